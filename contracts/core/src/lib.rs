@@ -16,6 +16,8 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[macro_use]
+pub mod word;
 pub mod bound;
 pub mod qos;
 pub mod record;
@@ -23,5 +25,3 @@ pub mod reputation;
 pub mod value;
 pub mod wad;
 pub mod weight;
-#[macro_use]
-pub mod word;

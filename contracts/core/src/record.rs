@@ -3,7 +3,6 @@
 //! Stakes are in granules (a whole number of wei fixed at initialisation), fees and credits in wei,
 //! times in seconds since 1970 unless said otherwise.
 
-use crate::packed;
 use crate::word::{Address, Word};
 
 /// A node's status. Kicked out and slashed nodes are [`Status::Quit`].
@@ -22,6 +21,8 @@ pub enum Status {
     PendingQuit = 4,
     /// Joined, takes no task.
     Paused = 5,
+    /// Running a task, to be kicked out when it ends.
+    PendingKickout = 6,
 }
 
 impl Status {
@@ -33,13 +34,14 @@ impl Status {
             3 => Status::PendingPause,
             4 => Status::PendingQuit,
             5 => Status::Paused,
+            6 => Status::PendingKickout,
             _ => Status::Quit,
         }
     }
 
     /// Whether the node has a task.
     pub fn running(self) -> bool {
-        matches!(self, Status::Busy | Status::PendingPause | Status::PendingQuit)
+        matches!(self, Status::Busy | Status::PendingPause | Status::PendingQuit | Status::PendingKickout)
     }
 }
 
