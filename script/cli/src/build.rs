@@ -31,8 +31,8 @@ pub struct Settings {
     pub features: String,
     /// Further arguments to rustc.
     pub extra: Vec<String>,
-    /// Arguments to binaryen's `wasm-opt`, if it is to run at all.
-    pub wasm_opt: Option<Vec<String>>,
+    /// Passes of binaryen's `wasm-opt`, such as `-O3`; none, and it does not run.
+    pub wasm_opt: Vec<String>,
 }
 
 impl Default for Settings {
@@ -43,7 +43,7 @@ impl Default for Settings {
             stack: 32 * 1024,
             features: "+bulk-memory,+sign-ext,+mutable-globals".into(),
             extra: Vec::new(),
-            wasm_opt: None,
+            wasm_opt: vec!["-O3".into()],
         }
     }
 }
@@ -84,6 +84,8 @@ pub struct Manifest {
     pub rustc: String,
     /// rustc's arguments beyond the profile's.
     pub rustflags: Vec<String>,
+    /// Passes of wasm-opt.
+    pub wasm_opt: Vec<String>,
     /// By program.
     pub programs: BTreeMap<String, Entry>,
 }
@@ -197,13 +199,8 @@ impl Toolchain {
                 .flat_map(|artifact| &artifact.filenames)
                 .find(|file| file.extension().is_some_and(|extension| extension == "wasm"))
                 .with_context(|| format!("cargo made no WASM file for {name}"))?;
-            let raw = match &settings.wasm_opt {
-                Some(arguments) => wasm_opt(file, arguments)?,
-                None => fs::read(file)?,
-            };
-            let wasm = wasm::finish(&raw).with_context(|| format!("program {name}"))?;
+            let (wasm, code) = finish(root, file, &settings.wasm_opt).with_context(|| format!("program {name}"))?;
             let shape = Shape::of(&wasm)?;
-            let code = wasm::compress(&wasm);
             programs.push(Program { name, wasm, code, shape });
         }
         Ok(programs)
@@ -268,16 +265,40 @@ fn members(cargo: &Path, root: &Path) -> Result<Vec<Member>> {
         .collect())
 }
 
-fn wasm_opt(file: &Path, arguments: &[String]) -> Result<Vec<u8>> {
-    let out = file.with_extension("opt.wasm");
-    let status = Command::new("wasm-opt")
-        .args(arguments)
-        .arg(file)
+/// From the compiler's output to the finished module and its code on chain. What has been finished once is kept
+/// under its hash, because optimising and compressing take longer than an incremental compilation.
+fn finish(root: &Path, compiled: &Path, passes: &[String]) -> Result<(Vec<u8>, Vec<u8>)> {
+    let tool = root.join("node_modules/binaryen/package.json");
+    let mut hash = Sha256::new();
+    hash.update(fs::read(compiled)?);
+    hash.update(passes.join(" "));
+    hash.update(fs::read(tool).context("binaryen is not installed: run script/setup first")?);
+    hash.update(env!("CARGO_PKG_VERSION"));
+    let kept = root.join("target/contracts/finished").join(format!("{:x}", hash.finalize()));
+    let (wasm, code) = (kept.with_extension("wasm"), kept.with_extension("deploy"));
+    if let (Ok(wasm), Ok(code)) = (fs::read(&wasm), fs::read(&code)) {
+        return Ok((wasm, code));
+    }
+    fs::create_dir_all(kept.parent().expect("has a parent"))?;
+    let module = if passes.is_empty() { fs::read(compiled)? } else { optimise(root, compiled, passes)? };
+    let module = wasm::finish(&module)?;
+    let compressed = wasm::compress(&module);
+    fs::write(wasm, &module)?;
+    fs::write(code, &compressed)?;
+    Ok((module, compressed))
+}
+
+fn optimise(root: &Path, compiled: &Path, passes: &[String]) -> Result<Vec<u8>> {
+    let out = compiled.with_extension("opt.wasm");
+    let status = Command::new(root.join("node_modules/.bin/wasm-opt"))
+        .args(["--mvp-features", "--enable-sign-ext", "--enable-bulk-memory", "--enable-mutable-globals"])
+        .args(passes)
+        .arg(compiled)
         .arg("-o")
         .arg(&out)
         .status()
-        .context("cannot run wasm-opt: install binaryen")?;
-    ensure!(status.success(), "wasm-opt failed on {}", file.display());
+        .context("cannot run wasm-opt: run script/setup first")?;
+    ensure!(status.success(), "wasm-opt failed on {}", compiled.display());
     Ok(fs::read(out)?)
 }
 
@@ -298,6 +319,7 @@ pub fn build(root: &Path, settings: &Settings) -> Result<(Manifest, Vec<Program>
     let manifest = Manifest {
         rustc: toolchain.version()?,
         rustflags: settings.rustflags(Path::new("<project>")),
+        wasm_opt: settings.wasm_opt.clone(),
         programs: programs
             .iter()
             .map(|program| {

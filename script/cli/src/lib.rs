@@ -3,4 +3,6 @@
 //! The library part is there for the tests, which build and deploy the same way.
 
 pub mod build;
+pub mod chain;
+pub mod measure;
 pub mod wasm;

@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, CellAlignment, Table};
 use muster_cli::{
     build::{self, Settings},
-    wasm,
+    measure, wasm,
 };
 
 #[derive(Parser)]
@@ -22,6 +22,11 @@ enum Command {
         /// Print build/manifest.json instead of the table
         #[arg(long)]
         json: bool,
+    },
+    /// Compile the programs with every setting tried and print what each would cost, as Markdown (takes minutes)
+    Measure {
+        /// Only these programs
+        programs: Vec<String>,
     },
 }
 
@@ -46,6 +51,32 @@ fn run(command: Command) -> Result<()> {
                 programs.iter().filter(|program| program.code.len() > wasm::MAX_CODE).map(|program| program.name.as_str()).collect();
             if !over.is_empty() {
                 bail!("above the limit of {} bytes: {}", wasm::MAX_CODE, over.join(", "));
+            }
+        }
+        Command::Measure { programs } => {
+            let (rustc, rows) = measure::measure(&build::root()?, &programs, |change| eprintln!("measuring: {change}"))?;
+            println!("{rustc}\n");
+            println!("| change | program | WASM bytes | deployed bytes | functions | data bytes | pages | start gas cached | not cached |");
+            println!("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+            for row in rows {
+                match row.programs {
+                    Err(error) => println!("| {} | {error:#} | | | | | | | |", row.change),
+                    Ok(programs) => {
+                        for build::Program { name, wasm, code, shape } in programs {
+                            println!(
+                                "| {} | {name} | {} | {} | {} | {} | {} | {} | {} |",
+                                row.change,
+                                wasm.len(),
+                                code.len(),
+                                shape.functions,
+                                shape.data,
+                                shape.pages,
+                                shape.start_cached() + shape.memory(),
+                                shape.start_uncached() + shape.memory(),
+                            );
+                        }
+                    }
+                }
             }
         }
     }

@@ -55,7 +55,7 @@ fn without_extras(wasm: &[u8]) -> Result<Vec<u8>> {
         let payload = payload.context("the compiler's output is not a readable WASM module")?;
         if let Some((id, range)) = payload.as_section() {
             if id != 0 && id != DATA_COUNT {
-                module.section(&wasm_encoder::RawSection { id, data: &wasm[range] });
+                module.section(&wasm_encoder::RawSection { id, data: &wasm[range.start as usize..range.end as usize] });
             }
         }
     }
@@ -161,7 +161,8 @@ impl Shape {
                 }
                 Payload::ElementSection(section) => {
                     for element in section {
-                        shape.data += element?.range.len() as u64;
+                        let range = element?.range;
+                        shape.data += range.end - range.start;
                     }
                 }
                 _ => {}
