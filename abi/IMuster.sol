@@ -163,12 +163,16 @@ interface IMuster {
 
     // ------------------------------------------------------------------ administration
 
-    /// @notice Called once, by the deployer: sets what never changes and the default parameters.
+    /// @notice Called once, in the deploying transaction or right after it: runs `call` (that is, `initialise`) of
+    /// `program` on the router's storage. Refused ever after.
+    function install(address program, bytes calldata call) external;
+
+    /// @notice Sets what never changes, the default parameters, and which program answers what. Only through `install`.
     /// @param owner May change parameters and programs.
     /// @param treasury Receives protocol income.
     /// @param granule Stakes are whole multiples of this many wei; at least 1e3.
     /// @param minimumStake In wei, a multiple of `granule`; also the base of the stake classes.
-    function initialise(address owner, address treasury, uint64 granule, uint128 minimumStake) external;
+    function initialise(address owner, address treasury, uint64 granule, uint128 minimumStake, Facet[] calldata programs) external;
 
     /// @notice Changes a parameter, within its bounds.
     function setParameter(uint8 parameter, uint256 value) external;

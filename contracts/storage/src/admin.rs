@@ -4,7 +4,7 @@ use crate::host::{offset, Host};
 use crate::layout::*;
 use crate::{IMuster, Result};
 use alloc::vec::Vec;
-use alloy_primitives::U256;
+use alloy_primitives::{FixedBytes, U256};
 use muster_core::qos::PPM;
 use muster_core::record::*;
 use muster_core::word::{Address, Word};
@@ -75,7 +75,7 @@ fn only_owner<H: Host>(host: &H) -> Result<Ownership> {
 }
 
 /// See `IMuster.initialise`. The defaults are those of the seeds and of `docs/parameters.md`.
-pub fn initialise<H: Host>(host: &mut H, owner: Address, treasury: Address, granule: u64, minimum_stake: u128) -> Result<()> {
+pub fn initialise<H: Host>(host: &mut H, owner: Address, treasury: Address, granule: u64, minimum_stake: u128, programs: &[IMuster::Facet]) -> Result<()> {
     let o: Ownership = host.get(slot(OWNERSHIP));
     ensure!(o.granule == 0, AlreadyInitialised);
     ensure!(owner != [0; 20] && treasury != [0; 20], ZeroAddress);
@@ -111,6 +111,9 @@ pub fn initialise<H: Host>(host: &mut H, owner: Address, treasury: Address, gran
         spread: 10,
     });
     host.emit(IMuster::Initialised { owner: owner.into(), treasury: treasury.into(), granule, minimumStake: minimum_stake });
+    for f in programs {
+        assign_program(host, f.facetAddress.into_array(), &f.functionSelectors);
+    }
     Ok(())
 }
 
@@ -233,8 +236,8 @@ pub fn selectors<H: Host>(host: &H) -> Vec<[u8; 4]> {
 }
 
 /// Sets which program answers some selectors, the zero address for none. No check of the caller.
-pub fn assign_program<H: Host>(host: &mut H, program: Address, list: &[[u8; 4]]) {
-    for &selector in list {
+pub fn assign_program<H: Host>(host: &mut H, program: Address, list: &[FixedBytes<4>]) {
+    for selector in list.iter().map(|s| s.0) {
         let before = program_of(host, selector);
         let at = host.mapping(PROGRAMS, selector_key(selector));
         host.store(at, Word::from(program));
@@ -267,7 +270,7 @@ fn write_selector<H: Host>(host: &mut H, i: u64, selector: [u8; 4]) {
 }
 
 /// See `IMuster.setProgram`. At most 64 selectors a call.
-pub fn set_program<H: Host>(host: &mut H, program: Address, list: &[[u8; 4]]) -> Result<()> {
+pub fn set_program<H: Host>(host: &mut H, program: Address, list: &[FixedBytes<4>]) -> Result<()> {
     only_owner(host)?;
     ensure!(list.len() <= 64, TooManyAtOnce { given: U256::from(list.len()), most: U256::from(64) });
     assign_program(host, program, list);

@@ -18,9 +18,10 @@
 //! | [`draw`] | weighted random selection |
 //! | [`nodes`], [`tasks`], [`admin`] | what the public functions do |
 //! | [`lens`] | reading |
+//! | [`chain`] | the Stylus host, and how a program answers a call (feature `chain`) |
 //! | [`native`] | an in-memory host (feature `native`) |
 #![cfg_attr(not(any(test, feature = "native")), no_std)]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 extern crate alloc;
 
@@ -28,6 +29,8 @@ extern crate alloc;
 pub mod abi;
 pub mod admin;
 pub mod bracket;
+#[cfg(feature = "chain")]
+pub mod chain;
 pub mod draw;
 pub mod host;
 pub mod layout;
