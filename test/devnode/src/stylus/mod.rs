@@ -1,0 +1,4 @@
+//! WASM programs.
+
+pub(crate) mod cache;
+pub(crate) mod recent;
