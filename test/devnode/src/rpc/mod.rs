@@ -53,19 +53,15 @@ pub(crate) struct Context {
     pub filters: Arc<eth::Filters>,
 }
 
-/// Serves until `shutdown` resolves.
-pub(crate) async fn serve(
-    listener: tokio::net::TcpListener,
-    chain: Chain,
-    shutdown: impl std::future::Future<Output = ()> + Send + 'static,
-) -> std::io::Result<()> {
+/// Serves until it is dropped.
+pub(crate) async fn serve(listener: tokio::net::TcpListener, chain: Chain) -> std::io::Result<()> {
     let context = Context { chain, filters: Arc::default() };
     let app = Router::new().fallback(entry).layer(CorsLayer::permissive()).with_state(context);
     // Small answers on a kept connection: waiting to fill a segment would cost 40 ms each.
     let listener = listener.tap_io(|stream| {
         let _ = stream.set_nodelay(true);
     });
-    axum::serve(listener, app).with_graceful_shutdown(shutdown).await
+    axum::serve(listener, app).await
 }
 
 /// One HTTP request, or the beginning of a WebSocket.
@@ -210,7 +206,7 @@ async fn run(context: &Context, method: &str, params: Option<&RawValue>) -> Resu
     let params = Params::parse(params)?;
     let deadline = Instant::now() + NONCE_PATIENCE;
     let waits = matches!(method, "eth_sendRawTransaction" | "eth_sendTransaction");
-    let mut blocks = context.chain.subscribe();
+    let mut blocks = waits.then(|| context.chain.subscribe());
     loop {
         let (context, method, params) = (context.clone(), method.to_owned(), params.clone());
         let outcome = tokio::task::spawn_blocking(move || eth::dispatch(&context, &method, params))
@@ -219,7 +215,10 @@ async fn run(context: &Context, method: &str, params: Option<&RawValue>) -> Resu
         match outcome {
             Err(eth::Failure::NonceTooHigh(_)) if waits && Instant::now() < deadline => {
                 let left = deadline.saturating_duration_since(Instant::now());
-                let _ = tokio::time::timeout(left, blocks.recv()).await;
+                if let Some(blocks) = &mut blocks {
+                    // Whatever it brings, the transaction is tried again.
+                    let _ = tokio::time::timeout(left, blocks.recv()).await;
+                }
             }
             Err(failure) => return Err(failure.into()),
             Ok(result) => return Ok(result),
