@@ -19,7 +19,7 @@ use alloy_rpc_types_eth::{BlockId, BlockNumberOrTag, BlockOverrides, Filter, Fil
 use alloy_rpc_types_eth::{TransactionReceipt, TransactionRequest};
 use alloy_signer::SignerSync;
 use alloy_signer_local::{coins_bip39::English, MnemonicBuilder, PrivateKeySigner};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::broadcast;
 
 use crate::evm::{BlockCtx, CallFrame, Evm, Outcome, Status, TxCtx, TxError, BATCH_POSTER};
@@ -38,6 +38,8 @@ pub const BLOCK_GAS_LIMIT: u64 = 1 << 50;
 pub const CALL_GAS: u64 = 50_000_000;
 /// Gas limit of an unsigned in-process transaction that names none: the most one transaction may use.
 pub const TX_GAS: u64 = 32_000_000;
+/// Gas of a transaction that only moves ether.
+const TRANSFER_GAS: u64 = 21_000;
 /// Seconds between two L1 blocks, by which `block.number` advances.
 pub const L1_BLOCK_TIME: u64 = 12;
 /// Most empty blocks one request may mine.
@@ -241,6 +243,8 @@ struct Shared {
     signers: HashMap<Address, PrivateKeySigner>,
     accounts: Vec<Address>,
     inner: RwLock<Inner>,
+    /// Held while the node itself picks a nonce and sends with it.
+    sending: Mutex<()>,
     news: broadcast::Sender<Arc<MinedBlock>>,
 }
 
@@ -436,6 +440,7 @@ impl Chain {
                 impersonated: HashSet::new(),
                 impersonate_all: false,
             }),
+            sending: Mutex::new(()),
             news: broadcast::channel(SUBSCRIBER_BUFFER).0,
             config,
         };
@@ -566,6 +571,7 @@ impl Chain {
     /// The transaction is not taken, and nothing changed.
     pub fn send(&self, request: TxRequest) -> Result<Mined, SendError> {
         let from = request.from.unwrap_or(self.0.accounts[0]);
+        let _sending = self.0.sending.lock();
         let tx = self.fill(request, from, TX_GAS)?;
         // Not a signature of anything: it only makes the hash differ from sender to sender.
         let signature = Signature::new(U256::from_be_slice(from.as_slice()), U256::ONE, false);
@@ -587,6 +593,7 @@ impl Chain {
             let inner = self.0.inner.read();
             inner.impersonate_all || inner.impersonated.contains(&from)
         };
+        let _sending = self.0.sending.lock();
         let tx = self.fill(request, from, gas)?;
         let signature = match self.0.signers.get(&from) {
             Some(key) => {
@@ -898,7 +905,7 @@ impl Chain {
         let scene = self.scene(at, overrides, block_overrides)?;
         let block = scene.block();
         let mut tx = self.call_context(request)?;
-        tx.gas_limit = request.gas.filter(|gas| *gas >= 21_000).unwrap_or(CALL_GAS).min(CALL_GAS);
+        tx.gas_limit = request.gas.filter(|gas| *gas >= TRANSFER_GAS).unwrap_or(CALL_GAS).min(CALL_GAS);
         // A sender who names a price must be able to pay; the limit is lowered to what he can.
         let price = request.gas_price.or(request.max_fee_per_gas).unwrap_or(0);
         if price > 0 {
@@ -915,6 +922,13 @@ impl Chain {
             self.0.evm.call(&scene.state, &block, &tx)
         };
         let exceeds = |limit: u64| CallError::Failed { reason: format!("gas required exceeds allowance ({limit})") };
+        // A plain transfer needs no search. A recipient whose code is not visible (a precompile) may need more.
+        let plain = tx.data.is_empty() && tx.access_list.is_empty();
+        if plain && tx.to.is_some_and(|to| scene.state.code(to).is_empty()) && tx.gas_limit >= TRANSFER_GAS {
+            if let Ok(Outcome { status: Status::Success, .. }) = run(TRANSFER_GAS) {
+                return Ok(TRANSFER_GAS);
+            }
+        }
         let mut high = tx.gas_limit;
         let first = match run(high) {
             Ok(outcome) => outcome,
