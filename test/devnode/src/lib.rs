@@ -12,7 +12,7 @@
 mod arbos;
 pub mod evm;
 mod exec;
-mod genesis;
+pub mod genesis;
 mod precompiles;
 pub mod state;
 pub mod stylus;
