@@ -1,6 +1,7 @@
 //! Transactions and calls on a [`State`].
 
 use std::fmt;
+use std::sync::Arc;
 
 use revm::primitives::{address, Address, Bytes, Log, B256, U256};
 
@@ -42,7 +43,7 @@ impl Default for Config {
 #[derive(Debug)]
 pub struct Evm {
     pub(crate) config: Config,
-    pub(crate) modules: ModuleCache,
+    pub(crate) modules: Arc<ModuleCache>,
 }
 
 /// The block a transaction runs in.
@@ -134,8 +135,8 @@ pub struct StylusFrame {
     pub ink_start: u64,
     /// Ink left at its end.
     pub ink_end: u64,
-    /// 64 KiB pages its memory ended with.
-    pub pages: u16,
+    /// Why it failed, where it was neither the program's own revert nor success.
+    pub failure: Option<String>,
 }
 
 /// Why a transaction can't be part of a block. Messages are geth's.
@@ -193,7 +194,7 @@ impl Evm {
     /// Rules for one chain.
     ///
     /// # Errors
-    /// An ArbOS version outside [`ARBOS_VERSIONS`].
+    /// An ArbOS version outside [`ARBOS_VERSIONS`], or a machine the WASM engine doesn't support.
     pub fn new(config: Config) -> Result<Self, String> {
         if !ARBOS_VERSIONS.contains(&config.arbos) {
             return Err(format!(
@@ -203,7 +204,8 @@ impl Evm {
                 ARBOS_VERSIONS.end()
             ));
         }
-        Ok(Self { config, modules: ModuleCache::new() })
+        let modules = Arc::new(ModuleCache::new(config.debug, config.arbos)?);
+        Ok(Self { config, modules })
     }
 
     /// The rules in force.
@@ -224,6 +226,9 @@ impl Evm {
     /// # Errors
     /// As for [`Evm::transact`].
     pub fn call(&self, state: &State, block: &BlockCtx, tx: &TxCtx) -> Result<Outcome, TxError> {
-        exec::transact(self, &mut state.clone(), block, tx)
+        let mut scratch = state.clone();
+        // A call stands alone: it doesn't profit from what the block has run before it.
+        scratch.recent = Arc::default();
+        exec::transact(self, &mut scratch, block, tx)
     }
 }

@@ -24,7 +24,7 @@ mod arbos;
 pub mod chain;
 pub mod evm;
 mod exec;
-mod genesis;
+pub mod genesis;
 pub mod node;
 mod precompiles;
 pub mod rpc;

@@ -129,6 +129,13 @@ impl State {
         self.accounts.entry(address).or_default().storage = HashMap::new();
     }
 
+    /// Forgets the programs of an earlier block.
+    pub(crate) fn start_recent(&mut self, l2_number: u64) {
+        if self.recent.block() != l2_number {
+            self.recent = Arc::new(RecentPrograms::of_block(l2_number));
+        }
+    }
+
     /// Writes the outcome of a transaction.
     pub(crate) fn commit(&mut self, changes: EvmState) {
         for (address, account) in changes {

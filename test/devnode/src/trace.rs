@@ -1,6 +1,6 @@
 //! Call traces in the shape of geth's `callTracer`.
 
-use revm::primitives::{Address, Bytes, U256};
+use revm::primitives::{Address, Bytes, Log, U256};
 
 /// The instruction that opened a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,4 +78,125 @@ pub struct TraceLog {
     pub data: Bytes,
     /// Number of inner calls made before it.
     pub position: usize,
+}
+
+/// Collects frames while a transaction runs.
+#[derive(Debug, Default)]
+pub(crate) struct Tracer {
+    open: Vec<Open>,
+    done: Option<CallFrame>,
+}
+
+#[derive(Debug)]
+struct Open {
+    frame: CallFrame,
+    /// Number of events before it.
+    log_start: usize,
+    /// Events of inner frames, as ranges, with the frame's position.
+    inner_logs: Vec<std::ops::Range<usize>>,
+}
+
+impl Tracer {
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn enter(
+        &mut self,
+        kind: CallKind,
+        from: Address,
+        to: Option<Address>,
+        value: Option<U256>,
+        gas: u64,
+        input: Bytes,
+        logs: usize,
+    ) {
+        let frame = CallFrame {
+            kind,
+            from,
+            to,
+            value,
+            gas,
+            gas_used: 0,
+            input,
+            output: Bytes::new(),
+            error: None,
+            revert_reason: None,
+            wasm: false,
+            logs: vec![],
+            calls: vec![],
+        };
+        self.open.push(Open { frame, log_start: logs, inner_logs: vec![] });
+    }
+
+    /// The open frame runs a program.
+    pub(crate) fn wasm(&mut self) {
+        if let Some(open) = self.open.last_mut() {
+            open.frame.wasm = true;
+        }
+    }
+
+    /// Says why the open frame is about to revert without data.
+    pub(crate) fn note(&mut self, reason: String) {
+        if let Some(open) = self.open.last_mut() {
+            open.frame.revert_reason = Some(reason);
+        }
+    }
+
+    pub(crate) fn exit(
+        &mut self,
+        gas_used: u64,
+        output: Bytes,
+        error: Option<String>,
+        created: Option<Address>,
+        logs: &[Log],
+    ) {
+        let Some(Open { mut frame, log_start, inner_logs }) = self.open.pop() else { return };
+        frame.gas_used = gas_used;
+        if error.is_none() {
+            let mut position = 0;
+            let mut at = log_start;
+            for inner in inner_logs.iter().cloned().chain([logs.len()..logs.len()]) {
+                for log in logs.get(at..inner.start).unwrap_or_default() {
+                    frame.logs.push(TraceLog {
+                        address: log.address,
+                        topics: log.data.topics().to_vec(),
+                        data: log.data.data.clone(),
+                        position,
+                    });
+                }
+                at = inner.end;
+                position += 1;
+            }
+        } else if frame.revert_reason.is_none() {
+            frame.revert_reason = revert_reason(&output);
+        }
+        frame.error = error;
+        frame.output = output;
+        if created.is_some() {
+            frame.to = created;
+        }
+        let end = if frame.error.is_none() { logs.len() } else { log_start };
+        match self.open.last_mut() {
+            Some(parent) => {
+                parent.frame.calls.push(frame);
+                parent.inner_logs.push(log_start..end);
+            }
+            None => self.done = Some(frame),
+        }
+    }
+
+    /// The outermost frame, with the transaction's own figures.
+    pub(crate) fn finish(self, gas_limit: u64, gas_used: u64) -> Option<CallFrame> {
+        let mut frame = self.done?;
+        frame.gas = gas_limit;
+        frame.gas_used = gas_used;
+        Some(frame)
+    }
+}
+
+/// The text of `Error(string)` or `Panic(uint256)`.
+fn revert_reason(data: &[u8]) -> Option<String> {
+    use alloy_sol_types::{Panic, Revert, SolError};
+    Revert::abi_decode(data)
+        .map(|e| e.reason)
+        .or_else(|_| Panic::abi_decode(data).map(|e| e.to_string()))
+        .ok()
 }
