@@ -1,6 +1,11 @@
 //! The state a chain starts from.
+//!
+//! Beside the precompiles there are three contracts where tools expect them. The CREATE2 factory is the one every
+//! chain has. StylusDeployer and CacheManager are written anew for this node (`genesis/*.sol`, compiled by solc
+//! 0.8.30, optimiser 200 runs, cancun, no metadata, into `genesis/*.hex`): same interface, same address, not the
+//! same code, so what they cost differs slightly from a network, and the cache manager holds no auction.
 
-use revm::primitives::{address, Address, U256};
+use revm::primitives::{address, hex, Address, Bytes, U256};
 
 use crate::evm::Evm;
 use crate::precompiles;
@@ -8,12 +13,30 @@ use crate::state::State;
 
 /// The public development account of Nitro's devnode, the first chain owner here too.
 pub const DEV_ACCOUNT: Address = address!("3f1eae7d46d88f08fc2f8ed27fcb2ab183eb2d0e");
+/// Creates contracts by CREATE2: the first 32 bytes sent to it are the salt, the rest is init code.
+pub const CREATE2_FACTORY: Address = address!("4e59b44847b379578588920ca78fbf26c0b4956c");
+/// Deploys, activates and initialises a program in one transaction.
+pub const STYLUS_DEPLOYER: Address = address!("cecba2f1dc234f70dd89f2041029807f8d03a990");
+/// Where the Stylus SDK's own development chain has its cache manager.
+pub const CACHE_MANAGER: Address = address!("2f8bd4eab69764c105add7de7cb0402557a44e6f");
+
+const CREATE2_FACTORY_CODE: &str = "7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\
+                                    e03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3";
 
 impl Evm {
     /// A state with the given balances and the accounts a fresh development chain has.
     pub fn genesis(&self, balances: &[(Address, U256)]) -> State {
         let mut state = State::new();
-        precompiles::genesis(&mut state, self.config().arbos, DEV_ACCOUNT);
+        precompiles::genesis(&mut state, self.config().arbos, DEV_ACCOUNT, CACHE_MANAGER);
+        for (address, code) in [
+            (CREATE2_FACTORY, CREATE2_FACTORY_CODE),
+            (STYLUS_DEPLOYER, include_str!("genesis/StylusDeployer.hex")),
+            (CACHE_MANAGER, include_str!("genesis/CacheManager.hex")),
+        ] {
+            let code = hex::decode(code.trim()).expect("hexadecimal digits");
+            state.set_nonce(address, 1);
+            state.set_code(address, Bytes::from(code));
+        }
         for (address, balance) in balances {
             state.set_balance(*address, *balance);
         }

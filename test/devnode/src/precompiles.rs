@@ -986,16 +986,18 @@ fn arb_owner(c: &mut Call<'_>) -> Done {
 }
 
 /// Writes what ArbOS's storage begins with.
-pub(crate) fn genesis(state: &mut crate::state::State, arbos: u64, owner: Address) {
+pub(crate) fn genesis(state: &mut crate::state::State, arbos: u64, owner: Address, cache_manager: Address) {
     let mut set = |slot: Slot, value: U256| state.set_storage(ARBOS_STATE, slot.key(), value);
     set(Slot::Params, Params::of_version(arbos).pack());
     set(Slot::DataPricer, DataPricer::default().pack());
     set(Slot::Number(Number::MinBaseFee), U256::from(MIN_BASE_FEE));
     set(Slot::Number(Number::SpeedLimit), U256::from(7_000_000));
     set(Slot::Number(Number::BrotliLevel), U256::from(1));
-    set(Slot::SetSize(Set::ChainOwners), U256::from(1));
-    set(Slot::SetMember(Set::ChainOwners, 1), U256::from_be_bytes(owner.into_word().0));
-    set(Slot::SetPosition(Set::ChainOwners, owner), U256::from(1));
+    for (members, address) in [(Set::ChainOwners, owner), (Set::CacheManagers, cache_manager)] {
+        set(Slot::SetSize(members), U256::from(1));
+        set(Slot::SetMember(members, 1), U256::from_be_bytes(address.into_word().0));
+        set(Slot::SetPosition(members, address), U256::from(1));
+    }
     state.set_nonce(ARBOS_STATE, 1);
     for address in ADDRESSES {
         state.set_code(*address, Bytes::from_static(&[0xfe]));
