@@ -76,6 +76,5 @@ const signer = await provider.getSigner(1);
 await (await signer.sendTransaction({ to: address, value: 5n })).wait();
 const block = await provider.getBlock("latest", true);
 assert.equal(block.prefetchedTransactions[0].from, await signer.getAddress());
-console.log("ethers: ok");
 await socket.destroy();
-process.exit(0);
+process.stdout.write("ethers: ok\n", () => process.exit(0));
