@@ -745,6 +745,114 @@ fn prices() {
     assert_eq!(node.err("eth_feeHistory", json!(["0x5", "0x63", []])).0, -32000);
 }
 
+/// Calls the address in the first word of its calldata without value, hands on what comes back.
+const PROXY: &str = r#"(module
+    (import "vm_hooks" "read_args" (func $read_args (param i32)))
+    (import "vm_hooks" "call_contract" (func $call (param i32 i32 i32 i32 i64 i32) (result i32)))
+    (import "vm_hooks" "read_return_data" (func $read (param i32 i32 i32) (result i32)))
+    (import "vm_hooks" "write_result" (func $write_result (param i32 i32)))
+    (memory (export "memory") 1 1)
+    (func (export "user_entrypoint") (param $len i32) (result i32)
+        (local $status i32)
+        (call $read_args (i32.const 0))
+        (local.set $status
+            (call $call (i32.const 12) (i32.const 32) (i32.sub (local.get $len) (i32.const 32))
+                (i32.const 512) (i64.const -1) (i32.const 256)))
+        (drop (call $read (i32.const 1024) (i32.const 0) (i32.load (i32.const 256))))
+        (call $write_result (i32.const 1024) (i32.load (i32.const 256)))
+        (local.get $status)))"#;
+
+fn program(node: &Rpc, text: &str) -> Address {
+    let address = node.deploy(&muster_devnode::stylus::deployed_code(&wat::parse_str(text).unwrap()));
+    // activateProgram(address)
+    let data = format!("0x58c780c2{:0>64}", hex::encode(address));
+    let fee = "0xde0b6b3a7640000";
+    let (code, _) = node.err("eth_call", json!([{"to": address}]));
+    assert!(code == 3 || code == -32000, "a program must be activated before it runs");
+    let hash = node.ok("eth_sendTransaction", json!([{"to": Address::with_last_byte(0x71), "data": data, "value": fee}]));
+    let receipt = node.ok("eth_getTransactionReceipt", json!([hash]));
+    assert_eq!(receipt["status"], "0x1", "{receipt}");
+    address
+}
+
+#[test]
+fn wasm_programs_run_over_json_rpc() {
+    let node = start();
+    let proxy = program(&node, PROXY);
+    let revert = node.deploy(REVERT);
+    let load = node.deploy(LOAD);
+    node.ok("anvil_setStorageAt", json!([load, "0x0", "0x5"]));
+    let to = |target: Address, data: &str| format!("0x{:0>64}{data}", hex::encode(target));
+    let seen = node.ok("eth_call", json!([{"to": proxy, "data": to(load, "")}]));
+    assert_eq!(seen, json!(B256::from(U256::from(5))));
+    // Revert data of an EVM contract comes through the program.
+    let answer = node.request("eth_call", json!([{"to": proxy, "data": to(revert, "c0ffee")}]));
+    assert_eq!(answer["error"], json!({"code": 3, "message": "execution reverted", "data": "0xc0ffee"}));
+    // An estimate is enough where the program keeps back its 64th and starts another one.
+    let nested = to(proxy, &to(load, "")[2..]);
+    let from = dev().address();
+    let gas = node.ok("eth_estimateGas", json!([{"from": from, "to": proxy, "data": to(load, "")}]));
+    let hash = node.ok("eth_sendTransaction", json!([{"to": proxy, "data": to(load, ""), "gas": gas}]));
+    assert_eq!(node.ok("eth_getTransactionReceipt", json!([hash]))["status"], "0x1");
+    let seen = node.ok("eth_call", json!([{"to": proxy, "data": nested}]));
+    assert_eq!(seen, json!(B256::from(U256::from(5))));
+}
+
+#[test]
+fn failing_transactions_can_be_traced() {
+    let node = start();
+    let proxy = program(&node, PROXY);
+    let revert = node.deploy(REVERT);
+    let store = node.deploy(STORE);
+    let reason = "08c379a0\
+        0000000000000000000000000000000000000000000000000000000000000020\
+        0000000000000000000000000000000000000000000000000000000000000003\
+        6e6f210000000000000000000000000000000000000000000000000000000000";
+    let to = |target: Address, data: &str| format!("0x{:0>64}{data}", hex::encode(target));
+    let call = to(revert, reason);
+    let hash = node.ok("eth_sendTransaction", json!([{"to": proxy, "data": call, "gas": "0x100000"}]));
+    let receipt = node.ok("eth_getTransactionReceipt", json!([hash]));
+    assert_eq!(receipt["status"], "0x0");
+    // Later blocks must not change what is traced.
+    node.ok("hardhat_setCode", json!([revert, "0x"]));
+    node.ok("evm_mine", json!([]));
+    let callee = node.ok("debug_traceCall", json!([{"to": proxy, "data": call}, "latest", {"tracer": "callTracer"}]));
+    assert!(callee.get("error").is_none());
+    let trace = node.ok("debug_traceTransaction", json!([hash, {"tracer": "callTracer"}]));
+    assert_eq!(trace["type"], "CALL");
+    assert_eq!(trace["from"], json!(dev().address()));
+    assert_eq!(trace["to"], json!(proxy));
+    assert_eq!(trace["input"], json!(call));
+    assert_eq!(trace["gas"], "0x100000");
+    assert_eq!(trace["gasUsed"], receipt["gasUsed"]);
+    assert_eq!(trace["error"], "execution reverted");
+    let inner = &trace["calls"][0];
+    assert_eq!(inner["from"], json!(proxy));
+    assert_eq!(inner["to"], json!(revert));
+    assert_eq!(inner["output"], format!("0x{reason}"));
+    assert_eq!(inner["error"], "execution reverted");
+    assert_eq!(inner["revertReason"], "no!");
+    let top = node.ok(
+        "debug_traceTransaction",
+        json!([hash, {"tracer": "callTracer", "tracerConfig": {"onlyTopCall": true}}]),
+    );
+    assert!(top.get("calls").is_none());
+    // Events, with their place among the calls.
+    let logged = node.ok("debug_traceCall", json!([
+        {"to": store, "data": B256::with_last_byte(3)}, "latest", {"tracer": "callTracer", "tracerConfig": {"withLog": true}}
+    ]));
+    assert_eq!(logged["logs"][0]["topics"][1], json!(B256::with_last_byte(3)));
+    assert_eq!(logged["logs"][0]["address"], json!(store));
+    let created = node.ok("eth_getBlockByNumber", json!(["0x1", false]))["transactions"][0].clone();
+    let creation = node.ok("debug_traceTransaction", json!([created, {"tracer": "callTracer"}]));
+    assert_eq!(creation["type"], "CREATE");
+    assert_eq!(creation["to"], json!(proxy));
+    let (code, message) = node.err("debug_traceTransaction", json!([hash]));
+    assert!(code == -32000 && message.contains("only callTracer"), "{message}");
+    let (code, message) = node.err("debug_traceTransaction", json!([B256::ZERO, {"tracer": "callTracer"}]));
+    assert_eq!((code, message), (-32000, "transaction not found".into()));
+}
+
 #[test]
 fn a_taken_port_is_reported_in_one_sentence() {
     let node = start();
