@@ -9,6 +9,8 @@
 //! L1 data cost is left out on purpose: `gasUsed` here is what a receipt of a real chain shows minus
 //! its `gasUsedForL1`.
 
+#![warn(missing_docs)]
+
 mod arbos;
 pub mod evm;
 mod exec;
