@@ -139,7 +139,8 @@ pub struct StylusFrame {
     pub failure: Option<String>,
 }
 
-/// Why a transaction can't be part of a block. Messages are geth's.
+/// Why a transaction can't be part of a block. Messages are geth's, and say what the fields are.
+#[allow(missing_docs)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TxError {
     /// The nonce was used before.

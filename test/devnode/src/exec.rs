@@ -16,6 +16,7 @@ use revm::handler::instructions::EthInstructions;
 use revm::handler::{return_create, CallFrame as RevmCall, CreateFrame as RevmCreate, EthFrame, FrameData, FrameResult};
 use revm::interpreter::interpreter::{EthInterpreter, ExtBytecode};
 use revm::interpreter::interpreter_action::FrameInit;
+use revm::interpreter::interpreter_types::Jumps;
 use revm::interpreter::{
     CallInput, CallInputs, CallOutcome, CallScheme, CallValue, CreateInputs, CreateOutcome, CreateScheme, FrameInput,
     Gas, InputsImpl, Instruction, InstructionContext, InstructionResult, InterpreterAction, InterpreterResult,
@@ -49,7 +50,9 @@ pub(crate) struct Block {
     pub l2_number: u64,
     pub l1_number: u64,
     pub timestamp: u64,
+    /// What BASEFEE and `block_basefee` tell.
     pub base_fee: u128,
+    pub base_fee_in_block: u128,
     pub gas_limit: u64,
     pub coinbase: Address,
     pub hashes: Vec<(u64, B256)>,
@@ -73,6 +76,8 @@ pub(crate) struct Exec {
     pub pages_ever: u16,
     /// Why the last frame that ended in [`InstructionResult::PrecompileError`] did.
     pub reason: Option<String>,
+    /// The last opcode that isn't one.
+    pub opcode: u8,
     pub stylus: Vec<StylusFrame>,
     pub tracer: Option<Tracer>,
 }
@@ -118,8 +123,11 @@ fn instructions(spec: SpecId) -> &'static EthInstructions<EthInterpreter, Ctx> {
     let tables = TABLES.get_or_init(|| {
         [SpecId::CANCUN, SpecId::PRAGUE, SpecId::OSAKA].map(|spec| {
             let mut table = EthInstructions::new_mainnet_with_spec(spec);
-            table.instruction_table_mut()[usize::from(revm::bytecode::opcode::SELFDESTRUCT)] =
-                Instruction::new(selfdestruct);
+            use revm::bytecode::opcode;
+            let instructions = table.instruction_table_mut();
+            instructions[usize::from(opcode::SELFDESTRUCT)] = Instruction::new(selfdestruct);
+            // There are no blobs on Arbitrum.
+            instructions[usize::from(opcode::BLOBBASEFEE)] = Instruction::new(|_| Err(InstructionResult::NotActivated));
             table
         })
     });
@@ -151,8 +159,10 @@ fn never<T>(result: Result<T, Infallible>) -> T {
 
 pub(crate) fn transact(evm: &Evm, state: &mut State, block: &BlockCtx, tx: &TxCtx) -> Result<Outcome, TxError> {
     let parent = block.recent_hashes.last().map_or(B256::ZERO, |(_, h)| *h);
-    state.l1_hashes.start_block(block.l1_number, parent);
-    state.start_recent(block.l2_number);
+    state.start_block(block.l2_number, block.l1_number, parent);
+    if evm.config.arbos >= 40 {
+        crate::genesis::record_hashes(state, block.recent_hashes);
+    }
 
     let upfront = check(evm, state, block, tx)?;
     let spec = spec(evm.config.arbos);
@@ -215,7 +225,7 @@ pub(crate) fn transact(evm: &Evm, state: &mut State, block: &BlockCtx, tx: &TxCt
     let status = match kind {
         k if k.is_ok() => Status::Success,
         InstructionResult::Revert => Status::Revert,
-        k => Status::Halt(describe(k, exec.reason.as_deref())),
+        k => Status::Halt(exec.describe(k)),
     };
     let call_trace = exec.tracer.take().and_then(|t| t.finish(tx.gas_limit, gas_used));
     let stylus = std::mem::take(&mut exec.stylus);
@@ -271,6 +281,8 @@ fn open(evm: &Evm, state: State, block: &BlockCtx, tx: &TxCtx, spec: SpecId) -> 
     let mut cfg = CfgEnv::new_with_spec_and_gas_params(spec, GasParams::new_spec(spec));
     cfg.chain_id = evm.config.chain_id;
     cfg.disable_eip3541 = true;
+    // A call that pays nothing sees a base fee of nothing; ArbGasInfo tells the block's.
+    let base_fee = if tx.is_call && tx.gas_price == 0 { 0 } else { block.base_fee };
     let mut ctx: Ctx = Context::new(state, spec);
     ctx.cfg = cfg;
     ctx.journaled_state.set_spec_id(spec);
@@ -279,7 +291,7 @@ fn open(evm: &Evm, state: State, block: &BlockCtx, tx: &TxCtx, spec: SpecId) -> 
         beneficiary: block.coinbase,
         timestamp: U256::from(block.timestamp),
         gas_limit: block.gas_limit,
-        basefee: u64::try_from(block.base_fee).unwrap_or(u64::MAX),
+        basefee: u64::try_from(base_fee).unwrap_or(u64::MAX),
         difficulty: U256::ONE,
         prevrandao: Some(B256::with_last_byte(1)),
         blob_excess_gas_and_price: None,
@@ -307,7 +319,8 @@ fn open(evm: &Evm, state: State, block: &BlockCtx, tx: &TxCtx, spec: SpecId) -> 
             l2_number: block.l2_number,
             l1_number: block.l1_number,
             timestamp: block.timestamp,
-            base_fee: block.base_fee,
+            base_fee,
+            base_fee_in_block: block.base_fee,
             gas_limit: block.gas_limit,
             coinbase: block.coinbase,
             hashes: block.recent_hashes.to_vec(),
@@ -319,6 +332,7 @@ fn open(evm: &Evm, state: State, block: &BlockCtx, tx: &TxCtx, spec: SpecId) -> 
         pages_open: 0,
         pages_ever: 0,
         reason: None,
+        opcode: 0,
         stylus: vec![],
         tracer: tx.trace.then(Tracer::default),
     })
@@ -351,37 +365,39 @@ fn first_frame(exec: &mut Exec, tx: &TxCtx, gas: u64) -> FrameInput {
     }
 }
 
-/// geth's words for a failure.
-pub(crate) fn describe(result: InstructionResult, reason: Option<&str>) -> String {
-    use InstructionResult as R;
-    match result {
-        R::PrecompileError => return reason.unwrap_or("precompile failed").to_owned(),
-        R::Revert => "execution reverted",
-        R::CallTooDeep => "max call depth exceeded",
-        R::OutOfFunds => "insufficient balance for transfer",
-        R::OutOfGas
-        | R::MemoryOOG
-        | R::MemoryLimitOOG
-        | R::PrecompileOOG
-        | R::InvalidOperandOOG
-        | R::ReentrancySentryOOG => "out of gas",
-        R::OpcodeNotFound | R::InvalidFEOpcode | R::NotActivated => "invalid opcode",
-        R::CallNotAllowedInsideStatic | R::StateChangeDuringStaticCall => "write protection",
-        R::InvalidJump => "invalid jump destination",
-        R::StackUnderflow => "stack underflow",
-        R::StackOverflow => "stack limit reached 1024 (1023)",
-        R::OutOfOffset => "return data out of bounds",
-        R::CreateCollision => "contract address collision",
-        R::CreateContractSizeLimit => "max code size exceeded",
-        R::CreateContractStartingWithEF => "invalid code: must not begin with 0xef",
-        R::CreateInitCodeSizeLimit => "max initcode size exceeded",
-        R::NonceOverflow => "nonce uint64 overflow",
-        other => return format!("{other:?}"),
-    }
-    .to_owned()
-}
-
 impl Exec {
+    /// geth's words for a failure.
+    fn describe(&self, result: InstructionResult) -> String {
+        use InstructionResult as R;
+        match result {
+            R::PrecompileError => return self.reason.clone().unwrap_or_else(|| "precompile failed".into()),
+            R::Revert => "execution reverted",
+            R::CallTooDeep => "max call depth exceeded",
+            R::OutOfFunds => "insufficient balance for transfer",
+            R::OutOfGas
+            | R::MemoryOOG
+            | R::MemoryLimitOOG
+            | R::PrecompileOOG
+            | R::InvalidOperandOOG
+            | R::ReentrancySentryOOG => "out of gas",
+            R::InvalidFEOpcode => "invalid opcode: INVALID",
+            R::OpcodeNotFound => return format!("invalid opcode: opcode {:#x} not defined", self.opcode),
+            R::NotActivated => "invalid opcode: not supported by this version",
+            R::CallNotAllowedInsideStatic | R::StateChangeDuringStaticCall => "write protection",
+            R::InvalidJump => "invalid jump destination",
+            R::StackUnderflow => "stack underflow",
+            R::StackOverflow => "stack limit reached 1024 (1023)",
+            R::OutOfOffset => "return data out of bounds",
+            R::CreateCollision => "contract address collision",
+            R::CreateContractSizeLimit => "max code size exceeded",
+            R::CreateContractStartingWithEF => "invalid code: must not begin with 0xef",
+            R::CreateInitCodeSizeLimit => "max initcode size exceeded",
+            R::NonceOverflow => "nonce uint64 overflow",
+            other => return format!("{other:?}"),
+        }
+        .to_owned()
+    }
+
     /// Code that runs at an address and its hash; an EIP-7702 delegation is followed once. Warms the account.
     pub(crate) fn code_to_run(&mut self, address: Address) -> (B256, Bytecode) {
         let load = |exec: &mut Self, address| {
@@ -469,16 +485,18 @@ fn call(mut exec: Box<Exec>, depth: usize, memory: SharedMemory, inputs: Box<Cal
 
 impl Exec {
     fn trace_exit(&mut self, result: &InterpreterResult, created: Option<Address>) {
-        if let Some(tracer) = &mut self.tracer {
+        if self.tracer.is_some() {
             let kind = result.result;
             let used = if kind.is_ok_or_revert() {
                 result.gas.limit().saturating_sub(result.gas.remaining())
             } else {
                 result.gas.limit()
             };
-            let error = (!kind.is_ok()).then(|| describe(kind, self.reason.as_deref()));
+            let error = (!kind.is_ok()).then(|| self.describe(kind));
             let output = if kind.is_ok_or_revert() { result.output.clone() } else { Bytes::new() };
-            tracer.exit(used, output, error, created, self.ctx.journaled_state.logs());
+            if let Some(tracer) = &mut self.tracer {
+                tracer.exit(used, output, error, created, self.ctx.journaled_state.logs());
+            }
         }
     }
 }
@@ -685,7 +703,14 @@ fn interpret(
     loop {
         let interpreter = &mut evm_frame.interpreter;
         match interpreter.run_plain(table.instruction_table(), table.gas_table(), &mut exec.ctx) {
-            InterpreterAction::Return(result) => return (exec, result),
+            InterpreterAction::Return(result) => {
+                if matches!(result.result, InstructionResult::OpcodeNotFound | InstructionResult::InvalidFEOpcode) {
+                    let at = interpreter.bytecode.pc().saturating_sub(1);
+                    let opcode = interpreter.bytecode.original_byte_slice().get(at).copied().unwrap_or_default();
+                    exec.opcode = opcode;
+                }
+                return (exec, result);
+            }
             InterpreterAction::NewFrame(frame_input) => {
                 let memory = interpreter.memory.new_child_context();
                 let (next, result) = frame(exec, FrameInit { depth: depth + 1, memory, frame_input });

@@ -20,6 +20,8 @@
 //! assert_eq!(node.chain().head().header.number, 0);
 //! ```
 
+#![warn(missing_docs)]
+
 mod arbos;
 pub mod chain;
 pub mod evm;

@@ -840,7 +840,7 @@ const STORAGE_GAS: u64 = 20_000;
 fn prices_in_wei(c: &mut Call<'_>) -> Done {
     let l1 = c.number(Number::L1PricePerUnit)?;
     let min = c.number(Number::MinBaseFee)?;
-    let l2 = U256::from(c.exec.block.base_fee);
+    let l2 = U256::from(c.exec.block.base_fee_in_block);
     let calldata = l1.saturating_mul(U256::from(16));
     let base = min.min(l2);
     uints([
@@ -854,7 +854,7 @@ fn prices_in_wei(c: &mut Call<'_>) -> Done {
 }
 
 fn prices_in_gas(c: &mut Call<'_>) -> Done {
-    let l2 = U256::from(c.exec.block.base_fee);
+    let l2 = U256::from(c.exec.block.base_fee_in_block);
     let calldata = c.number(Number::L1PricePerUnit)?.saturating_mul(U256::from(16));
     let gas = |wei: U256| wei.checked_div(l2).unwrap_or_default();
     let tx = gas(calldata.saturating_mul(U256::from(SIMPLE_TX_BYTES)));

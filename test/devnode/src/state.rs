@@ -35,6 +35,8 @@ pub struct State {
     pub(crate) l1_hashes: L1Hashes,
     /// Programs that ran in the current block (ArbOS 60 and later: their next start is priced as cached).
     pub(crate) recent: Arc<RecentPrograms>,
+    /// The last block whose hash lies in the history contract.
+    pub(crate) recorded: Option<u64>,
 }
 
 impl State {
@@ -129,8 +131,9 @@ impl State {
         self.accounts.entry(address).or_default().storage = HashMap::new();
     }
 
-    /// Forgets the programs of an earlier block.
-    pub(crate) fn start_recent(&mut self, l2_number: u64) {
+    /// What happens before a block's first transaction; again in the same block it changes nothing.
+    pub(crate) fn start_block(&mut self, l2_number: u64, l1_number: u64, parent: B256) {
+        self.l1_hashes.start_block(l1_number, parent);
         if self.recent.block() != l2_number {
             self.recent = Arc::new(RecentPrograms::of_block(l2_number));
         }

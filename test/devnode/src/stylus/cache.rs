@@ -41,6 +41,7 @@ impl ModuleCache {
         let mut config = Config::new();
         config
             .max_wasm_stack(stack)
+            .async_stack_size(stack)
             .cranelift_opt_level(OptLevel::Speed)
             .wasm_backtrace_max_frames(None)
             .native_unwind_info(false);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use revm::interpreter::{CallInputs, CallScheme, Gas, InstructionResult, InterpreterResult, SharedMemory};
-use revm::primitives::{Address, Bytes, B256};
+use revm::primitives::{Bytes, B256};
 use wasmtime::{InstancePre, Store, Trap, Val};
 
 use super::activate::{self, Source};
@@ -133,8 +133,11 @@ pub(crate) fn run(
         End::OutOfStack => Some("out of stack".to_owned()),
         End::Failure(reason) => Some(reason.clone()),
     };
-    let program_address: Address = inputs.bytecode_address;
-    exec.stylus.push(StylusFrame { program: program_address, start_gas, cached, ink_start, ink_end, failure });
+    if let (End::Failure(reason), Some(tracer)) = (&end, &mut exec.tracer) {
+        tracer.note(reason.clone());
+    }
+    let program = inputs.bytecode_address;
+    exec.stylus.push(StylusFrame { program, start_gas, cached, ink_start, ink_end, failure });
 
     let (kind, output) = match end {
         End::Returned { status: 0, outs } => (InstructionResult::Return, outs),

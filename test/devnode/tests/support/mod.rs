@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+pub mod cases;
+
 use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
 use alloy_sol_types::{sol, SolCall};
 use muster_devnode::evm::{BlockCtx, Config, Evm, Outcome, Status, TxCtx, BATCH_POSTER};
