@@ -36,10 +36,20 @@ impl Default for Config {
 pub enum StartError {
     /// Somebody else listens there.
     #[error("port {port} on {host} is in use: stop what is listening there, or choose another with --port")]
-    PortInUse { host: IpAddr, port: u16 },
+    PortInUse {
+        /// Where.
+        host: IpAddr,
+        /// Which.
+        port: u16,
+    },
     /// The address can't be listened on.
     #[error("can't listen on {address}: {source}")]
-    Listen { address: SocketAddr, source: io::Error },
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The chain can't be made.
     #[error("{0}")]
     Chain(String),

@@ -183,6 +183,8 @@ fn malformed_requests_get_the_protocol_s_codes_and_the_node_lives_on() {
     ] {
         assert_eq!(code(wrong), -32600, "{wrong}");
     }
+    let nested = node.json(r#"[["2.0",1,"eth_chainId",[]]]"#);
+    assert_eq!(nested[0]["error"]["code"], -32600);
     assert_eq!(
         node.err("eth_foo", json!([])),
         (-32601, "the method eth_foo does not exist/is not available".into())
@@ -865,4 +867,40 @@ fn a_taken_port_is_reported_in_one_sentence() {
     // Stopping frees it.
     node.0.stop();
     Devnode::start(config).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn the_program_prints_its_keys_stops_on_sigterm_and_names_a_taken_port() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    let binary = env!("CARGO_BIN_EXE_muster-devnode");
+    let mut child = Command::new(binary)
+        .args(["--port", "0", "--accounts", "2", "--balance", "3", "--chain-id", "77"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut text = String::new();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    while !text.contains("Listening on") {
+        assert_ne!(lines.read_line(&mut text).unwrap(), 0, "{text}");
+    }
+    assert!(text.contains(NITRO_DEV_KEY) && text.contains("THESE KEYS ARE PUBLIC"), "{text}");
+    let address = text.split("http://").nth(1).unwrap().split_whitespace().next().unwrap();
+    let port = address.rsplit(':').next().unwrap();
+    let second = Command::new(binary).args(["--port", port]).output().unwrap();
+    assert_eq!(second.status.code(), Some(1));
+    assert_eq!(
+        String::from_utf8(second.stderr).unwrap().trim(),
+        format!("muster-devnode: port {port} on 127.0.0.1 is in use: stop what is listening there, or choose another with --port")
+    );
+    let unknown = Command::new(binary).args(["--port", "0", "--arbos-version", "7"]).output().unwrap();
+    assert_eq!(unknown.status.code(), Some(1));
+    assert_eq!(String::from_utf8(unknown.stderr).unwrap().lines().count(), 1);
+    let killed = Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    assert!(killed.success());
+    let begin = Instant::now();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(begin.elapsed() < Duration::from_secs(5));
 }

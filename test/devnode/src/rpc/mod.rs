@@ -181,14 +181,20 @@ type Parts<'a> = (Option<&'a RawValue>, Cow<'a, str>, Option<&'a RawValue>);
 
 /// Checks the envelope. The error comes with the id to answer under.
 fn read(request: &str) -> Result<Parts<'_>, (Option<&RawValue>, RpcError)> {
-    let envelope: Envelope = serde_json::from_str(request).map_err(|e| {
+    let invalid = |e: serde_json::Error| {
         // A well-formed document of the wrong shape is an invalid request.
         let error = match e.classify() {
             serde_json::error::Category::Data => RpcError::invalid_request("invalid request"),
             _ => RpcError::parse(e),
         };
         (None, error)
-    })?;
+    };
+    // serde would also read the fields from an array.
+    if !request.trim_start().starts_with('{') {
+        serde_json::from_str::<serde::de::IgnoredAny>(request).map_err(invalid)?;
+        return Err((None, RpcError::invalid_request("invalid request")));
+    }
+    let envelope: Envelope = serde_json::from_str(request).map_err(invalid)?;
     // `id: null` counts as absent for serde, and go-ethereum also treats it as a notification.
     let id = envelope.id;
     if id.is_some_and(|id| id.get().starts_with(['{', '['])) {

@@ -2,217 +2,48 @@
 //!
 //! Every transaction makes a block of its own at once, as a quiet Arbitrum chain does. A [`Chain`] is a handle: clones
 //! share one chain. Nothing here copies the state: [`State`] is persistent, so an old state is only another root.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | here | the chain itself: what is sent, kept, moved in time and taken back |
+//! | [`block`] | blocks, receipts and logs |
+//! | `call` | calls, estimates and traces |
+//! | [`config`] | what a chain begins with |
+//! | [`error`] | why something was refused |
+
+pub mod block;
+mod call;
+pub mod config;
+pub mod error;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use alloy_consensus::transaction::{Recovered, SignerRecoverable};
-use alloy_consensus::{
-    proofs, Header, Receipt, ReceiptEnvelope, ReceiptWithBloom, SignableTransaction, Transaction, TxEnvelope, TxType,
-    TypedTransaction, EMPTY_OMMER_ROOT_HASH, EMPTY_ROOT_HASH,
-};
+use alloy_consensus::{SignableTransaction, Transaction, TxEnvelope, TypedTransaction};
 use alloy_eips::eip2718::Decodable2718;
-use alloy_primitives::{logs_bloom, Address, Bytes, Signature, B256, B64, U256};
-use alloy_rpc_types_eth::state::StateOverride;
-use alloy_rpc_types_eth::{BlockId, BlockNumberOrTag, BlockOverrides, Filter, FilterBlockOption, Log};
-use alloy_rpc_types_eth::{TransactionReceipt, TransactionRequest};
+use alloy_primitives::{Address, Bytes, Signature, B256, U256};
+use alloy_rpc_types_eth::{BlockId, BlockNumberOrTag, Filter, FilterBlockOption, Log, TransactionRequest};
 use alloy_signer::SignerSync;
 use alloy_signer_local::{coins_bip39::English, MnemonicBuilder, PrivateKeySigner};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::broadcast;
 
-use crate::evm::{BlockCtx, CallFrame, Evm, Outcome, Status, TxCtx, TxError, BATCH_POSTER};
+use crate::evm::{BlockCtx, Evm, Outcome, Status, TxCtx, TxError, BATCH_POSTER};
 use crate::state::State;
+use block::{access_list, header, l1_number, mine, seal};
+pub use block::{MinedBlock, MinedTx};
+pub use config::*;
+pub use error::{BlockError, CallError, SendError, TimeError};
 
 /// A transaction or call, as the `eth_` methods take it. Whatever is left out is filled in.
 pub type TxRequest = TransactionRequest;
-
-/// The key of the account that the Nitro development node funds. Everybody knows it.
-pub const NITRO_DEV_KEY: &str = "0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659";
-/// The mnemonic that other development nodes use. Everybody knows it.
-pub const TEST_MNEMONIC: &str = "test test test test test test test test test test test junk";
-/// Block gas limit in the header, as on Arbitrum, where it does not bound anything.
-pub const BLOCK_GAS_LIMIT: u64 = 1 << 50;
-/// Gas of a call that names none: Nitro's RPC gas cap.
-pub const CALL_GAS: u64 = 50_000_000;
-/// Gas limit of an unsigned in-process transaction that names none: the most one transaction may use.
-pub const TX_GAS: u64 = 32_000_000;
-/// Gas of a transaction that only moves ether.
-const TRANSFER_GAS: u64 = 21_000;
-/// Seconds between two L1 blocks, by which `block.number` advances.
-pub const L1_BLOCK_TIME: u64 = 12;
-/// Most empty blocks one request may mine.
-pub const MAX_EMPTY_BLOCKS: u64 = 100_000;
 
 /// How many L2 hashes ArbSys and BLOCKHASH can see.
 const RECENT_HASHES: usize = 256;
 /// Blocks a slow subscriber may fall behind.
 const SUBSCRIBER_BUFFER: usize = 16_384;
-
-/// Where timestamps come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clock {
-    /// The machine's clock plus whatever time travel added.
-    System,
-    /// Stands still at this second until moved by time travel: runs repeat exactly.
-    Manual(u64),
-}
-
-/// How much of the past is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct History {
-    /// Blocks with transactions, receipts and logs.
-    pub blocks: usize,
-    /// States one can still call, read and trace on.
-    pub states: usize,
-}
-
-impl History {
-    /// Every block, and every state.
-    pub const ALL: Self = Self { blocks: usize::MAX, states: usize::MAX };
-    /// The newest block only: memory grows with the state alone, however many transactions run.
-    pub const NONE: Self = Self { blocks: 1, states: 0 };
-}
-
-/// What a chain begins with.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// EIP-155 chain id; 412346 as the Nitro development node has it.
-    pub chain_id: u64,
-    /// ArbOS version, see [`crate::evm::ARBOS_VERSIONS`].
-    pub arbos_version: u64,
-    /// Accounts derived from [`TEST_MNEMONIC`], besides the Nitro development account.
-    pub accounts: u32,
-    /// Wei each account begins with.
-    pub balance: U256,
-    /// Wei per gas. It stays the same: there is no congestion here.
-    pub base_fee: u64,
-    /// Where timestamps come from.
-    pub clock: Clock,
-    /// How much of the past is kept.
-    pub history: History,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            chain_id: 412_346,
-            arbos_version: 61,
-            accounts: 10,
-            balance: U256::from(1_000_000) * U256::from(10).pow(U256::from(18)),
-            base_fee: 100_000_000,
-            clock: Clock::System,
-            history: History::ALL,
-        }
-    }
-}
-
-/// Why a transaction was not taken. The words are go-ethereum's.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SendError {
-    /// The bytes are no transaction.
-    #[error("rlp: {0}")]
-    Malformed(String),
-    /// Blob and set-code transactions.
-    #[error("transaction type not supported")]
-    UnsupportedType,
-    /// The signature does not recover.
-    #[error("invalid sender: invalid transaction v, r, s values ({0})")]
-    InvalidSignature(String),
-    /// Signed for another chain.
-    #[error("invalid sender: invalid chain id for signer: have {have} want {want}")]
-    WrongChain { have: u64, want: u64 },
-    /// More than a block can hold.
-    #[error("exceeds block gas limit")]
-    GasLimit,
-    /// The tip is above the cap.
-    #[error("max priority fee per gas higher than max fee per gas: address {address}, maxPriorityFeePerGas: {tip}, maxFeePerGas: {cap}")]
-    TipAboveFeeCap { address: Address, tip: u128, cap: u128 },
-    /// No key for the sender.
-    #[error("unknown account {0}")]
-    UnknownAccount(Address),
-    /// The request lacks or mixes fields.
-    #[error("{0}")]
-    Incomplete(String),
-    /// Refused by the state.
-    #[error(transparent)]
-    Rejected(#[from] TxError),
-}
-
-/// Why a block or its state can't be had.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BlockError {
-    /// No such block.
-    #[error("header not found")]
-    Unknown,
-    /// The block was, but its state is gone.
-    #[error("historical state is not kept: state of block {number} is no longer there, the oldest is that of block {oldest}")]
-    StateNotKept { number: u64, oldest: u64 },
-}
-
-/// Why a call was not even begun, or why an estimate could not be made.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum CallError {
-    /// See [`BlockError`].
-    #[error(transparent)]
-    Block(#[from] BlockError),
-    /// The sender could not pay, or the gas does not cover the intrinsic cost.
-    #[error(transparent)]
-    Rejected(#[from] TxError),
-    /// Contradictory or unsupported overrides.
-    #[error("{0}")]
-    Override(String),
-    /// Estimation only: it fails whatever gas it is given.
-    #[error("execution reverted")]
-    Reverted(Bytes),
-    /// Estimation only: not even the allowance is enough.
-    #[error("{reason}")]
-    Failed { reason: String },
-}
-
-/// Why time did not move.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TimeError {
-    /// Timestamps never go back.
-    #[error("timestamp {wanted} is before the latest block's {latest}")]
-    Backwards { wanted: u64, latest: u64 },
-    /// Beyond what a timestamp can hold.
-    #[error("timestamp overflow")]
-    Overflow,
-    /// More than [`MAX_EMPTY_BLOCKS`].
-    #[error("{0} blocks at once are too many, at most {MAX_EMPTY_BLOCKS} can be mined by one request")]
-    TooManyBlocks(u64),
-}
-
-/// A block and what happened in it.
-#[derive(Debug)]
-pub struct MinedBlock {
-    /// Header with Arbitrum's meaning of `difficulty`, `mixHash`, `extraData` and `nonce`. The state root is zero.
-    pub header: Header,
-    /// Hash of the header.
-    pub hash: B256,
-    /// What `block.number` was in it.
-    pub l1_number: u64,
-    /// At most one.
-    pub transactions: Vec<MinedTx>,
-}
-
-/// A transaction in a block.
-#[derive(Debug)]
-pub struct MinedTx {
-    /// The transaction and its sender.
-    pub tx: Recovered<TxEnvelope>,
-    /// Its receipt.
-    pub receipt: TransactionReceipt<ReceiptEnvelope<Log>>,
-}
-
-impl MinedBlock {
-    /// The events of the block.
-    pub fn logs(&self) -> impl Iterator<Item = &Log> {
-        self.transactions.iter().flat_map(|t| t.receipt.inner.logs().iter())
-    }
-}
 
 /// What became of a transaction sent in process.
 #[derive(Clone, Debug)]
@@ -317,34 +148,6 @@ impl Time {
     }
 }
 
-/// Everything a call needs, detached from the chain.
-struct Scene {
-    state: State,
-    recent: Arc<Vec<(u64, B256)>>,
-    number: u64,
-    l1_number: u64,
-    timestamp: u64,
-    base_fee: u128,
-    gas_limit: u64,
-    coinbase: Address,
-}
-
-impl Scene {
-    fn block(&self) -> BlockCtx<'_> {
-        // Only hashes before the block itself are visible.
-        let end = self.recent.partition_point(|(n, _)| *n < self.number);
-        BlockCtx {
-            l2_number: self.number,
-            l1_number: self.l1_number,
-            timestamp: self.timestamp,
-            base_fee: self.base_fee,
-            gas_limit: self.gas_limit,
-            coinbase: self.coinbase,
-            recent_hashes: &self.recent[end.saturating_sub(RECENT_HASHES)..end],
-        }
-    }
-}
-
 impl Inner {
     fn head(&self) -> &Arc<MinedBlock> {
         &self.blocks[self.blocks.len() - 1].block
@@ -388,11 +191,6 @@ impl Inner {
         }
         let oldest = number.saturating_sub(RECENT_HASHES as u64);
         Arc::new((oldest..number).filter_map(|n| Some((n, self.stored(n)?.block.hash))).collect())
-    }
-
-    /// Changes made outside of a block belong to the state after the newest one.
-    fn edit<T>(&mut self, change: impl FnOnce(&mut State) -> T) -> T {
-        change(&mut self.state)
     }
 }
 
@@ -722,296 +520,6 @@ impl Chain {
         Ok(Mined { hash, block, outcome })
     }
 
-    // ---- calls ----
-
-    /// Runs a call on the newest state, as a transaction sent now would see it, and discards its effects.
-    ///
-    /// # Errors
-    /// The call could not be begun. A revert is an outcome.
-    pub fn call(&self, request: &TxRequest) -> Result<Outcome, CallError> {
-        self.call_at(request, BlockId::latest(), None, None)
-    }
-
-    /// Runs a call on the state after a block.
-    ///
-    /// `latest` and `pending` see the time the next block would have, so that time travel shows without mining;
-    /// `pending` also sees the next block's number.
-    ///
-    /// # Errors
-    /// The call could not be begun. A revert is an outcome.
-    pub fn call_at(
-        &self,
-        request: &TxRequest,
-        at: BlockId,
-        overrides: Option<&StateOverride>,
-        block_overrides: Option<&BlockOverrides>,
-    ) -> Result<Outcome, CallError> {
-        self.simulate(request, at, overrides, block_overrides, false)
-    }
-
-    /// As [`Chain::call_at`], with [`Outcome::call_trace`].
-    ///
-    /// # Errors
-    /// The call could not be begun.
-    pub fn trace_call(
-        &self,
-        request: &TxRequest,
-        at: BlockId,
-        overrides: Option<&StateOverride>,
-        block_overrides: Option<&BlockOverrides>,
-    ) -> Result<Outcome, CallError> {
-        self.simulate(request, at, overrides, block_overrides, true)
-    }
-
-    fn simulate(
-        &self,
-        request: &TxRequest,
-        at: BlockId,
-        overrides: Option<&StateOverride>,
-        block_overrides: Option<&BlockOverrides>,
-        trace: bool,
-    ) -> Result<Outcome, CallError> {
-        let scene = self.scene(at, overrides, block_overrides)?;
-        let mut tx = self.call_context(request)?;
-        tx.trace = trace;
-        Ok(self.0.evm.call(&scene.state, &scene.block(), &tx)?)
-    }
-
-    fn call_context(&self, request: &TxRequest) -> Result<TxCtx, CallError> {
-        if request.gas_price.is_some() && (request.max_fee_per_gas.is_some() || request.max_priority_fee_per_gas.is_some())
-        {
-            return Err(CallError::Override(
-                "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified".into(),
-            ));
-        }
-        if let Some(have) = request.chain_id.filter(|id| *id != self.0.config.chain_id) {
-            let want = self.0.config.chain_id;
-            return Err(CallError::Override(format!("chainId does not match node's (have={have}, want={want})")));
-        }
-        let data = request
-            .input
-            .unique_input()
-            .map_err(|_| {
-                CallError::Override(
-                    r#"both "data" and "input" are set and not equal. Please use "input" to pass transaction call data"#
-                        .into(),
-                )
-            })?
-            .cloned()
-            .unwrap_or_default();
-        let price = request.gas_price.or(request.max_fee_per_gas).unwrap_or(0);
-        Ok(TxCtx {
-            caller: request.from.unwrap_or_default(),
-            to: request.to.and_then(|kind| kind.to().copied()),
-            value: request.value.unwrap_or_default(),
-            data,
-            gas_limit: request.gas.unwrap_or(CALL_GAS).min(CALL_GAS),
-            // ArbOS charges the base fee, whatever is offered above it.
-            gas_price: price.min(u128::from(self.0.config.base_fee)),
-            nonce: None,
-            access_list: request
-                .access_list
-                .iter()
-                .flat_map(|l| l.0.iter().map(|i| (i.address, i.storage_keys.clone())))
-                .collect(),
-            is_call: true,
-            trace: false,
-        })
-    }
-
-    /// The state and block a call runs in.
-    fn scene(
-        &self,
-        at: BlockId,
-        overrides: Option<&StateOverride>,
-        block_overrides: Option<&BlockOverrides>,
-    ) -> Result<Scene, CallError> {
-        let inner = self.0.inner.read();
-        let state = inner.state_at(at)?;
-        let block = &inner.resolve(at)?.block;
-        let mut scene = Scene {
-            state,
-            recent: inner.hashes_before(block.header.number),
-            number: block.header.number,
-            l1_number: block.l1_number,
-            timestamp: block.header.timestamp,
-            base_fee: u128::from(self.0.config.base_fee),
-            gas_limit: BLOCK_GAS_LIMIT,
-            coinbase: BATCH_POSTER,
-        };
-        if let BlockId::Number(BlockNumberOrTag::Latest | BlockNumberOrTag::Pending) = at {
-            scene.timestamp = inner.time.next(block.header.timestamp);
-            scene.l1_number = l1_number(inner.genesis_time, scene.timestamp);
-            scene.number += u64::from(at.is_pending());
-        }
-        drop(inner);
-        for (address, account) in overrides.into_iter().flatten() {
-            let state = &mut scene.state;
-            if account.move_precompile_to.is_some() {
-                return Err(CallError::Override("movePrecompileToAddress is not supported".into()));
-            }
-            if let Some(nonce) = account.nonce {
-                state.set_nonce(*address, nonce);
-            }
-            if let Some(code) = &account.code {
-                state.set_code(*address, code.clone());
-            }
-            if let Some(balance) = account.balance {
-                state.set_balance(*address, balance);
-            }
-            if account.state.is_some() && account.state_diff.is_some() {
-                return Err(CallError::Override(format!("account {address} has both 'state' and 'stateDiff'")));
-            }
-            if let Some(whole) = &account.state {
-                state.clear_storage(*address);
-                for (slot, value) in whole {
-                    state.set_storage(*address, (*slot).into(), (*value).into());
-                }
-            }
-            for (slot, value) in account.state_diff.iter().flatten() {
-                state.set_storage(*address, (*slot).into(), (*value).into());
-            }
-        }
-        if let Some(o) = block_overrides {
-            if o.block_hash.is_some() || o.difficulty.is_some() || o.random.is_some() || o.blob_base_fee.is_some() {
-                return Err(CallError::Override(
-                    "of the block overrides, number, time, gasLimit, feeRecipient and baseFee are supported".into(),
-                ));
-            }
-            if let Some(number) = o.number {
-                // `block.number` is what one expects to move.
-                scene.l1_number = number.saturating_to();
-            }
-            scene.timestamp = o.time.unwrap_or(scene.timestamp);
-            scene.gas_limit = o.gas_limit.unwrap_or(scene.gas_limit);
-            scene.coinbase = o.coinbase.unwrap_or(scene.coinbase);
-            scene.base_fee = o.base_fee.map_or(scene.base_fee, |f| f.saturating_to());
-        }
-        Ok(scene)
-    }
-
-    /// The least gas limit with which a transaction succeeds, up to 1.5 % above it: go-ethereum's search, which
-    /// also serves calls that give 63/64 of their gas to an inner frame.
-    ///
-    /// # Errors
-    /// It fails whatever gas it is given, or could not be begun.
-    pub fn estimate_gas(
-        &self,
-        request: &TxRequest,
-        at: BlockId,
-        overrides: Option<&StateOverride>,
-        block_overrides: Option<&BlockOverrides>,
-    ) -> Result<u64, CallError> {
-        let scene = self.scene(at, overrides, block_overrides)?;
-        let block = scene.block();
-        let mut tx = self.call_context(request)?;
-        tx.gas_limit = request.gas.filter(|gas| *gas >= TRANSFER_GAS).unwrap_or(CALL_GAS).min(CALL_GAS);
-        // A sender who names a price must be able to pay; the limit is lowered to what he can.
-        let price = request.gas_price.or(request.max_fee_per_gas).unwrap_or(0);
-        if price > 0 {
-            let have = scene.state.balance(tx.caller);
-            let Some(available) = have.checked_sub(tx.value) else {
-                return Err(CallError::Failed { reason: "insufficient funds for transfer".into() });
-            };
-            let allowance: u64 = (available / U256::from(price)).saturating_to();
-            tx.gas_limit = tx.gas_limit.min(allowance);
-        }
-        tx.gas_price = 0;
-        let run = |gas: u64| -> Result<Outcome, TxError> {
-            let tx = TxCtx { gas_limit: gas, ..tx.clone() };
-            self.0.evm.call(&scene.state, &block, &tx)
-        };
-        let exceeds = |limit: u64| CallError::Failed { reason: format!("gas required exceeds allowance ({limit})") };
-        // A plain transfer needs no search. A recipient whose code is not visible (a precompile) may need more.
-        let plain = tx.data.is_empty() && tx.access_list.is_empty();
-        if plain && tx.to.is_some_and(|to| scene.state.code(to).is_empty()) && tx.gas_limit >= TRANSFER_GAS {
-            if let Ok(Outcome { status: Status::Success, .. }) = run(TRANSFER_GAS) {
-                return Ok(TRANSFER_GAS);
-            }
-        }
-        let mut high = tx.gas_limit;
-        let first = match run(high) {
-            Ok(outcome) => outcome,
-            Err(TxError::IntrinsicGas { .. }) => return Err(exceeds(high)),
-            Err(other) => return Err(other.into()),
-        };
-        match first.status {
-            Status::Success => {}
-            Status::Revert => return Err(CallError::Reverted(first.output)),
-            Status::Halt(reason) if reason.contains("out of gas") => return Err(exceeds(high)),
-            Status::Halt(reason) => return Err(CallError::Failed { reason }),
-        }
-        let succeeds = |gas: u64| match run(gas) {
-            Ok(outcome) => Ok(outcome.status == Status::Success),
-            Err(TxError::IntrinsicGas { .. }) => Ok(false),
-            Err(other) => Err(CallError::from(other)),
-        };
-        // Less than what was used never suffices.
-        let mut low = first.gas_used.saturating_sub(1);
-        // Most transactions fit after one try with what refunds, the stipend and one 63/64 need on top.
-        let guess = (first.gas_used + first.gas_refunded + 2_300).saturating_mul(64) / 63;
-        if guess < high {
-            if succeeds(guess)? {
-                high = guess;
-            } else {
-                low = guess;
-            }
-        }
-        while low + 1 < high {
-            // go-ethereum's tolerance.
-            if (high - low) as f64 / (high as f64) < 0.015 {
-                break;
-            }
-            // The answer is rather near the lower end.
-            let middle = (low + (high - low) / 2).min(low.saturating_mul(2).max(low + 1));
-            if succeeds(middle)? {
-                high = middle;
-            } else {
-                low = middle;
-            }
-        }
-        Ok(high)
-    }
-
-    /// Runs a mined transaction again on the state before it and records its frames.
-    ///
-    /// # Errors
-    /// The transaction is unknown, or the state before it is no longer kept.
-    pub fn trace_transaction(&self, hash: B256) -> Result<CallFrame, CallError> {
-        let unknown = || CallError::Override("transaction not found".into());
-        let (block, index) = self.transaction(hash).ok_or_else(unknown)?;
-        let tx = &block.transactions[index].tx;
-        let number = block.header.number;
-        let (state, recent) = {
-            let inner = self.0.inner.read();
-            (inner.state_at(BlockId::number(number - 1))?, inner.hashes_before(number))
-        };
-        let scene = Scene {
-            state,
-            recent,
-            number,
-            l1_number: block.l1_number,
-            timestamp: block.header.timestamp,
-            base_fee: u128::from(self.0.config.base_fee),
-            gas_limit: BLOCK_GAS_LIMIT,
-            coinbase: BATCH_POSTER,
-        };
-        let context = TxCtx {
-            caller: tx.signer(),
-            to: tx.to(),
-            value: tx.value(),
-            data: tx.input().clone(),
-            gas_limit: tx.gas_limit(),
-            gas_price: scene.base_fee,
-            nonce: Some(tx.nonce()),
-            access_list: access_list(tx),
-            is_call: false,
-            trace: true,
-        };
-        let outcome = self.0.evm.call(&scene.state, &scene.block(), &context)?;
-        outcome.call_trace.ok_or_else(|| CallError::Override("no trace was recorded".into()))
-    }
-
     // ---- time, snapshots, edits ----
 
     /// Timestamp a block mined now would have.
@@ -1135,118 +643,27 @@ impl Chain {
 
     /// Sets a balance, in wei.
     pub fn set_balance(&self, address: Address, balance: U256) {
-        self.0.inner.write().edit(|s| s.set_balance(address, balance));
+        self.0.inner.write().state.set_balance(address, balance);
     }
 
     /// Sets a nonce.
     pub fn set_nonce(&self, address: Address, nonce: u64) {
-        self.0.inner.write().edit(|s| s.set_nonce(address, nonce));
+        self.0.inner.write().state.set_nonce(address, nonce);
     }
 
     /// Sets an account's code.
     pub fn set_code(&self, address: Address, code: Bytes) {
-        self.0.inner.write().edit(|s| s.set_code(address, code));
+        self.0.inner.write().state.set_code(address, code);
     }
 
     /// Sets a word of storage.
     pub fn set_storage(&self, address: Address, slot: U256, value: U256) {
-        self.0.inner.write().edit(|s| s.set_storage(address, slot, value));
+        self.0.inner.write().state.set_storage(address, slot, value);
     }
 }
 
 fn keeps_states(config: &Config) -> bool {
     config.history.states > 0
-}
-
-/// L1 blocks come every [`L1_BLOCK_TIME`] seconds of chain time, beginning with 1 at genesis.
-fn l1_number(genesis_time: u64, timestamp: u64) -> u64 {
-    1 + timestamp.saturating_sub(genesis_time) / L1_BLOCK_TIME
-}
-
-fn access_list(tx: &TxEnvelope) -> Vec<(Address, Vec<B256>)> {
-    tx.access_list().into_iter().flat_map(|l| l.0.iter().map(|i| (i.address, i.storage_keys.clone()))).collect()
-}
-
-/// A header with Arbitrum's constants; roots, bloom and gas are those of an empty block.
-fn header(config: &Config, number: u64, parent_hash: B256, timestamp: u64, l1_number: u64) -> Header {
-    // Nitro packs (messages sent, L1 block number, ArbOS version) into the mix hash.
-    let mut mix = [0; 32];
-    mix[8..16].copy_from_slice(&l1_number.to_be_bytes());
-    mix[16..24].copy_from_slice(&config.arbos_version.to_be_bytes());
-    Header {
-        parent_hash,
-        ommers_hash: EMPTY_OMMER_ROOT_HASH,
-        beneficiary: BATCH_POSTER,
-        // No Merkle tree is kept: computing its root would cost more than running the transaction.
-        state_root: B256::ZERO,
-        transactions_root: EMPTY_ROOT_HASH,
-        receipts_root: EMPTY_ROOT_HASH,
-        difficulty: U256::ONE,
-        number,
-        gas_limit: BLOCK_GAS_LIMIT,
-        timestamp,
-        extra_data: Bytes::from_static(&[0; 32]),
-        mix_hash: B256::from(mix),
-        nonce: B64::with_last_byte(1),
-        base_fee_per_gas: Some(config.base_fee),
-        ..Default::default()
-    }
-}
-
-fn seal(header: Header, l1_number: u64) -> MinedBlock {
-    let hash = header.hash_slow();
-    MinedBlock { header, hash, l1_number, transactions: Vec::new() }
-}
-
-/// The block of one transaction.
-fn mine(mut header: Header, l1_number: u64, tx: Recovered<TxEnvelope>, outcome: &Outcome) -> MinedBlock {
-    let from = tx.signer();
-    let (tx, _) = tx.into_parts();
-    let bloom = logs_bloom(&outcome.logs);
-    let receipt = Receipt {
-        status: (outcome.status == Status::Success).into(),
-        cumulative_gas_used: outcome.gas_used,
-        logs: outcome.logs.clone(),
-    };
-    let kind = TxType::try_from(alloy_eips::Typed2718::ty(&tx)).unwrap_or(TxType::Legacy);
-    let envelope = ReceiptEnvelope::from_typed(kind, ReceiptWithBloom { receipt, logs_bloom: bloom });
-    header.transactions_root = proofs::calculate_transaction_root(std::slice::from_ref(&tx));
-    header.receipts_root = proofs::calculate_receipt_root(std::slice::from_ref(&envelope));
-    header.logs_bloom = bloom;
-    header.gas_used = outcome.gas_used;
-    let hash = header.hash_slow();
-    let transaction_hash = *tx.tx_hash();
-    let mut index = 0;
-    let inner = envelope.map_logs(|log| {
-        index += 1;
-        Log {
-            inner: log,
-            block_hash: Some(hash),
-            block_number: Some(header.number),
-            block_timestamp: Some(header.timestamp),
-            transaction_hash: Some(transaction_hash),
-            transaction_index: Some(0),
-            log_index: Some(index - 1),
-            removed: false,
-        }
-    });
-    let receipt = TransactionReceipt {
-        inner,
-        transaction_hash,
-        transaction_index: Some(0),
-        block_hash: Some(hash),
-        block_number: Some(header.number),
-        gas_used: outcome.gas_used,
-        // ArbOS takes no tips.
-        effective_gas_price: u128::from(header.base_fee_per_gas.unwrap_or_default()),
-        blob_gas_used: None,
-        blob_gas_price: None,
-        from,
-        to: tx.to(),
-        contract_address: outcome.created,
-    };
-    let transactions = vec![MinedTx { tx: Recovered::new_unchecked(tx, from), receipt }];
-    MinedBlock { header, hash, l1_number, transactions }
 }
 
 /// Puts a block at the end of the chain. `inner.state` is the state after it already, `before` the one before it.
