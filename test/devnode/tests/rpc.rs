@@ -377,7 +377,8 @@ fn bad_transactions_are_refused_in_go_ethereum_s_words() {
     }
     assert_eq!(node.err("eth_sendRawTransaction", json!(["zz"])).0, -32602);
     assert_eq!(node.ok("eth_blockNumber", json!([])), "0x1");
-    node.send_raw(&sign(plain(1), &dev()));
+    let sync = node.ok("eth_sendRawTransactionSync", json!([hex::encode_prefixed(sign(plain(1), &dev()).encoded_2718())]));
+    assert_eq!(sync["status"], "0x1");
 }
 
 #[test]
@@ -457,6 +458,11 @@ fn other_failures_of_calls() {
     let (_, message) = node.err("eth_call", json!([{"to": spin, "data": "0x01", "input": "0x02"}]));
     assert!(message.contains("\"data\" and \"input\""), "{message}");
     assert_eq!(node.ok("eth_call", json!([{"to": Address::ZERO, "data": "0x01", "input": "0x01"}])), "0x");
+    let (_, message) = node.err("eth_call", json!([{"to": Address::ZERO, "gasPrice": "0x5f5e0ff"}]));
+    assert!(message.starts_with("max fee per gas less than block base fee"), "{message}");
+    let (_, message) = node.err("eth_call", json!([{"to": Address::ZERO, "gasPrice": "0x5f5e100"}]));
+    assert!(message.starts_with("insufficient funds for gas * price + value"), "{message}");
+    assert_eq!(node.err("eth_subscribe", json!(["newHeads"])), (-32601, "notifications not supported".into()));
     let hash = node.ok("eth_sendTransaction", json!([{"to": spin, "gas": "0x10000"}]));
     let receipt = node.ok("eth_getTransactionReceipt", json!([hash]));
     assert_eq!((&receipt["status"], &receipt["gasUsed"]), (&json!("0x0"), &json!("0x10000")));

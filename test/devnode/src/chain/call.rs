@@ -122,6 +122,12 @@ impl Chain {
             .cloned()
             .unwrap_or_default();
         let price = request.gas_price.or(request.max_fee_per_gas).unwrap_or(0);
+        let base_fee = u128::from(self.0.config.base_fee);
+        // A price of 0 is not looked at, any other must be one that a transaction could have.
+        if price > 0 && price < base_fee {
+            let address = request.from.unwrap_or_default();
+            return Err(TxError::FeeCapTooLow { address, max_fee: price, base_fee }.into());
+        }
         Ok(TxCtx {
             caller: request.from.unwrap_or_default(),
             to: request.to.and_then(|kind| kind.to().copied()),
@@ -129,7 +135,7 @@ impl Chain {
             data,
             gas_limit: request.gas.unwrap_or(CALL_GAS).min(CALL_GAS),
             // ArbOS charges the base fee, whatever is offered above it.
-            gas_price: price.min(u128::from(self.0.config.base_fee)),
+            gas_price: price.min(base_fee),
             nonce: None,
             access_list: request
                 .access_list

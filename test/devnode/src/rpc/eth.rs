@@ -295,6 +295,11 @@ pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Resul
             args!(bytes: req Bytes);
             raw(&chain.send_raw(&bytes)?.hash)
         }
+        "eth_sendRawTransactionSync" => {
+            args!(bytes: req Bytes, _timeout: opt Quantity);
+            let mined = chain.send_raw(&bytes)?;
+            raw(&types::receipt(&mined.block, 0))
+        }
         "eth_sendTransaction" => {
             args!(tx: req TransactionRequest);
             raw(&chain.send_unlocked(tx)?.hash)
@@ -337,7 +342,7 @@ pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Resul
             args!(id: req U128);
             raw(&context.filters.uninstall(id))
         }
-        "eth_subscribe" | "eth_unsubscribe" => Err(RpcError::refused("notifications not supported")),
+        "eth_subscribe" | "eth_unsubscribe" => Err(RpcError::new(-32601, "notifications not supported")),
 
         // ---- a development node's own ----
         "evm_increaseTime" | "anvil_increaseTime" => {

@@ -211,7 +211,7 @@ fn read(request: &str) -> Result<Parts<'_>, (Option<&RawValue>, RpcError)> {
 async fn run(context: &Context, method: &str, params: Option<&RawValue>) -> Result<Box<RawValue>, RpcError> {
     let params = Params::parse(params)?;
     let deadline = Instant::now() + NONCE_PATIENCE;
-    let waits = matches!(method, "eth_sendRawTransaction" | "eth_sendTransaction");
+    let waits = matches!(method, "eth_sendRawTransaction" | "eth_sendRawTransactionSync" | "eth_sendTransaction");
     let mut blocks = waits.then(|| context.chain.subscribe());
     loop {
         let (context, method, params) = (context.clone(), method.to_owned(), params.clone());
