@@ -1,21 +1,24 @@
 #!/usr/bin/env bash
 # All clients, one after the other, against a node.
 #
-#   test/clients/run.sh                      starts the embedded node (DEVNODE may name the binary)
+#   test/clients/run.sh                      starts the embedded node (the newest build; DEVNODE names another)
 #   RPC_URL=http://... test/clients/run.sh   uses the node that is there
 #
 # CARGO_STYLUS=no leaves cargo-stylus out, whose first build of its template takes a minute.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here"
-if [ ! -e node_modules/.muster ] || [ package-lock.json -nt node_modules/.muster ]; then
+# npm writes this file when it has installed.
+if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
   npm ci --no-audit --no-fund --loglevel=error
-  touch node_modules/.muster
+  touch node_modules/.package-lock.json
 fi
 
 if [ -z "${RPC_URL:-}" ]; then
-  node=${DEVNODE:-$here/../../target/release/muster-devnode}
-  [ -x "$node" ] || { echo "clients: $node is not there: cargo build --release -p muster-devnode" >&2; exit 1; }
+  target=${CARGO_TARGET_DIR:-$here/../../target}
+  # The newer of the two, if there are both.
+  node=${DEVNODE:-$(ls -t "$target"/{release,debug}/muster-devnode 2>/dev/null | head -n 1)}
+  [ -x "$node" ] || { echo "clients: no muster-devnode is built: cargo build -p muster-devnode" >&2; exit 1; }
   log=$(mktemp)
   "$node" --port 0 >"$log" &
   pid=$!

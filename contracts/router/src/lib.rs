@@ -1,1 +1,59 @@
-//! To be written.
+//! The one public address. Looks a call's selector up in storage and runs the program behind it by
+//! delegatecall, so that storage, balance and logs are the router's own.
+#![cfg_attr(not(any(test, feature = "export-abi")), no_main)]
+#![cfg_attr(not(any(test, feature = "export-abi")), no_std)]
+
+extern crate alloc;
+
+use alloc::vec::Vec;
+use alloy_primitives::{Address, FixedBytes};
+use alloy_sol_types::{SolCall, SolInterface};
+use muster_core::record::Ownership;
+use muster_storage::chain::{arguments, Chain};
+use muster_storage::layout::{slot, OWNERSHIP};
+use muster_storage::{admin, refusal, Host, IMuster, Refusal};
+use stylus_sdk::call::RawCall;
+use stylus_sdk::prelude::*;
+use stylus_sdk::{host::VM, ArbResult};
+
+/// Answers a call.
+#[entrypoint]
+pub fn main(input: Vec<u8>, vm: VM) -> ArbResult {
+    let chain = Chain::new(vm.clone());
+    let Some((&selector, data)) = input.split_first_chunk::<4>() else {
+        return Err(refusal!(MalformedCalldata { selector: FixedBytes::ZERO }).abi_encode());
+    };
+    if selector == IMuster::installCall::SELECTOR {
+        return install(&chain, &vm, data);
+    }
+    let program = admin::program_of(&chain, selector);
+    if program == [0; 20] {
+        return Err(refusal!(UnknownFunction { selector: selector.into() }).abi_encode());
+    }
+    delegate(&vm, program.into(), selector, &input)
+}
+
+/// See `IMuster.install`.
+fn install(chain: &Chain, vm: &VM, data: &[u8]) -> ArbResult {
+    let refuse = |r: Refusal| r.abi_encode();
+    chain.no_value().map_err(refuse)?;
+    let c = arguments::<IMuster::installCall>(data).map_err(refuse)?;
+    let done = |chain: &Chain| chain.get::<Ownership>(slot(OWNERSHIP)).granule > 0;
+    if done(chain) {
+        return Err(refuse(refusal!(AlreadyInitialised)));
+    }
+    delegate(vm, c.program, IMuster::installCall::SELECTOR, &c.call)
+}
+
+#[allow(unsafe_code)]
+fn delegate(vm: &VM, program: Address, selector: [u8; 4], input: &[u8]) -> ArbResult {
+    // SAFETY: the programs share this storage by design, and nothing is cached here that they could change.
+    unsafe { RawCall::new_delegate(vm).call(program, input) }.map_err(|reason| {
+        // A trap or too little gas leaves no reason behind.
+        if reason.is_empty() {
+            refusal!(ProgramFailed { selector: selector.into(), program }).abi_encode()
+        } else {
+            reason
+        }
+    })
+}

@@ -1,1 +1,50 @@
-//! To be written.
+//! Muster on storage: the one layout, the structures that answer in a bounded number of slots, and
+//! the life of nodes and tasks on top of them.
+//!
+//! Everything is generic over [`Host`], so one code serves the programs on chain, the tests and the
+//! simulator.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`abi`] | the public interface, from `abi/IMuster.sol` |
+//! | [`host`] | what a chain gives: words, sender, time, hashes, logs |
+//! | [`layout`] | which slot holds what |
+//! | [`sampler`] | idle nodes by GPU group and stake class, drawn by rejection |
+//! | [`bracket`] | knock-out trees: the greatest key of many in few words |
+//! | [`pool`] | priority pools on brackets |
+//! | [`queue`] | the task queue: groups, best head, worst of all |
+//! | [`registry`] | GPU groups, and which node holds which model |
+//! | [`network`] | a transaction's view of it all; serving what is due |
+//! | [`draw`] | weighted random selection |
+//! | [`nodes`], [`tasks`], [`admin`] | what the public functions do |
+//! | [`lens`] | reading |
+//! | [`chain`] | the Stylus host, and how a program answers a call (feature `chain`) |
+//! | [`native`] | an in-memory host (feature `native`) |
+#![cfg_attr(not(any(test, feature = "native")), no_std)]
+#![deny(unsafe_code)]
+
+extern crate alloc;
+
+#[macro_use]
+pub mod abi;
+pub mod admin;
+pub mod bracket;
+#[cfg(feature = "chain")]
+pub mod chain;
+pub mod draw;
+pub mod host;
+pub mod layout;
+pub mod lens;
+#[cfg(any(test, feature = "native"))]
+pub mod native;
+pub mod network;
+pub mod nodes;
+pub mod pool;
+pub mod queue;
+pub mod registry;
+pub mod sampler;
+pub mod tasks;
+
+pub use abi::{IMuster, Refusal, Result};
+pub use host::Host;
+pub use network::Network;

@@ -26,6 +26,7 @@ use revm::precompile::{PrecompileSpecId, Precompiles};
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, AddressSet, Bytes, B256, KECCAK_EMPTY, U256};
 use revm::state::Bytecode;
+use revm::Database;
 
 use crate::evm::{BlockCtx, CallKind, Config, Evm, Outcome, Status, StylusFrame, TxCtx, TxError, ARBOS_STATE};
 use crate::precompiles;
@@ -250,7 +251,8 @@ fn check(evm: &Evm, state: &State, block: &BlockCtx, tx: &TxCtx) -> Result<U256,
         return Err(TxError::Overflow);
     }
     let code = state.code(address);
-    if !tx.is_call && !code.is_empty() && !(evm.config.arbos >= 40 && code.starts_with(&[0xef, 0x01, 0x00])) {
+    let delegated = evm.config.arbos >= 40 && code.starts_with(&[0xef, 0x01, 0x00]);
+    if !(tx.is_call || code.is_empty() || delegated) {
         return Err(TxError::SenderNotEoa { address, code_hash: state.code_hash(address) });
     }
     if tx.gas_price < block.base_fee && !(tx.is_call && tx.gas_price == 0) {
@@ -354,7 +356,14 @@ fn first_frame(exec: &mut Exec, tx: &TxCtx, gas: u64) -> FrameInput {
             gas_limit: gas,
             reservoir: 0,
             bytecode_address: to,
-            known_bytecode: exec.code_to_run(to),
+            known_bytecode: {
+                // The recipient is warm from the start, and so is what it delegates to.
+                let code = never(exec.ctx.journaled_state.load_account_with_code(to)).data.info.code.clone();
+                if let Some(target) = code.as_ref().and_then(Bytecode::eip7702_address) {
+                    never(exec.ctx.journaled_state.load_account(target));
+                }
+                exec.code_to_run(to)
+            },
             target_address: to,
             caller: tx.caller,
             value: CallValue::Transfer(tx.value),
@@ -398,22 +407,33 @@ impl Exec {
         .to_owned()
     }
 
-    /// Code that runs at an address and its hash; an EIP-7702 delegation is followed once. Warms the account.
+    /// Code that runs at an address and its hash; an EIP-7702 delegation is followed once, which doesn't warm what
+    /// it points to.
     pub(crate) fn code_to_run(&mut self, address: Address) -> (B256, Bytecode) {
-        let load = |exec: &mut Self, address| {
-            let account = never(exec.ctx.journaled_state.load_account_with_code(address)).data;
-            (account.info.code_hash, account.info.code.clone().unwrap_or_default())
-        };
-        let (hash, code) = load(self, address);
+        let (hash, code) = self.peek_code(address);
         match code.eip7702_address() {
             Some(target) if self.config.arbos >= 40 => {
                 if self.config.arbos >= 50 && self.is_precompile(target) {
                     return (KECCAK_EMPTY, Bytecode::default());
                 }
-                load(self, target)
+                self.peek_code(target)
             }
             _ => (hash, code),
         }
+    }
+
+    /// An account's code and its hash, without a trace in the access list.
+    pub(crate) fn peek_code(&mut self, address: Address) -> (B256, Bytecode) {
+        let journal = &mut self.ctx.journaled_state;
+        let info = match journal.inner.state.get(&address) {
+            Some(account) => account.info.clone(),
+            None => never(journal.database.basic(address)).unwrap_or_default(),
+        };
+        let code = match info.code {
+            Some(code) => code,
+            None => never(journal.database.code_by_hash(info.code_hash)),
+        };
+        (info.code_hash, code)
     }
 
     /// Whether a call to the address runs a precompile.

@@ -165,10 +165,8 @@ sol! {
         function getNetworkFeeAccount() external view returns (address);
         function getInfraFeeAccount() external view returns (address);
         function setL1PricePerUnit(uint256 pricePerUnit) external;
-        function setL2BaseFee(uint256 priceInWei) external;
         function setMinimumL2BaseFee(uint256 priceInWei) external;
         function setSpeedLimit(uint64 limit) external;
-        function setMaxTxGasLimit(uint64 limit) external;
         function setBrotliCompressionLevel(uint64 level) external;
         function scheduleArbOSUpgrade(uint64 newVersion, uint64 timestamp) external;
         function setInkPrice(uint32 price) external;
@@ -614,20 +612,14 @@ fn arb_wasm(c: &mut Call<'_>) -> Done {
 fn read_wasm(c: &mut Call<'_>, program: Address, params: &Params) -> Result<Vec<u8>, Fail> {
     let Ok(code) = c.exec.ctx.journaled_state.code(program);
     let code = code.data;
-    let not_wasm = |reason: String| {
-        if c.exec.config.arbos >= 60 && !code.starts_with(&[0xef, 0xf0]) {
-            ArbWasm::ProgramNotWasm {}.into()
-        } else {
-            Fail::Revert(reason)
-        }
-    };
-    if code.is_empty() {
+    let arbos = c.exec.config.arbos;
+    if code.is_empty() || arbos >= 60 && !crate::stylus::is_component(&code, arbos) {
         return Err(ArbWasm::ProgramNotWasm {}.into());
     }
-    if code.starts_with(&[0xef, 0xf0]) && !crate::stylus::is_program(&code, c.exec.config.arbos) && code[2] != 1 {
-        return Err(not_wasm("specified bytecode is not a Stylus program".into()));
+    if arbos < 60 && !crate::stylus::is_program(&code, arbos) {
+        return Err(Fail::Revert("specified bytecode is not a Stylus program".into()));
     }
-    match activate::source(&code).map_err(not_wasm)? {
+    match activate::source(&code).map_err(Fail::Revert)? {
         Source::Classic(data) => activate::decompress(&data, params.max_wasm_size).map_err(Fail::Revert),
         Source::Root { decompressed, fragments } => {
             if decompressed > params.max_wasm_size {

@@ -45,7 +45,7 @@ pub struct CallFrame {
     pub from: Address,
     /// The callee; for a creation the new address, `None` if there is none.
     pub to: Option<Address>,
-    /// Wei sent along; `None` for delegate and static calls, whose value is not moved.
+    /// Wei sent along (for a delegate call what its caller was sent); `None` for a static call.
     pub value: Option<U256>,
     /// Gas given to the frame (the whole limit for the outermost).
     pub gas: u64,
@@ -57,7 +57,8 @@ pub struct CallFrame {
     pub output: Bytes,
     /// Why it failed, in geth's words.
     pub error: Option<String>,
-    /// The text of `Error(string)` or `Panic(uint256)` revert data.
+    /// The text of `Error(string)` or `Panic(uint256)` revert data; where a program or precompile reverted without
+    /// data, why.
     pub revert_reason: Option<String>,
     /// Whether a Stylus program ran.
     pub wasm: bool,
@@ -151,9 +152,9 @@ impl Tracer {
         let Some(Open { mut frame, log_start, inner_logs }) = self.open.pop() else { return };
         frame.gas_used = gas_used;
         if error.is_none() {
-            let mut position = 0;
             let mut at = log_start;
-            for inner in inner_logs.iter().cloned().chain([logs.len()..logs.len()]) {
+            let last = logs.len()..logs.len();
+            for (position, inner) in inner_logs.iter().chain(std::iter::once(&last)).enumerate() {
                 for log in logs.get(at..inner.start).unwrap_or_default() {
                     frame.logs.push(TraceLog {
                         address: log.address,
@@ -163,7 +164,6 @@ impl Tracer {
                     });
                 }
                 at = inner.end;
-                position += 1;
             }
         } else if frame.revert_reason.is_none() {
             frame.revert_reason = revert_reason(&output);

@@ -216,7 +216,7 @@ fn activation_is_paid_recorded_and_done_once() {
     let price = 82_928_201 * (10_000 + exponent + exponent * exponent / 20_000) / 10_000;
     let fee: u64 = event.dataFee.to();
     assert!(fee.abs_diff(price * asm) <= price * asm / 10_000, "{fee} and {}", price * asm);
-    assert_eq!(error.want.to::<u64>().abs_diff(fee) < fee / 100, true);
+    assert!(error.want.to::<u64>().abs_diff(fee) < fee / 100);
     // The rest of the ether came back.
     let spent = before - chain.state.balance(support::ALICE);
     assert_eq!(spent, event.dataFee + U256::from(activated.gas_used) * U256::from(support::BASE_FEE));
@@ -371,4 +371,52 @@ fn owners_can_pause_activation() {
     let program = chain.deploy_wasm(&wat::parse_str(module("")).unwrap());
     let paused = chain.activate(program);
     assert_eq!((paused.status, paused.gas_used), (Status::Revert, 32_000_000));
+}
+
+#[test]
+fn a_program_in_pieces() {
+    let mut chain = Chain::new();
+    let wasm = wat::parse_str(module("(func (export \"more\") (param i64 i64) (drop (i64.mul (local.get 0) (local.get 1))))")).unwrap();
+    let compressed = muster_devnode::stylus::deployed_code(&wasm)[4..].to_vec();
+    let (first, second) = compressed.split_at(compressed.len() / 2);
+    let piece = |chain: &mut Chain, data: &[u8]| {
+        let mut code = vec![0xef, 0xf0, 0x01];
+        code.extend(data);
+        chain.deploy(&code)
+    };
+    let pieces = [piece(&mut chain, first), piece(&mut chain, second)];
+    let root = |chain: &mut Chain, len: u32, pieces: &[Address]| {
+        let mut code = vec![0xef, 0xf0, 0x02, 0x00];
+        code.extend(len.to_be_bytes());
+        pieces.iter().for_each(|piece| code.extend(piece.as_slice()));
+        chain.deploy(&code)
+    };
+    let len = wasm.len() as u32;
+    let program = root(&mut chain, len, &pieces);
+    let in_pieces = ok(chain.activate(program));
+    ok(chain.send(program, vec![]));
+    let whole = chain.deploy_wasm(&wasm);
+    let at_once = ok(chain.activate(whole));
+    // Two cold accounts and one word of code each, and an address that needs as much calldata.
+    let zeros = |a: Address| a.iter().filter(|b| **b == 0).count() as u64;
+    let calldata = 12 * (zeros(whole) as i64 - zeros(program) as i64);
+    let words: u64 = [first, second].iter().map(|p| (p.len() as u64 + 3).div_ceil(32)).sum();
+    assert_eq!(in_pieces.gas_used as i64 - at_once.gas_used as i64, 2 * 2600 + 3 * words as i64 + calldata);
+
+    for (len, pieces) in [
+        (len + 1, &pieces[..]),
+        (len - 1, &pieces[..]),
+        (256 * 1024 + 1, &pieces[..]),
+        (len, &[]),
+        (len, &[pieces[0], whole][..]),
+        (len, &[pieces[0]; 5][..]),
+    ] {
+        let program = root(&mut chain, len, pieces);
+        assert_eq!(chain.activate(program).status, Status::Revert);
+    }
+    assert_eq!(chain.activate(pieces[0]).status, Status::Revert);
+    // Before ArbOS 60 neither can be deployed.
+    let mut old = Chain::of_version(51);
+    let tx = old.tx(None, support::init_code(&[0xef, 0xf0, 0x01, 1, 2]));
+    assert!(matches!(old.run(&tx).status, Status::Halt(_)));
 }

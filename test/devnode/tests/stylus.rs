@@ -608,3 +608,38 @@ fn a_transaction_computes_no_more_than_32_million_gas() {
     assert_eq!(outcome.status, Status::Halt("out of gas".into()));
     assert_eq!(outcome.gas_used, 32_000_000, "the rest was held back and returned");
 }
+
+#[test]
+fn hashes_of_l2_blocks_lie_in_the_history_contract() {
+    let mut chain = Chain::new();
+    for _ in 0..300 {
+        chain.mine();
+    }
+    let history = muster_devnode::genesis::HISTORY_STORAGE;
+    let ask = |chain: &mut Chain, number: u64| chain.send(history, U256::from(number).to_be_bytes::<32>().to_vec());
+    let number = chain.number;
+    let known = ok(ask(&mut chain, number - 1));
+    assert_eq!(known.output.as_ref(), chain.hashes[number as usize - 1].1.as_slice());
+    let number = chain.number;
+    for _ in 0..300 {
+        chain.mine();
+    }
+    // Older than what ArbSys tells.
+    let known = ok(ask(&mut chain, number - 1));
+    assert_eq!(known.output.as_ref(), chain.hashes[number as usize - 1].1.as_slice());
+    let number = chain.number;
+    assert_eq!(ask(&mut chain, number).status, Status::Revert);
+}
+
+#[test]
+fn blobs_and_debug_precompiles_are_absent_where_they_must_be() {
+    use muster_devnode::evm::{Config, Evm};
+    let mut chain = Chain::new();
+    let code = chain.deploy(&[0x4a]);
+    assert!(matches!(chain.send(code, vec![]).status, Status::Halt(_)));
+    chain.evm = Evm::new(Config { debug: false, ..Config::default() }).unwrap();
+    let refused = chain.send(support::ARB_DEBUG, support::becomeChainOwnerCall {}.abi_encode());
+    assert_eq!(refused.status, Status::Halt("debug precompiles are disabled".into()));
+    assert!(Evm::new(Config { arbos: 31, ..Config::default() }).is_err());
+    assert!(Evm::new(Config { arbos: 62, ..Config::default() }).is_err());
+}

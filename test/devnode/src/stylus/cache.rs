@@ -19,12 +19,15 @@ fn wasm_stack(arbos: u64) -> usize {
     }
 }
 
+/// A module ready to be instantiated.
+type Ready = Arc<InstancePre<Host>>;
+
 /// Compiled modules by code hash and Stylus version, for as long as the node runs.
 pub(crate) struct ModuleCache {
     engine: Engine,
     stack: usize,
     linker: Linker<Host>,
-    modules: Mutex<HashMap<(B256, u16), Arc<InstancePre<Host>>>>,
+    modules: Mutex<HashMap<(B256, u16), Ready>>,
 }
 
 impl fmt::Debug for ModuleCache {
@@ -55,7 +58,7 @@ impl ModuleCache {
         self.stack + 512 * 1024
     }
 
-    pub(crate) fn get(&self, code_hash: B256, version: u16) -> Option<Arc<InstancePre<Host>>> {
+    pub(crate) fn get(&self, code_hash: B256, version: u16) -> Option<Ready> {
         self.modules.lock().unwrap_or_else(PoisonError::into_inner).get(&(code_hash, version)).cloned()
     }
 
@@ -63,7 +66,7 @@ impl ModuleCache {
     ///
     /// # Errors
     /// What the engine says.
-    pub(crate) fn insert(&self, code_hash: B256, version: u16, wasm: &[u8]) -> Result<Arc<InstancePre<Host>>, String> {
+    pub(crate) fn insert(&self, code_hash: B256, version: u16, wasm: &[u8]) -> Result<Ready, String> {
         let module = Module::from_binary(&self.engine, wasm).map_err(|e| format!("{e:#}"))?;
         let ready = Arc::new(self.linker.instantiate_pre(&module).map_err(|e| format!("{e:#}"))?);
         self.modules

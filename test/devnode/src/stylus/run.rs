@@ -40,7 +40,7 @@ impl Exec {
             Source::Root { decompressed, fragments } => {
                 let mut data = vec![];
                 for address in fragments {
-                    let (_, code) = self.code_to_run(address);
+                    let (_, code) = self.peek_code(address);
                     data.extend_from_slice(activate::fragment(code.original_byte_slice())?);
                 }
                 activate::decompress(&data, decompressed)

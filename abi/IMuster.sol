@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+pragma solidity ^0.8.24;
+
+/// @title Muster: task dispatch and quality of service for decentralised GPU networks
+/// @notice One address, one storage. Amounts are wei, times seconds, fixed-point numbers wads (1e18),
+/// VRAM GiB. A model id is the first five bytes of the keccak256 of the model's name, as a number.
+/// A GPU group is one GPU model with one VRAM size, numbered `model << 16 | vram`.
+interface IMuster {
+    // ------------------------------------------------------------------ types
+
+    /// @notice What an application asks for.
+    struct TaskSpec {
+        /// 0 Stable Diffusion, 1 GPT, 2 fine-tuning.
+        uint8 kind;
+        /// Images, text requests, or for fine-tuning the seconds the creator states.
+        uint32 units;
+        /// Least VRAM of the node; ignored where `gpu` is set.
+        uint16 vram;
+        /// Required GPU group, or 0 for any; see `gpuGroup`.
+        uint32 gpu;
+        /// Redundancy policy: 0 runs the task on a single node.
+        uint8 redundancy;
+        /// Digest of the input, which travels off chain.
+        bytes32 inputDigest;
+        /// Required models, at most 8, no duplicates.
+        uint64[] models;
+    }
+
+    struct NodeView {
+        uint32 node;
+        address operator;
+        /// 0 Quit, 1 Available, 2 Busy, 3 PendingPause, 4 PendingQuit, 5 Paused, 6 PendingKickout.
+        uint8 status;
+        uint32 gpu;
+        uint16 vram;
+        uint128 stake;
+        /// H now.
+        uint64 reliability;
+        /// Q_long / Q_max, not floored.
+        uint64 longTerm;
+        uint8 scores;
+        /// Whether H keeps it from being selected.
+        bool excluded;
+        uint64 joinedAt;
+        /// The running task, or the last one.
+        uint64 task;
+        uint64 deadline;
+        uint64[] models;
+        uint64[] inUse;
+    }
+
+    /// @notice The factors of a node's selection weight for a task, now.
+    struct WeightView {
+        bool eligible;
+        uint64 staking;
+        uint64 reliability;
+        uint64 qos;
+        uint64 locality;
+        uint64 weight;
+    }
+
+    struct TaskView {
+        uint64 id;
+        address creator;
+        uint128 fee;
+        uint8 kind;
+        uint32 estimate;
+        uint32 timeLimit;
+        uint16 startFeeBps;
+        uint16 vram;
+        uint32 gpu;
+        uint64[] models;
+        /// Pending: block of the draw. Queued: the ticket for `cancel`. Running: the deadline.
+        uint64 at;
+    }
+
+    struct AccountView {
+        uint128 credit;
+        uint128 unbonding;
+        uint64 release;
+        uint32 node;
+        bool kickedOut;
+    }
+
+    struct Overview {
+        address owner;
+        address treasury;
+        uint128 treasuryBalance;
+        uint64 granule;
+        bool paused;
+        uint64 tasks;
+        uint32 nodesIssued;
+        uint32 nodesJoined;
+        uint32 pending;
+        uint32 queued;
+        uint32 queueCapacity;
+        uint128 largestStake;
+    }
+
+    /// @notice ERC-2535: a program and the selectors it answers.
+    struct Facet {
+        address facetAddress;
+        bytes4[] functionSelectors;
+    }
+
+    // ------------------------------------------------------------------ nodes
+
+    /// @notice Joins the caller's node with the value sent as its stake. H starts at 1.
+    /// @param gpuName 1 to 64 bytes.
+    /// @param vram 1 to 960.
+    /// @param models What the node holds, at most 32, no duplicates.
+    /// @return node The node's number, the caller's for good.
+    function join(string calldata gpuName, uint16 vram, uint64[] calldata models) external payable returns (uint32 node);
+
+    /// @notice Adds the value sent to the stake of the caller's node.
+    function raiseStake() external payable;
+
+    /// @notice Stops the caller's node from taking tasks; while busy, when its task ends.
+    function pause() external;
+
+    /// @notice Makes the caller's paused node available again; it takes the best queued task it can run.
+    function resume() external;
+
+    /// @notice Takes the caller's node out of the network and its stake back after the unbonding period; while busy, when its task ends.
+    function quit() external;
+
+    /// @notice Says that the caller's node now holds these models.
+    function reportDownloaded(uint64[] calldata models) external;
+
+    /// @notice Says that the caller's node no longer holds these models.
+    function reportRemoved(uint64[] calldata models) external;
+
+    /// @notice Removes a stale entry (model no longer held, or node gone) from a model's holders. Anyone may call.
+    function purge(uint64 model, uint32 position) external;
+
+    /// @notice Re-admits an excluded node whose time has come, or offers an idle node the best queued task. Anyone may call.
+    function poke(uint32 node) external;
+
+    /// @notice Pays out the caller's credit, and its returned stake once unbonded.
+    function withdraw(address payable to) external;
+
+    // ------------------------------------------------------------------ tasks
+
+    /// @notice Creates a task; the value sent is its fee, held in escrow.
+    function createTask(TaskSpec calldata spec) external payable returns (uint64 id);
+
+    /// @notice Cancels a queued task of the caller. The fee is refunded less the start fee.
+    /// @param ticket As in the task's latest TaskQueued event.
+    function cancel(uint64 id, uint64 ticket) external;
+
+    /// @notice The node's answer: ends the task as a success and pays the fee.
+    function submit(uint64 id, bytes32 resultDigest) external;
+
+    /// @notice The node says it cannot run the task: ends it, refunds the fee in full.
+    function reportError(uint64 id, uint8 code) external;
+
+    /// @notice Ends a task whose deadline has passed without an answer. Anyone may call, and earns the start fee.
+    function expire(uint32 node, uint64 id) external;
+
+    /// @notice Draws up to `count` (at most 16) Pending tasks whose block has come. Anyone may call.
+    /// @return drawn How many it served.
+    function dispatch(uint8 count) external returns (uint8 drawn);
+
+    // ------------------------------------------------------------------ administration
+
+    /// @notice Called once, in the deploying transaction or right after it: runs `call` (that is, `initialise`) of
+    /// `program` on the router's storage. Refused ever after.
+    function install(address program, bytes calldata call) external;
+
+    /// @notice Sets what never changes, the default parameters, and which program answers what. Only through `install`.
+    /// @param owner May change parameters and programs.
+    /// @param treasury Receives protocol income.
+    /// @param granule Stakes are whole multiples of this many wei; at least 1e3.
+    /// @param minimumStake In wei, a multiple of `granule`; also the base of the stake classes.
+    function initialise(address owner, address treasury, uint64 granule, uint128 minimumStake, Facet[] calldata programs) external;
+
+    /// @notice Changes a parameter, within its bounds.
+    function setParameter(uint8 parameter, uint256 value) external;
+
+    /// @notice Stops (or again allows) new tasks and joins; exits, payments and withdrawals always work.
+    function setPaused(bool on) external;
+
+    /// @notice First step of a change of owner.
+    function transferOwnership(address newOwner) external;
+
+    /// @notice Second step, by the new owner.
+    function acceptOwnership() external;
+
+    /// @notice Proposes another treasury; takes effect two days later at the earliest. The zero address withdraws the proposal.
+    function proposeTreasury(address treasury) external;
+
+    /// @notice Puts a proposed treasury into effect. Anyone may call.
+    function acceptTreasury() external;
+
+    /// @notice Pays protocol income out to the treasury. Anyone may call.
+    function sweepTreasury() external;
+
+    /// @notice Lets `program` answer `selectors`; the zero address removes them.
+    function setProgram(address program, bytes4[] calldata selectors) external;
+
+    // ------------------------------------------------------------------ reading
+
+    function overview() external view returns (Overview memory);
+    function owner() external view returns (address);
+    function parameter(uint8 which) external view returns (uint256 value, uint256 least, uint256 most);
+    function account(address who) external view returns (AccountView memory);
+    function node(uint32 number) external view returns (NodeView memory);
+    function nodeOf(address operator) external view returns (uint32);
+    function nodes(uint32 from, uint32 count) external view returns (NodeView[] memory);
+    function weightOf(uint32 number, TaskSpec calldata spec) external view returns (WeightView memory);
+    function estimate(uint8 kind, uint32 units) external view returns (uint32 estimated, uint32 timeLimit, uint128 leastFee);
+    function gpuGroup(string calldata name, uint16 vram) external view returns (uint32);
+    function gpuName(uint32 group) external view returns (string memory);
+    function gpuGroups(uint16 vram) external view returns (uint32 count);
+    function idleNodes(uint32 group, uint8 class, uint32 from, uint32 count) external view returns (uint32 total, uint32[] memory numbers);
+    function holders(uint64 model, uint32 from, uint32 count) external view returns (uint32 total, uint32[] memory numbers);
+    function runningTask(uint32 number) external view returns (TaskView memory);
+    function pendingTasks(uint32 from, uint32 count) external view returns (TaskView[] memory);
+    /// @param group 0x0000vvvv for the "Any" group of VRAM v, or a GPU group + 0x10000.
+    function queuedTasks(uint32 group, uint32 from, uint32 count) external view returns (uint32 places, TaskView[] memory);
+    function bestQueued(uint32 number) external view returns (TaskView memory);
+    function excludedNodes(uint32 from, uint32 count) external view returns (uint32 places, uint32[] memory numbers);
+
+    function facets() external view returns (Facet[] memory);
+    function facetFunctionSelectors(address facet) external view returns (bytes4[] memory);
+    function facetAddresses() external view returns (address[] memory);
+    function facetAddress(bytes4 selector) external view returns (address);
+    function supportsInterface(bytes4 interfaceId) external view returns (bool);
+
+    // ------------------------------------------------------------------ events
+
+    event GpuGroupCreated(uint32 indexed group, string name, uint16 vram);
+    event NodeJoined(uint32 indexed node, address indexed operator, uint32 indexed group, uint128 stake, uint64[] models);
+    event StakeRaised(uint32 indexed node, uint128 added, uint128 stake);
+    event NodePausing(uint32 indexed node);
+    event NodePaused(uint32 indexed node);
+    event NodeResumed(uint32 indexed node);
+    event NodeQuitting(uint32 indexed node);
+    event NodeQuit(uint32 indexed node, address indexed operator, uint128 stake, uint64 release);
+    event NodeKickedOut(uint32 indexed node, address indexed operator);
+    event NodeExcluded(uint32 indexed node, uint64 until);
+    event NodeReadmitted(uint32 indexed node);
+    event ScoreRecorded(uint32 indexed node, uint8 score);
+    event ModelAdded(uint32 indexed node, uint64 indexed model);
+    event ModelRemoved(uint32 indexed node, uint64 indexed model);
+    event HolderPurged(uint32 indexed node, uint64 indexed model);
+    /// @notice The node is asked to download a model: it runs a task that needs it, or the model is scarce.
+    event DownloadRequested(uint32 indexed node, uint64 indexed model, uint64 indexed task);
+    event Withdrawn(address indexed account, address indexed to, uint128 credit, uint128 stake);
+
+    event TaskCreated(uint64 indexed id, address indexed creator, uint128 fee, uint32 estimate, uint32 timeLimit, uint16 startFeeBps, uint64 drawBlock, TaskSpec spec);
+    /// @notice The draw stayed undecided, or its block's hash has aged out: it is drawn again from a later block.
+    event TaskRedrawn(uint64 indexed id, uint64 drawBlock);
+    event TaskQueued(uint64 indexed id, uint64 ticket);
+    event TaskStarted(uint64 indexed id, uint32 indexed node, uint64 deadline);
+    event TaskSucceeded(uint64 indexed id, uint32 indexed node, bytes32 resultDigest, uint128 paid);
+    event TaskErrorReported(uint64 indexed id, uint32 indexed node, uint8 code, uint128 refund);
+    /// @param reason 0 timeout, 1 cancelled, 2 evicted.
+    /// @param startFee Paid to `beneficiary`.
+    event TaskAborted(uint64 indexed id, address indexed creator, uint8 indexed reason, uint128 refund, uint128 startFee, address beneficiary);
+
+    event Initialised(address owner, address treasury, uint64 granule, uint128 minimumStake);
+    event ParameterChanged(uint8 indexed parameter, uint256 before, uint256 value);
+    event PausedChanged(bool on);
+    event OwnershipTransferStarted(address indexed previousOwner, address indexed newOwner);
+    event OwnershipTransferred(address indexed previousOwner, address indexed newOwner);
+    event TreasuryProposed(address indexed treasury, uint64 effective);
+    event TreasuryChanged(address indexed before, address indexed treasury);
+    event TreasurySwept(address indexed treasury, uint128 amount);
+    event ProgramChanged(bytes4 indexed selector, address indexed before, address indexed program);
+
+    // ------------------------------------------------------------------ errors
+
+    /// @notice No program answers this selector.
+    error UnknownFunction(bytes4 selector);
+    /// @notice The calldata is not what the function's types demand.
+    error MalformedCalldata(bytes4 selector);
+    /// @notice The program behind the selector stopped without a reason: a trap, or too little gas.
+    error ProgramFailed(bytes4 selector, address program);
+    /// @notice This function takes no value.
+    error ValueNotAccepted(uint256 value);
+    error NotInitialised();
+    error AlreadyInitialised();
+    error PausedByOwner();
+    error NotOwner(address caller);
+    error NotPendingOwner(address caller);
+    error ZeroAddress();
+    error ParameterUnknown(uint8 parameter);
+    error ParameterOutOfBounds(uint8 parameter, uint256 value, uint256 least, uint256 most);
+    error TreasuryNotProposed();
+    error TreasuryTooEarly(uint64 effective);
+    error NothingToWithdraw(address account);
+    error TransferFailed(address to, uint256 amount);
+    error BadInitialisation();
+
+    error NodeUnknown(uint32 node);
+    error NotAnOperator(address caller);
+    /// @notice The node's status does not allow this; statuses as in NodeView.
+    error WrongStatus(uint32 node, uint8 status);
+    error KickedOut(address operator);
+    error StakeTooLow(uint256 sent, uint256 least);
+    error StakeTooHigh(uint256 stake, uint256 most);
+    error StakeNotWhole(uint256 sent, uint256 granule);
+    error BadGpuName(uint256 length, uint256 most);
+    error BadVram(uint16 vram, uint16 most);
+    error TooManyGpuModels(uint16 vram);
+    error NetworkFull(uint32 joined);
+    error TooManyModels(uint256 given, uint256 most);
+    error BadModel(uint64 model);
+    error DuplicateModel(uint64 model);
+    error ModelHeld(uint64 model);
+    error ModelNotHeld(uint64 model);
+    error HolderNotStale(uint64 model, uint32 position);
+    error NothingToPoke(uint32 node);
+
+    error NoNodes();
+    error BadKind(uint8 kind);
+    error BadUnits(uint32 units, uint256 most);
+    error GpuUnknown(uint32 group);
+    error RedundancyUnsupported(uint8 policy);
+    error FeeTooLow(uint256 sent, uint256 least);
+    error FeeTooHigh(uint256 sent, uint256 most);
+    error TooManyPending(uint32 pending);
+    error TaskNotQueued(uint64 id, uint64 ticket);
+    error NotTheCreator(uint64 id, address caller);
+    /// @notice The node does not run this task.
+    error TaskNotRunning(uint64 id, uint32 node);
+    error DeadlinePassed(uint64 id, uint64 deadline);
+    error DeadlineNotPassed(uint64 id, uint64 deadline);
+    error TooManyAtOnce(uint256 given, uint256 most);
+}

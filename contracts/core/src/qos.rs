@@ -1,0 +1,175 @@
+//! Quality of service (seed 000): task scores, the reliability factor H, Q_long and QoS.
+//!
+//! H and QoS are wads in 0..=1e18. Times are seconds.
+
+use crate::wad::{exp_neg_wad, mul_wad, WAD};
+
+/// Highest task score, Q_max.
+pub const Q_MAX: u64 = 10;
+/// Task scores kept per node.
+pub const POOL: u8 = 50;
+/// Scores of the first, second and third to answer validly in a validation group.
+pub const RANK_SCORES: [u8; 3] = [10, 5, 2];
+/// One, in the unit in which the penalty, the boost and the exclusion threshold are kept.
+pub const PPM: u64 = 1_000_000;
+
+/// `x` parts per million as a wad; exact.
+#[inline]
+pub fn ppm(x: u32) -> u64 {
+    x as u64 * (WAD / PPM)
+}
+
+/// H after `elapsed` seconds of passive recovery from `h`: `1 - (1 - h) e^(-elapsed / tau)`.
+///
+/// Within 3 units of 1e-18 above the true value, at most 1, and non-decreasing in `elapsed`.
+/// `tau` 0 means that recovery is immediate.
+pub fn recover(h: u64, elapsed: u64, tau: u32) -> u64 {
+    if h >= WAD || tau == 0 {
+        return WAD;
+    }
+    if elapsed == 0 {
+        return h;
+    }
+    let x = elapsed as u128 * WAD as u128 / tau as u128;
+    WAD - mul_wad(WAD - h, exp_neg_wad(x))
+}
+
+/// H after a task's timeout with no answer: `h x penalty`, rounded down. `h` is already recovered to now.
+#[inline]
+pub fn penalise(h: u64, penalty_ppm: u32) -> u64 {
+    mul_wad(h, ppm(penalty_ppm))
+}
+
+/// H after a task's success: `min(1, h + boost)`. `h` is already recovered to now.
+#[inline]
+pub fn boost(h: u64, boost_ppm: u32) -> u64 {
+    (h + ppm(boost_ppm)).min(WAD)
+}
+
+/// Whether a node with this H may be selected: at the threshold exactly it may.
+#[inline]
+pub fn eligible(h: u64, exclusion_ppm: u32) -> bool {
+    h >= ppm(exclusion_ppm)
+}
+
+/// The fewest seconds of recovery after which a node with `h` is eligible again; 0 if it is.
+///
+/// Found by bisection on [`recover`] itself, so that the two can never disagree. At most
+/// `tau x 42` seconds, beyond which e^-x is nothing.
+pub fn exclusion_seconds(h: u64, exclusion_ppm: u32, tau: u32) -> u64 {
+    let (mut low, mut high) = (0, tau as u64 * 42 + 1);
+    while low < high {
+        let mid = (low + high) / 2;
+        if eligible(recover(h, mid, tau), exclusion_ppm) {
+            high = mid;
+        } else {
+            low = mid + 1;
+        }
+    }
+    low
+}
+
+/// Q_long / Q_max as a wad: the mean of `count` scores adding up to `sum`, rounded down; 0.5 while there are none.
+#[inline]
+pub fn long_term(sum: u16, count: u8) -> u64 {
+    if count == 0 {
+        return WAD / 2;
+    }
+    sum as u64 * (WAD / Q_MAX) / count as u64
+}
+
+/// QoS as it enters the weight: `max(Q_long / Q_max, 0.1) x H`, rounded down.
+///
+/// The floor keeps any eligible node selectable; reports show Q_long without it.
+#[inline]
+pub fn qos(long_term: u64, h: u64) -> u64 {
+    mul_wad(long_term.max(WAD / 10), h)
+}
+
+/// Whether a node is to be removed for good: the pool is full and Q_long is below `below_milli` / 1000.
+#[inline]
+pub fn kicked_out(sum: u16, count: u8, below_milli: u16) -> bool {
+    count >= POOL && (sum as u64) * 1000 < below_milli as u64 * count as u64
+}
+
+/// `fee x share / 10000`, rounded down.
+#[inline]
+pub fn share_bps(fee: u128, bps: u16) -> u128 {
+    fee / 10_000 * bps as u128 + fee % 10_000 * bps as u128 / 10_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TAU: u32 = 1800;
+    fn close(h: u64, expected: f64) {
+        assert!((h as f64 / 1e18 - expected).abs() < 1e-12, "{h} is not {expected}");
+    }
+
+    #[test]
+    fn recovery_follows_the_exponential() {
+        close(recover(0, 1800, TAU), 1.0 - (-1.0f64).exp_());
+        close(recover(0, 3600, TAU), 1.0 - (-2.0f64).exp_());
+        close(recover(300_000_000_000_000_000, 600, TAU), 1.0 - 0.7 * (-1.0f64 / 3.0).exp_());
+        assert_eq!(recover(5, 0, TAU), 5);
+        assert_eq!(recover(WAD, 77, TAU), WAD);
+        assert_eq!(recover(0, u32::MAX as u64, TAU), WAD);
+    }
+
+    #[test]
+    fn penalties_compound_and_boosts_stop_at_one() {
+        let mut h = WAD;
+        for expected in [300_000_000_000_000_000, 90_000_000_000_000_000, 27_000_000_000_000_000, 8_100_000_000_000_000] {
+            h = penalise(h, 300_000);
+            assert_eq!(h, expected);
+        }
+        assert_eq!(boost(h, 150_000), 158_100_000_000_000_000);
+        assert_eq!(boost(WAD - 1, 150_000), WAD);
+    }
+
+    #[test]
+    fn a_tenth_exactly_is_eligible_and_exclusion_ends_on_the_first_second_that_reaches_it() {
+        assert!(eligible(WAD / 10, 100_000));
+        assert!(!eligible(WAD / 10 - 1, 100_000));
+        for h in [0, 8_100_000_000_000_000, 27_000_000_000_000_000, 90_000_000_000_000_000] {
+            let s = exclusion_seconds(h, 100_000, TAU);
+            assert!(eligible(recover(h, s, TAU), 100_000));
+            assert!(!eligible(recover(h, s - 1, TAU), 100_000));
+        }
+        // The longest exclusion there can be, 3.16 minutes.
+        assert_eq!(exclusion_seconds(0, 100_000, TAU), 190);
+        assert_eq!(exclusion_seconds(WAD / 10, 100_000, TAU), 0);
+    }
+
+    #[test]
+    fn the_mean_of_the_pool() {
+        assert_eq!(long_term(0, 0), WAD / 2);
+        assert_eq!(long_term(17, 3), 566_666_666_666_666_666);
+        assert_eq!(qos(0, WAD), WAD / 10);
+        assert!(!kicked_out(99, 49, 2000));
+        assert!(kicked_out(99, 50, 2000));
+        assert!(!kicked_out(100, 50, 2000));
+    }
+
+    #[test]
+    fn a_share_rounds_down_without_overflow() {
+        assert_eq!(share_bps(10_001, 200), 200);
+        assert_eq!(share_bps((1 << 96) - 1, 10_000), (1 << 96) - 1);
+    }
+
+    /// core has no `exp`; a series is plenty for a test.
+    trait Exp {
+        fn exp_(self) -> f64;
+    }
+    impl Exp for f64 {
+        fn exp_(self) -> f64 {
+            let (mut sum, mut term) = (1.0, 1.0);
+            for n in 1..60 {
+                term *= self / n as f64;
+                sum += term;
+            }
+            sum
+        }
+    }
+}

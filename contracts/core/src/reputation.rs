@@ -1,0 +1,1 @@
+//! Ratings, groups and targets of reputation-based scheduling.

@@ -1,0 +1,379 @@
+//! Weighted random selection (seed 001), exact by rejection.
+//!
+//! A node is drawn in proportion to 2^class ([`crate::sampler`]) and accepted with probability
+//! W / (K 2^class), K being [`class_bound`] times the largest boost there can be: so it comes out
+//! with probability W / sum of W. A draw has a bounded number of tries; if all fail it is undecided
+//! and made again from a later hash, which leaves the proportions as they are.
+//!
+//! Required models: a node is local if it holds at least one. With at most [`SEARCHED`] holders all
+//! are looked at, and the choice among the eligible follows W exactly. Where a good share of the
+//! network holds one, the whole network is sampled and nodes without are rejected: exact too. Only
+//! where there are more holders than [`SEARCHED`] but few in the network's scale are [`SEARCHED`]
+//! random holders looked at and the choice made among those found.
+
+use crate::bracket::NONE;
+use crate::host::{Host, ModelSet, Task};
+use crate::layout::node_slot;
+use crate::network::Network;
+use crate::registry::{count_held, count_in_use, Holders};
+use crate::sampler::{Field, Scope};
+use alloc::vec::Vec;
+use muster_core::qos;
+use muster_core::record::{Node, Status};
+use muster_core::wad::{mul_wad, WAD};
+use muster_core::weight;
+use muster_core::word::Word;
+
+/// Tries of a draw in which any eligible node will do.
+pub const TRIES: u32 = 10;
+/// Tries of a draw in which nodes without a required model are rejected.
+pub const LOCAL_TRIES: u32 = 16;
+/// Holders looked at, at most, when holders are searched.
+pub const SEARCHED: u32 = 16;
+/// The whole network is sampled for holders if they are at least one in this many joined nodes.
+const POPULAR: u32 = 4;
+
+/// A stream of random words: keccak256(seed . counter), the seed a block's hash mixed with the task's id.
+#[derive(Debug)]
+pub struct Rng {
+    block: [u8; 40],
+    counter: u64,
+    words: [u64; 4],
+    left: usize,
+}
+
+impl Rng {
+    /// A stream for one draw of one task.
+    pub fn new<H: Host>(host: &H, hash: [u8; 32], id: u64) -> Rng {
+        let mut bytes = [0; 40];
+        bytes[..32].copy_from_slice(&hash);
+        bytes[32..].copy_from_slice(&id.to_be_bytes());
+        let mut block = [0; 40];
+        block[..32].copy_from_slice(&host.keccak(&bytes));
+        Rng { block, counter: 0, words: [0; 4], left: 0 }
+    }
+
+    /// 64 random bits.
+    pub fn next<H: Host>(&mut self, host: &H) -> u64 {
+        if self.left == 0 {
+            self.block[32..].copy_from_slice(&self.counter.to_be_bytes());
+            self.words = Word::from_be_bytes(host.keccak(&self.block)).0;
+            self.counter += 1;
+            self.left = 4;
+        }
+        self.left -= 1;
+        self.words[self.left]
+    }
+
+    /// A uniform number below `n` (not 0), without bias: the few words that would give one are skipped.
+    pub fn below<H: Host>(&mut self, host: &H, n: u64) -> u64 {
+        loop {
+            let wide = self.next(host) as u128 * n as u128;
+            let low = wide as u64;
+            if low >= n || low >= n.wrapping_neg() % n {
+                return (wide >> 64) as u64;
+            }
+        }
+    }
+}
+
+/// A node with its record read.
+#[derive(Clone, Copy, Debug)]
+pub struct Seat {
+    /// Its number.
+    pub number: u32,
+    /// The slot of its record.
+    pub slot: Word,
+    /// What it says.
+    pub node: Node,
+}
+
+impl Seat {
+    /// Reads a node.
+    pub fn load<H: Host>(host: &H, number: u32) -> Seat {
+        let slot = node_slot(host, number);
+        Seat { number, slot, node: host.get(slot) }
+    }
+
+    /// The node's GPU group.
+    pub fn group(&self) -> u32 {
+        (self.node.gpu as u32) << 16 | self.node.vram as u32
+    }
+
+    /// Whether it is idle and not excluded.
+    pub fn idle(&self) -> bool {
+        Status::new(self.node.status) == Status::Available && !self.node.parked
+    }
+}
+
+/// What a draw came to.
+#[derive(Clone, Copy, Debug)]
+pub enum Draw {
+    /// A node was chosen; it is still among the idle ones.
+    Node(Seat),
+    /// There is no eligible node.
+    Nobody,
+    /// All tries were rejected; draw again from another hash.
+    Undecided,
+}
+
+/// The factors of a node's weight (see [`muster_core::weight`]), wads.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Factors {
+    /// S.
+    pub staking: u64,
+    /// H now.
+    pub reliability: u64,
+    /// QoS.
+    pub qos: u64,
+}
+
+/// The tries of one pass over a field: what it takes to accept, and how often to try.
+struct Pass {
+    field: Field,
+    /// Above harmonic x M / 2^(class - lowest) of every node in the field.
+    bound: u64,
+    largest_boost: u64,
+    local_only: bool,
+    tries: u32,
+}
+
+/// What a pass came to, apart from a chosen node.
+enum Missed {
+    /// No try fell on an acceptable node.
+    NoneSeen,
+    /// Some did and were rejected by weight.
+    Rejected,
+}
+
+impl<H: Host> Network<'_, H> {
+    /// Where a task's candidates stand.
+    pub fn scope(task: &Task) -> Scope {
+        match task.order.gpu {
+            0 => Scope::Vram(task.order.vram as u32),
+            gpu => Scope::Group((gpu - 1) << 16 | task.order.vram as u32),
+        }
+    }
+
+    /// H of a node now.
+    pub fn reliability(&self, node: &Node) -> u64 {
+        qos::recover(node.h, self.now.saturating_sub(node.h_at as u64), self.rules.tau)
+    }
+
+    /// The factors of a node's weight that do not depend on the task.
+    pub fn factors(&self, node: &Node) -> Factors {
+        let reliability = self.reliability(node);
+        Factors {
+            staking: weight::staking_score(node.stake, self.head.max_stake),
+            reliability,
+            qos: qos::qos(qos::long_term(node.score_sum, node.score_count), reliability),
+        }
+    }
+
+    /// S QoS / (S + QoS) of a node, 0 if its H excludes it.
+    fn merit(&self, node: &Node) -> u64 {
+        let f = self.factors(node);
+        if qos::eligible(f.reliability, self.rules.exclusion_ppm) {
+            weight::harmonic(f.staking, f.qos)
+        } else {
+            0
+        }
+    }
+
+    /// M of a node for a set of models, and how many of them it holds.
+    pub fn locality(&self, seat: &Seat, models: &ModelSet) -> (u64, u32) {
+        if models.len == 0 {
+            return (WAD, 0);
+        }
+        let local = count_held(self.host, seat.slot, seat.node.models, models);
+        let used = count_in_use(self.host, seat.slot, models);
+        (weight::locality_boost(local, used, models.len as u32), local)
+    }
+
+    /// Draws a node for a task.
+    pub fn draw(&self, task: &Task, rng: &mut Rng) -> Draw {
+        let field = Field::new(self.host, Self::scope(task));
+        if field.total() == 0 {
+            return Draw::Nobody;
+        }
+        let models = task.models.len as u32;
+        let holders: u32 = if models == 0 {
+            0
+        } else {
+            task.models.as_slice().iter().map(|&m| Holders::load(self.host, m).len()).sum()
+        };
+        if holders > SEARCHED && holders.saturating_mul(POPULAR) >= self.head.joined {
+            let pass = self.pass(field, models, true);
+            match self.tries(&pass, task, rng) {
+                Ok(seat) => return Draw::Node(seat),
+                Err(Missed::Rejected) => return Draw::Undecided,
+                Err(Missed::NoneSeen) => {}
+            }
+            return self.search_or_all(pass.field, task, holders, rng);
+        }
+        self.search_or_all(field, task, holders, rng)
+    }
+
+    /// Chooses among the eligible holders found by a bounded search, or, if there are none, among all.
+    fn search_or_all(&self, field: Field, task: &Task, holders: u32, rng: &mut Rng) -> Draw {
+        if holders > 0 {
+            let mut found: Vec<(Seat, u64)> = Vec::new();
+            let mut sum = 0;
+            for number in self.some_holders(task.models.as_slice(), holders, rng) {
+                let seat = Seat::load(self.host, number);
+                if !seat.idle() || !in_scope(&seat, task) {
+                    continue;
+                }
+                let (boost, local) = self.locality(&seat, &task.models);
+                let w = mul_wad(self.merit(&seat.node), boost);
+                if local > 0 && w > 0 {
+                    sum += w;
+                    found.push((seat, w));
+                }
+            }
+            if sum > 0 {
+                let mut u = rng.below(self.host, sum);
+                for (seat, w) in found {
+                    if u < w {
+                        return Draw::Node(seat);
+                    }
+                    u -= w;
+                }
+            }
+        }
+        let pass = self.pass(field, task.models.len as u32, false);
+        match self.tries(&pass, task, rng) {
+            Ok(seat) => Draw::Node(seat),
+            Err(_) => Draw::Undecided,
+        }
+    }
+
+    /// Up to [`SEARCHED`] different nodes entered as holders of any of the models: all if they are few, else random ones.
+    fn some_holders(&self, models: &[u64], entries: u32, rng: &mut Rng) -> Vec<u32> {
+        let lists: Vec<Holders> = models.iter().map(|&m| Holders::load(self.host, m)).collect();
+        let at = |mut i: u32| {
+            for list in &lists {
+                if i < list.len() {
+                    return list.get(self.host, i);
+                }
+                i -= list.len();
+            }
+            0
+        };
+        let mut numbers: Vec<u32> = Vec::new();
+        for i in 0..entries.min(SEARCHED) {
+            let i = if entries <= SEARCHED { i } else { rng.below(self.host, entries as u64) as u32 };
+            let number = at(i);
+            if !numbers.contains(&number) {
+                numbers.push(number);
+            }
+        }
+        numbers
+    }
+
+    fn pass(&self, field: Field, models: u32, local_only: bool) -> Pass {
+        // Without local nodes M is at most 1.3, but a search that is not exhaustive may have missed one.
+        let largest_boost = weight::largest_boost(models, models > 0);
+        let bound = weight::class_bound(self.rules.base, self.head.max_stake, self.head.lowest);
+        Pass {
+            field,
+            bound: mul_wad(bound, largest_boost) + 1,
+            largest_boost,
+            local_only,
+            tries: if local_only { LOCAL_TRIES } else { TRIES },
+        }
+    }
+
+    /// Tries to draw and accept a node.
+    fn tries(&self, pass: &Pass, task: &Task, rng: &mut Rng) -> core::result::Result<Seat, Missed> {
+        let mut missed = Missed::NoneSeen;
+        for _ in 0..pass.tries {
+            let u = rng.below(self.host, pass.field.total());
+            let Some(spot) = pass.field.pick(self.host, u) else { continue };
+            let seat = Seat::load(self.host, spot.node);
+            let merit = self.merit(&seat.node);
+            let shift = spot.class.saturating_sub(self.head.lowest) as u32;
+            // Uniform below bound x 2^shift: the node is accepted if this is below its weight.
+            let height = (rng.below(self.host, pass.bound) as u128) << shift
+                | (rng.next(self.host) & ((1 << shift) - 1)) as u128;
+            if height >= mul_wad(merit, pass.largest_boost) as u128 {
+                continue;
+            }
+            let (boost, local) = self.locality(&seat, &task.models);
+            if pass.local_only && local == 0 {
+                continue;
+            }
+            if height < mul_wad(merit, boost) as u128 {
+                return Ok(seat);
+            }
+            missed = Missed::Rejected;
+        }
+        Err(missed)
+    }
+
+    /// Up to `most` different eligible nodes for a task that lack a model, drawn by weight; `tries` bounds the work.
+    pub(crate) fn draw_lacking(&self, task: &Task, model: u64, most: u32, tries: &mut u32, rng: &mut Rng) -> Vec<u32> {
+        let mut chosen: Vec<u32> = Vec::new();
+        let field = Field::new(self.host, Self::scope(task));
+        if field.total() == 0 {
+            return chosen;
+        }
+        let pass = Pass { tries: 1, ..self.pass(field, 0, false) };
+        let mut wanted = ModelSet { len: 1, ..ModelSet::default() };
+        wanted.ids[0] = model;
+        let plain = Task { models: ModelSet::default(), ..*task };
+        while *tries > 0 && (chosen.len() as u32) < most {
+            *tries -= 1;
+            let Ok(seat) = self.tries(&pass, &plain, rng) else { continue };
+            if !chosen.contains(&seat.number) && count_held(self.host, seat.slot, seat.node.models, &wanted) == 0 {
+                chosen.push(seat.number);
+            }
+        }
+        chosen
+    }
+
+    /// How many available nodes hold a model, counted up to `enough`, by the same bounded search as a draw.
+    pub(crate) fn available_holders(&self, model: u64, enough: u32, nearby: &[u32], rng: &mut Rng) -> u32 {
+        let entries = Holders::load(self.host, model).len();
+        let mut wanted = ModelSet { len: 1, ..ModelSet::default() };
+        wanted.ids[0] = model;
+        let holds = |seat: &Seat| count_held(self.host, seat.slot, seat.node.models, &wanted) > 0;
+        let mut counted: Vec<u32> = Vec::new();
+        // Nodes known to be idle are looked at first where many hold the model: they cost a read less.
+        if entries > SEARCHED {
+            for &number in nearby {
+                if counted.len() as u32 >= enough {
+                    break;
+                }
+                if holds(&Seat::load(self.host, number)) {
+                    counted.push(number);
+                }
+            }
+        }
+        if (counted.len() as u32) < enough && entries > 0 {
+            for number in self.some_holders(&[model], entries, rng) {
+                if counted.len() as u32 >= enough {
+                    break;
+                }
+                let seat = Seat::load(self.host, number);
+                if !counted.contains(&number) && seat.idle() && holds(&seat) {
+                    counted.push(number);
+                }
+            }
+        }
+        counted.len() as u32
+    }
+}
+
+/// Whether a node has the VRAM or the GPU a task requires.
+pub fn in_scope(seat: &Seat, task: &Task) -> bool {
+    match task.order.gpu {
+        0 => seat.node.vram >= task.order.vram,
+        gpu => seat.node.gpu as u32 + 1 == gpu && seat.node.vram == task.order.vram,
+    }
+}
+
+/// Key of an excluded node in the parking pool: the earliest return is the greatest.
+pub(crate) fn parking_key(due: u64, number: u32) -> u64 {
+    ((!(due as u32) as u64) << 32 | number as u64).max(NONE + 1)
+}

@@ -1,0 +1,144 @@
+//! What Muster needs of the chain below it.
+
+use alloy_primitives::{B256, U256};
+use alloy_sol_types::SolEvent;
+use muster_core::record::*;
+use muster_core::word::{Address, Packed, Word};
+
+/// Storage, context and logs of the call in progress.
+pub trait Host {
+    /// The word at `slot`.
+    fn load(&self, slot: Word) -> Word;
+    /// Writes the word at `slot`.
+    fn store(&mut self, slot: Word, word: Word);
+    /// The slot of `mapping[key]`, the mapping declared at slot `map`: keccak256(key . map) on a chain.
+    fn mapping(&self, map: u8, key: Word) -> Word;
+    /// keccak256.
+    fn keccak(&self, bytes: &[u8]) -> [u8; 32];
+    /// Who calls.
+    fn sender(&self) -> Address;
+    /// Wei sent with the call.
+    fn value(&self) -> U256;
+    /// Seconds since 1970.
+    fn now(&self) -> u64;
+    /// Number of the L2 block in progress.
+    fn block(&self) -> u64;
+    /// Hash of an earlier L2 block; none if it is not earlier or more than 256 blocks old.
+    fn block_hash(&self, number: u64) -> Option<[u8; 32]>;
+    /// Writes a log.
+    fn log(&mut self, topics: &[B256], data: &[u8]);
+
+    /// The record at `slot`.
+    #[inline]
+    fn get<R: Packed>(&self, slot: Word) -> R
+    where
+        Self: Sized,
+    {
+        R::unpack(self.load(slot))
+    }
+
+    /// Writes a record at `slot`.
+    #[inline]
+    fn put<R: Packed>(&mut self, slot: Word, record: &R)
+    where
+        Self: Sized,
+    {
+        self.store(slot, record.pack());
+    }
+
+    /// Emits an event of the interface.
+    fn emit<E: SolEvent>(&mut self, event: E)
+    where
+        Self: Sized,
+    {
+        let data = event.encode_log_data();
+        self.log(data.topics(), &data.data);
+    }
+}
+
+/// `slot + n`, as the words of a struct follow each other.
+#[inline]
+pub fn offset(slot: Word, n: u64) -> Word {
+    let [a, b, c, d] = slot.0;
+    let (a, c0) = a.overflowing_add(n);
+    let (b, c1) = b.overflowing_add(c0 as u64);
+    let (c, c2) = c.overflowing_add(c1 as u64);
+    Word([a, b, c, d.wrapping_add(c2 as u64)])
+}
+
+/// A required or held set of models, at most eight.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ModelSet {
+    /// The ids; those beyond `len` are 0.
+    pub ids: [u64; TASK_MODELS],
+    /// How many there are.
+    pub len: u8,
+}
+
+impl ModelSet {
+    /// The ids in use.
+    pub fn as_slice(&self) -> &[u64] {
+        &self.ids[..(self.len as usize).min(TASK_MODELS)]
+    }
+
+    /// Packs the set into two words, the count in the first one's flags.
+    pub fn pack(&self) -> [Models; 2] {
+        let m = &self.ids;
+        [
+            Models { m0: m[0], m1: m[1], m2: m[2], m3: m[3], m4: m[4], m5: m[5], flags: self.len, used: 1 },
+            Models { m0: m[6], m1: m[7], used: 1, ..Models::default() },
+        ]
+    }
+
+    /// The inverse of [`ModelSet::pack`]; `second` is only asked for sets of more than six.
+    pub fn unpack(first: Models, second: impl FnOnce() -> Models) -> ModelSet {
+        let len = first.flags.min(TASK_MODELS as u8);
+        let mut ids = [first.m0, first.m1, first.m2, first.m3, first.m4, first.m5, 0, 0];
+        if len as u32 > MODELS_PER_WORD {
+            let s = second();
+            ids[6] = s.m0;
+            ids[7] = s.m1;
+        }
+        ids[len as usize..].fill(0);
+        ModelSet { ids, len }
+    }
+}
+
+/// A task that has not ended: who pays, what was frozen, what it needs.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Task {
+    /// Creator and fee.
+    pub ticket: Ticket,
+    /// The frozen terms.
+    pub order: Order,
+    /// Required models.
+    pub models: ModelSet,
+}
+
+impl Task {
+    /// Reads a Pending or queued task: ticket, order, and the models if there is more than one.
+    pub fn load<H: Host>(host: &H, slot: Word) -> Task {
+        let (ticket, order) = (host.get(slot), host.get::<Order>(offset(slot, 1)));
+        let models = if order.models > 1 {
+            ModelSet::unpack(host.get(offset(slot, 2)), || host.get(offset(slot, 3)))
+        } else {
+            let mut one = ModelSet { len: order.models, ..ModelSet::default() };
+            one.ids[0] = order.model;
+            one
+        };
+        Task { ticket, order, models }
+    }
+
+    /// Writes what [`Task::load`] reads.
+    pub fn store<H: Host>(&self, host: &mut H, slot: Word) {
+        host.put(slot, &self.ticket);
+        host.put(offset(slot, 1), &self.order);
+        if self.models.len > 1 {
+            let [first, second] = self.models.pack();
+            host.put(offset(slot, 2), &first);
+            if self.models.len as u32 > MODELS_PER_WORD {
+                host.put(offset(slot, 3), &second);
+            }
+        }
+    }
+}

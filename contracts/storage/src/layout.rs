@@ -1,0 +1,107 @@
+//! Which slot holds what: the numbers of `abi/MusterStorage.sol`.
+
+use crate::host::Host;
+use muster_core::word::{Address, Word};
+
+/// [`muster_core::record::Head`].
+pub const HEAD: u8 = 0;
+/// [`muster_core::record::Rules`].
+pub const RULES: u8 = 1;
+/// [`muster_core::record::Terms`].
+pub const TERMS: u8 = 2;
+/// [`muster_core::record::Treasury`].
+pub const TREASURY: u8 = 3;
+/// [`muster_core::record::Ownership`].
+pub const OWNERSHIP: u8 = 4;
+/// [`muster_core::record::Proposal`] of an owner.
+pub const NEXT_OWNER: u8 = 5;
+/// [`muster_core::record::Proposal`] of a treasury.
+pub const NEXT_TREASURY: u8 = 6;
+/// [`muster_core::record::Queue`].
+pub const QUEUE: u8 = 7;
+/// [`muster_core::record::Classes`]: joined nodes by stake class.
+pub const JOINED: u8 = 8;
+/// `mapping(bytes4 => address)`: which program answers a selector.
+pub const PROGRAMS: u8 = 9;
+/// `bytes4[]`: the selectors answered.
+pub const SELECTORS: u8 = 10;
+/// `mapping(bytes4 => uint256)`: 1 + a selector's place in the list.
+pub const SELECTOR_PLACES: u8 = 11;
+/// `mapping(address => Account)`.
+pub const ACCOUNTS: u8 = 12;
+/// `mapping(uint256 => NodeRecord)`, see [`node`].
+pub const NODES: u8 = 13;
+/// `mapping(uint256 => bytes32)`: the sampler's tree, 31 bounds and a mark in a word.
+pub const BRANCHES: u8 = 14;
+/// `mapping(uint256 => Classes)`: idle nodes of a GPU group by stake class.
+pub const CLASSES: u8 = 15;
+/// `mapping(uint256 => uint32[8])`: idle nodes, eight to a word.
+pub const MEMBERS: u8 = 16;
+/// `mapping(bytes32 => uint256)`: 1 + the number of a GPU model among those of its VRAM size.
+pub const GPU_NUMBERS: u8 = 17;
+/// `mapping(uint256 => string)`: the name of a GPU group.
+pub const GPU_NAMES: u8 = 18;
+/// `mapping(uint256 => uint256)`: GPU models per VRAM size.
+pub const GPU_COUNTS: u8 = 19;
+/// `mapping(uint256 => uint32[8])`: holders of a model.
+pub const HOLDERS: u8 = 20;
+/// `mapping(uint256 => TaskRecord)`: the ring of Pending tasks.
+pub const PENDING: u8 = 21;
+/// `mapping(uint256 => TaskRecord)`: queued tasks by group and place.
+pub const ENTRIES: u8 = 22;
+/// `mapping(uint256 => Pool)`: queue groups, and the excluded nodes.
+pub const POOLS: u8 = 23;
+/// `mapping(uint256 => uint64[4])`: words of all brackets.
+pub const BRACKETS: u8 = 24;
+/// `mapping(uint256 => uint32[8])`: free places of pools.
+pub const FREE: u8 = 25;
+/// `mapping(uint256 => uint32[8])`: queue groups in order of first use.
+pub const QUEUE_GROUPS: u8 = 26;
+
+/// Words of a node's record, from its slot on.
+pub mod node {
+    /// [`muster_core::record::Node`].
+    pub const NODE: u64 = 0;
+    /// [`muster_core::record::Operator`].
+    pub const OPERATOR: u64 = 1;
+    /// [`muster_core::record::Ticket`] of the running (or last) task.
+    pub const TICKET: u64 = 2;
+    /// [`muster_core::record::Order`] of the running (or last) task.
+    pub const ORDER: u64 = 3;
+    /// Two words: models in use, those of the last started task.
+    pub const IN_USE: u64 = 4;
+    /// [`muster_core::record::Scores`].
+    pub const SCORES: u64 = 6;
+    /// Six words of [`muster_core::record::Models`]: models held.
+    pub const MODELS: u64 = 7;
+}
+
+/// The slot of a plain variable.
+#[inline]
+pub fn slot(n: u8) -> Word {
+    Word::from(n as u64)
+}
+
+/// The slot of a mapping's entry with a number as its key.
+#[inline]
+pub fn entry<H: Host>(host: &H, map: u8, key: u64) -> Word {
+    host.mapping(map, Word::from(key))
+}
+
+/// The slot of a node's record.
+#[inline]
+pub fn node_slot<H: Host>(host: &H, number: u32) -> Word {
+    entry(host, NODES, number as u64)
+}
+
+/// The slot of an account.
+#[inline]
+pub fn account_slot<H: Host>(host: &H, who: Address) -> Word {
+    host.mapping(ACCOUNTS, Word::from(who))
+}
+
+/// The key of a `bytes4` mapping: left-aligned, as Solidity pads fixed bytes.
+#[inline]
+pub fn selector_key(selector: [u8; 4]) -> Word {
+    Word([0, 0, 0, (u32::from_be_bytes(selector) as u64) << 32])
+}

@@ -1,0 +1,142 @@
+//! A transaction's view of the network: the head word and the rules, read once and written once,
+//! and what every state-changing call serves before its own work.
+
+use crate::draw::{Draw, Rng};
+use crate::host::{Host, Task};
+use crate::layout::{entry, slot, HEAD, PENDING, RULES};
+use crate::{IMuster, Result};
+use muster_core::record::{Head, Rules};
+use muster_core::word::Packed;
+
+/// Pending tasks there can be at once.
+pub const RING: u16 = 4_096;
+/// Pending tasks that any state-changing call draws before its own work.
+pub const SERVED_PER_CALL: u32 = 2;
+/// Excluded nodes whose time has come that any state-changing call re-admits.
+pub const READMITTED_PER_CALL: u32 = 1;
+
+/// The state of a call.
+pub struct Network<'h, H: Host> {
+    /// The chain.
+    pub host: &'h mut H,
+    /// The head word; written by [`Network::close`].
+    pub head: Head,
+    /// The rules, as they are now.
+    pub rules: Rules,
+    /// Time of the block.
+    pub now: u64,
+    block: Option<u64>,
+    stored: Head,
+}
+
+impl<'h, H: Host> Network<'h, H> {
+    /// Reads head and rules.
+    pub fn open(host: &'h mut H) -> Result<Self> {
+        let rules: Rules = host.get(slot(RULES));
+        ensure!(rules.base > 0, NotInitialised);
+        let head: Head = host.get(slot(HEAD));
+        let now = host.now();
+        Ok(Network { host, head, rules, now, block: None, stored: head })
+    }
+
+    /// Opens the network for a state-changing call and serves what is due.
+    pub fn open_and_serve(host: &'h mut H) -> Result<Self> {
+        let mut net = Network::open(host)?;
+        net.serve(SERVED_PER_CALL);
+        net.readmit(READMITTED_PER_CALL);
+        Ok(net)
+    }
+
+    /// Writes the head word if it changed.
+    pub fn close(self) {
+        if self.head != self.stored {
+            self.host.store(slot(HEAD), self.head.pack());
+        }
+    }
+
+    /// The L2 block in progress; asked of the chain once.
+    pub fn block(&mut self) -> u64 {
+        match self.block {
+            Some(n) => n,
+            None => *self.block.insert(self.host.block()),
+        }
+    }
+
+    /// Tasks waiting for their draw.
+    pub fn pending(&self) -> u32 {
+        ((RING + self.head.pending_tail - self.head.pending_head) % RING) as u32
+    }
+
+    /// Whether the ring of Pending tasks has no place left.
+    pub fn ring_full(&self) -> bool {
+        self.pending() as u16 == RING - 1
+    }
+
+    /// Puts a task at the end of the ring, to be drawn by the hash of block `at`.
+    pub fn push_pending(&mut self, mut task: Task, at: u64) {
+        task.order.at = at;
+        let place = entry(self.host, PENDING, self.head.pending_tail as u64);
+        task.store(self.host, place);
+        self.head.pending_tail = (self.head.pending_tail + 1) % RING;
+    }
+
+    /// The block whose hash is to draw a task that is created, or drawn again, now.
+    pub fn target(&mut self) -> u64 {
+        let delay = self.rules.draw_delay as u64;
+        self.block() + delay.max(1) - 1
+    }
+
+    /// Draws up to `most` Pending tasks whose block has come; gives how many were served.
+    ///
+    /// First come, first drawn. One that stays undecided, or whose block's hash is no longer known,
+    /// gets a new block and goes to the end.
+    pub fn serve(&mut self, most: u32) -> u32 {
+        let mut waiting = self.pending();
+        let mut served = 0;
+        while served < most && waiting > 0 {
+            let place = entry(self.host, PENDING, self.head.pending_head as u64);
+            let order: muster_core::record::Order = self.host.get(crate::host::offset(place, 1));
+            if order.at >= self.block() {
+                break;
+            }
+            let task = Task::load(self.host, place);
+            self.head.pending_head = (self.head.pending_head + 1) % RING;
+            if self.head.pending_head == self.head.pending_tail {
+                // Starting again at 0 reuses words that are not zero.
+                self.head.pending_head = 0;
+                self.head.pending_tail = 0;
+            }
+            let settled = match self.host.block_hash(order.at) {
+                Some(hash) => self.draw_and_place(&task, hash),
+                None => false,
+            };
+            if !settled {
+                self.redraw(task);
+            }
+            waiting -= 1;
+            served += 1;
+        }
+        served
+    }
+
+    /// Gives a task a new block and puts it at the end of the ring.
+    pub fn redraw(&mut self, task: Task) {
+        let at = self.target();
+        self.push_pending(task, at);
+        self.host.emit(IMuster::TaskRedrawn { id: task.order.id, drawBlock: at });
+    }
+
+    /// Draws a task with the given entropy and starts or queues it; false if the draw stayed undecided.
+    pub fn draw_and_place(&mut self, task: &Task, hash: [u8; 32]) -> bool {
+        let mut rng = Rng::new(self.host, hash, task.order.id);
+        match self.draw(task, &mut rng) {
+            Draw::Node(seat) => {
+                let seat = self.leave_sampler(seat);
+                self.start(task, seat, Some(&mut rng));
+            }
+            Draw::Nobody => self.enqueue(task),
+            Draw::Undecided => return false,
+        }
+        true
+    }
+}

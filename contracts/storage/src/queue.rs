@@ -1,0 +1,106 @@
+//! The task queue (seed 001): groups by VRAM ("Any") and by GPU group, each a pool; a bracket over
+//! the heads of the "Any" groups, so that a freed node finds its best task in a few words; a
+//! bracket over the worst of every group, so that the lowest value of all is found as quickly.
+
+use crate::bracket::{height, Bracket, NONE};
+use crate::host::{Host, Task};
+use crate::layout::{entry, slot, ENTRIES, QUEUE, QUEUE_GROUPS};
+use crate::pool;
+use muster_core::record::{Pool, Queue};
+use muster_core::value::value_of_key;
+use muster_core::word::Word;
+
+/// Levels of the bracket over VRAM sizes: 4^5 = 1,024 sizes.
+const SIZE_LEVELS: u32 = 5;
+
+/// The queue group of a task: its VRAM, or its GPU group + 0x10000.
+#[inline]
+pub fn group_of(task: &Task) -> u32 {
+    task.order.gpu << 16 | task.order.vram as u32
+}
+
+/// The slot of a queued task.
+pub fn entry_slot<H: Host>(host: &H, group: u32, place: u32) -> Word {
+    entry(host, ENTRIES, (group as u64) << 32 | place as u64)
+}
+
+/// Queues a task under its key; gives its ticket, `group << 32 | place`.
+pub fn insert<H: Host>(host: &mut H, task: &Task, key: u64) -> u64 {
+    let group = group_of(task);
+    let mut p = pool::load(host, group);
+    let before = p;
+    if p.index == 0 {
+        let mut q: Queue = host.get(slot(QUEUE));
+        let old = height(q.groups);
+        q.groups += 1;
+        p.index = q.groups;
+        if q.groups > 1 && height(q.groups) > old {
+            Bracket::GROUPS.grow(host, old, q.worst);
+        }
+        host.put(slot(QUEUE), &q);
+        let names = entry(host, QUEUE_GROUPS, (q.groups - 1) as u64 / 8);
+        let mut w = host.load(names);
+        w.set_lane32((q.groups - 1) & 7, group);
+        host.store(names, w);
+    }
+    let place = pool::insert(host, group, &mut p, key);
+    let at = entry_slot(host, group, place);
+    task.store(host, at);
+    settle(host, group, &before, &p);
+    (group as u64) << 32 | place as u64
+}
+
+/// Takes the task at a place out of its group.
+pub fn remove<H: Host>(host: &mut H, group: u32, place: u32) -> Task {
+    let task = Task::load(host, entry_slot(host, group, place));
+    let mut p = pool::load(host, group);
+    let before = p;
+    pool::remove(host, group, &mut p, place);
+    settle(host, group, &before, &p);
+    task
+}
+
+/// The best queued task for a node of GPU group `gpu << 16 | vram`: the better head of its own GPU
+/// group and of all "Any" groups up to its VRAM; the GPU group's on a tie.
+pub fn best_for<H: Host>(host: &H, gpu_group: u32) -> Option<(u32, u32)> {
+    let own = gpu_group + 0x10000;
+    let mine = pool::load(host, own);
+    let any = Bracket::SIZES.best_up_to(host, SIZE_LEVELS, gpu_group & 0xffff);
+    match any {
+        Some((key, vram)) if mine.live == 0 || value_of_key(key) > value_of_key(mine.best) => {
+            Some((vram, pool::best_place(host, vram, &pool::load(host, vram))))
+        }
+        _ if mine.live > 0 => Some((own, pool::best_place(host, own, &mine))),
+        _ => None,
+    }
+}
+
+/// The lowest key of all queued tasks; none if nothing is queued.
+pub fn worst<H: Host>(host: &H) -> Option<u64> {
+    let q: Queue = host.get(slot(QUEUE));
+    (q.worst > NONE).then_some(!q.worst)
+}
+
+/// Group and place of the lowest key; only while something is queued.
+pub fn worst_entry<H: Host>(host: &H) -> (u32, u32) {
+    let q: Queue = host.get(slot(QUEUE));
+    let index = Bracket::GROUPS.descend(host, height(q.groups), 0, 0);
+    let group = host.load(entry(host, QUEUE_GROUPS, index as u64 / 8)).lane32(index & 7);
+    (group, pool::worst_place(host, group, &pool::load(host, group)))
+}
+
+/// Stores a pool and carries a changed head or tail up.
+fn settle<H: Host>(host: &mut H, group: u32, before: &Pool, after: &Pool) {
+    pool::store(host, group, after);
+    if group >> 16 == 0 && before.best != after.best {
+        Bracket::SIZES.set(host, 0, SIZE_LEVELS, group, after.best.max(NONE));
+    }
+    if before.worst != after.worst {
+        let key = if after.live == 0 { NONE } else { !after.worst };
+        let mut q: Queue = host.get(slot(QUEUE));
+        if let Some(worst) = Bracket::GROUPS.set(host, 0, height(q.groups), after.index - 1, key) {
+            q.worst = worst;
+            host.put(slot(QUEUE), &q);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! GPU groups, and which node holds which model.
+//!
+//! Holders of a model stand in an array that changes only when a node reports, joins for the first
+//! time with it, or is purged; starting and ending tasks leaves it alone. The array's last one to
+//! seven entries live beside its length, so adding a holder costs one word six times out of seven.
+//! A node that drops a model, or quits, keeps its entry, marked stale: rejoining or reporting the
+//! model again costs no array write, and anyone may purge a stale entry. So a node is in a model's
+//! array exactly if the model is in the node's own list, once.
+
+use crate::host::{offset, Host, ModelSet};
+use crate::layout::{entry, node, GPU_COUNTS, GPU_NAMES, GPU_NUMBERS, HOLDERS};
+use crate::sampler::{self, GPU_MODELS_MAX};
+use crate::Result;
+use alloc::string::String;
+use alloc::vec::Vec;
+use muster_core::record::{Models, MODELS_PER_WORD, NODE_MODELS};
+use muster_core::word::Word;
+
+/// Longest GPU name, in bytes.
+pub const GPU_NAME_MAX: usize = 64;
+
+/// Entries that stay beside the array's length.
+const INLINE: u32 = 7;
+
+// ---------------------------------------------------------------- GPU groups
+
+fn gpu_number_slot<H: Host>(host: &H, name: &str, vram: u16) -> Word {
+    let mut bytes = Vec::with_capacity(name.len() + 2);
+    bytes.extend_from_slice(name.as_bytes());
+    bytes.extend_from_slice(&vram.to_be_bytes());
+    host.mapping(GPU_NUMBERS, Word::from_be_bytes(host.keccak(&bytes)))
+}
+
+/// The group of a GPU name and VRAM size, if any node ever joined with it.
+pub fn gpu_group<H: Host>(host: &H, name: &str, vram: u16) -> Option<u32> {
+    let number = host.load(gpu_number_slot(host, name, vram)).0[0];
+    (number > 0).then(|| (number as u32 - 1) << 16 | vram as u32)
+}
+
+/// GPU models of a VRAM size.
+pub fn gpu_count<H: Host>(host: &H, vram: u16) -> u32 {
+    host.load(entry(host, GPU_COUNTS, vram as u64)).0[0] as u32
+}
+
+/// Creates the group of a new GPU name; the name is stored as a Solidity string.
+pub fn create_gpu_group<H: Host>(host: &mut H, name: &str, vram: u16) -> Result<u32> {
+    let number = gpu_count(host, vram);
+    ensure!(number < GPU_MODELS_MAX, TooManyGpuModels { vram });
+    let slot = gpu_number_slot(host, name, vram);
+    host.store(slot, Word::from(number as u64 + 1));
+    sampler::add_group(host, vram as u32, number);
+    let group = number << 16 | vram as u32;
+    let (head, bytes) = (entry(host, GPU_NAMES, group as u64), name.as_bytes());
+    if bytes.len() < 32 {
+        let mut w = [0; 32];
+        w[..bytes.len()].copy_from_slice(bytes);
+        w[31] = bytes.len() as u8 * 2;
+        host.store(head, Word::from_be_bytes(w));
+    } else {
+        host.store(head, Word::from(bytes.len() as u64 * 2 + 1));
+        let first = Word::from_be_bytes(host.keccak(&head.to_be_bytes()));
+        for (i, chunk) in bytes.chunks(32).enumerate() {
+            let mut w = [0; 32];
+            w[..chunk.len()].copy_from_slice(chunk);
+            host.store(offset(first, i as u64), Word::from_be_bytes(w));
+        }
+    }
+    Ok(group)
+}
+
+/// The name of a GPU group; empty if there is no such group.
+pub fn gpu_name<H: Host>(host: &H, group: u32) -> String {
+    let head = entry(host, GPU_NAMES, group as u64);
+    let w = host.load(head);
+    let mut bytes = Vec::new();
+    if w.0[0] & 1 == 0 {
+        bytes.extend_from_slice(&w.to_be_bytes()[..(w.0[0] as usize & 0xff) / 2]);
+    } else {
+        let first = Word::from_be_bytes(host.keccak(&head.to_be_bytes()));
+        let len = ((w.0[0] / 2) as usize).min(GPU_NAME_MAX);
+        for i in 0..len.div_ceil(32) {
+            let chunk = host.load(offset(first, i as u64)).to_be_bytes();
+            bytes.extend_from_slice(&chunk[..(len - i * 32).min(32)]);
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+// ---------------------------------------------------------------- holders of a model
+
+fn holders_slot<H: Host>(host: &H, model: u64, word: u32) -> Word {
+    // Word 0 is the length and the inline entries; words 1.. are the spilled ones.
+    entry(host, HOLDERS, model << 24 | word as u64)
+}
+
+/// Where the entries beyond the spilled words begin.
+fn spilled(count: u32) -> u32 {
+    if count == 0 { 0 } else { (count - 1) / INLINE * INLINE }
+}
+
+/// A model's holders, with the first word read.
+#[derive(Clone, Copy, Debug)]
+pub struct Holders {
+    model: u64,
+    head: Word,
+}
+
+impl Holders {
+    /// Reads the first word of a model's holders.
+    pub fn load<H: Host>(host: &H, model: u64) -> Holders {
+        Holders { model, head: host.load(holders_slot(host, model, 0)) }
+    }
+
+    /// Entries, stale ones included.
+    pub fn len(&self) -> u32 {
+        self.head.lane32(0)
+    }
+
+    /// Whether there is no entry at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The node at a position below [`Holders::len`].
+    pub fn get<H: Host>(&self, host: &H, position: u32) -> u32 {
+        if position >= spilled(self.len()) {
+            self.head.lane32(1 + position % INLINE)
+        } else {
+            host.load(holders_slot(host, self.model, 1 + position / INLINE)).lane32(position % INLINE)
+        }
+    }
+
+    /// Appends a node.
+    pub fn push<H: Host>(&mut self, host: &mut H, node: u32) {
+        let n = self.len();
+        if n > 0 && n % INLINE == 0 {
+            let mut full = Word::ZERO;
+            (0..INLINE).for_each(|i| full.set_lane32(i, self.head.lane32(1 + i)));
+            let slot = holders_slot(host, self.model, n / INLINE);
+            host.store(slot, full);
+        }
+        self.head.set_lane32(1 + n % INLINE, node);
+        self.store_len(host, n + 1);
+    }
+
+    /// Removes the entry at a position; the last one takes its place.
+    pub fn swap_remove<H: Host>(&mut self, host: &mut H, position: u32) {
+        let last = self.len() - 1;
+        let moved = self.get(host, last);
+        if position >= spilled(self.len()) {
+            self.head.set_lane32(1 + position % INLINE, moved);
+        } else {
+            let slot = holders_slot(host, self.model, 1 + position / INLINE);
+            let mut w = host.load(slot);
+            w.set_lane32(position % INLINE, moved);
+            host.store(slot, w);
+        }
+        if last > 0 && last % INLINE == 0 {
+            let w = host.load(holders_slot(host, self.model, last / INLINE));
+            (0..INLINE).for_each(|i| self.head.set_lane32(1 + i, w.lane32(i)));
+        }
+        self.store_len(host, last);
+    }
+
+    fn store_len<H: Host>(&mut self, host: &mut H, n: u32) {
+        self.head.set_lane32(0, n);
+        let slot = holders_slot(host, self.model, 0);
+        host.store(slot, self.head);
+    }
+}
+
+// ---------------------------------------------------------------- models of a node
+
+/// A node's own list, read whole: entries and which of them are stale.
+#[derive(Clone, Debug)]
+pub struct Held {
+    slot: Word,
+    /// `(model, stale)`; the index is the entry's place.
+    pub entries: Vec<(u64, bool)>,
+    written: u32,
+}
+
+impl Held {
+    /// Reads the list of `count` entries at a node's slot.
+    pub fn load<H: Host>(host: &H, slot: Word, count: u8) -> Held {
+        let mut entries = Vec::with_capacity(count as usize);
+        for w in 0..(count as u32).div_ceil(MODELS_PER_WORD) {
+            let m: Models = host.get(offset(slot, node::MODELS + w as u64));
+            for (i, id) in [m.m0, m.m1, m.m2, m.m3, m.m4, m.m5].into_iter().enumerate() {
+                if entries.len() < count as usize {
+                    entries.push((id, m.flags >> i & 1 != 0));
+                }
+            }
+        }
+        Held { slot, entries, written: count as u32 }
+    }
+
+    /// Writes the list back; gives the number of entries for the node's record.
+    pub fn store<H: Host>(&self, host: &mut H) -> u8 {
+        let words = self.written.max(self.entries.len() as u32).div_ceil(MODELS_PER_WORD);
+        for w in 0..words {
+            let from = (w * MODELS_PER_WORD) as usize;
+            let id = |i: usize| self.entries.get(from + i).map_or(0, |e| e.0);
+            let flags = (0..6).fold(0, |f, i| f | (self.entries.get(from + i).is_some_and(|e| e.1) as u8) << i);
+            let m = Models { m0: id(0), m1: id(1), m2: id(2), m3: id(3), m4: id(4), m5: id(5), flags, used: 1 };
+            host.put(offset(self.slot, node::MODELS + w as u64), &m);
+        }
+        self.entries.len() as u8
+    }
+
+    /// The place of a model's entry, stale or not.
+    pub fn find(&self, model: u64) -> Option<usize> {
+        self.entries.iter().position(|e| e.0 == model)
+    }
+
+    /// Whether the model is held.
+    pub fn holds(&self, model: u64) -> bool {
+        self.entries.iter().any(|e| *e == (model, false))
+    }
+
+    /// Marks a model as held, entering the node among its holders if it is not there.
+    pub fn add<H: Host>(&mut self, host: &mut H, number: u32, model: u64) -> Result<()> {
+        match self.find(model) {
+            Some(i) => self.entries[i].1 = false,
+            None => {
+                ensure!(self.entries.len() < NODE_MODELS as usize,
+                    TooManyModels { given: alloy_primitives::U256::from(NODE_MODELS + 1), most: alloy_primitives::U256::from(NODE_MODELS) });
+                Holders::load(host, model).push(host, number);
+                self.entries.push((model, false));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many of `wanted` a node holds (not stale), reading only as much of its list as it takes.
+pub fn count_held<H: Host>(host: &H, slot: Word, entries: u8, wanted: &ModelSet) -> u32 {
+    let mut local = 0;
+    for w in 0..(entries as u32).div_ceil(MODELS_PER_WORD) {
+        if local == wanted.len as u32 {
+            break;
+        }
+        let m: Models = host.get(offset(slot, node::MODELS + w as u64));
+        for (i, id) in [m.m0, m.m1, m.m2, m.m3, m.m4, m.m5].into_iter().enumerate() {
+            let here = w * MODELS_PER_WORD + (i as u32) < entries as u32;
+            if here && m.flags >> i & 1 == 0 && wanted.as_slice().contains(&id) {
+                local += 1;
+            }
+        }
+    }
+    local
+}
+
+/// The models in use on a node: those of its last started task.
+pub fn in_use<H: Host>(host: &H, slot: Word) -> ModelSet {
+    ModelSet::unpack(host.get(offset(slot, node::IN_USE)), || host.get(offset(slot, node::IN_USE + 1)))
+}
+
+/// How many of `wanted` are in use on a node.
+pub fn count_in_use<H: Host>(host: &H, slot: Word, wanted: &ModelSet) -> u32 {
+    let used = in_use(host, slot);
+    wanted.as_slice().iter().filter(|m| used.as_slice().contains(m)).count() as u32
+}
+

@@ -1,0 +1,298 @@
+//! Idle nodes, drawn at random in proportion to an upper bound of their weight.
+//!
+//! Nodes stand in lists by GPU group and stake class; a member of class c counts 2^c. A tree sums
+//! the counts up: GPU group, VRAM size, 31 sizes, all. Each bound in it is one byte
+//! ([`muster_core::bound`]), rounded up from the exact sum below, so in a large network most
+//! changes stop at the first word. A draw goes down from the top; where the rounded bound promised
+//! more than there is below, it fails and is drawn again, which keeps the proportions exact. The
+//! bounds know nothing of H, scores or the largest stake: the caller accepts a drawn node with
+//! [weight / bound](crate::draw).
+
+use crate::host::Host;
+use crate::layout::{entry, BRANCHES, CLASSES, GPU_COUNTS, MEMBERS};
+use alloc::vec::Vec;
+use muster_core::bound;
+use muster_core::record::Classes;
+use muster_core::weight::CLASSES as CLASS_COUNT;
+use muster_core::word::{Packed, Word};
+
+/// Children of a tree word; the 32nd byte is the word's mark.
+const FAN: u32 = 31;
+/// Largest VRAM in GiB: 31 x 31 sizes, 0 being "none required".
+pub const VRAM_MAX: u16 = (FAN * FAN - 1) as u16;
+/// Most GPU models of one VRAM size.
+pub const GPU_MODELS_MAX: u32 = 65_534;
+
+const TOP: u64 = 0xff;
+const MIDDLE: u64 = 1 << 56;
+const ROOT: u64 = 1 << 57;
+
+/// The tree word above one VRAM size: its mark is 1 + the levels of words below it.
+fn top_slot<H: Host>(host: &H, vram: u32) -> Word {
+    branch_slot(host, vram, TOP, 0)
+}
+
+fn branch_slot<H: Host>(host: &H, vram: u32, level: u64, index: u32) -> Word {
+    entry(host, BRANCHES, (vram as u64) << 32 | level << 24 | index as u64)
+}
+
+fn lane(w: &Word, i: u32) -> u64 {
+    bound::value(w.bits(i * 8, 8) as u8)
+}
+
+/// Sum of the lanes from `first` on.
+fn sum_from(w: &Word, first: u32) -> u64 {
+    (first..FAN).map(|i| lane(w, i)).sum()
+}
+
+/// Counts of a group by class, as read from its word.
+#[derive(Clone, Copy, Debug)]
+pub struct Counts(pub Word);
+
+impl Counts {
+    /// Reads a group's counts.
+    pub fn load<H: Host>(host: &H, group: u32) -> Counts {
+        Counts(host.load(entry(host, CLASSES, group as u64)))
+    }
+    /// Members of a class.
+    #[inline]
+    pub fn get(&self, class: u8) -> u32 {
+        self.0.bits(class as u32 * 24, 24) as u32
+    }
+    /// Changes the number of members of a class.
+    pub fn set(&mut self, class: u8, n: u32) {
+        self.0.set_bits(class as u32 * 24, 24, n as u64);
+        self.0.set_bits(240, 16, 1);
+    }
+    /// Sum of count x 2^class.
+    pub fn total(&self) -> u64 {
+        (0..CLASS_COUNT).map(|c| (self.get(c) as u64) << c).sum()
+    }
+    /// The lowest class with a member.
+    pub fn lowest(&self) -> Option<u8> {
+        (0..CLASS_COUNT).find(|&c| self.get(c) > 0)
+    }
+    /// As the declared record.
+    pub fn record(&self) -> Classes {
+        Classes::unpack(self.0)
+    }
+}
+
+/// Makes room for the `number`-th (from 0) GPU model of a VRAM size.
+pub fn add_group<H: Host>(host: &mut H, vram: u32, number: u32) {
+    let top = top_slot(host, vram);
+    let mut w = host.load(top);
+    let levels = w.bits(248, 8).max(1);
+    let capacity = FAN.checked_pow(levels as u32).unwrap_or(u32::MAX);
+    if number == 0 {
+        w.set_bits(248, 8, 1);
+        host.store(top, w);
+    } else if number >= capacity {
+        let mut above = Word::ZERO;
+        above.set_bits(0, 8, bound::ceil(sum_from(&w, 0)) as u64);
+        above.set_bits(248, 8, levels + 1);
+        w.set_bits(248, 8, 1);
+        let below = branch_slot(host, vram, levels - 1, 0);
+        host.store(below, w);
+        host.store(top, above);
+    }
+    let count = entry(host, GPU_COUNTS, vram as u64);
+    host.store(count, Word::from(number as u64 + 1));
+}
+
+/// Adds a node to its group's list; gives its place there.
+pub fn insert<H: Host>(host: &mut H, group: u32, class: u8, node: u32) -> u32 {
+    let mut counts = Counts::load(host, group);
+    let (place, old) = (counts.get(class), counts.total());
+    counts.set(class, place + 1);
+    let slot = entry(host, CLASSES, group as u64);
+    host.store(slot, counts.0);
+    write_member(host, group, class, place, node);
+    lift(host, group, old, counts.total());
+    place
+}
+
+/// Takes the node at `place` out of its group's list; gives the node that moves into the place, if any.
+pub fn remove<H: Host>(host: &mut H, group: u32, class: u8, place: u32) -> Option<u32> {
+    let mut counts = Counts::load(host, group);
+    let (last, old) = (counts.get(class).saturating_sub(1), counts.total());
+    counts.set(class, last);
+    let slot = entry(host, CLASSES, group as u64);
+    host.store(slot, counts.0);
+    let moved = (place != last).then(|| {
+        let node = member(host, group, class, last);
+        write_member(host, group, class, place, node);
+        node
+    });
+    lift(host, group, old, counts.total());
+    moved
+}
+
+/// The node at a place of a list.
+pub fn member<H: Host>(host: &H, group: u32, class: u8, place: u32) -> u32 {
+    host.load(member_slot(host, group, class, place)).lane32(place & 7)
+}
+
+/// Up to eight nodes of a list that share a word with `place`, those beyond the list's end left out.
+pub fn neighbours<H: Host>(host: &H, group: u32, class: u8, place: u32, count: u32) -> Vec<u32> {
+    let w = host.load(member_slot(host, group, class, place));
+    let first = place & !7;
+    (0..8).filter(|i| first + i < count).map(|i| w.lane32(i)).collect()
+}
+
+fn member_slot<H: Host>(host: &H, group: u32, class: u8, place: u32) -> Word {
+    entry(host, MEMBERS, (group as u64) << 32 | (class as u64) << 24 | (place / 8) as u64)
+}
+
+fn write_member<H: Host>(host: &mut H, group: u32, class: u8, place: u32, node: u32) {
+    let slot = member_slot(host, group, class, place);
+    let mut w = host.load(slot);
+    w.set_lane32(place & 7, node);
+    host.store(slot, w);
+}
+
+/// Carries a group's changed total up the tree, as far as the rounded bounds change.
+fn lift<H: Host>(host: &mut H, group: u32, old: u64, new: u64) {
+    let (vram, gpu) = (group & 0xffff, group >> 16);
+    let mut code = bound::ceil(new);
+    if bound::ceil(old) == code {
+        return;
+    }
+    let top = top_slot(host, vram);
+    let levels = host.load(top).bits(248, 8).max(1) - 1;
+    let mut child = gpu;
+    for level in 0..levels {
+        let slot = branch_slot(host, vram, level, child / FAN);
+        if !set_lane(host, slot, child % FAN, &mut code) {
+            return;
+        }
+        child /= FAN;
+    }
+    if !set_lane(host, top, child, &mut code) {
+        return;
+    }
+    let middle = entry(host, BRANCHES, MIDDLE | (vram / FAN) as u64);
+    if !set_lane(host, middle, vram % FAN, &mut code) {
+        return;
+    }
+    let root = entry(host, BRANCHES, ROOT);
+    set_lane(host, root, vram / FAN, &mut code);
+}
+
+/// Sets a bound; gives whether the word's own rounded sum (left in `code`) changed.
+fn set_lane<H: Host>(host: &mut H, slot: Word, i: u32, code: &mut u8) -> bool {
+    let mut w = host.load(slot);
+    let old = bound::ceil(sum_from(&w, 0));
+    w.set_bits(i * 8, 8, *code as u64);
+    if w.bits(248, 8) == 0 {
+        w.set_bits(248, 8, 1);
+    }
+    host.store(slot, w);
+    *code = bound::ceil(sum_from(&w, 0));
+    *code != old
+}
+
+/// Where a task's candidates stand.
+#[derive(Clone, Copy, Debug)]
+pub enum Scope {
+    /// Every group with at least this VRAM.
+    Vram(u32),
+    /// One GPU group.
+    Group(u32),
+}
+
+/// A scope with the words at its top read.
+#[derive(Debug)]
+pub struct Field {
+    scope: Scope,
+    upper: Word,
+    edge: Word,
+    total: u64,
+}
+
+/// A drawn node and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Spot {
+    /// Node number.
+    pub node: u32,
+    /// GPU group.
+    pub group: u32,
+    /// Stake class.
+    pub class: u8,
+    /// Place in the class's list.
+    pub place: u32,
+    /// Length of that list.
+    pub count: u32,
+}
+
+impl Field {
+    /// Reads the top of a scope.
+    pub fn new<H: Host>(host: &H, scope: Scope) -> Field {
+        match scope {
+            Scope::Group(group) => {
+                let counts = Counts::load(host, group);
+                Field { scope, upper: counts.0, edge: Word::ZERO, total: counts.total() }
+            }
+            Scope::Vram(vram) => {
+                let upper = host.load(entry(host, BRANCHES, ROOT));
+                let edge = host.load(entry(host, BRANCHES, MIDDLE | (vram / FAN) as u64));
+                let total = sum_from(&upper, vram / FAN + 1) + sum_from(&edge, vram % FAN);
+                Field { scope, upper, edge, total }
+            }
+        }
+    }
+
+    /// Sum of the bounds in it: what `u` of [`Field::pick`] stays below. 0 exactly when nobody is idle.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The node that `u`, uniform below the total, falls on; none where a rounded bound is not covered.
+    pub fn pick<H: Host>(&self, host: &H, mut u: u64) -> Option<Spot> {
+        let vram = match self.scope {
+            Scope::Group(group) => return spot(host, group, Counts(self.upper), u),
+            Scope::Vram(vram) => vram,
+        };
+        let size = match descend(&self.edge, vram % FAN, &mut u) {
+            Some(i) => vram / FAN * FAN + i,
+            None => {
+                let i = descend(&self.upper, vram / FAN + 1, &mut u)?;
+                let middle = host.load(entry(host, BRANCHES, MIDDLE | i as u64));
+                i * FAN + descend(&middle, 0, &mut u)?
+            }
+        };
+        let mut w = host.load(top_slot(host, size));
+        let mut child = descend(&w, 0, &mut u)?;
+        for level in (0..w.bits(248, 8).max(1) - 1).rev() {
+            w = host.load(branch_slot(host, size, level, child));
+            child = child * FAN + descend(&w, 0, &mut u)?;
+        }
+        let group = child << 16 | size;
+        spot(host, group, Counts::load(host, group), u)
+    }
+}
+
+/// The lane from `first` on that `u` falls into, `u` reduced to what is left within it.
+fn descend(w: &Word, first: u32, u: &mut u64) -> Option<u32> {
+    for i in first..FAN {
+        let v = lane(w, i);
+        if *u < v {
+            return Some(i);
+        }
+        *u -= v;
+    }
+    None
+}
+
+fn spot<H: Host>(host: &H, group: u32, counts: Counts, mut u: u64) -> Option<Spot> {
+    for class in 0..CLASS_COUNT {
+        let count = counts.get(class);
+        let all = (count as u64) << class;
+        if u < all {
+            let place = (u >> class) as u32;
+            return Some(Spot { node: member(host, group, class, place), group, class, place, count });
+        }
+        u -= all;
+    }
+    None
+}

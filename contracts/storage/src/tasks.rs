@@ -1,0 +1,303 @@
+//! The life of a task on a single node: Pending, Queued, Started, and its end.
+
+use crate::draw::{Rng, Seat};
+use crate::host::{offset, Host, ModelSet, Task};
+use crate::layout::{node, slot, TREASURY};
+use crate::network::{Network, RING};
+use crate::nodes::check_models;
+use crate::registry::{self, Held};
+use crate::sampler::{self, Counts, VRAM_MAX};
+use crate::{pool, queue, IMuster, Result};
+use alloc::vec::Vec;
+use alloy_primitives::U256;
+use muster_core::qos::{boost, penalise, share_bps};
+use muster_core::record::*;
+use muster_core::value::{key, time_limit, Kind};
+
+/// Fees stay below this many wei, so that every value has its key.
+pub const FEE_END: u128 = 1 << 95;
+/// Most tasks that one `dispatch` serves.
+pub const DISPATCH_MAX: u8 = 16;
+/// Tries to find nodes for a pre-download, over all models of a task.
+const SPREAD_TRIES: u32 = 24;
+
+const TIMEOUT: u8 = 0;
+const CANCELLED: u8 = 1;
+const EVICTED: u8 = 2;
+
+/// Estimated seconds of a task; none if kind or units are out of range.
+pub fn estimate(terms: &Terms, kind: u8, units: u32) -> Result<u32> {
+    let kind = Kind::new(kind).ok_or(refusal!(BadKind { kind }))?;
+    let (overhead, unit, most) = match kind {
+        Kind::StableDiffusion => (terms.sd_overhead, terms.sd_unit, 1_000),
+        Kind::Gpt => (terms.gpt_overhead, terms.gpt_unit, 1_000),
+        Kind::FineTune => (0, 1, terms.fine_tune_max),
+    };
+    ensure!(units >= 1 && units <= most, BadUnits { units, most: U256::from(most) });
+    Ok((overhead as u32 + units * unit as u32).clamp(1, (1 << 24) - 1))
+}
+
+impl<H: Host> Network<'_, H> {
+    /// The frozen terms of a task that would be created now, and the least fee.
+    pub fn order(&self, spec: &IMuster::TaskSpec) -> Result<(Order, ModelSet, u128)> {
+        let terms = self.terms();
+        let estimate = estimate(&terms, spec.kind, spec.units)?;
+        ensure!(spec.redundancy == 0, RedundancyUnsupported { policy: spec.redundancy });
+        check_models(&spec.models, TASK_MODELS)?;
+        let (vram, gpu) = if spec.gpu == 0 {
+            (spec.vram, 0)
+        } else {
+            let (number, vram) = (spec.gpu >> 16, spec.gpu as u16);
+            ensure!(vram <= VRAM_MAX && number < registry::gpu_count(self.host, vram), GpuUnknown { group: spec.gpu });
+            (vram, number + 1)
+        };
+        ensure!(vram <= VRAM_MAX, BadVram { vram, most: VRAM_MAX });
+        let mut models = ModelSet { len: spec.models.len() as u8, ..ModelSet::default() };
+        models.ids[..spec.models.len()].copy_from_slice(&spec.models);
+        let order = Order {
+            id: self.head.tasks + 1,
+            estimate,
+            limit: time_limit(estimate, terms.limit_min, terms.limit_max) as u32 + terms.grace as u32,
+            start_fee_bps: self.rules.start_fee_bps,
+            vram,
+            gpu,
+            kind: spec.kind,
+            models: models.len,
+            model: models.ids[0],
+            at: 0,
+        };
+        Ok((order, models, estimate as u128 * self.rules.min_price as u128))
+    }
+
+    /// See `IMuster.createTask`.
+    pub fn create_task(&mut self, spec: IMuster::TaskSpec) -> Result<u64> {
+        ensure!(!self.head.paused, PausedByOwner);
+        ensure!(self.head.joined > 0, NoNodes);
+        let (order, models, least) = self.order(&spec)?;
+        let value = self.host.value();
+        ensure!(value < U256::from(FEE_END), FeeTooHigh { sent: value, most: U256::from(FEE_END - 1) });
+        let fee = value.to::<u128>();
+        ensure!(fee > 0 && fee >= least, FeeTooLow { sent: value, least: U256::from(least.max(1)) });
+        ensure!(!self.ring_full(), TooManyPending { pending: RING as u32 - 1 });
+        let creator = self.host.sender();
+        let task = Task { ticket: Ticket { creator, fee }, order, models };
+        self.head.tasks = order.id;
+        let at_once = self.rules.draw_delay == 0;
+        let block = if at_once { self.block().saturating_sub(1) } else { self.target() };
+        self.host.emit(IMuster::TaskCreated {
+            id: order.id,
+            creator: creator.into(),
+            fee,
+            estimate: order.estimate,
+            timeLimit: order.limit,
+            startFeeBps: order.start_fee_bps,
+            drawBlock: block,
+            spec,
+        });
+        if at_once {
+            let settled = match self.host.block_hash(block) {
+                Some(hash) => self.draw_and_place(&task, hash),
+                None => false,
+            };
+            if !settled {
+                self.redraw(task);
+            }
+        } else {
+            self.push_pending(task, block);
+        }
+        Ok(order.id)
+    }
+
+    /// Most tasks that can be queued now: floor(alpha x joined nodes).
+    pub fn queue_capacity(&self) -> u64 {
+        self.rules.alpha_milli as u64 * self.head.joined as u64 / 1_000
+    }
+
+    /// Queues a task; where the queue is full, the lowest value goes, the newcomer's included.
+    pub(crate) fn enqueue(&mut self, task: &Task) {
+        let key = key(task.ticket.fee, task.order.estimate, task.order.id);
+        if self.head.queued as u64 >= self.queue_capacity() {
+            match queue::worst(self.host) {
+                Some(worst) if worst < key => {
+                    let (group, place) = queue::worst_entry(self.host);
+                    let lowest = queue::remove(self.host, group, place);
+                    self.head.queued -= 1;
+                    self.abort(&lowest, EVICTED, 0);
+                }
+                _ => return self.abort(task, EVICTED, 0),
+            }
+        }
+        let ticket = queue::insert(self.host, task, key);
+        self.head.queued += 1;
+        self.host.emit(IMuster::TaskQueued { id: task.order.id, ticket });
+    }
+
+    /// Starts a task on a node that stands nowhere; writes the node's record. With entropy in hand
+    /// ([`Rng`]) it is used for the pre-download, else the task's id has to do: who is asked to
+    /// download decides nothing.
+    pub(crate) fn start(&mut self, task: &Task, mut seat: Seat, rng: Option<&mut Rng>) {
+        let deadline = self.now + task.order.limit as u64;
+        let neighbours = if task.models.len > 0 { self.idle_neighbours(&seat) } else { Vec::new() };
+        seat.node.status = Status::Busy as u8;
+        self.host.put(seat.slot, &seat.node);
+        self.host.put(offset(seat.slot, node::TICKET), &task.ticket);
+        self.host.put(offset(seat.slot, node::ORDER), &Order { at: deadline, ..task.order });
+        let in_use: Models = self.host.get(offset(seat.slot, node::IN_USE));
+        let [first, second] = task.models.pack();
+        if task.models.len > 0 || in_use.flags > 0 {
+            self.host.put(offset(seat.slot, node::IN_USE), &first);
+        }
+        if task.models.len as u32 > MODELS_PER_WORD {
+            self.host.put(offset(seat.slot, node::IN_USE + 1), &second);
+        }
+        self.host.emit(IMuster::TaskStarted { id: task.order.id, node: seat.number, deadline });
+        if task.models.len > 0 {
+            self.distribute(task, &seat, &neighbours, rng);
+        }
+    }
+
+    /// Up to three idle nodes that stood beside a drawn node; their word has been read already.
+    fn idle_neighbours(&self, seat: &Seat) -> Vec<u32> {
+        let counts = Counts::load(self.host, seat.group());
+        let (class, place) = (seat.node.class, seat.node.pos);
+        let mut near = sampler::neighbours(self.host, seat.group(), class, place, counts.get(class));
+        near.retain(|&n| n != seat.number && n != 0);
+        near.truncate(3);
+        near
+    }
+
+    /// Asks the chosen node for the models it lacks, and others where a model is scarce.
+    fn distribute(&mut self, task: &Task, seat: &Seat, nearby: &[u32], rng: Option<&mut Rng>) {
+        let id = task.order.id;
+        if registry::count_held(self.host, seat.slot, seat.node.models, &task.models) < task.models.len as u32 {
+            let held = Held::load(self.host, seat.slot, seat.node.models);
+            for &model in task.models.as_slice().iter().filter(|&&m| !held.holds(m)) {
+                self.host.emit(IMuster::DownloadRequested { node: seat.number, model, task: id });
+            }
+        }
+        let terms = self.terms();
+        let mut own = Rng::new(self.host, [0; 32], id);
+        let rng = rng.unwrap_or(&mut own);
+        let (mut tries, mut asked) = (SPREAD_TRIES, 0);
+        for &model in task.models.as_slice() {
+            let available = self.available_holders(model, terms.scarce as u32, nearby, rng);
+            if available >= terms.scarce as u32 {
+                continue;
+            }
+            let most = (terms.spread as u32).saturating_sub(available.max(asked));
+            for node in self.draw_lacking(task, model, most, &mut tries, rng) {
+                asked += 1;
+                self.host.emit(IMuster::DownloadRequested { node, model, task: id });
+            }
+        }
+    }
+
+    // ------------------------------------------------------------ ends
+
+    /// The caller's node and its running task.
+    fn own_task(&self, id: u64) -> Result<(Seat, Ticket, Order)> {
+        let seat = self.own_seat()?;
+        let (ticket, order) = self.running(&seat, id)?;
+        Ok((seat, ticket, order))
+    }
+
+    fn running(&self, seat: &Seat, id: u64) -> Result<(Ticket, Order)> {
+        let order: Order = self.host.get(offset(seat.slot, node::ORDER));
+        let here = Status::new(seat.node.status).running() && order.id == id;
+        ensure!(here, TaskNotRunning { id, node: seat.number });
+        Ok((self.host.get(offset(seat.slot, node::TICKET)), order))
+    }
+
+    fn set_reliability(&self, seat: &mut Seat, h: u64) {
+        seat.node.h = h;
+        seat.node.h_at = self.now as u32;
+    }
+
+    /// See `IMuster.submit`.
+    pub fn submit(&mut self, id: u64, digest: [u8; 32]) -> Result<()> {
+        let (mut seat, ticket, order) = self.own_task(id)?;
+        ensure!(self.now <= order.at, DeadlinePassed { id, deadline: order.at });
+        let h = boost(self.reliability(&seat.node), self.rules.boost_ppm);
+        self.set_reliability(&mut seat, h);
+        let operator = self.host.sender();
+        self.credit(operator, ticket.fee);
+        self.host.emit(IMuster::TaskSucceeded { id, node: seat.number, resultDigest: digest.into(), paid: ticket.fee });
+        self.release(seat, true);
+        Ok(())
+    }
+
+    /// See `IMuster.reportError`.
+    pub fn report_error(&mut self, id: u64, code: u8) -> Result<()> {
+        let (seat, ticket, order) = self.own_task(id)?;
+        ensure!(self.now <= order.at, DeadlinePassed { id, deadline: order.at });
+        self.credit(ticket.creator, ticket.fee);
+        self.host.emit(IMuster::TaskErrorReported { id, node: seat.number, code, refund: ticket.fee });
+        // The node that could not run this one is not handed the next in the same breath.
+        self.release(seat, false);
+        Ok(())
+    }
+
+    /// See `IMuster.expire`.
+    pub fn expire(&mut self, number: u32, id: u64) -> Result<()> {
+        ensure!(number > 0 && number <= self.head.issued, NodeUnknown { node: number });
+        let mut seat = Seat::load(self.host, number);
+        let (ticket, order) = self.running(&seat, id)?;
+        ensure!(self.now > order.at, DeadlineNotPassed { id, deadline: order.at });
+        let h = penalise(self.reliability(&seat.node), self.rules.penalty_ppm);
+        self.set_reliability(&mut seat, h);
+        self.abort(&Task { ticket, order, models: ModelSet::default() }, TIMEOUT, order.start_fee_bps);
+        self.release(seat, true);
+        Ok(())
+    }
+
+    /// See `IMuster.cancel`.
+    pub fn cancel(&mut self, id: u64, ticket: u64) -> Result<()> {
+        let (group, place) = ((ticket >> 32) as u32, ticket as u32);
+        let p = pool::load(self.host, group);
+        let queued = group != pool::PARKING && pool::key_at(self.host, group, &p, place) > crate::bracket::NONE;
+        ensure!(queued, TaskNotQueued { id, ticket });
+        let task = Task::load(self.host, queue::entry_slot(self.host, group, place));
+        ensure!(task.order.id == id, TaskNotQueued { id, ticket });
+        let caller = self.host.sender();
+        ensure!(task.ticket.creator == caller, NotTheCreator { id, caller: caller.into() });
+        queue::remove(self.host, group, place);
+        self.head.queued -= 1;
+        self.abort(&task, CANCELLED, task.order.start_fee_bps);
+        Ok(())
+    }
+
+    /// Refunds a task less the start fee, which goes to the treasury, or after a timeout to the caller.
+    fn abort(&mut self, task: &Task, reason: u8, start_fee_bps: u16) {
+        let start_fee = share_bps(task.ticket.fee, start_fee_bps);
+        let refund = task.ticket.fee - start_fee;
+        let beneficiary = match reason {
+            _ if start_fee == 0 => [0; 20],
+            TIMEOUT => {
+                let caller = self.host.sender();
+                self.credit(caller, start_fee);
+                caller
+            }
+            _ => {
+                let mut treasury: Treasury = self.host.get(slot(TREASURY));
+                treasury.balance += start_fee;
+                self.host.put(slot(TREASURY), &treasury);
+                treasury.account
+            }
+        };
+        self.credit(task.ticket.creator, refund);
+        self.host.emit(IMuster::TaskAborted {
+            id: task.order.id,
+            creator: task.ticket.creator.into(),
+            reason,
+            refund,
+            startFee: start_fee,
+            beneficiary: beneficiary.into(),
+        });
+    }
+
+    /// See `IMuster.dispatch`.
+    pub fn dispatch(&mut self, count: u8) -> Result<u8> {
+        ensure!(count <= DISPATCH_MAX, TooManyAtOnce { given: U256::from(count), most: U256::from(DISPATCH_MAX) });
+        Ok(self.serve(count as u32) as u8)
+    }
+}

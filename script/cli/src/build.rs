@@ -1,0 +1,343 @@
+//! Compiles the programs: every default member of the workspace that has a `cdylib` target.
+//!
+//! There is one way to compile, whatever `script/setup` found: cargo with the standard library built from source
+//! for `wasm32-unknown-unknown`, because that is what makes `panic=immediate-abort` possible, the largest single
+//! saving (docs/build.md has the measurements). The features it needs are unstable, so the compiler is told to
+//! accept them whatever its channel.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{bail, ensure, Context, Result};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::wasm::{self, Shape};
+
+/// How programs are compiled. `Default` is what goes on chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `abort` or `immediate-abort`.
+    pub panic: String,
+    /// `3`, `s` or `z`; without it the workspace's `contract` profile decides.
+    pub opt_level: Option<String>,
+    /// Stack in bytes; rustc's default of 1 MiB would cost a page's gas for each 64 KiB.
+    pub stack: u32,
+    /// Features of the target beyond those of the first WASM, as for `-C target-feature`.
+    pub features: String,
+    /// Further arguments to rustc.
+    pub extra: Vec<String>,
+    /// Passes of binaryen's `wasm-opt`, such as `-O3`; none, and it does not run.
+    pub wasm_opt: Vec<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            panic: "immediate-abort".into(),
+            opt_level: None,
+            stack: 32 * 1024,
+            features: "+bulk-memory,+sign-ext,+mutable-globals".into(),
+            extra: Vec::new(),
+            wasm_opt: vec!["-O3".into()],
+        }
+    }
+}
+
+impl Settings {
+    fn rustflags(&self, root: &Path) -> Vec<String> {
+        let mut flags = vec![
+            "-Zunstable-options".to_string(),
+            format!("-Cpanic={}", self.panic),
+            format!("-Clink-arg=-zstack-size={}", self.stack),
+            // rustc's default includes reference types, and with them table indices in a form that Stylus refuses.
+            "-Ctarget-cpu=mvp".into(),
+            format!("-Ctarget-feature={}", self.features),
+            format!("--remap-path-prefix={}=.", root.display()),
+        ];
+        flags.extend(self.extra.iter().cloned());
+        flags
+    }
+}
+
+/// One compiled program.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The package's name without `muster-`.
+    pub name: String,
+    /// The finished module.
+    pub wasm: Vec<u8>,
+    /// The code as it lies on chain: prefix and compressed module.
+    pub code: Vec<u8>,
+    /// What its start costs.
+    pub shape: Shape,
+}
+
+/// `build/manifest.json`: what was built, by what.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Manifest {
+    /// As `rustc --version` says it.
+    pub rustc: String,
+    /// rustc's arguments beyond the profile's.
+    pub rustflags: Vec<String>,
+    /// Passes of wasm-opt.
+    pub wasm_opt: Vec<String>,
+    /// By program.
+    pub programs: BTreeMap<String, Entry>,
+}
+
+/// One program in the manifest.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Entry {
+    /// Bytes of the finished module.
+    pub wasm_bytes: usize,
+    /// Bytes on chain, prefix included.
+    pub deployed_bytes: usize,
+    /// Of the finished module.
+    pub wasm_sha256: String,
+    /// Gas to start it, by the platform's formulas: cached and not.
+    pub start_gas: (u64, u64),
+}
+
+/// Where the project's files are: the nearest directory upwards that holds the workspace.
+///
+/// # Errors
+/// When the current directory is not inside the project.
+pub fn root() -> Result<PathBuf> {
+    let here = std::env::current_dir()?;
+    here.ancestors()
+        .find(|dir| dir.join("Stylus.toml").exists() && dir.join("Cargo.lock").exists())
+        .map(Path::to_path_buf)
+        .context("not inside Muster's directory: run this from the project")
+}
+
+/// The compiler that `script/setup` chose.
+#[derive(Clone, Debug)]
+pub struct Toolchain {
+    cargo: PathBuf,
+    rustc: PathBuf,
+    lld: PathBuf,
+}
+
+impl Toolchain {
+    /// Reads what `script/setup` wrote.
+    ///
+    /// # Errors
+    /// When setup has not run.
+    pub fn load(root: &Path) -> Result<Self> {
+        let text = fs::read_to_string(root.join(".muster/wasm")).context("the project is not set up: run script/setup first")?;
+        let get = |key: &str| {
+            text.lines()
+                .find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
+                .map(PathBuf::from)
+                .with_context(|| format!(".muster/wasm names no {key}: remove .muster and run script/setup again"))
+        };
+        Ok(Self { cargo: get("cargo")?, rustc: get("rustc")?, lld: get("lld")? })
+    }
+
+    /// As `rustc --version` says it.
+    pub fn version(&self) -> Result<String> {
+        let out = Command::new(&self.rustc)
+            .arg("--version")
+            .output()
+            .with_context(|| format!("cannot run {}: run script/setup again", self.rustc.display()))?;
+        Ok(String::from_utf8_lossy(&out.stdout).trim().to_string())
+    }
+
+    /// Compiles all programs, or only those named. Standard error is cargo's.
+    ///
+    /// # Errors
+    /// When the compiler fails, a named program does not exist, or Stylus would refuse what came out.
+    pub fn compile(&self, root: &Path, settings: &Settings, only: &[String]) -> Result<Vec<Program>> {
+        let mut members = members(&self.cargo, root)?;
+        ensure!(!members.is_empty(), "no default member of the workspace has a cdylib target: there is no program to build");
+        for name in only {
+            ensure!(
+                members.iter().any(|member| member.name() == name),
+                "there is no program {name}; there are: {}",
+                members.iter().map(Member::name).collect::<Vec<_>>().join(", ")
+            );
+        }
+        members.retain(|member| only.is_empty() || only.iter().any(|name| member.name() == name));
+
+        let path = std::env::join_paths(
+            std::iter::once(self.lld.clone()).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
+        )?;
+        let mut cargo = Command::new(&self.cargo);
+        cargo
+            .current_dir(root)
+            .args(["build", "--lib", "--locked", "--profile", "contract", "--target", "wasm32-unknown-unknown"])
+            .args(["-Zbuild-std=std,panic_abort", "--message-format", "json-render-diagnostics", "--target-dir", "target/contracts"])
+            .args(members.iter().flat_map(|member| ["-p", &member.package]))
+            .args(settings.opt_level.iter().flat_map(|level| ["--config".into(), format!("profile.contract.opt-level={}", opt_level(level))]))
+            .env("PATH", path)
+            .env("RUSTC", &self.rustc)
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("CARGO_ENCODED_RUSTFLAGS", settings.rustflags(root).join("\x1f"))
+            // Set by an outer `cargo run`; they would make the inner one think of another toolchain.
+            .env_remove("RUSTUP_TOOLCHAIN")
+            .env_remove("RUSTC_WRAPPER")
+            .env_remove("RUSTC_WORKSPACE_WRAPPER")
+            .stderr(Stdio::inherit());
+        let out = cargo.output().with_context(|| format!("cannot run {}: run script/setup again", self.cargo.display()))?;
+        if !out.status.success() {
+            bail!("the contracts do not compile (see above)");
+        }
+
+        let artifacts: Vec<Artifact> =
+            out.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        let mut programs = Vec::new();
+        for member in &members {
+            let name = member.name().to_string();
+            let file = artifacts
+                .iter()
+                .filter(|artifact| artifact.manifest_path == member.manifest)
+                .flat_map(|artifact| &artifact.filenames)
+                .find(|file| file.extension().is_some_and(|extension| extension == "wasm"))
+                .with_context(|| format!("cargo made no WASM file for {name}"))?;
+            let (wasm, code) = finish(root, file, &settings.wasm_opt).with_context(|| format!("program {name}"))?;
+            let shape = Shape::of(&wasm)?;
+            programs.push(Program { name, wasm, code, shape });
+        }
+        Ok(programs)
+    }
+}
+
+/// What cargo says of each thing it has compiled.
+#[derive(Deserialize)]
+struct Artifact {
+    manifest_path: PathBuf,
+    filenames: Vec<PathBuf>,
+}
+
+/// A package that is a program.
+struct Member {
+    package: String,
+    manifest: PathBuf,
+}
+
+impl Member {
+    fn name(&self) -> &str {
+        self.package.strip_prefix("muster-").unwrap_or(&self.package)
+    }
+}
+
+fn opt_level(level: &str) -> String {
+    level.parse::<u8>().map(|number| number.to_string()).unwrap_or_else(|_| format!("{level:?}"))
+}
+
+/// Packages that are programs: default members with a `cdylib` target.
+fn members(cargo: &Path, root: &Path) -> Result<Vec<Member>> {
+    #[derive(Deserialize)]
+    struct Metadata {
+        packages: Vec<Package>,
+        workspace_default_members: Vec<String>,
+    }
+    #[derive(Deserialize)]
+    struct Package {
+        id: String,
+        name: String,
+        manifest_path: PathBuf,
+        targets: Vec<Target>,
+    }
+    #[derive(Deserialize)]
+    struct Target {
+        crate_types: Vec<String>,
+    }
+    let out = Command::new(cargo)
+        .current_dir(root)
+        .args(["metadata", "--no-deps", "--locked", "--format-version", "1"])
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo")?;
+    ensure!(out.status.success(), "cargo metadata failed (see above)");
+    let metadata: Metadata = serde_json::from_slice(&out.stdout).context("cargo metadata wrote something unexpected")?;
+    Ok(metadata
+        .workspace_default_members
+        .iter()
+        .filter_map(|id| metadata.packages.iter().find(|package| package.id == *id))
+        .filter(|package| package.targets.iter().any(|target| target.crate_types.iter().any(|kind| kind == "cdylib")))
+        .map(|package| Member { package: package.name.clone(), manifest: package.manifest_path.clone() })
+        .collect())
+}
+
+/// From the compiler's output to the finished module and its code on chain. What has been finished once is kept
+/// under its hash, because optimising and compressing take longer than an incremental compilation.
+fn finish(root: &Path, compiled: &Path, passes: &[String]) -> Result<(Vec<u8>, Vec<u8>)> {
+    let tool = root.join("node_modules/binaryen/package.json");
+    let mut hash = Sha256::new();
+    hash.update(fs::read(compiled)?);
+    hash.update(passes.join(" "));
+    hash.update(fs::read(tool).context("binaryen is not installed: run script/setup first")?);
+    hash.update(env!("CARGO_PKG_VERSION"));
+    let kept = root.join("target/contracts/finished").join(format!("{:x}", hash.finalize()));
+    let (wasm, code) = (kept.with_extension("wasm"), kept.with_extension("deploy"));
+    if let (Ok(wasm), Ok(code)) = (fs::read(&wasm), fs::read(&code)) {
+        return Ok((wasm, code));
+    }
+    fs::create_dir_all(kept.parent().expect("has a parent"))?;
+    let module = if passes.is_empty() { fs::read(compiled)? } else { optimise(root, compiled, passes)? };
+    let module = wasm::finish(&module)?;
+    let compressed = wasm::compress(&module);
+    fs::write(wasm, &module)?;
+    fs::write(code, &compressed)?;
+    Ok((module, compressed))
+}
+
+fn optimise(root: &Path, compiled: &Path, passes: &[String]) -> Result<Vec<u8>> {
+    let out = compiled.with_extension("opt.wasm");
+    let status = Command::new(root.join("node_modules/.bin/wasm-opt"))
+        .args(["--mvp-features", "--enable-sign-ext", "--enable-bulk-memory", "--enable-mutable-globals"])
+        .args(passes)
+        .arg(compiled)
+        .arg("-o")
+        .arg(&out)
+        .status()
+        .context("cannot run wasm-opt: run script/setup first")?;
+    ensure!(status.success(), "wasm-opt failed on {}", compiled.display());
+    Ok(fs::read(out)?)
+}
+
+/// Compiles everything and writes `build/<name>.wasm`, `build/<name>.deploy` and `build/manifest.json`.
+///
+/// # Errors
+/// Those of [`Toolchain::compile`], and when a program is above [`wasm::MAX_CODE`]; its files are written all the
+/// same, the manifest is not.
+pub fn build(root: &Path, settings: &Settings) -> Result<(Manifest, Vec<Program>)> {
+    let toolchain = Toolchain::load(root)?;
+    let programs = toolchain.compile(root, settings, &[])?;
+    let dir = root.join("build");
+    fs::create_dir_all(&dir)?;
+    for program in &programs {
+        fs::write(dir.join(&program.name).with_extension("wasm"), &program.wasm)?;
+        fs::write(dir.join(&program.name).with_extension("deploy"), &program.code)?;
+    }
+    let manifest = Manifest {
+        rustc: toolchain.version()?,
+        rustflags: settings.rustflags(Path::new("<project>")),
+        wasm_opt: settings.wasm_opt.clone(),
+        programs: programs
+            .iter()
+            .map(|program| {
+                let entry = Entry {
+                    wasm_bytes: program.wasm.len(),
+                    deployed_bytes: program.code.len(),
+                    wasm_sha256: format!("{:x}", Sha256::digest(&program.wasm)),
+                    start_gas: (program.shape.start_cached(), program.shape.start_uncached()),
+                };
+                (program.name.clone(), entry)
+            })
+            .collect(),
+    };
+    let file = dir.join("manifest.json");
+    if programs.iter().any(|program| program.code.len() > wasm::MAX_CODE) {
+        let _ = fs::remove_file(file);
+    } else {
+        fs::write(file, serde_json::to_string_pretty(&manifest)? + "\n")?;
+    }
+    Ok((manifest, programs))
+}

@@ -1,0 +1,112 @@
+//! `muster`: what the shells under `script/` run.
+
+use anyhow::{bail, Result};
+use clap::{Parser, Subcommand};
+use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, CellAlignment, Table};
+use muster_cli::{
+    build::{self, Settings},
+    measure, wasm,
+};
+
+#[derive(Parser)]
+#[command(name = "muster", version, about)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Compile every program to build/, print the sizes, fail above the limit
+    Build {
+        /// Print build/manifest.json instead of the table
+        #[arg(long)]
+        json: bool,
+    },
+    /// Compile the programs with every setting tried and print what each would cost, as Markdown (takes minutes)
+    Measure {
+        /// Only these programs
+        programs: Vec<String>,
+    },
+}
+
+fn main() {
+    if let Err(error) = run(Arguments::parse().command) {
+        eprintln!("muster: {error:#}");
+        std::process::exit(1);
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Build { json } => {
+            let (manifest, programs) = build::build(&build::root()?, &Settings::default())?;
+            if json {
+                println!("{}", serde_json::to_string_pretty(&manifest)?);
+            } else {
+                println!("{}", sizes(&programs));
+                println!("compiled by {}", manifest.rustc);
+            }
+            let over: Vec<_> =
+                programs.iter().filter(|program| program.code.len() > wasm::MAX_CODE).map(|program| program.name.as_str()).collect();
+            if !over.is_empty() {
+                bail!("above the limit of {} bytes: {}", wasm::MAX_CODE, over.join(", "));
+            }
+        }
+        Command::Measure { programs } => {
+            let (rustc, rows) = measure::measure(&build::root()?, &programs, |change| eprintln!("measuring: {change}"))?;
+            println!("{rustc}\n");
+            println!("| change | program | WASM bytes | deployed bytes | functions | data bytes | pages | start gas cached | not cached |");
+            println!("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+            for row in rows {
+                match row.programs {
+                    Err(error) => println!("| {} | {error:#} | | | | | | | |", row.change),
+                    Ok(programs) => {
+                        for build::Program { name, wasm, code, shape } in programs {
+                            println!(
+                                "| {} | {name} | {} | {} | {} | {} | {} | {} | {} |",
+                                row.change,
+                                wasm.len(),
+                                code.len(),
+                                shape.functions,
+                                shape.data,
+                                shape.pages,
+                                shape.start_cached() + shape.memory(),
+                                shape.start_uncached() + shape.memory(),
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn sizes(programs: &[build::Program]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
+        "program",
+        "WASM bytes",
+        "bytes as deployed",
+        &format!("share of {}", wasm::MAX_CODE),
+        "start gas cached / not",
+    ]);
+    for program in programs {
+        table.add_row([
+            program.name.clone(),
+            program.wasm.len().to_string(),
+            program.code.len().to_string(),
+            format!("{:.1} %", 100.0 * program.code.len() as f64 / wasm::MAX_CODE as f64),
+            format!(
+                "{} / {}",
+                program.shape.start_cached() + program.shape.memory(),
+                program.shape.start_uncached() + program.shape.memory()
+            ),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}

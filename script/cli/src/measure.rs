@@ -1,0 +1,77 @@
+//! Compiles the programs with one setting after another changed, so that the choice in [`Settings::default`] rests
+//! on figures: docs/build.md keeps the table.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::build::{Program, Settings, Toolchain};
+
+/// One line of the table: what differs from the default, and what came of it, or why nothing did.
+pub struct Row {
+    /// What differs from the default.
+    pub change: String,
+    /// The programs, or why they were refused.
+    pub programs: Result<Vec<Program>>,
+}
+
+/// Every setting tried.
+pub fn variants() -> Vec<(String, Settings)> {
+    let change = |name: &str, edit: &dyn Fn(&mut Settings)| {
+        let mut settings = Settings::default();
+        edit(&mut settings);
+        (name.to_string(), settings)
+    };
+    let level = |level: &str, panic: &str| {
+        change(&format!("opt-level {level}, panic={panic}"), &|settings| {
+            settings.opt_level = Some(level.into());
+            settings.panic = panic.into();
+        })
+    };
+    let optimise = |passes: &[&str]| {
+        let name = if passes.is_empty() { "no wasm-opt".into() } else { format!("wasm-opt {}", passes.join(" ")) };
+        change(&name, &|settings| settings.wasm_opt = passes.iter().map(ToString::to_string).collect())
+    };
+    let extra = |flags: &[&str]| {
+        change(&flags.join(" "), &|settings| settings.extra = flags.iter().map(ToString::to_string).collect())
+    };
+    vec![
+        ("the default".into(), Settings::default()),
+        level("3", "abort"),
+        level("2", "immediate-abort"),
+        level("s", "immediate-abort"),
+        level("s", "abort"),
+        level("z", "immediate-abort"),
+        level("z", "abort"),
+        change("stack 1 MiB (rustc's default)", &|settings| settings.stack = 1 << 20),
+        change("stack 64 KiB", &|settings| settings.stack = 1 << 16),
+        change("stack 16 KiB", &|settings| settings.stack = 1 << 14),
+        change("stack 8 KiB", &|settings| settings.stack = 1 << 13),
+        change("no bulk memory", &|settings| settings.features = "+sign-ext,+mutable-globals".into()),
+        change("no sign extension", &|settings| settings.features = "+bulk-memory,+mutable-globals".into()),
+        extra(&["-Zlocation-detail=none", "-Zfmt-debug=none"]),
+        extra(&["-Cllvm-args=-inline-threshold=25"]),
+        extra(&["-Cllvm-args=-inline-threshold=0"]),
+        optimise(&[]),
+        optimise(&["-O4"]),
+        optimise(&["-Oz"]),
+        optimise(&["-O3", "--converge"]),
+    ]
+}
+
+/// Compiles them all, which takes minutes. `report` is told what is being compiled.
+///
+/// # Errors
+/// When the project is not set up; a setting that fails is a row of its own.
+pub fn measure(root: &Path, only: &[String], mut report: impl FnMut(&str)) -> Result<(String, Vec<Row>)> {
+    let toolchain = Toolchain::load(root)?;
+    let version = toolchain.version()?;
+    let rows = variants()
+        .into_iter()
+        .map(|(change, settings)| {
+            report(&change);
+            Row { programs: toolchain.compile(root, &settings, only), change }
+        })
+        .collect();
+    Ok((version, rows))
+}

@@ -1,0 +1,196 @@
+//! What happens to a program's WASM between the compiler and the chain: checked against what Stylus accepts,
+//! stripped, measured and compressed.
+
+use anyhow::{bail, ensure, Context, Result};
+use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
+use wasmparser::{ExternalKind, Parser, Payload, TypeRef, Validator, WasmFeatures};
+
+/// First bytes of a Stylus program's code on chain: marker, version, and 0 for "brotli without a dictionary".
+pub const PREFIX: [u8; 4] = [0xef, 0xf0, 0x00, 0x00];
+
+/// Largest code of an account, prefix included (EIP-170).
+pub const MAX_CODE: usize = 24_576;
+
+/// Largest WASM a program may unpack to, in bytes, up to ArbOS 59; later versions allow twice as much.
+pub const MAX_WASM: usize = 128 * 1024;
+
+/// Window of the compression, as a power of two.
+const BROTLI_WINDOW: i32 = 22;
+
+/// A module written anew without custom sections and with every integer as short as it goes, refused with a
+/// reason if a node would refuse to activate it.
+///
+/// # Errors
+/// Names the first feature, section, import or export that Stylus does not accept.
+pub fn finish(wasm: &[u8]) -> Result<Vec<u8>> {
+    let mut module = wasm_encoder::Module::new();
+    RoundtripReencoder
+        .parse_core_module(&mut module, Parser::new(0), &without_extras(wasm)?)
+        .context("the compiler's output is not a readable WASM module")?;
+    let out = module.finish();
+    check(&out)?;
+    ensure!(out.len() <= MAX_WASM, "{} bytes of WASM; the limit is {MAX_WASM}", out.len());
+    Ok(out)
+}
+
+/// The code that goes on chain: the prefix and the module under brotli at its highest quality.
+pub fn compress(wasm: &[u8]) -> Vec<u8> {
+    let params = brotli::enc::BrotliEncoderParams {
+        quality: 11,
+        lgwin: BROTLI_WINDOW,
+        size_hint: wasm.len(),
+        ..Default::default()
+    };
+    let mut out = PREFIX.to_vec();
+    brotli::BrotliCompress(&mut &*wasm, &mut out, &params).expect("writing to memory does not fail");
+    out
+}
+
+/// Leaves out custom sections, and the DataCount section, which only `memory.init` and `data.drop` need:
+/// [`check`] refuses both.
+fn without_extras(wasm: &[u8]) -> Result<Vec<u8>> {
+    const DATA_COUNT: u8 = 12;
+    let mut module = wasm_encoder::Module::new();
+    for payload in Parser::new(0).parse_all(wasm) {
+        let payload = payload.context("the compiler's output is not a readable WASM module")?;
+        if let Some((id, range)) = payload.as_section() {
+            if id != 0 && id != DATA_COUNT {
+                module.section(&wasm_encoder::RawSection { id, data: &wasm[range.start as usize..range.end as usize] });
+            }
+        }
+    }
+    Ok(module.finish())
+}
+
+fn check(wasm: &[u8]) -> Result<()> {
+    // Sign extension and mutable globals are accepted whole, of bulk memory only copy and fill. Floats pass a
+    // node's parser, but fail at activation.
+    let features = WasmFeatures::MUTABLE_GLOBAL | WasmFeatures::SIGN_EXTENSION | WasmFeatures::BULK_MEMORY;
+    Validator::new_with_features(features).validate_all(wasm).context("not accepted by Stylus")?;
+
+    let (mut entrypoint, mut memory, mut pays) = (false, false, false);
+    for payload in Parser::new(0).parse_all(wasm) {
+        match payload? {
+            Payload::StartSection { .. } => bail!("a start function is not accepted by Stylus"),
+            Payload::ImportSection(imports) => {
+                for import in imports.into_imports() {
+                    let import = import?;
+                    ensure!(
+                        import.module == "vm_hooks" && matches!(import.ty, TypeRef::Func(_)),
+                        "imports {}.{}: only functions of vm_hooks can be imported",
+                        import.module,
+                        import.name
+                    );
+                    pays |= import.name == "pay_for_memory_grow";
+                }
+            }
+            Payload::ExportSection(exports) => {
+                for export in exports {
+                    let export = export?;
+                    entrypoint |= export.name == "user_entrypoint" && export.kind == ExternalKind::Func;
+                    memory |= export.name == "memory" && export.kind == ExternalKind::Memory;
+                    ensure!(!export.name.starts_with("stylus"), "exports {}, a reserved name", export.name);
+                }
+            }
+            Payload::CodeSectionEntry(body) => {
+                for operator in body.get_operators_reader()? {
+                    use wasmparser::Operator::*;
+                    if let operator @ (MemoryInit { .. } | DataDrop { .. } | TableInit { .. } | ElemDrop { .. } | TableCopy { .. }) =
+                        operator?
+                    {
+                        bail!("contains {operator:?}; of bulk memory Stylus accepts memory.copy and memory.fill only");
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    ensure!(entrypoint, "exports no user_entrypoint: is there an #[entrypoint]?");
+    ensure!(memory, "exports no memory");
+    ensure!(pays, "does not import pay_for_memory_grow: was the contract linked without #[entrypoint]?");
+    Ok(())
+}
+
+/// What a program's cost to start depends on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Functions defined, imports not counted.
+    pub functions: u64,
+    /// Parameters and results of all those functions.
+    pub types: u64,
+    /// Globals, the four of a node's instrumentation included.
+    pub globals: u64,
+    /// Bytes of data and element segments.
+    pub data: u64,
+    /// Memory at the start, in pages of 64 KiB.
+    pub pages: u64,
+    /// Length of the module in bytes.
+    pub length: u64,
+}
+
+impl Shape {
+    /// Reads the figures out of a module.
+    pub fn of(wasm: &[u8]) -> Result<Self> {
+        const INSTRUMENTATION: u64 = 4;
+        let mut shape = Self { length: wasm.len() as u64, globals: INSTRUMENTATION, ..Self::default() };
+        let mut types = Vec::new();
+        for payload in Parser::new(0).parse_all(wasm) {
+            match payload? {
+                Payload::TypeSection(section) => {
+                    for ty in section.into_iter_err_on_gc_types() {
+                        let ty = ty?;
+                        types.push((ty.params().len() + ty.results().len()) as u64);
+                    }
+                }
+                Payload::FunctionSection(section) => {
+                    for index in section {
+                        shape.functions += 1;
+                        shape.types += types.get(index? as usize).copied().unwrap_or(0);
+                    }
+                }
+                Payload::GlobalSection(section) => shape.globals += u64::from(section.count()),
+                Payload::MemorySection(section) => {
+                    for memory in section {
+                        shape.pages = memory?.initial;
+                    }
+                }
+                Payload::DataSection(section) => {
+                    for data in section {
+                        shape.data += data?.data.len() as u64;
+                    }
+                }
+                Payload::ElementSection(section) => {
+                    for element in section {
+                        let range = element?.range;
+                        shape.data += range.end - range.start;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(shape)
+    }
+
+    /// Gas to start the program in a transaction's first frame when the node has it in its cache, by the rules
+    /// of Stylus version 3, without its memory.
+    pub fn start_cached(&self) -> u64 {
+        let gas = 0.1342 * self.functions as f64
+            + 0.000_89 * self.types as f64
+            + 0.001_22 * self.length as f64
+            + 1.628 * self.globals as f64
+            + 0.752_44 * self.data as f64
+            + 5.0 * self.pages as f64;
+        352 + gas.ceil() as u64
+    }
+
+    /// The same when the node has to load it first.
+    pub fn start_uncached(&self) -> u64 {
+        let gas = 8.252 * self.functions as f64 + 1.059 * self.types as f64 + 0.1286 * self.length as f64;
+        self.start_cached() + 8_832 + gas.ceil() as u64
+    }
+
+    /// Gas for the memory a program starts with, as a transaction's first frame: two pages are free.
+    pub fn memory(&self) -> u64 {
+        1_000 * self.pages.saturating_sub(2)
+    }
+}
