@@ -119,7 +119,7 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
             let c = arguments::<gpuGroupCall>(data)?;
             gpuGroupCall::abi_encode_returns(&match registry::gpu_group(chain, &c.name, c.vram) {
                 Some(group) => group,
-                None => return Err(refusal!(GpuUnknown { group: c.vram as u32 })),
+                None => return Err(refusal!(GpuUnknown(c.vram as u32))),
             })
         }
         gpuNameCall::SELECTOR => {

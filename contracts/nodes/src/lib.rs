@@ -6,7 +6,8 @@ extern crate alloc;
 
 use alloc::vec::Vec;
 use alloy_sol_types::SolCall;
-use muster_storage::chain::{arguments, run, Chain};
+use muster_core::word::Word;
+use muster_storage::chain::{arguments, run, Chain, Words};
 use muster_storage::IMuster::*;
 use muster_storage::{Network, Result};
 use stylus_sdk::prelude::*;
@@ -25,10 +26,10 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
             let mut net = Network::open_and_serve(chain)?;
             let out = net.join(c.gpuName, c.vram, c.models)?;
             net.close();
-            joinCall::abi_encode_returns(&out)
+            Word::from(out as u64).to_be_bytes().to_vec()
         }
         raiseStakeCall::SELECTOR => {
-            let _ = arguments::<raiseStakeCall>(data)?;
+            Words::new::<raiseStakeCall>(data)?;
             let mut net = Network::open_and_serve(chain)?;
             net.raise_stake()?;
             net.close();
@@ -36,7 +37,7 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
         }
         pauseCall::SELECTOR => {
             chain.no_value()?;
-            let _ = arguments::<pauseCall>(data)?;
+            Words::new::<pauseCall>(data)?;
             let mut net = Network::open_and_serve(chain)?;
             net.pause()?;
             net.close();
@@ -44,7 +45,7 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
         }
         resumeCall::SELECTOR => {
             chain.no_value()?;
-            let _ = arguments::<resumeCall>(data)?;
+            Words::new::<resumeCall>(data)?;
             let mut net = Network::open_and_serve(chain)?;
             net.resume()?;
             net.close();
@@ -52,7 +53,7 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
         }
         quitCall::SELECTOR => {
             chain.no_value()?;
-            let _ = arguments::<quitCall>(data)?;
+            Words::new::<quitCall>(data)?;
             let mut net = Network::open_and_serve(chain)?;
             net.quit()?;
             net.close();
@@ -76,23 +77,23 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
         }
         purgeCall::SELECTOR => {
             chain.no_value()?;
-            let c = arguments::<purgeCall>(data)?;
+            let c = Words::new::<purgeCall>(data)?;
             let mut net = Network::open_and_serve(chain)?;
-            net.purge(c.model, c.position)?;
+            net.purge(c.number(0, 64)?, c.number(1, 32)? as u32)?;
             net.close();
             Vec::new()
         }
         pokeCall::SELECTOR => {
             chain.no_value()?;
-            let c = arguments::<pokeCall>(data)?;
+            let c = Words::new::<pokeCall>(data)?;
             let mut net = Network::open_and_serve(chain)?;
-            net.poke(c.node)?;
+            net.poke(c.number(0, 32)? as u32)?;
             net.close();
             Vec::new()
         }
         withdrawCall::SELECTOR => {
             chain.no_value()?;
-            let to = arguments::<withdrawCall>(data)?.to.into_array();
+            let to = Words::new::<withdrawCall>(data)?.address(0)?;
             let mut net = Network::open_and_serve(chain)?;
             let owed = net.take_owed(to)?;
             net.close();

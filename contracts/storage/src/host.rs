@@ -1,7 +1,8 @@
 //! What Muster needs of the chain below it.
 
-use alloy_primitives::{B256, U256};
-use alloy_sol_types::SolEvent;
+use alloy_primitives::B256;
+use alloc::vec::Vec;
+use alloy_sol_types::{abi::token::WordToken, SolEvent, TopicList};
 use muster_core::record::*;
 use muster_core::word::{Address, Packed, Word};
 
@@ -18,7 +19,7 @@ pub trait Host {
     /// Who calls.
     fn sender(&self) -> Address;
     /// Wei sent with the call.
-    fn value(&self) -> U256;
+    fn value(&self) -> Word;
     /// Seconds since 1970.
     fn now(&self) -> u64;
     /// Number of the L2 block in progress.
@@ -46,14 +47,27 @@ pub trait Host {
         self.store(slot, record.pack());
     }
 
-    /// Emits an event of the interface.
+    /// Emits an event with arguments that are not single words.
+    #[inline(never)]
     fn emit<E: SolEvent>(&mut self, event: E)
     where
         Self: Sized,
     {
-        let data = event.encode_log_data();
-        self.log(data.topics(), &data.data);
+        let mut topics = [WordToken(B256::ZERO); 4];
+        // Cannot fail: Solidity allows no more than four topics, and so does the interface's compiler.
+        let _ = event.encode_topics_raw(&mut topics);
+        let count = <E::TopicList as TopicList>::COUNT;
+        self.log(&topics.map(|t| t.0)[..count], &event.encode_data());
     }
+}
+
+/// Emits an event of single words; [`emit!`] checks their number.
+#[inline(never)]
+pub fn log_words<H: Host>(host: &mut H, topics: &[Word], data: &[Word]) {
+    let topics: Vec<B256> = topics.iter().map(|w| w.to_be_bytes().into()).collect();
+    let mut bytes = Vec::with_capacity(data.len() * 32);
+    data.iter().for_each(|w| bytes.extend_from_slice(&w.to_be_bytes()));
+    host.log(&topics, &bytes);
 }
 
 /// `slot + n`, as the words of a struct follow each other.

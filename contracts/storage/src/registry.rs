@@ -45,7 +45,7 @@ pub fn gpu_count<H: Host>(host: &H, vram: u16) -> u32 {
 /// Creates the group of a new GPU name; the name is stored as a Solidity string.
 pub fn create_gpu_group<H: Host>(host: &mut H, name: &str, vram: u16) -> Result<u32> {
     let number = gpu_count(host, vram);
-    ensure!(number < GPU_MODELS_MAX, TooManyGpuModels { vram });
+    ensure!(number < GPU_MODELS_MAX, TooManyGpuModels(vram));
     let slot = gpu_number_slot(host, name, vram);
     host.store(slot, Word::from(number as u64 + 1));
     sampler::add_group(host, vram as u32, number);
@@ -224,7 +224,7 @@ impl Held {
             Some(i) => self.entries[i].1 = false,
             None => {
                 ensure!(self.entries.len() < NODE_MODELS as usize,
-                    TooManyModels { given: alloy_primitives::U256::from(NODE_MODELS + 1), most: alloy_primitives::U256::from(NODE_MODELS) });
+                    TooManyModels(NODE_MODELS + 1, NODE_MODELS));
                 Holders::load(host, model).push(host, number);
                 self.entries.push((model, false));
             }

@@ -9,7 +9,6 @@ use crate::registry::{self, Held};
 use crate::sampler::{self, Counts, VRAM_MAX};
 use crate::{pool, queue, IMuster, Result};
 use alloc::vec::Vec;
-use alloy_primitives::U256;
 use muster_core::qos::{boost, penalise, share_bps};
 use muster_core::record::*;
 use muster_core::value::{key, time_limit, Kind};
@@ -27,13 +26,13 @@ const EVICTED: u8 = 2;
 
 /// Estimated seconds of a task; none if kind or units are out of range.
 pub fn estimate(terms: &Terms, kind: u8, units: u32) -> Result<u32> {
-    let kind = Kind::new(kind).ok_or(refusal!(BadKind { kind }))?;
+    let kind = Kind::new(kind).ok_or_else(|| refusal!(BadKind(kind)))?;
     let (overhead, unit, most) = match kind {
         Kind::StableDiffusion => (terms.sd_overhead, terms.sd_unit, 1_000),
         Kind::Gpt => (terms.gpt_overhead, terms.gpt_unit, 1_000),
         Kind::FineTune => (0, 1, terms.fine_tune_max),
     };
-    ensure!(units >= 1 && units <= most, BadUnits { units, most: U256::from(most) });
+    ensure!(units >= 1 && units <= most, BadUnits(units, most));
     Ok((overhead as u32 + units * unit as u32).clamp(1, (1 << 24) - 1))
 }
 
@@ -42,16 +41,16 @@ impl<H: Host> Network<'_, H> {
     pub fn order(&self, spec: &IMuster::TaskSpec) -> Result<(Order, ModelSet, u128)> {
         let terms = self.terms();
         let estimate = estimate(&terms, spec.kind, spec.units)?;
-        ensure!(spec.redundancy == 0, RedundancyUnsupported { policy: spec.redundancy });
+        ensure!(spec.redundancy == 0, RedundancyUnsupported(spec.redundancy));
         check_models(&spec.models, TASK_MODELS)?;
         let (vram, gpu) = if spec.gpu == 0 {
             (spec.vram, 0)
         } else {
             let (number, vram) = (spec.gpu >> 16, spec.gpu as u16);
-            ensure!(vram <= VRAM_MAX && number < registry::gpu_count(self.host, vram), GpuUnknown { group: spec.gpu });
+            ensure!(vram <= VRAM_MAX && number < registry::gpu_count(self.host, vram), GpuUnknown(spec.gpu));
             (vram, number + 1)
         };
-        ensure!(vram <= VRAM_MAX, BadVram { vram, most: VRAM_MAX });
+        ensure!(vram <= VRAM_MAX, BadVram(vram, VRAM_MAX));
         let mut models = ModelSet { len: spec.models.len() as u8, ..ModelSet::default() };
         models.ids[..spec.models.len()].copy_from_slice(&spec.models);
         let order = Order {
@@ -75,10 +74,9 @@ impl<H: Host> Network<'_, H> {
         ensure!(self.head.joined > 0, NoNodes);
         let (order, models, least) = self.order(&spec)?;
         let value = self.host.value();
-        ensure!(value < U256::from(FEE_END), FeeTooHigh { sent: value, most: U256::from(FEE_END - 1) });
-        let fee = value.to::<u128>();
-        ensure!(fee > 0 && fee >= least, FeeTooLow { sent: value, least: U256::from(least.max(1)) });
-        ensure!(!self.ring_full(), TooManyPending { pending: RING as u32 - 1 });
+        let fee = value.to_u128().filter(|&fee| fee < FEE_END).ok_or_else(|| refusal!(FeeTooHigh(value, FEE_END - 1)))?;
+        ensure!(fee > 0 && fee >= least, FeeTooLow(value, least.max(1)));
+        ensure!(!self.ring_full(), TooManyPending(RING as u32 - 1));
         let creator = self.host.sender();
         let task = Task { ticket: Ticket { creator, fee }, order, models };
         self.head.tasks = order.id;
@@ -129,7 +127,7 @@ impl<H: Host> Network<'_, H> {
         }
         let ticket = queue::insert(self.host, task, key);
         self.head.queued += 1;
-        self.host.emit(IMuster::TaskQueued { id: task.order.id, ticket });
+        emit!(self.host, TaskQueued[task.order.id](ticket));
     }
 
     /// Starts a task on a node that stands nowhere; writes the node's record. With entropy in hand
@@ -150,7 +148,7 @@ impl<H: Host> Network<'_, H> {
         if task.models.len as u32 > MODELS_PER_WORD {
             self.host.put(offset(seat.slot, node::IN_USE + 1), &second);
         }
-        self.host.emit(IMuster::TaskStarted { id: task.order.id, node: seat.number, deadline });
+        emit!(self.host, TaskStarted[task.order.id, seat.number](deadline));
         if task.models.len > 0 {
             self.distribute(task, &seat, &neighbours, rng);
         }
@@ -172,7 +170,7 @@ impl<H: Host> Network<'_, H> {
         if registry::count_held(self.host, seat.slot, seat.node.models, &task.models) < task.models.len as u32 {
             let held = Held::load(self.host, seat.slot, seat.node.models);
             for &model in task.models.as_slice().iter().filter(|&&m| !held.holds(m)) {
-                self.host.emit(IMuster::DownloadRequested { node: seat.number, model, task: id });
+                emit!(self.host, DownloadRequested[seat.number, model, id]());
             }
         }
         let terms = self.terms();
@@ -187,7 +185,7 @@ impl<H: Host> Network<'_, H> {
             let most = (terms.spread as u32).saturating_sub(available.max(asked));
             for node in self.draw_lacking(task, model, most, &mut tries, rng) {
                 asked += 1;
-                self.host.emit(IMuster::DownloadRequested { node, model, task: id });
+                emit!(self.host, DownloadRequested[node, model, id]());
             }
         }
     }
@@ -204,7 +202,7 @@ impl<H: Host> Network<'_, H> {
     fn running(&self, seat: &Seat, id: u64) -> Result<(Ticket, Order)> {
         let order: Order = self.host.get(offset(seat.slot, node::ORDER));
         let here = Status::new(seat.node.status).running() && order.id == id;
-        ensure!(here, TaskNotRunning { id, node: seat.number });
+        ensure!(here, TaskNotRunning(id, seat.number));
         Ok((self.host.get(offset(seat.slot, node::TICKET)), order))
     }
 
@@ -216,12 +214,12 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.submit`.
     pub fn submit(&mut self, id: u64, digest: [u8; 32]) -> Result<()> {
         let (mut seat, ticket, order) = self.own_task(id)?;
-        ensure!(self.now <= order.at, DeadlinePassed { id, deadline: order.at });
+        ensure!(self.now <= order.at, DeadlinePassed(id, order.at));
         let h = boost(self.reliability(&seat.node), self.rules.boost_ppm);
         self.set_reliability(&mut seat, h);
         let operator = self.host.sender();
         self.credit(operator, ticket.fee);
-        self.host.emit(IMuster::TaskSucceeded { id, node: seat.number, resultDigest: digest.into(), paid: ticket.fee });
+        emit!(self.host, TaskSucceeded[id, seat.number](digest, ticket.fee));
         self.release(seat, true);
         Ok(())
     }
@@ -229,9 +227,9 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.reportError`.
     pub fn report_error(&mut self, id: u64, code: u8) -> Result<()> {
         let (seat, ticket, order) = self.own_task(id)?;
-        ensure!(self.now <= order.at, DeadlinePassed { id, deadline: order.at });
+        ensure!(self.now <= order.at, DeadlinePassed(id, order.at));
         self.credit(ticket.creator, ticket.fee);
-        self.host.emit(IMuster::TaskErrorReported { id, node: seat.number, code, refund: ticket.fee });
+        emit!(self.host, TaskErrorReported[id, seat.number](code, ticket.fee));
         // The node that could not run this one is not handed the next in the same breath.
         self.release(seat, false);
         Ok(())
@@ -239,10 +237,10 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.expire`.
     pub fn expire(&mut self, number: u32, id: u64) -> Result<()> {
-        ensure!(number > 0 && number <= self.head.issued, NodeUnknown { node: number });
+        ensure!(number > 0 && number <= self.head.issued, NodeUnknown(number));
         let mut seat = Seat::load(self.host, number);
         let (ticket, order) = self.running(&seat, id)?;
-        ensure!(self.now > order.at, DeadlineNotPassed { id, deadline: order.at });
+        ensure!(self.now > order.at, DeadlineNotPassed(id, order.at));
         let h = penalise(self.reliability(&seat.node), self.rules.penalty_ppm);
         self.set_reliability(&mut seat, h);
         self.abort(&Task { ticket, order, models: ModelSet::default() }, TIMEOUT, order.start_fee_bps);
@@ -255,11 +253,11 @@ impl<H: Host> Network<'_, H> {
         let (group, place) = ((ticket >> 32) as u32, ticket as u32);
         let p = pool::load(self.host, group);
         let queued = group != pool::PARKING && pool::key_at(self.host, group, &p, place) > crate::bracket::NONE;
-        ensure!(queued, TaskNotQueued { id, ticket });
+        ensure!(queued, TaskNotQueued(id, ticket));
         let task = Task::load(self.host, queue::entry_slot(self.host, group, place));
-        ensure!(task.order.id == id, TaskNotQueued { id, ticket });
+        ensure!(task.order.id == id, TaskNotQueued(id, ticket));
         let caller = self.host.sender();
-        ensure!(task.ticket.creator == caller, NotTheCreator { id, caller: caller.into() });
+        ensure!(task.ticket.creator == caller, NotTheCreator(id, caller));
         queue::remove(self.host, group, place);
         self.head.queued -= 1;
         self.abort(&task, CANCELLED, task.order.start_fee_bps);
@@ -285,19 +283,12 @@ impl<H: Host> Network<'_, H> {
             }
         };
         self.credit(task.ticket.creator, refund);
-        self.host.emit(IMuster::TaskAborted {
-            id: task.order.id,
-            creator: task.ticket.creator.into(),
-            reason,
-            refund,
-            startFee: start_fee,
-            beneficiary: beneficiary.into(),
-        });
+        emit!(self.host, TaskAborted[task.order.id, task.ticket.creator, reason](refund, start_fee, beneficiary));
     }
 
     /// See `IMuster.dispatch`.
     pub fn dispatch(&mut self, count: u8) -> Result<u8> {
-        ensure!(count <= DISPATCH_MAX, TooManyAtOnce { given: U256::from(count), most: U256::from(DISPATCH_MAX) });
+        ensure!(count <= DISPATCH_MAX, TooManyAtOnce(count, DISPATCH_MAX));
         Ok(self.serve(count as u32) as u8)
     }
 }

@@ -6,7 +6,8 @@ extern crate alloc;
 
 use alloc::vec::Vec;
 use alloy_sol_types::SolCall;
-use muster_storage::chain::{arguments, run, Chain};
+use muster_core::word::Word;
+use muster_storage::chain::{arguments, run, Chain, Words};
 use muster_storage::IMuster::*;
 use muster_storage::{Network, Result};
 use stylus_sdk::prelude::*;
@@ -25,47 +26,47 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
             let mut net = Network::open_and_serve(chain)?;
             let out = net.create_task(c.spec)?;
             net.close();
-            createTaskCall::abi_encode_returns(&out)
+            Word::from(out).to_be_bytes().to_vec()
         }
         cancelCall::SELECTOR => {
             chain.no_value()?;
-            let c = arguments::<cancelCall>(data)?;
+            let c = Words::new::<cancelCall>(data)?;
             let mut net = Network::open_and_serve(chain)?;
-            net.cancel(c.id, c.ticket)?;
+            net.cancel(c.number(0, 64)?, c.number(1, 64)?)?;
             net.close();
             Vec::new()
         }
         submitCall::SELECTOR => {
             chain.no_value()?;
-            let c = arguments::<submitCall>(data)?;
+            let c = Words::new::<submitCall>(data)?;
             let mut net = Network::open_and_serve(chain)?;
-            net.submit(c.id, c.resultDigest.0)?;
+            net.submit(c.number(0, 64)?, c.word(1).to_be_bytes())?;
             net.close();
             Vec::new()
         }
         reportErrorCall::SELECTOR => {
             chain.no_value()?;
-            let c = arguments::<reportErrorCall>(data)?;
+            let c = Words::new::<reportErrorCall>(data)?;
             let mut net = Network::open_and_serve(chain)?;
-            net.report_error(c.id, c.code)?;
+            net.report_error(c.number(0, 64)?, c.number(1, 8)? as u8)?;
             net.close();
             Vec::new()
         }
         expireCall::SELECTOR => {
             chain.no_value()?;
-            let c = arguments::<expireCall>(data)?;
+            let c = Words::new::<expireCall>(data)?;
             let mut net = Network::open_and_serve(chain)?;
-            net.expire(c.node, c.id)?;
+            net.expire(c.number(0, 32)? as u32, c.number(1, 64)?)?;
             net.close();
             Vec::new()
         }
         dispatchCall::SELECTOR => {
             chain.no_value()?;
-            let count = arguments::<dispatchCall>(data)?.count;
+            let count = Words::new::<dispatchCall>(data)?.number(0, 8)? as u8;
             let mut net = Network::open(chain)?;
             let drawn = net.dispatch(count)?;
             net.close();
-            dispatchCall::abi_encode_returns(&drawn)
+            Word::from(drawn as u64).to_be_bytes().to_vec()
         }
         _ => return Ok(None),
     }))
