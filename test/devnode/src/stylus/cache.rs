@@ -1,0 +1,78 @@
+//! Compiled modules.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use revm::primitives::B256;
+use wasmtime::{Config, Engine, InstancePre, Linker, Module, OptLevel};
+
+use super::hooks::{self, Host};
+
+/// Native stack one program may use. The depth checker stops it earlier: at 22,000 words (262,144 before ArbOS 50)
+/// of 8 bytes and what the compiler adds to a frame.
+fn wasm_stack(arbos: u64) -> usize {
+    if arbos >= 50 {
+        2 * 1024 * 1024
+    } else {
+        12 * 1024 * 1024
+    }
+}
+
+/// A module ready to be instantiated.
+type Ready = Arc<InstancePre<Host>>;
+
+/// Compiled modules by code hash and Stylus version, for as long as the node runs.
+pub(crate) struct ModuleCache {
+    engine: Engine,
+    stack: usize,
+    linker: Linker<Host>,
+    modules: Mutex<HashMap<(B256, u16), Ready>>,
+}
+
+impl fmt::Debug for ModuleCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModuleCache").finish_non_exhaustive()
+    }
+}
+
+impl ModuleCache {
+    /// # Errors
+    /// The engine doesn't support this machine.
+    pub(crate) fn new(debug: bool, arbos: u64) -> Result<Self, String> {
+        let stack = wasm_stack(arbos);
+        let mut config = Config::new();
+        config
+            .max_wasm_stack(stack)
+            .async_stack_size(stack)
+            .cranelift_opt_level(OptLevel::Speed)
+            .wasm_backtrace_max_frames(None)
+            .native_unwind_info(false);
+        let engine = Engine::new(&config).map_err(|e| format!("no WASM engine: {e}"))?;
+        let linker = hooks::linker(&engine, debug).map_err(|e| format!("no host functions: {e}"))?;
+        Ok(Self { engine, stack, linker, modules: Mutex::default() })
+    }
+
+    /// Native stack a frame may need, the host's share included.
+    pub(crate) fn frame_stack(&self) -> usize {
+        self.stack + 512 * 1024
+    }
+
+    pub(crate) fn get(&self, code_hash: B256, version: u16) -> Option<Ready> {
+        self.modules.lock().unwrap_or_else(PoisonError::into_inner).get(&(code_hash, version)).cloned()
+    }
+
+    /// Compiles an instrumented module.
+    ///
+    /// # Errors
+    /// What the engine says.
+    pub(crate) fn insert(&self, code_hash: B256, version: u16, wasm: &[u8]) -> Result<Ready, String> {
+        let module = Module::from_binary(&self.engine, wasm).map_err(|e| format!("{e:#}"))?;
+        let ready = Arc::new(self.linker.instantiate_pre(&module).map_err(|e| format!("{e:#}"))?);
+        self.modules
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert((code_hash, version), ready.clone());
+        Ok(ready)
+    }
+}
