@@ -48,7 +48,8 @@ pub struct Judgement {
 pub fn judge<A>(members: &[Member<A>; REDUNDANCY], same: impl Fn(&A, &A) -> bool) -> Judgement {
     let agree = |i: usize, j: usize| match (&members[i], &members[j]) {
         (Member::Answered { answer: a, .. }, Member::Answered { answer: b, .. }) => {
-            i != j && same(a, b)
+            // Asked in one order only, so that an answer to (i, j) is an answer to (j, i).
+            if i < j { same(a, b) } else { i > j && same(b, a) }
         }
         _ => false,
     };
@@ -57,7 +58,7 @@ pub fn judge<A>(members: &[Member<A>; REDUNDANCY], same: impl Fn(&A, &A) -> bool
         Member::Aborted => u64::MAX,
     };
     let valid: [bool; REDUNDANCY] =
-        core::array::from_fn(|i| (0..REDUNDANCY).any(|j| agree(i.min(j), i.max(j)) && i != j));
+        core::array::from_fn(|i| (0..REDUNDANCY).any(|j| agree(i, j)));
     let rank = |i: usize| {
         (0..REDUNDANCY)
             .filter(|&j| valid[j] && (elapsed(j), j) < (elapsed(i), i))
