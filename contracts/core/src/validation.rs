@@ -49,7 +49,11 @@ pub fn judge<A>(members: &[Member<A>; REDUNDANCY], same: impl Fn(&A, &A) -> bool
     let agree = |i: usize, j: usize| match (&members[i], &members[j]) {
         (Member::Answered { answer: a, .. }, Member::Answered { answer: b, .. }) => {
             // Asked in one order only, so that an answer to (i, j) is an answer to (j, i).
-            if i < j { same(a, b) } else { i > j && same(b, a) }
+            if i < j {
+                same(a, b)
+            } else {
+                i > j && same(b, a)
+            }
         }
         _ => false,
     };
@@ -57,8 +61,7 @@ pub fn judge<A>(members: &[Member<A>; REDUNDANCY], same: impl Fn(&A, &A) -> bool
         Member::Answered { elapsed, .. } | Member::Failed { elapsed } => elapsed,
         Member::Aborted => u64::MAX,
     };
-    let valid: [bool; REDUNDANCY] =
-        core::array::from_fn(|i| (0..REDUNDANCY).any(|j| agree(i, j)));
+    let valid: [bool; REDUNDANCY] = core::array::from_fn(|i| (0..REDUNDANCY).any(|j| agree(i, j)));
     let rank = |i: usize| {
         (0..REDUNDANCY)
             .filter(|&j| valid[j] && (elapsed(j), j) < (elapsed(i), i))

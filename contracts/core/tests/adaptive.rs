@@ -76,7 +76,7 @@ fn climbs_a_single_peak_and_stays() {
 #[test]
 fn a_flat_landscape_converges_in_the_least_time() {
     let mut climber = Climber::new(Settings::new(WAD));
-    // One period to measure the start, five without a change.
+    // One period to measure the start, five without a rise.
     play(&mut climber, 59, |_| 0.6);
     assert!(!climber.is_steady());
     play(&mut climber, 1, |_| 0.6);
