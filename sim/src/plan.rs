@@ -4,11 +4,11 @@
 //! successes is the sum of the groups' likelihoods.
 
 use muster_core::adaptive::{gain, Tally};
-use muster_core::reputation::{Exact, Likelihood};
+use muster_core::reputation::{Exact, Formed, Likelihood, Rule};
 use muster_core::wad::WAD;
 
 use crate::random::Random;
-use crate::rounds::{form_all, likelihood_of, rule, sort, sorts, ByBound, ByExact, Measure, Run, Worker};
+use crate::rounds::{form_all, likelihood_of, rule, sort, sorts, Algorithm, ByBound, ByExact, Measure, Run, Worker};
 
 /// The target in hundredths, a wad, whose groups have the largest expected gain. The lowest of equals.
 pub fn best_target(alpha: u64, run: &Run, workers: &[Worker], random: &mut Random) -> u64 {
@@ -27,16 +27,7 @@ pub fn best_target(alpha: u64, run: &Run, workers: &[Worker], random: &mut Rando
             Measure::Bound => form_all::<ByBound>(run.algorithm, &mut order, &rule, random, &mut groups),
             Measure::Exact => form_all::<ByExact>(run.algorithm, &mut order, &rule, random, &mut groups),
         }
-        let mut rest = &order[..];
-        let mut expected = 0;
-        for formed in &groups {
-            let (group, others) = rest.split_at(formed.size);
-            rest = others;
-            expected += likelihood_of::<ByExact>(group) >> SCALE;
-        }
-        let capacity = (workers.len() / run.min) as u64;
-        let tally = Tally { successes: expected, groups: scaled(groups.len() as u64), capacity: scaled(capacity) };
-        let gain = gain(tally, alpha);
+        let gain = expected_gain(&order, &groups, run.min, alpha);
         if gain > best.0 {
             best = (gain, target);
         }
@@ -44,12 +35,93 @@ pub fn best_target(alpha: u64, run: &Run, workers: &[Worker], random: &mut Rando
     best.1
 }
 
+/// The gain to be expected of these groups, which lie one after the other at the front of `order`.
+fn expected_gain(order: &[&Worker], groups: &[Formed], min: usize, alpha: u64) -> u64 {
+    let mut rest = order;
+    let mut expected = 0;
+    for formed in groups {
+        let (group, others) = rest.split_at(formed.size);
+        rest = others;
+        expected += likelihood_of::<ByExact>(group) >> SCALE;
+    }
+    gain_of(expected, groups.len(), order.len() / min, alpha)
+}
+
+/// The gain of a sum of likelihoods, each without its last bits.
+fn gain_of(expected: u64, groups: usize, capacity: usize, alpha: u64) -> u64 {
+    let scaled = |groups: usize| groups as u64 * (WAD >> SCALE);
+    gain(Tally { successes: expected, groups: scaled(groups), capacity: scaled(capacity) }, alpha)
+}
+
+/// Exchanges tried between the groups of a round.
+const EXCHANGES: u32 = 500;
+
+/// [`crate::rounds::Algorithm::Planned`]: Tight-fit and [`Partition`] draw up groups, the better plan is taken and improved.
+#[derive(Default)]
+pub struct Planner {
+    partition: Partition,
+    neighbours: Vec<Formed>,
+}
+
+impl Planner {
+    /// Forms all groups of a round; `order` must be sorted.
+    pub fn form<'a>(
+        &mut self,
+        order: &mut [&'a Worker],
+        rule: &Rule,
+        alpha: u64,
+        random: &mut Random,
+        groups: &mut Vec<Formed>,
+    ) {
+        self.partition.solve(order.iter().map(|worker| worker.rating()), rule.min(), rule.max(), alpha);
+        self.neighbours.clear();
+        let formed = |size| Formed { size, likelihood: None, evaluations: 0 };
+        self.neighbours.extend(self.partition.sizes().map(formed));
+        let mut tight: Vec<&Worker> = order.to_vec();
+        form_all::<ByExact>(Algorithm::TightFit, &mut tight, rule, random, groups);
+        let promise = |order: &[&Worker], groups: &[Formed]| expected_gain(order, groups, rule.min(), alpha);
+        if promise(&tight, groups) >= promise(order, &self.neighbours) {
+            order.copy_from_slice(&tight);
+        } else {
+            groups.clone_from(&self.neighbours);
+        }
+        exchange(order, groups, EXCHANGES, random);
+    }
+}
+
+/// Lets groups exchange members where that raises the expected number of successes: takes random pairs of members of
+/// different groups, and swaps them if the exact likelihoods of their groups then add up to more. Sizes stay.
+///
+/// No algorithm of the paper does this: they draw up one group after the other, each for itself.
+fn exchange(order: &mut [&Worker], groups: &[Formed], attempts: u32, random: &mut Random) {
+    if groups.len() < 2 {
+        return;
+    }
+    let mut start = 0;
+    let mut spans: Vec<(usize, usize, u64)> = Vec::with_capacity(groups.len());
+    for formed in groups {
+        let end = start + formed.size;
+        spans.push((start, end, likelihood_of::<ByExact>(&order[start..end])));
+        start = end;
+    }
+    for _ in 0..attempts {
+        let a = random.below(spans.len());
+        let b = (a + 1 + random.below(spans.len() - 1)) % spans.len();
+        let ((a_start, a_end, a_value), (b_start, b_end, b_value)) = (spans[a], spans[b]);
+        let (i, j) = (a_start + random.below(a_end - a_start), b_start + random.below(b_end - b_start));
+        order.swap(i, j);
+        let a_new = likelihood_of::<ByExact>(&order[a_start..a_end]);
+        let b_new = likelihood_of::<ByExact>(&order[b_start..b_end]);
+        if a_new + b_new > a_value + b_value {
+            (spans[a].2, spans[b].2) = (a_new, b_new);
+        } else {
+            order.swap(i, j);
+        }
+    }
+}
+
 /// Likelihoods are summed up without their last ten bits, so that thousands fit.
 const SCALE: u32 = 10;
-
-const fn scaled(groups: u64) -> u64 {
-    groups * (WAD >> SCALE)
-}
 
 /// Divides sorted workers into runs of neighbours, all of allowed size, so that the expected gain is the largest there is.
 ///
@@ -118,9 +190,7 @@ impl Partition {
                 if sum == 0 {
                     continue;
                 }
-                let tally =
-                    Tally { successes: sum - 1, groups: scaled(groups as u64), capacity: scaled(most as u64) };
-                let gain = gain(tally, alpha);
+                let gain = gain_of(sum - 1, groups, most, alpha);
                 if best.is_none_or(|(largest, ..)| gain > largest) {
                     best = Some((gain, groups, end));
                 }

@@ -21,8 +21,9 @@ pub enum Algorithm {
     FirstFit,
     TightFit,
     RandomFit,
-    /// The division of the sorted workers into runs of neighbours with the largest expected gain; it needs no target.
-    BestPartition,
+    /// Tight-fit or the best division into runs of neighbours, whichever promises more in this round, and then exchanges
+    /// between the groups. Ours.
+    Planned,
 }
 
 impl Algorithm {
@@ -34,7 +35,7 @@ impl Algorithm {
             Self::FirstFit => "First-fit",
             Self::TightFit => "Tight-fit",
             Self::RandomFit => "Random-fit",
-            Self::BestPartition => "Best-partition",
+            Self::Planned => "Planned",
         }
     }
 }
@@ -89,7 +90,7 @@ pub struct Run {
     pub algorithm: Algorithm,
     pub measure: Measure,
     pub targeting: Targeting,
-    /// Weight of throughput in the gain, a wad; only [`Algorithm::BestPartition`] takes it from here.
+    /// Weight of throughput in the gain, a wad; only [`Algorithm::Planned`] takes it from here.
     pub alpha: u64,
     pub rounds: u32,
     pub blackout: Option<Blackout>,
@@ -235,7 +236,7 @@ impl<'r> World<'r> {
         let run = self.run;
         let mut target = Target::new(run.targeting);
         let mut outcome = Outcome::default();
-        let mut planner = plan::Partition::default();
+        let mut planner = plan::Planner::default();
         let mut groups: Vec<Formed> = Vec::new();
         let mut judged: Vec<(u32, bool)> = Vec::new();
         let (mut compared, mut bound_error) = (0u64, 0u64);
@@ -247,16 +248,10 @@ impl<'r> World<'r> {
             if sorts(run.algorithm) {
                 sort(&mut order);
             }
+            let rule = rule(run, aim);
             match run.algorithm {
-                Algorithm::BestPartition => {
-                    let ratings = order.iter().map(|worker| worker.rating);
-                    planner.solve(ratings, run.min, run.max, run.alpha);
-                    groups.extend(planner.sizes().map(|size| Formed { size, likelihood: None, evaluations: 0 }));
-                }
-                algorithm => {
-                    let rule = rule(run, aim);
-                    form_all::<M>(algorithm, &mut order, &rule, &mut self.random, &mut groups);
-                }
+                Algorithm::Planned => planner.form(&mut order, &rule, run.alpha, &mut self.random, &mut groups),
+                algorithm => form_all::<M>(algorithm, &mut order, &rule, &mut self.random, &mut groups),
             }
 
             let (mut successes, mut members, mut evaluations) = (0u32, 0usize, 0u64);
@@ -411,8 +406,8 @@ pub fn form_all<'a, M: Likelihood<&'a Worker>>(
             Algorithm::FirstFit => first_fit::<_, M>(free, rule),
             Algorithm::TightFit => tight_fit::<_, M>(free, rule),
             Algorithm::RandomFit => random_fit::<_, M>(free, rule, pick),
-            // Forms all its groups at once, elsewhere.
-            Algorithm::BestPartition => None,
+            // What it compares with the best division, see `plan::Planner`.
+            Algorithm::Planned => tight_fit::<_, M>(free, rule),
         };
         let Some(formed) = formed else { return };
         free = &mut free[formed.size..];
