@@ -7,7 +7,9 @@ use std::fmt::Write;
 use crate::statistics::Estimate;
 
 /// Told apart by people who see colours differently (Okabe and Ito's palette).
-const COLOURS: [&str; 7] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#444444"];
+const COLOURS: [&str; 7] = [
+    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#444444",
+];
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 74.0;
@@ -47,8 +49,18 @@ pub struct Curves {
 
 impl Bars {
     pub fn svg(&self) -> String {
-        let highest = largest(self.series.iter().flat_map(|(_, values)| values).map(|v| v.high()));
-        let mut canvas = Canvas::new(&self.frame, self.series.iter().map(|(name, _)| name.as_str()), 0.0, highest);
+        let highest = largest(
+            self.series
+                .iter()
+                .flat_map(|(_, values)| values)
+                .map(|v| v.high()),
+        );
+        let mut canvas = Canvas::new(
+            &self.frame,
+            self.series.iter().map(|(name, _)| name.as_str()),
+            0.0,
+            highest,
+        );
         let slot = canvas.plot_width() / self.groups.len().max(1) as f64;
         let bar = slot * 0.82 / self.series.len().max(1) as f64;
         for (g, name) in self.groups.iter().enumerate() {
@@ -58,7 +70,13 @@ impl Bars {
                 let x = left + bar * s as f64;
                 canvas.bar(x, bar * 0.92, value, colour(s));
             }
-            canvas.text(LEFT + slot * (g as f64 + 0.5), canvas.bottom() + 18.0, "middle", 12, name);
+            canvas.text(
+                LEFT + slot * (g as f64 + 0.5),
+                canvas.bottom() + 18.0,
+                "middle",
+                12,
+                name,
+            );
         }
         canvas.finish("")
     }
@@ -68,19 +86,44 @@ impl Curves {
     pub fn svg(&self) -> String {
         let points = || self.series.iter().flat_map(|(_, points)| points);
         let highest = largest(points().map(|(_, v)| v.high()));
-        let lowest = if self.from_zero { 0.0 } else { -largest(points().map(|(_, v)| -v.low())) };
-        let mut canvas = Canvas::new(&self.frame, self.series.iter().map(|(name, _)| name.as_str()), lowest, highest);
+        let lowest = if self.from_zero {
+            0.0
+        } else {
+            -largest(points().map(|(_, v)| -v.low()))
+        };
+        let mut canvas = Canvas::new(
+            &self.frame,
+            self.series.iter().map(|(name, _)| name.as_str()),
+            lowest,
+            highest,
+        );
         let last = largest(points().map(|(x, _)| *x));
         let first = -largest(points().map(|(x, _)| -*x));
         let span = if last > first { last - first } else { 1.0 };
         let width = canvas.plot_width();
         let at = |x: f64| LEFT + (x - first) / span * width;
         for tick in ticks(first, last, 8) {
-            canvas.text(at(tick), canvas.bottom() + 18.0, "middle", 12, &number(tick));
-            canvas.line((at(tick), canvas.bottom()), (at(tick), canvas.bottom() + 5.0), "#444444", "");
+            canvas.text(
+                at(tick),
+                canvas.bottom() + 18.0,
+                "middle",
+                12,
+                &number(tick),
+            );
+            canvas.line(
+                (at(tick), canvas.bottom()),
+                (at(tick), canvas.bottom() + 5.0),
+                "#444444",
+                "",
+            );
         }
         for (x, name) in &self.marks {
-            canvas.line((at(*x), canvas.top), (at(*x), canvas.bottom()), "#777777", "4 3");
+            canvas.line(
+                (at(*x), canvas.top),
+                (at(*x), canvas.bottom()),
+                "#777777",
+                "4 3",
+            );
             canvas.text(at(*x) + 5.0, canvas.top + 13.0, "start", 11, name);
         }
         for (s, (_, points)) in self.series.iter().enumerate() {
@@ -113,7 +156,11 @@ fn ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
     while power * 10.0 <= rough {
         power *= 10.0;
     }
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|s| *s >= rough).unwrap_or(power);
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|m| m * power)
+        .find(|s| *s >= rough)
+        .unwrap_or(power);
     let from = (low / step - 1e-9).ceil() as i64;
     let to = (high / step + 1e-9).floor() as i64;
     (from..=to).map(|i| i as f64 * step).collect()
@@ -142,7 +189,9 @@ pub fn number(value: f64) -> String {
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 struct Canvas {
@@ -156,10 +205,20 @@ struct Canvas {
 impl Canvas {
     fn new<'a>(frame: &Frame, names: impl Iterator<Item = &'a str>, low: f64, high: f64) -> Self {
         // Some air above the highest value; an empty or flat picture still gets an axis.
-        let high = if high.is_finite() && high > low { high } else { low + 1.0 };
+        let high = if high.is_finite() && high > low {
+            high
+        } else {
+            low + 1.0
+        };
         let margin = (high - low) * 0.05;
         let low = if low == 0.0 { 0.0 } else { low - margin };
-        let mut canvas = Self { svg: String::new(), top: 0.0, low, high: high + margin, note: frame.note.clone() };
+        let mut canvas = Self {
+            svg: String::new(),
+            top: 0.0,
+            low,
+            high: high + margin,
+            note: frame.note.clone(),
+        };
         canvas.text(LEFT, 24.0, "start", 15, &frame.title);
         let (mut x, mut y) = (LEFT, 46.0);
         for (s, name) in names.enumerate() {
@@ -237,12 +296,23 @@ impl Canvas {
 
     /// A curve in the middle of its interval.
     fn band(&mut self, points: Vec<(f64, &Estimate)>, colour: &str) {
-        let there = points.iter().map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.high())));
-        let back = points.iter().rev().map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.low())));
+        let there = points
+            .iter()
+            .map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.high())));
+        let back = points
+            .iter()
+            .rev()
+            .map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.low())));
         let outline: Vec<String> = there.chain(back).collect();
-        let _ =
-            write!(self.svg, "<polygon points=\"{}\" fill=\"{colour}\" fill-opacity=\"0.2\"/>", outline.join(" "));
-        let middle: Vec<String> = points.iter().map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.mean))).collect();
+        let _ = write!(
+            self.svg,
+            "<polygon points=\"{}\" fill=\"{colour}\" fill-opacity=\"0.2\"/>",
+            outline.join(" ")
+        );
+        let middle: Vec<String> = points
+            .iter()
+            .map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.mean)))
+            .collect();
         let _ = write!(
             self.svg,
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.8\"/>",
@@ -279,7 +349,10 @@ mod tests {
     #[test]
     fn ticks_are_round_and_inside() {
         assert_eq!(ticks(0.0, 10.0, 5), vec![0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
-        assert_eq!(ticks(0.0, 0.5, 6), vec![0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5]);
+        assert_eq!(
+            ticks(0.0, 0.5, 6),
+            vec![0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5]
+        );
         assert_eq!(ticks(3.0, 3.0, 6), Vec::<f64>::new());
         assert_eq!(ticks(0.0, f64::NAN, 6), Vec::<f64>::new());
         for (low, high) in [(0.0, 23.7), (-3.0, 1000.0), (0.812, 0.993), (0.0, 4e-5)] {
@@ -300,18 +373,38 @@ mod tests {
 
     #[test]
     fn bars_are_as_high_as_their_values() {
-        let value = |mean| Estimate { mean, margin: 0.0, count: 3 };
+        let value = |mean| Estimate {
+            mean,
+            margin: 0.0,
+            count: 3,
+        };
         let bars = Bars {
-            frame: Frame { title: "a < b".into(), y: "y".into(), note: "n".into() },
+            frame: Frame {
+                title: "a < b".into(),
+                y: "y".into(),
+                note: "n".into(),
+            },
             groups: vec!["g".into()],
-            series: vec![("one".into(), vec![value(1.0)]), ("two".into(), vec![value(2.0)])],
+            series: vec![
+                ("one".into(), vec![value(1.0)]),
+                ("two".into(), vec![value(2.0)]),
+            ],
         };
         let svg = bars.svg();
         assert!(svg.contains("a &lt; b"));
         let heights: Vec<f64> = svg
             .split("<rect ")
             .skip(4)
-            .map(|rect| rect.split("height=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap())
+            .map(|rect| {
+                rect.split("height=\"")
+                    .nth(1)
+                    .unwrap()
+                    .split('"')
+                    .next()
+                    .unwrap()
+                    .parse()
+                    .unwrap()
+            })
             .collect();
         // The background and two squares of the legend come first.
         assert_eq!(heights.len(), 2);

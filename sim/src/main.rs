@@ -40,8 +40,16 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let Command::Paper { quick, seed, threads, out } = Arguments::parse().command;
-    if let Err(error) = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
+    let Command::Paper {
+        quick,
+        seed,
+        threads,
+        out,
+    } = Arguments::parse().command;
+    if let Err(error) = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build_global()
+    {
         eprintln!("error: can't start {threads} threads: {error}");
         return ExitCode::FAILURE;
     }

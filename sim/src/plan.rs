@@ -8,7 +8,9 @@ use muster_core::reputation::{Exact, Formed, Likelihood, Rule};
 use muster_core::wad::WAD;
 
 use crate::random::Random;
-use crate::rounds::{form_all, likelihood_of, rule, sort, sorts, Algorithm, ByBound, ByExact, Measure, Run, Worker};
+use crate::rounds::{
+    form_all, likelihood_of, rule, sort, sorts, Algorithm, ByBound, ByExact, Measure, Run, Worker,
+};
 
 /// The target in hundredths, a wad, whose groups have the largest expected gain. The lowest of equals.
 pub fn best_target(alpha: u64, run: &Run, workers: &[Worker], random: &mut Random) -> u64 {
@@ -24,8 +26,12 @@ pub fn best_target(alpha: u64, run: &Run, workers: &[Worker], random: &mut Rando
         groups.clear();
         let rule = rule(run, target);
         match run.measure {
-            Measure::Bound => form_all::<ByBound>(run.algorithm, &mut order, &rule, random, &mut groups),
-            Measure::Exact => form_all::<ByExact>(run.algorithm, &mut order, &rule, random, &mut groups),
+            Measure::Bound => {
+                form_all::<ByBound>(run.algorithm, &mut order, &rule, random, &mut groups)
+            }
+            Measure::Exact => {
+                form_all::<ByExact>(run.algorithm, &mut order, &rule, random, &mut groups)
+            }
         }
         let gain = expected_gain(&order, &groups, run.min, alpha);
         if gain > best.0 {
@@ -50,7 +56,14 @@ fn expected_gain(order: &[&Worker], groups: &[Formed], min: usize, alpha: u64) -
 /// The gain of a sum of likelihoods, each without its last bits.
 fn gain_of(expected: u64, groups: usize, capacity: usize, alpha: u64) -> u64 {
     let scaled = |groups: usize| groups as u64 * (WAD >> SCALE);
-    gain(Tally { successes: expected, groups: scaled(groups), capacity: scaled(capacity) }, alpha)
+    gain(
+        Tally {
+            successes: expected,
+            groups: scaled(groups),
+            capacity: scaled(capacity),
+        },
+        alpha,
+    )
 }
 
 /// Exchanges tried between the groups of a round.
@@ -73,13 +86,23 @@ impl Planner {
         random: &mut Random,
         groups: &mut Vec<Formed>,
     ) {
-        self.partition.solve(order.iter().map(|worker| worker.rating()), rule.min(), rule.max(), alpha);
+        self.partition.solve(
+            order.iter().map(|worker| worker.rating()),
+            rule.min(),
+            rule.max(),
+            alpha,
+        );
         self.neighbours.clear();
-        let formed = |size| Formed { size, likelihood: None, evaluations: 0 };
+        let formed = |size| Formed {
+            size,
+            likelihood: None,
+            evaluations: 0,
+        };
         self.neighbours.extend(self.partition.sizes().map(formed));
         let mut tight: Vec<&Worker> = order.to_vec();
         form_all::<ByExact>(Algorithm::TightFit, &mut tight, rule, random, groups);
-        let promise = |order: &[&Worker], groups: &[Formed]| expected_gain(order, groups, rule.min(), alpha);
+        let promise =
+            |order: &[&Worker], groups: &[Formed]| expected_gain(order, groups, rule.min(), alpha);
         if promise(&tight, groups) >= promise(order, &self.neighbours) {
             order.copy_from_slice(&tight);
         } else {
@@ -108,7 +131,10 @@ fn exchange(order: &mut [&Worker], groups: &[Formed], attempts: u32, random: &mu
         let a = random.below(spans.len());
         let b = (a + 1 + random.below(spans.len() - 1)) % spans.len();
         let ((a_start, a_end, a_value), (b_start, b_end, b_value)) = (spans[a], spans[b]);
-        let (i, j) = (a_start + random.below(a_end - a_start), b_start + random.below(b_end - b_start));
+        let (i, j) = (
+            a_start + random.below(a_end - a_start),
+            b_start + random.below(b_end - b_start),
+        );
         order.swap(i, j);
         let a_new = likelihood_of::<ByExact>(&order[a_start..a_end]);
         let b_new = likelihood_of::<ByExact>(&order[b_start..b_end]);
@@ -145,7 +171,13 @@ impl Partition {
     }
 
     /// Solves for workers with these ratings, sorted. All get work, but for fewer than `min` at the end.
-    pub fn solve(&mut self, ratings: impl Iterator<Item = u64>, min: usize, max: usize, alpha: u64) {
+    pub fn solve(
+        &mut self,
+        ratings: impl Iterator<Item = u64>,
+        min: usize,
+        max: usize,
+        alpha: u64,
+    ) {
         let ratings: Vec<u64> = ratings.collect();
         let (n, width, most) = (ratings.len(), max - min + 1, ratings.len() / min);
         self.sizes.clear();
@@ -255,7 +287,11 @@ mod tests {
             }
             assert!(all.contains(&found), "{found:?} of {n} in {min}..={max}");
             let best = all.iter().map(|sizes| gain(sizes)).fold(0.0, f64::max);
-            assert!(best - gain(&found) < 1e-12, "{found:?}: {} instead of {best}", gain(&found));
+            assert!(
+                best - gain(&found) < 1e-12,
+                "{found:?}: {} instead of {best}",
+                gain(&found)
+            );
         }
     }
 }

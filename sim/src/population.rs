@@ -25,8 +25,14 @@ const PARETO_SCALE: f64 = 0.1135;
 const DEVIATION: f64 = 0.1;
 
 impl Population {
-    pub const ALL: [Self; 6] =
-        [Self::Uniform, Self::NormalHigh, Self::NormalLow, Self::HeavyHigh, Self::HeavyLow, Self::Bimodal];
+    pub const ALL: [Self; 6] = [
+        Self::Uniform,
+        Self::NormalHigh,
+        Self::NormalLow,
+        Self::HeavyHigh,
+        Self::HeavyLow,
+        Self::Bimodal,
+    ];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -47,7 +53,9 @@ impl Population {
             Self::NormalLow => "normal, mean 0.3, deviation 0.1, within 0 and 1",
             Self::HeavyHigh => "1 - X, X Pareto of shape 1 and scale 0.1135, cut off at 1",
             Self::HeavyLow => "X, Pareto of shape 1 and scale 0.1135, cut off at 1",
-            Self::Bimodal => "half normal around 0.8, half around 0.2, deviation 0.1, within 0 and 1",
+            Self::Bimodal => {
+                "half normal around 0.8, half around 0.2, deviation 0.1, within 0 and 1"
+            }
         }
     }
 
@@ -105,7 +113,11 @@ mod tests {
     #[test]
     fn every_draw_is_a_probability() {
         for population in Population::ALL {
-            assert!(sample(population).iter().all(|p| (0.0..=1.0).contains(p)), "{}", population.name());
+            assert!(
+                sample(population).iter().all(|p| (0.0..=1.0).contains(p)),
+                "{}",
+                population.name()
+            );
         }
     }
 
@@ -121,7 +133,11 @@ mod tests {
             (Population::Bimodal, 0.5),
         ] {
             let got = mean(&sample(population));
-            assert!((got - want).abs() < 0.003, "{}: {got} instead of {want}", population.name());
+            assert!(
+                (got - want).abs() < 0.003,
+                "{}: {got} instead of {want}",
+                population.name()
+            );
         }
     }
 
@@ -129,7 +145,8 @@ mod tests {
     fn deviations_are_what_the_formulas_say() {
         let sample = sample(Population::NormalLow);
         let mean = mean(&sample);
-        let variance = sample.iter().map(|p| (p - mean) * (p - mean)).sum::<f64>() / (DRAWS - 1) as f64;
+        let variance =
+            sample.iter().map(|p| (p - mean) * (p - mean)).sum::<f64>() / (DRAWS - 1) as f64;
         assert!((variance.sqrt() - DEVIATION).abs() < 0.002);
     }
 

@@ -6,7 +6,8 @@ use std::cmp::Reverse;
 
 use muster_core::adaptive::{Climber, Settings, Tally};
 use muster_core::reputation::{
-    first_fit, fixed_size, random_fit, tight_fit, vote, Bound, Exact, Formed, Likelihood, LogRating, Record, Rule,
+    first_fit, fixed_size, random_fit, tight_fit, vote, Bound, Exact, Formed, Likelihood,
+    LogRating, Record, Rule,
 };
 use muster_core::wad::WAD;
 
@@ -214,7 +215,12 @@ const BLACKOUT: u64 = 3;
 impl<'r> World<'r> {
     fn new(run: &'r Run) -> Self {
         let population = run.population as u64;
-        let mut draw = Random::named(&[POPULATION, population, run.workers as u64, run.population_seed]);
+        let mut draw = Random::named(&[
+            POPULATION,
+            population,
+            run.workers as u64,
+            run.population_seed,
+        ]);
         let record = Record::default();
         let workers = (0..run.workers)
             .map(|id| Worker {
@@ -226,7 +232,11 @@ impl<'r> World<'r> {
             })
             .collect();
         let random = Random::named(&[PLAY, population, run.population_seed, run.run_seed]);
-        Self { run, workers, random }
+        Self {
+            run,
+            workers,
+            random,
+        }
     }
 
     fn play<M>(mut self) -> Outcome
@@ -239,7 +249,7 @@ impl<'r> World<'r> {
         let mut planner = plan::Planner::default();
         let mut groups: Vec<Formed> = Vec::new();
         let mut judged: Vec<(u32, bool)> = Vec::new();
-        let (mut compared, mut bound_error) = (0u64, 0u64);
+        let (mut compared, mut bound_error) = (0u64, 0u128);
         for round in 1..=run.rounds {
             let aim = target.current();
             groups.clear();
@@ -250,8 +260,12 @@ impl<'r> World<'r> {
             }
             let rule = rule(run, aim);
             match run.algorithm {
-                Algorithm::Planned => planner.form(&mut order, &rule, run.alpha, &mut self.random, &mut groups),
-                algorithm => form_all::<M>(algorithm, &mut order, &rule, &mut self.random, &mut groups),
+                Algorithm::Planned => {
+                    planner.form(&mut order, &rule, run.alpha, &mut self.random, &mut groups)
+                }
+                algorithm => {
+                    form_all::<M>(algorithm, &mut order, &rule, &mut self.random, &mut groups)
+                }
             }
 
             let (mut successes, mut members, mut evaluations) = (0u32, 0usize, 0u64);
@@ -259,19 +273,31 @@ impl<'r> World<'r> {
             for formed in &groups {
                 let (group, others) = rest.split_at(formed.size);
                 rest = others;
-                let (answers, random) = (&mut [None; muster_core::reputation::MAX_GROUP], &mut self.random);
+                let (answers, random) = (
+                    &mut [None; muster_core::reputation::MAX_GROUP],
+                    &mut self.random,
+                );
                 for (answer, worker) in answers.iter_mut().zip(group) {
                     // Right answers agree; wrong ones agree with nothing, like missing ones.
                     *answer = (random.next() < worker.chance).then_some(());
                 }
                 let mut correct = [false; muster_core::reputation::MAX_GROUP];
                 successes += u32::from(vote(&answers[..formed.size], &mut correct).is_some());
-                judged.extend(group.iter().zip(correct).map(|(worker, correct)| (worker.id, correct)));
+                judged.extend(
+                    group
+                        .iter()
+                        .zip(correct)
+                        .map(|(worker, correct)| (worker.id, correct)),
+                );
                 members += formed.size;
                 evaluations += u64::from(formed.evaluations);
                 if run.compare_measures {
                     compared += 1;
-                    bound_error += likelihood_of::<ByExact>(group).saturating_sub(likelihood_of::<ByBound>(group));
+                    let (exact, bound) = (
+                        likelihood_of::<ByExact>(group),
+                        likelihood_of::<ByBound>(group),
+                    );
+                    bound_error += u128::from(exact.saturating_sub(bound));
                 }
             }
 
@@ -279,14 +305,26 @@ impl<'r> World<'r> {
             let capacity = run.workers / run.min;
             outcome.throughput += f64::from(successes);
             outcome.normalised += f64::from(successes) / capacity as f64;
-            outcome.success += if count == 0 { 0.0 } else { f64::from(successes) / count as f64 };
-            outcome.group_size += if count == 0 { 0.0 } else { members as f64 / count as f64 };
+            outcome.success += if count == 0 {
+                0.0
+            } else {
+                f64::from(successes) / count as f64
+            };
+            outcome.group_size += if count == 0 {
+                0.0
+            } else {
+                members as f64 / count as f64
+            };
             outcome.evaluations += evaluations as f64;
             if round > run.rounds / 2 {
                 outcome.late_target += aim as f64 / WAD as f64;
             }
             if run.keep_rounds {
-                outcome.per_round.push(Round { successes, groups: count as u32, target: aim });
+                outcome.per_round.push(Round {
+                    successes,
+                    groups: count as u32,
+                    target: aim,
+                });
             }
 
             for &(id, correct) in &judged {
@@ -300,7 +338,11 @@ impl<'r> World<'r> {
             if let Some(blackout) = run.blackout.filter(|b| b.after == round) {
                 self.strike(blackout);
             }
-            let tally = Tally { successes: successes.into(), groups: count as u64, capacity: capacity as u64 };
+            let tally = Tally {
+                successes: successes.into(),
+                groups: count as u64,
+                capacity: capacity as u64,
+            };
             if target.learn(tally, round, run, &self.workers, &mut self.random) {
                 outcome.converged.get_or_insert(round);
             }
@@ -347,7 +389,11 @@ impl Target {
         match targeting {
             Targeting::Static(target) => Self::Static(target),
             Targeting::Adaptive(settings) => Self::Adaptive(Climber::new(settings)),
-            Targeting::Predictive { alpha, every } => Self::Predictive { alpha, every, target: WAD / 2 },
+            Targeting::Predictive { alpha, every } => Self::Predictive {
+                alpha,
+                every,
+                target: WAD / 2,
+            },
         }
     }
 
@@ -359,14 +405,25 @@ impl Target {
     }
 
     /// Takes in a round; true if it is at rest.
-    fn learn(&mut self, tally: Tally, round: u32, run: &Run, workers: &[Worker], random: &mut Random) -> bool {
+    fn learn(
+        &mut self,
+        tally: Tally,
+        round: u32,
+        run: &Run,
+        workers: &[Worker],
+        random: &mut Random,
+    ) -> bool {
         match self {
             Self::Static(_) => true,
             Self::Adaptive(climber) => {
                 climber.observe(tally);
                 climber.is_steady()
             }
-            Self::Predictive { alpha, every, target } => {
+            Self::Predictive {
+                alpha,
+                every,
+                target,
+            } => {
                 if round % *every == 0 {
                     *target = plan::best_target(*alpha, run, workers, random);
                 }
@@ -377,7 +434,8 @@ impl Target {
 }
 
 pub fn rule(run: &Run, target: u64) -> Rule {
-    Rule::new(run.min, run.max, target.min(WAD)).expect("group sizes are checked before a run starts")
+    Rule::new(run.min, run.max, target.min(WAD))
+        .expect("group sizes are checked before a run starts")
 }
 
 /// Whether an algorithm wants the workers by falling rating.

@@ -17,11 +17,20 @@ impl Estimate {
         }
         let mean = values.iter().sum::<f64>() / count as f64;
         if count == 1 {
-            return Self { mean, margin: 0.0, count };
+            return Self {
+                mean,
+                margin: 0.0,
+                count,
+            };
         }
-        let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (count - 1) as f64;
+        let variance =
+            values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (count - 1) as f64;
         let margin = student(count - 1) * (variance / count as f64).sqrt();
-        Self { mean, margin, count }
+        Self {
+            mean,
+            margin,
+            count,
+        }
     }
 
     pub fn low(&self) -> f64 {
@@ -36,8 +45,9 @@ impl Estimate {
 /// The 97.5 % quantile of Student's t. Between table entries the larger, hence cautious, value is taken.
 fn student(degrees: usize) -> f64 {
     const TABLE: [f64; 30] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
-        2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+        2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+        2.052, 2.048, 2.045, 2.042,
     ];
     match degrees {
         0 => f64::INFINITY,
@@ -59,7 +69,14 @@ mod tests {
         assert_eq!(estimate.mean, 2.5);
         // Deviation sqrt(5/3), divided by 2, times 3.182.
         assert!((estimate.margin - 3.182 * (5.0f64 / 3.0).sqrt() / 2.0).abs() < 1e-12);
-        assert_eq!(Estimate::of(&[7.0]), Estimate { mean: 7.0, margin: 0.0, count: 1 });
+        assert_eq!(
+            Estimate::of(&[7.0]),
+            Estimate {
+                mean: 7.0,
+                margin: 0.0,
+                count: 1
+            }
+        );
         assert_eq!(Estimate::of(&[]).count, 0);
     }
 

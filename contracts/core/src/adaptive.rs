@@ -60,8 +60,8 @@ pub struct Settings {
     pub stationary: u32,
     /// Weight of the current gain in the smoothed one; the history has the rest.
     pub current_weight: u64,
-    /// How far the target moves after a small, a moderate, a significant rise; without one, the second times the number of
-    /// stationary periods.
+    /// How far the target moves after a small, a moderate, a significant rise; without one, the second,
+    /// doubled for each further stationary period.
     pub steps: [u64; 3],
     /// Where the climb starts without knowledge.
     pub initial: u64,
@@ -102,8 +102,8 @@ enum Phase {
 ///    another target. If the gain is at least 1.01 times the best, its target is the best now, and the next one lies further
 ///    in the same direction: by 0.02, from a factor of 1.05 on by 0.05, from 1.15 on by 0.10. If not, the period was
 ///    stationary, and the next target lies on the other side of the best: at a distance of 0.05 after the first stationary
-///    period in a row, 0.10 after the second, 0.15 and 0.20 after the next, so that a plateau is searched widely before it
-///    is believed to be the top. Targets stay within 0 and 1.
+///    period in a row, then 0.10, 0.20 and 0.40, so that a plateau is searched from end to end before it is believed to be
+///    the top. Targets stay within 0 and 1.
 /// 2. *Arrive.* After the fifth stationary period in a row the best target is kept, and its gain becomes the history.
 /// 3. *Watch.* After each further period the gain is compared with the history, which is then smoothed: 0.3 of the gain,
 ///    0.7 of itself. A factor of 1.15 between them, either way, starts a new climb from where the target is: downwards if

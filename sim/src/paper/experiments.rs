@@ -20,10 +20,18 @@ pub const LARGE: usize = 1000;
 pub const ALPHAS: [f64; 3] = [0.5, 1.0, 0.0];
 pub const MAXES: [usize; 4] = [3, 5, 7, 9];
 pub const GREEDY: [Algorithm; 2] = [Algorithm::FirstFit, Algorithm::TightFit];
-pub const RATED: [Algorithm; 3] = [Algorithm::FirstFit, Algorithm::TightFit, Algorithm::RandomFit];
+pub const RATED: [Algorithm; 3] = [
+    Algorithm::FirstFit,
+    Algorithm::TightFit,
+    Algorithm::RandomFit,
+];
 /// How often a predictive target is computed anew, in rounds.
 pub const PREDICT_EVERY: u32 = 25;
-pub const BLACKOUT: Blackout = Blackout { after: 300, percent: 30, to: Population::HeavyLow };
+pub const BLACKOUT: Blackout = Blackout {
+    after: 300,
+    percent: 30,
+    to: Population::HeavyLow,
+};
 pub const BLACKOUT_ROUNDS: u32 = 1000;
 
 /// How much is run.
@@ -123,37 +131,65 @@ impl Results {
     /// The same relative to another key's outcome, seed by seed, minus one.
     pub fn relative(&self, key: Key, base: Key, value: impl Fn(&Outcome) -> f64) -> Estimate {
         let of = |key| self.fixed_target.get(&key).map_or(&[][..], Vec::as_slice);
-        let ratios: Vec<f64> = of(key).iter().zip(of(base)).map(|(a, b)| value(a) / value(b) - 1.0).collect();
+        let ratios: Vec<f64> = of(key)
+            .iter()
+            .zip(of(base))
+            .map(|(a, b)| value(a) / value(b) - 1.0)
+            .collect();
         Estimate::of(&ratios)
     }
 
     /// The same as a difference.
     pub fn difference(&self, key: Key, base: Key, value: impl Fn(&Outcome) -> f64) -> Estimate {
         let of = |key| self.fixed_target.get(&key).map_or(&[][..], Vec::as_slice);
-        let differences: Vec<f64> = of(key).iter().zip(of(base)).map(|(a, b)| value(a) - value(b)).collect();
+        let differences: Vec<f64> = of(key)
+            .iter()
+            .zip(of(base))
+            .map(|(a, b)| value(a) - value(b))
+            .collect();
         Estimate::of(&differences)
     }
 
     /// Largest and smallest gain a static target reaches, on each population.
-    pub fn static_range(&self, sweep: (Population, Measure, Algorithm), alpha: f64) -> Vec<(f64, f64)> {
+    pub fn static_range(
+        &self,
+        sweep: (Population, Measure, Algorithm),
+        alpha: f64,
+    ) -> Vec<(f64, f64)> {
         let range = |outcomes: &Vec<Outcome>| {
             let gains = outcomes.iter().map(|o| o.gain(alpha));
-            gains.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), g| (low.min(g), high.max(g)))
+            gains.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), g| {
+                (low.min(g), high.max(g))
+            })
         };
-        self.sweep.get(&sweep).map(|seeds| seeds.iter().map(range).collect()).unwrap_or_default()
+        self.sweep
+            .get(&sweep)
+            .map(|seeds| seeds.iter().map(range).collect())
+            .unwrap_or_default()
     }
 
     pub fn adaptive_gain(&self, key: AdaptiveKey) -> Estimate {
-        let gains = self.adaptive.get(&key).into_iter().flatten().flatten().map(|o| o.gain(ALPHAS[key.alpha]));
+        let gains = self
+            .adaptive
+            .get(&key)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|o| o.gain(ALPHAS[key.alpha]));
         Estimate::of(&gains.collect::<Vec<_>>())
     }
 
     /// Gain of a strategy by the best static target of `base` on the same population, minus one.
-    pub fn against_best(&self, key: AdaptiveKey, base: (Population, Measure, Algorithm)) -> Estimate {
+    pub fn against_best(
+        &self,
+        key: AdaptiveKey,
+        base: (Population, Measure, Algorithm),
+    ) -> Estimate {
         let alpha = ALPHAS[key.alpha];
         let best = self.static_range(base, alpha);
         let ratios = self.adaptive.get(&key).into_iter().flatten().zip(&best);
-        let ratios = ratios.flat_map(|(runs, (_, best))| runs.iter().map(move |o| o.gain(alpha) / best - 1.0));
+        let ratios = ratios
+            .flat_map(|(runs, (_, best))| runs.iter().map(move |o| o.gain(alpha) / best - 1.0));
         Estimate::of(&ratios.collect::<Vec<_>>())
     }
 }
@@ -188,11 +224,27 @@ pub fn run(scale: &Scale, seed: u64) -> Results {
     let mut fixed_target = BTreeMap::new();
     for (workers, seeds) in [(SMALL, scale.seeds), (LARGE, scale.large_seeds)] {
         let title = format!("Figures 3-5, 11, 12, table 4: {workers} workers");
-        fixed_target.extend(with_fixed_target(&title, scale, first, workers, seeds, &Population::ALL, &[MAX]));
+        fixed_target.extend(with_fixed_target(
+            &title,
+            scale,
+            first,
+            workers,
+            seeds,
+            &Population::ALL,
+            &[MAX],
+        ));
     }
     let others: Vec<usize> = MAXES.into_iter().filter(|max| *max != MAX).collect();
     let heavy = [Population::HeavyHigh];
-    fixed_target.extend(with_fixed_target("Table 2", scale, first, SMALL, scale.seeds, &heavy, &others));
+    fixed_target.extend(with_fixed_target(
+        "Table 2",
+        scale,
+        first,
+        SMALL,
+        scale.seeds,
+        &heavy,
+        &others,
+    ));
     Results {
         scale: *scale,
         fixed_target,
@@ -237,7 +289,13 @@ fn with_fixed_target(
         for measure in Measure::ALL {
             for algorithm in RATED {
                 let compare_measures = measure == Measure::Bound;
-                runs.push(Run { algorithm, measure, targeting, compare_measures, ..*run });
+                runs.push(Run {
+                    algorithm,
+                    measure,
+                    targeting,
+                    compare_measures,
+                    ..*run
+                });
             }
         }
     }
@@ -246,7 +304,10 @@ fn with_fixed_target(
     for (run, outcome) in baseline.iter().zip(&reached) {
         // Fixed is the same under both measures.
         for measure in Measure::ALL {
-            results.entry(key(&Run { measure, ..*run })).or_default().push(outcome.clone());
+            results
+                .entry(key(&Run { measure, ..*run }))
+                .or_default()
+                .push(outcome.clone());
         }
     }
     for (run, outcome) in runs.iter().zip(outcomes) {
@@ -256,12 +317,30 @@ fn with_fixed_target(
 }
 
 fn key(run: &Run) -> Key {
-    let Run { population, workers, max, measure, algorithm, .. } = *run;
-    Key { population, workers, max, measure, algorithm }
+    let Run {
+        population,
+        workers,
+        max,
+        measure,
+        algorithm,
+        ..
+    } = *run;
+    Key {
+        population,
+        workers,
+        max,
+        measure,
+        algorithm,
+    }
 }
 
-fn sweep(scale: &Scale, first: u64) -> BTreeMap<(Population, Measure, Algorithm), Vec<Vec<Outcome>>> {
-    let targets: Vec<u64> = (0..=100 / scale.step).map(|i| i * scale.step * (WAD / 100)).collect();
+fn sweep(
+    scale: &Scale,
+    first: u64,
+) -> BTreeMap<(Population, Measure, Algorithm), Vec<Vec<Outcome>>> {
+    let targets: Vec<u64> = (0..=100 / scale.step)
+        .map(|i| i * scale.step * (WAD / 100))
+        .collect();
     let mut runs = Vec::new();
     for population in Population::ALL {
         for measure in Measure::ALL {
@@ -281,9 +360,20 @@ fn sweep(scale: &Scale, first: u64) -> BTreeMap<(Population, Measure, Algorithm)
     }
     let outcomes = jobs::play("Figures 6-8: every static target", &runs);
     let mut results: BTreeMap<_, Vec<Vec<Outcome>>> = BTreeMap::new();
-    for (runs, outcomes) in runs.chunks(targets.len()).zip(outcomes.chunks(targets.len())) {
-        let Run { population, measure, algorithm, .. } = runs[0];
-        results.entry((population, measure, algorithm)).or_default().push(outcomes.to_vec());
+    for (runs, outcomes) in runs
+        .chunks(targets.len())
+        .zip(outcomes.chunks(targets.len()))
+    {
+        let Run {
+            population,
+            measure,
+            algorithm,
+            ..
+        } = runs[0];
+        results
+            .entry((population, measure, algorithm))
+            .or_default()
+            .push(outcomes.to_vec());
     }
     results
 }
@@ -294,12 +384,24 @@ fn adaptive(scale: &Scale, first: u64) -> BTreeMap<AdaptiveKey, Vec<Vec<Outcome>
         for alpha in 0..ALPHAS.len() {
             for algorithm in GREEDY {
                 for measure in Measure::ALL {
-                    keys.push(AdaptiveKey { strategy: Strategy::Adaptive, population, measure, algorithm, alpha });
+                    keys.push(AdaptiveKey {
+                        strategy: Strategy::Adaptive,
+                        population,
+                        measure,
+                        algorithm,
+                        alpha,
+                    });
                 }
             }
             for algorithm in [Algorithm::FirstFit, Algorithm::TightFit, Algorithm::Planned] {
                 let measure = Measure::Exact;
-                keys.push(AdaptiveKey { strategy: Strategy::Predictive, population, measure, algorithm, alpha });
+                keys.push(AdaptiveKey {
+                    strategy: Strategy::Predictive,
+                    population,
+                    measure,
+                    algorithm,
+                    alpha,
+                });
             }
         }
     }
@@ -308,7 +410,10 @@ fn adaptive(scale: &Scale, first: u64) -> BTreeMap<AdaptiveKey, Vec<Vec<Outcome>
         let alpha = wad(ALPHAS[key.alpha]);
         let targeting = match key.strategy {
             Strategy::Adaptive => Targeting::Adaptive(Settings::new(alpha)),
-            Strategy::Predictive => Targeting::Predictive { alpha, every: PREDICT_EVERY },
+            Strategy::Predictive => Targeting::Predictive {
+                alpha,
+                every: PREDICT_EVERY,
+            },
         };
         for seed in 0..scale.sweep_seeds {
             // Run seed 0 is what the static targets had.
@@ -324,8 +429,17 @@ fn adaptive(scale: &Scale, first: u64) -> BTreeMap<AdaptiveKey, Vec<Vec<Outcome>
         }
     }
     let outcomes = jobs::play("Figures 6-8, table 3: adaptive, and beyond", &runs);
-    let per_seed: Vec<Vec<Outcome>> = outcomes.chunks(scale.repeats as usize).map(<[_]>::to_vec).collect();
-    keys.into_iter().zip(per_seed.chunks(scale.sweep_seeds as usize).map(<[_]>::to_vec)).collect()
+    let per_seed: Vec<Vec<Outcome>> = outcomes
+        .chunks(scale.repeats as usize)
+        .map(<[_]>::to_vec)
+        .collect();
+    keys.into_iter()
+        .zip(
+            per_seed
+                .chunks(scale.sweep_seeds as usize)
+                .map(<[_]>::to_vec),
+        )
+        .collect()
 }
 
 fn alphas(scale: &Scale, first: u64) -> BTreeMap<(Population, u64), Vec<Outcome>> {
@@ -347,22 +461,40 @@ fn alphas(scale: &Scale, first: u64) -> BTreeMap<(Population, u64), Vec<Outcome>
     }
     let outcomes = jobs::play("Figure 9: alpha from 0 to 1", &runs);
     let each = (scale.sweep_seeds * scale.repeats) as usize;
-    keys.into_iter().zip(outcomes.chunks(each).map(<[_]>::to_vec)).collect()
+    keys.into_iter()
+        .zip(outcomes.chunks(each).map(<[_]>::to_vec))
+        .collect()
 }
 
 fn blackout(scale: &Scale, first: u64) -> Vec<(&'static str, Vec<Outcome>)> {
     let seeds = || (0..scale.blackout_seeds).map(|seed| base(Population::NormalHigh, first + seed));
     let quiet: Vec<Run> = seeds()
-        .map(|run| Run { algorithm: Algorithm::Fixed, measure: Measure::Exact, rounds: scale.rounds, ..run })
+        .map(|run| Run {
+            algorithm: Algorithm::Fixed,
+            measure: Measure::Exact,
+            rounds: scale.rounds,
+            ..run
+        })
         .collect();
     let reached = jobs::play("Figure 10, Fixed", &quiet);
     let half = WAD / 2;
     let adaptive = |alpha| Targeting::Adaptive(Settings::new(alpha));
-    let predictive = Targeting::Predictive { alpha: half, every: PREDICT_EVERY };
+    let predictive = Targeting::Predictive {
+        alpha: half,
+        every: PREDICT_EVERY,
+    };
     let kinds = [
         ("static target", Algorithm::TightFit, None),
-        ("adaptive, alpha 0.5", Algorithm::TightFit, Some(adaptive(half))),
-        ("adaptive, alpha 1", Algorithm::TightFit, Some(adaptive(WAD))),
+        (
+            "adaptive, alpha 0.5",
+            Algorithm::TightFit,
+            Some(adaptive(half)),
+        ),
+        (
+            "adaptive, alpha 1",
+            Algorithm::TightFit,
+            Some(adaptive(WAD)),
+        ),
         ("planned, alpha 0.5", Algorithm::Planned, Some(predictive)),
     ];
     let mut runs = Vec::new();
@@ -370,7 +502,11 @@ fn blackout(scale: &Scale, first: u64) -> Vec<(&'static str, Vec<Outcome>)> {
         for (run, reached) in seeds().zip(&reached) {
             runs.push(Run {
                 algorithm,
-                measure: if algorithm == Algorithm::Planned { Measure::Exact } else { Measure::Bound },
+                measure: if algorithm == Algorithm::Planned {
+                    Measure::Exact
+                } else {
+                    Measure::Bound
+                },
                 targeting: targeting.unwrap_or(Targeting::Static(wad(reached.success))),
                 alpha: half,
                 rounds: BLACKOUT_ROUNDS,
@@ -382,5 +518,9 @@ fn blackout(scale: &Scale, first: u64) -> Vec<(&'static str, Vec<Outcome>)> {
     }
     let outcomes = jobs::play("Figure 10: blackout", &runs);
     let each = scale.blackout_seeds as usize;
-    kinds.iter().map(|kind| kind.0).zip(outcomes.chunks(each).map(<[_]>::to_vec)).collect()
+    kinds
+        .iter()
+        .map(|kind| kind.0)
+        .zip(outcomes.chunks(each).map(<[_]>::to_vec))
+        .collect()
 }

@@ -3,7 +3,8 @@
 use std::error::Error;
 
 use super::experiments::{
-    AdaptiveKey, Key, Results, Strategy, ALPHAS, BLACKOUT, BLACKOUT_ROUNDS, GREEDY, LARGE, MAX, MAXES, RATED, SMALL,
+    AdaptiveKey, Key, Results, Strategy, ALPHAS, BLACKOUT, BLACKOUT_ROUNDS, GREEDY, LARGE, MAX,
+    MAXES, RATED, SMALL,
 };
 use crate::chart::{Bars, Curves, Frame};
 use crate::population::Population;
@@ -14,7 +15,11 @@ use crate::statistics::Estimate;
 pub const WINDOW: usize = 10;
 
 fn frame(title: &str, y: &str, note: String) -> Frame {
-    Frame { title: title.into(), y: y.into(), note }
+    Frame {
+        title: title.into(),
+        y: y.into(),
+        note,
+    }
 }
 
 fn names() -> Vec<String> {
@@ -46,26 +51,106 @@ fn compare(results: &Results, pictures: &mut Vec<(String, String)>) {
     let all = &Algorithm::PAPER[..];
     let rated = &RATED[..];
     for (name, title, y, workers, measure, algorithms, value) in [
-        ("fig3a", "Figure 3a: throughput, 100 workers", per_round, SMALL, bound, all, throughput),
-        ("fig3b", "Figure 3b: success rate, 100 workers", share, SMALL, bound, all, success),
-        ("fig4", "Figure 4: mean group size, 100 workers", "workers per task", SMALL, bound, all, size),
-        ("fig5a", "Figure 5a: throughput, 1,000 workers", per_round, LARGE, bound, all, throughput),
-        ("fig5b", "Figure 5b: success rate, 1,000 workers", share, LARGE, bound, all, success),
-        ("fig11a", "Figure 11a: calls of the LOC function, 100 workers", "calls per round", SMALL, bound, rated, calls),
-        ("fig11b", "Figure 11b: calls of the LOC function, 1,000 workers", "calls per round", LARGE, bound, rated, calls),
-        ("fig12", "Figure 12: throughput with the exact LOC, 100 workers", per_round, SMALL, Measure::Exact, all, throughput),
+        (
+            "fig3a",
+            "Figure 3a: throughput, 100 workers",
+            per_round,
+            SMALL,
+            bound,
+            all,
+            throughput,
+        ),
+        (
+            "fig3b",
+            "Figure 3b: success rate, 100 workers",
+            share,
+            SMALL,
+            bound,
+            all,
+            success,
+        ),
+        (
+            "fig4",
+            "Figure 4: mean group size, 100 workers",
+            "workers per task",
+            SMALL,
+            bound,
+            all,
+            size,
+        ),
+        (
+            "fig5a",
+            "Figure 5a: throughput, 1,000 workers",
+            per_round,
+            LARGE,
+            bound,
+            all,
+            throughput,
+        ),
+        (
+            "fig5b",
+            "Figure 5b: success rate, 1,000 workers",
+            share,
+            LARGE,
+            bound,
+            all,
+            success,
+        ),
+        (
+            "fig11a",
+            "Figure 11a: calls of the LOC function, 100 workers",
+            "calls per round",
+            SMALL,
+            bound,
+            rated,
+            calls,
+        ),
+        (
+            "fig11b",
+            "Figure 11b: calls of the LOC function, 1,000 workers",
+            "calls per round",
+            LARGE,
+            bound,
+            rated,
+            calls,
+        ),
+        (
+            "fig12",
+            "Figure 12: throughput with the exact LOC, 100 workers",
+            per_round,
+            SMALL,
+            Measure::Exact,
+            all,
+            throughput,
+        ),
     ] {
-        let seeds = if workers == SMALL { results.scale.seeds } else { results.scale.large_seeds };
+        let seeds = if workers == SMALL {
+            results.scale.seeds
+        } else {
+            results.scale.large_seeds
+        };
         let series = algorithms.iter().map(|&algorithm| {
-            let key = |population| Key { population, workers, max: MAX, measure, algorithm };
-            let values = Population::ALL.map(|p| results.estimate(key(p), value)).to_vec();
+            let key = |population| Key {
+                population,
+                workers,
+                max: MAX,
+                measure,
+                algorithm,
+            };
+            let values = Population::ALL
+                .map(|p| results.estimate(key(p), value))
+                .to_vec();
             (algorithm.name().to_owned(), values)
         });
         let note = format!(
             "Mean of {seeds} seeds, {} rounds each, with 95 % confidence intervals. Rmin 3, Rmax 7.",
             results.scale.rounds
         );
-        let bars = Bars { frame: frame(title, y, note), groups: names(), series: series.collect() };
+        let bars = Bars {
+            frame: frame(title, y, note),
+            groups: names(),
+            series: series.collect(),
+        };
         pictures.push((name.to_owned(), bars.svg()));
     }
 }
@@ -74,19 +159,30 @@ fn compare(results: &Results, pictures: &mut Vec<(String, String)>) {
 fn targets(results: &Results, pictures: &mut Vec<(String, String)>) {
     for (figure, weight) in ALPHAS.into_iter().enumerate() {
         for (letter, algorithm) in ["a", "b"].into_iter().zip(GREEDY) {
-            let range = |population| results.static_range((population, Measure::Bound, algorithm), weight);
+            let range =
+                |population| results.static_range((population, Measure::Bound, algorithm), weight);
             let worst = |p| Estimate::of(&range(p).iter().map(|r| r.0).collect::<Vec<_>>());
             let best = |p| Estimate::of(&range(p).iter().map(|r| r.1).collect::<Vec<_>>());
             let adaptive = |population| {
                 let (strategy, measure) = (Strategy::Adaptive, Measure::Bound);
-                results.adaptive_gain(AdaptiveKey { strategy, population, measure, algorithm, alpha: figure })
+                results.adaptive_gain(AdaptiveKey {
+                    strategy,
+                    population,
+                    measure,
+                    algorithm,
+                    alpha: figure,
+                })
             };
             let y = match figure {
                 1 => "gain: throughput / largest possible",
                 2 => "gain: success rate",
                 _ => "gain (0 to 1)",
             };
-            let title = format!("Figure {}{letter}: {}, alpha = {weight}", figure + 6, algorithm.name());
+            let title = format!(
+                "Figure {}{letter}: {}, alpha = {weight}",
+                figure + 6,
+                algorithm.name()
+            );
             let note = format!(
                 "{} rounds. Static: best and worst of {} targets on each of {} populations; adaptive: {} runs. 95 % intervals.",
                 results.scale.long_rounds,
@@ -98,9 +194,18 @@ fn targets(results: &Results, pictures: &mut Vec<(String, String)>) {
                 frame: frame(&title, y, note),
                 groups: names(),
                 series: vec![
-                    ("worst static target".into(), Population::ALL.map(worst).to_vec()),
-                    ("best static target".into(), Population::ALL.map(best).to_vec()),
-                    ("adaptive target".into(), Population::ALL.map(adaptive).to_vec()),
+                    (
+                        "worst static target".into(),
+                        Population::ALL.map(worst).to_vec(),
+                    ),
+                    (
+                        "best static target".into(),
+                        Population::ALL.map(best).to_vec(),
+                    ),
+                    (
+                        "adaptive target".into(),
+                        Population::ALL.map(adaptive).to_vec(),
+                    ),
                 ],
             };
             pictures.push((format!("fig{}{letter}", figure + 6), bars.svg()));
@@ -113,13 +218,26 @@ fn weights(results: &Results, pictures: &mut Vec<(String, String)>) {
     let success: Value = |o| o.success;
     let throughput: Value = |o| o.throughput;
     for (name, title, y, value) in [
-        ("fig9a", "Figure 9a: success rate, adaptive First-fit", "share of tasks that succeed", success),
-        ("fig9b", "Figure 9b: throughput, adaptive First-fit", "successful tasks per round", throughput),
+        (
+            "fig9a",
+            "Figure 9a: success rate, adaptive First-fit",
+            "share of tasks that succeed",
+            success,
+        ),
+        (
+            "fig9b",
+            "Figure 9b: throughput, adaptive First-fit",
+            "successful tasks per round",
+            throughput,
+        ),
     ] {
         let series = Population::ALL.map(|population| {
             let points = (0..=10).map(|tenths| {
                 let outcomes = &results.alphas[&(population, tenths)];
-                (tenths as f64 / 10.0, Estimate::of(&outcomes.iter().map(value).collect::<Vec<_>>()))
+                (
+                    tenths as f64 / 10.0,
+                    Estimate::of(&outcomes.iter().map(value).collect::<Vec<_>>()),
+                )
             });
             (population.name().to_owned(), points.collect())
         });
@@ -145,7 +263,10 @@ pub fn curve(outcomes: &[Outcome], value: impl Fn(&[Round]) -> f64) -> Vec<(f64,
     (0..windows)
         .map(|w| {
             let span = w * WINDOW..(w + 1) * WINDOW;
-            let values: Vec<f64> = outcomes.iter().map(|o| value(&o.per_round[span.clone()])).collect();
+            let values: Vec<f64> = outcomes
+                .iter()
+                .map(|o| value(&o.per_round[span.clone()]))
+                .collect();
             (((w + 1) * WINDOW) as f64, Estimate::of(&values))
         })
         .collect()
@@ -171,16 +292,31 @@ fn over_time(results: &Results, pictures: &mut Vec<(String, String)>) {
         results.scale.blackout_seeds
     );
     let value: [(&str, &str, &str, fn(&[Round]) -> f64); 3] = [
-        ("throughput", "Blackout: throughput", "successful tasks per round", throughput_of),
-        ("success", "Blackout: success rate", "share of tasks that succeed", success_of),
+        (
+            "throughput",
+            "Blackout: throughput",
+            "successful tasks per round",
+            throughput_of,
+        ),
+        (
+            "success",
+            "Blackout: success rate",
+            "share of tasks that succeed",
+            success_of,
+        ),
         ("target", "Blackout: target", "target LOC", target_of),
     ];
     let (paper, ours) = (&results.blackout[..3], &results.blackout[3..]);
     for (name, title, y, value) in value {
-        let mut series: Vec<_> =
-            paper.iter().map(|(name, outcomes)| ((*name).to_owned(), curve(outcomes, value))).collect();
+        let mut series: Vec<_> = paper
+            .iter()
+            .map(|(name, outcomes)| ((*name).to_owned(), curve(outcomes, value)))
+            .collect();
         if name != "target" {
-            series.extend(ours.iter().map(|(name, outcomes)| (format!("beyond: {name}"), curve(outcomes, value))));
+            series.extend(
+                ours.iter()
+                    .map(|(name, outcomes)| (format!("beyond: {name}"), curve(outcomes, value))),
+            );
         }
         let curves = Curves {
             frame: frame(&format!("Figure 10, {title}"), y, note.clone()),
@@ -198,15 +334,46 @@ fn over_time(results: &Results, pictures: &mut Vec<(String, String)>) {
 fn beyond(results: &Results, pictures: &mut Vec<(String, String)>) {
     for (index, weight) in ALPHAS.into_iter().enumerate() {
         let strategies: [(&str, Strategy, Measure, Algorithm); 5] = [
-            ("adaptive First-fit, lower bound", Strategy::Adaptive, Measure::Bound, Algorithm::FirstFit),
-            ("adaptive Tight-fit, lower bound", Strategy::Adaptive, Measure::Bound, Algorithm::TightFit),
-            ("adaptive Tight-fit, exact LOC", Strategy::Adaptive, Measure::Exact, Algorithm::TightFit),
-            ("predictive Tight-fit", Strategy::Predictive, Measure::Exact, Algorithm::TightFit),
-            ("planned", Strategy::Predictive, Measure::Exact, Algorithm::Planned),
+            (
+                "adaptive First-fit, lower bound",
+                Strategy::Adaptive,
+                Measure::Bound,
+                Algorithm::FirstFit,
+            ),
+            (
+                "adaptive Tight-fit, lower bound",
+                Strategy::Adaptive,
+                Measure::Bound,
+                Algorithm::TightFit,
+            ),
+            (
+                "adaptive Tight-fit, exact LOC",
+                Strategy::Adaptive,
+                Measure::Exact,
+                Algorithm::TightFit,
+            ),
+            (
+                "predictive Tight-fit",
+                Strategy::Predictive,
+                Measure::Exact,
+                Algorithm::TightFit,
+            ),
+            (
+                "planned",
+                Strategy::Predictive,
+                Measure::Exact,
+                Algorithm::Planned,
+            ),
         ];
         let series = strategies.map(|(name, strategy, measure, algorithm)| {
             let gain = |population| {
-                results.adaptive_gain(AdaptiveKey { strategy, population, measure, algorithm, alpha: index })
+                results.adaptive_gain(AdaptiveKey {
+                    strategy,
+                    population,
+                    measure,
+                    algorithm,
+                    alpha: index,
+                })
             };
             (name.to_owned(), Population::ALL.map(gain).to_vec())
         });
@@ -216,7 +383,11 @@ fn beyond(results: &Results, pictures: &mut Vec<(String, String)>) {
             results.scale.long_rounds
         );
         let bars = Bars {
-            frame: frame(&format!("Beyond the paper: gain, alpha = {weight}"), "gain (0 to 1)", note),
+            frame: frame(
+                &format!("Beyond the paper: gain, alpha = {weight}"),
+                "gain (0 to 1)",
+                note,
+            ),
             groups: names(),
             series: series.to_vec(),
         };
@@ -227,15 +398,16 @@ fn beyond(results: &Results, pictures: &mut Vec<(String, String)>) {
 /// Name and text of every table, as CSV.
 pub fn tables(results: &Results) -> Result<Vec<(String, String)>, Box<dyn Error>> {
     let mut tables = Vec::new();
-    let mut add = |name: &str, head: &[&str], rows: Vec<Vec<String>>| -> Result<(), Box<dyn Error>> {
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record(head)?;
-        for row in rows {
-            writer.write_record(row)?;
-        }
-        tables.push((name.to_owned(), String::from_utf8(writer.into_inner()?)?));
-        Ok(())
-    };
+    let mut add =
+        |name: &str, head: &[&str], rows: Vec<Vec<String>>| -> Result<(), Box<dyn Error>> {
+            let mut writer = csv::Writer::from_writer(Vec::new());
+            writer.write_record(head)?;
+            for row in rows {
+                writer.write_record(row)?;
+            }
+            tables.push((name.to_owned(), String::from_utf8(writer.into_inner()?)?));
+            Ok(())
+        };
 
     let mut rows = Vec::new();
     for (key, outcomes) in &results.fixed_target {
@@ -290,7 +462,15 @@ pub fn tables(results: &Results) -> Result<Vec<(String, String)>, Box<dyn Error>
             }
         }
     }
-    let head = ["population", "measure", "algorithm", "seed", "target", "throughput", "success_rate"];
+    let head = [
+        "population",
+        "measure",
+        "algorithm",
+        "seed",
+        "target",
+        "throughput",
+        "success_rate",
+    ];
     add("static-targets", &head, rows)?;
 
     let mut rows = Vec::new();
@@ -312,7 +492,9 @@ pub fn tables(results: &Results) -> Result<Vec<(String, String)>, Box<dyn Error>
                     format!("{:.6}", o.success),
                     format!("{:.6}", o.gain(ALPHAS[key.alpha])),
                     format!("{:.4}", o.late_target),
-                    o.converged.filter(|_| key.strategy == Strategy::Adaptive).map_or(String::new(), |c| c.to_string()),
+                    o.converged
+                        .filter(|_| key.strategy == Strategy::Adaptive)
+                        .map_or(String::new(), |c| c.to_string()),
                 ]);
             }
         }
@@ -345,7 +527,11 @@ pub fn tables(results: &Results) -> Result<Vec<(String, String)>, Box<dyn Error>
             ]);
         }
     }
-    add("alpha", &["population", "alpha", "run", "throughput", "success_rate"], rows)?;
+    add(
+        "alpha",
+        &["population", "alpha", "run", "throughput", "success_rate"],
+        rows,
+    )?;
 
     let mut rows = Vec::new();
     for (name, outcomes) in &results.blackout {
@@ -364,7 +550,15 @@ pub fn tables(results: &Results) -> Result<Vec<(String, String)>, Box<dyn Error>
             ]);
         }
     }
-    let head = ["kind", "until_round", "throughput", "throughput_margin", "success_rate", "success_margin", "target"];
+    let head = [
+        "kind",
+        "until_round",
+        "throughput",
+        "throughput_margin",
+        "success_rate",
+        "success_margin",
+        "target",
+    ];
     add("blackout", &head, rows)?;
     debug_assert!(MAXES.contains(&MAX));
     Ok(tables)

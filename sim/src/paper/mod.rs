@@ -25,7 +25,8 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     let figures_dir = options.out.join("figures");
     // Before the work, so that a wrong path costs no patience.
-    fs::create_dir_all(&figures_dir).map_err(|e| format!("can't create {}: {e}", figures_dir.display()))?;
+    fs::create_dir_all(&figures_dir)
+        .map_err(|e| format!("can't create {}: {e}", figures_dir.display()))?;
     let start = Instant::now();
     let results = experiments::run(&options.scale, options.seed);
     for (name, svg) in figures::draw(&results) {
@@ -34,7 +35,10 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     for (name, table) in figures::tables(&results)? {
         write(&figures_dir.join(format!("paper-{name}.csv")), &table)?;
     }
-    write(&options.out.join("simulator-paper.md"), &page::write(&results, options))?;
+    write(
+        &options.out.join("simulator-paper.md"),
+        &page::write(&results, options),
+    )?;
     eprintln!("All of it took {:.0} s.", start.elapsed().as_secs_f64());
     println!("{}", options.out.join("simulator-paper.md").display());
     Ok(())

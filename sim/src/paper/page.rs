@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::experiments::{
-    AdaptiveKey, Key, Results, Strategy, ALPHAS, BLACKOUT, GREEDY, LARGE, MAX, MAXES, MIN, PREDICT_EVERY, RATED, SMALL,
+    AdaptiveKey, Key, Results, Strategy, ALPHAS, BLACKOUT, GREEDY, LARGE, MAX, MAXES, MIN,
+    PREDICT_EVERY, RATED, SMALL,
 };
 use super::figures::{success_of, throughput_of};
 use super::Options;
@@ -35,7 +36,11 @@ fn percent(value: f64) -> String {
 }
 
 fn signed(estimate: Estimate) -> String {
-    format!("{:+.1} % ± {:.1}", estimate.mean * 100.0, estimate.margin * 100.0)
+    format!(
+        "{:+.1} % ± {:.1}",
+        estimate.mean * 100.0,
+        estimate.margin * 100.0
+    )
 }
 
 fn share(estimate: Estimate) -> String {
@@ -60,19 +65,37 @@ fn named(populations: impl Iterator<Item = Population>) -> String {
 }
 
 /// Smallest and largest mean, with the populations they belong to.
-fn extremes(values: &[(Population, Estimate)]) -> Option<((Population, Estimate), (Population, Estimate))> {
-    let by_mean = |a: &&(Population, Estimate), b: &&(Population, Estimate)| a.1.mean.total_cmp(&b.1.mean);
-    Some((*values.iter().min_by(by_mean)?, *values.iter().max_by(by_mean)?))
+fn extremes(
+    values: &[(Population, Estimate)],
+) -> Option<((Population, Estimate), (Population, Estimate))> {
+    let by_mean =
+        |a: &&(Population, Estimate), b: &&(Population, Estimate)| a.1.mean.total_cmp(&b.1.mean);
+    Some((
+        *values.iter().min_by(by_mean)?,
+        *values.iter().max_by(by_mean)?,
+    ))
 }
 
 fn span(values: &[(Population, Estimate)], show: impl Fn(Estimate) -> String) -> String {
     extremes(values).map_or("nothing".into(), |(low, high)| {
-        format!("{} ({}) to {} ({})", show(low.1), low.0.name(), show(high.1), high.0.name())
+        format!(
+            "{} ({}) to {} ({})",
+            show(low.1),
+            low.0.name(),
+            show(high.1),
+            high.0.name()
+        )
     })
 }
 
 fn key(population: Population, workers: usize, measure: Measure, algorithm: Algorithm) -> Key {
-    Key { population, workers, max: MAX, measure, algorithm }
+    Key {
+        population,
+        workers,
+        max: MAX,
+        measure,
+        algorithm,
+    }
 }
 
 fn small(population: Population, algorithm: Algorithm) -> Key {
@@ -100,7 +123,8 @@ fn claims(results: &Results) -> Vec<Claim> {
     let throughput = |o: &Outcome| o.throughput;
     let success = |o: &Outcome| o.success;
     let fixed = |p| small(p, Algorithm::Fixed);
-    let over_fixed = |algorithm| each(|p| results.relative(small(p, algorithm), fixed(p), throughput));
+    let over_fixed =
+        |algorithm| each(|p| results.relative(small(p, algorithm), fixed(p), throughput));
     let mut claims = Vec::new();
 
     let heavy = results.estimate(fixed(Population::HeavyHigh), success);
@@ -108,7 +132,11 @@ fn claims(results: &Results) -> Vec<Claim> {
         about: "5.2.2",
         text: "Fixed with Rmax = 7 under heavy-high succeeds in 90 % of tasks",
         ours: share(heavy),
-        verdict: if within(heavy, 0.89, 0.91) { Verdict::Holds } else { Verdict::Differs },
+        verdict: if within(heavy, 0.89, 0.91) {
+            Verdict::Holds
+        } else {
+            Verdict::Differs
+        },
         why: "",
     });
 
@@ -163,8 +191,12 @@ fn claims(results: &Results) -> Vec<Claim> {
                   whoever is left, however far they stay below the target.",
         });
     }
-    let differences = each(|p| results.difference(small(p, Algorithm::FirstFit), fixed(p), success));
-    let off = differences.iter().filter(|d| d.1.low() > 0.02 || d.1.high() < -0.02).count();
+    let differences =
+        each(|p| results.difference(small(p, Algorithm::FirstFit), fixed(p), success));
+    let off = differences
+        .iter()
+        .filter(|d| d.1.low() > 0.02 || d.1.high() < -0.02)
+        .count();
     let signs_right = differences.iter().all(|(p, d)| match p {
         Population::NormalLow | Population::HeavyLow => d.mean > 0.0,
         Population::NormalHigh | Population::HeavyHigh => d.mean < 0.0,
@@ -182,7 +214,11 @@ fn claims(results: &Results) -> Vec<Claim> {
     });
 
     let sizes = |algorithm| each(|p| results.estimate(small(p, algorithm), |o| o.group_size));
-    let smaller = GREEDY.into_iter().flat_map(sizes).filter(|s| s.1.high() < MAX as f64).count();
+    let smaller = GREEDY
+        .into_iter()
+        .flat_map(sizes)
+        .filter(|s| s.1.high() < MAX as f64)
+        .count();
     claims.push(Claim {
         about: "5.2.2, figure 4",
         text: "First-fit and Tight-fit form substantially smaller groups than Fixed's 7",
@@ -205,9 +241,16 @@ fn claims(results: &Results) -> Vec<Claim> {
         };
         results.relative(with(algorithm), with(Algorithm::Fixed), throughput)
     };
-    let falling = RATED.into_iter().filter(|a| MAXES.windows(2).all(|m| gap(m[0], *a).mean <= gap(m[1], *a).high()));
+    let falling = RATED.into_iter().filter(|a| {
+        MAXES
+            .windows(2)
+            .all(|m| gap(m[0], *a).mean <= gap(m[1], *a).high())
+    });
     let falling = falling.count();
-    let equal = RATED.into_iter().filter(|a| gap(MIN, *a).mean.abs() < 0.02).count();
+    let equal = RATED
+        .into_iter()
+        .filter(|a| gap(MIN, *a).mean.abs() < 0.02)
+        .count();
     let rows = RATED.map(|a| {
         let values = MAXES.map(|m| format!("{:+.0} %", gap(m, a).mean * 100.0));
         format!("{}: {}", a.name(), values.join(", "))
@@ -225,13 +268,21 @@ fn claims(results: &Results) -> Vec<Claim> {
         each(|p| {
             let of = |workers| {
                 let o = results.estimate(key(p, workers, Measure::Bound, algorithm), throughput);
-                Estimate { mean: o.mean / workers as f64, margin: o.margin / workers as f64, count: o.count }
+                Estimate {
+                    mean: o.mean / workers as f64,
+                    margin: o.margin / workers as f64,
+                    count: o.count,
+                }
             };
             let (small, large) = (of(SMALL), of(LARGE));
             // Both are uncertain: errors of a ratio add up in squares.
             let ratio = large.mean / small.mean;
             let relative = |e: Estimate| (e.margin / e.mean) * (e.margin / e.mean);
-            Estimate { mean: ratio - 1.0, margin: ratio * (relative(small) + relative(large)).sqrt(), count: large.count }
+            Estimate {
+                mean: ratio - 1.0,
+                margin: ratio * (relative(small) + relative(large)).sqrt(),
+                count: large.count,
+            }
         })
     });
     let all: Vec<_> = scaled.into_iter().flatten().collect();
@@ -243,7 +294,11 @@ fn claims(results: &Results) -> Vec<Claim> {
                 let of = |workers| results.estimate(key(p, workers, Measure::Bound, a), success);
                 let (small, large) = (of(SMALL), of(LARGE));
                 let margin = (small.margin * small.margin + large.margin * large.margin).sqrt();
-                Estimate { mean: large.mean - small.mean, margin, count: large.count }
+                Estimate {
+                    mean: large.mean - small.mean,
+                    margin,
+                    count: large.count,
+                }
             })
         })
         .collect::<Vec<_>>();
@@ -280,29 +335,46 @@ fn claims(results: &Results) -> Vec<Claim> {
               targets is also picked afterwards, on the very population, from noisy figures, which flatters it by some \
               0.2 %.",
     });
-    let worst = deviations.iter().min_by(|a, b| a.2.mean.total_cmp(&b.2.mean));
-    let worst_name =
-        worst.map(|(a, alpha, e, p)| format!("{}, {}, alpha {alpha}: {}", a.name(), p.name(), signed(*e)));
-    let is_named = worst.is_some_and(|(a, _, _, p)| *a == Algorithm::FirstFit && *p == Population::NormalLow);
+    let worst = deviations
+        .iter()
+        .min_by(|a, b| a.2.mean.total_cmp(&b.2.mean));
+    let worst_name = worst.map(|(a, alpha, e, p)| {
+        format!("{}, {}, alpha {alpha}: {}", a.name(), p.name(), signed(*e))
+    });
+    let is_named =
+        worst.is_some_and(|(a, _, _, p)| *a == Algorithm::FirstFit && *p == Population::NormalLow);
     claims.push(Claim {
         about: "5.3.1",
         text: "The largest deviation is First-fit's under normal-low",
         ours: worst_name.unwrap_or_default(),
-        verdict: if is_named { Verdict::Holds } else { Verdict::Differs },
+        verdict: if is_named {
+            Verdict::Holds
+        } else {
+            Verdict::Differs
+        },
         why: "Follows from the plateau described above, which lies elsewhere with our populations.",
     });
 
     let ends = |value: fn(&Outcome) -> f64| {
         each(|p| {
             let of = |tenths| results.alphas[&(p, tenths)].iter().map(value);
-            Estimate::of(&of(0).zip(of(10)).map(|(zero, one)| one / zero - 1.0).collect::<Vec<_>>())
+            Estimate::of(
+                &of(0)
+                    .zip(of(10))
+                    .map(|(zero, one)| one / zero - 1.0)
+                    .collect::<Vec<_>>(),
+            )
         })
     };
     let (rates, rise) = (ends(|o| o.success), ends(|o| o.throughput));
     // A run on a plateau ends where luck puts it; what a confidence interval covers counts as no change.
     let falls = rates.iter().filter(|e| e.1.low() <= 0.0).count();
     let rises = rise.iter().filter(|e| e.1.high() >= 0.0).count();
-    let clear = rates.iter().zip(&rise).filter(|(s, t)| s.1.high() < 0.0 && t.1.low() > 0.0).count();
+    let clear = rates
+        .iter()
+        .zip(&rise)
+        .filter(|(s, t)| s.1.high() < 0.0 && t.1.low() > 0.0)
+        .count();
     claims.push(Claim {
         about: "5.3.2, figure 9",
         text: "A larger alpha lowers the success rate and raises throughput",
@@ -346,9 +418,17 @@ fn claims(results: &Results) -> Vec<Claim> {
 
     let growth = |algorithm| {
         each(|p| {
-            let of = |workers| results.estimate(key(p, workers, Measure::Bound, algorithm), |o| o.evaluations);
+            let of = |workers| {
+                results.estimate(key(p, workers, Measure::Bound, algorithm), |o| {
+                    o.evaluations
+                })
+            };
             let (small, large) = (of(SMALL), of(LARGE));
-            Estimate { mean: large.mean / small.mean, margin: 0.0, count: large.count }
+            Estimate {
+                mean: large.mean / small.mean,
+                margin: 0.0,
+                count: large.count,
+            }
         })
     };
     let factor = |e: Estimate| format!("{:.1}", e.mean);
@@ -358,7 +438,10 @@ fn claims(results: &Results) -> Vec<Claim> {
         .filter(|g| (9.0..11.0).contains(&g.1.mean))
         .count();
     // Ten times n log n: 10 times log 1000 / log 100 = 15; the searches for size do not grow, so less.
-    let more = growth(Algorithm::TightFit).iter().filter(|g| g.1.mean > 11.0 && g.1.mean <= 15.0).count();
+    let more = growth(Algorithm::TightFit)
+        .iter()
+        .filter(|g| g.1.mean > 11.0 && g.1.mean <= 15.0)
+        .count();
     claims.push(Claim {
         about: "5.4, figure 11",
         text: "Calls of the LOC function: linear in the network's size for First-fit and Random-fit, n log n for Tight-fit",
@@ -374,9 +457,24 @@ fn claims(results: &Results) -> Vec<Claim> {
     });
 
     for (algorithm, low, high, text) in [
-        (Algorithm::FirstFit, 0.0, 0.001, "The bound (2) is off by at most 0.001 for First-fit"),
-        (Algorithm::TightFit, 0.002, 0.09, "The bound (2) is off by 0.002 to 0.09 for Tight-fit"),
-        (Algorithm::RandomFit, 0.05, 0.3, "The bound (2) is off by 0.05 to 0.3 for Random-fit"),
+        (
+            Algorithm::FirstFit,
+            0.0,
+            0.001,
+            "The bound (2) is off by at most 0.001 for First-fit",
+        ),
+        (
+            Algorithm::TightFit,
+            0.002,
+            0.09,
+            "The bound (2) is off by 0.002 to 0.09 for Tight-fit",
+        ),
+        (
+            Algorithm::RandomFit,
+            0.05,
+            0.3,
+            "The bound (2) is off by 0.05 to 0.3 for Random-fit",
+        ),
     ] {
         let errors = each(|p| results.estimate(small(p, algorithm), |o| o.bound_error));
         let good = errors.iter().filter(|e| within(e.1, low, high)).count();
@@ -407,8 +505,16 @@ fn claims(results: &Results) -> Vec<Claim> {
     }
 
     for (algorithm, most, text) in [
-        (Algorithm::TightFit, 0.10, "The exact LOC is worth up to 10 % of throughput for Tight-fit"),
-        (Algorithm::RandomFit, 0.35, "The exact LOC is worth up to 35 % of throughput for Random-fit"),
+        (
+            Algorithm::TightFit,
+            0.10,
+            "The exact LOC is worth up to 10 % of throughput for Tight-fit",
+        ),
+        (
+            Algorithm::RandomFit,
+            0.35,
+            "The exact LOC is worth up to 35 % of throughput for Random-fit",
+        ),
     ] {
         let gains = exact_gain(results, algorithm);
         let largest = extremes(&gains).map_or(0.0, |e| e.1 .1.mean);
@@ -436,7 +542,11 @@ fn claims(results: &Results) -> Vec<Claim> {
     claims.push(Claim {
         about: "5.5",
         text: "The exact LOC is worth most under uniform and bimodal (Random-fit)",
-        ours: order.iter().map(|(g, p)| format!("{} {:+.1} %", p.name(), g * 100.0)).collect::<Vec<_>>().join(", "),
+        ours: order
+            .iter()
+            .map(|(g, p)| format!("{} {:+.1} %", p.name(), g * 100.0))
+            .collect::<Vec<_>>()
+            .join(", "),
         verdict: verdict(hits, 2),
         why: "See above: the order follows the spread of the ratings within a group.",
     });
@@ -461,9 +571,19 @@ fn deviations(
     for &algorithm in algorithms {
         for (alpha, weight) in ALPHAS.into_iter().enumerate() {
             for population in Population::ALL {
-                let key = AdaptiveKey { strategy, population, measure, algorithm, alpha };
+                let key = AdaptiveKey {
+                    strategy,
+                    population,
+                    measure,
+                    algorithm,
+                    alpha,
+                };
                 // A planned grouping has no target of its own; it is held against Tight-fit's.
-                let base = if algorithm == Algorithm::Planned { Algorithm::TightFit } else { algorithm };
+                let base = if algorithm == Algorithm::Planned {
+                    Algorithm::TightFit
+                } else {
+                    algorithm
+                };
                 let estimate = results.against_best(key, (population, measure, base));
                 deviations.push((algorithm, weight, estimate, population));
             }
@@ -479,9 +599,25 @@ fn convergence(results: &Results) -> Vec<((Algorithm, Population), Estimate, Opt
     for algorithm in GREEDY {
         for population in Population::ALL {
             let (strategy, measure) = (Strategy::Adaptive, Measure::Bound);
-            let key = AdaptiveKey { strategy, population, measure, algorithm, alpha: 0 };
-            let runs: Vec<&Outcome> = results.adaptive.get(&key).into_iter().flatten().flatten().collect();
-            let done: Vec<f64> = runs.iter().filter_map(|o| o.converged).map(f64::from).collect();
+            let key = AdaptiveKey {
+                strategy,
+                population,
+                measure,
+                algorithm,
+                alpha: 0,
+            };
+            let runs: Vec<&Outcome> = results
+                .adaptive
+                .get(&key)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .collect();
+            let done: Vec<f64> = runs
+                .iter()
+                .filter_map(|o| o.converged)
+                .map(f64::from)
+                .collect();
             let open = (runs.len() - done.len()) as f64 / runs.len().max(1) as f64;
             let least = runs.iter().filter_map(|o| o.converged).min();
             rows.push(((algorithm, population), Estimate::of(&done), least, open));
@@ -492,16 +628,32 @@ fn convergence(results: &Results) -> Vec<((Algorithm, Population), Estimate, Opt
 
 /// The mean of a quantity over a span of rounds, one value per seed.
 fn over(outcomes: &[Outcome], from: usize, to: usize, value: impl Fn(&[Round]) -> f64) -> Estimate {
-    Estimate::of(&outcomes.iter().map(|o| value(&o.per_round[from..to])).collect::<Vec<_>>())
+    Estimate::of(
+        &outcomes
+            .iter()
+            .map(|o| value(&o.per_round[from..to]))
+            .collect::<Vec<_>>(),
+    )
 }
 
 fn blackout(results: &Results) -> Vec<Claim> {
     let strike = BLACKOUT.after as usize;
-    let of = |name: &str| results.blackout.iter().find(|b| b.0 == name).map_or(&[][..], |b| b.1.as_slice());
+    let of = |name: &str| {
+        results
+            .blackout
+            .iter()
+            .find(|b| b.0 == name)
+            .map_or(&[][..], |b| b.1.as_slice())
+    };
     let phases = |name: &str, value: fn(&[Round]) -> f64| {
         let outcomes = of(name);
-        [(strike - 100, strike), (strike, strike + 20), (strike + 90, strike + 140), (700, 1000)]
-            .map(|(from, to)| over(outcomes, from, to, value))
+        [
+            (strike - 100, strike),
+            (strike, strike + 20),
+            (strike + 90, strike + 140),
+            (700, 1000),
+        ]
+        .map(|(from, to)| over(outcomes, from, to, value))
     };
     let show = |e: [Estimate; 4]| e.map(plain).join(", ");
     let fixed = phases("static target", throughput_of);
@@ -560,7 +712,11 @@ fn figure(page: &mut String, name: &str, alt: &str) {
 
 /// A table of estimates: populations across, rows down.
 fn table(page: &mut String, first: &str, rows: &[(String, Vec<String>)]) {
-    let _ = writeln!(page, "| {first} | {} |", Population::ALL.map(Population::name).join(" | "));
+    let _ = writeln!(
+        page,
+        "| {first} | {} |",
+        Population::ALL.map(Population::name).join(" | ")
+    );
     let _ = writeln!(page, "| --- |{}", " --- |".repeat(Population::ALL.len()));
     for (name, cells) in rows {
         let _ = writeln!(page, "| {name} | {} |", cells.join(" | "));
@@ -617,7 +773,11 @@ pub fn write(results: &Results, options: &Options) -> String {
             Verdict::Partly => "in part",
             Verdict::Differs => "differs",
         };
-        let _ = writeln!(page, "| {} | {} | {} | {verdict} |", claim.about, claim.text, claim.ours);
+        let _ = writeln!(
+            page,
+            "| {} | {} | {} | {verdict} |",
+            claim.about, claim.text, claim.ours
+        );
         if claim.verdict != Verdict::Holds && !claim.why.is_empty() {
             match reasons.iter_mut().find(|r| r.0 == claim.why) {
                 Some(reason) => reason.1.push(claim.text),
@@ -632,26 +792,57 @@ pub fn write(results: &Results, options: &Options) -> String {
 
     page.push_str("\n## Populations\n\n| population | a worker's probability of a correct answer |\n| --- | --- |\n");
     for population in Population::ALL {
-        let _ = writeln!(page, "| {} | {} |", population.name(), population.describe());
+        let _ = writeln!(
+            page,
+            "| {} | {} |",
+            population.name(),
+            population.describe()
+        );
     }
 
     page.push_str("\n## A given target: figures 3, 4, 5, 11, 12, tables 2 and 4\n\n");
-    figure(&mut page, "fig3a", "Throughput of four algorithms under six populations, 100 workers");
-    figure(&mut page, "fig3b", "Success rate of four algorithms under six populations, 100 workers");
+    figure(
+        &mut page,
+        "fig3a",
+        "Throughput of four algorithms under six populations, 100 workers",
+    );
+    figure(
+        &mut page,
+        "fig3b",
+        "Success rate of four algorithms under six populations, 100 workers",
+    );
     let over_fixed = |p, workers, measure, algorithm| {
         let fixed = key(p, workers, measure, Algorithm::Fixed);
         results.relative(key(p, workers, measure, algorithm), fixed, |o| o.throughput)
     };
     let rows = |workers, measure| {
-        RATED
-            .map(|a| (a.name().to_owned(), Population::ALL.map(|p| signed(over_fixed(p, workers, measure, a))).to_vec()))
+        RATED.map(|a| {
+            (
+                a.name().to_owned(),
+                Population::ALL
+                    .map(|p| signed(over_fixed(p, workers, measure, a)))
+                    .to_vec(),
+            )
+        })
     };
     page.push_str("Throughput over Fixed, 100 workers:\n\n");
     table(&mut page, "lower bound (2)", &rows(SMALL, Measure::Bound));
     table(&mut page, "exact LOC", &rows(SMALL, Measure::Exact));
-    figure(&mut page, "fig4", "Mean group size of four algorithms under six populations, 100 workers");
-    figure(&mut page, "fig5a", "Throughput of four algorithms under six populations, 1,000 workers");
-    figure(&mut page, "fig5b", "Success rate of four algorithms under six populations, 1,000 workers");
+    figure(
+        &mut page,
+        "fig4",
+        "Mean group size of four algorithms under six populations, 100 workers",
+    );
+    figure(
+        &mut page,
+        "fig5a",
+        "Throughput of four algorithms under six populations, 1,000 workers",
+    );
+    figure(
+        &mut page,
+        "fig5b",
+        "Success rate of four algorithms under six populations, 1,000 workers",
+    );
 
     page.push_str("Table 2: throughput against Rmax, heavy-high, 100 workers.\n\n| algorithm |");
     MAXES.iter().for_each(|max| {
@@ -661,15 +852,31 @@ pub fn write(results: &Results, options: &Options) -> String {
     for algorithm in Algorithm::PAPER {
         let cells = MAXES.map(|max| {
             let population = Population::HeavyHigh;
-            let key = Key { population, workers: SMALL, max, measure: Measure::Bound, algorithm };
+            let key = Key {
+                population,
+                workers: SMALL,
+                max,
+                measure: Measure::Bound,
+                algorithm,
+            };
             plain(results.estimate(key, |o| o.throughput))
         });
         let _ = writeln!(page, "| {} | {} |", algorithm.name(), cells.join(" | "));
     }
     page.push('\n');
-    figure(&mut page, "fig11a", "Calls of the LOC function per round, 100 workers");
-    figure(&mut page, "fig11b", "Calls of the LOC function per round, 1,000 workers");
-    page.push_str("Table 4: exact LOC minus lower bound, mean over the groups formed, 100 workers.\n\n");
+    figure(
+        &mut page,
+        "fig11a",
+        "Calls of the LOC function per round, 100 workers",
+    );
+    figure(
+        &mut page,
+        "fig11b",
+        "Calls of the LOC function per round, 1,000 workers",
+    );
+    page.push_str(
+        "Table 4: exact LOC minus lower bound, mean over the groups formed, 100 workers.\n\n",
+    );
     let errors = RATED.map(|a| {
         let cell = |p| {
             let e = results.estimate(small(p, a), |o| o.bound_error);
@@ -678,27 +885,68 @@ pub fn write(results: &Results, options: &Options) -> String {
         (a.name().to_owned(), Population::ALL.map(cell).to_vec())
     });
     table(&mut page, "algorithm", &errors);
-    figure(&mut page, "fig12", "Throughput with the exact LOC, 100 workers");
+    figure(
+        &mut page,
+        "fig12",
+        "Throughput with the exact LOC, 100 workers",
+    );
     page.push_str("Throughput with the exact LOC over that with the lower bound:\n\n");
     let gains = RATED.map(|a| {
-        (a.name().to_owned(), exact_gain(results, a).into_iter().map(|(_, e)| signed(e)).collect::<Vec<_>>())
+        (
+            a.name().to_owned(),
+            exact_gain(results, a)
+                .into_iter()
+                .map(|(_, e)| signed(e))
+                .collect::<Vec<_>>(),
+        )
     });
     table(&mut page, "algorithm", &gains);
 
     page.push_str("## An adaptive target: figures 6 to 10, table 3\n\n");
     for figure_number in 6..=8 {
         for (letter, algorithm) in ["a", "b"].into_iter().zip(GREEDY) {
-            let alt = format!("Worst and best static target and the adaptive one, {}", algorithm.name());
+            let alt = format!(
+                "Worst and best static target and the adaptive one, {}",
+                algorithm.name()
+            );
             figure(&mut page, &format!("fig{figure_number}{letter}"), &alt);
         }
     }
-    page.push_str("Gain of the adaptive target over that of the best static one on the same workers:\n\n");
-    deviation_table(&mut page, results, Strategy::Adaptive, Measure::Bound, &GREEDY);
-    figure(&mut page, "fig9a", "Success rate against alpha, adaptive First-fit");
-    figure(&mut page, "fig9b", "Throughput against alpha, adaptive First-fit");
-    figure(&mut page, "fig10-throughput", "Throughput before and after a blackout");
-    figure(&mut page, "fig10-success", "Success rate before and after a blackout");
-    figure(&mut page, "fig10-target", "Target before and after a blackout");
+    page.push_str(
+        "Gain of the adaptive target over that of the best static one on the same workers:\n\n",
+    );
+    deviation_table(
+        &mut page,
+        results,
+        Strategy::Adaptive,
+        Measure::Bound,
+        &GREEDY,
+    );
+    figure(
+        &mut page,
+        "fig9a",
+        "Success rate against alpha, adaptive First-fit",
+    );
+    figure(
+        &mut page,
+        "fig9b",
+        "Throughput against alpha, adaptive First-fit",
+    );
+    figure(
+        &mut page,
+        "fig10-throughput",
+        "Throughput before and after a blackout",
+    );
+    figure(
+        &mut page,
+        "fig10-success",
+        "Success rate before and after a blackout",
+    );
+    figure(
+        &mut page,
+        "fig10-target",
+        "Target before and after a blackout",
+    );
     let _ = writeln!(
         page,
         "Table 3: rounds until the target comes to rest for the first time, from no knowledge, alpha 0.5 (in brackets: \
@@ -707,9 +955,10 @@ pub fn write(results: &Results, options: &Options) -> String {
     );
     let converged = convergence(results);
     let rows = GREEDY.map(|a| {
-        let cells = converged.iter().filter(|c| c.0 .0 == a).map(|(_, e, _, open)| {
-            format!("{:.0} ± {:.0} ({})", e.mean, e.margin, percent(*open))
-        });
+        let cells = converged
+            .iter()
+            .filter(|c| c.0 .0 == a)
+            .map(|(_, e, _, open)| format!("{:.0} ± {:.0} ({})", e.mean, e.margin, percent(*open)));
         (a.name().to_owned(), cells.collect::<Vec<_>>())
     });
     table(&mut page, "algorithm", &rows);
@@ -718,13 +967,25 @@ pub fn write(results: &Results, options: &Options) -> String {
     page
 }
 
-fn deviation_table(page: &mut String, results: &Results, strategy: Strategy, measure: Measure, algorithms: &[Algorithm]) {
+fn deviation_table(
+    page: &mut String,
+    results: &Results,
+    strategy: Strategy,
+    measure: Measure,
+    algorithms: &[Algorithm],
+) {
     let all = deviations(results, strategy, measure, algorithms);
     let mut rows = Vec::new();
     for &algorithm in algorithms {
         for alpha in ALPHAS {
-            let cells = all.iter().filter(|d| d.0 == algorithm && d.1 == alpha).map(|d| signed(d.2));
-            rows.push((format!("{}, alpha {alpha}", algorithm.name()), cells.collect::<Vec<_>>()));
+            let cells = all
+                .iter()
+                .filter(|d| d.0 == algorithm && d.1 == alpha)
+                .map(|d| signed(d.2));
+            rows.push((
+                format!("{}, alpha {alpha}", algorithm.name()),
+                cells.collect::<Vec<_>>(),
+            ));
         }
     }
     table(page, "algorithm", &rows);
@@ -748,17 +1009,26 @@ fn beyond(page: &mut String, results: &Results) {
          to 8 with it, adaptive against the best static target:\n\n"
     );
     deviation_table(page, results, Strategy::Adaptive, Measure::Exact, &GREEDY);
-    page.push_str("Gain with the exact LOC over that with the bound, both at their best static target:\n\n");
+    page.push_str(
+        "Gain with the exact LOC over that with the bound, both at their best static target:\n\n",
+    );
     let mut rows = Vec::new();
     for algorithm in GREEDY {
         for alpha in ALPHAS {
             let cells = Population::ALL.map(|p| {
                 let best = |measure| results.static_range((p, measure, algorithm), alpha);
                 let (exact, bound) = (best(Measure::Exact), best(Measure::Bound));
-                let ratios: Vec<f64> = exact.iter().zip(&bound).map(|(e, b)| e.1 / b.1 - 1.0).collect();
+                let ratios: Vec<f64> = exact
+                    .iter()
+                    .zip(&bound)
+                    .map(|(e, b)| e.1 / b.1 - 1.0)
+                    .collect();
                 signed(Estimate::of(&ratios))
             });
-            rows.push((format!("{}, alpha {alpha}", algorithm.name()), cells.to_vec()));
+            rows.push((
+                format!("{}, alpha {alpha}", algorithm.name()),
+                cells.to_vec(),
+            ));
         }
     }
     table(page, "algorithm", &rows);
@@ -780,8 +1050,18 @@ fn beyond(page: &mut String, results: &Results) {
          groups exchange members as long as that raises the expected number of successes (500 random attempts). Gain over that \
          of Tight-fit at its best static target, exact LOC:\n\n",
     );
-    deviation_table(page, results, Strategy::Predictive, Measure::Exact, &[Algorithm::Planned]);
+    deviation_table(
+        page,
+        results,
+        Strategy::Predictive,
+        Measure::Exact,
+        &[Algorithm::Planned],
+    );
     for index in 1..=ALPHAS.len() {
-        figure(page, &format!("beyond{index}"), "Gain of five strategies under six populations");
+        figure(
+            page,
+            &format!("beyond{index}"),
+            "Gain of five strategies under six populations",
+        );
     }
 }
