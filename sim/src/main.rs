@@ -18,13 +18,15 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Runs every experiment of section 5 of Sonnek, Chandra and Weissman's "Adaptive Reputation-Based Scheduling on
-    /// Unreliable Distributed Infrastructures", and what goes beyond it
+    /// Reproduces the evaluation of reputation-based scheduling, and goes beyond it
+    ///
+    /// Runs every experiment of section 5 of Sonnek, Chandra and Weissman, "Adaptive Reputation-Based Scheduling on
+    /// Unreliable Distributed Infrastructures". Takes about half an hour of processor time without --quick.
     ///
     /// Writes a page that sets each claim of the paper beside our figure (simulator-paper.md), and below it in figures/ a
     /// picture (SVG) of each experiment and its results (CSV).
     Paper {
-        /// A tenth of a percent of the work, in under a minute: for a look, not for conclusions
+        /// Few seeds and rounds, in under a minute: for a look, not for conclusions
         #[arg(long)]
         quick: bool,
         /// Which workers are drawn, and all luck

@@ -396,18 +396,20 @@ fn beyond(results: &Results, pictures: &mut Vec<(String, String)>) {
 }
 
 /// Name and text of every table, as CSV.
-pub fn tables(results: &Results) -> Result<Vec<(String, String)>, Box<dyn Error>> {
+pub fn tables(results: &Results) -> Result<Vec<(String, String)>, Box<dyn Error + Send + Sync>> {
     let mut tables = Vec::new();
-    let mut add =
-        |name: &str, head: &[&str], rows: Vec<Vec<String>>| -> Result<(), Box<dyn Error>> {
-            let mut writer = csv::Writer::from_writer(Vec::new());
-            writer.write_record(head)?;
-            for row in rows {
-                writer.write_record(row)?;
-            }
-            tables.push((name.to_owned(), String::from_utf8(writer.into_inner()?)?));
-            Ok(())
-        };
+    let mut add = |name: &str,
+                   head: &[&str],
+                   rows: Vec<Vec<String>>|
+     -> Result<(), Box<dyn Error + Send + Sync>> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        writer.write_record(head)?;
+        for row in rows {
+            writer.write_record(row)?;
+        }
+        tables.push((name.to_owned(), String::from_utf8(writer.into_inner()?)?));
+        Ok(())
+    };
 
     let mut rows = Vec::new();
     for (key, outcomes) in &results.fixed_target {

@@ -22,7 +22,7 @@ pub struct Options {
 }
 
 /// Runs everything and writes the page, the pictures and the tables.
-pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
+pub fn run(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
     let figures_dir = options.out.join("figures");
     // Before the work, so that a wrong path costs no patience.
     fs::create_dir_all(&figures_dir)
@@ -44,6 +44,6 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Box<dyn Error>> {
+fn write(path: &Path, text: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
     fs::write(path, text).map_err(|e| format!("can't write {}: {e}", path.display()).into())
 }
