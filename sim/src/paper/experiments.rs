@@ -61,8 +61,8 @@ impl Scale {
         long_rounds: 10_000,
         seeds: 20,
         large_seeds: 10,
-        sweep_seeds: 4,
-        repeats: 3,
+        sweep_seeds: 3,
+        repeats: 4,
         step: 1,
         blackout_seeds: 60,
     };

@@ -151,9 +151,9 @@ fn claims(results: &Results) -> Vec<Claim> {
             },
             ours: format!("{}; {good} of 6 populations in the range", span(&gains, signed)),
             verdict: verdict(good, gains.len()),
-            why: "Above the range are only the unreliable populations, where Fixed hardly ever succeeds and any ratio is \
-                  large; they depend most on the parameters of table 1, which the text does not give. The order of the \
-                  algorithms is the paper's everywhere.",
+            why: "Above the range are only the unreliable populations, where Fixed hardly ever succeeds and any ratio is large; they \
+                  depend most on the parameters of table 1, which the text does not give. The order of the algorithms is the \
+                  paper's.",
         });
     }
     let gains = over_fixed(Algorithm::RandomFit);
@@ -163,10 +163,10 @@ fn claims(results: &Results) -> Vec<Claim> {
         text: "Random-fit raises throughput over Fixed by about 20 to 50 %",
         ours: format!("{}; {good} of 6 populations in the range", span(&gains, signed)),
         verdict: verdict(good, gains.len()),
-        why: "With the bound (2) Random-fit's mixed groups look worse than they are, so it builds nearly full-sized ones; \
-              where the target is close to what seven workers can reach at all (normal-high), nothing is left to gain. \
-              Under the unreliable populations the target is so low that three workers often meet it, and the gain \
-              exceeds the range, as for the other algorithms.",
+        why: "Under normal-high and heavy-high the target is close to what seven random workers reach at best, and the bound (2) \
+              makes Random-fit's mixed groups look worse than they are: nearly all grow to full size (with the exact LOC \
+              its gain is much larger, see figure 12). Under the unreliable populations the target is so low that three \
+              workers often meet it, and the gain exceeds the range, as for the other algorithms.",
     });
 
     for algorithm in [Algorithm::TightFit, Algorithm::RandomFit] {
@@ -186,9 +186,11 @@ fn claims(results: &Results) -> Vec<Claim> {
                 named(short.iter().map(|d| d.0))
             ),
             verdict: if short.is_empty() || minor { Verdict::Holds } else { Verdict::Partly },
-            why: "The shortfall comes from the ratings, as the text says of its own, only it is larger here: a group is \
-                  chosen because its members' ratings are high, partly by luck, and the last groups of a round take \
-                  whoever is left, however far they stay below the target.",
+            why: "Not a matter of ratings: with every worker's reliability known exactly, Tight-fit under heavy-high would still \
+                  succeed in 0.81 of its tasks, not in Fixed's 0.90. It takes from the middle of the list what just meets \
+                  the target (these groups, 72 %, succeed in 0.93); the worst workers are left for the last groups of the \
+                  round, which cannot meet it and succeed in 0.52. Fixed spreads the same workers over all groups. The \
+                  paper's heavy tail must have been shorter.",
         });
     }
     let differences =
@@ -249,7 +251,7 @@ fn claims(results: &Results) -> Vec<Claim> {
     let falling = falling.count();
     let equal = RATED
         .into_iter()
-        .filter(|a| gap(MIN, *a).mean.abs() < 0.02)
+        .filter(|a| gap(MIN, *a).mean.abs() < 0.03)
         .count();
     let rows = RATED.map(|a| {
         let values = MAXES.map(|m| format!("{:+.0} %", gap(m, a).mean * 100.0));
@@ -260,8 +262,9 @@ fn claims(results: &Results) -> Vec<Claim> {
         text: "The gap to Fixed closes as Rmax falls; at Rmax = Rmin all are nearly the same",
         ours: format!("over Fixed at Rmax 3, 5, 7, 9: {}", rows.join("; ")),
         verdict: verdict(falling + equal, 6),
-        why: "With Rmax = Rmin = 3 every algorithm forms 33 groups of three, but not the same ones: who is put together \
-              with whom matters even then.",
+        why: "True of First-fit and Tight-fit. Random-fit's gap is already smaller at Rmax = 9 than at 7: the larger and more \
+              mixed a group, the more the bound (2) understates it. (At Rmax = 3 we call 3 % nearly the same: all form 33 \
+              groups of three, but who is put together with whom still matters.)",
     });
 
     let scaled = Algorithm::PAPER.map(|algorithm| {
@@ -329,11 +332,13 @@ fn claims(results: &Results) -> Vec<Claim> {
         } else {
             Verdict::Differs
         },
-        why: "The paper's algorithm is not in its text; ours is a reconstruction from its description and parameters. It \
-              loses most where the gain hardly changes over half of all targets and then rises near 1 (alpha = 0): it \
-              starts on that plateau, and noise of some per cent per period hides the slope. The best of all static \
-              targets is also picked afterwards, on the very population, from noisy figures, which flatters it by some \
-              0.2 %.",
+        why: "The paper's algorithm is not in its text; ours is a reconstruction from its description and parameters, and does \
+              worse. It loses most where the best target is hard to see in periods of ten rounds, whose noise is 2 to 10 %: \
+              where the success rate rises only for targets near 1 (normal-high, alpha 0), where the peak is narrow \
+              (Tight-fit under bimodal), and where only targets close to 0 are good (First-fit under the unreliable \
+              populations). The best of all static targets is also picked afterwards, on the very workers, from 101 noisy \
+              figures, which flatters it a little. A target computed from the ratings does not have this problem, see \
+              below.",
     });
     let worst = deviations
         .iter()
@@ -352,7 +357,7 @@ fn claims(results: &Results) -> Vec<Claim> {
         } else {
             Verdict::Differs
         },
-        why: "Follows from the plateau described above, which lies elsewhere with our populations.",
+        why: "Follows from what is said of the climb above; the noise decides which case is worst.",
     });
 
     let ends = |value: fn(&Outcome) -> f64| {
@@ -391,8 +396,8 @@ fn claims(results: &Results) -> Vec<Claim> {
         } else {
             Verdict::Differs
         },
-        why: "Where one target is best for both (small groups of the best workers), or the climb does not leave its \
-              plateau, alpha has nothing to choose.",
+        why: "Where one target is best for both (small groups of the best workers), or the climb does not leave its plateau, \
+              alpha has nothing to choose.",
     });
 
     claims.extend(blackout(results));
@@ -488,17 +493,15 @@ fn claims(results: &Results) -> Vec<Claim> {
             verdict: verdict(good, 6),
             why: match algorithm {
                 Algorithm::FirstFit => {
-                    "First-fit's groups are neighbours in rating; how far neighbours are apart depends on the population. \
-                     A few groups at the steep end of a heavy tail, or across the valley of the bimodal population, make \
-                     the mean."
+                    "The same order of magnitude, about 0.002 at most. How far neighbours in rating are apart depends on the \
+                     population's parameters, and early ratings are scattered."
                 }
                 Algorithm::TightFit => {
-                    "Populations whose workers are much alike stay below the range, and the largest values above it occur \
-                     where Tight-fit's last groups join what is left from both ends of the ratings."
+                    "Below the range is the population whose workers are most alike; the bound is exact for equal ratings."
                 }
                 _ => {
-                    "Random groups of workers who are much alike (both normal populations) can't be far off: the bound is \
-                     exact for equal ratings. The widely spread populations lie in the range."
+                    "Random groups of workers who are much alike (both normal populations) can't be far off: the bound is exact for \
+                     equal ratings. The others lie in the range."
                 }
             },
         });
