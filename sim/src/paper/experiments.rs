@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use muster_core::adaptive::Settings;
+use muster_core::reputation::{likelihood, tight_fit, Bound, LogRating, Rule};
 use muster_core::wad::WAD;
 
 use crate::jobs;
 use crate::population::Population;
+use crate::random::Random;
 use crate::rounds::{Algorithm, Blackout, Measure, Outcome, Run, Targeting};
 use crate::statistics::Estimate;
 
@@ -119,6 +121,17 @@ pub struct Results {
     pub alphas: BTreeMap<(Population, u64), Vec<Outcome>>,
     /// One outcome per seed, with every round.
     pub blackout: Vec<(&'static str, Vec<Outcome>)>,
+    pub known: Known,
+}
+
+/// What Tight-fit under heavy-high would reach if the server knew every worker's probability.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    pub success: f64,
+    /// The share of groups that meet the target, their success rate, and the others'.
+    pub meeting: f64,
+    pub meeting_success: f64,
+    pub other_success: f64,
 }
 
 impl Results {
@@ -252,8 +265,50 @@ pub fn run(scale: &Scale, seed: u64) -> Results {
         adaptive: adaptive(scale, first),
         alphas: alphas(scale, first),
         blackout: blackout(scale, first),
+        known: known(scale, first),
     }
 }
+
+fn known(scale: &Scale, first: u64) -> Known {
+    let population = Population::HeavyHigh;
+    let workers = |seed| {
+        let mut random = Random::named(&[KNOWN, first + seed]);
+        let mut workers: Vec<u64> = (0..SMALL)
+            .map(|_| wad(population.draw(&mut random)))
+            .collect();
+        workers.sort_unstable_by(|a, b| b.cmp(a));
+        workers
+    };
+    // Seven random workers are right with the mean probability: Fixed's success rate.
+    let all: Vec<u64> = (0..scale.seeds).flat_map(workers).collect();
+    let mean = all.iter().map(|p| u128::from(*p)).sum::<u128>() / all.len() as u128;
+    let target = likelihood(&[mean as u64; MAX]).unwrap_or(0);
+    let rule = Rule::new(MIN, MAX, target)
+        .expect("the paper's sizes are allowed, and a likelihood is at most one");
+    let (mut met, mut missed) = (Vec::new(), Vec::new());
+    for seed in 0..scale.seeds {
+        let mut workers: Vec<LogRating> = workers(seed).into_iter().map(LogRating::new).collect();
+        let mut free = &mut workers[..];
+        while let Some(formed) = tight_fit::<_, Bound>(free, &rule) {
+            let group: Vec<u64> = free[..formed.size].iter().map(LogRating::rating).collect();
+            let success = likelihood(&group).unwrap_or(0) as f64 / WAD as f64;
+            let reached = formed.likelihood.is_some_and(|bound| bound >= target);
+            if reached { &mut met } else { &mut missed }.push(success);
+            free = &mut free[formed.size..];
+        }
+    }
+    let sum = |groups: &[f64]| groups.iter().sum::<f64>();
+    let (meeting, others) = (met.len() as f64, missed.len() as f64);
+    Known {
+        success: (sum(&met) + sum(&missed)) / (meeting + others),
+        meeting: meeting / (meeting + others),
+        meeting_success: sum(&met) / meeting,
+        other_success: sum(&missed) / others,
+    }
+}
+
+/// Name of a random stream, unlike those of the rounds.
+const KNOWN: u64 = 4;
 
 /// All four algorithms, the target being what Fixed reaches on the same workers.
 fn with_fixed_target(
