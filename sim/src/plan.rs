@@ -78,9 +78,9 @@ pub struct Planner {
 
 impl Planner {
     /// Forms all groups of a round; `order` must be sorted.
-    pub fn form<'a>(
+    pub fn form(
         &mut self,
-        order: &mut [&'a Worker],
+        order: &mut [&Worker],
         rule: &Rule,
         alpha: u64,
         random: &mut Random,
@@ -274,7 +274,7 @@ mod tests {
             let (n, min) = (3 + random.below(15), 2 + random.below(2));
             let max = min + random.below(5);
             let alpha = random.below(5) as u64 * (WAD / 4);
-            let mut ratings: Vec<u64> = (0..n).map(|_| random.next() % WAD).collect();
+            let mut ratings: Vec<u64> = (0..n).map(|_| random.bits() % WAD).collect();
             ratings.sort_unstable_by(|a, b| b.cmp(a));
             partition.solve(ratings.iter().copied(), min, max, alpha);
             let found: Vec<usize> = partition.sizes().collect();

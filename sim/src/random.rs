@@ -19,18 +19,18 @@ impl Random {
         Self(Pcg64Mcg::seed_from_u64(seed))
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// A number below `end`, uniform but for 2^-64 times `end`.
     pub fn below(&mut self, end: usize) -> usize {
-        ((u128::from(self.next()) * end as u128) >> 64) as usize
+        ((u128::from(self.bits()) * end as u128) >> 64) as usize
     }
 
     /// A number from 0 to below 1, a multiple of 2^-53.
     pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// A normally distributed number, as the sum of twelve uniform ones: exact in mean and variance, the same on every

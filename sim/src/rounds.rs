@@ -279,7 +279,7 @@ impl<'r> World<'r> {
                 );
                 for (answer, worker) in answers.iter_mut().zip(group) {
                     // Right answers agree; wrong ones agree with nothing, like missing ones.
-                    *answer = (random.next() < worker.chance).then_some(());
+                    *answer = (random.bits() < worker.chance).then_some(());
                 }
                 let mut correct = [false; muster_core::reputation::MAX_GROUP];
                 successes += u32::from(vote(&answers[..formed.size], &mut correct).is_some());
@@ -424,7 +424,7 @@ impl Target {
                 every,
                 target,
             } => {
-                if round % *every == 0 {
+                if round.is_multiple_of(*every) {
                     *target = plan::best_target(*alpha, run, workers, random);
                 }
                 true

@@ -11,7 +11,7 @@ fn rng(seed: u64) -> ChaCha8Rng {
 }
 
 fn below(rng: &mut ChaCha8Rng, end: u64) -> u64 {
-    (u128::from(rng.next_u64()) * u128::from(end) >> 64) as u64
+    ((u128::from(rng.next_u64()) * u128::from(end)) >> 64) as u64
 }
 
 /// A rating between 0 and 1, both ends and their neighbourhoods included more often than chance would.

@@ -107,7 +107,7 @@ fn each(value: impl Fn(Population) -> Estimate) -> Vec<(Population, Estimate)> {
     Population::ALL.into_iter().map(|p| (p, value(p))).collect()
 }
 
-/// Whether all of the interval, or at least some of it, lies within the bounds.
+/// Whether the confidence interval reaches into the range.
 fn within(estimate: Estimate, low: f64, high: f64) -> bool {
     estimate.high() >= low && estimate.low() <= high
 }
