@@ -1,1 +1,22 @@
-//! To be written.
+//! The simulator: workloads, a clock, statistics and pictures around the formulas of `muster-core`.
+//!
+//! - [`random`] seeded streams of random numbers, the same on every machine
+//! - [`population`] how reliable workers are
+//! - [`rounds`] workers, groups and votes in rounds
+//! - [`plan`] groups and targets computed from the ratings
+//! - [`jobs`] many runs on all processors, with progress
+//! - [`statistics`] means and confidence intervals
+//! - [`chart`] pictures
+//! - [`paper`] the experiments of the paper behind `muster_core::reputation`, and the page about them
+//!
+//! Results do not depend on the number of threads, nor on the machine: decisions are made in integers, and statistics
+//! use only the operations that IEEE 754 rounds exactly.
+
+pub mod chart;
+pub mod jobs;
+pub mod paper;
+pub mod plan;
+pub mod population;
+pub mod random;
+pub mod rounds;
+pub mod statistics;

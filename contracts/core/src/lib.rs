@@ -11,6 +11,8 @@
 //! | [`value`] | estimated time, deadline, task value and its sortable key (seed 001) |
 //! | [`bound`] | the 8-bit upper bounds the sampler's tree is made of |
 //! | [`reputation`] | ratings, likelihood of correctness, group formation (seed 004) |
+//! | [`adaptive`] | the gain, and the target that follows it (seed 004) |
+//! | [`validation`] | how a validation group is judged |
 //! | [`word`] | a storage word and the macro that packs records into it |
 //! | [`record`] | every packed record, one word each |
 #![no_std]
@@ -18,10 +20,12 @@
 
 #[macro_use]
 pub mod word;
+pub mod adaptive;
 pub mod bound;
 pub mod qos;
 pub mod record;
 pub mod reputation;
+pub mod validation;
 pub mod value;
 pub mod wad;
 pub mod weight;

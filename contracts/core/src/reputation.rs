@@ -1,1 +1,446 @@
-//! Ratings, groups and targets of reputation-based scheduling.
+//! Reputation-based scheduling: ratings, the likelihood that a group is right, and how groups are formed.
+//!
+//! After Sonnek, Chandra and Weissman, "Adaptive Reputation-Based Scheduling on Unreliable Distributed Infrastructures"
+//! (IEEE TPDS 18(11), 2007), called "the paper" here; section numbers are its own. The target of a group is chosen in
+//! [`crate::adaptive`].
+//!
+//! Ratings, likelihoods and targets are wads between 0 and 1e18.
+
+use crate::wad::{binary_fraction, exp_neg_wad, mul_div_u64, mul_fraction, neg_ln_wad, WAD};
+
+/// The largest group any function here handles.
+pub const MAX_GROUP: usize = 15;
+
+/// The fewest equal answers that are more than half of a group of `size`.
+pub const fn majority(size: usize) -> usize {
+    size / 2 + 1
+}
+
+/// What a worker has done so far: the responses held correct, among all it was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    correct: u32,
+    attempted: u32,
+}
+
+impl Record {
+    /// `None` if more were correct than attempted.
+    pub const fn new(correct: u32, attempted: u32) -> Option<Self> {
+        if correct > attempted {
+            return None;
+        }
+        Some(Self { correct, attempted })
+    }
+
+    pub const fn correct(self) -> u32 {
+        self.correct
+    }
+
+    pub const fn attempted(self) -> u32 {
+        self.attempted
+    }
+
+    /// r = (n + 1) / (N + 2), rounded down (section 4.1): one half for a newcomer, never 0 and never 1.
+    pub fn rating(self) -> u64 {
+        let (n, total) = (u64::from(self.correct) + 1, u64::from(self.attempted) + 2);
+        mul_div_u64(n, WAD, total).unwrap_or(WAD)
+    }
+
+    /// Counts one more response; a missing or late one is an incorrect one. At 2^32 - 1 responses the record is closed.
+    pub fn note(&mut self, correct: bool) {
+        if self.attempted < u32::MAX {
+            self.attempted += 1;
+            self.correct += u32::from(correct);
+        }
+    }
+}
+
+/// Counts a group's answers and judges each member; `None` stands for a missing answer, which never agrees with any.
+///
+/// Returns the position of the first member of the majority, or `None` without one. A member is judged correct if it
+/// agrees with the majority; without a majority, if it agrees with anyone (the Optimistic heuristic of section 4.1: two
+/// equal wrong answers are unlikely). Judgements beyond the shorter of both slices are left alone. Quadratic in the
+/// number of members.
+pub fn vote<T: PartialEq>(answers: &[Option<T>], correct: &mut [bool]) -> Option<usize> {
+    let agreeing = |answer: &Option<T>| {
+        answers
+            .iter()
+            .filter(|other| answer.is_some() && *other == answer)
+            .count()
+    };
+    let winner = answers
+        .iter()
+        .position(|answer| agreeing(answer) >= majority(answers.len()));
+    for (verdict, answer) in correct.iter_mut().zip(answers) {
+        *verdict = match winner {
+            Some(winner) => *answer == answers[winner],
+            None => agreeing(answer) >= 2,
+        };
+    }
+    winner
+}
+
+/// The likelihood of correctness of a growing group whose members are described by a `T`.
+pub trait Likelihood<T: ?Sized>: Default {
+    /// Adds a member. One beyond [`MAX_GROUP`] is not counted.
+    fn push(&mut self, member: &T);
+
+    /// The likelihood that more than half of the members so far answer correctly, as a wad; 0 for an empty group.
+    fn value(&self) -> u64;
+}
+
+/// The exact likelihood of correctness, equation (1): the upper tail of a Poisson-binomial distribution.
+///
+/// Instead of enumerating 2^n subsets it keeps the probability of each number of correct answers and folds in one member
+/// at a time: O(n^2) for a group, O(n) for a member. Even groups need one answer more than half, like odd ones.
+///
+/// Never above the true value for the given ratings and less than 1e-17 + 1e-18 below it: probabilities are scaled by
+/// 2^64; each product is rounded so that mass stays at the smaller number of correct answers, at most 120 times in a
+/// group of 15, and none is lost.
+#[derive(Clone, Debug)]
+pub struct Exact {
+    probability: [u64; MAX_GROUP + 1],
+    size: usize,
+}
+
+impl Default for Exact {
+    fn default() -> Self {
+        let mut probability = [0; MAX_GROUP + 1];
+        probability[0] = u64::MAX;
+        Self {
+            probability,
+            size: 0,
+        }
+    }
+}
+
+impl Exact {
+    /// Adds a member given the binary fraction of its rating.
+    fn fold(&mut self, right: u64) {
+        if self.size == MAX_GROUP {
+            return;
+        }
+        for j in (0..=self.size).rev() {
+            let moved = mul_fraction(self.probability[j], right);
+            self.probability[j] -= moved;
+            self.probability[j + 1] += moved;
+        }
+        self.size += 1;
+    }
+}
+
+impl Likelihood<u64> for Exact {
+    fn push(&mut self, rating: &u64) {
+        self.fold(binary_fraction(*rating));
+    }
+
+    fn value(&self) -> u64 {
+        tail(&self.probability, self.size)
+    }
+}
+
+/// The probability of a majority, as a wad, rounded down.
+fn tail(probability: &[u64; MAX_GROUP + 1], size: usize) -> u64 {
+    // Only the bound's terms can add up to more than one, and only by what rounding added.
+    let sum = probability
+        .iter()
+        .take(size + 1)
+        .skip(majority(size))
+        .fold(0u64, |sum, p| sum.saturating_add(*p));
+    mul_fraction(sum, WAD)
+}
+
+/// A rating with the logarithms the lower bound needs, so that they are taken once per change of the rating.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogRating {
+    rating: u64,
+    neg_ln_right: u128,
+    neg_ln_wrong: u128,
+}
+
+impl LogRating {
+    /// Of a rating up to 1e18; a larger one counts as 1e18.
+    pub fn new(rating: u64) -> Self {
+        // Stands for infinity: even divided by the largest group it makes the exponential vanish.
+        const IMPOSSIBLE: u128 = 1_000 * WAD as u128;
+        let rating = rating.min(WAD);
+        let neg_ln = |p| neg_ln_wad(p).unwrap_or(IMPOSSIBLE);
+        Self {
+            rating,
+            neg_ln_right: neg_ln(rating),
+            neg_ln_wrong: neg_ln(WAD - rating),
+        }
+    }
+
+    pub const fn rating(&self) -> u64 {
+        self.rating
+    }
+}
+
+/// The paper's lower bound on the likelihood of correctness, equation (2), extended to even groups.
+///
+/// By the inequality of the means each sum over the subsets of m members is at least their number times the geometric
+/// mean of its terms. A member occurs in a share a_m = C(n-1, m-1) / C(n, m) = m / n of those subsets, so with the
+/// geometric means R of all r and Q of all 1 - r the bound is sum over m >= majority of C(n, m) R^m Q^(n-m). Nothing in
+/// this asks for an odd n; an even group needs n/2 + 1 answers.
+///
+/// Unlike the likelihood itself the bound may fall when a rating rises (it is 0 as soon as one rating is 0, and only
+/// the product of all ratings when one is 1). Within 1e-16 of the true value of the bound.
+#[derive(Clone, Debug, Default)]
+pub struct Bound {
+    neg_ln_right: u128,
+    neg_ln_wrong: u128,
+    size: usize,
+}
+
+impl Likelihood<LogRating> for Bound {
+    fn push(&mut self, member: &LogRating) {
+        if self.size < MAX_GROUP {
+            self.neg_ln_right += member.neg_ln_right;
+            self.neg_ln_wrong += member.neg_ln_wrong;
+            self.size += 1;
+        }
+    }
+
+    fn value(&self) -> u64 {
+        if self.size == 0 {
+            return 0;
+        }
+        let mean = |sum: u128| binary_fraction(exp_neg_wad(sum / self.size as u128));
+        let (right, wrong) = (mean(self.neg_ln_right), mean(self.neg_ln_wrong));
+        // C(n, m) R^m Q^(n-m) for all m at once, with no factor above one: the coefficients of (Q + R x)^n.
+        let mut term = [0; MAX_GROUP + 1];
+        term[0] = u64::MAX;
+        for size in 0..self.size {
+            for j in (0..=size).rev() {
+                term[j + 1] = term[j + 1].saturating_add(mul_fraction(term[j], right));
+                term[j] = mul_fraction(term[j], wrong);
+            }
+        }
+        tail(&term, self.size)
+    }
+}
+
+/// The exact likelihood of correctness of a group with these ratings. `None` if it is empty or above [`MAX_GROUP`].
+pub fn likelihood(ratings: &[u64]) -> Option<u64> {
+    value_of::<u64, Exact>(ratings, |r| *r)
+}
+
+/// The lower bound (2) of the likelihood of correctness. `None` if the group is empty or above [`MAX_GROUP`].
+pub fn likelihood_bound(ratings: &[u64]) -> Option<u64> {
+    value_of::<LogRating, Bound>(ratings, |r| LogRating::new(*r))
+}
+
+fn value_of<T, L: Likelihood<T>>(ratings: &[u64], member: impl Fn(&u64) -> T) -> Option<u64> {
+    if ratings.is_empty() || ratings.len() > MAX_GROUP {
+        return None;
+    }
+    let mut group = L::default();
+    ratings.iter().for_each(|r| group.push(&member(r)));
+    Some(group.value())
+}
+
+/// What a group must satisfy: Rmin, Rmax and the target likelihood of correctness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    min: usize,
+    max: usize,
+    target: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleError {
+    /// Rmin must be at least 1.
+    NoMember,
+    /// Rmin must not exceed Rmax.
+    MinAboveMax { min: usize, max: usize },
+    /// Rmax must not exceed [`MAX_GROUP`].
+    TooLarge { max: usize },
+    /// A target is a probability: at most 1e18.
+    TargetAboveOne { target: u64 },
+}
+
+impl core::fmt::Display for RuleError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::NoMember => write!(f, "the smallest group size must be at least 1"),
+            Self::MinAboveMax { min, max } => write!(
+                f,
+                "the smallest group size {min} is above the largest, {max}"
+            ),
+            Self::TooLarge { max } => {
+                write!(f, "the largest group size {max} is above {MAX_GROUP}")
+            }
+            Self::TargetAboveOne { target } => {
+                write!(f, "the target {target} is above 1e18, which is certainty")
+            }
+        }
+    }
+}
+
+impl core::error::Error for RuleError {}
+
+impl Rule {
+    /// `target` is a wad. See [`RuleError`] for what is refused.
+    pub const fn new(min: usize, max: usize, target: u64) -> Result<Self, RuleError> {
+        if min == 0 {
+            return Err(RuleError::NoMember);
+        }
+        if min > max {
+            return Err(RuleError::MinAboveMax { min, max });
+        }
+        if max > MAX_GROUP {
+            return Err(RuleError::TooLarge { max });
+        }
+        if target > WAD {
+            return Err(RuleError::TargetAboveOne { target });
+        }
+        Ok(Self { min, max, target })
+    }
+
+    pub const fn min(&self) -> usize {
+        self.min
+    }
+
+    pub const fn max(&self) -> usize {
+        self.max
+    }
+
+    pub const fn target(&self) -> u64 {
+        self.target
+    }
+}
+
+/// A group that was formed: the first `size` of the slice it was taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Formed {
+    pub size: usize,
+    /// The likelihood by the measure used, a wad; `None` where the algorithm never asks for it.
+    pub likelihood: Option<u64>,
+    /// How often the likelihood of a group was asked for.
+    pub evaluations: u32,
+}
+
+/// Fixed-size (section 4.3.1): Rmax members at random, moved to the front. `None` if fewer are free.
+///
+/// `pick(n)` must return a uniform number below n; a larger one is taken modulo n.
+pub fn fixed_size<T>(
+    free: &mut [T],
+    rule: &Rule,
+    mut pick: impl FnMut(usize) -> usize,
+) -> Option<Formed> {
+    if free.len() < rule.max {
+        return None;
+    }
+    for i in 0..rule.max {
+        draw(free, i, &mut pick);
+    }
+    Some(Formed {
+        size: rule.max,
+        likelihood: None,
+        evaluations: 0,
+    })
+}
+
+/// Moves a random one of `free[i..]` to position i.
+fn draw<T>(free: &mut [T], i: usize, pick: &mut impl FnMut(usize) -> usize) {
+    let left = free.len() - i;
+    free.swap(i, i + pick(left) % left);
+}
+
+/// First-fit (section 4.3.2): the best members until the target or Rmax is reached. `None` if fewer than Rmin are free.
+///
+/// `free` must be sorted by falling rating and stays so; the group is its front.
+pub fn first_fit<T, L: Likelihood<T>>(free: &mut [T], rule: &Rule) -> Option<Formed> {
+    grow::<T, L>(free, rule, |_, _| ())
+}
+
+/// Random-fit (section 4.3.4): random members until the target or Rmax is reached, moved to the front. `None` if fewer
+/// than Rmin are free. `pick` as in [`fixed_size`].
+pub fn random_fit<T, L: Likelihood<T>>(
+    free: &mut [T],
+    rule: &Rule,
+    mut pick: impl FnMut(usize) -> usize,
+) -> Option<Formed> {
+    grow::<T, L>(free, rule, |free, i| draw(free, i, &mut pick))
+}
+
+fn grow<T, L: Likelihood<T>>(
+    free: &mut [T],
+    rule: &Rule,
+    mut next: impl FnMut(&mut [T], usize),
+) -> Option<Formed> {
+    if free.len() < rule.min {
+        return None;
+    }
+    let mut group = L::default();
+    let mut formed = Formed {
+        size: 0,
+        likelihood: None,
+        evaluations: 0,
+    };
+    while formed.size < rule.max.min(free.len()) {
+        next(free, formed.size);
+        group.push(&free[formed.size]);
+        formed.size += 1;
+        if formed.size >= rule.min {
+            let value = group.value();
+            formed.likelihood = Some(value);
+            formed.evaluations += 1;
+            if value >= rule.target {
+                break;
+            }
+        }
+    }
+    Some(formed)
+}
+
+/// Tight-fit (section 4.3.3): the smallest group that reaches the target, by the smallest margin; if none does, the one
+/// that falls short by least. `None` if fewer than Rmin are free.
+///
+/// `free` must be sorted by falling rating. Candidates are runs of neighbours: the likelihood falls along the slice, so
+/// for each size from Rmin on a binary search finds the last run that reaches the target. If not even the best members of
+/// any size do, the best of those fronts is taken. The group is moved to the front, the others stay sorted. At most
+/// (Rmax - Rmin + 1) + log2(free) evaluations.
+pub fn tight_fit<T, L: Likelihood<T>>(free: &mut [T], rule: &Rule) -> Option<Formed> {
+    let mut evaluations = 0;
+    let mut value_at = |free: &[T], start: usize, size: usize| {
+        evaluations += 1;
+        let mut group = L::default();
+        free[start..start + size]
+            .iter()
+            .for_each(|member| group.push(member));
+        group.value()
+    };
+    let mut best: Option<(u64, usize, usize)> = None;
+    for size in rule.min..=rule.max.min(free.len()) {
+        let value = value_at(free, 0, size);
+        if value < rule.target {
+            if best.is_none_or(|(highest, ..)| value > highest) {
+                best = Some((value, 0, size));
+            }
+            continue;
+        }
+        // `low` reaches the target, `high` is not known to.
+        let (mut low, mut high, mut reached) = (0, free.len() - size + 1, value);
+        while high - low > 1 {
+            let mid = low + (high - low) / 2;
+            let value = value_at(free, mid, size);
+            if value >= rule.target {
+                (low, reached) = (mid, value);
+            } else {
+                high = mid;
+            }
+        }
+        best = Some((reached, low, size));
+        break;
+    }
+    best.map(|(value, start, size)| {
+        free[..start + size].rotate_right(size);
+        Formed {
+            size,
+            likelihood: Some(value),
+            evaluations,
+        }
+    })
+}

@@ -1,0 +1,234 @@
+//! Choosing the target likelihood of correctness by what it brings (the paper of [`crate::reputation`], section 4.4).
+//!
+//! The paper gives the gain, the thresholds and the intuition; its algorithm stands in an appendix that is not part of
+//! the text. [`Climber`] is our reconstruction, described there step by step.
+
+use crate::wad::{mul_div, WAD};
+
+/// What a number of rounds brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Groups that reached a majority: the throughput.
+    pub successes: u64,
+    /// Groups that were formed.
+    pub groups: u64,
+    /// Groups there would have been had all been as small as allowed: sum of floor(workers / Rmin).
+    pub capacity: u64,
+}
+
+impl Tally {
+    pub const fn add(self, other: Self) -> Self {
+        Self {
+            successes: self.successes.saturating_add(other.successes),
+            groups: self.groups.saturating_add(other.groups),
+            capacity: self.capacity.saturating_add(other.capacity),
+        }
+    }
+}
+
+/// G = alpha rho + (1 - alpha) s as a wad, rounded down: rho = successes / capacity, s = successes / groups.
+///
+/// Both are at most one, so that alpha weighs like against like. Nothing formed gives 0; `alpha` above 1e18 counts as one.
+pub fn gain(tally: Tally, alpha: u64) -> u64 {
+    let alpha = alpha.min(WAD);
+    let part = |weight: u64, of: u64| {
+        let share = mul_div(
+            u128::from(tally.successes),
+            u128::from(weight),
+            u128::from(of),
+        );
+        share.unwrap_or(0).min(u128::from(weight)) as u64
+    };
+    part(alpha, tally.capacity) + part(WAD - alpha, tally.groups)
+}
+
+/// The parameters of a [`Climber`]; wads, except where noted. The defaults are the paper's (section 5.3), but for the
+/// three steps, which its text does not give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The weight of throughput in the gain.
+    pub alpha: u64,
+    /// Rounds between two adjustments (a number).
+    pub period: u32,
+    /// A gain that rose by less than this factor has not risen.
+    pub insignificant: u64,
+    /// From this factor on a rise is moderate.
+    pub moderate: u64,
+    /// From this factor on a change is significant.
+    pub significant: u64,
+    /// Periods in a row without a rise after which the climb is over (a number).
+    pub stationary: u32,
+    /// Weight of the current gain in the smoothed one; the history has the rest.
+    pub current_weight: u64,
+    /// How far the target moves after a small, a moderate, a significant rise; without one, the second,
+    /// doubled for each further stationary period.
+    pub steps: [u64; 3],
+    /// Where the climb starts without knowledge.
+    pub initial: u64,
+}
+
+impl Settings {
+    pub const fn new(alpha: u64) -> Self {
+        const HUNDREDTH: u64 = WAD / 100;
+        Self {
+            alpha,
+            period: 10,
+            insignificant: 101 * HUNDREDTH,
+            moderate: 105 * HUNDREDTH,
+            significant: 115 * HUNDREDTH,
+            stationary: 5,
+            current_weight: 30 * HUNDREDTH,
+            steps: [2 * HUNDREDTH, 5 * HUNDREDTH, 10 * HUNDREDTH],
+            initial: 50 * HUNDREDTH,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing measured yet.
+    Start,
+    /// The best gain so far and its target; periods since then.
+    Climbing { best: u64, at: u64, stationary: u32 },
+    /// Smoothed gain.
+    Steady { history: u64 },
+}
+
+/// Adapts the target by hill climbing, then watches.
+///
+/// Rounds are summed up over a period; at its end the gain of the period is compared with an earlier one.
+///
+/// 1. *Climb.* The first period measures the initial target, 0.5; it is the best so far. Each further period tries
+///    another target. If the gain is at least 1.01 times the best, its target is the best now, and the next one lies further
+///    in the same direction: by 0.02, from a factor of 1.05 on by 0.05, from 1.15 on by 0.10. If not, the period was
+///    stationary, and the next target lies on the other side of the best: at a distance of 0.05 after the first stationary
+///    period in a row, then 0.10, 0.20 and 0.40, so that a plateau is searched from end to end before it is believed to be
+///    the top. Targets stay within 0 and 1.
+/// 2. *Arrive.* After the fifth stationary period in a row the best target is kept, and its gain becomes the history.
+/// 3. *Watch.* After each further period the gain is compared with the history, which is then smoothed: 0.3 of the gain,
+///    0.7 of itself. A factor of 1.15 between them, either way, starts a new climb from where the target is: downwards if
+///    the gain fell (workers have become less reliable, the target can't be met any more), upwards if it rose.
+///
+/// Comparing with the best, not with the period before, lets the climb end although measurements are noisy: the noise of a
+/// period of 10 rounds with 100 workers is 2 to 10 % of the gain, more than the threshold of 1.01.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Climber {
+    settings: Settings,
+    target: u64,
+    upwards: bool,
+    phase: Phase,
+    rounds: u32,
+    tally: Tally,
+}
+
+impl Climber {
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            target: settings.initial.min(WAD),
+            upwards: true,
+            phase: Phase::Start,
+            rounds: 0,
+            tally: Tally::default(),
+        }
+    }
+
+    /// The target for the next round, a wad.
+    pub const fn target(&self) -> u64 {
+        self.target
+    }
+
+    /// Whether the climb is over (until a change starts the next one).
+    pub const fn is_steady(&self) -> bool {
+        matches!(self.phase, Phase::Steady { .. })
+    }
+
+    /// Takes in one round; adjusts the target at the end of a period.
+    pub fn observe(&mut self, round: Tally) {
+        self.tally = self.tally.add(round);
+        self.rounds += 1;
+        if self.rounds >= self.settings.period {
+            let gain = gain(self.tally, self.settings.alpha);
+            (self.rounds, self.tally) = (0, Tally::default());
+            self.adjust(gain);
+        }
+    }
+
+    fn adjust(&mut self, gain: u64) {
+        let [small, moderate, significant] = self.settings.steps;
+        match self.phase {
+            Phase::Start => self.climb_from(gain, moderate),
+            Phase::Climbing { best, .. } if reaches(gain, best, self.settings.insignificant) => {
+                let step = if reaches(gain, best, self.settings.significant) {
+                    significant
+                } else if reaches(gain, best, self.settings.moderate) {
+                    moderate
+                } else {
+                    small
+                };
+                self.climb_from(gain, step);
+            }
+            Phase::Climbing {
+                best,
+                at,
+                stationary,
+            } => {
+                let stationary = stationary + 1;
+                if stationary >= self.settings.stationary {
+                    self.target = at;
+                    self.phase = Phase::Steady { history: best };
+                } else {
+                    self.phase = Phase::Climbing {
+                        best,
+                        at,
+                        stationary,
+                    };
+                    self.upwards = !self.upwards;
+                    let distance = moderate.saturating_mul(u64::from(stationary));
+                    self.target = self.moved(at, distance);
+                }
+            }
+            Phase::Steady { history } => {
+                let fell = reaches(history, gain, self.settings.significant);
+                if fell || reaches(gain, history, self.settings.significant) {
+                    self.upwards = !fell;
+                    self.climb_from(gain, significant);
+                } else {
+                    self.phase = Phase::Steady {
+                        history: self.smooth(gain, history),
+                    };
+                }
+            }
+        }
+    }
+
+    /// The present target is the best so far; the next lies `step` further.
+    fn climb_from(&mut self, gain: u64, step: u64) {
+        self.phase = Phase::Climbing {
+            best: gain,
+            at: self.target,
+            stationary: 0,
+        };
+        self.target = self.moved(self.target, step);
+    }
+
+    fn moved(&self, from: u64, by: u64) -> u64 {
+        if self.upwards {
+            from.saturating_add(by).min(WAD)
+        } else {
+            from.saturating_sub(by)
+        }
+    }
+
+    fn smooth(&self, gain: u64, history: u64) -> u64 {
+        let weight = self.settings.current_weight.min(WAD);
+        let sum =
+            u128::from(gain) * u128::from(weight) + u128::from(history) * u128::from(WAD - weight);
+        (sum / u128::from(WAD)) as u64
+    }
+}
+
+/// Whether `a` is at least `factor` times `b`, and above it.
+fn reaches(a: u64, b: u64, factor: u64) -> bool {
+    a > b && u128::from(a) * u128::from(WAD) >= u128::from(b) * u128::from(factor)
+}

@@ -1,0 +1,413 @@
+//! Pictures as SVG: grouped bars and curves, each with its confidence interval.
+//!
+//! Written by hand, because the same figures must give the same bytes on every machine.
+
+use std::fmt::Write;
+
+use crate::statistics::Estimate;
+
+/// Told apart by people who see colours differently (Okabe and Ito's palette).
+const COLOURS: [&str; 7] = [
+    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#444444",
+];
+
+const WIDTH: f64 = 760.0;
+const LEFT: f64 = 74.0;
+const RIGHT: f64 = 20.0;
+const PLOT_HEIGHT: f64 = 280.0;
+const LEGEND_ROW: f64 = 20.0;
+
+/// What both kinds of picture have.
+#[derive(Clone, Debug, Default)]
+pub struct Frame {
+    pub title: String,
+    /// What the axis shows, with its unit.
+    pub y: String,
+    /// What the intervals are.
+    pub note: String,
+}
+
+/// Groups of bars; one bar per series in each group.
+#[derive(Clone, Debug, Default)]
+pub struct Bars {
+    pub frame: Frame,
+    pub groups: Vec<String>,
+    pub series: Vec<(String, Vec<Estimate>)>,
+}
+
+/// Curves over a common axis.
+#[derive(Clone, Debug, Default)]
+pub struct Curves {
+    pub frame: Frame,
+    pub x: String,
+    pub series: Vec<(String, Vec<(f64, Estimate)>)>,
+    /// Vertical lines with their names.
+    pub marks: Vec<(f64, String)>,
+    /// Whether the vertical axis starts at zero.
+    pub from_zero: bool,
+}
+
+impl Bars {
+    pub fn svg(&self) -> String {
+        let highest = largest(
+            self.series
+                .iter()
+                .flat_map(|(_, values)| values)
+                .map(|v| v.high()),
+        );
+        let mut canvas = Canvas::new(
+            &self.frame,
+            self.series.iter().map(|(name, _)| name.as_str()),
+            0.0,
+            highest,
+        );
+        let slot = canvas.plot_width() / self.groups.len().max(1) as f64;
+        let bar = slot * 0.82 / self.series.len().max(1) as f64;
+        for (g, name) in self.groups.iter().enumerate() {
+            let left = LEFT + slot * (g as f64 + 0.09);
+            for (s, (_, values)) in self.series.iter().enumerate() {
+                let Some(value) = values.get(g) else { continue };
+                let x = left + bar * s as f64;
+                canvas.bar(x, bar * 0.92, value, colour(s));
+            }
+            canvas.text(
+                LEFT + slot * (g as f64 + 0.5),
+                canvas.bottom() + 18.0,
+                "middle",
+                12,
+                name,
+            );
+        }
+        canvas.finish("")
+    }
+}
+
+impl Curves {
+    pub fn svg(&self) -> String {
+        let points = || self.series.iter().flat_map(|(_, points)| points);
+        let highest = largest(points().map(|(_, v)| v.high()));
+        let lowest = if self.from_zero {
+            0.0
+        } else {
+            -largest(points().map(|(_, v)| -v.low()))
+        };
+        let mut canvas = Canvas::new(
+            &self.frame,
+            self.series.iter().map(|(name, _)| name.as_str()),
+            lowest,
+            highest,
+        );
+        let last = largest(points().map(|(x, _)| *x));
+        let first = -largest(points().map(|(x, _)| -*x));
+        let span = if last > first { last - first } else { 1.0 };
+        let width = canvas.plot_width();
+        let at = |x: f64| LEFT + (x - first) / span * width;
+        for tick in ticks(first, last, 8) {
+            canvas.text(
+                at(tick),
+                canvas.bottom() + 18.0,
+                "middle",
+                12,
+                &number(tick),
+            );
+            canvas.line(
+                (at(tick), canvas.bottom()),
+                (at(tick), canvas.bottom() + 5.0),
+                "#444444",
+                "",
+            );
+        }
+        for (x, name) in &self.marks {
+            canvas.line(
+                (at(*x), canvas.top),
+                (at(*x), canvas.bottom()),
+                "#777777",
+                "4 3",
+            );
+            canvas.text(at(*x) + 5.0, canvas.top + 13.0, "start", 11, name);
+        }
+        for (s, (_, points)) in self.series.iter().enumerate() {
+            canvas.band(points.iter().map(|(x, v)| (at(*x), v)).collect(), colour(s));
+        }
+        canvas.finish(&self.x)
+    }
+}
+
+fn colour(series: usize) -> &'static str {
+    COLOURS[series % COLOURS.len()]
+}
+
+fn largest(values: impl Iterator<Item = f64>) -> f64 {
+    values.fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// Round numbers between both ends, about `count` of them.
+fn ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
+    let span = high - low;
+    if !span.is_finite() || span <= 0.0 {
+        return vec![];
+    }
+    let rough = span / count as f64;
+    // Steps 1, 2, 5 times a power of ten, found without a logarithm.
+    let mut power = 1.0;
+    while power > rough {
+        power /= 10.0;
+    }
+    while power * 10.0 <= rough {
+        power *= 10.0;
+    }
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|m| m * power)
+        .find(|s| *s >= rough)
+        .unwrap_or(power);
+    let from = (low / step - 1e-9).ceil() as i64;
+    let to = (high / step + 1e-9).floor() as i64;
+    (from..=to).map(|i| i as f64 * step).collect()
+}
+
+/// As many decimals as the value needs to be told from its neighbours.
+pub fn number(value: f64) -> String {
+    let size = value.abs();
+    let decimals = if size >= 100.0 || value == 0.0 {
+        0
+    } else if size >= 10.0 {
+        1
+    } else if size >= 0.1 {
+        2
+    } else if size >= 0.01 {
+        3
+    } else {
+        4
+    };
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+struct Canvas {
+    svg: String,
+    top: f64,
+    low: f64,
+    high: f64,
+    note: String,
+}
+
+impl Canvas {
+    fn new<'a>(frame: &Frame, names: impl Iterator<Item = &'a str>, low: f64, high: f64) -> Self {
+        // Some air above the highest value; an empty or flat picture still gets an axis.
+        let high = if high.is_finite() && high > low {
+            high
+        } else {
+            low + 1.0
+        };
+        let margin = (high - low) * 0.05;
+        let low = if low == 0.0 { 0.0 } else { low - margin };
+        let mut canvas = Self {
+            svg: String::new(),
+            top: 0.0,
+            low,
+            high: high + margin,
+            note: frame.note.clone(),
+        };
+        canvas.text(LEFT, 24.0, "start", 15, &frame.title);
+        let (mut x, mut y) = (LEFT, 46.0);
+        for (s, name) in names.enumerate() {
+            // Seven units a letter is a little more than the font needs.
+            let width = 30.0 + 7.0 * name.chars().count() as f64;
+            if x + width > WIDTH - RIGHT && x > LEFT {
+                (x, y) = (LEFT, y + LEGEND_ROW);
+            }
+            let _ = write!(
+                canvas.svg,
+                "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"12\" height=\"12\" fill=\"{}\"/>",
+                y - 10.0,
+                colour(s)
+            );
+            canvas.text(x + 17.0, y, "start", 12, name);
+            x += width;
+        }
+        canvas.top = y + 16.0;
+        for tick in ticks(canvas.low, canvas.high, 6) {
+            let at = canvas.y(tick);
+            canvas.line((LEFT, at), (WIDTH - RIGHT, at), "#dddddd", "");
+            canvas.text(LEFT - 8.0, at + 4.0, "end", 12, &number(tick));
+        }
+        let middle = canvas.top + PLOT_HEIGHT / 2.0;
+        let _ = write!(
+            canvas.svg,
+            "<text x=\"18\" y=\"{middle:.1}\" text-anchor=\"middle\" font-size=\"12\" transform=\"rotate(-90 18 {middle:.1})\">{}</text>",
+            escape(&frame.y)
+        );
+        canvas
+    }
+
+    fn plot_width(&self) -> f64 {
+        WIDTH - LEFT - RIGHT
+    }
+
+    fn bottom(&self) -> f64 {
+        self.top + PLOT_HEIGHT
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        self.bottom() - (value - self.low) / (self.high - self.low) * PLOT_HEIGHT
+    }
+
+    fn text(&mut self, x: f64, y: f64, anchor: &str, size: u32, text: &str) {
+        let _ = write!(
+            self.svg,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" font-size=\"{size}\">{}</text>",
+            escape(text)
+        );
+    }
+
+    fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: &str, dashes: &str) {
+        let _ = write!(
+            self.svg,
+            "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" stroke=\"{colour}\" stroke-dasharray=\"{dashes}\"/>",
+            from.0, from.1, to.0, to.1
+        );
+    }
+
+    fn bar(&mut self, x: f64, width: f64, value: &Estimate, colour: &str) {
+        let top = self.y(value.mean);
+        let _ = write!(
+            self.svg,
+            "<rect x=\"{x:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{:.1}\" fill=\"{colour}\"/>",
+            (self.bottom() - top).max(0.0)
+        );
+        let middle = x + width / 2.0;
+        let (low, high) = (self.y(value.low().max(self.low)), self.y(value.high()));
+        self.line((middle, low), (middle, high), "#222222", "");
+        let cap = (width / 4.0).min(4.0);
+        self.line((middle - cap, low), (middle + cap, low), "#222222", "");
+        self.line((middle - cap, high), (middle + cap, high), "#222222", "");
+    }
+
+    /// A curve in the middle of its interval.
+    fn band(&mut self, points: Vec<(f64, &Estimate)>, colour: &str) {
+        let there = points
+            .iter()
+            .map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.high())));
+        let back = points
+            .iter()
+            .rev()
+            .map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.low())));
+        let outline: Vec<String> = there.chain(back).collect();
+        let _ = write!(
+            self.svg,
+            "<polygon points=\"{}\" fill=\"{colour}\" fill-opacity=\"0.2\"/>",
+            outline.join(" ")
+        );
+        let middle: Vec<String> = points
+            .iter()
+            .map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.mean)))
+            .collect();
+        let _ = write!(
+            self.svg,
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.8\"/>",
+            middle.join(" ")
+        );
+    }
+
+    fn finish(mut self, x_label: &str) -> String {
+        let bottom = self.bottom();
+        self.line((LEFT, bottom), (WIDTH - RIGHT, bottom), "#444444", "");
+        self.line((LEFT, self.top), (LEFT, bottom), "#444444", "");
+        let mut end = bottom + 26.0;
+        if !x_label.is_empty() {
+            end += 14.0;
+            self.text(LEFT + self.plot_width() / 2.0, end, "middle", 12, x_label);
+        }
+        if !self.note.is_empty() {
+            end += 18.0;
+            let note = std::mem::take(&mut self.note);
+            self.text(LEFT, end, "start", 11, &note);
+        }
+        let height = end + 12.0;
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" font-family=\"Helvetica, Arial, sans-serif\" fill=\"#222222\"><rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>{}</svg>\n",
+            self.svg
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_inside() {
+        assert_eq!(ticks(0.0, 10.0, 5), vec![0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
+        assert_eq!(
+            ticks(0.0, 0.5, 6),
+            vec![0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5]
+        );
+        assert_eq!(ticks(3.0, 3.0, 6), Vec::<f64>::new());
+        assert_eq!(ticks(0.0, f64::NAN, 6), Vec::<f64>::new());
+        for (low, high) in [(0.0, 23.7), (-3.0, 1000.0), (0.812, 0.993), (0.0, 4e-5)] {
+            let ticks = ticks(low, high, 6);
+            assert!((2..=9).contains(&ticks.len()), "{ticks:?}");
+            assert!(ticks.iter().all(|t| *t >= low - 1e-9 && *t <= high + 1e-9));
+        }
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(number(0.30000000000000004), "0.3");
+        assert_eq!(number(0.0), "0");
+        assert_eq!(number(1234.5), "1234");
+        assert_eq!(number(12.34), "12.3");
+        assert_eq!(number(0.0213), "0.021");
+    }
+
+    #[test]
+    fn bars_are_as_high_as_their_values() {
+        let value = |mean| Estimate {
+            mean,
+            margin: 0.0,
+            count: 3,
+        };
+        let bars = Bars {
+            frame: Frame {
+                title: "a < b".into(),
+                y: "y".into(),
+                note: "n".into(),
+            },
+            groups: vec!["g".into()],
+            series: vec![
+                ("one".into(), vec![value(1.0)]),
+                ("two".into(), vec![value(2.0)]),
+            ],
+        };
+        let svg = bars.svg();
+        assert!(svg.contains("a &lt; b"));
+        let heights: Vec<f64> = svg
+            .split("<rect ")
+            .skip(4)
+            .map(|rect| {
+                rect.split("height=\"")
+                    .nth(1)
+                    .unwrap()
+                    .split('"')
+                    .next()
+                    .unwrap()
+                    .parse()
+                    .unwrap()
+            })
+            .collect();
+        // The background and two squares of the legend come first.
+        assert_eq!(heights.len(), 2);
+        assert!((heights[1] / heights[0] - 2.0).abs() < 0.01, "{heights:?}");
+    }
+}

@@ -1,0 +1,474 @@
+//! Rounds (section 5.1 of the paper): all workers get work, all answers are counted, all ratings change, at once.
+//!
+//! There is always more work than workers. Wrong answers never agree with each other.
+
+use std::cmp::Reverse;
+
+use muster_core::adaptive::{Climber, Settings, Tally};
+use muster_core::reputation::{
+    first_fit, fixed_size, random_fit, tight_fit, vote, Bound, Exact, Formed, Likelihood,
+    LogRating, Record, Rule,
+};
+use muster_core::wad::WAD;
+
+use crate::plan;
+use crate::population::{threshold, Population};
+use crate::random::Random;
+
+/// How groups are formed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Algorithm {
+    Fixed,
+    FirstFit,
+    TightFit,
+    RandomFit,
+    /// Tight-fit or the best division into runs of neighbours, whichever promises more in this round, and then exchanges
+    /// between the groups. Ours.
+    Planned,
+}
+
+impl Algorithm {
+    pub const PAPER: [Self; 4] = [Self::Fixed, Self::FirstFit, Self::TightFit, Self::RandomFit];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fixed => "Fixed",
+            Self::FirstFit => "First-fit",
+            Self::TightFit => "Tight-fit",
+            Self::RandomFit => "Random-fit",
+            Self::Planned => "Planned",
+        }
+    }
+}
+
+/// How the likelihood of correctness of a group is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Measure {
+    /// The paper's lower bound (2), what it uses unless it says otherwise.
+    Bound,
+    Exact,
+}
+
+impl Measure {
+    pub const ALL: [Self; 2] = [Self::Bound, Self::Exact];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bound => "lower bound",
+            Self::Exact => "exact LOC",
+        }
+    }
+}
+
+/// Where the target comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Targeting {
+    /// One target, a wad, for all rounds.
+    Static(u64),
+    /// The paper's hill climbing.
+    Adaptive(Settings),
+    /// Every so many rounds the target in hundredths whose groups have the largest expected gain by the ratings.
+    Predictive { alpha: u64, every: u32 },
+}
+
+/// Part of the workers changes its reliability.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Blackout {
+    /// The last round before it.
+    pub after: u32,
+    /// How many percent of the workers, chosen at random.
+    pub percent: usize,
+    pub to: Population,
+}
+
+/// One run of the simulation; it determines its outcome to the last digit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Run {
+    pub population: Population,
+    pub workers: usize,
+    pub min: usize,
+    pub max: usize,
+    pub algorithm: Algorithm,
+    pub measure: Measure,
+    pub targeting: Targeting,
+    /// Weight of throughput in the gain, a wad; only [`Algorithm::Planned`] takes it from here.
+    pub alpha: u64,
+    pub rounds: u32,
+    pub blackout: Option<Blackout>,
+    /// Which workers are drawn from the population.
+    pub population_seed: u64,
+    /// Everything else that is random.
+    pub run_seed: u64,
+    /// Whether to keep what every single round brought.
+    pub keep_rounds: bool,
+    /// Whether to compare both measures on every group.
+    pub compare_measures: bool,
+}
+
+/// What one round brought, for a curve over time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Round {
+    pub successes: u32,
+    pub groups: u32,
+    /// A wad.
+    pub target: u64,
+}
+
+/// What a run brought: means over its rounds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Successful tasks in a round.
+    pub throughput: f64,
+    /// Throughput by the number of groups there would be were all of size Rmin.
+    pub normalised: f64,
+    /// Share of groups that succeeded, mean over rounds.
+    pub success: f64,
+    /// Members of a group, mean over rounds.
+    pub group_size: f64,
+    /// How often a likelihood was asked for in a round.
+    pub evaluations: f64,
+    /// Exact likelihood minus lower bound, mean over groups; only if asked for.
+    pub bound_error: f64,
+    /// Rounds until the climb was over for the first time.
+    pub converged: Option<u32>,
+    /// Mean target of the second half of the run.
+    pub late_target: f64,
+    pub per_round: Vec<Round>,
+}
+
+impl Outcome {
+    /// G = alpha rho + (1 - alpha) s, mean over rounds.
+    pub fn gain(&self, alpha: f64) -> f64 {
+        alpha * self.normalised + (1.0 - alpha) * self.success
+    }
+}
+
+/// A worker as the server sees it, and what only the worker knows.
+pub struct Worker {
+    id: u32,
+    record: Record,
+    rating: u64,
+    /// Kept up only where the lower bound is used.
+    logs: LogRating,
+    /// Probability of a correct answer times 2^64.
+    chance: u64,
+}
+
+impl Worker {
+    pub const fn rating(&self) -> u64 {
+        self.rating
+    }
+}
+
+impl Likelihood<&Worker> for ByExact {
+    fn push(&mut self, member: &&Worker) {
+        self.0.push(&member.rating);
+    }
+
+    fn value(&self) -> u64 {
+        self.0.value()
+    }
+}
+
+impl Likelihood<&Worker> for ByBound {
+    fn push(&mut self, member: &&Worker) {
+        self.0.push(&member.logs);
+    }
+
+    fn value(&self) -> u64 {
+        self.0.value()
+    }
+}
+
+/// The core's measures, taught to read a worker.
+#[derive(Default)]
+pub struct ByExact(Exact);
+#[derive(Default)]
+pub struct ByBound(Bound);
+
+/// The likelihood of a group of workers by a measure.
+pub fn likelihood_of<'a, M: Likelihood<&'a Worker>>(group: &[&'a Worker]) -> u64 {
+    let mut measure = M::default();
+    group.iter().for_each(|worker| measure.push(worker));
+    measure.value()
+}
+
+/// Plays a run.
+pub fn play(run: &Run) -> Outcome {
+    match run.measure {
+        Measure::Bound => World::new(run).play::<ByBound>(),
+        Measure::Exact => World::new(run).play::<ByExact>(),
+    }
+}
+
+struct World<'r> {
+    run: &'r Run,
+    workers: Vec<Worker>,
+    random: Random,
+}
+
+/// Names of random streams.
+const POPULATION: u64 = 1;
+const PLAY: u64 = 2;
+const BLACKOUT: u64 = 3;
+
+impl<'r> World<'r> {
+    fn new(run: &'r Run) -> Self {
+        let population = run.population as u64;
+        let mut draw = Random::named(&[
+            POPULATION,
+            population,
+            run.workers as u64,
+            run.population_seed,
+        ]);
+        let record = Record::default();
+        let workers = (0..run.workers)
+            .map(|id| Worker {
+                id: id as u32,
+                record,
+                rating: record.rating(),
+                logs: LogRating::new(record.rating()),
+                chance: threshold(run.population.draw(&mut draw)),
+            })
+            .collect();
+        let random = Random::named(&[PLAY, population, run.population_seed, run.run_seed]);
+        Self {
+            run,
+            workers,
+            random,
+        }
+    }
+
+    fn play<M>(mut self) -> Outcome
+    where
+        M: for<'a> Likelihood<&'a Worker>,
+    {
+        let run = self.run;
+        let mut target = Target::new(run.targeting);
+        let mut outcome = Outcome::default();
+        let mut planner = plan::Planner::default();
+        let mut groups: Vec<Formed> = Vec::new();
+        let mut judged: Vec<(u32, bool)> = Vec::new();
+        let (mut compared, mut bound_error) = (0u64, 0u128);
+        for round in 1..=run.rounds {
+            let aim = target.current();
+            groups.clear();
+            judged.clear();
+            let mut order: Vec<&Worker> = self.workers.iter().collect();
+            if sorts(run.algorithm) {
+                sort(&mut order);
+            }
+            let rule = rule(run, aim);
+            match run.algorithm {
+                Algorithm::Planned => {
+                    planner.form(&mut order, &rule, run.alpha, &mut self.random, &mut groups)
+                }
+                algorithm => {
+                    form_all::<M>(algorithm, &mut order, &rule, &mut self.random, &mut groups)
+                }
+            }
+
+            let (mut successes, mut members, mut evaluations) = (0u32, 0usize, 0u64);
+            let mut rest = &order[..];
+            for formed in &groups {
+                let (group, others) = rest.split_at(formed.size);
+                rest = others;
+                let (answers, random) = (
+                    &mut [None; muster_core::reputation::MAX_GROUP],
+                    &mut self.random,
+                );
+                for (answer, worker) in answers.iter_mut().zip(group) {
+                    // Right answers agree; wrong ones agree with nothing, like missing ones.
+                    *answer = (random.bits() < worker.chance).then_some(());
+                }
+                let mut correct = [false; muster_core::reputation::MAX_GROUP];
+                successes += u32::from(vote(&answers[..formed.size], &mut correct).is_some());
+                judged.extend(
+                    group
+                        .iter()
+                        .zip(correct)
+                        .map(|(worker, correct)| (worker.id, correct)),
+                );
+                members += formed.size;
+                evaluations += u64::from(formed.evaluations);
+                if run.compare_measures {
+                    compared += 1;
+                    let (exact, bound) = (
+                        likelihood_of::<ByExact>(group),
+                        likelihood_of::<ByBound>(group),
+                    );
+                    bound_error += u128::from(exact.saturating_sub(bound));
+                }
+            }
+
+            let count = groups.len();
+            let capacity = run.workers / run.min;
+            outcome.throughput += f64::from(successes);
+            outcome.normalised += f64::from(successes) / capacity as f64;
+            outcome.success += if count == 0 {
+                0.0
+            } else {
+                f64::from(successes) / count as f64
+            };
+            outcome.group_size += if count == 0 {
+                0.0
+            } else {
+                members as f64 / count as f64
+            };
+            outcome.evaluations += evaluations as f64;
+            if round > run.rounds / 2 {
+                outcome.late_target += aim as f64 / WAD as f64;
+            }
+            if run.keep_rounds {
+                outcome.per_round.push(Round {
+                    successes,
+                    groups: count as u32,
+                    target: aim,
+                });
+            }
+
+            for &(id, correct) in &judged {
+                let worker = &mut self.workers[id as usize];
+                worker.record.note(correct);
+                worker.rating = worker.record.rating();
+                if run.measure == Measure::Bound || run.compare_measures {
+                    worker.logs = LogRating::new(worker.rating);
+                }
+            }
+            if let Some(blackout) = run.blackout.filter(|b| b.after == round) {
+                self.strike(blackout);
+            }
+            let tally = Tally {
+                successes: successes.into(),
+                groups: count as u64,
+                capacity: capacity as u64,
+            };
+            if target.learn(tally, round, run, &self.workers, &mut self.random) {
+                outcome.converged.get_or_insert(round);
+            }
+        }
+        let rounds = f64::from(run.rounds.max(1));
+        for mean in [
+            &mut outcome.throughput,
+            &mut outcome.normalised,
+            &mut outcome.success,
+            &mut outcome.group_size,
+            &mut outcome.evaluations,
+        ] {
+            *mean /= rounds;
+        }
+        outcome.late_target /= f64::from((run.rounds - run.rounds / 2).max(1));
+        if compared > 0 {
+            outcome.bound_error = bound_error as f64 / WAD as f64 / compared as f64;
+        }
+        outcome
+    }
+
+    /// Gives a random part of the workers a new, unrelated reliability. Their records stay.
+    fn strike(&mut self, blackout: Blackout) {
+        let run = self.run;
+        let mut random = Random::named(&[BLACKOUT, run.population as u64, run.population_seed]);
+        let mut ids: Vec<usize> = (0..self.workers.len()).collect();
+        for i in 0..ids.len() * blackout.percent / 100 {
+            let other = i + random.below(ids.len() - i);
+            ids.swap(i, other);
+            self.workers[ids[i]].chance = threshold(blackout.to.draw(&mut random));
+        }
+    }
+}
+
+/// What decides the target during a run.
+enum Target {
+    Static(u64),
+    Adaptive(Climber),
+    Predictive { alpha: u64, every: u32, target: u64 },
+}
+
+impl Target {
+    fn new(targeting: Targeting) -> Self {
+        match targeting {
+            Targeting::Static(target) => Self::Static(target),
+            Targeting::Adaptive(settings) => Self::Adaptive(Climber::new(settings)),
+            Targeting::Predictive { alpha, every } => Self::Predictive {
+                alpha,
+                every,
+                target: WAD / 2,
+            },
+        }
+    }
+
+    fn current(&self) -> u64 {
+        match self {
+            Self::Static(target) | Self::Predictive { target, .. } => *target,
+            Self::Adaptive(climber) => climber.target(),
+        }
+    }
+
+    /// Takes in a round; true if it is at rest.
+    fn learn(
+        &mut self,
+        tally: Tally,
+        round: u32,
+        run: &Run,
+        workers: &[Worker],
+        random: &mut Random,
+    ) -> bool {
+        match self {
+            Self::Static(_) => true,
+            Self::Adaptive(climber) => {
+                climber.observe(tally);
+                climber.is_steady()
+            }
+            Self::Predictive {
+                alpha,
+                every,
+                target,
+            } => {
+                if round.is_multiple_of(*every) {
+                    *target = plan::best_target(*alpha, run, workers, random);
+                }
+                true
+            }
+        }
+    }
+}
+
+pub fn rule(run: &Run, target: u64) -> Rule {
+    Rule::new(run.min, run.max, target.min(WAD))
+        .expect("group sizes are checked before a run starts")
+}
+
+/// Whether an algorithm wants the workers by falling rating.
+pub const fn sorts(algorithm: Algorithm) -> bool {
+    !matches!(algorithm, Algorithm::Fixed | Algorithm::RandomFit)
+}
+
+/// By falling rating, equal ones by id.
+pub fn sort(order: &mut [&Worker]) {
+    order.sort_unstable_by_key(|worker| (Reverse(worker.rating), worker.id));
+}
+
+/// Forms groups until too few workers are left. They lie one after the other at the front of `order`.
+pub fn form_all<'a, M: Likelihood<&'a Worker>>(
+    algorithm: Algorithm,
+    order: &mut [&'a Worker],
+    rule: &Rule,
+    random: &mut Random,
+    groups: &mut Vec<Formed>,
+) {
+    let mut free = order;
+    loop {
+        let pick = |n| random.below(n);
+        let formed = match algorithm {
+            Algorithm::Fixed => fixed_size(free, rule, pick),
+            Algorithm::FirstFit => first_fit::<_, M>(free, rule),
+            Algorithm::TightFit => tight_fit::<_, M>(free, rule),
+            Algorithm::RandomFit => random_fit::<_, M>(free, rule, pick),
+            // What it compares with the best division, see `plan::Planner`.
+            Algorithm::Planned => tight_fit::<_, M>(free, rule),
+        };
+        let Some(formed) = formed else { return };
+        free = &mut free[formed.size..];
+        groups.push(formed);
+    }
+}

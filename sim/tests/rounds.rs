@@ -1,0 +1,233 @@
+//! The round-based simulation against what probability theory says, and against itself.
+
+use muster_core::adaptive::Settings;
+use muster_core::wad::WAD;
+use muster_sim::jobs;
+use muster_sim::population::Population;
+use muster_sim::rounds::{play, Algorithm, Blackout, Measure, Outcome, Run, Targeting};
+use muster_sim::statistics::Estimate;
+
+fn run(population: Population, algorithm: Algorithm) -> Run {
+    Run {
+        population,
+        workers: 100,
+        min: 3,
+        max: 7,
+        algorithm,
+        measure: Measure::Exact,
+        targeting: Targeting::Static(WAD / 10 * 9),
+        alpha: WAD / 2,
+        rounds: 200,
+        blackout: None,
+        population_seed: 1,
+        run_seed: 1,
+        keep_rounds: false,
+        compare_measures: false,
+    }
+}
+
+fn every_kind() -> Vec<Run> {
+    let mut runs = Vec::new();
+    for population in Population::ALL {
+        for algorithm in [
+            Algorithm::Fixed,
+            Algorithm::FirstFit,
+            Algorithm::TightFit,
+            Algorithm::RandomFit,
+            Algorithm::Planned,
+        ] {
+            for measure in Measure::ALL {
+                let run = Run {
+                    measure,
+                    rounds: 60,
+                    keep_rounds: true,
+                    ..run(population, algorithm)
+                };
+                runs.push(run);
+                runs.push(Run {
+                    targeting: Targeting::Adaptive(Settings::new(WAD / 2)),
+                    ..run
+                });
+                runs.push(Run {
+                    targeting: Targeting::Predictive {
+                        alpha: WAD / 2,
+                        every: 20,
+                    },
+                    ..run
+                });
+            }
+        }
+    }
+    runs
+}
+
+#[test]
+fn the_same_seed_gives_the_same_outcome_on_any_number_of_threads() {
+    let runs = every_kind();
+    let with = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        pool.install(|| jobs::play("determinism", &runs))
+    };
+    let alone: Vec<Outcome> = runs.iter().map(play).collect();
+    assert_eq!(with(1), alone);
+    assert_eq!(with(3), alone);
+    let other_luck = play(&Run {
+        run_seed: 2,
+        ..runs[0]
+    });
+    let other_workers = play(&Run {
+        population_seed: 2,
+        ..runs[0]
+    });
+    assert!(other_luck != alone[0] && other_workers != alone[0] && other_luck != other_workers);
+}
+
+#[test]
+fn every_outcome_is_consistent() {
+    for run in every_kind() {
+        let outcome = play(&run);
+        let capacity = (run.workers / run.min) as f64;
+        assert!(
+            (outcome.throughput / capacity - outcome.normalised).abs() < 1e-9,
+            "{run:?}"
+        );
+        assert!(
+            outcome.group_size >= run.min as f64 && outcome.group_size <= run.max as f64,
+            "{run:?}"
+        );
+        assert_eq!(outcome.per_round.len(), 60);
+        let mut success = 0.0;
+        for round in &outcome.per_round {
+            assert!(round.successes <= round.groups && round.groups <= capacity as u32);
+            // Whoever is left over is fewer than a group of the least size; Fixed leaves fewer than one of the largest.
+            assert!(round.groups as usize >= (run.workers - run.min + 1) / run.max);
+            assert!(round.target <= WAD);
+            success += f64::from(round.successes) / f64::from(round.groups);
+        }
+        assert!((success / 60.0 - outcome.success).abs() < 1e-9);
+        if let Targeting::Static(target) = run.targeting {
+            assert!(outcome.per_round.iter().all(|round| round.target == target));
+        }
+    }
+}
+
+/// Random members are right with the population's mean probability, so Fixed succeeds with the tail of a binomial
+/// distribution, whatever the spread.
+#[test]
+fn fixed_succeeds_as_often_as_the_binomial_distribution_says() {
+    let heavy = (1.0f64 / 0.1135).ln() * 0.1135 / (1.0 - 0.1135);
+    for (population, mean) in [
+        (Population::Uniform, 0.5),
+        (Population::HeavyHigh, 1.0 - heavy),
+        (Population::NormalLow, 0.3),
+    ] {
+        for max in [3, 5, 7, 9] {
+            let run = Run {
+                max,
+                rounds: 100,
+                ..run(population, Algorithm::Fixed)
+            };
+            let rates: Vec<f64> = (0..200)
+                .map(|seed| {
+                    play(&Run {
+                        population_seed: seed,
+                        ..run
+                    })
+                    .success
+                })
+                .collect();
+            let rate = Estimate::of(&rates);
+            let choose = |m: usize| (1..=m).fold(1.0, |c, i| c * (max - i + 1) as f64 / i as f64);
+            let want: f64 = (max / 2 + 1..=max)
+                .map(|m| choose(m) * mean.powi(m as i32) * (1.0 - mean).powi((max - m) as i32))
+                .sum();
+            // Twice the margin: twelve comparisons, and 100 workers of finite number are drawn without replacement.
+            assert!(
+                (rate.mean - want).abs() < 2.0 * rate.margin,
+                "{max}: {rate:?} instead of {want}"
+            );
+        }
+    }
+}
+
+/// Groups of three and nothing else: who is grouped with whom is all an algorithm decides, and the throughput of all must
+/// be within what re-pairing can bring.
+#[test]
+fn with_one_size_all_algorithms_form_as_many_groups() {
+    for algorithm in Algorithm::PAPER {
+        let outcome = play(&Run {
+            max: 3,
+            ..run(Population::HeavyHigh, algorithm)
+        });
+        assert_eq!(outcome.group_size, 3.0);
+        assert!((outcome.throughput / outcome.success - 33.0).abs() < 1e-9);
+    }
+}
+
+/// A target of zero is met by the smallest group, one of 1 by none.
+#[test]
+fn extreme_targets_give_extreme_sizes() {
+    for algorithm in [Algorithm::FirstFit, Algorithm::RandomFit] {
+        for (target, size) in [(0, 3.0), (WAD, 7.0)] {
+            let targeting = Targeting::Static(target);
+            let outcome = play(&Run {
+                workers: 98,
+                targeting,
+                ..run(Population::Uniform, algorithm)
+            });
+            assert_eq!(outcome.group_size, size, "{algorithm:?}");
+        }
+    }
+}
+
+#[test]
+fn a_blackout_strikes_when_it_should() {
+    let blackout = Blackout {
+        after: 100,
+        percent: 30,
+        to: Population::HeavyLow,
+    };
+    let runs = (0..20).map(|seed| Run {
+        blackout: Some(blackout),
+        keep_rounds: true,
+        population_seed: seed,
+        ..run(Population::NormalHigh, Algorithm::TightFit)
+    });
+    let (mut struck, mut same) = (0, 0);
+    for run in runs {
+        let (with, without) = (
+            play(&run),
+            play(&Run {
+                blackout: None,
+                ..run
+            }),
+        );
+        same += usize::from(with.per_round[..100] == without.per_round[..100]);
+        let late = |o: &Outcome| o.per_round[100..].iter().map(|r| r.successes).sum::<u32>();
+        struck += usize::from(late(&with) * 10 < late(&without) * 9);
+    }
+    assert_eq!((same, struck), (20, 20));
+}
+
+/// Ratings must be worth something: with them, and the exact likelihood, more gets done than without.
+#[test]
+fn ratings_help() {
+    for population in Population::ALL {
+        let fixed = play(&run(population, Algorithm::Fixed));
+        let targeting = Targeting::Static((fixed.success * 1e18) as u64);
+        for algorithm in [Algorithm::FirstFit, Algorithm::TightFit] {
+            let outcome = play(&Run {
+                targeting,
+                ..run(population, algorithm)
+            });
+            assert!(
+                outcome.throughput > fixed.throughput * 1.15,
+                "{} {algorithm:?}",
+                population.name()
+            );
+        }
+    }
+}
