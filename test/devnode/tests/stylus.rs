@@ -643,3 +643,52 @@ fn blobs_and_debug_precompiles_are_absent_where_they_must_be() {
     assert!(Evm::new(Config { arbos: 31, ..Config::default() }).is_err());
     assert!(Evm::new(Config { arbos: 62, ..Config::default() }).is_err());
 }
+
+#[test]
+fn the_stack_ends_where_the_words_do() {
+    // Recurses as often as there are bytes of calldata. Each function needs 2 values at most (the meter's own header)
+    // and 4 words for the frame; parameters don't count. 22,000 words: the entry point takes 6, then each call 6, and
+    // a call needs more than its 6 words to be left: 3,665 calls fit.
+    let mut chain = Chain::new();
+    let program = chain.program(
+        r#"(module (memory (export "memory") 1 1)
+        (func $f (param i32)
+            (if (local.get 0) (then (call $f (i32.sub (local.get 0) (i32.const 1))))))
+        (func (export "user_entrypoint") (param i32) (result i32) (call $f (local.get 0)) i32.const 0))"#,
+    );
+    ok(chain.send(program, vec![0; 3664]));
+    let over = chain.send(program, vec![0; 3665]);
+    assert_eq!(over.status, Status::Halt("max call depth exceeded".into()));
+}
+
+#[test]
+fn one_instance_serves_several_threads() {
+    fn shared<T: Send + Sync>(_: &T) {}
+    let mut chain = Chain::new();
+    let a = chain.program(ACTOR);
+    shared(&chain.evm);
+    shared(&chain.state);
+    let tx = chain.tx(Some(a), with_word(4, 1));
+    let chain = &chain;
+    let tx = &tx;
+    let used: Vec<u64> = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(move || {
+                    let block = BlockCtx {
+                        l2_number: chain.number,
+                        l1_number: chain.l1_number,
+                        timestamp: chain.time,
+                        base_fee: support::BASE_FEE,
+                        gas_limit: 1 << 50,
+                        coinbase: BATCH_POSTER,
+                        recent_hashes: &chain.hashes,
+                    };
+                    (0..50).map(|_| chain.evm.call(&chain.state, &block, tx).unwrap().gas_used).max().unwrap()
+                })
+            })
+            .collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    assert!(used.iter().all(|gas| *gas == used[0]));
+}
