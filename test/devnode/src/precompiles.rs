@@ -66,6 +66,9 @@ sol! {
         function myCallersAddressWithoutAliasing() external view returns (address);
         error InvalidBlockNumber(uint256 requested, uint256 current);
     }
+    interface ArbosTest {
+        function burnArbGas(uint256 gasAmount) external pure;
+    }
     interface ArbInfo {
         function getBalance(address account) external view returns (uint256);
         function getCode(address account) external view returns (bytes memory);
@@ -480,6 +483,7 @@ fn dispatch(c: &mut Call<'_>, address: Address) -> Done {
     match address {
         ARB_SYS => arb_sys(c),
         ARB_INFO => arb_info(c),
+        ARBOS_TEST => arbos_test(c),
         ARB_WASM => arb_wasm(c),
         ARB_WASM_CACHE => arb_wasm_cache(c),
         ARB_OWNER_PUBLIC => arb_owner_public(c),
@@ -562,6 +566,17 @@ fn arb_info(c: &mut Call<'_>) -> Done {
         };
     };
     missing(c, ARB_INFO)
+}
+
+fn arbos_test(c: &mut Call<'_>) -> Done {
+    methods! { c,
+        ArbosTest::burnArbGasCall, Pure, 0 => |args| {
+            let gas = u64::try_from(args.gasAmount).map_err(|_| Fail::Revert("not a uint64".into()))?;
+            c.burn(gas)?;
+            Ok(vec![])
+        };
+    };
+    missing(c, ARBOS_TEST)
 }
 
 fn arb_wasm(c: &mut Call<'_>) -> Done {

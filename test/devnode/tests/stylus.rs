@@ -281,10 +281,9 @@ fn deep_and_endless_calls_end_well() {
 #[test]
 fn runaway_programs_cost_their_gas_and_nothing_else() {
     let mut chain = Chain::new();
-    for (body, why) in [
-        ("(loop (br 0)) i32.const 0", "out of gas"),
-        ("(call 0) i32.const 0", "max call depth exceeded"),
-    ] {
+    for (body, why) in
+        [("(loop (br 0)) i32.const 0", "out of gas"), ("(call 0) i32.const 0", "max call depth exceeded")]
+    {
         let program = chain.program(&format!(
             r#"(module (func $f (call $f)) (memory (export "memory") 1 1)
                (func (export "user_entrypoint") (param i32) (result i32) {body}))"#
@@ -488,7 +487,10 @@ fn arb_sys_knows_the_chain() {
         ARB_SYS,
         mapL1SenderContractAddressToL2AliasCall { sender: Address::ZERO, unused: Address::ZERO }.abi_encode(),
     ));
-    assert_eq!(Address::from_slice(&alias.output[12..]), alloy_primitives::address!("1111000000000000000000000000000000001111"));
+    assert_eq!(
+        Address::from_slice(&alias.output[12..]),
+        alloy_primitives::address!("1111000000000000000000000000000000001111")
+    );
     // What isn't there says so and takes all gas, as any unknown method does.
     let missing = chain.send(ARB_SYS, vec![1, 2, 3, 4]);
     assert_eq!(missing.status, Status::Halt("ArbSys has no method 0x01020304 on this node".into()));
@@ -584,12 +586,18 @@ fn transactions_that_cannot_be_included_change_nothing() {
     assert!(matches!(attempt(&|tx| tx.value = U256::MAX), TxError::Overflow));
     assert!(matches!(attempt(&|tx| tx.value = U256::MAX >> 1), TxError::InsufficientFunds { .. }));
     assert!(matches!(
-        attempt(&|tx| { tx.to = None; tx.data = Bytes::from(vec![0; 49_153]) }),
+        attempt(&|tx| {
+            tx.to = None;
+            tx.data = Bytes::from(vec![0; 49_153])
+        }),
         TxError::InitCodeTooLarge { size: 49_153, limit: 49_152 }
     ));
     assert!(matches!(attempt(&|tx| tx.caller = STYLUS_DEPLOYER), TxError::NonceTooLow { .. }));
     assert!(matches!(
-        attempt(&|tx| { tx.caller = STYLUS_DEPLOYER; tx.nonce = None }),
+        attempt(&|tx| {
+            tx.caller = STYLUS_DEPLOYER;
+            tx.nonce = None
+        }),
         TxError::SenderNotEoa { .. }
     ));
     assert_eq!(chain.state.nonce(ALICE), 0);
