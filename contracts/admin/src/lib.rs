@@ -6,7 +6,7 @@ extern crate alloc;
 
 use alloc::vec::Vec;
 use alloy_sol_types::SolCall;
-use muster_storage::chain::{arguments, run, Chain};
+use muster_storage::chain::{arguments, run, Chain, Words};
 use muster_storage::IMuster::*;
 use muster_storage::{admin, Result};
 use stylus_sdk::prelude::*;
@@ -28,37 +28,37 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
         }
         setParameterCall::SELECTOR => {
             chain.no_value()?;
-            let c = arguments::<setParameterCall>(data)?;
-            admin::set_parameter(chain, c.parameter, c.value)?;
+            let c = Words::new(selector, data, 2)?;
+            admin::set_parameter(chain, c.number(0, 8)? as u8, c.word(1))?;
             Vec::new()
         }
         setPausedCall::SELECTOR => {
             chain.no_value()?;
-            let c = arguments::<setPausedCall>(data)?;
-            admin::set_paused(chain, c.on)?;
+            let c = Words::new(selector, data, 1)?;
+            admin::set_paused(chain, c.number(0, 1)? != 0)?;
             Vec::new()
         }
         transferOwnershipCall::SELECTOR => {
             chain.no_value()?;
-            let c = arguments::<transferOwnershipCall>(data)?;
-            admin::transfer_ownership(chain, c.newOwner.into_array())?;
+            let c = Words::new(selector, data, 1)?;
+            admin::transfer_ownership(chain, c.address(0)?)?;
             Vec::new()
         }
         acceptOwnershipCall::SELECTOR => {
             chain.no_value()?;
-            let _ = arguments::<acceptOwnershipCall>(data)?;
+            Words::new(selector, data, 0)?;
             admin::accept_ownership(chain)?;
             Vec::new()
         }
         proposeTreasuryCall::SELECTOR => {
             chain.no_value()?;
-            let c = arguments::<proposeTreasuryCall>(data)?;
-            admin::propose_treasury(chain, c.treasury.into_array())?;
+            let c = Words::new(selector, data, 1)?;
+            admin::propose_treasury(chain, c.address(0)?)?;
             Vec::new()
         }
         acceptTreasuryCall::SELECTOR => {
             chain.no_value()?;
-            let _ = arguments::<acceptTreasuryCall>(data)?;
+            Words::new(selector, data, 0)?;
             admin::accept_treasury(chain)?;
             Vec::new()
         }
@@ -70,7 +70,7 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
         }
         sweepTreasuryCall::SELECTOR => {
             chain.no_value()?;
-            let _ = arguments::<sweepTreasuryCall>(data)?;
+            Words::new(selector, data, 0)?;
             let (to, amount) = admin::take_treasury(chain)?;
             chain.send(to, amount)?;
             Vec::new()

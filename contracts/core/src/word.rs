@@ -20,7 +20,14 @@ impl Word {
         self.0[0] | self.0[1] | self.0[2] | self.0[3] == 0
     }
 
+    /// The number it is, if that is below 2^128.
+    #[inline]
+    pub fn to_u128(&self) -> Option<u128> {
+        (self.0[2] | self.0[3] == 0).then(|| self.0[0] as u128 | (self.0[1] as u128) << 64)
+    }
+
     /// The word as 32 big-endian bytes, as a storage slot is read from outside.
+    #[inline(never)]
     pub fn to_be_bytes(&self) -> [u8; 32] {
         let mut out = [0; 32];
         for (i, limb) in self.0.iter().rev().enumerate() {
@@ -30,6 +37,7 @@ impl Word {
     }
 
     /// The inverse of [`Word::to_be_bytes`].
+    #[inline(never)]
     pub fn from_be_bytes(bytes: [u8; 32]) -> Word {
         let limb = |i: usize| {
             let mut b = [0; 8];
@@ -190,12 +198,12 @@ macro_rules! packed {
             impl $crate::word::Packed for $name {
                 const FIELDS: &'static [(&'static str, u32, &'static str)] =
                     &[$((stringify!($field), $bits, $sol)),*];
-                #[inline]
+                #[inline(never)]
                 fn unpack(w: $crate::word::Word) -> Self {
                     Self { $($field: <$ty as $crate::word::Field>::read(
                         &w, const { at(Nth::$field as usize) }, $bits)),* }
                 }
-                #[inline]
+                #[inline(never)]
                 fn pack(&self) -> $crate::word::Word {
                     let mut w = $crate::word::Word::ZERO;
                     $($crate::word::Field::write(

@@ -6,8 +6,8 @@
 extern crate alloc;
 
 use alloc::vec::Vec;
-use alloy_primitives::{Address, FixedBytes};
-use alloy_sol_types::{SolCall, SolInterface};
+use alloy_primitives::Address;
+use alloy_sol_types::SolCall;
 use muster_core::record::Ownership;
 use muster_storage::chain::{arguments, Chain};
 use muster_storage::layout::{slot, OWNERSHIP};
@@ -21,21 +21,21 @@ use stylus_sdk::{host::VM, ArbResult};
 pub fn main(input: Vec<u8>, vm: VM) -> ArbResult {
     let chain = Chain::new(vm.clone());
     let Some((&selector, data)) = input.split_first_chunk::<4>() else {
-        return Err(refusal!(MalformedCalldata { selector: FixedBytes::ZERO }).abi_encode());
+        return Err(refusal!(MalformedCalldata([0; 4])).into_bytes());
     };
     if selector == IMuster::installCall::SELECTOR {
         return install(&chain, &vm, data);
     }
     let program = admin::program_of(&chain, selector);
     if program == [0; 20] {
-        return Err(refusal!(UnknownFunction { selector: selector.into() }).abi_encode());
+        return Err(refusal!(UnknownFunction(selector)).into_bytes());
     }
     delegate(&vm, program.into(), selector, &input)
 }
 
 /// See `IMuster.install`.
 fn install(chain: &Chain, vm: &VM, data: &[u8]) -> ArbResult {
-    let refuse = |r: Refusal| r.abi_encode();
+    let refuse = Refusal::into_bytes;
     chain.no_value().map_err(refuse)?;
     let c = arguments::<IMuster::installCall>(data).map_err(refuse)?;
     let done = |chain: &Chain| chain.get::<Ownership>(slot(OWNERSHIP)).granule > 0;
@@ -51,7 +51,7 @@ fn delegate(vm: &VM, program: Address, selector: [u8; 4], input: &[u8]) -> ArbRe
     unsafe { RawCall::new_delegate(vm).call(program, input) }.map_err(|reason| {
         // A trap or too little gas leaves no reason behind.
         if reason.is_empty() {
-            refusal!(ProgramFailed { selector: selector.into(), program }).abi_encode()
+            refusal!(ProgramFailed(selector, program.into_array())).into_bytes()
         } else {
             reason
         }

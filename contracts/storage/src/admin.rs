@@ -4,7 +4,7 @@ use crate::host::{offset, Host};
 use crate::layout::*;
 use crate::{IMuster, Result};
 use alloc::vec::Vec;
-use alloy_primitives::{FixedBytes, U256};
+use alloy_primitives::FixedBytes;
 use muster_core::qos::PPM;
 use muster_core::record::*;
 use muster_core::word::{Address, Word};
@@ -70,7 +70,7 @@ fn ownership<H: Host>(host: &H) -> Result<Ownership> {
 fn only_owner<H: Host>(host: &H) -> Result<Ownership> {
     let o = ownership(host)?;
     let caller = host.sender();
-    ensure!(caller == o.owner, NotOwner { caller: caller.into() });
+    ensure!(caller == o.owner, NotOwner(caller));
     Ok(o)
 }
 
@@ -110,7 +110,7 @@ pub fn initialise<H: Host>(host: &mut H, owner: Address, treasury: Address, gran
         scarce: 3,
         spread: 10,
     });
-    host.emit(IMuster::Initialised { owner: owner.into(), treasury: treasury.into(), granule, minimumStake: minimum_stake });
+    emit!(host, Initialised[](owner, treasury, granule, minimum_stake));
     for f in programs {
         assign_program(host, f.facetAddress.into_array(), &f.functionSelectors);
     }
@@ -118,19 +118,19 @@ pub fn initialise<H: Host>(host: &mut H, owner: Address, treasury: Address, gran
 }
 
 /// See `IMuster.setParameter`.
-pub fn set_parameter<H: Host>(host: &mut H, number: u8, value: U256) -> Result<()> {
+pub fn set_parameter<H: Host>(host: &mut H, number: u8, value: Word) -> Result<()> {
     only_owner(host)?;
-    let p = PARAMETERS.get(number as usize).ok_or(refusal!(ParameterUnknown { parameter: number }))?;
+    let p = PARAMETERS.get(number as usize).ok_or_else(|| refusal!(ParameterUnknown(number)))?;
     let (least, most) = bounds(host, p);
-    let v = u64::try_from(value).unwrap_or(u64::MAX);
-    ensure!(U256::from(v) == value && v >= least && v <= most,
-        ParameterOutOfBounds { parameter: number, value, least: U256::from(least), most: U256::from(most) });
+    let [v, rest @ ..] = value.0;
+    ensure!(rest == [0; 3] && v >= least && v <= most,
+        ParameterOutOfBounds(number, value, least, most));
     let (mut rules, mut terms): (Rules, Terms) = (host.get(slot(RULES)), host.get(slot(TERMS)));
     let before = (p.get)(&rules, &terms);
     (p.set)(&mut rules, &mut terms, v);
     host.put(slot(RULES), &rules);
     host.put(slot(TERMS), &terms);
-    host.emit(IMuster::ParameterChanged { parameter: number, before: U256::from(before), value });
+    emit!(host, ParameterChanged[number](before, value));
     Ok(())
 }
 
@@ -143,7 +143,7 @@ fn bounds<H: Host>(host: &H, p: &Parameter) -> (u64, u64) {
 
 /// See `IMuster.parameter`: value, least, most.
 pub fn parameter<H: Host>(host: &H, number: u8) -> Result<(u64, u64, u64)> {
-    let p = PARAMETERS.get(number as usize).ok_or(refusal!(ParameterUnknown { parameter: number }))?;
+    let p = PARAMETERS.get(number as usize).ok_or_else(|| refusal!(ParameterUnknown(number)))?;
     let (least, most) = bounds(host, p);
     Ok(((p.get)(&host.get(slot(RULES)), &host.get(slot(TERMS))), least, most))
 }
@@ -154,7 +154,7 @@ pub fn set_paused<H: Host>(host: &mut H, on: bool) -> Result<()> {
     let mut head: Head = host.get(slot(HEAD));
     head.paused = on;
     host.put(slot(HEAD), &head);
-    host.emit(IMuster::PausedChanged { on });
+    emit!(host, PausedChanged[](on));
     Ok(())
 }
 
@@ -162,7 +162,7 @@ pub fn set_paused<H: Host>(host: &mut H, on: bool) -> Result<()> {
 pub fn transfer_ownership<H: Host>(host: &mut H, next: Address) -> Result<()> {
     let o = only_owner(host)?;
     host.put(slot(NEXT_OWNER), &Proposal { account: next, at: 0 });
-    host.emit(IMuster::OwnershipTransferStarted { previousOwner: o.owner.into(), newOwner: next.into() });
+    emit!(host, OwnershipTransferStarted[o.owner, next]());
     Ok(())
 }
 
@@ -170,10 +170,10 @@ pub fn transfer_ownership<H: Host>(host: &mut H, next: Address) -> Result<()> {
 pub fn accept_ownership<H: Host>(host: &mut H) -> Result<()> {
     let o = ownership(host)?;
     let (next, caller): (Proposal, Address) = (host.get(slot(NEXT_OWNER)), host.sender());
-    ensure!(caller == next.account && caller != [0; 20], NotPendingOwner { caller: caller.into() });
+    ensure!(caller == next.account && caller != [0; 20], NotPendingOwner(caller));
     host.put(slot(NEXT_OWNER), &Proposal::default());
     host.put(slot(OWNERSHIP), &Ownership { owner: caller, ..o });
-    host.emit(IMuster::OwnershipTransferred { previousOwner: o.owner.into(), newOwner: caller.into() });
+    emit!(host, OwnershipTransferred[o.owner, caller]());
     Ok(())
 }
 
@@ -182,7 +182,7 @@ pub fn propose_treasury<H: Host>(host: &mut H, account: Address) -> Result<()> {
     only_owner(host)?;
     let at = if account == [0; 20] { 0 } else { host.now() + TREASURY_DELAY };
     host.put(slot(NEXT_TREASURY), &Proposal { account, at });
-    host.emit(IMuster::TreasuryProposed { treasury: account.into(), effective: at });
+    emit!(host, TreasuryProposed[account](at));
     Ok(())
 }
 
@@ -191,11 +191,11 @@ pub fn accept_treasury<H: Host>(host: &mut H) -> Result<()> {
     ownership(host)?;
     let next: Proposal = host.get(slot(NEXT_TREASURY));
     ensure!(next.account != [0; 20], TreasuryNotProposed);
-    ensure!(host.now() >= next.at, TreasuryTooEarly { effective: next.at });
+    ensure!(host.now() >= next.at, TreasuryTooEarly(next.at));
     let treasury: Treasury = host.get(slot(TREASURY));
     host.put(slot(NEXT_TREASURY), &Proposal::default());
     host.put(slot(TREASURY), &Treasury { account: next.account, ..treasury });
-    host.emit(IMuster::TreasuryChanged { before: treasury.account.into(), treasury: next.account.into() });
+    emit!(host, TreasuryChanged[treasury.account, next.account]());
     Ok(())
 }
 
@@ -204,9 +204,9 @@ pub fn take_treasury<H: Host>(host: &mut H) -> Result<(Address, u128)> {
     ownership(host)?;
     let mut treasury: Treasury = host.get(slot(TREASURY));
     let amount = core::mem::take(&mut treasury.balance);
-    ensure!(amount > 0, NothingToWithdraw { account: treasury.account.into() });
+    ensure!(amount > 0, NothingToWithdraw(treasury.account));
     host.put(slot(TREASURY), &treasury);
-    host.emit(IMuster::TreasurySwept { treasury: treasury.account.into(), amount });
+    emit!(host, TreasurySwept[treasury.account](amount));
     Ok((treasury.account, amount))
 }
 
@@ -258,7 +258,7 @@ pub fn assign_program<H: Host>(host: &mut H, program: Address, list: &[FixedByte
             write_selector(host, n - 1, [0; 4]);
             host.store(slot(SELECTORS), Word::from(n - 1));
         }
-        host.emit(IMuster::ProgramChanged { selector: selector.into(), before: before.into(), program: program.into() });
+        emit!(host, ProgramChanged[selector, before, program]());
     }
 }
 
@@ -272,7 +272,7 @@ fn write_selector<H: Host>(host: &mut H, i: u64, selector: [u8; 4]) {
 /// See `IMuster.setProgram`. At most 64 selectors a call.
 pub fn set_program<H: Host>(host: &mut H, program: Address, list: &[FixedBytes<4>]) -> Result<()> {
     only_owner(host)?;
-    ensure!(list.len() <= 64, TooManyAtOnce { given: U256::from(list.len()), most: U256::from(64) });
+    ensure!(list.len() <= 64, TooManyAtOnce(list.len(), 64u8));
     assign_program(host, program, list);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! What Muster needs of the chain below it.
 
-use alloy_primitives::{B256, U256};
-use alloy_sol_types::SolEvent;
+use alloy_primitives::B256;
+use alloc::vec::Vec;
 use muster_core::record::*;
 use muster_core::word::{Address, Packed, Word};
 
@@ -18,7 +18,7 @@ pub trait Host {
     /// Who calls.
     fn sender(&self) -> Address;
     /// Wei sent with the call.
-    fn value(&self) -> U256;
+    fn value(&self) -> Word;
     /// Seconds since 1970.
     fn now(&self) -> u64;
     /// Number of the L2 block in progress.
@@ -45,15 +45,15 @@ pub trait Host {
     {
         self.store(slot, record.pack());
     }
+}
 
-    /// Emits an event of the interface.
-    fn emit<E: SolEvent>(&mut self, event: E)
-    where
-        Self: Sized,
-    {
-        let data = event.encode_log_data();
-        self.log(data.topics(), &data.data);
-    }
+/// Emits an event: topics, the event's first, and the words of its data. [`emit!`] does it for events of single words.
+#[inline(never)]
+pub fn log_words<H: Host>(host: &mut H, topics: &[Word], data: &[Word]) {
+    let topics: Vec<B256> = topics.iter().map(|w| w.to_be_bytes().into()).collect();
+    let mut bytes = Vec::with_capacity(data.len() * 32);
+    data.iter().for_each(|w| bytes.extend_from_slice(&w.to_be_bytes()));
+    host.log(&topics, &bytes);
 }
 
 /// `slot + n`, as the words of a struct follow each other.

@@ -60,7 +60,7 @@ impl<H: Host> Network<'_, H> {
     }
 
     fn known(&self, number: u32) -> Result<Seat> {
-        ensure!(number > 0 && number <= self.head.issued, NodeUnknown { node: number });
+        ensure!(number > 0 && number <= self.head.issued, NodeUnknown(number));
         Ok(Seat::load(self.host, number))
     }
 
@@ -138,7 +138,7 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.holders`.
     pub fn holders_view(&self, model: u64, from: u32, count: u32) -> Result<(u32, Vec<u32>)> {
-        ensure!(model > 0 && model < MODEL_END, BadModel { model });
+        ensure!(model > 0 && model < MODEL_END, BadModel(model));
         let holders = Holders::load(self.host, model);
         Ok((holders.len(), page(from, count, holders.len()).map(|i| holders.get(self.host, i)).collect()))
     }
@@ -164,7 +164,7 @@ impl<H: Host> Network<'_, H> {
     pub fn running_task(&self, number: u32) -> Result<IMuster::TaskView> {
         let seat = self.known(number)?;
         let order: Order = self.host.get(offset(seat.slot, node::ORDER));
-        ensure!(Status::new(seat.node.status).running(), TaskNotRunning { id: 0, node: number });
+        ensure!(Status::new(seat.node.status).running(), TaskNotRunning(0u64, number));
         let ticket = self.host.get(offset(seat.slot, node::TICKET));
         let task = Task { ticket, order, models: registry::in_use(self.host, seat.slot) };
         Ok(self.task_view(&task, order.at))

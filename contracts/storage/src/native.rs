@@ -1,7 +1,7 @@
 //! A host in memory: storage as a map, logs as a list, and a call that fails leaves nothing behind.
 
 use crate::host::Host;
-use alloy_primitives::{keccak256, B256, U256};
+use alloy_primitives::{keccak256, B256};
 use muster_core::word::{Address, Word};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -49,7 +49,7 @@ pub struct Memory {
     /// Caller of the next call.
     pub sender: Address,
     /// Wei sent with it.
-    pub value: U256,
+    pub value: Word,
     /// Its time.
     pub now: u64,
     /// Its block.
@@ -126,7 +126,7 @@ impl Host for Memory {
         self.sender
     }
 
-    fn value(&self) -> U256 {
+    fn value(&self) -> Word {
         self.value
     }
 

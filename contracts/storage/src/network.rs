@@ -4,7 +4,7 @@
 use crate::draw::{Draw, Rng};
 use crate::host::{Host, Task};
 use crate::layout::{entry, slot, HEAD, PENDING, RULES};
-use crate::{IMuster, Result};
+use crate::Result;
 use muster_core::record::{Head, Rules};
 use muster_core::word::Packed;
 
@@ -123,7 +123,7 @@ impl<'h, H: Host> Network<'h, H> {
     pub fn redraw(&mut self, task: Task) {
         let at = self.target();
         self.push_pending(task, at);
-        self.host.emit(IMuster::TaskRedrawn { id: task.order.id, drawBlock: at });
+        emit!(self.host, TaskRedrawn[task.order.id](at));
     }
 
     /// Draws a task with the given entropy and starts or queues it; false if the draw stayed undecided.

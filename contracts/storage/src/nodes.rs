@@ -2,30 +2,26 @@
 
 use crate::bracket::{height, Bracket, NONE};
 use crate::draw::{parking_key, Seat};
-use crate::host::{offset, Host};
+use crate::abi::Argument;
+use crate::host::{log_words, offset, Host};
 use crate::layout::{account_slot, entry, node, slot, JOINED, OWNERSHIP, TERMS};
 use crate::network::Network;
 use crate::pool::{self, PARKING};
 use crate::registry::{self, Held, Holders, GPU_NAME_MAX};
 use crate::sampler::{self, Counts, VRAM_MAX};
 use crate::{queue, IMuster, Result};
-use alloc::string::String;
 use alloc::vec::Vec;
-use alloy_primitives::U256;
+use alloy_sol_types::SolEvent;
 use muster_core::qos;
 use muster_core::record::*;
 use muster_core::wad::WAD;
 use muster_core::weight;
-use muster_core::word::Address;
+use muster_core::word::{Address, Word};
 
 /// Largest model id + 1.
 pub const MODEL_END: u64 = 1 << 40;
 /// Nodes ever and at once: what a place in a list can hold.
 pub const NODES_MAX: u32 = (1 << 24) - 2;
-
-fn address(a: Address) -> alloy_primitives::Address {
-    a.into()
-}
 
 impl<H: Host> Network<'_, H> {
     /// Wei in a granule of stake.
@@ -67,7 +63,7 @@ impl<H: Host> Network<'_, H> {
     pub fn own_seat(&self) -> Result<Seat> {
         let caller = self.host.sender();
         let number = self.account(caller).node;
-        ensure!(number > 0, NotAnOperator { caller: address(caller) });
+        ensure!(number > 0, NotAnOperator(caller));
         Ok(Seat::load(self.host, number))
     }
 
@@ -82,42 +78,49 @@ impl<H: Host> Network<'_, H> {
 
     /// Value sent as stake, in granules.
     fn stake_sent(&self) -> Result<u64> {
-        let (value, granule) = (self.host.value(), U256::from(self.granule()));
-        ensure!((value % granule).is_zero(), StakeNotWhole { sent: value, granule });
-        let most = weight::stake_limit(self.rules.base);
-        let granules = value / granule;
-        ensure!(granules <= U256::from(most), StakeTooHigh { stake: value, most: U256::from(self.wei(most)) });
-        Ok(granules.to::<u64>())
+        let (sent, granule) = (self.host.value(), self.granule());
+        let most = self.wei(weight::stake_limit(self.rules.base));
+        let wei = sent.to_u128().filter(|&wei| wei <= most).ok_or_else(|| refusal!(StakeTooHigh(sent, most)))?;
+        let granules = (wei / granule as u128) as u64;
+        ensure!(self.wei(granules) == wei, StakeNotWhole(sent, granule));
+        Ok(granules)
     }
 
     // ------------------------------------------------------------ join and leave
 
     /// See `IMuster.join`.
-    pub fn join(&mut self, gpu_name: String, vram: u16, models: Vec<u64>) -> Result<u32> {
+    pub fn join(&mut self, gpu_name: &[u8], vram: u16, models: Vec<u64>) -> Result<u32> {
         ensure!(!self.head.paused, PausedByOwner);
         let terms = self.terms();
         let caller = self.host.sender();
         let mut account = self.account(caller);
-        ensure!(!account.kicked, KickedOut { operator: address(caller) });
+        ensure!(!account.kicked, KickedOut(caller));
         let stake = self.stake_sent()?;
-        ensure!(stake >= terms.min_stake, StakeTooLow { sent: self.host.value(), least: U256::from(self.wei(terms.min_stake)) });
+        ensure!(stake >= terms.min_stake, StakeTooLow(self.host.value(), self.wei(terms.min_stake)));
         let bytes = gpu_name.len();
-        ensure!((1..=GPU_NAME_MAX).contains(&bytes), BadGpuName { length: U256::from(bytes), most: U256::from(GPU_NAME_MAX) });
-        ensure!((1..=VRAM_MAX).contains(&vram), BadVram { vram, most: VRAM_MAX });
+        let printable = gpu_name.iter().all(|c| (b' '..=b'~').contains(c));
+        ensure!((1..=GPU_NAME_MAX).contains(&bytes) && printable, BadGpuName(bytes, GPU_NAME_MAX));
+        ensure!((1..=VRAM_MAX).contains(&vram), BadVram(vram, VRAM_MAX));
         check_models(&models, NODE_MODELS as usize)?;
-        ensure!(self.head.joined < NODES_MAX, NetworkFull { joined: self.head.joined });
+        ensure!(self.head.joined < NODES_MAX, NetworkFull(self.head.joined));
         if account.node == 0 {
             account.node = self.issue_number()?;
             self.put_account(caller, &account);
         }
         let mut seat = Seat::load(self.host, account.node);
-        ensure!(Status::new(seat.node.status) == Status::Quit, WrongStatus { node: seat.number, status: seat.node.status });
+        ensure!(Status::new(seat.node.status) == Status::Quit, WrongStatus(seat.number, seat.node.status));
 
-        let group = match registry::gpu_group(self.host, &gpu_name, vram) {
+        let group = match registry::gpu_group(self.host, gpu_name, vram) {
             Some(group) => group,
             None => {
-                let group = registry::create_gpu_group(self.host, &gpu_name, vram)?;
-                self.host.emit(IMuster::GpuGroupCreated { group, name: gpu_name, vram });
+                let group = registry::create_gpu_group(self.host, gpu_name, vram)?;
+                let mut data: Vec<Word> = [Word::from(64), vram.word(), gpu_name.len().word()].into();
+                data.extend(gpu_name.chunks(32).map(|chunk| {
+                    let mut bytes = [0; 32];
+                    bytes[..chunk.len()].copy_from_slice(chunk);
+                    Word::from_be_bytes(bytes)
+                }));
+                log_words(self.host, &[IMuster::GpuGroupCreated::SIGNATURE_HASH.0.word(), group.word()], &data);
                 group
             }
         };
@@ -146,7 +149,10 @@ impl<H: Host> Network<'_, H> {
         self.count_class(None, Some(seat.node.class));
         self.set_stake_key(seat.number, stake + 1);
         let staked = self.wei(stake);
-        self.host.emit(IMuster::NodeJoined { node: seat.number, operator: address(caller), group, stake: staked, models });
+        let mut data: Vec<Word> = [Argument::word(staked), Word::from(64), Word::from(models.len() as u64)].into();
+        data.extend(models.iter().map(|&m| Word::from(m)));
+        let event = IMuster::NodeJoined::SIGNATURE_HASH.0;
+        log_words(self.host, &[event.word(), seat.number.word(), caller.word(), group.word()], &data);
         let number = seat.number;
         self.release(seat, true);
         Ok(number)
@@ -154,7 +160,7 @@ impl<H: Host> Network<'_, H> {
 
     fn issue_number(&mut self) -> Result<u32> {
         let issued = self.head.issued;
-        ensure!(issued < NODES_MAX, NetworkFull { joined: self.head.joined });
+        ensure!(issued < NODES_MAX, NetworkFull(self.head.joined));
         if issued > 0 && height(issued + 1) > height(issued) {
             let top = if self.head.joined == 0 { NONE } else { self.head.max_stake + 1 };
             Bracket::STAKES.grow(self.host, height(issued), top);
@@ -187,12 +193,12 @@ impl<H: Host> Network<'_, H> {
     pub fn raise_stake(&mut self) -> Result<()> {
         let mut seat = self.own_seat()?;
         let status = seat.node.status;
-        ensure!(matches!(status, 1 | 2 | 3 | 5), WrongStatus { node: seat.number, status });
+        ensure!(matches!(status, 1 | 2 | 3 | 5), WrongStatus(seat.number, status));
         let added = self.stake_sent()?;
-        ensure!(added > 0, StakeTooLow { sent: self.host.value(), least: U256::from(self.granule()) });
+        ensure!(added > 0, StakeTooLow(self.host.value(), self.granule()));
         let most = weight::stake_limit(self.rules.base);
         let stake = seat.node.stake + added;
-        ensure!(stake <= most, StakeTooHigh { stake: U256::from(self.wei(stake)), most: U256::from(self.wei(most)) });
+        ensure!(stake <= most, StakeTooHigh(self.wei(stake), self.wei(most)));
         let class = weight::class_of(stake, self.rules.base);
         if class != seat.node.class {
             self.count_class(Some(seat.node.class), Some(class));
@@ -206,7 +212,7 @@ impl<H: Host> Network<'_, H> {
         self.set_stake_key(seat.number, stake + 1);
         self.put_node(&seat);
         let (added, stake) = (self.wei(added), self.wei(stake));
-        self.host.emit(IMuster::StakeRaised { node: seat.number, added, stake });
+        emit!(self.host, StakeRaised[seat.number](added, stake));
         Ok(())
     }
 
@@ -217,13 +223,13 @@ impl<H: Host> Network<'_, H> {
             Status::Available => {
                 seat = self.withdraw_from_work(seat);
                 seat.node.status = Status::Paused as u8;
-                self.host.emit(IMuster::NodePaused { node: seat.number });
+                emit!(self.host, NodePaused[seat.number]());
             }
             Status::Busy => {
                 seat.node.status = Status::PendingPause as u8;
-                self.host.emit(IMuster::NodePausing { node: seat.number });
+                emit!(self.host, NodePausing[seat.number]());
             }
-            _ => return Err(refusal!(WrongStatus { node: seat.number, status: seat.node.status })),
+            _ => return Err(refusal!(WrongStatus(seat.number, seat.node.status))),
         }
         self.put_node(&seat);
         Ok(())
@@ -232,9 +238,9 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.resume`.
     pub fn resume(&mut self) -> Result<()> {
         let mut seat = self.own_seat()?;
-        ensure!(Status::new(seat.node.status) == Status::Paused, WrongStatus { node: seat.number, status: seat.node.status });
+        ensure!(Status::new(seat.node.status) == Status::Paused, WrongStatus(seat.number, seat.node.status));
         seat.node.status = Status::Available as u8;
-        self.host.emit(IMuster::NodeResumed { node: seat.number });
+        emit!(self.host, NodeResumed[seat.number]());
         self.release(seat, true);
         Ok(())
     }
@@ -251,9 +257,9 @@ impl<H: Host> Network<'_, H> {
             Status::Busy => {
                 seat.node.status = Status::PendingQuit as u8;
                 self.put_node(&seat);
-                self.host.emit(IMuster::NodeQuitting { node: seat.number });
+                emit!(self.host, NodeQuitting[seat.number]());
             }
-            _ => return Err(refusal!(WrongStatus { node: seat.number, status: seat.node.status })),
+            _ => return Err(refusal!(WrongStatus(seat.number, seat.node.status))),
         }
         Ok(())
     }
@@ -275,10 +281,10 @@ impl<H: Host> Network<'_, H> {
         seat.node.stake = 0;
         self.put_node(&seat);
         if kicked {
-            self.host.emit(IMuster::NodeKickedOut { node: seat.number, operator: address(operator) });
+            emit!(self.host, NodeKickedOut[seat.number, operator]());
         }
         let stake = self.wei(stake);
-        self.host.emit(IMuster::NodeQuit { node: seat.number, operator: address(operator), stake, release });
+        emit!(self.host, NodeQuit[seat.number, operator](stake, release));
     }
 
     /// See `IMuster.withdraw`: what is owed, already taken off the books. The program sends it last.
@@ -293,10 +299,10 @@ impl<H: Host> Network<'_, H> {
             0
         };
         let stake = self.wei(stake);
-        ensure!(credit + stake > 0, NothingToWithdraw { account: address(caller) });
+        ensure!(credit + stake > 0, NothingToWithdraw(caller));
         account.credit = 0;
         self.put_account(caller, &account);
-        self.host.emit(IMuster::Withdrawn { account: address(caller), to: address(to), credit, stake });
+        emit!(self.host, Withdrawn[caller, to](credit, stake));
         Ok(credit + stake)
     }
 
@@ -332,7 +338,7 @@ impl<H: Host> Network<'_, H> {
             Status::PendingPause => {
                 seat.node.status = Status::Paused as u8;
                 self.put_node(&seat);
-                self.host.emit(IMuster::NodePaused { node: seat.number });
+                emit!(self.host, NodePaused[seat.number]());
                 return;
             }
             _ => {}
@@ -361,7 +367,7 @@ impl<H: Host> Network<'_, H> {
         seat.node.parked = true;
         self.head.parked_due = earliest(&p);
         self.put_node(&seat);
-        self.host.emit(IMuster::NodeExcluded { node: seat.number, until: due });
+        emit!(self.host, NodeExcluded[seat.number](due));
     }
 
     fn unpark(&mut self, place: u32) {
@@ -386,19 +392,19 @@ impl<H: Host> Network<'_, H> {
     fn return_to_work(&mut self, mut seat: Seat) {
         self.unpark(seat.node.pos);
         seat.node.parked = false;
-        self.host.emit(IMuster::NodeReadmitted { node: seat.number });
+        emit!(self.host, NodeReadmitted[seat.number]());
         self.release(seat, true);
     }
 
     /// See `IMuster.poke`.
     pub fn poke(&mut self, number: u32) -> Result<()> {
-        ensure!(number > 0 && number <= self.head.issued, NodeUnknown { node: number });
+        ensure!(number > 0 && number <= self.head.issued, NodeUnknown(number));
         let seat = Seat::load(self.host, number);
         let status = seat.node.status;
-        ensure!(Status::new(status) == Status::Available, WrongStatus { node: number, status });
+        ensure!(Status::new(status) == Status::Available, WrongStatus(number, status));
         let eligible = qos::eligible(self.reliability(&seat.node), self.rules.exclusion_ppm);
         if seat.node.parked {
-            ensure!(eligible, NothingToPoke { node: number });
+            ensure!(eligible, NothingToPoke(number));
             self.return_to_work(seat);
         } else if !eligible {
             // The threshold was raised under it.
@@ -406,7 +412,7 @@ impl<H: Host> Network<'_, H> {
             self.release(seat, false);
         } else {
             let waits = self.head.queued > 0 && queue::best_for(self.host, seat.group()).is_some();
-            ensure!(waits, NothingToPoke { node: number });
+            ensure!(waits, NothingToPoke(number));
             let seat = self.leave_sampler(seat);
             self.release(seat, true);
         }
@@ -425,7 +431,7 @@ impl<H: Host> Network<'_, H> {
         self.host.put(at, &scores);
         seat.node.score_count = (seat.node.score_count + 1).min(qos::POOL);
         seat.node.score_sum = seat.node.score_sum + score.min(qos::Q_MAX as u8) as u16 - old as u16;
-        self.host.emit(IMuster::ScoreRecorded { node: number, score });
+        emit!(self.host, ScoreRecorded[number](score));
         let out = qos::kicked_out(seat.node.score_sum, seat.node.score_count, self.terms().kickout_milli);
         match Status::new(seat.node.status) {
             s if out && s.running() => seat.node.status = Status::PendingKickout as u8,
@@ -446,9 +452,9 @@ impl<H: Host> Network<'_, H> {
         check_models(&models, NODE_MODELS as usize)?;
         let (mut seat, mut held) = self.own_models()?;
         for model in models {
-            ensure!(!held.holds(model), ModelHeld { model });
+            ensure!(!held.holds(model), ModelHeld(model));
             held.add(self.host, seat.number, model)?;
-            self.host.emit(IMuster::ModelAdded { node: seat.number, model });
+            emit!(self.host, ModelAdded[seat.number, model]());
         }
         seat.node.models = held.store(self.host);
         self.put_node(&seat);
@@ -460,10 +466,10 @@ impl<H: Host> Network<'_, H> {
         check_models(&models, NODE_MODELS as usize)?;
         let (seat, mut held) = self.own_models()?;
         for model in models {
-            ensure!(held.holds(model), ModelNotHeld { model });
+            ensure!(held.holds(model), ModelNotHeld(model));
             let i = held.find(model).unwrap_or(0);
             held.entries[i].1 = true;
-            self.host.emit(IMuster::ModelRemoved { node: seat.number, model });
+            emit!(self.host, ModelRemoved[seat.number, model]());
         }
         held.store(self.host);
         Ok(())
@@ -472,27 +478,27 @@ impl<H: Host> Network<'_, H> {
     fn own_models(&self) -> Result<(Seat, Held)> {
         let seat = self.own_seat()?;
         let status = seat.node.status;
-        ensure!(Status::new(status) != Status::Quit, WrongStatus { node: seat.number, status });
+        ensure!(Status::new(status) != Status::Quit, WrongStatus(seat.number, status));
         let held = Held::load(self.host, seat.slot, seat.node.models);
         Ok((seat, held))
     }
 
     /// See `IMuster.purge`.
     pub fn purge(&mut self, model: u64, position: u32) -> Result<()> {
-        ensure!(model > 0 && model < MODEL_END, BadModel { model });
+        ensure!(model > 0 && model < MODEL_END, BadModel(model));
         let mut holders = Holders::load(self.host, model);
-        ensure!(position < holders.len(), HolderNotStale { model, position });
+        ensure!(position < holders.len(), HolderNotStale(model, position));
         let mut seat = Seat::load(self.host, holders.get(self.host, position));
         let mut held = Held::load(self.host, seat.slot, seat.node.models);
         let gone = seat.node.status == Status::Quit as u8;
-        ensure!(gone || !held.holds(model), HolderNotStale { model, position });
+        ensure!(gone || !held.holds(model), HolderNotStale(model, position));
         holders.swap_remove(self.host, position);
         if let Some(i) = held.find(model) {
             held.entries.swap_remove(i);
         }
         seat.node.models = held.store(self.host);
         self.put_node(&seat);
-        self.host.emit(IMuster::HolderPurged { node: seat.number, model });
+        emit!(self.host, HolderPurged[seat.number, model]());
         Ok(())
     }
 
@@ -515,10 +521,10 @@ fn earliest(p: &Pool) -> u32 {
 
 /// Checks a list of models: not too many, ids in range, no duplicates.
 pub fn check_models(models: &[u64], most: usize) -> Result<()> {
-    ensure!(models.len() <= most, TooManyModels { given: U256::from(models.len()), most: U256::from(most) });
+    ensure!(models.len() <= most, TooManyModels(models.len(), most));
     for (i, &model) in models.iter().enumerate() {
-        ensure!(model > 0 && model < MODEL_END, BadModel { model });
-        ensure!(!models[..i].contains(&model), DuplicateModel { model });
+        ensure!(model > 0 && model < MODEL_END, BadModel(model));
+        ensure!(!models[..i].contains(&model), DuplicateModel(model));
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! The life of a task on a single node: Pending, Queued, Started, and its end.
 
 use crate::draw::{Rng, Seat};
-use crate::host::{offset, Host, ModelSet, Task};
+use crate::abi::Argument;
+use crate::host::{log_words, offset, Host, ModelSet, Task};
 use crate::layout::{node, slot, TREASURY};
 use crate::network::{Network, RING};
 use crate::nodes::check_models;
@@ -9,10 +10,11 @@ use crate::registry::{self, Held};
 use crate::sampler::{self, Counts, VRAM_MAX};
 use crate::{pool, queue, IMuster, Result};
 use alloc::vec::Vec;
-use alloy_primitives::U256;
+use alloy_sol_types::SolEvent;
 use muster_core::qos::{boost, penalise, share_bps};
 use muster_core::record::*;
 use muster_core::value::{key, time_limit, Kind};
+use muster_core::word::Word;
 
 /// Fees stay below this many wei, so that every value has its key.
 pub const FEE_END: u128 = 1 << 95;
@@ -27,13 +29,13 @@ const EVICTED: u8 = 2;
 
 /// Estimated seconds of a task; none if kind or units are out of range.
 pub fn estimate(terms: &Terms, kind: u8, units: u32) -> Result<u32> {
-    let kind = Kind::new(kind).ok_or(refusal!(BadKind { kind }))?;
+    let kind = Kind::new(kind).ok_or_else(|| refusal!(BadKind(kind)))?;
     let (overhead, unit, most) = match kind {
         Kind::StableDiffusion => (terms.sd_overhead, terms.sd_unit, 1_000),
         Kind::Gpt => (terms.gpt_overhead, terms.gpt_unit, 1_000),
         Kind::FineTune => (0, 1, terms.fine_tune_max),
     };
-    ensure!(units >= 1 && units <= most, BadUnits { units, most: U256::from(most) });
+    ensure!(units >= 1 && units <= most, BadUnits(units, most));
     Ok((overhead as u32 + units * unit as u32).clamp(1, (1 << 24) - 1))
 }
 
@@ -42,16 +44,16 @@ impl<H: Host> Network<'_, H> {
     pub fn order(&self, spec: &IMuster::TaskSpec) -> Result<(Order, ModelSet, u128)> {
         let terms = self.terms();
         let estimate = estimate(&terms, spec.kind, spec.units)?;
-        ensure!(spec.redundancy == 0, RedundancyUnsupported { policy: spec.redundancy });
+        ensure!(spec.redundancy == 0, RedundancyUnsupported(spec.redundancy));
         check_models(&spec.models, TASK_MODELS)?;
         let (vram, gpu) = if spec.gpu == 0 {
             (spec.vram, 0)
         } else {
             let (number, vram) = (spec.gpu >> 16, spec.gpu as u16);
-            ensure!(vram <= VRAM_MAX && number < registry::gpu_count(self.host, vram), GpuUnknown { group: spec.gpu });
+            ensure!(vram <= VRAM_MAX && number < registry::gpu_count(self.host, vram), GpuUnknown(spec.gpu));
             (vram, number + 1)
         };
-        ensure!(vram <= VRAM_MAX, BadVram { vram, most: VRAM_MAX });
+        ensure!(vram <= VRAM_MAX, BadVram(vram, VRAM_MAX));
         let mut models = ModelSet { len: spec.models.len() as u8, ..ModelSet::default() };
         models.ids[..spec.models.len()].copy_from_slice(&spec.models);
         let order = Order {
@@ -75,25 +77,15 @@ impl<H: Host> Network<'_, H> {
         ensure!(self.head.joined > 0, NoNodes);
         let (order, models, least) = self.order(&spec)?;
         let value = self.host.value();
-        ensure!(value < U256::from(FEE_END), FeeTooHigh { sent: value, most: U256::from(FEE_END - 1) });
-        let fee = value.to::<u128>();
-        ensure!(fee > 0 && fee >= least, FeeTooLow { sent: value, least: U256::from(least.max(1)) });
-        ensure!(!self.ring_full(), TooManyPending { pending: RING as u32 - 1 });
+        let fee = value.to_u128().filter(|&fee| fee < FEE_END).ok_or_else(|| refusal!(FeeTooHigh(value, FEE_END - 1)))?;
+        ensure!(fee > 0 && fee >= least, FeeTooLow(value, least.max(1)));
+        ensure!(!self.ring_full(), TooManyPending(RING as u32 - 1));
         let creator = self.host.sender();
         let task = Task { ticket: Ticket { creator, fee }, order, models };
         self.head.tasks = order.id;
         let at_once = self.rules.draw_delay == 0;
         let block = if at_once { self.block().saturating_sub(1) } else { self.target() };
-        self.host.emit(IMuster::TaskCreated {
-            id: order.id,
-            creator: creator.into(),
-            fee,
-            estimate: order.estimate,
-            timeLimit: order.limit,
-            startFeeBps: order.start_fee_bps,
-            drawBlock: block,
-            spec,
-        });
+        self.log_created(&task, block, &spec);
         if at_once {
             let settled = match self.host.block_hash(block) {
                 Some(hash) => self.draw_and_place(&task, hash),
@@ -106,6 +98,30 @@ impl<H: Host> Network<'_, H> {
             self.push_pending(task, block);
         }
         Ok(order.id)
+    }
+
+    fn log_created(&mut self, task: &Task, block: u64, spec: &IMuster::TaskSpec) {
+        let order = &task.order;
+        let mut data: Vec<Word> = [
+            task.ticket.fee.word(),
+            order.estimate.word(),
+            order.limit.word(),
+            order.start_fee_bps.word(),
+            block.word(),
+            // Where the specification starts, and within it where its models do.
+            Word::from(6 * 32),
+            spec.kind.word(),
+            spec.units.word(),
+            spec.vram.word(),
+            spec.gpu.word(),
+            spec.redundancy.word(),
+            spec.inputDigest.0.word(),
+            Word::from(7 * 32),
+            spec.models.len().word(),
+        ].into();
+        data.extend(spec.models.iter().map(|&m| Word::from(m)));
+        let event = IMuster::TaskCreated::SIGNATURE_HASH.0;
+        log_words(self.host, &[event.word(), order.id.word(), task.ticket.creator.word()], &data);
     }
 
     /// Most tasks that can be queued now: floor(alpha x joined nodes).
@@ -129,7 +145,7 @@ impl<H: Host> Network<'_, H> {
         }
         let ticket = queue::insert(self.host, task, key);
         self.head.queued += 1;
-        self.host.emit(IMuster::TaskQueued { id: task.order.id, ticket });
+        emit!(self.host, TaskQueued[task.order.id](ticket));
     }
 
     /// Starts a task on a node that stands nowhere; writes the node's record. With entropy in hand
@@ -150,7 +166,7 @@ impl<H: Host> Network<'_, H> {
         if task.models.len as u32 > MODELS_PER_WORD {
             self.host.put(offset(seat.slot, node::IN_USE + 1), &second);
         }
-        self.host.emit(IMuster::TaskStarted { id: task.order.id, node: seat.number, deadline });
+        emit!(self.host, TaskStarted[task.order.id, seat.number](deadline));
         if task.models.len > 0 {
             self.distribute(task, &seat, &neighbours, rng);
         }
@@ -172,7 +188,7 @@ impl<H: Host> Network<'_, H> {
         if registry::count_held(self.host, seat.slot, seat.node.models, &task.models) < task.models.len as u32 {
             let held = Held::load(self.host, seat.slot, seat.node.models);
             for &model in task.models.as_slice().iter().filter(|&&m| !held.holds(m)) {
-                self.host.emit(IMuster::DownloadRequested { node: seat.number, model, task: id });
+                emit!(self.host, DownloadRequested[seat.number, model, id]());
             }
         }
         let terms = self.terms();
@@ -187,7 +203,7 @@ impl<H: Host> Network<'_, H> {
             let most = (terms.spread as u32).saturating_sub(available.max(asked));
             for node in self.draw_lacking(task, model, most, &mut tries, rng) {
                 asked += 1;
-                self.host.emit(IMuster::DownloadRequested { node, model, task: id });
+                emit!(self.host, DownloadRequested[node, model, id]());
             }
         }
     }
@@ -204,7 +220,7 @@ impl<H: Host> Network<'_, H> {
     fn running(&self, seat: &Seat, id: u64) -> Result<(Ticket, Order)> {
         let order: Order = self.host.get(offset(seat.slot, node::ORDER));
         let here = Status::new(seat.node.status).running() && order.id == id;
-        ensure!(here, TaskNotRunning { id, node: seat.number });
+        ensure!(here, TaskNotRunning(id, seat.number));
         Ok((self.host.get(offset(seat.slot, node::TICKET)), order))
     }
 
@@ -216,12 +232,12 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.submit`.
     pub fn submit(&mut self, id: u64, digest: [u8; 32]) -> Result<()> {
         let (mut seat, ticket, order) = self.own_task(id)?;
-        ensure!(self.now <= order.at, DeadlinePassed { id, deadline: order.at });
+        ensure!(self.now <= order.at, DeadlinePassed(id, order.at));
         let h = boost(self.reliability(&seat.node), self.rules.boost_ppm);
         self.set_reliability(&mut seat, h);
         let operator = self.host.sender();
         self.credit(operator, ticket.fee);
-        self.host.emit(IMuster::TaskSucceeded { id, node: seat.number, resultDigest: digest.into(), paid: ticket.fee });
+        emit!(self.host, TaskSucceeded[id, seat.number](digest, ticket.fee));
         self.release(seat, true);
         Ok(())
     }
@@ -229,9 +245,9 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.reportError`.
     pub fn report_error(&mut self, id: u64, code: u8) -> Result<()> {
         let (seat, ticket, order) = self.own_task(id)?;
-        ensure!(self.now <= order.at, DeadlinePassed { id, deadline: order.at });
+        ensure!(self.now <= order.at, DeadlinePassed(id, order.at));
         self.credit(ticket.creator, ticket.fee);
-        self.host.emit(IMuster::TaskErrorReported { id, node: seat.number, code, refund: ticket.fee });
+        emit!(self.host, TaskErrorReported[id, seat.number](code, ticket.fee));
         // The node that could not run this one is not handed the next in the same breath.
         self.release(seat, false);
         Ok(())
@@ -239,10 +255,10 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.expire`.
     pub fn expire(&mut self, number: u32, id: u64) -> Result<()> {
-        ensure!(number > 0 && number <= self.head.issued, NodeUnknown { node: number });
+        ensure!(number > 0 && number <= self.head.issued, NodeUnknown(number));
         let mut seat = Seat::load(self.host, number);
         let (ticket, order) = self.running(&seat, id)?;
-        ensure!(self.now > order.at, DeadlineNotPassed { id, deadline: order.at });
+        ensure!(self.now > order.at, DeadlineNotPassed(id, order.at));
         let h = penalise(self.reliability(&seat.node), self.rules.penalty_ppm);
         self.set_reliability(&mut seat, h);
         self.abort(&Task { ticket, order, models: ModelSet::default() }, TIMEOUT, order.start_fee_bps);
@@ -255,11 +271,11 @@ impl<H: Host> Network<'_, H> {
         let (group, place) = ((ticket >> 32) as u32, ticket as u32);
         let p = pool::load(self.host, group);
         let queued = group != pool::PARKING && pool::key_at(self.host, group, &p, place) > crate::bracket::NONE;
-        ensure!(queued, TaskNotQueued { id, ticket });
+        ensure!(queued, TaskNotQueued(id, ticket));
         let task = Task::load(self.host, queue::entry_slot(self.host, group, place));
-        ensure!(task.order.id == id, TaskNotQueued { id, ticket });
+        ensure!(task.order.id == id, TaskNotQueued(id, ticket));
         let caller = self.host.sender();
-        ensure!(task.ticket.creator == caller, NotTheCreator { id, caller: caller.into() });
+        ensure!(task.ticket.creator == caller, NotTheCreator(id, caller));
         queue::remove(self.host, group, place);
         self.head.queued -= 1;
         self.abort(&task, CANCELLED, task.order.start_fee_bps);
@@ -285,19 +301,12 @@ impl<H: Host> Network<'_, H> {
             }
         };
         self.credit(task.ticket.creator, refund);
-        self.host.emit(IMuster::TaskAborted {
-            id: task.order.id,
-            creator: task.ticket.creator.into(),
-            reason,
-            refund,
-            startFee: start_fee,
-            beneficiary: beneficiary.into(),
-        });
+        emit!(self.host, TaskAborted[task.order.id, task.ticket.creator, reason](refund, start_fee, beneficiary));
     }
 
     /// See `IMuster.dispatch`.
     pub fn dispatch(&mut self, count: u8) -> Result<u8> {
-        ensure!(count <= DISPATCH_MAX, TooManyAtOnce { given: U256::from(count), most: U256::from(DISPATCH_MAX) });
+        ensure!(count <= DISPATCH_MAX, TooManyAtOnce(count, DISPATCH_MAX));
         Ok(self.serve(count as u32) as u8)
     }
 }

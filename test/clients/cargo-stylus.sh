@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# cargo-stylus against a running node: check, deploy with a constructor, activate, cache status, on its own template.
+#
+#   RPC_URL=http://127.0.0.1:8547 test/clients/cargo-stylus.sh [WORK_DIR]
+#
+# Needs cargo-stylus 0.10.10 (`cargo install cargo-stylus --version 0.10.10 --locked`; CARGO_STYLUS may name the
+# binary), and a compiler with the wasm32 standard library: the active rustup toolchain if it has the target, else
+# Debian's rustc-web with rust-web-src. Without one of them it says what is missing and exits with 3.
+set -euo pipefail
+
+rpc=${RPC_URL:-http://127.0.0.1:8547}
+key=${PRIVATE_KEY:-0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659}
+work=${1:-${TMPDIR:-/tmp}/muster-cargo-stylus}
+version=0.10.10
+
+missing() { echo "cargo-stylus.sh: $1" >&2; exit 3; }
+stylus=${CARGO_STYLUS:-$(command -v cargo-stylus || true)}
+[ -x "$stylus" ] || missing "cargo-stylus is not installed: cargo install cargo-stylus --version $version --locked"
+# Through cargo's own dispatch it would be looked up on PATH; here the named binary runs.
+stylus() { "$stylus" stylus "$@"; }
+[ "$(stylus --version)" = "stylus $version" ] || [ "$(stylus --version | grep -o '[0-9.]*$')" = "$version" ] ||
+  missing "cargo-stylus $version is wanted, this is $(stylus --version)"
+
+# The compiler. cargo-stylus calls a plain `cargo build --target wasm32-unknown-unknown`, so what differs goes through
+# the environment, and overrides the toolchain file, which must name a version all the same.
+toolchain=$(rustup show active-toolchain | cut -d' ' -f1)
+export RUSTUP_TOOLCHAIN=$toolchain
+sysroot=$(rustc --print sysroot)
+config=
+if [ -d "$sysroot/lib/rustlib/wasm32-unknown-unknown" ]; then
+  channel=$(rustc --version | cut -d' ' -f2)
+elif [ -x /usr/bin/rustc ] && [ -d "$(/usr/bin/rustc --print sysroot)/lib/rustlib/src/rust/library" ]; then
+  channel=$(/usr/bin/rustc --version | cut -d' ' -f2)
+  # rust-lld comes with the rustup toolchain.
+  export PATH="$sysroot/lib/rustlib/$(rustc -vV | sed -n 's/^host: //p')/bin:$PATH"
+  export RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1
+  config='[unstable]
+build-std = ["std", "panic_abort"]'
+else
+  missing "no compiler has the wasm32 standard library: rustup target add wasm32-unknown-unknown, or apt install rustc-web rust-web-src"
+fi
+
+# The template, with a constructor put into it and the toolchain file set to the compiler that is there.
+rm -rf "$work/counter"
+mkdir -p "$work"
+# `cargo new` would make it a member.
+if (cd "$work" && cargo locate-project --workspace >/dev/null 2>&1); then
+  echo "cargo-stylus.sh: $work lies inside a cargo workspace, choose another directory" >&2
+  exit 1
+fi
+(cd "$work" && stylus new counter)
+cd "$work/counter"
+cat > rust-toolchain.toml <<TOML
+[toolchain]
+channel = "$channel"
+TOML
+sed -i '0,/^impl Counter {/s//impl Counter {\
+    \/\/\/ Begins at a number.\
+    #[constructor]\
+    pub fn constructor(\&mut self, start: U256) {\
+        self.number.set(start);\
+    }\
+/' src/lib.rs
+grep -q 'fn constructor' src/lib.rs
+mkdir -p .cargo
+cat > .cargo/config.toml <<TOML
+[target.wasm32-unknown-unknown]
+rustflags = ["-C", "link-arg=-zstack-size=32768"]
+$config
+TOML
+export CARGO_TARGET_DIR="$work/target"
+
+call() { # method, params: the result, or the whole answer if there is none
+  curl -sf -H 'content-type: application/json' \
+    --data "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"$1\",\"params\":$2}" "$rpc" | sed -E 's/.*"result":"([^"]*)".*/\1/'
+}
+address_in() { sed -E 's/\x1b\[[0-9;]*m//g' "$1" | sed -nE 's/.*deployed code at address: *(0x[0-9a-fA-F]{40}).*/\1/p'; }
+step() { echo "== cargo stylus $*"; }
+
+step check
+stylus check -e "$rpc"
+
+step deploy --no-verify --constructor-args 41
+stylus deploy --no-verify -e "$rpc" --private-key "$key" --constructor-args 41 2>&1 | tee "$work/deploy.log"
+counter=$(address_in "$work/deploy.log")
+[ -n "$counter" ] || { echo "no address in the output of deploy" >&2; exit 1; }
+# number() is 0x8381f58a.
+number() { call eth_call "[{\"to\":\"$1\",\"data\":\"0x8381f58a\"},\"latest\"]"; }
+[ "$(number "$counter")" = "0x$(printf %064x 41)" ] || { echo "number() is $(number "$counter"), not 41" >&2; exit 1; }
+
+# A second program, deployed without activation, then activated by hand. Its code must differ from the first's.
+sed -i 's/pub fn increment(&mut self) {/pub fn step(\&mut self) {/; s/contract.increment()/contract.step()/' src/lib.rs
+sed -i '/#\[constructor\]/,/^    }/d' src/lib.rs
+step deploy --no-verify --no-activate
+stylus deploy --no-verify --no-activate -e "$rpc" --private-key "$key" 2>&1 | tee "$work/deploy.log"
+second=$(address_in "$work/deploy.log")
+[ -n "$second" ] || { echo "no address in the output of deploy" >&2; exit 1; }
+step activate
+stylus activate --address "$second" -e "$rpc" --private-key "$key"
+[ "$(number "$second")" = "0x$(printf %064x 0)" ] || { echo "the activated program does not answer" >&2; exit 1; }
+
+step cache status
+stylus cache status --address "$counter" -e "$rpc"
+step cache suggest-bid
+stylus cache suggest-bid "$counter" -e "$rpc"
+step cache bid
+stylus cache bid -e "$rpc" --private-key "$key" "$counter" 0
+stylus cache status --address "$counter" -e "$rpc" 2>&1 | tee "$work/status.log"
+sed -E 's/\x1b\[[0-9;]*m//g' "$work/status.log" | grep -q 'is cached' || { echo "the bid did not cache the program" >&2; exit 1; }
+echo "cargo-stylus: ok"

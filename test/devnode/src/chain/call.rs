@@ -1,0 +1,342 @@
+//! Calls, estimates and traces: everything that runs on a state and changes nothing.
+
+use std::sync::Arc;
+
+use alloy_consensus::Transaction;
+use alloy_primitives::{Address, B256, U256};
+use alloy_rpc_types_eth::state::StateOverride;
+use alloy_rpc_types_eth::{BlockId, BlockNumberOrTag, BlockOverrides};
+
+use super::block::{access_list, l1_number};
+use super::config::{BLOCK_GAS_LIMIT, CALL_GAS};
+use super::error::CallError;
+use super::{Chain, TxRequest, RECENT_HASHES};
+use crate::evm::{BlockCtx, CallFrame, Outcome, Status, TxCtx, TxError, BATCH_POSTER};
+use crate::state::State;
+
+/// Gas of a transaction that only moves ether.
+const TRANSFER_GAS: u64 = 21_000;
+
+/// Everything a call needs, detached from the chain.
+struct Scene {
+    state: State,
+    recent: Arc<Vec<(u64, B256)>>,
+    number: u64,
+    l1_number: u64,
+    timestamp: u64,
+    base_fee: u128,
+    gas_limit: u64,
+    coinbase: Address,
+}
+
+impl Scene {
+    fn block(&self) -> BlockCtx<'_> {
+        // Only hashes before the block itself are visible.
+        let end = self.recent.partition_point(|(n, _)| *n < self.number);
+        BlockCtx {
+            l2_number: self.number,
+            l1_number: self.l1_number,
+            timestamp: self.timestamp,
+            base_fee: self.base_fee,
+            gas_limit: self.gas_limit,
+            coinbase: self.coinbase,
+            recent_hashes: &self.recent[end.saturating_sub(RECENT_HASHES)..end],
+        }
+    }
+}
+
+impl Chain {
+    /// Runs a call on the newest state, as a transaction sent now would see it, and discards its effects.
+    ///
+    /// # Errors
+    /// The call could not be begun. A revert is an outcome.
+    pub fn call(&self, request: &TxRequest) -> Result<Outcome, CallError> {
+        self.call_at(request, BlockId::latest(), None, None)
+    }
+
+    /// Runs a call on the state after a block.
+    ///
+    /// `latest` and `pending` see the time the next block would have, so that time travel shows without mining;
+    /// `pending` also sees the next block's number.
+    ///
+    /// # Errors
+    /// The call could not be begun. A revert is an outcome.
+    pub fn call_at(
+        &self,
+        request: &TxRequest,
+        at: BlockId,
+        overrides: Option<&StateOverride>,
+        block_overrides: Option<&BlockOverrides>,
+    ) -> Result<Outcome, CallError> {
+        self.simulate(request, at, overrides, block_overrides, false)
+    }
+
+    /// As [`Chain::call_at`], with [`Outcome::call_trace`].
+    ///
+    /// # Errors
+    /// The call could not be begun.
+    pub fn trace_call(
+        &self,
+        request: &TxRequest,
+        at: BlockId,
+        overrides: Option<&StateOverride>,
+        block_overrides: Option<&BlockOverrides>,
+    ) -> Result<Outcome, CallError> {
+        self.simulate(request, at, overrides, block_overrides, true)
+    }
+
+    fn simulate(
+        &self,
+        request: &TxRequest,
+        at: BlockId,
+        overrides: Option<&StateOverride>,
+        block_overrides: Option<&BlockOverrides>,
+        trace: bool,
+    ) -> Result<Outcome, CallError> {
+        let scene = self.scene(at, overrides, block_overrides)?;
+        let mut tx = self.call_context(request)?;
+        tx.trace = trace;
+        Ok(self.0.evm.call(&scene.state, &scene.block(), &tx)?)
+    }
+
+    fn call_context(&self, request: &TxRequest) -> Result<TxCtx, CallError> {
+        if request.gas_price.is_some() && (request.max_fee_per_gas.is_some() || request.max_priority_fee_per_gas.is_some())
+        {
+            return Err(CallError::Override(
+                "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified".into(),
+            ));
+        }
+        if let Some(have) = request.chain_id.filter(|id| *id != self.0.config.chain_id) {
+            let want = self.0.config.chain_id;
+            return Err(CallError::Override(format!("chainId does not match node's (have={have}, want={want})")));
+        }
+        let data = request
+            .input
+            .unique_input()
+            .map_err(|_| {
+                CallError::Override(
+                    r#"both "data" and "input" are set and not equal. Please use "input" to pass transaction call data"#
+                        .into(),
+                )
+            })?
+            .cloned()
+            .unwrap_or_default();
+        let price = request.gas_price.or(request.max_fee_per_gas).unwrap_or(0);
+        let base_fee = u128::from(self.0.config.base_fee);
+        // A price of 0 is not looked at, any other must be one that a transaction could have.
+        if price > 0 && price < base_fee {
+            let address = request.from.unwrap_or_default();
+            return Err(TxError::FeeCapTooLow { address, max_fee: price, base_fee }.into());
+        }
+        Ok(TxCtx {
+            caller: request.from.unwrap_or_default(),
+            to: request.to.and_then(|kind| kind.to().copied()),
+            value: request.value.unwrap_or_default(),
+            data,
+            gas_limit: request.gas.unwrap_or(CALL_GAS).min(CALL_GAS),
+            // ArbOS charges the base fee, whatever is offered above it.
+            gas_price: price.min(base_fee),
+            nonce: None,
+            access_list: request
+                .access_list
+                .iter()
+                .flat_map(|l| l.0.iter().map(|i| (i.address, i.storage_keys.clone())))
+                .collect(),
+            is_call: true,
+            trace: false,
+        })
+    }
+
+    /// The state and block a call runs in.
+    fn scene(
+        &self,
+        at: BlockId,
+        overrides: Option<&StateOverride>,
+        block_overrides: Option<&BlockOverrides>,
+    ) -> Result<Scene, CallError> {
+        let inner = self.0.inner.read();
+        let state = inner.state_at(at)?;
+        let block = &inner.resolve(at)?.block;
+        let mut scene = Scene {
+            state,
+            recent: inner.hashes_before(block.header.number),
+            number: block.header.number,
+            l1_number: block.l1_number,
+            timestamp: block.header.timestamp,
+            base_fee: u128::from(self.0.config.base_fee),
+            gas_limit: BLOCK_GAS_LIMIT,
+            coinbase: BATCH_POSTER,
+        };
+        if let BlockId::Number(BlockNumberOrTag::Latest | BlockNumberOrTag::Pending) = at {
+            scene.timestamp = inner.time.next(block.header.timestamp);
+            scene.l1_number = l1_number(inner.genesis_time, scene.timestamp);
+            scene.number += u64::from(at.is_pending());
+        }
+        drop(inner);
+        for (address, account) in overrides.into_iter().flatten() {
+            let state = &mut scene.state;
+            if account.move_precompile_to.is_some() {
+                return Err(CallError::Override("movePrecompileToAddress is not supported".into()));
+            }
+            if let Some(nonce) = account.nonce {
+                state.set_nonce(*address, nonce);
+            }
+            if let Some(code) = &account.code {
+                state.set_code(*address, code.clone());
+            }
+            if let Some(balance) = account.balance {
+                state.set_balance(*address, balance);
+            }
+            if account.state.is_some() && account.state_diff.is_some() {
+                return Err(CallError::Override(format!("account {address} has both 'state' and 'stateDiff'")));
+            }
+            if let Some(whole) = &account.state {
+                state.clear_storage(*address);
+                for (slot, value) in whole {
+                    state.set_storage(*address, (*slot).into(), (*value).into());
+                }
+            }
+            for (slot, value) in account.state_diff.iter().flatten() {
+                state.set_storage(*address, (*slot).into(), (*value).into());
+            }
+        }
+        if let Some(o) = block_overrides {
+            if o.block_hash.is_some() || o.difficulty.is_some() || o.random.is_some() || o.blob_base_fee.is_some() {
+                return Err(CallError::Override(
+                    "of the block overrides, number, time, gasLimit, feeRecipient and baseFee are supported".into(),
+                ));
+            }
+            if let Some(number) = o.number {
+                // `block.number` is what one expects to move.
+                scene.l1_number = number.saturating_to();
+            }
+            scene.timestamp = o.time.unwrap_or(scene.timestamp);
+            scene.gas_limit = o.gas_limit.unwrap_or(scene.gas_limit);
+            scene.coinbase = o.coinbase.unwrap_or(scene.coinbase);
+            scene.base_fee = o.base_fee.map_or(scene.base_fee, |f| f.saturating_to());
+        }
+        Ok(scene)
+    }
+
+    /// The least gas limit with which a transaction succeeds, up to 1.5 % above it: go-ethereum's search, which
+    /// also serves calls that give 63/64 of their gas to an inner frame.
+    ///
+    /// # Errors
+    /// It fails whatever gas it is given, or could not be begun.
+    pub fn estimate_gas(
+        &self,
+        request: &TxRequest,
+        at: BlockId,
+        overrides: Option<&StateOverride>,
+        block_overrides: Option<&BlockOverrides>,
+    ) -> Result<u64, CallError> {
+        let scene = self.scene(at, overrides, block_overrides)?;
+        let block = scene.block();
+        let mut tx = self.call_context(request)?;
+        tx.gas_limit = request.gas.filter(|gas| *gas >= TRANSFER_GAS).unwrap_or(CALL_GAS).min(CALL_GAS);
+        // A sender who names a price must be able to pay; the limit is lowered to what he can.
+        let price = request.gas_price.or(request.max_fee_per_gas).unwrap_or(0);
+        if price > 0 {
+            let have = scene.state.balance(tx.caller);
+            let Some(available) = have.checked_sub(tx.value) else {
+                return Err(CallError::Failed { reason: "insufficient funds for transfer".into() });
+            };
+            let allowance: u64 = (available / U256::from(price)).saturating_to();
+            tx.gas_limit = tx.gas_limit.min(allowance);
+        }
+        tx.gas_price = 0;
+        let run = |gas: u64| -> Result<Outcome, TxError> {
+            let tx = TxCtx { gas_limit: gas, ..tx.clone() };
+            self.0.evm.call(&scene.state, &block, &tx)
+        };
+        let exceeds = |limit: u64| CallError::Failed { reason: format!("gas required exceeds allowance ({limit})") };
+        // A plain transfer needs no search. A recipient whose code is not visible (a precompile) may need more.
+        let plain = tx.data.is_empty() && tx.access_list.is_empty();
+        if plain && tx.to.is_some_and(|to| scene.state.code(to).is_empty()) && tx.gas_limit >= TRANSFER_GAS {
+            if let Ok(Outcome { status: Status::Success, .. }) = run(TRANSFER_GAS) {
+                return Ok(TRANSFER_GAS);
+            }
+        }
+        let mut high = tx.gas_limit;
+        let first = match run(high) {
+            Ok(outcome) => outcome,
+            Err(TxError::IntrinsicGas { .. }) => return Err(exceeds(high)),
+            Err(other) => return Err(other.into()),
+        };
+        match first.status {
+            Status::Success => {}
+            Status::Revert => return Err(CallError::Reverted(first.output)),
+            Status::Halt(reason) if reason.contains("out of gas") => return Err(exceeds(high)),
+            Status::Halt(reason) => return Err(CallError::Failed { reason }),
+        }
+        let succeeds = |gas: u64| match run(gas) {
+            Ok(outcome) => Ok(outcome.status == Status::Success),
+            Err(TxError::IntrinsicGas { .. }) => Ok(false),
+            Err(other) => Err(CallError::from(other)),
+        };
+        // Less than what was used never suffices.
+        let mut low = first.gas_used.saturating_sub(1);
+        // Most transactions fit after one try with what refunds, the stipend and one 63/64 need on top.
+        let guess = (first.gas_used + first.gas_refunded + 2_300).saturating_mul(64) / 63;
+        if guess < high {
+            if succeeds(guess)? {
+                high = guess;
+            } else {
+                low = guess;
+            }
+        }
+        while low + 1 < high {
+            // go-ethereum's tolerance.
+            if (high - low) as f64 / (high as f64) < 0.015 {
+                break;
+            }
+            // The answer is rather near the lower end.
+            let middle = (low + (high - low) / 2).min(low.saturating_mul(2).max(low + 1));
+            if succeeds(middle)? {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        Ok(high)
+    }
+
+    /// Runs a mined transaction again on the state before it and records its frames.
+    ///
+    /// # Errors
+    /// The transaction is unknown, or the state before it is no longer kept.
+    pub fn trace_transaction(&self, hash: B256) -> Result<CallFrame, CallError> {
+        let unknown = || CallError::Override("transaction not found".into());
+        let (block, index) = self.transaction(hash).ok_or_else(unknown)?;
+        let tx = &block.transactions[index].tx;
+        let number = block.header.number;
+        let (state, recent) = {
+            let inner = self.0.inner.read();
+            (inner.state_at(BlockId::number(number - 1))?, inner.hashes_before(number))
+        };
+        let scene = Scene {
+            state,
+            recent,
+            number,
+            l1_number: block.l1_number,
+            timestamp: block.header.timestamp,
+            base_fee: u128::from(self.0.config.base_fee),
+            gas_limit: BLOCK_GAS_LIMIT,
+            coinbase: BATCH_POSTER,
+        };
+        let context = TxCtx {
+            caller: tx.signer(),
+            to: tx.to(),
+            value: tx.value(),
+            data: tx.input().clone(),
+            gas_limit: tx.gas_limit(),
+            gas_price: scene.base_fee,
+            nonce: Some(tx.nonce()),
+            access_list: access_list(tx),
+            is_call: false,
+            trace: true,
+        };
+        let outcome = self.0.evm.call(&scene.state, &scene.block(), &context)?;
+        outcome.call_trace.ok_or_else(|| CallError::Override("no trace was recorded".into()))
+    }
+}

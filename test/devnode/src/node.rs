@@ -1,0 +1,155 @@
+//! A chain and its JSON-RPC server, in the process that starts it.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::thread::JoinHandle;
+
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use crate::chain::{self, Chain};
+use crate::rpc;
+
+/// The port of the Nitro development node.
+pub const DEFAULT_PORT: u16 = 8547;
+
+/// Where to listen, and what the chain begins with.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Address to listen on.
+    pub host: IpAddr,
+    /// Port to listen on; 0 takes any free one.
+    pub port: u16,
+    /// What the chain begins with.
+    pub chain: chain::Config,
+}
+
+impl Default for Config {
+    /// Any free port of the local machine.
+    fn default() -> Self {
+        Self { host: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 0, chain: chain::Config::default() }
+    }
+}
+
+/// Why a node did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Somebody else listens there.
+    #[error("port {port} on {host} is in use: stop what is listening there, or choose another with --port")]
+    PortInUse {
+        /// Where.
+        host: IpAddr,
+        /// Which.
+        port: u16,
+    },
+    /// The address can't be listened on.
+    #[error("can't listen on {address}: {source}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The chain can't be made.
+    #[error("{0}")]
+    Chain(String),
+    /// The machine gave no thread or runtime.
+    #[error("can't start the server: {0}")]
+    Runtime(#[source] io::Error),
+}
+
+/// A running node. It stops when dropped.
+#[derive(Debug)]
+pub struct Devnode {
+    chain: Chain,
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Devnode {
+    /// Starts a node on threads of its own; works from synchronous and asynchronous code alike.
+    ///
+    /// # Errors
+    /// The port is taken, the address can't be used, or the chain can't be made.
+    pub fn start(config: Config) -> Result<Self, StartError> {
+        let chain = Chain::new(config.chain.clone()).map_err(StartError::Chain)?;
+        Self::serve(chain, config.host, config.port)
+    }
+
+    /// Serves a chain that exists already.
+    ///
+    /// # Errors
+    /// As for [`Devnode::start`].
+    pub fn serve(chain: Chain, host: IpAddr, port: u16) -> Result<Self, StartError> {
+        let wanted = SocketAddr::new(host, port);
+        let listen = |source: io::Error| match source.kind() {
+            io::ErrorKind::AddrInUse => StartError::PortInUse { host, port },
+            _ => StartError::Listen { address: wanted, source },
+        };
+        let listener = std::net::TcpListener::bind(wanted).map_err(listen)?;
+        listener.set_nonblocking(true).map_err(StartError::Runtime)?;
+        let address = listener.local_addr().map_err(StartError::Runtime)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .thread_name("devnode-rpc")
+            .enable_all()
+            .build()
+            .map_err(StartError::Runtime)?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let served = chain.clone();
+        let thread = std::thread::Builder::new()
+            .name("devnode".into())
+            .spawn(move || {
+                runtime.block_on(async {
+                    let Ok(listener) = TcpListener::from_std(listener) else { return };
+                    // Connections may stay open for ever, so they are cut rather than waited for.
+                    tokio::select! {
+                        _ = rpc::serve(listener, served) => {}
+                        _ = stopped => {}
+                    }
+                });
+                runtime.shutdown_background();
+            })
+            .map_err(StartError::Runtime)?;
+        Ok(Self { chain, address, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// The HTTP endpoint.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The WebSocket endpoint, on the same port.
+    pub fn ws_url(&self) -> String {
+        format!("ws://{}", self.address)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The chain behind it, to be used beside the server.
+    pub fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// Stops the server and waits until the port is free.
+    pub fn stop(mut self) {
+        self.shut_down();
+    }
+
+    fn shut_down(&mut self) {
+        // The receiver is gone only if the server has ended already.
+        self.stop.take().map(|s| s.send(()));
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Devnode {
+    fn drop(&mut self) {
+        self.shut_down();
+    }
+}
