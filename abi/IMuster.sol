@@ -106,7 +106,7 @@ interface IMuster {
     // ------------------------------------------------------------------ nodes
 
     /// @notice Joins the caller's node with the value sent as its stake. H starts at 1.
-    /// @param gpuName 1 to 64 bytes.
+    /// @param gpuName 1 to 64 characters of printable ASCII.
     /// @param vram 1 to 960.
     /// @param models What the node holds, at most 32, no duplicates.
     /// @return node The node's number, the caller's for good.

@@ -28,37 +28,37 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
         }
         setParameterCall::SELECTOR => {
             chain.no_value()?;
-            let c = Words::new::<setParameterCall>(data)?;
+            let c = Words::new(selector, data, 2)?;
             admin::set_parameter(chain, c.number(0, 8)? as u8, c.word(1))?;
             Vec::new()
         }
         setPausedCall::SELECTOR => {
             chain.no_value()?;
-            let c = Words::new::<setPausedCall>(data)?;
+            let c = Words::new(selector, data, 1)?;
             admin::set_paused(chain, c.number(0, 1)? != 0)?;
             Vec::new()
         }
         transferOwnershipCall::SELECTOR => {
             chain.no_value()?;
-            let c = Words::new::<transferOwnershipCall>(data)?;
+            let c = Words::new(selector, data, 1)?;
             admin::transfer_ownership(chain, c.address(0)?)?;
             Vec::new()
         }
         acceptOwnershipCall::SELECTOR => {
             chain.no_value()?;
-            Words::new::<acceptOwnershipCall>(data)?;
+            Words::new(selector, data, 0)?;
             admin::accept_ownership(chain)?;
             Vec::new()
         }
         proposeTreasuryCall::SELECTOR => {
             chain.no_value()?;
-            let c = Words::new::<proposeTreasuryCall>(data)?;
+            let c = Words::new(selector, data, 1)?;
             admin::propose_treasury(chain, c.address(0)?)?;
             Vec::new()
         }
         acceptTreasuryCall::SELECTOR => {
             chain.no_value()?;
-            Words::new::<acceptTreasuryCall>(data)?;
+            Words::new(selector, data, 0)?;
             admin::accept_treasury(chain)?;
             Vec::new()
         }
@@ -70,7 +70,7 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
         }
         sweepTreasuryCall::SELECTOR => {
             chain.no_value()?;
-            Words::new::<sweepTreasuryCall>(data)?;
+            Words::new(selector, data, 0)?;
             let (to, amount) = admin::take_treasury(chain)?;
             chain.send(to, amount)?;
             Vec::new()

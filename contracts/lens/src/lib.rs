@@ -117,7 +117,7 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
         }
         gpuGroupCall::SELECTOR => {
             let c = arguments::<gpuGroupCall>(data)?;
-            gpuGroupCall::abi_encode_returns(&match registry::gpu_group(chain, &c.name, c.vram) {
+            gpuGroupCall::abi_encode_returns(&match registry::gpu_group(chain, c.name.as_bytes(), c.vram) {
                 Some(group) => group,
                 None => return Err(refusal!(GpuUnknown(c.vram as u32))),
             })

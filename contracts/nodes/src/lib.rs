@@ -7,7 +7,7 @@ extern crate alloc;
 use alloc::vec::Vec;
 use alloy_sol_types::SolCall;
 use muster_core::word::Word;
-use muster_storage::chain::{arguments, run, Chain, Words};
+use muster_storage::chain::{run, Chain, Words};
 use muster_storage::IMuster::*;
 use muster_storage::{Network, Result};
 use stylus_sdk::prelude::*;
@@ -20,86 +20,44 @@ pub fn main(input: Vec<u8>, vm: VM) -> ArbResult {
 }
 
 fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec<u8>>> {
-    Ok(Some(match selector {
-        joinCall::SELECTOR => {
-            let c = arguments::<joinCall>(data)?;
-            let mut net = Network::open_and_serve(chain)?;
-            let out = net.join(c.gpuName, c.vram, c.models)?;
-            net.close();
-            Word::from(out as u64).to_be_bytes().to_vec()
-        }
-        raiseStakeCall::SELECTOR => {
-            Words::new::<raiseStakeCall>(data)?;
-            let mut net = Network::open_and_serve(chain)?;
-            net.raise_stake()?;
-            net.close();
-            Vec::new()
-        }
-        pauseCall::SELECTOR => {
-            chain.no_value()?;
-            Words::new::<pauseCall>(data)?;
-            let mut net = Network::open_and_serve(chain)?;
-            net.pause()?;
-            net.close();
-            Vec::new()
-        }
-        resumeCall::SELECTOR => {
-            chain.no_value()?;
-            Words::new::<resumeCall>(data)?;
-            let mut net = Network::open_and_serve(chain)?;
-            net.resume()?;
-            net.close();
-            Vec::new()
-        }
-        quitCall::SELECTOR => {
-            chain.no_value()?;
-            Words::new::<quitCall>(data)?;
-            let mut net = Network::open_and_serve(chain)?;
-            net.quit()?;
-            net.close();
-            Vec::new()
-        }
-        reportDownloadedCall::SELECTOR => {
-            chain.no_value()?;
-            let c = arguments::<reportDownloadedCall>(data)?;
-            let mut net = Network::open_and_serve(chain)?;
-            net.report_downloaded(c.models)?;
-            net.close();
-            Vec::new()
-        }
-        reportRemovedCall::SELECTOR => {
-            chain.no_value()?;
-            let c = arguments::<reportRemovedCall>(data)?;
-            let mut net = Network::open_and_serve(chain)?;
-            net.report_removed(c.models)?;
-            net.close();
-            Vec::new()
-        }
-        purgeCall::SELECTOR => {
-            chain.no_value()?;
-            let c = Words::new::<purgeCall>(data)?;
-            let mut net = Network::open_and_serve(chain)?;
-            net.purge(c.number(0, 64)?, c.number(1, 32)? as u32)?;
-            net.close();
-            Vec::new()
-        }
-        pokeCall::SELECTOR => {
-            chain.no_value()?;
-            let c = Words::new::<pokeCall>(data)?;
-            let mut net = Network::open_and_serve(chain)?;
-            net.poke(c.number(0, 32)? as u32)?;
-            net.close();
-            Vec::new()
-        }
-        withdrawCall::SELECTOR => {
-            chain.no_value()?;
-            let to = Words::new::<withdrawCall>(data)?.address(0)?;
-            let mut net = Network::open_and_serve(chain)?;
-            let owed = net.take_owed(to)?;
-            net.close();
-            chain.send(to, owed)?;
-            Vec::new()
-        }
+    let arity = match selector {
+        joinCall::SELECTOR => 3,
+        purgeCall::SELECTOR => 2,
+        reportDownloadedCall::SELECTOR
+        | reportRemovedCall::SELECTOR
+        | pokeCall::SELECTOR
+        | withdrawCall::SELECTOR => 1,
+        raiseStakeCall::SELECTOR | pauseCall::SELECTOR | resumeCall::SELECTOR | quitCall::SELECTOR => 0,
         _ => return Ok(None),
-    }))
+    };
+    if !matches!(selector, joinCall::SELECTOR | raiseStakeCall::SELECTOR) {
+        chain.no_value()?;
+    }
+    let c = Words::new(selector, data, arity)?;
+    let mut net = Network::open_and_serve(chain)?;
+    let mut answer = Vec::new();
+    let mut payment = None;
+    match selector {
+        joinCall::SELECTOR => {
+            let number = net.join(c.bytes(0)?, c.number(1, 16)? as u16, c.numbers(2)?)?;
+            answer.extend_from_slice(&Word::from(number as u64).to_be_bytes());
+        }
+        raiseStakeCall::SELECTOR => net.raise_stake()?,
+        pauseCall::SELECTOR => net.pause()?,
+        resumeCall::SELECTOR => net.resume()?,
+        quitCall::SELECTOR => net.quit()?,
+        reportDownloadedCall::SELECTOR => net.report_downloaded(c.numbers(0)?)?,
+        reportRemovedCall::SELECTOR => net.report_removed(c.numbers(0)?)?,
+        purgeCall::SELECTOR => net.purge(c.number(0, 64)?, c.number(1, 32)? as u32)?,
+        pokeCall::SELECTOR => net.poke(c.number(0, 32)? as u32)?,
+        _ => {
+            let to = c.address(0)?;
+            payment = Some((to, net.take_owed(to)?));
+        }
+    }
+    net.close();
+    if let Some((to, wei)) = payment {
+        chain.send(to, wei)?;
+    }
+    Ok(Some(answer))
 }

@@ -1,6 +1,6 @@
 //! The Stylus host, and how a program answers a call.
 
-use crate::abi::{Refusal, Result};
+use crate::abi::{IMuster, Refusal, Result};
 use crate::host::Host;
 use alloc::vec::Vec;
 use alloy_primitives::{address, Address as Account, B256, U256};
@@ -108,18 +108,17 @@ impl Chain {
     }
 }
 
-/// A call's arguments, each one word, decoded strictly.
+/// A call's arguments, decoded strictly and without a decoder of its own for each call: programs stay small.
 pub struct Words<'a> {
     selector: [u8; 4],
     data: &'a [u8],
 }
 
 impl<'a> Words<'a> {
-    /// The arguments of a call to `C`, all of them static.
-    pub fn new<C: SolCall>(data: &'a [u8]) -> Result<Self> {
-        let arity = const { crate::abi::arity(C::SIGNATURE) };
-        ensure!(data.len() >= arity * 32, MalformedCalldata(C::SELECTOR));
-        Ok(Words { selector: C::SELECTOR, data })
+    /// The `arity` arguments of a call.
+    pub fn new(selector: [u8; 4], data: &'a [u8], arity: usize) -> Result<Self> {
+        ensure!(data.len() >= arity * 32, MalformedCalldata(selector));
+        Ok(Words { selector, data })
     }
 
     /// Argument `i`, which must be below 2^`bits`.
@@ -138,6 +137,49 @@ impl<'a> Words<'a> {
         Ok(muster_core::word::Field::read(&word, 0, 160))
     }
 
+    /// The dynamic argument `i`: its length and what follows it. Offsets count from the arguments' start.
+    fn dynamic(&self, i: usize) -> Result<(usize, &'a [u8])> {
+        let at = self.number(i, 32)? as usize;
+        let tail = self.data.get(at..).unwrap_or_default();
+        let inner = Words { selector: self.selector, data: tail };
+        ensure!(tail.len() >= 32, MalformedCalldata(self.selector));
+        Ok((inner.number(0, 32)? as usize, &tail[32..]))
+    }
+
+    /// Argument `i` as a list of `uint64`.
+    #[inline(never)]
+    pub fn numbers(&self, i: usize) -> Result<Vec<u64>> {
+        let (len, data) = self.dynamic(i)?;
+        ensure!(data.len() / 32 >= len, MalformedCalldata(self.selector));
+        let items = Words { selector: self.selector, data };
+        (0..len).map(|i| items.number(i, 64)).collect()
+    }
+
+    /// Argument `i` as bytes.
+    #[inline(never)]
+    pub fn bytes(&self, i: usize) -> Result<&'a [u8]> {
+        let (len, data) = self.dynamic(i)?;
+        data.get(..len).ok_or_else(|| refusal!(MalformedCalldata(self.selector)))
+    }
+
+    /// Argument `i` as a task's specification.
+    #[inline(never)]
+    pub fn spec(&self, i: usize) -> Result<IMuster::TaskSpec> {
+        let at = self.number(i, 32)? as usize;
+        let data = self.data.get(at..).unwrap_or_default();
+        ensure!(data.len() >= 7 * 32, MalformedCalldata(self.selector));
+        let t = Words { selector: self.selector, data };
+        Ok(IMuster::TaskSpec {
+            kind: t.number(0, 8)? as u8,
+            units: t.number(1, 32)? as u32,
+            vram: t.number(2, 16)? as u16,
+            gpu: t.number(3, 32)? as u32,
+            redundancy: t.number(4, 8)? as u8,
+            inputDigest: t.word(5).to_be_bytes().into(),
+            models: t.numbers(6)?,
+        })
+    }
+
     /// Argument `i` as it stands; zero beyond the arguments.
     pub fn word(&self, i: usize) -> Word {
         self.data.get(i * 32..i * 32 + 32).map_or(Word::ZERO, |b| {
@@ -148,7 +190,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// A call's arguments where some are dynamic, decoded strictly.
+/// A call's arguments by the interface's own decoder, strictly.
 pub fn arguments<C: SolCall>(data: &[u8]) -> Result<C> {
     C::abi_decode_raw_validate(data).map_err(|_| refusal!(MalformedCalldata(C::SELECTOR)))
 }

@@ -2,7 +2,6 @@
 
 use alloy_primitives::B256;
 use alloc::vec::Vec;
-use alloy_sol_types::{abi::token::WordToken, SolEvent, TopicList};
 use muster_core::record::*;
 use muster_core::word::{Address, Packed, Word};
 
@@ -46,22 +45,9 @@ pub trait Host {
     {
         self.store(slot, record.pack());
     }
-
-    /// Emits an event with arguments that are not single words.
-    #[inline(never)]
-    fn emit<E: SolEvent>(&mut self, event: E)
-    where
-        Self: Sized,
-    {
-        let mut topics = [WordToken(B256::ZERO); 4];
-        // Cannot fail: Solidity allows no more than four topics, and so does the interface's compiler.
-        let _ = event.encode_topics_raw(&mut topics);
-        let count = <E::TopicList as TopicList>::COUNT;
-        self.log(&topics.map(|t| t.0)[..count], &event.encode_data());
-    }
 }
 
-/// Emits an event of single words; [`emit!`] checks their number.
+/// Emits an event: topics, the event's first, and the words of its data. [`emit!`] does it for events of single words.
 #[inline(never)]
 pub fn log_words<H: Host>(host: &mut H, topics: &[Word], data: &[Word]) {
     let topics: Vec<B256> = topics.iter().map(|w| w.to_be_bytes().into()).collect();

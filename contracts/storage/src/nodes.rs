@@ -2,29 +2,26 @@
 
 use crate::bracket::{height, Bracket, NONE};
 use crate::draw::{parking_key, Seat};
-use crate::host::{offset, Host};
+use crate::abi::Argument;
+use crate::host::{log_words, offset, Host};
 use crate::layout::{account_slot, entry, node, slot, JOINED, OWNERSHIP, TERMS};
 use crate::network::Network;
 use crate::pool::{self, PARKING};
 use crate::registry::{self, Held, Holders, GPU_NAME_MAX};
 use crate::sampler::{self, Counts, VRAM_MAX};
 use crate::{queue, IMuster, Result};
-use alloc::string::String;
 use alloc::vec::Vec;
+use alloy_sol_types::SolEvent;
 use muster_core::qos;
 use muster_core::record::*;
 use muster_core::wad::WAD;
 use muster_core::weight;
-use muster_core::word::Address;
+use muster_core::word::{Address, Word};
 
 /// Largest model id + 1.
 pub const MODEL_END: u64 = 1 << 40;
 /// Nodes ever and at once: what a place in a list can hold.
 pub const NODES_MAX: u32 = (1 << 24) - 2;
-
-fn address(a: Address) -> alloy_primitives::Address {
-    a.into()
-}
 
 impl<H: Host> Network<'_, H> {
     /// Wei in a granule of stake.
@@ -92,7 +89,7 @@ impl<H: Host> Network<'_, H> {
     // ------------------------------------------------------------ join and leave
 
     /// See `IMuster.join`.
-    pub fn join(&mut self, gpu_name: String, vram: u16, models: Vec<u64>) -> Result<u32> {
+    pub fn join(&mut self, gpu_name: &[u8], vram: u16, models: Vec<u64>) -> Result<u32> {
         ensure!(!self.head.paused, PausedByOwner);
         let terms = self.terms();
         let caller = self.host.sender();
@@ -101,7 +98,8 @@ impl<H: Host> Network<'_, H> {
         let stake = self.stake_sent()?;
         ensure!(stake >= terms.min_stake, StakeTooLow(self.host.value(), self.wei(terms.min_stake)));
         let bytes = gpu_name.len();
-        ensure!((1..=GPU_NAME_MAX).contains(&bytes), BadGpuName(bytes, GPU_NAME_MAX));
+        let printable = gpu_name.iter().all(|c| (b' '..=b'~').contains(c));
+        ensure!((1..=GPU_NAME_MAX).contains(&bytes) && printable, BadGpuName(bytes, GPU_NAME_MAX));
         ensure!((1..=VRAM_MAX).contains(&vram), BadVram(vram, VRAM_MAX));
         check_models(&models, NODE_MODELS as usize)?;
         ensure!(self.head.joined < NODES_MAX, NetworkFull(self.head.joined));
@@ -112,11 +110,17 @@ impl<H: Host> Network<'_, H> {
         let mut seat = Seat::load(self.host, account.node);
         ensure!(Status::new(seat.node.status) == Status::Quit, WrongStatus(seat.number, seat.node.status));
 
-        let group = match registry::gpu_group(self.host, &gpu_name, vram) {
+        let group = match registry::gpu_group(self.host, gpu_name, vram) {
             Some(group) => group,
             None => {
-                let group = registry::create_gpu_group(self.host, &gpu_name, vram)?;
-                self.host.emit(IMuster::GpuGroupCreated { group, name: gpu_name, vram });
+                let group = registry::create_gpu_group(self.host, gpu_name, vram)?;
+                let mut data: Vec<Word> = [Word::from(64), vram.word(), gpu_name.len().word()].into();
+                data.extend(gpu_name.chunks(32).map(|chunk| {
+                    let mut bytes = [0; 32];
+                    bytes[..chunk.len()].copy_from_slice(chunk);
+                    Word::from_be_bytes(bytes)
+                }));
+                log_words(self.host, &[IMuster::GpuGroupCreated::SIGNATURE_HASH.0.word(), group.word()], &data);
                 group
             }
         };
@@ -145,7 +149,10 @@ impl<H: Host> Network<'_, H> {
         self.count_class(None, Some(seat.node.class));
         self.set_stake_key(seat.number, stake + 1);
         let staked = self.wei(stake);
-        self.host.emit(IMuster::NodeJoined { node: seat.number, operator: address(caller), group, stake: staked, models });
+        let mut data: Vec<Word> = [Argument::word(staked), Word::from(64), Word::from(models.len() as u64)].into();
+        data.extend(models.iter().map(|&m| Word::from(m)));
+        let event = IMuster::NodeJoined::SIGNATURE_HASH.0;
+        log_words(self.host, &[event.word(), seat.number.word(), caller.word(), group.word()], &data);
         let number = seat.number;
         self.release(seat, true);
         Ok(number)

@@ -24,15 +24,15 @@ const INLINE: u32 = 7;
 
 // ---------------------------------------------------------------- GPU groups
 
-fn gpu_number_slot<H: Host>(host: &H, name: &str, vram: u16) -> Word {
+fn gpu_number_slot<H: Host>(host: &H, name: &[u8], vram: u16) -> Word {
     let mut bytes = Vec::with_capacity(name.len() + 2);
-    bytes.extend_from_slice(name.as_bytes());
+    bytes.extend_from_slice(name);
     bytes.extend_from_slice(&vram.to_be_bytes());
     host.mapping(GPU_NUMBERS, Word::from_be_bytes(host.keccak(&bytes)))
 }
 
 /// The group of a GPU name and VRAM size, if any node ever joined with it.
-pub fn gpu_group<H: Host>(host: &H, name: &str, vram: u16) -> Option<u32> {
+pub fn gpu_group<H: Host>(host: &H, name: &[u8], vram: u16) -> Option<u32> {
     let number = host.load(gpu_number_slot(host, name, vram)).0[0];
     (number > 0).then(|| (number as u32 - 1) << 16 | vram as u32)
 }
@@ -43,14 +43,14 @@ pub fn gpu_count<H: Host>(host: &H, vram: u16) -> u32 {
 }
 
 /// Creates the group of a new GPU name; the name is stored as a Solidity string.
-pub fn create_gpu_group<H: Host>(host: &mut H, name: &str, vram: u16) -> Result<u32> {
+pub fn create_gpu_group<H: Host>(host: &mut H, name: &[u8], vram: u16) -> Result<u32> {
     let number = gpu_count(host, vram);
     ensure!(number < GPU_MODELS_MAX, TooManyGpuModels(vram));
     let slot = gpu_number_slot(host, name, vram);
     host.store(slot, Word::from(number as u64 + 1));
     sampler::add_group(host, vram as u32, number);
     let group = number << 16 | vram as u32;
-    let (head, bytes) = (entry(host, GPU_NAMES, group as u64), name.as_bytes());
+    let (head, bytes) = (entry(host, GPU_NAMES, group as u64), name);
     if bytes.len() < 32 {
         let mut w = [0; 32];
         w[..bytes.len()].copy_from_slice(bytes);

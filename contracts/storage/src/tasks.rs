@@ -1,7 +1,8 @@
 //! The life of a task on a single node: Pending, Queued, Started, and its end.
 
 use crate::draw::{Rng, Seat};
-use crate::host::{offset, Host, ModelSet, Task};
+use crate::abi::Argument;
+use crate::host::{log_words, offset, Host, ModelSet, Task};
 use crate::layout::{node, slot, TREASURY};
 use crate::network::{Network, RING};
 use crate::nodes::check_models;
@@ -9,9 +10,11 @@ use crate::registry::{self, Held};
 use crate::sampler::{self, Counts, VRAM_MAX};
 use crate::{pool, queue, IMuster, Result};
 use alloc::vec::Vec;
+use alloy_sol_types::SolEvent;
 use muster_core::qos::{boost, penalise, share_bps};
 use muster_core::record::*;
 use muster_core::value::{key, time_limit, Kind};
+use muster_core::word::Word;
 
 /// Fees stay below this many wei, so that every value has its key.
 pub const FEE_END: u128 = 1 << 95;
@@ -82,16 +85,7 @@ impl<H: Host> Network<'_, H> {
         self.head.tasks = order.id;
         let at_once = self.rules.draw_delay == 0;
         let block = if at_once { self.block().saturating_sub(1) } else { self.target() };
-        self.host.emit(IMuster::TaskCreated {
-            id: order.id,
-            creator: creator.into(),
-            fee,
-            estimate: order.estimate,
-            timeLimit: order.limit,
-            startFeeBps: order.start_fee_bps,
-            drawBlock: block,
-            spec,
-        });
+        self.log_created(&task, block, &spec);
         if at_once {
             let settled = match self.host.block_hash(block) {
                 Some(hash) => self.draw_and_place(&task, hash),
@@ -104,6 +98,30 @@ impl<H: Host> Network<'_, H> {
             self.push_pending(task, block);
         }
         Ok(order.id)
+    }
+
+    fn log_created(&mut self, task: &Task, block: u64, spec: &IMuster::TaskSpec) {
+        let order = &task.order;
+        let mut data: Vec<Word> = [
+            task.ticket.fee.word(),
+            order.estimate.word(),
+            order.limit.word(),
+            order.start_fee_bps.word(),
+            block.word(),
+            // Where the specification starts, and within it where its models do.
+            Word::from(6 * 32),
+            spec.kind.word(),
+            spec.units.word(),
+            spec.vram.word(),
+            spec.gpu.word(),
+            spec.redundancy.word(),
+            spec.inputDigest.0.word(),
+            Word::from(7 * 32),
+            spec.models.len().word(),
+        ].into();
+        data.extend(spec.models.iter().map(|&m| Word::from(m)));
+        let event = IMuster::TaskCreated::SIGNATURE_HASH.0;
+        log_words(self.host, &[event.word(), order.id.word(), task.ticket.creator.word()], &data);
     }
 
     /// Most tasks that can be queued now: floor(alpha x joined nodes).

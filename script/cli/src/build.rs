@@ -43,7 +43,7 @@ impl Default for Settings {
             stack: 32 * 1024,
             features: "+bulk-memory,+sign-ext,+mutable-globals".into(),
             extra: Vec::new(),
-            wasm_opt: vec!["-O3".into()],
+            wasm_opt: vec!["-Oz".into()],
         }
     }
 }
@@ -129,7 +129,8 @@ impl Toolchain {
     /// # Errors
     /// When setup has not run.
     pub fn load(root: &Path) -> Result<Self> {
-        let text = fs::read_to_string(root.join(".muster/wasm")).context("the project is not set up: run script/setup first")?;
+        let text = fs::read_to_string(root.join(".muster/wasm"))
+            .context("the project is not set up: run script/setup first")?;
         let get = |key: &str| {
             text.lines()
                 .find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
@@ -154,7 +155,10 @@ impl Toolchain {
     /// When the compiler fails, a named program does not exist, or Stylus would refuse what came out.
     pub fn compile(&self, root: &Path, settings: &Settings, only: &[String]) -> Result<Vec<Program>> {
         let mut members = members(&self.cargo, root)?;
-        ensure!(!members.is_empty(), "no default member of the workspace has a cdylib target: there is no program to build");
+        ensure!(
+            !members.is_empty(),
+            "no default member of the workspace has a cdylib target: there is no program to build"
+        );
         for name in only {
             ensure!(
                 members.iter().any(|member| member.name() == name),
@@ -165,15 +169,27 @@ impl Toolchain {
         members.retain(|member| only.is_empty() || only.iter().any(|name| member.name() == name));
 
         let path = std::env::join_paths(
-            std::iter::once(self.lld.clone()).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
+            std::iter::once(self.lld.clone())
+                .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
         )?;
         let mut cargo = Command::new(&self.cargo);
         cargo
             .current_dir(root)
             .args(["build", "--lib", "--locked", "--profile", "contract", "--target", "wasm32-unknown-unknown"])
-            .args(["-Zbuild-std=std,panic_abort", "--message-format", "json-render-diagnostics", "--target-dir", "target/contracts"])
+            .args([
+                "-Zbuild-std=std,panic_abort",
+                "--message-format",
+                "json-render-diagnostics",
+                "--target-dir",
+                "target/contracts",
+            ])
             .args(members.iter().flat_map(|member| ["-p", &member.package]))
-            .args(settings.opt_level.iter().flat_map(|level| ["--config".into(), format!("profile.contract.opt-level={}", opt_level(level))]))
+            .args(
+                settings
+                    .opt_level
+                    .iter()
+                    .flat_map(|level| ["--config".into(), format!("profile.contract.opt-level={}", opt_level(level))]),
+            )
             .env("PATH", path)
             .env("RUSTC", &self.rustc)
             .env("RUSTC_BOOTSTRAP", "1")
@@ -183,7 +199,8 @@ impl Toolchain {
             .env_remove("RUSTC_WRAPPER")
             .env_remove("RUSTC_WORKSPACE_WRAPPER")
             .stderr(Stdio::inherit());
-        let out = cargo.output().with_context(|| format!("cannot run {}: run script/setup again", self.cargo.display()))?;
+        let out =
+            cargo.output().with_context(|| format!("cannot run {}: run script/setup again", self.cargo.display()))?;
         if !out.status.success() {
             bail!("the contracts do not compile (see above)");
         }
@@ -255,7 +272,8 @@ fn members(cargo: &Path, root: &Path) -> Result<Vec<Member>> {
         .output()
         .context("cannot run cargo")?;
     ensure!(out.status.success(), "cargo metadata failed (see above)");
-    let metadata: Metadata = serde_json::from_slice(&out.stdout).context("cargo metadata wrote something unexpected")?;
+    let metadata: Metadata =
+        serde_json::from_slice(&out.stdout).context("cargo metadata wrote something unexpected")?;
     Ok(metadata
         .workspace_default_members
         .iter()
@@ -338,6 +356,31 @@ pub fn build(root: &Path, settings: &Settings) -> Result<(Manifest, Vec<Program>
         let _ = fs::remove_file(file);
     } else {
         fs::write(file, serde_json::to_string_pretty(&manifest)? + "\n")?;
+    }
+    Ok((manifest, programs))
+}
+
+/// What an earlier [`build`] wrote.
+///
+/// # Errors
+/// When there is none, or its files do not belong together.
+pub fn load(root: &Path) -> Result<(Manifest, Vec<Program>)> {
+    let dir = root.join("build");
+    let text = fs::read_to_string(dir.join("manifest.json"))
+        .context("there are no compiled programs within the limit: run script/build first")?;
+    let manifest: Manifest =
+        serde_json::from_str(&text).context("build/manifest.json cannot be read: run script/build again")?;
+    let mut programs = Vec::new();
+    for (name, entry) in &manifest.programs {
+        let read = |extension| {
+            fs::read(dir.join(name).with_extension(extension)).with_context(|| format!("build/{name}.{extension}"))
+        };
+        let (wasm, code) = (read("wasm")?, read("deploy")?);
+        ensure!(
+            format!("{:x}", Sha256::digest(&wasm)) == entry.wasm_sha256 && code.len() == entry.deployed_bytes,
+            "build/{name}.* and build/manifest.json are of different builds: run script/build again"
+        );
+        programs.push(Program { name: name.clone(), shape: Shape::of(&wasm)?, wasm, code });
     }
     Ok((manifest, programs))
 }

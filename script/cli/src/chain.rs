@@ -9,8 +9,8 @@ use ethers::{
     providers::{Http, Middleware, Provider, ProviderError},
     signers::{LocalWallet, Signer},
     types::{
-        transaction::eip2718::TypedTransaction, Address, Bytes, Eip1559TransactionRequest, NameOrAddress, TransactionReceipt,
-        H256, U256,
+        transaction::eip2718::TypedTransaction, Address, Bytes, Eip1559TransactionRequest, NameOrAddress,
+        TransactionReceipt, H256, U256,
     },
 };
 
@@ -36,7 +36,8 @@ impl Chain {
     /// # Errors
     /// When the URL cannot be read or no node answers there.
     pub async fn connect(url: &str) -> Result<Self> {
-        let provider = Provider::<Http>::try_from(url).with_context(|| format!("RPC_URL is {url}, which is not a URL"))?;
+        let provider =
+            Provider::<Http>::try_from(url).with_context(|| format!("RPC_URL is {url}, which is not a URL"))?;
         Self::with(provider, url).await
     }
 
@@ -45,11 +46,11 @@ impl Chain {
     /// # Errors
     /// When no node answers.
     pub async fn with(provider: Provider<Http>, url: &str) -> Result<Self> {
-        let id = provider
-            .get_chainid()
-            .await
-            .map_err(|error| anyhow!("no node answers at {url} ({}): start one with script/devnode, or set RPC_URL", brief(&error)))?;
-        let mut chain = Self { provider: Arc::new(provider), id: id.as_u64(), url: url.into(), gas_price: U256::zero() };
+        let id = provider.get_chainid().await.map_err(|error| {
+            anyhow!("no node answers at {url} ({}): start one with script/devnode, or set RPC_URL", brief(&error))
+        })?;
+        let mut chain =
+            Self { provider: Arc::new(provider), id: id.as_u64(), url: url.into(), gas_price: U256::zero() };
         // The base fee can rise between the question and the transaction.
         chain.gas_price = chain.provider.get_gas_price().await.map_err(|error| chain.trouble(&error))? * 2;
         Ok(chain)
@@ -121,12 +122,17 @@ impl std::error::Error for Reverted {}
 impl Reverted {
     /// The reason in words, if `abi` knows the error.
     pub fn explain(&self, abi: &Abi) -> String {
-        let known = self.data.get(..4).and_then(|selector| abi.errors().find(|error| error.signature()[..4] == *selector));
+        let known =
+            self.data.get(..4).and_then(|selector| abi.errors().find(|error| error.signature()[..4] == *selector));
         let values = known.and_then(|error| error.decode(&self.data[4..]).ok().map(|values| (error, values)));
         match values {
             Some((error, values)) => {
-                let values: Vec<_> =
-                    error.inputs.iter().zip(&values).map(|(input, value)| format!("{}: {}", input.name, plain(value))).collect();
+                let values: Vec<_> = error
+                    .inputs
+                    .iter()
+                    .zip(&values)
+                    .map(|(input, value)| format!("{}: {}", input.name, plain(value)))
+                    .collect();
                 format!("{}({})", error.name, values.join(", "))
             }
             None => self.to_string(),
@@ -143,7 +149,9 @@ fn plain(token: &ethers::abi::Token) -> String {
         Bool(yes) => yes.to_string(),
         String(text) => text.clone(),
         FixedBytes(bytes) | Bytes(bytes) => ethers::types::Bytes::from(bytes.clone()).to_string(),
-        Array(list) | FixedArray(list) | Tuple(list) => format!("[{}]", list.iter().map(plain).collect::<Vec<_>>().join(", ")),
+        Array(list) | FixedArray(list) | Tuple(list) => {
+            format!("[{}]", list.iter().map(plain).collect::<Vec<_>>().join(", "))
+        }
     }
 }
 
@@ -151,9 +159,7 @@ fn plain(token: &ethers::abi::Token) -> String {
 fn revert_data(error: &ProviderError) -> Option<Bytes> {
     let ProviderError::JsonRpcClientError(inner) = error else { return None };
     let response = inner.as_error_response()?;
-    response
-        .as_revert_data()
-        .or_else(|| response.message.contains("revert").then(Bytes::default))
+    response.as_revert_data().or_else(|| response.message.contains("revert").then(Bytes::default))
 }
 
 fn brief(error: &ProviderError) -> String {
@@ -258,13 +264,21 @@ impl Account {
         request.gas = Some(match what.gas {
             Some(gas) => gas.into(),
             None => {
-                let estimate = chain.provider.estimate_gas(&request.clone().into(), None).await.map_err(|error| self.explain(chain, error))?;
+                let estimate = chain
+                    .provider
+                    .estimate_gas(&request.clone().into(), None)
+                    .await
+                    .map_err(|error| self.explain(chain, error))?;
                 estimate + estimate / 5
             }
         });
         let transaction = TypedTransaction::Eip1559(request);
         let signature = self.wallet.sign_transaction_sync(&transaction)?;
-        let sent = chain.provider.send_raw_transaction(transaction.rlp_signed(&signature)).await.map_err(|error| self.explain(chain, error))?;
+        let sent = chain
+            .provider
+            .send_raw_transaction(transaction.rlp_signed(&signature))
+            .await
+            .map_err(|error| self.explain(chain, error))?;
         self.nonce = Some(nonce + 1);
         Ok(sent.tx_hash())
     }
@@ -272,7 +286,12 @@ impl Account {
     fn explain(&self, chain: &Chain, error: ProviderError) -> anyhow::Error {
         let words = brief(&error).to_lowercase();
         if words.contains("insufficient funds") || words.contains("insufficient balance") {
-            return anyhow!("account {:?} has not enough ether on chain {} for this: {}", self.address(), chain.id, brief(&error));
+            return anyhow!(
+                "account {:?} has not enough ether on chain {} for this: {}",
+                self.address(),
+                chain.id,
+                brief(&error)
+            );
         }
         chain.reverted_or_trouble(error)
     }
@@ -286,7 +305,9 @@ pub async fn wait(chain: &Chain, hash: H256) -> Result<TransactionReceipt> {
     let asked = std::time::Instant::now();
     let mut pause = Duration::from_millis(2);
     loop {
-        if let Some(receipt) = chain.provider.get_transaction_receipt(hash).await.map_err(|error| chain.trouble(&error))? {
+        if let Some(receipt) =
+            chain.provider.get_transaction_receipt(hash).await.map_err(|error| chain.trouble(&error))?
+        {
             return Ok(receipt);
         }
         if asked.elapsed() > PATIENCE {

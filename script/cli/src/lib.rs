@@ -1,8 +1,11 @@
-//! What the shells under `script/` run: `muster build` and `muster measure` (contracts to deployable WASM).
+//! What the shells under `script/` run: `muster build` and `muster measure` (contracts to deployable WASM),
+//! `muster deploy`.
 //!
 //! The library part is there for the tests, which build and deploy the same way.
 
 pub mod build;
 pub mod chain;
+pub mod contract;
+pub mod deploy;
 pub mod measure;
 pub mod wasm;

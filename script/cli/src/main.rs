@@ -1,11 +1,13 @@
 //! `muster`: what the shells under `script/` run.
 
-use anyhow::{bail, Result};
+use anyhow::{anyhow, bail, Context, Result};
 use clap::{Parser, Subcommand};
 use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, CellAlignment, Table};
+use ethers::signers::LocalWallet;
 use muster_cli::{
     build::{self, Settings},
-    measure, wasm,
+    chain::{Account, Chain},
+    deploy, measure, wasm,
 };
 
 #[derive(Parser)]
@@ -23,21 +25,27 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Deploy, activate and wire the programs in build/ on RPC_URL, skipping what is there (settings: .env.example)
+    Deploy,
     /// Compile the programs with every setting tried and print what each would cost, as Markdown (takes minutes)
     Measure {
         /// Only these programs
         programs: Vec<String>,
+        /// Only settings whose description contains this, such as "opt-level"
+        #[arg(long, default_value = "")]
+        change: String,
     },
 }
 
-fn main() {
-    if let Err(error) = run(Arguments::parse().command) {
+#[tokio::main]
+async fn main() {
+    if let Err(error) = run(Arguments::parse().command).await {
         eprintln!("muster: {error:#}");
         std::process::exit(1);
     }
 }
 
-fn run(command: Command) -> Result<()> {
+async fn run(command: Command) -> Result<()> {
     match command {
         Command::Build { json } => {
             let (manifest, programs) = build::build(&build::root()?, &Settings::default())?;
@@ -47,14 +55,34 @@ fn run(command: Command) -> Result<()> {
                 println!("{}", sizes(&programs));
                 println!("compiled by {}", manifest.rustc);
             }
-            let over: Vec<_> =
-                programs.iter().filter(|program| program.code.len() > wasm::MAX_CODE).map(|program| program.name.as_str()).collect();
+            let over: Vec<_> = programs
+                .iter()
+                .filter(|program| program.code.len() > wasm::MAX_CODE)
+                .map(|program| program.name.as_str())
+                .collect();
             if !over.is_empty() {
                 bail!("above the limit of {} bytes: {}", wasm::MAX_CODE, over.join(", "));
             }
         }
-        Command::Measure { programs } => {
-            let (rustc, rows) = measure::measure(&build::root()?, &programs, |change| eprintln!("measuring: {change}"))?;
+        Command::Deploy => {
+            let root = build::root()?;
+            let _ = dotenvy::from_path(root.join(".env"));
+            let url = deploy::variable("RPC_URL")
+                .context("RPC_URL is not set: name a node in the environment or in .env (.env.example documents it)")?;
+            let wallet: LocalWallet = deploy::variable("PRIVATE_KEY")
+                .context("PRIVATE_KEY is not set: put the deployer's key in the environment or in .env (.env.example documents it)")?
+                .parse()
+                .map_err(|_| anyhow!("PRIVATE_KEY is not a private key of 32 bytes in hexadecimal"))?;
+            let chain = Chain::connect(&url).await?;
+            let mut account = Account::new(&chain, wallet);
+            let mut config = deploy::Config::from_environment(&root, account.address())?;
+            config.file = Some(root.join(format!("deployments/{}.json", chain.id)));
+            config.say = |line| println!("deploy: {line}");
+            deploy::on(&chain, &mut account, &config).await?;
+        }
+        Command::Measure { programs, change } => {
+            let (rustc, rows) =
+                measure::measure(&build::root()?, &programs, &change, |change| eprintln!("measuring: {change}"))?;
             println!("{rustc}\n");
             println!("| change | program | WASM bytes | deployed bytes | functions | data bytes | pages | start gas cached | not cached |");
             println!("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");

@@ -59,15 +59,17 @@ pub fn variants() -> Vec<(String, Settings)> {
     ]
 }
 
-/// Compiles them all, which takes minutes. `report` is told what is being compiled.
+/// Compiles with each whose name contains `which`; all of them take many minutes. `report` is told what is being
+/// compiled.
 ///
 /// # Errors
 /// When the project is not set up; a setting that fails is a row of its own.
-pub fn measure(root: &Path, only: &[String], mut report: impl FnMut(&str)) -> Result<(String, Vec<Row>)> {
+pub fn measure(root: &Path, only: &[String], which: &str, mut report: impl FnMut(&str)) -> Result<(String, Vec<Row>)> {
     let toolchain = Toolchain::load(root)?;
     let version = toolchain.version()?;
     let rows = variants()
         .into_iter()
+        .filter(|(change, _)| change.contains(which))
         .map(|(change, settings)| {
             report(&change);
             Row { programs: toolchain.compile(root, &settings, only), change }

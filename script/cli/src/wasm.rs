@@ -11,8 +11,8 @@ pub const PREFIX: [u8; 4] = [0xef, 0xf0, 0x00, 0x00];
 /// Largest code of an account, prefix included (EIP-170).
 pub const MAX_CODE: usize = 24_576;
 
-/// Largest WASM a program may unpack to, in bytes, up to ArbOS 59; later versions allow twice as much.
-pub const MAX_WASM: usize = 128 * 1024;
+/// Largest WASM a program may unpack to, in bytes, from ArbOS 60 on; before it was half as much.
+pub const MAX_WASM: usize = 256 * 1024;
 
 /// Window of the compression, as a power of two.
 const BROTLI_WINDOW: i32 = 22;
@@ -95,8 +95,11 @@ fn check(wasm: &[u8]) -> Result<()> {
             Payload::CodeSectionEntry(body) => {
                 for operator in body.get_operators_reader()? {
                     use wasmparser::Operator::*;
-                    if let operator @ (MemoryInit { .. } | DataDrop { .. } | TableInit { .. } | ElemDrop { .. } | TableCopy { .. }) =
-                        operator?
+                    if let operator @ (MemoryInit { .. }
+                    | DataDrop { .. }
+                    | TableInit { .. }
+                    | ElemDrop { .. }
+                    | TableCopy { .. }) = operator?
                     {
                         bail!("contains {operator:?}; of bulk memory Stylus accepts memory.copy and memory.fill only");
                     }
