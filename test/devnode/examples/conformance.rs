@@ -19,6 +19,9 @@ meters it. Ink is what the program itself uses, 10,000 ink are one gas. Gas is w
 0.00122 per byte + 1.628 per global (4 more than in the file) + 0.75244 per byte of data and element segments + 5 per page
 always, each term rounded down; 1,000 per page beyond two. L1 data costs nothing on this node.
 
+Rows that say \"Nitro's own figure\" compare with what Nitro's own tests record for a single host function
+(`system_tests/program_ink_test.go` of the release branch, run there on Nitro itself).
+
 A program that fails keeps what gas is left; one that runs out of ink or stack loses all 20,000,000 it was given.
 
 | program | ends | ink expected | ink got | gas expected | gas got | cached: expected | cached: got | how |

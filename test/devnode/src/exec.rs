@@ -13,7 +13,9 @@ use revm::context_interface::cfg::GasParams;
 use revm::context_interface::context::ContextError;
 use revm::context_interface::journaled_state::account::JournaledAccountTr;
 use revm::handler::instructions::EthInstructions;
-use revm::handler::{return_create, CallFrame as RevmCall, CreateFrame as RevmCreate, EthFrame, FrameData, FrameResult};
+use revm::handler::{
+    return_create, CallFrame as RevmCall, CreateFrame as RevmCreate, EthFrame, FrameData, FrameResult,
+};
 use revm::interpreter::interpreter::{EthInterpreter, ExtBytecode};
 use revm::interpreter::interpreter_action::FrameInit;
 use revm::interpreter::interpreter_types::Jumps;
@@ -548,9 +550,7 @@ fn run_call(
     let result = if let Some(precompile) = eth_precompiles(exec.config.arbos).get(&code_address) {
         let input = inputs.input.bytes(&exec.ctx);
         match precompile.execute(&input, inputs.gas_limit, 0) {
-            Ok(output) => {
-                revm::handler::precompile_output_to_interpreter_result(output, inputs.gas_limit)
-            }
+            Ok(output) => revm::handler::precompile_output_to_interpreter_result(output, inputs.gas_limit),
             Err(error) => {
                 exec.reason = Some(error.to_string());
                 finish(InstructionResult::PrecompileError, gas)

@@ -50,8 +50,8 @@ addresses! {
 /// Where gas fees and activation fees go.
 pub(crate) const NETWORK_FEE_ACCOUNT: Address = address!("a4b000000000000000000000000000000000fee5");
 
-/// Wei per gas below which the base fee doesn't fall on the networks: 0.02 gwei.
-pub(crate) const MIN_BASE_FEE: u64 = 20_000_000;
+/// Wei per gas below which the base fee doesn't fall on a fresh chain: 0.1 gwei.
+const MIN_BASE_FEE: u64 = 100_000_000;
 
 sol! {
     interface ArbSys {
@@ -65,6 +65,9 @@ sol! {
         function wasMyCallersAddressAliased() external view returns (bool);
         function myCallersAddressWithoutAliasing() external view returns (address);
         error InvalidBlockNumber(uint256 requested, uint256 current);
+    }
+    interface ArbosTest {
+        function burnArbGas(uint256 gasAmount) external pure;
     }
     interface ArbInfo {
         function getBalance(address account) external view returns (uint256);
@@ -146,6 +149,11 @@ sol! {
         function getPerBatchGasCharge() external view returns (int64);
         function getAmortizedCostCapBips() external view returns (uint64);
         function getL1FeesAvailable() external view returns (uint256);
+        function getL1PricingEquilibrationUnits() external view returns (uint256);
+        function getLastL1PricingUpdateTime() external view returns (uint64);
+        function getL1PricingFundsDueForRewards() external view returns (uint256);
+        function getL1PricingUnitsSinceUpdate() external view returns (uint64);
+        function getLastL1PricingSurplus() external view returns (int256);
     }
     interface ArbDebug {
         function becomeChainOwner() external;
@@ -475,6 +483,7 @@ fn dispatch(c: &mut Call<'_>, address: Address) -> Done {
     match address {
         ARB_SYS => arb_sys(c),
         ARB_INFO => arb_info(c),
+        ARBOS_TEST => arbos_test(c),
         ARB_WASM => arb_wasm(c),
         ARB_WASM_CACHE => arb_wasm_cache(c),
         ARB_OWNER_PUBLIC => arb_owner_public(c),
@@ -557,6 +566,17 @@ fn arb_info(c: &mut Call<'_>) -> Done {
         };
     };
     missing(c, ARB_INFO)
+}
+
+fn arbos_test(c: &mut Call<'_>) -> Done {
+    methods! { c,
+        ArbosTest::burnArbGasCall, Pure, 0 => |args| {
+            let gas = u64::try_from(args.gasAmount).map_err(|_| Fail::Revert("not a uint64".into()))?;
+            c.burn(gas)?;
+            Ok(vec![])
+        };
+    };
+    missing(c, ARBOS_TEST)
 }
 
 fn arb_wasm(c: &mut Call<'_>) -> Done {
@@ -881,6 +901,11 @@ fn arb_gas_info(c: &mut Call<'_>) -> Done {
         ArbGasInfo::getPerBatchGasChargeCall, View, 0 => |_| { c.burn(READ)?; value(I256::ZERO) };
         ArbGasInfo::getAmortizedCostCapBipsCall, View, 0 => |_| { c.burn(READ)?; uint(0u64) };
         ArbGasInfo::getL1FeesAvailableCall, View, 10 => |_| { c.burn(READ)?; uint(0u64) };
+        ArbGasInfo::getL1PricingEquilibrationUnitsCall, View, 20 => |_| { c.burn(READ)?; uint(0u64) };
+        ArbGasInfo::getLastL1PricingUpdateTimeCall, View, 20 => |_| { c.burn(READ)?; uint(0u64) };
+        ArbGasInfo::getL1PricingFundsDueForRewardsCall, View, 20 => |_| { c.burn(READ)?; uint(0u64) };
+        ArbGasInfo::getL1PricingUnitsSinceUpdateCall, View, 20 => |_| { c.burn(READ)?; uint(0u64) };
+        ArbGasInfo::getLastL1PricingSurplusCall, View, 20 => |_| { c.burn(READ)?; value(I256::ZERO) };
     };
     missing(c, ARB_GAS_INFO)
 }

@@ -47,9 +47,7 @@ impl State {
 
     /// Whether the account has a balance, a nonce or code.
     pub fn exists(&self, address: Address) -> bool {
-        self.accounts
-            .get(&address)
-            .is_some_and(|a| !a.balance.is_zero() || a.nonce != 0 || a.code.is_some())
+        self.accounts.get(&address).is_some_and(|a| !a.balance.is_zero() || a.nonce != 0 || a.code.is_some())
     }
 
     /// Balance in wei.
@@ -64,34 +62,22 @@ impl State {
 
     /// Code as deployed; empty for an account without code.
     pub fn code(&self, address: Address) -> Bytes {
-        self.accounts
-            .get(&address)
-            .and_then(|a| a.code.as_ref())
-            .map_or_else(Bytes::new, |(_, c)| c.original_bytes())
+        self.accounts.get(&address).and_then(|a| a.code.as_ref()).map_or_else(Bytes::new, |(_, c)| c.original_bytes())
     }
 
     /// Keccak hash of the code; the hash of nothing for an account without code.
     pub fn code_hash(&self, address: Address) -> B256 {
-        self.accounts
-            .get(&address)
-            .and_then(|a| a.code.as_ref())
-            .map_or(KECCAK_EMPTY, |(h, _)| *h)
+        self.accounts.get(&address).and_then(|a| a.code.as_ref()).map_or(KECCAK_EMPTY, |(h, _)| *h)
     }
 
     /// One word of storage; zero if never written.
     pub fn storage(&self, address: Address, slot: U256) -> U256 {
-        self.accounts
-            .get(&address)
-            .and_then(|a| a.storage.get(&slot).copied())
-            .unwrap_or_default()
+        self.accounts.get(&address).and_then(|a| a.storage.get(&slot).copied()).unwrap_or_default()
     }
 
     /// Every non-zero word of an account's storage, in no particular order.
     pub fn storage_iter(&self, address: Address) -> impl Iterator<Item = (U256, U256)> + '_ {
-        self.accounts
-            .get(&address)
-            .into_iter()
-            .flat_map(|a| a.storage.iter().map(|(k, v)| (*k, *v)))
+        self.accounts.get(&address).into_iter().flat_map(|a| a.storage.iter().map(|(k, v)| (*k, *v)))
     }
 
     /// Sets a balance (genesis and `*_setBalance`).
@@ -158,11 +144,8 @@ impl State {
             if account.info.is_empty_code_hash() {
                 entry.code = None;
             } else if entry.code.as_ref().map(|(h, _)| *h) != Some(account.info.code_hash) {
-                let code = account
-                    .info
-                    .code
-                    .or_else(|| self.codes.get(&account.info.code_hash).cloned())
-                    .unwrap_or_default();
+                let code =
+                    account.info.code.or_else(|| self.codes.get(&account.info.code_hash).cloned()).unwrap_or_default();
                 self.codes.insert(account.info.code_hash, code.clone());
                 entry.code = Some((account.info.code_hash, code));
             }

@@ -195,8 +195,5 @@ impl Tracer {
 /// The text of `Error(string)` or `Panic(uint256)`.
 fn revert_reason(data: &[u8]) -> Option<String> {
     use alloy_sol_types::{Panic, Revert, SolError};
-    Revert::abi_decode(data)
-        .map(|e| e.reason)
-        .or_else(|_| Panic::abi_decode(data).map(|e| e.to_string()))
-        .ok()
+    Revert::abi_decode(data).map(|e| e.reason).or_else(|_| Panic::abi_decode(data).map(|e| e.to_string())).ok()
 }

@@ -110,7 +110,9 @@ fn arbitrary_calldata_to_the_precompiles() {
         ]
     };
     for _ in 0..1000 {
-        let to = Address::with_last_byte([0x64, 0x65, 0x6b, 0x6c, 0x6e, 0x70, 0x71, 0x72, 0x73, 0x74, 0xff][random.below(11)]);
+        let to = Address::with_last_byte(
+            [0x64, 0x65, 0x6b, 0x6c, 0x6e, 0x70, 0x71, 0x72, 0x73, 0x74, 0xff][random.below(11)],
+        );
         let mut data: Vec<u8> = (0..random.below(100)).map(|_| random.next() as u8).collect();
         if random.below(2) == 0 {
             data.splice(0..0, selectors[random.below(selectors.len())]);
@@ -147,7 +149,10 @@ fn depth_is_bounded_by_the_rules_not_by_the_machine() {
     let mut chain = Chain::new();
     // A contract that calls itself with all gas: depth 1,024 is reached with 10^13 gas.
     let target = Address::repeat_byte(0x66);
-    chain.state.set_code(target, Bytes::from_static(&[0x5f, 0x5f, 0x5f, 0x5f, 0x5f, 0x30, 0x5a, 0xf1, 0x5f, 0x52, 0x60, 0x20, 0x5f, 0xf3]));
+    chain.state.set_code(
+        target,
+        Bytes::from_static(&[0x5f, 0x5f, 0x5f, 0x5f, 0x5f, 0x30, 0x5a, 0xf1, 0x5f, 0x52, 0x60, 0x20, 0x5f, 0xf3]),
+    );
     let hashes = chain.hashes.clone();
     let block = BlockCtx {
         l2_number: chain.number,

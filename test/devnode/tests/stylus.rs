@@ -281,10 +281,9 @@ fn deep_and_endless_calls_end_well() {
 #[test]
 fn runaway_programs_cost_their_gas_and_nothing_else() {
     let mut chain = Chain::new();
-    for (body, why) in [
-        ("(loop (br 0)) i32.const 0", "out of gas"),
-        ("(call 0) i32.const 0", "max call depth exceeded"),
-    ] {
+    for (body, why) in
+        [("(loop (br 0)) i32.const 0", "out of gas"), ("(call 0) i32.const 0", "max call depth exceeded")]
+    {
         let program = chain.program(&format!(
             r#"(module (func $f (call $f)) (memory (export "memory") 1 1)
                (func (export "user_entrypoint") (param i32) (result i32) {body}))"#
@@ -488,7 +487,10 @@ fn arb_sys_knows_the_chain() {
         ARB_SYS,
         mapL1SenderContractAddressToL2AliasCall { sender: Address::ZERO, unused: Address::ZERO }.abi_encode(),
     ));
-    assert_eq!(Address::from_slice(&alias.output[12..]), alloy_primitives::address!("1111000000000000000000000000000000001111"));
+    assert_eq!(
+        Address::from_slice(&alias.output[12..]),
+        alloy_primitives::address!("1111000000000000000000000000000000001111")
+    );
     // What isn't there says so and takes all gas, as any unknown method does.
     let missing = chain.send(ARB_SYS, vec![1, 2, 3, 4]);
     assert_eq!(missing.status, Status::Halt("ArbSys has no method 0x01020304 on this node".into()));
@@ -584,12 +586,18 @@ fn transactions_that_cannot_be_included_change_nothing() {
     assert!(matches!(attempt(&|tx| tx.value = U256::MAX), TxError::Overflow));
     assert!(matches!(attempt(&|tx| tx.value = U256::MAX >> 1), TxError::InsufficientFunds { .. }));
     assert!(matches!(
-        attempt(&|tx| { tx.to = None; tx.data = Bytes::from(vec![0; 49_153]) }),
+        attempt(&|tx| {
+            tx.to = None;
+            tx.data = Bytes::from(vec![0; 49_153])
+        }),
         TxError::InitCodeTooLarge { size: 49_153, limit: 49_152 }
     ));
     assert!(matches!(attempt(&|tx| tx.caller = STYLUS_DEPLOYER), TxError::NonceTooLow { .. }));
     assert!(matches!(
-        attempt(&|tx| { tx.caller = STYLUS_DEPLOYER; tx.nonce = None }),
+        attempt(&|tx| {
+            tx.caller = STYLUS_DEPLOYER;
+            tx.nonce = None
+        }),
         TxError::SenderNotEoa { .. }
     ));
     assert_eq!(chain.state.nonce(ALICE), 0);
@@ -642,4 +650,53 @@ fn blobs_and_debug_precompiles_are_absent_where_they_must_be() {
     assert_eq!(refused.status, Status::Halt("debug precompiles are disabled".into()));
     assert!(Evm::new(Config { arbos: 31, ..Config::default() }).is_err());
     assert!(Evm::new(Config { arbos: 62, ..Config::default() }).is_err());
+}
+
+#[test]
+fn the_stack_ends_where_the_words_do() {
+    // Recurses as often as there are bytes of calldata. Each function needs 2 values at most (the meter's own header)
+    // and 4 words for the frame; parameters don't count. 22,000 words: the entry point takes 6, then each call 6, and
+    // a call needs more than its 6 words to be left: 3,665 calls fit.
+    let mut chain = Chain::new();
+    let program = chain.program(
+        r#"(module (memory (export "memory") 1 1)
+        (func $f (param i32)
+            (if (local.get 0) (then (call $f (i32.sub (local.get 0) (i32.const 1))))))
+        (func (export "user_entrypoint") (param i32) (result i32) (call $f (local.get 0)) i32.const 0))"#,
+    );
+    ok(chain.send(program, vec![0; 3664]));
+    let over = chain.send(program, vec![0; 3665]);
+    assert_eq!(over.status, Status::Halt("max call depth exceeded".into()));
+}
+
+#[test]
+fn one_instance_serves_several_threads() {
+    fn shared<T: Send + Sync>(_: &T) {}
+    let mut chain = Chain::new();
+    let a = chain.program(ACTOR);
+    shared(&chain.evm);
+    shared(&chain.state);
+    let tx = chain.tx(Some(a), with_word(4, 1));
+    let chain = &chain;
+    let tx = &tx;
+    let used: Vec<u64> = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(move || {
+                    let block = BlockCtx {
+                        l2_number: chain.number,
+                        l1_number: chain.l1_number,
+                        timestamp: chain.time,
+                        base_fee: support::BASE_FEE,
+                        gas_limit: 1 << 50,
+                        coinbase: BATCH_POSTER,
+                        recent_hashes: &chain.hashes,
+                    };
+                    (0..50).map(|_| chain.evm.call(&chain.state, &block, tx).unwrap().gas_used).max().unwrap()
+                })
+            })
+            .collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    assert!(used.iter().all(|gas| *gas == used[0]));
 }

@@ -25,7 +25,9 @@ pub(crate) fn source(code: &[u8]) -> Result<Source, String> {
     }
     match code[3] {
         _ if code.starts_with(&FRAGMENT_PREFIX) => {
-            return Err("fragmented stylus programs cannot be activated directly; activate the root program instead".into())
+            return Err(
+                "fragmented stylus programs cannot be activated directly; activate the root program instead".into()
+            )
         }
         0 => {}
         1 => {

@@ -1,6 +1,6 @@
 //! Compiled modules.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,12 +22,22 @@ fn wasm_stack(arbos: u64) -> usize {
 /// A module ready to be instantiated.
 type Ready = Arc<InstancePre<Host>>;
 
-/// Compiled modules by code hash and Stylus version, for as long as the node runs.
+/// Modules kept. One that was dropped is compiled again when it is called.
+const CAPACITY: usize = 512;
+
+/// Compiled modules by code hash and Stylus version.
 pub(crate) struct ModuleCache {
     engine: Engine,
     stack: usize,
     linker: Linker<Host>,
-    modules: Mutex<HashMap<(B256, u16), Ready>>,
+    modules: Mutex<Modules>,
+}
+
+#[derive(Default)]
+struct Modules {
+    by_code: HashMap<(B256, u16), Ready>,
+    /// Oldest first.
+    order: VecDeque<(B256, u16)>,
 }
 
 impl fmt::Debug for ModuleCache {
@@ -59,7 +69,7 @@ impl ModuleCache {
     }
 
     pub(crate) fn get(&self, code_hash: B256, version: u16) -> Option<Ready> {
-        self.modules.lock().unwrap_or_else(PoisonError::into_inner).get(&(code_hash, version)).cloned()
+        self.modules.lock().unwrap_or_else(PoisonError::into_inner).by_code.get(&(code_hash, version)).cloned()
     }
 
     /// Compiles an instrumented module.
@@ -69,10 +79,15 @@ impl ModuleCache {
     pub(crate) fn insert(&self, code_hash: B256, version: u16, wasm: &[u8]) -> Result<Ready, String> {
         let module = Module::from_binary(&self.engine, wasm).map_err(|e| format!("{e:#}"))?;
         let ready = Arc::new(self.linker.instantiate_pre(&module).map_err(|e| format!("{e:#}"))?);
-        self.modules
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert((code_hash, version), ready.clone());
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if modules.by_code.insert((code_hash, version), ready.clone()).is_none() {
+            modules.order.push_back((code_hash, version));
+        }
+        if modules.order.len() > CAPACITY {
+            if let Some(oldest) = modules.order.pop_front() {
+                modules.by_code.remove(&oldest);
+            }
+        }
         Ok(ready)
     }
 }

@@ -42,14 +42,27 @@ pub(crate) fn signature(module: &str, name: &str, debug: bool) -> Option<(&'stat
         return None;
     }
     Some(match name {
-        "read_args" | "exit_early" | "storage_flush_cache" | "block_basefee" | "block_coinbase"
-        | "contract_address" | "msg_sender" | "msg_value" | "tx_gas_price" | "tx_origin" | "pay_for_memory_grow" => {
-            (&[I32], &[])
-        }
-        "write_result" | "storage_load_bytes32" | "storage_cache_bytes32" | "transient_load_bytes32"
-        | "transient_store_bytes32" | "account_balance" | "account_codehash" | "math_div" | "math_mod" | "math_pow" => {
-            (&[I32, I32], &[])
-        }
+        "read_args"
+        | "exit_early"
+        | "storage_flush_cache"
+        | "block_basefee"
+        | "block_coinbase"
+        | "contract_address"
+        | "msg_sender"
+        | "msg_value"
+        | "tx_gas_price"
+        | "tx_origin"
+        | "pay_for_memory_grow" => (&[I32], &[]),
+        "write_result"
+        | "storage_load_bytes32"
+        | "storage_cache_bytes32"
+        | "transient_load_bytes32"
+        | "transient_store_bytes32"
+        | "account_balance"
+        | "account_codehash"
+        | "math_div"
+        | "math_mod"
+        | "math_pow" => (&[I32, I32], &[]),
         "emit_log" | "math_add_mod" | "math_mul_mod" | "native_keccak256" => (&[I32, I32, I32], &[]),
         "call_contract" => (&[I32, I32, I32, I32, I64, I32], &[I32]),
         "delegate_call_contract" | "static_call_contract" => (&[I32, I32, I32, I64, I32], &[I32]),
@@ -548,11 +561,8 @@ impl Hook<'_, '_> {
             FrameResult::Create(outcome) if kind.is_ok() => outcome.address.unwrap_or_default(),
             _ => Address::ZERO,
         };
-        let output = if kind == InstructionResult::Revert {
-            result.into_interpreter_result().output
-        } else {
-            Bytes::new()
-        };
+        let output =
+            if kind == InstructionResult::Revert { result.into_interpreter_result().output } else { Bytes::new() };
         self.buy_gas(start.saturating_sub(returned + kept))?;
         let len = output.len() as u32;
         self.host().return_data = output;
@@ -788,9 +798,7 @@ pub(crate) fn linker(engine: &Engine, debug: bool) -> wasmtime::Result<Linker<Ho
     hook!("create2", |h, code: u32, len: u32, value: u32, salt: u32, contract: u32, revert: u32| -> () {
         h.create(code, len, value, Some(salt), contract, revert)
     });
-    hook!("read_return_data", |h, dest: u32, offset: u32, size: u32| -> u32 {
-        h.read_return_data(dest, offset, size)
-    });
+    hook!("read_return_data", |h, dest: u32, offset: u32, size: u32| -> u32 { h.read_return_data(dest, offset, size) });
     hook!("return_data_size", |h| -> u32 { h.return_data_size() });
     hook!("emit_log", |h, ptr: u32, len: u32, topics: u32| -> () { h.emit_log(ptr, len, topics) });
     hook!("account_balance", |h, address: u32, dest: u32| -> () { h.account_balance(address, dest) });
@@ -801,9 +809,7 @@ pub(crate) fn linker(engine: &Engine, debug: bool) -> wasmtime::Result<Linker<Ho
     hook!("account_codehash", |h, address: u32, dest: u32| -> () { h.account_codehash(address, dest) });
     hook!("evm_gas_left", |h| -> u64 { h.buy_ink(price::HOSTIO).and_then(|()| h.gas_left()) });
     hook!("evm_ink_left", |h| -> u64 { h.buy_ink(price::HOSTIO).and_then(|()| h.ink()) });
-    hook!("block_basefee", |h, dest: u32| -> () {
-        h.write_number(dest, |h| U256::from(h.exec().block.base_fee))
-    });
+    hook!("block_basefee", |h, dest: u32| -> () { h.write_number(dest, |h| U256::from(h.exec().block.base_fee)) });
     hook!("chainid", |h| -> u64 { h.number(|h| h.exec().config.chain_id) });
     hook!("block_coinbase", |h, dest: u32| -> () { h.write_address(dest, |h| h.exec().block.coinbase) });
     hook!("block_gas_limit", |h| -> u64 { h.number(|h| h.exec().block.gas_limit) });
@@ -819,9 +825,7 @@ pub(crate) fn linker(engine: &Engine, debug: bool) -> wasmtime::Result<Linker<Ho
     hook!("msg_sender", |h, dest: u32| -> () { h.write_address(dest, |h| h.host().caller) });
     hook!("msg_value", |h, dest: u32| -> () { h.write_number(dest, |h| h.host().value) });
     hook!("native_keccak256", |h, ptr: u32, len: u32, dest: u32| -> () { h.native_keccak256(ptr, len, dest) });
-    hook!("tx_gas_price", |h, dest: u32| -> () {
-        h.write_number(dest, |h| U256::from(h.exec().gas_price))
-    });
+    hook!("tx_gas_price", |h, dest: u32| -> () { h.write_number(dest, |h| U256::from(h.exec().gas_price)) });
     hook!("tx_ink_price", |h| -> u32 { h.number(|h| h.host().ink_price as u32) });
     hook!("tx_origin", |h, dest: u32| -> () { h.write_address(dest, |h| h.exec().origin) });
 
@@ -839,10 +843,22 @@ pub(crate) fn linker(engine: &Engine, debug: bool) -> wasmtime::Result<Linker<Ho
         console!("log_txt", |h, ptr: u32, len: u32| -> () {
             h.read(ptr, len).map(|text| h.say(String::from_utf8_lossy(&text)))
         });
-        console!("log_i32", |h, value: u32| -> () { h.say(value); Ok(()) });
-        console!("log_i64", |h, value: u64| -> () { h.say(value); Ok(()) });
-        console!("tee_i32", |h, value: u32| -> u32 { h.say(value); Ok(value) });
-        console!("tee_i64", |h, value: u64| -> u64 { h.say(value); Ok(value) });
+        console!("log_i32", |h, value: u32| -> () {
+            h.say(value);
+            Ok(())
+        });
+        console!("log_i64", |h, value: u64| -> () {
+            h.say(value);
+            Ok(())
+        });
+        console!("tee_i32", |h, value: u32| -> u32 {
+            h.say(value);
+            Ok(value)
+        });
+        console!("tee_i64", |h, value: u64| -> u64 {
+            h.say(value);
+            Ok(value)
+        });
     }
     Ok(linker)
 }

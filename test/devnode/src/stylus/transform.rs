@@ -133,12 +133,8 @@ pub fn meter(wasm: &[u8], rules: Rules) -> Result<Metered, String> {
     check_names(&module)?;
 
     let first_global = module.globals as u32;
-    let globals = Globals {
-        ink: first_global,
-        status: first_global + 1,
-        scratch: first_global + 2,
-        stack: first_global + 3,
-    };
+    let globals =
+        Globals { ink: first_global, status: first_global + 1, scratch: first_global + 2, stack: first_global + 3 };
     for name in [INK_LEFT, INK_STATUS, SCRATCH, STACK_LEFT] {
         ensure!(!module.exports.contains_key(name), "wasm already contains {name}");
     }
@@ -372,10 +368,7 @@ fn check_names(module: &Module) -> Result<(), String> {
 fn memory(module: &Module) -> Result<(u64, Option<u64>), String> {
     ensure!(!module.memories.is_empty(), "missing memory export with name memory");
     ensure!(module.memories.len() == 1, "only one memory is allowed");
-    ensure!(
-        module.exports.get("memory") == Some(&(ExternalKind::Memory, 0)),
-        "missing memory with export name memory"
-    );
+    ensure!(module.exports.get("memory") == Some(&(ExternalKind::Memory, 0)), "missing memory with export name memory");
     Ok(module.memories[0])
 }
 

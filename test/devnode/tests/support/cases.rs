@@ -138,12 +138,14 @@ const IMPORTS: &str = r#"
     (import "vm_hooks" "pay_for_memory_grow" (func $pay_for_memory_grow (param i32)))
 "#;
 
-/// Address [`OTHER`] at 1024, [`NOBODY`] at 1056, the numbers 7 at 1088 and 3 at 1120 as 256-bit words.
+/// Address [`OTHER`] at 1024, [`NOBODY`] at 1056, the numbers 7 at 1088 and 3 at 1120 as 256-bit words; ArbosTest's
+/// address at 1184 and the selector of `burnArbGas(uint256)` after it.
 const DATA: &str = r#"
     (data (i32.const 1024) "\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\0c\0d\e5")
     (data (i32.const 1056) "\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\0b\0d\1e")
     (data (i32.const 1119) "\07")
     (data (i32.const 1151) "\03")
+    (data (i32.const 1203) "\69\bb\34\80\f9")
 "#;
 
 macro_rules! main {
@@ -377,6 +379,35 @@ pub fn cases() -> Vec<Case> {
         Case::new("more than 128 pages",
             concat!(r#"(memory (export "memory") 1)"#, main!("(drop (memory.grow (i32.const 128))) i32.const 0")), vec![]).burns(),
     ];
+    // Ink of single host functions as Nitro's own tests record it (system_tests/program_ink_test.go), without the
+    // blocks around the call.
+    for (name, body, before, figure, after) in [
+        ("write_result, nothing", main!("(call $write_result (i32.const 0) (i32.const 0)) i32.const 0"), call(2), 41_162, END),
+        ("storage_load, cold", main!("(call $load (i32.const 0) (i32.const 64)) i32.const 0"), call(2), 21_068_480, END),
+        ("storage_flush_cache, a new slot", main!("(call $cache (i32.const 0) (i32.const 1088)) (call $flush (i32.const 0)) i32.const 0"),
+         call(2) + 18_480 + call(1), 221_068_073, END),
+        ("pay_for_memory_grow, 100 pages beside 1", main!("(call $pay_for_memory_grow (i32.const 100)) i32.const 0"), call(1), 9_320_660_000, END),
+        ("emit_log, no topics, no data", main!("(call $emit_log (i32.const 0) (i32.const 0) (i32.const 0)) i32.const 0"), call(3), 3_834_454, END),
+        ("emit_log, no topics, 100 bytes", main!("(call $emit_log (i32.const 0) (i32.const 100) (i32.const 0)) i32.const 0"), call(3), 11_838_194, END),
+        ("emit_log, 4 topics, 100 bytes", main!("(call $emit_log (i32.const 0) (i32.const 228) (i32.const 4)) i32.const 0"), call(3), 26_845_234, END),
+        ("account_balance, cold", main!("(call $account_balance (i32.const 1024) (i32.const 0)) i32.const 0"), call(2), 26_078_153, END),
+        ("account_code_size, cold", main!("(drop (call $account_code_size (i32.const 1024))) i32.const 0"), call(1), 33_068_073, DROP_END),
+        ("math_div", main!("(call $math_div (i32.const 1088) (i32.const 1120)) i32.const 0"), call(2), 43_520, END),
+        ("math_pow, exponent of 1 byte", main!("(call $math_pow (i32.const 1088) (i32.const 1120)) i32.const 0"), call(2), 61_520, END),
+        ("math_pow, exponent of 2 bytes", main!("(call $math_pow (i32.const 1088) (i32.const 1121)) i32.const 0"), call(2), 79_020, END),
+        ("math_pow, exponent of 32 bytes", main!("(call $math_pow (i32.const 1088) (i32.const 1151)) i32.const 0"), call(2), 604_020, END),
+        ("math_add_mod", main!("(call $math_add_mod (i32.const 1088) (i32.const 1120) (i32.const 1120)) i32.const 0"), call(3), 49_560, END),
+        ("math_mul_mod", main!("(call $math_mul_mod (i32.const 1088) (i32.const 1120) (i32.const 1120)) i32.const 0"), call(3), 52_660, END),
+        ("native_keccak256, 10 bytes", main!("(call $keccak (i32.const 0) (i32.const 10) (i32.const 96)) i32.const 0"), call(3), 121_800, END),
+        ("native_keccak256, 1,000 bytes", main!("(call $keccak (i32.const 0) (i32.const 1000) (i32.const 96)) i32.const 0"), call(3), 751_800, END),
+        // A precompile that burns nothing: 36 bytes of calldata, 100 gas for a warm account, 3 for a word of arguments.
+        ("call_contract, burnArbGas(0)", main!("(drop (call $call_contract (i32.const 1184) (i32.const 1204) (i32.const 36) (i32.const 0) (i64.const -1) (i32.const 512))) i32.const 0"),
+         call(6), 1_146_395, DROP_END),
+        ("delegate_call_contract, burnArbGas(0)", main!("(drop (call $delegate (i32.const 1184) (i32.const 1204) (i32.const 36) (i64.const -1) (i32.const 512))) i32.const 0"),
+         call(5), 1_146_395, DROP_END),
+    ] {
+        all.push(Case::new(name, body, vec![("around it", before + after), ("Nitro's own figure", figure)]));
+    }
     for (name, body) in [
         ("block_basefee", main!("(call $block_basefee (i32.const 0)) i32.const 0")),
         ("block_coinbase", main!("(call $block_coinbase (i32.const 0)) i32.const 0")),
@@ -427,8 +458,12 @@ pub fn start_gas(wasm: &[u8]) -> (u64, u64) {
                 }
             }
             Payload::GlobalSection(s) => globals += u64::from(s.count()),
-            Payload::DataSection(s) => segments += s.into_iter().map(|d| d.expect("valid").range.len() as u64).sum::<u64>(),
-            Payload::ElementSection(s) => segments += s.into_iter().map(|e| e.expect("valid").range.len() as u64).sum::<u64>(),
+            Payload::DataSection(s) => {
+                segments += s.into_iter().map(|d| d.expect("valid").range.len() as u64).sum::<u64>()
+            }
+            Payload::ElementSection(s) => {
+                segments += s.into_iter().map(|e| e.expect("valid").range.len() as u64).sum::<u64>()
+            }
             Payload::MemorySection(s) => pages = s.into_iter().next().expect("one").expect("valid").initial,
             _ => {}
         }

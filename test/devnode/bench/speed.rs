@@ -2,7 +2,7 @@
 //! transactions in the same run.
 //!
 //! ```text
-//! cargo run --release -p muster-devnode --example speed -- [TRANSACTIONS]
+//! cargo run --release -p muster-devnode --bin devnode-speed -- [TRANSACTIONS]
 //! ```
 //!
 //! anvil is looked for in `ANVIL`, then among the packages of `test/clients`; without it its column stays empty.
@@ -32,22 +32,15 @@ const CHAIN_ID: u64 = 412_346;
 
 /// Adds the first word of the calldata to slot 0 and emits the sum: a counter, in EVM code.
 const EVM_COUNTER: &[u8] = &hex!("600054 600035 01 80600055 600052 60206000a0 00");
-/// The same as a Stylus program; the sum is of the lowest 8 bytes.
-const STYLUS_COUNTER: &str = r#"(module
-    (import "vm_hooks" "read_args" (func $read_args (param i32)))
-    (import "vm_hooks" "storage_load_bytes32" (func $load (param i32 i32)))
-    (import "vm_hooks" "storage_cache_bytes32" (func $store (param i32 i32)))
-    (import "vm_hooks" "storage_flush_cache" (func $flush (param i32)))
-    (import "vm_hooks" "emit_log" (func $log (param i32 i32 i32)))
-    (memory (export "memory") 1 1)
-    (func (export "user_entrypoint") (param $len i32) (result i32)
-        (call $read_args (i32.const 32))
-        (call $load (i32.const 0) (i32.const 64))
-        (i64.store (i32.const 64) (i64.add (i64.load (i32.const 64)) (i64.load (i32.const 32))))
-        (call $store (i32.const 0) (i32.const 64))
-        (call $flush (i32.const 0))
-        (call $log (i32.const 64) (i32.const 32) (i32.const 0))
-        (i32.const 0)))"#;
+/// The same as a Stylus program, compiled: the sum is of the lowest 8 bytes. Its text stands in the test below.
+const STYLUS_COUNTER: &[u8] = &hex!(
+    "0061736d0100000001150460017f0060027f7f0060037f7f7f0060017f017f028a010508766d5f686f6f6b7309726561645f"
+    "61726773000008766d5f686f6f6b731473746f726167655f6c6f61645f62797465733332000108766d5f686f6f6b73157374"
+    "6f726167655f63616368655f62797465733332000108766d5f686f6f6b731373746f726167655f666c7573685f6361636865"
+    "000008766d5f686f6f6b7308656d69745f6c6f67000203020103050401010101071c02066d656d6f727902000f757365725f"
+    "656e747279706f696e7400050a3701350041201000410041c000100141c00041c00029030041202903007c370300410041c0"
+    "0010024100100341c00041204100100441000b"
+);
 
 fn main() -> Result<()> {
     let count: u64 = match std::env::args().nth(1) {
@@ -70,7 +63,7 @@ fn main() -> Result<()> {
         let chain = Chain::new(chain::Config { history, ..chain::Config::default() })?;
         let from = chain.accounts()[0];
         let evm = deploy(&chain, from, EVM_COUNTER)?;
-        let stylus = deploy(&chain, from, &deployed_code(&wat::parse_str(STYLUS_COUNTER)?))?;
+        let stylus = deploy(&chain, from, &deployed_code(STYLUS_COUNTER))?;
         activate(&chain, from, stylus)?;
         let mut rows = Vec::new();
         for (name, to, data) in [
@@ -99,7 +92,7 @@ fn main() -> Result<()> {
     // Over JSON-RPC. Signing is done beforehand.
     let node = Devnode::start(Config::default())?;
     let chain = node.chain().clone();
-    let stylus = deploy(&chain, chain.accounts()[0], &deployed_code(&wat::parse_str(STYLUS_COUNTER)?))?;
+    let stylus = deploy(&chain, chain.accounts()[0], &deployed_code(STYLUS_COUNTER))?;
     activate(&chain, chain.accounts()[0], stylus)?;
     let ours = over_rpc(&node.address().to_string(), &key, count, Some(stylus))?;
     drop(node);
@@ -309,7 +302,7 @@ fn resident(pid: u32) -> u64 {
 
 /// Time from starting the program to its first answer. `None` if the binary has not been built.
 fn start_of_program() -> Result<Option<Duration>> {
-    let binary = std::env::current_exe()?.with_file_name("../muster-devnode");
+    let binary = std::env::current_exe()?.with_file_name("muster-devnode");
     if !binary.exists() {
         return Ok(None);
     }
@@ -371,5 +364,30 @@ impl Drop for Anvil {
         // It may have gone already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// The source of the program.
+    const TEXT: &str = r#"(module
+    (import "vm_hooks" "read_args" (func $read_args (param i32)))
+    (import "vm_hooks" "storage_load_bytes32" (func $load (param i32 i32)))
+    (import "vm_hooks" "storage_cache_bytes32" (func $store (param i32 i32)))
+    (import "vm_hooks" "storage_flush_cache" (func $flush (param i32)))
+    (import "vm_hooks" "emit_log" (func $log (param i32 i32 i32)))
+    (memory (export "memory") 1 1)
+    (func (export "user_entrypoint") (param $len i32) (result i32)
+        (call $read_args (i32.const 32))
+        (call $load (i32.const 0) (i32.const 64))
+        (i64.store (i32.const 64) (i64.add (i64.load (i32.const 64)) (i64.load (i32.const 32))))
+        (call $store (i32.const 0) (i32.const 64))
+        (call $flush (i32.const 0))
+        (call $log (i32.const 64) (i32.const 32) (i32.const 0))
+        (i32.const 0)))"#;
+
+    #[test]
+    fn the_program_is_what_its_text_says() {
+        assert_eq!(wat::parse_str(TEXT).unwrap(), super::STYLUS_COUNTER);
     }
 }
