@@ -7,7 +7,7 @@ use ethers::signers::LocalWallet;
 use muster_cli::{
     build::{self, Settings},
     chain::{Account, Chain},
-    deploy, measure, wasm,
+    demo, deploy, measure, wasm,
 };
 
 #[derive(Parser)]
@@ -27,6 +27,8 @@ enum Command {
     },
     /// Deploy, activate and wire the programs in build/ on RPC_URL, skipping what is there (settings: .env.example)
     Deploy,
+    /// Let a fleet join, replay requests as tasks, and show what the contract made of them
+    Demo(demo::Options),
     /// Compile the programs with every setting tried and print what each would cost, as Markdown (takes minutes)
     Measure {
         /// Only these programs
@@ -80,6 +82,14 @@ async fn run(command: Command) -> Result<()> {
             config.say = |line| println!("deploy: {line}");
             deploy::on(&chain, &mut account, &config).await?;
         }
+        Command::Demo(options) => {
+            let report = demo::run(&build::root()?, &options).await?;
+            if options.json {
+                println!("{}", serde_json::to_string_pretty(&report)?);
+            } else {
+                print_report(&report);
+            }
+        }
         Command::Measure { programs, change } => {
             let (rustc, rows) =
                 measure::measure(&build::root()?, &programs, &change, |change| eprintln!("measuring: {change}"))?;
@@ -109,6 +119,79 @@ async fn run(command: Command) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn print_report(report: &demo::Report) {
+    let table = |heading: &[&str]| {
+        let mut table = Table::new();
+        table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(heading);
+        table
+    };
+    let right = |mut table: Table, from: usize| {
+        for column in table.column_iter_mut().skip(from) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        println!("{table}\n");
+    };
+    let share = |count: u64| format!("{:.1} %", 100.0 * count as f64 / report.tasks.max(1) as f64);
+    let mut tasks = table(&["tasks", "number", "share"]);
+    for (what, count) in [
+        ("created", report.tasks),
+        ("dispatched at once", report.dispatched),
+        ("queued", report.queued),
+        ("finished", report.finished),
+        ("timed out", report.timed_out),
+        ("error reported by the node", report.errors_reported),
+        ("aborted: evicted from the queue", report.evicted),
+        ("aborted: cancelled by the creator", report.cancelled),
+    ] {
+        tasks.add_row([what, &count.to_string(), &share(count)]);
+    }
+    right(tasks, 1);
+
+    let wait = &report.waiting_seconds;
+    println!(
+        "{} nodes, {} seconds on chain. From creation to start: median {} s, 95 % within {} s, at most {} s.",
+        report.nodes, report.simulated_seconds, wait.median, wait.p95, wait.max
+    );
+    println!("Nodes fell below the threshold of H {} times; {} were kicked out.\n", report.exclusions, report.kicked_out);
+
+    let mut nodes = table(&["node", "GPU", "tasks", "share of work", "share of weight"]);
+    for node in &report.top_nodes {
+        nodes.add_row([
+            node.node.to_string(),
+            node.gpu.clone(),
+            node.tasks.to_string(),
+            format!("{:.1} %", node.work_percent),
+            format!("{:.1} %", node.weight_percent),
+        ]);
+    }
+    right(nodes, 2);
+
+    let mut gas = table(&["gas of", "times", "min", "median", "max"]);
+    for (operation, spread) in &report.gas {
+        gas.add_row([
+            operation.clone(),
+            spread.count.to_string(),
+            spread.min.to_string(),
+            spread.median.to_string(),
+            spread.max.to_string(),
+        ]);
+    }
+    right(gas, 1);
+
+    let mut money = table(&["wei", "amount"]);
+    for (what, amount) in [
+        ("stakes", &report.stake_wei),
+        ("escrow", &report.escrow_wei),
+        ("credit", &report.credit_wei),
+        ("treasury", &report.treasury_wei),
+        ("the contract's balance", &report.contract_balance_wei),
+    ] {
+        money.add_row([what, amount]);
+    }
+    right(money, 1);
+    println!("Muster is at {:?}.", report.address);
 }
 
 fn sizes(programs: &[build::Program]) -> Table {
