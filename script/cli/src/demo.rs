@@ -29,7 +29,6 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 use crate::{
-    build,
     chain::{Account, Chain, Outgoing},
     contract::{Event, Muster},
     deploy::{self, variable},
@@ -368,12 +367,10 @@ impl Demo {
             travels,
             began: latest + 1,
             now: latest + 1,
-            requests: Vec<Request>,
-    /// Request and creator of the task that is being created.
-    arriving: Option<(usize, usize)>,
-    /// Nothing larger is asked for than the fleet has.
-    largest_vram: u16,
-    agenda: BinaryHeap::new(),
+            requests,
+            arriving: None,
+            largest_vram: fleet.iter().map(|gpu| gpu.vram).max().unwrap_or(1),
+            agenda: BinaryHeap::new(),
             sequence: 0,
             tasks: HashMap::new(),
             pending: HashSet::new(),
@@ -491,6 +488,7 @@ impl Demo {
 
     fn note_end(&mut self, id: u64, count: impl Fn(&mut Counts) -> &mut u64) {
         if let Some(task) = self.tasks.get_mut(&id) {
+            task.ticket = None;
             if !std::mem::replace(&mut task.ended, true) {
                 *count(&mut self.counts) += 1;
                 self.bar.inc(1);
