@@ -88,7 +88,7 @@ pub struct Report {
     pub tasks: u64,
     /// Started without having been queued.
     pub dispatched: u64,
-    /// Queued, at least for a while.
+    /// Queued, at least for a while; what the full queue evicts at once is in neither.
     pub queued: u64,
     /// Ended with an answer.
     pub finished: u64,
@@ -120,6 +120,8 @@ pub struct Report {
     pub contract_balance_wei: String,
     /// Seconds from creation to start, of the tasks that started.
     pub waiting_seconds: Spread,
+    /// The same of those that had been queued.
+    pub queue_seconds: Spread,
     /// Gas by operation, cost of data on L1 aside.
     pub gas: BTreeMap<String, Spread>,
     /// The nodes that ran most.
@@ -322,6 +324,7 @@ struct Demo {
     estimates: HashMap<u32, (u64, U256)>,
     gas: BTreeMap<String, Vec<u64>>,
     waits: Vec<u64>,
+    queue_waits: Vec<u64>,
     started: HashMap<u64, u64>,
     counts: Counts,
     bar: ProgressBar,
@@ -379,6 +382,7 @@ impl Demo {
             estimates: HashMap::new(),
             gas: BTreeMap::new(),
             waits: Vec::new(),
+            queue_waits: Vec::new(),
             started: HashMap::new(),
             counts: Counts::default(),
             bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()),
@@ -474,7 +478,11 @@ impl Demo {
         task.node = Some(node);
         task.ticket = None;
         self.counts.dispatched += u64::from(!task.queued);
-        self.waits.push(now.saturating_sub(task.created));
+        let wait = now.saturating_sub(task.created);
+        self.waits.push(wait);
+        if task.queued {
+            self.queue_waits.push(wait);
+        }
         *self.started.entry(node).or_default() += 1;
         let request = &self.requests[task.request];
         let done = now + request.seconds;
@@ -730,6 +738,9 @@ impl Demo {
     /// Adds everything up, from logs and views.
     async fn report(&self, since: U64) -> Result<Report> {
         let books = books(&self.chain, &self.muster, since).await?;
+        let owed = books.stake + books.escrow + books.credit + books.treasury;
+        // More can have been forced in; less cannot be.
+        ensure!(owed <= books.balance, "the contract owes {owed} wei and holds {}: its books are wrong", books.balance);
         let total: u64 = self.started.values().sum();
         let weight: f64 = self.weights.values().sum();
         let share = |part: f64, whole: f64| if whole > 0.0 { (10_000.0 * part / whole).round() / 100.0 } else { 0.0 };
@@ -769,6 +780,7 @@ impl Demo {
             treasury_wei: books.treasury.to_string(),
             contract_balance_wei: books.balance.to_string(),
             waiting_seconds: Spread::of(self.waits.clone()),
+            queue_seconds: Spread::of(self.queue_waits.clone()),
             gas: self.gas.iter().map(|(operation, values)| (operation.clone(), Spread::of(values.clone()))).collect(),
             top_nodes: top,
             address: self.muster.address,

@@ -2,7 +2,7 @@
 
 use anyhow::{anyhow, bail, Context, Result};
 use clap::{Parser, Subcommand};
-use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, CellAlignment, Table};
+use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, CellAlignment, Table, TableComponent};
 use ethers::signers::LocalWallet;
 use muster_cli::{
     build::{self, Settings},
@@ -122,19 +122,9 @@ async fn run(command: Command) -> Result<()> {
 }
 
 fn print_report(report: &demo::Report) {
-    let table = |heading: &[&str]| {
-        let mut table = Table::new();
-        table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(heading);
-        table
-    };
-    let right = |mut table: Table, from: usize| {
-        for column in table.column_iter_mut().skip(from) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        println!("{table}\n");
-    };
+    let show = |table: Table| println!("{table}\n");
     let share = |count: u64| format!("{:.1} %", 100.0 * count as f64 / report.tasks.max(1) as f64);
-    let mut tasks = table(&["tasks", "number", "share"]);
+    let mut tasks = table(1, &["tasks", "number", "share"]);
     for (what, count) in [
         ("created", report.tasks),
         ("dispatched at once", report.dispatched),
@@ -147,16 +137,21 @@ fn print_report(report: &demo::Report) {
     ] {
         tasks.add_row([what, &count.to_string(), &share(count)]);
     }
-    right(tasks, 1);
+    show(tasks);
 
     let wait = &report.waiting_seconds;
     println!(
-        "{} nodes, {} seconds on chain. From creation to start: median {} s, 95 % within {} s, at most {} s.",
+        "{} nodes, {} seconds on chain. From creation to start: median {} s, 95 % within {} s, at most {} s;",
         report.nodes, report.simulated_seconds, wait.median, wait.p95, wait.max
+    );
+    let wait = &report.queue_seconds;
+    println!(
+        "of the {} that came out of the queue: median {} s, 95 % within {} s, at most {} s.",
+        wait.count, wait.median, wait.p95, wait.max
     );
     println!("Nodes fell below the threshold of H {} times; {} were kicked out.\n", report.exclusions, report.kicked_out);
 
-    let mut nodes = table(&["node", "GPU", "tasks", "share of work", "share of weight"]);
+    let mut nodes = table(2, &["node", "GPU", "tasks", "share of work", "share of weight"]);
     for node in &report.top_nodes {
         nodes.add_row([
             node.node.to_string(),
@@ -166,9 +161,9 @@ fn print_report(report: &demo::Report) {
             format!("{:.1} %", node.weight_percent),
         ]);
     }
-    right(nodes, 2);
+    show(nodes);
 
-    let mut gas = table(&["gas of", "times", "min", "median", "max"]);
+    let mut gas = table(1, &["gas of", "times", "min", "median", "max"]);
     for (operation, spread) in &report.gas {
         gas.add_row([
             operation.clone(),
@@ -178,9 +173,9 @@ fn print_report(report: &demo::Report) {
             spread.max.to_string(),
         ]);
     }
-    right(gas, 1);
+    show(gas);
 
-    let mut money = table(&["wei", "amount"]);
+    let mut money = table(1, &["wei", "amount"]);
     for (what, amount) in [
         ("stakes", &report.stake_wei),
         ("escrow", &report.escrow_wei),
@@ -190,19 +185,26 @@ fn print_report(report: &demo::Report) {
     ] {
         money.add_row([what, amount]);
     }
-    right(money, 1);
+    show(money);
     println!("Muster is at {:?}.", report.address);
 }
 
-fn sizes(programs: &[build::Program]) -> Table {
+/// A table whose columns from `numbers` on hold numbers.
+fn table(numbers: usize, heading: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
-        "program",
-        "WASM bytes",
-        "bytes as deployed",
-        &format!("share of {}", wasm::MAX_CODE),
-        "start gas cached / not",
-    ]);
+    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(heading);
+    for component in [TableComponent::HorizontalLines, TableComponent::MiddleIntersections] {
+        table.remove_style(component);
+    }
+    for column in table.column_iter_mut().skip(numbers) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn sizes(programs: &[build::Program]) -> Table {
+    let share = format!("share of {}", wasm::MAX_CODE);
+    let mut table = table(1, &["program", "WASM bytes", "bytes as deployed", &share, "start gas cached / not"]);
     for program in programs {
         table.add_row([
             program.name.clone(),
@@ -215,9 +217,6 @@ fn sizes(programs: &[build::Program]) -> Table {
                 program.shape.start_uncached() + program.shape.memory()
             ),
         ]);
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
     }
     table
 }
