@@ -75,6 +75,9 @@ pub struct Options {
     /// Decides what the traces do not say
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
+    /// Let time pass by itself, as on a node whose time cannot be set
+    #[arg(long)]
+    pub real_time: bool,
     /// Print exactly one JSON object on standard output instead of tables
     #[arg(long)]
     pub json: bool,
@@ -188,7 +191,7 @@ pub async fn run(root: &Path, options: &Options) -> Result<Report> {
     let (url, _devnode) = match variable("RPC_URL") {
         Some(url) => (url, None),
         None => {
-            let (url, guard) = start_devnode()?;
+            let (url, guard) = start_devnode(!options.real_time)?;
             (url, Some(guard))
         }
     };
@@ -203,7 +206,7 @@ pub async fn run(root: &Path, options: &Options) -> Result<Report> {
     let mut config = deploy::Config::from_environment(root, keeper.address())?;
     config.say = |line| eprintln!("deploy: {line}");
     if _devnode.is_none() {
-        config.file = Some(root.join(format!("deployments/{}.json", chain.id)));
+        config.file = Some(deploy::record(root, chain.id));
     }
     let deployment = deploy::on(&chain, &mut keeper, &config).await?;
     let created = chain.provider.get_transaction_receipt(deployment.programs["router"].created_in).await;
@@ -252,13 +255,14 @@ impl Drop for Devnode {
     }
 }
 
-fn start_devnode() -> Result<(String, Devnode)> {
+fn start_devnode(travels: bool) -> Result<(String, Devnode)> {
     let file = match variable("MUSTER_DEVNODE") {
         Some(file) => file.into(),
         None => std::env::current_exe()?.with_file_name("muster-devnode"),
     };
     let child = Command::new(&file)
-        .args(["--port", "0", "--history", "64", "--manual-time", &BEGINNING.to_string()])
+        .args(["--port", "0", "--history", "64"])
+        .args(travels.then(|| format!("--manual-time={BEGINNING}")))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -354,7 +358,7 @@ enum Sender {
 impl Demo {
     async fn new(chain: Chain, muster: Muster, keeper: Account, options: Options, requests: Vec<Request>, fleet: &[Gpu]) -> Result<Self> {
         let latest = latest(&chain).await?;
-        let travels = chain.request::<_, serde_json::Value>("evm_setNextBlockTimestamp", [latest + 1]).await.is_ok();
+        let travels = !options.real_time && chain.request::<_, serde_json::Value>("evm_setNextBlockTimestamp", [latest + 1]).await.is_ok();
         let seed = options.seed;
         let account = |kind: &str, number: usize| -> Result<Account> {
             let key = keccak256(format!("muster demo {seed} {kind} {number}"));
@@ -902,4 +906,24 @@ fn popularity(requests: &[Request]) -> Vec<(String, u64)> {
 async fn latest(chain: &Chain) -> Result<u64> {
     let block = chain.provider.get_block(BlockNumber::Latest).await.map_err(|error| chain.trouble(&error))?;
     Ok(block.context("the node has no latest block")?.timestamp.as_u64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_takes_values_that_occurred() {
+        let spread = Spread::of(vec![40, 10, 30, 20]);
+        assert_eq!((spread.count, spread.min, spread.median, spread.p95, spread.max), (4, 10, 20, 40, 40));
+        let spread = Spread::of((1..=100).collect());
+        assert_eq!((spread.median, spread.p95), (50, 95));
+        assert_eq!(Spread::of(Vec::new()).count, 0);
+    }
+
+    #[test]
+    fn a_model_is_the_first_five_bytes_of_its_names_hash() {
+        // keccak256("") begins with c5d2460186
+        assert_eq!(model_id(""), 0xc5_d246_0186);
+    }
 }

@@ -78,7 +78,7 @@ async fn run(command: Command) -> Result<()> {
             let chain = Chain::connect(&url).await?;
             let mut account = Account::new(&chain, wallet);
             let mut config = deploy::Config::from_environment(&root, account.address())?;
-            config.file = Some(root.join(format!("deployments/{}.json", chain.id)));
+            config.file = Some(deploy::record(&root, chain.id));
             config.say = |line| println!("deploy: {line}");
             deploy::on(&chain, &mut account, &config).await?;
         }
