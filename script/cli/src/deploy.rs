@@ -104,6 +104,12 @@ impl Config {
     }
 }
 
+/// Where the record of what is deployed on a chain is kept: `deployments/`, or the directory that DEPLOYMENTS names.
+pub fn record(root: &Path, chain_id: u64) -> PathBuf {
+    let dir = variable("DEPLOYMENTS").map_or_else(|| root.join("deployments"), PathBuf::from);
+    dir.join(format!("{chain_id}.json"))
+}
+
 /// A variable that is set to something.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().map(|text| text.trim().to_string()).filter(|text| !text.is_empty())
@@ -598,5 +604,28 @@ fn refused(chain: &Chain, name: &str, value: U256, error: anyhow::Error) -> anyh
         anyhow!(paused(chain.id))
     } else {
         error.context(format!("ArbWasm refuses to activate {name}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_initcode_copies_what_follows_it() {
+        let code = initcode(&[0xef, 0xf0, 0, 0, 1]);
+        let (prelude, rest) = code.split_at(43);
+        assert_eq!(rest, [0xef, 0xf0, 0, 0, 1]);
+        assert_eq!((prelude[0], prelude[32], &prelude[33..]), (0x7f, 5, &[0x80, 0x60, 43, 0x60, 0, 0x39, 0x60, 0, 0xf3, 0][..]));
+    }
+
+    #[test]
+    fn parameters_are_read_by_name() {
+        let read = parameters(" drawDelay=0, alphaMilli=3000,").unwrap();
+        assert_eq!(read, [("drawDelay".to_string(), 0.into()), ("alphaMilli".to_string(), 3_000.into())]);
+        for (text, words) in [("drawDelay", "name=value"), ("delay=1", "there is no parameter delay"), ("tau=fast", "not a whole number")] {
+            let error = format!("{:#}", parameters(text).unwrap_err());
+            assert!(error.contains(words), "{error}");
+        }
     }
 }

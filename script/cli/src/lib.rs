@@ -1,11 +1,13 @@
 //! What the shells under `script/` run: `muster build` and `muster measure` (contracts to deployable WASM),
-//! `muster deploy`.
+//! `muster deploy`, and `muster demo`.
 //!
 //! The library part is there for the tests, which build and deploy the same way.
 
 pub mod build;
 pub mod chain;
 pub mod contract;
+pub mod demo;
 pub mod deploy;
 pub mod measure;
+pub mod trace;
 pub mod wasm;

@@ -2,12 +2,12 @@
 
 use anyhow::{anyhow, bail, Context, Result};
 use clap::{Parser, Subcommand};
-use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, CellAlignment, Table};
+use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, CellAlignment, Table, TableComponent};
 use ethers::signers::LocalWallet;
 use muster_cli::{
     build::{self, Settings},
     chain::{Account, Chain},
-    deploy, measure, wasm,
+    demo, deploy, measure, wasm,
 };
 
 #[derive(Parser)]
@@ -27,6 +27,8 @@ enum Command {
     },
     /// Deploy, activate and wire the programs in build/ on RPC_URL, skipping what is there (settings: .env.example)
     Deploy,
+    /// Let a fleet join, replay requests as tasks, and show what the contract made of them
+    Demo(demo::Options),
     /// Compile the programs with every setting tried and print what each would cost, as Markdown (takes minutes)
     Measure {
         /// Only these programs
@@ -76,9 +78,17 @@ async fn run(command: Command) -> Result<()> {
             let chain = Chain::connect(&url).await?;
             let mut account = Account::new(&chain, wallet);
             let mut config = deploy::Config::from_environment(&root, account.address())?;
-            config.file = Some(root.join(format!("deployments/{}.json", chain.id)));
+            config.file = Some(deploy::record(&root, chain.id));
             config.say = |line| println!("deploy: {line}");
             deploy::on(&chain, &mut account, &config).await?;
+        }
+        Command::Demo(options) => {
+            let report = demo::run(&build::root()?, &options).await?;
+            if options.json {
+                println!("{}", serde_json::to_string_pretty(&report)?);
+            } else {
+                print_report(&report);
+            }
         }
         Command::Measure { programs, change } => {
             let (rustc, rows) =
@@ -111,15 +121,90 @@ async fn run(command: Command) -> Result<()> {
     Ok(())
 }
 
-fn sizes(programs: &[build::Program]) -> Table {
+fn print_report(report: &demo::Report) {
+    let show = |table: Table| println!("{table}\n");
+    let share = |count: u64| format!("{:.1} %", 100.0 * count as f64 / report.tasks.max(1) as f64);
+    let mut tasks = table(1, &["tasks", "number", "share"]);
+    for (what, count) in [
+        ("created", report.tasks),
+        ("dispatched at once", report.dispatched),
+        ("queued", report.queued),
+        ("finished", report.finished),
+        ("timed out", report.timed_out),
+        ("error reported by the node", report.errors_reported),
+        ("aborted: evicted from the queue", report.evicted),
+        ("aborted: cancelled by the creator", report.cancelled),
+    ] {
+        tasks.add_row([what, &count.to_string(), &share(count)]);
+    }
+    show(tasks);
+
+    let wait = &report.waiting_seconds;
+    println!(
+        "{} nodes, {} seconds on chain. From creation to start: median {} s, 95 % within {} s, at most {} s;",
+        report.nodes, report.simulated_seconds, wait.median, wait.p95, wait.max
+    );
+    let wait = &report.queue_seconds;
+    println!(
+        "of the {} that came out of the queue: median {} s, 95 % within {} s, at most {} s.",
+        wait.count, wait.median, wait.p95, wait.max
+    );
+    println!("Nodes fell below the threshold of H {} times; {} were kicked out.\n", report.exclusions, report.kicked_out);
+
+    let mut nodes = table(2, &["node", "GPU", "tasks", "share of work", "share of weight"]);
+    for node in &report.top_nodes {
+        nodes.add_row([
+            node.node.to_string(),
+            node.gpu.clone(),
+            node.tasks.to_string(),
+            format!("{:.1} %", node.work_percent),
+            format!("{:.1} %", node.weight_percent),
+        ]);
+    }
+    show(nodes);
+
+    let mut gas = table(1, &["gas of", "times", "min", "median", "max"]);
+    for (operation, spread) in &report.gas {
+        gas.add_row([
+            operation.clone(),
+            spread.count.to_string(),
+            spread.min.to_string(),
+            spread.median.to_string(),
+            spread.max.to_string(),
+        ]);
+    }
+    show(gas);
+
+    let mut money = table(1, &["wei", "amount"]);
+    for (what, amount) in [
+        ("stakes", &report.stake_wei),
+        ("escrow", &report.escrow_wei),
+        ("credit", &report.credit_wei),
+        ("treasury", &report.treasury_wei),
+        ("the contract's balance", &report.contract_balance_wei),
+    ] {
+        money.add_row([what, amount]);
+    }
+    show(money);
+    println!("Muster is at {:?}.", report.address);
+}
+
+/// A table whose columns from `numbers` on hold numbers.
+fn table(numbers: usize, heading: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
-        "program",
-        "WASM bytes",
-        "bytes as deployed",
-        &format!("share of {}", wasm::MAX_CODE),
-        "start gas cached / not",
-    ]);
+    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(heading);
+    for component in [TableComponent::HorizontalLines, TableComponent::MiddleIntersections] {
+        table.remove_style(component);
+    }
+    for column in table.column_iter_mut().skip(numbers) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn sizes(programs: &[build::Program]) -> Table {
+    let share = format!("share of {}", wasm::MAX_CODE);
+    let mut table = table(1, &["program", "WASM bytes", "bytes as deployed", &share, "start gas cached / not"]);
     for program in programs {
         table.add_row([
             program.name.clone(),
@@ -132,9 +217,6 @@ fn sizes(programs: &[build::Program]) -> Table {
                 program.shape.start_uncached() + program.shape.memory()
             ),
         ]);
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
     }
     table
 }

@@ -37,6 +37,7 @@ pub fn variants() -> Vec<(String, Settings)> {
     };
     vec![
         ("the default".into(), Settings::default()),
+        level("3", "immediate-abort"),
         level("3", "abort"),
         level("2", "immediate-abort"),
         level("s", "immediate-abort"),

@@ -197,3 +197,117 @@ impl Shape {
         1_000 * self.pages.saturating_sub(2)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wasm_encoder::*;
+
+    /// A module as small as Stylus accepts it, with `body` as what its entrypoint does.
+    fn module(body: &[Instruction], change: impl Fn(&mut Parts)) -> Vec<u8> {
+        let mut parts = Parts::default();
+        change(&mut parts);
+        let mut types = TypeSection::new();
+        types.ty().function([ValType::I32], []);
+        types.ty().function([ValType::I32], [ValType::I32]);
+        types.ty().function([], []);
+        let mut imports = ImportSection::new();
+        imports.import("vm_hooks", parts.import, EntityType::Function(0));
+        let mut functions = FunctionSection::new();
+        functions.function(1).function(2);
+        let mut memories = MemorySection::new();
+        memories.memory(MemoryType { minimum: 1, maximum: None, memory64: false, shared: false, page_size_log2: None });
+        let mut exports = ExportSection::new();
+        exports.export("memory", ExportKind::Memory, 0).export(parts.export, ExportKind::Func, 1);
+        let mut code = CodeSection::new();
+        let mut entry = Function::new([]);
+        body.iter().for_each(|instruction| {
+            entry.instruction(instruction);
+        });
+        entry.instruction(&Instruction::I32Const(0)).instruction(&Instruction::End);
+        let mut other = Function::new([]);
+        other.instruction(&Instruction::End);
+        code.function(&entry).function(&other);
+        let mut data = DataSection::new();
+        data.active(0, &ConstExpr::i32_const(0), *b"muster");
+        let mut module = Module::new();
+        module.section(&types).section(&imports).section(&functions).section(&memories).section(&exports);
+        if parts.start {
+            module.section(&StartSection { function_index: 2 });
+        }
+        if parts.data_count {
+            module.section(&DataCountSection { count: 1 });
+        }
+        module.section(&code).section(&data).section(&CustomSection { name: "name".into(), data: (&[0; 100]).into() });
+        module.finish()
+    }
+
+    struct Parts {
+        import: &'static str,
+        export: &'static str,
+        start: bool,
+        data_count: bool,
+    }
+
+    impl Default for Parts {
+        fn default() -> Self {
+            Self { import: "pay_for_memory_grow", export: "user_entrypoint", start: false, data_count: false }
+        }
+    }
+
+    #[test]
+    fn custom_sections_and_the_data_count_are_left_out() {
+        let plain = finish(&module(&[], |_| {})).unwrap();
+        assert_eq!(plain, finish(&module(&[], |parts| parts.data_count = true)).unwrap());
+        assert!(plain.len() + 100 < module(&[], |_| {}).len(), "the custom section alone has more than 100 bytes");
+        assert!(Parser::new(0).parse_all(&plain).all(|p| !matches!(p.unwrap(), Payload::CustomSection(_))));
+        let shape = Shape::of(&plain).unwrap();
+        let expected = Shape { functions: 2, types: 2, globals: 4, data: 6, pages: 1, length: plain.len() as u64 };
+        assert_eq!(shape, expected, "one parameter and one result in all, four globals of the instrumentation");
+    }
+
+    #[test]
+    fn what_stylus_refuses_is_refused_here() {
+        use Instruction::*;
+        let copy = [I32Const(0), I32Const(0), I32Const(0), MemoryCopy { src_mem: 0, dst_mem: 0 }];
+        finish(&module(&copy, |_| {})).unwrap();
+        let init = [I32Const(0), I32Const(0), I32Const(0), MemoryInit { mem: 0, data_index: 0 }];
+        let saturating = [F32Const(1.0.into()), I32TruncSatF32S, Drop];
+        let vector = [V128Const(0), Drop];
+        for (wasm, words) in [
+            (module(&init, |parts| parts.data_count = true), "not accepted by Stylus"),
+            (module(&[F64Const(1.0.into()), Drop], |_| {}), "not accepted by Stylus"),
+            (module(&saturating, |_| {}), "not accepted by Stylus"),
+            (module(&vector, |_| {}), "not accepted by Stylus"),
+            (module(&[RefNull(HeapType::FUNC), Drop], |_| {}), "not accepted by Stylus"),
+            (module(&[], |parts| parts.start = true), "start function"),
+            (module(&[], |parts| parts.export = "main"), "user_entrypoint"),
+            (module(&[], |parts| parts.export = "stylus_main"), "reserved"),
+            (module(&[], |parts| parts.import = "read_args"), "pay_for_memory_grow"),
+            (b"not WASM".to_vec(), "not a readable WASM module"),
+        ] {
+            let error = format!("{:#}", finish(&wasm).unwrap_err());
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_code_on_chain_unpacks_to_the_module() {
+        let wasm = finish(&module(&[], |_| {})).unwrap();
+        let code = compress(&wasm);
+        assert_eq!(code[..4], PREFIX);
+        let mut unpacked = Vec::new();
+        brotli::BrotliDecompress(&mut &code[4..], &mut unpacked).unwrap();
+        assert_eq!(unpacked, wasm);
+    }
+
+    #[test]
+    fn start_costs_follow_the_formulas() {
+        // 60,000 bytes, 200 functions with 3 types each, 14 globals, 6,000 bytes of data, 17 pages, worked by hand:
+        // 26.84 + 0.534 + 73.2 + 22.792 + 4514.64 + 85 = 4723.006; 1650.4 + 635.4 + 7716 = 10001.8
+        let shape = Shape { functions: 200, types: 600, globals: 14, data: 6_000, pages: 17, length: 60_000 };
+        assert_eq!(shape.start_cached(), 352 + 4_724);
+        assert_eq!(shape.start_uncached(), 352 + 4_724 + 8_832 + 10_002);
+        assert_eq!(shape.memory(), 15_000);
+    }
+}
