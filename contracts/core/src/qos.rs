@@ -2,7 +2,7 @@
 //!
 //! H and QoS are wads in 0..=1e18. Times are seconds.
 
-use crate::wad::{exp_neg_wad, mul_wad, WAD};
+use crate::wad::{exp_neg_wad, mul_div_u64, mul_wad, WAD};
 
 /// Highest task score, Q_max.
 pub const Q_MAX: u64 = 10;
@@ -75,7 +75,8 @@ pub fn long_term(sum: u16, count: u8) -> u64 {
     if count == 0 {
         return WAD / 2;
     }
-    sum as u64 * (WAD / Q_MAX) / count as u64
+    // 500 x 1e17 does not fit 64 bits; the mean does.
+    mul_div_u64(sum as u64, WAD / Q_MAX, count as u64).unwrap_or(WAD)
 }
 
 /// QoS as it enters the weight: `max(Q_long / Q_max, 0.1) x H`, rounded down.
@@ -146,6 +147,7 @@ mod tests {
     fn the_mean_of_the_pool() {
         assert_eq!(long_term(0, 0), WAD / 2);
         assert_eq!(long_term(17, 3), 566_666_666_666_666_666);
+        assert_eq!(long_term(500, 50), WAD);
         assert_eq!(qos(0, WAD), WAD / 10);
         assert!(!kicked_out(99, 49, 2000));
         assert!(kicked_out(99, 50, 2000));

@@ -1,0 +1,194 @@
+//! A world in memory that plays calls as the programs do, keeps the books of what came in and went
+//! out, and decodes logs and refusals by the interface's own decoders.
+#![allow(dead_code)]
+
+use alloy_primitives::IntoLogData;
+use alloy_sol_types::SolEventInterface;
+use muster_core::word::{Address, Word};
+use muster_storage::abi::IMuster::IMusterEvents;
+use muster_storage::native::Memory;
+use muster_storage::{admin, IMuster, Network, Refusal, Result};
+
+pub use muster_storage::refusal;
+
+/// One token.
+pub const TOKEN: u128 = 1_000_000_000_000_000_000;
+/// Wei in a granule of the worlds here.
+pub const GRANULE: u64 = 1_000_000_000_000_000;
+/// The owner of every world.
+pub const OWNER: Address = [0xaa; 20];
+/// The treasury of every world.
+pub const TREASURY: Address = [0xbb; 20];
+
+/// Numbers of the parameters, in the order of `admin::PARAMETERS`.
+pub fn parameter(name: &str) -> u8 {
+    admin::PARAMETERS.iter().position(|p| p.name == name).expect("a parameter's name") as u8
+}
+
+/// A person by number.
+pub fn who(n: u64) -> Address {
+    let mut a = [0x11; 20];
+    a[12..].copy_from_slice(&n.to_be_bytes());
+    a
+}
+
+/// Wei as a word.
+pub fn word(wei: u128) -> Word {
+    Word([wei as u64, (wei >> 64) as u64, 0, 0])
+}
+
+/// A task's specification: GPT, any GPU with `vram`.
+pub fn spec(vram: u16, models: &[u64]) -> IMuster::TaskSpec {
+    IMuster::TaskSpec { kind: 1, units: 1, vram, gpu: 0, redundancy: 0, inputDigest: [7; 32].into(), models: models.to_vec() }
+}
+
+/// SplitMix64: a small generator apart from the one under test.
+pub struct Dice(pub u64);
+
+impl Dice {
+    /// 64 bits.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+    /// A number below `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
+        (self.next() as u128 * n as u128 >> 64) as u64
+    }
+    /// Uniform in 0..1.
+    pub fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Storage, and the money that went in and out of it.
+pub struct World {
+    /// The host.
+    pub mem: Memory,
+    /// Wei that came in by accepted calls.
+    pub paid_in: u128,
+    /// Wei that was sent out.
+    pub paid_out: u128,
+}
+
+impl World {
+    /// An initialised world: minimum stake 400 tokens, granules of a thousandth of a token.
+    pub fn new() -> World {
+        let mut mem = Memory::new();
+        mem.call(|m| admin::initialise(m, OWNER, TREASURY, GRANULE, 400 * TOKEN, &[])).expect("initialises");
+        World { mem, paid_in: 0, paid_out: 0 }
+    }
+
+    /// A call as the programs run it: what is due is served first, the head is written last.
+    pub fn call<T>(&mut self, from: Address, value: u128, f: impl FnOnce(&mut Network<Memory>) -> Result<T>) -> Result<T> {
+        self.raw(from, value, |m| {
+            let mut net = Network::open_and_serve(m)?;
+            let out = f(&mut net)?;
+            net.close();
+            Ok(out)
+        })
+    }
+
+    /// A call that does not serve first.
+    pub fn raw<T>(&mut self, from: Address, value: u128, f: impl FnOnce(&mut Memory) -> Result<T>) -> Result<T> {
+        self.mem.sender = from;
+        self.mem.value = word(value);
+        let out = self.mem.call(f)?;
+        self.paid_in += value;
+        Ok(out)
+    }
+
+    /// Reads.
+    pub fn view<T>(&mut self, f: impl FnOnce(&Network<Memory>) -> T) -> T {
+        let net = Network::open(&mut self.mem).expect("initialised");
+        f(&net)
+    }
+
+    /// Joins with a stake in tokens.
+    pub fn join(&mut self, n: u64, gpu: &str, vram: u16, models: &[u64], tokens: u128) -> Result<u32> {
+        self.call(who(n), tokens * TOKEN, |net| net.join(gpu.as_bytes(), vram, models.to_vec()))
+    }
+
+    /// Creates a task.
+    pub fn create(&mut self, n: u64, fee: u128, spec: IMuster::TaskSpec) -> Result<u64> {
+        self.call(who(n), fee, |net| net.create_task(spec))
+    }
+
+    /// Draws up to `n` Pending tasks.
+    pub fn dispatch(&mut self, n: u8) -> Result<u8> {
+        self.raw(who(999), 0, |m| {
+            let mut net = Network::open(m)?;
+            let out = net.dispatch(n)?;
+            net.close();
+            Ok(out)
+        })
+    }
+
+    /// Pays out what a person is owed.
+    pub fn withdraw(&mut self, n: u64) -> Result<u128> {
+        let wei = self.call(who(n), 0, |net| net.take_owed(who(n)))?;
+        self.paid_out += wei;
+        Ok(wei)
+    }
+
+    /// Changes a parameter.
+    pub fn set(&mut self, name: &str, value: u64) {
+        self.raw(OWNER, 0, |m| admin::set_parameter(m, parameter(name), Word::from(value))).expect("within bounds");
+    }
+
+    /// Lets blocks and seconds pass.
+    pub fn pass(&mut self, blocks: u64, seconds: u64) {
+        self.mem.block += blocks;
+        self.mem.now += seconds;
+    }
+
+    /// A node's view.
+    pub fn node(&mut self, number: u32) -> IMuster::NodeView {
+        self.view(|n| n.node_view(number)).expect("known")
+    }
+
+    /// A person's account.
+    pub fn account(&mut self, n: u64) -> IMuster::AccountView {
+        self.view(|net| net.account_view(who(n)))
+    }
+
+    /// Everything logged since the last call of this.
+    pub fn events(&mut self) -> Vec<IMusterEvents> {
+        std::mem::take(&mut self.mem.logs).iter().map(|l| {
+            let event = IMusterEvents::decode_raw_log(&l.topics, &l.data).expect("every log is one of the interface's events");
+            let again = event.to_log_data();
+            assert_eq!((again.topics(), &again.data[..]), (&l.topics[..], &l.data[..]), "encoded as the ABI demands");
+            event
+        }).collect()
+    }
+
+    /// The latest ticket of a task.
+    pub fn ticket(&mut self, id: u64) -> u64 {
+        let net = Network::open(&mut self.mem).expect("initialised");
+        for group in (0..=960).chain((0..4u32).flat_map(|g| (1..=960).map(move |v| (g + 1) << 16 | v))) {
+            if let Some(t) = net.queued_tasks(group, 0, 256).1.into_iter().find(|t| t.id == id) {
+                return t.at;
+            }
+        }
+        panic!("task {id} is not queued")
+    }
+}
+
+/// Asserts that a call was refused with exactly this error and these values.
+#[macro_export]
+macro_rules! refused {
+    ($call:expr, $($error:tt)*) => {
+        assert_eq!($call.expect_err("must be refused"), $crate::common::refusal!($($error)*))
+    };
+}
+
+/// Unwraps a refusal's type for tests that need not name its values.
+pub fn named<T>(r: Result<T>) -> String {
+    match r {
+        Ok(_) => "accepted".into(),
+        Err(e) => format!("{:?}", Refusal::decode(&e)).split('(').next().unwrap_or("").into(),
+    }
+}

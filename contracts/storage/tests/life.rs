@@ -1,0 +1,772 @@
+//! Every public function and every refusal, one scene each.
+
+#[macro_use]
+mod common;
+
+use common::*;
+use muster_core::wad::WAD;
+use muster_core::word::Word;
+use muster_storage::abi::IMuster::{IMusterErrors, IMusterEvents as E};
+use muster_storage::{admin, IMuster, Network};
+
+const FEE: u128 = TOKEN;
+
+/// A world that draws at once, with nodes of one GPU.
+fn world(nodes: u64) -> World {
+    let mut w = World::new();
+    w.set("drawDelay", 0);
+    for n in 1..=nodes {
+        assert_eq!(w.join(n, "RTX 4090", 24, &[], 400).unwrap(), n as u32);
+    }
+    w.events();
+    w
+}
+
+fn submit(w: &mut World, n: u64, id: u64) -> muster_storage::Result<()> {
+    w.call(who(n), 0, |net| net.submit(id, [9; 32]))
+}
+
+fn error(w: &mut World, n: u64, id: u64) -> muster_storage::Result<()> {
+    w.call(who(n), 0, |net| net.report_error(id, 3))
+}
+
+fn expire(w: &mut World, by: u64, node: u32, id: u64) -> muster_storage::Result<()> {
+    w.call(who(by), 0, |net| net.expire(node, id))
+}
+
+fn status(w: &mut World, node: u32) -> u8 {
+    w.node(node).status
+}
+
+fn close(a: u64, b: f64) {
+    assert!((a as f64 / 1e18 - b).abs() < 1e-12, "{a} is not {b}");
+}
+
+#[test]
+fn nothing_works_before_initialisation_and_it_happens_once() {
+    let mut mem = muster_storage::native::Memory::new();
+    assert!(matches!(Network::open(&mut mem).err().unwrap().decode(), IMusterErrors::NotInitialised(_)));
+    let mut w = World { mem, paid_in: 0, paid_out: 0 };
+    refused!(w.raw(OWNER, 0, |m| admin::set_paused(m, true)), NotInitialised);
+    refused!(w.raw(OWNER, 0, |m| admin::accept_treasury(m)), NotInitialised);
+    refused!(w.raw(OWNER, 0, |m| admin::take_treasury(m)), NotInitialised);
+    for (granule, least) in [(999, 400 * TOKEN), (GRANULE, 0), (GRANULE, 400 * TOKEN + 1), (1_000, 400 * TOKEN)] {
+        refused!(w.raw(OWNER, 0, |m| admin::initialise(m, OWNER, TREASURY, granule, least, &[])), BadInitialisation);
+    }
+    refused!(w.raw(OWNER, 0, |m| admin::initialise(m, [0; 20], TREASURY, GRANULE, 400 * TOKEN, &[])), ZeroAddress);
+    refused!(w.raw(OWNER, 0, |m| admin::initialise(m, OWNER, [0; 20], GRANULE, 400 * TOKEN, &[])), ZeroAddress);
+    assert!(w.mem.logs.is_empty());
+    w.raw(OWNER, 0, |m| admin::initialise(m, OWNER, TREASURY, GRANULE, 400 * TOKEN, &[])).unwrap();
+    refused!(w.raw(OWNER, 0, |m| admin::initialise(m, OWNER, TREASURY, GRANULE, 400 * TOKEN, &[])), AlreadyInitialised);
+    let o = w.view(|n| n.overview());
+    assert_eq!((o.owner.into_array(), o.treasury.into_array(), o.granule, o.paused), (OWNER, TREASURY, GRANULE, false));
+}
+
+#[test]
+fn joining_needs_a_stake_a_gpu_and_sane_models() {
+    let mut w = World::new();
+    refused!(w.join(1, "A", 24, &[], 399), StakeTooLow(word(399 * TOKEN), word(400 * TOKEN)));
+    let most = 400 * TOKEN << 18;
+    refused!(w.join(1, "A", 24, &[], (400 << 18) + 1), StakeTooHigh(word(most + TOKEN), word(most)));
+    refused!(w.call(who(1), 400 * TOKEN + 1, |n| n.join(b"A", 24, vec![])), StakeNotWhole(word(400 * TOKEN + 1), GRANULE));
+    refused!(w.join(1, "", 24, &[], 400), BadGpuName(0usize, 64usize));
+    refused!(w.join(1, &"x".repeat(65), 24, &[], 400), BadGpuName(65usize, 64usize));
+    refused!(w.join(1, "A\n", 24, &[], 400), BadGpuName(2usize, 64usize));
+    refused!(w.join(1, "A", 0, &[], 400), BadVram(0u16, 960u16));
+    refused!(w.join(1, "A", 961, &[], 400), BadVram(961u16, 960u16));
+    refused!(w.join(1, "A", 24, &[5, 6, 5], 400), DuplicateModel(5u64));
+    refused!(w.join(1, "A", 24, &[0], 400), BadModel(0u64));
+    refused!(w.join(1, "A", 24, &[1 << 40], 400), BadModel(1u64 << 40));
+    let many: Vec<u64> = (1..=33).collect();
+    refused!(w.join(1, "A", 24, &many, 400), TooManyModels(33usize, 32usize));
+    assert_eq!((w.paid_in, w.events().len()), (0, 1));
+
+    let name = "x".repeat(64);
+    assert_eq!(w.join(1, &name, 24, &many[..32], 400).unwrap(), 1);
+    refused!(w.join(1, &name, 24, &[], 400), WrongStatus(1u32, 1u8));
+    assert_eq!(w.join(2, "B", 24, &[], 400 << 18).unwrap(), 2);
+    let v = w.node(1);
+    assert_eq!((v.status, v.vram, v.gpu, v.stake, v.reliability, v.longTerm), (1, 24, 24, 400 * TOKEN, WAD, WAD / 2));
+    assert_eq!(v.models, many[..32]);
+    assert_eq!(w.node(2).gpu, 1 << 16 | 24);
+    assert_eq!(w.view(|n| n.overview()).largestStake, most);
+    match &w.events()[..] {
+        [E::GpuGroupCreated(g), E::NodeJoined(j), E::GpuGroupCreated(_), E::NodeJoined(_)] => {
+            assert_eq!((g.group, &g.name, g.vram), (24, &name, 24));
+            assert_eq!((j.node, j.operator.into_array(), j.group, j.stake, &j.models[..]), (1, who(1), 24, 400 * TOKEN, &many[..32]));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(muster_storage::registry::gpu_name(&w.mem, 24), name);
+    assert_eq!(muster_storage::registry::gpu_name(&w.mem, 1 << 16 | 24), "B");
+    assert_eq!(muster_storage::registry::gpu_name(&w.mem, 9), "");
+}
+
+#[test]
+fn the_largest_stake_and_lowest_class_follow_every_change() {
+    let mut w = World::new();
+    let stakes = [400u128, 5_000, 77_000, 401, 1_600, 77_001, 400, 300_000, 6_400, 401, 402, 403, 404, 405, 406, 407, 408, 4_000_000];
+    for (i, &s) in stakes.iter().enumerate() {
+        w.join(i as u64 + 1, "A", 24, &[], s).unwrap();
+        let largest = stakes[..=i].iter().max().unwrap() * TOKEN;
+        assert_eq!(w.view(|n| n.overview()).largestStake, largest);
+        assert_eq!(w.view(|n| n.head.lowest), 0);
+    }
+    for i in (0..stakes.len()).rev() {
+        w.call(who(i as u64 + 1), 0, |n| n.quit()).unwrap();
+        let largest = stakes[..i].iter().max().copied().unwrap_or(0) * TOKEN;
+        assert_eq!(w.view(|n| n.overview()).largestStake, largest);
+    }
+    w.join(3, "A", 24, &[], 1_601).unwrap();
+    assert_eq!(w.view(|n| (n.head.lowest, n.overview().largestStake)), (2, 1_601 * TOKEN));
+}
+
+#[test]
+fn raising_a_stake_moves_the_node_between_classes() {
+    let mut w = world(9);
+    refused!(w.call(who(99), TOKEN, |n| n.raise_stake()), NotAnOperator(who(99)));
+    refused!(w.call(who(1), 0, |n| n.raise_stake()), StakeTooLow(word(0), GRANULE));
+    refused!(w.call(who(1), 1, |n| n.raise_stake()), StakeNotWhole(word(1), GRANULE));
+    let most = 400 * TOKEN << 18;
+    refused!(w.call(who(1), most, |n| n.raise_stake()), StakeTooHigh(word(most + 400 * TOKEN), word(most)));
+    w.call(who(1), 1_200 * TOKEN + GRANULE as u128, |n| n.raise_stake()).unwrap();
+    assert_eq!(w.node(1).stake, 1_600 * TOKEN + GRANULE as u128);
+    assert_eq!(w.view(|n| n.idle_nodes(24, 2, 0, 9)), (1, vec![1]));
+    assert_eq!(w.view(|n| n.idle_nodes(24, 0, 0, 9)).0, 8);
+    assert!(matches!(&w.events()[..], [E::StakeRaised(e)] if e.node == 1 && e.stake == 1_600 * TOKEN + GRANULE as u128));
+    w.call(who(1), 0, |n| n.quit()).unwrap();
+    refused!(w.call(who(1), TOKEN, |n| n.raise_stake()), WrongStatus(1u32, 0u8));
+}
+
+#[test]
+fn pausing_and_quitting_wait_for_the_task() {
+    let mut w = world(1);
+    refused!(w.call(who(1), 0, |n| n.resume()), WrongStatus(1u32, 1u8));
+    refused!(w.call(who(8), 0, |n| n.pause()), NotAnOperator(who(8)));
+    w.call(who(1), 0, |n| n.pause()).unwrap();
+    refused!(w.call(who(1), 0, |n| n.pause()), WrongStatus(1u32, 5u8));
+    assert_eq!(w.create(5, FEE, spec(0, &[])).unwrap(), 1);
+    assert_eq!(status(&mut w, 1), 5);
+    w.call(who(1), 0, |n| n.resume()).unwrap();
+    assert_eq!(status(&mut w, 1), 2, "a resumed node takes the queued task");
+    w.call(who(1), 0, |n| n.pause()).unwrap();
+    assert_eq!(status(&mut w, 1), 3);
+    for again in [|n: &mut Network<_>| n.pause(), |n: &mut Network<_>| n.resume(), |n: &mut Network<_>| n.quit()] {
+        refused!(w.call(who(1), 0, again), WrongStatus(1u32, 3u8));
+    }
+    submit(&mut w, 1, 1).unwrap();
+    assert_eq!(status(&mut w, 1), 5);
+    w.call(who(1), 0, |n| n.resume()).unwrap();
+    assert_eq!(w.create(5, FEE, spec(0, &[])).unwrap(), 2);
+    w.call(who(1), 0, |n| n.quit()).unwrap();
+    assert_eq!(status(&mut w, 1), 4);
+    refused!(w.call(who(1), 0, |n| n.quit()), WrongStatus(1u32, 4u8));
+    error(&mut w, 1, 2).unwrap();
+    assert_eq!(status(&mut w, 1), 0);
+    refused!(w.call(who(1), 0, |n| n.quit()), WrongStatus(1u32, 0u8));
+    assert_eq!(w.view(|n| n.overview()).nodesJoined, 0);
+    w.call(who(1), 0, |n| n.join(b"A", 1, vec![])).expect_err("no stake");
+    assert_eq!(w.join(1, "A", 1, &[], 400).unwrap(), 1, "the number stays");
+    w.call(who(1), 0, |n| n.pause()).unwrap();
+    w.call(who(1), 0, |n| n.quit()).unwrap();
+    assert_eq!(status(&mut w, 1), 0);
+}
+
+#[test]
+fn a_stake_comes_back_after_unbonding_and_only_once() {
+    let mut w = world(1);
+    refused!(w.withdraw(1), NothingToWithdraw(who(1)));
+    w.call(who(1), 0, |n| n.quit()).unwrap();
+    let a = w.account(1);
+    assert_eq!((a.unbonding, a.release, a.credit), (400 * TOKEN, w.mem.now + 86_400, 0));
+    w.pass(1, 86_399);
+    refused!(w.withdraw(1), NothingToWithdraw(who(1)));
+    refused!(w.call(who(1), 0, |n| n.take_owed([0; 20])), ZeroAddress);
+    w.pass(1, 1);
+    w.events();
+    assert_eq!(w.withdraw(1).unwrap(), 400 * TOKEN);
+    assert!(matches!(&w.events()[..], [E::Withdrawn(e)] if e.stake == 400 * TOKEN && e.credit == 0));
+    refused!(w.withdraw(1), NothingToWithdraw(who(1)));
+    // A second quit adds to what waits and starts the period anew.
+    w.join(1, "A", 24, &[], 500).unwrap();
+    w.call(who(1), 0, |n| n.quit()).unwrap();
+    w.pass(1, 50_000);
+    w.join(1, "A", 24, &[], 600).unwrap();
+    w.call(who(1), 0, |n| n.quit()).unwrap();
+    w.pass(1, 50_000);
+    refused!(w.withdraw(1), NothingToWithdraw(who(1)));
+    w.pass(1, 36_400);
+    assert_eq!(w.withdraw(1).unwrap(), 1_100 * TOKEN);
+    assert_eq!(w.paid_in, w.paid_out);
+}
+
+#[test]
+fn a_task_runs_at_once_with_no_delay_and_in_the_next_block_with_one() {
+    let mut w = world(3);
+    let id = w.create(5, FEE, spec(24, &[])).unwrap();
+    match &w.events()[..] {
+        [E::TaskCreated(c), E::TaskStarted(s)] => {
+            assert_eq!((c.id, c.creator.into_array(), c.fee, c.estimate, c.timeLimit, c.startFeeBps, c.drawBlock), (1, who(5), FEE, 60, 120, 200, 999));
+            assert_eq!((s.id, s.deadline), (1, 1_700_000_120));
+            assert_eq!(status(&mut w, s.node), 2);
+            let t = w.view(|n| n.running_task(s.node)).unwrap();
+            assert_eq!((t.id, t.fee, t.at), (1, FEE, s.deadline));
+        }
+        other => panic!("{other:?}"),
+    }
+    let runs = w.view(|n| n.node_views(0, 9)).into_iter().find(|v| v.status == 2).unwrap().node;
+    let idle = (1..=3).find(|&n| n != runs).unwrap();
+    refused!(w.view(|n| n.running_task(idle)), TaskNotRunning(0u64, idle));
+    refused!(submit(&mut w, idle as u64, id), TaskNotRunning(id, idle));
+    refused!(submit(&mut w, 77, id), NotAnOperator(who(77)));
+    refused!(submit(&mut w, runs as u64, id + 1), TaskNotRunning(id + 1, runs));
+    submit(&mut w, runs as u64, id).unwrap();
+    assert_eq!(w.account(runs as u64).credit, FEE);
+    refused!(submit(&mut w, runs as u64, id), TaskNotRunning(id, runs));
+    assert!(matches!(&w.events()[..], [E::TaskSucceeded(e)] if e.resultDigest.0 == [9; 32] && e.paid == FEE && e.node == runs));
+
+    w.set("drawDelay", 1);
+    w.create(5, FEE, spec(24, &[])).unwrap();
+    let pending = w.view(|n| n.pending_tasks(0, 9));
+    assert_eq!((pending.len(), pending[0].id, pending[0].at), (1, 2, w.mem.block));
+    assert_eq!(w.dispatch(16).unwrap(), 0, "the block is not over");
+    refused!(w.call(who(5), 0, |n| n.cancel(2, 0)), TaskNotQueued(2u64, 0u64));
+    refused!(w.dispatch(17), TooManyAtOnce(17u8, 16u8));
+    w.pass(1, 1);
+    assert_eq!(w.dispatch(16).unwrap(), 1);
+    assert_eq!(w.view(|n| n.overview()).pending, 0);
+    assert!((1..=3).any(|n| w.node(n).status == 2 && w.node(n).task == 2));
+}
+
+#[test]
+fn every_call_serves_two_pending_tasks_and_an_aged_out_hash_is_drawn_again() {
+    let mut w = world(9);
+    w.set("drawDelay", 1);
+    for _ in 0..7 {
+        w.create(5, FEE, spec(0, &[])).unwrap();
+    }
+    w.pass(1, 0);
+    w.call(who(5), FEE, |n| n.create_task(spec(0, &[]))).unwrap();
+    assert_eq!(w.view(|n| n.overview()).pending, 6);
+    w.pass(257, 0);
+    w.events();
+    assert_eq!(w.dispatch(16).unwrap(), 6);
+    assert_eq!(w.view(|n| n.overview()).pending, 6, "all hashes have aged out");
+    assert!(w.events().iter().all(|e| matches!(e, E::TaskRedrawn(r) if r.drawBlock == 1_258)));
+    w.pass(256, 0);
+    assert_eq!(w.dispatch(16).unwrap(), 6);
+    assert_eq!(w.view(|n| n.overview()).pending, 0, "256 blocks back is still known");
+}
+
+#[test]
+fn the_ring_of_pending_tasks_has_an_end() {
+    let mut w = world(1);
+    w.set("drawDelay", 1);
+    for _ in 0..4_095 {
+        w.create(5, FEE, spec(0, &[])).unwrap();
+    }
+    refused!(w.create(5, FEE, spec(0, &[])), TooManyPending(4_095u32));
+    w.pass(1, 0);
+    w.create(5, FEE, spec(0, &[])).unwrap();
+    let pages = w.view(|n| n.pending_tasks(4_000, 900));
+    assert_eq!((pages.len(), pages[0].id, pages.last().unwrap().id), (94, 4_003, 4_096));
+}
+
+#[test]
+fn creating_a_task_refuses_what_it_cannot_run() {
+    let mut w = World::new();
+    refused!(w.create(5, FEE, spec(0, &[])), NoNodes);
+    w.join(1, "A", 24, &[], 400).unwrap();
+    let with = |f: &dyn Fn(&mut IMuster::TaskSpec)| {
+        let mut s = spec(0, &[]);
+        f(&mut s);
+        s
+    };
+    refused!(w.create(5, FEE, with(&|s| s.kind = 3)), BadKind(3u8));
+    refused!(w.create(5, FEE, with(&|s| s.units = 0)), BadUnits(0u32, 1_000u32));
+    refused!(w.create(5, FEE, with(&|s| s.units = 1_001)), BadUnits(1_001u32, 1_000u32));
+    refused!(w.create(5, FEE, with(&|s| (s.kind, s.units) = (2, 86_401))), BadUnits(86_401u32, 86_400u32));
+    refused!(w.create(5, FEE, with(&|s| s.redundancy = 1)), RedundancyUnsupported(1u8));
+    refused!(w.create(5, FEE, with(&|s| s.vram = 961)), BadVram(961u16, 960u16));
+    refused!(w.create(5, FEE, with(&|s| s.gpu = 25)), GpuUnknown(25u32));
+    refused!(w.create(5, FEE, with(&|s| s.gpu = 1 << 16 | 24)), GpuUnknown(1u32 << 16 | 24));
+    refused!(w.create(5, FEE, with(&|s| s.gpu = 0xffff)), GpuUnknown(0xffffu32));
+    refused!(w.create(5, FEE, spec(0, &[1, 2, 1])), DuplicateModel(1u64));
+    refused!(w.create(5, FEE, spec(0, &[0])), BadModel(0u64));
+    refused!(w.create(5, FEE, spec(0, &[1, 2, 3, 4, 5, 6, 7, 8, 9])), TooManyModels(9usize, 8usize));
+    refused!(w.create(5, 59, spec(0, &[])), FeeTooLow(word(59), 60u64));
+    refused!(w.create(5, 1 << 95, spec(0, &[])), FeeTooHigh(word(1 << 95), (1u128 << 95) - 1));
+    w.set("minPrice", 0);
+    refused!(w.create(5, 0, spec(0, &[])), FeeTooLow(word(0), 1u64));
+    w.create(5, 1, spec(0, &[])).unwrap();
+    w.create(5, (1 << 95) - 1, with(&|s| s.gpu = 24)).unwrap();
+    for (kind, units, estimated, limit) in [(0, 1, 50, 100), (0, 3, 90, 180), (1, 1, 60, 120), (1, 9, 60, 120), (2, 10, 10, 60), (2, 86_400, 86_400, 7_200)] {
+        let e = w.view(|n| n.estimate_view(kind, units)).unwrap();
+        assert_eq!((e.estimated, e.timeLimit), (estimated, limit));
+    }
+    w.set("grace", 600);
+    assert_eq!(w.view(|n| n.estimate_view(1, 1)).unwrap().timeLimit, 720);
+}
+
+#[test]
+fn timeouts_lower_h_and_successes_raise_it() {
+    let mut w = world(1);
+    let id = w.create(5, 1_000, spec(0, &[])).unwrap();
+    refused!(expire(&mut w, 6, 0, id), NodeUnknown(0u32));
+    refused!(expire(&mut w, 6, 2, id), NodeUnknown(2u32));
+    w.pass(1, 120);
+    let deadline = w.mem.now;
+    refused!(expire(&mut w, 6, 1, id), DeadlineNotPassed(id, deadline));
+    w.pass(1, 1);
+    refused!(submit(&mut w, 1, id), DeadlinePassed(id, deadline));
+    refused!(error(&mut w, 1, id), DeadlinePassed(id, deadline));
+    w.events();
+    expire(&mut w, 6, 1, id).unwrap();
+    match &w.events()[..] {
+        [E::TaskAborted(a)] => {
+            assert_eq!((a.id, a.creator.into_array(), a.reason, a.refund, a.startFee, a.beneficiary.into_array()), (1, who(5), 0, 980, 20, who(6)));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!((w.account(5).credit, w.account(6).credit), (980, 20));
+    assert_eq!(w.node(1).reliability, 300_000_000_000_000_000);
+    refused!(expire(&mut w, 6, 1, id), TaskNotRunning(id, 1u32));
+    w.pass(1, 600);
+    close(w.node(1).reliability, 1.0 - 0.7 * (-1.0f64 / 3.0).exp());
+    let id = w.create(5, 1_000, spec(0, &[])).unwrap();
+    submit(&mut w, 1, id).unwrap();
+    close(w.node(1).reliability, 1.0 - 0.7 * (-1.0f64 / 3.0).exp() + 0.15);
+    // An error changes nothing but time's work.
+    w.pass(1, 300);
+    let before = w.node(1).reliability;
+    let id = w.create(5, 1_000, spec(0, &[])).unwrap();
+    error(&mut w, 1, id).unwrap();
+    assert_eq!(w.node(1).reliability, before);
+    for _ in 0..4 {
+        let id = w.create(5, 1_000, spec(0, &[])).unwrap();
+        submit(&mut w, 1, id).unwrap();
+    }
+    assert_eq!(w.node(1).reliability, WAD);
+}
+
+/// A fine-tuning task of `seconds`: its time limit is clamped to at least `limitMin`.
+fn short() -> IMuster::TaskSpec {
+    IMuster::TaskSpec { kind: 2, units: 1, ..spec(0, &[]) }
+}
+
+/// Lets node 1 time out until it is excluded.
+fn exclude(w: &mut World) {
+    w.set("limitMin", 1);
+    for _ in 0..2 {
+        let id = w.create(5, 1_000, short()).unwrap();
+        w.pass(1, 3);
+        expire(w, 6, 1, id).unwrap();
+    }
+    assert!(w.node(1).excluded && w.node(1).status == 1);
+}
+
+#[test]
+fn an_excluded_node_is_parked_gets_nothing_and_comes_back() {
+    let mut w = world(1);
+    exclude(&mut w);
+    let until = match w.events().pop() {
+        Some(E::NodeExcluded(e)) => e.until,
+        other => panic!("{other:?}"),
+    };
+    let h = w.node(1).reliability as f64 / 1e18;
+    let seconds = (1_800.0 * ((1.0 - h) / 0.9).ln()).ceil() as u64;
+    assert_eq!(until, w.mem.now + seconds);
+    assert_eq!(w.view(|n| n.excluded_nodes(0, 9)), (1, vec![1]));
+    assert_eq!(w.view(|n| n.idle_nodes(24, 0, 0, 9)).0, 0);
+    let id = w.create(5, FEE, spec(0, &[])).unwrap();
+    assert_eq!(w.view(|n| n.overview()).queued, 1, "the excluded node is not asked");
+    refused!(w.call(who(7), 0, |n| n.poke(1)), NothingToPoke(1u32));
+    w.pass(1, seconds - 1);
+    refused!(w.call(who(7), 0, |n| n.poke(1)), NothingToPoke(1u32));
+    w.pass(1, 1);
+    w.events();
+    // Any call re-admits it, and it takes what is queued.
+    refused!(w.withdraw(77), NothingToWithdraw(who(77)));
+    assert_eq!(status(&mut w, 1), 1, "a refused call leaves nothing behind");
+    w.withdraw(5).unwrap();
+    assert!(matches!(&w.events()[..], [E::NodeReadmitted(r), E::TaskStarted(s), E::Withdrawn(_)] if r.node == 1 && s.id == id));
+    assert_eq!(w.view(|n| n.head.parked_due), 0);
+    refused!(w.call(who(7), 0, |n| n.poke(1)), WrongStatus(1u32, 2u8));
+    refused!(w.call(who(7), 0, |n| n.poke(2)), NodeUnknown(2u32));
+}
+
+#[test]
+fn poke_readmits_offers_work_and_takes_out_who_fell_below_a_raised_threshold() {
+    let mut w = world(1);
+    exclude(&mut w);
+    w.set("exclusionPpm", 50_000);
+    w.call(who(7), 0, |n| n.poke(1)).unwrap();
+    assert_eq!(w.view(|n| n.idle_nodes(24, 0, 0, 9)).1, [1]);
+    w.set("exclusionPpm", 500_000);
+    w.call(who(7), 0, |n| n.poke(1)).unwrap();
+    assert_eq!(w.view(|n| n.excluded_nodes(0, 9)).1, [1]);
+    w.set("exclusionPpm", 100);
+    w.call(who(7), 0, |n| n.poke(1)).unwrap();
+    refused!(w.call(who(7), 0, |n| n.poke(1)), NothingToPoke(1u32));
+    // After an error the node stays idle beside a queue; a poke offers it the task.
+    let first = w.create(5, FEE, spec(0, &[])).unwrap();
+    while status(&mut w, 1) == 1 {
+        // A draw among nodes of low merit may stay undecided.
+        w.pass(1, 0);
+        w.dispatch(1).unwrap();
+    }
+    let second = w.create(5, FEE, spec(0, &[])).unwrap();
+    error(&mut w, 1, first).unwrap();
+    assert_eq!((status(&mut w, 1), w.view(|n| n.best_queued(1)).unwrap().id), (1, second));
+    w.call(who(7), 0, |n| n.poke(1)).unwrap();
+    assert_eq!((status(&mut w, 1), w.node(1).task, w.view(|n| n.best_queued(1)).unwrap().id), (2, second, 0));
+}
+
+#[test]
+fn pausing_quitting_or_raising_a_parked_node_unparks_it() {
+    let mut w = world(1);
+    exclude(&mut w);
+    w.call(who(1), 2_000 * TOKEN, |n| n.raise_stake()).unwrap();
+    assert_eq!(w.view(|n| n.excluded_nodes(0, 9)).1, [1]);
+    w.call(who(1), 0, |n| n.pause()).unwrap();
+    assert_eq!((w.view(|n| n.excluded_nodes(0, 9)).1.len(), w.view(|n| n.head.parked_due)), (0, 0));
+    w.call(who(1), 0, |n| n.resume()).unwrap();
+    assert_eq!(w.view(|n| n.excluded_nodes(0, 9)).1, [1], "H did not change");
+    w.call(who(1), 0, |n| n.quit()).unwrap();
+    assert_eq!(w.view(|n| n.head.parked_due), 0);
+    w.join(1, "A", 24, &[], 400).unwrap();
+    assert_eq!(w.node(1).reliability, WAD, "joining resets H");
+    assert_eq!(w.view(|n| n.idle_nodes(24, 0, 0, 9)).0, 0);
+    assert_eq!(w.view(|n| n.idle_nodes(1 << 16 | 24, 0, 0, 9)).1, [1]);
+}
+
+fn starts(w: &mut World) -> Vec<u64> {
+    w.events().into_iter().filter_map(|e| if let E::TaskStarted(s) = e { Some(s.id) } else { None }).collect()
+}
+
+#[test]
+fn the_queue_serves_value_then_arrival_and_only_what_fits() {
+    let mut w = world(1);
+    w.set("alphaMilli", 100_000);
+    w.join(2, "A100", 80, &[], 400).unwrap();
+    w.call(who(2), 0, |n| n.pause()).unwrap();
+    w.create(5, FEE, spec(0, &[])).unwrap();
+    let a = w.create(5, 2_000, spec(8, &[])).unwrap();
+    let b = w.create(5, 3_000, spec(24, &[])).unwrap();
+    let too_big = w.create(5, 9_000, spec(25, &[])).unwrap();
+    let c = w.create(5, 3_000, spec(0, &[])).unwrap();
+    let own = w.create(5, 3_000, IMuster::TaskSpec { gpu: 24, ..spec(0, &[]) }).unwrap();
+    // 10 a second for 50 s against 15 for 70 s: the longer one is worth more.
+    let d = w.create(5, 3_500, IMuster::TaskSpec { kind: 0, units: 2, ..spec(0, &[]) }).unwrap();
+    w.events();
+    let mut order = Vec::new();
+    let mut running = 1;
+    loop {
+        submit(&mut w, 1, running).unwrap();
+        match starts(&mut w)[..] {
+            [id] => order.push(id),
+            _ => break,
+        }
+        running = order[order.len() - 1];
+    }
+    assert_eq!(order, [own, b, c, d, a]);
+    w.call(who(2), 0, |n| n.resume()).unwrap();
+    assert_eq!(starts(&mut w), [too_big]);
+}
+
+#[test]
+fn a_full_queue_lets_the_lowest_go_the_newest_among_equals() {
+    let mut w = world(1);
+    w.create(5, FEE, spec(0, &[])).unwrap();
+    let a = w.create(5, 1_000, spec(0, &[])).unwrap();
+    let b = w.create(6, 1_000, spec(8, &[])).unwrap();
+    assert_eq!(w.view(|n| n.overview()).queueCapacity, 2);
+    w.events();
+    let aborted = |w: &mut World| -> Vec<(u64, u8, u128, u128)> {
+        w.events().into_iter().filter_map(|e| if let E::TaskAborted(a) = e { Some((a.id, a.reason, a.refund, a.startFee)) } else { None }).collect()
+    };
+    let c = w.create(7, 1_000, spec(9, &[])).unwrap();
+    assert_eq!(aborted(&mut w), [(c, 2, 1_000, 0)], "an equal newcomer goes");
+    assert_eq!(w.account(7).credit, 1_000);
+    let d = w.create(7, 1_001, spec(9, &[])).unwrap();
+    assert_eq!(aborted(&mut w), [(b, 2, 1_000, 0)], "the newest of the equal lowest goes");
+    w.create(7, 2_000, spec(9, &[])).unwrap();
+    assert_eq!(aborted(&mut w), [(a, 2, 1_000, 0)]);
+    w.create(7, 2_000, spec(7, &[])).unwrap();
+    assert_eq!(aborted(&mut w), [(d, 2, 1_001, 0)]);
+    w.set("alphaMilli", 0);
+    let e = w.create(7, 9_000, spec(7, &[])).unwrap();
+    let gone = aborted(&mut w);
+    assert_eq!(gone.len(), 1);
+    assert_ne!(gone[0].0, e, "at most one goes, and never a better one");
+    // Everything out again: nothing is left of the queue.
+    submit(&mut w, 1, 1).unwrap();
+    for _ in 0..2 {
+        let id = w.node(1).task;
+        submit(&mut w, 1, id).unwrap();
+    }
+    assert_eq!((w.view(|n| n.overview()).queued, status(&mut w, 1)), (0, 1));
+}
+
+#[test]
+fn only_the_creator_cancels_and_pays_the_start_fee() {
+    let mut w = world(1);
+    w.create(5, FEE, spec(0, &[])).unwrap();
+    let id = w.create(5, 1_000, spec(24, &[])).unwrap();
+    let ticket = w.ticket(id);
+    refused!(w.call(who(6), 0, |n| n.cancel(id, ticket)), NotTheCreator(id, who(6)));
+    refused!(w.call(who(5), 0, |n| n.cancel(id, ticket + 1)), TaskNotQueued(id, ticket + 1));
+    refused!(w.call(who(5), 0, |n| n.cancel(id + 1, ticket)), TaskNotQueued(id + 1, ticket));
+    refused!(w.call(who(5), 0, |n| n.cancel(id, u64::MAX)), TaskNotQueued(id, u64::MAX));
+    w.set("startFeeBps", 5_000);
+    w.call(who(5), 0, |n| n.cancel(id, ticket)).unwrap();
+    assert_eq!(w.account(5).credit, 980, "the start fee was frozen at creation");
+    assert_eq!(w.view(|n| n.overview()).treasuryBalance, 20);
+    refused!(w.call(who(5), 0, |n| n.cancel(id, ticket)), TaskNotQueued(id, ticket));
+    let (to, amount) = w.raw(who(9), 0, |m| admin::take_treasury(m)).unwrap();
+    assert_eq!((to, amount), (TREASURY, 20));
+    refused!(w.raw(who(9), 0, |m| admin::take_treasury(m)), NothingToWithdraw(TREASURY));
+}
+
+#[test]
+fn kickout_needs_a_full_pool_and_is_for_good() {
+    let mut w = world(3);
+    let score = |w: &mut World, n: u32, s: u8| w.call(who(9), 0, |net| { net.record_score(n, s); Ok(()) }).unwrap();
+    for i in 0..50 {
+        score(&mut w, 1, 2);
+        score(&mut w, 2, if i == 0 { 1 } else { 2 });
+    }
+    assert_eq!((status(&mut w, 1), w.node(1).longTerm, w.node(1).scores), (1, WAD / 5, 50));
+    assert_eq!(status(&mut w, 2), 0, "99 of 500 is below 2.0");
+    assert!(w.account(2).kickedOut && w.account(2).unbonding == 400 * TOKEN);
+    refused!(w.join(2, "A", 24, &[], 400), KickedOut(who(2)));
+    let log = w.events();
+    assert!(log.iter().any(|e| matches!(e, E::NodeKickedOut(k) if k.node == 2 && k.operator.into_array() == who(2))));
+    // While busy it waits for the task's end; the task still counts.
+    w.call(who(3), 0, |n| n.pause()).unwrap();
+    let id = w.create(5, FEE, spec(0, &[])).unwrap();
+    score(&mut w, 1, 0);
+    assert_eq!(status(&mut w, 1), 6);
+    refused!(w.call(who(1), 0, |n| n.quit()), WrongStatus(1u32, 6u8));
+    refused!(w.call(who(1), TOKEN, |n| n.raise_stake()), WrongStatus(1u32, 6u8));
+    submit(&mut w, 1, id).unwrap();
+    assert_eq!((status(&mut w, 1), w.account(1).credit, w.account(1).kickedOut), (0, FEE, true));
+    // A paused node goes at once; the pool survives quitting and joining again.
+    for _ in 0..49 {
+        score(&mut w, 3, 0);
+    }
+    w.call(who(3), 0, |n| n.quit()).unwrap();
+    w.join(3, "A", 24, &[], 400).unwrap();
+    w.call(who(3), 0, |n| n.pause()).unwrap();
+    assert_eq!(status(&mut w, 3), 5);
+    score(&mut w, 3, 10);
+    assert_eq!(status(&mut w, 3), 0);
+}
+
+#[test]
+fn the_pool_forgets_the_oldest_score() {
+    let mut w = world(1);
+    let mut kept = std::collections::VecDeque::new();
+    for i in 0..173u32 {
+        let s = [10, 5, 2, 10][(i * 7 % 4) as usize];
+        w.call(who(9), 0, |net| { net.record_score(1, s); Ok(()) }).unwrap();
+        kept.push_back(s as f64);
+        if kept.len() > 50 {
+            kept.pop_front();
+        }
+        close(w.node(1).longTerm, kept.iter().sum::<f64>() / kept.len() as f64 / 10.0);
+    }
+}
+
+#[test]
+fn models_are_reported_removed_and_purged() {
+    let mut w = World::new();
+    for n in 1..=20 {
+        w.join(n, "A", 24, &[7, 8], 400).unwrap();
+    }
+    let report = |w: &mut World, n: u64, m: &[u64]| w.call(who(n), 0, |net| net.report_downloaded(m.to_vec()));
+    let remove = |w: &mut World, n: u64, m: &[u64]| w.call(who(n), 0, |net| net.report_removed(m.to_vec()));
+    refused!(report(&mut w, 99, &[1]), NotAnOperator(who(99)));
+    refused!(report(&mut w, 1, &[7]), ModelHeld(7u64));
+    refused!(report(&mut w, 1, &[9, 9]), DuplicateModel(9u64));
+    refused!(remove(&mut w, 1, &[9]), ModelNotHeld(9u64));
+    refused!(report(&mut w, 1, &(100..131).collect::<Vec<_>>()), TooManyModels(33u32, 32u32));
+    report(&mut w, 1, &[9, 10]).unwrap();
+    remove(&mut w, 1, &[7]).unwrap();
+    assert_eq!(w.node(1).models, [8, 9, 10]);
+    refused!(remove(&mut w, 1, &[7]), ModelNotHeld(7u64));
+    assert_eq!(w.view(|n| n.holders_view(7, 0, 99)).unwrap().0, 20, "the entry stays, stale");
+    refused!(w.view(|n| n.holders_view(0, 0, 9)), BadModel(0u64));
+    let at = |w: &mut World, model: u64, node: u32| w.view(|n| n.holders_view(model, 0, 99)).unwrap().1.iter().position(|&n| n == node).unwrap() as u32;
+    let purge = |w: &mut World, model: u64, position: u32| w.call(who(50), 0, |n| n.purge(model, position));
+    refused!(purge(&mut w, 7, 1), HolderNotStale(7u64, 1u32));
+    refused!(purge(&mut w, 7, 20), HolderNotStale(7u64, 20u32));
+    refused!(purge(&mut w, 0, 0), BadModel(0u64));
+    let place = at(&mut w, 7, 1);
+    purge(&mut w, 7, place).unwrap();
+    w.call(who(13), 0, |n| n.quit()).unwrap();
+    let place = at(&mut w, 7, 13);
+    purge(&mut w, 7, place).unwrap();
+    let mut left = w.view(|n| n.holders_view(7, 0, 99)).unwrap().1;
+    left.sort();
+    assert_eq!(left, (2..=20).filter(|&n| n != 13).collect::<Vec<u32>>());
+    // Joining again with a model that is still entered does not enter it twice.
+    w.join(13, "A", 24, &[8, 7], 400).unwrap();
+    for model in [7, 8] {
+        assert_eq!(w.view(|n| n.holders_view(model, 0, 99)).unwrap().1.iter().filter(|&&n| n == 13).count(), 1);
+    }
+    // All leave and are purged, from the front, and the array is empty.
+    for n in 1..=20 {
+        w.call(who(n), 0, |n| n.quit()).unwrap();
+    }
+    for model in [7, 8] {
+        for left in (0..w.view(|n| n.holders_view(model, 0, 99)).unwrap().0).rev() {
+            purge(&mut w, model, 0).unwrap();
+            assert_eq!(w.view(|n| n.holders_view(model, 0, 99)).unwrap().0, left);
+        }
+    }
+    refused!(purge(&mut w, 8, 0), HolderNotStale(8u64, 0u32));
+    refused!(report(&mut w, 1, &[55]), WrongStatus(1u32, 0u8));
+}
+
+#[test]
+fn a_scarce_model_is_asked_for_and_a_missing_one_of_the_node_that_runs() {
+    let mut w = world(30);
+    w.create(5, FEE, spec(0, &[77])).unwrap();
+    let mut asked: Vec<u32> = w.events().into_iter().filter_map(|e| if let E::DownloadRequested(d) = e { Some(d.node) } else { None }).collect();
+    let runs = (1..=30).find(|&n| w.node(n).status == 2).unwrap();
+    assert_eq!(asked[0], runs, "the node that runs it");
+    let others = asked.split_off(1);
+    assert!(others.len() >= 5 && others.len() <= 10 && !others.contains(&runs), "{others:?}");
+    for &n in &others[..3] {
+        w.call(who(n as u64), 0, |net| net.report_downloaded(vec![77])).unwrap();
+    }
+    w.call(who(runs as u64), 0, |net| net.report_downloaded(vec![77])).unwrap();
+    submit(&mut w, runs as u64, 1).unwrap();
+    w.events();
+    w.create(5, FEE, spec(0, &[77])).unwrap();
+    assert!(!w.events().iter().any(|e| matches!(e, E::DownloadRequested(_))), "three available holders are left");
+    let second = (1..=30).find(|&n| w.node(n).status == 2).unwrap();
+    assert!(second == runs || others[..3].contains(&second), "only holders were candidates");
+    w.create(5, FEE, spec(0, &[77])).unwrap();
+    let asked = w.events().iter().filter(|e| matches!(e, E::DownloadRequested(_))).count();
+    assert!((1..=8).contains(&asked), "2 holders: up to 8 more, got {asked}");
+    assert_eq!(w.node(second).inUse, [77]);
+}
+
+#[test]
+fn parameters_keep_their_bounds() {
+    let mut w = World::new();
+    refused!(w.raw(who(1), 0, |m| admin::set_parameter(m, 0, Word::from(1))), NotOwner(who(1)));
+    let count = admin::PARAMETERS.len() as u8;
+    refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, count, Word::from(1))), ParameterUnknown(count));
+    refused!(admin::parameter(&w.mem, count), ParameterUnknown(count));
+    w.events();
+    for i in 0..count {
+        let (value, least, most) = admin::parameter(&w.mem, i).unwrap();
+        assert!(least <= value && value <= most, "default of {}", admin::PARAMETERS[i as usize].name);
+        if least > 0 {
+            refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, i, Word::from(least - 1))), ParameterOutOfBounds(i, least - 1, least, most));
+        }
+        if most < u64::MAX {
+            refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, i, Word::from(most + 1))), ParameterOutOfBounds(i, most + 1, least, most));
+        }
+        let huge = Word([value, 0, 0, 1]);
+        refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, i, huge)), ParameterOutOfBounds(i, huge, least, most));
+        for v in [least, most, value] {
+            w.raw(OWNER, 0, |m| admin::set_parameter(m, i, Word::from(v))).unwrap();
+            assert_eq!(admin::parameter(&w.mem, i).unwrap().0, v);
+            // No parameter runs over into another.
+            for j in (0..count).filter(|&j| j != i) {
+                let fresh = World::new();
+                assert_eq!(admin::parameter(&w.mem, j).unwrap(), admin::parameter(&fresh.mem, j).unwrap());
+            }
+        }
+        assert_eq!(w.events().len(), 3);
+    }
+    assert_eq!(admin::parameter(&w.mem, parameter("minStake")).unwrap().2, 400_000 << 18);
+}
+
+#[test]
+fn ownership_and_treasury_change_in_two_steps() {
+    let mut w = World::new();
+    refused!(w.raw(who(1), 0, |m| admin::transfer_ownership(m, who(1))), NotOwner(who(1)));
+    refused!(w.raw(who(1), 0, |m| admin::accept_ownership(m)), NotPendingOwner(who(1)));
+    w.raw(OWNER, 0, |m| admin::transfer_ownership(m, who(1))).unwrap();
+    refused!(w.raw(who(2), 0, |m| admin::accept_ownership(m)), NotPendingOwner(who(2)));
+    w.raw(who(1), 0, |m| admin::accept_ownership(m)).unwrap();
+    refused!(w.raw(who(1), 0, |m| admin::accept_ownership(m)), NotPendingOwner(who(1)));
+    refused!(w.raw(OWNER, 0, |m| admin::propose_treasury(m, who(3))), NotOwner(OWNER));
+    refused!(w.raw(who(9), 0, |m| admin::accept_treasury(m)), TreasuryNotProposed);
+    w.raw(who(1), 0, |m| admin::propose_treasury(m, who(3))).unwrap();
+    let at = w.mem.now + 2 * 86_400;
+    w.pass(1, 2 * 86_400 - 1);
+    refused!(w.raw(who(9), 0, |m| admin::accept_treasury(m)), TreasuryTooEarly(at));
+    w.pass(1, 1);
+    w.raw(who(9), 0, |m| admin::accept_treasury(m)).unwrap();
+    assert_eq!(w.view(|n| n.overview()).treasury.into_array(), who(3));
+    w.raw(who(1), 0, |m| admin::propose_treasury(m, who(4))).unwrap();
+    w.raw(who(1), 0, |m| admin::propose_treasury(m, [0; 20])).unwrap();
+    w.pass(1, 9 * 86_400);
+    refused!(w.raw(who(9), 0, |m| admin::accept_treasury(m)), TreasuryNotProposed);
+}
+
+#[test]
+fn the_pause_switch_stops_tasks_and_joins_and_nothing_else() {
+    let mut w = world(2);
+    let id = w.create(5, FEE, spec(0, &[])).unwrap();
+    refused!(w.raw(who(1), 0, |m| admin::set_paused(m, true)), NotOwner(who(1)));
+    w.raw(OWNER, 0, |m| admin::set_paused(m, true)).unwrap();
+    refused!(w.create(5, FEE, spec(0, &[])), PausedByOwner);
+    refused!(w.join(3, "A", 24, &[], 400), PausedByOwner);
+    let runs = (1..=2).find(|&n| status(&mut w, n) == 2).unwrap() as u64;
+    submit(&mut w, runs, id).unwrap();
+    assert_eq!(w.withdraw(runs).unwrap(), FEE);
+    w.call(who(1), TOKEN, |n| n.raise_stake()).unwrap();
+    w.call(who(1), 0, |n| n.quit()).unwrap();
+    w.pass(1, 86_400);
+    assert_eq!(w.withdraw(1).unwrap(), 401 * TOKEN);
+    w.raw(OWNER, 0, |m| admin::set_paused(m, false)).unwrap();
+    w.join(3, "A", 24, &[], 400).unwrap();
+}
+
+#[test]
+fn programs_answer_selectors_and_leave_the_list_whole() {
+    let mut w = World::new();
+    let list = |n: u32| -> Vec<alloy_primitives::FixedBytes<4>> { (0..n).map(|i| (i * 77 + 1).to_be_bytes().into()).collect() };
+    refused!(w.raw(who(1), 0, |m| admin::set_program(m, who(2), &list(1))), NotOwner(who(1)));
+    refused!(w.raw(OWNER, 0, |m| admin::set_program(m, who(2), &list(65))), TooManyAtOnce(65usize, 64u8));
+    w.raw(OWNER, 0, |m| admin::set_program(m, who(2), &list(64))).unwrap();
+    w.raw(OWNER, 0, |m| admin::set_program(m, who(3), &list(20)[3..])).unwrap();
+    w.raw(OWNER, 0, |m| admin::set_program(m, [0; 20], &list(9))).unwrap();
+    let mut left: Vec<[u8; 4]> = admin::selectors(&w.mem);
+    left.sort();
+    assert_eq!(left, list(64)[9..].iter().map(|s| s.0).collect::<Vec<_>>());
+    for (i, s) in list(64).iter().enumerate() {
+        let expected = if i < 9 { [0; 20] } else if i < 20 { who(3) } else { who(2) };
+        assert_eq!(admin::program_of(&w.mem, s.0), expected);
+    }
+    let facets = muster_storage::lens::facets(&w.mem);
+    assert_eq!(facets.iter().map(|f| f.functionSelectors.len()).sum::<usize>(), 55);
+}
+
+#[test]
+fn lens_pages_end_where_the_list_ends() {
+    let mut w = world(70);
+    assert_eq!(w.view(|n| n.node_views(0, 1_000)).len(), 64);
+    assert_eq!(w.view(|n| n.node_views(65, 1_000)).iter().map(|v| v.node).collect::<Vec<_>>(), (65..=70).collect::<Vec<_>>());
+    assert_eq!(w.view(|n| n.node_views(71, 5)).len(), 0);
+    assert_eq!(w.view(|n| n.node_views(u32::MAX, u32::MAX)).len(), 0);
+    assert_eq!(w.view(|n| n.idle_nodes(24, 0, 60, 100)), (70, (61..=70).collect()));
+    assert_eq!(w.view(|n| n.idle_nodes(24, 10, 0, 100)), (0, vec![]));
+    assert_eq!(w.view(|n| n.idle_nodes(24, 255, u32::MAX, u32::MAX)), (0, vec![]));
+    refused!(w.view(|n| n.node_view(0)), NodeUnknown(0u32));
+    refused!(w.view(|n| n.node_view(71)), NodeUnknown(71u32));
+    assert_eq!(w.view(|n| n.queued_tasks(u32::MAX, 0, 9)), (0, vec![]));
+    assert_eq!(w.view(|n| n.excluded_nodes(5, u32::MAX)), (0, vec![]));
+    let v = w.view(|n| n.weight_of(1, &spec(24, &[]))).unwrap();
+    assert_eq!((v.eligible, v.staking, v.reliability, v.qos, v.locality), (true, WAD, WAD, WAD / 2, WAD));
+    close(v.weight, 1.0 * 0.5 / 1.5);
+    assert!(!w.view(|n| n.weight_of(1, &spec(25, &[]))).unwrap().eligible);
+    refused!(w.view(|n| n.weight_of(71, &spec(25, &[]))), NodeUnknown(71u32));
+}
