@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+pragma solidity ^0.8.24;
+
+/// @title Muster's storage, as Solidity declares it
+/// @notice Every slot of the one public address lies where the Solidity compiler would put these variables. Nothing
+/// here is deployed: explorers and tools decode `eth_getStorageAt` with it. Stakes are in granules, fees and credits
+/// in wei, times in seconds since 1970.
+contract MusterStorage {
+    /// What nearly every transaction reads and most write.
+    struct Head {
+        /// Tasks created so far; the last task's id.
+        uint40 tasks;
+        /// First Pending task in the ring.
+        uint16 pendingHead;
+        /// Where the next Pending task goes; equal to the head when there is none.
+        uint16 pendingTail;
+        /// Node numbers given out; numbers start at 1 and stay with their operator for good.
+        uint32 issued;
+        /// Nodes joined now.
+        uint24 joined;
+        /// Tasks queued now.
+        uint24 queued;
+        /// Earliest time at which an excluded node can return; 0 when none is parked.
+        uint32 parkedDue;
+        /// Largest stake of all joined nodes, in granules.
+        uint48 maxStake;
+        /// Lowest stake class that has a joined node.
+        uint8 lowest;
+        /// Whether new tasks and joins are stopped.
+        bool paused;
+    }
+
+    /// Parameters that dispatching needs.
+    struct Rules {
+        /// Base of the stake classes, in granules: the minimum stake at initialisation. Never changes.
+        uint40 base;
+        /// Queue capacity per joined node, in thousandths.
+        uint32 alphaMilli;
+        /// Least price of an estimated second, in wei.
+        uint64 minPrice;
+        /// Start fee in ten-thousandths of the fee.
+        uint16 startFeeBps;
+        /// Blocks between creation and draw; 0 draws at creation.
+        uint8 drawDelay;
+        /// Factor on H at a timeout, in millionths.
+        uint24 penaltyPpm;
+        /// Added to H at a success, in millionths.
+        uint24 boostPpm;
+        /// H below this excludes, in millionths.
+        uint24 exclusionPpm;
+        /// Time constant of H's recovery, in seconds.
+        uint24 tau;
+    }
+
+    /// Parameters that creating tasks, joining and leaving need.
+    struct Terms {
+        /// Stable Diffusion: seconds a task takes before the first image.
+        uint16 sdOverhead;
+        /// Stable Diffusion: seconds per image.
+        uint16 sdUnit;
+        /// GPT: seconds a task takes.
+        uint16 gptOverhead;
+        /// GPT: seconds per unit.
+        uint16 gptUnit;
+        /// Most seconds a creator may state for fine-tuning.
+        uint24 fineTuneMax;
+        /// Shortest time limit of a running task, in seconds.
+        uint16 limitMin;
+        /// Longest time limit of a running task, in seconds.
+        uint16 limitMax;
+        /// Seconds added to every time limit, for outages of the sequencer.
+        uint16 grace;
+        /// Minimum stake, in granules.
+        uint48 minStake;
+        /// Seconds before a returned stake can be withdrawn.
+        uint32 unbonding;
+        /// Q_long below this, in thousandths, kicks out.
+        uint16 kickoutMilli;
+        /// Fewer available holders of a model than this start a pre-download.
+        uint8 scarce;
+        /// Holders a pre-download aims at.
+        uint8 spread;
+    }
+
+    /// An account: what Muster owes it, and its node.
+    struct Account {
+        /// Can be withdrawn now, in wei.
+        uint96 credit;
+        /// Returned stake waiting for `release`, in granules.
+        uint48 unbonding;
+        /// When `unbonding` can be withdrawn.
+        uint40 release;
+        /// Number of the account's node; 0 if it never joined.
+        uint32 node;
+        /// Whether the account's node was kicked out; it can never join again.
+        bool kicked;
+    }
+
+    /// What a draw reads of a candidate.
+    struct Node {
+        /// 0 Quit, 1 Available, 2 Busy, 3 PendingPause, 4 PendingQuit, 5 Paused, 6 PendingKickout.
+        uint8 status;
+        /// Stake in granules; 0 when quit.
+        uint48 stake;
+        /// Reliability factor at `h_at`, a wad.
+        uint64 h;
+        /// When `h` held.
+        uint32 hAt;
+        /// Sum of the score pool.
+        uint16 scoreSum;
+        /// Scores in the pool.
+        uint8 scoreCount;
+        /// Place among the idle nodes of its group and class, or in the parking pool.
+        uint24 pos;
+        /// VRAM in GiB.
+        uint16 vram;
+        /// Number of its GPU model among those of its VRAM size.
+        uint16 gpu;
+        /// Stake class.
+        uint8 class;
+        /// Entries of its model list, removed ones included.
+        uint8 models;
+        /// Whether it is excluded and waits in the parking pool.
+        bool parked;
+    }
+
+    /// Who runs a node.
+    struct Operator {
+        /// The account that joined it.
+        address account;
+        /// When it last joined.
+        uint40 joinedAt;
+    }
+
+    /// The last 50 task scores, four bits each, and the place of the oldest.
+    struct Scores {
+        /// Scores 0..15, four bits each.
+        uint64 low;
+        /// Scores 16..31.
+        uint64 mid;
+        /// Scores 32..47.
+        uint64 high;
+        /// Scores 48 and 49.
+        uint8 last;
+        /// Where the next score goes.
+        uint8 next;
+    }
+
+    /// Who pays for a task, and how much.
+    struct Ticket {
+        /// The application.
+        address creator;
+        /// The escrowed fee, in wei.
+        uint96 fee;
+    }
+
+    /// A Pending, queued or running task: everything that was frozen at its creation.
+    struct Order {
+        /// Task id, from 1.
+        uint40 id;
+        /// Estimated time in seconds.
+        uint24 estimate;
+        /// Seconds from start to deadline, grace included.
+        uint24 limit;
+        /// Start fee in ten-thousandths of the fee.
+        uint16 startFeeBps;
+        /// Least VRAM in GiB, or with `gpu` the exact VRAM.
+        uint16 vram;
+        /// 0 for any GPU, else 1 + the required GPU model's number among those of its VRAM size.
+        uint24 gpu;
+        /// [`crate::value::Kind`] as a number.
+        uint8 kind;
+        /// Required models.
+        uint8 models;
+        /// The first required model; 0 if there is none.
+        uint40 model;
+        /// Pending: the L2 block whose hash decides the draw. Running: the deadline.
+        uint40 at;
+    }
+
+    /// Six model ids (40 bits each, 0 for none) and a flag for each.
+    struct Models {
+        /// First model.
+        uint40 m0;
+        /// Second model.
+        uint40 m1;
+        /// Third model.
+        uint40 m2;
+        /// Fourth model.
+        uint40 m3;
+        /// Fifth model.
+        uint40 m4;
+        /// Sixth model.
+        uint40 m5;
+        /// Bit i is the flag of model i.
+        uint8 flags;
+        /// Always 1 once written, so that the word never falls back to zero.
+        uint8 used;
+    }
+
+    /// Idle nodes of a GPU group by stake class. Also: joined nodes by stake class.
+    struct Classes {
+        /// Nodes in class 0.
+        uint24 c0;
+        /// Nodes in class 1.
+        uint24 c1;
+        /// Nodes in class 2.
+        uint24 c2;
+        /// Nodes in class 3.
+        uint24 c3;
+        /// Nodes in class 4.
+        uint24 c4;
+        /// Nodes in class 5.
+        uint24 c5;
+        /// Nodes in class 6.
+        uint24 c6;
+        /// Nodes in class 7.
+        uint24 c7;
+        /// Nodes in class 8.
+        uint24 c8;
+        /// Nodes in class 9.
+        uint24 c9;
+        /// Always 1 once written, so that the word never falls back to zero.
+        uint16 used;
+    }
+
+    /// A priority pool: the queue of one group, or the excluded nodes.
+    struct Pool {
+        /// Greatest key; 0 when empty.
+        uint64 best;
+        /// Least key; 0 when empty.
+        uint64 worst;
+        /// Entries in it.
+        uint24 live;
+        /// Places ever used at once since it was last empty.
+        uint24 slots;
+        /// Places below `slots` that are free.
+        uint24 free;
+        /// 1 + the pool's place among all queue groups; 0 for a pool never used.
+        uint24 index;
+        /// Always 1 once written, so that the word never falls back to zero.
+        uint8 used;
+    }
+
+    /// The task queue as a whole.
+    struct Queue {
+        /// Queue groups ever used.
+        uint24 groups;
+        /// `!key` of the worst queued task of all groups, 0 or 1 if there is none.
+        uint64 worst;
+    }
+
+    /// Where protocol income goes.
+    struct Treasury {
+        /// The account that can take it.
+        address account;
+        /// Income not yet taken, in wei.
+        uint96 balance;
+    }
+
+    /// The owner, and what was fixed at initialisation.
+    struct Ownership {
+        /// May change parameters and programs.
+        address owner;
+        /// Wei in a granule of stake; not 0 once initialised.
+        uint64 granule;
+    }
+
+    /// A proposed owner, or a proposed treasury and when it can take effect.
+    struct Proposal {
+        /// The proposed account; 0 for none.
+        address account;
+        /// Earliest time it can take effect.
+        uint40 at;
+    }
+
+    /// A node: 13 words.
+    struct NodeRecord {
+        Node node;
+        Operator operator;
+        /// Of the running (or last) task.
+        Ticket ticket;
+        /// Of the running (or last) task.
+        Order order;
+        /// The last started task's; how many there are stands in the first word's flags.
+        Models[2] inUse;
+        Scores scores;
+        /// What the node holds, six to a word.
+        Models[6] models;
+    }
+
+    /// A Pending or queued task; `models` is written only where there is more than one.
+    struct TaskRecord {
+        Ticket ticket;
+        Order order;
+        Models[2] models;
+    }
+
+    Head internal head;
+    Rules internal rules;
+    Terms internal terms;
+    Treasury internal treasury;
+    Ownership internal ownership;
+    Proposal internal nextOwner;
+    Proposal internal nextTreasury;
+    Queue internal queue;
+    /// Joined nodes by stake class.
+    Classes internal joined;
+    /// Which program answers a selector.
+    mapping(bytes4 => address) internal programs;
+    /// The selectors answered.
+    bytes4[] internal selectors;
+    /// 1 + a selector's place in `selectors`.
+    mapping(bytes4 => uint256) internal selectorPlaces;
+    mapping(address => Account) internal accounts;
+    mapping(uint256 => NodeRecord) internal nodes;
+    /// The sampler's tree: 31 bounds of a byte and a mark in a word.
+    mapping(uint256 => bytes32) internal branches;
+    /// Idle nodes of a GPU group by stake class.
+    mapping(uint256 => Classes) internal classes;
+    /// Idle nodes: key `group << 32 | class << 24 | place / 8`.
+    mapping(uint256 => uint32[8]) internal members;
+    /// 1 + a GPU model's number among those of its VRAM size: key `keccak256(name . uint16 vram)`.
+    mapping(bytes32 => uint256) internal gpuNumbers;
+    /// The name of a GPU group.
+    mapping(uint256 => string) internal gpuNames;
+    /// GPU models per VRAM size.
+    mapping(uint256 => uint256) internal gpuCounts;
+    /// Holders of a model: key `model << 24 | word`, word 0 starts with the length.
+    mapping(uint256 => uint32[8]) internal holders;
+    /// The ring of Pending tasks.
+    mapping(uint256 => TaskRecord) internal pending;
+    /// Queued tasks: key `group << 32 | place`, the ticket.
+    mapping(uint256 => TaskRecord) internal entries;
+    /// Queue groups: 2^32 - 1 is the pool of excluded nodes.
+    mapping(uint256 => Pool) internal pools;
+    /// Words of all knock-out trees.
+    mapping(uint256 => uint64[4]) internal brackets;
+    /// Free places of pools.
+    mapping(uint256 => uint32[8]) internal free;
+    /// Queue groups in order of first use.
+    mapping(uint256 => uint32[8]) internal queueGroups;
+}
