@@ -43,7 +43,7 @@ impl Default for Settings {
             stack: 32 * 1024,
             features: "+bulk-memory,+sign-ext,+mutable-globals".into(),
             extra: Vec::new(),
-            wasm_opt: vec!["-Oz".into()],
+            wasm_opt: vec!["-O3".into()],
         }
     }
 }

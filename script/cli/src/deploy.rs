@@ -616,14 +616,21 @@ mod tests {
         let code = initcode(&[0xef, 0xf0, 0, 0, 1]);
         let (prelude, rest) = code.split_at(43);
         assert_eq!(rest, [0xef, 0xf0, 0, 0, 1]);
-        assert_eq!((prelude[0], prelude[32], &prelude[33..]), (0x7f, 5, &[0x80, 0x60, 43, 0x60, 0, 0x39, 0x60, 0, 0xf3, 0][..]));
+        assert_eq!(
+            (prelude[0], prelude[32], &prelude[33..]),
+            (0x7f, 5, &[0x80, 0x60, 43, 0x60, 0, 0x39, 0x60, 0, 0xf3, 0][..])
+        );
     }
 
     #[test]
     fn parameters_are_read_by_name() {
         let read = parameters(" drawDelay=0, alphaMilli=3000,").unwrap();
         assert_eq!(read, [("drawDelay".to_string(), 0.into()), ("alphaMilli".to_string(), 3_000.into())]);
-        for (text, words) in [("drawDelay", "name=value"), ("delay=1", "there is no parameter delay"), ("tau=fast", "not a whole number")] {
+        for (text, words) in [
+            ("drawDelay", "name=value"),
+            ("delay=1", "there is no parameter delay"),
+            ("tau=fast", "not a whole number"),
+        ] {
             let error = format!("{:#}", parameters(text).unwrap_err());
             assert!(error.contains(words), "{error}");
         }

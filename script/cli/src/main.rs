@@ -149,7 +149,10 @@ fn print_report(report: &demo::Report) {
         "of the {} that came out of the queue: median {} s, 95 % within {} s, at most {} s.",
         wait.count, wait.median, wait.p95, wait.max
     );
-    println!("Nodes fell below the threshold of H {} times; {} were kicked out.\n", report.exclusions, report.kicked_out);
+    println!(
+        "Nodes fell below the threshold of H {} times; {} were kicked out.\n",
+        report.exclusions, report.kicked_out
+    );
 
     let mut nodes = table(2, &["node", "GPU", "tasks", "share of work", "share of weight"]);
     for node in &report.top_nodes {

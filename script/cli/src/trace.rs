@@ -113,7 +113,9 @@ pub fn gpus(file: &str, source: impl Read) -> Result<Vec<Gpu>> {
             "A10" | "G2" => 24,
             "V100M32" => 32,
             "G3" => 48,
-            other => bail!("model is {other:?}, whose VRAM is not known; known are P100, T4, V100M16, V100M32, A10, G2 and G3"),
+            other => bail!(
+                "model is {other:?}, whose VRAM is not known; known are P100, T4, V100M16, V100M32, A10, G2 and G3"
+            ),
         };
         let count = row.number("gpu", 1.0, 64.0)? as usize;
         Ok(vec![Gpu { name: name.to_string(), vram }; count])
@@ -153,7 +155,9 @@ fn rows<T>(file: &str, source: impl Read, limit: usize, mut read: impl FnMut(Row
             None => anyhow!("{file}: {}", reason(&error)),
         })?;
         let line = record.position().map_or(0, |position| position.line());
-        out.push(read(Row { columns: &columns, record: &record }).map_err(|error| anyhow!("{file}:{line}: {error:#}"))?);
+        out.push(
+            read(Row { columns: &columns, record: &record }).map_err(|error| anyhow!("{file}:{line}: {error:#}"))?,
+        );
     }
     ensure!(!out.is_empty(), "{file}: there are no rows in it");
     Ok(out)
@@ -161,7 +165,9 @@ fn rows<T>(file: &str, source: impl Read, limit: usize, mut read: impl FnMut(Row
 
 fn reason(error: &csv::Error) -> String {
     match error.kind() {
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => format!("{len} fields; the heading has {expected_len}"),
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("{len} fields; the heading has {expected_len}")
+        }
         csv::ErrorKind::Utf8 { .. } => "not UTF-8".into(),
         _ => error.to_string(),
     }
@@ -171,11 +177,14 @@ fn reason(error: &csv::Error) -> String {
 fn seconds(text: &str) -> Result<u64> {
     let parse = || -> Option<u64> {
         let (date, time) = text.split_once(' ')?;
-        let part = |part: Option<&str>, range: std::ops::RangeInclusive<u64>| part?.parse().ok().filter(|n| range.contains(n));
+        let part =
+            |part: Option<&str>, range: std::ops::RangeInclusive<u64>| part?.parse().ok().filter(|n| range.contains(n));
         let mut date = date.split('-');
-        let (year, month, day) = (part(date.next(), 1970..=9999)?, part(date.next(), 1..=12)?, part(date.next(), 1..=31)?);
+        let (year, month, day) =
+            (part(date.next(), 1970..=9999)?, part(date.next(), 1..=12)?, part(date.next(), 1..=31)?);
         let mut time = time.split(':');
-        let (hour, minute, second) = (part(time.next(), 0..=23)?, part(time.next(), 0..=59)?, part(time.next(), 0..=60)?);
+        let (hour, minute, second) =
+            (part(time.next(), 0..=23)?, part(time.next(), 0..=59)?, part(time.next(), 0..=60)?);
         if date.next().is_some() || time.next().is_some() {
             return None;
         }
@@ -200,7 +209,9 @@ mod tests {
 
     #[test]
     fn a_request_is_mapped() {
-        let read = read("2024-02-28 23:59:50,SUCCEED,32.0,G0,4.0,40.0,M1,2\n2024-03-01 00:00:00,FAILED,5,G1,1,1,M2,0\n").unwrap();
+        let read =
+            read("2024-02-28 23:59:50,SUCCEED,32.0,G0,4.0,40.0,M1,2\n2024-03-01 00:00:00,FAILED,5,G1,1,1,M2,0\n")
+                .unwrap();
         assert_eq!(read[0].units, 6, "4 x 40 / 30, rounded up");
         assert_eq!(read[0].models, ["M1", "G0/lora-1", "G0/lora-2"]);
         assert_eq!((read[0].at, read[0].seconds, read[0].outcome), (0, 32, Outcome::Answers));
@@ -237,6 +248,9 @@ mod tests {
     #[test]
     fn each_gpu_of_a_machine_is_a_node() {
         let gpus = gpus("nodes.csv", "sn,gpu,model\na,2,T4\nb,1,G3\n".as_bytes()).unwrap();
-        assert_eq!(gpus.iter().map(|gpu| (gpu.name.as_str(), gpu.vram)).collect::<Vec<_>>(), [("T4", 16), ("T4", 16), ("G3", 48)]);
+        assert_eq!(
+            gpus.iter().map(|gpu| (gpu.name.as_str(), gpu.vram)).collect::<Vec<_>>(),
+            [("T4", 16), ("T4", 16), ("G3", 48)]
+        );
     }
 }

@@ -147,7 +147,9 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
 
     assert_eq!(count("finished") + count("timed_out") + count("aborted") + count("errors_reported"), count("tasks"));
     assert_eq!(count("evicted") + count("cancelled"), count("aborted"));
-    for case in ["dispatched", "queued", "finished", "timed_out", "evicted", "cancelled", "errors_reported", "exclusions"] {
+    for case in
+        ["dispatched", "queued", "finished", "timed_out", "evicted", "cancelled", "errors_reported", "exclusions"]
+    {
         assert!(count(case) > 0, "the small inputs show no task that was {case}");
     }
     let owed = wei("stake_wei") + wei("escrow_wei") + wei("credit_wei") + wei("treasury_wei");
@@ -162,7 +164,10 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
     let chain = Chain::connect(&url).await.unwrap();
     let address: Address = report["address"].as_str().unwrap().parse().unwrap();
     let read = books(&chain, &Muster { address }, 0.into()).await.unwrap();
-    assert_eq!((read.stake, read.credit, read.balance), (wei("stake_wei"), wei("credit_wei"), wei("contract_balance_wei")));
+    assert_eq!(
+        (read.stake, read.credit, read.balance),
+        (wei("stake_wei"), wei("credit_wei"), wei("contract_balance_wei"))
+    );
 }
 
 #[test]
@@ -179,7 +184,11 @@ fn what_goes_wrong_is_said_in_words_and_nothing_is_printed_as_a_result() {
         (vec!["demo", "--gpus", "1000"], &[], vec!["--gpus is 1000, but the fleet has 8 GPUs"]),
         (vec!["demo", "--speed", "0"], &[], vec!["--speed is 0"]),
         (vec!["demo"], &nowhere, vec!["no node answers at http://127.0.0.1:1"]),
-        (vec!["deploy"], &[("RPC_URL", "http://127.0.0.1:1"), ("PRIVATE_KEY", "0x12")], vec!["PRIVATE_KEY is not a private key"]),
+        (
+            vec!["deploy"],
+            &[("RPC_URL", "http://127.0.0.1:1"), ("PRIVATE_KEY", "0x12")],
+            vec!["PRIVATE_KEY is not a private key"],
+        ),
         (vec!["deploy"], &[("RPC_URL", "http://127.0.0.1:1"), ("PRIVATE_KEY", NITRO_DEV_KEY)], vec!["no node answers"]),
     ] {
         let out = muster(&arguments, environment);
