@@ -1,0 +1,397 @@
+//! The choice follows the weights: chi-square at 0.1 % on draws with seeds fixed beforehand.
+//!
+//! Expected probabilities are worked out here in f64 from the formulas of the seeds, not with
+//! muster_core. Every test is run against perturbed weights too, and has to fail on them.
+
+#[macro_use]
+mod common;
+
+use common::*;
+use muster_storage::draw::{Draw, Rng};
+use muster_storage::host::{ModelSet, Task};
+use muster_storage::{Host, Network};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The value a chi-square of `df` degrees of freedom exceeds once in a thousand (Wilson-Hilferty;
+/// within 0.3 % of the tables from 5 degrees on).
+fn limit(df: usize) -> f64 {
+    let d = df as f64;
+    let c = 2.0 / (9.0 * d);
+    d * (1.0 - c + 3.090_232 * c.sqrt()).powi(3)
+}
+
+/// Sum of (observed - expected)^2 / expected, and the cells; nodes that should come fewer than five
+/// times are put together.
+fn chi_square(seen: &BTreeMap<u32, u64>, expected: &BTreeMap<u32, f64>) -> (f64, usize) {
+    let draws: u64 = seen.values().sum();
+    let sum: f64 = expected.values().sum();
+    assert!(seen.keys().all(|n| expected.get(n).is_some_and(|&p| p > 0.0)), "a node without weight was drawn");
+    let (mut chi, mut cells, mut rest) = (0.0, 0, (0.0, 0.0));
+    for (n, w) in expected {
+        let (e, o) = (w / sum * draws as f64, seen.get(n).copied().unwrap_or(0) as f64);
+        if e < 5.0 {
+            rest = (rest.0 + e, rest.1 + o);
+        } else {
+            chi += (o - e) * (o - e) / e;
+            cells += 1;
+        }
+    }
+    if rest.0 >= 5.0 {
+        chi += (rest.1 - rest.0) * (rest.1 - rest.0) / rest.0;
+        cells += 1;
+    }
+    (chi, cells - 1)
+}
+
+/// Passes with the true weights, and must not with those of every other node (by rank, so that both
+/// halves weigh about the same) 5 % off.
+fn judge(name: &str, seen: &BTreeMap<u32, u64>, expected: &BTreeMap<u32, f64>) {
+    let draws: u64 = seen.values().sum();
+    let (chi, df) = chi_square(seen, expected);
+    let mut rank: Vec<_> = expected.iter().map(|(&n, &w)| (n, w)).collect();
+    rank.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let biased: BTreeMap<u32, f64> = rank.iter().enumerate().map(|(i, &(n, w))| (n, if i % 2 == 0 { w * 1.05 } else { w })).collect();
+    let (off, _) = chi_square(seen, &biased);
+    println!("{name}: {draws} draws, chi-square {chi:.1} at {df} degrees, limit {:.1}; 5 % off: {off:.1}", limit(df));
+    assert!(chi < limit(df), "{name}: {chi} at {df}");
+    assert!(off > limit(df), "{name}: a bias of 5 % goes unseen: {off} at {df}");
+}
+
+/// What the test knows of a node, in plain numbers.
+#[derive(Clone)]
+struct Peer {
+    tokens: f64,
+    /// H at a time.
+    h: f64,
+    at: u64,
+    scores: Vec<f64>,
+    models: BTreeSet<u64>,
+    used: BTreeSet<u64>,
+    vram: u16,
+    gpu: String,
+}
+
+impl Peer {
+    /// W by seeds 000 and 001.
+    fn weight(&self, now: u64, largest: f64, models: &[u64]) -> f64 {
+        let h = 1.0 - (1.0 - self.h) * (-((now - self.at) as f64) / 1_800.0).exp();
+        if h < 0.1 {
+            return 0.0;
+        }
+        let mean = if self.scores.is_empty() { 5.0 } else { self.scores.iter().sum::<f64>() / self.scores.len() as f64 };
+        let qos = (mean / 10.0).max(0.1) * h;
+        let s = (self.tokens / largest).sqrt();
+        let count = |set: &BTreeSet<u64>| models.iter().filter(|m| set.contains(m)).count() as f64;
+        let m = if models.is_empty() { 1.0 } else { 1.0 + 0.7 * count(&self.models) / models.len() as f64 + 0.3 * count(&self.used) / models.len() as f64 };
+        m * s * qos / (s + qos)
+    }
+}
+
+struct Fleet {
+    w: World,
+    peers: BTreeMap<u32, Peer>,
+    busy: BTreeSet<u32>,
+}
+
+impl Fleet {
+    fn new() -> Fleet {
+        let mut w = World::new();
+        w.mem.keep_logs = false;
+        w.set("drawDelay", 0);
+        Fleet { w, peers: BTreeMap::new(), busy: BTreeSet::new() }
+    }
+
+    fn join(&mut self, gpu: &str, vram: u16, tokens: u128, models: &[u64]) -> u32 {
+        let n = self.w.join(self.peers.len() as u64 + 1, gpu, vram, models, tokens).unwrap();
+        let peer = Peer {
+            tokens: tokens as f64, h: 1.0, at: self.w.mem.now, scores: vec![], models: models.iter().copied().collect(),
+            used: BTreeSet::new(), vram, gpu: gpu.into(),
+        };
+        self.peers.insert(n, peer);
+        n
+    }
+
+    fn scores(&mut self, n: u32, scores: &[u8]) {
+        for &s in scores {
+            self.w.call(who(1), 0, |net| { net.record_score(n, s); Ok(()) }).unwrap();
+            self.peers.get_mut(&n).unwrap().scores.push(s as f64);
+        }
+    }
+
+    /// Skewed stakes, mixed GPUs, scores, and H through real timeouts at different times.
+    fn mixed(nodes: u64, seed: u64, models: impl Fn(u64, &mut Dice) -> Vec<u64>) -> Fleet {
+        let mut f = Fleet::new();
+        let mut d = Dice(seed);
+        for i in 0..nodes {
+            // 400 to 4,000,000, log-uniform, with both ends present.
+            let tokens = match i {
+                0 => 400,
+                1 => 4_000_000,
+                _ => (400.0 * 10_000f64.powf(d.unit())) as u128,
+            };
+            let vram = [8, 16, 24, 24, 48, 80][d.below(6) as usize];
+            let held = models(i, &mut d);
+            let gpu = format!("card {}", d.below(3));
+            let n = f.join(&gpu, vram, tokens, &held);
+            let scores: Vec<u8> = (0..d.below(12)).map(|_| [10, 5, 2, 0][d.below(4) as usize]).collect();
+            f.scores(n, &scores);
+        }
+        f
+    }
+
+    /// Makes a node run a task that times out, or succeed.
+    fn work(&mut self, n: u32, fail: bool, models: &[u64]) {
+        self.start(n, models);
+        if fail {
+            self.w.pass(1, 121);
+            let id = self.w.node(n).task;
+            self.w.call(who(0), 0, |net| net.expire(n, id)).unwrap();
+            let h = self.h(n) * 0.3;
+            self.set_h(n, h);
+        } else {
+            self.finish(n);
+        }
+        self.busy.remove(&n);
+    }
+
+    fn h(&self, n: u32) -> f64 {
+        let p = &self.peers[&n];
+        1.0 - (1.0 - p.h) * (-((self.w.mem.now - p.at) as f64) / 1_800.0).exp()
+    }
+
+    fn set_h(&mut self, n: u32, h: f64) {
+        let now = self.w.mem.now;
+        let p = self.peers.get_mut(&n).unwrap();
+        (p.h, p.at) = (h, now);
+    }
+
+    /// Gives a node a task by keeping it queued until this node resumes: the node is paused first.
+    fn start(&mut self, n: u32, models: &[u64]) {
+        let p = &self.peers[&n];
+        let group = muster_storage::registry::gpu_group(&self.w.mem, p.gpu.as_bytes(), p.vram).unwrap();
+        let others: Vec<u32> = self.peers.iter().filter(|(&i, q)| i != n && q.gpu == p.gpu && q.vram == p.vram && !self.busy.contains(&i)).map(|(&i, _)| i).collect();
+        // The others of its group stand aside, so that the task waits for this node alone.
+        let aside: Vec<u32> = others.into_iter().filter(|&i| self.w.node(i).status == 1).collect();
+        for &i in aside.iter().chain([&n]) {
+            self.w.call(who(i as u64), 0, |net| net.pause()).unwrap();
+        }
+        self.w.set("alphaMilli", 100_000);
+        let wanted = muster_storage::IMuster::TaskSpec { gpu: group, ..spec(0, models) };
+        self.w.create(5_000, TOKEN, wanted).unwrap();
+        for &i in [n].iter().chain(&aside) {
+            self.w.call(who(i as u64), 0, |net| net.resume()).unwrap();
+        }
+        assert_eq!(self.w.node(n).status, 2);
+        self.peers.get_mut(&n).unwrap().used = models.iter().copied().collect();
+        self.busy.insert(n);
+    }
+
+    fn finish(&mut self, n: u32) {
+        let id = self.w.node(n).task;
+        self.w.call(who(n as u64), 0, |net| net.submit(id, [0; 32])).unwrap();
+        let h = (self.h(n) + 0.15).min(1.0);
+        self.set_h(n, h);
+        self.busy.remove(&n);
+    }
+
+    /// Draws again and again from the state as it is, and counts. Undecided draws are made again
+    /// from another hash, as the network does.
+    fn draws(&mut self, wanted: &muster_storage::IMuster::TaskSpec, count: u64, salt: u64) -> (BTreeMap<u32, u64>, u64) {
+        let net = Network::open(&mut self.w.mem).unwrap();
+        let (order, models, _): (_, ModelSet, _) = net.order(wanted).unwrap();
+        let mut task = Task { order, models, ..Task::default() };
+        let mut seen = BTreeMap::new();
+        let (mut undecided, mut decided, mut i) = (0, 0, 0u64);
+        while decided < count {
+            i += 1;
+            task.order.id = i & ((1 << 40) - 1);
+            let mut bytes = [0; 16];
+            bytes[..8].copy_from_slice(&salt.to_be_bytes());
+            bytes[8..].copy_from_slice(&(i / 16).to_be_bytes());
+            let hash = net.host.keccak(&bytes);
+            let mut rng = Rng::new(net.host, hash, task.order.id);
+            match net.draw(&task, &mut rng) {
+                Draw::Node(seat) => {
+                    *seen.entry(seat.number).or_default() += 1;
+                    decided += 1;
+                }
+                Draw::Undecided => undecided += 1,
+                Draw::Nobody => panic!("there are nodes"),
+            }
+        }
+        (seen, undecided)
+    }
+
+    /// The weights of everyone who may be drawn.
+    fn expected(&self, wanted: &muster_storage::IMuster::TaskSpec, gpu: Option<(&str, u16)>) -> BTreeMap<u32, f64> {
+        let now = self.w.mem.now;
+        let largest = self.peers.values().map(|p| p.tokens).fold(0.0, f64::max);
+        let able: Vec<(u32, &Peer, f64)> = self.peers.iter()
+            .filter(|(n, p)| !self.busy.contains(n) && gpu.map_or(p.vram >= wanted.vram, |(name, v)| p.gpu == name && p.vram == v))
+            .map(|(&n, p)| (n, p, p.weight(now, largest, &wanted.models)))
+            .filter(|x| x.2 > 0.0)
+            .collect();
+        let local = |p: &Peer| wanted.models.iter().any(|m| p.models.contains(m));
+        let any = able.iter().any(|x| local(x.1));
+        able.into_iter().filter(|x| !any || local(x.1)).map(|(n, _, w)| (n, w)).collect()
+    }
+
+    fn check(&mut self, name: &str, wanted: &muster_storage::IMuster::TaskSpec, gpu: Option<(&str, u16)>, count: u64) {
+        let (seen, undecided) = self.draws(wanted, count, count ^ name.len() as u64);
+        let expected = self.expected(wanted, gpu);
+        println!("{name}: {:.2} % undecided", undecided as f64 / (undecided + count) as f64 * 100.0);
+        judge(name, &seen, &expected);
+    }
+}
+
+#[test]
+fn skewed_stakes_scores_and_reliability() {
+    let mut f = Fleet::mixed(60, 11, |_, _| vec![]);
+    f.check("stakes and scores", &spec(0, &[]), None, 200_000);
+    for n in [3, 7, 8, 20, 33, 41] {
+        f.work(n, true, &[]);
+    }
+    f.work(7, true, &[]);
+    for n in [5, 7, 20] {
+        f.work(n, false, &[]);
+    }
+    f.check("mixed H", &spec(0, &[]), None, 200_000);
+    f.w.pass(1, 900);
+    f.check("mixed H, later, 24 GiB", &spec(24, &[]), None, 200_000);
+}
+
+#[test]
+fn nodes_that_go_busy_and_come_back() {
+    let mut f = Fleet::mixed(40, 12, |_, _| vec![]);
+    let mut d = Dice(99);
+    for round in 0..4u64 {
+        for _ in 0..12 {
+            let n = 1 + d.below(40) as u32;
+            if f.busy.contains(&n) {
+                f.finish(n);
+            } else if f.w.node(n).status == 1 && !f.w.node(n).excluded {
+                f.start(n, &[]);
+            }
+            f.w.pass(1, 1);
+        }
+        f.check(&format!("round {round}, {} busy", f.busy.len()), &spec(8, &[]), None, 200_000);
+    }
+    // The largest stake leaves: everyone's S changes.
+    if f.busy.contains(&2) {
+        f.finish(2);
+    }
+    f.w.call(who(2), 0, |n| n.quit()).unwrap();
+    f.peers.remove(&2);
+    f.check("without the whale", &spec(0, &[]), None, 200_000);
+}
+
+#[test]
+fn small_sets_of_holders() {
+    let mut f = Fleet::mixed(50, 13, |i, _| match i % 10 {
+        0 => vec![1, 2, 3],
+        1 => vec![2],
+        2 => vec![3, 4],
+        _ => vec![],
+    });
+    for n in [1, 2, 11] {
+        f.work(n, false, &[2, 3]);
+    }
+    f.check("one rare model", &spec(0, &[4]), None, 200_000);
+    f.check("a rare and a missing one", &spec(0, &[1, 9]), None, 200_000);
+    f.check("none holds it", &spec(0, &[9]), None, 200_000);
+    let mut busy = Fleet::mixed(50, 14, |i, _| if i < 12 { vec![1 + i % 2] } else { vec![] });
+    for n in [1, 4, 6] {
+        busy.start(n, &[1]);
+    }
+    busy.check("some holders busy", &spec(0, &[1, 2]), None, 200_000);
+}
+
+#[test]
+fn popular_models() {
+    let mut f = Fleet::mixed(80, 15, |_, d| {
+        let mut held = vec![1, 2];
+        if d.below(2) == 0 {
+            held.push(3);
+        }
+        held
+    });
+    for n in [1, 5, 9, 13] {
+        f.work(n, false, &[1]);
+    }
+    f.check("held by all", &spec(0, &[1]), None, 200_000);
+    f.check("two of three held by all", &spec(0, &[1, 2, 3]), None, 200_000);
+}
+
+#[test]
+fn required_gpus_and_sizes_up_to_the_largest() {
+    let mut f = Fleet::new();
+    let mut d = Dice(16);
+    for i in 0..256u64 {
+        let vram = if i == 255 { 960 } else { 1 + i as u16 * 3 };
+        f.join("card", vram, 400 + d.below(3_000) as u128, &[]);
+    }
+    f.check("256 sizes, all", &spec(0, &[]), None, 200_000);
+    f.check("256 sizes, from 500", &spec(500, &[]), None, 200_000);
+    f.check("256 sizes, from 727", &spec(727, &[]), None, 200_000);
+    let (seen, _) = f.draws(&spec(960, &[]), 100, 1);
+    assert_eq!(seen.keys().copied().collect::<Vec<_>>(), [256]);
+    let mut g = Fleet::mixed(60, 17, |_, _| vec![]);
+    let (name, vram) = (g.peers[&4].gpu.clone(), g.peers[&4].vram);
+    for _ in 0..6 {
+        g.join(&name, vram, 400 + d.below(40_000) as u128, &[]);
+    }
+    let group = muster_storage::registry::gpu_group(&g.w.mem, name.as_bytes(), vram).unwrap();
+    let wanted = muster_storage::IMuster::TaskSpec { gpu: group, ..spec(960, &[]) };
+    g.check("a required GPU", &wanted, Some((&name, vram)), 200_000);
+}
+
+#[test]
+fn more_gpu_models_of_one_size_than_one_and_two_levels_hold() {
+    let mut f = Fleet::new();
+    let mut d = Dice(18);
+    for (i, name) in (0..1_000).map(|i| format!("card {i}")).enumerate() {
+        f.join(&name, 24, 400 + d.below(2_000) as u128, &[]);
+        let at = i as u32 + 1;
+        // The tree grows a level at 32 and at 962.
+        if [31, 32, 33, 961, 962, 963].contains(&at) {
+            let (seen, _) = f.draws(&spec(24, &[]), 40 * at as u64, at as u64);
+            assert!(seen.len() as u32 > at * 98 / 100, "{} of {at} reached", seen.len());
+        }
+    }
+    f.check("1,000 GPU models of one size", &spec(24, &[]), None, 400_000);
+    // All but a few leave; the tree's sums follow.
+    for n in (1..=1_000u32).filter(|n| n % 50 != 0) {
+        f.w.call(who(n as u64), 0, |net| net.quit()).unwrap();
+        f.peers.remove(&n);
+    }
+    f.check("20 of them left", &spec(0, &[]), None, 200_000);
+    for n in (50..=1_000u32).step_by(50) {
+        f.w.call(who(n as u64), 0, |net| net.quit()).unwrap();
+    }
+    f.w.join(5_000, "card 7", 24, &[], 400).unwrap();
+    f.w.call(who(5_000), 0, |n| n.quit()).unwrap();
+    let net = Network::open(&mut f.w.mem).unwrap();
+    let (order, models, _) = net.order(&spec(0, &[])).unwrap();
+    let task = Task { order, models, ..Task::default() };
+    let mut rng = Rng::new(net.host, [1; 32], 1);
+    assert!(matches!(net.draw(&task, &mut rng), Draw::Nobody), "an empty tree is exactly empty");
+}
+
+/// With more than 16 entries the holders cannot all be looked at. Where at least a quarter of the
+/// network holds a model the draw is by rejection and stays exact but for the few cases in which no
+/// try falls on a holder; where fewer do, 16 random ones are looked at, which favours light nodes.
+/// Half the sum of all differences (the total variation distance) says by how much.
+#[test]
+fn what_a_search_that_is_not_exhaustive_costs_in_exactness() {
+    for (name, one_in, most) in [("half hold it", 2, 0.02), ("a third", 3, 0.02), ("a quarter", 4, 0.03), ("a sixth", 6, 0.25)] {
+        let mut f = Fleet::mixed(160, 19, |i, _| if i % one_in == 0 { vec![5] } else { vec![] });
+        let wanted = spec(0, &[5]);
+        let (seen, undecided) = f.draws(&wanted, 100_000, one_in);
+        let expected = f.expected(&wanted, None);
+        let sum: f64 = expected.values().sum();
+        let away: f64 = expected.iter().map(|(n, w)| (w / sum - seen.get(n).copied().unwrap_or(0) as f64 / 1e5).abs()).sum::<f64>() / 2.0;
+        println!("{name}: total variation {away:.4}, {:.2} % undecided", undecided as f64 / (1e5 + undecided as f64) * 100.0);
+        assert!(seen.keys().all(|n| expected.contains_key(n)), "only holders while holders are idle");
+        assert!(away < most, "{name}: {away}");
+    }
+}

@@ -1,0 +1,1194 @@
+//! A plain model of the network, written apart from muster_core, beside the real thing: random
+//! operations, everything compared after every one of them.
+//!
+//! The model foretells every event and every refusal. Only what chance decides is taken from the
+//! events (which node a draw fell on, which place of a queue a task got) and checked to be allowed.
+//! A run that fails is cut down to a short one before it is shown. Seeds are fixed.
+
+#[macro_use]
+mod common;
+
+use alloy_primitives::IntoLogData;
+use alloy_sol_types::SolEventInterface;
+use common::*;
+use muster_core::word::{Address, Word};
+use muster_storage::abi::IMuster::{self, IMusterEvents as E};
+use muster_storage::{admin, Network};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+const OPERATORS: u64 = 14;
+const NAMES: [&str; 3] = ["RTX 4090", "A100", "a very long name of a card, longer than one word"];
+const SIZES: [u16; 4] = [8, 24, 40, 80];
+const EPS: f64 = 1e-11;
+
+// ---------------------------------------------------------------- operations
+
+#[derive(Clone, Debug)]
+enum Op {
+    Join { who: u64, gpu: u64, vram: u64, models: u64, stake: u64 },
+    Raise { who: u64, amount: u64 },
+    Pause(u64),
+    Resume(u64),
+    Quit(u64),
+    Withdraw(u64),
+    Report { who: u64, models: u64 },
+    Remove { who: u64, models: u64 },
+    Purge { model: u64, position: u64 },
+    Poke(u64),
+    Create { who: u64, kind: u64, units: u64, vram: u64, gpu: u64, models: u64, fee: u64 },
+    Cancel { pick: u64, stranger: bool },
+    Submit { pick: u64, by: u64 },
+    Fault { pick: u64, by: u64 },
+    Expire { pick: u64, by: u64 },
+    Dispatch(u64),
+    Score { node: u64, score: u64 },
+    Parameter { which: u64, value: u64 },
+    Switch(bool),
+    Sweep,
+    Pass { blocks: u64, seconds: u64 },
+}
+
+fn random_op(d: &mut Dice) -> Op {
+    let who = 1 + d.below(OPERATORS);
+    let mask = d.next() & d.next() & 0x3ff;
+    match d.below(100) {
+        0..=7 => Op::Join { who, gpu: d.next(), vram: d.next(), models: mask, stake: d.next() },
+        8..=9 => Op::Raise { who, amount: d.next() },
+        10..=12 => Op::Pause(who),
+        13..=16 => Op::Resume(who),
+        17..=18 => Op::Quit(who),
+        19..=20 => Op::Withdraw(1 + d.below(OPERATORS + 5)),
+        21..=22 => Op::Report { who, models: mask },
+        23 => Op::Remove { who, models: mask & d.next() },
+        24..=25 => Op::Purge { model: 1 + d.below(11), position: d.below(OPERATORS) },
+        26..=28 => Op::Poke(d.below(OPERATORS + 2)),
+        29..=51 => Op::Create { who: d.next(), kind: d.next(), units: d.next(), vram: d.next(), gpu: d.next(), models: mask & d.next() & d.next() | (d.below(3) / 2) << d.below(10), fee: d.next() },
+        52..=54 => Op::Cancel { pick: d.next(), stranger: d.below(8) == 0 },
+        55..=68 => Op::Submit { pick: d.next(), by: d.below(20) },
+        69..=71 => Op::Fault { pick: d.next(), by: d.below(20) },
+        72..=78 => Op::Expire { pick: d.next(), by: d.next() },
+        79..=82 => Op::Dispatch(d.below(18)),
+        83..=86 => Op::Score { node: d.next(), score: d.next() },
+        87..=88 => Op::Parameter { which: d.next(), value: d.next() },
+        89 => Op::Switch(d.below(4) == 0),
+        90 => Op::Sweep,
+        91..=92 => Op::Pass { blocks: 250 + d.below(20), seconds: d.below(4_000) },
+        93 => Op::Pass { blocks: 1, seconds: d.below(200_000) },
+        _ => Op::Pass { blocks: d.below(3), seconds: d.below(150) },
+    }
+}
+
+fn models_of(mask: u64) -> Vec<u64> {
+    (0..10).filter(|i| mask >> i & 1 != 0).map(|i| i + 1).collect()
+}
+
+// ---------------------------------------------------------------- the model
+
+#[derive(Clone, Debug)]
+struct Task {
+    id: u64,
+    creator: Address,
+    fee: u128,
+    estimate: u64,
+    limit: u64,
+    bps: u128,
+    vram: u16,
+    /// Required GPU group.
+    gpu: Option<u32>,
+    models: Vec<u64>,
+    /// Block of the draw, ticket, or deadline.
+    at: u64,
+}
+
+impl Task {
+    /// Fee / estimate to 32 significant bits: exponent and mantissa.
+    fn value(&self) -> (i32, u128) {
+        let (mut n, mut d, mut e) = (self.fee, self.estimate as u128, 0);
+        while n >= d << 32 {
+            d <<= 1;
+            e += 1;
+        }
+        while n < d << 31 {
+            n <<= 1;
+            e -= 1;
+        }
+        (e, n / d)
+    }
+    fn group(&self) -> u32 {
+        self.gpu.map_or(self.vram as u32, |g| g + 0x10000)
+    }
+    fn fits(&self, node: &Node) -> bool {
+        self.gpu.map_or(node.group & 0xffff >= self.vram as u32, |g| g == node.group)
+    }
+    fn start_fee(&self) -> u128 {
+        self.fee * self.bps / 10_000
+    }
+}
+
+#[derive(Clone, Default, Debug)]
+struct Node {
+    operator: Address,
+    status: u8,
+    stake: u128,
+    h: f64,
+    h_at: u64,
+    scores: VecDeque<u8>,
+    group: u32,
+    held: BTreeSet<u64>,
+    in_use: Vec<u64>,
+    task: Option<Task>,
+    parked: Option<u64>,
+    joined_at: u64,
+}
+
+#[derive(Clone, Default, Debug)]
+struct Account {
+    credit: u128,
+    unbonding: u128,
+    release: u64,
+    node: u32,
+    kicked: bool,
+}
+
+#[derive(Clone)]
+struct Model {
+    now: u64,
+    block: u64,
+    nodes: BTreeMap<u32, Node>,
+    accounts: BTreeMap<Address, Account>,
+    groups: BTreeMap<(String, u16), u32>,
+    holders: BTreeMap<u64, Vec<u32>>,
+    pending: VecDeque<Task>,
+    queue: Vec<Task>,
+    treasury: u128,
+    tasks: u64,
+    paused: bool,
+    set: BTreeMap<&'static str, u64>,
+    paid_in: u128,
+    paid_out: u128,
+}
+
+/// The call in progress: what the real thing logged, and how far the model has followed it.
+struct Trace {
+    events: Vec<E>,
+    next: usize,
+}
+
+impl Trace {
+    fn peek(&self) -> Option<&E> {
+        self.events.get(self.next)
+    }
+    fn expect(&mut self, e: E) {
+        assert_eq!(self.peek(), Some(&e), "event {}", self.next);
+        self.next += 1;
+    }
+}
+
+type Refused = Result<(), &'static str>;
+
+macro_rules! need {
+    ($cond:expr, $name:literal) => {
+        if !$cond { return Err($name); }
+    };
+}
+
+impl Model {
+    fn new(w: &World) -> Model {
+        let set = [
+            ("alphaMilli", 2_000), ("minPrice", 1), ("startFeeBps", 200), ("drawDelay", 1), ("penaltyPpm", 300_000),
+            ("boostPpm", 150_000), ("exclusionPpm", 100_000), ("tau", 1_800), ("sdOverhead", 30), ("sdUnit", 20),
+            ("gptOverhead", 60), ("gptUnit", 0), ("fineTuneMax", 86_400), ("limitMin", 60), ("limitMax", 7_200), ("grace", 0),
+            ("minStake", 400_000), ("unbonding", 86_400), ("kickoutMilli", 2_000), ("scarce", 3), ("spread", 10),
+        ];
+        Model {
+            now: w.mem.now, block: w.mem.block, nodes: BTreeMap::new(), accounts: BTreeMap::new(), groups: BTreeMap::new(),
+            holders: BTreeMap::new(), pending: VecDeque::new(), queue: Vec::new(), treasury: 0, tasks: 0, paused: false,
+            set: set.into_iter().collect(), paid_in: 0, paid_out: 0,
+        }
+    }
+
+    fn joined(&self) -> u64 {
+        self.nodes.values().filter(|n| n.status != 0).count() as u64
+    }
+    fn h(&self, n: &Node) -> f64 {
+        self.h_at(n, self.now)
+    }
+    fn h_at(&self, n: &Node, at: u64) -> f64 {
+        1.0 - (1.0 - n.h) * (-((at - n.h_at) as f64) / self.set["tau"] as f64).exp()
+    }
+    fn eligible(&self, h: f64) -> bool {
+        h >= self.set["exclusionPpm"] as f64 / 1e6 - EPS
+    }
+    fn idle(&self) -> impl Iterator<Item = (&u32, &Node)> {
+        self.nodes.iter().filter(|(_, n)| n.status == 1 && n.parked.is_none())
+    }
+    fn credit(&mut self, who: Address, wei: u128) {
+        self.accounts.entry(who).or_default().credit += wei;
+    }
+
+    /// What every state-changing call does first.
+    fn serve(&mut self, t: &mut Trace, by: Address, most: u64) -> u64 {
+        let mut served = 0;
+        let mut waiting = self.pending.len();
+        while served < most && waiting > 0 && self.pending[0].at < self.block {
+            let task = self.pending.pop_front().unwrap();
+            let known = task.at + 256 >= self.block;
+            self.draw(t, by, task, known);
+            waiting -= 1;
+            served += 1;
+        }
+        served
+    }
+
+    fn readmit(&mut self, t: &mut Trace, by: Address) {
+        let due = self.nodes.iter().filter_map(|(&i, n)| n.parked.map(|at| (at, i))).min();
+        if let Some((at, _)) = due {
+            if at <= self.now {
+                // Of those due first at once any may be.
+                let E::NodeReadmitted(r) = t.peek().expect("a node is due").clone() else { panic!("a node is due: {:?}", t.peek()) };
+                assert_eq!(self.nodes[&r.node].parked, Some(at));
+                self.return_to_work(t, by, r.node);
+            }
+        }
+    }
+
+    fn return_to_work(&mut self, t: &mut Trace, by: Address, node: u32) {
+        self.nodes.get_mut(&node).unwrap().parked = None;
+        t.expect(E::NodeReadmitted(IMuster::NodeReadmitted { node }));
+        self.release(t, by, node, true);
+    }
+
+    /// A draw, as the real thing decided it, checked.
+    fn draw(&mut self, t: &mut Trace, by: Address, mut task: Task, known: bool) {
+        let idle: Vec<u32> = self.idle().filter(|(_, n)| task.fits(n)).map(|(&i, _)| i).collect();
+        let redrawn = matches!(t.peek(), Some(E::TaskRedrawn(r)) if r.id == task.id);
+        if !known || (redrawn && !idle.is_empty()) {
+            let delay = self.set["drawDelay"].max(1);
+            task.at = self.block + delay - 1;
+            t.expect(E::TaskRedrawn(IMuster::TaskRedrawn { id: task.id, drawBlock: task.at }));
+            self.pending.push_back(task);
+        } else if idle.is_empty() {
+            self.enqueue(t, task);
+        } else {
+            let Some(E::TaskStarted(s)) = t.peek().cloned() else { panic!("someone is idle: {:?} for {task:?}", t.peek()) };
+            assert!(idle.contains(&s.node), "{s:?} is not among {idle:?}");
+            let able: Vec<u32> = idle.into_iter().filter(|i| self.eligible(self.h(&self.nodes[i]))).collect();
+            assert!(able.contains(&s.node), "{s:?} is excluded");
+            let local = |i: &u32| task.models.iter().any(|m| self.nodes[i].held.contains(m));
+            let entries: usize = task.models.iter().filter_map(|m| self.holders.get(m)).map(Vec::len).sum();
+            if entries <= 16 && able.iter().any(local) {
+                assert!(local(&s.node), "{s:?} holds none of {:?}", task.models);
+            }
+            self.start(t, by, task, s.node);
+        }
+    }
+
+    fn start(&mut self, t: &mut Trace, _by: Address, mut task: Task, node: u32) {
+        task.at = self.now + task.limit;
+        t.expect(E::TaskStarted(IMuster::TaskStarted { id: task.id, node, deadline: task.at }));
+        let n = self.nodes.get_mut(&node).unwrap();
+        n.status = 2;
+        n.in_use = task.models.clone();
+        let missing: Vec<u64> = task.models.iter().copied().filter(|m| !n.held.contains(m)).collect();
+        for model in missing {
+            t.expect(E::DownloadRequested(IMuster::DownloadRequested { node, model, task: task.id }));
+        }
+        let mut asked = 0;
+        for &model in &task.models {
+            let available = self.idle().filter(|(_, n)| n.held.contains(&model)).count() as u64;
+            let scarce = available < self.set["scarce"];
+            let most = if scarce { self.set["spread"].saturating_sub(available.max(asked)) } else { 0 };
+            let mut seen = BTreeSet::new();
+            while let Some(E::DownloadRequested(d)) = t.peek().cloned() {
+                if d.model != model || d.task != task.id {
+                    break;
+                }
+                let n = &self.nodes[&d.node];
+                assert!(n.status == 1 && n.parked.is_none() && self.eligible(self.h(n)) && task.fits(n) && !n.held.contains(&model), "{d:?}");
+                assert!(seen.insert(d.node), "{d:?} twice");
+                t.next += 1;
+            }
+            assert!(seen.len() as u64 <= most, "{} asked for {model}, at most {most}", seen.len());
+            asked += seen.len() as u64;
+        }
+        self.nodes.get_mut(&node).unwrap().task = Some(task);
+    }
+
+    fn enqueue(&mut self, t: &mut Trace, mut task: Task) {
+        let capacity = self.set["alphaMilli"] * self.joined() / 1_000;
+        let rank = |t: &Task| (t.value(), std::cmp::Reverse(t.id));
+        if self.queue.len() as u64 >= capacity {
+            let worst = (0..self.queue.len()).min_by_key(|&i| rank(&self.queue[i]));
+            match worst.filter(|&i| rank(&self.queue[i]) < rank(&task)) {
+                Some(i) => {
+                    let gone = self.queue.remove(i);
+                    self.abort(t, &gone, 2, [0; 20]);
+                }
+                None => return self.abort(t, &task, 2, [0; 20]),
+            }
+        }
+        let Some(E::TaskQueued(q)) = t.peek().cloned() else { panic!("must be queued: {:?}", t.peek()) };
+        assert_eq!((q.id, (q.ticket >> 32) as u32), (task.id, task.group()));
+        assert!(self.queue.iter().all(|other| other.at != q.ticket), "place taken");
+        t.next += 1;
+        task.at = q.ticket;
+        self.queue.push(task);
+    }
+
+    fn abort(&mut self, t: &mut Trace, task: &Task, reason: u8, by: Address) {
+        let fee = if reason == 2 { 0 } else { task.start_fee() };
+        let to = match reason {
+            _ if fee == 0 => [0; 20],
+            0 => by,
+            _ => TREASURY,
+        };
+        if reason == 0 {
+            self.credit(by, fee);
+        } else {
+            self.treasury += fee;
+        }
+        self.credit(task.creator, task.fee - fee);
+        t.expect(E::TaskAborted(IMuster::TaskAborted {
+            id: task.id, creator: task.creator.into(), reason, refund: task.fee - fee, startFee: fee, beneficiary: to.into(),
+        }));
+    }
+
+    fn release(&mut self, t: &mut Trace, by: Address, node: u32, may_take: bool) {
+        let n = self.nodes.get_mut(&node).unwrap();
+        n.task = None;
+        match n.status {
+            6 => return self.leave(t, node, true),
+            4 => return self.leave(t, node, false),
+            3 => {
+                n.status = 5;
+                return t.expect(E::NodePaused(IMuster::NodePaused { node }));
+            }
+            _ => n.status = 1,
+        }
+        let n = &self.nodes[&node];
+        if !self.eligible(self.h(n)) {
+            let Some(E::NodeExcluded(x)) = t.peek().cloned() else { panic!("excluded: {:?}", t.peek()) };
+            assert_eq!(x.node, node);
+            assert!(x.until > self.now && self.eligible(self.h_at(n, x.until)));
+            assert!(self.h_at(n, x.until - 1) < self.set["exclusionPpm"] as f64 / 1e6 + EPS);
+            self.nodes.get_mut(&node).unwrap().parked = Some(x.until);
+            t.next += 1;
+            return;
+        }
+        if may_take {
+            if let Some(i) = self.best(n) {
+                let task = self.queue.remove(i);
+                self.start(t, by, task, node);
+            }
+        }
+    }
+
+    /// The queued task a node takes: value, then its own group, then arrival.
+    fn best(&self, n: &Node) -> Option<usize> {
+        (0..self.queue.len()).filter(|&i| self.queue[i].fits(n)).max_by_key(|&i| {
+            let q = &self.queue[i];
+            (q.value(), q.gpu.is_some(), std::cmp::Reverse(q.id))
+        })
+    }
+
+    fn leave(&mut self, t: &mut Trace, node: u32, kicked: bool) {
+        let n = self.nodes.get_mut(&node).unwrap();
+        let (operator, stake) = (n.operator, std::mem::take(&mut n.stake));
+        n.status = 0;
+        n.parked = None;
+        let a = self.accounts.entry(operator).or_default();
+        a.unbonding += stake;
+        a.release = self.now + self.set["unbonding"];
+        a.kicked |= kicked;
+        let release = a.release;
+        if kicked {
+            t.expect(E::NodeKickedOut(IMuster::NodeKickedOut { node, operator: operator.into() }));
+        }
+        t.expect(E::NodeQuit(IMuster::NodeQuit { node, operator: operator.into(), stake, release }));
+    }
+
+    fn own(&self, by: Address) -> Result<u32, &'static str> {
+        match self.accounts.get(&by).map_or(0, |a| a.node) {
+            0 => Err("NotAnOperator"),
+            n => Ok(n),
+        }
+    }
+
+    fn running(&self, node: u32, id: u64) -> Result<Task, &'static str> {
+        self.nodes[&node].task.clone().filter(|t| t.id == id).ok_or("TaskNotRunning")
+    }
+
+    /// A call of the real thing and its counterpart here: gives the refusal, if any.
+    fn step(&mut self, w: &mut World, op: &Op) {
+        if let Op::Pass { blocks, seconds } = *op {
+            w.pass(blocks, seconds);
+            (self.now, self.block) = (w.mem.now, w.mem.block);
+            return;
+        }
+        let call = self.resolve(op);
+        let mut logs = Vec::new();
+        let out = w.raw(call.from, call.value, |m| {
+            let from = m.logs.len();
+            let out = run(m, &call.what);
+            logs = m.logs[from..].to_vec();
+            out
+        });
+        let events: Vec<E> = logs.iter().map(|l| {
+            let e = E::decode_raw_log(&l.topics, &l.data).expect("one of the interface's events");
+            let again = e.to_log_data();
+            assert_eq!((again.topics(), &again.data[..]), (&l.topics[..], &l.data[..]));
+            e
+        }).collect();
+        let mut trace = Trace { events, next: 0 };
+        let before = self.clone();
+        let mine = self.apply(&call, &mut trace);
+        match (mine, out) {
+            (Ok(paid), Ok(given)) => {
+                assert_eq!(trace.next, trace.events.len(), "more happened: {:?}", &trace.events[trace.next..]);
+                self.paid_in += call.value;
+                self.paid_out += paid;
+                assert_eq!(given, paid, "paid out");
+            }
+            (Err(name), Err(e)) => {
+                assert_eq!(named::<()>(Err(e)), name);
+                *self = before;
+            }
+            (mine, real) => panic!("model {mine:?}, real {real:?}"),
+        }
+    }
+
+    /// Makes an operation's loose numbers into a call that fits the state, so that most are accepted.
+    fn resolve(&self, op: &Op) -> Call {
+        let pick = |n: u64, of: usize| if of == 0 { 0 } else { (n % of as u64) as usize };
+        let plain = |from, what| Call { from, value: 0, what };
+        let running: Vec<(u32, u64, Address)> = self.nodes.iter().filter_map(|(&i, n)| n.task.as_ref().map(|t| (i, t.id, n.operator))).collect();
+        match *op {
+            Op::Join { who: n, gpu, vram, models, stake } => {
+                let tokens = [400, 400, 401, 1_600, 1_601, 90_000, 4_000_000, 399, 400 << 18][pick(stake, 9)];
+                Call {
+                    from: who(n), value: tokens * TOKEN,
+                    what: What::Join(NAMES[pick(gpu, 3)], SIZES[pick(vram, 4)], models_of(models)),
+                }
+            }
+            Op::Raise { who: n, amount } => Call { from: who(n), value: [0, 1, 1_000, 40_000, 7][pick(amount, 5)] as u128 * GRANULE as u128 * 100, what: What::Raise },
+            Op::Pause(n) => plain(who(n), What::Pause),
+            Op::Resume(n) => plain(who(n), What::Resume),
+            Op::Quit(n) => plain(who(n), What::Quit),
+            Op::Withdraw(n) => plain(who(n), What::Withdraw),
+            Op::Report { who: n, models } => plain(who(n), What::Report(models_of(models))),
+            Op::Remove { who: n, models } => plain(who(n), What::Remove(models_of(models))),
+            Op::Purge { model, position } => plain(who(50), What::Purge(model, position as u32)),
+            Op::Poke(node) => plain(who(50), What::Poke(node as u32)),
+            Op::Create { who: n, kind, units, vram, gpu, models, fee } => {
+                let kind = if kind % 50 == 49 { 3 } else { (kind % 3) as u8 };
+                let units = if kind == 2 { 1 + units % 500 } else { units % 9 };
+                let groups: Vec<u32> = self.groups.values().copied().collect();
+                let gpu = if gpu % 3 == 0 && !groups.is_empty() { groups[pick(gpu / 3, groups.len())] } else if gpu % 97 == 1 { 0x7777 } else { 0 };
+                let vram = if vram % 3 == 0 { 0 } else { SIZES[pick(vram / 3, 4)] + (vram % 2) as u16 };
+                // Few distinct values, so that ties are common; now and then a huge one or too little.
+                let fee = match fee % 20 {
+                    0 => 10,
+                    1 => 1 << 90 | (fee as u128) << 20,
+                    2..=5 => TOKEN + (fee >> 8) as u128 % 3,
+                    _ => (1 + (fee >> 8) as u128 % 12) * 100_000,
+                };
+                let spec = IMuster::TaskSpec { kind, units: units as u32, vram, gpu, redundancy: 0, inputDigest: [n as u8; 32].into(), models: models_of(models) };
+                Call { from: who(if n % 9 == 0 { 1 + n % OPERATORS } else { OPERATORS + 1 + n % 4 }), value: fee, what: What::Create(spec) }
+            }
+            Op::Cancel { pick: p, stranger } => match self.queue.get(pick(p, self.queue.len())) {
+                Some(t) => plain(if stranger { who(50) } else { t.creator }, What::Cancel(t.id + (p >> 60 == 1) as u64, t.at)),
+                None => plain(who(50), What::Cancel(p % 90, p >> 8)),
+            },
+            Op::Submit { pick: p, by } | Op::Fault { pick: p, by } => {
+                let (_, id, operator) = running.get(pick(p, running.len())).copied().unwrap_or((0, p % 40, who(1 + p % OPERATORS)));
+                let from = if by == 0 { who(1 + p % OPERATORS) } else { operator };
+                plain(from, if matches!(op, Op::Submit { .. }) { What::Submit(id) } else { What::Fault(id) })
+            }
+            Op::Expire { pick: p, by } => {
+                let (node, id, _) = running.get(pick(p, running.len())).copied().unwrap_or(((p % 20) as u32, p % 40, [0; 20]));
+                plain(who(1 + by % (OPERATORS + 4)), What::Expire(node, id))
+            }
+            Op::Dispatch(n) => plain(who(50), What::Dispatch(n as u8)),
+            Op::Score { node, score } => match self.nodes.keys().nth(pick(node, self.nodes.len())) {
+                // Now and then a whole pool's worth, or nobody would ever be kicked out.
+                Some(&n) => plain(who(50), What::Score(n, [10, 5, 2, 0, 0, 2][pick(score, 6)], if score >> 60 == 1 { 51 } else { 1 })),
+                None => plain(who(50), What::Dispatch(1)),
+            },
+            Op::Parameter { which, value } => {
+                // No product of these lies on a threshold, where the model's f64 could not tell.
+                let choices: [(&'static str, &[u64]); 18] = [
+                    ("alphaMilli", &[0, 400, 2_000, 3_000, 9_000]), ("minPrice", &[1, 1_000]), ("startFeeBps", &[0, 200, 5_000]),
+                    ("drawDelay", &[0, 0, 1, 2]), ("penaltyPpm", &[0, 90_000, 300_000, 1_000_000]), ("boostPpm", &[0, 150_000, 1_000_000]),
+                    ("exclusionPpm", &[0, 100_000, 310_000, 900_000]), ("tau", &[1, 60, 1_800, 1_800, 604_800]), ("sdUnit", &[1, 20]),
+                    ("gptUnit", &[0, 7]), ("limitMin", &[1, 60]), ("limitMax", &[60, 7_200]), ("grace", &[0, 30]),
+                    ("minStake", &[1, 400_000, 500_000]), ("unbonding", &[0, 500, 86_400]), ("kickoutMilli", &[0, 2_000, 4_000]),
+                    ("scarce", &[0, 3, 8]), ("spread", &[0, 10, 16]),
+                ];
+                let (name, values) = choices[pick(which, choices.len())];
+                plain(if value >> 60 == 1 { who(50) } else { OWNER }, What::Parameter(name, values[pick(value, values.len())]))
+            }
+            Op::Switch(on) => plain(OWNER, What::Switch(on)),
+            Op::Sweep => plain(who(50), What::Sweep),
+            Op::Pass { .. } => unreachable!("passes no call"),
+        }
+    }
+
+    /// What the call must do; gives what it pays out.
+    fn apply(&mut self, call: &Call, t: &mut Trace) -> Result<u128, &'static str> {
+        let by = call.from;
+        match &call.what {
+            What::Dispatch(n) => {
+                need!(*n <= 16, "TooManyAtOnce");
+                self.serve(t, by, *n as u64);
+                return Ok(0);
+            }
+            What::Parameter(name, v) => {
+                need!(by == OWNER, "NotOwner");
+                let before = self.set.insert(name, *v).unwrap();
+                t.expect(E::ParameterChanged(IMuster::ParameterChanged {
+                    parameter: parameter(name), before: alloy_primitives::U256::from(before), value: alloy_primitives::U256::from(*v),
+                }));
+                return Ok(0);
+            }
+            What::Switch(on) => {
+                self.paused = *on;
+                t.expect(E::PausedChanged(IMuster::PausedChanged { on: *on }));
+                return Ok(0);
+            }
+            What::Sweep => {
+                let amount = std::mem::take(&mut self.treasury);
+                need!(amount > 0, "NothingToWithdraw");
+                t.expect(E::TreasurySwept(IMuster::TreasurySwept { treasury: TREASURY.into(), amount }));
+                return Ok(amount);
+            }
+            _ => {}
+        }
+        self.serve(t, by, 2);
+        self.readmit(t, by);
+        let mut paid = 0;
+        match &call.what {
+            What::Join(name, vram, models) => self.join(t, call, name, *vram, models)?,
+            What::Raise => {
+                let node = self.own(by)?;
+                need!(matches!(self.nodes[&node].status, 1 | 2 | 3 | 5), "WrongStatus");
+                need!(call.value > 0, "StakeTooLow");
+                need!(self.nodes[&node].stake + call.value <= (400 << 18) * TOKEN, "StakeTooHigh");
+                let n = self.nodes.get_mut(&node).unwrap();
+                n.stake += call.value;
+                t.expect(E::StakeRaised(IMuster::StakeRaised { node, added: call.value, stake: n.stake }));
+            }
+            What::Pause => {
+                let node = self.own(by)?;
+                let n = self.nodes.get_mut(&node).unwrap();
+                match n.status {
+                    1 => {
+                        (n.status, n.parked) = (5, None);
+                        t.expect(E::NodePaused(IMuster::NodePaused { node }));
+                    }
+                    2 => {
+                        n.status = 3;
+                        t.expect(E::NodePausing(IMuster::NodePausing { node }));
+                    }
+                    _ => return Err("WrongStatus"),
+                }
+            }
+            What::Resume => {
+                let node = self.own(by)?;
+                need!(self.nodes[&node].status == 5, "WrongStatus");
+                t.expect(E::NodeResumed(IMuster::NodeResumed { node }));
+                self.release(t, by, node, true);
+            }
+            What::Quit => {
+                let node = self.own(by)?;
+                match self.nodes[&node].status {
+                    1 | 5 => self.leave(t, node, false),
+                    2 => {
+                        self.nodes.get_mut(&node).unwrap().status = 4;
+                        t.expect(E::NodeQuitting(IMuster::NodeQuitting { node }));
+                    }
+                    _ => return Err("WrongStatus"),
+                }
+            }
+            What::Withdraw => {
+                let now = self.now;
+                let a = self.accounts.entry(by).or_default();
+                let stake = if now >= a.release { std::mem::take(&mut a.unbonding) } else { 0 };
+                let credit = std::mem::take(&mut a.credit);
+                paid = credit + stake;
+                need!(paid > 0, "NothingToWithdraw");
+                t.expect(E::Withdrawn(IMuster::Withdrawn { account: by.into(), to: by.into(), credit, stake }));
+            }
+            What::Report(models) => {
+                let node = self.own(by)?;
+                need!(self.nodes[&node].status != 0, "WrongStatus");
+                for &model in models {
+                    need!(self.nodes.get_mut(&node).unwrap().held.insert(model), "ModelHeld");
+                    self.enter(node, model);
+                    t.expect(E::ModelAdded(IMuster::ModelAdded { node, model }));
+                }
+            }
+            What::Remove(models) => {
+                let node = self.own(by)?;
+                need!(self.nodes[&node].status != 0, "WrongStatus");
+                for &model in models {
+                    need!(self.nodes.get_mut(&node).unwrap().held.remove(&model), "ModelNotHeld");
+                    t.expect(E::ModelRemoved(IMuster::ModelRemoved { node, model }));
+                }
+            }
+            What::Purge(model, position) => {
+                let list = self.holders.entry(*model).or_default();
+                need!((*position as usize) < list.len(), "HolderNotStale");
+                let node = list[*position as usize];
+                let n = self.nodes.get_mut(&node).unwrap();
+                need!(n.status == 0 || !n.held.contains(model), "HolderNotStale");
+                list.swap_remove(*position as usize);
+                n.held.remove(model);
+                t.expect(E::HolderPurged(IMuster::HolderPurged { node, model: *model }));
+            }
+            What::Poke(node) => {
+                let n = self.nodes.get(node).ok_or("NodeUnknown")?;
+                need!(n.status == 1, "WrongStatus");
+                let able = self.eligible(self.h(n));
+                if n.parked.is_some() {
+                    need!(able, "NothingToPoke");
+                    self.return_to_work(t, by, *node);
+                } else {
+                    need!(!able || self.best(n).is_some(), "NothingToPoke");
+                    self.release(t, by, *node, able);
+                }
+            }
+            What::Create(spec) => self.create(t, call, spec)?,
+            What::Cancel(id, ticket) => {
+                let i = self.queue.iter().position(|q| q.id == *id && q.at == *ticket).ok_or("TaskNotQueued")?;
+                need!(self.queue[i].creator == by, "NotTheCreator");
+                let task = self.queue.remove(i);
+                self.abort(t, &task, 1, by);
+            }
+            What::Submit(id) => {
+                let node = self.own(by)?;
+                let task = self.running(node, *id)?;
+                need!(self.now <= task.at, "DeadlinePassed");
+                let h = (self.h(&self.nodes[&node]) + self.set["boostPpm"] as f64 / 1e6).min(1.0);
+                self.put_h(node, h);
+                self.credit(by, task.fee);
+                t.expect(E::TaskSucceeded(IMuster::TaskSucceeded { id: *id, node, resultDigest: [*id as u8; 32].into(), paid: task.fee }));
+                self.release(t, by, node, true);
+            }
+            What::Fault(id) => {
+                let node = self.own(by)?;
+                let task = self.running(node, *id)?;
+                need!(self.now <= task.at, "DeadlinePassed");
+                self.credit(task.creator, task.fee);
+                t.expect(E::TaskErrorReported(IMuster::TaskErrorReported { id: *id, node, code: 3, refund: task.fee }));
+                self.release(t, by, node, false);
+            }
+            What::Expire(node, id) => {
+                need!(self.nodes.contains_key(node), "NodeUnknown");
+                let task = self.running(*node, *id)?;
+                need!(self.now > task.at, "DeadlineNotPassed");
+                let h = self.h(&self.nodes[node]) * self.set["penaltyPpm"] as f64 / 1e6;
+                self.put_h(*node, h);
+                self.abort(t, &task, 0, by);
+                self.release(t, by, *node, true);
+            }
+            What::Score(node, score, times) => (0..*times).for_each(|_| self.score(t, *node, *score)),
+            _ => unreachable!("done above"),
+        }
+        Ok(paid)
+    }
+
+    fn put_h(&mut self, node: u32, h: f64) {
+        let now = self.now;
+        let n = self.nodes.get_mut(&node).unwrap();
+        (n.h, n.h_at) = (h, now);
+    }
+
+    fn enter(&mut self, node: u32, model: u64) {
+        let list = self.holders.entry(model).or_default();
+        if !list.contains(&node) {
+            list.push(node);
+        }
+    }
+
+    fn join(&mut self, t: &mut Trace, call: &Call, name: &str, vram: u16, models: &[u64]) -> Refused {
+        need!(!self.paused, "PausedByOwner");
+        let issued = self.nodes.len() as u32;
+        let a = self.accounts.entry(call.from).or_default();
+        need!(!a.kicked, "KickedOut");
+        need!(call.value <= (400 << 18) * TOKEN, "StakeTooHigh");
+        need!(call.value >= self.set["minStake"] as u128 * GRANULE as u128, "StakeTooLow");
+        if a.node == 0 {
+            a.node = issued + 1;
+        }
+        let node = a.node;
+        need!(self.nodes.get(&node).is_none_or(|n| n.status == 0), "WrongStatus");
+        let same = self.groups.keys().filter(|k| k.1 == vram).count() as u32;
+        let key = (name.to_string(), vram);
+        let group = match self.groups.get(&key) {
+            Some(&g) => g,
+            None => {
+                let group = same << 16 | vram as u32;
+                self.groups.insert(key, group);
+                t.expect(E::GpuGroupCreated(IMuster::GpuGroupCreated { group, name: name.into(), vram }));
+                group
+            }
+        };
+        t.expect(E::NodeJoined(IMuster::NodeJoined { node, operator: call.from.into(), group, stake: call.value, models: models.to_vec() }));
+        for &m in models {
+            self.enter(node, m);
+        }
+        let old = self.nodes.remove(&node).unwrap_or_default();
+        self.nodes.insert(node, Node {
+            operator: call.from, status: 1, stake: call.value, h: 1.0, h_at: self.now, group, held: models.iter().copied().collect(),
+            joined_at: self.now, task: None, parked: None, ..old
+        });
+        self.release(t, call.from, node, true);
+        Ok(())
+    }
+
+    fn create(&mut self, t: &mut Trace, call: &Call, spec: &IMuster::TaskSpec) -> Refused {
+        need!(!self.paused, "PausedByOwner");
+        need!(self.joined() > 0, "NoNodes");
+        let s = &self.set;
+        let estimate = match spec.kind {
+            0 | 1 => {
+                need!(spec.units >= 1 && spec.units <= 1_000, "BadUnits");
+                let (over, unit) = if spec.kind == 0 { (s["sdOverhead"], s["sdUnit"]) } else { (s["gptOverhead"], s["gptUnit"]) };
+                over + unit * spec.units as u64
+            }
+            2 => {
+                need!(spec.units >= 1 && spec.units as u64 <= s["fineTuneMax"], "BadUnits");
+                spec.units as u64
+            }
+            _ => return Err("BadKind"),
+        };
+        need!(spec.gpu == 0 || self.groups.values().any(|&g| g == spec.gpu), "GpuUnknown");
+        need!(call.value > 0 && call.value >= estimate as u128 * s["minPrice"] as u128, "FeeTooLow");
+        self.tasks += 1;
+        let limit = (2 * estimate).min(s["limitMax"].max(s["limitMin"])).max(s["limitMin"]) + s["grace"];
+        let now = s["drawDelay"] == 0;
+        let draw_block = if now { self.block - 1 } else { self.block + s["drawDelay"] - 1 };
+        let task = Task {
+            id: self.tasks, creator: call.from, fee: call.value, estimate, limit, bps: s["startFeeBps"] as u128,
+            vram: if spec.gpu == 0 { spec.vram } else { spec.gpu as u16 }, gpu: (spec.gpu != 0).then_some(spec.gpu),
+            models: spec.models.clone(), at: draw_block,
+        };
+        t.expect(E::TaskCreated(IMuster::TaskCreated {
+            id: task.id, creator: call.from.into(), fee: task.fee, estimate: estimate as u32, timeLimit: limit as u32,
+            startFeeBps: task.bps as u16, drawBlock: draw_block, spec: spec.clone(),
+        }));
+        if now {
+            self.draw(t, call.from, task, true);
+        } else {
+            self.pending.push_back(task);
+        }
+        Ok(())
+    }
+
+    fn score(&mut self, t: &mut Trace, node: u32, score: u8) {
+        t.expect(E::ScoreRecorded(IMuster::ScoreRecorded { node, score }));
+        let least = self.set["kickoutMilli"] as f64 / 1e3;
+        let n = self.nodes.get_mut(&node).unwrap();
+        n.scores.push_back(score);
+        if n.scores.len() > 50 {
+            n.scores.pop_front();
+        }
+        let mean = n.scores.iter().map(|&s| s as f64).sum::<f64>() / n.scores.len() as f64;
+        if n.scores.len() == 50 && mean < least - 1e-9 {
+            match n.status {
+                2 | 3 | 4 | 6 => n.status = 6,
+                1 | 5 => self.leave(t, node, true),
+                _ => {}
+            }
+        }
+    }
+
+    // ------------------------------------------------------------ comparing
+
+    fn compare(&self, w: &mut World, full: bool) {
+        let net = Network::open(&mut w.mem).unwrap();
+        let o = net.overview();
+        let joined: Vec<&Node> = self.nodes.values().filter(|n| n.status != 0).collect();
+        let largest = joined.iter().map(|n| n.stake).max().unwrap_or(0);
+        assert_eq!(
+            (o.tasks, o.nodesIssued as usize, o.nodesJoined as usize, o.pending as usize, o.queued as usize, o.largestStake, o.treasuryBalance, o.paused),
+            (self.tasks, self.nodes.len(), joined.len(), self.pending.len(), self.queue.len(), largest, self.treasury, self.paused)
+        );
+        let class = |stake: u128| (0..10).find(|&c| stake <= (400 * TOKEN) << (2 * c)).unwrap_or(9);
+        assert_eq!(net.head.lowest as usize, joined.iter().map(|n| class(n.stake)).min().unwrap_or(0) as usize);
+        let due = self.nodes.values().filter_map(|n| n.parked).min().unwrap_or(0);
+        assert_eq!(net.head.parked_due as u64, due);
+
+        let mut money = self.treasury;
+        for (&number, n) in &self.nodes {
+            let v = net.node_view(number).unwrap();
+            assert_eq!((v.operator.into_array(), v.status, v.gpu, v.stake, v.scores as usize, v.joinedAt), (n.operator, n.status, n.group, n.stake, n.scores.len(), n.joined_at));
+            assert!((v.reliability as f64 / 1e18 - self.h(n)).abs() < EPS, "H of {number}: {} and {}", v.reliability, self.h(n));
+            assert_eq!(v.models.iter().copied().collect::<BTreeSet<_>>(), n.held);
+            assert_eq!(v.models.len(), n.held.len());
+            assert_eq!(v.inUse, n.in_use);
+            let mean = if n.scores.is_empty() { 5.0 } else { n.scores.iter().map(|&s| s as f64).sum::<f64>() / n.scores.len() as f64 };
+            assert!((v.longTerm as f64 / 1e17 - mean).abs() < 1e-9);
+            money += n.stake;
+            if let Some(t) = &n.task {
+                self.same(&net.running_task(number).unwrap(), t);
+                money += t.fee;
+            }
+            let best = net.best_queued(number).unwrap().id;
+            assert_eq!(best, self.best(n).map_or(0, |i| self.queue[i].id));
+        }
+        for who in self.accounts.keys() {
+            let (a, v) = (&self.accounts[who], net.account_view(*who));
+            assert_eq!((v.credit, v.unbonding, v.release, v.node, v.kickedOut), (a.credit, a.unbonding, a.release, a.node, a.kicked));
+            money += a.credit + a.unbonding;
+        }
+        let pending = net.pending_tasks(0, 4_096);
+        for (v, t) in pending.iter().zip(self.pending.iter().take(256)) {
+            self.same(v, t);
+        }
+        money += self.pending.iter().chain(&self.queue).map(|t| t.fee).sum::<u128>();
+        assert_eq!(money, self.paid_in - self.paid_out, "money");
+        let (_, mut parked) = net.excluded_nodes(0, 256);
+        parked.sort();
+        assert_eq!(parked, self.nodes.iter().filter(|(_, n)| n.parked.is_some()).map(|(&i, _)| i).collect::<Vec<_>>());
+        let mut idle: Vec<u32> = Vec::new();
+        for &g in self.groups.values() {
+            for c in 0..10 {
+                for number in net.idle_nodes(g, c, 0, 256).1 {
+                    let n = &self.nodes[&number];
+                    assert_eq!((n.group, class(n.stake) as u8), (g, c), "{number} stands wrong");
+                    idle.push(number);
+                }
+            }
+        }
+        idle.sort();
+        assert_eq!(idle, self.idle().map(|(&i, _)| i).collect::<Vec<_>>());
+        let groups: BTreeSet<u32> = self.queue.iter().map(Task::group).collect();
+        for group in groups {
+            let (_, tasks) = net.queued_tasks(group, 0, 256);
+            let mine: Vec<&Task> = self.queue.iter().filter(|t| t.group() == group).collect();
+            assert_eq!(tasks.len(), mine.len());
+            for v in &tasks {
+                self.same(v, mine.iter().find(|t| t.id == v.id).expect("queued"));
+            }
+        }
+        if full {
+            for (&m, list) in &self.holders {
+                if m > 0 {
+                    assert_eq!(net.holders_view(m, 0, 256).unwrap(), (list.len() as u32, list.clone()));
+                }
+            }
+        }
+    }
+
+    fn same(&self, v: &IMuster::TaskView, t: &Task) {
+        assert_eq!(
+            (v.id, v.creator.into_array(), v.fee, v.estimate as u64, v.timeLimit as u64, v.startFeeBps as u128, v.vram, v.gpu, &v.models, v.at),
+            (t.id, t.creator, t.fee, t.estimate, t.limit, t.bps, t.vram, t.gpu.unwrap_or(0), &t.models, t.at)
+        );
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Call {
+    from: Address,
+    value: u128,
+    what: What,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Join(&'static str, u16, Vec<u64>),
+    Raise,
+    Pause,
+    Resume,
+    Quit,
+    Withdraw,
+    Report(Vec<u64>),
+    Remove(Vec<u64>),
+    Purge(u64, u32),
+    Poke(u32),
+    Create(IMuster::TaskSpec),
+    Cancel(u64, u64),
+    Submit(u64),
+    Fault(u64),
+    Expire(u32, u64),
+    Dispatch(u8),
+    Score(u32, u8, u8),
+    Parameter(&'static str, u64),
+    Switch(bool),
+    Sweep,
+}
+
+/// The call, as the programs run it; gives what it pays out.
+fn run(m: &mut muster_storage::native::Memory, what: &What) -> muster_storage::Result<u128> {
+    match what {
+        What::Parameter(name, v) => return admin::set_parameter(m, parameter(name), Word::from(*v)).map(|_| 0),
+        What::Switch(on) => return admin::set_paused(m, *on).map(|_| 0),
+        What::Sweep => return admin::take_treasury(m).map(|(_, wei)| wei),
+        _ => {}
+    }
+    let sender = m.sender;
+    let mut net = if matches!(what, What::Dispatch(_)) { Network::open(m)? } else { Network::open_and_serve(m)? };
+    let mut paid = 0;
+    match what.clone() {
+        What::Join(name, vram, models) => net.join(name.as_bytes(), vram, models).map(|_| ())?,
+        What::Raise => net.raise_stake()?,
+        What::Pause => net.pause()?,
+        What::Resume => net.resume()?,
+        What::Quit => net.quit()?,
+        What::Withdraw => paid = net.take_owed(sender)?,
+        What::Report(models) => net.report_downloaded(models)?,
+        What::Remove(models) => net.report_removed(models)?,
+        What::Purge(model, position) => net.purge(model, position)?,
+        What::Poke(node) => net.poke(node)?,
+        What::Create(spec) => net.create_task(spec).map(|_| ())?,
+        What::Cancel(id, ticket) => net.cancel(id, ticket)?,
+        What::Submit(id) => net.submit(id, [id as u8; 32])?,
+        What::Fault(id) => net.report_error(id, 3)?,
+        What::Expire(node, id) => net.expire(node, id)?,
+        What::Dispatch(n) => net.dispatch(n).map(|_| ())?,
+        What::Score(node, score, times) => (0..times).for_each(|_| net.record_score(node, score)),
+        What::Parameter(..) | What::Switch(_) | What::Sweep => {}
+    }
+    net.close();
+    Ok(paid)
+}
+
+// ---------------------------------------------------------------- from logs alone
+
+/// What an explorer knows that has read nothing but logs.
+#[derive(Default)]
+struct Explorer {
+    nodes: BTreeMap<u32, Node>,
+    accounts: BTreeMap<Address, Account>,
+    tasks: BTreeMap<u64, (Address, u128, Option<u32>)>,
+    pending: BTreeSet<u64>,
+    queued: BTreeMap<u64, u64>,
+    treasury: u128,
+    kickout: u64,
+    paused: bool,
+}
+
+impl Explorer {
+    fn credit(&mut self, who: Address, wei: u128) {
+        self.accounts.entry(who).or_default().credit += wei;
+    }
+    fn free(&mut self, id: u64) {
+        let node = self.tasks[&id].2.expect("it ran");
+        let n = self.nodes.get_mut(&node).unwrap();
+        n.in_use.clear();
+        if n.status == 2 {
+            n.status = 1;
+        }
+        n.joined_at = 0;
+    }
+    fn read(&mut self, e: &E) {
+        match e {
+            E::NodeJoined(j) => {
+                let n = self.nodes.entry(j.node).or_default();
+                (n.operator, n.status, n.stake, n.group) = (j.operator.into_array(), 1, j.stake, j.group);
+                n.held = j.models.iter().copied().collect();
+            }
+            E::StakeRaised(s) => self.nodes.get_mut(&s.node).unwrap().stake = s.stake,
+            E::NodePausing(p) => self.nodes.get_mut(&p.node).unwrap().status = 3,
+            E::NodePaused(p) => {
+                let n = self.nodes.get_mut(&p.node).unwrap();
+                (n.status, n.parked) = (5, None);
+            }
+            E::NodeResumed(p) => self.nodes.get_mut(&p.node).unwrap().status = 1,
+            E::NodeQuitting(p) => self.nodes.get_mut(&p.node).unwrap().status = 4,
+            E::NodeQuit(q) => {
+                let n = self.nodes.get_mut(&q.node).unwrap();
+                (n.status, n.stake, n.parked) = (0, 0, None);
+                let a = self.accounts.entry(q.operator.into_array()).or_default();
+                a.unbonding += q.stake;
+                a.release = q.release;
+            }
+            E::NodeKickedOut(k) => self.accounts.entry(k.operator.into_array()).or_default().kicked = true,
+            E::NodeExcluded(x) => self.nodes.get_mut(&x.node).unwrap().parked = Some(x.until),
+            E::NodeReadmitted(x) => self.nodes.get_mut(&x.node).unwrap().parked = None,
+            E::ScoreRecorded(s) => {
+                let n = self.nodes.get_mut(&s.node).unwrap();
+                n.scores.push_back(s.score);
+                if n.scores.len() > 50 {
+                    n.scores.pop_front();
+                }
+                let sum: u64 = n.scores.iter().map(|&s| s as u64).sum();
+                if n.scores.len() == 50 && sum * 1_000 < self.kickout * 50 && matches!(n.status, 2 | 3 | 4) {
+                    n.status = 6;
+                }
+            }
+            E::ModelAdded(m) => { self.nodes.get_mut(&m.node).unwrap().held.insert(m.model); }
+            E::ModelRemoved(m) => { self.nodes.get_mut(&m.node).unwrap().held.remove(&m.model); }
+            E::HolderPurged(m) => { self.nodes.get_mut(&m.node).unwrap().held.remove(&m.model); }
+            E::Withdrawn(w) => {
+                let a = self.accounts.get_mut(&w.account.into_array()).unwrap();
+                a.credit -= w.credit;
+                a.unbonding -= w.stake;
+            }
+            E::TaskCreated(c) => {
+                self.tasks.insert(c.id, (c.creator.into_array(), c.fee, None));
+                self.pending.insert(c.id);
+            }
+            E::TaskRedrawn(_) | E::DownloadRequested(_) | E::GpuGroupCreated(_) => {}
+            E::TaskQueued(q) => {
+                self.pending.remove(&q.id);
+                self.queued.insert(q.id, q.ticket);
+            }
+            E::TaskStarted(s) => {
+                self.pending.remove(&s.id);
+                self.queued.remove(&s.id);
+                self.tasks.get_mut(&s.id).unwrap().2 = Some(s.node);
+                self.nodes.get_mut(&s.node).unwrap().status = 2;
+            }
+            E::TaskSucceeded(s) => {
+                let operator = self.nodes[&s.node].operator;
+                self.credit(operator, s.paid);
+                self.free(s.id);
+            }
+            E::TaskErrorReported(x) => {
+                let creator = self.tasks[&x.id].0;
+                self.credit(creator, x.refund);
+                self.free(x.id);
+            }
+            E::TaskAborted(a) => {
+                self.credit(a.creator.into_array(), a.refund);
+                match a.reason {
+                    0 => {
+                        self.credit(a.beneficiary.into_array(), a.startFee);
+                        self.free(a.id);
+                    }
+                    _ => {
+                        self.treasury += a.startFee;
+                        self.pending.remove(&a.id);
+                        self.queued.remove(&a.id);
+                    }
+                }
+            }
+            E::ParameterChanged(p) if p.parameter == parameter("kickoutMilli") => self.kickout = p.value.to::<u64>(),
+            E::ParameterChanged(_) => {}
+            E::PausedChanged(p) => self.paused = p.on,
+            E::TreasurySwept(s) => self.treasury -= s.amount,
+            other => panic!("not in these runs: {other:?}"),
+        }
+    }
+    fn compare(&self, m: &Model) {
+        assert_eq!((self.treasury, self.paused), (m.treasury, m.paused));
+        assert_eq!(self.pending, m.pending.iter().map(|t| t.id).collect());
+        assert_eq!(self.queued, m.queue.iter().map(|t| (t.id, t.at)).collect());
+        assert_eq!(self.nodes.len(), m.nodes.len());
+        for (i, n) in &m.nodes {
+            let x = &self.nodes[i];
+            assert_eq!((x.operator, x.status, x.stake, x.group, x.parked, &x.held, &x.scores), (n.operator, n.status, n.stake, n.group, n.parked, &n.held, &n.scores), "node {i}");
+        }
+        for (who, a) in &m.accounts {
+            let x = self.accounts.get(who).cloned().unwrap_or_default();
+            assert_eq!((x.credit, x.unbonding, x.release, x.kicked), (a.credit, a.unbonding, a.release, a.kicked));
+        }
+    }
+}
+
+// ---------------------------------------------------------------- the driver
+
+/// Runs operations from the start; panics at the first difference.
+fn play(ops: &[Op]) -> Tally {
+    let mut w = World::new();
+    w.events();
+    let mut model = Model::new(&w);
+    let mut explorer = Explorer { kickout: 2_000, ..Explorer::default() };
+    let mut tally = Tally::default();
+    for (i, op) in ops.iter().enumerate() {
+        let was = w.paid_in;
+        model.step(&mut w, op);
+        model.compare(&mut w, i % 16 == 0);
+        for e in w.events() {
+            explorer.read(&e);
+            tally.count(&e);
+        }
+        tally.accepted += (w.paid_in != was) as u64;
+    }
+    explorer.compare(&model);
+    tally
+}
+
+/// How often what happened, so that a run that exercises nothing is noticed.
+#[derive(Default, Debug)]
+struct Tally {
+    accepted: u64,
+    seen: BTreeMap<String, u64>,
+}
+
+impl Tally {
+    fn count(&mut self, e: &E) {
+        let name = match e {
+            E::TaskAborted(a) => format!("TaskAborted{}", a.reason),
+            other => format!("{other:?}").split('(').next().unwrap_or("").to_string(),
+        };
+        *self.seen.entry(name).or_default() += 1;
+    }
+}
+
+fn fails(ops: &[Op]) -> bool {
+    catch_unwind(AssertUnwindSafe(|| play(ops))).is_err()
+}
+
+/// Leaves out ever smaller stretches as long as the run still fails.
+fn shrink(mut ops: Vec<Op>) -> Vec<Op> {
+    let mut size = ops.len() / 2;
+    while size > 0 {
+        let mut at = 0;
+        while at < ops.len() {
+            let mut fewer = ops.clone();
+            fewer.drain(at..(at + size).min(ops.len()));
+            if fails(&fewer) {
+                ops = fewer;
+            } else {
+                at += size;
+            }
+        }
+        size /= 2;
+    }
+    ops
+}
+
+fn drive(seeds: std::ops::Range<u64>, length: usize, least: u64) {
+    let mut seen: BTreeMap<String, u64> = BTreeMap::new();
+    let mut driven = 0;
+    for seed in seeds {
+        let mut dice = Dice(seed);
+        let ops: Vec<Op> = (0..length).map(|_| random_op(&mut dice)).collect();
+        match catch_unwind(AssertUnwindSafe(|| play(&ops))) {
+            Ok(t) => t.seen.into_iter().for_each(|(k, n)| *seen.entry(k).or_default() += n),
+            Err(_) => {
+                let hook = std::panic::take_hook();
+                std::panic::set_hook(Box::new(|_| {}));
+                let short = shrink(ops);
+                std::panic::set_hook(hook);
+                println!("seed {seed} fails with {} operations: {short:#?}", short.len());
+                play(&short);
+            }
+        }
+        driven += length;
+    }
+    println!("{driven} operations: {seen:?}");
+    for name in [
+        "NodeJoined", "StakeRaised", "NodePausing", "NodePaused", "NodeResumed", "NodeQuitting", "NodeQuit", "NodeKickedOut", "NodeExcluded",
+        "NodeReadmitted", "ScoreRecorded", "ModelAdded", "ModelRemoved", "HolderPurged", "DownloadRequested", "Withdrawn", "TaskCreated",
+        "TaskRedrawn", "TaskQueued", "TaskStarted", "TaskSucceeded", "TaskErrorReported", "TaskAborted0", "TaskAborted1", "TaskAborted2",
+        "ParameterChanged", "PausedChanged", "TreasurySwept", "GpuGroupCreated",
+    ] {
+        assert!(seen.get(name).is_some_and(|&n| n >= least), "{name} hardly happened: {seen:?}");
+    }
+}
+
+#[test]
+fn a_hundred_thousand_operations_agree_with_the_model() {
+    drive(1..51, 2_400, 50);
+}
+
+#[test]
+fn many_short_lives_agree_with_the_model() {
+    drive(1_000..1_100, 200, 1);
+}
