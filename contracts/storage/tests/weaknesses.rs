@@ -1,0 +1,545 @@
+//! The 21 ways in which earlier implementations broke (`reference/crynux.md`, section 9), by number.
+//! Where there is nothing of the kind to call here, the test shows that no selector offers it, and
+//! tests the property that takes its place.
+
+#[macro_use]
+mod common;
+
+use common::*;
+
+use muster_storage::abi::IMuster::{IMusterCalls, IMusterEvents as E};
+use muster_storage::draw::{Draw, Rng};
+use muster_storage::host::Task;
+use muster_storage::{admin, Host, IMuster, Network};
+use std::collections::BTreeSet;
+
+const FEE: u128 = TOKEN;
+
+fn world(nodes: u64, delay: u64) -> World {
+    let mut w = World::new();
+    w.set("drawDelay", delay);
+    for n in 1..=nodes {
+        w.join(n, "RTX 4090", 24, &[], 400).unwrap();
+    }
+    w.events();
+    w
+}
+
+fn submit(w: &mut World, n: u64, id: u64) {
+    w.call(who(n), 0, |net| net.submit(id, [1; 32])).unwrap();
+}
+
+/// Asserts that no public function's signature has any of these words in it.
+fn nothing_called(words: &[&str]) {
+    for signature in IMusterCalls::SIGNATURES {
+        let name = signature.to_lowercase();
+        assert!(!words.iter().any(|w| name.contains(w)), "{signature}");
+    }
+}
+
+/// Which node a hash would give a task, by the public code that decides it.
+fn foretell(w: &mut World, hash: [u8; 32], id: u64, wanted: &IMuster::TaskSpec) -> Option<u32> {
+    let net = Network::open(&mut w.mem).unwrap();
+    let (order, models, _) = net.order(wanted).unwrap();
+    let task = Task { order, models, ..Task::default() };
+    let mut rng = Rng::new(net.host, hash, id);
+    match net.draw(&task, &mut rng) {
+        Draw::Node(seat) => Some(seat.number),
+        _ => None,
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Trick {
+    /// Create only when the last known hash would give his node.
+    Look,
+    /// Cancel when it does not look good.
+    Cancel,
+    /// Once the hash is known and bad, let others drive the draw and never do it himself.
+    Withhold,
+    /// Once the hash is known and bad, change the candidates before the draw.
+    Reshuffle,
+}
+
+/// Plays a creator who owns nodes 1 and 2 of eight equal ones and wants node 1. Gives the number of
+/// his tasks, of those that node 1 got, and of the blocks it took.
+fn fast_caller(delay: u64, trick: Trick, tasks: u64) -> (u64, u64, u64) {
+    let mut w = world(8, delay);
+    let (wanted, start) = (spec(0, &[]), w.mem.block);
+    let (mut made, mut won) = (0, 0);
+    while made < tasks {
+        w.pass(1, 0);
+        let id = w.view(|n| n.overview()).tasks + 1;
+        let known = w.mem.block_hash(w.mem.block - 1).unwrap();
+        assert_eq!(w.mem.block_hash(w.mem.block), None, "nobody knows the hash of the block in progress");
+        if trick == Trick::Look && foretell(&mut w, known, id, &wanted) != Some(1) {
+            continue;
+        }
+        assert_eq!(w.create(50, FEE, wanted.clone()).unwrap(), id);
+        made += 1;
+        if trick == Trick::Cancel && delay > 0 {
+            for ticket in [0, 24, (id) << 32] {
+                refused!(w.call(who(50), 0, |n| n.cancel(id, ticket)), TaskNotQueued(id, ticket));
+            }
+        }
+        let mut paused = false;
+        while w.view(|n| n.overview()).pending > 0 {
+            let at = w.view(|n| n.pending_tasks(0, 1))[0].at;
+            w.pass(1, 0);
+            let hash = w.mem.block_hash(at).unwrap();
+            let bad = foretell(&mut w, hash, id, &wanted) != Some(1);
+            match trick {
+                Trick::Reshuffle if bad && !paused => {
+                    // His own call draws the task before it changes anything.
+                    paused = w.call(who(2), 0, |n| n.pause()).is_ok();
+                }
+                Trick::Withhold if bad => {
+                    // Anyone's call of any kind: here a stranger's task is created and drawn.
+                    w.call(who(60), TOKEN, |n| n.raise_stake()).expect_err("no operator");
+                    w.dispatch(1).unwrap();
+                }
+                _ => {
+                    w.dispatch(1).unwrap();
+                }
+            }
+        }
+        let ran = (1..=8u32).find(|&n| w.node(n).task == id && matches!(w.node(n).status, 2 | 3)).expect("it runs");
+        won += (ran == 1) as u64;
+        submit(&mut w, ran as u64, id);
+        if paused {
+            w.call(who(2), 0, |n| n.resume()).unwrap();
+        }
+    }
+    (made, won, w.mem.block - start)
+}
+
+/// With drawDelay 1 none of the tricks gets node 1 more than its eighth (0.1 %, one-sided); with 0
+/// looking gets it every time, at the price of waiting for eight blocks.
+#[test]
+fn the_fast_caller_gains_nothing_with_delay_one_and_everything_with_none() {
+    for trick in [Trick::Look, Trick::Cancel, Trick::Withhold, Trick::Reshuffle] {
+        let (made, won, blocks) = fast_caller(1, trick, 4_000);
+        let (p, n) = (1.0 / 8.0, made as f64);
+        let z = (won as f64 - n * p) / (n * p * (1.0 - p)).sqrt();
+        println!("delay 1, {trick:?}: {won} of {made} tasks in {blocks} blocks, z = {z:.2}");
+        assert!(z < 3.09, "{trick:?}: z = {z}");
+        assert!(z > -3.29, "{trick:?}: z = {z}");
+    }
+    let (made, won, blocks) = fast_caller(0, Trick::Look, 1_000);
+    println!("delay 0, Look: {won} of {made} tasks in {blocks} blocks");
+    assert_eq!(won, made, "001's own rule can be waited out");
+    assert!(blocks > 6 * made);
+}
+
+/// Which node the last of three due tasks would get if a node were paused first: played, then undone.
+fn third_goes_to(w: &mut World, first: Option<u64>, id: u64) -> Option<u32> {
+    let mut got = None;
+    let undone: Result<(), ()> = w.mem.call(|m| {
+        if let Some(n) = first {
+            (m.sender, m.value) = (who(n), word(0));
+            let mut net = Network::open_and_serve(m).unwrap();
+            net.pause().unwrap();
+            net.close();
+        }
+        let mut net = Network::open(m).unwrap();
+        net.dispatch(3).unwrap();
+        got = (1..=8).find(|&n| net.node_view(n).is_ok_and(|v| v.task == id && matches!(v.status, 2 | 3)));
+        net.close();
+        Err(())
+    });
+    assert!(undone.is_err());
+    got
+}
+
+/// How often node 1 gets the last of three due tasks, when its owner may first pause one of `aside`.
+fn backlog(rounds: u64, aside: &[u64]) -> u64 {
+    let mut w = world(8, 1);
+    w.mem.keep_logs = false;
+    let mut won = 0;
+    for _ in 0..rounds {
+        w.pass(1, 0);
+        let ids: Vec<u64> = (0..3).map(|_| w.create(50, FEE, spec(0, &[])).unwrap()).collect();
+        w.pass(1, 0);
+        let mut choices = std::iter::once(None).chain(aside.iter().map(|&n| Some(n)));
+        let choice = choices.find(|&c| third_goes_to(&mut w, c, ids[2]) == Some(1)).flatten();
+        if let Some(n) = choice {
+            w.call(who(n), 0, |n| n.pause()).unwrap();
+        }
+        while w.view(|n| n.overview()).pending > 0 {
+            w.dispatch(3).unwrap();
+            w.pass(1, 0);
+        }
+        for n in 1..=8u32 {
+            let v = w.node(n);
+            if matches!(v.status, 2 | 3) {
+                won += (n == 1 && v.task == ids[2]) as u64;
+                submit(&mut w, n as u64, v.task);
+            }
+        }
+        if let Some(n) = choice {
+            w.call(who(n), 0, |n| n.resume()).unwrap();
+        }
+    }
+    won
+}
+
+/// What stays open with drawDelay 1: a call draws the first two due tasks before its own work, but a
+/// third one that is due is drawn after it. Whoever makes the first call of a block can play through
+/// the changes in his power and make the one that suits him. With nobody to set aside it is fair; each
+/// node to set aside is about one more draw. Whoever calls `dispatch` first closes it.
+#[test]
+fn what_a_backlog_of_due_tasks_buys_its_first_caller() {
+    let rounds = 4_000;
+    for (aside, least, most) in [(&[][..], 0.108, 0.142), (&[2][..], 0.15, 0.24), (&[2, 3, 4][..], 0.2, 0.42)] {
+        let won = backlog(rounds, aside);
+        println!("three due tasks, {} nodes to set aside: {won} of {rounds}, fair {}", aside.len(), rounds / 8);
+        let share = won as f64 / rounds as f64;
+        assert!(share > least && share < most, "{share}");
+    }
+}
+
+/// 1: the seed is a block's hash and the contract's own task id: nothing the creator writes into a task moves it.
+#[test]
+fn w01_the_creator_has_nothing_to_grind() {
+    let mut w = world(20, 1);
+    let hash = [5; 32];
+    let node = foretell(&mut w, hash, 9, &spec(0, &[]));
+    for i in 0..50u8 {
+        let other = IMuster::TaskSpec { inputDigest: [i; 32].into(), units: 1 + i as u32, ..spec(0, &[]) };
+        assert_eq!(foretell(&mut w, hash, 9, &other), node);
+    }
+    let by_hash: BTreeSet<_> = (0..100).filter_map(|i| foretell(&mut w, [i; 32], 9, &spec(0, &[]))).collect();
+    let by_id: BTreeSet<_> = (0..100).filter_map(|i| foretell(&mut w, hash, i, &spec(0, &[]))).collect();
+    assert!(by_hash.len() >= 15 && by_id.len() >= 15, "hash and id both count");
+}
+
+/// 2: there is no generator with a state that anyone could move: a draw depends on its hash and id alone.
+#[test]
+fn w02_randomness_has_no_state_and_no_selector() {
+    nothing_called(&["rand", "seed", "choice", "nonce"]);
+    let mut w = world(20, 1);
+    let before = foretell(&mut w, [3; 32], 4, &spec(0, &[]));
+    for _ in 0..20 {
+        foretell(&mut w, [8; 32], 5, &spec(0, &[]));
+        let _ = w.call(who(99), 0, |n| n.poke(1));
+        w.pass(1, 0);
+    }
+    assert_eq!(foretell(&mut w, [3; 32], 4, &spec(0, &[])), before);
+}
+
+/// 3: a commitment ground until a sample suits: there is no commitment and no sampling of tasks yet,
+/// and a policy other than a single node is refused. See the fast caller for the draw itself.
+#[test]
+fn w03_no_commitment_decides_anything() {
+    nothing_called(&["commit", "vrf", "disclose", "sample"]);
+    let mut w = world(1, 1);
+    for policy in 1..=255 {
+        refused!(w.create(5, FEE, IMuster::TaskSpec { redundancy: policy, ..spec(0, &[]) }), RedundancyUnsupported(policy));
+    }
+}
+
+/// 4: ids are the contract's and count up, so no task can be written over another.
+#[test]
+fn w04_no_task_overwrites_another() {
+    let mut w = world(1, 0);
+    w.set("alphaMilli", 100_000);
+    let ids: Vec<u64> = (0..30).map(|i| w.create(5 + i % 3, FEE + i as u128, spec(0, &[])).unwrap()).collect();
+    assert_eq!(ids, (1..=30).collect::<Vec<_>>());
+    let (_, tasks) = w.view(|n| n.queued_tasks(0, 0, 99));
+    assert_eq!(tasks.len(), 29);
+    assert!(tasks.iter().all(|t| t.fee == FEE + t.id as u128 - 1 && t.creator.into_array() == who(5 + (t.id - 1) % 3)));
+}
+
+/// 5 to 7: validation groups: nobody but the contract's own code records scores, ranks or slashes.
+#[test]
+fn w05_nobody_can_have_an_honest_node_slashed() {
+    nothing_called(&["slash", "validate"]);
+    let mut w = world(2, 0);
+    let id = w.create(5, FEE, spec(0, &[])).unwrap();
+    let ran = (1..=2u32).find(|&n| w.node(n).status == 2).unwrap();
+    w.call(who(ran as u64), 0, |n| n.report_error(id, 1)).unwrap();
+    assert!((1..=2).all(|n| w.node(n).stake == 400 * TOKEN && w.node(n).status == 1));
+}
+
+/// 6: a task has one node and ends by itself: nothing waits for a group's other members.
+#[test]
+fn w06_a_task_never_waits_for_another_member() {
+    nothing_called(&["validate", "group(bytes"]);
+    let mut w = world(3, 0);
+    let ids: Vec<u64> = (0..3).map(|_| w.create(5, FEE, spec(0, &[])).unwrap()).collect();
+    w.pass(1, 121);
+    let node = |w: &mut World, id| (1..=3u32).find(|&n| w.node(n).task == id).unwrap();
+    let (late, others) = (node(&mut w, ids[0]), [node(&mut w, ids[1]), node(&mut w, ids[2])]);
+    w.call(who(9), 0, |n| n.expire(late, ids[0])).unwrap();
+    for (n, id) in others.into_iter().zip(&ids[1..]) {
+        w.call(who(9), 0, |net| net.expire(n, *id)).unwrap();
+    }
+    assert_eq!(w.account(5).credit + w.account(9).credit, 3 * FEE);
+}
+
+/// 7: no function takes a rank or a score from its caller.
+#[test]
+fn w07_no_caller_decides_a_rank() {
+    nothing_called(&["score", "rank", "qos", "record"]);
+}
+
+/// 8: every way in which a task ends unrun gives the fee back, less the start fee where it is due.
+#[test]
+fn w08_every_end_refunds() {
+    let mut w = world(1, 0);
+    w.create(4, FEE, spec(0, &[])).unwrap();
+    let cancelled = w.create(5, FEE, spec(0, &[])).unwrap();
+    w.create(6, FEE, spec(0, &[])).unwrap();
+    w.create(7, FEE, spec(0, &[])).unwrap();
+    assert_eq!(w.account(7).credit, FEE, "evicted: all of it");
+    let ticket = w.ticket(cancelled);
+    w.call(who(5), 0, |n| n.cancel(cancelled, ticket)).unwrap();
+    assert_eq!(w.account(5).credit, FEE / 100 * 98);
+    w.call(who(1), 0, |n| n.report_error(1, 0)).unwrap();
+    assert_eq!(w.account(4).credit, FEE, "error: all of it");
+    w.call(who(9), 0, |n| n.poke(1)).unwrap();
+    w.pass(1, 121);
+    w.call(who(9), 0, |n| n.expire(1, 3)).unwrap();
+    assert_eq!((w.account(6).credit, w.account(9).credit), (FEE / 100 * 98, FEE / 100 * 2));
+    let treasury = w.view(|n| n.overview()).treasuryBalance;
+    assert_eq!(treasury + [4, 5, 6, 7, 9].map(|n| w.account(n).credit).iter().sum::<u128>() + 400 * TOKEN, w.paid_in);
+}
+
+/// 9: a full queue takes a better task and turns a worse one away, refunded, without failing.
+#[test]
+fn w09_a_full_queue_neither_reverts_nor_can_be_flushed_cheaply() {
+    let mut w = world(1, 0);
+    w.create(5, FEE, spec(0, &[])).unwrap();
+    let good: Vec<u64> = (0..2).map(|_| w.create(5, FEE, spec(0, &[])).unwrap()).collect();
+    for _ in 0..50 {
+        w.create(6, 60, spec(0, &[])).unwrap();
+    }
+    assert_eq!(w.account(6).credit, 3_000);
+    assert_eq!(w.view(|n| n.queued_tasks(0, 0, 9)).1.iter().map(|t| t.id).collect::<Vec<_>>(), good);
+    let better = w.create(6, FEE + FEE / 1_000_000, spec(0, &[])).unwrap();
+    assert!(w.view(|n| n.queued_tasks(0, 0, 9)).1.iter().any(|t| t.id == better));
+}
+
+/// 10: the estimate is the contract's; the one the creator states (fine-tuning) buys no more time than it says.
+#[test]
+fn w10_a_stated_size_gives_priority_only_with_its_deadline() {
+    let mut w = world(1, 0);
+    refused!(w.create(5, FEE, IMuster::TaskSpec { kind: 2, units: 0, ..spec(0, &[]) }), BadUnits(0u32, 86_400u32));
+    for (kind, a, b) in [(0, 1, 9), (2, 100, 3_000)] {
+        let (a, b) = (w.view(|n| n.estimate_view(kind, a)).unwrap(), w.view(|n| n.estimate_view(kind, b)).unwrap());
+        assert!(a.estimated < b.estimated && a.timeLimit < b.timeLimit && a.leastFee < b.leastFee);
+        assert_eq!((a.timeLimit, b.timeLimit), (2 * a.estimated, 2 * b.estimated));
+    }
+    refused!(w.create(5, 0, spec(0, &[])), FeeTooLow(word(0), 60u64));
+}
+
+/// 11: a task that a node cannot run stands in no node's way, however much it pays.
+#[test]
+fn w11_nothing_blocks_the_task_behind_it() {
+    let mut w = world(1, 0);
+    w.set("alphaMilli", 100_000);
+    w.create(5, FEE, spec(0, &[])).unwrap();
+    for vram in 25..60 {
+        w.create(5, 1_000 * FEE, spec(vram, &[])).unwrap();
+    }
+    let fits = w.create(5, 60, spec(24, &[77])).unwrap();
+    submit(&mut w, 1, 1);
+    assert_eq!(w.node(1).task, fits);
+}
+
+/// 12: storage accesses do not grow with nodes, models, groups or queue, nor with what others declare.
+#[test]
+fn w12_no_call_costs_more_in_a_large_network() {
+    let cost = |nodes: u64, sizes: u64, queued: u64, declared: u64| -> [u64; 3] {
+        let mut w = World::new();
+        w.set("drawDelay", 0);
+        w.set("alphaMilli", 1_000_000);
+        let all: Vec<u64> = (1..=declared).collect();
+        for n in 1..=nodes {
+            let vram = 24 + (n % sizes) as u16;
+            w.join(n, &format!("card {}", n % 7), vram, &all, 400 + n as u128 % 900).unwrap();
+        }
+        let count = |w: &mut World, f: &mut dyn FnMut(&mut World)| {
+            let before = *w.mem.loads.borrow();
+            f(w);
+            let after = *w.mem.loads.borrow();
+            after - before
+        };
+        let mut most = [0; 3];
+        for _ in 0..20 {
+            w.pass(1, 1);
+            let creating = count(&mut w, &mut |w| { w.create(nodes + 5, FEE, spec(24, &[1])).unwrap(); });
+            most[0] = most[0].max(creating);
+        }
+        for i in 0..queued {
+            w.create(nodes + 5, FEE + i as u128, spec(900 + (i % 9) as u16, &[])).unwrap();
+        }
+        for _ in 0..5 {
+            let creating = count(&mut w, &mut |w| { w.create(nodes + 5, FEE, spec(901, &[])).unwrap(); });
+            most[1] = most[1].max(creating);
+        }
+        let busy: Vec<u32> = (1..=nodes as u32).filter(|&n| w.node(n).status == 2).collect();
+        for n in busy {
+            let id = w.node(n).task;
+            most[2] = most[2].max(count(&mut w, &mut |w| submit(w, n as u64, id)));
+        }
+        most
+    };
+    let (small, large) = (cost(40, 1, 3, 4), cost(3_000, 256, 2_000, 32));
+    println!("words read at most, creating / queueing / ending: {small:?} with 40 nodes, {large:?} with 3,000");
+    for (s, l) in small.iter().zip(large) {
+        assert!(l <= 400 && l <= 3 * s + 60, "{small:?} {large:?}");
+    }
+}
+
+/// 13: a task ends once, and only as its state allows.
+#[test]
+fn w13_an_ended_task_cannot_be_ended_again() {
+    let mut w = world(1, 0);
+    let id = w.create(5, FEE, spec(0, &[])).unwrap();
+    refused!(w.call(who(5), 0, |n| n.expire(1, id)), DeadlineNotPassed(id, 1_700_000_120u64));
+    submit(&mut w, 1, id);
+    w.pass(1, 10_000);
+    refused!(w.call(who(5), 0, |n| n.expire(1, id)), TaskNotRunning(id, 1u32));
+    refused!(w.call(who(1), 0, |n| n.submit(id, [0; 32])), TaskNotRunning(id, 1u32));
+    refused!(w.call(who(1), 0, |n| n.report_error(id, 0)), TaskNotRunning(id, 1u32));
+    refused!(w.call(who(5), 0, |n| n.cancel(id, 0)), TaskNotQueued(id, 0u64));
+    assert_eq!((w.account(1).credit, w.account(5).credit), (FEE, 0));
+}
+
+/// 14: nothing is paid while state changes: every end only adds credit, which its owner fetches.
+#[test]
+fn w14_no_recipient_can_block_an_end() {
+    let mut w = world(1, 0);
+    let id = w.create(5, FEE, spec(0, &[])).unwrap();
+    submit(&mut w, 1, id);
+    assert_eq!((w.paid_out, w.account(1).credit), (0, FEE));
+    assert_eq!(w.withdraw(1).unwrap(), FEE);
+    refused!(w.withdraw(1), NothingToWithdraw(who(1)));
+}
+
+/// 15: what anyone may call does nothing that was not due.
+#[test]
+fn w15_poke_by_anyone_starts_nothing_twice() {
+    nothing_called(&["callback"]);
+    let mut w = world(1, 0);
+    refused!(w.call(who(77), 0, |n| n.poke(1)), NothingToPoke(1u32));
+    w.create(5, FEE, spec(0, &[])).unwrap();
+    w.create(5, FEE, spec(0, &[])).unwrap();
+    refused!(w.call(who(77), 0, |n| n.poke(1)), WrongStatus(1u32, 2u8));
+    assert_eq!((w.node(1).task, w.view(|n| n.overview()).queued), (1, 1));
+}
+
+/// 16: a node's place in a list gives it nothing: after any pausing and resuming every equal node comes equally often.
+#[test]
+fn w16_places_in_lists_do_not_matter() {
+    let mut w = world(9, 0);
+    for n in [3, 1, 9, 3, 3] {
+        w.call(who(n), 0, |n| n.pause()).unwrap();
+        w.call(who(n), 0, |n| n.resume()).unwrap();
+    }
+    let mut seen = [0f64; 10];
+    let mut draws = 0.0;
+    for i in 0..20_000u64 {
+        let hash = w.mem.keccak(&i.to_be_bytes());
+        if let Some(n) = foretell(&mut w, hash, i, &spec(0, &[])) {
+            seen[n as usize] += 1.0;
+            draws += 1.0;
+        }
+    }
+    let chi: f64 = seen[1..].iter().map(|o| (o - draws / 9.0).powi(2) / (draws / 9.0)).sum();
+    assert!(chi < 26.12, "chi-square {chi} at 8 degrees");
+}
+
+/// 17: there is no commit and disclose; reporting an error earns nothing.
+#[test]
+fn w17_an_error_report_is_not_paid() {
+    nothing_called(&["commit", "disclose"]);
+    let mut w = world(1, 0);
+    let id = w.create(5, FEE, spec(0, &[])).unwrap();
+    w.call(who(1), 0, |n| n.report_error(id, 9)).unwrap();
+    assert_eq!((w.account(1).credit, w.account(5).credit), (0, FEE));
+}
+
+/// 18: nothing underflows on a young chain, from its very first block and second on.
+#[test]
+fn w18_a_young_chain_works() {
+    for delay in [0, 1, 64] {
+        let mut w = World::new();
+        w.set("drawDelay", delay);
+        (w.mem.block, w.mem.now) = (0, 1);
+        w.join(1, "A", 24, &[], 400).unwrap();
+        let id = w.create(5, FEE, spec(0, &[])).unwrap();
+        for _ in 0..=70 {
+            w.pass(1, 0);
+            w.dispatch(4).unwrap();
+        }
+        assert_eq!((w.node(1).task, w.node(1).status), (id, 2), "delay {delay}");
+        submit(&mut w, 1, id);
+    }
+}
+
+/// 19: the owner has no power over stakes, fees and tasks; parameters stay in bounds; the treasury changes after two days.
+#[test]
+fn w19_the_owner_is_no_party_to_any_task() {
+    nothing_called(&["slash", "force", "seize", "upload", "relay"]);
+    let mut w = world(1, 0);
+    let id = w.create(5, FEE, spec(0, &[])).unwrap();
+    let queued = w.create(5, FEE, spec(0, &[])).unwrap();
+    let ticket = w.ticket(queued);
+    refused!(w.call(OWNER, 0, |n| n.cancel(queued, ticket)), NotTheCreator(queued, OWNER));
+    refused!(w.call(OWNER, 0, |n| n.submit(id, [0; 32])), NotAnOperator(OWNER));
+    refused!(w.call(OWNER, 0, |n| n.take_owed(OWNER)), NothingToWithdraw(OWNER));
+    // What was frozen at creation no longer follows the parameters.
+    w.set("startFeeBps", 5_000);
+    w.set("limitMin", 3_600);
+    w.pass(1, 121);
+    w.call(who(9), 0, |n| n.expire(1, id)).unwrap();
+    assert_eq!(w.account(9).credit, FEE / 100 * 2);
+    assert!(admin::PARAMETERS.iter().all(|p| p.least <= p.most));
+    w.raw(OWNER, 0, |m| admin::propose_treasury(m, OWNER)).unwrap();
+    assert_eq!(named(w.raw(OWNER, 0, |m| admin::accept_treasury(m))), "TreasuryTooEarly");
+}
+
+/// 20: a kicked-out operator does not come back, and quitting in time does not clear a bad record.
+#[test]
+fn w20_a_bad_record_cannot_be_shed() {
+    let mut w = world(2, 0);
+    let score = |w: &mut World, times: u32| w.call(who(9), 0, |net| { (0..times).for_each(|_| net.record_score(1, 0)); Ok(()) }).unwrap();
+    score(&mut w, 49);
+    w.call(who(1), 0, |n| n.quit()).unwrap();
+    w.join(1, "B", 24, &[], 400).unwrap();
+    assert_eq!((w.node(1).scores, w.node(1).longTerm), (49, 0));
+    score(&mut w, 1);
+    assert_eq!(w.node(1).status, 0);
+    for _ in 0..3 {
+        refused!(w.join(1, "A", 24, &[], 400), KickedOut(who(1)));
+        w.pass(1, 1_000_000);
+    }
+    assert_eq!(w.withdraw(1).unwrap(), 800 * TOKEN, "the stake comes back all the same");
+}
+
+/// 21: who declares what he does not have fails the tasks it brings him and is soon left out.
+#[test]
+fn w21_a_false_declaration_costs_its_author() {
+    let mut w = World::new();
+    w.set("drawDelay", 0);
+    w.set("limitMin", 1);
+    w.join(1, "claims to be large", 960, &[1, 2, 3], 400).unwrap();
+    for _ in 0..2 {
+        let id = w.create(5, FEE, IMuster::TaskSpec { kind: 2, ..spec(900, &[1]) }).unwrap();
+        while w.node(1).status == 1 {
+            w.pass(1, 0);
+            w.dispatch(1).unwrap();
+        }
+        w.pass(1, 3);
+        w.call(who(9), 0, |n| n.expire(1, id)).unwrap();
+    }
+    assert!(w.node(1).excluded);
+    assert_eq!(w.account(1).credit, 0);
+    w.join(2, "large", 960, &[1], 400).unwrap();
+    let id = w.create(5, FEE, spec(900, &[1])).unwrap();
+    assert_eq!(w.node(2).task, id);
+    assert!(w.events().iter().any(|e| matches!(e, E::NodeExcluded(x) if x.node == 1)));
+}
+
