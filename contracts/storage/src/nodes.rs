@@ -20,6 +20,8 @@ use muster_core::word::{Address, Word};
 
 /// Largest model id + 1.
 pub const MODEL_END: u64 = 1 << 40;
+/// Most granules an account can have waiting for their release.
+const UNBONDING_MAX: u64 = (1 << 48) - 1;
 /// Nodes ever and at once: what a place in a list can hold.
 pub const NODES_MAX: u32 = (1 << 24) - 2;
 
@@ -86,6 +88,13 @@ impl<H: Host> Network<'_, H> {
         Ok(granules)
     }
 
+    /// Refuses a stake that, returned, would not fit beside what still waits to be withdrawn.
+    fn check_returnable(&self, account: &Account, stake: u64) -> Result<()> {
+        let most = UNBONDING_MAX - account.unbonding;
+        ensure!(stake <= most, StakeTooHigh(self.wei(stake), self.wei(most)));
+        Ok(())
+    }
+
     // ------------------------------------------------------------ join and leave
 
     /// See `IMuster.join`.
@@ -97,6 +106,7 @@ impl<H: Host> Network<'_, H> {
         ensure!(!account.kicked, KickedOut(caller));
         let stake = self.stake_sent()?;
         ensure!(stake >= terms.min_stake, StakeTooLow(self.host.value(), self.wei(terms.min_stake)));
+        self.check_returnable(&account, stake)?;
         let bytes = gpu_name.len();
         let printable = gpu_name.iter().all(|c| (b' '..=b'~').contains(c));
         ensure!((1..=GPU_NAME_MAX).contains(&bytes) && printable, BadGpuName(bytes, GPU_NAME_MAX));
@@ -199,6 +209,7 @@ impl<H: Host> Network<'_, H> {
         let most = weight::stake_limit(self.rules.base);
         let stake = seat.node.stake + added;
         ensure!(stake <= most, StakeTooHigh(self.wei(stake), self.wei(most)));
+        self.check_returnable(&self.account(self.host.sender()), stake)?;
         let class = weight::class_of(stake, self.rules.base);
         if class != seat.node.class {
             self.count_class(Some(seat.node.class), Some(class));
@@ -270,7 +281,8 @@ impl<H: Host> Network<'_, H> {
         let mut account = self.account(operator);
         let release = self.now + self.terms().unbonding as u64;
         let stake = seat.node.stake;
-        account.unbonding = (account.unbonding + stake).min((1 << 48) - 1);
+        // Cannot exceed its field: `check_returnable`.
+        account.unbonding += stake;
         account.release = release;
         account.kicked |= kicked;
         self.put_account(operator, &account);

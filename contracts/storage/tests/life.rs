@@ -201,6 +201,25 @@ fn a_stake_comes_back_after_unbonding_and_only_once() {
 }
 
 #[test]
+fn no_stake_is_taken_that_could_not_be_returned() {
+    // A fine granule, as deployments have it: three of the largest stakes fill the 48 bits of what unbonds.
+    let mut w = World { mem: muster_storage::native::Memory::new(), paid_in: 0, paid_out: 0 };
+    let granule = 1_000_000_000_000u64;
+    w.raw(OWNER, 0, |m| admin::initialise(m, OWNER, TREASURY, granule, 400 * TOKEN, &[])).unwrap();
+    for _ in 0..2 {
+        w.join(1, "A", 24, &[], 400 << 18).unwrap();
+        w.call(who(1), 0, |n| n.quit()).unwrap();
+    }
+    let most = ((1u128 << 48) - 1) * granule as u128 - 2 * ((400 << 18) * TOKEN);
+    refused!(w.join(1, "A", 24, &[], 400 << 18), StakeTooHigh(word((400 << 18) * TOKEN), word(most)));
+    w.join(1, "A", 24, &[], 400).unwrap();
+    refused!(w.call(who(1), (400 << 18) * TOKEN - 400 * TOKEN, |n| n.raise_stake()), StakeTooHigh(word((400 << 18) * TOKEN), word(most)));
+    w.call(who(1), 0, |n| n.quit()).unwrap();
+    w.pass(1, 86_400);
+    assert_eq!(w.withdraw(1).unwrap(), w.paid_in);
+}
+
+#[test]
 fn a_task_runs_at_once_with_no_delay_and_in_the_next_block_with_one() {
     let mut w = world(3);
     let id = w.create(5, FEE, spec(24, &[])).unwrap();

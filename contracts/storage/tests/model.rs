@@ -17,7 +17,6 @@ use muster_storage::{admin, Network};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-const OPERATORS: u64 = 14;
 const NAMES: [&str; 3] = ["RTX 4090", "A100", "a very long name of a card, longer than one word"];
 const SIZES: [u16; 4] = [8, 24, 40, 80];
 const EPS: f64 = 1e-11;
@@ -49,8 +48,8 @@ enum Op {
     Pass { blocks: u64, seconds: u64 },
 }
 
-fn random_op(d: &mut Dice) -> Op {
-    let who = 1 + d.below(OPERATORS);
+fn random_op(d: &mut Dice, operators: u64) -> Op {
+    let who = 1 + d.below(operators);
     let mask = d.next() & d.next() & 0x3ff;
     match d.below(100) {
         0..=7 => Op::Join { who, gpu: d.next(), vram: d.next(), models: mask, stake: d.next() },
@@ -58,11 +57,11 @@ fn random_op(d: &mut Dice) -> Op {
         10..=12 => Op::Pause(who),
         13..=16 => Op::Resume(who),
         17..=18 => Op::Quit(who),
-        19..=20 => Op::Withdraw(1 + d.below(OPERATORS + 5)),
+        19..=20 => Op::Withdraw(1 + d.below(operators + 5)),
         21..=22 => Op::Report { who, models: mask },
         23 => Op::Remove { who, models: mask & d.next() },
-        24..=25 => Op::Purge { model: 1 + d.below(11), position: d.below(OPERATORS) },
-        26..=28 => Op::Poke(d.below(OPERATORS + 2)),
+        24..=25 => Op::Purge { model: 1 + d.below(11), position: d.below(operators) },
+        26..=28 => Op::Poke(d.below(operators + 2)),
         29..=51 => Op::Create { who: d.next(), kind: d.next(), units: d.next(), vram: d.next(), gpu: d.next(), models: mask & d.next() & d.next() | (d.below(3) / 2) << d.below(10), fee: d.next() },
         52..=54 => Op::Cancel { pick: d.next(), stranger: d.below(8) == 0 },
         55..=68 => Op::Submit { pick: d.next(), by: d.below(20) },
@@ -153,6 +152,7 @@ struct Account {
 
 #[derive(Clone)]
 struct Model {
+    operators: u64,
     now: u64,
     block: u64,
     nodes: BTreeMap<u32, Node>,
@@ -194,7 +194,7 @@ macro_rules! need {
 }
 
 impl Model {
-    fn new(w: &World) -> Model {
+    fn new(w: &World, operators: u64) -> Model {
         let set = [
             ("alphaMilli", 2_000), ("minPrice", 1), ("startFeeBps", 200), ("drawDelay", 1), ("penaltyPpm", 300_000),
             ("boostPpm", 150_000), ("exclusionPpm", 100_000), ("tau", 1_800), ("sdOverhead", 30), ("sdUnit", 20),
@@ -202,7 +202,7 @@ impl Model {
             ("minStake", 400_000), ("unbonding", 86_400), ("kickoutMilli", 2_000), ("scarce", 3), ("spread", 10),
         ];
         Model {
-            now: w.mem.now, block: w.mem.block, nodes: BTreeMap::new(), accounts: BTreeMap::new(), groups: BTreeMap::new(),
+            operators, now: w.mem.now, block: w.mem.block, nodes: BTreeMap::new(), accounts: BTreeMap::new(), groups: BTreeMap::new(),
             holders: BTreeMap::new(), pending: VecDeque::new(), queue: Vec::new(), treasury: 0, tasks: 0, paused: false,
             set: set.into_iter().collect(), paid_in: 0, paid_out: 0,
         }
@@ -296,7 +296,9 @@ impl Model {
         }
         let mut asked = 0;
         for &model in &task.models {
-            let available = self.idle().filter(|(_, n)| n.held.contains(&model)).count() as u64;
+            // Of more than 16 entries the network looks at 16, and may find none available.
+            let searched = self.holders.get(&model).is_none_or(|l| l.len() <= 16);
+            let available = self.idle().filter(|(_, n)| searched && n.held.contains(&model)).count() as u64;
             let scarce = available < self.set["scarce"];
             let most = if scarce { self.set["spread"].saturating_sub(available.max(asked)) } else { 0 };
             let mut seen = BTreeSet::new();
@@ -494,20 +496,20 @@ impl Model {
                     _ => (1 + (fee >> 8) as u128 % 12) * 100_000,
                 };
                 let spec = IMuster::TaskSpec { kind, units: units as u32, vram, gpu, redundancy: 0, inputDigest: [n as u8; 32].into(), models: models_of(models) };
-                Call { from: who(if n % 9 == 0 { 1 + n % OPERATORS } else { OPERATORS + 1 + n % 4 }), value: fee, what: What::Create(spec) }
+                Call { from: who(if n % 9 == 0 { 1 + n % self.operators } else { self.operators + 1 + n % 4 }), value: fee, what: What::Create(spec) }
             }
             Op::Cancel { pick: p, stranger } => match self.queue.get(pick(p, self.queue.len())) {
                 Some(t) => plain(if stranger { who(50) } else { t.creator }, What::Cancel(t.id + (p >> 60 == 1) as u64, t.at)),
                 None => plain(who(50), What::Cancel(p % 90, p >> 8)),
             },
             Op::Submit { pick: p, by } | Op::Fault { pick: p, by } => {
-                let (_, id, operator) = running.get(pick(p, running.len())).copied().unwrap_or((0, p % 40, who(1 + p % OPERATORS)));
-                let from = if by == 0 { who(1 + p % OPERATORS) } else { operator };
+                let (_, id, operator) = running.get(pick(p, running.len())).copied().unwrap_or((0, p % 40, who(1 + p % self.operators)));
+                let from = if by == 0 { who(1 + p % self.operators) } else { operator };
                 plain(from, if matches!(op, Op::Submit { .. }) { What::Submit(id) } else { What::Fault(id) })
             }
             Op::Expire { pick: p, by } => {
                 let (node, id, _) = running.get(pick(p, running.len())).copied().unwrap_or(((p % 20) as u32, p % 40, [0; 20]));
-                plain(who(1 + by % (OPERATORS + 4)), What::Expire(node, id))
+                plain(who(1 + by % (self.operators + 4)), What::Expire(node, id))
             }
             Op::Dispatch(n) => plain(who(50), What::Dispatch(n as u8)),
             Op::Score { node, score } => match self.nodes.keys().nth(pick(node, self.nodes.len())) {
@@ -1093,10 +1095,10 @@ impl Explorer {
 // ---------------------------------------------------------------- the driver
 
 /// Runs operations from the start; panics at the first difference.
-fn play(ops: &[Op]) -> Tally {
+fn play(ops: &[Op], operators: u64) -> Tally {
     let mut w = World::new();
     w.events();
-    let mut model = Model::new(&w);
+    let mut model = Model::new(&w, operators);
     let mut explorer = Explorer { kickout: 2_000, ..Explorer::default() };
     let mut tally = Tally::default();
     for (i, op) in ops.iter().enumerate() {
@@ -1130,19 +1132,19 @@ impl Tally {
     }
 }
 
-fn fails(ops: &[Op]) -> bool {
-    catch_unwind(AssertUnwindSafe(|| play(ops))).is_err()
+fn fails(ops: &[Op], operators: u64) -> bool {
+    catch_unwind(AssertUnwindSafe(|| play(ops, operators))).is_err()
 }
 
 /// Leaves out ever smaller stretches as long as the run still fails.
-fn shrink(mut ops: Vec<Op>) -> Vec<Op> {
+fn shrink(mut ops: Vec<Op>, operators: u64) -> Vec<Op> {
     let mut size = ops.len() / 2;
     while size > 0 {
         let mut at = 0;
         while at < ops.len() {
             let mut fewer = ops.clone();
             fewer.drain(at..(at + size).min(ops.len()));
-            if fails(&fewer) {
+            if fails(&fewer, operators) {
                 ops = fewer;
             } else {
                 at += size;
@@ -1153,21 +1155,21 @@ fn shrink(mut ops: Vec<Op>) -> Vec<Op> {
     ops
 }
 
-fn drive(seeds: std::ops::Range<u64>, length: usize, least: u64) {
+fn drive(seeds: std::ops::Range<u64>, length: usize, operators: u64, least: u64) {
     let mut seen: BTreeMap<String, u64> = BTreeMap::new();
     let mut driven = 0;
     for seed in seeds {
         let mut dice = Dice(seed);
-        let ops: Vec<Op> = (0..length).map(|_| random_op(&mut dice)).collect();
-        match catch_unwind(AssertUnwindSafe(|| play(&ops))) {
+        let ops: Vec<Op> = (0..length).map(|_| random_op(&mut dice, operators)).collect();
+        match catch_unwind(AssertUnwindSafe(|| play(&ops, operators))) {
             Ok(t) => t.seen.into_iter().for_each(|(k, n)| *seen.entry(k).or_default() += n),
             Err(_) => {
                 let hook = std::panic::take_hook();
                 std::panic::set_hook(Box::new(|_| {}));
-                let short = shrink(ops);
+                let short = shrink(ops, operators);
                 std::panic::set_hook(hook);
                 println!("seed {seed} fails with {} operations: {short:#?}", short.len());
-                play(&short);
+                play(&short, operators);
             }
         }
         driven += length;
@@ -1185,10 +1187,16 @@ fn drive(seeds: std::ops::Range<u64>, length: usize, least: u64) {
 
 #[test]
 fn a_hundred_thousand_operations_agree_with_the_model() {
-    drive(1..51, 2_400, 50);
+    drive(1..51, 2_400, 14, 50);
 }
 
 #[test]
 fn many_short_lives_agree_with_the_model() {
-    drive(1_000..1_100, 200, 1);
+    drive(1_000..1_100, 200, 14, 1);
+}
+
+/// More holders of a model than a search looks at, taller brackets, longer queues.
+#[test]
+fn a_wider_network_agrees_with_the_model() {
+    drive(2_000..2_006, 4_000, 90, 10);
 }

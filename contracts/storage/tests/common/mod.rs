@@ -9,6 +9,7 @@ use muster_storage::abi::IMuster::IMusterEvents;
 use muster_storage::native::Memory;
 use muster_storage::{admin, IMuster, Network, Refusal, Result};
 
+#[allow(unused_imports)]
 pub use muster_storage::refusal;
 
 /// One token.
