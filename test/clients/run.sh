@@ -17,7 +17,7 @@ fi
 if [ -z "${RPC_URL:-}" ]; then
   target=${CARGO_TARGET_DIR:-$here/../../target}
   # The newer of the two, if there are both.
-  node=${DEVNODE:-$(ls -t "$target"/{release,debug}/muster-devnode 2>/dev/null | head -n 1)}
+  node=${DEVNODE:-$(ls -t "$target"/{release,debug}/muster-devnode 2>/dev/null | head -n 1 || true)}
   [ -x "$node" ] || { echo "clients: no muster-devnode is built: cargo build -p muster-devnode" >&2; exit 1; }
   log=$(mktemp)
   "$node" --port 0 >"$log" &
