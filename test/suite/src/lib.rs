@@ -1,1 +1,360 @@
-//! To be written.
+//! A Muster of its own for each test, on a node in this process or on the one at RPC_URL.
+//!
+//! Deploying is cheap after the first time (equal programs are activated once), so every test has its own router
+//! and none has to be alone on its chain. Tests share the clock, hence they run one after another: [`World::new`]
+//! waits for its turn.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use anyhow::Context;
+use ethers::abi::{RawLog, Token};
+use ethers::providers::Middleware;
+use ethers::signers::{LocalWallet, Signer};
+use ethers::types::{Address, Bytes, TransactionReceipt, H256, U256};
+use ethers::utils::keccak256;
+use muster_cli::chain::{Account, Chain, Outgoing, Reverted};
+use muster_cli::contract::{interface, Muster};
+use muster_cli::{build, deploy};
+use muster_devnode::chain::{Clock, NITRO_DEV_KEY};
+use muster_devnode::{Config, Devnode};
+use tokio::sync::{Mutex, MutexGuard};
+
+/// Wei in a granule of stake.
+pub const GRANULE: u64 = 1_000_000;
+/// The least stake, in wei: little, so that a node at RPC_URL need not be rich.
+pub const LEAST: u64 = 400 * GRANULE;
+/// More gas than any transaction of the suite needs.
+const GAS: u64 = 6_000_000;
+/// What an actor is given to pay its transactions with, in wei.
+const POCKET: u64 = 20_000_000_000_000_000;
+
+static TURN: Mutex<()> = Mutex::const_new(());
+static NODE: OnceLock<Devnode> = OnceLock::new();
+
+/// The project's root.
+pub fn root() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// A decoded event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// Its name.
+    pub name: String,
+    /// Its values, by name.
+    pub values: BTreeMap<String, Token>,
+}
+
+impl Event {
+    /// A number; panics if there is none of the name.
+    pub fn number(&self, name: &str) -> u128 {
+        match &self.values[name] {
+            Token::Uint(number) => number.as_u128(),
+            other => panic!("{name} of {} is {other}", self.name),
+        }
+    }
+}
+
+/// A refusal, decoded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refused {
+    /// The error's name.
+    pub name: String,
+    /// Its values in declared order.
+    pub values: Vec<Token>,
+}
+
+/// A chain with a Muster on it.
+pub struct World {
+    _turn: MutexGuard<'static, ()>,
+    /// The node.
+    pub chain: Chain,
+    /// The contract.
+    pub muster: Muster,
+    /// What was deployed.
+    pub deployment: deploy::Deployment,
+    /// Owner, treasury and payer.
+    pub boss: Account,
+    /// The embedded node; none with RPC_URL.
+    pub node: Option<&'static Devnode>,
+    /// Everybody who may have something in the contract.
+    pub actors: Vec<Address>,
+    /// Everything that was emitted.
+    pub events: Vec<Event>,
+    salt: u128,
+}
+
+/// An unsigned number as an argument.
+pub fn n(value: impl Into<U256>) -> Token {
+    Token::Uint(value.into())
+}
+
+/// A list of numbers as an argument.
+pub fn list(values: &[u64]) -> Token {
+    Token::Array(values.iter().map(|&v| n(v)).collect())
+}
+
+/// A task's specification.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// As in the interface.
+    pub kind: u8,
+    /// As in the interface.
+    pub units: u32,
+    /// As in the interface.
+    pub vram: u16,
+    /// As in the interface.
+    pub gpu: u32,
+    /// As in the interface.
+    pub redundancy: u8,
+    /// As in the interface.
+    pub models: Vec<u64>,
+}
+
+impl Default for Spec {
+    /// One image on any node: estimated at 50 seconds, with a time limit of 100.
+    fn default() -> Self {
+        Self { kind: 0, units: 1, vram: 0, gpu: 0, redundancy: 0, models: Vec::new() }
+    }
+}
+
+impl Spec {
+    /// As an argument.
+    pub fn token(&self) -> Token {
+        Token::Tuple(vec![
+            n(self.kind),
+            n(self.units),
+            n(self.vram),
+            n(self.gpu),
+            n(self.redundancy),
+            Token::FixedBytes(vec![7; 32]),
+            list(&self.models),
+        ])
+    }
+}
+
+impl World {
+    /// A fresh deployment, with parameters that differ from the defaults as `name=value`.
+    pub async fn new(parameters: &[(&str, u64)]) -> Self {
+        let turn = TURN.lock().await;
+        let remote = std::env::var("RPC_URL").ok().filter(|url| !url.is_empty());
+        let (url, key, node) = match remote {
+            Some(url) => (url, std::env::var("PRIVATE_KEY").expect("with RPC_URL, PRIVATE_KEY pays"), None),
+            None => {
+                let node = NODE.get_or_init(|| {
+                    let mut config = Config::default();
+                    // Stands still unless moved: every figure repeats exactly.
+                    config.chain.clock = Clock::Manual(1_800_000_000);
+                    Devnode::start(config).expect("the embedded node starts")
+                });
+                (node.url(), NITRO_DEV_KEY.to_string(), Some(node))
+            }
+        };
+        let chain = Chain::connect(&url).await.expect("a node");
+        let wallet: LocalWallet = key.parse().expect("PRIVATE_KEY is a key");
+        let mut boss = Account::new(&chain, wallet);
+        let (manifest, programs) = build::load(&root()).expect("script/build has run");
+        let config = deploy::Config {
+            owner: boss.address(),
+            treasury: boss.address(),
+            granule: GRANULE,
+            minimum_stake: LEAST.into(),
+            parameters: parameters.iter().map(|(name, value)| (name.to_string(), U256::from(*value))).collect(),
+            programs,
+            rustc: manifest.rustc,
+            file: None,
+            say: |_| {},
+        };
+        let deployment = deploy::on(&chain, &mut boss, &config).await.expect("it deploys");
+        let salt = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos();
+        let actors = vec![boss.address()];
+        let muster = Muster { address: deployment.address };
+        Self { _turn: turn, chain, muster, deployment, boss, node, actors, events: Vec::new(), salt }
+    }
+
+    /// Whether time can be moved; says so if not.
+    pub fn travels(&self, test: &str) -> bool {
+        if self.node.is_none() {
+            println!("{test}: skipped, because it moves time and RPC_URL names a node whose clock is its own");
+        }
+        self.node.is_some()
+    }
+
+    /// A new account with a little ether and `stake` more.
+    pub async fn actor(&mut self, stake: u64) -> Account {
+        self.salt += 1;
+        // On the embedded node accounts are the same in every run.
+        let salt = if self.node.is_some() { self.actors.len() as u128 + 1 } else { self.salt };
+        let seed = [self.muster.address.as_bytes(), &salt.to_be_bytes()].concat();
+        let wallet = LocalWallet::from_bytes(&keccak256(seed)).unwrap();
+        let account = Account::new(&self.chain, wallet);
+        let gift = Outgoing {
+            to: Some(account.address()),
+            value: (POCKET + stake).into(),
+            gas: Some(1_000_000),
+            ..Default::default()
+        };
+        self.boss.send(&self.chain, gift).await.unwrap();
+        self.actors.push(account.address());
+        account
+    }
+
+    /// Sends a transaction that has to succeed; gives its events.
+    pub async fn send(&mut self, by: &mut Account, function: &str, arguments: &[Token], value: u128) -> Vec<Event> {
+        let value = U256::from(value);
+        let receipt = self
+            .muster
+            .send(&self.chain, by, function, arguments, value, Some(GAS))
+            .await
+            .with_context(|| format!("{function} {arguments:?}"))
+            .unwrap_or_else(|error| panic!("{error:#}"));
+        self.decode(&receipt)
+    }
+
+    /// The same by the owner.
+    pub async fn rule(&mut self, function: &str, arguments: &[Token]) -> Vec<Event> {
+        let receipt = self
+            .muster
+            .send(&self.chain, &mut self.boss, function, arguments, U256::zero(), Some(GAS))
+            .await
+            .unwrap_or_else(|error| panic!("{function}: {error:#}"));
+        self.decode(&receipt)
+    }
+
+    /// Every log of a receipt as an event of the interface; panics at one that is none.
+    pub fn decode(&mut self, receipt: &TransactionReceipt) -> Vec<Event> {
+        let own = receipt.logs.iter().filter(|log| log.address == self.muster.address);
+        let events: Vec<_> = own
+            .map(|log| {
+                let event = interface()
+                    .events()
+                    .find(|event| event.signature() == log.topics[0])
+                    .unwrap_or_else(|| panic!("a log that is no event of the interface: {log:?}"));
+                let raw = RawLog { topics: log.topics.clone(), data: log.data.to_vec() };
+                let values = event.parse_log(raw).unwrap_or_else(|error| panic!("{}: {error}", event.name));
+                let values = values.params.into_iter().map(|value| (value.name, value.value)).collect();
+                Event { name: event.name.clone(), values }
+            })
+            .collect();
+        self.events.extend(events.iter().cloned());
+        events
+    }
+
+    /// Calls with what must be refused; gives the error.
+    pub async fn refused(&self, by: Address, function: &str, arguments: &[Token], value: impl Into<U256>) -> Refused {
+        let data = self.muster.encode(function, arguments).unwrap();
+        self.refused_raw(by, data, value.into()).await
+    }
+
+    /// The same with calldata as it is.
+    pub async fn refused_raw(&self, by: Address, data: Bytes, value: U256) -> Refused {
+        let answer = self.chain.call(Some(by), self.muster.address, value, data.clone()).await;
+        let error = answer.err().unwrap_or_else(|| panic!("{data} was not refused"));
+        let reverted = error.downcast_ref::<Reverted>().unwrap_or_else(|| panic!("{error:#}"));
+        let selector = reverted.data.get(..4).unwrap_or_else(|| panic!("{data}: refused without a reason"));
+        let error = interface().errors().find(|error| error.signature()[..4] == *selector);
+        let error = error.unwrap_or_else(|| panic!("{} is no error of the interface", reverted.data));
+        Refused { name: error.name.clone(), values: error.decode(&reverted.data[4..]).expect("its values") }
+    }
+
+    /// Reads.
+    pub async fn view(&self, function: &str, arguments: &[Token]) -> Vec<Token> {
+        self.muster.call(&self.chain, function, arguments).await.unwrap_or_else(|error| panic!("{error:#}"))
+    }
+
+    /// A field of a struct that a view returns, by name.
+    pub async fn field(&self, function: &str, arguments: &[Token], field: &str) -> U256 {
+        let value = self.token(function, arguments, field).await;
+        match value {
+            Token::Uint(number) => number,
+            Token::Bool(yes) => u8::from(yes).into(),
+            other => panic!("{field} of {function} is {other}"),
+        }
+    }
+
+    /// The same for any type.
+    pub async fn token(&self, function: &str, arguments: &[Token], field: &str) -> Token {
+        let json: serde_json::Value = serde_json::from_str(include_str!("../../../abi/IMuster.json")).unwrap();
+        let entry = json.as_array().unwrap().iter().find(|e| e["name"] == function && e["type"] == "function").unwrap();
+        let parts = entry["outputs"][0]["components"].as_array().unwrap();
+        let at = parts.iter().position(|part| part["name"] == field).unwrap_or_else(|| panic!("no {field}"));
+        self.view(function, arguments).await.remove(0).into_tuple().unwrap().remove(at)
+    }
+
+    /// Joins a new node; gives its account and number.
+    pub async fn join(&mut self, stake: u64, gpu: &str, vram: u16, models: &[u64]) -> (Account, u64) {
+        let mut account = self.actor(stake).await;
+        let arguments = [Token::String(gpu.into()), n(vram), list(models)];
+        let events = self.send(&mut account, "join", &arguments, stake.into()).await;
+        let number = one(&events, "NodeJoined").number("node") as u64;
+        (account, number)
+    }
+
+    /// Creates a task and has it drawn; gives its id and the events of both transactions.
+    pub async fn create(&mut self, by: &mut Account, spec: &Spec, fee: u128) -> (u64, Vec<Event>) {
+        let mut events = self.send(by, "createTask", &[spec.token()], fee).await;
+        let id = one(&events, "TaskCreated").number("id") as u64;
+        events.extend(self.rule("dispatch", &[n(16)]).await);
+        (id, events)
+    }
+
+    /// Moves time, and mines a block there.
+    pub fn travel(&self, seconds: u64) {
+        let chain = self.node.expect("only tests that may travel do").chain();
+        chain.increase_time(seconds).unwrap();
+        chain.mine(1, 0).unwrap();
+    }
+
+    /// Time of the next block, on the embedded node.
+    pub fn now(&self) -> u64 {
+        self.node.expect("only tests that may travel do").chain().next_timestamp()
+    }
+
+    /// A storage word of the contract.
+    pub async fn word(&self, slot: U256) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        slot.to_big_endian(&mut bytes);
+        self.chain.provider.get_storage_at(self.muster.address, H256(bytes), None).await.unwrap().0
+    }
+
+    /// Checks that everything in the contract belongs to somebody: stakes, unbonding stakes, escrow, credit and
+    /// treasury make up its balance. Escrow is taken from the logs, the rest from the views.
+    pub async fn conserved(&self) {
+        let mut sum = self.field("overview", &[], "treasuryBalance").await;
+        for who in &self.actors {
+            let who = [Token::Address(*who)];
+            sum += self.field("account", &who, "credit").await + self.field("account", &who, "unbonding").await;
+        }
+        let issued = self.field("overview", &[], "nodesIssued").await.as_u64();
+        for node in 1..=issued {
+            sum += self.field("node", &[n(node)], "stake").await;
+        }
+        let mut escrow = 0i128;
+        for event in &self.events {
+            escrow += match event.name.as_str() {
+                "TaskCreated" => event.number("fee") as i128,
+                "TaskSucceeded" => -(event.number("paid") as i128),
+                "TaskErrorReported" => -(event.number("refund") as i128),
+                "TaskAborted" => -((event.number("refund") + event.number("startFee")) as i128),
+                _ => 0,
+            };
+        }
+        assert!(escrow >= 0, "more was paid out of escrow than went in");
+        let balance = self.chain.provider.get_balance(self.muster.address, None).await.unwrap();
+        assert_eq!(sum + U256::from(escrow as u128), balance, "stakes, unbonding, escrow, credit, treasury");
+    }
+}
+
+/// The only event of a name.
+pub fn one<'a>(events: &'a [Event], name: &str) -> &'a Event {
+    let found: Vec<_> = events.iter().filter(|event| event.name == name).collect();
+    assert_eq!(found.len(), 1, "{name} among {:?}", names(events));
+    found[0]
+}
+
+/// The events' names in order.
+pub fn names(events: &[Event]) -> Vec<&str> {
+    events.iter().map(|event| event.name.as_str()).collect()
+}

@@ -1,0 +1,80 @@
+//! A Solidity contract as the application: compiled by forge, run beside the programs on the same node.
+
+use std::process::Command;
+
+use ethers::abi::{Abi, Token};
+use ethers::providers::Middleware;
+use ethers::types::{Address, Bytes, U256};
+use muster_cli::chain::Outgoing;
+use muster_tests::*;
+
+/// Compiles `test/solidity`; gives the application's interface and initcode.
+fn compile() -> (Abi, Vec<u8>) {
+    let root = root();
+    let forge = root.join("node_modules/.bin/forge");
+    let out = Command::new(&forge)
+        .arg("build")
+        .current_dir(&root)
+        .output()
+        .unwrap_or_else(|error| panic!("{}: {error}; script/setup installs it", forge.display()));
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let artefact = std::fs::read_to_string(root.join("target/forge/out/Application.sol/Application.json")).unwrap();
+    let artefact: serde_json::Value = serde_json::from_str(&artefact).unwrap();
+    let code: Bytes = artefact["bytecode"]["object"].as_str().unwrap().parse().unwrap();
+    (serde_json::from_value(artefact["abi"].clone()).unwrap(), code.to_vec())
+}
+
+#[tokio::test]
+async fn a_solidity_application_creates_and_follows_tasks() {
+    let mut w = World::new(&[("drawDelay", 0)]).await;
+    let (abi, code) = compile();
+    let constructor = abi.constructor.as_ref().unwrap();
+    let data: Bytes = constructor.encode_input(code, &[Token::Address(w.muster.address)]).unwrap().into();
+    let receipt = w.boss.send(&w.chain, Outgoing { data, ..Default::default() }).await.unwrap();
+    let app = receipt.contract_address.unwrap();
+    w.actors.push(app);
+    let input = |function: &str, arguments: &[Token]| -> Bytes {
+        abi.function(function).unwrap().encode_input(arguments).unwrap().into()
+    };
+    async fn send(w: &mut World, to: Address, data: Bytes, value: U256) -> Vec<Event> {
+        let what = Outgoing { to: Some(to), data, value, gas: Some(6_000_000) };
+        let receipt = w.boss.send(&w.chain, what).await.unwrap_or_else(|error| panic!("{error:#}"));
+        w.decode(&receipt)
+    }
+    async fn ask(w: &World, to: Address, data: Bytes) -> U256 {
+        U256::from_big_endian(&w.chain.call(None, to, U256::zero(), data).await.unwrap())
+    }
+
+    let (mut operator, node) = w.join(LEAST, "NVIDIA H100", 80, &[31]).await;
+    let quote = ask(&w, app, input("quote", &[n(2)])).await;
+    assert_eq!(quote, 70.into());
+    let task = |vram: u16| input("request", &[n(2), n(vram), list(&[31]), Token::FixedBytes(vec![5; 32])]);
+    let events = send(&mut w, app, task(80), quote * 10).await;
+    assert_eq!(one(&events, "TaskCreated").values["creator"], Token::Address(app));
+    assert_eq!(one(&events, "TaskStarted").number("node"), node.into());
+    assert_eq!(ask(&w, app, input("runner", &[])).await, node.into());
+    let first = ask(&w, app, input("lastTask", &[])).await;
+
+    let events = send(&mut w, app, task(80), quote * 5).await;
+    assert_eq!(*names(&events).last().unwrap(), "TaskQueued");
+    let ticket = ask(&w, app, input("ticket", &[n(80)])).await;
+    assert_eq!(ticket, one(&events, "TaskQueued").number("ticket").into());
+
+    // A refusal of ours reaches Solidity as what it is.
+    let wrong = w.chain.call(None, app, U256::zero(), input("giveUp", &[n(ticket + 1)])).await.unwrap_err();
+    let wrong = wrong.downcast_ref::<muster_cli::chain::Reverted>().unwrap();
+    let errors = muster_cli::contract::interface();
+    let reason = errors.error("TaskNotQueued").unwrap().signature();
+    assert_eq!(wrong.data[..4], abi.error("Refused").unwrap().signature()[..4]);
+    assert_eq!(wrong.data[4..8], reason[..4]);
+
+    let events = send(&mut w, app, input("giveUp", &[n(ticket)]), U256::zero()).await;
+    assert_eq!(one(&events, "TaskAborted").number("refund"), 343);
+    let events = send(&mut w, app, input("collect", &[]), U256::zero()).await;
+    assert_eq!(one(&events, "Withdrawn").number("credit"), 343);
+    assert_eq!(w.chain.provider.get_balance(app, None).await.unwrap(), 343.into());
+    let events = w.send(&mut operator, "submit", &[n(first), Token::FixedBytes(vec![6; 32])], 0).await;
+    assert_eq!(one(&events, "TaskSucceeded").number("paid"), 700);
+    assert_eq!(ask(&w, app, input("runner", &[])).await, U256::zero());
+    w.conserved().await;
+}

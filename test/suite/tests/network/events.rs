@@ -1,0 +1,82 @@
+//! One story in which every event of the interface happens and decodes.
+
+use std::collections::BTreeSet;
+
+use ethers::abi::Token;
+use ethers::providers::Middleware;
+use muster_cli::contract::interface;
+use muster_tests::*;
+
+/// Events that nothing deployed can emit yet, and why.
+const OUT_OF_REACH: [(&str, &str); 2] = [
+    ("NodeKickedOut", "no deployed selector records scores yet"),
+    ("ScoreRecorded", "no deployed selector records scores yet"),
+];
+
+#[tokio::test]
+async fn every_event_is_seen_and_decodes() {
+    let mut w = World::new(&[]).await;
+    if !w.travels("every_event_is_seen_and_decodes") {
+        return;
+    }
+    let digest = Token::FixedBytes(vec![9; 32]);
+    let installed = w.deployment.installed_in.unwrap();
+    let receipt = w.chain.provider.get_transaction_receipt(installed).await.unwrap().unwrap();
+    let events = w.decode(&receipt);
+    assert_eq!(one(&events, "Initialised").number("minimumStake"), LEAST.into());
+    assert_eq!(events.len() - 1, interface().functions().count() - 2, "a ProgramChanged for every function but two");
+
+    let (mut a, node) = w.join(LEAST, "NVIDIA A100", 80, &[1, 2]).await;
+    let (mut b, _) = w.join(LEAST, "NVIDIA A100", 80, &[]).await;
+    let mut app = w.actor(0).await;
+    w.send(&mut a, "raiseStake", &[], GRANULE.into()).await;
+    w.send(&mut a, "reportDownloaded", &[list(&[3])], 0).await;
+    w.send(&mut a, "reportRemoved", &[list(&[2])], 0).await;
+    w.send(&mut app, "purge", &[n(2), n(0)], 0).await;
+    w.send(&mut b, "pause", &[], 0).await;
+
+    w.send(&mut app, "createTask", &[Spec { models: vec![1, 4], ..Spec::default() }.token()], 10_000).await;
+    w.node.unwrap().chain().mine(300, 0).unwrap();
+    w.rule("dispatch", &[n(1)]).await;
+    w.rule("dispatch", &[n(1)]).await;
+    w.send(&mut a, "pause", &[], 0).await;
+    w.send(&mut a, "submit", &[n(1), digest.clone()], 0).await;
+    let paid = one(&w.events, "TaskSucceeded");
+    assert_eq!(paid.values["resultDigest"], digest);
+    w.send(&mut a, "resume", &[], 0).await;
+
+    let (id, _) = w.create(&mut app, &Spec::default(), 10_000).await;
+    w.send(&mut a, "reportError", &[n(id), n(3)], 0).await;
+    while !w.events.iter().any(|event| event.name == "NodeExcluded") {
+        let (id, _) = w.create(&mut app, &Spec::default(), 10_000).await;
+        w.travel(101);
+        w.send(&mut app, "expire", &[n(node), n(id)], 0).await;
+    }
+    let (id, events) = w.create(&mut app, &Spec::default(), 10_000).await;
+    let ticket = one(&events, "TaskQueued").number("ticket");
+    w.send(&mut app, "cancel", &[n(id), n(ticket)], 0).await;
+    w.travel(200);
+    w.send(&mut app, "poke", &[n(node)], 0).await;
+    let (id, _) = w.create(&mut app, &Spec::default(), 10_000).await;
+    w.send(&mut a, "quit", &[], 0).await;
+    w.send(&mut a, "submit", &[n(id), digest], 0).await;
+    w.send(&mut a, "withdraw", &[Token::Address(a.address())], 0).await;
+
+    w.rule("setParameter", &[n(2), n(300)]).await;
+    w.rule("setPaused", &[Token::Bool(true)]).await;
+    w.rule("sweepTreasury", &[]).await;
+    w.rule("proposeTreasury", &[Token::Address(app.address())]).await;
+    w.travel(172_800);
+    w.send(&mut app, "acceptTreasury", &[], 0).await;
+    w.rule("transferOwnership", &[Token::Address(app.address())]).await;
+    w.send(&mut app, "acceptOwnership", &[], 0).await;
+    assert_eq!(w.view("owner", &[]).await, [Token::Address(app.address())]);
+    w.conserved().await;
+
+    let mut seen: BTreeSet<&str> = w.events.iter().map(|event| event.name.as_str()).collect();
+    for (event, reason) in OUT_OF_REACH {
+        assert!(seen.insert(event), "{event} was emitted, so it is not true that {reason}");
+    }
+    let declared: BTreeSet<&str> = interface().events().map(|event| event.name.as_str()).collect();
+    assert_eq!(seen, declared);
+}

@@ -1,0 +1,195 @@
+//! Every refusal of the interface: a call that provokes it, and its values.
+
+use std::collections::BTreeSet;
+
+use ethers::abi::Token;
+use ethers::types::{Address, Bytes, U256};
+use muster_cli::chain::Outgoing;
+use muster_cli::contract::interface;
+use muster_cli::deploy::initcode;
+use muster_tests::*;
+
+use crate::WAD;
+
+/// Errors that no call over JSON-RPC can provoke here, and why.
+const OUT_OF_REACH: [(&str, &str); 4] = [
+    ("KickedOut", "no deployed selector records scores yet"),
+    ("TooManyGpuModels", "takes 65,534 joins with different GPU names"),
+    ("NetworkFull", "takes 2^24 nodes"),
+    ("TooManyPending", "takes 4,095 tasks within 64 blocks"),
+];
+
+fn address(account: Address) -> Token {
+    Token::Address(account)
+}
+
+fn text(text: &str) -> Token {
+    Token::String(text.into())
+}
+
+fn big(value: u128) -> U256 {
+    value.into()
+}
+
+#[tokio::test]
+async fn every_error_has_a_call_that_provokes_it() {
+    let mut w = World::new(&[("drawDelay", 0), ("minPrice", 3)]).await;
+    if !w.travels("every_error_has_a_call_that_provokes_it") {
+        return;
+    }
+    let boss = w.boss.address();
+    let mut app = w.actor(0).await;
+    let outsider = app.address();
+    let digest = Token::FixedBytes(vec![1; 32]);
+    let mut seen = BTreeSet::new();
+    macro_rules! check {
+        ($by:expr, $function:literal, [$($argument:expr),*], $value:expr => $error:literal[$($wanted:expr),*]) => {{
+            let got = w.refused($by, $function, &[$($argument),*], $value).await;
+            let wanted: Vec<Token> = vec![$($wanted),*];
+            assert_eq!((got.name.as_str(), got.values), ($error, wanted), "{}", $function);
+            seen.insert($error);
+        }};
+    }
+    macro_rules! check_raw {
+        ($data:expr, $value:expr => $error:literal[$($wanted:expr),*]) => {{
+            let got = w.refused_raw(outsider, Bytes::from($data), U256::from($value)).await;
+            let wanted: Vec<Token> = vec![$($wanted),*];
+            assert_eq!((got.name.as_str(), got.values), ($error, wanted));
+            seen.insert($error);
+        }};
+    }
+    let selector = |name: &str| Token::FixedBytes(interface().function(name).unwrap().short_signature().to_vec());
+    let spec = |change: fn(&mut Spec)| {
+        let mut spec = Spec::default();
+        change(&mut spec);
+        spec.token()
+    };
+
+    // The router and what lies behind it.
+    check_raw!(vec![0xde, 0xad, 0xbe, 0xef], 0 => "UnknownFunction"[Token::FixedBytes(vec![0xde, 0xad, 0xbe, 0xef])]);
+    check_raw!(vec![], 1 => "MalformedCalldata"[Token::FixedBytes(vec![0; 4])]);
+    check_raw!(vec![1, 2], 0 => "MalformedCalldata"[Token::FixedBytes(vec![0; 4])]);
+    let Token::FixedBytes(join) = selector("join") else { unreachable!() };
+    check_raw!(join, 0 => "MalformedCalldata"[selector("join")]);
+    // A program that stops at once: an invalid instruction.
+    let broken = w.boss.send(&w.chain, Outgoing { data: initcode(&[0xfe]), ..Default::default() }).await.unwrap();
+    let broken = broken.contract_address.unwrap();
+    let odd = Token::FixedBytes(vec![0xba, 0xdb, 0xad, 0xba]);
+    w.rule("setProgram", &[address(broken), Token::Array(vec![odd.clone()])]).await;
+    check_raw!(vec![0xba, 0xdb, 0xad, 0xba], 0 => "ProgramFailed"[odd.clone(), address(broken)]);
+    w.rule("setProgram", &[address(Address::zero()), Token::Array(vec![odd])]).await;
+    check!(outsider, "pause", [], 5 => "ValueNotAccepted"[n(5)]);
+
+    // Programs called directly see an empty storage of their own.
+    let router = w.muster;
+    let program = |name: &str| muster_cli::contract::Muster { address: w.deployment.programs[name].address };
+    let (nodes, admin) = (program("nodes"), program("admin"));
+    w.muster = nodes;
+    check!(outsider, "pause", [], 0 => "NotInitialised"[]);
+    w.muster = admin;
+    let bad = [address(boss), address(boss), n(1), n(1), Token::Array(vec![])];
+    check!(outsider, "initialise", [bad[0].clone(), bad[1].clone(), n(1), n(1), bad[4].clone()], 0 => "BadInitialisation"[]);
+    w.muster = router;
+    check!(outsider, "install", [address(broken), Token::Bytes(vec![])], 0 => "AlreadyInitialised"[]);
+
+    // Administration.
+    check!(outsider, "setPaused", [Token::Bool(true)], 0 => "NotOwner"[address(outsider)]);
+    check!(outsider, "acceptOwnership", [], 0 => "NotPendingOwner"[address(outsider)]);
+    check!(outsider, "withdraw", [address(Address::zero())], 0 => "ZeroAddress"[]);
+    check!(boss, "setParameter", [n(200), n(1)], 0 => "ParameterUnknown"[n(200)]);
+    check!(boss, "setParameter", [n(3), n(65)], 0 => "ParameterOutOfBounds"[n(3), n(65), n(0), n(64)]);
+    check!(outsider, "acceptTreasury", [], 0 => "TreasuryNotProposed"[]);
+    w.rule("proposeTreasury", &[address(outsider)]).await;
+    let effective = w.now() + 172_800;
+    w.travel(172_799);
+    check!(outsider, "acceptTreasury", [], 0 => "TreasuryTooEarly"[n(effective)]);
+    check!(outsider, "withdraw", [address(outsider)], 0 => "NothingToWithdraw"[address(outsider)]);
+    check!(boss, "setProgram", [address(broken), Token::Array(vec![selector("join"); 65])], 0 => "TooManyAtOnce"[n(65), n(64)]);
+
+    // Tasks, with nobody there and with wrong terms.
+    let fee = 1_000;
+    check!(outsider, "createTask", [Spec::default().token()], fee => "NoNodes"[]);
+    let gpu = || text("NVIDIA L40");
+    let (mut a, node) = w.join(LEAST, "NVIDIA L40", 48, &[5]).await;
+    let operator = a.address();
+    check!(outsider, "createTask", [spec(|s| s.kind = 3)], fee => "BadKind"[n(3)]);
+    check!(outsider, "createTask", [spec(|s| s.units = 0)], fee => "BadUnits"[n(0), n(1_000)]);
+    check!(outsider, "createTask", [spec(|s| s.units = 1_001)], fee => "BadUnits"[n(1_001), n(1_000)]);
+    check!(outsider, "createTask", [spec(|s| s.gpu = 1 << 16 | 48)], fee => "GpuUnknown"[n(1 << 16 | 48)]);
+    check!(outsider, "createTask", [spec(|s| s.redundancy = 1)], fee => "RedundancyUnsupported"[n(1)]);
+    check!(outsider, "createTask", [spec(|s| s.vram = 961)], fee => "BadVram"[n(961), n(960)]);
+    check!(outsider, "createTask", [Spec::default().token()], 149 => "FeeTooLow"[n(149), n(150)]);
+    check!(outsider, "createTask", [spec(|s| s.models = (1..10).collect())], fee => "TooManyModels"[n(9), n(8)]);
+    check!(outsider, "createTask", [spec(|s| s.models = vec![3, 1 << 40])], fee => "BadModel"[n(1u64 << 40)]);
+    check!(outsider, "createTask", [spec(|s| s.models = vec![3, 4, 3])], fee => "DuplicateModel"[n(3)]);
+    let rich = Address::random();
+    let wealth = format!("{:#x}", U256::one() << 100);
+    let _: serde_json::Value = w.chain.request("anvil_setBalance", (rich, wealth)).await.unwrap();
+    let most = (U256::one() << 95) - 1;
+    check!(rich, "createTask", [Spec::default().token()], most + 1 => "FeeTooHigh"[n(most + 1), n(most)]);
+
+    // Nodes.
+    check!(outsider, "resume", [], 0 => "NotAnOperator"[address(outsider)]);
+    check!(operator, "resume", [], 0 => "WrongStatus"[n(node), n(1)]);
+    check!(operator, "join", [gpu(), n(48), list(&[])], LEAST => "WrongStatus"[n(node), n(1)]);
+    check!(outsider, "join", [gpu(), n(48), list(&[])], LEAST - GRANULE => "StakeTooLow"[n(LEAST - GRANULE), n(LEAST)]);
+    check!(outsider, "join", [gpu(), n(48), list(&[])], LEAST + 1 => "StakeNotWhole"[n(LEAST + 1), n(GRANULE)]);
+    let limit = big(u128::from(LEAST) << 18);
+    let over = limit + U256::from(GRANULE);
+    check!(rich, "join", [gpu(), n(48), list(&[])], over => "StakeTooHigh"[n(over), n(limit)]);
+    check!(outsider, "join", [text(""), n(48), list(&[])], LEAST => "BadGpuName"[n(0), n(64)]);
+    check!(outsider, "join", [text("gr\u{fc}n"), n(48), list(&[])], LEAST => "BadGpuName"[n(5), n(64)]);
+    check!(outsider, "join", [text(&"x".repeat(65)), n(48), list(&[])], LEAST => "BadGpuName"[n(65), n(64)]);
+    check!(outsider, "join", [gpu(), n(0), list(&[])], LEAST => "BadVram"[n(0), n(960)]);
+    let many: Vec<u64> = (1..34).collect();
+    check!(outsider, "join", [gpu(), n(48), list(&many)], LEAST => "TooManyModels"[n(33), n(32)]);
+    check!(operator, "reportDownloaded", [list(&[5])], 0 => "ModelHeld"[n(5)]);
+    check!(operator, "reportRemoved", [list(&[6])], 0 => "ModelNotHeld"[n(6)]);
+    check!(operator, "reportRemoved", [list(&[0])], 0 => "BadModel"[n(0)]);
+    check!(outsider, "purge", [n(5), n(0)], 0 => "HolderNotStale"[n(5), n(0)]);
+    check!(outsider, "poke", [n(node)], 0 => "NothingToPoke"[n(node)]);
+    check!(outsider, "poke", [n(99)], 0 => "NodeUnknown"[n(99)]);
+    check!(outsider, "expire", [n(0), n(1)], 0 => "NodeUnknown"[n(0)]);
+    check!(outsider, "dispatch", [n(17)], 0 => "TooManyAtOnce"[n(17), n(16)]);
+
+    // A task on its way.
+    check!(operator, "submit", [n(1), digest.clone()], 0 => "TaskNotRunning"[n(1), n(node)]);
+    let (first, events) = w.create(&mut app, &Spec::default(), fee).await;
+    let deadline = one(&events, "TaskStarted").number("deadline");
+    check!(outsider, "expire", [n(node), n(first)], 0 => "DeadlineNotPassed"[n(first), n(deadline)]);
+    let (second, events) = w.create(&mut app, &Spec::default(), fee).await;
+    let ticket = one(&events, "TaskQueued").number("ticket");
+    check!(operator, "cancel", [n(second), n(ticket)], 0 => "NotTheCreator"[n(second), address(operator)]);
+    check!(outsider, "cancel", [n(second), n(ticket + 1)], 0 => "TaskNotQueued"[n(second), n(ticket + 1)]);
+    check!(outsider, "cancel", [n(first), n(ticket)], 0 => "TaskNotQueued"[n(first), n(ticket)]);
+    let parking = u64::from(u32::MAX) << 32;
+    check!(outsider, "cancel", [n(first), n(parking)], 0 => "TaskNotQueued"[n(first), n(parking)]);
+    w.travel(101);
+    check!(operator, "submit", [n(first), digest.clone()], 0 => "DeadlinePassed"[n(first), n(deadline)]);
+    check!(operator, "reportError", [n(first), n(1)], 0 => "DeadlinePassed"[n(first), n(deadline)]);
+    w.send(&mut app, "expire", &[n(node), n(first)], 0).await;
+
+    // Money that cannot be delivered stays owed.
+    let owed = w.field("account", &[address(outsider)], "credit").await;
+    assert_eq!(owed, fee.into());
+    check!(outsider, "withdraw", [address(broken)], 0 => "TransferFailed"[address(broken), n(owed)]);
+    assert_eq!(w.field("account", &[address(outsider)], "credit").await, owed);
+
+    // The pause switch stops what is new, never exits.
+    w.rule("setPaused", &[Token::Bool(true)]).await;
+    check!(outsider, "createTask", [Spec::default().token()], fee => "PausedByOwner"[]);
+    check!(outsider, "join", [gpu(), n(48), list(&[])], LEAST => "PausedByOwner"[]);
+    let running = w.field("node", &[n(node)], "task").await;
+    w.send(&mut a, "submit", &[n(running), digest], 0).await;
+    w.send(&mut a, "quit", &[], 0).await;
+    w.send(&mut app, "withdraw", &[address(outsider)], 0).await;
+    assert!(w.field("node", &[n(node)], "reliability").await <= WAD.into());
+    w.conserved().await;
+
+    for (error, reason) in OUT_OF_REACH {
+        assert!(!seen.contains(error), "{error} can be provoked after all, so it is not true that it {reason}");
+        seen.insert(error);
+    }
+    let declared: BTreeSet<&str> = interface().errors().map(|error| error.name.as_str()).collect();
+    assert_eq!(seen, declared);
+}

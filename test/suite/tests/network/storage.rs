@@ -1,0 +1,256 @@
+//! Storage lies where Solidity would put it: `abi/MusterStorage.json`, which solc wrote, against the layout of the
+//! contracts, and against the words of a contract in use.
+
+use ethers::abi::Token;
+use ethers::types::U256;
+use ethers::utils::keccak256;
+use muster_core::record as r;
+use muster_core::word::Packed;
+use muster_storage::layout::{self, node};
+use muster_tests::*;
+use serde_json::Value;
+
+use crate::WAD;
+
+fn solc() -> Value {
+    serde_json::from_str(include_str!("../../../../abi/MusterStorage.json")).unwrap()
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| value.as_str().unwrap().parse().unwrap())
+}
+
+fn camel(name: &str) -> String {
+    let mut parts = name.split('_');
+    let first = parts.next().unwrap().to_string();
+    parts.fold(first, |mut out, part| {
+        out.push_str(&part[..1].to_uppercase());
+        out.push_str(&part[1..]);
+        out
+    })
+}
+
+type Fields = &'static [(&'static str, u32, &'static str)];
+
+/// Every record by its name.
+const RECORDS: [(&str, Fields); 17] = [
+    ("Head", r::Head::FIELDS),
+    ("Rules", r::Rules::FIELDS),
+    ("Terms", r::Terms::FIELDS),
+    ("Account", r::Account::FIELDS),
+    ("Node", r::Node::FIELDS),
+    ("Operator", r::Operator::FIELDS),
+    ("Scores", r::Scores::FIELDS),
+    ("Ticket", r::Ticket::FIELDS),
+    ("Order", r::Order::FIELDS),
+    ("Models", r::Models::FIELDS),
+    ("Classes", r::Classes::FIELDS),
+    ("Pool", r::Pool::FIELDS),
+    ("Queue", r::Queue::FIELDS),
+    ("Treasury", r::Treasury::FIELDS),
+    ("Ownership", r::Ownership::FIELDS),
+    ("Proposal", r::Proposal::FIELDS),
+    ("NodeRecord", &[]),
+];
+
+#[test]
+fn records_are_packed_as_solc_packs_them() {
+    let types = solc()["types"].clone();
+    for (name, fields) in RECORDS.iter().filter(|(_, fields)| !fields.is_empty()) {
+        let members = types[format!("t_struct({name})_storage")]["members"].as_array().unwrap().clone();
+        assert_eq!(members.len(), fields.len(), "{name}");
+        let mut bit = 0;
+        for ((field, bits, kind), member) in fields.iter().zip(&members) {
+            assert_eq!(member["label"], camel(field), "{name}");
+            assert_eq!(number(&member["slot"]), 0, "{name} is one word");
+            assert_eq!(number(&member["offset"]) * 8, bit, "{name}.{field}");
+            assert_eq!(types[member["type"].as_str().unwrap()]["label"], *kind, "{name}.{field}");
+            bit += u64::from(*bits);
+        }
+    }
+    let words = |name: &str| number(&types[format!("t_struct({name})_storage")]["numberOfBytes"]) / 32;
+    assert_eq!((words("NodeRecord"), words("TaskRecord")), (13, 4));
+    let members = types["t_struct(NodeRecord)_storage"]["members"].as_array().unwrap().clone();
+    let places: Vec<_> = members.iter().map(|m| (m["label"].as_str().unwrap(), number(&m["slot"]))).collect();
+    let expected = [
+        ("node", node::NODE),
+        ("operator", node::OPERATOR),
+        ("ticket", node::TICKET),
+        ("order", node::ORDER),
+        ("inUse", node::IN_USE),
+        ("scores", node::SCORES),
+        ("models", node::MODELS),
+    ];
+    assert_eq!(places, expected);
+}
+
+#[test]
+fn variables_have_the_slots_that_solc_gives_them() {
+    use layout::*;
+    let expected = [
+        ("head", HEAD),
+        ("rules", RULES),
+        ("terms", TERMS),
+        ("treasury", TREASURY),
+        ("ownership", OWNERSHIP),
+        ("nextOwner", NEXT_OWNER),
+        ("nextTreasury", NEXT_TREASURY),
+        ("queue", QUEUE),
+        ("joined", JOINED),
+        ("programs", PROGRAMS),
+        ("selectors", SELECTORS),
+        ("selectorPlaces", SELECTOR_PLACES),
+        ("accounts", ACCOUNTS),
+        ("nodes", NODES),
+        ("branches", BRANCHES),
+        ("classes", CLASSES),
+        ("members", MEMBERS),
+        ("gpuNumbers", GPU_NUMBERS),
+        ("gpuNames", GPU_NAMES),
+        ("gpuCounts", GPU_COUNTS),
+        ("holders", HOLDERS),
+        ("pending", PENDING),
+        ("entries", ENTRIES),
+        ("pools", POOLS),
+        ("brackets", BRACKETS),
+        ("free", FREE),
+        ("queueGroups", QUEUE_GROUPS),
+    ];
+    let storage = solc()["storage"].as_array().unwrap().clone();
+    assert_eq!(storage.len(), expected.len());
+    for (variable, (name, slot)) in storage.iter().zip(expected) {
+        assert_eq!(variable["label"], name);
+        assert_eq!((number(&variable["slot"]), number(&variable["offset"])), (slot.into(), 0), "{name}");
+    }
+}
+
+/// A reader that knows only what solc said.
+struct Reader {
+    layout: Value,
+}
+
+impl Reader {
+    fn slot(&self, variable: &str) -> U256 {
+        let storage = self.layout["storage"].as_array().unwrap();
+        number(&storage.iter().find(|v| v["label"] == variable).unwrap()["slot"]).into()
+    }
+
+    /// The entry of a mapping.
+    fn entry(&self, variable: &str, key: U256) -> U256 {
+        let mut bytes = [0; 64];
+        key.to_big_endian(&mut bytes[..32]);
+        self.slot(variable).to_big_endian(&mut bytes[32..]);
+        keccak256(bytes).into()
+    }
+
+    /// A member of a struct's word, as solc packs it.
+    fn member(&self, record: &str, member: &str, word: [u8; 32]) -> U256 {
+        let types = &self.layout["types"];
+        let members = types[format!("t_struct({record})_storage")]["members"].as_array().unwrap();
+        let found = members.iter().find(|m| m["label"] == member).unwrap_or_else(|| panic!("{record}.{member}"));
+        let size = number(&types[found["type"].as_str().unwrap()]["numberOfBytes"]) as usize;
+        let end = 32 - number(&found["offset"]) as usize;
+        U256::from_big_endian(&word[end - size..end])
+    }
+}
+
+#[tokio::test]
+async fn a_contract_in_use_holds_what_solidity_would_read() {
+    let mut w = World::new(&[("drawDelay", 0)]).await;
+    let s = Reader { layout: solc() };
+    let name = "A GPU with a name longer than thirty-one characters";
+    let models: Vec<u64> = (101..109).collect();
+    let (mut a, node) = w.join(3 * LEAST, name, 48, &models).await;
+    w.join(LEAST, "Short", 24, &[101]).await;
+    let mut app = w.actor(0).await;
+    let spec = Spec { gpu: 48, models: vec![101, 102, 103, 104, 105, 106, 107], ..Spec::default() };
+    let (id, _) = w.create(&mut app, &spec, 12_345).await;
+    let (queued, events) = w.create(&mut app, &spec, 20_000).await;
+    let ticket = one(&events, "TaskQueued").number("ticket");
+    let as_number = |account: ethers::types::Address| U256::from_big_endian(account.as_bytes());
+
+    let head = w.word(s.slot("head")).await;
+    assert_eq!(s.member("Head", "tasks", head), queued.into());
+    assert_eq!(s.member("Head", "issued", head), 2.into());
+    assert_eq!(s.member("Head", "joined", head), 2.into());
+    assert_eq!(s.member("Head", "queued", head), 1.into());
+    assert_eq!(s.member("Head", "maxStake", head), (3 * LEAST / GRANULE).into());
+    let rules = w.word(s.slot("rules")).await;
+    assert_eq!(s.member("Rules", "tau", rules), 1_800.into());
+    assert_eq!(s.member("Rules", "drawDelay", rules), 0.into());
+    let terms = w.word(s.slot("terms")).await;
+    assert_eq!(s.member("Terms", "unbonding", terms), 86_400.into());
+    assert_eq!(s.member("Terms", "spread", terms), 10.into());
+    let ownership = w.word(s.slot("ownership")).await;
+    assert_eq!(s.member("Ownership", "owner", ownership), as_number(w.boss.address()));
+    assert_eq!(s.member("Ownership", "granule", ownership), GRANULE.into());
+    let treasury = w.word(s.slot("treasury")).await;
+    assert_eq!(s.member("Treasury", "account", treasury), as_number(w.boss.address()));
+
+    // A node of 13 words.
+    let at = s.entry("nodes", node.into());
+    let first = w.word(at).await;
+    assert_eq!(s.member("Node", "status", first), 2.into());
+    assert_eq!(s.member("Node", "stake", first), (3 * LEAST / GRANULE).into());
+    assert_eq!(s.member("Node", "h", first), WAD.into());
+    assert_eq!(s.member("Node", "vram", first), 48.into());
+    assert_eq!(s.member("Node", "models", first), 8.into());
+    assert_eq!(s.member("Operator", "account", w.word(at + 1).await), as_number(a.address()));
+    let running = w.word(at + 2).await;
+    assert_eq!(s.member("Ticket", "creator", running), as_number(app.address()));
+    assert_eq!(s.member("Ticket", "fee", running), 12_345.into());
+    assert_eq!(s.member("Order", "id", w.word(at + 3).await), id.into());
+    assert_eq!(s.member("Models", "flags", w.word(at + 4).await), 7.into());
+    assert_eq!(s.member("Models", "m0", w.word(at + 5).await), 107.into());
+    let held = w.word(at + 7).await;
+    assert_eq!(s.member("Models", "m5", held), 106.into());
+    assert_eq!(s.member("Models", "m1", w.word(at + 8).await), 108.into());
+
+    // A queued task of four words, at its ticket.
+    let entry = s.entry("entries", ticket.into());
+    assert_eq!(s.member("Ticket", "fee", w.word(entry).await), 20_000.into());
+    assert_eq!(s.member("Order", "id", w.word(entry + 1).await), queued.into());
+    assert_eq!(s.member("Models", "m0", w.word(entry + 3).await), 107.into());
+
+    // Strings, lists and the rest of the mappings.
+    let text = s.entry("gpuNames", 48.into());
+    assert_eq!(U256::from(w.word(text).await), (name.len() * 2 + 1).into());
+    let mut bytes = [0; 32];
+    text.to_big_endian(&mut bytes);
+    let data = U256::from(keccak256(bytes));
+    let stored = [w.word(data).await, w.word(data + 1).await].concat();
+    assert_eq!(&stored[..name.len()], name.as_bytes());
+    let short = w.word(s.entry("gpuNames", 24.into())).await;
+    assert_eq!((&short[..5], short[31]), (b"Short".as_slice(), 10));
+    let holders = w.word(s.entry("holders", U256::from(101u64) << 24)).await;
+    assert_eq!((&holders[28..], &holders[24..28], &holders[20..24]), (&[0, 0, 0, 2][..], &[0, 0, 0, 1][..], &[0, 0, 0, 2][..]));
+    let account = w.word(s.entry("accounts", as_number(a.address()))).await;
+    assert_eq!(s.member("Account", "node", account), node.into());
+    assert_eq!(U256::from(w.word(s.entry("gpuCounts", 48.into())).await), 1.into());
+
+    // The router's table.
+    let listed = U256::from(w.word(s.slot("selectors")).await).as_u64();
+    let facets = w.view("facets", &[]).await.remove(0).into_array().unwrap();
+    let mut found = 0;
+    for facet in facets {
+        let [Token::Address(program), Token::Array(selectors)] = &facet.into_tuple().unwrap()[..] else { panic!() };
+        for selector in selectors {
+            let Token::FixedBytes(selector) = selector else { panic!() };
+            let mut key = [0; 32];
+            key[..4].copy_from_slice(selector);
+            assert_eq!(U256::from(w.word(s.entry("programs", key.into())).await), as_number(*program));
+            let place = U256::from(w.word(s.entry("selectorPlaces", key.into())).await).as_u64() - 1;
+            let mut start = [0; 32];
+            s.slot("selectors").to_big_endian(&mut start);
+            let word = w.word(U256::from(keccak256(start)) + place / 8).await;
+            let end = 32 - (place % 8) as usize * 4;
+            assert_eq!(&word[end - 4..end], &selector[..]);
+            found += 1;
+        }
+    }
+    assert_eq!(found, listed);
+
+    w.send(&mut a, "reportRemoved", &[list(&[106])], 0).await;
+    assert_eq!(s.member("Models", "flags", w.word(at + 7).await), (1 << 5).into());
+    w.conserved().await;
+}
