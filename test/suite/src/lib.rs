@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use anyhow::Context;
 use ethers::abi::{RawLog, Token};
 use ethers::providers::Middleware;
-use ethers::signers::{LocalWallet, Signer};
+use ethers::signers::LocalWallet;
 use ethers::types::{Address, Bytes, TransactionReceipt, H256, U256};
 use ethers::utils::keccak256;
 use muster_cli::chain::{Account, Chain, Outgoing, Reverted};

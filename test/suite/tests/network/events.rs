@@ -60,7 +60,8 @@ async fn every_event_is_seen_and_decodes() {
     let (id, _) = w.create(&mut app, &Spec::default(), 10_000).await;
     w.send(&mut a, "quit", &[], 0).await;
     w.send(&mut a, "submit", &[n(id), digest], 0).await;
-    w.send(&mut a, "withdraw", &[Token::Address(a.address())], 0).await;
+    let to = [Token::Address(a.address())];
+    w.send(&mut a, "withdraw", &to, 0).await;
 
     w.rule("setParameter", &[n(2), n(300)]).await;
     w.rule("setPaused", &[Token::Bool(true)]).await;
