@@ -27,6 +27,8 @@ pub struct Network<'h, H: Host> {
     pub now: u64,
     block: Option<u64>,
     stored: Head,
+    /// The node that this call re-admitted last; 0 for none.
+    pub(crate) readmitted: u32,
 }
 
 impl<'h, H: Host> Network<'h, H> {
@@ -36,7 +38,7 @@ impl<'h, H: Host> Network<'h, H> {
         ensure!(rules.base > 0, NotInitialised);
         let head: Head = host.get(slot(HEAD));
         let now = host.now();
-        Ok(Network { host, head, rules, now, block: None, stored: head })
+        Ok(Network { host, head, rules, now, block: None, stored: head, readmitted: 0 })
     }
 
     /// Opens the network for a state-changing call and serves what is due.

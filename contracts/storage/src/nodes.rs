@@ -404,6 +404,7 @@ impl<H: Host> Network<'_, H> {
     fn return_to_work(&mut self, mut seat: Seat) {
         self.unpark(seat.node.pos);
         seat.node.parked = false;
+        self.readmitted = seat.number;
         emit!(self.host, NodeReadmitted[seat.number]());
         self.release(seat, true);
     }
@@ -411,6 +412,10 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.poke`.
     pub fn poke(&mut self, number: u32) -> Result<()> {
         ensure!(number > 0 && number <= self.head.issued, NodeUnknown(number));
+        if self.readmitted == number {
+            // What every call serves first was just this; to refuse now would undo it.
+            return Ok(());
+        }
         let seat = Seat::load(self.host, number);
         let status = seat.node.status;
         ensure!(Status::new(status) == Status::Available, WrongStatus(number, status));

@@ -415,6 +415,18 @@ fn an_excluded_node_is_parked_gets_nothing_and_comes_back() {
 }
 
 #[test]
+fn poking_the_node_that_is_first_in_line_to_return_is_no_error() {
+    let mut w = world(1);
+    exclude(&mut w);
+    w.pass(1, 200);
+    w.events();
+    w.call(who(7), 0, |n| n.poke(1)).unwrap();
+    assert!(matches!(&w.events()[..], [E::NodeReadmitted(r)] if r.node == 1));
+    assert_eq!(w.view(|n| n.idle_nodes(24, 0, 0, 9)).1, [1]);
+    refused!(w.call(who(7), 0, |n| n.poke(1)), NothingToPoke(1u32));
+}
+
+#[test]
 fn poke_readmits_offers_work_and_takes_out_who_fell_below_a_raised_threshold() {
     let mut w = world(1);
     exclude(&mut w);

@@ -241,16 +241,14 @@ impl Model {
         served
     }
 
-    fn readmit(&mut self, t: &mut Trace, by: Address) {
+    fn readmit(&mut self, t: &mut Trace, by: Address) -> Option<u32> {
         let due = self.nodes.iter().filter_map(|(&i, n)| n.parked.map(|at| (at, i))).min();
-        if let Some((at, _)) = due {
-            if at <= self.now {
-                // Of those due first at once any may be.
-                let E::NodeReadmitted(r) = t.peek().expect("a node is due").clone() else { panic!("a node is due: {:?}", t.peek()) };
-                assert_eq!(self.nodes[&r.node].parked, Some(at));
-                self.return_to_work(t, by, r.node);
-            }
-        }
+        let (at, _) = due.filter(|(at, _)| *at <= self.now)?;
+        // Of those due first at once any may be.
+        let E::NodeReadmitted(r) = t.peek().expect("a node is due").clone() else { panic!("a node is due: {:?}", t.peek()) };
+        assert_eq!(self.nodes[&r.node].parked, Some(at));
+        self.return_to_work(t, by, r.node);
+        Some(r.node)
     }
 
     fn return_to_work(&mut self, t: &mut Trace, by: Address, node: u32) {
@@ -567,7 +565,7 @@ impl Model {
             _ => {}
         }
         self.serve(t, by, 2);
-        self.readmit(t, by);
+        let back = self.readmit(t, by);
         let mut paid = 0;
         match &call.what {
             What::Join(name, vram, models) => self.join(t, call, name, *vram, models)?,
@@ -648,6 +646,7 @@ impl Model {
                 n.held.remove(model);
                 t.expect(E::HolderPurged(IMuster::HolderPurged { node, model: *model }));
             }
+            What::Poke(node) if back == Some(*node) => {}
             What::Poke(node) => {
                 let n = self.nodes.get(node).ok_or("NodeUnknown")?;
                 need!(n.status == 1, "WrongStatus");
