@@ -417,6 +417,8 @@ impl Demo {
         value: U256,
     ) -> Result<TransactionReceipt> {
         if self.travels {
+            // Blocks mined without a time of their own follow the node's clock, which may be ahead.
+            self.now = latest(&self.chain).await?.max(self.now);
             self.chain.request::<_, serde_json::Value>("evm_setNextBlockTimestamp", [self.now]).await?;
         }
         let account = match who {
