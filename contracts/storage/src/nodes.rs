@@ -4,7 +4,7 @@ use crate::bracket::{height, Bracket, NONE};
 use crate::draw::{parking_key, Seat};
 use crate::abi::Argument;
 use crate::host::{log_words, offset, Host};
-use crate::layout::{account_slot, entry, node, slot, JOINED, OWNERSHIP, TERMS};
+use crate::layout::{account_slot, node, slot, JOINED, OWNERSHIP, TERMS};
 use crate::network::Network;
 use crate::pool::{self, PARKING};
 use crate::registry::{self, Held, Holders, GPU_NAME_MAX};
@@ -523,11 +523,6 @@ impl<H: Host> Network<'_, H> {
     pub fn held_models(&self, seat: &Seat) -> Vec<u64> {
         let held = Held::load(self.host, seat.slot, seat.node.models);
         held.entries.iter().filter(|e| !e.1).map(|e| e.0).collect()
-    }
-
-    /// The slot of a number-keyed mapping's entry.
-    pub fn entry(&self, map: u8, key: u64) -> muster_core::word::Word {
-        entry(self.host, map, key)
     }
 }
 

@@ -12,9 +12,8 @@ use crate::host::Host;
 use crate::layout::{entry, BRANCHES, CLASSES, GPU_COUNTS, MEMBERS};
 use alloc::vec::Vec;
 use muster_core::bound;
-use muster_core::record::Classes;
 use muster_core::weight::CLASSES as CLASS_COUNT;
-use muster_core::word::{Packed, Word};
+use muster_core::word::Word;
 
 /// Children of a tree word; the 32nd byte is the word's mark.
 const FAN: u32 = 31;
@@ -71,10 +70,6 @@ impl Counts {
     /// The lowest class with a member.
     pub fn lowest(&self) -> Option<u8> {
         (0..CLASS_COUNT).find(|&c| self.get(c) > 0)
-    }
-    /// As the declared record.
-    pub fn record(&self) -> Classes {
-        Classes::unpack(self.0)
     }
 }
 

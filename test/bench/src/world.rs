@@ -31,8 +31,6 @@ pub struct Done {
     pub gas: u64,
     /// Topics and data of its logs.
     pub logs: Vec<(Vec<B256>, Bytes)>,
-    /// What it returned.
-    pub output: Bytes,
 }
 
 impl Done {
@@ -121,7 +119,6 @@ impl World {
         Ok(Done {
             gas: mined.outcome.gas_used,
             logs: mined.outcome.logs.iter().map(|l| (l.topics().to_vec(), l.data.data.clone())).collect(),
-            output: mined.outcome.output.clone(),
         })
     }
 
@@ -164,18 +161,6 @@ impl World {
     /// Goes back to a remembered state.
     pub fn revert(&self, id: u64) {
         assert!(self.chain.revert(id), "the snapshot was taken before");
-    }
-
-    /// Lets time pass.
-    pub fn pass(&self, seconds: u64) -> Result<()> {
-        self.chain.increase_time(seconds)?;
-        Ok(())
-    }
-
-    /// Mines an empty block.
-    pub fn mine(&self) -> Result<()> {
-        self.chain.mine(1, 0)?;
-        Ok(())
     }
 }
 
