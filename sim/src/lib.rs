@@ -7,6 +7,8 @@
 //! - [`jobs`] many runs on all processors, with progress
 //! - [`statistics`] means and confidence intervals
 //! - [`chart`] pictures
+//! - [`trace`] traces of requests and of GPU nodes
+//! - [`network`] a whole network on the contract's own code, event by event
 //! - [`paper`] the experiments of the paper behind `muster_core::reputation`, and the page about them
 //!
 //! Results do not depend on the number of threads, nor on the machine: decisions are made in integers, and statistics
@@ -14,9 +16,11 @@
 
 pub mod chart;
 pub mod jobs;
+pub mod network;
 pub mod paper;
 pub mod plan;
 pub mod population;
 pub mod random;
 pub mod rounds;
 pub mod statistics;
+pub mod trace;

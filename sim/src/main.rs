@@ -1,9 +1,12 @@
 //! `muster-sim`: see `--help`.
 
+use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
+use muster_sim::network::single::{self, Workload};
+use muster_sim::network;
 use muster_sim::paper::{self, Options, Scale};
 
 /// Simulates Muster's scheduling on the contracts' own formulas.
@@ -39,15 +42,51 @@ enum Command {
         #[arg(long)]
         out: Option<PathBuf>,
     },
+    /// Runs a whole network on the contract's own code: nodes, applications, queue, quality of service
+    ///
+    /// Without a workload it makes every experiment, and writes a page about them (simulator-network.md) and below it in
+    /// figures/ a picture (SVG) of each and its results (CSV). Takes about half an hour of processor time without --quick.
+    ///
+    /// With a workload, --requests and --nodes or --tasks and --fleet, it runs that one, and writes what came out of it
+    /// (network.csv, network-nodes.csv).
+    Network(Network),
+}
+
+#[derive(Args)]
+struct Network {
+    /// Smaller networks and few seeds, in under a minute: for a look, not for conclusions
+    #[arg(long, conflicts_with_all = ["requests", "nodes", "tasks", "fleet"])]
+    quick: bool,
+    /// Decides everything that is left to chance
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..1 << 32))]
+    seed: u64,
+    /// Threads; 0 takes one per processor
+    #[arg(long, default_value_t = 0)]
+    threads: usize,
+    /// Folder for the results; created if it is not there [default: docs for the page, else build/sim]
+    #[arg(long)]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    workload: Workload,
+}
+
+impl Network {
+    fn run(self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let out = |default| self.out.clone().unwrap_or_else(|| PathBuf::from(default));
+        if self.workload.given() {
+            return single::run(&self.workload, self.seed, &out("build/sim"));
+        }
+        let scale = if self.quick { network::Scale::QUICK } else { network::Scale::FULL };
+        let out = out(if self.quick { "build/sim" } else { "docs" });
+        network::run(&network::Options { scale, seed: self.seed, out })
+    }
 }
 
 fn main() -> ExitCode {
-    let Command::Paper {
-        quick,
-        seed,
-        threads,
-        out,
-    } = Arguments::parse().command;
+    let command = Arguments::parse().command;
+    let threads = match &command {
+        Command::Paper { threads, .. } | Command::Network(Network { threads, .. }) => *threads,
+    };
     if let Err(error) = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build_global()
@@ -55,9 +94,15 @@ fn main() -> ExitCode {
         eprintln!("error: can't start {threads} threads: {error}");
         return ExitCode::FAILURE;
     }
-    let out = out.unwrap_or_else(|| PathBuf::from(if quick { "build/sim" } else { "docs" }));
-    let scale = if quick { Scale::QUICK } else { Scale::FULL };
-    match paper::run(&Options { scale, seed, out }) {
+    let done = match command {
+        Command::Paper { quick, seed, out, .. } => {
+            let out = out.unwrap_or_else(|| PathBuf::from(if quick { "build/sim" } else { "docs" }));
+            let scale = if quick { Scale::QUICK } else { Scale::FULL };
+            paper::run(&Options { scale, seed, out })
+        }
+        Command::Network(network) => network.run(),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");

@@ -4,6 +4,7 @@ use rand_pcg::rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 /// A stream of random numbers, fully determined by what it is named after.
+#[derive(Debug)]
 pub struct Random(Pcg64Mcg);
 
 impl Random {

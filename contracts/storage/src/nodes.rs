@@ -321,7 +321,7 @@ impl<H: Host> Network<'_, H> {
     // ------------------------------------------------------------ availability
 
     /// Takes an idle node out of the sampler.
-    pub(crate) fn leave_sampler(&mut self, seat: Seat) -> Seat {
+    pub fn leave_sampler(&mut self, seat: Seat) -> Seat {
         if let Some(moved) = sampler::remove(self.host, seat.group(), seat.node.class, seat.node.pos) {
             let mut other = Seat::load(self.host, moved);
             other.node.pos = seat.node.pos;

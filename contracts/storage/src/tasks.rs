@@ -130,7 +130,7 @@ impl<H: Host> Network<'_, H> {
     }
 
     /// Queues a task; where the queue is full, the lowest value goes, the newcomer's included.
-    pub(crate) fn enqueue(&mut self, task: &Task) {
+    pub fn enqueue(&mut self, task: &Task) {
         let key = key(task.ticket.fee, task.order.estimate, task.order.id);
         if self.head.queued as u64 >= self.queue_capacity() {
             match queue::worst(self.host) {
@@ -151,7 +151,7 @@ impl<H: Host> Network<'_, H> {
     /// Starts a task on a node that stands nowhere; writes the node's record. With entropy in hand
     /// ([`Rng`]) it is used for the pre-download, else the task's id has to do: who is asked to
     /// download decides nothing.
-    pub(crate) fn start(&mut self, task: &Task, mut seat: Seat, rng: Option<&mut Rng>) {
+    pub fn start(&mut self, task: &Task, mut seat: Seat, rng: Option<&mut Rng>) {
         let deadline = self.now + task.order.limit as u64;
         let neighbours = if task.models.len > 0 { self.idle_neighbours(&seat) } else { Vec::new() };
         seat.node.status = Status::Busy as u8;

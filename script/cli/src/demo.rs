@@ -24,6 +24,7 @@ use ethers::{
     utils::{format_ether, keccak256},
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use muster_sim::trace::{self, Gpu, Outcome, Request};
 use rand::{seq::SliceRandom, Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
@@ -32,7 +33,6 @@ use crate::{
     chain::{Account, Chain, Outgoing},
     contract::{Event, Muster},
     deploy::{self, variable},
-    trace::{self, Gpu, Outcome, Request},
 };
 
 /// The public key of every nitro development chain.

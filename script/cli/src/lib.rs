@@ -9,5 +9,4 @@ pub mod contract;
 pub mod demo;
 pub mod deploy;
 pub mod measure;
-pub mod trace;
 pub mod wasm;

@@ -11,7 +11,7 @@
 use std::{collections::HashMap, io::Read};
 
 use anyhow::{anyhow, bail, ensure, Context, Result};
-use ethers::utils::keccak256;
+use alloy_primitives::keccak256;
 
 /// Most models that a task may require.
 const MODELS_MOST: usize = 8;

@@ -1,0 +1,750 @@
+//! The clock: what nodes and applications do, call by call, and what it comes to.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use indicatif::ProgressBar;
+use muster_core::record::Status;
+use muster_core::validation::{judge, End, Member, REDUNDANCY};
+use muster_storage::IMuster;
+
+use super::host::Event;
+use super::ledger::{Call, Ledger, Party, BEGINNING, GRANULE};
+use super::report::{NodeReport, Report};
+use super::workload::{exponential, fee, Kind, NodeSpec, Source, TaskSpec, TICKS};
+use crate::random::Random;
+use crate::trace::Outcome;
+
+/// Models a node keeps.
+const DISK: usize = 10;
+/// Entries of a node's model list, removed ones included.
+const LIST: usize = 32;
+/// Ticks after the last arrival when whatever is still open is left.
+const PATIENCE: u64 = 6 * 3_600 * TICKS;
+/// Creations between two updates of the progress bar.
+const STRIDE: u64 = 1_024;
+
+/// What is due.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Due {
+    /// Pending tasks are drawn: before anything else in its tick.
+    Draw,
+    Join(u32),
+    Leave(u32),
+    Pause(u32),
+    Resume(u32),
+    Down(u32),
+    Up(u32),
+    Die(u32),
+    Raise(u32),
+    Downloaded(u32, u64),
+    Poke(u32),
+    Arrive,
+    /// A node is done with a task.
+    Answer(u32),
+    /// A node gives a task up.
+    GiveUp(u32),
+    Expire(u32),
+    Cancel(u32),
+}
+
+/// How a task stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Waiting,
+    Running,
+    Succeeded,
+    Reported,
+    TimedOut,
+    Dropped,
+}
+
+/// A task.
+#[derive(Clone, Debug)]
+struct Row {
+    created: u32,
+    /// Start, later the time from start to end.
+    started: u32,
+    /// First tick at which it can be expired.
+    expires: u32,
+    node: u32,
+    work: u32,
+    /// 1 + its validation group; 0 for none.
+    group: u32,
+    /// Decides whether it is answered, and whether it can be.
+    luck: (u32, u32),
+    ticket: u64,
+    application: u32,
+    state: State,
+    fate: Option<Outcome>,
+    /// Copies made for a validation group do not count as work that was asked for.
+    copy: bool,
+}
+
+#[derive(Debug)]
+struct Actor {
+    spec: NodeSpec,
+    /// Its number in the contract; 0 before it joins.
+    number: u32,
+    silent: bool,
+    last_down: u64,
+    random: Random,
+    held: Vec<u64>,
+    listed: Vec<u64>,
+    coming: Vec<u64>,
+    excluded_at: Option<u64>,
+    slashed: bool,
+    report: NodeReport,
+}
+
+/// A simulation in progress.
+pub struct Engine {
+    ledger: Ledger,
+    source: Source,
+    next: Option<TaskSpec>,
+    heap: BinaryHeap<Reverse<(u64, bool, u64, Due)>>,
+    sequence: u64,
+    tick: u64,
+    drawing: bool,
+    actors: Vec<Actor>,
+    /// The node of a number.
+    of_number: Vec<u32>,
+    /// Rows by task id - 1.
+    rows: Vec<Row>,
+    groups: Vec<[u32; REDUNDANCY]>,
+    open: u64,
+    arrivals: u64,
+    last_arrival: u64,
+    events: Vec<Event>,
+    report: Report,
+    /// How often calls were refused, and why.
+    pub refusals: BTreeMap<String, u64>,
+    bar: ProgressBar,
+    seed: u64,
+}
+
+impl Engine {
+    /// A network of these nodes, and what is asked of it.
+    pub fn new(ledger: Ledger, nodes: Vec<NodeSpec>, source: Source, seed: u64, bar: Option<ProgressBar>) -> Self {
+        let mut engine = Self {
+            ledger,
+            next: None,
+            heap: BinaryHeap::new(),
+            sequence: 0,
+            tick: 0,
+            drawing: false,
+            actors: Vec::new(),
+            of_number: vec![0],
+            rows: Vec::with_capacity(source.len() as usize),
+            source,
+            groups: Vec::new(),
+            open: 0,
+            arrivals: 0,
+            last_arrival: 0,
+            events: Vec::new(),
+            report: Report::default(),
+            refusals: BTreeMap::new(),
+            bar: bar.unwrap_or_else(ProgressBar::hidden),
+            seed,
+        };
+        for (i, spec) in nodes.into_iter().enumerate() {
+            engine.enter(i as u32, spec);
+        }
+        engine.fetch();
+        engine
+    }
+
+    fn enter(&mut self, i: u32, spec: NodeSpec) {
+        let mut random = Random::named(&[self.seed, 5, i.into()]);
+        self.due(spec.joins, Due::Join(i));
+        if let Some(at) = spec.leaves {
+            self.due(at, Due::Leave(i));
+        }
+        if let Some(at) = spec.rejoins {
+            self.due(at, Due::Join(i));
+        }
+        if let Some((from, to)) = spec.pause {
+            self.due(from, Due::Pause(i));
+            self.due(to, Due::Resume(i));
+        }
+        if let Some(at) = spec.dies {
+            self.due(at, Due::Die(i));
+        }
+        if let Some(at) = spec.raises {
+            self.due(at, Due::Raise(i));
+        }
+        if let Some((up, _)) = spec.outages {
+            let first = spec.joins + exponential(&mut random, up * TICKS);
+            self.due(first, Due::Down(i));
+        }
+        self.actors.push(Actor {
+            number: 0,
+            silent: false,
+            last_down: 0,
+            random,
+            held: spec.models.clone(),
+            listed: Vec::new(),
+            coming: Vec::new(),
+            excluded_at: None,
+            slashed: false,
+            report: NodeReport::of(&spec),
+            spec,
+        });
+    }
+
+    fn fetch(&mut self) {
+        self.next = self.source.next();
+        if let Some(spec) = &self.next {
+            let at = spec.at.max(self.tick);
+            self.due(at, Due::Arrive);
+        }
+    }
+
+    fn due(&mut self, tick: u64, what: Due) {
+        self.sequence += 1;
+        self.heap.push(Reverse((tick, what != Due::Draw, self.sequence, what)));
+    }
+
+    /// Runs until all tasks have ended, or nothing can end the rest.
+    pub fn run(mut self) -> (Report, Ledger) {
+        while self.step() {}
+        self.finish()
+    }
+
+    /// Does what is due next; false if there is nothing left that matters.
+    pub fn step(&mut self) -> bool {
+        if self.next.is_none() && (self.open == 0 || self.tick > self.last_arrival + PATIENCE) {
+            return false;
+        }
+        let Some(Reverse((tick, _, _, what))) = self.heap.pop() else { return false };
+        if tick > self.tick {
+            self.tick = tick;
+        }
+        self.ledger.set_time(BEGINNING + self.tick / TICKS, 1_000 + self.tick);
+        self.perform(what);
+        true
+    }
+
+    /// The contract.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    fn perform(&mut self, what: Due) {
+        match what {
+            Due::Draw => {
+                self.drawing = false;
+                self.ledger.dispatch();
+                self.absorb();
+            }
+            Due::Join(i) => self.join(i),
+            Due::Leave(i) => {
+                if self.present(i) {
+                    self.operate(i, Call::Quit);
+                } else if self.actors[i as usize].slashed && self.status(i) == Status::PendingPause {
+                    self.due(self.tick + TICKS, Due::Leave(i));
+                }
+            }
+            Due::Pause(i) => {
+                if matches!(self.status(i), Status::Available | Status::Busy) && !self.actor(i).silent {
+                    self.operate(i, Call::Pause);
+                }
+            }
+            Due::Resume(i) => match self.status(i) {
+                Status::Paused => {
+                    self.operate(i, Call::Resume);
+                }
+                Status::PendingPause => self.due(self.tick + 10 * TICKS, Due::Resume(i)),
+                _ => {}
+            },
+            Due::Down(i) => {
+                let tick = self.tick;
+                let actor = self.actor(i);
+                actor.silent = true;
+                actor.last_down = tick;
+                if let Some((_, down)) = actor.spec.outages {
+                    let length = 1 + exponential(&mut actor.random, down * TICKS);
+                    self.due(tick + length, Due::Up(i));
+                }
+            }
+            Due::Up(i) => {
+                let tick = self.tick;
+                let actor = self.actor(i);
+                actor.silent = false;
+                if let Some((up, _)) = actor.spec.outages {
+                    let length = 1 + exponential(&mut actor.random, up * TICKS);
+                    self.due(tick + length, Due::Down(i));
+                }
+            }
+            Due::Die(i) => {
+                let tick = self.tick;
+                let actor = self.actor(i);
+                actor.silent = true;
+                actor.last_down = tick;
+            }
+            Due::Raise(i) => {
+                if self.present(i) {
+                    let added = u128::from(self.actors[i as usize].spec.stake / 10);
+                    self.call(Party::Operator(i), added * u128::from(GRANULE), &Call::RaiseStake);
+                }
+            }
+            Due::Downloaded(i, model) => self.downloaded(i, model),
+            Due::Poke(i) => self.poke(i),
+            Due::Arrive => self.arrive(),
+            Due::Answer(id) => self.answer(id),
+            Due::GiveUp(id) => self.give_up(id),
+            Due::Expire(id) => {
+                let row = &self.rows[id as usize - 1];
+                if row.state == State::Running {
+                    let node = self.actors[row.node as usize].number;
+                    self.call(Party::Keeper, 0, &Call::Expire { node, task: id.into() });
+                }
+            }
+            Due::Cancel(id) => {
+                let row = &self.rows[id as usize - 1];
+                if row.state == State::Waiting && row.ticket > 0 {
+                    let (by, ticket) = (Party::Application(row.application), row.ticket);
+                    self.call(by, 0, &Call::Cancel { task: id.into(), ticket });
+                }
+            }
+        }
+    }
+
+    // ------------------------------------------------------------ calls
+
+    /// Makes a call and takes in what it brought about; one that has to wait for draws is made again after them.
+    fn call(&mut self, by: Party, value: u128, call: &Call) -> bool {
+        let mut outcome = self.ledger.call(by, value, call);
+        if outcome.is_err() && self.ledger.due() {
+            self.ledger.dispatch();
+            outcome = self.ledger.call(by, value, call);
+        }
+        if let Err(refusal) = &outcome {
+            let why = format!("{refusal:?}");
+            let name = why.split(['(', ' ']).next().unwrap_or_default();
+            *self.refusals.entry(name.into()).or_default() += 1;
+        }
+        self.absorb();
+        outcome.is_ok()
+    }
+
+    fn operate(&mut self, i: u32, call: Call) -> bool {
+        self.call(Party::Operator(i), 0, &call)
+    }
+
+    fn actor(&mut self, i: u32) -> &mut Actor {
+        &mut self.actors[i as usize]
+    }
+
+    fn status(&self, i: u32) -> Status {
+        match self.actors[i as usize].number {
+            0 => Status::Quit,
+            number => Status::new(self.ledger.node(number).status),
+        }
+    }
+
+    fn present(&self, i: u32) -> bool {
+        let here = matches!(self.status(i), Status::Available | Status::Busy | Status::Paused);
+        here && !self.actors[i as usize].silent
+    }
+
+    // ------------------------------------------------------------ nodes
+
+    fn join(&mut self, i: u32) {
+        if self.status(i) != Status::Quit || self.actors[i as usize].slashed {
+            return;
+        }
+        let actor = &self.actors[i as usize];
+        let value = u128::from(actor.spec.stake) * u128::from(GRANULE);
+        let (gpu, vram, models) = (actor.spec.gpu.clone(), actor.spec.vram, actor.held.clone());
+        let call = Call::Join { gpu, vram, models };
+        if self.call(Party::Operator(i), value, &call) {
+            let actor = &mut self.actors[i as usize];
+            for model in &actor.held {
+                if !actor.listed.contains(model) {
+                    actor.listed.push(*model);
+                }
+            }
+        }
+    }
+
+    fn downloaded(&mut self, i: u32, model: u64) {
+        let actor = self.actor(i);
+        actor.coming.retain(|m| *m != model);
+        let fits = actor.listed.contains(&model) || actor.listed.len() < LIST;
+        if actor.silent || actor.held.contains(&model) || !fits || self.status(i) == Status::Quit {
+            return;
+        }
+        let actor = self.actor(i);
+        if actor.held.len() >= DISK {
+            let oldest = actor.held[0];
+            if !self.operate(i, Call::ReportRemoved(vec![oldest])) {
+                return;
+            }
+            self.actor(i).held.remove(0);
+        }
+        if self.operate(i, Call::ReportDownloaded(vec![model])) {
+            let actor = self.actor(i);
+            actor.held.push(model);
+            if !actor.listed.contains(&model) {
+                actor.listed.push(model);
+            }
+        }
+    }
+
+    /// Anyone brings an excluded node back whose time has come, or lets an idle one take what is queued.
+    fn poke(&mut self, i: u32) {
+        let number = self.actors[i as usize].number;
+        if number == 0 || self.status(i) != Status::Available {
+            return;
+        }
+        let node = self.ledger.node(number);
+        if node.parked || self.ledger.head().queued > 0 {
+            self.call(Party::Keeper, 0, &Call::Poke(number));
+            if self.status(i) == Status::Available && self.ledger.node(number).parked {
+                self.due(self.tick + TICKS, Due::Poke(i));
+            }
+        }
+    }
+
+    // ------------------------------------------------------------ tasks
+
+    fn arrive(&mut self) {
+        let Some(spec) = self.next.take() else { return };
+        self.last_arrival = self.tick;
+        self.arrivals += 1;
+        if self.arrivals % STRIDE == 0 {
+            self.bar.inc(STRIDE);
+        }
+        let first = self.create(&spec, 0);
+        let group = if spec.sampled {
+            [first, self.create(&spec, 1), self.create(&spec, 2)]
+        } else {
+            [first, None, None]
+        };
+        if let [Some(a), Some(b), Some(c)] = group {
+            self.groups.push([a, b, c]);
+            for id in [a, b, c] {
+                self.rows[id as usize - 1].group = self.groups.len() as u32;
+            }
+        }
+        if let (Some(id), Some(Outcome::Cancelled)) = (first, spec.fate) {
+            self.due(self.tick + spec.work, Due::Cancel(id));
+        }
+        self.fetch();
+    }
+
+    /// Creates a task, or a copy of it; gives its id.
+    fn create(&mut self, spec: &TaskSpec, copy: u64) -> Option<u32> {
+        let gpu = match &spec.gpu {
+            // Nobody with this GPU ever joined: any with its VRAM will do.
+            Some((name, vram)) => self.ledger.gpu_group(name, *vram),
+            None => None,
+        };
+        let estimate = if spec.kind == 1 { 60 } else { 30 + 20 * spec.units };
+        let call = Call::Create(IMuster::TaskSpec {
+            kind: spec.kind,
+            units: spec.units,
+            vram: if gpu.is_some() { 0 } else { spec.vram },
+            gpu: gpu.unwrap_or(0),
+            redundancy: 0,
+            inputDigest: [7; 32].into(),
+            models: spec.models.clone(),
+        });
+        let random = &mut Random::named(&[self.seed, 4, self.arrivals, copy]);
+        let row = Row {
+            created: self.tick as u32,
+            started: 0,
+            expires: 0,
+            node: 0,
+            work: (spec.work * (950 + random.below(101) as u64) / 1_000) as u32,
+            group: 0,
+            luck: (random.below(1_000_000) as u32, random.below(1_000_000) as u32),
+            ticket: 0,
+            application: spec.application,
+            state: State::Waiting,
+            fate: spec.fate,
+            copy: copy > 0,
+        };
+        // What a call serves first may start earlier tasks, so the row is there before its events come.
+        self.rows.push(row);
+        self.open += 1;
+        let id = self.rows.len() as u32;
+        let fee = fee(estimate, spec.generosity);
+        if !self.call(Party::Application(spec.application), fee, &call) {
+            self.rows.pop();
+            self.open -= 1;
+            self.report.refused += 1;
+            return None;
+        }
+        self.report.created += 1;
+        self.report.asked += u64::from(copy == 0);
+        Some(id)
+    }
+
+    fn answer(&mut self, id: u32) {
+        let row = &self.rows[id as usize - 1];
+        if row.state != State::Running {
+            return;
+        }
+        let (i, started) = (row.node, row.started);
+        let actor = &self.actors[i as usize];
+        if actor.silent || actor.last_down >= u64::from(started) && actor.last_down > 0 {
+            // It went down in between; the task is lost.
+            let expires = row.expires.into();
+            self.due(expires, Due::Expire(id));
+        } else if !self.operate(i, Call::Submit { task: id.into() }) {
+            let expires = self.rows[id as usize - 1].expires.into();
+            self.due(expires, Due::Expire(id));
+        }
+    }
+
+    fn give_up(&mut self, id: u32) {
+        let row = &self.rows[id as usize - 1];
+        if row.state != State::Running {
+            return;
+        }
+        let i = row.node;
+        let silent = self.actors[i as usize].silent;
+        if silent || !self.operate(i, Call::ReportError { task: id.into() }) {
+            let expires = self.rows[id as usize - 1].expires.into();
+            self.due(expires, Due::Expire(id));
+        } else {
+            self.due(self.tick + 1, Due::Poke(i));
+        }
+    }
+
+    // ------------------------------------------------------------ what calls bring about
+
+    fn absorb(&mut self) {
+        let mut events = std::mem::take(&mut self.events);
+        self.ledger.take_events(&mut events);
+        for at in 0..events.len() {
+            self.take_in(&events, at);
+        }
+        self.events = events;
+        if !self.drawing && self.ledger.pending() {
+            self.drawing = true;
+            self.due(self.tick + 1, Due::Draw);
+        }
+    }
+
+    fn take_in(&mut self, events: &[Event], at: usize) {
+        let tick = self.tick;
+        match events[at] {
+            Event::Created { .. } => {}
+            Event::Redrawn { .. } => self.report.redrawn += 1,
+            Event::Queued { task, ticket } => {
+                self.row(task).ticket = ticket;
+                self.report.queued += 1;
+            }
+            Event::Started { task, node, deadline } => {
+                let missing = events[at + 1..]
+                    .iter()
+                    .take_while(|e| matches!(e, Event::Download { task: t, .. } if *t == task))
+                    .filter(|e| matches!(e, Event::Download { node: n, .. } if *n == node))
+                    .count();
+                self.start(task as u32, node, deadline, missing as u64);
+            }
+            Event::Download { node, model, .. } => {
+                let i = self.of_number[node as usize];
+                let actor = self.actor(i);
+                if !actor.coming.contains(&model) && !actor.held.contains(&model) {
+                    actor.coming.push(model);
+                    let time = actor.spec.download * actor.coming.len() as u64;
+                    self.due(tick + time, Due::Downloaded(i, model));
+                }
+            }
+            Event::Succeeded { task, node, paid } => {
+                let i = self.of_number[node as usize];
+                let copy = self.row(task).copy;
+                let report = &mut self.actor(i).report;
+                report.income += paid;
+                report.succeeded += 1;
+                self.report.succeeded += u64::from(!copy);
+                self.end(task as u32, State::Succeeded);
+            }
+            Event::ErrorReported { task, .. } => {
+                self.report.reported += u64::from(!self.row(task).copy);
+                self.end(task as u32, State::Reported);
+            }
+            Event::Aborted { task, reason, .. } => {
+                let copy = self.row(task).copy;
+                let count = match reason {
+                    0 => &mut self.report.timed_out,
+                    1 => &mut self.report.cancelled,
+                    _ => &mut self.report.evicted,
+                };
+                *count += u64::from(!copy);
+                let state = if reason == 0 { State::TimedOut } else { State::Dropped };
+                self.end(task as u32, state);
+            }
+            Event::Excluded { node, until } => {
+                let i = self.of_number[node as usize];
+                self.actor(i).excluded_at = Some(tick);
+                let back = (until.max(BEGINNING) - BEGINNING) * TICKS;
+                self.due(back.max(tick + 1), Due::Poke(i));
+            }
+            Event::Readmitted { node } => self.returned(node),
+            Event::Joined { node } => {
+                let Some(i) = self.operator_of(node) else { return };
+                if self.of_number.len() <= node as usize {
+                    self.of_number.resize(node as usize + 1, 0);
+                }
+                self.of_number[node as usize] = i;
+                self.actor(i).number = node;
+                self.actor(i).report.joined = Some(tick);
+                self.report.joins += 1;
+            }
+            Event::Quit { node } => {
+                self.returned(node);
+                let i = self.of_number[node as usize];
+                let report = &mut self.actor(i).report;
+                report.present += tick - report.joined.take().unwrap_or(tick);
+                self.report.quits += 1;
+            }
+            Event::KickedOut { node } => {
+                let i = self.of_number[node as usize];
+                self.actor(i).report.kicked = true;
+            }
+            Event::Paused { .. } => self.report.pauses += 1,
+            Event::Resumed { .. } => {}
+        }
+    }
+
+    /// Which operator has just got this number: the word beside the node's record says so.
+    fn operator_of(&self, node: u32) -> Option<u32> {
+        let i = self.ledger.operator(node)?;
+        ((i as usize) < self.actors.len()).then_some(i)
+    }
+
+    fn row(&mut self, task: u64) -> &mut Row {
+        &mut self.rows[task as usize - 1]
+    }
+
+    fn returned(&mut self, node: u32) {
+        let tick = self.tick;
+        let i = self.of_number[node as usize];
+        if let Some(from) = self.actor(i).excluded_at.take() {
+            self.actor(i).report.excluded += tick - from;
+            if tick > from {
+                self.actor(i).report.exclusions += 1;
+                self.report.exclusions.push((tick - from) as u32);
+            }
+        }
+    }
+
+    fn start(&mut self, id: u32, node: u32, deadline: u64, missing: u64) {
+        let tick = self.tick;
+        let i = self.of_number[node as usize];
+        let actor = &mut self.actors[i as usize];
+        let spec = &actor.spec;
+        let row = &mut self.rows[id as usize - 1];
+        let expires = (deadline + 1 - BEGINNING) * TICKS;
+        (row.state, row.node, row.started, row.expires) = (State::Running, i, tick as u32, expires as u32);
+        let work = match spec.kind {
+            Kind::Cheat => TICKS,
+            _ => u64::from(row.work) * 1_000 / u64::from(spec.speed.max(1)) + missing * spec.download,
+        };
+        let ends = tick + work.max(1);
+        let (silent, report) = match row.fate {
+            Some(Outcome::Answers) => (false, false),
+            Some(Outcome::Silent) => (true, false),
+            Some(Outcome::Reports) => (false, true),
+            Some(Outcome::Cancelled) | None => (row.luck.0 < spec.silent, row.luck.1 < spec.errors),
+        };
+        let due = if actor.silent || silent || ends >= expires {
+            (expires, Due::Expire(id))
+        } else if report {
+            (tick + work / 4 + 1, Due::GiveUp(id))
+        } else {
+            (ends, Due::Answer(id))
+        };
+        actor.report.started += 1;
+        self.report.started += 1;
+        self.report.local += u64::from(missing == 0);
+        if !row.copy {
+            self.report.waits.push(tick as u32 - row.created);
+        }
+        self.due(due.0, due.1);
+    }
+
+    fn end(&mut self, id: u32, state: State) {
+        let tick = self.tick as u32;
+        let row = &mut self.rows[id as usize - 1];
+        let ran = row.state == State::Running;
+        row.state = state;
+        self.open -= 1;
+        if ran {
+            row.started = tick - row.started;
+            let (i, took) = (row.node, u64::from(row.started));
+            let report = &mut self.actors[i as usize].report;
+            report.busy += took;
+            if state == State::TimedOut {
+                report.timed_out += 1;
+                report.wasted += took;
+            }
+        }
+        let group = self.rows[id as usize - 1].group;
+        if group > 0 {
+            let members = self.groups[group as usize - 1];
+            let open = |id: &u32| matches!(self.rows[*id as usize - 1].state, State::Waiting | State::Running);
+            if !members.iter().any(open) {
+                self.judge(members);
+            }
+        }
+    }
+
+    /// Judges a validation group whose members have all ended: scores, and the slashing of who is outvoted.
+    fn judge(&mut self, ids: [u32; REDUNDANCY]) {
+        let row = |i: usize| &self.rows[ids[i] as usize - 1];
+        let nodes: [u32; REDUNDANCY] = std::array::from_fn(|i| row(i).node);
+        let ran = (0..REDUNDANCY).all(|i| row(i).state != State::Dropped);
+        if !ran || nodes[0] == nodes[1] || nodes[1] == nodes[2] || nodes[0] == nodes[2] {
+            self.report.groups_void += 1;
+            return;
+        }
+        let members: [Member<u32>; REDUNDANCY] = std::array::from_fn(|i| {
+            let elapsed = row(i).started.into();
+            let wrong = self.actors[nodes[i] as usize].spec.kind == Kind::Cheat;
+            match row(i).state {
+                // Wrong answers never agree.
+                State::Succeeded => Member::Answered { answer: if wrong { 1 + i as u32 } else { 0 }, elapsed },
+                State::Reported => Member::Failed { elapsed },
+                _ => Member::Aborted,
+            }
+        });
+        self.report.groups += 1;
+        let judgement = judge(&members, |a, b| a == b);
+        for ((i, score), end) in nodes.into_iter().zip(judgement.scores).zip(judgement.ends) {
+            let number = self.actors[i as usize].number;
+            if let Some(score) = score {
+                self.actor(i).report.scores.push(score);
+                self.ledger.record_score(number, score);
+            }
+            if end == End::Invalidated && !self.actors[i as usize].slashed {
+                self.actor(i).slashed = true;
+                self.actor(i).report.slashed = true;
+                self.due(self.tick, Due::Leave(i));
+            }
+        }
+    }
+
+    fn finish(mut self) -> (Report, Ledger) {
+        let tick = self.tick;
+        self.bar.inc(self.arrivals % STRIDE);
+        for actor in &mut self.actors {
+            let report = &mut actor.report;
+            report.present += report.joined.take().map_or(0, |from| tick - from);
+            report.excluded += actor.excluded_at.take().map_or(0, |from| tick - from);
+        }
+        let mut report = self.report;
+        report.open = self.open;
+        report.span = self.last_arrival;
+        report.waits.sort_unstable();
+        report.exclusions.sort_unstable();
+        report.nodes = self.actors.into_iter().map(|actor| actor.report).collect();
+        report.refusals = self.refusals;
+        (report, self.ledger)
+    }
+}

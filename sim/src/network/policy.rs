@@ -1,0 +1,235 @@
+//! Who gets a task: as the contract chooses, or, for comparison, by other weights.
+//!
+//! The others are not in the contract. They choose exactly in proportion to their weight among the same candidates (idle,
+//! eligible, with the VRAM or the GPU, and those that hold a required model if there are any), by rejection, and where
+//! that takes too long by adding up all candidates.
+
+use muster_core::qos;
+use muster_core::wad::{mul_div_u64, mul_wad, WAD};
+use muster_core::weight;
+use muster_storage::draw::{in_scope, Seat};
+use muster_storage::host::{Host, Task};
+use muster_storage::layout::{entry, GPU_COUNTS, PENDING};
+use muster_storage::network::RING;
+use muster_storage::registry::Holders;
+use muster_storage::sampler::{self, Counts, VRAM_MAX};
+use muster_storage::Network;
+
+use crate::random::Random;
+
+/// Tries before all candidates are added up.
+const TRIES: u32 = 400;
+/// Holders of a task's models up to which they are looked at one by one.
+const FEW: u32 = 48;
+
+/// What a candidate's chance is proportional to, apart from the locality boost M, which all have.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Merit {
+    /// S QoS / (S + QoS), as the contract has it: the same choice by another way.
+    Weight,
+    /// The same for all.
+    Uniform,
+    /// S = sqrt(stake / largest stake).
+    Stake,
+    /// QoS.
+    Qos,
+    /// stake / largest stake.
+    LinearStake,
+    /// S QoS / (S + QoS) with S = stake / largest stake.
+    LinearWeight,
+    /// S QoS: zero as soon as one of them is, but not capped by the smaller one.
+    Product,
+    /// stake / largest stake times QoS.
+    LinearProduct,
+}
+
+/// Who chooses.
+#[derive(Debug)]
+pub enum Policy {
+    /// The contract.
+    Contract,
+    /// The simulator, by this merit, with this luck.
+    Exact(Merit, Random),
+}
+
+impl Policy {
+    /// The policy with its luck named after a seed.
+    pub fn exact(merit: Merit, seed: u64) -> Self {
+        Self::Exact(merit, Random::named(&[seed, 0x0070_6f6c_6963_79]))
+    }
+
+    /// Whether the contract itself chooses.
+    pub fn is_contract(&self) -> bool {
+        matches!(self, Self::Contract)
+    }
+
+    /// Draws every Pending task whose block has come, so that none is left for the contract to draw.
+    pub fn serve<H: Host>(&mut self, net: &mut Network<H>) {
+        let Self::Exact(merit, random) = self else { return };
+        let block = net.host.block();
+        while net.pending() > 0 {
+            let place = entry(net.host, PENDING, net.head.pending_head.into());
+            let task = Task::load(net.host, place);
+            if task.order.at >= block {
+                return;
+            }
+            net.head.pending_head = (net.head.pending_head + 1) % RING;
+            match choose(net, &task, *merit, random) {
+                Some(seat) => {
+                    let seat = net.leave_sampler(seat);
+                    net.start(&task, seat, None);
+                }
+                None => net.enqueue(&task),
+            }
+        }
+    }
+}
+
+fn merit_of<H: Host>(net: &Network<H>, seat: &Seat, merit: Merit) -> u64 {
+    let f = net.factors(&seat.node);
+    if !qos::eligible(f.reliability, net.rules.exclusion_ppm) {
+        return 0;
+    }
+    let linear = || mul_div_u64(seat.node.stake, WAD, net.head.max_stake.max(1)).unwrap_or(WAD);
+    match merit {
+        Merit::Weight => weight::harmonic(f.staking, f.qos),
+        Merit::Uniform => WAD,
+        Merit::Stake => f.staking,
+        Merit::Qos => f.qos,
+        Merit::LinearStake => linear(),
+        Merit::LinearWeight => weight::harmonic(linear(), f.qos),
+        Merit::Product => mul_wad(f.staking, f.qos),
+        Merit::LinearProduct => mul_wad(linear(), f.qos),
+    }
+}
+
+/// Groups in a task's scope, with their idle nodes by class.
+fn field<H: Host>(net: &Network<H>, task: &Task) -> Vec<(u32, Counts)> {
+    let vram = u32::from(task.order.vram);
+    let exact = task.order.gpu.checked_sub(1).map(|gpu| gpu << 16 | vram);
+    let groups: Vec<u32> = match exact {
+        Some(group) => vec![group],
+        None => (vram..=u32::from(VRAM_MAX))
+            .take_while(|vram| *vram <= LARGEST_VRAM)
+            .flat_map(|vram| {
+                let models = net.host.load(entry(net.host, GPU_COUNTS, vram.into())).0[0] as u32;
+                (0..models).map(move |gpu| gpu << 16 | vram)
+            })
+            .collect(),
+    };
+    groups.into_iter().map(|group| (group, Counts::load(net.host, group))).collect()
+}
+
+/// The largest GPU of the simulator's fleets, in GiB.
+pub const LARGEST_VRAM: u32 = 96;
+
+fn members(counts: &Counts) -> u64 {
+    (0..weight::CLASSES).map(|class| u64::from(counts.get(class))).sum()
+}
+
+/// The `n`-th idle node of a field.
+fn nth<H: Host>(net: &Network<H>, field: &[(u32, Counts)], mut n: u64) -> Option<Seat> {
+    for (group, counts) in field {
+        for class in 0..weight::CLASSES {
+            let count = u64::from(counts.get(class));
+            if n < count {
+                let number = sampler::member(net.host, *group, class, n as u32);
+                return Some(Seat::load(net.host, number));
+            }
+            n -= count;
+        }
+    }
+    None
+}
+
+/// Chooses a node for a task; none if there is no candidate.
+fn choose<H: Host>(net: &Network<H>, task: &Task, merit: Merit, random: &mut Random) -> Option<Seat> {
+    let field = field(net, task);
+    let total: u64 = field.iter().map(|(_, counts)| members(counts)).sum();
+    if total == 0 {
+        return None;
+    }
+    let entries: u32 =
+        task.models.as_slice().iter().map(|&m| Holders::load(net.host, m).len()).sum();
+    if entries > FEW {
+        if let Some(seat) = by_rejection(net, &field, total, task, merit, true, random) {
+            return Some(seat);
+        }
+    }
+    if entries > 0 {
+        if let Some(seat) = among(net, holders(net, task), task, merit, true, random) {
+            return Some(seat);
+        }
+    }
+    by_rejection(net, &field, total, task, merit, false, random).or_else(|| {
+        let all = (0..total).filter_map(|n| nth(net, &field, n));
+        among(net, all, task, merit, false, random)
+    })
+}
+
+fn by_rejection<H: Host>(
+    net: &Network<H>,
+    field: &[(u32, Counts)],
+    total: u64,
+    task: &Task,
+    merit: Merit,
+    local_only: bool,
+    random: &mut Random,
+) -> Option<Seat> {
+    // M is at most 2; without a holder, at most 1.3.
+    let largest = weight::largest_boost(task.models.len.into(), local_only);
+    let most = u128::from(mul_wad(largest, WAD));
+    for _ in 0..TRIES {
+        let seat = nth(net, field, random.below(total as usize) as u64)?;
+        let height = (u128::from(random.bits()) * most >> 64) as u64;
+        let base = merit_of(net, &seat, merit);
+        if height >= mul_wad(base, largest) {
+            continue;
+        }
+        let (boost, local) = net.locality(&seat, &task.models);
+        if !(local_only && local == 0) && height < mul_wad(base, boost) {
+            return Some(seat);
+        }
+    }
+    None
+}
+
+/// All nodes entered as holders of a required model, each once.
+fn holders<H: Host>(net: &Network<H>, task: &Task) -> impl Iterator<Item = Seat> {
+    let mut numbers = Vec::new();
+    for &model in task.models.as_slice() {
+        let list = Holders::load(net.host, model);
+        numbers.extend((0..list.len()).map(|i| list.get(net.host, i)));
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    let seats: Vec<Seat> = numbers.into_iter().map(|n| Seat::load(net.host, n)).collect();
+    seats.into_iter().filter(|seat| seat.idle())
+}
+
+fn among<H: Host>(
+    net: &Network<H>,
+    seats: impl Iterator<Item = Seat>,
+    task: &Task,
+    merit: Merit,
+    local_only: bool,
+    random: &mut Random,
+) -> Option<Seat> {
+    let mut found = Vec::new();
+    let mut sum = 0u128;
+    for seat in seats.filter(|seat| in_scope(seat, task)) {
+        let (boost, local) = net.locality(&seat, &task.models);
+        let weight = mul_wad(merit_of(net, &seat, merit), boost);
+        if weight > 0 && !(local_only && local == 0) {
+            sum += u128::from(weight);
+            found.push((seat, sum));
+        }
+    }
+    if sum == 0 {
+        return None;
+    }
+    let wide = u128::from(random.bits()) << 64 | u128::from(random.bits());
+    let u = wide % sum;
+    let at = found.partition_point(|(_, above)| *above <= u);
+    found.get(at).map(|(seat, _)| *seat)
+}

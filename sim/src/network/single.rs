@@ -1,0 +1,240 @@
+//! One workload, from traces or made up, and what comes of it.
+
+use std::error::Error;
+use std::fmt::Write;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::engine::Engine;
+use super::host::Arena;
+use super::ledger::Ledger;
+use super::policy::{Merit, Policy};
+use super::report::Report;
+use super::study::{bar, MEASURES, WITHOUT_H};
+use super::workload::{fleet, fleet_of, Kind, Profile, Source};
+use crate::random::Random;
+use crate::trace;
+
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+/// Most tasks: their ids and times have to fit.
+const TASKS: u64 = 20_000_000;
+/// Most nodes of a made-up fleet.
+const NODES: u64 = 1_000_000;
+
+/// What to run.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Workload {
+    /// Requests to replay, in the columns of GenTD26's trace (with --nodes)
+    #[arg(long, value_name = "FILE", requires = "nodes", conflicts_with_all = ["tasks", "fleet"])]
+    pub requests: Option<PathBuf>,
+    /// GPU machines to take nodes from, in the columns of openb's node list (with --requests)
+    #[arg(long, value_name = "FILE", requires = "requests")]
+    pub nodes: Option<PathBuf>,
+    /// Requests to replay at most
+    #[arg(long, value_name = "N", requires = "requests")]
+    pub limit: Option<usize>,
+    /// GPUs to take from the machines, chosen by the seed [default: all]
+    #[arg(long, value_name = "K", requires = "requests")]
+    pub gpus: Option<usize>,
+    /// Let requests arrive this many times as fast; tasks take as long as they took
+    #[arg(long, value_name = "X", requires = "requests", default_value_t = 1.0)]
+    pub speed: f64,
+    /// Tasks to make up (with --fleet)
+    #[arg(long, value_name = "N", requires = "fleet", value_parser = clap::value_parser!(u64).range(1..=TASKS))]
+    pub tasks: Option<u64>,
+    /// Nodes to make up (with --tasks)
+    #[arg(long, value_name = "N", requires = "tasks", value_parser = clap::value_parser!(u64).range(1..=NODES))]
+    pub fleet: Option<u64>,
+    /// Work asked of a made-up fleet, as a share of what it could do
+    #[arg(long, value_name = "X", requires = "tasks", default_value_t = 0.7)]
+    pub load: f64,
+    /// Share of the tasks given to a validation group
+    #[arg(long, value_name = "X", default_value_t = 0.1)]
+    pub validated: f64,
+    /// Who chooses nodes; all but the contract are there for comparison
+    #[arg(long, value_enum, default_value_t = Choice::Contract)]
+    pub choice: Choice,
+    /// Leave the short-term factor H out
+    #[arg(long)]
+    pub without_h: bool,
+    /// Change a parameter of the contract, such as tau=600 (docs/parameters.md); can be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parameter)]
+    pub set: Vec<(String, u64)>,
+}
+
+/// Who chooses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Choice {
+    /// The contract, by W
+    Contract,
+    /// The same for all
+    Uniform,
+    /// By the square root of the stake
+    Stake,
+    /// By QoS
+    Qos,
+}
+
+fn parameter(text: &str) -> Result<(String, u64), String> {
+    let (name, value) = text.split_once('=').ok_or("it should be like tau=600")?;
+    let value = value.parse().map_err(|_| format!("{value:?} is not a whole number"))?;
+    Ok((name.to_string(), value))
+}
+
+impl Workload {
+    /// Whether a workload was named.
+    pub fn given(&self) -> bool {
+        self.requests.is_some() || self.tasks.is_some()
+    }
+}
+
+fn share(name: &str, value: f64, most: f64) -> Outcome<u32> {
+    if !(0.0..=most).contains(&value) {
+        return Err(format!("--{name} is {value}; it can be from 0 to {most}").into());
+    }
+    Ok((value * 1_000.0).round() as u32)
+}
+
+/// Runs a workload, prints what came out and writes it to `network.csv` and `network-nodes.csv`.
+///
+/// # Errors
+/// What can't be read or written, with file, line and reason; a parameter that is not one.
+pub fn run(workload: &Workload, seed: u64, out: &Path) -> Outcome<()> {
+    let sampled = share("validated", workload.validated, 1.0)?;
+    let load = share("load", workload.load, 100.0)?;
+    let (nodes, source) = match (&workload.requests, &workload.nodes) {
+        (Some(requests), Some(nodes)) => {
+            if !(1e-3..=1e6).contains(&workload.speed) {
+                return Err(format!("--speed is {}; it can be from 0.001 to 1000000", workload.speed).into());
+            }
+            let open = |path: &Path| File::open(path).map_err(|e| format!("{}: {e}", path.display()));
+            let limit = workload.limit.unwrap_or(usize::MAX);
+            let traced = trace::requests(&requests.display().to_string(), open(requests)?, limit)?;
+            let mut gpus = trace::gpus(&nodes.display().to_string(), open(nodes)?)?;
+            if let Some(keep) = workload.gpus {
+                if keep == 0 || keep > gpus.len() {
+                    return Err(format!("--gpus is {keep}; {} has {}", nodes.display(), gpus.len()).into());
+                }
+                let random = &mut Random::named(&[seed, 6]);
+                for i in 0..keep {
+                    let j = i + random.below(gpus.len() - i);
+                    gpus.swap(i, j);
+                }
+                gpus.truncate(keep);
+            }
+            (fleet_of(&gpus, seed), Source::traced(&traced, workload.speed, sampled, seed))
+        }
+        _ => {
+            let (tasks, nodes) = (workload.tasks.unwrap_or(0), workload.fleet.unwrap_or(0) as u32);
+            if load == 0 {
+                return Err("--load is 0: no task would ever come".into());
+            }
+            let profile = Profile { nodes, tasks, load, sampled, ..Profile::default() };
+            let nodes = fleet(&profile, seed);
+            let source = Source::made_up(&profile, &nodes, seed);
+            (nodes, source)
+        }
+    };
+    fs::create_dir_all(out).map_err(|e| format!("can't create {}: {e}", out.display()))?;
+    let mut parameters: Vec<(&str, u64)> = if workload.without_h { WITHOUT_H.to_vec() } else { vec![] };
+    parameters.extend(workload.set.iter().map(|(name, value)| (name.as_str(), *value)));
+    let policy = match workload.choice {
+        Choice::Contract => Policy::Contract,
+        Choice::Uniform => Policy::exact(Merit::Uniform, seed),
+        Choice::Stake => Policy::exact(Merit::Stake, seed),
+        Choice::Qos => Policy::exact(Merit::Qos, seed),
+    };
+    let ledger = Ledger::new(Arena::new(seed), policy, &parameters)?;
+    let (tasks, count) = (source.len(), nodes.len());
+    let bar = bar(&format!("{tasks} tasks on {count} nodes"), tasks);
+    let start = Instant::now();
+    let report = Engine::new(ledger, nodes, source, seed, Some(bar.clone())).run().0;
+    bar.finish_and_clear();
+    print!("{}", table(&report));
+    for (name, text) in [("network.csv", measures(&report)), ("network-nodes.csv", nodes_table(&report))] {
+        let path = out.join(name);
+        fs::write(&path, text).map_err(|e| format!("can't write {}: {e}", path.display()))?;
+        println!("{}", path.display());
+    }
+    eprintln!("{tasks} tasks on {count} nodes took {:.1} s.", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn table(report: &Report) -> String {
+    let mut out = String::new();
+    let counts = [
+        ("tasks asked for", report.asked),
+        ("succeeded", report.succeeded),
+        ("timed out", report.timed_out),
+        ("reported as impossible", report.reported),
+        ("cancelled while queued", report.cancelled),
+        ("driven out of the queue", report.evicted),
+        ("refused", report.refused),
+        ("not ended", report.open),
+        ("validation groups judged", report.groups),
+        ("exclusions", report.exclusions.len() as u64),
+    ];
+    for (name, count) in counts {
+        let _ = writeln!(out, "{name:<44} {count:>14}");
+    }
+    for m in MEASURES {
+        let value = m.of(report);
+        let _ = writeln!(out, "{:<44} {value:>14.3}", m.title);
+    }
+    let _ = writeln!(out, "\n{:<10} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8}", "nodes", "count", "starts", "timeouts", "excluded", "kicked", "slashed");
+    for kind in Kind::ALL {
+        let of = || report.nodes.iter().filter(|n| n.kind == kind);
+        if of().next().is_some() {
+            let _ = writeln!(
+                out,
+                "{:<10} {:>6} {:>10} {:>10} {:>7.2} % {:>8} {:>8}",
+                kind.name(),
+                of().count(),
+                of().map(|n| n.started).sum::<u64>(),
+                of().map(|n| n.timed_out).sum::<u64>(),
+                100.0 * report.excluded(|n| n.kind == kind),
+                of().filter(|n| n.kicked).count(),
+                of().filter(|n| n.slashed).count(),
+            );
+        }
+    }
+    out
+}
+
+fn measures(report: &Report) -> String {
+    let mut out = String::from("measure,value\n");
+    for m in MEASURES {
+        let _ = writeln!(out, "{},{}", m.id, m.of(report));
+    }
+    out
+}
+
+fn nodes_table(report: &Report) -> String {
+    let mut out = String::from(
+        "node,kind,stake_granules,speed_permille,income_wei,started,succeeded,timed_out,present_ticks,busy_ticks,wasted_ticks,excluded_ticks,exclusions,scores,kicked,slashed\n",
+    );
+    for (i, n) in report.nodes.iter().enumerate() {
+        let _ = writeln!(
+            out,
+            "{i},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+            n.kind.name(),
+            n.stake,
+            n.speed,
+            n.income,
+            n.started,
+            n.succeeded,
+            n.timed_out,
+            n.present,
+            n.busy,
+            n.wasted,
+            n.excluded,
+            n.exclusions,
+            n.scores.len(),
+            u8::from(n.kicked),
+            u8::from(n.slashed),
+        );
+    }
+    out
+}

@@ -1,0 +1,331 @@
+//! The same truth: one workload and one sequence of entropy, through the simulator and through the compiled programs on
+//! the devnode.
+//!
+//! The simulator's engine decides what nodes and applications do. Each of its calls goes first to the devnode, as a
+//! transaction in a block of its own, and then, with that block's number, time and predecessors' hashes, to the contract
+//! inside the simulator. After every call the outcome, every log and every word that was written are compared bit by bit:
+//! assignments, H, queue, credit. From time to time the whole storage is, and what the compiled views say.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use alloy_primitives::{Address, Bytes, TxKind, U256};
+use alloy_sol_types::SolCall;
+use ethers::signers::LocalWallet;
+use muster_cli::chain::{Account, Chain};
+use muster_cli::{build, deploy};
+use muster_core::word::Word;
+use muster_devnode::chain::{Clock, Mined, NITRO_DEV_KEY};
+use muster_devnode::{Config, Devnode, TxRequest};
+use muster_sim::network::engine::Engine;
+use muster_sim::network::host::{Arena, Hashes};
+use muster_sim::network::ledger::{digest, Call, Ledger, Mirror, Party, BEGINNING, GRANULE, LEAST_STAKE};
+use muster_sim::network::workload::{fleet, Profile, Source};
+use muster_storage::{Host, IMuster, Network, Refusal};
+use muster_tests::root;
+
+/// More gas than any call needs.
+const GAS: u64 = 8_000_000;
+/// Calls between two comparisons of everything.
+const PERIOD: u64 = 250;
+
+/// What was compared.
+#[derive(Default)]
+struct Tally {
+    calls: u64,
+    refused: u64,
+    words: u64,
+    whole: u64,
+    deposits: U256,
+    withdrawn: U256,
+    /// Logs by their events' names.
+    events: BTreeMap<&'static str, u64>,
+    /// Queue groups seen.
+    groups: Vec<u32>,
+}
+
+/// The contract on the devnode.
+struct Twin {
+    chain: muster_devnode::Chain,
+    muster: Address,
+    mined: Option<Mined>,
+    tally: Rc<RefCell<Tally>>,
+}
+
+fn calldata(by: Party, call: &Call) -> Vec<u8> {
+    match call.clone() {
+        Call::Join { gpu, vram, models } => IMuster::joinCall { gpuName: gpu, vram, models }.abi_encode(),
+        Call::Pause => IMuster::pauseCall {}.abi_encode(),
+        Call::Resume => IMuster::resumeCall {}.abi_encode(),
+        Call::Quit => IMuster::quitCall {}.abi_encode(),
+        Call::RaiseStake => IMuster::raiseStakeCall {}.abi_encode(),
+        Call::ReportDownloaded(models) => IMuster::reportDownloadedCall { models }.abi_encode(),
+        Call::ReportRemoved(models) => IMuster::reportRemovedCall { models }.abi_encode(),
+        Call::Poke(node) => IMuster::pokeCall { node }.abi_encode(),
+        Call::Withdraw => IMuster::withdrawCall { to: by.address().into() }.abi_encode(),
+        Call::Create(spec) => IMuster::createTaskCall { spec }.abi_encode(),
+        Call::Cancel { task, ticket } => IMuster::cancelCall { id: task, ticket }.abi_encode(),
+        Call::Submit { task } => IMuster::submitCall { id: task, resultDigest: digest(task).into() }.abi_encode(),
+        Call::ReportError { task } => IMuster::reportErrorCall { id: task, code: 1 }.abi_encode(),
+        Call::Expire { node, task } => IMuster::expireCall { node, id: task }.abi_encode(),
+        Call::Dispatch(count) => IMuster::dispatchCall { count }.abi_encode(),
+    }
+}
+
+fn word(value: U256) -> Word {
+    Word(value.into_limbs())
+}
+
+impl Twin {
+    /// A view's answer.
+    fn view<C: SolCall>(&self, call: &C) -> C::Return {
+        let request = TxRequest {
+            to: Some(TxKind::Call(self.muster)),
+            input: Bytes::from(call.abi_encode()).into(),
+            ..TxRequest::default()
+        };
+        let outcome = self.chain.call(&request).expect("a view");
+        C::abi_decode_returns(&outcome.output).expect("what the interface says")
+    }
+
+    /// Compares all words, and what the compiled views say with what the same functions say here.
+    fn compare_all(&self, host: &mut Arena) {
+        let state = self.chain.state();
+        let there: BTreeMap<U256, U256> = state.storage_iter(self.muster).filter(|(_, v)| !v.is_zero()).collect();
+        let here: BTreeMap<U256, U256> =
+            host.words().map(|(slot, w)| (U256::from_limbs(slot.0), U256::from_limbs(w.0))).collect();
+        assert_eq!(here, there, "all words");
+
+        let groups = self.tally.borrow().groups.clone();
+        let net = Network::open(host).unwrap();
+        let issued = net.head.issued;
+        for from in (1..=issued).step_by(64) {
+            // H among them, recovered to now.
+            let there = self.view(&IMuster::nodesCall { from, count: 64 });
+            assert_eq!(net.node_views(from, 64), there, "nodes");
+        }
+        for number in 1..=issued {
+            let there = self.view(&IMuster::bestQueuedCall { number });
+            assert_eq!(net.best_queued(number).unwrap(), there, "what node {number} would take");
+        }
+        for group in groups {
+            let there = self.view(&IMuster::queuedTasksCall { group, from: 0, count: 256 });
+            let (places, tasks) = net.queued_tasks(group, 0, 256);
+            assert_eq!((places, tasks), (there.places, there.tasks), "queue of group {group}");
+        }
+        let there = self.view(&IMuster::excludedNodesCall { from: 0, count: 256 });
+        assert_eq!(net.excluded_nodes(0, 256), (there.places, there.numbers), "excluded nodes");
+        assert_eq!(net.overview(), self.view(&IMuster::overviewCall {}), "overview");
+        self.tally.borrow_mut().whole += 1;
+    }
+}
+
+impl Mirror for Twin {
+    fn call(&mut self, host: &mut Arena, now: u64, by: Party, value: u128, call: &Call) -> (u64, u64) {
+        let from = Address::from(by.address());
+        let head = self.chain.head().header.timestamp;
+        self.chain.set_next_timestamp(now.max(head)).unwrap();
+        let request = TxRequest {
+            from: Some(from),
+            to: Some(TxKind::Call(self.muster)),
+            value: Some(U256::from(value)),
+            input: Bytes::from(calldata(by, call)).into(),
+            gas: Some(GAS),
+            ..TxRequest::default()
+        };
+        if self.chain.state().balance(from) < U256::from(value) + U256::from(10).pow(U256::from(18)) {
+            self.chain.set_balance(from, U256::from(10).pow(U256::from(30)));
+        }
+        let mined = self.chain.send(request).expect("the devnode takes it");
+        let header = &mined.block.header;
+        let (number, time) = (header.number, header.timestamp);
+        let Hashes::Given(hashes) = &mut host.hashes else { panic!("the simulator makes its own hashes up") };
+        hashes.insert(number - 1, header.parent_hash.0);
+        if mined.ok() {
+            self.tally.borrow_mut().deposits += U256::from(value);
+        }
+        self.mined = Some(mined);
+        (number, time)
+    }
+
+    fn compare(&mut self, host: &mut Arena, call: &Call, outcome: &Result<(), Refusal>) {
+        let mined = self.mined.take().expect("it was called before");
+        match outcome {
+            Ok(()) => assert!(mined.ok(), "only the chain refuses {call:?}: {}", mined.outcome.output),
+            Err(refusal) => {
+                assert!(!mined.ok(), "only the simulator refuses {call:?}: {refusal:?}");
+                assert_eq!(refusal.clone().into_bytes(), mined.outcome.output.to_vec(), "{call:?}");
+                self.tally.borrow_mut().refused += 1;
+            }
+        }
+        let here = host.logs.as_deref().expect("logs are kept");
+        let there: Vec<_> = mined.outcome.logs.iter().filter(|log| log.address == self.muster).collect();
+        assert_eq!(here.len(), there.len(), "logs of {call:?}");
+        for (a, b) in here.iter().zip(&there) {
+            assert_eq!(a.topics, b.data.topics(), "{call:?}");
+            assert_eq!(a.data, b.data.data.to_vec(), "{call:?}");
+            use alloy_sol_types::SolEventInterface;
+            let event = IMuster::IMusterEvents::decode_raw_log(&a.topics, &a.data).expect("an event of the interface");
+            let mut tally = self.tally.borrow_mut();
+            let name = match event {
+                IMuster::IMusterEvents::TaskAborted(aborted) => {
+                    ["TaskAborted: timeout", "TaskAborted: cancelled", "TaskAborted: evicted"][aborted.reason as usize]
+                }
+                IMuster::IMusterEvents::TaskQueued(queued) => {
+                    let group = (queued.ticket >> 32) as u32;
+                    if !tally.groups.contains(&group) {
+                        tally.groups.push(group);
+                    }
+                    "TaskQueued"
+                }
+                IMuster::IMusterEvents::Withdrawn(paid) => {
+                    tally.withdrawn += U256::from(paid.credit) + U256::from(paid.stake);
+                    "Withdrawn"
+                }
+                IMuster::IMusterEvents::TaskCreated(_) => "TaskCreated",
+                IMuster::IMusterEvents::TaskStarted(_) => "TaskStarted",
+                IMuster::IMusterEvents::TaskSucceeded(_) => "TaskSucceeded",
+                IMuster::IMusterEvents::TaskErrorReported(_) => "TaskErrorReported",
+                IMuster::IMusterEvents::NodeExcluded(_) => "NodeExcluded",
+                IMuster::IMusterEvents::NodeReadmitted(_) => "NodeReadmitted",
+                IMuster::IMusterEvents::NodeJoined(_) => "NodeJoined",
+                IMuster::IMusterEvents::NodePaused(_) => "NodePaused",
+                IMuster::IMusterEvents::NodeResumed(_) => "NodeResumed",
+                IMuster::IMusterEvents::NodeQuit(_) => "NodeQuit",
+                IMuster::IMusterEvents::StakeRaised(_) => "StakeRaised",
+                IMuster::IMusterEvents::DownloadRequested(_) => "DownloadRequested",
+                IMuster::IMusterEvents::ModelAdded(_) => "ModelAdded",
+                IMuster::IMusterEvents::ModelRemoved(_) => "ModelRemoved",
+                _ => "others",
+            };
+            *tally.events.entry(name).or_default() += 1;
+        }
+        let state = self.chain.state();
+        let written: Vec<Word> = host.written().collect();
+        for slot in &written {
+            let there = word(state.storage(self.muster, U256::from_limbs(slot.0)));
+            assert_eq!(host.load(*slot), there, "slot {slot:?} after {call:?}");
+        }
+        let calls = {
+            let mut tally = self.tally.borrow_mut();
+            tally.words += written.len() as u64;
+            tally.calls += 1;
+            tally.calls
+        };
+        if calls % PERIOD == 0 {
+            self.compare_all(host);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_simulator_and_the_chain_do_the_same() {
+    if std::env::var("RPC_URL").is_ok_and(|url| !url.is_empty()) {
+        println!("the_simulator_and_the_chain_do_the_same: skipped, because it sets the time of every block");
+        return;
+    }
+    let mut config = Config::default();
+    config.chain.clock = Clock::Manual(BEGINNING);
+    let node = Devnode::start(config).expect("the embedded node starts");
+    let rpc = Chain::connect(&node.url()).await.unwrap();
+    let wallet: LocalWallet = NITRO_DEV_KEY.parse().unwrap();
+    let mut boss = Account::new(&rpc, wallet);
+    let (manifest, programs) = build::load(&root()).expect("script/build has run");
+    let deployment = deploy::on(&rpc, &mut boss, &deploy::Config {
+        owner: boss.address(),
+        treasury: boss.address(),
+        granule: GRANULE,
+        minimum_stake: u128::from(LEAST_STAKE) * u128::from(GRANULE),
+        // A short queue, so that it overflows; few downloads, so that most calls are about tasks; and stakes that can
+        // be withdrawn soon.
+        parameters: [("alphaMilli", 400u64), ("scarce", 2), ("spread", 3), ("unbonding", 600)]
+            .map(|(name, value)| (name.to_string(), value.into()))
+            .into(),
+        programs,
+        rustc: manifest.rustc,
+        file: None,
+        say: |_| {},
+    });
+    let muster = Address::from(deployment.await.expect("it deploys").address.0);
+    let chain = node.chain().clone();
+
+    // Both begin with the same words.
+    let mut host = Arena::like_a_chain();
+    for (slot, value) in chain.state().storage_iter(muster) {
+        host.store(word(slot), word(value));
+    }
+    host.now = BEGINNING;
+    let tally = Rc::new(RefCell::new(Tally::default()));
+    let twin = Twin { chain: chain.clone(), muster, mined: None, tally: tally.clone() };
+    let ledger = Ledger::mirrored(host, Box::new(twin));
+
+    let profile = Profile {
+        nodes: 30,
+        tasks: 1_200,
+        load: 1_050,
+        // Groups and their scores are not in the programs.
+        sampled: 0,
+        mix: [70, 200, 70, 200, 0],
+        outages: (3_000, 1_500),
+        attack: None,
+        cancels: 150,
+        churn: true,
+    };
+    let seed = 4;
+    let nodes = fleet(&profile, seed);
+    let count = nodes.len() as u32;
+    let source = Source::made_up(&profile, &nodes, seed);
+    let engine = Engine::new(ledger, nodes, source, seed, None);
+    let (report, mut ledger) = engine.run();
+    assert_eq!(report.open, 0, "every task has ended");
+
+    // Everything owed is paid, to the wei: whoever is still there leaves first.
+    let now = ledger.host.now;
+    for i in 0..count {
+        let _ = ledger.call(Party::Operator(i), 0, &Call::Quit);
+    }
+    ledger.set_time(now + 601, 0);
+    for i in 0..count {
+        let _ = ledger.call(Party::Operator(i), 0, &Call::Withdraw);
+    }
+    for i in 0..50 {
+        let _ = ledger.call(Party::Application(i), 0, &Call::Withdraw);
+    }
+    ledger.call(Party::Keeper, 0, &Call::Withdraw).expect("start fees of what it let expire");
+
+    let treasury: muster_core::record::Treasury =
+        ledger.host.get(Word::from(u64::from(muster_storage::layout::TREASURY)));
+    let tally = tally.borrow();
+    let balance = chain.state().balance(muster);
+    assert_eq!(tally.deposits - tally.withdrawn, balance, "what came in and was not paid out");
+    assert_eq!(balance, U256::from(treasury.balance), "only the treasury's is left");
+
+    println!(
+        "{} calls, {} of them refused; {} words compared after them, everything {} times; {:?}",
+        tally.calls, tally.refused, tally.words, tally.whole, tally.events
+    );
+    for (event, least) in [
+        ("TaskCreated", 1_000),
+        ("TaskStarted", 900),
+        ("TaskSucceeded", 700),
+        ("TaskQueued", 100),
+        ("TaskAborted: timeout", 50),
+        ("TaskAborted: cancelled", 5),
+        ("TaskAborted: evicted", 20),
+        ("TaskErrorReported", 1),
+        ("NodeExcluded", 10),
+        ("NodeReadmitted", 10),
+        ("NodeJoined", 30),
+        ("NodePaused", 1),
+        ("NodeResumed", 1),
+        ("NodeQuit", 30),
+        ("StakeRaised", 1),
+        ("ModelAdded", 20),
+        ("ModelRemoved", 1),
+    ] {
+        let count = tally.events.get(event).copied().unwrap_or_default();
+        assert!(count >= least, "the workload is to have at least {least} {event}, not {count}");
+    }
+    assert!(tally.refused > 0 && tally.whole > 5);
+}
