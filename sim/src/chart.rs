@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 
+use muster_core::wad::{neg_ln_wad, WAD};
+
 use crate::statistics::Estimate;
 
 /// Told apart by people who see colours differently (Okabe and Ito's palette).
@@ -45,6 +47,8 @@ pub struct Curves {
     pub marks: Vec<(f64, String)>,
     /// Whether the vertical axis starts at zero.
     pub from_zero: bool,
+    /// Whether the common axis is logarithmic; its values are then from 1 to 1e6.
+    pub log: bool,
 }
 
 impl Bars {
@@ -97,12 +101,19 @@ impl Curves {
             lowest,
             highest,
         );
+        let scale = |x: f64| if self.log { logarithm(x) } else { x };
         let last = largest(points().map(|(x, _)| *x));
         let first = -largest(points().map(|(x, _)| -*x));
-        let span = if last > first { last - first } else { 1.0 };
+        let (left, right) = (scale(first), scale(last));
+        let span = if right > left { right - left } else { 1.0 };
         let width = canvas.plot_width();
-        let at = |x: f64| LEFT + (x - first) / span * width;
-        for tick in ticks(first, last, 8) {
+        let at = |x: f64| LEFT + (scale(x) - left) / span * width;
+        let marks = if self.log {
+            [1.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6].into_iter().filter(|x| (first..=last).contains(x)).collect()
+        } else {
+            ticks(first, last, 8)
+        };
+        for tick in marks {
             canvas.text(
                 at(tick),
                 canvas.bottom() + 18.0,
@@ -135,6 +146,12 @@ impl Curves {
 
 fn colour(series: usize) -> &'static str {
     COLOURS[series % COLOURS.len()]
+}
+
+/// The natural logarithm, core's, because those of machines differ in the last digit.
+fn logarithm(x: f64) -> f64 {
+    let inverse = (WAD as f64 / x.max(1.0)) as u64;
+    neg_ln_wad(inverse).map_or(0.0, |wad| wad as f64 / WAD as f64)
 }
 
 fn largest(values: impl Iterator<Item = f64>) -> f64 {

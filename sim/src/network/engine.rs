@@ -11,12 +11,12 @@ use muster_storage::IMuster;
 use super::host::Event;
 use super::ledger::{Call, Ledger, Party, BEGINNING, GRANULE};
 use super::report::{NodeReport, Report};
-use super::workload::{exponential, fee, Kind, NodeSpec, Source, TaskSpec, TICKS};
+use super::workload::{download_time, exponential, fee, Kind, NodeSpec, Source, TaskSpec, TICKS};
 use crate::random::Random;
 use crate::trace::Outcome;
 
 /// Models a node keeps.
-const DISK: usize = 10;
+const DISK: usize = 12;
 /// Entries of a node's model list, removed ones included.
 const LIST: usize = 32;
 /// Ticks after the last arrival when whatever is still open is left.
@@ -539,20 +539,24 @@ impl Engine {
                 self.report.queued += 1;
             }
             Event::Started { task, node, deadline } => {
-                let missing = events[at + 1..]
+                // What it is asked to download follows at once.
+                let missing: Vec<u64> = events[at + 1..]
                     .iter()
-                    .take_while(|e| matches!(e, Event::Download { task: t, .. } if *t == task))
-                    .filter(|e| matches!(e, Event::Download { node: n, .. } if *n == node))
-                    .count();
-                self.start(task as u32, node, deadline, missing as u64);
+                    .map_while(|e| match e {
+                        Event::Download { node: n, model, task: t } if *t == task => Some((*n == node).then_some(*model)),
+                        _ => None,
+                    })
+                    .flatten()
+                    .collect();
+                self.start(task as u32, node, deadline, &missing);
             }
             Event::Download { node, model, .. } => {
                 let i = self.of_number[node as usize];
                 let actor = self.actor(i);
                 if !actor.coming.contains(&model) && !actor.held.contains(&model) {
                     actor.coming.push(model);
-                    let time = actor.spec.download * actor.coming.len() as u64;
-                    self.due(tick + time, Due::Downloaded(i, model));
+                    let time: u64 = actor.coming.iter().map(|m| download_time(&actor.spec, *m)).sum();
+                    self.due(tick + time.max(1), Due::Downloaded(i, model));
                 }
             }
             Event::Succeeded { task, node, paid } => {
@@ -634,7 +638,7 @@ impl Engine {
         }
     }
 
-    fn start(&mut self, id: u32, node: u32, deadline: u64, missing: u64) {
+    fn start(&mut self, id: u32, node: u32, deadline: u64, missing: &[u64]) {
         let tick = self.tick;
         let i = self.of_number[node as usize];
         let actor = &mut self.actors[i as usize];
@@ -644,7 +648,8 @@ impl Engine {
         (row.state, row.node, row.started, row.expires) = (State::Running, i, tick as u32, expires as u32);
         let work = match spec.kind {
             Kind::Cheat => TICKS,
-            _ => u64::from(row.work) * 1_000 / u64::from(spec.speed.max(1)) + missing * spec.download,
+            _ => u64::from(row.work) * 1_000 / u64::from(spec.speed.max(1)) 
+                + missing.iter().map(|model| download_time(spec, *model)).sum::<u64>(),
         };
         let ends = tick + work.max(1);
         let (silent, report) = match row.fate {
@@ -662,7 +667,7 @@ impl Engine {
         };
         actor.report.started += 1;
         self.report.started += 1;
-        self.report.local += u64::from(missing == 0);
+        self.report.local += u64::from(missing.is_empty());
         if !row.copy {
             self.report.waits.push(tick as u32 - row.created);
         }

@@ -10,19 +10,25 @@
 //! | [`report`] | what it came to |
 //! | [`single`] | one workload |
 //! | [`study`] | the experiments |
+//! | [`page`] | what they show, in words and pictures |
 
 pub mod engine;
 pub mod host;
 pub mod ledger;
+pub mod page;
 pub mod policy;
 pub mod report;
 pub mod single;
 pub mod study;
+pub mod workload;
 
 pub use study::Scale;
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// What to do, and where to put it.
 #[derive(Clone, Debug)]
@@ -39,7 +45,25 @@ pub struct Options {
 /// # Errors
 /// A file that can't be written.
 pub fn run(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
-    study::run(&options.scale, options.seed)?;
+    let figures = options.out.join("figures");
+    // Before the work, so that a wrong path costs no patience.
+    fs::create_dir_all(&figures).map_err(|e| format!("can't create {}: {e}", figures.display()))?;
+    let start = Instant::now();
+    let found = study::run(&options.scale, options.seed)?;
+    for (name, svg) in page::figures(&found, &options.scale) {
+        write(&figures.join(format!("network-{name}.svg")), &svg)?;
+    }
+    write(&figures.join("network.csv"), &page::csv(&found))?;
+    let path = options.out.join("simulator-network.md");
+    let text = page::write(&found, options);
+    write(&path, &text)?;
+    eprintln!("All of it took {:.0} s.", start.elapsed().as_secs_f64());
+    let said = format!("{}\n{}\n", page::tables(&text), path.display());
+    // Whoever stops reading has seen enough.
+    let _ = std::io::stdout().write_all(said.as_bytes());
     Ok(())
 }
-pub mod workload;
+
+fn write(path: &Path, text: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
+    fs::write(path, text).map_err(|e| format!("can't write {}: {e}", path.display()).into())
+}

@@ -1,8 +1,9 @@
 //! One workload, from traces or made up, and what comes of it.
 
 use std::error::Error;
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -152,12 +153,14 @@ pub fn run(workload: &Workload, seed: u64, out: &Path) -> Outcome<()> {
     let start = Instant::now();
     let report = Engine::new(ledger, nodes, source, seed, Some(bar.clone())).run().0;
     bar.finish_and_clear();
-    print!("{}", table(&report));
+    let mut said = table(&report);
     for (name, text) in [("network.csv", measures(&report)), ("network-nodes.csv", nodes_table(&report))] {
         let path = out.join(name);
         fs::write(&path, text).map_err(|e| format!("can't write {}: {e}", path.display()))?;
-        println!("{}", path.display());
+        let _ = writeln!(said, "{}", path.display());
     }
+    // Whoever stops reading has seen enough.
+    let _ = std::io::stdout().write_all(said.as_bytes());
     eprintln!("{tasks} tasks on {count} nodes took {:.1} s.", start.elapsed().as_secs_f64());
     Ok(())
 }

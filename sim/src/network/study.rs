@@ -332,8 +332,10 @@ pub fn scenarios(scale: &Scale) -> Vec<(&'static str, &'static str, Profile)> {
 pub struct Findings {
     pub results: Results,
     pub rules: Vec<Rule>,
-    /// The finalists, best first; seed 000's rule is not among them.
+    /// The finalists, in the grid's order; seed 000's rule is not among them.
     pub finalists: Vec<Rule>,
+    /// Of these, what is recommended.
+    pub recommended: Option<Rule>,
 }
 
 /// Runs everything.
@@ -421,6 +423,19 @@ pub fn run(scale: &Scale, seed: u64) -> Result<Findings, String> {
         }
     }
     results.play("The best rules again, elsewhere", &setups, first, scale.seeds)?;
+    let names: Vec<&str> = scenarios(scale).into_iter().map(|(name, ..)| name).collect();
+    let mean = |rule: &Rule, scenario: &str, id| results.get(&rule.name(scenario), id).mean;
+    let slower = |rule: &Rule, scenario: &str| {
+        let usual = mean(&Rule::OF_000, scenario, "wait95");
+        mean(rule, scenario, "wait95") > (usual * SLOWER).max(usual + 1.0)
+    };
+    let total = |rule: &Rule| names.iter().map(|name| mean(rule, name, "failed")).sum::<f64>();
+    found.recommended = rules
+        .iter()
+        .filter(|rule| names.iter().all(|name| mean(rule, name, "out-steady") <= STEADY_OUT && !slower(rule, name)))
+        .filter(|rule| total(rule) < total(&Rule::OF_000))
+        .min_by(|a, b| total(a).total_cmp(&total(b)))
+        .copied();
     found.finalists = rules;
     Ok(found)
 }

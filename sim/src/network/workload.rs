@@ -13,11 +13,13 @@ pub const TICKS: u64 = 4;
 /// Price per estimated second before the spread, in wei.
 const PRICE: u128 = 1_000_000_000_000;
 /// Base models; the k-th is asked for 1/k as often as the first.
-const BASE_MODELS: usize = 150;
+const BASE_MODELS: usize = 40;
 /// Applications.
 const APPLICATIONS: usize = 50;
 /// LoRA models of each.
 const LORAS: usize = 10;
+/// How many times as fast a LoRA is downloaded as a base model.
+const LORA_FASTER: u64 = 10;
 /// Seconds of work of a made-up task on a node of speed 1, on average: 0.6 of its estimate.
 const MEAN_WORK: f64 = 44.64;
 
@@ -92,7 +94,7 @@ pub struct NodeSpec {
     pub outages: Option<(u64, u64)>,
     /// When it stops answering for good.
     pub dies: Option<u64>,
-    /// Time to download a model.
+    /// Time to download a base model.
     pub download: u64,
     pub models: Vec<u64>,
     pub joins: u64,
@@ -248,7 +250,7 @@ fn node(profile: &Profile, seed: u64, number: u32, zipf: &Zipf) -> NodeSpec {
     let own = 900 + random.below(201) as u32;
     let speed = speed * own / 1_000 * if kind == Kind::Slow { 600 } else { 1_000 } / 1_000;
     let mut models = Vec::new();
-    for _ in 0..1 + random.below(6) {
+    for _ in 0..4 + random.below(8) {
         let model = 1 + zipf.draw(random) as u64;
         if !models.contains(&model) {
             models.push(model);
@@ -265,7 +267,7 @@ fn node(profile: &Profile, seed: u64, number: u32, zipf: &Zipf) -> NodeSpec {
         errors: 500,
         outages: (kind == Kind::Flaky).then_some(profile.outages),
         dies: (kind == Kind::Dead).then_some(0),
-        download: (10 + random.below(51) as u64) * TICKS,
+        download: (10 + random.below(31) as u64) * TICKS,
         models,
         joins: 0,
         leaves: None,
@@ -397,7 +399,7 @@ impl Iterator for Source {
                 };
                 let gpu = GPUS[2 + random.below(2)];
                 let mut models = vec![1 + zipf.0.draw(random) as u64];
-                if percent(random, 30) {
+                if percent(random, 15) {
                     let lora = random.below(LORAS);
                     models.push((BASE_MODELS + application as usize * LORAS + lora + 1) as u64);
                 }
@@ -442,7 +444,8 @@ pub fn fleet_of(gpus: &[Gpu], seed: u64) -> Vec<NodeSpec> {
             errors: 0,
             outages: None,
             dies: None,
-            download: (10 + random.below(51) as u64) * TICKS,
+            // A trace's times contain what was downloaded.
+            download: 0,
             models,
             joins: 0,
             leaves: None,
@@ -452,6 +455,11 @@ pub fn fleet_of(gpus: &[Gpu], seed: u64) -> Vec<NodeSpec> {
         }
     });
     nodes.collect()
+}
+
+/// Time a node takes to download a model.
+pub fn download_time(node: &NodeSpec, model: u64) -> u64 {
+    if model > BASE_MODELS as u64 { node.download / LORA_FASTER } else { node.download }
 }
 
 /// A fee in wei for an estimate in seconds.

@@ -252,6 +252,7 @@ fn weights(results: &Results, pictures: &mut Vec<(String, String)>) {
             series: series.to_vec(),
             marks: vec![],
             from_zero: true,
+            log: false,
         };
         pictures.push((name.to_owned(), curves.svg()));
     }
@@ -324,6 +325,7 @@ fn over_time(results: &Results, pictures: &mut Vec<(String, String)>) {
             series,
             marks: vec![(f64::from(BLACKOUT.after), "30 % of workers fail".into())],
             from_zero: false,
+            log: false,
         };
         pictures.push((format!("fig10-{name}"), curves.svg()));
     }

@@ -1,0 +1,544 @@
+//! What the experiments show: the page, its pictures, and all figures as a table.
+
+use std::fmt::Write;
+
+use super::ledger::LEAST_STAKE;
+use super::study::{
+    merit_name, scenarios, Findings, Results, Rule, Scale, ATTACK, CHOICES, DEFENCES, LOAD, LOADS, MEASURES, SLOWER,
+    STEADY_OUT,
+};
+use super::workload::{fleet, Profile};
+use super::Options;
+use crate::chart::{Bars, Curves, Frame};
+use crate::statistics::Estimate;
+
+/// A value with its interval, with as many decimals as its size asks for.
+fn show(e: Estimate) -> String {
+    let size = e.mean.abs().max(e.margin);
+    let decimals = if size >= 1_000.0 { 0 } else if size >= 10.0 { 1 } else if size >= 0.1 { 2 } else { 3 };
+    if e.margin == 0.0 {
+        return format!("{:.decimals$}", e.mean);
+    }
+    format!("{:.decimals$} ± {:.decimals$}", e.mean, e.margin)
+}
+
+fn signed(e: Estimate) -> String {
+    format!("{:+.2} ± {:.2}", e.mean, e.margin)
+}
+
+/// A Markdown table.
+struct Table(String);
+
+impl Table {
+    fn new(headings: &[String]) -> Self {
+        let rule = vec!["---"; headings.len()].join(" | ");
+        Self(format!("| {} |\n| {rule} |\n", headings.join(" | ")))
+    }
+
+    fn row(&mut self, cells: &[String]) {
+        let _ = writeln!(self.0, "| {} |", cells.join(" | "));
+    }
+}
+
+fn title(id: &str) -> &'static str {
+    MEASURES.iter().find(|m| m.id == id).map_or("", |m| m.title)
+}
+
+/// Arrangements as columns, measures as rows.
+fn compare(results: &Results, columns: &[(String, String)], ids: &[&str]) -> String {
+    let headings: Vec<String> =
+        std::iter::once(String::new()).chain(columns.iter().map(|(heading, _)| heading.clone())).collect();
+    let mut table = Table::new(&headings);
+    for id in ids {
+        let mut cells = vec![title(id).to_string()];
+        cells.extend(columns.iter().map(|(_, name)| show(results.get(name, id))));
+        table.row(&cells);
+    }
+    table.0
+}
+
+fn choices() -> Vec<(String, String)> {
+    CHOICES
+        .iter()
+        .map(|merit| (merit_name(*merit).to_string(), format!("choice/{LOAD}/{}", merit_name(*merit))))
+        .collect()
+}
+
+fn contract(load: u32) -> String {
+    format!("choice/{load}/{}", merit_name(None))
+}
+
+fn without_h(load: u32) -> String {
+    format!("without-h/{load}")
+}
+
+fn attack(merit: Option<super::policy::Merit>, split: u32) -> String {
+    format!("sybil/{}/{split}", merit_name(merit))
+}
+
+fn share(x: u64) -> f64 {
+    x as f64 / 1e6
+}
+
+fn rule_text(rule: &Rule) -> String {
+    format!(
+        "penalty x{}, boost +{}, threshold {}, tau {} s",
+        share(rule.penalty),
+        share(rule.boost),
+        share(rule.threshold),
+        rule.tau
+    )
+}
+
+/// The share of all stake that the attacker holds, as a mean over the fleets of the seeds.
+fn stake_share(scale: &Scale, seed: u64) -> f64 {
+    let profile = Profile { nodes: scale.sybil_nodes, mix: [0; 5], churn: false, ..Profile::default() };
+    let shares = (0..scale.sybil_seeds).map(|i| {
+        let honest: u64 = fleet(&profile, seed + i).iter().map(|node| node.stake).sum();
+        let own = ATTACK * LEAST_STAKE;
+        100.0 * own as f64 / (own + honest) as f64
+    });
+    shares.sum::<f64>() / scale.sybil_seeds as f64
+}
+
+fn frame(title: &str, y: &str, seeds: u64) -> Frame {
+    Frame {
+        title: title.into(),
+        y: y.into(),
+        note: format!("Bands and whiskers: 95 % confidence intervals over {seeds} seeds (Student's t)."),
+    }
+}
+
+/// All pictures, by name.
+pub fn figures(found: &Findings, scale: &Scale) -> Vec<(&'static str, String)> {
+    let results = &found.results;
+    let mut out = Vec::new();
+
+    let line = |name: &dyn Fn(u32) -> String, id: &str| -> Vec<(f64, Estimate)> {
+        LOADS.iter().map(|&load| (f64::from(load) / 10.0, results.get(&name(load), id))).collect()
+    };
+    let waits = Curves {
+        frame: frame("Waiting time by load", "95th percentile of waiting time (s)", scale.seeds),
+        x: "work asked for, of what all nodes could do (%)".into(),
+        series: vec![
+            ("H as in 000".into(), line(&contract, "wait95")),
+            ("without H".into(), line(&without_h, "wait95")),
+        ],
+        from_zero: true,
+        ..Curves::default()
+    };
+    out.push(("waiting", waits.svg()));
+
+    let failed = Curves {
+        frame: frame("Failed tasks with and without H", "tasks that were started and failed (%)", scale.seeds),
+        x: "work asked for, of what all nodes could do (%)".into(),
+        series: vec![
+            ("H as in 000".into(), line(&contract, "failed")),
+            ("without H".into(), line(&without_h, "failed")),
+        ],
+        from_zero: true,
+        ..Curves::default()
+    };
+    out.push(("h", failed.svg()));
+
+    for (name, heading, ids, ends) in [
+        ("stake", "Income by stake", ["stake1", "stake2", "stake3", "stake4", "stake5"], ["lowest stakes", "highest stakes"]),
+        ("speed", "Income by speed", ["speed1", "speed2", "speed3", "speed4", "speed5"], ["slowest", "fastest"]),
+    ] {
+        let groups = [ends[0], "second fifth", "third fifth", "fourth fifth", ends[1]].map(String::from).to_vec();
+        let series = choices()
+            .into_iter()
+            .filter(|(heading, _)| heading != merit_name(Some(super::policy::Merit::Weight)))
+            .map(|(heading, name)| (heading, ids.iter().map(|id| results.get(&name, id)).collect()))
+            .collect();
+        let frame = frame(heading, "income per hour, mean of all = 1", scale.seeds);
+        out.push((name, Bars { frame, groups, series }.svg()));
+    }
+
+    for (name, heading, y, id) in [
+        ("threshold-failed", "What a higher threshold prevents", "tasks that were started and failed (%)", "failed"),
+        ("threshold-cost", "What a higher threshold costs", "time that steady nodes are excluded (%)", "out-steady"),
+    ] {
+        let series = scale.grid.tau.iter().map(|&tau| {
+            let points = scale.grid.threshold.iter().map(|&threshold| {
+                let rule = Rule { threshold, tau, ..Rule::OF_000 };
+                (share(threshold), results.get(&rule.name("grid"), id))
+            });
+            (format!("tau {tau} s"), points.collect())
+        });
+        let curves = Curves {
+            frame: frame(heading, y, scale.grid_seeds),
+            x: "H below which a node is excluded (penalty x0.3, boost +0.15)".into(),
+            series: series.collect(),
+            from_zero: true,
+            ..Curves::default()
+        };
+        out.push((name, curves.svg()));
+    }
+
+    let series = DEFENCES.iter().map(|merit| {
+        let points = scale.splits.iter().map(|&n| (f64::from(n), results.get(&attack(*merit, n), "share-sybil")));
+        (merit_name(*merit).to_string(), points.collect())
+    });
+    let sybil = Curves {
+        frame: frame("One sum of stake, split over many nodes", "starts that the attacker's nodes get (%)", scale.sybil_seeds),
+        x: "nodes the sum is split over".into(),
+        series: series.collect(),
+        from_zero: true,
+        log: true,
+        ..Curves::default()
+    };
+    out.push(("sybil", sybil.svg()));
+    out
+}
+
+/// Every measure of every arrangement.
+pub fn csv(found: &Findings) -> String {
+    let mut out = String::from("arrangement,measure,mean,margin95,seeds\n");
+    for name in found.results.0.keys() {
+        for m in MEASURES {
+            let e = found.results.get(name, m.id);
+            let _ = writeln!(out, "\"{name}\",{},{},{},{}", m.id, e.mean, e.margin, e.count);
+        }
+    }
+    out
+}
+
+/// The tables of a page with their headings, without the prose.
+pub fn tables(page: &str) -> String {
+    let kept = page.lines().filter(|line| line.starts_with('|') && !line.starts_with("| ---") || line.starts_with("## "));
+    let rows: Vec<Vec<String>> = kept
+        .map(|line| match line.strip_prefix("## ") {
+            Some(heading) => vec![format!("\n{heading}")],
+            None => line.trim_matches('|').split(" | ").map(|cell| cell.trim().to_string()).collect(),
+        })
+        .collect();
+    let mut out = String::new();
+    let mut from = 0;
+    while from < rows.len() {
+        // Rows of as many cells make one table.
+        let to = from + rows[from..].iter().take_while(|row| row.len() == rows[from].len()).count();
+        let width = |at: usize| rows[from..to].iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..rows[from].len()).map(width).collect();
+        for row in &rows[from..to] {
+            let cells: Vec<String> = row
+                .iter()
+                .zip(&widths)
+                .enumerate()
+                .map(|(i, (cell, &width))| if i == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") })
+                .collect();
+            let _ = writeln!(out, "{}", cells.join("  ").trim_end());
+        }
+        from = to;
+    }
+    out
+}
+
+/// The whole page.
+pub fn write(found: &Findings, options: &Options) -> String {
+    let (results, scale) = (&found.results, &options.scale);
+    let get = |name: &str, id: &str| results.get(name, id);
+    let usual = contract(LOAD);
+    let mut page = String::new();
+    let _ = write!(
+        page,
+        "# A network under seeds 000 and 001\n\n\
+         <!-- Generated by `script/sim network`; changes belong into sim/src/network. -->\n\n\
+         Nodes, applications, queue and quality of service, event by event, on the very code that runs on chain \
+         (`contracts/storage`). What is simulated, and what nodes and tasks are like, is in [simulator.md](simulator.md). \
+         Made by\n\n```\nscript/sim network{}{}\n```\n\n\
+         {} nodes and {} tasks in each run, {} seeds, unless said otherwise; all figures are in \
+         [figures/network.csv](figures/network.csv). ± is a 95 % confidence interval over seeds (Student's t). \
+         \"Failed\" are tasks that were started and timed out or were reported as impossible. Income is fees per hour in the network.\n\n",
+        if scale.quick { " --quick" } else { "" },
+        if options.seed == 1 { String::new() } else { format!(" --seed {}", options.seed) },
+        scale.nodes,
+        scale.tasks,
+        scale.seeds,
+    );
+
+    page.push_str("## What to take from it\n\n");
+    summary(&mut page, found, options);
+
+    page.push_str("\n## Load\n\n![Waiting time by load](figures/network-waiting.svg)\n\n");
+    let columns: Vec<_> = LOADS.iter().map(|&load| (format!("load {}", f64::from(load) / 1e3), contract(load))).collect();
+    page.push_str(&compare(
+        results,
+        &columns,
+        &["wait50", "wait95", "wait99", "throughput", "failed", "away", "wasted", "local", "redrawn", "gini", "gini-stake"],
+    ));
+    page.push_str(
+        "\nA queue that serves the highest value first makes the cheapest tasks wait for as long as there is more work than \
+         nodes: hence the distance between the median and the 99th percentile.\n",
+    );
+
+    let _ = write!(
+        page,
+        "\n## Ways of choosing\n\n\
+         All with the same candidates, queue, H and locality boost M; what differs is what a candidate's chance is proportional to, \
+         apart from M. \"W (exact)\" is the contract's own weight, chosen by adding up instead of the contract's bounded search and \
+         rejection. Load {}.\n\n![Income by stake](figures/network-stake.svg)\n\n![Income by speed](figures/network-speed.svg)\n\n",
+        f64::from(LOAD) / 1e3
+    );
+    page.push_str(&compare(
+        results,
+        &choices(),
+        &[
+            "wait50", "wait95", "wait99", "throughput", "failed", "wasted", "local", "gini", "stake1", "stake5", "speed1",
+            "speed5", "wage-slow", "wage-flaky", "wage-broken",
+        ],
+    ));
+    page.push_str("\nThe same, as a difference to the contract's choice, seed by seed:\n\n");
+    let mut table = Table::new(&["", title("wait95"), title("failed"), title("local"), title("stake5"), title("speed5")].map(String::from));
+    for (heading, name) in choices().into_iter().skip(1) {
+        let mut cells = vec![heading];
+        cells.extend(["wait95", "failed", "local", "stake5", "speed5"].map(|id| signed(results.difference(&name, &usual, id))));
+        table.row(&cells);
+    }
+    page.push_str(&table.0);
+
+    page.push_str(
+        "\n## The short-term factor H, on and off\n\nOff: timeouts leave H at 1, nobody is excluded.\n\n\
+         ![Failed tasks with and without H](figures/network-h.svg)\n\n",
+    );
+    let mut table = Table::new(
+        &["load", "failed (%), H on", "off", "on less off", "95th percentile of waiting (s), H on", "off", "on less off"].map(String::from),
+    );
+    for load in LOADS {
+        let (on, off) = (contract(load), without_h(load));
+        table.row(&[
+            format!("{}", f64::from(load) / 1e3),
+            show(get(&on, "failed")),
+            show(get(&off, "failed")),
+            signed(results.difference(&on, &off, "failed")),
+            show(get(&on, "wait95")),
+            show(get(&off, "wait95")),
+            signed(results.difference(&on, &off, "wait95")),
+        ]);
+    }
+    page.push_str(&table.0);
+
+    exclusion(&mut page, found, scale);
+
+    let _ = write!(
+        page,
+        "\n## Kickouts and slashing\n\n{} nodes and {} tasks, one in ten tasks in a validation group: as long as it takes for score \
+         pools to fill. Nobody joins late or leaves.\n\n",
+        scale.nodes / 2,
+        scale.long_tasks
+    );
+    let columns = [("H as in 000", "long"), ("without H", "long-without-h")].map(|(a, b)| (a.to_string(), b.to_string()));
+    page.push_str(&compare(
+        results,
+        &columns,
+        &[
+            "kicked-honest", "kicked-bad", "slashed-honest", "slashed-bad", "failed", "share-dead", "share-broken", "out-dead",
+            "out-broken", "out-flaky", "out-steady",
+        ],
+    ));
+    let bad: f64 = {
+        let profile = Profile { nodes: scale.nodes / 2, ..Profile::default() };
+        let counts = (0..scale.seeds).map(|i| fleet(&profile, options.seed + i).iter().filter(|n| n.kind.bad()).count());
+        counts.sum::<usize>() as f64 / scale.seeds as f64
+    };
+    let _ = write!(
+        page,
+        "\nOf the {} nodes {bad:.1} are bad on average: dead, broken or cheats. Cheats are slashed by the groups that outvote them. \
+         What is slashed and not bad had reported an error that two other members' answers outvoted, as the rules have it.\n",
+        scale.nodes / 2
+    );
+
+    let _ = write!(
+        page,
+        "\n## Sybil attacks\n\n\
+         {} steady nodes with stakes of 1 to 100 times the least; an attacker with {ATTACK} times the least stake, {:.1} % of all \
+         stake, splits it over 1 to {} nodes, each with hardware of its own. {} tasks, load {} of the honest nodes, {} seeds. \
+         \"Linear\" takes the stake itself instead of its square root.\n\n\
+         ![The attacker's share by the number of nodes](figures/network-sybil.svg)\n\n",
+        scale.sybil_nodes,
+        stake_share(scale, options.seed),
+        scale.splits[scale.splits.len() - 1],
+        scale.sybil_tasks,
+        0.3,
+        scale.sybil_seeds,
+    );
+    let headings: Vec<String> = std::iter::once("starts that the attacker gets (%)".to_string())
+        .chain(scale.splits.iter().map(|n| format!("{n}")))
+        .collect();
+    let mut table = Table::new(&headings);
+    for merit in DEFENCES {
+        let mut cells = vec![merit_name(merit).to_string()];
+        cells.extend(scale.splits.iter().map(|&n| show(get(&attack(merit, n), "share-sybil"))));
+        table.row(&cells);
+    }
+    page.push_str(&table.0);
+    page.push_str(
+        "\nA single node can't do more than one task at a time, which bounds the attacker's share on the left whatever his stake. \
+         On the right, 1,000 nodes are the most that the least stake allows for the sum: it is the least stake that ends the game, \
+         not the square root.\n",
+    );
+    page
+}
+
+fn exclusion(page: &mut String, found: &Findings, scale: &Scale) {
+    let results = &found.results;
+    let usual = contract(LOAD);
+    let _ = write!(
+        page,
+        "\n## The rule of exclusion\n\n\
+         000 excludes a node while H < 0.1. Because H is back there within {} s even from 0, and within seconds from the \
+         0.09 that two timeouts in a row leave, exclusion is short; with task times of a minute and more, many nodes that never answer \
+         are not excluded at all until the third timeout. Measured at load {}: {} exclusions per 1,000 starts, median {} s, \
+         longest {} s.\n\n",
+        muster_core::qos::exclusion_seconds(0, 100_000, 1_800),
+        f64::from(LOAD) / 1e3,
+        show(results.get(&usual, "exclusions")),
+        show(results.get(&usual, "exclusion50")),
+        show(results.get(&usual, "exclusion-max")),
+    );
+    let grid = &scale.grid;
+    let list = |values: &[u64], shown: &dyn Fn(u64) -> String| {
+        values.iter().map(|v| shown(*v)).collect::<Vec<_>>().join(", ")
+    };
+    let ppm = |v: u64| format!("{}", share(v));
+    let _ = write!(
+        page,
+        "Other parameters, every combination of penalty {}; boost {}; threshold {}; tau {} s ({} tasks, {} seeds each):\n\n\
+         ![Failed tasks by threshold](figures/network-threshold-failed.svg)\n\n\
+         ![Time steady nodes are excluded by threshold](figures/network-threshold-cost.svg)\n\n",
+        list(grid.penalty, &ppm),
+        list(grid.boost, &ppm),
+        list(grid.threshold, &ppm),
+        list(grid.tau, &|v| v.to_string()),
+        scale.grid_tasks,
+        scale.grid_seeds,
+    );
+    let _ = write!(
+        page,
+        "A candidate must not exclude steady nodes for more than {STEADY_OUT} % of their time, nor lengthen the 95th percentile of \
+         waiting by more than a factor of {SLOWER} (or one second). Of those that don't, the ones with the fewest failed tasks were \
+         run again, with {} seeds other than those they were picked with, in other circumstances. Failed tasks (%):\n\n",
+        scale.seeds
+    );
+    let scenarios = scenarios(scale);
+    let mut headings = vec!["rule".to_string()];
+    headings.extend(scenarios.iter().map(|(name, ..)| name.to_string()));
+    let mut table = Table::new(&headings);
+    let rules = || std::iter::once(&Rule::OF_000).chain(&found.finalists);
+    for rule in rules() {
+        let mut cells = vec![rule_text(rule)];
+        cells.extend(scenarios.iter().map(|(name, ..)| show(results.get(&rule.name(name), "failed"))));
+        table.row(&cells);
+    }
+    page.push_str(&table.0);
+    page.push_str("\nThe first row is 000's. What the others cost, as the 95th percentile of waiting (s), and the time steady nodes are excluded (%):\n\n");
+    let mut table = Table::new(&headings);
+    for rule in rules() {
+        let mut cells = vec![rule_text(rule)];
+        cells.extend(scenarios.iter().map(|(name, ..)| {
+            let (wait, out) = (results.get(&rule.name(name), "wait95"), results.get(&rule.name(name), "out-steady"));
+            format!("{} s, {:.2} %", show(wait), out.mean)
+        }));
+        table.row(&cells);
+    }
+    page.push_str(&table.0);
+    let what: Vec<String> = scenarios.iter().map(|(name, what, _)| format!("*{name}*: {what}")).collect();
+    let _ = write!(page, "\nCircumstances: {}.\n", what.join("; "));
+}
+
+/// What the figures say; every sentence depends on them.
+fn summary(page: &mut String, found: &Findings, options: &Options) {
+    let (results, scale) = (&found.results, &options.scale);
+    let usual = contract(LOAD);
+    let get = |id: &str| results.get(&usual, id);
+    let load = f64::from(LOAD) / 1e3;
+    let h = results.difference(&usual, &without_h(LOAD), "failed");
+    let verdict = |e: Estimate| match () {
+        () if e.high() < 0.0 => "H prevents failures",
+        () if e.low() > 0.0 => "H causes failures",
+        () => "H makes no difference that these runs can show",
+    };
+    let _ = writeln!(
+        page,
+        "- **{}.** At load {load}, {} % of tasks fail with it and {} % without ({} points).",
+        verdict(h),
+        show(get("failed")),
+        show(results.get(&without_h(LOAD), "failed")),
+        signed(h)
+    );
+    let _ = writeln!(
+        page,
+        "- **Exclusion under 000 is short**: median {} s, never above {} s in these runs. Dead nodes are excluded {} % of their time, and broken ones {} %.",
+        show(get("exclusion50")),
+        show(get("exclusion-max")),
+        show(get("out-dead")),
+        show(get("out-broken")),
+    );
+    match &found.recommended {
+        Some(rule) => {
+            let gains: Vec<String> = scenarios(scale)
+                .iter()
+                .map(|(name, ..)| {
+                    let d = results.difference(&rule.name(name), &Rule::OF_000.name(name), "failed");
+                    format!("{name} {}", signed(d))
+                })
+                .collect();
+            let _ = writeln!(
+                page,
+                "- **Recommended rule: {}.** It needs only the contract's parameters (`penaltyPpm` {}, `boostPpm` {}, `exclusionPpm` {}, \
+                 `tau` {}). Failed tasks against 000's rule, in points: {}.",
+                rule_text(rule),
+                rule.penalty,
+                rule.boost,
+                rule.threshold,
+                rule.tau,
+                gains.join(", ")
+            );
+        }
+        None => {
+            let _ = writeln!(page, "- **No rule of the grid is better than 000's** without costing steady nodes or waiting time.");
+        }
+    }
+    let spread = |id: &str| -> Vec<String> {
+        choices().iter().filter(|(h, _)| h != "W (exact)").map(|(h, name)| format!("{h} {:.2}", results.get(name, id).mean)).collect()
+    };
+    let _ = writeln!(
+        page,
+        "- **What a node earns depends on being fast more than on its stake.** The fastest fifth earns, relative to the mean: {}. The \
+         fifth with the highest stakes: {}. A node's income is bounded by how many tasks it can do; choosing decides only who is idle.",
+        spread("speed5").join(", "),
+        spread("stake5").join(", "),
+    );
+    let own = stake_share(scale, options.seed);
+    let (few, many) = (scale.splits[0], scale.splits[scale.splits.len() - 1]);
+    let at = |merit, n| results.get(&attack(merit, n), "share-sybil");
+    let linear = Some(super::policy::Merit::LinearStake);
+    let _ = writeln!(
+        page,
+        "- **Square-root staking rewards splitting.** With {own:.1} % of all stake on {few} node an attacker gets {} % of the starts, on {many} \
+         nodes {} %; if chances were proportional to the stake itself, {} % and {} %. The least stake per node is what limits him.",
+        show(at(None, few)),
+        show(at(None, many)),
+        show(at(linear, few)),
+        show(at(linear, many)),
+    );
+    let _ = writeln!(
+        page,
+        "- **Kickout is slow and slashing is quick.** In the long runs {} bad and {} other nodes were kicked out, {} and {} slashed; dead and \
+         broken nodes still got {} and {} % of the starts.",
+        show(results.get("long", "kicked-bad")),
+        show(results.get("long", "kicked-honest")),
+        show(results.get("long", "slashed-bad")),
+        show(results.get("long", "slashed-honest")),
+        show(results.get("long", "share-dead")),
+        show(results.get("long", "share-broken")),
+    );
+    let exact = results.difference(&format!("choice/{LOAD}/W (exact)"), &usual, "failed");
+    let _ = writeln!(
+        page,
+        "- **The contract's bounded search is as good as adding everything up**: with W chosen exactly, failed tasks change by {} points; \
+         {} of 1,000 draws stay undecided and are made again.",
+        signed(exact),
+        show(get("redrawn")),
+    );
+}
