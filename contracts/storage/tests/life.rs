@@ -1,9 +1,7 @@
 //! Every public function and every refusal, one scene each.
 
-#[macro_use]
-mod common;
-
-use common::*;
+use muster_model::world::*;
+use muster_model::refused;
 use muster_core::wad::WAD;
 use muster_core::word::Word;
 use muster_storage::abi::IMuster::{IMusterErrors, IMusterEvents as E};

@@ -2,10 +2,8 @@
 //! Where there is nothing of the kind to call here, the test shows that no selector offers it, and
 //! tests the property that takes its place.
 
-#[macro_use]
-mod common;
-
-use common::*;
+use muster_model::world::*;
+use muster_model::refused;
 
 use muster_storage::abi::IMuster::{IMusterCalls, IMusterEvents as E};
 use muster_storage::draw::{Draw, Rng};

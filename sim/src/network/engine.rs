@@ -395,13 +395,14 @@ impl Engine {
     /// Anyone brings an excluded node back whose time has come, or lets an idle one take what is queued.
     fn poke(&mut self, i: u32) {
         let number = self.actors[i as usize].number;
-        if number == 0 || self.status(i) != Status::Available {
+        if number == 0 {
             return;
         }
         let node = self.ledger.node(number);
-        if node.parked || self.ledger.head().queued > 0 {
+        let idle = Status::new(node.status) == Status::Available;
+        if node.parked || idle && self.ledger.head().queued > 0 {
             self.call(Party::Keeper, 0, &Call::Poke(number));
-            if self.status(i) == Status::Available && self.ledger.node(number).parked {
+            if self.ledger.node(number).parked {
                 self.due(self.tick + TICKS, Due::Poke(i));
             }
         }

@@ -193,6 +193,10 @@ impl Ledger {
 
     /// Draws every Pending task whose block has come.
     pub fn dispatch(&mut self) {
+        if self.mirror.is_some() && self.pending() && !self.due() {
+            // Elsewhere blocks come with calls only.
+            let _ = self.call(Party::Keeper, 0, &Call::Dispatch(DRAWS));
+        }
         while self.due() {
             if self.call(Party::Keeper, 0, &Call::Dispatch(DRAWS)).is_err() {
                 return;
@@ -206,12 +210,9 @@ impl Ledger {
         if head.pending_head == head.pending_tail {
             return false;
         }
-        if self.mirror.is_some() {
-            // Each call has a block of its own.
-            return true;
-        }
         let place = entry(&self.host, PENDING, head.pending_head.into());
-        self.host.get::<Order>(offset(place, 1)).at < self.host.block
+        // With a mirror each call has a block of its own, after the one seen last.
+        self.host.get::<Order>(offset(place, 1)).at < self.host.block + u64::from(self.mirror.is_some())
     }
 
     /// Whether any task is Pending.

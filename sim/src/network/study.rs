@@ -259,9 +259,9 @@ impl Scale {
 }
 
 /// Loads in thousandths.
-pub const LOADS: [u32; 6] = [300, 500, 700, 850, 950, 1_100];
+pub const LOADS: [u32; 6] = [200, 400, 500, 600, 700, 850];
 /// The load of what is not compared over loads.
-pub const LOAD: u32 = 700;
+pub const LOAD: u32 = 500;
 /// Ways of choosing that are compared.
 pub const CHOICES: [Option<Merit>; 6] =
     [None, Some(Merit::Weight), Some(Merit::Uniform), Some(Merit::Stake), Some(Merit::Qos), Some(Merit::Product)];
@@ -319,8 +319,8 @@ pub fn scenarios(scale: &Scale) -> Vec<(&'static str, &'static str, Profile)> {
     let usual = scale.profile(LOAD);
     vec![
         ("usual", "as in the grid, other seeds", usual.clone()),
-        ("busy", "load 0.95", scale.profile(950)),
-        ("calm", "load 0.3", scale.profile(300)),
+        ("busy", "load 0.7", scale.profile(700)),
+        ("calm", "load 0.2", scale.profile(200)),
         ("short", "outages of 5 minutes every 40", Profile { outages: (2_400, 300), ..usual.clone() }),
         ("long", "outages of 2 hours every 16", Profile { outages: (57_600, 7_200), ..usual.clone() }),
         ("healthy", "no bad or flaky nodes at all", Profile { mix: [70, 0, 0, 0, 0], ..usual }),

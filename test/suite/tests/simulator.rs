@@ -29,6 +29,8 @@ use muster_tests::root;
 const GAS: u64 = 8_000_000;
 /// Calls between two comparisons of everything.
 const PERIOD: u64 = 250;
+/// Calls between two stretches of empty blocks, after which several draws are due at once.
+const STRETCH: u64 = 9;
 
 /// What was compared.
 #[derive(Default)]
@@ -126,6 +128,14 @@ impl Mirror for Twin {
         let from = Address::from(by.address());
         let head = self.chain.head().header.timestamp;
         self.chain.set_next_timestamp(now.max(head)).unwrap();
+        if self.tally.borrow().calls % STRETCH == 0 {
+            self.chain.mine(6, 0).unwrap();
+        }
+        let Hashes::Given(hashes) = &mut host.hashes else { panic!("the simulator makes its own hashes up") };
+        let last = self.chain.head().header.number;
+        for number in (0..=last).rev().take_while(|number| !hashes.contains_key(number)) {
+            hashes.insert(number, self.chain.block(number.into()).expect("blocks are kept").hash.0);
+        }
         let request = TxRequest {
             from: Some(from),
             to: Some(TxKind::Call(self.muster)),
@@ -140,8 +150,6 @@ impl Mirror for Twin {
         let mined = self.chain.send(request).expect("the devnode takes it");
         let header = &mined.block.header;
         let (number, time) = (header.number, header.timestamp);
-        let Hashes::Given(hashes) = &mut host.hashes else { panic!("the simulator makes its own hashes up") };
-        hashes.insert(number - 1, header.parent_hash.0);
         if mined.ok() {
             self.tally.borrow_mut().deposits += U256::from(value);
         }
@@ -239,7 +247,7 @@ async fn the_simulator_and_the_chain_do_the_same() {
         minimum_stake: u128::from(LEAST_STAKE) * u128::from(GRANULE),
         // A short queue, so that it overflows; few downloads, so that most calls are about tasks; and stakes that can
         // be withdrawn soon.
-        parameters: [("alphaMilli", 400u64), ("scarce", 2), ("spread", 3), ("unbonding", 600)]
+        parameters: [("alphaMilli", 400u64), ("drawDelay", 3), ("scarce", 2), ("spread", 3), ("unbonding", 600)]
             .map(|(name, value)| (name.to_string(), value.into()))
             .into(),
         programs,

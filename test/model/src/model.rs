@@ -5,12 +5,9 @@
 //! events (which node a draw fell on, which place of a queue a task got) and checked to be allowed.
 //! A run that fails is cut down to a short one before it is shown. Seeds are fixed.
 
-#[macro_use]
-mod common;
-
+use crate::world::*;
 use alloy_primitives::IntoLogData;
 use alloy_sol_types::SolEventInterface;
-use common::*;
 use muster_core::word::{Address, Word};
 use muster_storage::abi::IMuster::{self, IMusterEvents as E};
 use muster_storage::{admin, Network};
@@ -1154,7 +1151,8 @@ fn shrink(mut ops: Vec<Op>, operators: u64) -> Vec<Op> {
     ops
 }
 
-fn drive(seeds: std::ops::Range<u64>, length: usize, operators: u64, least: u64) {
+/// Drives `length` operations for each seed; every event has to happen at least `least` times over all of them.
+pub fn drive(seeds: std::ops::Range<u64>, length: usize, operators: u64, least: u64) {
     let mut seen: BTreeMap<String, u64> = BTreeMap::new();
     let mut driven = 0;
     for seed in seeds {
@@ -1182,20 +1180,4 @@ fn drive(seeds: std::ops::Range<u64>, length: usize, operators: u64, least: u64)
     ] {
         assert!(seen.get(name).is_some_and(|&n| n >= least), "{name} hardly happened: {seen:?}");
     }
-}
-
-#[test]
-fn a_hundred_thousand_operations_agree_with_the_model() {
-    drive(1..51, 2_400, 14, 50);
-}
-
-#[test]
-fn many_short_lives_agree_with_the_model() {
-    drive(1_000..1_100, 200, 14, 1);
-}
-
-/// More holders of a model than a search looks at, taller brackets, longer queues.
-#[test]
-fn a_wider_network_agrees_with_the_model() {
-    drive(2_000..2_006, 4_000, 90, 10);
 }

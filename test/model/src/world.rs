@@ -1,6 +1,5 @@
 //! A world in memory that plays calls as the programs do, keeps the books of what came in and went
 //! out, and decodes logs and refusals by the interface's own decoders.
-#![allow(dead_code)]
 
 use alloy_primitives::IntoLogData;
 use alloy_sol_types::SolEventInterface;
@@ -9,7 +8,6 @@ use muster_storage::abi::IMuster::IMusterEvents;
 use muster_storage::native::Memory;
 use muster_storage::{admin, IMuster, Network, Refusal, Result};
 
-#[allow(unused_imports)]
 pub use muster_storage::refusal;
 
 /// One token.
@@ -182,7 +180,7 @@ impl World {
 #[macro_export]
 macro_rules! refused {
     ($call:expr, $($error:tt)*) => {
-        assert_eq!($call.expect_err("must be refused"), $crate::common::refusal!($($error)*))
+        assert_eq!($call.expect_err("must be refused"), $crate::world::refusal!($($error)*))
     };
 }
 
