@@ -225,9 +225,9 @@ impl Engine {
         true
     }
 
-    /// The contract.
-    pub fn ledger(&self) -> &Ledger {
-        &self.ledger
+    /// The contract. Whatever else is called there, the engine takes note of at its own next call.
+    pub fn ledger(&mut self) -> &mut Ledger {
+        &mut self.ledger
     }
 
     fn perform(&mut self, what: Due) {
@@ -736,7 +736,8 @@ impl Engine {
         }
     }
 
-    fn finish(mut self) -> (Report, Ledger) {
+    /// What it came to so far, and the contract.
+    pub fn finish(mut self) -> (Report, Ledger) {
         let tick = self.tick;
         self.bar.inc(self.arrivals % STRIDE);
         for actor in &mut self.actors {

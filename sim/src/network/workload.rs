@@ -143,6 +143,8 @@ pub struct Profile {
     pub attack: Option<(u64, u32)>,
     /// Of a thousand tasks, how many are cancelled if they are still queued after a while.
     pub cancels: u32,
+    /// Of a million tasks, how many a node reports as impossible.
+    pub errors: u32,
     /// Nodes come, go, pause, raise their stakes and die while the network works.
     pub churn: bool,
 }
@@ -158,6 +160,7 @@ impl Default for Profile {
             outages: (14_400, 1_800),
             attack: None,
             cancels: 10,
+            errors: 500,
             churn: true,
         }
     }
@@ -264,7 +267,7 @@ fn node(profile: &Profile, seed: u64, number: u32, zipf: &Zipf) -> NodeSpec {
         stake: LEAST_STAKE * 1_000 / (10 + random.below(991) as u64),
         speed,
         silent: if kind == Kind::Broken { 500_000 } else { 3_000 },
-        errors: 500,
+        errors: profile.errors,
         outages: (kind == Kind::Flaky).then_some(profile.outages),
         dies: (kind == Kind::Dead).then_some(0),
         download: (10 + random.below(31) as u64) * TICKS,

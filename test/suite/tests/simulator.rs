@@ -36,7 +36,8 @@ const STRETCH: u64 = 9;
 #[derive(Default)]
 struct Tally {
     calls: u64,
-    refused: u64,
+    /// Refusals by their errors' names.
+    refused: BTreeMap<String, u64>,
     words: u64,
     whole: u64,
     deposits: U256,
@@ -114,7 +115,7 @@ impl Twin {
         for group in groups {
             let there = self.view(&IMuster::queuedTasksCall { group, from: 0, count: 256 });
             let (places, tasks) = net.queued_tasks(group, 0, 256);
-            assert_eq!((places, tasks), (there.places, there.tasks), "queue of group {group}");
+            assert_eq!((places, tasks), (there.places, there._1), "queue of group {group}");
         }
         let there = self.view(&IMuster::excludedNodesCall { from: 0, count: 256 });
         assert_eq!(net.excluded_nodes(0, 256), (there.places, there.numbers), "excluded nodes");
@@ -133,7 +134,10 @@ impl Mirror for Twin {
         }
         let Hashes::Given(hashes) = &mut host.hashes else { panic!("the simulator makes its own hashes up") };
         let last = self.chain.head().header.number;
-        for number in (0..=last).rev().take_while(|number| !hashes.contains_key(number)) {
+        for number in (0..=last).rev() {
+            if hashes.contains_key(&number) {
+                break;
+            }
             hashes.insert(number, self.chain.block(number.into()).expect("blocks are kept").hash.0);
         }
         let request = TxRequest {
@@ -164,7 +168,9 @@ impl Mirror for Twin {
             Err(refusal) => {
                 assert!(!mined.ok(), "only the simulator refuses {call:?}: {refusal:?}");
                 assert_eq!(refusal.clone().into_bytes(), mined.outcome.output.to_vec(), "{call:?}");
-                self.tally.borrow_mut().refused += 1;
+                let why = format!("{refusal:?}");
+                let name = why.split(['(', ' ']).next().unwrap_or_default();
+                *self.tally.borrow_mut().refused.entry(name.into()).or_default() += 1;
             }
         }
         let here = host.logs.as_deref().expect("logs are kept");
@@ -227,6 +233,24 @@ impl Mirror for Twin {
     }
 }
 
+/// What nobody has asked for, most of it to be refused.
+fn meddle(ledger: &mut Ledger, round: u64, nodes: u32) {
+    let issued = ledger.head().issued.max(1);
+    let node = 1 + (round / 4) as u32 % issued;
+    let order: muster_core::record::Order = {
+        let slot = muster_storage::layout::node_slot(&ledger.host, node);
+        ledger.host.get(muster_storage::host::offset(slot, muster_storage::layout::node::ORDER))
+    };
+    let call = match round % 4 {
+        0 => Call::Poke(node),
+        1 => Call::Expire { node, task: order.id },
+        2 => Call::Cancel { task: order.id, ticket: u64::from(node) << 32 },
+        _ => Call::Submit { task: order.id + 1 },
+    };
+    let by = if round % 4 == 3 { Party::Operator(node % nodes) } else { Party::Keeper };
+    let _ = ledger.call(by, 0, &call);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_simulator_and_the_chain_do_the_same() {
     if std::env::var("RPC_URL").is_ok_and(|url| !url.is_empty()) {
@@ -240,22 +264,24 @@ async fn the_simulator_and_the_chain_do_the_same() {
     let wallet: LocalWallet = NITRO_DEV_KEY.parse().unwrap();
     let mut boss = Account::new(&rpc, wallet);
     let (manifest, programs) = build::load(&root()).expect("script/build has run");
-    let deployment = deploy::on(&rpc, &mut boss, &deploy::Config {
-        owner: boss.address(),
-        treasury: boss.address(),
+    let own = boss.address();
+    let config = deploy::Config {
+        owner: own,
+        treasury: own,
         granule: GRANULE,
         minimum_stake: u128::from(LEAST_STAKE) * u128::from(GRANULE),
         // A short queue, so that it overflows; few downloads, so that most calls are about tasks; and stakes that can
         // be withdrawn soon.
-        parameters: [("alphaMilli", 400u64), ("drawDelay", 3), ("scarce", 2), ("spread", 3), ("unbonding", 600)]
+        parameters: [("alphaMilli", 400u64), ("drawDelay", 6), ("scarce", 2), ("spread", 3), ("unbonding", 600)]
             .map(|(name, value)| (name.to_string(), value.into()))
             .into(),
         programs,
         rustc: manifest.rustc,
         file: None,
         say: |_| {},
-    });
-    let muster = Address::from(deployment.await.expect("it deploys").address.0);
+    };
+    let deployment = deploy::on(&rpc, &mut boss, &config).await.expect("it deploys");
+    let muster = Address::from(deployment.address.0);
     let chain = node.chain().clone();
 
     // Both begin with the same words.
@@ -271,21 +297,29 @@ async fn the_simulator_and_the_chain_do_the_same() {
     let profile = Profile {
         nodes: 30,
         tasks: 1_200,
-        load: 1_050,
+        load: 600,
         // Groups and their scores are not in the programs.
         sampled: 0,
         mix: [70, 200, 70, 200, 0],
         outages: (3_000, 1_500),
         attack: None,
         cancels: 150,
+        errors: 20_000,
         churn: true,
     };
     let seed = 4;
     let nodes = fleet(&profile, seed);
     let count = nodes.len() as u32;
     let source = Source::made_up(&profile, &nodes, seed);
-    let engine = Engine::new(ledger, nodes, source, seed, None);
-    let (report, mut ledger) = engine.run();
+    let mut engine = Engine::new(ledger, nodes, source, seed, None);
+    let mut steps = 0;
+    while engine.step() {
+        steps += 1;
+        if steps % 7 == 0 {
+            meddle(engine.ledger(), steps / 7, count);
+        }
+    }
+    let (report, mut ledger) = engine.finish();
     assert_eq!(report.open, 0, "every task has ended");
 
     // Everything owed is paid, to the wei: whoever is still there leaves first.
@@ -310,8 +344,8 @@ async fn the_simulator_and_the_chain_do_the_same() {
     assert_eq!(balance, U256::from(treasury.balance), "only the treasury's is left");
 
     println!(
-        "{} calls, {} of them refused; {} words compared after them, everything {} times; {:?}",
-        tally.calls, tally.refused, tally.words, tally.whole, tally.events
+        "{} calls; {} words compared after them, everything {} times; refused: {:?}; logs: {:?}",
+        tally.calls, tally.words, tally.whole, tally.refused, tally.events
     );
     for (event, least) in [
         ("TaskCreated", 1_000),
@@ -321,7 +355,7 @@ async fn the_simulator_and_the_chain_do_the_same() {
         ("TaskAborted: timeout", 50),
         ("TaskAborted: cancelled", 5),
         ("TaskAborted: evicted", 20),
-        ("TaskErrorReported", 1),
+        ("TaskErrorReported", 5),
         ("NodeExcluded", 10),
         ("NodeReadmitted", 10),
         ("NodeJoined", 30),
@@ -335,5 +369,8 @@ async fn the_simulator_and_the_chain_do_the_same() {
         let count = tally.events.get(event).copied().unwrap_or_default();
         assert!(count >= least, "the workload is to have at least {least} {event}, not {count}");
     }
-    assert!(tally.refused > 0 && tally.whole > 5);
+    for error in ["DrawsDue", "NothingToPoke", "DeadlineNotPassed", "TaskNotQueued", "TaskNotRunning"] {
+        assert!(tally.refused.contains_key(error), "the workload is to have a call refused with {error}");
+    }
+    assert!(tally.whole > 5);
 }
