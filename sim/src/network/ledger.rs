@@ -100,8 +100,10 @@ impl Ledger {
         for (name, value) in parameters {
             let number = admin::PARAMETERS.iter().position(|p| p.name == *name);
             let number = number.ok_or_else(|| format!("there is no parameter {name}"))?;
+            let (_, least, most) =
+                admin::parameter(&host, number as u8).map_err(|refusal| format!("{refusal:?}"))?;
             admin::set_parameter(&mut host, number as u8, Word::from(*value))
-                .map_err(|refusal| format!("{name} can't be {value}: {refusal:?}"))?;
+                .map_err(|_| format!("{name} can't be {value}; it can be from {least} to {most}"))?;
         }
         host.events.clear();
         Ok(Self { host, policy, mirror: None })

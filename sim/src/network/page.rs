@@ -2,6 +2,9 @@
 
 use std::fmt::Write;
 
+use muster_core::qos::exclusion_seconds;
+use muster_core::wad::WAD;
+
 use super::ledger::LEAST_STAKE;
 use super::study::{
     merit_name, scenarios, Findings, Results, Rule, Scale, ATTACK, CHOICES, DEFENCES, LOAD, LOADS, MEASURES, SLOWER,
@@ -332,7 +335,7 @@ pub fn write(found: &Findings, options: &Options) -> String {
         results,
         &columns,
         &[
-            "kicked-honest", "kicked-bad", "slashed-honest", "slashed-bad", "failed", "share-dead", "share-broken", "out-dead",
+            "kicked-honest", "kicked-bad", "slashed-honest", "slashed-bad", "scores-bad", "scores-steady", "failed", "share-dead", "share-broken", "out-dead",
             "out-broken", "out-flaky", "out-steady",
         ],
     ));
@@ -385,11 +388,11 @@ fn exclusion(page: &mut String, found: &Findings, scale: &Scale) {
     let _ = write!(
         page,
         "\n## The rule of exclusion\n\n\
-         000 excludes a node while H < 0.1. Because H is back there within {} s even from 0, and within seconds from the \
-         0.09 that two timeouts in a row leave, exclusion is short; with task times of a minute and more, many nodes that never answer \
-         are not excluded at all until the third timeout. Measured at load {}: {} exclusions per 1,000 starts, median {} s, \
+         000 excludes a node while H < 0.1. H is back there within {} s even from 0, and within {} s from the 0.09 that two \
+         timeouts at the same moment leave; timeouts that lie further apart leave more, and often exclude nobody. Measured at load {}: {} exclusions per 1,000 starts, median {} s, \
          longest {} s.\n\n",
-        muster_core::qos::exclusion_seconds(0, 100_000, 1_800),
+        exclusion_seconds(0, 100_000, 1_800),
+        exclusion_seconds(WAD / 100 * 9, 100_000, 1_800),
         f64::from(LOAD) / 1e3,
         show(results.get(&usual, "exclusions")),
         show(results.get(&usual, "exclusion50")),

@@ -197,6 +197,12 @@ impl Report {
         self.nodes.iter().filter(|n| n.kind.bad() == bad && what(n)).count() as u64
     }
 
+    /// How many scores were recorded of a node, on average.
+    pub fn mean_scores(&self, of: impl Fn(&NodeReport) -> bool) -> f64 {
+        let counts: Vec<u64> = self.nodes.iter().filter(|n| of(n)).map(|n| n.scores.len() as u64).collect();
+        ratio(counts.iter().sum(), counts.len() as u64)
+    }
+
     /// Mean wage of the fifths of the nodes that are not bad, in ascending order of a key, relative to the mean of all.
     pub fn wages_by(&self, key: impl Fn(&NodeReport) -> u64) -> [f64; 5] {
         let mut nodes: Vec<&NodeReport> = self.honest().filter(|n| n.present > 0).collect();

@@ -66,6 +66,8 @@ measures! {
     "wage-broken" "income of broken nodes" |r| r.wage_of(Kind::Broken);
     "share-dead" "starts on dead nodes (%)" |r| 100.0 * r.share_of(Kind::Dead);
     "share-broken" "starts on broken nodes (%)" |r| 100.0 * r.share_of(Kind::Broken);
+    "scores-bad" "scores recorded of a dead or broken node, mean" |r| r.mean_scores(|n| matches!(n.kind, Kind::Dead | Kind::Broken));
+    "scores-steady" "scores recorded of a steady node, mean" |r| r.mean_scores(|n| n.kind == Kind::Steady);
     "share-sybil" "starts on the attacker's nodes (%)" |r| 100.0 * r.share_of(Kind::Sybil);
     "stake1" "income, lowest fifth by stake" |r| r.wages_by(|n| n.stake)[0];
     "stake2" "income, second fifth by stake" |r| r.wages_by(|n| n.stake)[1];

@@ -1,0 +1,238 @@
+//! The network: that it chooses as it says, keeps its books, and writes the same whatever the threads.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use muster_sim::network::engine::Engine;
+use muster_sim::network::host::{Arena, Event};
+use muster_sim::network::ledger::{Call, Ledger, Party, BEGINNING, GRANULE, LEAST_STAKE};
+use muster_sim::network::policy::{Merit, Policy};
+use muster_sim::network::report::Report;
+use muster_sim::network::study::{Grid, Scale};
+use muster_sim::network::workload::{fleet, Kind, Profile, Source};
+use muster_sim::network::{run, Options};
+use muster_storage::{IMuster, Network};
+
+const TINY: Scale = Scale {
+    quick: true,
+    seeds: 2,
+    nodes: 30,
+    tasks: 300,
+    grid_seeds: 2,
+    grid_tasks: 200,
+    grid: Grid { penalty: &[300_000], boost: &[150_000], threshold: &[100_000, 500_000], tau: &[1_800, 3_600] },
+    long_tasks: 600,
+    sybil_seeds: 2,
+    sybil_nodes: 20,
+    sybil_tasks: 100,
+    splits: &[1, 10],
+};
+
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    folder
+}
+
+fn files(folder: &Path) -> BTreeMap<String, String> {
+    let list = |folder: &Path| fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>();
+    let all = list(folder).into_iter().chain(list(&folder.join("figures"))).filter(|path| path.is_file());
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    all.map(|path| (name(&path), fs::read_to_string(path).unwrap())).collect()
+}
+
+#[test]
+fn writes_page_pictures_and_table_whatever_the_threads() {
+    let with = |threads: usize| {
+        let out = folder(&format!("network-{threads}"));
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| run(&Options { scale: TINY, seed: 7, out: out.clone() })).unwrap();
+        files(&out)
+    };
+    let (one, three) = (with(1), with(3));
+    assert_eq!(one, three);
+    let page = &one["simulator-network.md"];
+    let links: Vec<&str> = page.split("](figures/").skip(1).map(|rest| rest.split(')').next().unwrap()).collect();
+    assert!(links.len() > 5);
+    for link in &links {
+        assert!(one.contains_key(*link), "{link} is shown but not drawn");
+    }
+    for (name, text) in &one {
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{name} holds no number");
+        assert!(!name.ends_with(".svg") || links.contains(&name.as_str()), "{name} is drawn but not shown");
+    }
+    let mut reader = csv::Reader::from_reader(one["network.csv"].as_bytes());
+    assert!(reader.records().collect::<Result<Vec<_>, _>>().expect("rows of equal length").len() > 100);
+}
+
+fn simulate(profile: &Profile, policy: Policy, parameters: &[(&str, u64)], seed: u64) -> Report {
+    let nodes = fleet(profile, seed);
+    let source = Source::made_up(profile, &nodes, seed);
+    let ledger = Ledger::new(Arena::new(seed), policy, parameters).unwrap();
+    Engine::new(ledger, nodes, source, seed, None).run().0
+}
+
+#[test]
+fn every_task_ends_once_and_every_fee_is_somebodys() {
+    for (load, policy) in [(500, Policy::Contract), (1_200, Policy::Contract), (1_200, Policy::exact(Merit::Uniform, 3))] {
+        let profile = Profile { nodes: 40, tasks: 3_000, load, cancels: 100, ..Profile::default() };
+        let r = simulate(&profile, policy, &[("alphaMilli", 500)], 3);
+        assert_eq!(r.open, 0);
+        assert_eq!(r.asked, 3_000);
+        assert_eq!(r.asked, r.succeeded + r.timed_out + r.reported + r.cancelled + r.evicted);
+        assert_eq!(r.nodes.iter().map(|n| n.started).sum::<u64>(), r.started);
+        assert!(r.nodes.iter().all(|n| n.started >= n.succeeded + n.timed_out && n.busy >= n.wasted));
+        assert!(r.nodes.iter().all(|n| n.excluded <= n.present));
+        assert!(r.succeeded > 1_000 && r.timed_out > 20 && r.groups > 50, "{r:?}");
+        assert!(r.waits.len() as u64 >= r.succeeded + r.timed_out + r.reported);
+        // Longest exclusion there can be under 000's rule, and a second for whoever brings the node back.
+        assert!(r.exclusion(1.0) <= 192.0, "{}", r.exclusion(1.0));
+        if load == 1_200 {
+            assert!(r.evicted > 0 && r.cancelled > 0);
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_and_another_something_else() {
+    let profile = Profile { nodes: 30, tasks: 800, ..Profile::default() };
+    let show = |seed| format!("{:?}", simulate(&profile, Policy::Contract, &[], seed));
+    assert_eq!(show(5), show(5));
+    assert_ne!(show(5), show(6));
+}
+
+#[test]
+fn without_h_nobody_is_excluded_and_cheats_are_slashed() {
+    let profile = Profile { nodes: 40, tasks: 6_000, mix: [0, 0, 200, 100, 200], sampled: 300, ..Profile::default() };
+    let off = simulate(&profile, Policy::Contract, &muster_sim::network::study::WITHOUT_H, 2);
+    assert!(off.exclusions.is_empty() && off.nodes.iter().all(|n| n.excluded == 0));
+    let on = simulate(&profile, Policy::Contract, &[], 2);
+    assert!(!on.exclusions.is_empty());
+    assert!(on.timed_out < off.timed_out, "{} against {}", on.timed_out, off.timed_out);
+    let cheats = || on.nodes.iter().filter(|n| n.kind == Kind::Cheat);
+    assert!(cheats().count() > 2 && cheats().all(|n| n.slashed));
+}
+
+/// Draws among the same idle nodes again and again; gives how often each was chosen, and its weight.
+fn draws(policy: Policy, count: u64) -> (Vec<u64>, Vec<u64>) {
+    let mut ledger = Ledger::new(Arena::new(11), policy, &[("scarce", 0)]).unwrap();
+    const NODES: u32 = 24;
+    for i in 0..NODES {
+        let stake = u128::from(LEAST_STAKE) * u128::from(1 + i % 7 * (i % 7) * 3) * u128::from(GRANULE);
+        let gpu = ["A", "B", "C"][i as usize % 3].into();
+        let call = Call::Join { gpu, vram: 16 + 8 * (i % 3) as u16, models: vec![] };
+        ledger.call(Party::Operator(i), stake, &call).unwrap();
+        for _ in 0..i % 5 {
+            ledger.record_score(i + 1, [10, 5, 2][i as usize % 3]);
+        }
+    }
+    let spec = IMuster::TaskSpec {
+        kind: 0,
+        units: 1,
+        vram: 0,
+        gpu: 0,
+        redundancy: 0,
+        inputDigest: [0; 32].into(),
+        models: vec![],
+    };
+    let mut chosen = vec![0; NODES as usize];
+    let mut events = Vec::new();
+    let mut block = 1;
+    for task in 1..=count {
+        block += 1;
+        ledger.set_time(BEGINNING + task, block);
+        ledger.call(Party::Application(0), 1_000_000, &Call::Create(spec.clone())).unwrap();
+        let node = loop {
+            block += 1;
+            ledger.set_time(BEGINNING + task, block);
+            ledger.dispatch();
+            ledger.take_events(&mut events);
+            let started = events.iter().find_map(|e| match e {
+                Event::Started { node, .. } => Some(*node),
+                _ => None,
+            });
+            if let Some(node) = started {
+                break node;
+            }
+        };
+        chosen[node as usize - 1] += 1;
+        ledger.call(Party::Operator(node - 1), 0, &Call::Submit { task }).unwrap();
+    }
+    let net = Network::open(&mut ledger.host).unwrap();
+    let weights = (1..=NODES).map(|number| net.weight_of(number, &spec).unwrap().weight).collect();
+    (chosen, weights)
+}
+
+fn chi_square(counts: &[u64], weights: &[u64]) -> f64 {
+    let all: u64 = counts.iter().sum();
+    let sum: f64 = weights.iter().map(|&w| w as f64).sum();
+    let terms = counts.iter().zip(weights).map(|(&n, &w)| {
+        let expected = all as f64 * w as f64 / sum;
+        (n as f64 - expected) * (n as f64 - expected) / expected
+    });
+    terms.sum()
+}
+
+/// The 0.9999 quantile of chi-square with 23 degrees of freedom.
+const LIMIT: f64 = 57.1;
+
+#[test]
+fn the_contract_and_the_exact_choice_follow_the_same_weights() {
+    let (contract, weights) = draws(Policy::Contract, 12_000);
+    let (exact, same) = draws(Policy::exact(Merit::Weight, 5), 12_000);
+    assert_eq!(weights, same);
+    assert!(chi_square(&contract, &weights) < LIMIT, "{contract:?}");
+    assert!(chi_square(&exact, &weights) < LIMIT, "{exact:?}");
+    let (uniform, _) = draws(Policy::exact(Merit::Uniform, 5), 12_000);
+    assert!(chi_square(&uniform, &[1; 24]) < LIMIT, "{uniform:?}");
+    // The test tells them apart.
+    assert!(chi_square(&contract, &[1; 24]) > 2.0 * LIMIT);
+    assert!(chi_square(&uniform, &weights) > 2.0 * LIMIT);
+}
+
+fn command(arguments: &[&str]) -> (bool, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_muster-sim")).arg("network").args(arguments).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn traces_are_replayed_and_wrong_input_is_refused_with_file_line_and_reason() {
+    let data = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../script/demo-data"));
+    let (requests, nodes) = (data.join("requests.csv"), data.join("nodes.csv"));
+    let (requests, nodes) = (requests.to_str().unwrap(), nodes.to_str().unwrap());
+    let out = folder("network-trace");
+    let (ok, text) = command(&["--requests", requests, "--nodes", nodes, "--out", out.to_str().unwrap()]);
+    assert!(ok && text.contains("tasks asked for") && text.contains("waiting time, 99th percentile"), "{text}");
+    assert!(fs::read_to_string(out.join("network-nodes.csv")).unwrap().lines().count() > 5);
+
+    let bad = folder("network-bad");
+    fs::create_dir_all(&bad).unwrap();
+    let file = |name: &str, text: &str| {
+        let path = bad.join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let wrong = file("nodes.csv", "sn,gpu,model\na,2,T4\nb,1,T5\n");
+    let (ok, text) = command(&["--requests", requests, "--nodes", &wrong]);
+    assert!(!ok && text.contains(&format!("{wrong}:3: model is \"T5\"")), "{text}");
+    let (ok, text) = command(&["--requests", "/nowhere.csv", "--nodes", nodes]);
+    assert!(!ok && text.contains("/nowhere.csv: "), "{text}");
+    for (arguments, reason) in [
+        (&["--tasks", "10", "--fleet", "5", "--set", "tau=0"][..], "tau can't be 0; it can be from 1 to 604800"),
+        (&["--tasks", "10", "--fleet", "5", "--set", "nothing=1"], "there is no parameter nothing"),
+        (&["--tasks", "10", "--fleet", "5", "--load", "-1"], "--load"),
+        (&["--tasks", "10", "--fleet", "5", "--validated", "2"], "--validated is 2; it can be from 0 to 1"),
+        (&["--tasks", "10"], "--fleet"),
+        (&["--tasks", "0", "--fleet", "5"], "0"),
+        (&["--requests", requests], "--nodes"),
+        (&["--quick", "--tasks", "10", "--fleet", "5"], "--quick"),
+    ] {
+        let (ok, text) = command(arguments);
+        assert!(!ok && text.contains(reason), "{arguments:?}: {text}");
+    }
+    let (ok, help) = command(&["--help"]);
+    assert!(ok && help.contains("--requests") && help.contains("--set"), "{help}");
+}
