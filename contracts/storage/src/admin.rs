@@ -111,6 +111,11 @@ pub fn initialise<H: Host>(host: &mut H, owner: Address, treasury: Address, gran
         spread: 10,
     });
     emit!(host, Initialised[](owner, treasury, granule, minimum_stake));
+    // Who reads nothing but logs has to know the defaults too.
+    let (rules, terms): (Rules, Terms) = (host.get(slot(RULES)), host.get(slot(TERMS)));
+    for (number, p) in PARAMETERS.iter().enumerate() {
+        emit!(host, ParameterChanged[number](0u64, (p.get)(&rules, &terms)));
+    }
     for f in programs {
         assign_program(host, f.facetAddress.into_array(), &f.functionSelectors);
     }

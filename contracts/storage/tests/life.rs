@@ -44,7 +44,7 @@ fn close(a: u64, b: f64) {
 fn nothing_works_before_initialisation_and_it_happens_once() {
     let mut mem = muster_storage::native::Memory::new();
     assert!(matches!(Network::open(&mut mem).err().unwrap().decode(), IMusterErrors::NotInitialised(_)));
-    let mut w = World { mem, paid_in: 0, paid_out: 0 };
+    let mut w = World { mem, paid_in: 0, paid_out: 0, forced: 0 };
     refused!(w.raw(OWNER, 0, |m| admin::set_paused(m, true)), NotInitialised);
     refused!(w.raw(OWNER, 0, |m| admin::accept_treasury(m)), NotInitialised);
     refused!(w.raw(OWNER, 0, |m| admin::take_treasury(m)), NotInitialised);
@@ -201,7 +201,7 @@ fn a_stake_comes_back_after_unbonding_and_only_once() {
 #[test]
 fn no_stake_is_taken_that_could_not_be_returned() {
     // A fine granule, as deployments have it: three of the largest stakes fill the 48 bits of what unbonds.
-    let mut w = World { mem: muster_storage::native::Memory::new(), paid_in: 0, paid_out: 0 };
+    let mut w = World { mem: muster_storage::native::Memory::new(), paid_in: 0, paid_out: 0, forced: 0 };
     let granule = 1_000_000_000_000u64;
     w.raw(OWNER, 0, |m| admin::initialise(m, OWNER, TREASURY, granule, 400 * TOKEN, &[])).unwrap();
     for _ in 0..2 {
