@@ -466,7 +466,7 @@ impl<H: Host> Network<'_, H> {
         emit!(self.host, ScoreRecorded[number](score));
         let out = qos::kicked_out(seat.node.score_sum, seat.node.score_count, self.terms().kickout_milli);
         match Status::new(seat.node.status) {
-            _ if out && seat.node.running() => seat.node.status = Status::PendingKickout as u8,
+            s if out && s.running() => seat.node.status = Status::PendingKickout as u8,
             Status::Available if out => {
                 let seat = self.withdraw_from_work(seat);
                 return self.leave(seat, true);
