@@ -574,7 +574,6 @@ impl Model {
             }
             What::Parameter(name, v) => {
                 need!(by == OWNER, "NotOwner");
-                need!(!if *name == "drawDelay" { !self.pending.is_empty() } else { self.draws_due() }, "DrawsDue");
                 let before = self.set.insert(name, *v).unwrap();
                 t.expect(E::ParameterChanged(IMuster::ParameterChanged {
                     parameter: parameter(name), before: alloy_primitives::U256::from(before), value: alloy_primitives::U256::from(*v),
