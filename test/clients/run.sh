@@ -5,7 +5,7 @@
 #   RPC_URL=http://... test/clients/run.sh   uses the node that is there (PRIVATE_KEY pays; WS_URL if it is another port)
 #
 # Needs muster and muster-devnode built, and the programs (script/build). CLIENTS="viem cast" runs only some of
-# viem, ethers, cast and cargo-stylus; cargo-stylus has to be installed first (script/cargo-stylus).
+# viem, ethers, cast and cargo-stylus, which cargo-stylus.sh builds the first time.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here"
@@ -65,7 +65,8 @@ for client in ${CLIENTS:-viem ethers cast cargo-stylus}; do
       ./cast.sh
       ;;
     cargo-stylus)
-      echo "cargo-stylus: its template is compiled, which takes a minute the first time"
+      ./cargo-stylus.sh --install
+      echo "cargo-stylus: compiling its template, deploying, activating, caching"
       ./cargo-stylus.sh >"$work/stylus.log" 2>&1 || { cat "$work/stylus.log" >&2; exit 1; }
       tail -n 1 "$work/stylus.log"
       ;;

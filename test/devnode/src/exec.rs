@@ -150,10 +150,10 @@ fn selfdestruct(context: InstructionContext<'_, Ctx, EthInterpreter>) -> Result<
     if !context.interpreter.runtime_flag.is_static && stylus::is_component(&never(journal.code(acting)).data, u64::MAX) {
         let target = context.interpreter.stack.pop().map_err(|_| InstructionResult::StackUnderflow)?;
         let rich = !never(journal.load_account(acting)).data.info.balance.is_zero();
-        let account = never(journal.load_account(target.into_address()));
+        let account = never(journal.load_account(Address::from_word(target.into())));
         let (new, is_cold) = (rich && account.data.is_empty(), account.is_cold);
-        let cost = context.host.gas_params().selfdestruct_cost(new, is_cold);
-        let paid = context.interpreter.gas.record_cost(cost);
+        let cost = context.host.cfg.gas_params.selfdestruct_cost(new, is_cold);
+        let paid = context.interpreter.gas.record_regular_cost(cost);
         return Err(if paid { InstructionResult::Revert } else { InstructionResult::OutOfGas });
     }
     revm::interpreter::instructions::host::selfdestruct(context)
