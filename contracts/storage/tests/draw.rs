@@ -3,9 +3,7 @@
 //! Expected probabilities are worked out here in f64 from the formulas of the seeds, not with
 //! muster_core. Every test is run against perturbed weights too, and has to fail on them.
 
-mod common;
-
-use common::*;
+use muster_model::world::*;
 use muster_storage::draw::{Draw, Rng};
 use muster_storage::host::{ModelSet, Task};
 use muster_storage::{Host, Network};

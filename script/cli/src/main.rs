@@ -24,6 +24,9 @@ enum Command {
         /// Print build/manifest.json instead of the table
         #[arg(long)]
         json: bool,
+        /// Also compile the programs that only tests deploy, to build/tests/
+        #[arg(long)]
+        tests: bool,
     },
     /// Deploy, activate and wire the programs in build/ on RPC_URL, skipping what is there (settings: .env.example)
     Deploy,
@@ -49,8 +52,12 @@ async fn main() {
 
 async fn run(command: Command) -> Result<()> {
     match command {
-        Command::Build { json } => {
-            let (manifest, programs) = build::build(&build::root()?, &Settings::default())?;
+        Command::Build { json, tests } => {
+            let root = build::root()?;
+            let (manifest, programs) = build::build(&root, &Settings::default())?;
+            if tests {
+                build::build_for_tests(&root, &Settings::default())?;
+            }
             if json {
                 println!("{}", serde_json::to_string_pretty(&manifest)?);
             } else {

@@ -3,6 +3,7 @@
 mod application;
 mod events;
 mod life;
+mod model;
 mod refusals;
 mod storage;
 mod weight;

@@ -1,6 +1,5 @@
 //! A world in memory that plays calls as the programs do, keeps the books of what came in and went
 //! out, and decodes logs and refusals by the interface's own decoders.
-#![allow(dead_code)]
 
 use alloy_primitives::IntoLogData;
 use alloy_sol_types::SolEventInterface;
@@ -9,7 +8,6 @@ use muster_storage::abi::IMuster::IMusterEvents;
 use muster_storage::native::Memory;
 use muster_storage::{admin, IMuster, Network, Refusal, Result};
 
-#[allow(unused_imports)]
 pub use muster_storage::refusal;
 
 /// One token.
@@ -73,6 +71,8 @@ pub struct World {
     pub paid_in: u128,
     /// Wei that was sent out.
     pub paid_out: u128,
+    /// Wei that came in past every function.
+    pub forced: u128,
 }
 
 impl World {
@@ -80,7 +80,7 @@ impl World {
     pub fn new() -> World {
         let mut mem = Memory::new();
         mem.call(|m| admin::initialise(m, OWNER, TREASURY, GRANULE, 400 * TOKEN, &[])).expect("initialises");
-        World { mem, paid_in: 0, paid_out: 0 }
+        World { mem, paid_in: 0, paid_out: 0, forced: 0 }
     }
 
     /// A call as the programs run it: what is due is served first, the head is written last.
@@ -182,7 +182,7 @@ impl World {
 #[macro_export]
 macro_rules! refused {
     ($call:expr, $($error:tt)*) => {
-        assert_eq!($call.expect_err("must be refused"), $crate::common::refusal!($($error)*))
+        assert_eq!($call.expect_err("must be refused"), $crate::world::refusal!($($error)*))
     };
 }
 
