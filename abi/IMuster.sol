@@ -238,6 +238,7 @@ interface IMuster {
     event NodeQuitting(uint32 indexed node);
     event NodeQuit(uint32 indexed node, address indexed operator, uint128 stake, uint64 release);
     event NodeKickedOut(uint32 indexed node, address indexed operator);
+    /// @notice The node gets no task before `until`: its reliability is too low, or (until now) draws are due that it must not change.
     event NodeExcluded(uint32 indexed node, uint64 until);
     event NodeReadmitted(uint32 indexed node);
     event ScoreRecorded(uint32 indexed node, uint8 score);
@@ -359,6 +360,8 @@ interface IMuster {
     error FeeTooHigh(uint256 sent, uint256 most);
     /// @notice As many tasks wait for their draw as can.
     error TooManyPending(uint32 pending);
+    /// @notice Tasks wait whose draw is decided already, and this call could change what it comes to. Call `dispatch` first.
+    error DrawsDue(uint32 pending);
     /// @notice The task is not queued under this ticket.
     error TaskNotQueued(uint64 id, uint64 ticket);
     /// @notice Only the task's creator may call this.

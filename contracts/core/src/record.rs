@@ -39,7 +39,7 @@ impl Status {
         }
     }
 
-    /// Whether the node has a task.
+    /// Whether a node with this status has a task, or is held back after its end; see [`Node::running`].
     pub fn running(self) -> bool {
         matches!(self, Status::Busy | Status::PendingPause | Status::PendingQuit | Status::PendingKickout)
     }
@@ -173,8 +173,15 @@ packed! {
         class: u8 = "uint8" 8,
         /// Entries of its model list, removed ones included.
         models: u8 = "uint8" 8,
-        /// Whether it is excluded and waits in the parking pool.
+        /// Whether it is excluded, or held back by due draws, and waits in the parking pool.
         parked: bool = "bool" 8,
+    }
+}
+
+impl Node {
+    /// Whether it has a task. One that is held back on its way out still has the status of a running one.
+    pub fn running(&self) -> bool {
+        Status::new(self.status).running() && !self.parked
     }
 }
 

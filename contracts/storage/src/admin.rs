@@ -2,7 +2,7 @@
 
 use crate::host::{offset, Host};
 use crate::layout::*;
-use crate::{IMuster, Result};
+use crate::{IMuster, Network, Result};
 use alloc::vec::Vec;
 use alloy_primitives::FixedBytes;
 use muster_core::qos::PPM;
@@ -130,6 +130,10 @@ pub fn set_parameter<H: Host>(host: &mut H, number: u8, value: Word) -> Result<(
     let [v, rest @ ..] = value.0;
     ensure!(rest == [0; 3] && v >= least && v <= most,
         ParameterOutOfBounds(number, value, least, most));
+    // Parameters weigh in draws; a shorter delay would bring later tasks' draws before earlier ones'.
+    let mut net = Network::open(host)?;
+    let waiting = if p.name == "drawDelay" { net.pending() > 0 } else { net.draws_due() };
+    ensure!(!waiting, DrawsDue(net.pending()));
     let (mut rules, mut terms): (Rules, Terms) = (host.get(slot(RULES)), host.get(slot(TERMS)));
     let before = (p.get)(&rules, &terms);
     (p.set)(&mut rules, &mut terms, v);

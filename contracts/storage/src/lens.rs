@@ -102,7 +102,7 @@ impl<H: Host> Network<'_, H> {
         let task = Task { ticket: Ticket::default(), order, models };
         let f = self.factors(&seat.node);
         let (locality, _) = self.locality(&seat, &models);
-        let fit = Status::new(seat.node.status) == Status::Available
+        let fit = seat.idle()
             && in_scope(&seat, &task)
             && qos::eligible(f.reliability, self.rules.exclusion_ppm);
         Ok(IMuster::WeightView {
@@ -164,7 +164,7 @@ impl<H: Host> Network<'_, H> {
     pub fn running_task(&self, number: u32) -> Result<IMuster::TaskView> {
         let seat = self.known(number)?;
         let order: Order = self.host.get(offset(seat.slot, node::ORDER));
-        ensure!(Status::new(seat.node.status).running(), TaskNotRunning(0u64, number));
+        ensure!(seat.node.running(), TaskNotRunning(0u64, number));
         let ticket = self.host.get(offset(seat.slot, node::TICKET));
         let task = Task { ticket, order, models: registry::in_use(self.host, seat.slot) };
         Ok(self.task_view(&task, order.at))

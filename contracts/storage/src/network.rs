@@ -2,10 +2,10 @@
 //! and what every state-changing call serves before its own work.
 
 use crate::draw::{Draw, Rng};
-use crate::host::{Host, Task};
+use crate::host::{offset, Host, Task};
 use crate::layout::{entry, slot, HEAD, PENDING, RULES};
 use crate::Result;
-use muster_core::record::{Head, Rules};
+use muster_core::record::{Head, Order, Rules};
 use muster_core::word::Packed;
 
 /// Pending tasks there can be at once.
@@ -47,6 +47,25 @@ impl<'h, H: Host> Network<'h, H> {
         net.serve(SERVED_PER_CALL);
         net.readmit(READMITTED_PER_CALL);
         Ok(net)
+    }
+
+    /// Whether tasks wait whose draw is decided by a hash that is known already.
+    ///
+    /// While they do, nothing may change who their candidates are or what those weigh: whoever could
+    /// would know what he chooses. So calls that would are refused ([`Network::settled`]), nodes whose
+    /// task ends are held back, and no excluded node is re-admitted, until the draws are made.
+    pub fn draws_due(&mut self) -> bool {
+        self.pending() > 0 && {
+            let place = entry(self.host, PENDING, self.head.pending_head as u64);
+            let order: Order = self.host.get(offset(place, 1));
+            order.at < self.block()
+        }
+    }
+
+    /// Refuses while draws are due.
+    pub fn settled(&mut self) -> Result<()> {
+        ensure!(!self.draws_due(), DrawsDue(self.pending()));
+        Ok(())
     }
 
     /// Writes the head word if it changed.
@@ -96,11 +115,10 @@ impl<'h, H: Host> Network<'h, H> {
         let mut waiting = self.pending();
         let mut served = 0;
         while served < most && waiting > 0 {
-            let place = entry(self.host, PENDING, self.head.pending_head as u64);
-            let order: muster_core::record::Order = self.host.get(crate::host::offset(place, 1));
-            if order.at >= self.block() {
+            if !self.draws_due() {
                 break;
             }
+            let place = entry(self.host, PENDING, self.head.pending_head as u64);
             let task = Task::load(self.host, place);
             self.head.pending_head = (self.head.pending_head + 1) % RING;
             if self.head.pending_head == self.head.pending_tail {
@@ -108,11 +126,11 @@ impl<'h, H: Host> Network<'h, H> {
                 self.head.pending_head = 0;
                 self.head.pending_tail = 0;
             }
-            let settled = match self.host.block_hash(order.at) {
+            let drawn = match self.host.block_hash(task.order.at) {
                 Some(hash) => self.draw_and_place(&task, hash),
                 None => false,
             };
-            if !settled {
+            if !drawn {
                 self.redraw(task);
             }
             waiting -= 1;

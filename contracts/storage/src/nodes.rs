@@ -69,6 +69,12 @@ impl<H: Host> Network<'_, H> {
         Ok(Seat::load(self.host, number))
     }
 
+    /// The caller's node, for a call that can change who a draw's candidates are.
+    fn own_settled_seat(&mut self) -> Result<Seat> {
+        self.settled()?;
+        self.own_seat()
+    }
+
     /// Who runs a node.
     pub fn operator(&self, seat: &Seat) -> Operator {
         self.host.get(offset(seat.slot, node::OPERATOR))
@@ -100,6 +106,7 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.join`.
     pub fn join(&mut self, gpu_name: &[u8], vram: u16, models: Vec<u64>) -> Result<u32> {
         ensure!(!self.head.paused, PausedByOwner);
+        self.settled()?;
         let terms = self.terms();
         let caller = self.host.sender();
         let mut account = self.account(caller);
@@ -201,7 +208,7 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.raiseStake`.
     pub fn raise_stake(&mut self) -> Result<()> {
-        let mut seat = self.own_seat()?;
+        let mut seat = self.own_settled_seat()?;
         let status = seat.node.status;
         ensure!(matches!(status, 1 | 2 | 3 | 5), WrongStatus(seat.number, status));
         let added = self.stake_sent()?;
@@ -229,7 +236,7 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.pause`.
     pub fn pause(&mut self) -> Result<()> {
-        let mut seat = self.own_seat()?;
+        let mut seat = self.own_settled_seat()?;
         match Status::new(seat.node.status) {
             Status::Available => {
                 seat = self.withdraw_from_work(seat);
@@ -248,7 +255,7 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.resume`.
     pub fn resume(&mut self) -> Result<()> {
-        let mut seat = self.own_seat()?;
+        let mut seat = self.own_settled_seat()?;
         ensure!(Status::new(seat.node.status) == Status::Paused, WrongStatus(seat.number, seat.node.status));
         seat.node.status = Status::Available as u8;
         emit!(self.host, NodeResumed[seat.number]());
@@ -258,7 +265,7 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.quit`.
     pub fn quit(&mut self) -> Result<()> {
-        let mut seat = self.own_seat()?;
+        let mut seat = self.own_settled_seat()?;
         match Status::new(seat.node.status) {
             Status::Available => {
                 seat = self.withdraw_from_work(seat);
@@ -345,6 +352,8 @@ impl<H: Host> Network<'_, H> {
     /// busy, else a queued task, else the sampler, or exclusion. Writes its record.
     pub(crate) fn release(&mut self, mut seat: Seat, may_take: bool) {
         match Status::new(seat.node.status) {
+            // A node that leaves can change the largest stake, and with it what all others weigh.
+            Status::PendingKickout | Status::PendingQuit if self.draws_due() => return self.park(seat, self.now),
             Status::PendingKickout => return self.leave(seat, true),
             Status::PendingQuit => return self.leave(seat, false),
             Status::PendingPause => {
@@ -358,7 +367,11 @@ impl<H: Host> Network<'_, H> {
         seat.node.status = Status::Available as u8;
         let h = self.reliability(&seat.node);
         if !qos::eligible(h, self.rules.exclusion_ppm) {
-            return self.park(seat, h);
+            let due = self.now + qos::exclusion_seconds(h, self.rules.exclusion_ppm, self.rules.tau);
+            return self.park(seat, due);
+        }
+        if self.draws_due() {
+            return self.park(seat, self.now);
         }
         if may_take && self.head.queued > 0 {
             if let Some((group, place)) = queue::best_for(self.host, seat.group()) {
@@ -371,8 +384,8 @@ impl<H: Host> Network<'_, H> {
         self.put_node(&seat);
     }
 
-    fn park(&mut self, mut seat: Seat, h: u64) {
-        let due = self.now + qos::exclusion_seconds(h, self.rules.exclusion_ppm, self.rules.tau);
+    /// Sets a node aside until `due`: one that H excludes, or (until now) one held back by due draws.
+    fn park(&mut self, mut seat: Seat, due: u64) {
         let mut p = pool::load(self.host, PARKING);
         seat.node.pos = pool::insert(self.host, PARKING, &mut p, parking_key(due, seat.number));
         pool::store(self.host, PARKING, &p);
@@ -392,7 +405,7 @@ impl<H: Host> Network<'_, H> {
     /// Re-admits up to `most` excluded nodes whose time has come.
     pub fn readmit(&mut self, most: u32) {
         for _ in 0..most {
-            if self.head.parked_due == 0 || self.head.parked_due as u64 > self.now {
+            if self.head.parked_due == 0 || self.head.parked_due as u64 > self.now || self.draws_due() {
                 return;
             }
             let number = pool::load(self.host, PARKING).best as u32;
@@ -416,6 +429,7 @@ impl<H: Host> Network<'_, H> {
             // What every call serves first was just this; to refuse now would undo it.
             return Ok(());
         }
+        self.settled()?;
         let seat = Seat::load(self.host, number);
         let status = seat.node.status;
         ensure!(Status::new(status) == Status::Available, WrongStatus(number, status));
@@ -439,7 +453,8 @@ impl<H: Host> Network<'_, H> {
     // ------------------------------------------------------------ scores
 
     /// Records a task score of a node, and kicks it out if its full pool's mean is below the threshold
-    /// (when its task ends, if it has one). Reached by no deployed selector: validation groups will call it.
+    /// (when its task ends, if it has one). Reached by no deployed selector: validation groups will call it,
+    /// when no draw is due ([`Network::settled`]), for scores weigh in draws.
     pub fn record_score(&mut self, number: u32, score: u8) {
         let mut seat = Seat::load(self.host, number);
         let at = offset(seat.slot, node::SCORES);
@@ -492,8 +507,8 @@ impl<H: Host> Network<'_, H> {
         Ok(())
     }
 
-    fn own_models(&self) -> Result<(Seat, Held)> {
-        let seat = self.own_seat()?;
+    fn own_models(&mut self) -> Result<(Seat, Held)> {
+        let seat = self.own_settled_seat()?;
         let status = seat.node.status;
         ensure!(Status::new(status) != Status::Quit, WrongStatus(seat.number, status));
         let held = Held::load(self.host, seat.slot, seat.node.models);
@@ -502,6 +517,7 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.purge`.
     pub fn purge(&mut self, model: u64, position: u32) -> Result<()> {
+        self.settled()?;
         ensure!(model > 0 && model < MODEL_END, BadModel(model));
         let mut holders = Holders::load(self.host, model);
         ensure!(position < holders.len(), HolderNotStale(model, position));

@@ -4,7 +4,7 @@ use crate::draw::{Rng, Seat};
 use crate::abi::Argument;
 use crate::host::{log_words, offset, Host, ModelSet, Task};
 use crate::layout::{node, slot, TREASURY};
-use crate::network::{Network, RING};
+use crate::network::{Network, READMITTED_PER_CALL, RING};
 use crate::nodes::check_models;
 use crate::registry::{self, Held};
 use crate::sampler::{self, Counts, VRAM_MAX};
@@ -219,7 +219,7 @@ impl<H: Host> Network<'_, H> {
 
     fn running(&self, seat: &Seat, id: u64) -> Result<(Ticket, Order)> {
         let order: Order = self.host.get(offset(seat.slot, node::ORDER));
-        let here = Status::new(seat.node.status).running() && order.id == id;
+        let here = seat.node.running() && order.id == id;
         ensure!(here, TaskNotRunning(id, seat.number));
         Ok((self.host.get(offset(seat.slot, node::TICKET)), order))
     }
@@ -307,6 +307,8 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.dispatch`.
     pub fn dispatch(&mut self, count: u8) -> Result<u8> {
         ensure!(count <= DISPATCH_MAX, TooManyAtOnce(count, DISPATCH_MAX));
-        Ok(self.serve(count as u32) as u8)
+        let served = self.serve(count as u32);
+        self.readmit(READMITTED_PER_CALL);
+        Ok(served as u8)
     }
 }

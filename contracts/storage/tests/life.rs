@@ -77,7 +77,7 @@ fn joining_needs_a_stake_a_gpu_and_sane_models() {
     refused!(w.join(1, "A", 24, &[1 << 40], 400), BadModel(1u64 << 40));
     let many: Vec<u64> = (1..=33).collect();
     refused!(w.join(1, "A", 24, &many, 400), TooManyModels(33usize, 32usize));
-    assert_eq!((w.paid_in, w.events().len()), (0, 1));
+    assert_eq!((w.paid_in, w.events().len()), (0, 1 + admin::PARAMETERS.len()));
 
     let name = "x".repeat(64);
     assert_eq!(w.join(1, &name, 24, &many[..32], 400).unwrap(), 1);

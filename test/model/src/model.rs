@@ -57,11 +57,11 @@ pub fn random_op(d: &mut Dice, operators: u64) -> Op {
         13..=16 => Op::Resume(who),
         17..=18 => Op::Quit(who),
         19..=20 => Op::Withdraw(1 + d.below(operators + 5)),
-        21..=22 => Op::Report { who, models: mask },
-        23 => Op::Remove { who, models: mask & d.next() },
-        24..=25 => Op::Purge { model: 1 + d.below(11), position: d.below(operators) },
-        26..=28 => Op::Poke(d.below(operators + 2)),
-        29..=51 => Op::Create { who: d.next(), kind: d.next(), units: d.next(), vram: d.next(), gpu: d.next(), models: mask & d.next() & d.next() | (d.below(3) / 2) << d.below(10), fee: d.next() },
+        21..=23 => Op::Report { who, models: mask },
+        24..=26 => Op::Remove { who, models: mask & d.next() },
+        27..=28 => Op::Purge { model: 1 + d.below(11), position: d.below(operators) },
+        29..=31 => Op::Poke(d.below(operators + 2)),
+        32..=51 => Op::Create { who: d.next(), kind: d.next(), units: d.next(), vram: d.next(), gpu: d.next(), models: mask & d.next() & d.next() | (d.below(3) / 2) << d.below(10), fee: d.next() },
         52..=54 => Op::Cancel { pick: d.next(), stranger: d.below(8) == 0 },
         55..=68 => Op::Submit { pick: d.next(), by: d.below(20) },
         69..=71 => Op::Fault { pick: d.next(), by: d.below(20) },
@@ -230,6 +230,11 @@ impl Model {
         self.accounts.entry(who).or_default().credit += wei;
     }
 
+    /// Whether a task waits for a draw that is decided already.
+    fn draws_due(&self) -> bool {
+        self.pending.front().is_some_and(|t| t.at < self.block)
+    }
+
     /// What every state-changing call does first.
     fn serve(&mut self, t: &mut Trace, by: Address, most: u64) -> u64 {
         let mut served = 0;
@@ -245,6 +250,9 @@ impl Model {
     }
 
     fn readmit(&mut self, t: &mut Trace, by: Address) -> Option<u32> {
+        if self.draws_due() {
+            return None;
+        }
         let due = self.nodes.iter().filter_map(|(&i, n)| n.parked.map(|at| (at, i))).min();
         let (at, _) = due.filter(|(at, _)| *at <= self.now)?;
         // Of those due first at once any may be.
@@ -358,9 +366,11 @@ impl Model {
     }
 
     fn release(&mut self, t: &mut Trace, by: Address, node: u32, may_take: bool) {
+        let due = self.draws_due();
         let n = self.nodes.get_mut(&node).unwrap();
         n.task = None;
         match n.status {
+            4 | 6 if due => return self.hold(t, node),
             6 => return self.leave(t, node, true),
             4 => return self.leave(t, node, false),
             3 => {
@@ -379,12 +389,21 @@ impl Model {
             t.next += 1;
             return;
         }
+        if due {
+            return self.hold(t, node);
+        }
         if may_take {
             if let Some(i) = self.best(n) {
                 let task = self.queue.remove(i);
                 self.start(t, by, task, node);
             }
         }
+    }
+
+    /// Keeps a node out of draws that are decided already.
+    fn hold(&mut self, t: &mut Trace, node: u32) {
+        self.nodes.get_mut(&node).unwrap().parked = Some(self.now);
+        t.expect(E::NodeExcluded(IMuster::NodeExcluded { node, until: self.now }));
     }
 
     /// The queued task a node takes: value, then its own group, then arrival.
@@ -550,10 +569,12 @@ impl Model {
             What::Dispatch(n) => {
                 need!(*n <= 16, "TooManyAtOnce");
                 self.serve(t, by, *n as u64);
+                self.readmit(t, by);
                 return Ok(0);
             }
             What::Parameter(name, v) => {
                 need!(by == OWNER, "NotOwner");
+                need!(!if *name == "drawDelay" { !self.pending.is_empty() } else { self.draws_due() }, "DrawsDue");
                 let before = self.set.insert(name, *v).unwrap();
                 t.expect(E::ParameterChanged(IMuster::ParameterChanged {
                     parameter: parameter(name), before: alloy_primitives::U256::from(before), value: alloy_primitives::U256::from(*v),
@@ -576,6 +597,13 @@ impl Model {
         self.serve(t, by, 2);
         let back = self.readmit(t, by);
         let mut paid = 0;
+        let unsettled = match &call.what {
+            What::Join(..) => !self.paused,
+            What::Poke(node) => self.nodes.contains_key(node) && back != Some(*node),
+            What::Raise | What::Pause | What::Resume | What::Quit | What::Report(_) | What::Remove(_) | What::Purge(..) => true,
+            _ => false,
+        };
+        need!(!(unsettled && self.draws_due()), "DrawsDue");
         match &call.what {
             What::Join(name, vram, models) => self.join(t, call, name, *vram, models)?,
             What::Raise => {
