@@ -9,5 +9,6 @@ pub mod contract;
 pub mod demo;
 pub mod deploy;
 pub mod measure;
+pub mod refusals;
 pub mod trace;
 pub mod wasm;

@@ -7,7 +7,7 @@ use ethers::signers::LocalWallet;
 use muster_cli::{
     build::{self, Settings},
     chain::{Account, Chain},
-    demo, deploy, measure, wasm,
+    demo, deploy, measure, refusals, wasm,
 };
 
 #[derive(Parser)]
@@ -32,6 +32,12 @@ enum Command {
     Deploy,
     /// Let a fleet join, replay requests as tasks, and show what the contract made of them
     Demo(demo::Options),
+    /// Write docs/refusals.md, the table of errors (script/abi runs it)
+    Refusals {
+        /// Change nothing, and fail if the file differs
+        #[arg(long)]
+        check: bool,
+    },
     /// Compile the programs with every setting tried and print what each would cost, as Markdown (takes minutes)
     Measure {
         /// Only these programs
@@ -97,6 +103,7 @@ async fn run(command: Command) -> Result<()> {
                 print_report(&report);
             }
         }
+        Command::Refusals { check } => refusals::run(&build::root()?, check)?,
         Command::Measure { programs, change } => {
             let (rustc, rows) =
                 measure::measure(&build::root()?, &programs, &change, |change| eprintln!("measuring: {change}"))?;

@@ -9,8 +9,8 @@ use muster_tests::*;
 
 /// Events that nothing deployed can emit yet, and why.
 const OUT_OF_REACH: [(&str, &str); 2] = [
-    ("NodeKickedOut", "no deployed selector records scores yet"),
-    ("ScoreRecorded", "no deployed selector records scores yet"),
+    ("NodeKickedOut", "needs scores, which no deployed selector records: see the tests of scores"),
+    ("ScoreRecorded", "needs scores, which no deployed selector records: see the tests of scores"),
 ];
 
 #[tokio::test]
