@@ -178,6 +178,15 @@ async fn every_error_has_a_call_that_provokes_it() {
     check!(outsider, "withdraw", [address(broken)], 0 => "TransferFailed"[address(broken), n(owed)]);
     assert_eq!(w.field("account", &[address(outsider)], "credit").await, owed);
 
+    // Three of five due draws are left when a call has served two.
+    w.rule("setParameter", &[n(3), n(10)]).await;
+    for _ in 0..5 {
+        w.send(&mut app, "createTask", &[Spec::default().token()], fee.into()).await;
+    }
+    w.node.unwrap().chain().mine(20, 0).unwrap();
+    check!(operator, "raiseStake", [], GRANULE => "DrawsDue"[n(3)]);
+    w.rule("dispatch", &[n(16)]).await;
+
     // The pause switch stops what is new, never exits.
     w.rule("setPaused", &[Token::Bool(true)]).await;
     check!(outsider, "createTask", [Spec::default().token()], fee => "PausedByOwner"[]);
