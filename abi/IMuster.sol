@@ -280,55 +280,98 @@ interface IMuster {
     error ProgramFailed(bytes4 selector, address program);
     /// @notice This function takes no value.
     error ValueNotAccepted(uint256 value);
+    /// @notice The contract has not been initialised, or a program is called at its own address instead of the router's.
     error NotInitialised();
+    /// @notice The contract is initialised, which happens once.
     error AlreadyInitialised();
+    /// @notice The owner has stopped new tasks and joins.
     error PausedByOwner();
+    /// @notice Only the owner may call this.
     error NotOwner(address caller);
+    /// @notice Only the account that ownership was offered to can accept it.
     error NotPendingOwner(address caller);
+    /// @notice The zero address was given where an account is needed.
     error ZeroAddress();
+    /// @notice There is no parameter of this number.
     error ParameterUnknown(uint8 parameter);
+    /// @notice The value is not between `least` and `most`.
     error ParameterOutOfBounds(uint8 parameter, uint256 value, uint256 least, uint256 most);
+    /// @notice No other treasury is proposed.
     error TreasuryNotProposed();
+    /// @notice The proposed treasury can take effect only at `effective`.
     error TreasuryTooEarly(uint64 effective);
+    /// @notice The account is owed nothing that can be paid out now.
     error NothingToWithdraw(address account);
+    /// @notice The receiver did not take the money; it stays owed.
     error TransferFailed(address to, uint256 amount);
+    /// @notice The granule is below 1,000 wei, or the minimum stake is not 1 to 2^30 - 1 whole granules.
     error BadInitialisation();
 
+    /// @notice No node has this number.
     error NodeUnknown(uint32 node);
+    /// @notice The caller has no node.
     error NotAnOperator(address caller);
     /// @notice The node's status does not allow this; statuses as in NodeView.
     error WrongStatus(uint32 node, uint8 status);
+    /// @notice The operator's node was kicked out; the address can never join again.
     error KickedOut(address operator);
+    /// @notice The value sent is below the least stake, or below one granule where stake is added.
     error StakeTooLow(uint256 sent, uint256 least);
+    /// @notice The stake would be above what a node can have, or what its account can have waiting to be returned.
     error StakeTooHigh(uint256 stake, uint256 most);
+    /// @notice The value sent is not a whole number of granules.
     error StakeNotWhole(uint256 sent, uint256 granule);
+    /// @notice The name is empty, longer than `most` bytes, or not printable ASCII.
     error BadGpuName(uint256 length, uint256 most);
+    /// @notice The VRAM is 0 where a node declares it, or above `most`.
     error BadVram(uint16 vram, uint16 most);
+    /// @notice There are as many GPU models with this VRAM as can be.
     error TooManyGpuModels(uint16 vram);
+    /// @notice There are as many nodes as can be.
     error NetworkFull(uint32 joined);
+    /// @notice More models than a task or a node can have.
     error TooManyModels(uint256 given, uint256 most);
+    /// @notice Model ids are 1 to 2^40 - 1.
     error BadModel(uint64 model);
+    /// @notice The list names the model twice.
     error DuplicateModel(uint64 model);
+    /// @notice The node holds the model already.
     error ModelHeld(uint64 model);
+    /// @notice The node does not hold the model.
     error ModelNotHeld(uint64 model);
+    /// @notice There is no entry at this position, or it is not stale.
     error HolderNotStale(uint64 model, uint32 position);
+    /// @notice The node is excluded and its time has not come, or it is idle and nothing waits that it could run.
     error NothingToPoke(uint32 node);
 
+    /// @notice No node is joined, so the queue has no capacity.
     error NoNodes();
+    /// @notice There is no task kind of this number.
     error BadKind(uint8 kind);
+    /// @notice The units are 0 or more than `most`.
     error BadUnits(uint32 units, uint256 most);
+    /// @notice No node ever joined with this GPU group.
     error GpuUnknown(uint32 group);
+    /// @notice Only policy 0, a single node, is there yet.
     error RedundancyUnsupported(uint8 policy);
+    /// @notice The value sent is less than the least fee for the estimated time.
     error FeeTooLow(uint256 sent, uint256 least);
+    /// @notice The value sent is more than a fee can be.
     error FeeTooHigh(uint256 sent, uint256 most);
+    /// @notice As many tasks wait for their draw as can.
     error TooManyPending(uint32 pending);
     /// @notice Tasks wait whose draw is decided already, and this call could change what it comes to. Call `dispatch` first.
     error DrawsDue(uint32 pending);
+    /// @notice The task is not queued under this ticket.
     error TaskNotQueued(uint64 id, uint64 ticket);
+    /// @notice Only the task's creator may call this.
     error NotTheCreator(uint64 id, address caller);
     /// @notice The node does not run this task.
     error TaskNotRunning(uint64 id, uint32 node);
+    /// @notice The task's deadline was before now.
     error DeadlinePassed(uint64 id, uint64 deadline);
+    /// @notice The task can still be answered until its deadline.
     error DeadlineNotPassed(uint64 id, uint64 deadline);
+    /// @notice More than one call takes.
     error TooManyAtOnce(uint256 given, uint256 most);
 }

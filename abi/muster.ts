@@ -9,6 +9,7 @@ export const musterAbi = [
   {"inputs":[{"internalType":"uint16","name":"vram","type":"uint16"},{"internalType":"uint16","name":"most","type":"uint16"}],"name":"BadVram","type":"error"},
   {"inputs":[{"internalType":"uint64","name":"id","type":"uint64"},{"internalType":"uint64","name":"deadline","type":"uint64"}],"name":"DeadlineNotPassed","type":"error"},
   {"inputs":[{"internalType":"uint64","name":"id","type":"uint64"},{"internalType":"uint64","name":"deadline","type":"uint64"}],"name":"DeadlinePassed","type":"error"},
+  {"inputs":[{"internalType":"uint32","name":"pending","type":"uint32"}],"name":"DrawsDue","type":"error"},
   {"inputs":[{"internalType":"uint64","name":"model","type":"uint64"}],"name":"DuplicateModel","type":"error"},
   {"inputs":[{"internalType":"uint256","name":"sent","type":"uint256"},{"internalType":"uint256","name":"most","type":"uint256"}],"name":"FeeTooHigh","type":"error"},
   {"inputs":[{"internalType":"uint256","name":"sent","type":"uint256"},{"internalType":"uint256","name":"least","type":"uint256"}],"name":"FeeTooLow","type":"error"},

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 pragma solidity ^0.8.20;
 
-/// What a client needs to see once: constructor arguments, value, typed errors, indexed events, nested calls.
+/// What Muster cannot show a client: constructor arguments, payments in passing, reasons, panics, a frame that fails
+/// below one that survives. The Rust clients' tests use its typed error and its events as well.
 contract Probe {
     struct Job {
         uint64 id;
@@ -17,7 +18,6 @@ contract Probe {
 
     uint256 public number;
     address public owner;
-    mapping(address => uint256) public counts;
 
     constructor(address owner_, uint256 start) payable {
         owner = owner_;
@@ -30,18 +30,12 @@ contract Probe {
     function count(uint256 by) external returns (uint256) {
         if (by < 1) revert TooSmall(by, 1);
         number += by;
-        counts[msg.sender] += 1;
         emit Counted(msg.sender, number, keccak256(abi.encode(by)));
         return number;
     }
 
     function file(uint64 id, string calldata model) external {
         emit Filed(id, Job(id, msg.sender, model));
-    }
-
-    function pay(address payable to, uint256 amount) external {
-        (bool ok,) = to.call{value: amount}("");
-        require(ok, "payment refused");
     }
 
     function say(string calldata text) external pure {
@@ -55,13 +49,5 @@ contract Probe {
     /// Fails below, survives here.
     function attempt(uint256 by) external returns (bool ok, bytes memory data) {
         (ok, data) = address(this).call(abi.encodeCall(this.count, (by)));
-    }
-
-    function spin() external pure {
-        while (true) {}
-    }
-
-    function block_() external view returns (uint256, uint256, uint256, uint256) {
-        return (block.number, block.timestamp, block.prevrandao, block.basefee);
     }
 }

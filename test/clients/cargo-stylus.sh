@@ -1,25 +1,40 @@
 #!/usr/bin/env bash
 # cargo-stylus against a running node: check, deploy with a constructor, activate, cache status, on its own template.
 #
+#   test/clients/cargo-stylus.sh --install                 only builds cargo-stylus, if it is not there
 #   RPC_URL=http://127.0.0.1:8547 test/clients/cargo-stylus.sh [WORK_DIR]
 #
-# Needs cargo-stylus 0.10.10 (`cargo install cargo-stylus --version 0.10.10 --locked`; CARGO_STYLUS may name the
-# binary), and a compiler with the wasm32 standard library: the active rustup toolchain if it has the target, else
-# Debian's rustc-web with rust-web-src. Without one of them it says what is missing and exits with 3.
+# cargo-stylus 0.10.10 is built once into target/tools, without optimisation: it runs for seconds. CARGO_STYLUS names
+# another binary of that version. The compiler is the active rustup toolchain if it has the wasm32 standard library,
+# else the one that script/setup found for the contracts, which builds the library from its sources.
 set -euo pipefail
 
 rpc=${RPC_URL:-http://127.0.0.1:8547}
 key=${PRIVATE_KEY:-0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659}
-work=${1:-${TMPDIR:-/tmp}/muster-cargo-stylus}
 version=0.10.10
+root=$(cd "$(dirname "$0")/../.." && pwd)
+tools=$root/target/tools
 
-missing() { echo "cargo-stylus.sh: $1" >&2; exit 3; }
-stylus=${CARGO_STYLUS:-$(command -v cargo-stylus || true)}
-[ -x "$stylus" ] || missing "cargo-stylus is not installed: cargo install cargo-stylus --version $version --locked"
+die() { echo "cargo-stylus.sh: $1" >&2; exit 1; }
+stylus=${CARGO_STYLUS:-$tools/bin/cargo-stylus}
 # Through cargo's own dispatch it would be looked up on PATH; here the named binary runs.
 stylus() { "$stylus" stylus "$@"; }
-[ "$(stylus --version)" = "stylus $version" ] || [ "$(stylus --version | grep -o '[0-9.]*$')" = "$version" ] ||
-  missing "cargo-stylus $version is wanted, this is $(stylus --version)"
+there() { [ -x "$stylus" ] && stylus --version | grep -q " $version\$"; }
+if ! there; then
+  [ -z "${CARGO_STYLUS:-}" ] || die "cargo-stylus $version is wanted, which $CARGO_STYLUS is not"
+  echo "cargo-stylus: building version $version into target/tools (some five minutes, once)"
+  mkdir -p "$tools"
+  (
+    cd "$root"
+    export CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_LTO=off
+    export CARGO_PROFILE_RELEASE_DEBUG=false CARGO_PROFILE_RELEASE_STRIP=true
+    cargo install cargo-stylus --version "$version" --locked --force --root "$tools" --target-dir "$tools/build"
+  ) >"$tools/install.log" 2>&1 || { tail -n 30 "$tools/install.log" >&2; die "cargo install failed, see $tools/install.log"; }
+  there || die "cargo install left no cargo-stylus $version in $tools/bin"
+  rm -rf "$tools/build"
+fi
+[ "${1:-}" != --install ] || exit 0
+work=${1:-${TMPDIR:-/tmp}/muster-cargo-stylus}
 
 # The compiler. cargo-stylus calls a plain `cargo build --target wasm32-unknown-unknown`, so what differs goes through
 # the environment, and overrides the toolchain file, which must name a version all the same.
@@ -29,15 +44,15 @@ sysroot=$(rustc --print sysroot)
 config=
 if [ -d "$sysroot/lib/rustlib/wasm32-unknown-unknown" ]; then
   channel=$(rustc --version | cut -d' ' -f2)
-elif [ -x /usr/bin/rustc ] && [ -d "$(/usr/bin/rustc --print sysroot)/lib/rustlib/src/rust/library" ]; then
-  channel=$(/usr/bin/rustc --version | cut -d' ' -f2)
-  # rust-lld comes with the rustup toolchain.
-  export PATH="$sysroot/lib/rustlib/$(rustc -vV | sed -n 's/^host: //p')/bin:$PATH"
-  export RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1
+else
+  # What script/setup found for the contracts: a compiler, its library's sources, rust-lld.
+  found() { sed -n "s/^$1=//p" "$root/.muster/wasm"; }
+  [ -f "$root/.muster/wasm" ] || die "no compiler has the wasm32 standard library: run script/setup, or rustup target add wasm32-unknown-unknown"
+  RUSTC=$(found rustc)
+  export RUSTC RUSTC_BOOTSTRAP=1 PATH="$(found lld):$PATH"
+  channel=$("$RUSTC" --version | cut -d' ' -f2)
   config='[unstable]
 build-std = ["std", "panic_abort"]'
-else
-  missing "no compiler has the wasm32 standard library: rustup target add wasm32-unknown-unknown, or apt install rustc-web rust-web-src"
 fi
 
 # The template, with a constructor put into it and the toolchain file set to the compiler that is there.

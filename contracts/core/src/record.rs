@@ -39,8 +39,8 @@ impl Status {
         }
     }
 
-    /// Whether a node has a task; see [`Node::running`].
-    fn running(self) -> bool {
+    /// Whether a node with this status has a task, or is held back after its end; see [`Node::running`].
+    pub fn running(self) -> bool {
         matches!(self, Status::Busy | Status::PendingPause | Status::PendingQuit | Status::PendingKickout)
     }
 }

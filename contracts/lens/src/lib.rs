@@ -20,6 +20,8 @@ pub fn main(input: Vec<u8>, vm: VM) -> ArbResult {
 }
 
 fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec<u8>>> {
+    // A transaction that reads could leave ether behind that belongs to nobody.
+    chain.no_value()?;
     Ok(Some(match selector {
         overviewCall::SELECTOR => {
             let _ = arguments::<overviewCall>(data)?;

@@ -36,7 +36,6 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
     let c = Words::new(selector, data, arity)?;
     let mut net = Network::open_and_serve(chain)?;
     let mut answer = Vec::new();
-    let mut payment = None;
     match selector {
         joinCall::SELECTOR => {
             let number = net.join(c.bytes(0)?, c.number(1, 16)? as u16, c.numbers(2)?)?;
@@ -52,12 +51,12 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
         pokeCall::SELECTOR => net.poke(c.number(0, 32)? as u32)?,
         _ => {
             let to = c.address(0)?;
-            payment = Some((to, net.take_owed(to)?));
+            let wei = net.take_owed(to)?;
+            net.close();
+            chain.send(to, wei)?;
+            return Ok(Some(answer));
         }
     }
     net.close();
-    if let Some((to, wei)) = payment {
-        chain.send(to, wei)?;
-    }
     Ok(Some(answer))
 }

@@ -2,7 +2,7 @@
 
 use crate::host::{offset, Host};
 use crate::layout::*;
-use crate::{IMuster, Network, Result};
+use crate::{IMuster, Result};
 use alloc::vec::Vec;
 use alloy_primitives::FixedBytes;
 use muster_core::qos::PPM;
@@ -111,6 +111,11 @@ pub fn initialise<H: Host>(host: &mut H, owner: Address, treasury: Address, gran
         spread: 10,
     });
     emit!(host, Initialised[](owner, treasury, granule, minimum_stake));
+    // Who reads nothing but logs has to know the defaults too.
+    let (rules, terms): (Rules, Terms) = (host.get(slot(RULES)), host.get(slot(TERMS)));
+    for (number, p) in PARAMETERS.iter().enumerate() {
+        emit!(host, ParameterChanged[number](0u64, (p.get)(&rules, &terms)));
+    }
     for f in programs {
         assign_program(host, f.facetAddress.into_array(), &f.functionSelectors);
     }
@@ -125,10 +130,6 @@ pub fn set_parameter<H: Host>(host: &mut H, number: u8, value: Word) -> Result<(
     let [v, rest @ ..] = value.0;
     ensure!(rest == [0; 3] && v >= least && v <= most,
         ParameterOutOfBounds(number, value, least, most));
-    // Parameters weigh in draws; a shorter delay would bring later tasks' draws before earlier ones'.
-    let mut net = Network::open(host)?;
-    let waiting = if p.name == "drawDelay" { net.pending() > 0 } else { net.draws_due() };
-    ensure!(!waiting, DrawsDue(net.pending()));
     let (mut rules, mut terms): (Rules, Terms) = (host.get(slot(RULES)), host.get(slot(TERMS)));
     let before = (p.get)(&rules, &terms);
     (p.set)(&mut rules, &mut terms, v);

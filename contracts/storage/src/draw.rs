@@ -5,11 +5,12 @@
 //! with probability W / sum of W. A draw has a bounded number of tries; if all fail it is undecided
 //! and made again from a later hash, which leaves the proportions as they are.
 //!
-//! Required models: a node is local if it holds at least one. With at most [`SEARCHED`] holders all
-//! are looked at, and the choice among the eligible follows W exactly. Where a good share of the
-//! network holds one, the whole network is sampled and nodes without are rejected: exact too. Only
-//! where there are more holders than [`SEARCHED`] but few in the network's scale are [`SEARCHED`]
-//! random holders looked at and the choice made among those found.
+//! Required models: a node is local if it holds at least one. Where a good share of the network does,
+//! the whole network is sampled and nodes without are rejected. If that meets none, or holders are
+//! rare, holders are searched: with at most [`SEARCHED`] all are looked at, and the choice among the
+//! eligible follows W exactly, as in the first case. Only where there are more holders than
+//! [`SEARCHED`] but few in the network's scale are [`SEARCHED`] random holders looked at and the
+//! choice made among those found.
 
 use crate::bracket::NONE;
 use crate::host::{Host, ModelSet, Task};
@@ -19,7 +20,7 @@ use crate::registry::{count_held, count_in_use, Holders};
 use crate::sampler::{Field, Scope};
 use alloc::vec::Vec;
 use muster_core::qos;
-use muster_core::record::{Node, Status};
+use muster_core::record::{Node, Status, MODELS_PER_WORD};
 use muster_core::wad::{mul_wad, WAD};
 use muster_core::weight;
 use muster_core::word::Word;
@@ -190,6 +191,11 @@ impl<H: Host> Network<'_, H> {
         (weight::locality_boost(local, used, models.len as u32), local)
     }
 
+    /// Whether a good share of the network holds a model: sampling the network then meets holders sooner than a search.
+    fn popular(&self, entries: u32) -> bool {
+        entries.saturating_mul(POPULAR) >= self.head.joined
+    }
+
     /// Draws a node for a task.
     pub fn draw(&self, task: &Task, rng: &mut Rng) -> Draw {
         let field = Field::new(self.host, Self::scope(task));
@@ -202,7 +208,7 @@ impl<H: Host> Network<'_, H> {
         } else {
             task.models.as_slice().iter().map(|&m| Holders::load(self.host, m).len()).sum()
         };
-        if holders > SEARCHED && holders.saturating_mul(POPULAR) >= self.head.joined {
+        if holders > 0 && self.popular(holders) {
             let pass = self.pass(field, models, true);
             match self.tries(&pass, task, rng) {
                 Ok(seat) => return Draw::Node(seat),
@@ -338,14 +344,16 @@ impl<H: Host> Network<'_, H> {
         let mut wanted = ModelSet { len: 1, ..ModelSet::default() };
         wanted.ids[0] = model;
         let holds = |seat: &Seat| count_held(self.host, seat.slot, seat.node.models, &wanted) > 0;
+        // Most nodes hold few models: the first word says so without the record that counts them.
+        let shows = |slot: Word| count_held(self.host, slot, MODELS_PER_WORD as u8, &wanted) > 0;
         let mut counted: Vec<u32> = Vec::new();
         // Nodes known to be idle are looked at first where many hold the model: they cost a read less.
-        if entries > SEARCHED {
+        if self.popular(entries) {
             for &number in nearby {
                 if counted.len() as u32 >= enough {
                     break;
                 }
-                if holds(&Seat::load(self.host, number)) {
+                if shows(node_slot(self.host, number)) || holds(&Seat::load(self.host, number)) {
                     counted.push(number);
                 }
             }

@@ -90,6 +90,27 @@ impl ModelSet {
         ]
     }
 
+    /// The models that an order names: itself if there is at most one, else in two words at `slot`.
+    pub fn load<H: Host>(host: &H, order: &Order, slot: Word) -> ModelSet {
+        if order.models > 1 {
+            return ModelSet::unpack(host.get(slot), || host.get(offset(slot, 1)));
+        }
+        let mut one = ModelSet { len: order.models, ..ModelSet::default() };
+        one.ids[0] = order.model;
+        one
+    }
+
+    /// Writes what [`ModelSet::load`] reads beside the order.
+    pub fn store<H: Host>(&self, host: &mut H, slot: Word) {
+        if self.len > 1 {
+            let [first, second] = self.pack();
+            host.put(slot, &first);
+            if self.len as u32 > MODELS_PER_WORD {
+                host.put(offset(slot, 1), &second);
+            }
+        }
+    }
+
     /// The inverse of [`ModelSet::pack`]; `second` is only asked for sets of more than six.
     pub fn unpack(first: Models, second: impl FnOnce() -> Models) -> ModelSet {
         let len = first.flags.min(TASK_MODELS as u8);
@@ -119,26 +140,13 @@ impl Task {
     /// Reads a Pending or queued task: ticket, order, and the models if there is more than one.
     pub fn load<H: Host>(host: &H, slot: Word) -> Task {
         let (ticket, order) = (host.get(slot), host.get::<Order>(offset(slot, 1)));
-        let models = if order.models > 1 {
-            ModelSet::unpack(host.get(offset(slot, 2)), || host.get(offset(slot, 3)))
-        } else {
-            let mut one = ModelSet { len: order.models, ..ModelSet::default() };
-            one.ids[0] = order.model;
-            one
-        };
-        Task { ticket, order, models }
+        Task { ticket, order, models: ModelSet::load(host, &order, offset(slot, 2)) }
     }
 
     /// Writes what [`Task::load`] reads.
     pub fn store<H: Host>(&self, host: &mut H, slot: Word) {
         host.put(slot, &self.ticket);
         host.put(offset(slot, 1), &self.order);
-        if self.models.len > 1 {
-            let [first, second] = self.models.pack();
-            host.put(offset(slot, 2), &first);
-            if self.models.len as u32 > MODELS_PER_WORD {
-                host.put(offset(slot, 3), &second);
-            }
-        }
+        self.models.store(host, offset(slot, 2));
     }
 }

@@ -68,7 +68,7 @@ pub mod node {
     pub const TICKET: u64 = 2;
     /// [`muster_core::record::Order`] of the running (or last) task.
     pub const ORDER: u64 = 3;
-    /// Two words: models in use, those of the last started task.
+    /// Two words: the models of the running (or last) task if it needs more than one. They are in use on the node.
     pub const IN_USE: u64 = 4;
     /// [`muster_core::record::Scores`].
     pub const SCORES: u64 = 6;

@@ -178,9 +178,9 @@ impl<H: Host> Network<'_, H> {
     fn issue_number(&mut self) -> Result<u32> {
         let issued = self.head.issued;
         ensure!(issued < NODES_MAX, NetworkFull(self.head.joined));
-        if issued > 0 && height(issued + 1) > height(issued) {
+        if levels(issued + 1) > levels(issued) {
             let top = if self.head.joined == 0 { NONE } else { self.head.max_stake + 1 };
-            Bracket::STAKES.grow(self.host, height(issued), top);
+            Bracket::STAKES.grow(self.host, levels(issued), top);
         }
         self.head.issued = issued + 1;
         Ok(issued + 1)
@@ -188,7 +188,7 @@ impl<H: Host> Network<'_, H> {
 
     /// Enters a node's stake (+ 1; [`NONE`] when it leaves) and keeps the largest right.
     fn set_stake_key(&mut self, number: u32, key: u64) {
-        if let Some(top) = Bracket::STAKES.set(self.host, 0, height(self.head.issued), number - 1, key) {
+        if let Some(top) = Bracket::STAKES.set(self.host, 0, levels(self.head.issued), number - 1, key) {
             self.head.max_stake = top.max(NONE) - 1;
         }
     }
@@ -466,7 +466,7 @@ impl<H: Host> Network<'_, H> {
         emit!(self.host, ScoreRecorded[number](score));
         let out = qos::kicked_out(seat.node.score_sum, seat.node.score_count, self.terms().kickout_milli);
         match Status::new(seat.node.status) {
-            _ if out && seat.node.running() => seat.node.status = Status::PendingKickout as u8,
+            s if out && s.running() => seat.node.status = Status::PendingKickout as u8,
             Status::Available if out => {
                 let seat = self.withdraw_from_work(seat);
                 return self.leave(seat, true);
@@ -540,6 +540,11 @@ impl<H: Host> Network<'_, H> {
         let held = Held::load(self.host, seat.slot, seat.node.models);
         held.entries.iter().filter(|e| !e.1).map(|e| e.0).collect()
     }
+}
+
+/// Levels of the bracket of stakes; one at least, so that the second node to join finds its word written.
+fn levels(issued: u32) -> u32 {
+    height(issued).max(1)
 }
 
 /// When the first excluded node can return; 0 if there is none.

@@ -253,7 +253,7 @@ pub fn count_held<H: Host>(host: &H, slot: Word, entries: u8, wanted: &ModelSet)
 
 /// The models in use on a node: those of its last started task.
 pub fn in_use<H: Host>(host: &H, slot: Word) -> ModelSet {
-    ModelSet::unpack(host.get(offset(slot, node::IN_USE)), || host.get(offset(slot, node::IN_USE + 1)))
+    ModelSet::load(host, &host.get(offset(slot, node::ORDER)), offset(slot, node::IN_USE))
 }
 
 /// How many of `wanted` are in use on a node.

@@ -158,14 +158,7 @@ impl<H: Host> Network<'_, H> {
         self.host.put(seat.slot, &seat.node);
         self.host.put(offset(seat.slot, node::TICKET), &task.ticket);
         self.host.put(offset(seat.slot, node::ORDER), &Order { at: deadline, ..task.order });
-        let in_use: Models = self.host.get(offset(seat.slot, node::IN_USE));
-        let [first, second] = task.models.pack();
-        if task.models.len > 0 || in_use.flags > 0 {
-            self.host.put(offset(seat.slot, node::IN_USE), &first);
-        }
-        if task.models.len as u32 > MODELS_PER_WORD {
-            self.host.put(offset(seat.slot, node::IN_USE + 1), &second);
-        }
+        task.models.store(self.host, offset(seat.slot, node::IN_USE));
         emit!(self.host, TaskStarted[task.order.id, seat.number](deadline));
         if task.models.len > 0 {
             self.distribute(task, &seat, &neighbours, rng);

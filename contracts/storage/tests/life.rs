@@ -44,7 +44,7 @@ fn close(a: u64, b: f64) {
 fn nothing_works_before_initialisation_and_it_happens_once() {
     let mut mem = muster_storage::native::Memory::new();
     assert!(matches!(Network::open(&mut mem).err().unwrap().decode(), IMusterErrors::NotInitialised(_)));
-    let mut w = World { mem, paid_in: 0, paid_out: 0 };
+    let mut w = World { mem, paid_in: 0, paid_out: 0, forced: 0 };
     refused!(w.raw(OWNER, 0, |m| admin::set_paused(m, true)), NotInitialised);
     refused!(w.raw(OWNER, 0, |m| admin::accept_treasury(m)), NotInitialised);
     refused!(w.raw(OWNER, 0, |m| admin::take_treasury(m)), NotInitialised);
@@ -77,7 +77,7 @@ fn joining_needs_a_stake_a_gpu_and_sane_models() {
     refused!(w.join(1, "A", 24, &[1 << 40], 400), BadModel(1u64 << 40));
     let many: Vec<u64> = (1..=33).collect();
     refused!(w.join(1, "A", 24, &many, 400), TooManyModels(33usize, 32usize));
-    assert_eq!((w.paid_in, w.events().len()), (0, 1));
+    assert_eq!((w.paid_in, w.events().len()), (0, 1 + admin::PARAMETERS.len()));
 
     let name = "x".repeat(64);
     assert_eq!(w.join(1, &name, 24, &many[..32], 400).unwrap(), 1);
@@ -201,7 +201,7 @@ fn a_stake_comes_back_after_unbonding_and_only_once() {
 #[test]
 fn no_stake_is_taken_that_could_not_be_returned() {
     // A fine granule, as deployments have it: three of the largest stakes fill the 48 bits of what unbonds.
-    let mut w = World { mem: muster_storage::native::Memory::new(), paid_in: 0, paid_out: 0 };
+    let mut w = World { mem: muster_storage::native::Memory::new(), paid_in: 0, paid_out: 0, forced: 0 };
     let granule = 1_000_000_000_000u64;
     w.raw(OWNER, 0, |m| admin::initialise(m, OWNER, TREASURY, granule, 400 * TOKEN, &[])).unwrap();
     for _ in 0..2 {

@@ -9,4 +9,5 @@ pub mod contract;
 pub mod demo;
 pub mod deploy;
 pub mod measure;
+pub mod refusals;
 pub mod wasm;

@@ -7,7 +7,7 @@ use ethers::signers::LocalWallet;
 use muster_cli::{
     build::{self, Settings},
     chain::{Account, Chain},
-    demo, deploy, measure, wasm,
+    demo, deploy, measure, refusals, wasm,
 };
 
 #[derive(Parser)]
@@ -24,11 +24,20 @@ enum Command {
         /// Print build/manifest.json instead of the table
         #[arg(long)]
         json: bool,
+        /// Also compile the programs that only tests deploy, to build/tests/
+        #[arg(long)]
+        tests: bool,
     },
     /// Deploy, activate and wire the programs in build/ on RPC_URL, skipping what is there (settings: .env.example)
     Deploy,
     /// Let a fleet join, replay requests as tasks, and show what the contract made of them
     Demo(demo::Options),
+    /// Write docs/refusals.md, the table of errors (script/abi runs it)
+    Refusals {
+        /// Change nothing, and fail if the file differs
+        #[arg(long)]
+        check: bool,
+    },
     /// Compile the programs with every setting tried and print what each would cost, as Markdown (takes minutes)
     Measure {
         /// Only these programs
@@ -49,8 +58,12 @@ async fn main() {
 
 async fn run(command: Command) -> Result<()> {
     match command {
-        Command::Build { json } => {
-            let (manifest, programs) = build::build(&build::root()?, &Settings::default())?;
+        Command::Build { json, tests } => {
+            let root = build::root()?;
+            let (manifest, programs) = build::build(&root, &Settings::default())?;
+            if tests {
+                build::build_for_tests(&root, &Settings::default())?;
+            }
             if json {
                 println!("{}", serde_json::to_string_pretty(&manifest)?);
             } else {
@@ -90,6 +103,7 @@ async fn run(command: Command) -> Result<()> {
                 print_report(&report);
             }
         }
+        Command::Refusals { check } => refusals::run(&build::root()?, check)?,
         Command::Measure { programs, change } => {
             let (rustc, rows) =
                 measure::measure(&build::root()?, &programs, &change, |change| eprintln!("measuring: {change}"))?;

@@ -1,12 +1,13 @@
-//! Muster deployed on an in-process devnode, and the calls the bench makes.
+//! Muster deployed on an in-process devnode, and calls that are measured.
 
 use alloy_primitives::{keccak256, Address, Bytes, TxKind, B256, U256};
 use alloy_sol_types::{sol, SolCall, SolEvent, SolInterface};
 use anyhow::{bail, ensure, Context, Result};
-use muster_devnode::chain::{Clock, History};
-use muster_devnode::chain::Config;
+use muster_devnode::chain::{Clock, Config, History};
 use muster_devnode::{Chain, TxRequest};
+use muster_storage::layout::{node, NODES};
 use muster_storage::IMuster;
+use std::cell::Cell;
 
 /// One token; stakes and fees are multiples of it.
 pub const TOKEN: u128 = 1_000_000_000_000_000_000;
@@ -29,8 +30,9 @@ fn precompile(n: u8) -> Address {
 pub struct Done {
     /// Gas charged by the receipt.
     pub gas: u64,
-    /// Topics and data of its logs.
-    pub logs: Vec<(Vec<B256>, Bytes)>,
+    /// The least that any contract would pay for the same change, if it was asked for (see [`World::floor_on`]).
+    pub floor: Option<u64>,
+    logs: Vec<(Vec<B256>, Bytes)>,
 }
 
 impl Done {
@@ -38,18 +40,24 @@ impl Done {
     pub fn events<E: SolEvent>(&self) -> Vec<E> {
         self.logs
             .iter()
+            .filter(|(topics, _)| topics.first() == Some(&E::SIGNATURE_HASH))
             .filter_map(|(topics, data)| E::decode_raw_log_validate(topics.iter().copied(), data).ok())
             .collect()
+    }
+
+    /// The task that was started first, and its node.
+    pub fn started(&self) -> Option<IMuster::TaskStarted> {
+        self.events().into_iter().next()
     }
 }
 
 /// The deployment.
 pub struct World {
     chain: Chain,
-    /// The public address.
-    pub muster: Address,
+    muster: Address,
     programs: Vec<Address>,
     owner: Address,
+    floor: Cell<bool>,
 }
 
 impl World {
@@ -65,7 +73,7 @@ impl World {
         .map_err(anyhow::Error::msg)?;
         chain.impersonate_all(true);
         let owner = chain.accounts()[0];
-        let mut world = World { chain, muster: Address::ZERO, programs: Vec::new(), owner };
+        let mut world = World { chain, muster: Address::ZERO, programs: Vec::new(), owner, floor: Cell::new(false) };
         for name in PROGRAMS {
             let path = format!("build/{name}.deploy");
             let code = std::fs::read(&path).with_context(|| format!("{path} is missing: run script/build"))?;
@@ -85,7 +93,7 @@ impl World {
                 reportDownloadedCall::SELECTOR, reportRemovedCall::SELECTOR, purgeCall::SELECTOR, pokeCall::SELECTOR, withdrawCall::SELECTOR]),
             of(2, vec![createTaskCall::SELECTOR, cancelCall::SELECTOR, submitCall::SELECTOR, reportErrorCall::SELECTOR, expireCall::SELECTOR, dispatchCall::SELECTOR]),
             of(3, vec![setParameterCall::SELECTOR]),
-            of(4, vec![overviewCall::SELECTOR]),
+            of(4, vec![nodeCall::SELECTOR]),
         ];
         let call = initialiseCall { owner, treasury: owner, granule: 1_000_000_000_000_000, minimumStake: 400 * TOKEN, programs }.abi_encode();
         let install = installCall { program: world.programs[3], call: call.into() };
@@ -103,6 +111,7 @@ impl World {
     }
 
     fn raw(&self, from: Address, to: Address, value: u128, data: Vec<u8>) -> Result<Done> {
+        let before = self.floor.get().then(|| (self.chain.state(), data.clone()));
         let request = TxRequest {
             from: Some(from),
             to: Some(TxKind::Call(to)),
@@ -116,15 +125,40 @@ impl World {
         if !mined.ok() {
             bail!("a call was refused: {}", explain(&mined.outcome.output));
         }
-        Ok(Done {
-            gas: mined.outcome.gas_used,
-            logs: mined.outcome.logs.iter().map(|l| (l.topics().to_vec(), l.data.data.clone())).collect(),
-        })
+        let logs: Vec<_> = mined.outcome.logs.iter().map(|l| (l.topics().to_vec(), l.data.data.clone())).collect();
+        let floor = before.map(|(state, data)| {
+            let after = self.chain.state();
+            let calldata: u64 = data.iter().map(|&b| if b == 0 { 4 } else { 16 }).sum();
+            let events: u64 = logs.iter().map(|(topics, data)| 375 * (1 + topics.len() as u64) + 8 * data.len() as u64).sum();
+            let words: u64 = after
+                .storage_iter(self.muster)
+                .map(|(slot, value)| match state.storage(self.muster, slot) {
+                    old if old == value => 0,
+                    old if old.is_zero() => 22_100,
+                    _ => 5_000,
+                })
+                .sum();
+            21_000 + calldata + words + events
+        });
+        Ok(Done { gas: mined.outcome.gas_used, floor, logs })
+    }
+
+    /// Whether calls work out their floor: 21,000, calldata, the words of Muster's storage that end up different
+    /// (5,000 each; 22,100 one that was zero), and events. What is only read, and any computing, is free in it.
+    pub fn floor_on(&self, on: bool) {
+        self.floor.set(on);
     }
 
     /// Calls Muster.
     pub fn call<C: SolCall>(&self, from: Address, value: u128, call: C) -> Result<Done> {
         self.raw(from, self.muster, value, call.abi_encode())
+    }
+
+    /// Reads.
+    pub fn view<C: SolCall>(&self, call: C) -> Result<C::Return> {
+        let request = TxRequest { from: Some(self.owner), to: Some(TxKind::Call(self.muster)), input: Bytes::from(call.abi_encode()).into(), ..TxRequest::default() };
+        let outcome = self.chain.call(&request)?;
+        Ok(C::abi_decode_returns(&outcome.output)?)
     }
 
     /// The n-th account of a kind, funded.
@@ -150,6 +184,30 @@ impl World {
     pub fn set(&self, name: &str, value: u64) -> Result<()> {
         let n = muster_storage::admin::PARAMETERS.iter().position(|p| p.name == name).context("no such parameter")?;
         self.call(self.owner, 0, IMuster::setParameterCall { parameter: n as u8, value: U256::from(value) })?;
+        Ok(())
+    }
+
+    /// Copies the words that a task leaves at its node from one node to others, which saves each of them a task of
+    /// its own: a call that starts a task there then costs what it costs after the first.
+    pub fn wear(&self, like: u32, others: impl Iterator<Item = u32>) {
+        let at = |number: u32, word: u64| {
+            let mut key = [0; 64];
+            key[28..32].copy_from_slice(&number.to_be_bytes());
+            key[63] = NODES;
+            U256::from_be_bytes(keccak256(key).0) + U256::from(word)
+        };
+        let state = self.chain.state();
+        let worn = [node::TICKET, node::ORDER, node::IN_USE].map(|w| (w, state.storage(self.muster, at(like, w))));
+        for number in others {
+            for (word, value) in worn {
+                self.chain.set_storage(self.muster, at(number, word), value);
+            }
+        }
+    }
+
+    /// Lets time pass.
+    pub fn pass(&self, seconds: u64) -> Result<()> {
+        self.chain.increase_time(seconds).map_err(|e| anyhow::anyhow!("{e:?}"))?;
         Ok(())
     }
 

@@ -72,7 +72,7 @@ pub(crate) enum Set {
     CacheManagers = 1,
 }
 
-/// Settings that are kept and given back, and change nothing else here.
+/// Settings that are kept and given back. Only the floor changes anything else here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Number {
     L1PricePerUnit = 0,
@@ -81,6 +81,15 @@ pub(crate) enum Number {
     BrotliLevel = 3,
     UpgradeVersion = 4,
     UpgradeTime = 5,
+    /// Not 0 where calldata has a price floor (EIP-7623).
+    CalldataFloor = 6,
+}
+
+impl Number {
+    /// Where it lies.
+    pub(crate) fn slot(self) -> U256 {
+        Slot::Number(self).key()
+    }
 }
 
 impl Slot {

@@ -151,6 +151,8 @@ pub enum TxError {
     InsufficientFunds { address: Address, have: U256, want: U256 },
     /// The gas limit doesn't cover the intrinsic cost.
     IntrinsicGas { have: u64, want: u64 },
+    /// The gas limit doesn't cover what calldata costs at least (EIP-7623), where a chain owner has switched that on.
+    FloorGas { have: u64, want: u64 },
     /// The price is below the base fee.
     FeeCapTooLow { address: Address, max_fee: u128, base_fee: u128 },
     /// Init code above the limit of EIP-3860.
@@ -174,6 +176,9 @@ impl fmt::Display for TxError {
                 write!(f, "insufficient funds for gas * price + value: address {address} have {have} want {want}")
             }
             Self::IntrinsicGas { have, want } => write!(f, "intrinsic gas too low: have {have}, want {want}"),
+            Self::FloorGas { have, want } => {
+                write!(f, "insufficient gas for floor data gas cost: have {have}, want {want}")
+            }
             Self::FeeCapTooLow { address, max_fee, base_fee } => write!(
                 f,
                 "max fee per gas less than block base fee: address {address}, maxFeePerGas: {max_fee}, baseFee: {base_fee}"

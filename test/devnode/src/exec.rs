@@ -27,9 +27,10 @@ use revm::interpreter::{
 use revm::precompile::{PrecompileSpecId, Precompiles};
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, AddressSet, Bytes, B256, KECCAK_EMPTY, U256};
-use revm::state::Bytecode;
+use revm::state::{AccountInfo, Bytecode};
 use revm::Database;
 
+use crate::arbos::Number;
 use crate::evm::{BlockCtx, CallKind, Config, Evm, Outcome, Status, StylusFrame, TxCtx, TxError, ARBOS_STATE};
 use crate::precompiles;
 use crate::state::State;
@@ -141,14 +142,19 @@ fn instructions(spec: SpecId) -> &'static EthInstructions<EthInterpreter, Ctx> {
     }
 }
 
-/// SELFDESTRUCT, which reverts where the acting account is a Stylus program (reached by a delegate call).
+/// SELFDESTRUCT, which reverts where the acting account is a Stylus program (reached by a delegate call); its gas is
+/// taken all the same.
 fn selfdestruct(context: InstructionContext<'_, Ctx, EthInterpreter>) -> Result<(), InstructionResult> {
     let acting = context.interpreter.input.target_address;
-    if !context.interpreter.runtime_flag.is_static {
-        let code = context.host.journaled_state.code(acting).map(|c| c.data).unwrap_or_default();
-        if stylus::is_component(&code, u64::MAX) {
-            return Err(InstructionResult::Revert);
-        }
+    let journal = &mut context.host.journaled_state;
+    if !context.interpreter.runtime_flag.is_static && stylus::is_component(&never(journal.code(acting)).data, u64::MAX) {
+        let target = context.interpreter.stack.pop().map_err(|_| InstructionResult::StackUnderflow)?;
+        let rich = !never(journal.load_account(acting)).data.info.balance.is_zero();
+        let account = never(journal.load_account(Address::from_word(target.into())));
+        let (new, is_cold) = (rich && account.data.is_empty(), account.is_cold);
+        let cost = context.host.cfg.gas_params.selfdestruct_cost(new, is_cold);
+        let paid = context.interpreter.gas.record_regular_cost(cost);
+        return Err(if paid { InstructionResult::Revert } else { InstructionResult::OutOfGas });
     }
     revm::interpreter::instructions::host::selfdestruct(context)
 }
@@ -170,6 +176,7 @@ pub(crate) fn transact(evm: &Evm, state: &mut State, block: &BlockCtx, tx: &TxCt
     let upfront = check(evm, state, block, tx)?;
     let spec = spec(evm.config.arbos);
     let intrinsic = intrinsic_gas(tx, spec)?;
+    let floor = floor_gas(state, tx, spec)?;
     if tx.value > state.balance(tx.caller).saturating_sub(upfront) {
         return Err(TxError::InsufficientFunds {
             address: tx.caller,
@@ -216,7 +223,7 @@ pub(crate) fn transact(evm: &Evm, state: &mut State, block: &BlockCtx, tx: &TxCt
     let remaining = if kind.is_ok_or_revert() { result.gas.remaining() } else { 0 } + held;
     let used = tx.gas_limit - remaining;
     let refund = if kind.is_ok() { (result.gas.refunded().max(0) as u64).min(used / 5) } else { 0 };
-    let gas_used = used - refund;
+    let gas_used = (used - refund).max(floor);
 
     let price = U256::from(tx.gas_price);
     let journal = &mut exec.ctx.journaled_state;
@@ -269,7 +276,7 @@ fn check(evm: &Evm, state: &State, block: &BlockCtx, tx: &TxCtx) -> Result<U256,
     Ok(gas)
 }
 
-/// What a transaction costs before anything runs. EIP-7623's floor isn't in force on Arbitrum.
+/// What a transaction costs before anything runs.
 fn intrinsic_gas(tx: &TxCtx, spec: SpecId) -> Result<u64, TxError> {
     let slots = tx.access_list.iter().map(|(_, slots)| slots.len() as u64).sum();
     let want = GasParams::new_spec(spec)
@@ -277,6 +284,19 @@ fn intrinsic_gas(tx: &TxCtx, spec: SpecId) -> Result<u64, TxError> {
         .initial_total_gas();
     if tx.gas_limit < want {
         return Err(TxError::IntrinsicGas { have: tx.gas_limit, want });
+    }
+    Ok(want)
+}
+
+/// What a transaction costs at least (EIP-7623). Nothing, unless a chain owner has switched the floor on.
+fn floor_gas(state: &State, tx: &TxCtx, spec: SpecId) -> Result<u64, TxError> {
+    if !spec.is_enabled_in(SpecId::PRAGUE) || state.storage(ARBOS_STATE, Number::CalldataFloor.slot()).is_zero() {
+        return Ok(0);
+    }
+    let zeros = tx.data.iter().filter(|byte| **byte == 0).count() as u64;
+    let want = 21_000 + 10 * (zeros + 4 * (tx.data.len() as u64 - zeros));
+    if tx.gas_limit < want {
+        return Err(TxError::FloorGas { have: tx.gas_limit, want });
     }
     Ok(want)
 }
@@ -424,13 +444,19 @@ impl Exec {
         }
     }
 
-    /// An account's code and its hash, without a trace in the access list.
-    pub(crate) fn peek_code(&mut self, address: Address) -> (B256, Bytecode) {
+    /// An account, without a trace in the access list.
+    pub(crate) fn peek(&mut self, address: Address) -> AccountInfo {
         let journal = &mut self.ctx.journaled_state;
-        let info = match journal.inner.state.get(&address) {
+        match journal.inner.state.get(&address) {
             Some(account) => account.info.clone(),
             None => never(journal.database.basic(address)).unwrap_or_default(),
-        };
+        }
+    }
+
+    /// An account's code and its hash, without a trace in the access list.
+    pub(crate) fn peek_code(&mut self, address: Address) -> (B256, Bytecode) {
+        let info = self.peek(address);
+        let journal = &mut self.ctx.journaled_state;
         let code = match info.code {
             Some(code) => code,
             None => never(journal.database.code_by_hash(info.code_hash)),

@@ -190,6 +190,7 @@ sol! {
         function setWasmMaxSize(uint32 size) external;
         function setWasmActivationGas(uint64 gas) external;
         function setMaxStylusContractFragments(uint8 count) external;
+        function setCalldataPriceIncrease(bool enable) external;
         function addWasmCacheManager(address manager) external;
         function removeWasmCacheManager(address manager) external;
         event OwnerActs(bytes4 indexed method, address indexed owner, bytes data);
@@ -313,9 +314,9 @@ impl Call<'_> {
         Ok(self.free_code_hash(address))
     }
 
+    /// ArbOS looks at accounts without a trace in the access list.
     fn free_code_hash(&mut self, address: Address) -> B256 {
-        let Ok(hash) = self.exec.ctx.journaled_state.code_hash(address);
-        hash.data
+        self.exec.peek(address).code_hash
     }
 
     /// An active program.
@@ -555,14 +556,13 @@ fn arb_info(c: &mut Call<'_>) -> Done {
     methods! { c,
         ArbInfo::getBalanceCall, View, 0 => |args| {
             c.burn(700)?;
-            let Ok(account) = c.exec.ctx.journaled_state.load_account(args.account);
-            value(account.data.info.balance)
+            value(c.exec.peek(args.account).balance)
         };
         ArbInfo::getCodeCall, View, 0 => |args| {
             c.burn(2100)?;
-            let Ok(code) = c.exec.ctx.journaled_state.code(args.account);
-            c.burn(COPY * words(code.data.len()))?;
-            value(code.data)
+            let code = c.exec.peek_code(args.account).1.original_bytes();
+            c.burn(COPY * words(code.len()))?;
+            value(code)
         };
     };
     missing(c, ARB_INFO)
@@ -630,8 +630,7 @@ fn arb_wasm(c: &mut Call<'_>) -> Done {
 
 /// Reads a program's WASM for activation, charging for pieces that lie elsewhere.
 fn read_wasm(c: &mut Call<'_>, program: Address, params: &Params) -> Result<Vec<u8>, Fail> {
-    let Ok(code) = c.exec.ctx.journaled_state.code(program);
-    let code = code.data;
+    let code = c.exec.peek_code(program).1.original_bytes();
     let arbos = c.exec.config.arbos;
     if code.is_empty() || arbos >= 60 && !crate::stylus::is_component(&code, arbos) {
         return Err(ArbWasm::ProgramNotWasm {}.into());
@@ -834,7 +833,7 @@ fn arb_owner_public(c: &mut Call<'_>) -> Done {
             }
             uints([version, time])
         };
-        ArbOwnerPublic::isCalldataPriceIncreaseEnabledCall, View, 40 => |_| { c.burn(READ)?; value(false) };
+        ArbOwnerPublic::isCalldataPriceIncreaseEnabledCall, View, 40 => |_| value(!c.number(Number::CalldataFloor)?.is_zero());
         ArbOwnerPublic::isNativeTokenOwnerCall, View, 41 => |_| { c.burn(READ)?; value(false) };
         ArbOwnerPublic::getAllNativeTokenOwnersCall, View, 41 => |_| { c.burn(READ)?; value(Vec::<Address>::new()) };
         ArbOwnerPublic::getParentGasFloorPerTokenCall, View, 50 => |_| { c.burn(READ)?; uint(0u64) };
@@ -970,6 +969,7 @@ fn arb_owner(c: &mut Call<'_>) -> Done {
             c.store(Slot::Number(Number::UpgradeVersion), U256::from(args.newVersion))?;
             remember!(UpgradeTime, args.timestamp)
         };
+        ArbOwner::setCalldataPriceIncreaseCall, Write, 40 => |args| remember!(CalldataFloor, u8::from(args.enable));
         ArbOwner::setInkPriceCall, Write, 30 => |args| {
             if args.price == 0 || args.price > 0xff_ffff {
                 return Err(Fail::Revert("ink price must be a positive uint24".into()));

@@ -3,7 +3,7 @@
 mod support;
 
 use alloy_primitives::{Address, Bytes, U256};
-use muster_devnode::evm::{BlockCtx, Status, BATCH_POSTER};
+use muster_devnode::evm::Status;
 use support::Chain;
 
 /// A sequence of numbers that is the same in every run.
@@ -154,15 +154,7 @@ fn depth_is_bounded_by_the_rules_not_by_the_machine() {
         Bytes::from_static(&[0x5f, 0x5f, 0x5f, 0x5f, 0x5f, 0x30, 0x5a, 0xf1, 0x5f, 0x52, 0x60, 0x20, 0x5f, 0xf3]),
     );
     let hashes = chain.hashes.clone();
-    let block = BlockCtx {
-        l2_number: chain.number,
-        l1_number: chain.l1_number,
-        timestamp: chain.time,
-        base_fee: support::BASE_FEE,
-        gas_limit: 1 << 50,
-        coinbase: BATCH_POSTER,
-        recent_hashes: &hashes,
-    };
+    let block = chain.block(&hashes);
     let mut tx = chain.tx(Some(target), vec![]);
     (tx.is_call, tx.gas_price, tx.nonce, tx.gas_limit) = (true, 0, None, 10_000_000_000_000);
     let outcome = chain.evm.call(&chain.state, &block, &tx).unwrap();

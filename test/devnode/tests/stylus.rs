@@ -4,7 +4,7 @@ mod support;
 
 use alloy_primitives::{Address, Bytes, B256, U256};
 use alloy_sol_types::{sol, SolCall, SolError};
-use muster_devnode::evm::{BlockCtx, CallKind, Outcome, Status, BATCH_POSTER};
+use muster_devnode::evm::{CallKind, Outcome, Status, BATCH_POSTER};
 use muster_devnode::genesis::{CREATE2_FACTORY, STYLUS_DEPLOYER};
 use support::{init_code, Chain, ALICE, ARB_SYS, ARB_WASM};
 
@@ -382,15 +382,7 @@ fn calls_change_nothing() {
     (tx.is_call, tx.gas_price, tx.nonce) = (true, 0, None);
     tx.caller = Address::repeat_byte(9);
     let hashes = chain.hashes.clone();
-    let block = BlockCtx {
-        l2_number: chain.number,
-        l1_number: chain.l1_number,
-        timestamp: chain.time,
-        base_fee: support::BASE_FEE,
-        gas_limit: 1 << 50,
-        coinbase: BATCH_POSTER,
-        recent_hashes: &hashes,
-    };
+    let block = chain.block(&hashes);
     tx.gas_limit = 50_000_000;
     let outcome = ok(chain.evm.call(&chain.state, &block, &tx).unwrap());
     assert!(outcome.gas_used > 40_000);
@@ -565,15 +557,7 @@ fn transactions_that_cannot_be_included_change_nothing() {
     use muster_devnode::evm::TxError;
     let mut chain = Chain::new();
     let hashes = chain.hashes.clone();
-    let block = BlockCtx {
-        l2_number: chain.number,
-        l1_number: chain.l1_number,
-        timestamp: chain.time,
-        base_fee: support::BASE_FEE,
-        gas_limit: 1 << 50,
-        coinbase: BATCH_POSTER,
-        recent_hashes: &hashes,
-    };
+    let block = chain.block(&hashes);
     let good = chain.tx(Some(ARB_WASM), vec![1]);
     let mut attempt = |change: &dyn Fn(&mut muster_devnode::evm::TxCtx)| {
         let mut tx = good.clone();
@@ -683,15 +667,7 @@ fn one_instance_serves_several_threads() {
         let runs: Vec<_> = (0..4)
             .map(|_| {
                 scope.spawn(move || {
-                    let block = BlockCtx {
-                        l2_number: chain.number,
-                        l1_number: chain.l1_number,
-                        timestamp: chain.time,
-                        base_fee: support::BASE_FEE,
-                        gas_limit: 1 << 50,
-                        coinbase: BATCH_POSTER,
-                        recent_hashes: &chain.hashes,
-                    };
+                    let block = chain.block(&chain.hashes);
                     (0..50).map(|_| chain.evm.call(&chain.state, &block, tx).unwrap().gas_used).max().unwrap()
                 })
             })
@@ -699,4 +675,66 @@ fn one_instance_serves_several_threads() {
         runs.into_iter().map(|run| run.join().unwrap()).collect()
     });
     assert!(used.iter().all(|gas| *gas == used[0]));
+}
+
+#[test]
+fn precompiles_look_at_accounts_without_warming_them() {
+    let mut chain = Chain::new();
+    let whom = Address::repeat_byte(0x77);
+    // Asks ArbInfo for the balance, then for it by BALANCE, and returns the gas between two GAS: SWAP1 3, BALANCE,
+    // POP 2, GAS 2.
+    let code = [
+        &[0x63, 0xf8, 0xb2, 0xcb, 0x4f, 0x60, 0xe0, 0x1b, 0x5f, 0x52, 0x73][..],
+        whom.as_slice(),
+        &[0x60, 4, 0x52, 0x5f, 0x5f, 0x60, 0x24, 0x5f, 0x60, 0x65, 0x5a, 0xfa, 0x50, 0x73],
+        whom.as_slice(),
+        &[0x5a, 0x90, 0x31, 0x50, 0x5a, 0x90, 0x03, 0x5f, 0x52, 0x60, 0x20, 0x5f, 0xf3],
+    ]
+    .concat();
+    let contract = chain.deploy(&code);
+    let outcome = ok(chain.send(contract, vec![]));
+    assert_eq!(U256::from_be_slice(&outcome.output), U256::from(2600 + 3 + 2 + 2));
+}
+
+#[test]
+fn selfdestruct_on_behalf_of_a_program_is_paid_for_and_refused() {
+    let mut chain = Chain::new();
+    let actor = chain.program(ACTOR);
+    let target = [&[0x73][..], Address::repeat_byte(0x77).as_slice()].concat();
+    let mut gas = |end: &[u8]| {
+        let code = chain.deploy(&[&target, end].concat());
+        let data = through(1, code, 0, &[]);
+        let calldata: u64 = data.iter().map(|byte| if *byte == 0 { 4 } else { 16 }).sum();
+        let outcome = chain.send(actor, data);
+        assert_eq!(outcome.status, Status::Revert);
+        outcome.gas_used - calldata
+    };
+    // SELFDESTRUCT 5,000 and 2,600 for the cold beneficiary, against PUSH0 PUSH0 REVERT.
+    assert_eq!(gas(&[0xff]) - gas(&[0x5f, 0x5f, 0xfd]), 5000 + 2600 - 4);
+}
+
+#[test]
+fn calldata_has_a_floor_once_an_owner_has_set_it() {
+    sol! {
+        function becomeChainOwner() external;
+        function setCalldataPriceIncrease(bool enable) external;
+        function isCalldataPriceIncreaseEnabled() external view returns (bool);
+    }
+    let mut chain = Chain::new();
+    let nobody = Address::repeat_byte(0x77);
+    // 1,000 bytes that are not zero and 10 that are, at 16 and 4 gas; at the floor at 40 and 10.
+    let data = [vec![1; 1000], vec![0; 10]].concat();
+    assert_eq!(ok(chain.send(nobody, data.clone())).gas_used, 21_000 + 16_040);
+    ok(chain.send(support::ARB_DEBUG, becomeChainOwnerCall {}.abi_encode()));
+    ok(chain.send(support::ARB_OWNER, setCalldataPriceIncreaseCall { enable: true }.abi_encode()));
+    let public = Address::with_last_byte(0x6b);
+    let told = ok(chain.send(public, isCalldataPriceIncreaseEnabledCall {}.abi_encode())).output;
+    assert_eq!(U256::from_be_slice(&told), U256::from(1));
+    assert_eq!(ok(chain.send(nobody, data.clone())).gas_used, 21_000 + 40_100);
+    let mut tx = chain.tx(Some(nobody), data);
+    tx.gas_limit = 61_099;
+    let hashes = chain.hashes.clone();
+    let block = chain.block(&hashes);
+    let error = chain.evm.transact(&mut chain.state, &block, &tx).unwrap_err();
+    assert_eq!(error.to_string(), "insufficient gas for floor data gas cost: have 61099, want 61100");
 }

@@ -3,16 +3,13 @@
 //!
 //! The model foretells every event and every refusal. Only what chance decides is taken from the
 //! events (which node a draw fell on, which place of a queue a task got) and checked to be allowed.
-//! A run that fails is cut down to a short one before it is shown. Seeds are fixed.
 
+use crate::system::{Call, System, What};
 use crate::world::*;
-use alloy_primitives::IntoLogData;
-use alloy_sol_types::SolEventInterface;
-use muster_core::word::{Address, Word};
+use muster_core::word::Address;
 use muster_storage::abi::IMuster::{self, IMusterEvents as E};
-use muster_storage::{admin, Network};
+use muster_storage::{Host, Network};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::panic::{catch_unwind, AssertUnwindSafe};
 
 const NAMES: [&str; 3] = ["RTX 4090", "A100", "a very long name of a card, longer than one word"];
 const SIZES: [u16; 4] = [8, 24, 40, 80];
@@ -20,8 +17,10 @@ const EPS: f64 = 1e-11;
 
 // ---------------------------------------------------------------- operations
 
+/// An operation with loose numbers; [`Model::step`] makes a call of it that fits the state.
 #[derive(Clone, Debug)]
-enum Op {
+#[allow(missing_docs)]
+pub enum Op {
     Join { who: u64, gpu: u64, vram: u64, models: u64, stake: u64 },
     Raise { who: u64, amount: u64 },
     Pause(u64),
@@ -42,24 +41,27 @@ enum Op {
     Parameter { which: u64, value: u64 },
     Switch(bool),
     Sweep,
+    /// Ether that no function of the contract let in.
+    Force(u64),
     Pass { blocks: u64, seconds: u64 },
 }
 
-fn random_op(d: &mut Dice, operators: u64) -> Op {
+/// A random operation for a network of so many operators.
+pub fn random_op(d: &mut Dice, operators: u64) -> Op {
     let who = 1 + d.below(operators);
     let mask = d.next() & d.next() & 0x3ff;
-    match d.below(100) {
+    match d.below(101) {
         0..=7 => Op::Join { who, gpu: d.next(), vram: d.next(), models: mask, stake: d.next() },
         8..=9 => Op::Raise { who, amount: d.next() },
         10..=12 => Op::Pause(who),
         13..=16 => Op::Resume(who),
         17..=18 => Op::Quit(who),
         19..=20 => Op::Withdraw(1 + d.below(operators + 5)),
-        21..=22 => Op::Report { who, models: mask },
-        23 => Op::Remove { who, models: mask & d.next() },
-        24..=25 => Op::Purge { model: 1 + d.below(11), position: d.below(operators) },
-        26..=28 => Op::Poke(d.below(operators + 2)),
-        29..=51 => Op::Create { who: d.next(), kind: d.next(), units: d.next(), vram: d.next(), gpu: d.next(), models: mask & d.next() & d.next() | (d.below(3) / 2) << d.below(10), fee: d.next() },
+        21..=23 => Op::Report { who, models: mask },
+        24..=26 => Op::Remove { who, models: mask & d.next() },
+        27..=28 => Op::Purge { model: 1 + d.below(11), position: d.below(operators) },
+        29..=31 => Op::Poke(d.below(operators + 2)),
+        32..=51 => Op::Create { who: d.next(), kind: d.next(), units: d.next(), vram: d.next(), gpu: d.next(), models: mask & d.next() & d.next() | (d.below(3) / 2) << d.below(10), fee: d.next() },
         52..=54 => Op::Cancel { pick: d.next(), stranger: d.below(8) == 0 },
         55..=68 => Op::Submit { pick: d.next(), by: d.below(20) },
         69..=71 => Op::Fault { pick: d.next(), by: d.below(20) },
@@ -69,6 +71,7 @@ fn random_op(d: &mut Dice, operators: u64) -> Op {
         87..=88 => Op::Parameter { which: d.next(), value: d.next() },
         89 => Op::Switch(d.below(4) == 0),
         90 => Op::Sweep,
+        100 => Op::Force(d.next()),
         91..=92 => Op::Pass { blocks: 250 + d.below(20), seconds: d.below(4_000) },
         93 => Op::Pass { blocks: 1, seconds: d.below(200_000) },
         _ => Op::Pass { blocks: d.below(3), seconds: d.below(150) },
@@ -147,8 +150,9 @@ struct Account {
     kicked: bool,
 }
 
+/// The network as plain collections.
 #[derive(Clone)]
-struct Model {
+pub struct Model {
     operators: u64,
     now: u64,
     block: u64,
@@ -164,6 +168,7 @@ struct Model {
     set: BTreeMap<&'static str, u64>,
     paid_in: u128,
     paid_out: u128,
+    forced: u128,
 }
 
 /// The call in progress: what the real thing logged, and how far the model has followed it.
@@ -191,7 +196,8 @@ macro_rules! need {
 }
 
 impl Model {
-    fn new(w: &World, operators: u64) -> Model {
+    /// A network just initialised, at the time and block of the next call.
+    pub fn new((now, block): (u64, u64), operators: u64) -> Model {
         let set = [
             ("alphaMilli", 2_000), ("minPrice", 1), ("startFeeBps", 200), ("drawDelay", 1), ("penaltyPpm", 300_000),
             ("boostPpm", 150_000), ("exclusionPpm", 100_000), ("tau", 1_800), ("sdOverhead", 30), ("sdUnit", 20),
@@ -199,9 +205,9 @@ impl Model {
             ("minStake", 400_000), ("unbonding", 86_400), ("kickoutMilli", 2_000), ("scarce", 3), ("spread", 10),
         ];
         Model {
-            operators, now: w.mem.now, block: w.mem.block, nodes: BTreeMap::new(), accounts: BTreeMap::new(), groups: BTreeMap::new(),
+            operators, now, block, nodes: BTreeMap::new(), accounts: BTreeMap::new(), groups: BTreeMap::new(),
             holders: BTreeMap::new(), pending: VecDeque::new(), queue: Vec::new(), treasury: 0, tasks: 0, paused: false,
-            set: set.into_iter().collect(), paid_in: 0, paid_out: 0,
+            set: set.into_iter().collect(), paid_in: 0, paid_out: 0, forced: 0,
         }
     }
 
@@ -224,6 +230,11 @@ impl Model {
         self.accounts.entry(who).or_default().credit += wei;
     }
 
+    /// Whether a task waits for a draw that is decided already.
+    fn draws_due(&self) -> bool {
+        self.pending.front().is_some_and(|t| t.at < self.block)
+    }
+
     /// What every state-changing call does first.
     fn serve(&mut self, t: &mut Trace, by: Address, most: u64) -> u64 {
         let mut served = 0;
@@ -239,6 +250,9 @@ impl Model {
     }
 
     fn readmit(&mut self, t: &mut Trace, by: Address) -> Option<u32> {
+        if self.draws_due() {
+            return None;
+        }
         let due = self.nodes.iter().filter_map(|(&i, n)| n.parked.map(|at| (at, i))).min();
         let (at, _) = due.filter(|(at, _)| *at <= self.now)?;
         // Of those due first at once any may be.
@@ -352,9 +366,11 @@ impl Model {
     }
 
     fn release(&mut self, t: &mut Trace, by: Address, node: u32, may_take: bool) {
+        let due = self.draws_due();
         let n = self.nodes.get_mut(&node).unwrap();
         n.task = None;
         match n.status {
+            4 | 6 if due => return self.hold(t, node),
             6 => return self.leave(t, node, true),
             4 => return self.leave(t, node, false),
             3 => {
@@ -373,12 +389,21 @@ impl Model {
             t.next += 1;
             return;
         }
+        if due {
+            return self.hold(t, node);
+        }
         if may_take {
             if let Some(i) = self.best(n) {
                 let task = self.queue.remove(i);
                 self.start(t, by, task, node);
             }
         }
+    }
+
+    /// Keeps a node out of draws that are decided already.
+    fn hold(&mut self, t: &mut Trace, node: u32) {
+        self.nodes.get_mut(&node).unwrap().parked = Some(self.now);
+        t.expect(E::NodeExcluded(IMuster::NodeExcluded { node, until: self.now }));
     }
 
     /// The queued task a node takes: value, then its own group, then arrival.
@@ -416,42 +441,48 @@ impl Model {
         self.nodes[&node].task.clone().filter(|t| t.id == id).ok_or("TaskNotRunning")
     }
 
-    /// A call of the real thing and its counterpart here: gives the refusal, if any.
-    fn step(&mut self, w: &mut World, op: &Op) {
-        if let Op::Pass { blocks, seconds } = *op {
-            w.pass(blocks, seconds);
-            (self.now, self.block) = (w.mem.now, w.mem.block);
-            return;
-        }
+    /// An operation on the real thing and its counterpart here; gives the real thing's events. Panics where they differ.
+    pub fn step<S: System>(&mut self, real: &mut S, op: &Op) -> Vec<E> {
+        let events = match *op {
+            Op::Pass { blocks, seconds } => {
+                real.pass(blocks, seconds);
+                Vec::new()
+            }
+            Op::Force(wei) => {
+                real.force(wei as u128);
+                self.forced += wei as u128;
+                Vec::new()
+            }
+            _ => self.call(real, op),
+        };
+        (self.now, self.block) = real.clock();
+        events
+    }
+
+    fn call<S: System>(&mut self, real: &mut S, op: &Op) -> Vec<E> {
         let call = self.resolve(op);
-        let mut logs = Vec::new();
-        let out = w.raw(call.from, call.value, |m| {
-            let from = m.logs.len();
-            let out = run(m, &call.what);
-            logs = m.logs[from..].to_vec();
-            out
-        });
-        let events: Vec<E> = logs.iter().map(|l| {
-            let e = E::decode_raw_log(&l.topics, &l.data).expect("one of the interface's events");
-            let again = e.to_log_data();
-            assert_eq!((again.topics(), &again.data[..]), (&l.topics[..], &l.data[..]));
-            e
-        }).collect();
+        let out = real.call(&call);
+        let events = match &out {
+            Ok(done) => done.events.clone(),
+            Err(refused) => refused.events.clone(),
+        };
         let mut trace = Trace { events, next: 0 };
         let before = self.clone();
         let mine = self.apply(&call, &mut trace);
         match (mine, out) {
-            (Ok(paid), Ok(given)) => {
+            (Ok(paid), Ok(done)) => {
                 assert_eq!(trace.next, trace.events.len(), "more happened: {:?}", &trace.events[trace.next..]);
                 self.paid_in += call.value;
                 self.paid_out += paid;
-                assert_eq!(given, paid, "paid out");
+                assert_eq!(done.paid, paid, "paid out");
+                done.events
             }
-            (Err(name), Err(e)) => {
-                assert_eq!(named::<()>(Err(e)), name);
+            (Err(name), Err(given)) => {
+                assert_eq!(given.name, name);
                 *self = before;
+                Vec::new()
             }
-            (mine, real) => panic!("model {mine:?}, real {real:?}"),
+            (mine, out) => panic!("model {mine:?}, real {out:?}"),
         }
     }
 
@@ -527,7 +558,7 @@ impl Model {
             }
             Op::Switch(on) => plain(OWNER, What::Switch(on)),
             Op::Sweep => plain(who(50), What::Sweep),
-            Op::Pass { .. } => unreachable!("passes no call"),
+            Op::Pass { .. } | Op::Force(_) => unreachable!("no call"),
         }
     }
 
@@ -538,6 +569,7 @@ impl Model {
             What::Dispatch(n) => {
                 need!(*n <= 16, "TooManyAtOnce");
                 self.serve(t, by, *n as u64);
+                self.readmit(t, by);
                 return Ok(0);
             }
             What::Parameter(name, v) => {
@@ -564,6 +596,13 @@ impl Model {
         self.serve(t, by, 2);
         let back = self.readmit(t, by);
         let mut paid = 0;
+        let unsettled = match &call.what {
+            What::Join(..) => !self.paused,
+            What::Poke(node) => self.nodes.contains_key(node) && back != Some(*node),
+            What::Raise | What::Pause | What::Resume | What::Quit | What::Report(_) | What::Remove(_) | What::Purge(..) => true,
+            _ => false,
+        };
+        need!(!(unsettled && self.draws_due()), "DrawsDue");
         match &call.what {
             What::Join(name, vram, models) => self.join(t, call, name, *vram, models)?,
             What::Raise => {
@@ -804,8 +843,13 @@ impl Model {
 
     // ------------------------------------------------------------ comparing
 
-    fn compare(&self, w: &mut World, full: bool) {
-        let net = Network::open(&mut w.mem).unwrap();
+    /// Compares everything with the real thing.
+    pub fn compare<S: System>(&self, real: &mut S, full: bool) {
+        assert_eq!(real.balance(), self.paid_in - self.paid_out + self.forced, "balance");
+        real.read(|net| self.compare_state(net, full));
+    }
+
+    fn compare_state<H: Host>(&self, net: &Network<H>, full: bool) {
         let o = net.overview();
         let joined: Vec<&Node> = self.nodes.values().filter(|n| n.status != 0).collect();
         let largest = joined.iter().map(|n| n.stake).max().unwrap_or(0);
@@ -885,299 +929,5 @@ impl Model {
             (v.id, v.creator.into_array(), v.fee, v.estimate as u64, v.timeLimit as u64, v.startFeeBps as u128, v.vram, v.gpu, &v.models, v.at),
             (t.id, t.creator, t.fee, t.estimate, t.limit, t.bps, t.vram, t.gpu.unwrap_or(0), &t.models, t.at)
         );
-    }
-}
-
-#[derive(Clone, Debug)]
-struct Call {
-    from: Address,
-    value: u128,
-    what: What,
-}
-
-#[derive(Clone, Debug)]
-enum What {
-    Join(&'static str, u16, Vec<u64>),
-    Raise,
-    Pause,
-    Resume,
-    Quit,
-    Withdraw,
-    Report(Vec<u64>),
-    Remove(Vec<u64>),
-    Purge(u64, u32),
-    Poke(u32),
-    Create(IMuster::TaskSpec),
-    Cancel(u64, u64),
-    Submit(u64),
-    Fault(u64),
-    Expire(u32, u64),
-    Dispatch(u8),
-    Score(u32, u8, u8),
-    Parameter(&'static str, u64),
-    Switch(bool),
-    Sweep,
-}
-
-/// The call, as the programs run it; gives what it pays out.
-fn run(m: &mut muster_storage::native::Memory, what: &What) -> muster_storage::Result<u128> {
-    match what {
-        What::Parameter(name, v) => return admin::set_parameter(m, parameter(name), Word::from(*v)).map(|_| 0),
-        What::Switch(on) => return admin::set_paused(m, *on).map(|_| 0),
-        What::Sweep => return admin::take_treasury(m).map(|(_, wei)| wei),
-        _ => {}
-    }
-    let sender = m.sender;
-    let mut net = if matches!(what, What::Dispatch(_)) { Network::open(m)? } else { Network::open_and_serve(m)? };
-    let mut paid = 0;
-    match what.clone() {
-        What::Join(name, vram, models) => net.join(name.as_bytes(), vram, models).map(|_| ())?,
-        What::Raise => net.raise_stake()?,
-        What::Pause => net.pause()?,
-        What::Resume => net.resume()?,
-        What::Quit => net.quit()?,
-        What::Withdraw => paid = net.take_owed(sender)?,
-        What::Report(models) => net.report_downloaded(models)?,
-        What::Remove(models) => net.report_removed(models)?,
-        What::Purge(model, position) => net.purge(model, position)?,
-        What::Poke(node) => net.poke(node)?,
-        What::Create(spec) => net.create_task(spec).map(|_| ())?,
-        What::Cancel(id, ticket) => net.cancel(id, ticket)?,
-        What::Submit(id) => net.submit(id, [id as u8; 32])?,
-        What::Fault(id) => net.report_error(id, 3)?,
-        What::Expire(node, id) => net.expire(node, id)?,
-        What::Dispatch(n) => net.dispatch(n).map(|_| ())?,
-        What::Score(node, score, times) => (0..times).for_each(|_| net.record_score(node, score)),
-        What::Parameter(..) | What::Switch(_) | What::Sweep => {}
-    }
-    net.close();
-    Ok(paid)
-}
-
-// ---------------------------------------------------------------- from logs alone
-
-/// What an explorer knows that has read nothing but logs.
-#[derive(Default)]
-struct Explorer {
-    nodes: BTreeMap<u32, Node>,
-    accounts: BTreeMap<Address, Account>,
-    tasks: BTreeMap<u64, (Address, u128, Option<u32>)>,
-    pending: BTreeSet<u64>,
-    queued: BTreeMap<u64, u64>,
-    treasury: u128,
-    kickout: u64,
-    paused: bool,
-}
-
-impl Explorer {
-    fn credit(&mut self, who: Address, wei: u128) {
-        self.accounts.entry(who).or_default().credit += wei;
-    }
-    fn free(&mut self, id: u64) {
-        let node = self.tasks[&id].2.expect("it ran");
-        let n = self.nodes.get_mut(&node).unwrap();
-        n.in_use.clear();
-        if n.status == 2 {
-            n.status = 1;
-        }
-        n.joined_at = 0;
-    }
-    fn read(&mut self, e: &E) {
-        match e {
-            E::NodeJoined(j) => {
-                let n = self.nodes.entry(j.node).or_default();
-                (n.operator, n.status, n.stake, n.group) = (j.operator.into_array(), 1, j.stake, j.group);
-                n.held = j.models.iter().copied().collect();
-            }
-            E::StakeRaised(s) => self.nodes.get_mut(&s.node).unwrap().stake = s.stake,
-            E::NodePausing(p) => self.nodes.get_mut(&p.node).unwrap().status = 3,
-            E::NodePaused(p) => {
-                let n = self.nodes.get_mut(&p.node).unwrap();
-                (n.status, n.parked) = (5, None);
-            }
-            E::NodeResumed(p) => self.nodes.get_mut(&p.node).unwrap().status = 1,
-            E::NodeQuitting(p) => self.nodes.get_mut(&p.node).unwrap().status = 4,
-            E::NodeQuit(q) => {
-                let n = self.nodes.get_mut(&q.node).unwrap();
-                (n.status, n.stake, n.parked) = (0, 0, None);
-                let a = self.accounts.entry(q.operator.into_array()).or_default();
-                a.unbonding += q.stake;
-                a.release = q.release;
-            }
-            E::NodeKickedOut(k) => self.accounts.entry(k.operator.into_array()).or_default().kicked = true,
-            E::NodeExcluded(x) => self.nodes.get_mut(&x.node).unwrap().parked = Some(x.until),
-            E::NodeReadmitted(x) => self.nodes.get_mut(&x.node).unwrap().parked = None,
-            E::ScoreRecorded(s) => {
-                let n = self.nodes.get_mut(&s.node).unwrap();
-                n.scores.push_back(s.score);
-                if n.scores.len() > 50 {
-                    n.scores.pop_front();
-                }
-                let sum: u64 = n.scores.iter().map(|&s| s as u64).sum();
-                if n.scores.len() == 50 && sum * 1_000 < self.kickout * 50 && matches!(n.status, 2 | 3 | 4) {
-                    n.status = 6;
-                }
-            }
-            E::ModelAdded(m) => { self.nodes.get_mut(&m.node).unwrap().held.insert(m.model); }
-            E::ModelRemoved(m) => { self.nodes.get_mut(&m.node).unwrap().held.remove(&m.model); }
-            E::HolderPurged(m) => { self.nodes.get_mut(&m.node).unwrap().held.remove(&m.model); }
-            E::Withdrawn(w) => {
-                let a = self.accounts.get_mut(&w.account.into_array()).unwrap();
-                a.credit -= w.credit;
-                a.unbonding -= w.stake;
-            }
-            E::TaskCreated(c) => {
-                self.tasks.insert(c.id, (c.creator.into_array(), c.fee, None));
-                self.pending.insert(c.id);
-            }
-            E::TaskRedrawn(_) | E::DownloadRequested(_) | E::GpuGroupCreated(_) => {}
-            E::TaskQueued(q) => {
-                self.pending.remove(&q.id);
-                self.queued.insert(q.id, q.ticket);
-            }
-            E::TaskStarted(s) => {
-                self.pending.remove(&s.id);
-                self.queued.remove(&s.id);
-                self.tasks.get_mut(&s.id).unwrap().2 = Some(s.node);
-                self.nodes.get_mut(&s.node).unwrap().status = 2;
-            }
-            E::TaskSucceeded(s) => {
-                let operator = self.nodes[&s.node].operator;
-                self.credit(operator, s.paid);
-                self.free(s.id);
-            }
-            E::TaskErrorReported(x) => {
-                let creator = self.tasks[&x.id].0;
-                self.credit(creator, x.refund);
-                self.free(x.id);
-            }
-            E::TaskAborted(a) => {
-                self.credit(a.creator.into_array(), a.refund);
-                match a.reason {
-                    0 => {
-                        self.credit(a.beneficiary.into_array(), a.startFee);
-                        self.free(a.id);
-                    }
-                    _ => {
-                        self.treasury += a.startFee;
-                        self.pending.remove(&a.id);
-                        self.queued.remove(&a.id);
-                    }
-                }
-            }
-            E::ParameterChanged(p) if p.parameter == parameter("kickoutMilli") => self.kickout = p.value.to::<u64>(),
-            E::ParameterChanged(_) => {}
-            E::PausedChanged(p) => self.paused = p.on,
-            E::TreasurySwept(s) => self.treasury -= s.amount,
-            other => panic!("not in these runs: {other:?}"),
-        }
-    }
-    fn compare(&self, m: &Model) {
-        assert_eq!((self.treasury, self.paused), (m.treasury, m.paused));
-        assert_eq!(self.pending, m.pending.iter().map(|t| t.id).collect());
-        assert_eq!(self.queued, m.queue.iter().map(|t| (t.id, t.at)).collect());
-        assert_eq!(self.nodes.len(), m.nodes.len());
-        for (i, n) in &m.nodes {
-            let x = &self.nodes[i];
-            assert_eq!((x.operator, x.status, x.stake, x.group, x.parked, &x.held, &x.scores), (n.operator, n.status, n.stake, n.group, n.parked, &n.held, &n.scores), "node {i}");
-        }
-        for (who, a) in &m.accounts {
-            let x = self.accounts.get(who).cloned().unwrap_or_default();
-            assert_eq!((x.credit, x.unbonding, x.release, x.kicked), (a.credit, a.unbonding, a.release, a.kicked));
-        }
-    }
-}
-
-// ---------------------------------------------------------------- the driver
-
-/// Runs operations from the start; panics at the first difference.
-fn play(ops: &[Op], operators: u64) -> Tally {
-    let mut w = World::new();
-    w.events();
-    let mut model = Model::new(&w, operators);
-    let mut explorer = Explorer { kickout: 2_000, ..Explorer::default() };
-    let mut tally = Tally::default();
-    for (i, op) in ops.iter().enumerate() {
-        let was = w.paid_in;
-        model.step(&mut w, op);
-        model.compare(&mut w, i % 16 == 0);
-        for e in w.events() {
-            explorer.read(&e);
-            tally.count(&e);
-        }
-        tally.accepted += (w.paid_in != was) as u64;
-    }
-    explorer.compare(&model);
-    tally
-}
-
-/// How often what happened, so that a run that exercises nothing is noticed.
-#[derive(Default, Debug)]
-struct Tally {
-    accepted: u64,
-    seen: BTreeMap<String, u64>,
-}
-
-impl Tally {
-    fn count(&mut self, e: &E) {
-        let name = match e {
-            E::TaskAborted(a) => format!("TaskAborted{}", a.reason),
-            other => format!("{other:?}").split('(').next().unwrap_or("").to_string(),
-        };
-        *self.seen.entry(name).or_default() += 1;
-    }
-}
-
-fn fails(ops: &[Op], operators: u64) -> bool {
-    catch_unwind(AssertUnwindSafe(|| play(ops, operators))).is_err()
-}
-
-/// Leaves out ever smaller stretches as long as the run still fails.
-fn shrink(mut ops: Vec<Op>, operators: u64) -> Vec<Op> {
-    let mut size = ops.len() / 2;
-    while size > 0 {
-        let mut at = 0;
-        while at < ops.len() {
-            let mut fewer = ops.clone();
-            fewer.drain(at..(at + size).min(ops.len()));
-            if fails(&fewer, operators) {
-                ops = fewer;
-            } else {
-                at += size;
-            }
-        }
-        size /= 2;
-    }
-    ops
-}
-
-/// Drives `length` operations for each seed; every event has to happen at least `least` times over all of them.
-pub fn drive(seeds: std::ops::Range<u64>, length: usize, operators: u64, least: u64) {
-    let mut seen: BTreeMap<String, u64> = BTreeMap::new();
-    let mut driven = 0;
-    for seed in seeds {
-        let mut dice = Dice(seed);
-        let ops: Vec<Op> = (0..length).map(|_| random_op(&mut dice, operators)).collect();
-        match catch_unwind(AssertUnwindSafe(|| play(&ops, operators))) {
-            Ok(t) => t.seen.into_iter().for_each(|(k, n)| *seen.entry(k).or_default() += n),
-            Err(_) => {
-                let hook = std::panic::take_hook();
-                std::panic::set_hook(Box::new(|_| {}));
-                let short = shrink(ops, operators);
-                std::panic::set_hook(hook);
-                println!("seed {seed} fails with {} operations: {short:#?}", short.len());
-                play(&short, operators);
-            }
-        }
-        driven += length;
-    }
-    println!("{driven} operations: {seen:?}");
-    for name in [
-        "NodeJoined", "StakeRaised", "NodePausing", "NodePaused", "NodeResumed", "NodeQuitting", "NodeQuit", "NodeKickedOut", "NodeExcluded",
-        "NodeReadmitted", "ScoreRecorded", "ModelAdded", "ModelRemoved", "HolderPurged", "DownloadRequested", "Withdrawn", "TaskCreated",
-        "TaskRedrawn", "TaskQueued", "TaskStarted", "TaskSucceeded", "TaskErrorReported", "TaskAborted0", "TaskAborted1", "TaskAborted2",
-        "ParameterChanged", "PausedChanged", "TreasurySwept", "GpuGroupCreated",
-    ] {
-        assert!(seen.get(name).is_some_and(|&n| n >= least), "{name} hardly happened: {seen:?}");
     }
 }

@@ -71,6 +71,8 @@ pub struct World {
     pub paid_in: u128,
     /// Wei that was sent out.
     pub paid_out: u128,
+    /// Wei that came in past every function.
+    pub forced: u128,
 }
 
 impl World {
@@ -78,7 +80,7 @@ impl World {
     pub fn new() -> World {
         let mut mem = Memory::new();
         mem.call(|m| admin::initialise(m, OWNER, TREASURY, GRANULE, 400 * TOKEN, &[])).expect("initialises");
-        World { mem, paid_in: 0, paid_out: 0 }
+        World { mem, paid_in: 0, paid_out: 0, forced: 0 }
     }
 
     /// A call as the programs run it: what is due is served first, the head is written last.

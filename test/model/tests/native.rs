@@ -1,19 +1,99 @@
 //! The code of the contracts against the reference model, in memory.
 
-use muster_model::model::drive;
+use muster_core::record::Treasury;
+use muster_model::drive::{drive_native, operations, play, shrink};
+use muster_model::system::{Call, Done, Logged, Refused, System, What};
+use muster_model::world::World;
+use muster_storage::layout::{slot, TREASURY};
+use muster_storage::native::Memory;
+use muster_storage::{Host, Network};
+use std::cell::Cell;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::time::Duration;
 
 #[test]
 fn a_hundred_thousand_operations_agree_with_the_model() {
-    drive(1..51, 2_400, 14, 50);
+    drive_native(1..51, 2_400, 14, 50);
 }
 
 #[test]
 fn many_short_lives_agree_with_the_model() {
-    drive(1_000..1_100, 200, 14, 1);
+    drive_native(1_000..1_100, 200, 14, 1);
 }
 
 /// More holders of a model than a search looks at, taller brackets, longer queues.
 #[test]
 fn a_wider_network_agrees_with_the_model() {
-    drive(2_000..2_006, 4_000, 90, 10);
+    drive_native(2_000..2_008, 4_000, 90, 10);
+}
+
+/// A world with a fault.
+struct Faulty {
+    world: World,
+    fault: Fault,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    /// Whoever cancels a task is credited a wei too many.
+    Generous,
+    /// The event of a pause gets lost.
+    Silent,
+    /// A forced wei is taken for income.
+    Gullible,
+}
+
+impl System for Faulty {
+    type Host = Memory;
+    fn clock(&self) -> (u64, u64) {
+        System::clock(&self.world)
+    }
+    fn pass(&mut self, blocks: u64, seconds: u64) {
+        self.world.pass(blocks, seconds);
+    }
+    fn call(&mut self, call: &Call) -> Result<Done, Refused> {
+        let mut done = System::call(&mut self.world, call)?;
+        match (self.fault, &call.what) {
+            (Fault::Generous, What::Cancel(..)) => Network::open(&mut self.world.mem).unwrap().credit(call.from, 1),
+            (Fault::Silent, What::Pause) => done.events.clear(),
+            _ => {}
+        }
+        Ok(done)
+    }
+    fn force(&mut self, wei: u128) {
+        self.world.force(wei);
+        if matches!(self.fault, Fault::Gullible) {
+            let mut treasury: Treasury = self.world.mem.get(slot(TREASURY));
+            treasury.balance += wei;
+            self.world.mem.put(slot(TREASURY), &treasury);
+        }
+    }
+    fn balance(&mut self) -> u128 {
+        self.world.balance()
+    }
+    fn read<T>(&mut self, f: impl FnOnce(&Network<Memory>) -> T) -> T {
+        self.world.read(f)
+    }
+    fn birth(&mut self) -> Vec<Logged> {
+        self.world.birth()
+    }
+}
+
+/// Each fault is found, and what is left of 2,000 operations is what it takes to show it.
+#[test]
+fn a_fault_is_found_and_shown_in_few_operations() {
+    for (fault, most) in [(Fault::Generous, 5), (Fault::Silent, 2), (Fault::Gullible, 2)] {
+        let fresh = || Faulty { world: World::new(), fault };
+        let ops = operations(7, 2_000, 14);
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let found = catch_unwind(AssertUnwindSafe(|| play(&mut fresh(), &ops, 14, &Cell::new(0)))).is_err();
+        std::panic::set_hook(hook);
+        assert!(found, "{fault:?}");
+        let short = shrink(&fresh, ops, 14, Duration::from_secs(60));
+        println!("{fault:?}: {short:?}");
+        assert!(short.len() <= most, "{fault:?} is shown by {} operations: {short:?}", short.len());
+        let again = catch_unwind(AssertUnwindSafe(|| play(&mut fresh(), &short, 14, &Cell::new(0))));
+        assert!(again.is_err(), "the short run shows it too");
+    }
 }

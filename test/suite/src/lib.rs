@@ -4,6 +4,8 @@
 //! and none has to be alone on its chain. Tests share the clock, hence they run one after another: [`World::new`]
 //! waits for its turn.
 
+pub mod live;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -138,6 +140,11 @@ impl Spec {
 impl World {
     /// A fresh deployment, with parameters that differ from the defaults as `name=value`.
     pub async fn new(parameters: &[(&str, u64)]) -> Self {
+        Self::with((GRANULE, LEAST.into()), None, parameters).await
+    }
+
+    /// The same with other stakes (wei in a granule, least stake in wei), and with another owner and treasury.
+    pub async fn with(stakes: (u64, u128), hands: Option<(Address, Address)>, parameters: &[(&str, u64)]) -> Self {
         let turn = TURN.lock().await;
         let remote = std::env::var("RPC_URL").ok().filter(|url| !url.is_empty());
         let (url, key, node) = match remote {
@@ -157,10 +164,10 @@ impl World {
         let mut boss = Account::new(&chain, wallet);
         let (manifest, programs) = build::load(&root()).expect("script/build has run");
         let config = deploy::Config {
-            owner: boss.address(),
-            treasury: boss.address(),
-            granule: GRANULE,
-            minimum_stake: LEAST.into(),
+            owner: hands.map_or(boss.address(), |hands| hands.0),
+            treasury: hands.map_or(boss.address(), |hands| hands.1),
+            granule: stakes.0,
+            minimum_stake: stakes.1,
             parameters: parameters.iter().map(|(name, value)| (name.to_string(), U256::from(*value))).collect(),
             programs,
             rustc: manifest.rustc,

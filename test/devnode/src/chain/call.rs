@@ -260,7 +260,7 @@ impl Chain {
         let mut high = tx.gas_limit;
         let first = match run(high) {
             Ok(outcome) => outcome,
-            Err(TxError::IntrinsicGas { .. }) => return Err(exceeds(high)),
+            Err(TxError::IntrinsicGas { .. } | TxError::FloorGas { .. }) => return Err(exceeds(high)),
             Err(other) => return Err(other.into()),
         };
         match first.status {
@@ -271,7 +271,7 @@ impl Chain {
         }
         let succeeds = |gas: u64| match run(gas) {
             Ok(outcome) => Ok(outcome.status == Status::Success),
-            Err(TxError::IntrinsicGas { .. }) => Ok(false),
+            Err(TxError::IntrinsicGas { .. } | TxError::FloorGas { .. }) => Ok(false),
             Err(other) => Err(CallError::from(other)),
         };
         // Less than what was used never suffices.

@@ -66,18 +66,23 @@ impl Chain {
         }
     }
 
-    /// Runs a transaction in the current block.
-    pub fn run(&mut self, tx: &TxCtx) -> Outcome {
-        let hashes = self.hashes.clone();
-        let block = BlockCtx {
+    /// The current block. The hashes come from outside, so that the state can change meanwhile.
+    pub fn block<'h>(&self, recent_hashes: &'h [(u64, B256)]) -> BlockCtx<'h> {
+        BlockCtx {
             l2_number: self.number,
             l1_number: self.l1_number,
             timestamp: self.time,
             base_fee: BASE_FEE,
             gas_limit: 1 << 50,
             coinbase: BATCH_POSTER,
-            recent_hashes: &hashes,
-        };
+            recent_hashes,
+        }
+    }
+
+    /// Runs a transaction in the current block.
+    pub fn run(&mut self, tx: &TxCtx) -> Outcome {
+        let hashes = self.hashes.clone();
+        let block = self.block(&hashes);
         self.evm.transact(&mut self.state, &block, tx).expect("a valid transaction")
     }
 

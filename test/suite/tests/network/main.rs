@@ -1,9 +1,12 @@
 //! The compiled programs over JSON-RPC, scenario by scenario. What is expected is computed apart from the contracts.
 
 mod application;
+mod calldata;
 mod events;
 mod life;
+mod model;
 mod refusals;
+mod scores;
 mod storage;
 mod weight;
 

@@ -13,7 +13,7 @@ use crate::WAD;
 
 /// Errors that no call over JSON-RPC can provoke here, and why.
 const OUT_OF_REACH: [(&str, &str); 4] = [
-    ("KickedOut", "no deployed selector records scores yet"),
+    ("KickedOut", "needs scores, which no deployed selector records: see the tests of scores"),
     ("TooManyGpuModels", "takes 65,534 joins with different GPU names"),
     ("NetworkFull", "takes 2^24 nodes"),
     ("TooManyPending", "takes 4,095 tasks within 64 blocks"),
@@ -42,11 +42,14 @@ async fn every_error_has_a_call_that_provokes_it() {
     let outsider = app.address();
     let digest = Token::FixedBytes(vec![1; 32]);
     let mut seen = BTreeSet::new();
+    // What `docs/refusals.md` is made of.
+    let raised = muster_cli::refusals::raised(&root()).unwrap();
     macro_rules! check {
         ($by:expr, $function:literal, [$($argument:expr),*], $value:expr => $error:literal[$($wanted:expr),*]) => {{
             let got = w.refused($by, $function, &[$($argument),*], $value).await;
             let wanted: Vec<Token> = vec![$($wanted),*];
             assert_eq!((got.name.as_str(), got.values), ($error, wanted), "{}", $function);
+            assert!(raised[$error].contains($function), "docs/refusals.md does not say that {} can give {}", $function, $error);
             seen.insert($error);
         }};
     }
@@ -174,6 +177,15 @@ async fn every_error_has_a_call_that_provokes_it() {
     assert_eq!(owed, fee.into());
     check!(outsider, "withdraw", [address(broken)], 0 => "TransferFailed"[address(broken), n(owed)]);
     assert_eq!(w.field("account", &[address(outsider)], "credit").await, owed);
+
+    // Three of five due draws are left when a call has served two.
+    w.rule("setParameter", &[n(3), n(10)]).await;
+    for _ in 0..5 {
+        w.send(&mut app, "createTask", &[Spec::default().token()], fee.into()).await;
+    }
+    w.node.unwrap().chain().mine(20, 0).unwrap();
+    check!(operator, "raiseStake", [], GRANULE => "DrawsDue"[n(3)]);
+    w.rule("dispatch", &[n(16)]).await;
 
     // The pause switch stops what is new, never exits.
     w.rule("setPaused", &[Token::Bool(true)]).await;

@@ -1,12 +1,20 @@
 //! Storage lies where Solidity would put it: `abi/MusterStorage.json`, which solc wrote, against the layout of the
 //! contracts, and against the words of a contract in use.
 
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
+
+use alloy_sol_types::SolCall;
 use ethers::abi::Token;
 use ethers::types::U256;
 use ethers::utils::keccak256;
 use muster_core::record as r;
 use muster_core::word::Packed;
+use muster_model::drive::{operations, play};
+use muster_model::world::{who, OWNER, TREASURY};
 use muster_storage::layout::{self, node};
+use muster_storage::IMuster;
+use muster_tests::live::Site;
 use muster_tests::*;
 use serde_json::Value;
 
@@ -252,4 +260,109 @@ async fn a_contract_in_use_holds_what_solidity_would_read() {
     w.send(&mut a, "reportRemoved", &[list(&[106])], 0).await;
     assert_eq!(s.member("Models", "flags", w.word(at + 7).await), (1 << 5).into());
     w.conserved().await;
+}
+
+/// After a thousand random operations every word that is not zero lies where solc puts a variable of the declaration,
+/// at one of the keys that its comment names, and every variable has such a word: nothing is anywhere else.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_word_belongs_to_a_declared_variable() {
+    let Some(site) = Site::new().await else {
+        return println!("every_word_belongs_to_a_declared_variable: skipped, because RPC_URL names a node");
+    };
+    let mut live = site.fresh();
+    play(&mut live, &operations(5_200, 1_000, 14), 14, &Cell::new(0));
+    for (call, by) in [
+        (IMuster::transferOwnershipCall { newOwner: [9; 20].into() }.abi_encode(), OWNER),
+        (IMuster::proposeTreasuryCall { treasury: [9; 20].into() }.abi_encode(), OWNER),
+    ] {
+        assert!(live.send(by, 0, call).ok());
+    }
+    let s = Reader { layout: solc() };
+    let bytes = |word: U256| {
+        let mut bytes = [0; 32];
+        word.to_big_endian(&mut bytes);
+        bytes
+    };
+    let data = |slot: U256| U256::from(keccak256(bytes(slot)));
+    let words = |variable: &str| {
+        let types = &s.layout["types"];
+        let kind = s.layout["storage"].as_array().unwrap().iter().find(|v| v["label"] == variable).unwrap()["type"].clone();
+        let of = types[kind.as_str().unwrap()]["value"].as_str().unwrap_or(kind.as_str().unwrap()).to_string();
+        number(&types[of]["numberOfBytes"]).div_ceil(32)
+    };
+    let facets = live.view(IMuster::facetsCall {});
+    let selectors: Vec<U256> = facets.iter().flat_map(|f| &f.functionSelectors)
+        .map(|selector| U256::from_big_endian(&[&selector.0[..], &[0; 28]].concat()))
+        .collect();
+    let sizes = [8u64, 24, 40, 80];
+    let groups: Vec<u64> = sizes.iter().flat_map(|v| (0..4).map(move |g| g << 16 | v)).collect();
+    // "Any" groups of sizes asked for, 0 and one above included, and GPU groups + 0x10000; the excluded nodes.
+    let pools: Vec<u64> = (0..=81).chain(groups.iter().map(|g| g + 0x10000)).chain([u64::from(u32::MAX)]).collect();
+    let keys = |list: Vec<u64>| list.into_iter().map(U256::from).collect::<Vec<_>>();
+    let each = |of: &[u64], shift: u32, count: u64| -> Vec<u64> {
+        of.iter().flat_map(|key| (0..count).map(move |i| key << shift | i)).collect()
+    };
+    let people = (0..60).map(who).chain([OWNER, TREASURY]).map(|a| U256::from_big_endian(&a)).collect();
+    let named: Vec<(String, u16)> = groups.iter()
+        .map(|&g| (live.view(IMuster::gpuNameCall { group: g as u32 }), g as u16))
+        .filter(|(name, _)| !name.is_empty())
+        .collect();
+    let gpus = named.iter().map(|(name, vram)| keccak256([name.as_bytes(), &vram.to_be_bytes()].concat()).into()).collect();
+    let levels: Vec<u64> = sizes.iter().flat_map(|v| [0, 1, 2, 0xff].map(|level| v << 32 | level << 24)).collect();
+    let middle = (0..31).map(|i| 1 << 56 | i).chain([1 << 57]);
+    let branches = keys(each(&levels, 0, 1).into_iter().chain(middle).collect());
+    // A knock-out tree each for the best and the worst of a pool, for VRAM sizes, queue groups and stakes.
+    let trees: Vec<u64> = pools.iter().flat_map(|p| [*p, 1 << 32 | p]).chain([2 << 32, 3 << 32, 4 << 32]).collect();
+    let trees: Vec<u64> = trees.iter().flat_map(|t| (0..6).map(move |level| t << 29 | level << 24)).collect();
+    let brackets = keys(trees.iter().flat_map(|t| (0..260).map(move |i| t | i)).collect());
+    let classes: Vec<u64> = each(&groups, 8, 10);
+    let mappings: Vec<(&str, Vec<U256>)> = vec![
+        ("programs", selectors.clone()),
+        ("selectorPlaces", selectors),
+        ("accounts", people),
+        ("nodes", keys((1..=20).collect())),
+        ("branches", branches),
+        ("classes", keys(groups.clone())),
+        ("members", keys(classes.iter().flat_map(|c| (0..4).map(move |i| (c >> 8) << 32 | (c & 0xff) << 24 | i)).collect())),
+        ("gpuNumbers", gpus),
+        ("gpuNames", keys(groups.clone())),
+        ("gpuCounts", keys(sizes.to_vec())),
+        ("holders", keys(each(&(1..=10).collect::<Vec<_>>(), 24, 4))),
+        ("pending", keys((0..64).collect())),
+        ("entries", keys(each(&pools, 32, 64))),
+        ("pools", keys(pools.clone())),
+        ("brackets", brackets),
+        ("free", keys(each(&pools, 32, 8))),
+        ("queueGroups", keys((0..16).collect())),
+    ];
+    let mut owners: HashMap<U256, String> = HashMap::new();
+    for variable in s.layout["storage"].as_array().unwrap() {
+        let name = variable["label"].as_str().unwrap();
+        match mappings.iter().find(|(mapping, _)| *mapping == name) {
+            Some((_, keys)) => {
+                for key in keys {
+                    let at = s.entry(name, *key);
+                    (0..words(name)).for_each(|i| drop(owners.insert(at + i, name.into())));
+                    if name == "gpuNames" {
+                        (0..2).for_each(|i| drop(owners.insert(data(at) + i, name.into())));
+                    }
+                }
+            }
+            None => {
+                owners.insert(s.slot(name), name.into());
+                if name == "selectors" {
+                    (0..8).for_each(|i| drop(owners.insert(data(s.slot(name)) + i, name.into())));
+                }
+            }
+        }
+    }
+    let mut found: BTreeMap<String, usize> = BTreeMap::new();
+    for (slot, word) in live.storage() {
+        let owner = owners.get(&U256(slot.into_limbs()));
+        *found.entry(owner.unwrap_or_else(|| panic!("slot {slot:#x}: {word:#x} belongs to nothing")).clone()).or_default() += 1;
+    }
+    println!("{found:?}");
+    for variable in s.layout["storage"].as_array().unwrap() {
+        assert!(found.contains_key(variable["label"].as_str().unwrap()), "{} holds nothing", variable["label"]);
+    }
 }

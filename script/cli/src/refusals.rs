@@ -1,0 +1,338 @@
+//! `docs/refusals.md`: every typed error of the interface, when it is raised, and which public functions can raise it.
+//!
+//! The functions are read off the contracts' sources: from the branch of a program's `route` that answers a selector
+//! on, through every function called that returns a `Result`, to the `ensure!` and `refusal!` at the end. Calls are
+//! resolved by name, so a function may be named that cannot raise an error for another reason; none is left out that
+//! can. The integration tests check every refusal they provoke against it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+use anyhow::{ensure, Context, Result};
+use syn::{
+    parse::Parser,
+    punctuated::Punctuated,
+    visit::{self, Visit},
+    Block, Expr, ImplItem, Item, Pat, ReturnType, Token, Type,
+};
+
+use crate::contract::interface;
+
+/// Programs with a `route`; the router has `install` instead.
+const PROGRAMS: [&str; 4] = ["nodes", "tasks", "admin", "lens"];
+/// What the router itself, or the platform, gives on any call.
+const ANY: [&str; 2] = ["ProgramFailed", "UnknownFunction"];
+
+/// A function that returns a `Result`.
+struct Function {
+    module: String,
+    owner: Option<String>,
+    name: String,
+    body: Block,
+}
+
+/// Which public functions can raise which error, by the sources.
+///
+/// # Errors
+/// When a source cannot be read.
+pub fn raised(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
+    let mut functions = Vec::new();
+    for entry in fs::read_dir(root.join("contracts/storage/src"))? {
+        let file = entry?.path();
+        if file.extension().is_some_and(|extension| extension == "rs") {
+            let module = file.file_stem().unwrap_or_default().to_string_lossy().to_string();
+            read(&file, &module, &mut functions)?;
+        }
+    }
+    let mut programs = Vec::new();
+    for program in PROGRAMS.iter().chain(&["router"]) {
+        let mut own = Vec::new();
+        read(&root.join(format!("contracts/{program}/src/lib.rs")), program, &mut own)?;
+        programs.extend(own);
+    }
+    let mut table: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for public in interface().functions().map(|function| function.name.as_str()) {
+        let mut found = BTreeSet::new();
+        let mut answered = false;
+        for body in &programs {
+            let entry = if body.module == "router" { body.name == "install" && public == "install" } else { body.name == "route" };
+            if !entry {
+                continue;
+            }
+            let mut walk = Walk { functions: &functions, here: body, selector: Some(public), calls: BTreeSet::new(), errors: BTreeSet::new(), unknown: false };
+            walk.visit_block(&body.body);
+            if walk.unknown {
+                continue;
+            }
+            answered = true;
+            found.append(&mut walk.errors);
+            close(&functions, walk.calls, &mut found);
+        }
+        ensure!(answered, "no program answers {public}: {} cannot read the sources any more", file!());
+        for error in found {
+            table.entry(error).or_default().insert(public.to_string());
+        }
+    }
+    Ok(table)
+}
+
+/// Follows calls to their ends.
+fn close(functions: &[Function], mut calls: BTreeSet<usize>, errors: &mut BTreeSet<String>) {
+    let mut done = BTreeSet::new();
+    while let Some(next) = calls.pop_first() {
+        if done.insert(next) {
+            let here = &functions[next];
+            let mut walk = Walk { functions, here, selector: None, calls: BTreeSet::new(), errors: BTreeSet::new(), unknown: false };
+            walk.visit_block(&here.body);
+            calls.append(&mut walk.calls);
+            errors.append(&mut walk.errors);
+        }
+    }
+}
+
+fn read(file: &Path, module: &str, out: &mut Vec<Function>) -> Result<()> {
+    let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let parsed = syn::parse_file(&text).with_context(|| file.display().to_string())?;
+    let falls = |output: &ReturnType| match output {
+        ReturnType::Type(_, kind) => match &**kind {
+            Type::Path(path) => path.path.segments.last().is_some_and(|last| last.ident.to_string().ends_with("Result")),
+            _ => false,
+        },
+        ReturnType::Default => false,
+    };
+    let mut add = |owner: Option<&str>, signature: &syn::Signature, body: &Block| {
+        if falls(&signature.output) {
+            let (owner, name) = (owner.map(String::from), signature.ident.to_string());
+            out.push(Function { module: module.into(), owner, name, body: body.clone() });
+        }
+    };
+    for item in &parsed.items {
+        match item {
+            Item::Fn(function) => add(None, &function.sig, &function.block),
+            Item::Impl(block) => {
+                let Type::Path(owner) = &*block.self_ty else { continue };
+                let owner = owner.path.segments.last().map(|last| last.ident.to_string());
+                for item in &block.items {
+                    if let ImplItem::Fn(function) = item {
+                        add(owner.as_deref(), &function.sig, &function.block);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Collects what a function's body raises and calls; with a selector, only what is done for it.
+struct Walk<'a> {
+    functions: &'a [Function],
+    here: &'a Function,
+    selector: Option<&'a str>,
+    calls: BTreeSet<usize>,
+    errors: BTreeSet<String>,
+    /// The body does not know the selector.
+    unknown: bool,
+}
+
+impl Walk<'_> {
+    fn call(&mut self, fits: impl Fn(&Function) -> bool) {
+        self.calls.extend(self.functions.iter().enumerate().filter(|(_, f)| fits(f)).map(|(i, _)| i));
+    }
+
+    fn is_selector(&self, expression: &Expr) -> bool {
+        matches!(expression, Expr::Path(path) if self.selector.is_some() && path.path.is_ident("selector"))
+    }
+
+    /// Whether a path such as `joinCall::SELECTOR` is the selector looked at.
+    fn names(&self, path: &syn::Path) -> bool {
+        let call = path.segments.first().map(|first| first.ident.to_string());
+        self.selector.is_some_and(|selector| call == Some(format!("{selector}Call")))
+    }
+
+    fn matches(&self, pattern: &Pat) -> bool {
+        match pattern {
+            Pat::Path(path) => self.names(&path.path),
+            Pat::Or(or) => or.cases.iter().any(|case| self.matches(case)),
+            Pat::Wild(_) => true,
+            _ => false,
+        }
+    }
+
+    /// A condition on the selector alone.
+    fn decide(&self, condition: &Expr) -> Option<bool> {
+        match condition {
+            Expr::Unary(not) if matches!(not.op, syn::UnOp::Not(_)) => self.decide(&not.expr).map(|yes| !yes),
+            Expr::Macro(call) if call.mac.path.is_ident("matches") => {
+                let parts = |input: syn::parse::ParseStream| {
+                    let scrutinee: Expr = input.parse()?;
+                    input.parse::<Token![,]>()?;
+                    Ok((scrutinee, Pat::parse_multi(input)?))
+                };
+                let (scrutinee, pattern) = parts.parse2(call.mac.tokens.clone()).ok()?;
+                self.is_selector(&scrutinee).then(|| self.matches(&pattern))
+            }
+            Expr::Binary(binary) if self.is_selector(&binary.left) => match (&binary.op, &*binary.right) {
+                (syn::BinOp::Eq(_), Expr::Path(path)) => Some(self.names(&path.path)),
+                (syn::BinOp::Ne(_), Expr::Path(path)) => Some(!self.names(&path.path)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Walk<'_> {
+    fn visit_expr_match(&mut self, node: &'ast syn::ExprMatch) {
+        if !self.is_selector(&node.expr) {
+            return visit::visit_expr_match(self, node);
+        }
+        if let Some(arm) = node.arms.iter().find(|arm| self.matches(&arm.pat)) {
+            self.unknown |= matches!(&*arm.body, Expr::Return(_));
+            self.visit_expr(&arm.body);
+        }
+    }
+
+    fn visit_expr_if(&mut self, node: &'ast syn::ExprIf) {
+        match self.decide(&node.cond) {
+            Some(true) => self.visit_block(&node.then_branch),
+            Some(false) => {
+                if let Some((_, other)) = &node.else_branch {
+                    self.visit_expr(other);
+                }
+            }
+            None => visit::visit_expr_if(self, node),
+        }
+    }
+
+    fn visit_expr_method_call(&mut self, node: &'ast syn::ExprMethodCall) {
+        self.call(|f| f.owner.is_some() && node.method == f.name);
+        visit::visit_expr_method_call(self, node);
+    }
+
+    fn visit_expr_path(&mut self, node: &'ast syn::ExprPath) {
+        let mut path: Vec<String> = node.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        let name = path.pop().unwrap_or_default();
+        let here = (self.here.module.clone(), self.here.owner.clone());
+        match path.pop() {
+            None => {
+                let own = |f: &Function| f.owner.is_none() && f.name == name && f.module == here.0;
+                let there = self.functions.iter().any(own);
+                self.call(|f| if there { own(f) } else { f.owner.is_none() && f.name == name });
+            }
+            Some(of) => {
+                self.call(|f| f.name == name && (f.owner.as_deref() == Some(&of) || f.module == of || (of == "Self" && f.owner == here.1)));
+            }
+        }
+    }
+
+    fn visit_macro(&mut self, node: &'ast syn::Macro) {
+        let Some(last) = node.path.segments.last() else { return };
+        let arguments = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(node.tokens.clone());
+        let Ok(arguments) = arguments else { return };
+        let raised = match last.ident.to_string().as_str() {
+            "refusal" => arguments.first(),
+            "ensure" => arguments.iter().nth(1),
+            _ => None,
+        };
+        let name = match raised {
+            Some(Expr::Call(call)) => match &*call.func {
+                Expr::Path(path) => path.path.get_ident(),
+                _ => None,
+            },
+            Some(Expr::Path(path)) => path.path.get_ident(),
+            _ => None,
+        };
+        self.errors.extend(name.map(|name| name.to_string()));
+        arguments.iter().for_each(|argument| self.visit_expr(argument));
+    }
+}
+
+/// What the page says.
+///
+/// # Errors
+/// When a source cannot be read, or an error has no `@notice`.
+pub fn page(root: &Path) -> Result<String> {
+    let raised = raised(root)?;
+    let notices = notices(&fs::read_to_string(root.join("abi/IMuster.sol"))?);
+    let mut page = String::from(HEAD);
+    for error in interface().errors() {
+        let notice = notices.get(&error.name).with_context(|| format!("error {} has no @notice in abi/IMuster.sol", error.name))?;
+        let values: Vec<String> = error.inputs.iter().map(|input| format!("{} {}", input.kind, input.name)).collect();
+        let by = match raised.get(&error.name) {
+            _ if ANY.contains(&error.name.as_str()) => "any call".to_string(),
+            Some(functions) => {
+                let all: BTreeSet<String> = interface().functions().map(|function| function.name.clone()).collect();
+                let list = |names: &mut dyn Iterator<Item = &String>| {
+                    names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+                };
+                let others = list(&mut all.difference(functions));
+                match functions.len() {
+                    n if n == all.len() => "every function".to_string(),
+                    n if n * 2 > all.len() => format!("every function but {others}"),
+                    _ => list(&mut functions.iter()),
+                }
+            }
+            None => anyhow::bail!("nothing raises {}: delete it from abi/IMuster.sol", error.name),
+        };
+        let selector = ethers::types::Bytes::from(error.signature()[..4].to_vec());
+        page += &format!("| `{}({})` | `{selector}` | {notice} | {by} |\n", error.name, values.join(", "));
+    }
+    Ok(page)
+}
+
+const HEAD: &str = "\
+# Refusals
+
+Written by `script/abi` from `abi/IMuster.sol` and the contracts' sources; `script/abi --check` fails when it differs.
+
+A call that is refused changes nothing, keeps no value and gives one of these errors. The last column is read off the
+sources by following calls by name, so it may name a function too many, never one too few.
+
+Two refusals have no type, because the platform gives them: a call that comes back into Muster while Muster is paying
+out reverts without data, and a call that runs out of gas does what running out of gas does. Bytes after the arguments
+that a function declares are not looked at.
+
+| error and its values | selector | raised when | by |
+| --- | --- | --- | --- |
+";
+
+/// The `@notice` above each error.
+fn notices(solidity: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut notice = String::new();
+    for line in solidity.lines().map(str::trim) {
+        if let Some(text) = line.strip_prefix("///") {
+            let text = text.trim();
+            match text.strip_prefix("@notice ") {
+                Some(first) => notice = first.into(),
+                None => notice = format!("{notice} {text}"),
+            }
+            continue;
+        }
+        if let Some((name, _)) = line.strip_prefix("error ").and_then(|rest| rest.split_once('(')) {
+            if !notice.is_empty() {
+                found.insert(name.to_string(), std::mem::take(&mut notice));
+            }
+        }
+        notice.clear();
+    }
+    found
+}
+
+/// Writes `docs/refusals.md`, or with `check` only compares.
+///
+/// # Errors
+/// Those of [`page`], and with `check` when the file differs.
+pub fn run(root: &Path, check: bool) -> Result<()> {
+    let (file, page) = (root.join("docs/refusals.md"), page(root)?);
+    if check {
+        let same = fs::read_to_string(&file).is_ok_and(|text| text == page);
+        ensure!(same, "docs/refusals.md does not belong to the sources: run script/abi and commit the result");
+        return Ok(());
+    }
+    fs::write(&file, page).with_context(|| file.display().to_string())
+}

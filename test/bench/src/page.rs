@@ -1,0 +1,254 @@
+//! What is shown of the measurements: tables, the generated page and its picture, the snapshot.
+
+use crate::measure::{Attack, Row};
+use anyhow::{ensure, Context, Result};
+use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, CellAlignment, Table};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// Everything that was measured.
+#[derive(Serialize)]
+pub struct Report {
+    /// What compiled the programs.
+    pub compiler: String,
+    /// The operations.
+    pub rows: Vec<Row>,
+    /// The adversarial runs.
+    pub attacks: Vec<Attack>,
+}
+
+/// What an operation may cost at the median with uncached programs, and what we are after (cached, uncached).
+struct Limit {
+    operation: &'static str,
+    limit: u64,
+    goal: (u64, u64),
+}
+
+const LIMITS: &[Limit] = &[
+    Limit { operation: "create a task and dispatch one", limit: 180_000, goal: (100_000, 130_000) },
+    Limit { operation: "create a task and dispatch one, a node's first", limit: 180_000, goal: (100_000, 130_000) },
+    Limit { operation: "create a task and queue one, ascending values", limit: 200_000, goal: (140_000, 170_000) },
+    Limit { operation: "create a task and queue one, queue full, ascending values", limit: 230_000, goal: (175_000, 200_000) },
+    Limit { operation: "submit, nothing queued", limit: 150_000, goal: (80_000, 110_000) },
+    Limit { operation: "submit, and start the best queued", limit: 300_000, goal: (130_000, 165_000) },
+    Limit { operation: "join with 10 models that others hold", limit: 300_000, goal: (245_000, 275_000) },
+    Limit { operation: "join, first holder of 10 models", limit: 460_000, goal: (410_000, 410_000) },
+    Limit { operation: "pause", limit: 100_000, goal: (58_000, 88_000) },
+    Limit { operation: "resume", limit: 100_000, goal: (58_000, 88_000) },
+    Limit { operation: "quit with 10 models", limit: 155_000, goal: (75_000, 100_000) },
+];
+/// The dearest call that an adversary may bring about.
+const DEAREST: u64 = 1_000_000;
+/// Median of creating and dispatching at the largest network over that at 100 nodes.
+const GROWTH: f64 = 1.25;
+/// Nodes, and gas of a `createTask` that dispatches at once, of the contracts that Muster replaces.
+const EARLIER: [(f64, f64); 8] = [
+    (1.0, 747e3), (10.0, 979e3), (20.0, 1.28e6), (50.0, 2.13e6), (100.0, 3.53e6), (200.0, 6.40e6), (400.0, 12.18e6), (1_100.0, 33.1e6),
+];
+
+/// The compiler that made `build/`, as `script/build` recorded it.
+pub fn compiler() -> Result<String> {
+    let manifest = std::fs::read_to_string("build/manifest.json").context("build/manifest.json is missing: run script/build")?;
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).context("build/manifest.json")?;
+    Ok(manifest["rustc"].as_str().context("build/manifest.json names no compiler")?.into())
+}
+
+fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(' ');
+        }
+        out.push(c);
+    }
+    out
+}
+
+impl Report {
+    fn find(&self, operation: &str, nodes: u32, queued: u32, cached: bool) -> Option<&Row> {
+        self.rows.iter().find(|r| r.operation == operation && (r.nodes, r.queued, r.cached) == (nodes, queued, cached))
+    }
+
+    /// The network's growth factor: creating and dispatching at the largest size over that at 100 nodes.
+    fn growth(&self) -> Option<(u32, f64)> {
+        let name = LIMITS[0].operation;
+        let largest = self.rows.iter().filter(|r| r.operation == name).map(|r| r.nodes).max()?;
+        let (a, b) = (self.find(name, 100, 0, false)?, self.find(name, largest, 0, false)?);
+        Some((largest, b.median as f64 / a.median as f64))
+    }
+
+    /// Limits that do not hold, in words.
+    pub fn broken_limits(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        for l in LIMITS {
+            for r in self.rows.iter().filter(|r| r.operation == l.operation && r.median > l.limit) {
+                out.push(format!("{} with {} nodes and {} queued: median {} above {}", r.operation, r.nodes, r.queued, r.median, l.limit));
+            }
+        }
+        for a in self.attacks.iter().filter(|a| a.most >= DEAREST) {
+            out.push(format!("{}: {} costs {}", a.name, a.operation, a.most));
+        }
+        if let Some((nodes, growth)) = self.growth().filter(|(_, g)| *g > GROWTH) {
+            out.push(format!("create and dispatch costs {growth:.2} times as much with {nodes} nodes as with 100"));
+        }
+        out
+    }
+
+    /// For the terminal.
+    pub fn tables(&self) -> String {
+        let mut rows: Vec<&Row> = self.rows.iter().collect();
+        rows.sort_by_key(|r| (&r.operation, r.queued, r.nodes, !r.cached));
+        let mut table = Table::new();
+        table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(["operation", "nodes", "queued", "programs", "calls", "min", "median", "max", "of the floor"]);
+        for r in rows {
+            table.add_row([
+                r.operation.clone(),
+                thousands(r.nodes as u64),
+                thousands(r.queued as u64),
+                if r.cached { "cached" } else { "not cached" }.into(),
+                r.samples.to_string(),
+                thousands(r.least),
+                thousands(r.median),
+                thousands(r.most),
+                r.floor.map_or(String::new(), |(floor, gas)| format!("{:.2}", gas as f64 / floor as f64)),
+            ]);
+        }
+        right(&mut table, &[1, 2, 4, 5, 6, 7, 8]);
+        let mut dear = Table::new();
+        dear.load_preset(UTF8_HORIZONTAL_ONLY).set_header(["adversarial run", "calls", "dearest call", "gas", "median create and dispatch"]);
+        for a in &self.attacks {
+            dear.add_row([a.name.clone(), a.calls.to_string(), a.operation.clone(), thousands(a.most), a.dispatch.map_or("-".into(), thousands)]);
+        }
+        right(&mut dear, &[1, 3, 4]);
+        format!("{table}\n{dear}\nprograms compiled by {}", self.compiler)
+    }
+
+    /// One line per figure.
+    pub fn snapshot(&self) -> String {
+        let mut out = format!("# Gas: median and most. Made by `script/bench gas --snapshot`, checked by `script/test`.\n# programs compiled by {}\n", self.compiler);
+        for r in &self.rows {
+            let cached = if r.cached { "cached" } else { "not cached" };
+            let _ = writeln!(out, "{}, {} nodes, {} queued, {cached}: {} {}", r.operation, r.nodes, r.queued, r.median, r.most);
+        }
+        for a in &self.attacks {
+            let _ = writeln!(out, "{}: {}", a.name, a.most);
+        }
+        out
+    }
+
+    /// Fails if a figure differs from the snapshot's. Another compiler makes other code: then only the limits count.
+    pub fn compare(&self, committed: &str) -> Result<()> {
+        let now = self.snapshot();
+        if committed.lines().nth(1) != now.lines().nth(1) {
+            println!("the snapshot was made with another compiler ({}): figures are not compared, limits are", committed.lines().nth(1).unwrap_or("none"));
+            return Ok(());
+        }
+        let (old, new): (Vec<&str>, Vec<&str>) = (committed.lines().collect(), now.lines().collect());
+        let gone = old.iter().filter(|l| !new.contains(l)).map(|l| format!("- {l}"));
+        let come = new.iter().filter(|l| !old.contains(l)).map(|l| format!("+ {l}"));
+        let differ: Vec<String> = gone.chain(come).collect();
+        ensure!(differ.is_empty(), "gas differs from test/bench/gas.snap; if that is meant, run script/bench gas --snapshot and commit it:\n{}", differ.join("\n"));
+        println!("gas is as in test/bench/gas.snap ({} figures)", old.len() - 2);
+        Ok(())
+    }
+
+    /// `docs/gas.md`.
+    pub fn page(&self) -> String {
+        let mut out = String::from(
+            "# Gas\n\nMade by `script/bench gas`, which deploys the compiled programs on the embedded devnode and sends real transactions; do not edit. \
+             Gas as a receipt states it, through the public address, without the cost of data on L1. The same figures as JSON are in [gas.json](gas.json); \
+             a smaller set is a snapshot (`test/bench/gas.snap`) that `script/test` compares exactly.\n\n",
+        );
+        let _ = writeln!(out, "Programs compiled by {}.\n\n![Gas against the number of nodes](figures/gas.svg)\n", self.compiler);
+        out.push_str(
+            "## Against the limits\n\nMedians, programs cached / not cached. *Floor*: what any contract would pay at least for the same change: 21 000, calldata, \
+             5 000 for each storage word that ends up different (22 100 for one that was zero), events. What is read and computed is free in it.\n\n\
+             | operation | nodes, queued | cached | not cached | limit | goal | times the floor |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+        );
+        for l in LIMITS {
+            let mut at: Vec<(u32, u32)> = self.rows.iter().filter(|r| r.operation == l.operation && !r.cached).map(|r| (r.nodes, r.queued)).collect();
+            at.sort_unstable_by_key(|&(n, q)| (q, n));
+            for (n, q) in at {
+                let (Some(c), Some(u)) = (self.find(l.operation, n, q, true), self.find(l.operation, n, q, false)) else { continue };
+                let ratio = c.floor.map_or(String::new(), |(floor, gas)| format!("{:.2}", gas as f64 / floor as f64));
+                let _ = writeln!(
+                    out, "| {} | {}, {} | {} | {} | {} | {} / {} | {ratio} |", l.operation, thousands(n as u64), thousands(q as u64),
+                    thousands(c.median), thousands(u.median), thousands(l.limit), thousands(l.goal.0), thousands(l.goal.1),
+                );
+            }
+        }
+        if let Some((nodes, growth)) = self.growth() {
+            let _ = writeln!(out, "\nCreating and dispatching with {} nodes costs {growth:.3} times what it costs with 100 (limit {GROWTH}, goal 1.05).", thousands(nodes as u64));
+        }
+        out.push_str(
+            "\nTo see every size at its steady cost, the words that a task leaves at its node (who pays, the order, the models in use) are copied from one node that \
+             worked to all others before the rows that are not \"a node's first\".\n\n\
+             ## What an adversary can do\n\nThe dearest transaction of each run, `dispatch` of more than one task apart (whoever calls it chooses how many to draw). The limit is 1 000 000.\n\n\
+             | run | calls | dearest | gas, not cached | median create and dispatch |\n| --- | ---: | --- | ---: | ---: |\n",
+        );
+        for a in &self.attacks {
+            let _ = writeln!(out, "| {} | {} | {} | {} | {} |", a.name, a.calls, a.operation, thousands(a.most), a.dispatch.map_or("-".into(), thousands));
+        }
+        out.push_str("\n## Every figure\n\n| operation | nodes | queued | programs | calls | min | median | max |\n| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: |\n");
+        let mut rows: Vec<&Row> = self.rows.iter().collect();
+        rows.sort_by_key(|r| (&r.operation, r.queued, r.nodes, !r.cached));
+        for r in rows {
+            let _ = writeln!(
+                out, "| {} | {} | {} | {} | {} | {} | {} | {} |", r.operation, thousands(r.nodes as u64), thousands(r.queued as u64),
+                if r.cached { "cached" } else { "not cached" }, r.samples, thousands(r.least), thousands(r.median), thousands(r.most),
+            );
+        }
+        out
+    }
+
+    /// Gas against nodes, both axes logarithmic.
+    pub fn picture(&self) -> String {
+        let line = |operation: &str, cached: bool| -> Vec<(f64, f64)> {
+            let mut points: Vec<(f64, f64)> =
+                self.rows.iter().filter(|r| r.operation == operation && r.cached == cached && r.queued == 0).map(|r| (r.nodes as f64, r.median as f64)).collect();
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            points
+        };
+        let series = [
+            ("earlier contracts: create a task and dispatch it", EARLIER.to_vec(), "#d55e00", ""),
+            ("Muster: create a task and dispatch one, not cached", line(LIMITS[0].operation, false), "#0072b2", ""),
+            ("Muster: the same, cached", line(LIMITS[0].operation, true), "#0072b2", "6 4"),
+            ("Muster: submit, not cached", line("submit, nothing queued", false), "#009e73", ""),
+            ("Muster: join with 10 models, not cached", line("join with 10 models that others hold", false), "#cc79a7", ""),
+        ];
+        let (left, top, width, height) = (80.0, 60.0, 640.0, 340.0);
+        let x = |n: f64| left + n.log10() / 5.0 * width;
+        let y = |gas: f64| top + height - (gas.log10() - 4.5) / 3.5 * height;
+        let mut out = String::from(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 760 600\" font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"760\" height=\"600\" fill=\"#ffffff\"/>\n\
+             <text x=\"80\" y=\"30\" font-size=\"17\" fill=\"#222222\">Gas of a transaction against the size of the network</text>\n",
+        );
+        for (gas, name) in [(1e5, "100 k"), (1e6, "1 M"), (1e7, "10 M"), (1e8, "100 M")] {
+            let _ = writeln!(out, "<line x1=\"{left}\" y1=\"{0:.1}\" x2=\"{1}\" y2=\"{0:.1}\" stroke=\"#dddddd\"/><text x=\"{2}\" y=\"{3:.1}\" text-anchor=\"end\" fill=\"#444444\">{name}</text>", y(gas), left + width, left - 8.0, y(gas) + 4.0);
+        }
+        for (n, name) in [(1.0, "1"), (10.0, "10"), (100.0, "100"), (1e3, "1 000"), (1e4, "10 000"), (1e5, "100 000")] {
+            let _ = writeln!(out, "<line x1=\"{0:.1}\" y1=\"{top}\" x2=\"{0:.1}\" y2=\"{1}\" stroke=\"#eeeeee\"/><text x=\"{0:.1}\" y=\"{2}\" text-anchor=\"middle\" fill=\"#444444\">{name}</text>", x(n), top + height, top + height + 18.0);
+        }
+        let _ = writeln!(out, "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"#222222\">nodes (logarithmic)</text><text x=\"18\" y=\"{2}\" text-anchor=\"middle\" transform=\"rotate(-90 18 {2})\" fill=\"#222222\">gas (logarithmic)</text>", left + width / 2.0, top + height + 40.0, top + height / 2.0);
+        for (i, (name, points, colour, dash)) in series.iter().enumerate() {
+            let path: Vec<String> = points.iter().map(|&(n, gas)| format!("{:.1},{:.1}", x(n), y(gas))).collect();
+            let _ = writeln!(out, "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2.2\" stroke-dasharray=\"{dash}\"/>", path.join(" "));
+            for p in points {
+                let _ = writeln!(out, "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"{colour}\"/>", x(p.0), y(p.1));
+            }
+            let at = top + height + 68.0 + 20.0 * i as f64;
+            let _ = writeln!(out, "<line x1=\"{left}\" y1=\"{at}\" x2=\"{}\" y2=\"{at}\" stroke=\"{colour}\" stroke-width=\"2.2\" stroke-dasharray=\"{dash}\"/><text x=\"{}\" y=\"{}\" fill=\"#222222\">{name}</text>", left + 34.0, left + 42.0, at + 4.0);
+        }
+        out.push_str("</svg>\n");
+        out
+    }
+}
+
+fn right(table: &mut Table, columns: &[usize]) {
+    for &i in columns {
+        if let Some(c) = table.column_mut(i) {
+            c.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}

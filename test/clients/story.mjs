@@ -1,0 +1,345 @@
+// Every event and every error of the interface, through whichever client is handed in.
+//
+// The calls are the same for all clients; sending, calling and decoding is theirs. What must come out stands here. The
+// names of values are read from abi/IMuster.sol, not from the ABI that the client decodes with.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { readFileSync, readdirSync } from "node:fs";
+import { DEV_KEY } from "./node.mjs";
+
+export const DIGEST = `0x${"09".repeat(32)}`;
+export const FEE = 10_000n;
+const ZERO = `0x${"00".repeat(20)}`;
+const DAY = 86_400n;
+/** Numbers of the parameters that the story sets: docs/parameters.md. */
+const MIN_PRICE = 1;
+const START_FEE = 2;
+const DRAW_DELAY = 3;
+
+/** What no transaction can bring about here, and why. */
+const OUT_OF_REACH = {
+  event: {
+    NodeKickedOut: "no deployed selector records scores yet",
+    ScoreRecorded: "no deployed selector records scores yet",
+  },
+  error: {
+    KickedOut: "no deployed selector records scores yet",
+    TooManyGpuModels: "takes 65,534 joins with different GPU names",
+    NetworkFull: "takes 2^24 nodes",
+    TooManyPending: "takes 4,095 tasks within 64 blocks",
+  },
+};
+
+/** Events and errors as abi/IMuster.sol declares them. */
+const declared = (() => {
+  const source = readFileSync(new URL("../../abi/IMuster.sol", import.meta.url), "utf8");
+  const found = { event: {}, error: {} };
+  for (const [, kind, name, list] of source.matchAll(/^ *(event|error) (\w+)\((.*)\);$/gm)) {
+    found[kind][name] = list.split(", ").filter(Boolean).map((one) => {
+      const words = one.split(" ");
+      return { type: words[0], indexed: words.includes("indexed"), name: words.at(-1) };
+    });
+  }
+  return found;
+})();
+
+/** Decoded values, however the client holds them, as an object by name: numbers as bigint, addresses in lower case. */
+export function named(inputs, values) {
+  const plain = ({ type, components }, value) => {
+    if (type.endsWith("[]")) return Array.from(value, (one) => plain({ type: type.slice(0, -2), components }, one));
+    if (type === "tuple") return named(components, value);
+    if (type === "address") return value.toLowerCase();
+    return /^u?int/.test(type) ? BigInt(value) : value;
+  };
+  const get = (name, i) => {
+    if (typeof values.getValue === "function") return values.getValue(name);
+    return Array.isArray(values) ? values[i] : values[name];
+  };
+  return Object.fromEntries(inputs.map((input, i) => [input.name, plain(input, get(input.name, i))]));
+}
+
+/** A task's specification: one image on any node, unless told otherwise. */
+export const spec = (change = {}) => ({
+  kind: 0,
+  units: 1,
+  vram: 0,
+  gpu: 0,
+  redundancy: 0,
+  inputDigest: `0x${"07".repeat(32)}`,
+  models: [],
+  ...change,
+});
+
+/** A key that nobody has used. */
+export const newKey = () => `0x${randomBytes(32).toString("hex")}`;
+
+function cast(...words) {
+  const scope = new URL("node_modules/@foundry-rs/", import.meta.url).pathname;
+  // The package's launcher loses the exit status.
+  const [platform] = readdirSync(scope).filter((name) => name.startsWith("cast-"));
+  return execFileSync(`${scope}${platform}/bin/cast`, words, { encoding: "utf8" }).trim();
+}
+
+/** A value of a type, other than its neighbours'. */
+const sample = (type, i) => (type === "address" ? `0x${String(i + 1).repeat(40)}` : BigInt(i + 100));
+
+/** What the chain would send, had it happened: encoded by cast from the declaration in abi/IMuster.sol. */
+function encoded(kind, name) {
+  const inputs = declared[kind][name];
+  const values = inputs.map(({ type }, i) => sample(type, i));
+  const signature = `${name}(${inputs.map(({ type }) => type).join()})`;
+  const words = (list) => {
+    const types = list.map((i) => inputs[i].type).join();
+    return list.length === 0 ? "0x" : cast("abi-encode", `f(${types})`, ...list.map((i) => String(values[i])));
+  };
+  const all = inputs.map((_, i) => i);
+  const args = Object.fromEntries(inputs.map((input, i) => [input.name, values[i]]));
+  if (kind === "error") return { args, data: cast("sig", signature) + words(all).slice(2) };
+  const topics = all.filter((i) => inputs[i].indexed).map((i) => words([i]));
+  return { args, topics: [cast("sig-event", signature), ...topics], data: words(all.filter((i) => !inputs[i].indexed)) };
+}
+
+/**
+ * Plays the story on a contract with nobody in it, owned by the development account.
+ *
+ * The client gives `address` (of a key), `call(name, args)` (a view's result),
+ * `encode(name, args)`, `send(key, {to, data, value})` (a receipt that succeeded), `refusal({from, to, data, value})`
+ * (decoded), `refused(from, name, args, value)` (the same by the client's own way of calling a function), `error(data)` and
+ * `event(log)` (decoders, giving `{name, args}`), and `rpc(method, params)`.
+ *
+ * Returns the names it has seen, `{event, error}`.
+ */
+export async function story(muster, client) {
+  const seen = { event: new Set(), error: new Set() };
+  const happened = [];
+
+  const note = (kind, { name, args }) => {
+    assert.ok(declared[kind][name], `${name} is no ${kind} of abi/IMuster.sol`);
+    assert.deepEqual(Object.keys(args), declared[kind][name].map((value) => value.name), `names of ${name}`);
+    seen[kind].add(name);
+    return { name, args };
+  };
+  const one = (events, name) => {
+    const [event, ...more] = events.filter((event) => event.name === name);
+    assert.ok(event && more.length === 0, `one ${name} in ${events.map((event) => event.name)}`);
+    return event.args;
+  };
+  const decode = (logs) => logs.map((log) => note("event", client.event(log)));
+  const send = async (key, name, args = [], value = 0n) => {
+    const { logs } = await client.send(key, { to: muster, data: client.encode(name, args), value });
+    const events = decode(logs);
+    happened.push(...events);
+    return events;
+  };
+  const rule = (name, ...args) => send(DEV_KEY, name, args);
+  const same = (got, error, values) => {
+    note("error", got);
+    const names = declared.error[error].map((value) => value.name);
+    const wanted = Object.fromEntries(names.map((name, i) => [name, values[i]]));
+    assert.deepEqual([got.name, got.args], [error, wanted]);
+  };
+  /** The call of a function is refused, with these values. */
+  const refused = async (from, name, args, value, error, ...values) =>
+    same(await client.refused(from, name, args, value), error, values);
+  /** The same for any calldata to any contract. */
+  const refusal = async (call, error, ...values) => same(await client.refusal({ from: me, to: muster, ...call }), error, values);
+  const addressOf = (key) => client.address(key).toLowerCase();
+  const selector = (name) => client.encode(name, []).slice(0, 10);
+  const actor = async (stake = 0n) => {
+    const key = newKey();
+    const address = addressOf(key);
+    await client.send(DEV_KEY, { to: address, value: 20_000_000_000_000_000n + stake });
+    return { key, address };
+  };
+  const join = async (gpu, vram, models) => {
+    const operator = await actor(4n * stake);
+    const joined = one(await send(operator.key, "join", [gpu, vram, models], stake), "NodeJoined");
+    assert.deepEqual([joined.operator, joined.stake, joined.models], [operator.address, stake, models]);
+    return { ...operator, node: joined.node };
+  };
+  const travel = async (seconds) => {
+    await client.rpc("evm_increaseTime", [Number(seconds)]);
+    await client.rpc("evm_mine", []);
+  };
+  const place = async (id) => {
+    // A draw among nodes of low merit may stay undecided, and is made again from another block's hash.
+    const settled = ({ name, args }) => ["TaskStarted", "TaskQueued"].includes(name) && args.id === id;
+    for (let tries = 0; tries < 200; tries++) {
+      if (happened.some(settled)) return happened.filter(settled).at(-1).args;
+      await rule("dispatch", 16);
+    }
+    throw new Error(`task ${id} was neither started nor queued`);
+  };
+  const create = async (models = []) => {
+    const { id } = one(await send(app.key, "createTask", [spec({ models })], FEE), "TaskCreated");
+    return { id, ...(await place(id)) };
+  };
+
+  const me = addressOf(DEV_KEY);
+  const overview = await client.call("overview", []);
+  const granule = BigInt(overview.granule);
+  const [least] = await client.call("parameter", [16]);
+  const stake = BigInt(least) * granule;
+  const app = await actor();
+  const outsider = app.address;
+  const refuse = (name, args, error, ...values) => refused(outsider, name, args, 0n, error, ...values);
+  const creating = (change, value, error, ...values) => refused(outsider, "createTask", [spec(change)], value, error, ...values);
+  const joining = (gpu, vram, models, value, error, ...values) =>
+    refused(outsider, "join", [gpu, vram, models], value, error, ...values);
+
+  // The router and what lies behind it.
+  await refusal({ data: "0xdeadbeef" }, "UnknownFunction", "0xdeadbeef");
+  await refusal({ data: "0x", value: 1n }, "MalformedCalldata", "0x00000000");
+  const joins = client.encode("join", ["", 0, []]).slice(0, 10);
+  await refusal({ data: joins }, "MalformedCalldata", joins);
+  // A program that is one invalid instruction.
+  const { contractAddress } = await client.send(DEV_KEY, { data: "0x60fe60005360016000f3" });
+  const broken = contractAddress.toLowerCase();
+  await rule("setProgram", broken, ["0xbadbadba"]);
+  await refusal({ data: "0xbadbadba" }, "ProgramFailed", "0xbadbadba", broken);
+  await rule("setProgram", ZERO, ["0xbadbadba"]);
+  await refusal({ data: selector("pause"), value: 5n }, "ValueNotAccepted", 5n);
+  // Programs called directly see an empty storage of their own.
+  const [nodes, admin] = [
+    await client.call("facetAddress", [selector("pause")]),
+    await client.call("facetAddress", [selector("acceptOwnership")]),
+  ];
+  await refusal({ to: nodes, data: selector("pause") }, "NotInitialised");
+  await refusal({ to: admin, data: client.encode("initialise", [me, me, 1, 1, []]) }, "BadInitialisation");
+  await refuse("install", [broken, "0x"], "AlreadyInitialised");
+
+  // Administration.
+  await refuse("setPaused", [true], "NotOwner", outsider);
+  await refuse("acceptOwnership", [], "NotPendingOwner", outsider);
+  await refuse("withdraw", [ZERO], "ZeroAddress");
+  await refused(me, "setParameter", [200, 1], 0n, "ParameterUnknown", 200n);
+  await refused(me, "setParameter", [DRAW_DELAY, 65], 0n, "ParameterOutOfBounds", BigInt(DRAW_DELAY), 65n, 0n, 64n);
+  await refuse("acceptTreasury", [], "TreasuryNotProposed");
+  await refuse("withdraw", [outsider], "NothingToWithdraw", outsider);
+  await refused(me, "setProgram", [broken, Array(65).fill(joins)], 0n, "TooManyAtOnce", 65n, 64n);
+  assert.deepEqual(one(await rule("setParameter", MIN_PRICE, 3), "ParameterChanged"), {
+    parameter: BigInt(MIN_PRICE),
+    before: 1n,
+    value: 3n,
+  });
+
+  // Tasks, with nobody there and on wrong terms.
+  await creating({}, FEE, "NoNodes");
+  const gpu = "NVIDIA L40";
+  const a = await join(gpu, 48, [5n]);
+  assert.equal(one(happened, "GpuGroupCreated").name, gpu);
+  await creating({ kind: 3 }, FEE, "BadKind", 3n);
+  await creating({ units: 0 }, FEE, "BadUnits", 0n, 1_000n);
+  await creating({ gpu: (1 << 16) | 49 }, FEE, "GpuUnknown", (1n << 16n) | 49n);
+  await creating({ redundancy: 1 }, FEE, "RedundancyUnsupported", 1n);
+  await creating({ vram: 961 }, FEE, "BadVram", 961n, 960n);
+  await creating({}, 149n, "FeeTooLow", 149n, 150n);
+  await creating({ models: [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n, 9n] }, FEE, "TooManyModels", 9n, 8n);
+  await creating({ models: [3n, 1n << 40n] }, FEE, "BadModel", 1n << 40n);
+  await creating({ models: [3n, 4n, 3n] }, FEE, "DuplicateModel", 3n);
+  const rich = addressOf(newKey());
+  await client.rpc("anvil_setBalance", [rich, `0x${(1n << 110n).toString(16)}`]);
+  const most = (1n << 95n) - 1n;
+  await refused(rich, "createTask", [spec()], most + 1n, "FeeTooHigh", most + 1n, most);
+
+  // Nodes.
+  await refuse("resume", [], "NotAnOperator", outsider);
+  await refused(a.address, "resume", [], 0n, "WrongStatus", a.node, 1n);
+  await joining(gpu, 48, [], stake - granule, "StakeTooLow", stake - granule, stake);
+  await joining(gpu, 48, [], stake + 1n, "StakeNotWhole", stake + 1n, granule);
+  const limit = stake << 18n;
+  await refused(rich, "join", [gpu, 48, []], limit + granule, "StakeTooHigh", limit + granule, limit);
+  await joining("", 48, [], stake, "BadGpuName", 0n, 64n);
+  await refused(a.address, "reportDownloaded", [[5n]], 0n, "ModelHeld", 5n);
+  await refused(a.address, "reportRemoved", [[6n]], 0n, "ModelNotHeld", 6n);
+  await refuse("purge", [5n, 0], "HolderNotStale", 5n, 0n);
+  await refuse("poke", [Number(a.node)], "NothingToPoke", a.node);
+  await refuse("poke", [99], "NodeUnknown", 99n);
+
+  // A task on its way, with another behind it, until its deadline passes.
+  const running = await create();
+  await refuse("expire", [Number(a.node), running.id], "DeadlineNotPassed", running.id, running.deadline);
+  const queued = await create();
+  await refused(a.address, "cancel", [queued.id, queued.ticket], 0n, "NotTheCreator", queued.id, a.address);
+  await refuse("cancel", [queued.id, queued.ticket + 1n], "TaskNotQueued", queued.id, queued.ticket + 1n);
+  await travel(101);
+  await refused(a.address, "submit", [running.id, DIGEST], 0n, "DeadlinePassed", running.id, running.deadline);
+  const [aborted] = (await send(app.key, "expire", [Number(a.node), running.id])).filter((e) => e.name === "TaskAborted");
+  assert.deepEqual([aborted.args.id, aborted.args.reason, aborted.args.beneficiary], [running.id, 0n, outsider]);
+  await refused(a.address, "submit", [running.id, DIGEST], 0n, "TaskNotRunning", running.id, a.node);
+  // Money that cannot be delivered stays owed.
+  const { credit } = await client.call("account", [outsider]);
+  await refuse("withdraw", [broken], "TransferFailed", broken, BigInt(credit));
+  // The switch stops what is new, never exits.
+  await rule("setPaused", true);
+  await creating({}, FEE, "PausedByOwner");
+  await rule("setPaused", false);
+  const [freed] = (await send(a.key, "submit", [queued.id, DIGEST])).filter((e) => e.name === "TaskSucceeded");
+  assert.deepEqual([freed.args.id, freed.args.node, freed.args.resultDigest], [queued.id, a.node, DIGEST]);
+  assert.deepEqual(one(await send(a.key, "quit"), "NodeQuit").operator, a.address);
+
+  // What remains to be seen happen.
+  const b = await join("NVIDIA A100", 80, [1n, 2n]);
+  const c = await join("NVIDIA A100", 80, []);
+  assert.deepEqual(one(await send(b.key, "raiseStake", [], granule), "StakeRaised"), {
+    node: b.node,
+    added: granule,
+    stake: stake + granule,
+  });
+  await send(b.key, "reportDownloaded", [[3n]]);
+  await send(b.key, "reportRemoved", [[2n]]);
+  await send(app.key, "purge", [2n, 0]);
+  await send(c.key, "pause");
+  const { id } = one(await send(app.key, "createTask", [spec({ models: [1n, 4n] })], FEE), "TaskCreated");
+  await client.rpc("anvil_mine", ["0x12c"]);
+  assert.equal(one(await rule("dispatch", 1), "TaskRedrawn").id, id);
+  assert.equal((await place(id)).node, b.node);
+  await send(b.key, "pause");
+  await send(b.key, "submit", [id, DIGEST]);
+  await send(b.key, "resume");
+  const failing = await create();
+  assert.equal(one(await send(b.key, "reportError", [failing.id, 3]), "TaskErrorReported").code, 3n);
+  while (!seen.event.has("NodeExcluded")) {
+    const { id } = await create();
+    await travel(101);
+    await send(app.key, "expire", [Number(b.node), id]);
+  }
+  const waiting = await create();
+  assert.equal(one(await send(app.key, "cancel", [waiting.id, waiting.ticket]), "TaskAborted").reason, 1n);
+  await travel(200);
+  await send(app.key, "poke", [Number(b.node)]);
+  const last = await create();
+  await send(b.key, "quit");
+  await send(b.key, "submit", [last.id, DIGEST]);
+  assert.equal(one(await send(app.key, "withdraw", [outsider]), "Withdrawn").to, outsider);
+
+  // The owner's last acts.
+  await rule("setParameter", START_FEE, 300);
+  await rule("sweepTreasury");
+  const { effective } = one(await rule("proposeTreasury", outsider), "TreasuryProposed");
+  await travel(DAY);
+  await refuse("acceptTreasury", [], "TreasuryTooEarly", effective);
+  await travel(DAY);
+  await send(app.key, "acceptTreasury");
+  await rule("transferOwnership", outsider);
+  await send(app.key, "acceptOwnership");
+  assert.equal((await client.call("owner", [])).toLowerCase(), outsider);
+
+  // What was emitted when the contract was deployed.
+  const past = await client.rpc("eth_getLogs", [{ address: muster, fromBlock: "0x0" }]);
+  decode(past);
+
+  for (const kind of ["event", "error"]) {
+    for (const [name, reason] of Object.entries(OUT_OF_REACH[kind])) {
+      assert.ok(!seen[kind].has(name), `${name} was provoked, so it is not true that it ${reason}`);
+      const { args, ...sent } = encoded(kind, name);
+      const got = kind === "error" ? client.error(sent.data) : client.event(sent);
+      assert.deepEqual(note(kind, got), { name, args });
+    }
+    const missing = Object.keys(declared[kind]).filter((name) => !seen[kind].has(name));
+    assert.deepEqual(missing, [], `${kind}s without a call that brings them about, and without a reason in OUT_OF_REACH`);
+  }
+  const count = (kind) => `${seen[kind].size} ${kind}s (${Object.keys(OUT_OF_REACH[kind]).length} from an encoding by cast)`;
+  return { summary: `${count("event")}, ${count("error")}`, logs: past.length };
+}

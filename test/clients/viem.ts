@@ -1,0 +1,226 @@
+// viem against a running node and a Muster on it: RPC_URL=http://... MUSTER=0x... npx tsx viem.ts
+import assert from "node:assert/strict";
+import {
+  type Abi,
+  type AbiParameter,
+  type Address,
+  BaseError,
+  ContractFunctionRevertedError,
+  type Hex,
+  type Log,
+  createPublicClient,
+  createTestClient,
+  createWalletClient,
+  decodeErrorResult,
+  decodeEventLog,
+  defineChain,
+  encodeFunctionData,
+  http,
+  keccak256,
+  parseEther,
+  toHex,
+  webSocket,
+} from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { musterAbi } from "../../abi/muster";
+import { compile } from "./compile.mjs";
+import { DEV_KEY, MUSTER, RPC_URL, WS_URL, timeTravel, until } from "./node.mjs";
+import { DIGEST, FEE, named, newKey, story } from "./story.mjs";
+
+const chain = defineChain({
+  id: 412346,
+  name: "muster-devnode",
+  nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 },
+  rpcUrls: { default: { http: [RPC_URL], webSocket: [WS_URL] } },
+});
+const reader = createPublicClient({ chain, transport: http(RPC_URL, { batch: true }), pollingInterval: 20 });
+const socket = createPublicClient({ chain, transport: webSocket(WS_URL) });
+const wallet = (key: string) =>
+  createWalletClient({ chain, account: privateKeyToAccount(key as Hex), transport: http(RPC_URL) });
+const boss = wallet(DEV_KEY);
+const mined = async (hash: Hex) => {
+  const receipt = await reader.waitForTransactionReceipt({ hash });
+  assert.equal(receipt.status, "success");
+  return receipt;
+};
+const address = MUSTER as Address;
+const muster = { address, abi: musterAbi } as const;
+
+// Everything the contract does from here on is watched in both ways.
+const polled: Log[] = [];
+const pushed: Log[] = [];
+const heads: bigint[] = [];
+const stops = [
+  reader.watchContractEvent({ ...muster, onLogs: (logs) => polled.push(...logs) }),
+  socket.watchContractEvent({ ...muster, onLogs: (logs) => pushed.push(...logs) }),
+  socket.watchBlocks({ onBlock: (block) => heads.push(block.number) }),
+];
+await new Promise((resolve) => setTimeout(resolve, 200));
+
+// A node joins.
+const [operator, application] = [wallet(newKey()), wallet(newKey())];
+const [least] = await reader.readContract({ ...muster, functionName: "parameter", args: [16] });
+const { granule } = await reader.readContract({ ...muster, functionName: "overview" });
+const stake = least * granule;
+for (const { account } of [operator, application]) {
+  await mined(await boss.sendTransaction({ to: account.address, value: stake + parseEther("0.02") }));
+}
+const model = BigInt(keccak256(toHex("stabilityai/sdxl-turbo")).slice(0, 12));
+const joining = await reader.simulateContract({
+  ...muster,
+  account: operator.account,
+  functionName: "join",
+  args: ["NVIDIA GeForce RTX 4090", 24, [model]],
+  value: stake,
+});
+await mined(await operator.writeContract(joining.request));
+const node: number = await reader.readContract({ ...muster, functionName: "nodeOf", args: [operator.account.address] });
+assert.equal(node, joining.result);
+
+// An application creates a task. It waits for the block that draws its node; a later transaction starts it.
+const started: { id: bigint; by: string }[] = [];
+for (const [by, client] of [["polling", reader], ["subscription", socket]] as const) {
+  const watch = client.watchContractEvent({
+    ...muster,
+    eventName: "TaskStarted",
+    args: { node },
+    strict: true,
+    onLogs: (logs) => started.push(...logs.map(({ args }) => ({ id: args.id, by }))),
+  });
+  stops.push(watch);
+}
+await new Promise((resolve) => setTimeout(resolve, 200));
+const inputDigest = keccak256(toHex("a horse on the moon"));
+const task = { kind: 0, units: 4, vram: 24, gpu: 0, redundancy: 0, inputDigest, models: [model] };
+await mined(await application.writeContract({ ...muster, functionName: "createTask", args: [task], value: FEE }));
+const [pending] = await reader.readContract({ ...muster, functionName: "pendingTasks", args: [0, 10] });
+assert.deepEqual([pending.creator, pending.fee], [application.account.address, FEE]);
+assert.deepEqual(started, []);
+for (let tries = 0; tries < 100 && started.length === 0; tries++) {
+  await mined(await boss.writeContract({ ...muster, functionName: "dispatch", args: [1] }));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+}
+await until("the start seen in both ways", () => started.length === 2);
+assert.deepEqual(new Set(started.map(({ by }) => by)), new Set(["polling", "subscription"]));
+assert.ok(started.every(({ id }) => id === pending.id));
+
+// The node answers and is paid.
+const answer = await mined(
+  await operator.writeContract({ ...muster, functionName: "submit", args: [pending.id, DIGEST as Hex] }),
+);
+const [success] = answer.logs.map((log) => decodeEventLog({ abi: musterAbi, ...log })).filter((event) => event.eventName === "TaskSucceeded");
+assert.deepEqual(success.args, { id: pending.id, node, resultDigest: DIGEST, paid: FEE });
+const { credit } = await reader.readContract({ ...muster, functionName: "account", args: [operator.account.address] });
+assert.equal(credit, FEE);
+await mined(await operator.writeContract({ ...muster, functionName: "quit" }));
+
+// Every event and every error.
+let told = "events and errors left out, because this node's clock cannot be moved";
+if (await timeTravel()) {
+  const rest = { abi: musterAbi as Abi };
+  const parameters = (kind: "event" | "error", name: string) =>
+    musterAbi.find((item) => item.type === kind && item.name === name)!.inputs as readonly AbiParameter[];
+  const error = (data: Hex) => {
+    const { errorName: name, args = [] } = decodeErrorResult({ ...rest, data });
+    return { name, args: named(parameters("error", name), args) };
+  };
+  const reverted = (e: unknown) => {
+    assert.ok(e instanceof BaseError);
+    return e;
+  };
+  const { summary, logs } = await story(MUSTER, {
+    address: (key: string) => privateKeyToAccount(key as Hex).address,
+    call: (functionName: string, args: unknown[]) => reader.readContract({ address, ...rest, functionName, args }),
+    encode: (functionName: string, args: unknown[]) => encodeFunctionData({ ...rest, functionName, args }),
+    send: async (key: string, tx: object) => mined(await wallet(key).sendTransaction({ gas: 6_000_000n, ...tx })),
+    refusal: async ({ from, ...call }: { from: Address; to: Address; data: Hex; value?: bigint }) => {
+      const e = await reader.call({ account: from, ...call }).then(() => assert.fail("was not refused"), reverted);
+      const { data } = e.walk((cause) => typeof (cause as { data?: unknown }).data === "string") as unknown as { data: Hex };
+      return error(data);
+    },
+    refused: async (account: Address, functionName: string, args: unknown[], value: bigint) => {
+      const call = { address, ...rest, account, functionName, args, value };
+      const e = await reader.simulateContract(call as never).then(() => assert.fail(`${functionName} was not refused`), reverted);
+      const { data } = e.walk((cause) => cause instanceof ContractFunctionRevertedError) as ContractFunctionRevertedError;
+      assert.ok(data, e.message);
+      return { name: data.errorName, args: named(parameters("error", data.errorName), data.args ?? []) };
+    },
+    error,
+    event: (log: { topics: [Hex, ...Hex[]]; data: Hex }) => {
+      const { eventName, args = {} } = decodeEventLog({ ...rest, topics: log.topics, data: log.data });
+      return { name: eventName!, args: named(parameters("event", eventName!), args) };
+    },
+    rpc: (method: string, params: unknown[]) => reader.request({ method, params } as never),
+  });
+  told = summary;
+
+  // Both ways of watching have seen all of it, in order, once. The contract was deployed before they began.
+  const all = await reader.getContractEvents({ ...muster, fromBlock: 0n });
+  assert.equal(all.length, logs);
+  const ids = (logs: Log[]) => logs.map((log) => [log.blockNumber, log.logIndex, (log as { eventName?: string }).eventName]);
+  const since = ids(all.filter((log) => log.blockNumber >= (polled[0]?.blockNumber ?? 0n)) as Log[]);
+  await until("all events polled", () => polled.length >= since.length);
+  await until("all events pushed", () => pushed.length >= since.length);
+  assert.deepEqual(ids(polled), since);
+  assert.deepEqual(ids(pushed), since);
+}
+await until("the newest head", async () => heads.at(-1) === (await reader.getBlockNumber({ cacheTime: 0 })));
+for (const stop of stops) stop();
+
+// Several reads in one batch.
+assert.deepEqual(
+  await Promise.all([reader.getChainId(), reader.getGasPrice(), reader.getBalance({ address: `0x${"77".repeat(20)}` })]),
+  [412346, 100000000n, 0n],
+);
+
+// What Muster cannot show: constructors, reasons, panics, a frame that fails below one that survives.
+const { abi, bytecode } = compile() as { abi: Abi; bytecode: Hex };
+const deployed = await mined(
+  await boss.deployContract({ abi, bytecode, args: [boss.account.address, 40n], value: parseEther("1") }),
+);
+const probe = deployed.contractAddress!;
+assert.equal(await reader.readContract({ address: probe, abi, functionName: "number" }), 40n);
+assert.equal(await reader.getBalance({ address: probe }), parseEther("1"));
+const failure = async (functionName: string, args: unknown[]) => {
+  const error: unknown = await reader.simulateContract({ address: probe, abi, functionName, args }).then(
+    () => assert.fail(`${functionName} should have failed`),
+    (error) => error,
+  );
+  assert.ok(error instanceof BaseError);
+  return error.walk((e) => e instanceof ContractFunctionRevertedError) as ContractFunctionRevertedError;
+};
+assert.equal((await failure("say", ["not today"])).reason, "not today");
+assert.match((await failure("divide", [0n])).shortMessage, /[Dd]ivi/);
+const attempted = await boss.writeContract({ address: probe, abi, functionName: "attempt", args: [0n] });
+await mined(attempted);
+const trace = (await reader.request({
+  method: "debug_traceTransaction",
+  params: [attempted, { tracer: "callTracer" }],
+} as never)) as { type: string; calls: { error: string }[] };
+assert.equal(trace.type, "CALL");
+assert.equal(trace.calls.length, 1);
+assert.equal(trace.calls[0].error, "execution reverted");
+
+// Every kind of transaction.
+for (const kind of [{ type: "legacy" }, { type: "eip2930", accessList: [] }, { type: "eip1559" }] as const) {
+  const hash = await boss.sendTransaction({ to: boss.account.address, value: 1n, ...kind } as never);
+  assert.equal((await mined(hash)).type, kind.type);
+  assert.equal((await reader.getTransaction({ hash })).type, kind.type);
+}
+const fees = await reader.estimateFeesPerGas();
+assert.ok(fees.maxFeePerGas >= 100000000n);
+
+// Time and snapshots.
+if (await timeTravel()) {
+  const test = createTestClient({ chain, mode: "anvil", transport: http(RPC_URL) });
+  const before = await reader.getBlock();
+  const snapshot = await test.snapshot();
+  await test.increaseTime({ seconds: 1000 });
+  await test.mine({ blocks: 2 });
+  const later = await reader.getBlock();
+  assert.equal(later.number, before.number + 2n);
+  assert.ok(later.timestamp >= before.timestamp + 1000n);
+  await test.revert({ id: snapshot });
+  assert.equal(await reader.getBlockNumber({ cacheTime: 0 }), before.number);
+}
+process.stdout.write(`viem: ok: ${told}\n`, () => process.exit(0));

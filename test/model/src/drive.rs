@@ -1,0 +1,127 @@
+//! Runs of random operations. Everything is compared after every operation; a run that fails is cut
+//! down to a short one before it is shown. Seeds are fixed.
+
+use crate::explorer::Explorer;
+use crate::model::{random_op, Model, Op};
+use crate::system::System;
+use crate::world::{Dice, World};
+use muster_storage::abi::IMuster::IMusterEvents as E;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::time::{Duration, Instant};
+
+/// Steps between two comparisons of everything that takes long to compare.
+const FULL: usize = 16;
+
+/// How often what happened, so that a run that exercises nothing is noticed.
+pub type Tally = BTreeMap<String, u64>;
+
+/// Operations of a seed.
+pub fn operations(seed: u64, length: usize, operators: u64) -> Vec<Op> {
+    let mut dice = Dice(seed);
+    (0..length).map(|_| random_op(&mut dice, operators)).collect()
+}
+
+/// Runs operations on a new system; panics at the first difference. `at` is the operation in hand.
+pub fn play<S: System>(real: &mut S, ops: &[Op], operators: u64, at: &Cell<usize>) -> Tally {
+    let mut model = Model::new(real.clock(), operators);
+    let mut explorer = Explorer::default();
+    for (event, time) in real.birth() {
+        explorer.read(&event, time);
+    }
+    let mut tally = Tally::new();
+    for (i, op) in ops.iter().enumerate() {
+        at.set(i);
+        let full = i % FULL == 0 || i + 1 == ops.len();
+        let time = real.clock().0;
+        let events = model.step(real, op);
+        model.compare(real, full);
+        for event in events {
+            explorer.read(&event, time);
+            let name = match &event {
+                E::TaskAborted(a) => format!("TaskAborted{}", a.reason),
+                other => format!("{other:?}").split('(').next().unwrap_or("").to_string(),
+            };
+            *tally.entry(name).or_default() += 1;
+        }
+        if matches!(op, Op::Force(_)) {
+            *tally.entry("ether forced in".into()).or_default() += 1;
+        }
+        if full {
+            real.read(|net| explorer.compare(net));
+            real.inspect();
+        }
+    }
+    tally
+}
+
+/// Plays; where the run fails, gives the number of the operation it failed at.
+fn fails<S: System>(real: &mut S, ops: &[Op], operators: u64) -> Option<usize> {
+    let at = Cell::new(0);
+    catch_unwind(AssertUnwindSafe(|| play(real, ops, operators, &at))).is_err().then(|| at.get())
+}
+
+/// Leaves out ever smaller stretches as long as the run still fails, for as long as `patience` lasts.
+pub fn shrink<S: System>(fresh: &dyn Fn() -> S, mut ops: Vec<Op>, operators: u64, patience: Duration) -> Vec<Op> {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let end = Instant::now() + patience;
+    let cut = |ops: &mut Vec<Op>, at: usize| ops.truncate(at + 1);
+    if let Some(at) = fails(&mut fresh(), &ops, operators) {
+        cut(&mut ops, at);
+    }
+    let mut size = ops.len() / 2;
+    while size > 0 {
+        let mut at = 0;
+        while at < ops.len() && Instant::now() < end {
+            let mut fewer = ops.clone();
+            fewer.drain(at..(at + size).min(ops.len()));
+            match fails(&mut fresh(), &fewer, operators) {
+                Some(failed) => {
+                    cut(&mut fewer, failed);
+                    ops = fewer;
+                }
+                None => at += size,
+            }
+        }
+        size /= 2;
+    }
+    std::panic::set_hook(hook);
+    ops
+}
+
+/// Drives `length` operations for each seed, each on a new system. Every event has to happen at least `least` times
+/// over all of them, and ether has to be forced in as often.
+pub fn drive<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize, operators: u64, least: u64) {
+    let mut seen = Tally::new();
+    let mut driven = 0;
+    for seed in seeds {
+        let ops = operations(seed, length, operators);
+        match catch_unwind(AssertUnwindSafe(|| play(&mut fresh(), &ops, operators, &Cell::new(0)))) {
+            Ok(tally) => tally.into_iter().for_each(|(name, n)| *seen.entry(name).or_default() += n),
+            Err(_) => {
+                let short = shrink(fresh, ops, operators, Duration::from_secs(120));
+                println!("seed {seed} fails with {} operations: {short:#?}", short.len());
+                play(&mut fresh(), &short, operators, &Cell::new(0));
+                panic!("seed {seed} fails, but what it was cut down to does not");
+            }
+        }
+        driven += length;
+    }
+    println!("{driven} operations: {seen:?}");
+    for name in [
+        "NodeJoined", "StakeRaised", "NodePausing", "NodePaused", "NodeResumed", "NodeQuitting", "NodeQuit", "NodeKickedOut", "NodeExcluded",
+        "NodeReadmitted", "ScoreRecorded", "ModelAdded", "ModelRemoved", "HolderPurged", "DownloadRequested", "Withdrawn", "TaskCreated",
+        "TaskRedrawn", "TaskQueued", "TaskStarted", "TaskSucceeded", "TaskErrorReported", "TaskAborted0", "TaskAborted1", "TaskAborted2",
+        "ParameterChanged", "PausedChanged", "TreasurySwept", "GpuGroupCreated", "ether forced in",
+    ] {
+        assert!(seen.get(name).is_some_and(|&n| n >= least), "{name} hardly happened: {seen:?}");
+    }
+}
+
+/// The same in memory.
+pub fn drive_native(seeds: Range<u64>, length: usize, operators: u64, least: u64) {
+    drive(&World::new, seeds, length, operators, least);
+}

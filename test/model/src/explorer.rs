@@ -1,0 +1,383 @@
+//! The state of the network as someone knows it who has read nothing but logs and the times of their
+//! blocks, and the comparison of it with storage, word by word where a view does not show it.
+
+use crate::world::parameter;
+use muster_core::record::{Head, Proposal, Rules, Scores};
+use muster_core::word::{Address, Word};
+use muster_storage::abi::IMuster::{TaskCreated, IMusterEvents as E};
+use muster_storage::layout::{node_slot, slot, HEAD, NEXT_OWNER, NEXT_TREASURY, RULES};
+use muster_storage::{admin, registry, Host, Network};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// H is followed in f64.
+const EPS: f64 = 1e-10;
+
+#[derive(Clone, Default, Debug)]
+struct Node {
+    operator: Address,
+    status: u8,
+    group: u32,
+    stake: u128,
+    h: f64,
+    h_at: u64,
+    joined_at: u64,
+    /// All scores ever; the pool is the last fifty.
+    scores: Vec<u8>,
+    held: BTreeSet<u64>,
+    in_use: Vec<u64>,
+    /// The running task or the last one, and its deadline.
+    task: (u64, u64),
+    parked: Option<u64>,
+}
+
+#[derive(Clone, Default, Debug)]
+struct Account {
+    credit: u128,
+    unbonding: u128,
+    release: u64,
+    node: u32,
+    kicked: bool,
+}
+
+/// A task that has not ended.
+#[derive(Clone, Debug)]
+struct Task {
+    created: TaskCreated,
+    /// Block of the draw, ticket, or deadline.
+    at: u64,
+    node: u32,
+}
+
+/// What the logs say.
+#[derive(Default, Debug)]
+pub struct Explorer {
+    owner: Address,
+    next_owner: Address,
+    treasury: (Address, u128),
+    next_treasury: (Address, u64),
+    granule: u64,
+    base: u128,
+    parameters: BTreeMap<u8, u64>,
+    paused: bool,
+    programs: BTreeMap<[u8; 4], Address>,
+    groups: BTreeMap<u32, (String, u16)>,
+    nodes: BTreeMap<u32, Node>,
+    accounts: BTreeMap<Address, Account>,
+    created: u64,
+    tasks: BTreeMap<u64, Task>,
+    pending: VecDeque<u64>,
+    queued: BTreeSet<u64>,
+    holders: BTreeMap<u64, Vec<u32>>,
+}
+
+impl Explorer {
+    fn parameter(&self, name: &str) -> u64 {
+        self.parameters[&parameter(name)]
+    }
+
+    fn node(&mut self, node: u32) -> &mut Node {
+        self.nodes.get_mut(&node).expect("it joined")
+    }
+
+    fn account(&mut self, who: impl Into<Address>) -> &mut Account {
+        self.accounts.entry(who.into()).or_default()
+    }
+
+    fn h(&self, n: &Node, now: u64) -> f64 {
+        1.0 - (1.0 - n.h) * (-((now - n.h_at) as f64) / self.parameter("tau") as f64).exp()
+    }
+
+    fn set_h(&mut self, node: u32, now: u64, change: impl Fn(f64) -> f64) {
+        let h = change(self.h(&self.nodes[&node], now));
+        let n = self.node(node);
+        (n.h, n.h_at) = (h, now);
+    }
+
+    /// A task has ended; gives it.
+    fn end(&mut self, id: u64) -> Task {
+        let task = self.tasks.remove(&id).expect("it was there");
+        self.pending.retain(|&p| p != id);
+        self.queued.remove(&id);
+        if let Some(n) = self.nodes.get_mut(&task.node) {
+            if n.status == 2 {
+                n.status = 1;
+            }
+        }
+        task
+    }
+
+    fn enter(&mut self, node: u32, model: u64) {
+        let list = self.holders.entry(model).or_default();
+        if !list.contains(&node) {
+            list.push(node);
+        }
+        self.node(node).held.insert(model);
+    }
+
+    /// Reads the next event, logged in a block of time `now`.
+    pub fn read(&mut self, e: &E, now: u64) {
+        match e {
+            E::Initialised(i) => {
+                self.owner = i.owner.into_array();
+                self.treasury = (i.treasury.into_array(), 0);
+                (self.granule, self.base) = (i.granule, i.minimumStake);
+            }
+            E::ParameterChanged(p) => {
+                let before = self.parameters.insert(p.parameter, p.value.to());
+                assert_eq!(before.unwrap_or(0), p.before.to::<u64>(), "the value before");
+            }
+            E::PausedChanged(p) => self.paused = p.on,
+            E::OwnershipTransferStarted(o) => self.next_owner = o.newOwner.into_array(),
+            E::OwnershipTransferred(o) => (self.owner, self.next_owner) = (o.newOwner.into_array(), [0; 20]),
+            E::TreasuryProposed(t) => self.next_treasury = (t.treasury.into_array(), t.effective),
+            E::TreasuryChanged(t) => {
+                self.treasury.0 = t.treasury.into_array();
+                self.next_treasury = ([0; 20], 0);
+            }
+            E::TreasurySwept(s) => self.treasury.1 -= s.amount,
+            E::ProgramChanged(p) => {
+                if p.program.is_zero() {
+                    self.programs.remove(&p.selector.0);
+                } else {
+                    self.programs.insert(p.selector.0, p.program.into_array());
+                }
+            }
+            E::GpuGroupCreated(g) => {
+                self.groups.insert(g.group, (g.name.clone(), g.vram));
+            }
+            E::NodeJoined(j) => {
+                let n = self.nodes.entry(j.node).or_default();
+                (n.operator, n.status, n.stake, n.group) = (j.operator.into_array(), 1, j.stake, j.group);
+                (n.h, n.h_at, n.joined_at) = (1.0, now, now);
+                n.held.clear();
+                j.models.iter().for_each(|&m| self.enter(j.node, m));
+                self.account(j.operator).node = j.node;
+            }
+            E::StakeRaised(s) => self.node(s.node).stake = s.stake,
+            E::NodePausing(p) => self.node(p.node).status = 3,
+            E::NodePaused(p) => {
+                let n = self.node(p.node);
+                (n.status, n.parked) = (5, None);
+            }
+            E::NodeResumed(p) => self.node(p.node).status = 1,
+            E::NodeQuitting(p) => self.node(p.node).status = 4,
+            E::NodeQuit(q) => {
+                let n = self.node(q.node);
+                (n.status, n.stake, n.parked) = (0, 0, None);
+                let a = self.account(q.operator);
+                a.unbonding += q.stake;
+                a.release = q.release;
+            }
+            E::NodeKickedOut(k) => self.account(k.operator).kicked = true,
+            E::NodeExcluded(x) => self.node(x.node).parked = Some(x.until),
+            E::NodeReadmitted(x) => self.node(x.node).parked = None,
+            E::ScoreRecorded(s) => {
+                let least = self.parameter("kickoutMilli");
+                let n = self.node(s.node);
+                n.scores.push(s.score);
+                let pool = &n.scores[n.scores.len().saturating_sub(50)..];
+                let sum: u64 = pool.iter().map(|&s| s as u64).sum();
+                if pool.len() == 50 && sum * 1_000 < least * 50 && matches!(n.status, 2..=4) {
+                    n.status = 6;
+                }
+            }
+            E::ModelAdded(m) => self.enter(m.node, m.model),
+            E::ModelRemoved(m) => {
+                self.node(m.node).held.remove(&m.model);
+            }
+            E::HolderPurged(m) => {
+                self.node(m.node).held.remove(&m.model);
+                let list = self.holders.get_mut(&m.model).expect("someone held it");
+                let at = list.iter().position(|&n| n == m.node).expect("entered");
+                list.swap_remove(at);
+            }
+            E::DownloadRequested(_) => {}
+            E::Withdrawn(w) => {
+                let a = self.account(w.account);
+                a.credit -= w.credit;
+                a.unbonding -= w.stake;
+            }
+            E::TaskCreated(c) => {
+                self.created = c.id;
+                self.tasks.insert(c.id, Task { created: c.clone(), at: c.drawBlock, node: 0 });
+                self.pending.push_back(c.id);
+            }
+            E::TaskRedrawn(r) => {
+                self.pending.retain(|&p| p != r.id);
+                self.pending.push_back(r.id);
+                self.tasks.get_mut(&r.id).expect("created").at = r.drawBlock;
+            }
+            E::TaskQueued(q) => {
+                self.pending.retain(|&p| p != q.id);
+                self.queued.insert(q.id);
+                self.tasks.get_mut(&q.id).expect("created").at = q.ticket;
+            }
+            E::TaskStarted(s) => {
+                self.pending.retain(|&p| p != s.id);
+                self.queued.remove(&s.id);
+                let task = self.tasks.get_mut(&s.id).expect("created");
+                (task.at, task.node) = (s.deadline, s.node);
+                let models = task.created.spec.models.clone();
+                let n = self.node(s.node);
+                (n.status, n.task, n.in_use) = (2, (s.id, s.deadline), models);
+            }
+            E::TaskSucceeded(s) => {
+                let boost = self.parameter("boostPpm") as f64 / 1e6;
+                self.set_h(s.node, now, |h| (h + boost).min(1.0));
+                let operator = self.nodes[&s.node].operator;
+                self.account(operator).credit += s.paid;
+                self.end(s.id);
+            }
+            E::TaskErrorReported(x) => {
+                let task = self.end(x.id);
+                self.account(task.created.creator).credit += x.refund;
+            }
+            E::TaskAborted(a) => {
+                let task = self.end(a.id);
+                self.account(a.creator).credit += a.refund;
+                if a.reason == 0 {
+                    let penalty = self.parameter("penaltyPpm") as f64 / 1e6;
+                    self.set_h(task.node, now, |h| h * penalty);
+                    if a.startFee > 0 {
+                        self.account(a.beneficiary).credit += a.startFee;
+                    }
+                } else {
+                    self.treasury.1 += a.startFee;
+                }
+            }
+        }
+    }
+
+    /// Compares all of it with storage.
+    pub fn compare<H: Host>(&self, net: &Network<H>) {
+        let host = &*net.host;
+        let joined: Vec<&Node> = self.nodes.values().filter(|n| n.status != 0).collect();
+        let o = net.overview();
+        assert_eq!(
+            (o.owner.into_array(), o.treasury.into_array(), o.treasuryBalance, o.granule, o.paused, o.tasks),
+            (self.owner, self.treasury.0, self.treasury.1, self.granule, self.paused, self.created)
+        );
+        assert_eq!(
+            (o.nodesIssued as usize, o.nodesJoined as usize, o.pending as usize, o.queued as usize, o.largestStake),
+            (self.nodes.len(), joined.len(), self.pending.len(), self.queued.len(), joined.iter().map(|n| n.stake).max().unwrap_or(0))
+        );
+        assert_eq!(o.queueCapacity as u64, self.parameter("alphaMilli") * joined.len() as u64 / 1_000);
+        let proposal = |at: u8| host.get::<Proposal>(slot(at));
+        assert_eq!(proposal(NEXT_OWNER).account, self.next_owner);
+        assert_eq!((proposal(NEXT_TREASURY).account, proposal(NEXT_TREASURY).at), self.next_treasury);
+        assert_eq!(host.get::<Rules>(slot(RULES)).base as u128 * self.granule as u128, self.base);
+        for i in 0..admin::PARAMETERS.len() as u8 {
+            let (value, ..) = admin::parameter(host, i).expect("known");
+            assert_eq!(self.parameters.get(&i), Some(&value), "{}", admin::PARAMETERS[i as usize].name);
+        }
+        let answered: BTreeMap<[u8; 4], Address> = admin::selectors(host).into_iter().map(|s| (s, admin::program_of(host, s))).collect();
+        assert_eq!(answered, self.programs);
+
+        for (&group, (name, vram)) in &self.groups {
+            assert_eq!(registry::gpu_group(host, name.as_bytes(), *vram), Some(group));
+            assert_eq!(&registry::gpu_name(host, group), name);
+            let of_size = self.groups.values().filter(|g| g.1 == *vram).count();
+            assert_eq!(registry::gpu_count(host, *vram) as usize, of_size);
+        }
+        for (&number, n) in &self.nodes {
+            self.compare_node(net, number, n);
+        }
+        for (&who, a) in &self.accounts {
+            let v = net.account_view(who);
+            assert_eq!(
+                (v.credit, v.unbonding, v.release, v.node, v.kickedOut),
+                (a.credit, a.unbonding, a.release, a.node, a.kicked)
+            );
+        }
+        for (&model, list) in &self.holders {
+            let mut all = Vec::new();
+            while all.len() < list.len() {
+                let (total, more) = net.holders_view(model, all.len() as u32, 256).expect("a model");
+                assert!(total as usize == list.len() && !more.is_empty(), "holders of {model}");
+                all.extend(more);
+            }
+            assert_eq!(&all, list, "holders of {model}");
+        }
+        self.compare_tasks(net);
+        self.compare_idle(net);
+    }
+
+    fn compare_node<H: Host>(&self, net: &Network<H>, number: u32, n: &Node) {
+        let v = net.node_view(number).expect("known");
+        assert_eq!(
+            (v.operator.into_array(), v.status, v.gpu, v.vram, v.stake, v.joinedAt, (v.task, v.deadline)),
+            (n.operator, n.status, n.group, n.group as u16, n.stake, n.joined_at, n.task),
+            "node {number}"
+        );
+        let h = self.h(n, net.now);
+        assert!((v.reliability as f64 / 1e18 - h).abs() < EPS, "H of {number}: {} and {h}", v.reliability);
+        let threshold = self.parameter("exclusionPpm") as f64 / 1e6;
+        assert!(v.excluded == (h < threshold) || (h - threshold).abs() < EPS);
+        assert_eq!(v.models.iter().copied().collect::<BTreeSet<_>>(), n.held);
+        assert_eq!((v.models.len(), &v.inUse), (n.held.len(), &n.in_use));
+        let pool = &n.scores[n.scores.len().saturating_sub(50)..];
+        let mean = if pool.is_empty() { 5.0 } else { pool.iter().map(|&s| s as f64).sum::<f64>() / pool.len() as f64 };
+        assert_eq!(v.scores as usize, pool.len());
+        assert!((v.longTerm as f64 / 1e17 - mean).abs() < 1e-9);
+        let mut ring = [0u8; 50];
+        n.scores.iter().enumerate().for_each(|(i, &s)| ring[i % 50] = s);
+        let at = muster_storage::host::offset(node_slot(&*net.host, number), muster_storage::layout::node::SCORES);
+        let s: Scores = net.host.get(at);
+        let word = Word([s.low, s.mid, s.high, s.last as u64]);
+        let stored: Vec<u8> = (0..50).map(|i| word.bits(i * 4, 4) as u8).collect();
+        assert_eq!((&stored[..], s.next as usize), (&ring[..], n.scores.len() % 50), "scores of {number}");
+        if let Some(task) = self.tasks.get(&n.task.0).filter(|t| t.node == number) {
+            self.same(&net.running_task(number).expect("it runs"), task);
+        } else {
+            assert!(net.running_task(number).is_err(), "{number} runs nothing");
+        }
+    }
+
+    fn compare_tasks<H: Host>(&self, net: &Network<H>) {
+        let mut pending = Vec::new();
+        while pending.len() < self.pending.len() {
+            let more = net.pending_tasks(pending.len() as u32, 256);
+            assert!(!more.is_empty());
+            pending.extend(more);
+        }
+        for (view, id) in pending.iter().zip(&self.pending) {
+            self.same(view, &self.tasks[id]);
+        }
+        for id in &self.queued {
+            let task = &self.tasks[id];
+            let (group, place) = ((task.at >> 32) as u32, task.at as u32);
+            let (_, found) = net.queued_tasks(group, place, 1);
+            self.same(found.first().expect("queued at its ticket"), task);
+        }
+    }
+
+    fn compare_idle<H: Host>(&self, net: &Network<H>) {
+        let mut parked: Vec<u32> = net.excluded_nodes(0, 256).1;
+        parked.sort();
+        let expected: Vec<u32> = self.nodes.iter().filter(|(_, n)| n.parked.is_some()).map(|(&i, _)| i).collect();
+        assert_eq!(parked, expected);
+        let due = self.nodes.values().filter_map(|n| n.parked).min().unwrap_or(0);
+        let head: Head = net.host.get(slot(HEAD));
+        assert_eq!(head.parked_due as u64, due);
+        // A class holds four times the stake of the one below it.
+        let class = |stake: u128| (0..10).find(|&c| stake <= self.base << (2 * c)).unwrap_or(9) as u8;
+        for &group in self.groups.keys() {
+            for c in 0..10 {
+                let mut there = net.idle_nodes(group, c, 0, 256).1;
+                there.sort();
+                let idle = |n: &Node| n.status == 1 && n.parked.is_none() && (n.group, class(n.stake)) == (group, c);
+                let expected: Vec<u32> = self.nodes.iter().filter(|(_, n)| idle(n)).map(|(&i, _)| i).collect();
+                assert_eq!(there, expected, "idle in group {group}, class {c}");
+            }
+        }
+    }
+
+    fn same(&self, v: &muster_storage::IMuster::TaskView, t: &Task) {
+        let (c, s) = (&t.created, &t.created.spec);
+        let vram = if s.gpu == 0 { s.vram } else { s.gpu as u16 };
+        assert_eq!(
+            (v.id, v.creator, v.fee, v.kind, v.estimate, v.timeLimit, v.startFeeBps, v.vram, v.gpu, &v.models, v.at),
+            (c.id, c.creator, c.fee, s.kind, c.estimate, c.timeLimit, c.startFeeBps, vram, s.gpu, &s.models, t.at)
+        );
+    }
+}

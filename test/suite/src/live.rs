@@ -1,0 +1,362 @@
+//! The compiled programs as something that operations are tried on: transactions straight into the embedded node's
+//! chain, and beside each of them the same code compiled for this machine, run on the same storage.
+
+use std::cell::Cell;
+use std::collections::{BTreeSet, HashMap};
+
+use alloy_primitives::{Address as Account, Bytes, TxKind, B256, U256};
+use alloy_rpc_types_eth::{BlockId, Filter};
+use alloy_sol_types::{sol, SolCall, SolInterface};
+use muster_cli::{build, deploy};
+use muster_core::word::{Address, Word};
+use muster_devnode::chain::Mined;
+use muster_devnode::evm::Status;
+use muster_devnode::state::State;
+use muster_devnode::{Chain, TxRequest};
+use muster_model::system::{decode, run, Call, Done, Logged, Refused, System, What};
+use muster_model::world::{parameter, GRANULE, OWNER, TOKEN, TREASURY};
+use muster_storage::IMuster::{self, *};
+use muster_storage::{Host, Network};
+
+use crate::{root, World};
+
+sol! {
+    /// Of `test/scorer`.
+    function recordScores(uint32 node, uint8 score, uint8 times) external;
+}
+
+/// What callers own, in wei, apart from what a test gives them.
+const WEALTH: u128 = 1 << 120;
+
+/// A deployment with the program that records scores behind it, and its chain's state right after.
+pub struct Site {
+    _world: World,
+    chain: Chain,
+    muster: Account,
+    snapshot: Cell<u64>,
+}
+
+impl Site {
+    /// Deploys; none if RPC_URL names a node, which would be sent thousands of transactions.
+    pub async fn new() -> Option<Site> {
+        let mut world = World::with((GRANULE, 400 * TOKEN), Some((OWNER.into(), TREASURY.into())), &[]).await;
+        let chain = world.node?.chain().clone();
+        let code = build::code_for_tests(&root(), "scorer").unwrap_or_else(|error| panic!("{error:#}"));
+        let scorer = deploy::single(&world.chain, &mut world.boss, "scorer", &code).await.unwrap();
+        let muster = Account::from(world.muster.address.0);
+        let site = Site { _world: world, chain, muster, snapshot: Cell::new(0) };
+        let call = setProgramCall { program: scorer.0.into(), selectors: vec![recordScoresCall::SELECTOR.into()] };
+        let mined = site.fresh_at(None).send(OWNER, 0, call.abi_encode());
+        assert!(mined.ok(), "{:?}", mined.outcome);
+        site.snapshot.set(site.chain.snapshot());
+        Some(site)
+    }
+
+    /// The deployment as it was at first.
+    pub fn fresh(&self) -> Live {
+        self.fresh_at(Some(self.snapshot.get()))
+    }
+
+    fn fresh_at(&self, snapshot: Option<u64>) -> Live {
+        if let Some(id) = snapshot {
+            assert!(self.chain.revert(id));
+            self.snapshot.set(self.chain.snapshot());
+        }
+        let chain = self.chain.clone();
+        let mut live = Live { chain, muster: self.muster, mirror: HashMap::new(), rich: BTreeSet::new(), calls: 0 };
+        live.mirror = live.storage();
+        live
+    }
+}
+
+/// The deployment in use.
+pub struct Live {
+    chain: Chain,
+    muster: Account,
+    /// What the native code has made of the storage.
+    mirror: HashMap<U256, U256>,
+    rich: BTreeSet<Address>,
+    /// Calls made.
+    pub calls: u64,
+}
+
+impl Live {
+    /// Sends a transaction from anyone, who is given what it takes.
+    pub fn send(&mut self, from: Address, value: u128, data: Vec<u8>) -> Mined {
+        if self.rich.insert(from) {
+            self.chain.set_balance(from.into(), U256::from(WEALTH));
+        }
+        let request = TxRequest {
+            from: Some(from.into()),
+            to: Some(TxKind::Call(self.muster)),
+            value: Some(U256::from(value)),
+            input: Bytes::from(data).into(),
+            ..TxRequest::default()
+        };
+        self.chain.send(request).expect("the node takes it")
+    }
+
+    /// Calls without a transaction: the answer, or what it was refused with.
+    pub fn ask(&self, from: Address, value: u128, data: Vec<u8>) -> Result<Bytes, Bytes> {
+        self.chain.set_balance(from.into(), U256::from(WEALTH));
+        let request = TxRequest {
+            from: Some(from.into()),
+            to: Some(TxKind::Call(self.muster)),
+            value: Some(U256::from(value)),
+            input: Bytes::from(data).into(),
+            ..TxRequest::default()
+        };
+        let outcome = self.chain.call(&request).expect("the node runs it");
+        match outcome.status {
+            Status::Success => Ok(outcome.output),
+            _ => Err(outcome.output),
+        }
+    }
+
+    /// Calls a view.
+    pub fn view<C: SolCall>(&self, call: C) -> C::Return {
+        let answer = self.ask([1; 20], 0, call.abi_encode()).unwrap_or_else(|error| panic!("{error}"));
+        C::abi_decode_returns(&answer).expect("what the interface says")
+    }
+
+    /// All words of the contract's storage.
+    pub fn storage(&self) -> HashMap<U256, U256> {
+        self.chain.state().storage_iter(self.muster).collect()
+    }
+
+    fn overlay(&self) -> Overlay {
+        Overlay {
+            state: self.chain.state(),
+            chain: self.chain.clone(),
+            muster: self.muster,
+            writes: HashMap::new(),
+            logs: Vec::new(),
+            sender: [0; 20],
+            value: 0,
+            now: self.chain.next_timestamp(),
+            block: self.chain.head().header.number + 1,
+        }
+    }
+
+    /// Every log so far, as `eth_getLogs` gives it, with the time of its block.
+    pub fn all_logs(&self) -> Vec<Logged> {
+        let logs = self.chain.logs(&Filter::new().from_block(0u64).address(self.muster)).expect("all blocks are kept");
+        let time = |number: Option<u64>| {
+            self.chain.block(BlockId::number(number.unwrap())).expect("kept").header.timestamp
+        };
+        logs.iter().map(|l| (decode(l.topics(), &l.data().data), time(l.block_number))).collect()
+    }
+}
+
+fn encode(call: &Call) -> Vec<u8> {
+    match call.what.clone() {
+        What::Join(name, vram, models) => joinCall { gpuName: name.into(), vram, models }.abi_encode(),
+        What::Raise => raiseStakeCall {}.abi_encode(),
+        What::Pause => pauseCall {}.abi_encode(),
+        What::Resume => resumeCall {}.abi_encode(),
+        What::Quit => quitCall {}.abi_encode(),
+        What::Withdraw => withdrawCall { to: call.from.into() }.abi_encode(),
+        What::Report(models) => reportDownloadedCall { models }.abi_encode(),
+        What::Remove(models) => reportRemovedCall { models }.abi_encode(),
+        What::Purge(model, position) => purgeCall { model, position }.abi_encode(),
+        What::Poke(node) => pokeCall { node }.abi_encode(),
+        What::Create(spec) => createTaskCall { spec }.abi_encode(),
+        What::Cancel(id, ticket) => cancelCall { id, ticket }.abi_encode(),
+        What::Submit(id) => submitCall { id, resultDigest: [id as u8; 32].into() }.abi_encode(),
+        What::Fault(id) => reportErrorCall { id, code: 3 }.abi_encode(),
+        What::Expire(node, id) => expireCall { node, id }.abi_encode(),
+        What::Dispatch(count) => dispatchCall { count }.abi_encode(),
+        What::Score(node, score, times) => recordScoresCall { node, score, times }.abi_encode(),
+        What::Parameter(name, value) => {
+            setParameterCall { parameter: parameter(name), value: U256::from(value) }.abi_encode()
+        }
+        What::Switch(on) => setPausedCall { on }.abi_encode(),
+        What::Sweep => sweepTreasuryCall {}.abi_encode(),
+    }
+}
+
+impl System for Live {
+    type Host = Overlay;
+
+    fn clock(&self) -> (u64, u64) {
+        (self.chain.next_timestamp(), self.chain.head().header.number + 1)
+    }
+
+    fn pass(&mut self, blocks: u64, seconds: u64) {
+        self.chain.increase_time(seconds).expect("within range");
+        self.chain.mine(blocks, 0).expect("not many");
+    }
+
+    /// Runs the native code on a copy of the storage, then the transaction. Both must give the same: storage, logs, and
+    /// where the call is refused, the same bytes.
+    fn call(&mut self, call: &Call) -> Result<Done, Refused> {
+        self.calls += 1;
+        let mut twin = Overlay { sender: call.from, value: call.value, ..self.overlay() };
+        let native = run(&mut twin, &call.what);
+        let (had, caller_had) = (self.balance(), self.rich.contains(&call.from).then(|| self.chain.state().balance(call.from.into())));
+        let treasury_had = self.chain.state().balance(TREASURY.into());
+        let mined = self.send(call.from, call.value, encode(call));
+        let state = self.chain.state();
+        let has = self.balance();
+        let events = twin.logs.iter().map(|(topics, data)| decode(topics, data)).collect();
+        let cost = U256::from(mined.outcome.gas_used) * U256::from(self.chain.config().base_fee);
+        let caller_had = caller_had.unwrap_or(U256::from(WEALTH));
+        match native {
+            Ok(owed) => {
+                assert!(mined.ok(), "accepted natively, refused by the programs: {}", mined.outcome.output);
+                let logs: Vec<_> = mined.outcome.logs.iter().map(|l| (l.topics().to_vec(), l.data.data.to_vec())).collect();
+                assert_eq!(logs, twin.logs, "logs");
+                for (slot, word) in twin.writes {
+                    assert_eq!(state.storage(self.muster, slot), word, "slot {slot:#x}");
+                    self.mirror.insert(slot, word);
+                }
+                let paid = had + call.value - has;
+                assert_eq!(paid, owed, "sent away");
+                let (caller, treasury) = if matches!(call.what, What::Sweep) { (0, paid) } else { (paid, 0) };
+                assert_eq!(state.balance(call.from.into()) + cost + U256::from(call.value), caller_had + U256::from(caller));
+                assert_eq!(state.balance(TREASURY.into()), treasury_had + U256::from(treasury));
+                Ok(Done { paid, events })
+            }
+            Err(refusal) => {
+                assert_eq!(mined.outcome.output[..], refusal.clone().into_bytes()[..], "refused");
+                assert!(!mined.ok() && mined.outcome.logs.is_empty());
+                assert_eq!(has, had, "a refused call keeps nothing");
+                assert_eq!(state.balance(call.from.into()) + cost, caller_had);
+                let name = format!("{:?}", refusal.decode()).split('(').next().unwrap_or("").to_string();
+                Err(Refused { name, events })
+            }
+        }
+    }
+
+    /// Half of the time by a contract that destroys itself in the contract's favour, else as a block's coinbase would be paid.
+    fn force(&mut self, wei: u128) {
+        let had = self.balance();
+        if wei % 2 == 0 {
+            let code = [&[0x73][..], self.muster.as_slice(), &[0xff]].concat();
+            if self.rich.insert(OWNER) {
+                self.chain.set_balance(OWNER.into(), U256::from(WEALTH));
+            }
+            let request = TxRequest {
+                from: Some(OWNER.into()),
+                to: Some(TxKind::Create),
+                value: Some(U256::from(wei)),
+                input: Bytes::from(code).into(),
+                ..TxRequest::default()
+            };
+            assert!(self.chain.send(request).expect("the node takes it").ok());
+        } else {
+            self.chain.set_balance(self.muster, U256::from(had + wei));
+        }
+        assert_eq!(self.balance(), had + wei);
+    }
+
+    fn balance(&mut self) -> u128 {
+        self.chain.state().balance(self.muster).to()
+    }
+
+    fn read<T>(&mut self, f: impl FnOnce(&Network<Overlay>) -> T) -> T {
+        f(&Network::open(&mut self.overlay()).expect("initialised"))
+    }
+
+    fn birth(&mut self) -> Vec<Logged> {
+        self.all_logs()
+    }
+
+    /// All of storage is what the native code has made of it, and the compiled views say what the native ones say.
+    fn inspect(&mut self) {
+        let there = self.storage();
+        self.mirror.retain(|_, word| !word.is_zero());
+        assert!(there == self.mirror, "storage holds {} words, natively {}", there.len(), self.mirror.len());
+
+        let mut overlay = self.overlay();
+        let net = Network::open(&mut overlay).expect("initialised");
+        macro_rules! same {
+            ($call:ident { $($field:ident: $value:expr),* } = $native:expr) => {
+                let native = $call::abi_encode_returns(&$native);
+                let data = $call { $($field: $value),* }.abi_encode();
+                assert_eq!(self.ask([1; 20], 0, data).expect("a view")[..], native[..], stringify!($call));
+            };
+        }
+        same!(overviewCall {} = net.overview());
+        same!(nodesCall { from: 1, count: 64 } = net.node_views(1, 64));
+        same!(pendingTasksCall { from: 0, count: 256 } = net.pending_tasks(0, 256));
+        let (places, numbers) = net.excluded_nodes(0, 256);
+        same!(excludedNodesCall { from: 0, count: 256 } = excludedNodesReturn { places, numbers });
+        for vram in [0, 24, 40] {
+            let (places, _1) = net.queued_tasks(vram, 0, 256);
+            same!(queuedTasksCall { group: vram, from: 0, count: 256 } = queuedTasksReturn { places, _1 });
+            let (total, numbers) = net.idle_nodes(vram, 0, 0, 256);
+            same!(idleNodesCall { group: vram, class: 0, from: 0, count: 256 } = idleNodesReturn { total, numbers });
+        }
+        for model in 1..4 {
+            let (total, numbers) = net.holders_view(model, 0, 256).expect("a model");
+            same!(holdersCall { model: model, from: 0, count: 256 } = holdersReturn { total, numbers });
+        }
+        if let Some(&who) = self.rich.iter().nth(self.calls as usize % self.rich.len().max(1)) {
+            same!(accountCall { who: who.into() } = net.account_view(who));
+        }
+        let spec = IMuster::TaskSpec { kind: 1, units: 1, models: vec![1, 2, 3], ..IMuster::TaskSpec::default() };
+        for number in 1..=net.head.issued.min(3) {
+            same!(weightOfCall { number: number, spec: spec.clone() } = net.weight_of(number, &spec).expect("known"));
+            same!(bestQueuedCall { number: number } = net.best_queued(number).expect("known"));
+        }
+    }
+}
+
+/// The contract's storage with changes on top that no chain sees.
+pub struct Overlay {
+    state: State,
+    chain: Chain,
+    muster: Account,
+    writes: HashMap<U256, U256>,
+    logs: Vec<(Vec<B256>, Vec<u8>)>,
+    sender: Address,
+    value: u128,
+    now: u64,
+    block: u64,
+}
+
+impl Host for Overlay {
+    fn load(&self, slot: Word) -> Word {
+        let slot = U256::from_limbs(slot.0);
+        let word = self.writes.get(&slot).copied();
+        Word(word.unwrap_or_else(|| self.state.storage(self.muster, slot)).into_limbs())
+    }
+    fn store(&mut self, slot: Word, word: Word) {
+        self.writes.insert(U256::from_limbs(slot.0), U256::from_limbs(word.0));
+    }
+    fn mapping(&self, map: u8, key: Word) -> Word {
+        let mut bytes = [0; 64];
+        bytes[..32].copy_from_slice(&key.to_be_bytes());
+        bytes[63] = map;
+        Word::from_be_bytes(self.keccak(&bytes))
+    }
+    fn keccak(&self, bytes: &[u8]) -> [u8; 32] {
+        alloy_primitives::keccak256(bytes).0
+    }
+    fn sender(&self) -> Address {
+        self.sender
+    }
+    fn value(&self) -> Word {
+        Word([self.value as u64, (self.value >> 64) as u64, 0, 0])
+    }
+    fn now(&self) -> u64 {
+        self.now
+    }
+    fn block(&self) -> u64 {
+        self.block
+    }
+    fn block_hash(&self, number: u64) -> Option<[u8; 32]> {
+        let known = number < self.block && number + 256 >= self.block;
+        known.then(|| self.chain.block(BlockId::number(number)).expect("kept").hash.0)
+    }
+    fn log(&mut self, topics: &[B256], data: &[u8]) {
+        self.logs.push((topics.to_vec(), data.to_vec()));
+    }
+}
+
+/// An error's name from its encoding.
+pub fn error_name(data: &[u8]) -> Option<String> {
+    let error = IMusterErrors::abi_decode_validate(data).ok()?;
+    Some(format!("{error:?}").split('(').next().unwrap_or("").to_string())
+}
