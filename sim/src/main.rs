@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use muster_sim::network::single::{self, Workload};
-use muster_sim::network;
+use muster_sim::network::{self, single, single::Workload};
 use muster_sim::paper::{self, Options, Scale};
 
 /// Simulates Muster's scheduling on the contracts' own formulas.
@@ -36,7 +35,7 @@ enum Command {
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..1 << 32))]
         seed: u64,
         /// Threads; 0 takes one per processor
-        #[arg(long, default_value_t = 0)]
+        #[arg(long, default_value_t = 0, value_parser = threads)]
         threads: usize,
         /// Folder for the results; created if it is not there [default: docs, or build/sim with --quick]
         #[arg(long)]
@@ -61,13 +60,17 @@ struct Network {
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..1 << 32))]
     seed: u64,
     /// Threads; 0 takes one per processor
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = threads)]
     threads: usize,
     /// Folder for the results; created if it is not there [default: docs for the page, else build/sim]
     #[arg(long)]
     out: Option<PathBuf>,
     #[command(flatten)]
     workload: Workload,
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| *n <= 1_024).ok_or_else(|| "it can be from 0 to 1024".into())
 }
 
 impl Network {

@@ -57,6 +57,18 @@ pub struct Gpu {
     pub vram: u16,
 }
 
+const REQUEST_COLUMNS: &[&str] = &[
+    "gmt_create",
+    "predict_status",
+    "exec_time_seconds",
+    "groupId",
+    "num_images_per_prompt",
+    "num_inference_steps",
+    "checkpoint_model_version_id",
+    "num_lora",
+];
+const GPU_COLUMNS: &[&str] = &["gpu", "model"];
+
 /// Reads a trace of requests, at most `limit` of them.
 ///
 /// # Errors
@@ -64,7 +76,7 @@ pub struct Gpu {
 pub fn requests(file: &str, source: impl Read, limit: usize) -> Result<Vec<Request>> {
     let mut first = None;
     let mut last = 0;
-    let rows = rows(file, source, limit, |row| {
+    let rows = rows(file, source, REQUEST_COLUMNS, limit, |row| {
         let at = seconds(row.text("gmt_create")?)?;
         let first = *first.get_or_insert(at);
         ensure!(at >= first.max(last), "gmt_create is before that of the row above: rows have to be in order of time");
@@ -106,7 +118,7 @@ pub fn requests(file: &str, source: impl Read, limit: usize) -> Result<Vec<Reque
 /// # Errors
 /// `FILE:LINE: reason` for the first row that cannot be read.
 pub fn gpus(file: &str, source: impl Read) -> Result<Vec<Gpu>> {
-    let machines = rows(file, source, usize::MAX, |row| {
+    let machines = rows(file, source, GPU_COLUMNS, usize::MAX, |row| {
         let name = row.text("model")?;
         let vram = match name {
             "P100" | "T4" | "V100M16" => 16,
@@ -130,8 +142,7 @@ struct Row<'a> {
 
 impl Row<'_> {
     fn text(&self, column: &str) -> Result<&str> {
-        let at = self.columns.get(column).with_context(|| format!("the heading has no column {column}"))?;
-        let text = self.record.get(*at).unwrap_or_default().trim();
+        let text = self.columns.get(column).and_then(|at| self.record.get(*at)).unwrap_or_default().trim();
         ensure!(!text.is_empty(), "{column} is empty");
         Ok(text)
     }
@@ -144,10 +155,21 @@ impl Row<'_> {
     }
 }
 
-fn rows<T>(file: &str, source: impl Read, limit: usize, mut read: impl FnMut(Row) -> Result<T>) -> Result<Vec<T>> {
+fn rows<T>(
+    file: &str,
+    source: impl Read,
+    wanted: &[&str],
+    limit: usize,
+    mut read: impl FnMut(Row) -> Result<T>,
+) -> Result<Vec<T>> {
     let mut reader = csv::Reader::from_reader(source);
-    let columns = reader.headers().map_err(|error| anyhow!("{file}:1: {error}"))?;
-    let columns = columns.iter().enumerate().map(|(at, name)| (name.trim().to_string(), at)).collect();
+    let columns = reader.headers().map_err(|error| anyhow!("{file}:1: {}", reason(&error)))?;
+    ensure!(!columns.is_empty(), "{file}: it is empty");
+    let columns: HashMap<String, usize> =
+        columns.iter().enumerate().map(|(at, name)| (name.trim().to_string(), at)).collect();
+    for column in wanted {
+        ensure!(columns.contains_key(*column), "{file}:1: the heading has no column {column}");
+    }
     let mut out = Vec::new();
     for record in reader.into_records().take(limit) {
         let record = record.map_err(|error| match error.position() {
@@ -242,7 +264,11 @@ mod tests {
         let error = gpus("nodes.csv", "sn,gpu,model\na,2,T4\nb,1,T5\n".as_bytes()).unwrap_err().to_string();
         assert!(error.starts_with("nodes.csv:3: model is \"T5\""), "{error}");
         let error = gpus("nodes.csv", "sn,model\na,T4\n".as_bytes()).unwrap_err().to_string();
-        assert!(error.starts_with("nodes.csv:2: the heading has no column gpu"), "{error}");
+        assert_eq!(error, "nodes.csv:1: the heading has no column gpu");
+        let error = gpus("nodes.csv", "".as_bytes()).unwrap_err().to_string();
+        assert_eq!(error, "nodes.csv: it is empty");
+        let error = gpus("nodes.csv", &[0xff, 0xfe, b'\n'][..]).unwrap_err().to_string();
+        assert_eq!(error, "nodes.csv:1: not UTF-8");
     }
 
     #[test]

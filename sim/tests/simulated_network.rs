@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use alloy_primitives::keccak256;
 use muster_sim::network::engine::Engine;
 use muster_sim::network::host::{Arena, Event};
 use muster_sim::network::ledger::{Call, Ledger, Party, BEGINNING, GRANULE, LEAST_STAKE};
@@ -75,7 +76,7 @@ fn simulate(profile: &Profile, policy: Policy, parameters: &[(&str, u64)], seed:
 }
 
 #[test]
-fn every_task_ends_once_and_every_fee_is_somebodys() {
+fn every_task_ends_once_and_the_counts_agree() {
     for (load, policy) in [(500, Policy::Contract), (1_200, Policy::Contract), (1_200, Policy::exact(Merit::Uniform, 3))] {
         let profile = Profile { nodes: 40, tasks: 3_000, load, cancels: 100, ..Profile::default() };
         let r = simulate(&profile, policy, &[("alphaMilli", 500)], 3);
@@ -85,7 +86,7 @@ fn every_task_ends_once_and_every_fee_is_somebodys() {
         assert_eq!(r.nodes.iter().map(|n| n.started).sum::<u64>(), r.started);
         assert!(r.nodes.iter().all(|n| n.started >= n.succeeded + n.timed_out && n.busy >= n.wasted));
         assert!(r.nodes.iter().all(|n| n.excluded <= n.present));
-        assert!(r.succeeded > 1_000 && r.timed_out > 20 && r.groups > 50, "{r:?}");
+        assert!(r.succeeded > 1_000 && r.timed_out > 10 && r.groups > 50, "{r:?}");
         assert!(r.waits.len() as u64 >= r.succeeded + r.timed_out + r.reported);
         // Longest exclusion there can be under 000's rule, and a second for whoever brings the node back.
         assert!(r.exclusion(1.0) <= 192.0, "{}", r.exclusion(1.0));
@@ -198,41 +199,133 @@ fn command(arguments: &[&str]) -> (bool, String) {
     (output.status.success(), String::from_utf8(text).unwrap())
 }
 
+fn data(name: &str) -> String {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../script/demo-data")).join(name).to_str().unwrap().to_owned()
+}
+
 #[test]
-fn traces_are_replayed_and_wrong_input_is_refused_with_file_line_and_reason() {
-    let data = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../script/demo-data"));
-    let (requests, nodes) = (data.join("requests.csv"), data.join("nodes.csv"));
-    let (requests, nodes) = (requests.to_str().unwrap(), nodes.to_str().unwrap());
+fn traces_are_replayed() {
+    let (requests, nodes) = (data("requests.csv"), data("nodes.csv"));
     let out = folder("network-trace");
-    let (ok, text) = command(&["--requests", requests, "--nodes", nodes, "--out", out.to_str().unwrap()]);
+    let (ok, text) = command(&["--requests", &requests, "--nodes", &nodes, "--out", out.to_str().unwrap()]);
     assert!(ok && text.contains("tasks asked for") && text.contains("waiting time, 99th percentile"), "{text}");
     assert!(fs::read_to_string(out.join("network-nodes.csv")).unwrap().lines().count() > 5);
+}
 
+#[test]
+fn wrong_traces_are_refused_with_file_line_and_reason() {
+    let (requests, nodes) = (data("requests.csv"), data("nodes.csv"));
     let bad = folder("network-bad");
     fs::create_dir_all(&bad).unwrap();
-    let file = |name: &str, text: &str| {
+    let file = |name: &str, bytes: &[u8]| {
         let path = bad.join(name);
-        fs::write(&path, text).unwrap();
+        fs::write(&path, bytes).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    let wrong = file("nodes.csv", "sn,gpu,model\na,2,T4\nb,1,T5\n");
-    let (ok, text) = command(&["--requests", requests, "--nodes", &wrong]);
-    assert!(!ok && text.contains(&format!("{wrong}:3: model is \"T5\"")), "{text}");
-    let (ok, text) = command(&["--requests", "/nowhere.csv", "--nodes", nodes]);
-    assert!(!ok && text.contains("/nowhere.csv: "), "{text}");
+    let heading = "gmt_create,predict_status,exec_time_seconds,groupId,num_images_per_prompt,num_inference_steps,\
+                   checkpoint_model_version_id,num_lora";
+    let good = "2024-11-15 16:57:50,SUCCEED,32,G0,1,30,M1,0";
+    for (text, reason) in [
+        (String::new(), ": it is empty".to_string()),
+        (format!("{heading}\n"), ": there are no rows in it".into()),
+        (format!("{}\n{good}\n", heading.replace("num_lora", "loras")), ":1: the heading has no column num_lora".into()),
+        (format!("{heading}\n{good}\n{}\n", good.replace(",32,", ",NaN,")), ":3: exec_time_seconds is NaN; it can be from 0 to 1000000".into()),
+        (format!("{heading}\n{}\n", good.replace(",30,", ",-30,")), ":2: num_inference_steps is -30; it can be from 1 to 10000".into()),
+        (format!("{heading}\n{}\n", good.replace(",30,", ",1e99,")), ":2: num_inference_steps is 1e99;".into()),
+        (format!("{heading}\n{}\n", good.replace("SUCCEED", "PERHAPS")), ":2: predict_status is \"PERHAPS\"".into()),
+        (format!("{heading}\n{good}\n{good},1\n"), ":3: 9 fields; the heading has 8".into()),
+        (format!("{heading}\n{}\n", good.replace("11-15", "13-15")), ":2: gmt_create is \"2024-13-15 16:57:50\"".into()),
+        (format!("{heading}\n{good}\n{}\n", good.replace("2024", "2099")), ": at --speed 1 its requests come over".into()),
+    ] {
+        let wrong = file("requests.csv", text.as_bytes());
+        let (ok, text) = command(&["--requests", &wrong, "--nodes", &nodes]);
+        assert!(!ok && text.contains(&format!("error: {wrong}{reason}")), "{reason}: {text}");
+    }
+    for (bytes, reason) in [
+        (&b""[..], ": it is empty"),
+        (b"sn,gpu,model\n", ": there are no rows in it"),
+        (b"sn,model\na,T4\n", ":1: the heading has no column gpu"),
+        (b"sn,gpu,model\na,2,T4\nb,1,T5\n", ":3: model is \"T5\""),
+        (b"sn,gpu,model\na,1000000,T4\n", ":2: gpu is 1000000; it can be from 1 to 64"),
+        (b"sn,gpu,model\na,two,T4\n", ":2: gpu is \"two\", which is not a number"),
+        (b"sn,gpu,model\na,2,\xff\n", ":2: not UTF-8"),
+    ] {
+        let wrong = file("nodes.csv", bytes);
+        let (ok, text) = command(&["--requests", &requests, "--nodes", &wrong]);
+        assert!(!ok && text.contains(&format!("error: {wrong}{reason}")), "{reason}: {text}");
+    }
+    let (ok, text) = command(&["--requests", "/nowhere.csv", "--nodes", &nodes]);
+    assert!(!ok && text.contains("error: /nowhere.csv: "), "{text}");
+    let (ok, text) = command(&["--requests", &requests, "--nodes", &nodes, "--gpus", "100000"]);
+    assert!(!ok && text.contains("--gpus is 100000;"), "{text}");
+}
+
+#[test]
+fn wrong_options_are_refused_with_a_reason() {
+    let made_up = ["--tasks", "10", "--fleet", "5"];
+    for (more, reason) in [
+        (&["--set", "tau=0"][..], "tau can't be 0; it can be from 1 to 604800"),
+        (&["--set", "nothing=1"], "there is no parameter nothing"),
+        (&["--set", "tau"], "it should be like tau=600"),
+        (&["--set", "tau=-1"], "\"-1\" is not a whole number"),
+        (&["--choice", "uniform", "--set", "drawDelay=0"], "drawDelay can't be 0"),
+        (&["--choice", "best"], "invalid value 'best'"),
+        (&["--load", "-1"], "--load is -1; it can be from 0 to 100"),
+        (&["--load", "0"], "--load is 0"),
+        (&["--load", "NaN"], "--load is NaN; it can be from 0 to 100"),
+        (&["--validated", "2"], "--validated is 2; it can be from 0 to 1"),
+        (&["--seed", "4294967296"], "4294967296 is not in 0..4294967296"),
+        (&["--threads", "1000000"], "it can be from 0 to 1024"),
+        (&["--quick"], "--quick"),
+        (&["--speed", "2"], "--requests"),
+        (&["--nonsense"], "unexpected argument '--nonsense'"),
+    ] {
+        let (ok, text) = command(&[&made_up[..], more].concat());
+        assert!(!ok && text.contains("error: ") && text.contains(reason), "{more:?}: {text}");
+    }
     for (arguments, reason) in [
-        (&["--tasks", "10", "--fleet", "5", "--set", "tau=0"][..], "tau can't be 0; it can be from 1 to 604800"),
-        (&["--tasks", "10", "--fleet", "5", "--set", "nothing=1"], "there is no parameter nothing"),
-        (&["--tasks", "10", "--fleet", "5", "--load", "-1"], "--load"),
-        (&["--tasks", "10", "--fleet", "5", "--validated", "2"], "--validated is 2; it can be from 0 to 1"),
-        (&["--tasks", "10"], "--fleet"),
-        (&["--tasks", "0", "--fleet", "5"], "0"),
-        (&["--requests", requests], "--nodes"),
-        (&["--quick", "--tasks", "10", "--fleet", "5"], "--quick"),
+        (&["--tasks", "10"][..], "--fleet"),
+        (&["--fleet", "10"], "--tasks"),
+        (&["--tasks", "0", "--fleet", "5"], "0 is not in 1..=20000000"),
+        (&["--tasks", "99999999999", "--fleet", "5"], "99999999999 is not in 1..=20000000"),
+        (&["--tasks", "10", "--fleet", "99999999"], "99999999 is not in 1..=1000000"),
+        (&["--tasks", "20000000", "--fleet", "1", "--load", "0.001"], "at --load 0.001 so few nodes would have so many tasks"),
+        (&["--requests", "requests.csv"], "--nodes"),
+        (&["--requests", "requests.csv", "--nodes", "nodes.csv", "--limit", "0"], "--limit"),
     ] {
         let (ok, text) = command(arguments);
-        assert!(!ok && text.contains(reason), "{arguments:?}: {text}");
+        assert!(!ok && text.contains("error: ") && text.contains(reason), "{arguments:?}: {text}");
     }
     let (ok, help) = command(&["--help"]);
     assert!(ok && help.contains("--requests") && help.contains("--set"), "{help}");
+}
+
+#[test]
+fn extreme_workloads_end() {
+    for arguments in [
+        &["--tasks", "1", "--fleet", "1"][..],
+        &["--tasks", "300", "--fleet", "1", "--load", "100"],
+        &["--tasks", "2", "--fleet", "3", "--load", "0.001", "--validated", "1"],
+        &["--tasks", "300", "--fleet", "9", "--set", "minPrice=18446744073709551615"],
+        &["--tasks", "300", "--fleet", "9", "--set", "alphaMilli=0", "--set", "drawDelay=64", "--set", "limitMax=65535"],
+        &["--tasks", "300", "--fleet", "9", "--set", "drawDelay=0", "--without-h", "--set", "limitMin=3600"],
+    ] {
+        let out = folder("network-extreme");
+        let (ok, text) = command(&[arguments, &["--out", out.to_str().unwrap()]].concat());
+        assert!(ok && text.contains("tasks asked for"), "{arguments:?}: {text}");
+    }
+}
+
+/// What a small run wrote when it was last looked at. Another machine, or any change that is not meant to change
+/// results, has to write the same.
+const DIGEST: &str = "0x18d9b18590f9895e92a097302602a68b640c95a5e59500d0957610307b2bb93b";
+
+#[test]
+fn a_small_run_writes_the_same_everywhere() {
+    let out = folder("network-small");
+    let (ok, text) = command(&["--tasks", "2000", "--fleet", "50", "--seed", "9", "--out", out.to_str().unwrap()]);
+    assert!(ok, "{text}");
+    let written: Vec<u8> =
+        ["network.csv", "network-nodes.csv"].iter().flat_map(|name| fs::read(out.join(name)).unwrap()).collect();
+    assert_eq!(keccak256(written).to_string(), DIGEST);
 }

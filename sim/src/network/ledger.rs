@@ -1,11 +1,11 @@
 //! The contract as its users see it: calls by accounts, at a time, in a block.
 
 use alloy_primitives::U256;
-use muster_core::record::{Head, Node, Operator, Order};
+use muster_core::record::{Head, Node, Operator, Order, Rules};
 use muster_core::word::{Address, Word};
 use muster_storage::draw::Seat;
 use muster_storage::host::offset;
-use muster_storage::layout::{entry, slot, HEAD, PENDING};
+use muster_storage::layout::{entry, slot, HEAD, PENDING, RULES};
 use muster_storage::{admin, Host, IMuster, Network, Refusal};
 
 use super::host::{Arena, Event};
@@ -104,6 +104,9 @@ impl Ledger {
                 admin::parameter(&host, number as u8).map_err(|refusal| format!("{refusal:?}"))?;
             admin::set_parameter(&mut host, number as u8, Word::from(*value))
                 .map_err(|_| format!("{name} can't be {value}; it can be from {least} to {most}"))?;
+        }
+        if !policy.is_contract() && host.get::<Rules>(slot(RULES)).draw_delay == 0 {
+            return Err("drawDelay can't be 0 where not the contract chooses: it would draw at once".into());
         }
         host.events.clear();
         Ok(Self { host, policy, mirror: None })

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -23,6 +24,10 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 const TASKS: u64 = 20_000_000;
 /// Most nodes of a made-up fleet.
 const NODES: u64 = 1_000_000;
+/// Longest time over which traced tasks may come, in seconds: 20 years, so that times fit the contract's 32 bits.
+const LONGEST: u64 = 20 * 365 * 86_400;
+/// Longest expected time for made-up ones. A gap is at most 42 times its mean: ln(1e18) is 41.4.
+const LONGEST_EXPECTED: f64 = (LONGEST / 42) as f64;
 
 /// What to run.
 #[derive(clap::Args, Clone, Debug)]
@@ -35,12 +40,12 @@ pub struct Workload {
     pub nodes: Option<PathBuf>,
     /// Requests to replay at most
     #[arg(long, value_name = "N", requires = "requests")]
-    pub limit: Option<usize>,
+    pub limit: Option<NonZeroUsize>,
     /// GPUs to take from the machines, chosen by the seed [default: all]
     #[arg(long, value_name = "K", requires = "requests")]
     pub gpus: Option<usize>,
     /// Let requests arrive this many times as fast; tasks take as long as they took
-    #[arg(long, value_name = "X", requires = "requests", default_value_t = 1.0)]
+    #[arg(long, value_name = "X", requires = "requests", default_value_t = 1.0, allow_negative_numbers = true)]
     pub speed: f64,
     /// Tasks to make up (with --fleet)
     #[arg(long, value_name = "N", requires = "fleet", value_parser = clap::value_parser!(u64).range(1..=TASKS))]
@@ -49,10 +54,10 @@ pub struct Workload {
     #[arg(long, value_name = "N", requires = "tasks", value_parser = clap::value_parser!(u64).range(1..=NODES))]
     pub fleet: Option<u64>,
     /// Work asked of a made-up fleet, as a share of what it could do
-    #[arg(long, value_name = "X", requires = "tasks", default_value_t = 0.7)]
+    #[arg(long, value_name = "X", requires = "tasks", default_value_t = 0.7, allow_negative_numbers = true)]
     pub load: f64,
     /// Share of the tasks given to a validation group
-    #[arg(long, value_name = "X", default_value_t = 0.1)]
+    #[arg(long, value_name = "X", default_value_t = 0.1, allow_negative_numbers = true)]
     pub validated: f64,
     /// Who chooses nodes; all but the contract are there for comparison
     #[arg(long, value_enum, default_value_t = Choice::Contract)]
@@ -111,8 +116,13 @@ pub fn run(workload: &Workload, seed: u64, out: &Path) -> Outcome<()> {
                 return Err(format!("--speed is {}; it can be from 0.001 to 1000000", workload.speed).into());
             }
             let open = |path: &Path| File::open(path).map_err(|e| format!("{}: {e}", path.display()));
-            let limit = workload.limit.unwrap_or(usize::MAX);
+            let limit = workload.limit.map_or(usize::MAX, NonZeroUsize::get);
             let traced = trace::requests(&requests.display().to_string(), open(requests)?, limit)?;
+            let last = traced.last().map_or(0.0, |request| request.at as f64 / workload.speed);
+            if last > LONGEST as f64 {
+                let (file, speed) = (requests.display(), workload.speed);
+                return Err(format!("{file}: at --speed {speed} its requests come over {last:.0} s; {LONGEST} s is the most").into());
+            }
             let mut gpus = trace::gpus(&nodes.display().to_string(), open(nodes)?)?;
             if let Some(keep) = workload.gpus {
                 if keep == 0 || keep > gpus.len() {
@@ -134,6 +144,14 @@ pub fn run(workload: &Workload, seed: u64, out: &Path) -> Outcome<()> {
             }
             let profile = Profile { nodes, tasks, load, sampled, ..Profile::default() };
             let nodes = fleet(&profile, seed);
+            let span = profile.span(&nodes);
+            if span > LONGEST_EXPECTED {
+                return Err(format!(
+                    "at --load {} so few nodes would have so many tasks over {span:.0} s; {LONGEST_EXPECTED:.0} s is the most",
+                    workload.load
+                )
+                .into());
+            }
             let source = Source::made_up(&profile, &nodes, seed);
             (nodes, source)
         }
