@@ -165,12 +165,12 @@ pub fn figures(found: &Findings, scale: &Scale) -> Vec<(&'static str, String)> {
         let series = scale.grid.tau.iter().map(|&tau| {
             let points = scale.grid.threshold.iter().map(|&threshold| {
                 let rule = Rule { threshold, tau, ..Rule::OF_000 };
-                (share(threshold), results.get(&rule.name("grid"), id))
+                (share(threshold), results.get(&rule.name("slice"), id))
             });
             (format!("tau {tau} s"), points.collect())
         });
         let curves = Curves {
-            frame: frame(heading, y, scale.grid_seeds),
+            frame: frame(heading, y, scale.seeds),
             x: "H below which a node is excluded (penalty x0.3, boost +0.15)".into(),
             series: series.collect(),
             from_zero: true,

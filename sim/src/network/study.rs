@@ -300,6 +300,11 @@ impl Rule {
     /// Seed 000's.
     pub const OF_000: Self = Self { penalty: 300_000, boost: 150_000, threshold: 100_000, tau: 1_800 };
 
+    /// Whether it is drawn in the pictures of thresholds.
+    fn of_000_but_for_threshold_and_tau(&self) -> bool {
+        (self.penalty, self.boost) == (Self::OF_000.penalty, Self::OF_000.boost)
+    }
+
     /// Its name among the results of a scenario.
     pub fn name(&self, scenario: &str) -> String {
         format!("{scenario}/{}-{}-{}-{}", self.penalty, self.boost, self.threshold, self.tau)
@@ -403,6 +408,9 @@ pub fn run(scale: &Scale, seed: u64) -> Result<Findings, String> {
     };
     let setups: Vec<Setup> = found.rules.iter().map(|rule| setup(rule, "grid", &profile)).collect();
     results.play("Rules of exclusion", &setups, seed, scale.grid_seeds)?;
+    let setups: Vec<Setup> =
+        found.rules.iter().filter(|rule| rule.of_000_but_for_threshold_and_tau()).map(|rule| setup(rule, "slice", &profile)).collect();
+    results.play("Thresholds and tau, more often", &setups, seed, scale.seeds)?;
 
     let usual = results.get(&Rule::OF_000.name("grid"), "wait95").mean;
     let value = |rule: &Rule, id| results.get(&rule.name("grid"), id).mean;
