@@ -12,7 +12,7 @@ use muster_sim::paper::{self, Options, Scale};
 ///
 /// The same seed gives the same results, whatever the machine and the number of threads.
 #[derive(Parser)]
-#[command(name = "script/sim", version, arg_required_else_help = true)]
+#[command(name = "script/sim", bin_name = "script/sim", version, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -44,12 +44,19 @@ enum Command {
     /// Runs a whole network on the contract's own code: nodes, applications, queue, quality of service
     ///
     /// Without a workload it makes every experiment, and writes a page about them (simulator-network.md) and below it in
-    /// figures/ a picture (SVG) of each and its results (CSV). Takes about half an hour of processor time without --quick.
+    /// figures/ a picture (SVG) of each and its results (CSV). Takes a quarter of an hour of processor time without --quick.
     ///
-    /// With a workload, --requests and --nodes or --tasks and --fleet, it runs that one, and writes what came out of it
-    /// (network.csv, network-nodes.csv).
+    /// With a workload, --requests and --nodes or --tasks and --fleet, it runs that one, prints what came out of it, and
+    /// writes it to two tables (network.csv, network-nodes.csv). docs/simulator.md says what is simulated.
+    #[command(after_help = EXAMPLES)]
     Network(Network),
 }
+
+const EXAMPLES: &str = "Examples:
+  script/sim network --quick
+  script/sim network --tasks 100000 --fleet 1000 --load 0.5
+  script/sim network --tasks 100000 --fleet 1000 --set exclusionPpm=500000 --set tau=5400
+  script/sim network --requests script/demo-data/requests.csv --nodes script/demo-data/nodes.csv --speed 60";
 
 #[derive(Args)]
 struct Network {

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use muster_core::qos::exclusion_seconds;
+use muster_core::qos::{exclusion_seconds, penalise, recover};
 use muster_core::wad::WAD;
 
 use super::ledger::LEAST_STAKE;
 use super::study::{
-    merit_name, scenarios, Findings, Results, Rule, Scale, ATTACK, CHOICES, DEFENCES, LOAD, LOADS, MEASURES, SLOWER,
+    merit_name, scenarios, Findings, Results, Rule, Scale, ATTACK, CHOICES, DEFENCES, KICKOUT, LOAD, LOADS, MEASURES, SLOWER,
     STEADY_OUT,
 };
 use super::workload::{fleet, Profile};
@@ -268,7 +268,10 @@ pub fn write(found: &Findings, options: &Options) -> String {
     page.push_str(&compare(
         results,
         &columns,
-        &["wait50", "wait95", "wait99", "throughput", "failed", "away", "wasted", "local", "redrawn", "gini", "gini-stake"],
+        &[
+            "wait50", "wait95", "wait99", "throughput", "failed", "away", "wasted", "local", "redrawn", "gini", "gini-stake",
+            "exclusions", "exclusion50", "exclusion-max",
+        ],
     ));
     page.push_str(
         "\nA queue that serves the highest value first makes the cheapest tasks wait for as long as there is more work than \
@@ -330,13 +333,20 @@ pub fn write(found: &Findings, options: &Options) -> String {
         scale.nodes / 2,
         scale.long_tasks
     );
-    let columns = [("H as in 000", "long"), ("without H", "long-without-h")].map(|(a, b)| (a.to_string(), b.to_string()));
+    let (_, limit) = KICKOUT;
+    let columns = [
+        ("as in 000".to_string(), "long"),
+        (format!("kickout below {}", limit as f64 / 1e3), "long-kickout"),
+        ("without H".to_string(), "long-without-h"),
+    ]
+    .map(|(a, b)| (a, b.to_string()));
     page.push_str(&compare(
         results,
         &columns,
         &[
-            "kicked-honest", "kicked-bad", "slashed-honest", "slashed-bad", "scores-bad", "scores-steady", "failed", "share-dead", "share-broken", "out-dead",
-            "out-broken", "out-flaky", "out-steady",
+            "kicked-honest", "kicked-steady", "kicked-slow", "kicked-flaky", "kicked-bad", "kicked-dead", "kicked-broken",
+            "slashed-honest", "slashed-bad", "scores-bad", "scores-steady", "failed", "share-dead", "share-broken",
+            "out-dead", "out-broken", "out-flaky", "out-steady",
         ],
     ));
     let bad: f64 = {
@@ -380,6 +390,35 @@ pub fn write(found: &Findings, options: &Options) -> String {
          On the right, 1,000 nodes are the most that the least stake allows for the sum.\n",
     );
     page
+}
+
+/// What a rule makes of a node that never answers and gets its next task as soon as it is back: which timeout is the
+/// first to exclude it, and the share of its time that it is excluded in the long run.
+fn never_answers(rule: &Rule, seconds: u64) -> (Option<u32>, f64) {
+    let (mut h, mut first, mut out) = (WAD, None, 0);
+    const ROUNDS: u32 = 200;
+    for n in 1..=2 * ROUNDS {
+        h = penalise(h, rule.penalty as u32);
+        let excluded = exclusion_seconds(h, rule.threshold as u32, rule.tau as u32);
+        if excluded > 0 && first.is_none() {
+            first = Some(n);
+        }
+        if n > ROUNDS {
+            out += excluded;
+        }
+        h = recover(h, excluded + seconds, rule.tau as u32);
+    }
+    (first, out as f64 / (out + u64::from(ROUNDS) * seconds).max(1) as f64)
+}
+
+fn ordinal(n: u32) -> String {
+    let ending = match (n % 10, n % 100) {
+        (1, n) if n != 11 => "st",
+        (2, n) if n != 12 => "nd",
+        (3, n) if n != 13 => "rd",
+        _ => "th",
+    };
+    format!("{n}{ending}")
 }
 
 fn exclusion(page: &mut String, found: &Findings, scale: &Scale) {
@@ -441,6 +480,31 @@ fn exclusion(page: &mut String, found: &Findings, scale: &Scale) {
             let (wait, out) = (results.get(&rule.name(name), "wait95"), results.get(&rule.name(name), "out-steady"));
             format!("{} s, {:.2} %", show(wait), out.mean)
         }));
+        table.row(&cells);
+    }
+    page.push_str(&table.0);
+    page.push_str(
+        "\nBy the formula alone, a node that never answers, is given its next task as soon as it can be, and times out 3 or 10 \
+         minutes later, again and again:\n\n",
+    );
+    let mut table = Table::new(
+        &[
+            "rule",
+            "longest exclusion (s)",
+            "3 minutes: excluded from",
+            "of the time",
+            "10 minutes: excluded from",
+            "of the time",
+        ]
+        .map(String::from),
+    );
+    for rule in rules() {
+        let mut cells = vec![rule_text(rule), exclusion_seconds(0, rule.threshold as u32, rule.tau as u32).to_string()];
+        for seconds in [180, 600] {
+            let (first, share) = never_answers(rule, seconds);
+            cells.push(first.map_or("never".into(), |n| format!("{} timeout", ordinal(n))));
+            cells.push(format!("{:.0} %", 100.0 * share));
+        }
         table.row(&cells);
     }
     page.push_str(&table.0);
@@ -558,4 +622,20 @@ fn summary(page: &mut String, found: &Findings, options: &Options) {
         signed(results.difference(&name, &usual, "local")),
         show(get("redrawn")),
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_000_makes_of_a_node_that_never_answers() {
+        // H after timeouts every 3 minutes: 0.3, 0.110, 0.058. Every 10 minutes it tends to 0.108.
+        assert_eq!(never_answers(&Rule::OF_000, 180).0, Some(3));
+        assert_eq!(never_answers(&Rule::OF_000, 600), (None, 0.0));
+        let (first, share) = never_answers(&Rule { penalty: 0, ..Rule::OF_000 }, 190);
+        assert_eq!(first, Some(1));
+        assert!((share - 0.5).abs() < 1e-9, "190 s out, 190 s in: {share}");
+        assert_eq!([1, 2, 3, 4, 11, 22, 113].map(ordinal).join(" "), "1st 2nd 3rd 4th 11th 22nd 113th");
+    }
 }

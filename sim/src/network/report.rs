@@ -197,6 +197,11 @@ impl Report {
         self.nodes.iter().filter(|n| n.kind.bad() == bad && what(n)).count() as u64
     }
 
+    /// How many nodes of a kind were kicked out.
+    pub fn kicked_of(&self, kind: Kind) -> u64 {
+        self.nodes.iter().filter(|n| n.kind == kind && n.kicked).count() as u64
+    }
+
     /// How many scores were recorded of a node, on average.
     pub fn mean_scores(&self, of: impl Fn(&NodeReport) -> bool) -> f64 {
         let counts: Vec<u64> = self.nodes.iter().filter(|n| of(n)).map(|n| n.scores.len() as u64).collect();

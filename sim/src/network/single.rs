@@ -32,10 +32,15 @@ const LONGEST_EXPECTED: f64 = (LONGEST / 42) as f64;
 /// What to run.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Workload {
-    /// Requests to replay, in the columns of GenTD26's trace (with --nodes)
+    /// Requests to replay: CSV in the columns of GenTD26's trace (with --nodes)
+    ///
+    /// gmt_create, predict_status (SUCCEED, FAILED, ERROR or CANCELLED), exec_time_seconds, groupId,
+    /// num_images_per_prompt, num_inference_steps, checkpoint_model_version_id, num_lora; others are not looked at.
     #[arg(long, value_name = "FILE", requires = "nodes", conflicts_with_all = ["tasks", "fleet"])]
     pub requests: Option<PathBuf>,
-    /// GPU machines to take nodes from, in the columns of openb's node list (with --requests)
+    /// GPU machines to take nodes from: CSV in the columns of openb's node list (with --requests)
+    ///
+    /// model (of its GPUs) and gpu (how many it has); others are not looked at.
     #[arg(long, value_name = "FILE", requires = "requests")]
     pub nodes: Option<PathBuf>,
     /// Requests to replay at most

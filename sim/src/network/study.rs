@@ -59,6 +59,11 @@ measures! {
     "out-broken" "time excluded: broken (%)" |r| 100.0 * r.excluded(|n| n.kind == Kind::Broken);
     "kicked-honest" "kicked out, not bad" |r| r.count(false, |n| n.kicked) as f64;
     "kicked-bad" "kicked out, bad" |r| r.count(true, |n| n.kicked) as f64;
+    "kicked-steady" "kicked out, steady" |r| r.kicked_of(Kind::Steady) as f64;
+    "kicked-slow" "kicked out, slow" |r| r.kicked_of(Kind::Slow) as f64;
+    "kicked-flaky" "kicked out, flaky" |r| r.kicked_of(Kind::Flaky) as f64;
+    "kicked-dead" "kicked out, dead" |r| r.kicked_of(Kind::Dead) as f64;
+    "kicked-broken" "kicked out, broken" |r| r.kicked_of(Kind::Broken) as f64;
     "slashed-honest" "slashed, not bad" |r| r.count(false, |n| n.slashed) as f64;
     "slashed-bad" "slashed, bad" |r| r.count(true, |n| n.slashed) as f64;
     "wage-slow" "income of slow nodes" |r| r.wage_of(Kind::Slow);
@@ -280,6 +285,8 @@ pub const DEFENCES: [Option<Merit>; 6] = [
 pub const ATTACK: u64 = 1_000;
 /// Load of the honest nodes while they are attacked.
 const ATTACK_LOAD: u32 = 300;
+/// Another mean score below which nodes are kicked out, in thousandths.
+pub const KICKOUT: (&str, u64) = ("kickoutMilli", 1_500);
 /// Candidates of the grid that are looked at again.
 const FINALISTS: usize = 5;
 /// Of the time of steady nodes, the most in per cent that a rule may exclude.
@@ -368,7 +375,7 @@ pub fn run(scale: &Scale, seed: u64) -> Result<Findings, String> {
 
     let long = Profile { tasks: scale.long_tasks, churn: false, ..scale.profile(LOAD) };
     let long = Profile { nodes: scale.nodes / 2, ..long };
-    let setups = [("long", vec![]), ("long-without-h", WITHOUT_H.to_vec())]
+    let setups = [("long", vec![]), ("long-without-h", WITHOUT_H.to_vec()), ("long-kickout", vec![KICKOUT])]
         .map(|(name, parameters)| Setup { name: name.into(), profile: long.clone(), merit: None, parameters });
     results.play("Long runs, until nodes are kicked out", &setups, seed, scale.seeds)?;
 
