@@ -1,7 +1,7 @@
 //! The clock: what nodes and applications do, call by call, and what it comes to.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 
 use indicatif::ProgressBar;
 use muster_core::record::Status;
@@ -117,8 +117,6 @@ pub struct Engine {
     last_arrival: u64,
     events: Vec<Event>,
     report: Report,
-    /// How often calls were refused, and why.
-    pub refusals: BTreeMap<String, u64>,
     bar: ProgressBar,
     seed: u64,
 }
@@ -143,7 +141,6 @@ impl Engine {
             last_arrival: 0,
             events: Vec::new(),
             report: Report::default(),
-            refusals: BTreeMap::new(),
             bar: bar.unwrap_or_else(ProgressBar::hidden),
             seed,
         };
@@ -322,7 +319,7 @@ impl Engine {
         if let Err(refusal) = &outcome {
             let why = format!("{refusal:?}");
             let name = why.split(['(', ' ']).next().unwrap_or_default();
-            *self.refusals.entry(name.into()).or_default() += 1;
+            *self.report.refusals.entry(name.into()).or_default() += 1;
         }
         self.absorb();
         outcome.is_ok()
@@ -533,7 +530,6 @@ impl Engine {
     fn take_in(&mut self, events: &[Event], at: usize) {
         let tick = self.tick;
         match events[at] {
-            Event::Created { .. } => {}
             Event::Redrawn { .. } => self.report.redrawn += 1,
             Event::Queued { task, ticket } => {
                 self.row(task).ticket = ticket;
@@ -613,7 +609,6 @@ impl Engine {
                 self.actor(i).report.kicked = true;
             }
             Event::Paused { .. } => self.report.pauses += 1,
-            Event::Resumed { .. } => {}
         }
     }
 
@@ -649,7 +644,7 @@ impl Engine {
         (row.state, row.node, row.started, row.expires) = (State::Running, i, tick as u32, expires as u32);
         let work = match spec.kind {
             Kind::Cheat => TICKS,
-            _ => u64::from(row.work) * 1_000 / u64::from(spec.speed.max(1)) 
+            _ => u64::from(row.work) * 1_000 / u64::from(spec.speed.max(1))
                 + missing.iter().map(|model| download_time(spec, *model)).sum::<u64>(),
         };
         let ends = tick + work.max(1);
@@ -751,7 +746,6 @@ impl Engine {
         report.waits.sort_unstable();
         report.exclusions.sort_unstable();
         report.nodes = self.actors.into_iter().map(|actor| actor.report).collect();
-        report.refusals = self.refusals;
         (report, self.ledger)
     }
 }

@@ -19,13 +19,11 @@ const PLAIN: usize = 32;
 pub enum Event {
     Joined { node: u32 },
     Paused { node: u32 },
-    Resumed { node: u32 },
     Quit { node: u32 },
     KickedOut { node: u32 },
     Excluded { node: u32, until: u64 },
     Readmitted { node: u32 },
     Download { node: u32, model: u64, task: u64 },
-    Created { task: u64 },
     Redrawn { task: u64 },
     Queued { task: u64, ticket: u64 },
     Started { task: u64, node: u32, deadline: u64 },
@@ -298,7 +296,6 @@ fn decode(topics: &[B256], data: &[u8]) -> Option<Event> {
         IMuster::TaskStarted::SIGNATURE_HASH => {
             Event::Started { task, node: topic(2) as u32, deadline: word(0) as u64 }
         }
-        IMuster::TaskCreated::SIGNATURE_HASH => Event::Created { task },
         IMuster::TaskSucceeded::SIGNATURE_HASH => {
             Event::Succeeded { task, node: topic(2) as u32, paid: word(1) }
         }
@@ -317,7 +314,6 @@ fn decode(topics: &[B256], data: &[u8]) -> Option<Event> {
         IMuster::NodeReadmitted::SIGNATURE_HASH => Event::Readmitted { node },
         IMuster::NodeJoined::SIGNATURE_HASH => Event::Joined { node },
         IMuster::NodePaused::SIGNATURE_HASH => Event::Paused { node },
-        IMuster::NodeResumed::SIGNATURE_HASH => Event::Resumed { node },
         IMuster::NodeQuit::SIGNATURE_HASH => Event::Quit { node },
         IMuster::NodeKickedOut::SIGNATURE_HASH => Event::KickedOut { node },
         _ => return None,

@@ -117,11 +117,6 @@ impl Ledger {
         Self { host, policy: Policy::Contract, mirror: Some(mirror) }
     }
 
-    /// Whether calls go to a mirror too.
-    pub fn has_mirror(&self) -> bool {
-        self.mirror.is_some()
-    }
-
     /// Time and block from now on.
     pub fn set_time(&mut self, now: u64, block: u64) {
         self.host.now = now;

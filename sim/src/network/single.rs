@@ -200,9 +200,17 @@ fn table(report: &Report) -> String {
         ("refused", report.refused),
         ("not ended", report.open),
         ("validation groups judged", report.groups),
+        ("validation groups that could not be", report.groups_void),
+        ("times a node joined", report.joins),
+        ("times a node left", report.quits),
+        ("announced breaks", report.pauses),
         ("exclusions", report.exclusions.len() as u64),
     ];
     for (name, count) in counts {
+        let _ = writeln!(out, "{name:<44} {count:>14}");
+    }
+    for (error, count) in &report.refusals {
+        let name = format!("calls refused with {error}");
         let _ = writeln!(out, "{name:<44} {count:>14}");
     }
     for m in MEASURES {
