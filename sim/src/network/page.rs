@@ -602,21 +602,29 @@ fn summary(page: &mut String, found: &Findings, options: &Options) {
     );
     let own = stake_share(scale, options.seed);
     let (few, many) = (scale.splits[0], scale.splits[scale.splits.len() - 1]);
+    let nodes = 100.0 * f64::from(many) / f64::from(many + scale.sybil_nodes);
     let at = |merit, n| results.get(&attack(merit, n), "share-sybil");
+    let against = |e: Estimate, share: f64| match () {
+        () if e.low() > share => "more than",
+        () if e.high() < share => "less than",
+        () => "about",
+    };
     let linear = Some(Merit::LinearStake);
-    let growth = |merit| at(merit, many).mean - at(merit, few).mean;
+    let split = at(None, many);
     let _ = writeln!(
         page,
-        "- **Square-root staking {}.** With {own:.1} % of all stake an attacker gets {} % of the starts on {few} node and {} % on {many}; if \
-         chances were proportional to the stake itself, {} % and {} %; if stake did not count, {} % and {} %. What bounds him is the \
-         hardware behind each node, and on the other side the least stake per node.",
-        if growth(None) > growth(linear) { "rewards splitting" } else { "does not reward splitting" },
-        show(at(None, few)),
-        show(at(None, many)),
-        show(at(linear, few)),
+        "- **Splitting a stake {} under the square root.** An attacker with {own:.1} % of all stake, split over {many} nodes, which are \
+         then {nodes:.1} % of all nodes, gets {} % of the starts: {} his share of the stake, {} his share of the nodes. If chances were \
+         proportional to the stake itself he would get {} %, and {} % if the stake did not count. On {few} node he gets {} % by W and {} % by \
+         the stake itself: a node does one task at a time. What bounds him is the hardware behind each node, and the least stake per node.",
+        if split.low() > own && split.low() > at(linear, many).high() { "pays" } else { "does not pay" },
+        show(split),
+        against(split, own),
+        against(split, nodes),
         show(at(linear, many)),
-        show(at(Some(Merit::Uniform), few)),
         show(at(Some(Merit::Uniform), many)),
+        show(at(None, few)),
+        show(at(linear, few)),
     );
     let long = |id: &str| results.get("long", id);
     let milder = |id: &str| results.get("long-kickout", id);
