@@ -8,7 +8,7 @@ use muster_core::wad::WAD;
 use super::ledger::LEAST_STAKE;
 use super::policy::Merit;
 use super::study::{
-    merit_name, scenarios, Findings, Results, Rule, Scale, ATTACK, CHOICES, DEFENCES, KICKOUT, LOAD, LOADS, MEASURES, SLOWER,
+    merit_name, scenarios, Findings, Results, Rule, Scale, ATTACK, CHOICES, CLOSE, DEFENCES, KICKOUT, LOAD, LOADS, MEASURES, SLOWER,
     STEADY_OUT,
 };
 use super::workload::{fleet, Profile};
@@ -19,6 +19,9 @@ use crate::statistics::Estimate;
 /// A value with its interval, with as many decimals as its size asks for.
 fn show(e: Estimate) -> String {
     let size = e.mean.abs().max(e.margin);
+    if size == 0.0 {
+        return "0".into();
+    }
     let decimals = if size >= 1_000.0 { 0 } else if size >= 10.0 { 1 } else if size >= 0.1 { 2 } else { 3 };
     if e.margin == 0.0 {
         return format!("{:.decimals$}", e.mean);
@@ -210,13 +213,16 @@ pub fn csv(found: &Findings) -> String {
 
 /// The tables of a page with their headings, without the prose.
 pub fn tables(page: &str) -> String {
-    let kept = page.lines().filter(|line| line.starts_with('|') && !line.starts_with("| ---") || line.starts_with("## "));
-    let rows: Vec<Vec<String>> = kept
-        .map(|line| match line.strip_prefix("## ") {
-            Some(heading) => vec![format!("\n{heading}")],
-            None => line.trim_matches('|').split(" | ").map(|cell| cell.trim().to_string()).collect(),
-        })
-        .collect();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut heading = None;
+    for line in page.lines() {
+        if line.starts_with("## ") {
+            heading = line.strip_prefix("## ");
+        } else if line.starts_with('|') && !line.starts_with("| ---") {
+            rows.extend(heading.take().map(|text| vec![format!("\n{text}")]));
+            rows.push(line.trim_matches('|').split(" | ").map(|cell| cell.trim().to_string()).collect());
+        }
+    }
     let mut out = String::new();
     let mut from = 0;
     while from < rows.len() {
@@ -459,8 +465,11 @@ fn exclusion(page: &mut String, found: &Findings, scale: &Scale) {
         page,
         "A candidate must not exclude steady nodes for more than {STEADY_OUT} % of their time, nor (clearly) lengthen the 95th percentile \
          of waiting by more than a factor of {SLOWER}, or one second. Of those that don't, the ones with the fewest failed tasks were \
-         run again, with {} seeds other than those they were picked with, in other circumstances. Failed tasks (%):\n\n",
-        scale.seeds
+         run again, with {} seeds other than those they were picked with, in other circumstances. Recommended is, of those within \
+         {:.0} % of the fewest failed tasks in all circumstances together, the one that \
+         changes the fewest parameters, and of equals the one that excludes steady nodes least. Failed tasks (%):\n\n",
+        scale.seeds,
+        100.0 * (CLOSE - 1.0),
     );
     let scenarios = scenarios(scale);
     let mut headings = vec!["rule".to_string()];
@@ -481,6 +490,17 @@ fn exclusion(page: &mut String, found: &Findings, scale: &Scale) {
             let (wait, out) = (results.get(&rule.name(name), "wait95"), results.get(&rule.name(name), "out-steady"));
             format!("{} s, {:.2} %", show(wait), out.mean)
         }));
+        table.row(&cells);
+    }
+    page.push_str(&table.0);
+    page.push_str("\nWhat they do in *usual*:\n\n");
+    let measures = ["exclusions", "exclusion50", "exclusion-max", "out-flaky", "out-dead", "out-broken"];
+    let headings: Vec<String> =
+        std::iter::once("rule").chain(measures.iter().map(|id| title(id))).map(String::from).collect();
+    let mut table = Table::new(&headings);
+    for rule in rules() {
+        let mut cells = vec![rule_text(rule)];
+        cells.extend(measures.iter().map(|id| show(results.get(&rule.name("usual"), id))));
         table.row(&cells);
     }
     page.push_str(&table.0);
@@ -535,7 +555,7 @@ fn summary(page: &mut String, found: &Findings, options: &Options) {
     );
     let _ = writeln!(
         page,
-        "- **Exclusion under 000 is short**: median {} s, never above {} s in these runs. Dead nodes are excluded {} % of their time, and broken ones {} %.",
+        "- **Exclusion under 000 is short**: median {} s, the longest of a run {} s. Dead nodes are excluded {} % of their time, and broken ones {} %.",
         show(get("exclusion50")),
         show(get("exclusion-max")),
         show(get("out-dead")),
@@ -553,13 +573,20 @@ fn summary(page: &mut String, found: &Findings, options: &Options) {
             let _ = writeln!(
                 page,
                 "- **Recommended rule: {}.** It needs only the contract's parameters (`penaltyPpm` {}, `boostPpm` {}, `exclusionPpm` {}, \
-                 `tau` {}). Failed tasks against 000's rule, in points: {}.",
+                 `tau` {}). Failed tasks against 000's rule, in points: {}. In usual circumstances steady nodes are excluded {} % of their time, \
+                 flaky ones {} % (000: {} and {} %).{}{}",
                 rule_text(rule),
                 rule.penalty,
                 rule.boost,
                 rule.threshold,
                 rule.tau,
-                gains.join(", ")
+                gains.join(", "),
+                show(results.get(&rule.name("usual"), "out-steady")),
+                show(results.get(&rule.name("usual"), "out-flaky")),
+                show(results.get(&Rule::OF_000.name("usual"), "out-steady")),
+                show(results.get(&Rule::OF_000.name("usual"), "out-flaky")),
+                if rule.penalty >= rule.threshold { " One timeout alone excludes nobody; a second one does, unless it comes much later." } else { "" },
+                if scale.grid.tau.last() == Some(&rule.tau) { " Its tau is the longest that was tried." } else { "" },
             );
         }
         None => {
@@ -611,12 +638,13 @@ fn summary(page: &mut String, found: &Findings, options: &Options) {
     };
     let linear = Some(Merit::LinearStake);
     let split = at(None, many);
+    let below = scale.splits.iter().take_while(|&&n| at(None, n).mean < at(linear, n).mean).last();
     let _ = writeln!(
         page,
         "- **Splitting a stake {} under the square root.** An attacker with {own:.1} % of all stake, split over {many} nodes, which are \
          then {nodes:.1} % of all nodes, gets {} % of the starts: {} his share of the stake, {} his share of the nodes. If chances were \
          proportional to the stake itself he would get {} %, and {} % if the stake did not count. On {few} node he gets {} % by W and {} % by \
-         the stake itself: a node does one task at a time. What bounds him is the hardware behind each node, and the least stake per node.",
+         the stake itself: a node does one task at a time.{} What bounds him is the hardware behind each node, and the least stake per node.",
         if split.low() > own && split.low() > at(linear, many).high() { "pays" } else { "does not pay" },
         show(split),
         against(split, own),
@@ -625,6 +653,7 @@ fn summary(page: &mut String, found: &Findings, options: &Options) {
         show(at(Some(Merit::Uniform), many)),
         show(at(None, few)),
         show(at(linear, few)),
+        below.map_or(String::new(), |n| format!(" On up to {n} nodes he gets less by W.")),
     );
     let long = |id: &str| results.get("long", id);
     let milder = |id: &str| results.get("long-kickout", id);
@@ -651,7 +680,7 @@ fn summary(page: &mut String, found: &Findings, options: &Options) {
         let _ = writeln!(
             page,
             "- **Reporting an error can cost the stake.** {} nodes that are not bad were slashed in the long runs, beside {} bad ones: each \
-             reported an error, as they do for one task in {}, where the two others of its group answered.",
+             reported an error, as they do for one task in {}, where the two others of its group answered (or, hardly ever, the other way round).",
             show(long("slashed-honest")),
             show(long("slashed-bad")),
             1_000_000 / Profile::default().errors,

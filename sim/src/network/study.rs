@@ -291,6 +291,8 @@ pub const KICKOUT: (&str, u64) = ("kickoutMilli", 1_500);
 const FINALISTS: usize = 5;
 /// Of the time of steady nodes, the most in per cent that a rule may exclude.
 pub const STEADY_OUT: f64 = 1.0;
+/// Rules whose failures are at most this many times the fewest count as equally good.
+pub const CLOSE: f64 = 1.05;
 /// The most by which a rule may lengthen the 95th percentile of waiting, as a factor.
 pub const SLOWER: f64 = 1.1;
 
@@ -306,6 +308,15 @@ pub struct Rule {
 impl Rule {
     /// Seed 000's.
     pub const OF_000: Self = Self { penalty: 300_000, boost: 150_000, threshold: 100_000, tau: 1_800 };
+
+    /// How many parameters differ from seed 000's.
+    fn changes(&self) -> usize {
+        let other = Self::OF_000;
+        [self.penalty != other.penalty, self.boost != other.boost, self.threshold != other.threshold, self.tau != other.tau]
+            .into_iter()
+            .filter(|differs| *differs)
+            .count()
+    }
 
     /// Whether it is drawn in the pictures of thresholds.
     fn of_000_but_for_threshold_and_tau(&self) -> bool {
@@ -447,13 +458,17 @@ pub fn run(scale: &Scale, seed: u64) -> Result<Findings, String> {
         let more = results.difference(&rule.name(scenario), &Rule::OF_000.name(scenario), "wait95");
         more.low() > (usual * (SLOWER - 1.0)).max(1.0)
     };
-    let total = |rule: &Rule| names.iter().map(|name| mean(rule, name, "failed")).sum::<f64>();
-    found.recommended = rules
+    let total = |rule: &Rule, id| names.iter().map(|name| mean(rule, name, id)).sum::<f64>();
+    let good: Vec<Rule> = rules
         .iter()
         .filter(|rule| names.iter().all(|name| mean(rule, name, "out-steady") <= STEADY_OUT && !slower(rule, name)))
-        .filter(|rule| total(rule) < total(&Rule::OF_000))
-        .min_by(|a, b| total(a).total_cmp(&total(b)))
-        .copied();
+        .filter(|rule| total(rule, "failed") < total(&Rule::OF_000, "failed"))
+        .copied()
+        .collect();
+    let fewest = good.iter().map(|rule| total(rule, "failed")).fold(f64::INFINITY, f64::min);
+    found.recommended = good.into_iter().filter(|rule| total(rule, "failed") <= fewest * CLOSE).min_by(|a, b| {
+        a.changes().cmp(&b.changes()).then(total(a, "out-steady").total_cmp(&total(b, "out-steady")))
+    });
     found.finalists = rules;
     Ok(found)
 }
