@@ -199,14 +199,20 @@ pub fn figures(found: &Findings, scale: &Scale) -> Vec<(&'static str, String)> {
     out
 }
 
-/// Every measure of every arrangement.
+/// Every measure of every arrangement, with half the width of its interval.
 pub fn csv(found: &Findings) -> String {
-    let mut out = String::from("arrangement,measure,mean,margin95,seeds\n");
-    for name in found.results.0.keys() {
+    let mut out = String::from("arrangement,seeds");
+    for m in MEASURES {
+        let _ = write!(out, ",{0},{0}-margin95", m.id);
+    }
+    out.push('\n');
+    for (name, rows) in &found.results.0 {
+        let _ = write!(out, "\"{name}\",{}", rows.len());
         for m in MEASURES {
             let e = found.results.get(name, m.id);
-            let _ = writeln!(out, "\"{name}\",{},{},{},{}", m.id, e.mean, e.margin, e.count);
+            let _ = write!(out, ",{:.4},{:.4}", e.mean, e.margin);
         }
+        out.push('\n');
     }
     out
 }
@@ -585,7 +591,12 @@ fn summary(page: &mut String, found: &Findings, options: &Options) {
                 show(results.get(&rule.name("usual"), "out-flaky")),
                 show(results.get(&Rule::OF_000.name("usual"), "out-steady")),
                 show(results.get(&Rule::OF_000.name("usual"), "out-flaky")),
-                if rule.penalty >= rule.threshold { " One timeout alone excludes nobody; a second one does, unless it comes much later." } else { "" },
+                if rule.penalty >= rule.threshold {
+                    let from = rule.threshold as f64 / rule.penalty as f64;
+                    format!(" A timeout excludes only a node whose H was below {from:.2} before it: nobody by a first one.")
+                } else {
+                    String::new()
+                },
                 if scale.grid.tau.last() == Some(&rule.tau) { " Its tau is the longest that was tried." } else { "" },
             );
         }
