@@ -1,8 +1,10 @@
 //! Every operation, at a size of the network and of the queue.
 
+use crate::page::thousands;
 use crate::world::{Done, World, TOKEN};
 use alloy_primitives::Address;
 use anyhow::{ensure, Context, Result};
+use muster_core::record::CALL_MODELS;
 use muster_storage::IMuster::{self, *};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -19,6 +21,8 @@ pub const VRAM: u16 = 24;
 pub struct Row {
     /// What was done, and in which state.
     pub operation: String,
+    /// In which order of values tasks were queued; empty if none were.
+    pub values: String,
     /// Nodes joined.
     pub nodes: u32,
     /// Tasks queued.
@@ -51,6 +55,7 @@ pub struct Bench {
     pub queued: u32,
     operators: HashMap<u32, Address>,
     cached: bool,
+    values: &'static str,
     taken: BTreeMap<String, Vec<Done>>,
     /// What was measured.
     pub rows: Vec<Row>,
@@ -67,7 +72,7 @@ impl Bench {
         let world = World::new()?;
         let creator = world.account(b'c', 0);
         Ok(Bench {
-            world, creator, joined: 0, nodes: 0, queued: 0, operators: HashMap::new(), cached: false, taken: BTreeMap::new(), rows: Vec::new(),
+            world, creator, joined: 0, nodes: 0, queued: 0, operators: HashMap::new(), cached: false, values: "", taken: BTreeMap::new(), rows: Vec::new(),
         })
     }
 
@@ -144,6 +149,7 @@ impl Bench {
             gas.sort_unstable();
             self.rows.push(Row {
                 operation,
+                values: self.values.into(),
                 nodes: self.nodes,
                 queued: self.queued,
                 cached: self.cached,
@@ -267,9 +273,10 @@ impl Bench {
             self.join(GPU, VRAM, &models, 400)?;
         }
         for i in 0..samples.div_ceil(2) {
-            let (joined, done) = self.join(GPU, VRAM, &models, 400)?;
-            self.keep("join with 10 models that others hold", done);
-            let node = joined.node;
+            let name = "join with 10 models that others hold";
+            let done = self.first(name, |b| Ok(b.join(GPU, VRAM, &models, 400)?.1))?;
+            let node = done.events::<NodeJoined>().first().context("no NodeJoined")?.node;
+            self.keep(name, done);
             let operator = self.operators[&node];
             self.take("pause", |b| b.operator(node, pauseCall {}))?;
             self.take("resume", |b| b.operator(node, resumeCall {}))?;
@@ -288,7 +295,8 @@ impl Bench {
     // ------------------------------------------------------------ a queue
 
     /// The queue's operations on `queue` queued tasks of one busy node's GPU group, `fee` giving the i-th task's fee.
-    pub fn queue(&mut self, queue: u32, samples: usize, order: &str, fee: impl Fn(u32) -> u128, step: impl Fn(u32)) -> Result<()> {
+    pub fn queue(&mut self, queue: u32, samples: usize, values: &'static str, fee: impl Fn(u32) -> u128, step: impl Fn(u32)) -> Result<()> {
+        self.values = values;
         self.aside(|b| {
             b.world.set("alphaMilli", 1_000_000_000)?;
             let (lone, _) = b.join("Lone GPU", 80, &[MODEL], 400)?;
@@ -303,7 +311,7 @@ impl Bench {
                 b.aside(|b| {
                     for i in 0..samples as u32 {
                         // It queues the task before it, which stands in the order as this one does.
-                        b.take(&format!("create a task and queue one, {order} values"), |b| b.create(fee(queue + 1 + i), spec.clone()))?;
+                        b.take("create a task and queue one", |b| b.create(fee(queue + 1 + i), spec.clone()))?;
                     }
                     Ok(())
                 })?;
@@ -311,7 +319,7 @@ impl Bench {
                     let capacity = (queue.max(1) as u64 * 1_000).div_ceil(b.nodes as u64 + 1);
                     b.world.set("alphaMilli", capacity.max(1))?;
                     for i in 0..samples as u32 {
-                        b.take(&format!("create a task and queue one, queue full, {order} values"), |b| b.create(fee(queue + 1 + i), spec.clone()))?;
+                        b.take("create a task and queue one, queue full", |b| b.create(fee(queue + 1 + i), spec.clone()))?;
                     }
                     Ok(())
                 })?;
@@ -387,7 +395,7 @@ impl Dearest {
 
 impl Bench {
     /// Creates tasks, lets nodes answer, fail and time out, join, pause, resume and quit, and counts every call.
-    fn exercise(&mut self, d: &mut Dearest, rounds: usize, models: &[u64], task: impl Fn(usize) -> TaskSpec) -> Result<()> {
+    fn exercise(&mut self, d: &mut Dearest, rounds: usize, models: impl Fn(u64) -> Vec<u64>, task: impl Fn(usize) -> TaskSpec) -> Result<()> {
         self.create(TOKEN, task(0))?;
         let mut running: Vec<TaskStarted> = Vec::new();
         for i in 1..=rounds {
@@ -410,23 +418,29 @@ impl Bench {
                 d.see(name, &done);
                 running.extend(done.events::<TaskStarted>());
                 if i % 9 == 3 {
-                    // The others' time is up too.
+                    // The others' time is up too, but for those that were started just now.
+                    self.world.pass(101)?;
                     for s in std::mem::take(&mut running) {
-                        d.see("expire", &self.world.call(self.creator, 0, expireCall { node: s.node, id: s.id })?);
+                        let done = self.world.call(self.creator, 0, expireCall { node: s.node, id: s.id })?;
+                        d.see("expire, serving one", &done);
+                        running.extend(done.events::<TaskStarted>());
                     }
                 }
             }
             if i % 7 == 0 {
-                let (joined, done) = self.join(GPU, VRAM, models, 400)?;
+                self.thin_out(&mut running)?;
+                let (joined, done) = self.join(GPU, VRAM, &models(i as u64), 400)?;
                 d.see("join, serving one", &done);
                 running.extend(done.events::<TaskStarted>());
                 let idle = !running.iter().any(|s| s.node == joined.node);
                 if idle {
                     self.create(TOKEN, task(i))?;
+                    self.thin_out(&mut running)?;
                     let done = self.operator(joined.node, pauseCall {})?;
                     running.extend(done.events::<TaskStarted>());
                     d.see("pause, serving one", &done);
                     if !running.iter().any(|s| s.node == joined.node) {
+                        self.thin_out(&mut running)?;
                         d.see("resume", &self.operator(joined.node, resumeCall {})?);
                         let done = self.operator(joined.node, quitCall {})?;
                         running.extend(done.events::<TaskStarted>());
@@ -434,6 +448,26 @@ impl Bench {
                     }
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Draws all but one of the pending tasks, as those must who want to join or leave.
+    fn thin_out(&self, running: &mut Vec<TaskStarted>) -> Result<()> {
+        while self.world.view(overviewCall {})?.pending > 1 {
+            running.extend(self.dispatch(1)?.events::<TaskStarted>());
+        }
+        Ok(())
+    }
+
+    /// A new operator joins with as many models as one call can declare, and declares the others afterwards.
+    fn join_with_many(&mut self, d: &mut Dearest, held: &[u64]) -> Result<()> {
+        let (now, later) = held.split_at(held.len().min(CALL_MODELS));
+        let (joined, done) = self.join(GPU, VRAM, now, 400)?;
+        d.see("join with as many models as a call takes", &done);
+        for models in later.chunks(CALL_MODELS) {
+            let done = self.operator(joined.node, reportDownloadedCall { models: models.to_vec() })?;
+            d.see("report as many downloaded as a call takes", &done);
         }
         Ok(())
     }
@@ -450,39 +484,39 @@ impl Bench {
         for i in 0..256 {
             d.see("join", &b.join(GPU, 1 + i, &[MODEL], 400)?.1);
         }
-        b.exercise(&mut d, rounds, &[MODEL], |i| TaskSpec { vram: (i * 37 % 256) as u16, ..spec(&[MODEL]) })?;
+        b.exercise(&mut d, rounds, |_| vec![MODEL], |i| TaskSpec { vram: (i * 37 % 256) as u16, ..spec(&[MODEL]) })?;
         out.push(d.attack(name));
 
-        let name = format!("{many} GPU names of one VRAM size");
+        let name = format!("{} GPU names of one VRAM size", thousands(many as u64));
         step(&name);
         let (mut b, mut d) = (Bench::new()?, Dearest::default());
         for i in 0..many {
             d.see("join, a new GPU name of 64 bytes", &b.join(&format!("{i:064}"), VRAM, &[MODEL], 400)?.1);
         }
-        b.exercise(&mut d, rounds, &[MODEL], |_| spec(&[MODEL]))?;
+        b.exercise(&mut d, rounds, |_| vec![MODEL], |_| spec(&[MODEL]))?;
         out.push(d.attack(name));
 
-        let name = format!("{many} models, 32 a node, one holder each");
+        let name = format!("{} models, 32 a node, one holder each", thousands(many as u64));
         step(&name);
         let (mut b, mut d) = (Bench::new()?, Dearest::default());
         let each: Vec<u64> = (1..=many as u64).collect();
         for held in each.chunks(32) {
-            d.see("join, first holder of 32 models", &b.join(GPU, VRAM, held, 400)?.1);
+            b.join_with_many(&mut d, held)?;
         }
-        b.exercise(&mut d, rounds, &each[..32], |i| spec(&(0..8).map(|k| 1 + (i as u64 * 8 + k) * 97 % many as u64).collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()))?;
+        b.exercise(&mut d, rounds, |i| (0..CALL_MODELS as u64).map(|k| 1 << 32 | i << 8 | k).collect(), |i| spec(&(0..8).map(|k| 1 + (i as u64 * 8 + k) * 97 % many as u64).collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()))?;
         out.push(d.attack(name));
 
         let nodes = 1_000 / scale;
-        let name = format!("{nodes} nodes that declare the same 32 models, tasks that need 8");
+        let name = format!("{} nodes that declare the same 32 models, tasks that need 8", thousands(nodes as u64));
         step(&name);
         let (mut b, mut d) = (Bench::new()?, Dearest::default());
         for _ in 0..nodes {
-            d.see("join with 32 models", &b.join(GPU, VRAM, &each[..32], 400)?.1);
+            b.join_with_many(&mut d, &each[..32])?;
         }
-        b.exercise(&mut d, rounds, &each[..32], |_| spec(&each[24..32]))?;
+        b.exercise(&mut d, rounds, |_| each[..CALL_MODELS].to_vec(), |_| spec(&each[24..32]))?;
         out.push(d.attack(name));
 
-        let name = format!("{many} queued tasks of equal value");
+        let name = format!("{} queued tasks of equal value", thousands(many as u64));
         step(&name);
         let (mut b, mut d) = (Bench::new()?, Dearest::default());
         b.grow(10, |_| ())?;
@@ -538,12 +572,12 @@ impl Bench {
         out.push(d.attack(name));
 
         let nodes = 1_000 / scale;
-        let name = format!("one node with 10,000 times the stake of {nodes} others");
+        let name = format!("one node with 10 000 times the stake of {} others", thousands(nodes as u64));
         step(&name);
         let (mut b, mut d) = (Bench::new()?, Dearest::default());
         b.grow(nodes, |_| ())?;
         d.see("join", &b.join(GPU, VRAM, &[MODEL], 4_000_000)?.1);
-        b.exercise(&mut d, rounds, &[MODEL], |_| spec(&[MODEL]))?;
+        b.exercise(&mut d, rounds, |_| vec![MODEL], |_| spec(&[MODEL]))?;
         out.push(d.attack(name));
         Ok(out)
     }
