@@ -44,7 +44,7 @@ enum Command {
     /// Runs a whole network on the contract's own code: nodes, applications, queue, quality of service
     ///
     /// Without a workload it makes every experiment, and writes a page about them (simulator-network.md) and below it in
-    /// figures/ a picture (SVG) of each and its results (CSV). Takes a quarter of an hour of processor time without --quick.
+    /// figures/ a picture (SVG) of each and its results (CSV). Takes 10 to 15 minutes of processor time without --quick.
     ///
     /// With a workload, --requests and --nodes or --tasks and --fleet, it runs that one, prints what came out of it, and
     /// writes it to two tables (network.csv, network-nodes.csv). docs/simulator.md says what is simulated.
