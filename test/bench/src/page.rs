@@ -206,6 +206,23 @@ impl Report {
         out
     }
 
+    /// The README with its table of gas made anew, between two marks.
+    pub fn readme(&self, readme: &str) -> Result<String> {
+        let (start, end) = ("<!-- gas: written by script/bench gas -->\n", "<!-- /gas -->");
+        let (before, rest) = readme.split_once(start).context("README.md has no mark where its table of gas begins")?;
+        let (_, after) = rest.split_once(end).context("README.md has no mark where its table of gas ends")?;
+        let mut out = format!("{before}{start}| gas, median, programs cached / not cached | 100 nodes | 100 000 nodes |\n| --- | ---: | ---: |\n");
+        for operation in [LIMITS[0].operation, "submit, nothing queued", "join with 10 models that others hold", "pause"] {
+            let _ = write!(out, "| {operation} |");
+            for nodes in [100, 100_000] {
+                let of = |cached| self.find(operation, nodes, cached).map(|r| thousands(r.median)).context("not measured");
+                let _ = write!(out, " {} / {} |", of(true)?, of(false)?);
+            }
+            out.push('\n');
+        }
+        Ok(out + end + after)
+    }
+
     /// Gas against nodes, both axes logarithmic.
     pub fn picture(&self) -> String {
         let line = |operation: &str, cached: bool| -> Vec<(f64, f64)> {
