@@ -1,5 +1,5 @@
-//! Prints, as Markdown, what every conformance program must cost and what it does:
-//! `cargo run --locked --workspace --example conformance > docs/conformance.md`. Fails if anything differs.
+//! Prints, as Markdown, what every conformance program must cost and what it does (`script/bench conformance`). Fails if
+//! anything differs.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

@@ -726,8 +726,8 @@ impl Row {
 const HEAD: &str = "\
 # Conformance of the development node
 
-Made by `cargo run --locked --workspace --example conformance > docs/conformance.md`. `test/devnode/tests/conformance.rs`
-checks every figure, and that this page is what the command prints.
+Made by `script/bench conformance`; `test/devnode/tests/conformance.rs` checks every figure, and that this page is what the
+command prints.
 
 Each row is a program of a few instructions (`test/devnode/tests/support/cases.rs`). What it must cost is a sum made by
 hand from the price lists of public sources (Nitro's release branch of ArbOS 60, read for facts), not by the code that
