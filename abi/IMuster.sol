@@ -108,7 +108,7 @@ interface IMuster {
     /// @notice Joins the caller's node with the value sent as its stake. H starts at 1.
     /// @param gpuName 1 to 64 characters of printable ASCII.
     /// @param vram 1 to 960.
-    /// @param models What the node holds, at most 32, no duplicates.
+    /// @param models What the node holds, at most 12, no duplicates; {reportDownloaded} adds up to 32 in all.
     /// @return node The node's number, the caller's for good.
     function join(string calldata gpuName, uint16 vram, uint64[] calldata models) external payable returns (uint32 node);
 
@@ -124,7 +124,7 @@ interface IMuster {
     /// @notice Takes the caller's node out of the network and its stake back after the unbonding period; while busy, when its task ends.
     function quit() external;
 
-    /// @notice Says that the caller's node now holds these models.
+    /// @notice Says that the caller's node now holds these models too, at most 12 in one call and 32 in all.
     function reportDownloaded(uint64[] calldata models) external;
 
     /// @notice Says that the caller's node no longer holds these models.
@@ -329,7 +329,7 @@ interface IMuster {
     error TooManyGpuModels(uint16 vram);
     /// @notice There are as many nodes as can be.
     error NetworkFull(uint32 joined);
-    /// @notice More models than a task or a node can have.
+    /// @notice More models than a task can require, a call can add, or a node can have.
     error TooManyModels(uint256 given, uint256 most);
     /// @notice Model ids are 1 to 2^40 - 1.
     error BadModel(uint64 model);

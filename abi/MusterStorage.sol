@@ -28,6 +28,8 @@ contract MusterStorage {
         uint8 lowest;
         /// Whether new tasks and joins are stopped.
         bool paused;
+        /// What no node's Q_long / Q_max ever was above, in 200ths; below 100 it stands for 100, as without scores.
+        uint8 best;
     }
 
     /// Parameters that dispatching needs.
@@ -282,7 +284,7 @@ contract MusterStorage {
         Ticket ticket;
         /// Of the running (or last) task.
         Order order;
-        /// The last started task's; how many there are stands in the first word's flags.
+        /// The last started task's, written only where it requires more than one model; a single one stands in `order`.
         Models[2] inUse;
         Scores scores;
         /// What the node holds, six to a word.

@@ -79,6 +79,17 @@ pub fn long_term(sum: u16, count: u8) -> u64 {
     mul_div_u64(sum as u64, WAD / Q_MAX, count as u64).unwrap_or(WAD)
 }
 
+/// [`long_term`] of a node with scores in 200ths, rounded up.
+pub fn long_term_200ths(sum: u16, count: u8) -> u8 {
+    (sum as u32 * 20).div_ceil(count.max(1) as u32).min(200) as u8
+}
+
+/// The wad that no node's QoS is above, if `best` is the highest [`long_term_200ths`] there was; 0.5 without scores.
+#[inline]
+pub fn highest_qos(best: u8) -> u64 {
+    WAD / 200 * best.clamp(100, 200) as u64
+}
+
 /// QoS as it enters the weight: `max(Q_long / Q_max, 0.1) x H`, rounded down.
 ///
 /// The floor keeps any eligible node selectable; reports show Q_long without it.
@@ -106,6 +117,17 @@ mod tests {
     const TAU: u32 = 1800;
     fn close(h: u64, expected: f64) {
         assert!((h as f64 / 1e18 - expected).abs() < 1e-12, "{h} is not {expected}");
+    }
+
+    #[test]
+    fn no_long_term_score_is_above_its_200ths() {
+        for count in 0..=POOL {
+            for sum in 0..=count as u16 * Q_MAX as u16 {
+                let best = highest_qos(long_term_200ths(sum, count));
+                assert!(long_term(sum, count).max(WAD / 10) <= best && best <= WAD, "{sum} / {count}");
+            }
+        }
+        assert_eq!((highest_qos(0), highest_qos(100), highest_qos(150)), (WAD / 2, WAD / 2, WAD / 4 * 3));
     }
 
     #[test]

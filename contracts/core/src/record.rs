@@ -49,8 +49,8 @@ packed! {
     /// What nearly every transaction reads and most write.
     ///
     /// ```text
-    ///     | paused | lowest | max stake | parked due | queued | joined | issued | tail | head | tasks |
-    ///         8        8         48          32          24       24       32      16     16     40
+    ///     | best | paused | lowest | max stake | parked due | queued | joined | issued | tail | head | tasks |
+    ///        8       8        8         48          32          24       24       32      16     16     40
     /// ```
     pub struct Head {
         /// Tasks created so far; the last task's id.
@@ -73,6 +73,8 @@ packed! {
         lowest: u8 = "uint8" 8,
         /// Whether new tasks and joins are stopped.
         paused: bool = "bool" 8,
+        /// What no node's Q_long / Q_max ever was above, in 200ths; below 100 it stands for 100, as without scores.
+        best: u8 = "uint8" 8,
     }
 }
 
@@ -266,6 +268,8 @@ pub const MODELS_PER_WORD: u32 = 6;
 pub const TASK_MODELS: usize = 8;
 /// Most models a node can hold, counting removed ones not yet purged.
 pub const NODE_MODELS: u32 = 32;
+/// Most models that one call can add to a node's: 32 of which it is the first holder would cost more than a million gas.
+pub const CALL_MODELS: usize = 12;
 
 packed! {
     /// Six model ids (40 bits each, 0 for none) and a flag for each.

@@ -64,13 +64,13 @@ pub fn largest_boost(total: u32, local: bool) -> u64 {
 
 /// What every node's `harmonic(S, QoS)` stays below, divided by 2^(its class - `lowest`).
 ///
-/// QoS is at most 1, so harmonic <= S / (1 + S), which grows with S; S is at most
+/// QoS is at most `best` (a wad), so harmonic <= S best / (best + S), which grows with S; S is at most
 /// min(1, sqrt(base 4^c / largest)) in class c. Divided by 2^c that is greatest in the lowest class.
 /// Rounded up by 3 units, more than all roundings on the way.
 #[inline]
-pub fn class_bound(base: u64, largest: u64, lowest: u8) -> u64 {
+pub fn class_bound(base: u64, largest: u64, lowest: u8, best: u64) -> u64 {
     let s = staking_score(base << (2 * lowest as u32), largest);
-    harmonic(s, WAD) + 3
+    harmonic(s, best) + 3
 }
 
 #[cfg(test)]
@@ -107,9 +107,12 @@ mod tests {
             for stake in [1u64, 399, 400, 401, 1599, 1600, 1601, 6400, 100_000, largest].into_iter().filter(|&s| s <= largest) {
                 let class = class_of(stake, base);
                 for lowest in 0..=class {
-                    let bound = (class_bound(base, largest, lowest) as u128) << (class - lowest);
-                    for q in [1, WAD / 10, WAD / 2, WAD - 1, WAD] {
-                        assert!(harmonic(staking_score(stake, largest), q) as u128 <= bound);
+                    let qualities = [1, WAD / 10, WAD / 2, WAD - 1, WAD];
+                    for (i, best) in qualities.into_iter().enumerate() {
+                        let bound = (class_bound(base, largest, lowest, best) as u128) << (class - lowest);
+                        for &q in &qualities[..=i] {
+                            assert!(harmonic(staking_score(stake, largest), q) as u128 <= bound);
+                        }
                     }
                 }
             }

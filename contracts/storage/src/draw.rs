@@ -280,7 +280,7 @@ impl<H: Host> Network<'_, H> {
     fn pass(&self, field: Field, models: u32, local_only: bool) -> Pass {
         // Without local nodes M is at most 1.3, but a search that is not exhaustive may have missed one.
         let largest_boost = weight::largest_boost(models, models > 0);
-        let bound = weight::class_bound(self.rules.base, self.head.max_stake, self.head.lowest);
+        let bound = weight::class_bound(self.rules.base, self.head.max_stake, self.head.lowest, qos::highest_qos(self.head.best));
         Pass {
             field,
             bound: mul_wad(bound, largest_boost) + 1,
@@ -317,8 +317,8 @@ impl<H: Host> Network<'_, H> {
         Err(missed)
     }
 
-    /// Up to `most` different eligible nodes for a task that lack a model, drawn by weight; `tries` bounds the work.
-    pub(crate) fn draw_lacking(&self, task: &Task, model: u64, most: u32, tries: &mut u32, rng: &mut Rng) -> Vec<u32> {
+    /// Up to `most` different eligible nodes for a task that lack a model, drawn by weight; `reads` bounds the words of nodes read.
+    pub(crate) fn draw_lacking(&self, task: &Task, model: u64, most: u32, reads: &mut u32, rng: &mut Rng) -> Vec<u32> {
         let mut chosen: Vec<u32> = Vec::new();
         let field = Field::new(self.host, Self::scope(task));
         if field.total() == 0 {
@@ -328,10 +328,15 @@ impl<H: Host> Network<'_, H> {
         let mut wanted = ModelSet { len: 1, ..ModelSet::default() };
         wanted.ids[0] = model;
         let plain = Task { models: ModelSet::default(), ..*task };
-        while *tries > 0 && (chosen.len() as u32) < most {
-            *tries -= 1;
+        while *reads > 0 && (chosen.len() as u32) < most {
+            // Where it stands, and its record.
+            *reads = reads.saturating_sub(2);
             let Ok(seat) = self.tries(&pass, &plain, rng) else { continue };
-            if !chosen.contains(&seat.number) && count_held(self.host, seat.slot, seat.node.models, &wanted) == 0 {
+            if chosen.contains(&seat.number) {
+                continue;
+            }
+            *reads = reads.saturating_sub((seat.node.models as u32).div_ceil(MODELS_PER_WORD));
+            if count_held(self.host, seat.slot, seat.node.models, &wanted) == 0 {
                 chosen.push(seat.number);
             }
         }

@@ -10,7 +10,7 @@ use muster_core::word::Packed;
 
 /// Pending tasks there can be at once.
 pub const RING: u16 = 4_096;
-/// Pending tasks that any state-changing call draws before its own work.
+/// Pending tasks that any state-changing call draws before its own work; one of several models counts as all.
 pub const SERVED_PER_CALL: u32 = 2;
 /// Excluded nodes whose time has come that any state-changing call re-admits.
 pub const READMITTED_PER_CALL: u32 = 1;
@@ -41,10 +41,19 @@ impl<'h, H: Host> Network<'h, H> {
         Ok(Network { host, head, rules, now, block: None, stored: head, readmitted: 0 })
     }
 
-    /// Opens the network for a state-changing call and serves what is due.
+    /// Opens the network for a state-changing call and serves what is due: two tasks, or one that requires
+    /// several models, which may cost as much as several others.
     pub fn open_and_serve(host: &'h mut H) -> Result<Self> {
         let mut net = Network::open(host)?;
-        net.serve(SERVED_PER_CALL);
+        let mut left = SERVED_PER_CALL;
+        while let Some(order) = net.next_due() {
+            let share = if order.models > 1 { SERVED_PER_CALL } else { 1 };
+            if share > left {
+                break;
+            }
+            left -= share;
+            net.serve_next();
+        }
         net.readmit(READMITTED_PER_CALL);
         Ok(net)
     }
@@ -55,11 +64,17 @@ impl<'h, H: Host> Network<'h, H> {
     /// would know what he chooses. So calls that would are refused ([`Network::settled`]), nodes whose
     /// task ends are held back, and no excluded node is re-admitted, until the draws are made.
     pub fn draws_due(&mut self) -> bool {
-        self.pending() > 0 && {
-            let place = entry(self.host, PENDING, self.head.pending_head as u64);
-            let order: Order = self.host.get(offset(place, 1));
-            order.at < self.block()
+        self.next_due().is_some()
+    }
+
+    /// The next Pending task, if its hash is known.
+    fn next_due(&mut self) -> Option<Order> {
+        if self.pending() == 0 {
+            return None;
         }
+        let place = entry(self.host, PENDING, self.head.pending_head as u64);
+        let order: Order = self.host.get(offset(place, 1));
+        (order.at < self.block()).then_some(order)
     }
 
     /// Refuses while draws are due.
@@ -112,31 +127,32 @@ impl<'h, H: Host> Network<'h, H> {
     /// First come, first drawn. One that stays undecided, or whose block's hash is no longer known,
     /// gets a new block and goes to the end.
     pub fn serve(&mut self, most: u32) -> u32 {
-        let mut waiting = self.pending();
+        let most = most.min(self.pending());
         let mut served = 0;
-        while served < most && waiting > 0 {
-            if !self.draws_due() {
-                break;
-            }
-            let place = entry(self.host, PENDING, self.head.pending_head as u64);
-            let task = Task::load(self.host, place);
-            self.head.pending_head = (self.head.pending_head + 1) % RING;
-            if self.head.pending_head == self.head.pending_tail {
-                // Starting again at 0 reuses words that are not zero.
-                self.head.pending_head = 0;
-                self.head.pending_tail = 0;
-            }
-            let drawn = match self.host.block_hash(task.order.at) {
-                Some(hash) => self.draw_and_place(&task, hash),
-                None => false,
-            };
-            if !drawn {
-                self.redraw(task);
-            }
-            waiting -= 1;
+        while served < most && self.draws_due() {
+            self.serve_next();
             served += 1;
         }
         served
+    }
+
+    /// Draws the next Pending task, whose block has come.
+    fn serve_next(&mut self) {
+        let place = entry(self.host, PENDING, self.head.pending_head as u64);
+        let task = Task::load(self.host, place);
+        self.head.pending_head = (self.head.pending_head + 1) % RING;
+        if self.head.pending_head == self.head.pending_tail {
+            // Starting again at 0 reuses words that are not zero.
+            self.head.pending_head = 0;
+            self.head.pending_tail = 0;
+        }
+        let drawn = match self.host.block_hash(task.order.at) {
+            Some(hash) => self.draw_and_place(&task, hash),
+            None => false,
+        };
+        if !drawn {
+            self.redraw(task);
+        }
     }
 
     /// Gives a task a new block and puts it at the end of the ring.

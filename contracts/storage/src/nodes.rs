@@ -118,7 +118,7 @@ impl<H: Host> Network<'_, H> {
         let printable = gpu_name.iter().all(|c| (b' '..=b'~').contains(c));
         ensure!((1..=GPU_NAME_MAX).contains(&bytes) && printable, BadGpuName(bytes, GPU_NAME_MAX));
         ensure!((1..=VRAM_MAX).contains(&vram), BadVram(vram, VRAM_MAX));
-        check_models(&models, NODE_MODELS as usize)?;
+        check_models(&models, CALL_MODELS)?;
         ensure!(self.head.joined < NODES_MAX, NetworkFull(self.head.joined));
         if account.node == 0 {
             account.node = self.issue_number()?;
@@ -463,6 +463,7 @@ impl<H: Host> Network<'_, H> {
         self.host.put(at, &scores);
         seat.node.score_count = (seat.node.score_count + 1).min(qos::POOL);
         seat.node.score_sum = seat.node.score_sum + score.min(qos::Q_MAX as u8) as u16 - old as u16;
+        self.head.best = self.head.best.max(qos::long_term_200ths(seat.node.score_sum, seat.node.score_count));
         emit!(self.host, ScoreRecorded[number](score));
         let out = qos::kicked_out(seat.node.score_sum, seat.node.score_count, self.terms().kickout_milli);
         match Status::new(seat.node.status) {
@@ -481,7 +482,7 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.reportDownloaded`.
     pub fn report_downloaded(&mut self, models: Vec<u64>) -> Result<()> {
-        check_models(&models, NODE_MODELS as usize)?;
+        check_models(&models, CALL_MODELS)?;
         let (mut seat, mut held) = self.own_models()?;
         for model in models {
             ensure!(!held.holds(model), ModelHeld(model));

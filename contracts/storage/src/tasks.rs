@@ -20,8 +20,9 @@ use muster_core::word::Word;
 pub const FEE_END: u128 = 1 << 95;
 /// Most tasks that one `dispatch` serves.
 pub const DISPATCH_MAX: u8 = 16;
-/// Tries to find nodes for a pre-download, over all models of a task.
-const SPREAD_TRIES: u32 = 24;
+/// Words of nodes read to find some for a pre-download, over all models of a task: some 16 nodes with up to 6 models each,
+/// 6 with 32.
+const SPREAD_READS: u32 = 48;
 
 const TIMEOUT: u8 = 0;
 const CANCELLED: u8 = 1;
@@ -187,14 +188,14 @@ impl<H: Host> Network<'_, H> {
         let terms = self.terms();
         let mut own = Rng::new(self.host, [0; 32], id);
         let rng = rng.unwrap_or(&mut own);
-        let (mut tries, mut asked) = (SPREAD_TRIES, 0);
+        let (mut reads, mut asked) = (SPREAD_READS, 0);
         for &model in task.models.as_slice() {
             let available = self.available_holders(model, terms.scarce as u32, nearby, rng);
             if available >= terms.scarce as u32 {
                 continue;
             }
             let most = (terms.spread as u32).saturating_sub(available.max(asked));
-            for node in self.draw_lacking(task, model, most, &mut tries, rng) {
+            for node in self.draw_lacking(task, model, most, &mut reads, rng) {
                 asked += 1;
                 emit!(self.host, DownloadRequested[node, model, id]());
             }

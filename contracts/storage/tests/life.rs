@@ -75,23 +75,23 @@ fn joining_needs_a_stake_a_gpu_and_sane_models() {
     refused!(w.join(1, "A", 24, &[5, 6, 5], 400), DuplicateModel(5u64));
     refused!(w.join(1, "A", 24, &[0], 400), BadModel(0u64));
     refused!(w.join(1, "A", 24, &[1 << 40], 400), BadModel(1u64 << 40));
-    let many: Vec<u64> = (1..=33).collect();
-    refused!(w.join(1, "A", 24, &many, 400), TooManyModels(33usize, 32usize));
+    let many: Vec<u64> = (1..=13).collect();
+    refused!(w.join(1, "A", 24, &many, 400), TooManyModels(13usize, 12usize));
     assert_eq!((w.paid_in, w.events().len()), (0, 1 + admin::PARAMETERS.len()));
 
     let name = "x".repeat(64);
-    assert_eq!(w.join(1, &name, 24, &many[..32], 400).unwrap(), 1);
+    assert_eq!(w.join(1, &name, 24, &many[..12], 400).unwrap(), 1);
     refused!(w.join(1, &name, 24, &[], 400), WrongStatus(1u32, 1u8));
     assert_eq!(w.join(2, "B", 24, &[], 400 << 18).unwrap(), 2);
     let v = w.node(1);
     assert_eq!((v.status, v.vram, v.gpu, v.stake, v.reliability, v.longTerm), (1, 24, 24, 400 * TOKEN, WAD, WAD / 2));
-    assert_eq!(v.models, many[..32]);
+    assert_eq!(v.models, many[..12]);
     assert_eq!(w.node(2).gpu, 1 << 16 | 24);
     assert_eq!(w.view(|n| n.overview()).largestStake, most);
     match &w.events()[..] {
         [E::GpuGroupCreated(g), E::NodeJoined(j), E::GpuGroupCreated(_), E::NodeJoined(_)] => {
             assert_eq!((g.group, &g.name, g.vram), (24, &name, 24));
-            assert_eq!((j.node, j.operator.into_array(), j.group, j.stake, &j.models[..]), (1, who(1), 24, 400 * TOKEN, &many[..32]));
+            assert_eq!((j.node, j.operator.into_array(), j.group, j.stake, &j.models[..]), (1, who(1), 24, 400 * TOKEN, &many[..12]));
         }
         other => panic!("{other:?}"),
     }
@@ -273,6 +273,23 @@ fn every_call_serves_two_pending_tasks_and_an_aged_out_hash_is_drawn_again() {
     w.pass(256, 0);
     assert_eq!(w.dispatch(16).unwrap(), 6);
     assert_eq!(w.view(|n| n.overview()).pending, 0, "256 blocks back is still known");
+}
+
+#[test]
+fn a_task_of_several_models_is_all_that_a_call_serves() {
+    let mut w = world(9);
+    w.set("drawDelay", 1);
+    for models in [&[1][..], &[1, 2], &[1, 2], &[], &[1], &[1]] {
+        w.create(5, FEE, spec(0, models)).unwrap();
+    }
+    w.pass(1, 0);
+    let pending: Vec<u32> = (0..5)
+        .map(|_| {
+            w.call(who(5), FEE, |n| n.create_task(spec(0, &[]))).unwrap();
+            w.view(|n| n.overview()).pending
+        })
+        .collect();
+    assert_eq!(pending, [6, 6, 6, 5, 5]);
 }
 
 #[test]
@@ -619,7 +636,11 @@ fn models_are_reported_removed_and_purged() {
     refused!(report(&mut w, 1, &[7]), ModelHeld(7u64));
     refused!(report(&mut w, 1, &[9, 9]), DuplicateModel(9u64));
     refused!(remove(&mut w, 1, &[9]), ModelNotHeld(9u64));
-    refused!(report(&mut w, 1, &(100..131).collect::<Vec<_>>()), TooManyModels(33u32, 32u32));
+    refused!(report(&mut w, 1, &(100..113).collect::<Vec<_>>()), TooManyModels(13usize, 12usize));
+    report(&mut w, 2, &(100..112).collect::<Vec<_>>()).unwrap();
+    report(&mut w, 2, &(112..124).collect::<Vec<_>>()).unwrap();
+    refused!(report(&mut w, 2, &(200..207).collect::<Vec<_>>()), TooManyModels(33u32, 32u32));
+    remove(&mut w, 2, &(100..124).collect::<Vec<_>>()).unwrap();
     report(&mut w, 1, &[9, 10]).unwrap();
     remove(&mut w, 1, &[7]).unwrap();
     assert_eq!(w.node(1).models, [8, 9, 10]);

@@ -3,6 +3,7 @@
 use crate::world::{Done, World, TOKEN};
 use alloy_primitives::Address;
 use anyhow::{ensure, Context, Result};
+use muster_core::record::CALL_MODELS;
 use muster_storage::IMuster::{self, *};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -387,7 +388,7 @@ impl Dearest {
 
 impl Bench {
     /// Creates tasks, lets nodes answer, fail and time out, join, pause, resume and quit, and counts every call.
-    fn exercise(&mut self, d: &mut Dearest, rounds: usize, models: &[u64], task: impl Fn(usize) -> TaskSpec) -> Result<()> {
+    fn exercise(&mut self, d: &mut Dearest, rounds: usize, models: impl Fn(u64) -> Vec<u64>, task: impl Fn(usize) -> TaskSpec) -> Result<()> {
         self.create(TOKEN, task(0))?;
         let mut running: Vec<TaskStarted> = Vec::new();
         for i in 1..=rounds {
@@ -410,23 +411,29 @@ impl Bench {
                 d.see(name, &done);
                 running.extend(done.events::<TaskStarted>());
                 if i % 9 == 3 {
-                    // The others' time is up too.
+                    // The others' time is up too, but for those that were started just now.
+                    self.world.pass(101)?;
                     for s in std::mem::take(&mut running) {
-                        d.see("expire", &self.world.call(self.creator, 0, expireCall { node: s.node, id: s.id })?);
+                        let done = self.world.call(self.creator, 0, expireCall { node: s.node, id: s.id })?;
+                        d.see("expire, serving one", &done);
+                        running.extend(done.events::<TaskStarted>());
                     }
                 }
             }
             if i % 7 == 0 {
-                let (joined, done) = self.join(GPU, VRAM, models, 400)?;
+                self.thin_out(&mut running)?;
+                let (joined, done) = self.join(GPU, VRAM, &models(i as u64), 400)?;
                 d.see("join, serving one", &done);
                 running.extend(done.events::<TaskStarted>());
                 let idle = !running.iter().any(|s| s.node == joined.node);
                 if idle {
                     self.create(TOKEN, task(i))?;
+                    self.thin_out(&mut running)?;
                     let done = self.operator(joined.node, pauseCall {})?;
                     running.extend(done.events::<TaskStarted>());
                     d.see("pause, serving one", &done);
                     if !running.iter().any(|s| s.node == joined.node) {
+                        self.thin_out(&mut running)?;
                         d.see("resume", &self.operator(joined.node, resumeCall {})?);
                         let done = self.operator(joined.node, quitCall {})?;
                         running.extend(done.events::<TaskStarted>());
@@ -434,6 +441,26 @@ impl Bench {
                     }
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Draws all but one of the pending tasks, as those must who want to join or leave.
+    fn thin_out(&self, running: &mut Vec<TaskStarted>) -> Result<()> {
+        while self.world.view(overviewCall {})?.pending > 1 {
+            running.extend(self.dispatch(1)?.events::<TaskStarted>());
+        }
+        Ok(())
+    }
+
+    /// A new operator joins with as many models as one call can declare, and declares the others afterwards.
+    fn join_with_many(&mut self, d: &mut Dearest, held: &[u64]) -> Result<()> {
+        let (now, later) = held.split_at(held.len().min(CALL_MODELS));
+        let (joined, done) = self.join(GPU, VRAM, now, 400)?;
+        d.see("join with as many models as a call takes", &done);
+        for models in later.chunks(CALL_MODELS) {
+            let done = self.operator(joined.node, reportDownloadedCall { models: models.to_vec() })?;
+            d.see("report as many downloaded as a call takes", &done);
         }
         Ok(())
     }
@@ -450,7 +477,7 @@ impl Bench {
         for i in 0..256 {
             d.see("join", &b.join(GPU, 1 + i, &[MODEL], 400)?.1);
         }
-        b.exercise(&mut d, rounds, &[MODEL], |i| TaskSpec { vram: (i * 37 % 256) as u16, ..spec(&[MODEL]) })?;
+        b.exercise(&mut d, rounds, |_| vec![MODEL], |i| TaskSpec { vram: (i * 37 % 256) as u16, ..spec(&[MODEL]) })?;
         out.push(d.attack(name));
 
         let name = format!("{many} GPU names of one VRAM size");
@@ -459,7 +486,7 @@ impl Bench {
         for i in 0..many {
             d.see("join, a new GPU name of 64 bytes", &b.join(&format!("{i:064}"), VRAM, &[MODEL], 400)?.1);
         }
-        b.exercise(&mut d, rounds, &[MODEL], |_| spec(&[MODEL]))?;
+        b.exercise(&mut d, rounds, |_| vec![MODEL], |_| spec(&[MODEL]))?;
         out.push(d.attack(name));
 
         let name = format!("{many} models, 32 a node, one holder each");
@@ -467,9 +494,9 @@ impl Bench {
         let (mut b, mut d) = (Bench::new()?, Dearest::default());
         let each: Vec<u64> = (1..=many as u64).collect();
         for held in each.chunks(32) {
-            d.see("join, first holder of 32 models", &b.join(GPU, VRAM, held, 400)?.1);
+            b.join_with_many(&mut d, held)?;
         }
-        b.exercise(&mut d, rounds, &each[..32], |i| spec(&(0..8).map(|k| 1 + (i as u64 * 8 + k) * 97 % many as u64).collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()))?;
+        b.exercise(&mut d, rounds, |i| (0..CALL_MODELS as u64).map(|k| 1 << 32 | i << 8 | k).collect(), |i| spec(&(0..8).map(|k| 1 + (i as u64 * 8 + k) * 97 % many as u64).collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()))?;
         out.push(d.attack(name));
 
         let nodes = 1_000 / scale;
@@ -477,9 +504,9 @@ impl Bench {
         step(&name);
         let (mut b, mut d) = (Bench::new()?, Dearest::default());
         for _ in 0..nodes {
-            d.see("join with 32 models", &b.join(GPU, VRAM, &each[..32], 400)?.1);
+            b.join_with_many(&mut d, &each[..32])?;
         }
-        b.exercise(&mut d, rounds, &each[..32], |_| spec(&each[24..32]))?;
+        b.exercise(&mut d, rounds, |_| each[..CALL_MODELS].to_vec(), |_| spec(&each[24..32]))?;
         out.push(d.attack(name));
 
         let name = format!("{many} queued tasks of equal value");
@@ -543,7 +570,7 @@ impl Bench {
         let (mut b, mut d) = (Bench::new()?, Dearest::default());
         b.grow(nodes, |_| ())?;
         d.see("join", &b.join(GPU, VRAM, &[MODEL], 4_000_000)?.1);
-        b.exercise(&mut d, rounds, &[MODEL], |_| spec(&[MODEL]))?;
+        b.exercise(&mut d, rounds, |_| vec![MODEL], |_| spec(&[MODEL]))?;
         out.push(d.attack(name));
         Ok(out)
     }

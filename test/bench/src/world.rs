@@ -93,7 +93,7 @@ impl World {
                 reportDownloadedCall::SELECTOR, reportRemovedCall::SELECTOR, purgeCall::SELECTOR, pokeCall::SELECTOR, withdrawCall::SELECTOR]),
             of(2, vec![createTaskCall::SELECTOR, cancelCall::SELECTOR, submitCall::SELECTOR, reportErrorCall::SELECTOR, expireCall::SELECTOR, dispatchCall::SELECTOR]),
             of(3, vec![setParameterCall::SELECTOR]),
-            of(4, vec![nodeCall::SELECTOR]),
+            of(4, vec![nodeCall::SELECTOR, overviewCall::SELECTOR]),
         ];
         let call = initialiseCall { owner, treasury: owner, granule: 1_000_000_000_000_000, minimumStake: 400 * TOKEN, programs }.abi_encode();
         let install = installCall { program: world.programs[3], call: call.into() };

@@ -593,7 +593,8 @@ impl Model {
             }
             _ => {}
         }
-        self.serve(t, by, 2);
+        let several = |s: &Self, i: usize| s.pending.get(i).is_some_and(|t| t.models.len() > 1);
+        self.serve(t, by, if several(self, 0) || several(self, 1) { 1 } else { 2 });
         let back = self.readmit(t, by);
         let mut paid = 0;
         let unsettled = match &call.what {
