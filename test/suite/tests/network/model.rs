@@ -16,7 +16,7 @@ async fn five_thousand_operations_agree_with_the_model() {
     let Some(site) = Site::new().await else {
         return println!("five_thousand_operations_agree_with_the_model: skipped, because RPC_URL names a node");
     };
-    drive(&|| site.fresh(), SEEDS, LENGTH, 14, 3);
+    drive(&|| site.fresh(), SEEDS, LENGTH, 14, 1);
 }
 
 /// Who asks for all logs only at the end knows the same state, defaults and programs included.
