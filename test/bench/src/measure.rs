@@ -1,5 +1,6 @@
 //! Every operation, at a size of the network and of the queue.
 
+use crate::page::thousands;
 use crate::world::{Done, World, TOKEN};
 use alloy_primitives::Address;
 use anyhow::{ensure, Context, Result};
@@ -20,6 +21,8 @@ pub const VRAM: u16 = 24;
 pub struct Row {
     /// What was done, and in which state.
     pub operation: String,
+    /// In which order of values tasks were queued; empty if none were.
+    pub values: String,
     /// Nodes joined.
     pub nodes: u32,
     /// Tasks queued.
@@ -52,6 +55,7 @@ pub struct Bench {
     pub queued: u32,
     operators: HashMap<u32, Address>,
     cached: bool,
+    values: &'static str,
     taken: BTreeMap<String, Vec<Done>>,
     /// What was measured.
     pub rows: Vec<Row>,
@@ -68,7 +72,7 @@ impl Bench {
         let world = World::new()?;
         let creator = world.account(b'c', 0);
         Ok(Bench {
-            world, creator, joined: 0, nodes: 0, queued: 0, operators: HashMap::new(), cached: false, taken: BTreeMap::new(), rows: Vec::new(),
+            world, creator, joined: 0, nodes: 0, queued: 0, operators: HashMap::new(), cached: false, values: "", taken: BTreeMap::new(), rows: Vec::new(),
         })
     }
 
@@ -145,6 +149,7 @@ impl Bench {
             gas.sort_unstable();
             self.rows.push(Row {
                 operation,
+                values: self.values.into(),
                 nodes: self.nodes,
                 queued: self.queued,
                 cached: self.cached,
@@ -268,9 +273,10 @@ impl Bench {
             self.join(GPU, VRAM, &models, 400)?;
         }
         for i in 0..samples.div_ceil(2) {
-            let (joined, done) = self.join(GPU, VRAM, &models, 400)?;
-            self.keep("join with 10 models that others hold", done);
-            let node = joined.node;
+            let name = "join with 10 models that others hold";
+            let done = self.first(name, |b| Ok(b.join(GPU, VRAM, &models, 400)?.1))?;
+            let node = done.events::<NodeJoined>().first().context("no NodeJoined")?.node;
+            self.keep(name, done);
             let operator = self.operators[&node];
             self.take("pause", |b| b.operator(node, pauseCall {}))?;
             self.take("resume", |b| b.operator(node, resumeCall {}))?;
@@ -289,7 +295,8 @@ impl Bench {
     // ------------------------------------------------------------ a queue
 
     /// The queue's operations on `queue` queued tasks of one busy node's GPU group, `fee` giving the i-th task's fee.
-    pub fn queue(&mut self, queue: u32, samples: usize, order: &str, fee: impl Fn(u32) -> u128, step: impl Fn(u32)) -> Result<()> {
+    pub fn queue(&mut self, queue: u32, samples: usize, values: &'static str, fee: impl Fn(u32) -> u128, step: impl Fn(u32)) -> Result<()> {
+        self.values = values;
         self.aside(|b| {
             b.world.set("alphaMilli", 1_000_000_000)?;
             let (lone, _) = b.join("Lone GPU", 80, &[MODEL], 400)?;
@@ -304,7 +311,7 @@ impl Bench {
                 b.aside(|b| {
                     for i in 0..samples as u32 {
                         // It queues the task before it, which stands in the order as this one does.
-                        b.take(&format!("create a task and queue one, {order} values"), |b| b.create(fee(queue + 1 + i), spec.clone()))?;
+                        b.take("create a task and queue one", |b| b.create(fee(queue + 1 + i), spec.clone()))?;
                     }
                     Ok(())
                 })?;
@@ -312,7 +319,7 @@ impl Bench {
                     let capacity = (queue.max(1) as u64 * 1_000).div_ceil(b.nodes as u64 + 1);
                     b.world.set("alphaMilli", capacity.max(1))?;
                     for i in 0..samples as u32 {
-                        b.take(&format!("create a task and queue one, queue full, {order} values"), |b| b.create(fee(queue + 1 + i), spec.clone()))?;
+                        b.take("create a task and queue one, queue full", |b| b.create(fee(queue + 1 + i), spec.clone()))?;
                     }
                     Ok(())
                 })?;
@@ -480,7 +487,7 @@ impl Bench {
         b.exercise(&mut d, rounds, |_| vec![MODEL], |i| TaskSpec { vram: (i * 37 % 256) as u16, ..spec(&[MODEL]) })?;
         out.push(d.attack(name));
 
-        let name = format!("{many} GPU names of one VRAM size");
+        let name = format!("{} GPU names of one VRAM size", thousands(many as u64));
         step(&name);
         let (mut b, mut d) = (Bench::new()?, Dearest::default());
         for i in 0..many {
@@ -489,7 +496,7 @@ impl Bench {
         b.exercise(&mut d, rounds, |_| vec![MODEL], |_| spec(&[MODEL]))?;
         out.push(d.attack(name));
 
-        let name = format!("{many} models, 32 a node, one holder each");
+        let name = format!("{} models, 32 a node, one holder each", thousands(many as u64));
         step(&name);
         let (mut b, mut d) = (Bench::new()?, Dearest::default());
         let each: Vec<u64> = (1..=many as u64).collect();
@@ -500,7 +507,7 @@ impl Bench {
         out.push(d.attack(name));
 
         let nodes = 1_000 / scale;
-        let name = format!("{nodes} nodes that declare the same 32 models, tasks that need 8");
+        let name = format!("{} nodes that declare the same 32 models, tasks that need 8", thousands(nodes as u64));
         step(&name);
         let (mut b, mut d) = (Bench::new()?, Dearest::default());
         for _ in 0..nodes {
@@ -509,7 +516,7 @@ impl Bench {
         b.exercise(&mut d, rounds, |_| each[..CALL_MODELS].to_vec(), |_| spec(&each[24..32]))?;
         out.push(d.attack(name));
 
-        let name = format!("{many} queued tasks of equal value");
+        let name = format!("{} queued tasks of equal value", thousands(many as u64));
         step(&name);
         let (mut b, mut d) = (Bench::new()?, Dearest::default());
         b.grow(10, |_| ())?;
@@ -565,7 +572,7 @@ impl Bench {
         out.push(d.attack(name));
 
         let nodes = 1_000 / scale;
-        let name = format!("one node with 10,000 times the stake of {nodes} others");
+        let name = format!("one node with 10 000 times the stake of {} others", thousands(nodes as u64));
         step(&name);
         let (mut b, mut d) = (Bench::new()?, Dearest::default());
         b.grow(nodes, |_| ())?;

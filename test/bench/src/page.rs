@@ -26,9 +26,9 @@ struct Limit {
 
 const LIMITS: &[Limit] = &[
     Limit { operation: "create a task and dispatch one", limit: 180_000, goal: (100_000, 130_000) },
-    Limit { operation: "create a task and dispatch one, a node's first", limit: 180_000, goal: (100_000, 130_000) },
-    Limit { operation: "create a task and queue one, ascending values", limit: 200_000, goal: (140_000, 170_000) },
-    Limit { operation: "create a task and queue one, queue full, ascending values", limit: 230_000, goal: (175_000, 200_000) },
+    Limit { operation: "create a task and dispatch one, a node's first", limit: 180_000, goal: (130_000, 130_000) },
+    Limit { operation: "create a task and queue one", limit: 200_000, goal: (140_000, 170_000) },
+    Limit { operation: "create a task and queue one, queue full", limit: 230_000, goal: (175_000, 200_000) },
     Limit { operation: "submit, nothing queued", limit: 150_000, goal: (80_000, 110_000) },
     Limit { operation: "submit, and start the best queued", limit: 300_000, goal: (130_000, 165_000) },
     Limit { operation: "join with 10 models that others hold", limit: 300_000, goal: (245_000, 275_000) },
@@ -53,7 +53,8 @@ pub fn compiler() -> Result<String> {
     Ok(manifest["rustc"].as_str().context("build/manifest.json names no compiler")?.into())
 }
 
-fn thousands(n: u64) -> String {
+/// A number in groups of three digits.
+pub fn thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, c) in digits.chars().enumerate() {
@@ -66,15 +67,22 @@ fn thousands(n: u64) -> String {
 }
 
 impl Report {
-    fn find(&self, operation: &str, nodes: u32, queued: u32, cached: bool) -> Option<&Row> {
-        self.rows.iter().find(|r| r.operation == operation && (r.nodes, r.queued, r.cached) == (nodes, queued, cached))
+    fn find(&self, operation: &str, nodes: u32, cached: bool) -> Option<&Row> {
+        self.rows.iter().find(|r| r.operation == operation && (r.nodes, r.queued, r.cached) == (nodes, 0, cached))
+    }
+
+    /// By operation, queue, order of values, network, cache.
+    fn sorted(&self) -> Vec<&Row> {
+        let mut rows: Vec<&Row> = self.rows.iter().collect();
+        rows.sort_by_key(|r| (&r.operation, r.queued, &r.values, r.nodes, !r.cached));
+        rows
     }
 
     /// The network's growth factor: creating and dispatching at the largest size over that at 100 nodes.
     fn growth(&self) -> Option<(u32, f64)> {
         let name = LIMITS[0].operation;
         let largest = self.rows.iter().filter(|r| r.operation == name).map(|r| r.nodes).max()?;
-        let (a, b) = (self.find(name, 100, 0, false)?, self.find(name, largest, 0, false)?);
+        let (a, b) = (self.find(name, 100, false)?, self.find(name, largest, false)?);
         Some((largest, b.median as f64 / a.median as f64))
     }
 
@@ -97,15 +105,14 @@ impl Report {
 
     /// For the terminal.
     pub fn tables(&self) -> String {
-        let mut rows: Vec<&Row> = self.rows.iter().collect();
-        rows.sort_by_key(|r| (&r.operation, r.queued, r.nodes, !r.cached));
         let mut table = Table::new();
-        table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(["operation", "nodes", "queued", "programs", "calls", "min", "median", "max", "of the floor"]);
-        for r in rows {
+        table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(["operation", "nodes", "queued", "values", "programs", "calls", "min", "median", "max", "of the floor"]);
+        for r in self.sorted() {
             table.add_row([
                 r.operation.clone(),
                 thousands(r.nodes as u64),
                 thousands(r.queued as u64),
+                r.values.clone(),
                 if r.cached { "cached" } else { "not cached" }.into(),
                 r.samples.to_string(),
                 thousands(r.least),
@@ -114,7 +121,7 @@ impl Report {
                 r.floor.map_or(String::new(), |(floor, gas)| format!("{:.2}", gas as f64 / floor as f64)),
             ]);
         }
-        right(&mut table, &[1, 2, 4, 5, 6, 7, 8]);
+        right(&mut table, &[1, 2, 5, 6, 7, 8, 9]);
         let mut dear = Table::new();
         dear.load_preset(UTF8_HORIZONTAL_ONLY).set_header(["adversarial run", "calls", "dearest call", "gas", "median create and dispatch"]);
         for a in &self.attacks {
@@ -129,7 +136,8 @@ impl Report {
         let mut out = format!("# Gas: median and most. Made by `script/bench gas --snapshot`, checked by `script/test`.\n# programs compiled by {}\n", self.compiler);
         for r in &self.rows {
             let cached = if r.cached { "cached" } else { "not cached" };
-            let _ = writeln!(out, "{}, {} nodes, {} queued, {cached}: {} {}", r.operation, r.nodes, r.queued, r.median, r.most);
+            let values = if r.values.is_empty() { String::new() } else { format!(" with {} values", r.values) };
+            let _ = writeln!(out, "{}, {} nodes, {} queued{values}, {cached}: {} {}", r.operation, r.nodes, r.queued, r.median, r.most);
         }
         for a in &self.attacks {
             let _ = writeln!(out, "{}: {}", a.name, a.most);
@@ -164,17 +172,15 @@ impl Report {
         out.push_str(
             "## Against the limits\n\nMedians, programs cached / not cached. *Floor*: what any contract would pay at least for the same change: 21 000, calldata, \
              5 000 for each storage word that ends up different (22 100 for one that was zero), events. What is read and computed is free in it.\n\n\
-             | operation | nodes, queued | cached | not cached | limit | goal | times the floor |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+             | operation | nodes | queued | values | cached | not cached | limit | goal | times the floor |\n| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n",
         );
         for l in LIMITS {
-            let mut at: Vec<(u32, u32)> = self.rows.iter().filter(|r| r.operation == l.operation && !r.cached).map(|r| (r.nodes, r.queued)).collect();
-            at.sort_unstable_by_key(|&(n, q)| (q, n));
-            for (n, q) in at {
-                let (Some(c), Some(u)) = (self.find(l.operation, n, q, true), self.find(l.operation, n, q, false)) else { continue };
+            let of = |cached: bool| self.sorted().into_iter().filter(move |r| r.operation == l.operation && r.cached == cached);
+            for (c, u) in of(true).zip(of(false)) {
                 let ratio = c.floor.map_or(String::new(), |(floor, gas)| format!("{:.2}", gas as f64 / floor as f64));
                 let _ = writeln!(
-                    out, "| {} | {}, {} | {} | {} | {} | {} / {} | {ratio} |", l.operation, thousands(n as u64), thousands(q as u64),
-                    thousands(c.median), thousands(u.median), thousands(l.limit), thousands(l.goal.0), thousands(l.goal.1),
+                    out, "| {} | {} | {} | {} | {} | {} | {} | {} / {} | {ratio} |", l.operation, thousands(c.nodes as u64), thousands(c.queued as u64),
+                    c.values, thousands(c.median), thousands(u.median), thousands(l.limit), thousands(l.goal.0), thousands(l.goal.1),
                 );
             }
         }
@@ -190,12 +196,10 @@ impl Report {
         for a in &self.attacks {
             let _ = writeln!(out, "| {} | {} | {} | {} | {} |", a.name, a.calls, a.operation, thousands(a.most), a.dispatch.map_or("-".into(), thousands));
         }
-        out.push_str("\n## Every figure\n\n| operation | nodes | queued | programs | calls | min | median | max |\n| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: |\n");
-        let mut rows: Vec<&Row> = self.rows.iter().collect();
-        rows.sort_by_key(|r| (&r.operation, r.queued, r.nodes, !r.cached));
-        for r in rows {
+        out.push_str("\n## Every figure\n\n| operation | nodes | queued | values | programs | calls | min | median | max |\n| --- | ---: | ---: | --- | --- | ---: | ---: | ---: | ---: |\n");
+        for r in self.sorted() {
             let _ = writeln!(
-                out, "| {} | {} | {} | {} | {} | {} | {} | {} |", r.operation, thousands(r.nodes as u64), thousands(r.queued as u64),
+                out, "| {} | {} | {} | {} | {} | {} | {} | {} | {} |", r.operation, thousands(r.nodes as u64), thousands(r.queued as u64), r.values,
                 if r.cached { "cached" } else { "not cached" }, r.samples, thousands(r.least), thousands(r.median), thousands(r.most),
             );
         }
