@@ -132,3 +132,28 @@ fn too_little_gas_for_the_start_takes_it_all() {
     tx.gas_limit = 21_000 + cached - 1;
     assert_eq!(chain.run(&tx).status, burnt);
 }
+
+#[test]
+fn a_storage_write_that_gas_does_not_reach_for() {
+    let wat = r#"(module
+        (import "vm_hooks" "storage_cache_bytes32" (func $cache (param i32 i32)))
+        (import "vm_hooks" "storage_flush_cache" (func $flush (param i32)))
+        (memory (export "memory") 1 1)
+        (data (i32.const 32) "\01")
+        (func (export "user_entrypoint") (param i32) (result i32)
+            (call $cache (i32.const 0) (i32.const 32)) (call $flush (i32.const 0)) i32.const 0))"#;
+    let wasm = wat::parse_str(wat).unwrap();
+    // 9.9 gas of ink, then 22,100 are wanted and 22,000 there. From ArbOS 50 on that takes all; before, the program
+    // failed and kept what was left.
+    for (version, status, used) in
+        [(51, Status::Halt("out of gas".into()), 22_010), (49, Status::Revert, 10), (32, Status::Revert, 10)]
+    {
+        let mut chain = Chain::of_version(version);
+        let program = chain.program(wat);
+        let mut tx = chain.tx(Some(program), vec![]);
+        let begun = 21_000 + start_gas(&wasm).0;
+        tx.gas_limit = begun + 22_010;
+        let outcome = chain.run(&tx);
+        assert_eq!((outcome.status, outcome.gas_used - begun), (status, used), "ArbOS {version}");
+    }
+}
