@@ -191,8 +191,8 @@ impl Report {
             "\nTo see every size at its steady cost, the words that a task leaves at its node (who pays, the order, the models in use) are copied from one node that \
              worked to all others before the rows that are not \"a node's first\".\n\n\
              What moves a little: with few nodes a tree's rounded sums change more often, which writes more words. The tree of stakes, which `quit` leaves, \
-             has a level more for every four times as many nodes (five more from 100 to 100 000), the queue's trees likewise for tasks; \
-             a start or an end of a task touches neither.\n\n\
+             has a level more for every four times as many nodes (five more from 100 to 100 000), the queue's trees likewise for queued tasks; \
+             starting or ending a task that never queued touches neither.\n\n\
              ## What an adversary can do\n\nThe dearest transaction of each run, `dispatch` of more than one task apart (whoever calls it chooses how many to draw). The limit is 1 000 000.\n\n\
              | run | calls | dearest | gas, not cached | median create and dispatch |\n| --- | ---: | --- | ---: | ---: |\n",
         );
