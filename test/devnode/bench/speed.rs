@@ -193,9 +193,10 @@ fn page(
 ) -> Result<String> {
     let rpc = count.min(MOST_OVER_RPC);
     let mut page = format!(
-        "Made by `script/bench node`: optimised build, {} CPUs, {load}, {count} transactions of each kind in process and {rpc}\n\
-         over JSON-RPC. Transactions per second, one after the other:\n\n\
+        "Made by `script/bench node`: {} build, {} CPUs, {load},\n\
+         {count} transactions of each kind in process and {rpc} over JSON-RPC. Transactions per second, one after the other:\n\n\
          | | goal, Stylus | {} |\n| --- | ---: | ---: | ---: | ---: |\n",
+        if cfg!(debug_assertions) { "development" } else { "optimised" },
         std::thread::available_parallelism()?,
         KINDS.join(" | ")
     );
