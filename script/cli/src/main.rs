@@ -7,7 +7,7 @@ use ethers::signers::LocalWallet;
 use muster_cli::{
     build::{self, Settings},
     chain::{Account, Chain},
-    demo, deploy, measure, refusals, wasm,
+    demo, deploy, measure, pages, wasm,
 };
 
 #[derive(Parser)]
@@ -32,9 +32,9 @@ enum Command {
     Deploy,
     /// Let a fleet join, replay requests as tasks, and show what the contract made of them
     Demo(demo::Options),
-    /// Write docs/refusals.md, the table of errors (script/abi runs it)
-    Refusals {
-        /// Change nothing, and fail if the file differs
+    /// Write docs/refusals.md, the table of errors, and docs/storage.md, where what lies (script/abi runs it)
+    Pages {
+        /// Change nothing, and fail if a file differs
         #[arg(long)]
         check: bool,
     },
@@ -103,7 +103,7 @@ async fn run(command: Command) -> Result<()> {
                 print_report(&report);
             }
         }
-        Command::Refusals { check } => refusals::run(&build::root()?, check)?,
+        Command::Pages { check } => pages::run(&build::root()?, check)?,
         Command::Measure { programs, change } => {
             let (rustc, rows) =
                 measure::measure(&build::root()?, &programs, &change, |change| eprintln!("measuring: {change}"))?;
