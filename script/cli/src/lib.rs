@@ -10,6 +10,7 @@ pub mod demo;
 pub mod deploy;
 pub mod measure;
 pub mod pages;
+pub mod proof;
 pub mod refusals;
 pub mod storage;
 pub mod trace;

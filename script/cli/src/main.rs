@@ -7,7 +7,7 @@ use ethers::signers::LocalWallet;
 use muster_cli::{
     build::{self, Settings},
     chain::{Account, Chain},
-    demo, deploy, measure, pages, wasm,
+    demo, deploy, measure, pages, proof, wasm,
 };
 
 #[derive(Parser)]
@@ -38,6 +38,8 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Run the tests whose figures docs/proof.md shows, and write it (takes minutes; script/proof runs it)
+    Proof,
     /// Compile the programs with every setting tried and print what each would cost, as Markdown (takes minutes)
     Measure {
         /// Only these programs
@@ -104,6 +106,7 @@ async fn run(command: Command) -> Result<()> {
             }
         }
         Command::Pages { check } => pages::run(&build::root()?, check)?,
+        Command::Proof => proof::run(&build::root()?)?,
         Command::Measure { programs, change } => {
             let (rustc, rows) =
                 measure::measure(&build::root()?, &programs, &change, |change| eprintln!("measuring: {change}"))?;
