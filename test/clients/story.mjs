@@ -314,6 +314,12 @@ export async function story(muster, client) {
   await send(b.key, "submit", [last.id, DIGEST]);
   assert.equal(one(await send(app.key, "withdraw", [outsider]), "Withdrawn").to, outsider);
 
+  // Three of five due draws are left when a call has served two.
+  await rule("setParameter", DRAW_DELAY, 10);
+  for (let i = 0; i < 5; i++) await send(app.key, "createTask", [spec()], FEE);
+  await client.rpc("anvil_mine", ["0x14"]);
+  await refused(c.address, "raiseStake", [], granule, "DrawsDue", 3n);
+
   // The owner's last acts.
   await rule("setParameter", START_FEE, 300);
   await rule("sweepTreasury");

@@ -24,6 +24,7 @@ use ethers::{
     utils::{format_ether, keccak256},
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use muster_core::record::{CALL_MODELS, NODE_MODELS};
 use rand::{seq::SliceRandom, Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
@@ -559,7 +560,7 @@ impl Demo {
             let models: Vec<Token> = popularity
                 .iter()
                 .filter(|(_, count)| held.gen_bool(0.15 + 0.6 * *count as f64 / most))
-                .take(32)
+                .take(NODE_MODELS as usize)
                 .map(|(name, _)| Token::Uint(model_id(name).into()))
                 .collect();
             joins.push((gpu, stake, models));
@@ -610,8 +611,14 @@ impl Demo {
                 if node == 0 { 0 } else { field(&self.view("node", &[Token::Uint(node.into())]).await?, 2)?.as_u64() };
             // An earlier run with the same seed on the same chain has let it join already.
             let node = if status == 0 {
-                let arguments = [Token::String(gpu.name.clone()), Token::Uint(gpu.vram.into()), Token::Array(models)];
+                // A call takes only so many models; the others are declared afterwards.
+                let mut parts = models.chunks(CALL_MODELS).map(|part| Token::Array(part.to_vec()));
+                let first = parts.next().unwrap_or(Token::Array(Vec::new()));
+                let arguments = [Token::String(gpu.name.clone()), Token::Uint(gpu.vram.into()), first];
                 let receipt = self.send(Sender::Operator(place), "join", &arguments, stake).await?;
+                for part in parts {
+                    self.send(Sender::Operator(place), "reportDownloaded", &[part], U256::zero()).await?;
+                }
                 let joined = receipt.logs.iter().filter_map(Event::of).find(|event| event.name == "NodeJoined");
                 joined.context("join left no NodeJoined event")?.number("node")
             } else {

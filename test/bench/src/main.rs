@@ -20,8 +20,8 @@ use world::TOKEN;
 
 /// Measure gas on the embedded devnode.
 ///
-/// Without options everything is measured (some minutes), and docs/gas.md, docs/gas.json and docs/figures/gas.svg are
-/// written anew. Gas does not depend on the machine, only on the compiled programs.
+/// Without options everything is measured (some minutes), and docs/gas.md, docs/gas.json, docs/figures/gas.svg and the table in
+/// README.md are written anew. Gas does not depend on the machine, only on the compiled programs.
 #[derive(Parser)]
 #[command(name = "script/bench gas")]
 struct Options {
@@ -117,7 +117,9 @@ fn main() -> Result<()> {
         std::fs::write("docs/gas.md", report.page())?;
         std::fs::write("docs/gas.json", serde_json::to_string_pretty(&report)? + "\n")?;
         std::fs::write("docs/figures/gas.svg", report.picture())?;
-        println!("written: docs/gas.md, docs/gas.json, docs/figures/gas.svg");
+        let readme = std::fs::read_to_string("README.md").context("README.md")?;
+        std::fs::write("README.md", report.readme(&readme)?)?;
+        println!("written: docs/gas.md, docs/gas.json, docs/figures/gas.svg, the table in README.md");
     }
     ensure!(broken.is_empty(), "limits broken:\n{}", broken.join("\n"));
     Ok(())

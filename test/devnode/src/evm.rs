@@ -86,7 +86,7 @@ pub struct TxCtx {
     pub access_list: Vec<(Address, Vec<B256>)>,
     /// `eth_call` and `eth_estimateGas`: senders with code are let through, the gas price may be 0.
     pub is_call: bool,
-    /// Record [`Outcome::call_trace`].
+    /// Record [`Outcome::call_trace`] and [`Outcome::accessed`].
     pub trace: bool,
 }
 
@@ -118,6 +118,9 @@ pub struct Outcome {
     pub created: Option<Address>,
     /// Frames as geth's `callTracer` shows them, if asked for.
     pub call_trace: Option<CallFrame>,
+    /// Accounts the frames touched and the slots of each, if a trace was asked for; sender, recipient, precompiles and
+    /// new contracts only where slots of theirs were touched. In the order of addresses and slots.
+    pub accessed: Vec<(Address, Vec<B256>)>,
     /// Figures of Stylus frames, in the order in which they ended.
     pub stylus: Vec<StylusFrame>,
 }

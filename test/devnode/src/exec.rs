@@ -218,6 +218,7 @@ pub(crate) fn transact(evm: &Evm, state: &mut State, block: &BlockCtx, tx: &TxCt
         _ => None,
     };
     let result = result.into_interpreter_result();
+    let accessed = if tx.trace { accessed(&exec, tx) } else { vec![] };
 
     let kind = result.result;
     let remaining = if kind.is_ok_or_revert() { result.gas.remaining() } else { 0 } + held;
@@ -244,7 +245,23 @@ pub(crate) fn transact(evm: &Evm, state: &mut State, block: &BlockCtx, tx: &TxCt
     next.commit(changes);
     *state = next;
     let output = if kind.is_ok_or_revert() { result.output } else { Bytes::new() };
-    Ok(Outcome { status, output, gas_used, gas_refunded: refund, logs, created, call_trace, stylus })
+    Ok(Outcome { status, output, gas_used, gas_refunded: refund, logs, created, call_trace, accessed, stylus })
+}
+
+/// What the frames touched, undone or not.
+fn accessed(exec: &Exec, tx: &TxCtx) -> Vec<(Address, Vec<B256>)> {
+    let mut list = vec![];
+    for (address, account) in &exec.ctx.journaled_state.inner.state {
+        let known = *address == tx.caller || Some(*address) == tx.to || account.is_created();
+        if *address == ARBOS_STATE || (account.storage.is_empty() && (known || exec.is_precompile(*address))) {
+            continue;
+        }
+        let mut slots: Vec<B256> = account.storage.keys().map(|slot| B256::from(*slot)).collect();
+        slots.sort_unstable();
+        list.push((*address, slots));
+    }
+    list.sort_unstable();
+    list
 }
 
 /// The checks before inclusion, in geth's order. Returns the wei for all gas.

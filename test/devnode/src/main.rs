@@ -38,9 +38,9 @@ struct Args {
     /// Begin at this second and let time pass only when told to (evm_increaseTime and its like)
     #[arg(long, value_name = "SECONDS")]
     manual_time: Option<u64>,
-    /// Past states kept for calls, reads and traces on old blocks [default: all]
-    #[arg(long, value_name = "BLOCKS")]
-    history: Option<usize>,
+    /// Past states kept for calls, reads and traces on old blocks
+    #[arg(long, value_name = "BLOCKS", default_value_t = History::DEFAULT.states)]
+    history: usize,
     /// Print nothing but errors
     #[arg(long, short)]
     silent: bool,
@@ -69,7 +69,7 @@ fn run(args: &Args) -> Result<(), String> {
             balance,
             base_fee: args.base_fee,
             clock: args.manual_time.map_or(Clock::System, Clock::Manual),
-            history: History { blocks: usize::MAX, states: args.history.unwrap_or(usize::MAX) },
+            history: History { blocks: usize::MAX, states: args.history },
         },
     };
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use imbl::HashMap;
 use revm::primitives::{Address, Bytes, B256, KECCAK_EMPTY, U256};
-use revm::state::{AccountInfo, Bytecode, EvmState};
+use revm::state::{Account, AccountInfo, Bytecode, EvmState};
 
 use crate::arbos::L1Hashes;
 use crate::stylus::recent::RecentPrograms;
@@ -23,13 +23,26 @@ struct Entry {
     storage: HashMap<U256, U256>,
 }
 
+impl Entry {
+    /// Whether a transaction that touched the account left it as it was.
+    fn stays(&self, after: &Account) -> bool {
+        let hash = self.code.as_ref().map_or(KECCAK_EMPTY, |(hash, _)| *hash);
+        let empty = self.balance.is_zero() && self.nonce == 0 && self.code.is_none();
+        !empty
+            && !after.is_created()
+            && (self.balance, self.nonce, hash) == (after.info.balance, after.info.nonce, after.info.code_hash)
+            && after.storage.values().all(|value| !value.is_changed())
+    }
+}
+
 /// The whole state of the chain, ArbOS's own part included. A clone is a snapshot.
 ///
 /// What ArbOS remembers about programs, cache managers and parameters lies in the storage of its own account
 /// ([`crate::evm::ARBOS_STATE`]), so that it reverts with frames and snapshots like any other storage.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    accounts: HashMap<Address, Entry>,
+    /// Behind pointers, so that a change copies a path of pointers and one account, not its neighbours.
+    accounts: HashMap<Address, Arc<Entry>>,
     codes: HashMap<B256, Bytecode>,
     /// What BLOCKHASH sees.
     pub(crate) l1_hashes: L1Hashes,
@@ -80,14 +93,18 @@ impl State {
         self.accounts.get(&address).into_iter().flat_map(|a| a.storage.iter().map(|(k, v)| (*k, *v)))
     }
 
+    fn entry(&mut self, address: Address) -> &mut Entry {
+        Arc::make_mut(self.accounts.entry(address).or_default())
+    }
+
     /// Sets a balance (genesis and `*_setBalance`).
     pub fn set_balance(&mut self, address: Address, balance: U256) {
-        self.accounts.entry(address).or_default().balance = balance;
+        self.entry(address).balance = balance;
     }
 
     /// Sets a nonce (genesis and `*_setNonce`).
     pub fn set_nonce(&mut self, address: Address, nonce: u64) {
-        self.accounts.entry(address).or_default().nonce = nonce;
+        self.entry(address).nonce = nonce;
     }
 
     /// Sets an account's code (genesis, `*_setCode` and state overrides). Empty code removes it.
@@ -99,12 +116,12 @@ impl State {
         if let Some((hash, code)) = &code {
             self.codes.insert(*hash, code.clone());
         }
-        self.accounts.entry(address).or_default().code = code;
+        self.entry(address).code = code;
     }
 
     /// Sets one word of storage (genesis, `*_setStorageAt` and state overrides).
     pub fn set_storage(&mut self, address: Address, slot: U256, value: U256) {
-        let storage = &mut self.accounts.entry(address).or_default().storage;
+        let storage = &mut self.entry(address).storage;
         if value.is_zero() {
             storage.remove(&slot);
         } else {
@@ -114,7 +131,7 @@ impl State {
 
     /// Drops all storage of an account (state overrides that replace it whole).
     pub fn clear_storage(&mut self, address: Address) {
-        self.accounts.entry(address).or_default().storage = HashMap::new();
+        self.entry(address).storage = HashMap::new();
     }
 
     /// What happens before a block's first transaction; again in the same block it changes nothing.
@@ -135,7 +152,10 @@ impl State {
                 self.accounts.remove(&address);
                 continue;
             }
-            let entry = self.accounts.entry(address).or_default();
+            if self.accounts.get(&address).is_some_and(|known| known.stays(&account)) {
+                continue;
+            }
+            let entry = Arc::make_mut(self.accounts.entry(address).or_default());
             if account.is_created() {
                 entry.storage = HashMap::new();
             }

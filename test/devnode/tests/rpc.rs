@@ -166,7 +166,7 @@ fn malformed_requests_get_the_protocol_s_codes_and_the_node_lives_on() {
     let node = start();
     let code = |body: &str| node.json(body)["error"]["code"].clone();
     for broken in ["", "{", "nonsense", "{\"jsonrpc\":\"2.0\",\"id\":1,", "[1,", "\u{0}"] {
-        assert_eq!(code(broken), -32700, "{broken:?}");
+        assert_eq!(node.json(broken)["error"], json!({"code": -32700, "message": "parse error"}), "{broken:?}");
     }
     let (_, body) = node.post(&[0xff, 0xfe]);
     assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["error"]["code"], -32700);
@@ -181,7 +181,11 @@ fn malformed_requests_get_the_protocol_s_codes_and_the_node_lives_on() {
         r#"{"jsonrpc":"2.0","id":{},"method":"eth_chainId"}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":5}"#,
     ] {
-        assert_eq!(code(wrong), -32600, "{wrong}");
+        let message = if wrong == "[]" { "empty batch" } else { "invalid request" };
+        let answer = node.json(wrong);
+        assert_eq!(answer["error"], json!({"code": -32600, "message": message}), "{wrong}");
+        // Whatever else is wrong, an id that is one is answered under.
+        assert_eq!(answer["id"], if wrong.contains("\"id\":1") { json!(1) } else { Value::Null }, "{wrong}");
     }
     let nested = node.json(r#"[["2.0",1,"eth_chainId",[]]]"#);
     assert_eq!(nested[0]["error"]["code"], -32600);
@@ -210,15 +214,19 @@ fn batches_and_notifications() {
             {"jsonrpc":"2.0","id":null,"method":"eth_chainId"},
             {"jsonrpc":"2.0","id":2,"method":"eth_nothing"}]"#,
     );
-    assert_eq!(answers.as_array().unwrap().len(), 3);
+    assert_eq!(answers.as_array().unwrap().len(), 4);
+    assert_eq!(answers[2], json!({"jsonrpc": "2.0", "id": null, "result": "0x64aba"}));
     assert_eq!(answers[0], json!({"jsonrpc": "2.0", "id": "a", "result": "0x64aba"}));
     assert_eq!(answers[1]["error"]["code"], -32600);
-    assert_eq!(answers[2]["error"]["code"], -32601);
+    assert_eq!(answers[3]["error"]["code"], -32601);
     assert_eq!(node.post(br#"{"jsonrpc":"2.0","method":"eth_chainId"}"#), (200, String::new()));
     let one = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
     let many = |n: usize| format!("[{}]", vec![one; n].join(","));
     assert_eq!(node.json(&many(1_000)).as_array().unwrap().len(), 1_000);
-    assert_eq!(node.json(&many(1_001))["error"]["message"], "batch too large");
+    let refused = json!([{"jsonrpc": "2.0", "id": 1, "error": {"code": -32600, "message": "batch too large"}}]);
+    assert_eq!(node.json(&many(1_001)), refused);
+    let subscribe = node.err("eth_subscribe", json!(["newHeads"]));
+    assert_eq!(subscribe, (-32601, "notifications not supported".into()));
 }
 
 #[test]
@@ -496,6 +504,35 @@ fn estimates_suffice() {
     let (_, message) =
         node.err("eth_estimateGas", json!([{"from": poor, "to": store, "gasPrice": "0x5f5e100", "value": "0x1"}]));
     assert!(message.contains("insufficient funds for transfer"), "{message}");
+}
+
+#[test]
+fn access_lists_are_found() {
+    let node = start();
+    let store = node.deploy(STORE);
+    // FORWARD calls it without calldata: slot 0 becomes 0.
+    let forward = node.deploy(FORWARD);
+    let data = B256::left_padding_from(store.as_slice());
+    let found = node.ok("eth_createAccessList", json!([{"to": forward, "data": data}]));
+    assert_eq!(found["accessList"], json!([{"address": store, "storageKeys": [B256::ZERO]}]));
+    assert_eq!(found.get("error"), None);
+    // The gas is that of the call with the list: 2,400 + 1,900 for it, and nothing cold.
+    let with = json!({"to": forward, "data": data, "accessList": found["accessList"]});
+    assert_eq!(node.ok("eth_createAccessList", json!([with])), found);
+    let failing = node.ok("eth_createAccessList", json!([{"to": node.deploy(REVERT), "data": "0x12"}]));
+    assert_eq!(failing["error"], "execution reverted");
+    assert_eq!(failing["accessList"], json!([]));
+}
+
+#[test]
+fn what_is_never_there_says_so() {
+    let node = start();
+    assert_eq!(node.ok("txpool_status", json!([])), json!({"pending": "0x0", "queued": "0x0"}));
+    assert_eq!(node.ok("txpool_content", json!([])), json!({"pending": {}, "queued": {}}));
+    let (code, message) = node.err("eth_getProof", json!([Address::ZERO, [], "latest"]));
+    assert_eq!((code, message.as_str()), (-32000, "eth_getProof is not supported: this node keeps no Merkle tree"));
+    let (code, message) = node.err("debug_traceTransaction", json!([B256::ZERO]));
+    assert!(code == -32000 && message.contains("only callTracer is"), "{message}");
 }
 
 #[test]

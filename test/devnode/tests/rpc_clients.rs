@@ -202,6 +202,15 @@ mod with_alloy {
         assert_eq!(heads.next().await.unwrap().number, 1);
         let second = heads.next().await.unwrap();
         assert_eq!((second.number, Some(second.hash)), (2, log.block_hash));
+        // What there is no subscription to, and ids of none.
+        let refused = |error: alloy::transports::RpcError<alloy::transports::TransportErrorKind>| {
+            let error = error.as_error_resp().unwrap().clone();
+            (error.code, error.message.to_string())
+        };
+        let nothing = provider.raw_request::<_, String>("eth_subscribe".into(), ["blobs"]).await.unwrap_err();
+        assert_eq!(refused(nothing), (-32601, r#"no "blobs" subscription in eth namespace"#.into()));
+        let unknown = provider.raw_request::<_, bool>("eth_unsubscribe".into(), ["0x1"]).await.unwrap_err();
+        assert_eq!(refused(unknown), (-32000, "subscription not found".into()));
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -1,8 +1,10 @@
 //! Calls, estimates and traces: everything that runs on a state and changes nothing.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use alloy_consensus::Transaction;
+use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, B256, U256};
 use alloy_rpc_types_eth::state::StateOverride;
 use alloy_rpc_types_eth::{BlockId, BlockNumberOrTag, BlockOverrides};
@@ -14,6 +16,8 @@ use super::{Chain, TxRequest, RECENT_HASHES};
 use crate::evm::{BlockCtx, CallFrame, Outcome, Status, TxCtx, TxError, BATCH_POSTER};
 use crate::state::State;
 
+/// Runs to find an access list; two are the rule.
+const MAX_ACCESS_LIST_ROUNDS: usize = 32;
 /// Gas of a transaction that only moves ether.
 const TRANSFER_GAS: u64 = 21_000;
 
@@ -97,6 +101,36 @@ impl Chain {
         let mut tx = self.call_context(request)?;
         tx.trace = trace;
         Ok(self.0.evm.call(&scene.state, &scene.block(), &tx)?)
+    }
+
+    /// The access list with which the transaction touches nothing cold, and what it does with that list.
+    ///
+    /// # Errors
+    /// The call could not be begun, or touches something else each time its list grows. A failure is an outcome.
+    pub fn create_access_list(&self, request: &TxRequest, at: BlockId) -> Result<(AccessList, Outcome), CallError> {
+        let scene = self.scene(at, None, None)?;
+        let mut tx = self.call_context(request)?;
+        tx.trace = true;
+        let mut list: BTreeMap<Address, BTreeSet<B256>> = BTreeMap::new();
+        for (address, slots) in std::mem::take(&mut tx.access_list) {
+            list.entry(address).or_default().extend(slots);
+        }
+        let items = |list: &BTreeMap<Address, BTreeSet<B256>>| -> Vec<(Address, Vec<B256>)> {
+            list.iter().map(|(address, slots)| (*address, slots.iter().copied().collect())).collect()
+        };
+        for _ in 0..MAX_ACCESS_LIST_ROUNDS {
+            tx.access_list = items(&list);
+            let outcome = self.0.evm.call(&scene.state, &scene.block(), &tx)?;
+            for (address, slots) in &outcome.accessed {
+                list.entry(*address).or_default().extend(slots);
+            }
+            let grown = items(&list);
+            if grown == tx.access_list {
+                let item = |(address, storage_keys)| AccessListItem { address, storage_keys };
+                return Ok((AccessList(grown.into_iter().map(item).collect()), outcome));
+            }
+        }
+        Err(CallError::Failed { reason: "the access list does not settle: each one makes the call touch more".into() })
     }
 
     fn call_context(&self, request: &TxRequest) -> Result<TxCtx, CallError> {

@@ -38,6 +38,8 @@ pub struct History {
 impl History {
     /// Every block, and every state.
     pub const ALL: Self = Self { blocks: usize::MAX, states: usize::MAX };
+    /// Every block, and the states of the last 10,000, so that memory grows by blocks and state alone.
+    pub const DEFAULT: Self = Self { blocks: usize::MAX, states: 10_000 };
     /// The newest block only: memory grows with the state alone, however many transactions run.
     pub const NONE: Self = Self { blocks: 1, states: 0 };
 }
@@ -70,7 +72,7 @@ impl Default for Config {
             balance: U256::from(1_000_000) * U256::from(10).pow(U256::from(18)),
             base_fee: 100_000_000,
             clock: Clock::System,
-            history: History::ALL,
+            history: History::DEFAULT,
         }
     }
 }

@@ -80,7 +80,7 @@ pub enum CallError {
     /// Estimation only: it fails whatever gas it is given.
     #[error("execution reverted")]
     Reverted(Bytes),
-    /// Estimation only: not even the allowance is enough.
+    /// Estimation: not even the allowance is enough. Access lists: none suffices.
     #[error("{reason}")]
     Failed {
         /// In go-ethereum's words.

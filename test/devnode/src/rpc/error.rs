@@ -24,8 +24,8 @@ impl RpcError {
     }
 
     /// The body is not JSON.
-    pub fn parse(reason: impl std::fmt::Display) -> Self {
-        Self::new(-32700, format!("parse error: {reason}"))
+    pub fn parse() -> Self {
+        Self::new(-32700, "parse error")
     }
 
     /// JSON, but no JSON-RPC 2.0 request.

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use alloy_primitives::{keccak256, Address, Bytes, FixedBytes, B256, U128, U64};
+use alloy_eips::eip2930::AccessListResult;
+use alloy_primitives::{keccak256, Address, Bytes, FixedBytes, B256, U128, U256, U64};
 use alloy_rpc_types_eth::state::StateOverride;
 use alloy_rpc_types_eth::{
     BlockId, BlockNumberOrTag, BlockOverrides, FeeHistory, Filter, FilterBlockOption, TransactionRequest,
@@ -184,7 +185,8 @@ pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Resul
         "eth_accounts" => raw(&chain.accounts()),
         "eth_blockNumber" => raw(&U64::from(chain.head().header.number)),
         "rpc_modules" => raw(&json!({
-            "anvil": "1.0", "debug": "1.0", "eth": "1.0", "evm": "1.0", "hardhat": "1.0", "net": "1.0", "web3": "1.0"
+            "anvil": "1.0", "debug": "1.0", "eth": "1.0", "evm": "1.0", "hardhat": "1.0", "net": "1.0", "txpool": "1.0",
+            "web3": "1.0"
         })),
 
         // ---- blocks, transactions, receipts ----
@@ -263,6 +265,16 @@ pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Resul
             args!(tx: req TransactionRequest, at: opt BlockId, state: opt StateOverride, block: opt BlockOverrides);
             let at = at.unwrap_or(BlockId::pending());
             raw(&U64::from(chain.estimate_gas(&tx, at, state.as_ref(), block.as_ref())?))
+        }
+        "eth_createAccessList" => {
+            args!(tx: req TransactionRequest, at: opt BlockId);
+            let (list, outcome) = chain.create_access_list(&tx, at.unwrap_or_default())?;
+            let error = match outcome.status {
+                Status::Success => None,
+                Status::Revert => Some("execution reverted".to_owned()),
+                Status::Halt(reason) => Some(reason),
+            };
+            raw(&AccessListResult { access_list: list, gas_used: U256::from(outcome.gas_used), error })
         }
         "debug_traceCall" => {
             args!(tx: req TransactionRequest, at: opt BlockId, options: opt TraceOptions);
@@ -343,6 +355,12 @@ pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Resul
             raw(&context.filters.uninstall(id))
         }
         "eth_subscribe" | "eth_unsubscribe" => Err(RpcError::new(-32601, "notifications not supported")),
+
+        // ---- what there never is ----
+        // Every transaction is mined at once, so the pool is empty.
+        "txpool_status" => raw(&json!({"pending": "0x0", "queued": "0x0"})),
+        "txpool_content" | "txpool_inspect" => raw(&json!({"pending": {}, "queued": {}})),
+        "eth_getProof" => Err(RpcError::refused("eth_getProof is not supported: this node keeps no Merkle tree")),
 
         // ---- a development node's own ----
         "evm_increaseTime" | "anvil_increaseTime" => {

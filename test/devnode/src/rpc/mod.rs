@@ -113,12 +113,17 @@ fn too_large(reason: &str) -> Response {
 struct Envelope<'a> {
     #[serde(borrow, default)]
     jsonrpc: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "even_null")]
     id: Option<&'a RawValue>,
     #[serde(borrow, default)]
     method: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     params: Option<&'a RawValue>,
+}
+
+/// `id: null` is an id and wants an answer; only a request without the field is a notification.
+fn even_null<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(value).map(Some)
 }
 
 /// An answer.
@@ -145,20 +150,22 @@ fn encode(id: Option<&RawValue>, result: Result<Box<RawValue>, RpcError>) -> Str
 async fn answer(context: &Context, body: &[u8]) -> Option<String> {
     let body = match std::str::from_utf8(body) {
         Ok(body) => body,
-        Err(e) => return Some(encode(None, Err(RpcError::parse(e)))),
+        Err(_) => return Some(encode(None, Err(RpcError::parse()))),
     };
     if !body.trim_start().starts_with('[') {
         return single(context, body).await;
     }
     let requests: Vec<&RawValue> = match serde_json::from_str(body) {
         Ok(requests) => requests,
-        Err(e) => return Some(encode(None, Err(RpcError::parse(e)))),
+        Err(_) => return Some(encode(None, Err(RpcError::parse()))),
     };
     if requests.is_empty() {
         return Some(encode(None, Err(RpcError::invalid_request("empty batch"))));
     }
     if requests.len() > MAX_BATCH {
-        return Some(encode(None, Err(RpcError::invalid_request("batch too large"))));
+        // Under the id of the first call: the protocol has no error for a batch as a whole.
+        let id = requests.iter().find_map(|request| read(request.get()).ok()?.0);
+        return Some(format!("[{}]", encode(id, Err(RpcError::invalid_request("batch too large")))));
     }
     let mut answers = Vec::with_capacity(requests.len());
     for request in requests {
@@ -185,7 +192,7 @@ fn read(request: &str) -> Result<Parts<'_>, (Option<&RawValue>, RpcError)> {
         // A well-formed document of the wrong shape is an invalid request.
         let error = match e.classify() {
             serde_json::error::Category::Data => RpcError::invalid_request("invalid request"),
-            _ => RpcError::parse(e),
+            _ => RpcError::parse(),
         };
         (None, error)
     };
@@ -194,8 +201,16 @@ fn read(request: &str) -> Result<Parts<'_>, (Option<&RawValue>, RpcError)> {
         serde_json::from_str::<serde::de::IgnoredAny>(request).map_err(invalid)?;
         return Err((None, RpcError::invalid_request("invalid request")));
     }
-    let envelope: Envelope = serde_json::from_str(request).map_err(invalid)?;
-    // `id: null` counts as absent for serde, and go-ethereum also treats it as a notification.
+    let envelope: Envelope = serde_json::from_str(request).map_err(|e| {
+        // A field of the wrong type is no reason to answer under another id.
+        #[derive(Deserialize)]
+        struct Id<'a> {
+            #[serde(borrow, default)]
+            id: Option<&'a RawValue>,
+        }
+        let id = serde_json::from_str::<Id>(request).ok().and_then(|it| it.id);
+        (id.filter(|id| !id.get().starts_with(['{', '['])), invalid(e).1)
+    })?;
     let id = envelope.id;
     if id.is_some_and(|id| id.get().starts_with(['{', '['])) {
         return Err((None, RpcError::invalid_request("invalid request")));
@@ -251,8 +266,8 @@ async fn websocket(mut socket: WebSocket, context: Context) {
                     Some(Ok(Message::Text(text))) => text.as_str().to_owned(),
                     Some(Ok(Message::Binary(bytes))) => match String::from_utf8(bytes.to_vec()) {
                         Ok(text) => text,
-                        Err(e) => {
-                            let _ = out.send(encode(None, Err(RpcError::parse(e))));
+                        Err(_) => {
+                            let _ = out.send(encode(None, Err(RpcError::parse())));
                             continue;
                         }
                     },
@@ -317,7 +332,7 @@ fn subscribe(params: Option<&RawValue>) -> Result<Subscription, RpcError> {
     match kind.as_str() {
         "newHeads" => Ok(Subscription::NewHeads),
         "logs" => Ok(Subscription::Logs(Box::new(params.optional()?.unwrap_or_default()))),
-        other => Err(RpcError::invalid_params(format!("no \"{other}\" subscription in eth namespace"))),
+        other => Err(RpcError::new(-32601, format!("no \"{other}\" subscription in eth namespace"))),
     }
 }
 

@@ -380,11 +380,16 @@ impl Hook<'_, '_> {
             left -= gas;
             self.host().refund += refund;
         }
-        self.buy_gas(budget - left)?;
-        if out_of_gas || left == 0 {
+        let short = out_of_gas || left == 0;
+        if short && self.exec().config.arbos < 50 {
+            // The program failed without having paid.
             return failure("out of gas in a storage write");
         }
-        Ok(())
+        self.buy_gas(budget - left)?;
+        match short {
+            true => failure("out of gas in a storage write"),
+            false => Ok(()),
+        }
     }
 
     fn transient_load(&mut self, key: u32, dest: u32) -> Fallible<()> {
