@@ -76,9 +76,12 @@ fn main() -> Result<()> {
     let args = Args::parse();
     let count = args.count;
     let key: PrivateKeySigner = KEY.parse()?;
-    // Whatever else runs takes its share of the figures.
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load.split(' ').next().filter(|load| !load.is_empty()).unwrap_or("unknown").to_owned();
+    // Whatever else runs takes its share of the figures, unless it is less urgent.
+    let field = |file: &str, n: usize| -> Option<String> {
+        Some(std::fs::read_to_string(file).ok()?.split_whitespace().nth(n)?.to_owned())
+    };
+    let (load, nice) = (field("/proc/loadavg", 0), field("/proc/self/stat", 18));
+    let load = format!("load average {} before it began, nice {}", load.unwrap_or_default(), nice.unwrap_or_default());
 
     eprintln!("start-up");
     let node = Node::start(&std::env::current_exe()?.with_file_name("muster-devnode"))?;
@@ -156,7 +159,9 @@ fn long_run(history: History, count: u64) -> Result<Vec<(Measured, u64)>> {
     let chain = Chain::new(chain::Config { history, ..chain::Config::default() })?;
     let stylus = deploy(&chain, chain.accounts()[0], &deployed_code(STYLUS_COUNTER))?;
     activate(&chain, chain.accounts()[0], stylus)?;
-    (0..PARTS).map(|_| Ok((send_all(&chain, stylus, STYLUS_ONE.into(), count)?, resident(std::process::id())))).collect()
+    (0..PARTS)
+        .map(|_| Ok((send_all(&chain, stylus, STYLUS_ONE.into(), count)?, resident(std::process::id()))))
+        .collect()
 }
 
 fn send_all(chain: &Chain, to: Address, data: Bytes, count: u64) -> Result<Measured> {
@@ -188,9 +193,10 @@ fn page(
 ) -> Result<String> {
     let rpc = count.min(MOST_OVER_RPC);
     let mut page = format!(
-        "Made by `script/bench node`: optimised build, {} CPUs, load average {load} before it began, {count} transactions of\n\
-         each kind in process and {rpc} over JSON-RPC. Transactions per second, one after the other:\n\n\
+        "Made by `script/bench node`: {} build, {} CPUs, {load},\n\
+         {count} transactions of each kind in process and {rpc} over JSON-RPC. Transactions per second, one after the other:\n\n\
          | | goal, Stylus | {} |\n| --- | ---: | ---: | ---: | ---: |\n",
+        if cfg!(debug_assertions) { "development" } else { "optimised" },
         std::thread::available_parallelism()?,
         KINDS.join(" | ")
     );
@@ -201,23 +207,25 @@ fn page(
     line("in process, nothing of the past kept", Some(STYLUS_IN_PROCESS), [0, 1, 2].map(|i| Some(lean[i].rate)));
     line("in process, blocks and 10,000 states kept", Some(STYLUS_IN_PROCESS), [0, 1, 2].map(|i| Some(kept[i].rate)));
     line("JSON-RPC, one connection", Some(STYLUS_OVER_RPC), [0, 1, 2].map(|i| ours[i].map(|r| r.rate)));
-    line("JSON-RPC, and the receipt of each", Some(STYLUS_OVER_RPC), [0, 1, 2].map(|i| ours[i].map(|r| r.with_receipt)));
+    line(
+        "JSON-RPC, and the receipt of each",
+        Some(STYLUS_OVER_RPC),
+        [0, 1, 2].map(|i| ours[i].map(|r| r.with_receipt)),
+    );
     if let Some((rows, _)) = theirs {
         line("anvil, one connection", None, [0, 1, 2].map(|i| rows[i].map(|r| r.rate)));
         line("anvil, and the receipt of each", None, [0, 1, 2].map(|i| rows[i].map(|r| r.with_receipt)));
     }
     let ms = |d: Duration| format!("{} ms", d.as_millis());
     let bytes = |n: f64| format!("{n:.0} B");
-    page += "\nFrom starting the program to its first answer, and memory taken per transaction:\n\n\
+    page += "\nFrom starting the program to its first answer, and memory the program took per transaction over JSON-RPC:\n\n\
              | | goal | muster-devnode | anvil |\n| --- | ---: | ---: | ---: |\n";
     let beside = |cell: Option<String>| cell.unwrap_or_default();
     page += &format!("| start-up | {} | {} | {} |\n", ms(START), ms(started), beside(theirs.map(|t| ms(t.1))));
     for (i, kind) in KINDS.iter().enumerate() {
         let grown = |rows: &[Option<Measured>]| rows[i].map(|r| bytes(r.grown));
-        page += &format!("| {kind}, in process, nothing of the past kept | | {} | |\n", bytes(lean[i].grown));
-        page += &format!("| {kind}, in process, blocks and 10,000 states kept | | {} | |\n", bytes(kept[i].grown));
         let (mine, other) = (beside(grown(ours)), beside(theirs.and_then(|t| grown(&t.0))));
-        page += &format!("| {kind}, over JSON-RPC | | {mine} | {other} |\n");
+        page += &format!("| {kind} | | {mine} | {other} |\n");
     }
     page += &format!(
         "\nA long run of {} Stylus calls in process. Where nothing of the past is kept, what grows is state: the history\n\

@@ -809,15 +809,33 @@ const PROXY: &str = r#"(module
 
 fn program(node: &Rpc, text: &str) -> Address {
     let address = node.deploy(&muster_devnode::stylus::deployed_code(&wat::parse_str(text).unwrap()));
+    assert_eq!(node.err("eth_call", json!([{"to": address}])), (-32000, "error ProgramNotActivated()".into()));
+    activate(node, address);
+    address
+}
+
+fn activate(node: &Rpc, program: Address) {
     // activateProgram(address)
-    let data = format!("0x58c780c2{:0>64}", hex::encode(address));
+    let data = format!("0x58c780c2{:0>64}", hex::encode(program));
     let fee = "0xde0b6b3a7640000";
-    let (code, _) = node.err("eth_call", json!([{"to": address}]));
-    assert!(code == 3 || code == -32000, "a program must be activated before it runs");
     let hash = node.ok("eth_sendTransaction", json!([{"to": Address::with_last_byte(0x71), "data": data, "value": fee}]));
     let receipt = node.ok("eth_getTransactionReceipt", json!([hash]));
     assert_eq!(receipt["status"], "0x1", "{receipt}");
-    address
+}
+
+#[test]
+fn programs_expire_as_time_travels_and_are_activated_again() {
+    let node = start();
+    let text = r#"(module (memory (export "memory") 1 1)
+        (func (export "user_entrypoint") (param i32) (result i32) i32.const 0))"#;
+    let program = program(&node, text);
+    node.ok("evm_increaseTime", json!([364 * 86_400]));
+    assert_eq!(node.ok("eth_call", json!([{"to": program}])), "0x");
+    node.ok("evm_increaseTime", json!([2 * 86_400]));
+    let (code, message) = node.err("eth_call", json!([{"to": program}]));
+    assert!(code == -32000 && message.starts_with("error ProgramExpired("), "{message}");
+    activate(&node, program);
+    assert_eq!(node.ok("eth_call", json!([{"to": program}])), "0x");
 }
 
 #[test]

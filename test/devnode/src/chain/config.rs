@@ -36,8 +36,6 @@ pub struct History {
 }
 
 impl History {
-    /// Every block, and every state.
-    pub const ALL: Self = Self { blocks: usize::MAX, states: usize::MAX };
     /// Every block, and the states of the last 10,000, so that memory grows by blocks and state alone.
     pub const DEFAULT: Self = Self { blocks: usize::MAX, states: 10_000 };
     /// The newest block only: memory grows with the state alone, however many transactions run.
