@@ -104,7 +104,7 @@ contract MusterStorage {
         uint8 status;
         /// Stake in granules; 0 when quit.
         uint48 stake;
-        /// Reliability factor at `h_at`, a wad.
+        /// Reliability factor at `hAt`, a wad: 10^18 is 1.
         uint64 h;
         /// When `h` held.
         uint32 hAt;
@@ -112,17 +112,17 @@ contract MusterStorage {
         uint16 scoreSum;
         /// Scores in the pool.
         uint8 scoreCount;
-        /// Place among the idle nodes of its group and class, or in the parking pool.
+        /// Place among the idle nodes of its group and class, or in the pool of excluded nodes.
         uint24 pos;
         /// VRAM in GiB.
         uint16 vram;
         /// Number of its GPU model among those of its VRAM size.
         uint16 gpu;
-        /// Stake class.
+        /// Stake class: c holds stakes above base x 4^(c - 1) and up to base x 4^c; 0 all up to base.
         uint8 class;
         /// Entries of its model list, removed ones included.
         uint8 models;
-        /// Whether it is excluded and waits in the parking pool.
+        /// Whether it is excluded, or held back by due draws, and waits in the pool of excluded nodes.
         bool parked;
     }
 
@@ -170,7 +170,7 @@ contract MusterStorage {
         uint16 vram;
         /// 0 for any GPU, else 1 + the required GPU model's number among those of its VRAM size.
         uint24 gpu;
-        /// [`crate::value::Kind`] as a number.
+        /// 0 Stable Diffusion, 1 GPT, 2 fine-tuning.
         uint8 kind;
         /// Required models.
         uint8 models;
@@ -180,7 +180,8 @@ contract MusterStorage {
         uint40 at;
     }
 
-    /// Six model ids (40 bits each, 0 for none) and a flag for each.
+    /// Six model ids (40 bits each, 0 for none) and a flag for each. Among a node's models the flag says "removed": the
+    /// node still stands in the model's holder array, but no longer has it.
     struct Models {
         /// First model.
         uint40 m0;
@@ -226,7 +227,9 @@ contract MusterStorage {
         uint16 used;
     }
 
-    /// A priority pool: the queue of one group, or the excluded nodes.
+    /// A priority pool: the queue of one group, or the excluded nodes. The key of a queued task is its value (38 bits, see
+    /// contracts/core/src/value.rs) and the complement of its id (26 bits); that of an excluded node is the complement of
+    /// the time of its return (32 bits) and its number (32 bits).
     struct Pool {
         /// Greatest key; 0 when empty.
         uint64 best;
@@ -291,10 +294,11 @@ contract MusterStorage {
         Models[6] models;
     }
 
-    /// A Pending or queued task; `models` is written only where there is more than one.
+    /// A Pending or queued task: 4 words.
     struct TaskRecord {
         Ticket ticket;
         Order order;
+        /// Written only where it requires more than one model; a single one stands in `order`.
         Models[2] models;
     }
 
@@ -303,43 +307,55 @@ contract MusterStorage {
     Terms internal terms;
     Treasury internal treasury;
     Ownership internal ownership;
+    /// The proposed owner.
     Proposal internal nextOwner;
+    /// The proposed treasury.
     Proposal internal nextTreasury;
     Queue internal queue;
     /// Joined nodes by stake class.
     Classes internal joined;
-    /// Which program answers a selector.
+    /// Which program answers a selector. Key: the selector.
     mapping(bytes4 => address) internal programs;
     /// The selectors answered.
     bytes4[] internal selectors;
-    /// 1 + a selector's place in `selectors`.
+    /// 1 + a selector's place in `selectors`. Key: the selector.
     mapping(bytes4 => uint256) internal selectorPlaces;
+    /// Accounts: credit, stake on its way out, node. Key: the account.
     mapping(address => Account) internal accounts;
+    /// Nodes and their tasks. Key: the node's number, from 1.
     mapping(uint256 => NodeRecord) internal nodes;
-    /// The sampler's tree: 31 bounds of a byte and a mark in a word.
+    /// The sampler's tree. Bytes 0 to 30 of a word, from the right, bound what is below; byte 31 is a mark. Key:
+    /// `1 << 57` for the root; `1 << 56 | i` for the sizes from 31 i on; `vram << 32 | 0xff << 24` for a VRAM size;
+    /// `vram << 32 | level << 24 | i` for the words below it.
     mapping(uint256 => bytes32) internal branches;
-    /// Idle nodes of a GPU group by stake class.
+    /// Idle nodes of a GPU group by stake class. Key: the group, `number << 16 | vram`.
     mapping(uint256 => Classes) internal classes;
-    /// Idle nodes: key `group << 32 | class << 24 | place / 8`.
+    /// Idle nodes of a GPU group, eight numbers to a word. Key: `group << 32 | class << 24 | place / 8`.
     mapping(uint256 => uint32[8]) internal members;
-    /// 1 + a GPU model's number among those of its VRAM size: key `keccak256(name . uint16 vram)`.
+    /// 1 + a GPU model's number among those of its VRAM size. Key: `keccak256(name . uint16 vram)`.
     mapping(bytes32 => uint256) internal gpuNumbers;
-    /// The name of a GPU group.
+    /// The name of a GPU group. Key: the group.
     mapping(uint256 => string) internal gpuNames;
-    /// GPU models per VRAM size.
+    /// GPU models per VRAM size. Key: the VRAM in GiB.
     mapping(uint256 => uint256) internal gpuCounts;
-    /// Holders of a model: key `model << 24 | word`, word 0 starts with the length.
+    /// Holders of a model, removed ones included until they are purged. In word 0, element 0 is their number and the
+    /// others are the last one to seven of them; word 1 holds the first seven, word 2 the next, and so on. Key:
+    /// `model << 24 | word`.
     mapping(uint256 => uint32[8]) internal holders;
-    /// The ring of Pending tasks.
+    /// The ring of Pending tasks; `head` says from where to where. Key: the place, 0 to 4,095.
     mapping(uint256 => TaskRecord) internal pending;
-    /// Queued tasks: key `group << 32 | place`, the ticket.
+    /// Queued tasks. Key: the ticket, `queue group << 32 | place`; a queue group is the VRAM required, or a GPU group +
+    /// 0x10000.
     mapping(uint256 => TaskRecord) internal entries;
-    /// Queue groups: 2^32 - 1 is the pool of excluded nodes.
+    /// Queue groups, and the pool of excluded nodes. Key: the queue group, or 2^32 - 1.
     mapping(uint256 => Pool) internal pools;
-    /// Words of all knock-out trees.
+    /// Words of all knock-out trees: at level 0 the keys, above it the greatest key of each word below. Key:
+    /// `tree << 29 | level << 24 | place >> (2 level + 2)`. Trees: a pool's number for its keys, `2^32 + number` for
+    /// the complements (from level 1 up), `2 << 32` for the best key by VRAM, `3 << 32` for the complement of the worst
+    /// by queue group, `4 << 32` for stake + 1 by node number - 1.
     mapping(uint256 => uint64[4]) internal brackets;
-    /// Free places of pools.
+    /// Free places of pools. Key: `pool << 32 | i / 8`.
     mapping(uint256 => uint32[8]) internal free;
-    /// Queue groups in order of first use.
+    /// Queue groups in order of first use. Key: `i / 8`.
     mapping(uint256 => uint32[8]) internal queueGroups;
 }

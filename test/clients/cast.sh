@@ -47,6 +47,13 @@ else
   exit 1
 fi
 
+# The example of docs/storage.md reads the node that has joined.
+NODE=$node MUSTER=$muster
+read=$(eval "$(sed -n '/^```sh$/,/^```$/{/^```/d;p}' ../../docs/storage.md)")
+me_lower=$(tr '[:upper:]' '[:lower:]' <<<"$me")
+same "the node in storage" "$read" "status 1, stake ${least%% *} granules
+operator $me_lower"
+
 # An error of the contract, with its values: a node that has joined cannot join.
 if out=$(cast call --from "$me" --value "$stake" "$muster" 'join(string,uint16,uint64[])' 'NVIDIA H100' 80 '[7,8]' 2>&1); then
   echo "cast: joining twice should have failed" >&2

@@ -54,7 +54,7 @@ pub struct Memory {
     pub now: u64,
     /// Its block.
     pub block: u64,
-    /// Words read and written so far, each access counted.
+    /// Words read so far, each access counted.
     pub loads: RefCell<u64>,
     /// Derives slots by keccak256 as a chain does, instead of by number.
     pub hashed: bool,

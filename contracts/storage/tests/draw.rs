@@ -3,6 +3,7 @@
 //! Expected probabilities are worked out here in f64 from the formulas of the seeds, not with
 //! muster_core. Every test is run against perturbed weights too, and has to fail on them.
 
+use muster_model::proof;
 use muster_model::world::*;
 use muster_storage::draw::{Draw, Rng};
 use muster_storage::host::{ModelSet, Task};
@@ -49,7 +50,8 @@ fn judge(name: &str, seen: &BTreeMap<u32, u64>, expected: &BTreeMap<u32, f64>) {
     rank.sort_by(|a, b| b.1.total_cmp(&a.1));
     let biased: BTreeMap<u32, f64> = rank.iter().enumerate().map(|(i, &(n, w))| (n, if i % 2 == 0 { w * 1.05 } else { w })).collect();
     let (off, _) = chi_square(seen, &biased);
-    println!("{name}: {draws} draws, chi-square {chi:.1} at {df} degrees, limit {:.1}; 5 % off: {off:.1}", limit(df));
+    let (shown, biased) = (format!("{chi:.1}"), format!("{off:.1}"));
+    proof("choice", &[("state", &name), ("draws", &draws), ("chi-square", &shown), ("degrees", &df), ("limit", &format!("{:.1}", limit(df))), ("biased", &biased)]);
     assert!(chi < limit(df), "{name}: {chi} at {df}");
     assert!(off > limit(df), "{name}: a bias of 5 % goes unseen: {off} at {df}");
 }
@@ -388,7 +390,8 @@ fn what_a_search_that_is_not_exhaustive_costs_in_exactness() {
         let expected = f.expected(&wanted, None);
         let sum: f64 = expected.values().sum();
         let away: f64 = expected.iter().map(|(n, w)| (w / sum - seen.get(n).copied().unwrap_or(0) as f64 / 1e5).abs()).sum::<f64>() / 2.0;
-        println!("{name}: total variation {away:.4}, {:.2} % undecided", undecided as f64 / (1e5 + undecided as f64) * 100.0);
+        let again = undecided as f64 / (1e5 + undecided as f64) * 100.0;
+        proof("search", &[("holders", &name), ("draws", &100_000), ("distance", &format!("{away:.4}")), ("limit", &most), ("again", &format!("{again:.2} %"))]);
         assert!(seen.keys().all(|n| expected.contains_key(n)), "only holders while holders are idle");
         assert!(away < most, "{name}: {away}");
     }

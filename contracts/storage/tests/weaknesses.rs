@@ -1,9 +1,10 @@
-//! The 21 ways in which earlier implementations of the seeds broke, by number (docs/dispatching.md lists them).
-//! Where there is nothing of the kind to call here, the test shows that no selector offers it, and
-//! tests the property that takes its place.
+//! The 21 ways in which earlier implementations of the seeds broke, by number. Where there is nothing of the kind to call
+//! here, the test shows that no selector offers it, and tests the property that takes its place.
+//!
+//! docs/proof.md lists them from the comments of these tests: the number, what it was, and after "Here" what holds.
 
 use muster_model::world::*;
-use muster_model::refused;
+use muster_model::{proof, refused};
 
 use muster_core::record::CALL_MODELS;
 use muster_storage::abi::IMuster::{IMusterCalls, IMusterEvents as E};
@@ -113,20 +114,27 @@ fn fast_caller(delay: u64, trick: Trick, tasks: u64) -> (u64, u64, u64) {
     (made, won, w.mem.block - start)
 }
 
+/// By how many standard deviations node 1 got more than an eighth of the tasks.
+fn judged(delay: u64, trick: Trick, (made, won, blocks): (u64, u64, u64)) -> f64 {
+    let (p, n) = (1.0 / 8.0, made as f64);
+    let z = (won as f64 - n * p) / (n * p * (1.0 - p)).sqrt();
+    let (trick, shown) = (format!("{trick:?}"), format!("{z:.2}"));
+    proof("fast caller", &[("delay", &delay), ("trick", &trick), ("tasks", &made), ("won", &won), ("blocks", &blocks), ("z", &shown)]);
+    z
+}
+
 /// With drawDelay 1 none of the tricks gets node 1 more than its eighth (0.1 %, one-sided); with 0
 /// looking gets it every time, at the price of waiting for eight blocks.
 #[test]
 fn the_fast_caller_gains_nothing_with_delay_one_and_everything_with_none() {
     for trick in [Trick::Look, Trick::Cancel, Trick::Withhold, Trick::Reshuffle] {
         let (made, won, blocks) = fast_caller(1, trick, 4_000);
-        let (p, n) = (1.0 / 8.0, made as f64);
-        let z = (won as f64 - n * p) / (n * p * (1.0 - p)).sqrt();
-        println!("delay 1, {trick:?}: {won} of {made} tasks in {blocks} blocks, z = {z:.2}");
+        let z = judged(1, trick, (made, won, blocks));
         assert!(z < 3.09, "{trick:?}: z = {z}");
         assert!(z > -3.29, "{trick:?}: z = {z}");
     }
     let (made, won, blocks) = fast_caller(0, Trick::Look, 1_000);
-    println!("delay 0, Look: {won} of {made} tasks in {blocks} blocks");
+    judged(0, Trick::Look, (made, won, blocks));
     assert_eq!(won, made, "001's own rule can be waited out");
     assert!(blocks > 6 * made);
 }
@@ -186,7 +194,7 @@ fn a_backlog_of_due_tasks_buys_its_first_caller_nothing() {
     w.mem.keep_logs = false;
     w.call(who(8), 0, |n| n.pause()).unwrap();
     w.call(who(2), 0, |n| n.report_downloaded(vec![1])).unwrap();
-    let mut refused = BTreeMap::new();
+    let (mut refused, mut tried) = (BTreeMap::new(), BTreeMap::new());
     for _ in 0..300 {
         // Node 7 gets its task by standing alone.
         for n in 1..7 {
@@ -207,6 +215,7 @@ fn a_backlog_of_due_tasks_buys_its_first_caller_nothing() {
         for what in MEDDLING {
             let (fell, refusal) = fall(&mut w, Some(what), running, &ids);
             assert_eq!(fell, plain, "{what} moved a draw");
+            *tried.entry(what).or_insert(0) += 1;
             if let Some(bytes) = refusal {
                 let due = IMuster::IMusterErrors::abi_decode_validate(&bytes).unwrap();
                 assert!(matches!(due, IMuster::IMusterErrors::DrawsDue(ref d) if d.pending == 3), "{what}: {due:?}");
@@ -225,6 +234,10 @@ fn a_backlog_of_due_tasks_buys_its_first_caller_nothing() {
         }
     }
     // Refused every time; the others went through every time and moved nothing.
+    for what in MEDDLING {
+        let refusals: u32 = refused.get(what).copied().unwrap_or(0);
+        proof("backlog", &[("call", &what), ("tried", &tried[what]), ("refused", &refusals)]);
+    }
     let changes_candidates = ["pause", "quit", "resume", "raise stake", "join", "report", "remove", "poke"];
     assert_eq!(refused, changes_candidates.into_iter().map(|what| (what, 300)).collect());
 }
@@ -260,7 +273,8 @@ fn a_node_freed_while_draws_are_due_is_held_back_until_they_are_made() {
     }
 }
 
-/// 1: the seed is a block's hash and the contract's own task id: nothing the creator writes into a task moves it.
+/// 1: The draw was seeded with a block's number and what the creator wrote, so he could grind it to get a node. Here
+/// the seed is a block's hash and the contract's own task id: nothing the creator writes into a task moves it.
 #[test]
 fn w01_the_creator_has_nothing_to_grind() {
     let mut w = world(20, 1);
@@ -275,7 +289,8 @@ fn w01_the_creator_has_nothing_to_grind() {
     assert!(by_hash.len() >= 15 && by_id.len() >= 15, "hash and id both count");
 }
 
-/// 2: there is no generator with a state that anyone could move: a draw depends on its hash and id alone.
+/// 2: The random generator was a contract of its own with public functions, which anyone could call to move its state
+/// before a draw. Here there is no generator with a state: a draw depends on its hash and id alone.
 #[test]
 fn w02_randomness_has_no_state_and_no_selector() {
     nothing_called(&["rand", "seed", "choice", "nonce"]);
@@ -289,8 +304,9 @@ fn w02_randomness_has_no_state_and_no_selector() {
     assert_eq!(foretell(&mut w, [3; 32], 4, &spec(0, &[])), before);
 }
 
-/// 3: a commitment ground until a sample suits: there is no commitment and no sampling of tasks yet,
-/// and a policy other than a single node is refused. See the fast caller for the draw itself.
+/// 3: The creator could grind his commitment until the task was not sampled for validation, which saved him two tasks.
+/// Here there is no commitment and no sampling yet, and a policy other than a single node is refused; the fast caller,
+/// below, tries the draw itself.
 #[test]
 fn w03_no_commitment_decides_anything() {
     nothing_called(&["commit", "vrf", "disclose", "sample"]);
@@ -300,7 +316,7 @@ fn w03_no_commitment_decides_anything() {
     }
 }
 
-/// 4: ids are the contract's and count up, so no task can be written over another.
+/// 4: A task could be created over an existing one, and its fee was stuck. Here ids are the contract's and count up.
 #[test]
 fn w04_no_task_overwrites_another() {
     let mut w = world(1, 0);
@@ -312,7 +328,8 @@ fn w04_no_task_overwrites_another() {
     assert!(tasks.iter().all(|t| t.fee == FEE + t.id as u128 - 1 && t.creator.into_array() == who(5 + (t.id - 1) % 3)));
 }
 
-/// 5 to 7: validation groups: nobody but the contract's own code records scores, ranks or slashes.
+/// 5: The creator and one node, named twice, could have the honest third node slashed. Here nobody but the contract's
+/// own code records scores, and no function slashes.
 #[test]
 fn w05_nobody_can_have_an_honest_node_slashed() {
     nothing_called(&["slash", "validate"]);
@@ -323,7 +340,8 @@ fn w05_nobody_can_have_an_honest_node_slashed() {
     assert!((1..=2).all(|n| w.node(n).stake == 400 * TOKEN && w.node(n).status == 1));
 }
 
-/// 6: a task has one node and ends by itself: nothing waits for a group's other members.
+/// 6: A group with an aborted member could never be validated, so its other members waited and went unpaid. Here a task
+/// has one node and ends by itself.
 #[test]
 fn w06_a_task_never_waits_for_another_member() {
     nothing_called(&["validate", "group(bytes"]);
@@ -339,13 +357,15 @@ fn w06_a_task_never_waits_for_another_member() {
     assert_eq!(w.account(5).credit + w.account(9).credit, 3 * FEE);
 }
 
-/// 7: no function takes a rank or a score from its caller.
+/// 7: The order of the arguments decided the ranks, so the caller chose who earned most. Here no function takes a rank
+/// or a score from its caller.
 #[test]
 fn w07_no_caller_decides_a_rank() {
     nothing_called(&["score", "rank", "qos", "record"]);
 }
 
-/// 8: every way in which a task ends unrun gives the fee back, less the start fee where it is due.
+/// 8: The fee of a task that was aborted in the queue, or evicted from it, was not given back. Here every way in which
+/// a task ends unrun gives the fee back, less the start fee where that is due.
 #[test]
 fn w08_every_end_refunds() {
     let mut w = world(1, 0);
@@ -367,7 +387,8 @@ fn w08_every_end_refunds() {
     assert_eq!(treasury + [4, 5, 6, 7, 9].map(|n| w.account(n).credit).iter().sum::<u128>() + 400 * TOKEN, w.paid_in);
 }
 
-/// 9: a full queue takes a better task and turns a worse one away, refunded, without failing.
+/// 9: A full queue refused every new task, or let a nearly free one evict a good one. Here a full queue takes a better
+/// task and turns a worse one away, refunded, without failing.
 #[test]
 fn w09_a_full_queue_neither_reverts_nor_can_be_flushed_cheaply() {
     let mut w = world(1, 0);
@@ -382,7 +403,8 @@ fn w09_a_full_queue_neither_reverts_nor_can_be_flushed_cheaply() {
     assert!(w.view(|n| n.queued_tasks(0, 0, 9)).1.iter().any(|t| t.id == better));
 }
 
-/// 10: the estimate is the contract's; the one the creator states (fine-tuning) buys no more time than it says.
+/// 10: The creator stated a task's size, so a small lie bought priority, and 0 divided by zero. Here the estimate is
+/// the contract's; the one that a creator states (fine-tuning) buys no more time than it says.
 #[test]
 fn w10_a_stated_size_gives_priority_only_with_its_deadline() {
     let mut w = world(1, 0);
@@ -395,7 +417,8 @@ fn w10_a_stated_size_gives_priority_only_with_its_deadline() {
     refused!(w.create(5, 0, spec(0, &[])), FeeTooLow(word(0), 60u64));
 }
 
-/// 11: a task that a node cannot run stands in no node's way, however much it pays.
+/// 11: The best-paid task blocked all others when the freed node could not run it. Here a task that a node cannot run
+/// stands in no node's way, however much it pays.
 #[test]
 fn w11_nothing_blocks_the_task_behind_it() {
     let mut w = world(1, 0);
@@ -409,7 +432,8 @@ fn w11_nothing_blocks_the_task_behind_it() {
     assert_eq!(w.node(1).task, fits);
 }
 
-/// 12: storage accesses do not grow with nodes, models, groups or queue, nor with what others declare.
+/// 12: Loops over nodes, groups, tasks and models grew until ending a task no longer fitted a block. Here storage
+/// accesses do not grow with nodes, models, groups or queue, nor with what others declare.
 #[test]
 fn w12_no_call_costs_more_in_a_large_network() {
     let cost = |nodes: u64, sizes: u64, queued: u64, declared: u64| -> [u64; 3] {
@@ -452,13 +476,16 @@ fn w12_no_call_costs_more_in_a_large_network() {
         most
     };
     let (small, large) = (cost(40, 1, 3, 4), cost(3_000, 256, 2_000, 32));
-    println!("words read at most, creating / queueing / ending: {small:?} with 40 nodes, {large:?} with 3,000");
+    for (call, small, large) in [("createTask, drawn at once", small[0], large[0]), ("createTask, queued", small[1], large[1]), ("submit", small[2], large[2])] {
+        proof("words", &[("call", &call), ("small", &small), ("large", &large)]);
+    }
     for (s, l) in small.iter().zip(large) {
         assert!(l <= 400 && l <= 3 * s + 60, "{small:?} {large:?}");
     }
 }
 
-/// 13: a task ends once, and only as its state allows.
+/// 13: The check of a task's state before an abort let every state pass. Here a task ends once, and only as its state
+/// allows.
 #[test]
 fn w13_an_ended_task_cannot_be_ended_again() {
     let mut w = world(1, 0);
@@ -473,7 +500,8 @@ fn w13_an_ended_task_cannot_be_ended_again() {
     assert_eq!((w.account(1).credit, w.account(5).credit), (FEE, 0));
 }
 
-/// 14: nothing is paid while state changes: every end only adds credit, which its owner fetches.
+/// 14: Fees were sent while state changed, so a recipient that refused them blocked the end of a task. Here every end
+/// only adds credit, which its owner fetches.
 #[test]
 fn w14_no_recipient_can_block_an_end() {
     let mut w = world(1, 0);
@@ -484,7 +512,8 @@ fn w14_no_recipient_can_block_an_end() {
     refused!(w.withdraw(1), NothingToWithdraw(who(1)));
 }
 
-/// 15: what anyone may call does nothing that was not due.
+/// 15: Anyone could call the function that gives an available node its next task. Here what anyone may call does
+/// nothing that was not due.
 #[test]
 fn w15_poke_by_anyone_starts_nothing_twice() {
     nothing_called(&["callback"]);
@@ -496,7 +525,8 @@ fn w15_poke_by_anyone_starts_nothing_twice() {
     assert_eq!((w.node(1).task, w.view(|n| n.overview()).queued), (1, 1));
 }
 
-/// 16: a node's place in a list gives it nothing: after any pausing and resuming every equal node comes equally often.
+/// 16: A queued task got the first free nodes in the order of their places, which could be chosen by pausing and
+/// resuming. Here after any pausing and resuming every equal node comes equally often.
 #[test]
 fn w16_places_in_lists_do_not_matter() {
     let mut w = world(9, 0);
@@ -517,7 +547,8 @@ fn w16_places_in_lists_do_not_matter() {
     assert!(chi < 26.12, "chi-square {chi} at 8 degrees");
 }
 
-/// 17: there is no commit and disclose; reporting an error earns nothing.
+/// 17: Two nodes that reported an error were paid, and had the honest third slashed. Here there is no commit and
+/// disclose, and reporting an error earns nothing.
 #[test]
 fn w17_an_error_report_is_not_paid() {
     nothing_called(&["commit", "disclose"]);
@@ -527,7 +558,8 @@ fn w17_an_error_report_is_not_paid() {
     assert_eq!((w.account(1).credit, w.account(5).credit), (0, FEE));
 }
 
-/// 18: nothing underflows on a young chain, from its very first block and second on.
+/// 18: A subtraction of blocks underflowed on a young chain. Here nothing underflows, from the very first block and
+/// second on.
 #[test]
 fn w18_a_young_chain_works() {
     for delay in [0, 1, 64] {
@@ -545,7 +577,8 @@ fn w18_a_young_chain_works() {
     }
 }
 
-/// 19: the owner has no power over stakes, fees and tasks; parameters stay in bounds; the treasury changes after two days.
+/// 19: The owner received slashed stakes, and a relay was trusted with every task. Here the owner has no power over
+/// stakes, fees and tasks, parameters stay in bounds, and a new treasury takes two days.
 #[test]
 fn w19_the_owner_is_no_party_to_any_task() {
     nothing_called(&["slash", "force", "seize", "upload", "relay"]);
@@ -567,7 +600,8 @@ fn w19_the_owner_is_no_party_to_any_task() {
     assert_eq!(named(w.raw(OWNER, 0, |m| admin::accept_treasury(m))), "TreasuryTooEarly");
 }
 
-/// 20: a kicked-out operator does not come back, and quitting in time does not clear a bad record.
+/// 20: A node that was kicked out got its stake back and could join again at once with a clean record. Here who was
+/// kicked out does not come back, and quitting in time does not clear a bad record.
 #[test]
 fn w20_a_bad_record_cannot_be_shed() {
     let mut w = world(2, 0);
@@ -585,7 +619,8 @@ fn w20_a_bad_record_cannot_be_shed() {
     assert_eq!(w.withdraw(1).unwrap(), 800 * TOKEN, "the stake comes back all the same");
 }
 
-/// 21: who declares what he does not have fails the tasks it brings him and is soon left out.
+/// 21: Nodes declared GPU, VRAM and models that nobody checked. Here who declares what he does not have fails the tasks
+/// it brings him and is soon left out.
 #[test]
 fn w21_a_false_declaration_costs_its_author() {
     let mut w = World::new();

@@ -1,5 +1,5 @@
 //! What the shells under `script/` run: `muster build` and `muster measure` (contracts to deployable WASM),
-//! `muster deploy`, and `muster demo`.
+//! `muster deploy`, `muster demo`, and the pages of docs/ that are written from the sources and the tests.
 //!
 //! The library part is there for the tests, which build and deploy the same way.
 
@@ -9,5 +9,8 @@ pub mod contract;
 pub mod demo;
 pub mod deploy;
 pub mod measure;
+pub mod pages;
+pub mod proof;
 pub mod refusals;
+pub mod storage;
 pub mod wasm;

@@ -7,7 +7,7 @@ use ethers::signers::LocalWallet;
 use muster_cli::{
     build::{self, Settings},
     chain::{Account, Chain},
-    demo, deploy, measure, refusals, wasm,
+    demo, deploy, measure, pages, proof, wasm,
 };
 
 #[derive(Parser)]
@@ -32,12 +32,14 @@ enum Command {
     Deploy,
     /// Let a fleet join, replay requests as tasks, and show what the contract made of them
     Demo(demo::Options),
-    /// Write docs/refusals.md, the table of errors (script/abi runs it)
-    Refusals {
-        /// Change nothing, and fail if the file differs
+    /// Write docs/refusals.md, the table of errors, and docs/storage.md, where what lies (script/abi runs it)
+    Pages {
+        /// Change nothing, and fail if a file differs
         #[arg(long)]
         check: bool,
     },
+    /// Run the tests whose figures docs/proof.md shows, and write it (takes minutes; script/proof runs it)
+    Proof,
     /// Compile the programs with every setting tried and print what each would cost, as Markdown (takes minutes)
     Measure {
         /// Only these programs
@@ -103,7 +105,8 @@ async fn run(command: Command) -> Result<()> {
                 print_report(&report);
             }
         }
-        Command::Refusals { check } => refusals::run(&build::root()?, check)?,
+        Command::Pages { check } => pages::run(&build::root()?, check)?,
+        Command::Proof => proof::run(&build::root()?)?,
         Command::Measure { programs, change } => {
             let (rustc, rows) =
                 measure::measure(&build::root()?, &programs, &change, |change| eprintln!("measuring: {change}"))?;

@@ -19,7 +19,10 @@ use syn::{
     Block, Expr, ImplItem, Item, Pat, ReturnType, Token, Type,
 };
 
-use crate::contract::interface;
+use crate::{
+    contract::interface,
+    pages::{documented, row},
+};
 
 /// Programs with a `route`; the router has `install` instead.
 const PROGRAMS: [&str; 4] = ["nodes", "tasks", "admin", "lens"];
@@ -279,7 +282,7 @@ pub fn page(root: &Path) -> Result<String> {
             None => anyhow::bail!("nothing raises {}: delete it from abi/IMuster.sol", error.name),
         };
         let selector = ethers::types::Bytes::from(error.signature()[..4].to_vec());
-        page += &format!("| `{}({})` | `{selector}` | {notice} | {by} |\n", error.name, values.join(", "));
+        page += &row(&[&format!("`{}({})`", error.name, values.join(", ")), &format!("`{selector}`"), notice, &by]);
     }
     Ok(page)
 }
@@ -302,37 +305,10 @@ that a function declares are not looked at.
 
 /// The `@notice` above each error.
 fn notices(solidity: &str) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
-    let mut notice = String::new();
-    for line in solidity.lines().map(str::trim) {
-        if let Some(text) = line.strip_prefix("///") {
-            let text = text.trim();
-            match text.strip_prefix("@notice ") {
-                Some(first) => notice = first.into(),
-                None => notice = format!("{notice} {text}"),
-            }
-            continue;
-        }
-        if let Some((name, _)) = line.strip_prefix("error ").and_then(|rest| rest.split_once('(')) {
-            if !notice.is_empty() {
-                found.insert(name.to_string(), std::mem::take(&mut notice));
-            }
-        }
-        notice.clear();
-    }
-    found
-}
-
-/// Writes `docs/refusals.md`, or with `check` only compares.
-///
-/// # Errors
-/// Those of [`page`], and with `check` when the file differs.
-pub fn run(root: &Path, check: bool) -> Result<()> {
-    let (file, page) = (root.join("docs/refusals.md"), page(root)?);
-    if check {
-        let same = fs::read_to_string(&file).is_ok_and(|text| text == page);
-        ensure!(same, "docs/refusals.md does not belong to the sources: run script/abi and commit the result");
-        return Ok(());
-    }
-    fs::write(&file, page).with_context(|| file.display().to_string())
+    let lines = documented(solidity).into_iter();
+    let found = lines.filter_map(|(comment, line)| {
+        let (name, _) = line.strip_prefix("error ")?.split_once('(')?;
+        Some((name.to_string(), comment.strip_prefix("@notice ")?.to_string()))
+    });
+    found.collect()
 }

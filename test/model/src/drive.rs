@@ -3,6 +3,7 @@
 
 use crate::explorer::Explorer;
 use crate::model::{random_op, Model, Op};
+use crate::proof;
 use crate::system::System;
 use crate::world::{Dice, World};
 use muster_storage::abi::IMuster::IMusterEvents as E;
@@ -97,7 +98,7 @@ pub fn shrink<S: System>(fresh: &dyn Fn() -> S, mut ops: Vec<Op>, operators: u64
 pub fn drive<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize, operators: u64, least: u64) {
     let mut seen = Tally::new();
     let mut driven = 0;
-    for seed in seeds {
+    for seed in seeds.clone() {
         let ops = operations(seed, length, operators);
         match catch_unwind(AssertUnwindSafe(|| play(&mut fresh(), &ops, operators, &Cell::new(0)))) {
             Ok(tally) => tally.into_iter().for_each(|(name, n)| *seen.entry(name).or_default() += n),
@@ -110,7 +111,9 @@ pub fn drive<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize,
         }
         driven += length;
     }
-    println!("{driven} operations: {seen:?}");
+    let happened: Vec<String> = seen.iter().map(|(name, times)| format!("{name} {times}")).collect();
+    let range = format!("{} to {}", seeds.start, seeds.end - 1);
+    proof("driven", &[("operations", &driven), ("seeds", &range), ("each", &length), ("operators", &operators), ("happened", &happened.join(", "))]);
     for name in [
         "NodeJoined", "StakeRaised", "NodePausing", "NodePaused", "NodeResumed", "NodeQuitting", "NodeQuit", "NodeKickedOut", "NodeExcluded",
         "NodeReadmitted", "ScoreRecorded", "ModelAdded", "ModelRemoved", "HolderPurged", "DownloadRequested", "Withdrawn", "TaskCreated",

@@ -14,3 +14,10 @@ pub mod model;
 pub mod system;
 #[macro_use]
 pub mod world;
+
+/// Prints a figure that `script/proof` puts into docs/proof.md, always in this form: `proof WHAT: name = value; name =
+/// value`. Values hold no `;`.
+pub fn proof(what: &str, values: &[(&str, &dyn std::fmt::Display)]) {
+    let values: Vec<String> = values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    println!("proof {what}: {}", values.join("; "));
+}

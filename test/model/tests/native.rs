@@ -2,6 +2,7 @@
 
 use muster_core::record::Treasury;
 use muster_model::drive::{drive_native, operations, play, shrink};
+use muster_model::proof;
 use muster_model::system::{Call, Done, Logged, Refused, System, What};
 use muster_model::world::World;
 use muster_storage::layout::{slot, TREASURY};
@@ -92,6 +93,7 @@ fn a_fault_is_found_and_shown_in_few_operations() {
         assert!(found, "{fault:?}");
         let short = shrink(&fresh, ops, 14, Duration::from_secs(60));
         println!("{fault:?}: {short:?}");
+        proof("fault", &[("fault", &format!("{fault:?}").to_lowercase()), ("of", &2_000), ("left", &short.len())]);
         assert!(short.len() <= most, "{fault:?} is shown by {} operations: {short:?}", short.len());
         let again = catch_unwind(AssertUnwindSafe(|| play(&mut fresh(), &short, 14, &Cell::new(0))));
         assert!(again.is_err(), "the short run shows it too");

@@ -35,6 +35,17 @@ const POCKET: u64 = 20_000_000_000_000_000;
 static TURN: Mutex<()> = Mutex::const_new(());
 static NODE: OnceLock<Devnode> = OnceLock::new();
 
+fn remote() -> Option<String> {
+    std::env::var("RPC_URL").ok().filter(|url| !url.is_empty())
+}
+
+fn embedded() -> Devnode {
+    let mut config = Config::default();
+    // Stands still unless moved: every figure repeats exactly.
+    config.chain.clock = Clock::Manual(1_800_000_000);
+    Devnode::start(config).expect("the embedded node starts")
+}
+
 /// The project's root.
 pub fn root() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -145,19 +156,21 @@ impl World {
 
     /// The same with other stakes (wei in a granule, least stake in wei), and with another owner and treasury.
     pub async fn with(stakes: (u64, u128), hands: Option<(Address, Address)>, parameters: &[(&str, u64)]) -> Self {
+        let node = remote().is_none().then(|| NODE.get_or_init(embedded));
+        Self::on(node, stakes, hands, parameters).await
+    }
+
+    /// The same on an embedded node, or at RPC_URL.
+    async fn on(
+        node: Option<&'static Devnode>,
+        stakes: (u64, u128),
+        hands: Option<(Address, Address)>,
+        parameters: &[(&str, u64)],
+    ) -> Self {
         let turn = TURN.lock().await;
-        let remote = std::env::var("RPC_URL").ok().filter(|url| !url.is_empty());
-        let (url, key, node) = match remote {
-            Some(url) => (url, std::env::var("PRIVATE_KEY").expect("with RPC_URL, PRIVATE_KEY pays"), None),
-            None => {
-                let node = NODE.get_or_init(|| {
-                    let mut config = Config::default();
-                    // Stands still unless moved: every figure repeats exactly.
-                    config.chain.clock = Clock::Manual(1_800_000_000);
-                    Devnode::start(config).expect("the embedded node starts")
-                });
-                (node.url(), NITRO_DEV_KEY.to_string(), Some(node))
-            }
+        let (url, key) = match node {
+            Some(node) => (node.url(), NITRO_DEV_KEY.to_string()),
+            None => (remote().expect("RPC_URL"), std::env::var("PRIVATE_KEY").expect("with RPC_URL, PRIVATE_KEY pays")),
         };
         let chain = Chain::connect(&url).await.expect("a node");
         let wallet: LocalWallet = key.parse().expect("PRIVATE_KEY is a key");

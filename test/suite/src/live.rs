@@ -12,13 +12,13 @@ use muster_core::word::{Address, Word};
 use muster_devnode::chain::Mined;
 use muster_devnode::evm::Status;
 use muster_devnode::state::State;
-use muster_devnode::{Chain, TxRequest};
+use muster_devnode::{Chain, Devnode, TxRequest};
 use muster_model::system::{decode, run, Call, Done, Logged, Refused, System, What};
 use muster_model::world::{parameter, GRANULE, OWNER, TOKEN, TREASURY};
 use muster_storage::IMuster::{self, *};
 use muster_storage::{Host, Network};
 
-use crate::{root, World};
+use crate::{embedded, remote, root, World};
 
 sol! {
     /// Of `test/scorer`.
@@ -28,7 +28,8 @@ sol! {
 /// What callers own, in wei, apart from what a test gives them.
 const WEALTH: u128 = 1 << 120;
 
-/// A deployment with the program that records scores behind it, and its chain's state right after.
+/// A deployment with the program that records scores behind it, and its chain's state right after. It has a node of its
+/// own, since the hashes of blocks decide draws, and on a shared node they hang on which test came first.
 pub struct Site {
     _world: World,
     chain: Chain,
@@ -39,8 +40,14 @@ pub struct Site {
 impl Site {
     /// Deploys; none if RPC_URL names a node, which would be sent thousands of transactions.
     pub async fn new() -> Option<Site> {
-        let mut world = World::with((GRANULE, 400 * TOKEN), Some((OWNER.into(), TREASURY.into())), &[]).await;
-        let chain = world.node?.chain().clone();
+        if remote().is_some() {
+            return None;
+        }
+        // Runs until the tests end, as the shared one does.
+        let node: &'static Devnode = Box::leak(Box::new(embedded()));
+        let hands = Some((OWNER.into(), TREASURY.into()));
+        let mut world = World::on(Some(node), (GRANULE, 400 * TOKEN), hands, &[]).await;
+        let chain = node.chain().clone();
         let code = build::code_for_tests(&root(), "scorer").unwrap_or_else(|error| panic!("{error:#}"));
         let scorer = deploy::single(&world.chain, &mut world.boss, "scorer", &code).await.unwrap();
         let muster = Account::from(world.muster.address.0);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use alloy_sol_types::{SolCall, SolEvent};
 use muster_devnode::chain::Mined;
+use muster_model::proof;
 use muster_model::system::{Call, System, What};
 use muster_model::world::{spec, who, Dice, OWNER, TOKEN};
 use muster_storage::IMuster::{self, *};
@@ -268,7 +269,9 @@ async fn selection_follows_weight() {
     for t in &tallies {
         let (chi, df) = t.chi_square();
         let draws: f64 = t.seen.iter().sum();
-        println!("{:?}: chi-square {chi:.1} at {df} degrees over {draws} draws, limit {:.1}", t.rule, limit(df));
+        let (tasks, shown, limit_shown) = (if t.models { "those with models" } else { "all" }, format!("{chi:.1}"), format!("{:.1}", limit(df)));
+        let rule = format!("{:?}", t.rule);
+        proof("choice", &[("rule", &rule), ("tasks", &tasks), ("draws", &draws), ("chi-square", &shown), ("degrees", &df), ("limit", &limit_shown)]);
         assert_eq!(chi < limit(df), t.rule == Rule::Stated, "{:?}", t.rule);
     }
     // The lens gives the same weights.

@@ -1,0 +1,366 @@
+//! `docs/proof.md`: the figures of the tests that draw, drive and try the 21 weaknesses.
+//!
+//! The tests print them as `proof WHAT: name = value; name = value` (`muster_model::proof`). Seeds are fixed, so the page
+//! comes out the same as long as what it tests does.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use anyhow::{ensure, Context, Result};
+
+use crate::{build, pages::row, wasm::MAX_CODE};
+
+const WEAKNESSES: &str = "contracts/storage/tests/weaknesses.rs";
+
+/// A weakness and its test.
+pub struct Weakness {
+    /// 1 to 21.
+    pub number: u32,
+    /// What earlier implementations did.
+    pub was: String,
+    /// What holds here.
+    pub holds: String,
+    /// The test's name.
+    pub test: String,
+}
+
+impl Weakness {
+    fn row(&self) -> String {
+        row(&[&self.number.to_string(), &self.was, &self.holds, &format!("`{}`", self.test), "passed"])
+    }
+}
+
+/// The weaknesses, from the comments of their tests.
+///
+/// # Errors
+/// When the file cannot be read, or the comment of a test `wNN_…` does not read `NN: what was. Here what holds.`
+pub fn weaknesses(root: &Path) -> Result<Vec<Weakness>> {
+    let parsed = syn::parse_file(&fs::read_to_string(root.join(WEAKNESSES))?)?;
+    let mut found = Vec::new();
+    for item in parsed.items {
+        let syn::Item::Fn(function) = item else { continue };
+        let test = function.sig.ident.to_string();
+        let digits = test.strip_prefix('w').and_then(|rest| rest.split('_').next());
+        let Some(number) = digits.and_then(|digits| digits.parse().ok()) else { continue };
+        let comment = comment(&function.attrs);
+        let parts = comment.strip_prefix(&format!("{number}: ")).and_then(|text| text.split_once(" Here "));
+        let (was, holds) = parts.with_context(|| format!("the comment of {test} in {WEAKNESSES} does not read `{number}: … Here …`"))?;
+        let holds = holds.chars().enumerate().map(|(i, c)| if i == 0 { c.to_ascii_uppercase() } else { c }).collect();
+        found.push(Weakness { number, was: was.into(), holds, test });
+    }
+    Ok(found)
+}
+
+fn comment(attributes: &[syn::Attribute]) -> String {
+    let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
+        syn::Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
+            syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value().trim().to_string()),
+            _ => None,
+        },
+        _ => None,
+    });
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+/// What the tests said.
+#[derive(Default)]
+struct Heard {
+    /// Tests that passed.
+    passed: BTreeSet<String>,
+    figures: Vec<Figure>,
+}
+
+/// A printed line, and the test that printed it.
+struct Figure {
+    test: String,
+    what: String,
+    values: BTreeMap<String, String>,
+}
+
+impl Figure {
+    fn get(&self, name: &str) -> Result<&str> {
+        let value = self.values.get(name).map(String::as_str);
+        value.with_context(|| format!("{} prints no {name} in `proof {}`", self.test, self.what))
+    }
+
+    /// A row of what it holds under these names.
+    fn row(&self, names: &[&str]) -> Result<String> {
+        let shown = |name: &&str| self.get(name).map(|value| value.parse().map_or(value.to_string(), thousands));
+        let cells = names.iter().map(shown).collect::<Result<Vec<_>>>()?;
+        Ok(row(&cells.iter().map(String::as_str).collect::<Vec<_>>()))
+    }
+
+    fn number(&self, name: &str) -> Result<f64> {
+        self.get(name)?.parse().with_context(|| format!("{}: {name} is not a number", self.test))
+    }
+}
+
+impl Heard {
+    /// Runs tests, showing which are done; fails if one does.
+    fn listen(&mut self, root: &Path, arguments: &[&str]) -> Result<()> {
+        let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+        command.current_dir(root).args(["test", "--locked", "--workspace"]).args(arguments);
+        // Outside the embedded node the tests that are wanted skip themselves.
+        let mut child = command.env_remove("RPC_URL").stdout(Stdio::piped()).spawn().context("cargo does not start")?;
+        let (mut test, mut lines, before) = (String::new(), Vec::new(), self.figures.len());
+        for line in BufReader::new(child.stdout.take().context("no output")?).lines() {
+            let line = line?;
+            if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... ok")) {
+                eprintln!("proof: {name} passed");
+                self.passed.insert(name.into());
+            } else if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
+                test = name.into();
+            } else if let Some((what, values)) = line.strip_prefix("proof ").and_then(|rest| rest.split_once(": ")) {
+                let values = values.split("; ").map(|pair| pair.split_once(" = ").context("no value"));
+                let values = values.map(|pair| pair.map(|(name, value)| (name.into(), value.into()))).collect::<Result<_>>();
+                let values = values.with_context(|| line.clone())?;
+                self.figures.push(Figure { test: test.clone(), what: what.into(), values });
+            }
+            lines.push(line);
+        }
+        // Tests run side by side and are shown as they end.
+        self.figures[before..].sort_by(|a, b| a.test.cmp(&b.test));
+        let status = child.wait()?;
+        ensure!(status.success(), "{}\ncargo test {}: {status}", lines.join("\n"), arguments.join(" "));
+        Ok(())
+    }
+
+    /// Figures of a kind, with or without a certain value; at least one.
+    fn of(&self, what: &str, has: &str) -> Result<Vec<&Figure>> {
+        let fits = |figure: &&Figure| figure.what == what && figure.values.contains_key(has);
+        let found: Vec<_> = self.figures.iter().filter(fits).collect();
+        ensure!(!found.is_empty(), "no test prints `proof {what}` with a {has}");
+        Ok(found)
+    }
+}
+
+/// Runs the tests and writes the page. The programs must be built, those for tests too.
+///
+/// # Errors
+/// When a test fails or does not print its figures, or less was driven or drawn than is promised.
+pub fn run(root: &Path) -> Result<()> {
+    let mut heard = Heard::default();
+    eprintln!("proof: in memory");
+    let native = ["--test", "draw", "--test", "native", "--test", "weaknesses", "--test", "life"];
+    heard.listen(root, &[&native[..], &["--", "--show-output"]].concat())?;
+    eprintln!("proof: through compiled WASM, on the embedded node");
+    heard.listen(root, &["--test", "network", "--", "--show-output", "model::", "weight::"])?;
+    let file = root.join("docs/proof.md");
+    fs::write(&file, page(root, &heard)?).with_context(|| file.display().to_string())?;
+    eprintln!("proof: wrote docs/proof.md");
+    Ok(())
+}
+
+fn page(root: &Path, heard: &Heard) -> Result<String> {
+    let (manifest, _) = build::load(root)?;
+    let mut page = format!("{HEAD}\n{} tests ran and passed, compiled by {}.\n\n{CHOICE}", heard.passed.len(), manifest.rustc);
+    for figure in heard.of("choice", "state")? {
+        ensure!(figure.number("draws")? >= 200_000.0, "{} draws too little", figure.test);
+        page += &figure.row(&["state", "draws", "chi-square", "degrees", "limit", "biased"])?;
+    }
+    page += CHOICE_WASM;
+    for figure in heard.of("choice", "rule")? {
+        let verdict = if figure.number("chi-square")? < figure.number("limit")? { "agrees" } else { "refuted" };
+        let cells = figure.row(&["rule", "tasks", "draws", "chi-square", "degrees", "limit"])?;
+        page += &cells.replace(" |\n", &format!(" | {verdict} |\n"));
+    }
+    page += SEARCH;
+    for figure in heard.of("search", "distance")? {
+        page += &figure.row(&["holders", "draws", "distance", "limit", "again"])?;
+    }
+
+    page += DRIVEN;
+    let runs = heard.of("driven", "happened")?;
+    let (mut driven, mut columns) = ([0u64; 2], Vec::new());
+    for run in &runs {
+        // Tests in memory stand at the top of their files, those of the network suite in modules.
+        let wasm = run.test.contains("::");
+        let operations: u64 = run.get("operations")?.parse()?;
+        driven[usize::from(wasm)] += operations;
+        let (place, rest) = (if wasm { "WASM" } else { "memory" }, run.row(&["seeds", "each", "operators", "operations"])?);
+        page += &format!("| {} | `{}` | {place} {rest}", columns.len() + 1, run.test);
+        let pairs = run.get("happened")?.split(", ").map(|pair| pair.rsplit_once(' ').context("no number"));
+        columns.push(pairs.collect::<Result<BTreeMap<_, _>>>()?);
+    }
+    ensure!(driven[0] >= 100_000 && driven[1] >= 5_000, "only {driven:?} operations were driven");
+    page += &format!("\nTogether {} in memory and {} through WASM.\n{FAULTS}", thousands(driven[0]), thousands(driven[1]));
+    for figure in heard.of("fault", "left")? {
+        page += &figure.row(&["fault", "of", "left"])?;
+    }
+    page += HAPPENED;
+    page += &format!("| event{} |\n", (1..=columns.len()).map(|run| format!(" | run {run}")).collect::<String>());
+    page += &format!("| ---{} |\n", " | ---:".repeat(columns.len()));
+    let events: BTreeSet<&str> = columns.iter().flat_map(|column| column.keys().copied()).collect();
+    for event in events {
+        let counts = columns.iter().map(|column| column.get(event).map_or(Ok(0), |times| times.parse()));
+        let counts: Vec<String> = counts.map(|times| Ok(thousands(times?))).collect::<Result<_>>()?;
+        page += &format!("| {event} | {} |\n", counts.join(" | "));
+    }
+
+    page += WEAK;
+    for weakness in weaknesses(root)? {
+        ensure!(heard.passed.contains(&weakness.test), "{} did not run", weakness.test);
+        page += &weakness.row();
+    }
+    page += WORDS;
+    for figure in heard.of("words", "large")? {
+        page += &figure.row(&["call", "small", "large"])?;
+    }
+    page += FAST;
+    for figure in heard.of("fast caller", "won")? {
+        page += &figure.row(&["delay", "trick", "tasks", "won", "z", "blocks"])?;
+    }
+    page += BACKLOG;
+    for figure in heard.of("backlog", "refused")? {
+        page += &figure.row(&["call", "tried", "refused"])?;
+    }
+    page += SIZES;
+    for (name, program) in &manifest.programs {
+        let share = format!("{:.1} %", 100.0 * program.deployed_bytes as f64 / MAX_CODE as f64);
+        page += &row(&[name, &thousands(program.wasm_bytes as u64), &thousands(program.deployed_bytes as u64), &share]);
+    }
+    Ok(page)
+}
+
+fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let parts: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|part| std::str::from_utf8(part).unwrap_or_default()).collect();
+    parts.join(",")
+}
+
+const HEAD: &str = "\
+# What is tested, and what came out
+
+Written by `script/proof`, which runs the tests named here and collects the figures that they print. It fails, and
+writes nothing, if one of them does. Seeds and hashes are fixed: on the same sources the page comes out the same.
+";
+
+const CHOICE: &str = "\
+## The choice follows the weights
+
+Probabilities are worked out beside the contracts, in floating point, from the formulas. Chi-square compares them with
+the draws; a right sampler exceeds the limit once in a thousand times. In the last column the same draws are compared
+with weights of which every other one (by rank) is 5 % higher, that is, as if the sampler were biased so: this must
+exceed the limit, and does, or the test fails.
+
+The contracts' code in memory (`contracts/storage/tests/draw.rs`): stakes from 400 to 4,000,000, mixed scores, H and
+models, nodes that go busy and come back.
+
+| state of the network | draws | chi-square | degrees of freedom | limit at 0.1 % | with the bias of 5 % |
+| --- | ---: | ---: | ---: | ---: | ---: |
+";
+
+const CHOICE_WASM: &str = "
+Through the compiled programs, one task per draw (`test/suite/tests/network/weight.rs`): 24 nodes of such stakes and
+mixed H, scores and models, which go busy and come back, and tasks with and without models, VRAM and a required GPU.
+The probabilities differ from draw to draw, so the statistic is the sum of the differences, weighed by the inverse of
+their covariance. So few draws cannot show a bias of 5 %; instead the same draws have to refute four rules with a
+mistake.
+
+| rule | tasks | draws | statistic | degrees of freedom | limit at 0.1 % | |
+| --- | --- | ---: | ---: | ---: | ---: | --- |
+";
+
+const SEARCH: &str = "
+Where a model has more than 16 holders they cannot all be looked at for a draw, and the choice among them is not
+exact. The distance (total variation: half the sum of all differences in probability) says by how much; chance alone
+gives about 0.01. The last column is the share of draws that found nobody and are made again with another hash.
+
+| holders | draws | distance | limit | drawn again |
+| --- | ---: | ---: | ---: | ---: |
+";
+
+const DRIVEN: &str = "
+## Operations against the reference model
+
+Random calls of every kind, by callers with and without the right to, with ether forced in and time passing. After
+every operation state, events and money are compared with a plain model (`test/model`), and every 16 everything that
+takes long to compare. A run that fails is cut down to a short one before it is shown.
+
+| run | test | where | seeds | operations of each | accounts with nodes | operations |
+| ---: | --- | --- | --- | ---: | ---: | ---: |
+";
+
+const FAULTS: &str = "
+That the driver finds faults, and cuts the run down, is tested with three of them built in: a wei too much for who
+cancels (generous), a pause whose event gets lost (silent), and forced ether taken for income (gullible).
+
+| fault | operations | cut down to |
+| --- | ---: | ---: |
+";
+
+const HAPPENED: &str = "
+How often what happened, by the names of the events. A task is aborted by timeout (TaskAborted0), its creator
+(TaskAborted1) or eviction from the queue (TaskAborted2).
+
+";
+
+const WEAK: &str = "
+## The 21 weaknesses of earlier implementations
+
+Tests in `contracts/storage/tests/weaknesses.rs`, by number.
+
+| | what it was | what holds here | test | |
+| ---: | --- | --- | --- | --- |
+";
+
+const WORDS: &str = "
+How often a call reads words of storage at most, measured for number 12: in a network of 40 nodes of one VRAM size
+with 3 queued tasks and 4 models each, and in one of 3,000 nodes of 256 sizes with 2,000 queued tasks and 32 models
+each.
+
+| call | 40 nodes | 3,000 nodes |
+| --- | ---: | ---: |
+";
+
+const FAST: &str = "
+## The fast caller
+
+Somebody creates tasks, owns two of eight equal nodes, and wants the first one: an eighth of the tasks is fair. He
+looks at the last hash before he creates, cancels when it looks bad, withholds the draw, or reshuffles the candidates
+before it. z is how many standard deviations he is above fair; with `drawDelay` 1 it must stay below 3.09. With
+`drawDelay` 0 looking gets him every task, if he waits for as many blocks as it takes.
+
+| drawDelay | trick | tasks | got the node he wanted | z | blocks |
+| ---: | --- | ---: | ---: | ---: | ---: |
+";
+
+const BACKLOG: &str = "
+## A backlog of due draws
+
+With more due draws than a call serves, the first caller of a block knows the hashes of those it leaves. Five tasks
+are due, and each of these calls comes first; then they are drawn. Whatever could move a draw is refused (`DrawsDue`).
+What goes through must leave every one of the five with the node that it gets without the call, or the test fails.
+
+| call | tried | refused |
+| --- | ---: | ---: |
+";
+
+const SIZES: &str = "
+## Sizes of the programs
+
+From `build/manifest.json`; the limit of a program on chain is 24,576 bytes.
+
+| program | WASM bytes | bytes on chain | share of the limit |
+| --- | ---: | ---: | ---: |
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_lists_the_21_weaknesses_as_their_tests_state_them() {
+        let root = build::root().unwrap();
+        let (found, page) = (weaknesses(&root).unwrap(), fs::read_to_string(root.join("docs/proof.md")).unwrap());
+        assert_eq!(found.iter().map(|weakness| weakness.number).collect::<Vec<_>>(), (1..=21).collect::<Vec<_>>());
+        for weakness in found {
+            assert!(page.contains(&weakness.row()), "{}: docs/proof.md is old, run script/proof", weakness.test);
+        }
+    }
+}
