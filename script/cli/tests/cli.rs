@@ -174,12 +174,18 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
 fn what_goes_wrong_is_said_in_words_and_nothing_is_printed_as_a_result() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("requests.csv");
-    fs::write(&file, "gmt_create,predict_status\n2024-11-15 16:57:50,LOST\n").unwrap();
+    let heading = "gmt_create,predict_status,exec_time_seconds,groupId,num_images_per_prompt,num_inference_steps,\
+        checkpoint_model_version_id,num_lora";
+    fs::write(&file, format!("{heading}\n2024-11-15 16:57:50,LOST,22,A0,1,30,M3,1\n")).unwrap();
     let name = file.to_str().unwrap();
+    let short = dir.path().join("short.csv");
+    fs::write(&short, "gmt_create,predict_status\n").unwrap();
+    let short = short.to_str().unwrap();
     // Port 1 needs privileges that no node has.
     let nowhere = [("RPC_URL", "http://127.0.0.1:1")];
     for (arguments, environment, words) in [
         (vec!["demo", "--requests", name], &[][..], vec![name, ":2: predict_status is \"LOST\""]),
+        (vec!["demo", "--requests", short], &[], vec![short, ":1: the heading has no column exec_time_seconds"]),
         (vec!["demo", "--nodes", "missing.csv"], &[], vec!["cannot open missing.csv"]),
         (vec!["demo", "--gpus", "1000"], &[], vec!["--gpus is 1000, but the fleet has 8 GPUs"]),
         (vec!["demo", "--speed", "0"], &[], vec!["--speed is 0"]),
