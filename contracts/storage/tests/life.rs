@@ -46,8 +46,8 @@ fn nothing_works_before_initialisation_and_it_happens_once() {
     assert!(matches!(Network::open(&mut mem).err().unwrap().decode(), IMusterErrors::NotInitialised(_)));
     let mut w = World { mem, paid_in: 0, paid_out: 0, forced: 0 };
     refused!(w.raw(OWNER, 0, |m| admin::set_paused(m, true)), NotInitialised);
-    refused!(w.raw(OWNER, 0, |m| admin::accept_treasury(m)), NotInitialised);
-    refused!(w.raw(OWNER, 0, |m| admin::take_treasury(m)), NotInitialised);
+    refused!(w.raw(OWNER, 0, admin::accept_treasury), NotInitialised);
+    refused!(w.raw(OWNER, 0, admin::take_treasury), NotInitialised);
     for (granule, least) in [(999, 400 * TOKEN), (GRANULE, 0), (GRANULE, 400 * TOKEN + 1), (1_000, 400 * TOKEN)] {
         refused!(w.raw(OWNER, 0, |m| admin::initialise(m, OWNER, TREASURY, granule, least, &[])), BadInitialisation);
     }
@@ -64,7 +64,7 @@ fn nothing_works_before_initialisation_and_it_happens_once() {
 fn joining_needs_a_stake_a_gpu_and_sane_models() {
     let mut w = World::new();
     refused!(w.join(1, "A", 24, &[], 399), StakeTooLow(word(399 * TOKEN), word(400 * TOKEN)));
-    let most = 400 * TOKEN << 18;
+    let most = (400 * TOKEN) << 18;
     refused!(w.join(1, "A", 24, &[], (400 << 18) + 1), StakeTooHigh(word(most + TOKEN), word(most)));
     refused!(w.call(who(1), 400 * TOKEN + 1, |n| n.join(b"A", 24, vec![])), StakeNotWhole(word(400 * TOKEN + 1), GRANULE));
     refused!(w.join(1, "", 24, &[], 400), BadGpuName(0usize, 64usize));
@@ -125,7 +125,7 @@ fn raising_a_stake_moves_the_node_between_classes() {
     refused!(w.call(who(99), TOKEN, |n| n.raise_stake()), NotAnOperator(who(99)));
     refused!(w.call(who(1), 0, |n| n.raise_stake()), StakeTooLow(word(0), GRANULE));
     refused!(w.call(who(1), 1, |n| n.raise_stake()), StakeNotWhole(word(1), GRANULE));
-    let most = 400 * TOKEN << 18;
+    let most = (400 * TOKEN) << 18;
     refused!(w.call(who(1), most, |n| n.raise_stake()), StakeTooHigh(word(most + 400 * TOKEN), word(most)));
     w.call(who(1), 1_200 * TOKEN + GRANULE as u128, |n| n.raise_stake()).unwrap();
     assert_eq!(w.node(1).stake, 1_600 * TOKEN + GRANULE as u128);
@@ -569,9 +569,9 @@ fn only_the_creator_cancels_and_pays_the_start_fee() {
     assert_eq!(w.account(5).credit, 980, "the start fee was frozen at creation");
     assert_eq!(w.view(|n| n.overview()).treasuryBalance, 20);
     refused!(w.call(who(5), 0, |n| n.cancel(id, ticket)), TaskNotQueued(id, ticket));
-    let (to, amount) = w.raw(who(9), 0, |m| admin::take_treasury(m)).unwrap();
+    let (to, amount) = w.raw(who(9), 0, admin::take_treasury).unwrap();
     assert_eq!((to, amount), (TREASURY, 20));
-    refused!(w.raw(who(9), 0, |m| admin::take_treasury(m)), NothingToWithdraw(TREASURY));
+    refused!(w.raw(who(9), 0, admin::take_treasury), NothingToWithdraw(TREASURY));
 }
 
 #[test]
@@ -741,24 +741,24 @@ fn parameters_keep_their_bounds() {
 fn ownership_and_treasury_change_in_two_steps() {
     let mut w = World::new();
     refused!(w.raw(who(1), 0, |m| admin::transfer_ownership(m, who(1))), NotOwner(who(1)));
-    refused!(w.raw(who(1), 0, |m| admin::accept_ownership(m)), NotPendingOwner(who(1)));
+    refused!(w.raw(who(1), 0, admin::accept_ownership), NotPendingOwner(who(1)));
     w.raw(OWNER, 0, |m| admin::transfer_ownership(m, who(1))).unwrap();
-    refused!(w.raw(who(2), 0, |m| admin::accept_ownership(m)), NotPendingOwner(who(2)));
-    w.raw(who(1), 0, |m| admin::accept_ownership(m)).unwrap();
-    refused!(w.raw(who(1), 0, |m| admin::accept_ownership(m)), NotPendingOwner(who(1)));
+    refused!(w.raw(who(2), 0, admin::accept_ownership), NotPendingOwner(who(2)));
+    w.raw(who(1), 0, admin::accept_ownership).unwrap();
+    refused!(w.raw(who(1), 0, admin::accept_ownership), NotPendingOwner(who(1)));
     refused!(w.raw(OWNER, 0, |m| admin::propose_treasury(m, who(3))), NotOwner(OWNER));
-    refused!(w.raw(who(9), 0, |m| admin::accept_treasury(m)), TreasuryNotProposed);
+    refused!(w.raw(who(9), 0, admin::accept_treasury), TreasuryNotProposed);
     w.raw(who(1), 0, |m| admin::propose_treasury(m, who(3))).unwrap();
     let at = w.mem.now + 2 * 86_400;
     w.pass(1, 2 * 86_400 - 1);
-    refused!(w.raw(who(9), 0, |m| admin::accept_treasury(m)), TreasuryTooEarly(at));
+    refused!(w.raw(who(9), 0, admin::accept_treasury), TreasuryTooEarly(at));
     w.pass(1, 1);
-    w.raw(who(9), 0, |m| admin::accept_treasury(m)).unwrap();
+    w.raw(who(9), 0, admin::accept_treasury).unwrap();
     assert_eq!(w.view(|n| n.overview()).treasury.into_array(), who(3));
     w.raw(who(1), 0, |m| admin::propose_treasury(m, who(4))).unwrap();
     w.raw(who(1), 0, |m| admin::propose_treasury(m, [0; 20])).unwrap();
     w.pass(1, 9 * 86_400);
-    refused!(w.raw(who(9), 0, |m| admin::accept_treasury(m)), TreasuryNotProposed);
+    refused!(w.raw(who(9), 0, admin::accept_treasury), TreasuryNotProposed);
 }
 
 #[test]

@@ -597,7 +597,7 @@ fn w19_the_owner_is_no_party_to_any_task() {
     assert_eq!(w.account(9).credit, FEE / 100 * 2);
     assert!(admin::PARAMETERS.iter().all(|p| p.least <= p.most));
     w.raw(OWNER, 0, |m| admin::propose_treasury(m, OWNER)).unwrap();
-    assert_eq!(named(w.raw(OWNER, 0, |m| admin::accept_treasury(m))), "TreasuryTooEarly");
+    assert_eq!(named(w.raw(OWNER, 0, admin::accept_treasury)), "TreasuryTooEarly");
 }
 
 /// 20: A node that was kicked out got its stake back and could join again at once with a clean record. Here who was

@@ -416,7 +416,7 @@ async fn set_parameters(chain: &Chain, account: &mut Account, config: &Config, d
     let muster = Muster { address: deployment.address };
     for (name, value) in &config.parameters {
         let number = Token::Uint(number_of(name)?.into());
-        let now = muster.call(chain, "parameter", &[number.clone()]).await?.remove(0).into_uint();
+        let now = muster.call(chain, "parameter", std::slice::from_ref(&number)).await?.remove(0).into_uint();
         if now == Some(*value) {
             (config.say)(&format!("{name} is {value}"));
             continue;

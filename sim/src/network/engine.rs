@@ -411,7 +411,7 @@ impl Engine {
         let Some(spec) = self.next.take() else { return };
         self.last_arrival = self.tick;
         self.arrivals += 1;
-        if self.arrivals % STRIDE == 0 {
+        if self.arrivals.is_multiple_of(STRIDE) {
             self.bar.inc(STRIDE);
         }
         let first = self.create(&spec, 0);

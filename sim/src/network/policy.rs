@@ -55,7 +55,7 @@ pub enum Policy {
 impl Policy {
     /// The policy with its luck named after a seed.
     pub fn exact(merit: Merit, seed: u64) -> Self {
-        Self::Exact(merit, Random::named(&[seed, 0x0070_6f6c_6963_79]))
+        Self::Exact(merit, Random::named(&[seed, 0x706f_6c69_6379]))
     }
 
     /// Whether the contract itself chooses.
@@ -181,7 +181,7 @@ fn by_rejection<H: Host>(
     let most = u128::from(mul_wad(largest, WAD));
     for _ in 0..TRIES {
         let seat = nth(net, field, random.below(total as usize) as u64)?;
-        let height = (u128::from(random.bits()) * most >> 64) as u64;
+        let height = ((u128::from(random.bits()) * most) >> 64) as u64;
         let base = merit_of(net, &seat, merit);
         if height >= mul_wad(base, largest) {
             continue;

@@ -55,7 +55,7 @@ impl Dice {
     }
     /// A number below `n`.
     pub fn below(&mut self, n: u64) -> u64 {
-        (self.next() as u128 * n as u128 >> 64) as u64
+        ((self.next() as u128 * n as u128) >> 64) as u64
     }
     /// Uniform in 0..1.
     pub fn unit(&mut self) -> f64 {

@@ -238,7 +238,7 @@ impl System for Live {
     /// Half of the time by a contract that destroys itself in the contract's favour, else as a block's coinbase would be paid.
     fn force(&mut self, wei: u128) {
         let had = self.balance();
-        if wei % 2 == 0 {
+        if wei.is_multiple_of(2) {
             let code = [&[0x73][..], self.muster.as_slice(), &[0xff]].concat();
             if self.rich.insert(OWNER) {
                 self.chain.set_balance(OWNER.into(), U256::from(WEALTH));

@@ -133,7 +133,7 @@ impl Mirror for Twin {
         self.chain.set_next_timestamp(now.max(head)).unwrap();
         // With three due, a call that serves two and may not come between finds one left.
         let waiting = Network::open(host).unwrap().pending();
-        if self.tally.borrow().calls % STRETCH == 0 || waiting > 2 {
+        if self.tally.borrow().calls.is_multiple_of(STRETCH) || waiting > 2 {
             self.chain.mine(DELAY, 0).unwrap();
         }
         let Hashes::Given(hashes) = &mut host.hashes else { panic!("the simulator makes its own hashes up") };

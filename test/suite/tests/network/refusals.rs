@@ -181,7 +181,7 @@ async fn every_error_has_a_call_that_provokes_it() {
     // Three of five due draws are left when a call has served two.
     w.rule("setParameter", &[n(3), n(10)]).await;
     for _ in 0..5 {
-        w.send(&mut app, "createTask", &[Spec::default().token()], fee.into()).await;
+        w.send(&mut app, "createTask", &[Spec::default().token()], fee).await;
     }
     w.node.unwrap().chain().mine(20, 0).unwrap();
     check!(operator, "raiseStake", [], GRANULE => "DrawsDue"[n(3)]);
