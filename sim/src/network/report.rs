@@ -213,7 +213,7 @@ impl Report {
         let mut nodes: Vec<&NodeReport> = self.honest().filter(|n| n.present > 0).collect();
         nodes.sort_by_key(|n| key(n));
         let mean = |nodes: &[&NodeReport]| {
-            nodes.iter().map(|n| n.wage()).sum::<f64>() / nodes.len().max(1) as f64
+            nodes.iter().map(|n| n.wage()).fold(0.0, |sum, wage| sum + wage) / nodes.len().max(1) as f64
         };
         let all = mean(&nodes);
         std::array::from_fn(|fifth| {
@@ -227,7 +227,7 @@ impl Report {
         let mean = |kind: Kind| {
             let wages: Vec<f64> =
                 self.nodes.iter().filter(|n| n.kind == kind && n.present > 0).map(NodeReport::wage).collect();
-            wages.iter().sum::<f64>() / wages.len().max(1) as f64
+            wages.iter().fold(0.0, |sum, wage| sum + wage) / wages.len().max(1) as f64
         };
         let steady = mean(Kind::Steady);
         if steady > 0.0 { mean(kind) / steady } else { 0.0 }
