@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Hashes the four limbs of a slot; slots of [`Memory`] are not adversarial.
+/// Hashes the four limbs of a slot; nobody chooses them to collide here.
 #[derive(Default)]
 pub struct SlotHasher(u64);
 
@@ -25,6 +25,14 @@ impl Hasher for SlotHasher {
     fn write_usize(&mut self, v: usize) {
         self.write_u64(v as u64);
     }
+}
+
+/// keccak256(key . map), where Solidity, and a chain's [`Host`], put `mapping[key]` of the mapping declared at slot `map`.
+pub fn solidity_slot(map: u8, key: Word) -> Word {
+    let mut bytes = [0; 64];
+    bytes[..32].copy_from_slice(&key.to_be_bytes());
+    bytes[63] = map;
+    Word::from_be_bytes(keccak256(bytes).0)
 }
 
 /// A log as a chain would record it.
@@ -104,10 +112,7 @@ impl Host for Memory {
 
     fn mapping(&self, map: u8, key: Word) -> Word {
         if self.hashed {
-            let mut bytes = [0; 64];
-            bytes[..32].copy_from_slice(&key.to_be_bytes());
-            bytes[63] = map;
-            return Word::from_be_bytes(keccak256(bytes).0);
+            return solidity_slot(map, key);
         }
         // Only numbers, addresses and hashes are keys, so four limbs with the map's number mixed in
         // are as good as a hash; 256 words are left free below each for a struct's fields.

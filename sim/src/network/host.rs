@@ -1,12 +1,13 @@
 //! A chain's words in memory, fast, and what its logs mean to the simulator.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 
 use alloy_primitives::{keccak256, B256};
 use alloy_sol_types::SolEvent;
 use muster_core::word::{Address, Word};
 use muster_storage::layout::NODES;
+use muster_storage::native::{solidity_slot, Log, SlotHasher};
 use muster_storage::{Host, IMuster};
 
 /// Words of a node's record, rounded up to a power of two.
@@ -32,13 +33,6 @@ pub enum Event {
     Aborted { task: u64, reason: u8, refund: u128 },
 }
 
-/// A log as a chain records it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Log {
-    pub topics: Vec<B256>,
-    pub data: Vec<u8>,
-}
-
 /// Where the hashes of earlier blocks come from.
 #[derive(Debug)]
 pub enum Hashes {
@@ -46,29 +40,6 @@ pub enum Hashes {
     Seed(u64),
     /// Those of a real chain.
     Given(HashMap<u64, [u8; 32]>),
-}
-
-/// Hashes slots, which nobody chooses to collide.
-#[derive(Default)]
-struct SlotHasher(u64);
-
-impl Hasher for SlotHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(word));
-        }
-    }
-    fn write_u64(&mut self, v: u64) {
-        self.0 = mix(self.0 ^ v);
-    }
-    fn write_usize(&mut self, v: usize) {
-        self.write_u64(v as u64);
-    }
 }
 
 /// SplitMix64's finaliser.
@@ -228,10 +199,7 @@ impl Host for Arena {
 
     fn mapping(&self, map: u8, key: Word) -> Word {
         if self.hashed {
-            let mut bytes = [0; 64];
-            bytes[..32].copy_from_slice(&key.to_be_bytes());
-            bytes[63] = map;
-            return Word::from_be_bytes(keccak256(bytes).0);
+            return solidity_slot(map, key);
         }
         // The low eight bits are left to the fields of a struct. Keys are numbers below 2^64, accounts of the
         // simulator (whose upper bytes are zero too), or hashes, of which 240 bits are enough.
