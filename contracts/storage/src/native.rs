@@ -1,7 +1,9 @@
 //! A host in memory: storage as a map, logs as a list, and a call that fails leaves nothing behind.
 
-use crate::host::Host;
+use crate::host::{Host, HISTORY};
 use alloy_primitives::{keccak256, B256};
+use crate::layout::{slot, OWNERSHIP};
+use muster_core::record::Ownership;
 use muster_core::word::{Address, Word};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -66,12 +68,22 @@ pub struct Memory {
     pub loads: RefCell<u64>,
     /// Derives slots by keccak256 as a chain does, instead of by number.
     pub hashed: bool,
+    /// Accounts without code; all others have some.
+    pub codeless: Vec<Address>,
 }
 
 impl Memory {
     /// An empty storage that keeps logs.
     pub fn new() -> Memory {
         Memory { keep_logs: true, now: 1_700_000_000, block: 1_000, ..Memory::default() }
+    }
+
+    /// A storage just created by `deployer`, as the router's init code leaves it.
+    pub fn created_by(deployer: Address) -> Memory {
+        let mut memory = Memory::new();
+        memory.put(slot(OWNERSHIP), &Ownership { owner: deployer, ..Ownership::default() });
+        memory.sender = deployer;
+        memory
     }
 
     /// Runs a call; if it is refused, its writes and logs are undone.
@@ -144,12 +156,20 @@ impl Host for Memory {
     }
 
     fn block_hash(&self, number: u64) -> Option<[u8; 32]> {
-        (number < self.block && number + 256 >= self.block).then(|| keccak256(number.to_be_bytes()).0)
+        (number < self.block && number + HISTORY >= self.block).then(|| keccak256(number.to_be_bytes()).0)
     }
 
     fn log(&mut self, topics: &[B256], data: &[u8]) {
         if self.keep_logs {
             self.logs.push(Log { topics: topics.to_vec(), data: data.to_vec() });
         }
+    }
+
+    fn reads(&self) -> u32 {
+        *self.loads.borrow() as u32
+    }
+
+    fn has_code(&self, at: Address) -> bool {
+        !self.codeless.contains(&at)
     }
 }

@@ -1,11 +1,13 @@
 //! A chain's words in memory, fast, and what its logs mean to the simulator.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
 use alloy_primitives::{keccak256, B256};
 use alloy_sol_types::SolEvent;
 use muster_core::word::{Address, Word};
+use muster_storage::host::HISTORY;
 use muster_storage::layout::NODES;
 use muster_storage::native::{solidity_slot, Log, SlotHasher};
 use muster_storage::{Host, IMuster};
@@ -13,7 +15,7 @@ use muster_storage::{Host, IMuster};
 /// Words of a node's record, rounded up to a power of two.
 const NODE_WORDS: usize = 16;
 /// Plain variables there is room for.
-const PLAIN: usize = 32;
+const PLAIN: usize = 64;
 
 /// What the engine wants to know of the logs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,6 +79,7 @@ pub struct Arena {
     /// What the call in progress has overwritten.
     journal: Vec<(Word, Word)>,
     hashed: bool,
+    reads: Cell<u32>,
     /// Events since they were last taken.
     pub events: Vec<Event>,
     /// The logs of the last call, if they are kept.
@@ -97,6 +100,7 @@ impl Arena {
             words: HashMap::default(),
             journal: Vec::new(),
             hashed: false,
+            reads: Cell::new(0),
             events: Vec::new(),
             logs: None,
             hashes: Hashes::Seed(seed),
@@ -181,6 +185,7 @@ impl Arena {
 impl Host for Arena {
     #[inline]
     fn load(&self, slot: Word) -> Word {
+        self.reads.set(self.reads.get().wrapping_add(1));
         let [low, b, c, d] = slot.0;
         if b | c | d == 0 && low < PLAIN as u64 {
             return self.plain[low as usize];
@@ -232,7 +237,7 @@ impl Host for Arena {
     }
 
     fn block_hash(&self, number: u64) -> Option<[u8; 32]> {
-        if number >= self.block || number + 256 < self.block {
+        if number >= self.block || number + HISTORY < self.block {
             return None;
         }
         match &self.hashes {
@@ -251,6 +256,14 @@ impl Host for Arena {
             logs.push(Log { topics: topics.to_vec(), data: data.to_vec() });
         }
         self.events.extend(decode(topics, data));
+    }
+
+    fn reads(&self) -> u32 {
+        self.reads.get()
+    }
+
+    fn has_code(&self, _: Address) -> bool {
+        true
     }
 }
 
