@@ -3,6 +3,7 @@
 //!
 //! The library part is there for the tests, which build and deploy the same way.
 
+pub mod arbwasm;
 pub mod build;
 pub mod chain;
 pub mod contract;
@@ -12,5 +13,6 @@ pub mod measure;
 pub mod pages;
 pub mod proof;
 pub mod refusals;
+pub mod router;
 pub mod storage;
 pub mod wasm;
