@@ -296,6 +296,46 @@ async fn the_owner_sets_parameters_and_moves_functions_to_new_code() {
 }
 
 #[tokio::test]
+async fn programs_are_kept_alive_with_a_record_or_without() {
+    let node = node();
+    let dir = tempfile::tempdir().unwrap();
+    let url = node.url();
+    let environment = [
+        ("RPC_URL", url.as_str()),
+        ("PRIVATE_KEY", NITRO_DEV_KEY),
+        ("DEPLOYMENTS", dir.path().to_str().unwrap()),
+    ];
+    let run = |arguments: &[&str]| {
+        let out = muster(&[&["keepalive"], arguments].concat(), &environment);
+        let said = [out.stdout, out.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+        (out.status.success(), said)
+    };
+    let (ok, said) = run(&[]);
+    assert!(!ok && said.contains("name the router with --router"), "{said}");
+
+    let chain = Chain::connect(&url).await.unwrap();
+    let mut account = Account::new(&chain, wallet());
+    let file = dir.path().join("412346.json");
+    let deployed = deploy::on(&chain, &mut account, &config(Some(file))).await.unwrap();
+    let (ok, said) = run(&["--dry-run"]);
+    assert!(ok && said.contains("(364 days)"), "{said}");
+
+    node.chain().increase_time(200 * 86_400).unwrap();
+    node.chain().mine(1, 0).unwrap();
+    let (ok, said) = run(&["--dry-run"]);
+    let count = deployed.programs.len();
+    assert!(!ok && said.contains(&format!("{count} of {count} programs need somebody's attention")), "{said}");
+    assert_eq!(said.matches("to be renewed").count(), count, "{said}");
+    // What the router leads to is found without the record, by somebody with another account.
+    fs::remove_dir_all(dir.path()).unwrap();
+    let (ok, said) = run(&["--router", &format!("{:?}", deployed.address)]);
+    assert!(ok && said.matches(": renewed, ").count() == count, "{said}");
+    assert!(deployed.programs.values().all(|program| said.contains(&format!("{:?}", program.address))), "{said}");
+    let (ok, said) = run(&["--dry-run", "--router", &format!("{:?}", deployed.address)]);
+    assert!(ok && said.contains("(364 days)"), "{said}");
+}
+
+#[tokio::test]
 async fn the_demonstration_accounts_for_every_task_and_every_wei() {
     let node = node();
     let dir = tempfile::tempdir().unwrap();
