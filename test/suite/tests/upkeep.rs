@@ -136,7 +136,7 @@ async fn programs_expire_and_come_back_and_the_money_stays() {
         let gas = |paid: &arbwasm::Paid| paid.receipt.gas_used.unwrap().as_u64().div_ceil(10_000) * 10_000;
         // Rounded up, so that a small change of a program is none of this page.
         let fee = |paid: &arbwasm::Paid| {
-            let unit = U256::exp10(12);
+            let unit = U256::exp10(13);
             format_ether((paid.data_fee + unit - 1) / unit * unit).trim_end_matches('0').to_string()
         };
         table.push_str(&format!("| {name} | {} | {} | {} | {} |\n", gas(&kept), fee(&kept), gas(&again), fee(&again)));
