@@ -9,8 +9,8 @@ use ethers::{
     providers::{Http, Middleware, Provider, ProviderError},
     signers::{LocalWallet, Signer},
     types::{
-        transaction::eip2718::TypedTransaction, Address, Bytes, Eip1559TransactionRequest, NameOrAddress,
-        TransactionReceipt, H256, U256,
+        transaction::eip2718::TypedTransaction, Address, BlockNumber, Bytes, Eip1559TransactionRequest,
+        NameOrAddress, TransactionReceipt, H256, U256,
     },
 };
 
@@ -86,6 +86,15 @@ impl Chain {
             Some(data) => Reverted { data }.into(),
             None => self.trouble(&error),
         }
+    }
+
+    /// Time of the newest block.
+    ///
+    /// # Errors
+    /// The node's.
+    pub async fn now(&self) -> Result<u64> {
+        let block = self.provider.get_block(BlockNumber::Latest).await.map_err(|error| self.trouble(&error))?;
+        Ok(block.context("the node has no latest block")?.timestamp.as_u64())
     }
 
     /// One of the node's own methods, such as `evm_mine`.
@@ -295,6 +304,12 @@ impl Account {
         }
         chain.reverted_or_trouble(error)
     }
+}
+
+/// A time of a chain as people read it.
+pub fn date(seconds: u64) -> String {
+    let time = i64::try_from(seconds).ok().and_then(|seconds| chrono::DateTime::from_timestamp(seconds, 0));
+    time.map_or_else(|| format!("second {seconds}"), |time| time.format("%Y-%m-%d %H:%M UTC").to_string())
 }
 
 /// Waits until a transaction is in a block.

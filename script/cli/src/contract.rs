@@ -73,13 +73,40 @@ fn find(function: &str) -> Result<&'static Function> {
     interface().function(function).map_err(|_| anyhow!("the interface has no function {function}"))
 }
 
-fn explain(error: anyhow::Error, function: &str) -> anyhow::Error {
+/// A failed call's error, with the contract's reason in words.
+pub(crate) fn explain(error: anyhow::Error, function: &str) -> anyhow::Error {
     match error.downcast_ref::<Reverted>() {
         Some(reverted) => {
             let reason = reverted.explain(interface());
             error.context(format!("{function} was refused: {reason}"))
         }
         None => error.context(function.to_string()),
+    }
+}
+
+/// An error of the interface, as a refused call came back with it.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// Its name.
+    pub name: &'static str,
+    values: Vec<(&'static str, Token)>,
+}
+
+impl Refusal {
+    /// What is behind a failed call; none if it failed for another reason.
+    pub fn behind(error: &anyhow::Error) -> Option<Self> {
+        let data = &error.downcast_ref::<Reverted>()?.data;
+        let selector = data.get(..4)?;
+        let error = interface().errors().find(|error| error.signature()[..4] == *selector)?;
+        let values = error.decode(&data[4..]).ok()?;
+        let names = error.inputs.iter().map(|input| input.name.as_str());
+        Some(Self { name: &error.name, values: names.zip(values).collect() })
+    }
+
+    /// A number by its name.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        let (_, value) = self.values.iter().find(|(each, _)| *each == name)?;
+        value.clone().into_uint().filter(|value| value.bits() <= 64).map(|value| value.as_u64())
     }
 }
 

@@ -20,7 +20,7 @@ use ethers::{
     abi::Token,
     providers::Middleware,
     signers::LocalWallet,
-    types::{Address, BlockNumber, Filter, TransactionReceipt, U256, U64},
+    types::{Address, Filter, TransactionReceipt, U256, U64},
     utils::{format_ether, keccak256},
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -368,7 +368,7 @@ impl Demo {
         requests: Vec<Request>,
         fleet: &[Gpu],
     ) -> Result<Self> {
-        let latest = latest(&chain).await?;
+        let latest = chain.now().await?;
         let travels = !options.real_time
             && chain.request::<_, serde_json::Value>("evm_setNextBlockTimestamp", [latest + 1]).await.is_ok();
         let seed = options.seed;
@@ -419,7 +419,7 @@ impl Demo {
     ) -> Result<TransactionReceipt> {
         if self.travels {
             // Blocks mined without a time of their own follow the node's clock, which may be ahead.
-            self.now = latest(&self.chain).await?.max(self.now);
+            self.now = self.chain.now().await?.max(self.now);
             self.chain.request::<_, serde_json::Value>("evm_setNextBlockTimestamp", [self.now]).await?;
         }
         let account = match who {
@@ -429,7 +429,7 @@ impl Demo {
         };
         let receipt = self.muster.send(&self.chain, account, function, arguments, value, Some(GAS_LIMIT)).await?;
         if !self.travels {
-            self.now = latest(&self.chain).await?.max(self.now);
+            self.now = self.chain.now().await?.max(self.now);
         }
         let data = receipt.other.get_deserialized::<U64>("gasUsedForL1").and_then(Result::ok).unwrap_or_default();
         let gas = receipt.gas_used.unwrap_or_default().as_u64().saturating_sub(data.as_u64());
@@ -778,7 +778,7 @@ impl Demo {
             }
             Action::Expire(id) => {
                 if let Some((false, Some(node))) = self.tasks.get(&id).map(|task| (task.ended, task.node)) {
-                    let latest = if self.travels { self.now } else { latest(&self.chain).await? };
+                    let latest = if self.travels { self.now } else { self.chain.now().await? };
                     if latest < self.now {
                         // The chain's clock is behind ours.
                         self.plan(self.now + 1, Action::Expire(id));
@@ -1001,11 +1001,6 @@ fn popularity(requests: &[Request]) -> Vec<(String, u64)> {
     let mut counts: Vec<_> = counts.into_iter().map(|(name, count)| (name.to_string(), count)).collect();
     counts.sort_by_key(|(_, count)| Reverse(*count));
     counts
-}
-
-async fn latest(chain: &Chain) -> Result<u64> {
-    let block = chain.provider.get_block(BlockNumber::Latest).await.map_err(|error| chain.trouble(&error))?;
-    Ok(block.context("the node has no latest block")?.timestamp.as_u64())
 }
 
 #[cfg(test)]

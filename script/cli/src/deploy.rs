@@ -4,41 +4,36 @@
 //! as the chain confirms it: a program counts as created if the code at its address has the hash of what was built.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
 
-use anyhow::{anyhow, bail, ensure, Context, Result};
+use anyhow::{anyhow, ensure, Context, Result};
 use ethers::{
-    abi::{self, ParamType, Token},
+    abi::Token,
     providers::{Http, Middleware, Provider},
     signers::LocalWallet,
     types::{Address, Bytes, H256, U256},
-    utils::{format_ether, id, keccak256},
+    utils::{format_ether, keccak256},
 };
 use muster_storage::admin::PARAMETERS;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    arbwasm::{self, Status},
     build::{self, Program},
-    chain::{Account, Chain, Outgoing, Reverted},
-    contract::{interface, Muster},
+    chain::{date, Account, Chain, Outgoing},
+    contract::Muster,
+    router::{self, bound_initcode, initcode, Router},
 };
 
-/// The precompile that activates programs.
-const ARB_WASM: Address = ethers::types::H160([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x71]);
-/// Activation gas above this means that the chain's owner has paused activations: no transaction may use as much.
-const PAUSED_ABOVE: u64 = 30_000_000;
-/// Percent added to the data fee, which may rise before the transaction is included; ArbWasm returns the rest.
-const FEE_MARGIN: u64 = 20;
-
 /// The program that users call.
-const ROUTER: &str = "router";
+pub const ROUTER: &str = "router";
 /// The program that holds `initialise`.
 const ADMIN: &str = "admin";
-/// Most selectors in one `setProgram`.
-const SELECTORS_AT_ONCE: usize = 64;
+/// Chains on which nothing is worth anything: a node of nitro's, of anvil's or hardhat's, of geth's.
+const DEVELOPMENT_CHAINS: [u64; 3] = [412_346, 31_337, 1_337];
 
 /// What is to be deployed, and how.
 #[derive(Clone)]
@@ -51,6 +46,10 @@ pub struct Config {
     pub granule: u64,
     /// In wei.
     pub minimum_stake: u128,
+    /// Seconds from a proposal of other programs to its effect.
+    pub upgrade_delay: u32,
+    /// Least price of an estimated second, in wei. Only development chains do without.
+    pub minimum_price: Option<U256>,
     /// Parameters that are to differ from their defaults, by name.
     pub parameters: Vec<(String, U256)>,
     /// The compiled programs.
@@ -64,8 +63,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads OWNER, TREASURY, MIN_STAKE, STAKE_GRANULE and PARAMETERS from the environment, and the programs from
-    /// `build/`. Owner and treasury default to `account`.
+    /// Reads OWNER, TREASURY, MIN_STAKE, STAKE_GRANULE, UPGRADE_DELAY, MIN_PRICE and PARAMETERS from the environment, and
+    /// the programs from `build/`. Owner and treasury default to `account`.
     ///
     /// # Errors
     /// When a variable cannot be read, or nothing is built.
@@ -82,10 +81,8 @@ impl Config {
                 .with_context(|| format!("MIN_STAKE is {text}, which is not an amount of ether"))?,
             None => 400_000_000_000_000_000_000,
         };
-        let granule = match variable("STAKE_GRANULE") {
-            Some(text) => text.parse().map_err(|_| anyhow!("STAKE_GRANULE is {text}, which is not a number of wei"))?,
-            None => 1_000_000_000_000,
-        };
+        let granule = number("STAKE_GRANULE", "wei")?.unwrap_or(1_000_000_000_000);
+        let upgrade_delay = number("UPGRADE_DELAY", "seconds")?.unwrap_or(7 * 86_400);
         let parameters = match variable("PARAMETERS") {
             Some(text) => parameters(&text)?,
             None => Vec::new(),
@@ -95,6 +92,8 @@ impl Config {
             treasury: address("TREASURY")?,
             granule,
             minimum_stake,
+            upgrade_delay,
+            minimum_price: number::<u64>("MIN_PRICE", "wei")?.map(U256::from),
             parameters,
             programs,
             rustc: manifest.rustc,
@@ -102,7 +101,41 @@ impl Config {
             say: |_| {},
         })
     }
+
+    fn terms(&self) -> router::Terms {
+        router::Terms {
+            owner: self.owner,
+            treasury: self.treasury,
+            granule: self.granule,
+            minimum_stake: self.minimum_stake,
+            upgrade_delay: self.upgrade_delay,
+        }
+    }
+
+    /// The parameters to set on a chain, the least price among them.
+    fn parameters_on(&self, chain_id: u64) -> Result<Vec<(String, U256)>> {
+        let mut parameters = self.parameters.clone();
+        let named = parameters.iter().find(|(name, _)| name == MIN_PRICE).map(|(_, value)| *value);
+        match (self.minimum_price, named) {
+            (Some(price), Some(named)) => ensure!(
+                price == named,
+                "MIN_PRICE is {price}, and PARAMETERS sets {MIN_PRICE} to {named}: say it once"
+            ),
+            (Some(price), None) => parameters.push((MIN_PRICE.into(), price)),
+            (None, Some(_)) => {}
+            (None, None) => ensure!(
+                DEVELOPMENT_CHAINS.contains(&chain_id),
+                "MIN_PRICE is not set: say what an estimated second of work has to pay at least on chain {chain_id}, in wei. \
+                 The contract begins with 1, for which anybody fills the queue with tasks worth nothing (.env.example \
+                 says how to find a price)"
+            ),
+        }
+        Ok(parameters)
+    }
 }
+
+/// The parameter that MIN_PRICE sets.
+const MIN_PRICE: &str = "minPrice";
 
 /// Where the record of what is deployed on a chain is kept: `deployments/`, or the directory that DEPLOYMENTS names.
 pub fn record(root: &Path, chain_id: u64) -> PathBuf {
@@ -113,6 +146,11 @@ pub fn record(root: &Path, chain_id: u64) -> PathBuf {
 /// A variable that is set to something.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().map(|text| text.trim().to_string()).filter(|text| !text.is_empty())
+}
+
+/// A variable that is a whole number of something.
+fn number<N: std::str::FromStr>(name: &str, of: &str) -> Result<Option<N>> {
+    variable(name).map(|text| text.parse().map_err(|_| anyhow!("{name} is {text}, which is not a number of {of}"))).transpose()
 }
 
 /// Reads `name=value,name=value`.
@@ -156,9 +194,15 @@ pub struct Deployment {
     pub granule: u64,
     /// In wei, in decimal: it can be larger than what JSON's readers take.
     pub minimum_stake: String,
+    /// In seconds. A record from before there was one has none.
+    #[serde(default)]
+    pub upgrade_delay: u32,
     /// By name, the router included.
     pub programs: BTreeMap<String, Deployed>,
-    /// The transaction that initialised it; none as long as it is not usable.
+    /// Programs that were replaced, which the router leads to until the change takes effect.
+    #[serde(default)]
+    pub former: BTreeSet<Address>,
+    /// The transaction that initialised it, as far as it is known.
     pub installed_in: Option<H256>,
     /// The compiler of the programs.
     pub rustc: String,
@@ -215,6 +259,7 @@ pub async fn on(chain: &Chain, account: &mut Account, config: &Config) -> Result
         );
     }
 
+    let parameters = config.parameters_on(chain.id)?;
     let known = match &config.file {
         Some(file) => read(file)?.filter(|known| known.chain_id == chain.id),
         None => None,
@@ -227,7 +272,9 @@ pub async fn on(chain: &Chain, account: &mut Account, config: &Config) -> Result
         treasury: config.treasury,
         granule: config.granule,
         minimum_stake: config.minimum_stake.to_string(),
+        upgrade_delay: config.upgrade_delay,
         programs: BTreeMap::new(),
+        former: BTreeSet::new(),
         installed_in: None,
         rustc: String::new(),
         commit: None,
@@ -237,16 +284,25 @@ pub async fn on(chain: &Chain, account: &mut Account, config: &Config) -> Result
 
     for program in &config.programs {
         let known = deployment.programs.get(&program.name);
-        let mut deployed = create(chain, account, program, known, &say).await?;
+        let code = match program.name.as_str() {
+            ROUTER => bound_initcode(&program.code, account.address()),
+            _ => initcode(&program.code),
+        };
+        let mut deployed = create(chain, account, program, code, known, &say).await?;
+        if let Some(replaced) = known.map(|known| known.address).filter(|known| *known != deployed.address) {
+            deployment.former.insert(replaced);
+        }
         if program.name == ROUTER && deployment.address != deployed.address {
             if deployment.installed_in.take().is_some() {
                 say("the router is a new one: what an earlier one holds stays there, under its own address");
             }
             deployment.address = deployed.address;
+            deployment.deployer = account.address();
             deployment.owner = config.owner;
             deployment.treasury = config.treasury;
             deployment.granule = config.granule;
             deployment.minimum_stake = config.minimum_stake.to_string();
+            deployment.upgrade_delay = config.upgrade_delay;
         }
         deployment.programs.insert(program.name.clone(), deployed.clone());
         keep(config, &deployment)?;
@@ -258,182 +314,94 @@ pub async fn on(chain: &Chain, account: &mut Account, config: &Config) -> Result
 
     wire(chain, account, config, &mut deployment).await?;
     keep(config, &deployment)?;
-    set_parameters(chain, account, config, &deployment).await?;
+    set_parameters(chain, account, config, &deployment, &parameters).await?;
+    say(&expiry(chain, &deployment).await?);
     say(&format!("Muster is at {:?} on chain {}", deployment.address, chain.id));
     Ok(deployment)
 }
 
-/// Initialises the router, or lets its selectors lead to the programs that are there now.
+/// Initialises the router, or makes sure that it is what it was told to be and lets its selectors lead to the programs
+/// that are there now.
 async fn wire(chain: &Chain, account: &mut Account, config: &Config, deployment: &mut Deployment) -> Result<()> {
     let say = config.say;
-    let muster = Muster { address: deployment.address };
-    let mut wanted: BTreeMap<[u8; 4], Address> = BTreeMap::new();
-    for (name, program) in deployment.programs.iter().filter(|(name, _)| *name != ROUTER) {
-        for selector in answered(chain, program.address).await? {
-            if let Some(other) = wanted.insert(selector, program.address) {
-                bail!("both {other:?} and {:?} ({name}) answer {}", program.address, Bytes::from(selector));
-            }
-        }
-    }
-    for function in interface().functions().filter(|function| !ONLY_AT_FIRST.contains(&function.name.as_str())) {
-        ensure!(wanted.contains_key(&function.short_signature()), "no program answers {}", function.signature());
+    let router = Router { chain, muster: Muster { address: deployment.address } };
+    let terms = config.terms();
+    let programs = deployment.programs.iter().filter(|(name, _)| *name != ROUTER);
+    let wanted = router::routes(chain, programs.map(|(name, program)| (name.as_str(), program.address))).await?;
+    if router.initialised().await? {
+        router.told(&terms).await?;
+        let own = deployment.programs.values().map(|program| program.address);
+        let known: BTreeSet<Address> = own.chain(deployment.former.iter().copied()).collect();
+        return router.upgrade(account, &wanted, &known, &say).await;
     }
 
-    let there = match muster.call(chain, "facets", &[]).await {
-        Ok(values) => Some(facets(&values)?),
-        Err(_) => None,
-    };
-    let Some(there) = there else {
-        let programs: Vec<Token> = deployment
-            .programs
-            .values()
-            .filter_map(|program| {
-                let selectors = selectors_of(&wanted, program.address);
-                (!selectors.is_empty())
-                    .then(|| Token::Tuple(vec![Token::Address(program.address), Token::Array(selectors)]))
-            })
-            .collect();
-        let initialise = muster.encode(
-            "initialise",
-            &[
-                Token::Address(config.owner),
-                Token::Address(config.treasury),
-                Token::Uint(config.granule.into()),
-                Token::Uint(config.minimum_stake.into()),
-                Token::Array(programs),
-            ],
-        )?;
-        let receipt = muster
-            .send(
-                chain,
-                account,
-                "install",
-                &[Token::Address(deployment.programs[ADMIN].address), Token::Bytes(initialise.to_vec())],
-                U256::zero(),
-                None,
-            )
-            .await
-            .context("cannot initialise the router")?;
-        deployment.installed_in = Some(receipt.transaction_hash);
-        // Anyone could have been faster between the router's creation and here.
-        let owner = muster.call(chain, "owner", &[]).await?.remove(0).into_address();
-        ensure!(
-            owner == Some(config.owner),
-            "someone else has initialised the router at {:?}: remove {} and run this again",
-            muster.address,
-            file_name(config)
-        );
-        say(&format!(
-            "router: initialised, {} functions, owner {:?}, {} gas",
-            wanted.len(),
-            config.owner,
-            receipt.gas_used.unwrap_or_default()
-        ));
-        return Ok(());
-    };
-
-    let mut changes: BTreeMap<Address, Vec<Token>> = BTreeMap::new();
-    for (selector, program) in wanted.iter().filter(|(selector, program)| there.get(*selector) != Some(program)) {
-        changes.entry(*program).or_default().push(Token::FixedBytes(selector.to_vec()));
-    }
-    for selector in there.keys().filter(|selector| !wanted.contains_key(*selector)) {
-        changes.entry(Address::zero()).or_default().push(Token::FixedBytes(selector.to_vec()));
-    }
-    if changes.is_empty() {
-        say(&format!("router: {} functions lead where they should", wanted.len()));
-        return Ok(());
-    }
-    let owner = muster.call(chain, "owner", &[]).await?.remove(0).into_address().unwrap_or_default();
-    for (program, selectors) in changes {
-        for selectors in selectors.chunks(SELECTORS_AT_ONCE) {
-            let arguments = [Token::Address(program), Token::Array(selectors.to_vec())];
-            if owner == account.address() {
-                muster
-                    .send(chain, account, "setProgram", &arguments, U256::zero(), None)
-                    .await
-                    .context("cannot change the router's programs")?;
-                say(&format!("router: {} functions now lead to {program:?}", selectors.len()));
-            } else {
-                say(&format!(
-                    "router: its owner {owner:?} has to send to {:?}, to let {} functions lead to {program:?}: {}",
-                    muster.address,
-                    selectors.len(),
-                    muster.encode("setProgram", &arguments)?
-                ));
-            }
-        }
-    }
+    let code = config.programs.iter().find(|program| program.name == ROUTER).map_or(&[][..], |program| &program.code);
+    router.untouched(account.address(), deployment.programs[ROUTER].created_in, code).await.with_context(|| {
+        format!("to create another router, remove the entry \"{ROUTER}\" from {} and run this again", file_name(config))
+    })?;
+    let receipt = router.install(account, deployment.programs[ADMIN].address, &terms, &wanted).await?;
+    deployment.installed_in = Some(receipt.transaction_hash);
+    router.told(&terms).await?;
+    router.leads(&wanted).await?;
+    say(&format!(
+        "router: initialised, {} functions, owner {:?}, {} gas",
+        wanted.len(),
+        config.owner,
+        receipt.gas_used.unwrap_or_default()
+    ));
     Ok(())
 }
 
-/// Functions that the router refuses once it is initialised.
-const ONLY_AT_FIRST: [&str; 2] = ["install", "initialise"];
-
-/// The selectors that the program at `address` answers. It is asked directly: with no arguments it refuses what it
-/// knows in one way or another, and what it does not know with `UnknownFunction`.
-async fn answered(chain: &Chain, address: Address) -> Result<Vec<[u8; 4]>> {
-    let unknown = id("UnknownFunction(bytes4)");
-    let mut found = Vec::new();
-    for function in interface().functions().filter(|function| !ONLY_AT_FIRST.contains(&function.name.as_str())) {
-        let selector = function.short_signature();
-        match chain.call(None, address, U256::zero(), selector.to_vec()).await {
-            Ok(_) => found.push(selector),
-            Err(error) => match error.downcast_ref::<Reverted>() {
-                Some(reverted) if reverted.data.get(..4) == Some(&unknown) => {}
-                Some(_) => found.push(selector),
-                None => return Err(error),
-            },
-        }
-    }
-    Ok(found)
-}
-
-fn selectors_of(wanted: &BTreeMap<[u8; 4], Address>, program: Address) -> Vec<Token> {
-    wanted.iter().filter(|(_, at)| **at == program).map(|(selector, _)| Token::FixedBytes(selector.to_vec())).collect()
-}
-
-/// What `facets()` returns, the other way round.
-fn facets(values: &[Token]) -> Result<BTreeMap<[u8; 4], Address>> {
-    let mut map = BTreeMap::new();
-    let list = values.first().and_then(|value| value.clone().into_array()).context("facets() returned no list")?;
-    for facet in list {
-        let Some([program, selectors]) = facet.into_tuple().and_then(|parts| <[Token; 2]>::try_from(parts).ok()) else {
-            bail!("facets() returned something else than programs and selectors");
-        };
-        let program = program.into_address().unwrap_or_default();
-        for selector in selectors.into_array().unwrap_or_default() {
-            let selector = selector.into_fixed_bytes().unwrap_or_default();
-            map.insert(
-                selector.try_into().map_err(|_| anyhow!("facets() returned a selector that has not four bytes"))?,
-                program,
-            );
-        }
-    }
-    Ok(map)
-}
-
-async fn set_parameters(chain: &Chain, account: &mut Account, config: &Config, deployment: &Deployment) -> Result<()> {
+async fn set_parameters(
+    chain: &Chain,
+    account: &mut Account,
+    config: &Config,
+    deployment: &Deployment,
+    parameters: &[(String, U256)],
+) -> Result<()> {
+    let say = config.say;
     let muster = Muster { address: deployment.address };
-    for (name, value) in &config.parameters {
+    let router = Router { chain, muster };
+    for (name, value) in parameters {
         let number = Token::Uint(number_of(name)?.into());
         let now = muster.call(chain, "parameter", std::slice::from_ref(&number)).await?.remove(0).into_uint();
         if now == Some(*value) {
-            (config.say)(&format!("{name} is {value}"));
+            say(&format!("{name} is {value}"));
             continue;
         }
-        let owner = muster.call(chain, "owner", &[]).await?.remove(0).into_address().unwrap_or_default();
-        ensure!(
-            owner == account.address(),
-            "only the owner {owner:?} can set {name} to {value}; this account is {:?}",
-            account.address()
-        );
+        let owner = router.owner().await?;
+        let arguments = [number, Token::Uint(*value)];
+        if owner != account.address() {
+            say(&format!(
+                "{name}: its owner {owner:?} has to send to {:?}, to set it to {value}: {}",
+                muster.address,
+                muster.encode("setParameter", &arguments)?
+            ));
+            continue;
+        }
         muster
-            .send(chain, account, "setParameter", &[number, Token::Uint(*value)], U256::zero(), None)
+            .send(chain, account, "setParameter", &arguments, U256::zero(), None)
             .await
             .with_context(|| format!("cannot set {name} to {value}"))?;
-        (config.say)(&format!("{name} set to {value}"));
+        say(&format!("{name} set to {value}"));
     }
     Ok(())
+}
+
+/// When the programs expire, as a sentence.
+async fn expiry(chain: &Chain, deployment: &Deployment) -> Result<String> {
+    let mut least = u64::MAX;
+    for program in deployment.programs.values() {
+        if let Status::Active { left } = Status::of(chain, program.address).await? {
+            least = least.min(left);
+        }
+    }
+    let rules = arbwasm::Rules::of(chain).await?;
+    Ok(format!(
+        "the programs expire on {}, unless script/keepalive renews them, which anyone may do {} days after an activation",
+        date(chain.now().await?.saturating_add(least)),
+        rules.keepalive / 86_400
+    ))
 }
 
 /// What [`Config::file`] of an earlier run says, if there was one.
@@ -473,31 +441,12 @@ fn commit() -> Option<String> {
     Some(if changed.is_empty() { head } else { head + "+" })
 }
 
-/// The code that, run by a creating transaction, returns `code`: 42 bytes of EVM instructions and a zero byte for
-/// their version, in the layout that Stylus tools expect to find.
-pub fn initcode(code: &[u8]) -> Bytes {
-    const PRELUDE: u8 = 43;
-    let mut out = vec![0x7f];
-    let mut length = [0; 32];
-    U256::from(code.len()).to_big_endian(&mut length);
-    out.extend(length);
-    // dup1, push1 PRELUDE, push1 0, codecopy, push1 0, return
-    out.extend([0x80, 0x60, PRELUDE, 0x60, 0, 0x39, 0x60, 0, 0xf3, 0]);
-    debug_assert_eq!(out.len(), PRELUDE as usize);
-    out.extend(code);
-    out.into()
-}
-
-/// Calldata of a precompile's method with one static argument or none.
-fn calldata(signature: &str, arguments: &[Token]) -> Bytes {
-    [&id(signature)[..], &abi::encode(arguments)].concat().into()
-}
-
 /// Creates a program and returns what is known of it, or takes `known` if the chain confirms it.
 async fn create(
     chain: &Chain,
     account: &mut Account,
     program: &Program,
+    initcode: Bytes,
     known: Option<&Deployed>,
     say: &dyn Fn(&str),
 ) -> Result<Deployed> {
@@ -511,7 +460,7 @@ async fn create(
         say(&format!("{}: what is at {:?} is not what was built", program.name, known.address));
     }
     let receipt = account
-        .send(chain, Outgoing { data: initcode(&program.code), ..Default::default() })
+        .send(chain, Outgoing { data: initcode, ..Default::default() })
         .await
         .with_context(|| format!("cannot create {}", program.name))?;
     let address =
@@ -547,94 +496,18 @@ async fn activate(
     address: Address,
     say: &dyn Fn(&str),
 ) -> Result<Option<H256>> {
-    let number = |data: Bytes| U256::from_big_endian(data.get(..32).unwrap_or_default());
-    let current = chain
-        .call(None, ARB_WASM, U256::zero(), calldata("stylusVersion()", &[]))
-        .await
-        .map(number)
-        .map_err(|error| anyhow!("chain {} has no Stylus (ArbWasm does not answer: {error:#})", chain.id))?;
-    ensure!(!current.is_zero(), "chain {} has no Stylus: there is nothing at ArbWasm's address", chain.id);
-    let program = calldata("programVersion(address)", &[Token::Address(address)]);
-    if chain.call(None, ARB_WASM, U256::zero(), program).await.is_ok_and(|version| number(version) == current) {
+    if matches!(Status::of(chain, address).await?, Status::Active { .. }) {
         say(&format!("{name}: is active"));
         return Ok(None);
     }
-
-    // Not every chain has it; where it is missing nothing is paused.
-    let extra = chain
-        .call(None, ARB_WASM, U256::zero(), calldata("activationGas()", &[]))
-        .await
-        .map(number)
-        .unwrap_or_default();
-    ensure!(extra <= PAUSED_ABOVE.into(), "{}", paused(chain.id));
-
-    // Asked with all the account has, because the call fails below the fee.
-    let balance = chain.provider.get_balance(account.address(), None).await.map_err(|error| chain.trouble(&error))?;
-    let data = calldata("activateProgram(address)", &[Token::Address(address)]);
-    let spare = balance / 2;
-    let answer = chain
-        .call(Some(account.address()), ARB_WASM, spare, data.clone())
-        .await
-        .map_err(|error| refused(chain, name, spare, error))?;
-    let fee = abi::decode(&[ParamType::Uint(16), ParamType::Uint(256)], &answer)
-        .ok()
-        .and_then(|values| values[1].clone().into_uint())
-        .with_context(|| format!("ArbWasm's answer on the data fee of {name} cannot be read: {answer}"))?;
-    let value = fee + fee * FEE_MARGIN / 100;
-    let receipt = account
-        .send(chain, Outgoing { to: Some(ARB_WASM), value, data, gas: None })
-        .await
-        .map_err(|error| refused(chain, name, value, error))?;
-    say(&format!(
-        "{name}: activated, {} gas and {} ether of data fee (sent {}, the rest came back)",
-        receipt.gas_used.unwrap_or_default(),
-        format_ether(fee),
-        format_ether(value)
-    ));
-    Ok(Some(receipt.transaction_hash))
-}
-
-fn paused(chain_id: u64) -> String {
-    format!(
-        "activations are paused on chain {chain_id}. On Arbitrum One and Nova new Stylus programs have been refused since \
-         2 October 2026; Arbitrum Sepolia and chains of one's own accept them"
-    )
-}
-
-/// Why an activation failed, by ArbWasm's errors.
-fn refused(chain: &Chain, name: &str, value: U256, error: anyhow::Error) -> anyhow::Error {
-    let Some(reverted) = error.downcast_ref::<Reverted>() else {
-        return error.context(format!("cannot activate {name}"));
-    };
-    let is = |signature: &str| reverted.data.get(..4).is_some_and(|selector| *selector == id(signature));
-    if is("ProgramInsufficientValue(uint256,uint256)") {
-        let want = U256::from_big_endian(reverted.data.get(36..68).unwrap_or_default());
-        anyhow!(
-            "activating {name} costs {} ether of data fee; the account can spare {}",
-            format_ether(want),
-            format_ether(value)
-        )
-    } else if reverted.data.is_empty() && matches!(chain.id, 42161 | 42170) {
-        anyhow!(paused(chain.id))
-    } else {
-        error.context(format!("ArbWasm refuses to activate {name}"))
-    }
+    let paid = arbwasm::activate(chain, account, name, address).await?;
+    say(&format!("{name}: activated, {paid}"));
+    Ok(Some(paid.receipt.transaction_hash))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_initcode_copies_what_follows_it() {
-        let code = initcode(&[0xef, 0xf0, 0, 0, 1]);
-        let (prelude, rest) = code.split_at(43);
-        assert_eq!(rest, [0xef, 0xf0, 0, 0, 1]);
-        assert_eq!(
-            (prelude[0], prelude[32], &prelude[33..]),
-            (0x7f, 5, &[0x80, 0x60, 43, 0x60, 0, 0x39, 0x60, 0, 0xf3, 0][..])
-        );
-    }
 
     #[test]
     fn parameters_are_read_by_name() {

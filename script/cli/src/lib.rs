@@ -1,16 +1,19 @@
 //! What the shells under `script/` run: `muster build` and `muster measure` (contracts to deployable WASM),
-//! `muster deploy`, `muster demo`, and the pages of docs/ that are written from the sources and the tests.
+//! `muster deploy`, `muster keepalive`, `muster demo`, and the pages of docs/ that are written from the sources and the tests.
 //!
 //! The library part is there for the tests, which build and deploy the same way.
 
+pub mod arbwasm;
 pub mod build;
 pub mod chain;
 pub mod contract;
 pub mod demo;
 pub mod deploy;
+pub mod keepalive;
 pub mod measure;
 pub mod pages;
 pub mod proof;
 pub mod refusals;
+pub mod router;
 pub mod storage;
 pub mod wasm;

@@ -1,13 +1,15 @@
 //! `muster`: what the shells under `script/` run.
 
-use anyhow::{anyhow, bail, Context, Result};
+use std::path::Path;
+
+use anyhow::{anyhow, bail, ensure, Context, Result};
 use clap::{Parser, Subcommand};
 use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, CellAlignment, Table, TableComponent};
 use ethers::signers::LocalWallet;
 use muster_cli::{
     build::{self, Settings},
     chain::{Account, Chain},
-    demo, deploy, measure, pages, proof, wasm,
+    demo, deploy, keepalive, measure, pages, proof, wasm,
 };
 
 #[derive(Parser)]
@@ -30,6 +32,9 @@ enum Command {
     },
     /// Deploy, activate and wire the programs in build/ on RPC_URL, skipping what is there (settings: .env.example)
     Deploy,
+    /// Show when the programs on RPC_URL's chain expire, renew those that will soon, and activate again those that have;
+    /// anybody may, PRIVATE_KEY pays
+    Keepalive(keepalive::Options),
     /// Let a fleet join, replay requests as tasks, and show what the contract made of them
     Demo(demo::Options),
     /// Write docs/refusals.md, the table of errors, and docs/storage.md, where what lies (script/abi runs it)
@@ -83,19 +88,27 @@ async fn run(command: Command) -> Result<()> {
         }
         Command::Deploy => {
             let root = build::root()?;
-            let _ = dotenvy::from_path(root.join(".env"));
-            let url = deploy::variable("RPC_URL")
-                .context("RPC_URL is not set: name a node in the environment or in .env (.env.example documents it)")?;
-            let wallet: LocalWallet = deploy::variable("PRIVATE_KEY")
-                .context("PRIVATE_KEY is not set: put the deployer's key in the environment or in .env (.env.example documents it)")?
-                .parse()
-                .map_err(|_| anyhow!("PRIVATE_KEY is not a private key of 32 bytes in hexadecimal"))?;
-            let chain = Chain::connect(&url).await?;
-            let mut account = Account::new(&chain, wallet);
+            let (chain, mut account) = connect(&root).await?;
             let mut config = deploy::Config::from_environment(&root, account.address())?;
             config.file = Some(deploy::record(&root, chain.id));
             config.say = |line| println!("deploy: {line}");
             deploy::on(&chain, &mut account, &config).await?;
+        }
+        Command::Keepalive(options) => {
+            let root = build::root()?;
+            let (chain, mut account) = match options.dry_run {
+                true => (Chain::connect(&url(&root)?).await?, None),
+                false => connect(&root).await.map(|(chain, account)| (chain, Some(account)))?,
+            };
+            let programs = keepalive::programs(&chain, &root, &options).await?;
+            let say = |line: &str| println!("keepalive: {line}");
+            let rows = keepalive::run(&chain, account.as_mut(), &programs, options.within, say).await?;
+            let now = chain.now().await?;
+            let mut shown = table(6, &["program", "address", "state", "start gas cached / not", "expires", "done"]);
+            shown.add_rows(rows.iter().map(|row| row.cells(now)));
+            println!("{shown}");
+            let left = rows.iter().filter(|row| row.needs_attention).count();
+            ensure!(left == 0, "{left} of {} programs need somebody's attention (docs/keepalive.md)", rows.len());
         }
         Command::Demo(options) => {
             let report = demo::run(&build::root()?, &options).await?;
@@ -136,6 +149,25 @@ async fn run(command: Command) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The node that RPC_URL names, in the environment or in `.env`.
+fn url(root: &Path) -> Result<String> {
+    let _ = dotenvy::from_path(root.join(".env"));
+    deploy::variable("RPC_URL")
+        .context("RPC_URL is not set: name a node in the environment or in .env (.env.example documents it)")
+}
+
+/// Its chain, and the account of PRIVATE_KEY there.
+async fn connect(root: &Path) -> Result<(Chain, Account)> {
+    let url = url(root)?;
+    let wallet: LocalWallet = deploy::variable("PRIVATE_KEY")
+        .context("PRIVATE_KEY is not set: put the key of who pays in the environment or in .env (.env.example documents it)")?
+        .parse()
+        .map_err(|_| anyhow!("PRIVATE_KEY is not a private key of 32 bytes in hexadecimal"))?;
+    let chain = Chain::connect(&url).await?;
+    let account = Account::new(&chain, wallet);
+    Ok((chain, account))
 }
 
 fn print_report(report: &demo::Report) {

@@ -123,7 +123,7 @@ pub struct Shape {
     pub types: u64,
     /// Globals, the four of a node's instrumentation included.
     pub globals: u64,
-    /// Bytes of data and element segments.
+    /// Bytes of data and element segments, the heads that say where each goes included.
     pub data: u64,
     /// Memory at the start, in pages of 64 KiB.
     pub pages: u64,
@@ -159,7 +159,8 @@ impl Shape {
                 }
                 Payload::DataSection(section) => {
                     for data in section {
-                        shape.data += data?.data.len() as u64;
+                        let range = data?.range;
+                        shape.data += range.end - range.start;
                     }
                 }
                 Payload::ElementSection(section) => {
@@ -175,21 +176,23 @@ impl Shape {
     }
 
     /// Gas to start the program in a transaction's first frame when the node has it in its cache, by the rules
-    /// of Stylus version 3, without its memory.
+    /// of Stylus version 3, without its memory. Each term is rounded down by itself, as a node does.
     pub fn start_cached(&self) -> u64 {
-        let gas = 0.1342 * self.functions as f64
-            + 0.000_89 * self.types as f64
-            + 0.001_22 * self.length as f64
-            + 1.628 * self.globals as f64
-            + 0.752_44 * self.data as f64
-            + 5.0 * self.pages as f64;
-        352 + gas.ceil() as u64
+        352 + self.functions * 13_420 / 100_000
+            + self.types * 89 / 100_000
+            + self.length * 122 / 100_000
+            + self.globals * 1_628 / 1_000
+            + self.data * 75_244 / 100_000
+            + self.pages * 5
     }
 
     /// The same when the node has to load it first.
     pub fn start_uncached(&self) -> u64 {
-        let gas = 8.252 * self.functions as f64 + 1.059 * self.types as f64 + 0.1286 * self.length as f64;
-        self.start_cached() + 8_832 + gas.ceil() as u64
+        self.start_cached()
+            + 8_832
+            + self.functions * 8_252 / 1_000
+            + self.types * 1_059 / 1_000
+            + self.length * 1_286 / 10_000
     }
 
     /// Gas for the memory a program starts with, as a transaction's first frame: two pages are free.
@@ -262,8 +265,12 @@ mod tests {
         assert!(plain.len() + 100 < module(&[], |_| {}).len(), "the custom section alone has more than 100 bytes");
         assert!(Parser::new(0).parse_all(&plain).all(|p| !matches!(p.unwrap(), Payload::CustomSection(_))));
         let shape = Shape::of(&plain).unwrap();
-        let expected = Shape { functions: 2, types: 2, globals: 4, data: 6, pages: 1, length: plain.len() as u64 };
-        assert_eq!(shape, expected, "one parameter and one result in all, four globals of the instrumentation");
+        let expected = Shape { functions: 2, types: 2, globals: 4, data: 11, pages: 1, length: plain.len() as u64 };
+        assert_eq!(
+            shape, expected,
+            "one parameter and one result in all, four globals of the instrumentation, six bytes of data with a head of \
+             five: its kind, the three of i32.const 0 and end, its length"
+        );
     }
 
     #[test]
@@ -302,12 +309,11 @@ mod tests {
     }
 
     #[test]
-    fn start_costs_follow_the_formulas() {
-        // 60,000 bytes, 200 functions with 3 types each, 14 globals, 6,000 bytes of data, 17 pages, worked by hand:
-        // 26.84 + 0.534 + 73.2 + 22.792 + 4514.64 + 85 = 4723.006; 1650.4 + 635.4 + 7716 = 10001.8
+    fn start_costs_are_rounded_term_by_term() {
+        // Worked by hand: 26.84, 0.534, 73.2, 22.792, 4514.64 and 85; not cached also 1650.4, 635.4 and 7716.
         let shape = Shape { functions: 200, types: 600, globals: 14, data: 6_000, pages: 17, length: 60_000 };
-        assert_eq!(shape.start_cached(), 352 + 4_724);
-        assert_eq!(shape.start_uncached(), 352 + 4_724 + 8_832 + 10_002);
+        assert_eq!(shape.start_cached(), 352 + 26 + 73 + 22 + 4_514 + 85);
+        assert_eq!(shape.start_uncached(), 352 + 26 + 73 + 22 + 4_514 + 85 + 8_832 + 1_650 + 635 + 7_716);
         assert_eq!(shape.memory(), 15_000);
     }
 }

@@ -5,17 +5,21 @@ use std::{fs, path::PathBuf, process::Command};
 use ethers::{
     abi::Token,
     providers::{Http, Middleware, Provider},
-    signers::LocalWallet,
-    types::{Address, U256},
+    signers::{LocalWallet, Signer},
+    types::{Address, Bytes, H256, U256},
+    utils::{id, keccak256},
 };
 use muster_cli::{
     build,
-    chain::{Account, Chain},
-    contract::Muster,
+    chain::{Account, Chain, Outgoing},
+    contract::{Muster, Refusal},
     demo::books,
     deploy::{self, Config},
+    router::{bound_initcode, initcode},
 };
 use muster_devnode::{chain::NITRO_DEV_KEY, Devnode};
+use muster_storage::admin::PARAMETERS;
+use tempfile::TempDir;
 
 const OWNER: Address = ethers::types::H160([0x0a; 20]);
 const TREASURY: Address = ethers::types::H160([0x0b; 20]);
@@ -35,6 +39,8 @@ fn config(file: Option<PathBuf>) -> Config {
         treasury: TREASURY,
         granule: 1_000_000_000_000,
         minimum_stake: 400_000_000_000_000_000_000,
+        upgrade_delay: 604_800,
+        minimum_price: None,
         parameters: Vec::new(),
         programs,
         rustc: manifest.rustc,
@@ -65,7 +71,7 @@ async fn deploying_again_sends_nothing_and_mends_what_is_missing() {
     assert_eq!(sent, U256::from(2 * first.programs.len() + 1), "create and activate each, install once");
     for (name, program) in &first.programs {
         let code = provider.get_code(program.address, None).await.unwrap();
-        assert_eq!(program.code_hash.0, ethers::utils::keccak256(&code), "{name}");
+        assert_eq!(program.code_hash.0, keccak256(&code), "{name}");
         assert!(program.activated_in.is_some(), "{name}");
     }
 
@@ -91,17 +97,160 @@ async fn deploying_again_sends_nothing_and_mends_what_is_missing() {
     assert_eq!(third.programs["tasks"], first.programs["tasks"]);
     assert_eq!(provider.get_transaction_count(deployer, None).await.unwrap(), sent + 2, "create and install");
 
-    // A record that names code which is not what was built is not believed.
+    // A record that names code which is not what was built is not believed; nor is a router that then leads to programs
+    // which the record does not know.
     let mut wrong = third.clone();
     wrong.programs.get_mut("lens").unwrap().address = third.programs["tasks"].address;
     fs::write(&file, serde_json::to_string(&wrong).unwrap()).unwrap();
-    let fourth = deploy::deploy(provider.clone(), wallet(), config(Some(file.clone()))).await.unwrap();
-    let lens = fourth.programs["lens"].address;
-    assert!(lens != third.programs["tasks"].address && lens != third.programs["lens"].address);
+    let error = deploy::deploy(provider.clone(), wallet(), config(Some(file.clone()))).await.unwrap_err();
+    let lens = third.programs["lens"].address;
+    assert!(format!("{error:#}").contains(&format!("to {lens:?}, which this deployment's record does not know")), "{error:#}");
 
     fs::write(&file, "{").unwrap();
     let error = deploy::deploy(provider, wallet(), config(Some(file))).await.unwrap_err();
     assert!(format!("{error:#}").contains("mend or remove it"), "{error:#}");
+}
+
+/// A chain, a record of all but the router, and a router created by `initcode` in the place of its own.
+async fn with_router(initcode: Bytes) -> (Devnode, TempDir, PathBuf, Chain, Muster) {
+    let node = node();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("412346.json");
+    let chain = Chain::connect(&node.url()).await.unwrap();
+    let mut account = Account::new(&chain, wallet());
+    let mut record = deploy::on(&chain, &mut account, &config(Some(file.clone()))).await.unwrap();
+    let receipt = account.send(&chain, Outgoing { data: initcode, ..Default::default() }).await.unwrap();
+    let router = record.programs.get_mut("router").unwrap();
+    router.address = receipt.contract_address.unwrap();
+    router.created_in = receipt.transaction_hash;
+    record.address = router.address;
+    record.installed_in = None;
+    fs::write(&file, serde_json::to_string(&record).unwrap()).unwrap();
+    (node, dir, file, chain, Muster { address: record.address })
+}
+
+fn router_code() -> Vec<u8> {
+    let mut programs = config(None).programs;
+    programs.retain(|program| program.name == "router");
+    programs.remove(0).code
+}
+
+#[tokio::test]
+async fn only_the_account_that_created_a_router_can_install_it() {
+    let deployer = wallet().address();
+    let (_node, _dir, file, chain, muster) = with_router(bound_initcode(&router_code(), deployer)).await;
+    let slot = |number: u8| H256::from_low_u64_be(number.into());
+    let holder = chain.provider.get_storage_at(muster.address, slot(4), None).await.unwrap();
+    assert_eq!(holder, H256::from(deployer), "the deployer, and granule 0");
+
+    // What an attacker would do: have a program of his write where everybody's money is.
+    let mut account = Account::new(&chain, wallet());
+    // push1 1, push1 0, sstore
+    let evil = Outgoing { data: initcode(&[0x60, 1, 0x60, 0, 0x55]), ..Default::default() };
+    let evil = account.send(&chain, evil).await.unwrap().contract_address.unwrap();
+    let thief = Address::repeat_byte(0xee);
+    let install = muster.encode("install", &[Token::Address(evil), Token::Bytes(vec![])]).unwrap();
+    let error = chain.call(Some(thief), muster.address, U256::zero(), install).await.unwrap_err();
+    let refusal = Refusal::behind(&error).unwrap();
+    assert_eq!(refusal.name, "NotOwner");
+
+    let deployed = deploy::on(&chain, &mut account, &config(Some(file))).await.unwrap();
+    assert_eq!(deployed.address, muster.address);
+    assert_eq!(muster.call(&chain, "owner", &[]).await.unwrap(), [Token::Address(OWNER)]);
+}
+
+#[tokio::test]
+async fn a_router_that_may_have_been_touched_is_not_installed() {
+    let deployer = wallet().address();
+    // push1 1, push1 99, sstore: a word in a slot that nobody would look at.
+    let mut planted = [&[0x60, 1, 0x60, 99, 0x55][..], &bound_initcode(&router_code(), deployer)].concat();
+    // What it returns begins five bytes further on.
+    planted[5 + 24 + 35] += 5;
+    for (initcode, words) in [
+        (initcode(&router_code()), &["did not create it bound to", "slot 4 is 0x000"][..]),
+        (bound_initcode(&router_code(), OWNER), &["did not create it bound to", "slot 4 is 0x000"]),
+        (planted.into(), &["did not create it bound to"]),
+    ] {
+        let (_node, _dir, file, chain, _) = with_router(initcode).await;
+        let mut account = Account::new(&chain, wallet());
+        let error = format!("{:#}", deploy::on(&chain, &mut account, &config(Some(file))).await.unwrap_err());
+        for part in words.iter().chain(&["remove the entry \"router\" from"]) {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    }
+
+    // The right transaction, and words that were not there right after it.
+    for (slot, word) in [(4u8, H256::from_low_u64_be(1)), (0, H256::repeat_byte(1)), (10, H256::from_low_u64_be(1))] {
+        let (_node, _dir, file, chain, muster) = with_router(bound_initcode(&router_code(), deployer)).await;
+        let at = H256::from_low_u64_be(slot.into());
+        let set = (muster.address, at, word);
+        let _: serde_json::Value = chain.request("anvil_setStorageAt", set).await.unwrap();
+        let mut account = Account::new(&chain, wallet());
+        let error = format!("{:#}", deploy::on(&chain, &mut account, &config(Some(file))).await.unwrap_err());
+        assert!(error.contains(&format!("slot {slot} is {word:?}")), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_router_that_was_told_something_else_is_refused() {
+    let node = node();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("412346.json");
+    let chain = Chain::connect(&node.url()).await.unwrap();
+    let mut account = Account::new(&chain, wallet());
+    let first = deploy::on(&chain, &mut account, &config(Some(file.clone()))).await.unwrap();
+    let kept = || config(Some(file.clone()));
+    let other = Address::repeat_byte(0xcc);
+    for (config, words) in [
+        (Config { owner: other, ..kept() }, format!("its owner is {OWNER:?}, not {other:?}")),
+        (Config { treasury: other, ..kept() }, format!("its treasury is {TREASURY:?}, not {other:?}")),
+        (Config { granule: 1_000_000, ..kept() }, "its granule is 1000000000000 wei, not 1000000 wei".into()),
+        (
+            Config { minimum_stake: 1_000_000_000_000, ..kept() },
+            "its minimum stake is 400000000000000000000 wei, not 1000000000000 wei".into(),
+        ),
+        (Config { upgrade_delay: 60, ..kept() }, "its upgrade delay is 604800 s, not 60 s".into()),
+    ] {
+        let error = format!("{:#}", deploy::on(&chain, &mut account, &config).await.unwrap_err());
+        assert!(error.contains(&words), "{error}");
+    }
+
+    // A function that leads where this deployment never let one lead, and one that can be called but is not listed.
+    let set = |slot: H256, word: H256| chain.request("anvil_setStorageAt", (first.address, slot, word));
+    let place = |selector: &[u8]| H256(keccak256([selector, &[0; 28], &[0; 31], &[9]].concat()));
+    let (owner, lens) = (place(&id("owner()")), first.programs["lens"].address);
+    let _: serde_json::Value = set(owner, H256::from(other)).await.unwrap();
+    let error = format!("{:#}", deploy::on(&chain, &mut account, &kept()).await.unwrap_err());
+    assert!(error.contains(&format!("leads owner to {other:?}, which this deployment's record does not know")), "{error}");
+    let _: serde_json::Value = set(owner, H256::from(lens)).await.unwrap();
+    let list = H256::from_low_u64_be(10);
+    let length = chain.provider.get_storage_at(first.address, list, None).await.unwrap().to_low_u64_be();
+    let _: serde_json::Value = set(list, H256::from_low_u64_be(length - 1)).await.unwrap();
+    let error = format!("{:#}", deploy::on(&chain, &mut account, &kept()).await.unwrap_err());
+    assert!(error.contains("is not what its facets() says") && error.contains(", not nothing"), "{error}");
+}
+
+#[tokio::test]
+async fn a_network_of_value_is_not_deployed_without_a_price() {
+    let mut settings = muster_devnode::Config::default();
+    settings.chain.chain_id = 421_614;
+    let node = Devnode::start(settings).unwrap();
+    let chain = Chain::connect(&node.url()).await.unwrap();
+    let mut account = Account::new(&chain, wallet());
+    let error = format!("{:#}", deploy::on(&chain, &mut account, &config(None)).await.unwrap_err());
+    assert!(error.contains("MIN_PRICE is not set") && error.contains("chain 421614"), "{error}");
+    assert_eq!(chain.provider.get_transaction_count(account.address(), None).await.unwrap(), 0.into());
+
+    let price = U256::from(5_000_000_000_000u64);
+    let own = Config { owner: account.address(), minimum_price: Some(price), ..config(None) };
+    let twice = Config { parameters: vec![("minPrice".into(), 7.into())], ..own.clone() };
+    let error = format!("{:#}", deploy::on(&chain, &mut account, &twice).await.unwrap_err());
+    assert!(error.contains("say it once"), "{error}");
+    let deployed = deploy::on(&chain, &mut account, &own).await.unwrap();
+    let number = PARAMETERS.iter().position(|parameter| parameter.name == "minPrice").unwrap();
+    let muster = Muster { address: deployed.address };
+    let values = muster.call(&chain, "parameter", &[Token::Uint(number.into())]).await.unwrap();
+    assert_eq!(values[0], Token::Uint(price));
 }
 
 #[tokio::test]
@@ -114,7 +263,7 @@ async fn the_owner_sets_parameters_and_moves_functions_to_new_code() {
     let owner = Account::new(&chain, wallet()).address();
     let mut config = Config { owner, parameters: vec![("drawDelay".into(), 0.into())], ..config(Some(file.clone())) };
     let first = deploy::deploy(provider.clone(), wallet(), config.clone()).await.unwrap();
-    let number = muster_storage::admin::PARAMETERS.iter().position(|parameter| parameter.name == "drawDelay").unwrap();
+    let number = PARAMETERS.iter().position(|parameter| parameter.name == "drawDelay").unwrap();
     let at = Muster { address: first.address };
     let values = at.call(&chain, "parameter", &[Token::Uint(number.into())]).await.unwrap();
     assert_eq!(values[0], Token::Uint(0.into()));
@@ -124,13 +273,66 @@ async fn the_owner_sets_parameters_and_moves_functions_to_new_code() {
     let mut wasm = lens.wasm.clone();
     wasm.extend([0, 2, 1, b'x']);
     lens.code = muster_cli::wasm::compress(&wasm);
-    let second = deploy::deploy(provider, wallet(), config).await.unwrap();
+    let selector = Token::FixedBytes(id("owner()").to_vec());
+    let leads = || at.call(&chain, "facetAddress", std::slice::from_ref(&selector));
+    let old = [Token::Address(first.programs["lens"].address)];
+    // Proposed by the first run, waited for by the second, carried out by the third: by anyone, it need not be the owner.
+    let second = deploy::deploy(provider.clone(), wallet(), config.clone()).await.unwrap();
     assert_eq!(second.address, first.address);
     assert_ne!(second.programs["lens"].address, first.programs["lens"].address);
-    let selector = Token::FixedBytes(ethers::utils::id("owner()").to_vec());
-    let answers = at.call(&chain, "facetAddress", &[selector]).await.unwrap();
-    assert_eq!(answers, [Token::Address(second.programs["lens"].address)]);
+    assert_eq!(second.former, [first.programs["lens"].address].into());
+    assert_eq!(leads().await.unwrap(), old);
+    let sent = provider.get_transaction_count(owner, None).await.unwrap();
+    assert_eq!(deploy::deploy(provider.clone(), wallet(), config.clone()).await.unwrap(), second);
+    assert_eq!(provider.get_transaction_count(owner, None).await.unwrap(), sent, "nothing is proposed twice");
+    assert_eq!(leads().await.unwrap(), old);
+    node.chain().increase_time(config.upgrade_delay.into()).unwrap();
+    let mut anyone = Account::new(&chain, LocalWallet::from_bytes(&[7; 32]).unwrap());
+    let gift = Outgoing { to: Some(anyone.address()), value: U256::exp10(18), ..Default::default() };
+    Account::new(&chain, wallet()).send(&chain, gift).await.unwrap();
+    assert_eq!(deploy::on(&chain, &mut anyone, &config).await.unwrap(), second);
+    assert_eq!(leads().await.unwrap(), [Token::Address(second.programs["lens"].address)]);
     assert_eq!(at.call(&chain, "owner", &[]).await.unwrap(), [Token::Address(owner)]);
+}
+
+#[tokio::test]
+async fn programs_are_kept_alive_with_a_record_or_without() {
+    let node = node();
+    let dir = tempfile::tempdir().unwrap();
+    let url = node.url();
+    let environment = [
+        ("RPC_URL", url.as_str()),
+        ("PRIVATE_KEY", NITRO_DEV_KEY),
+        ("DEPLOYMENTS", dir.path().to_str().unwrap()),
+    ];
+    let run = |arguments: &[&str]| {
+        let out = muster(&[&["keepalive"], arguments].concat(), &environment);
+        let said = [out.stdout, out.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+        (out.status.success(), said)
+    };
+    let (ok, said) = run(&[]);
+    assert!(!ok && said.contains("name the router with --router"), "{said}");
+
+    let chain = Chain::connect(&url).await.unwrap();
+    let mut account = Account::new(&chain, wallet());
+    let file = dir.path().join("412346.json");
+    let deployed = deploy::on(&chain, &mut account, &config(Some(file))).await.unwrap();
+    let (ok, said) = run(&["--dry-run"]);
+    assert!(ok && said.contains("(364 days)"), "{said}");
+
+    node.chain().increase_time(200 * 86_400).unwrap();
+    node.chain().mine(1, 0).unwrap();
+    let (ok, said) = run(&["--dry-run"]);
+    let count = deployed.programs.len();
+    assert!(!ok && said.contains(&format!("{count} of {count} programs need somebody's attention")), "{said}");
+    assert_eq!(said.matches("to be renewed").count(), count, "{said}");
+    // What the router leads to is found without the record, by somebody with another account.
+    fs::remove_dir_all(dir.path()).unwrap();
+    let (ok, said) = run(&["--router", &format!("{:?}", deployed.address)]);
+    assert!(ok && said.matches(": renewed, ").count() == count, "{said}");
+    assert!(deployed.programs.values().all(|program| said.contains(&format!("{:?}", program.address))), "{said}");
+    let (ok, said) = run(&["--dry-run", "--router", &format!("{:?}", deployed.address)]);
+    assert!(ok && said.contains("(364 days)"), "{said}");
 }
 
 #[tokio::test]

@@ -181,6 +181,9 @@ impl World {
             treasury: hands.map_or(boss.address(), |hands| hands.1),
             granule: stakes.0,
             minimum_stake: stakes.1,
+            upgrade_delay: 7 * 86_400,
+            // What the contract begins with, also on a chain of value.
+            minimum_price: Some(U256::one()),
             parameters: parameters.iter().map(|(name, value)| (name.to_string(), U256::from(*value))).collect(),
             programs,
             rustc: manifest.rustc,

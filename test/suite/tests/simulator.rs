@@ -274,6 +274,8 @@ async fn the_simulator_and_the_chain_do_the_same() {
         treasury: own,
         granule: GRANULE,
         minimum_stake: u128::from(LEAST_STAKE) * u128::from(GRANULE),
+        upgrade_delay: 7 * 86_400,
+        minimum_price: None,
         // A short queue, so that it overflows; few downloads, so that most calls are about tasks; and stakes that can
         // be withdrawn soon.
         parameters: [("alphaMilli", 400u64), ("drawDelay", DELAY), ("scarce", 2), ("spread", 3), ("unbonding", 600)]

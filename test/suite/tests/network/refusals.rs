@@ -6,7 +6,7 @@ use ethers::abi::Token;
 use ethers::types::{Address, Bytes, U256};
 use muster_cli::chain::Outgoing;
 use muster_cli::contract::interface;
-use muster_cli::deploy::initcode;
+use muster_cli::router::initcode;
 use muster_tests::*;
 
 use crate::WAD;

@@ -1,0 +1,515 @@
+//! The router's side of a deployment: the code that creates it, bound to who deploys it; a look into its storage before
+//! and after it is installed; and changes of its programs, which are proposed first and take effect later.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{anyhow, bail, ensure, Context, Result};
+use ethers::{
+    abi::Token,
+    providers::Middleware,
+    types::{Address, Bytes, TransactionReceipt, H256, U256},
+    utils::{id, keccak256},
+};
+use muster_core::{
+    record::{Ownership, Rules, Treasury},
+    word::{Packed, Word},
+};
+use muster_storage::layout;
+
+use crate::{
+    chain::{date, Account, Chain, Reverted},
+    contract::{explain, interface, Muster, Refusal},
+};
+
+/// Selectors and the programs they lead to.
+pub type Routes = BTreeMap<[u8; 4], Address>;
+
+/// Functions that the router refuses once it is initialised, and that no program may answer through it.
+const ONLY_AT_FIRST: [&str; 2] = ["install", "initialise"];
+/// Slots that are empty until the router is initialised: all plain variables but the one that names who may do so.
+const EMPTY_AT_FIRST: [u8; 10] = [
+    layout::HEAD,
+    layout::RULES,
+    layout::TERMS,
+    layout::TREASURY,
+    layout::NEXT_OWNER,
+    layout::NEXT_TREASURY,
+    layout::QUEUE,
+    layout::JOINED,
+    layout::PROGRAMS,
+    layout::SELECTORS,
+];
+/// Most selectors in one proposal.
+const SELECTORS_AT_ONCE: usize = 64;
+
+/// The code that, run by a creating transaction, returns `code`: 42 bytes of EVM instructions and a zero byte for
+/// their version, in the layout that Stylus tools expect to find.
+pub fn initcode(code: &[u8]) -> Bytes {
+    returning(Vec::new(), code)
+}
+
+/// The same for a router: before it returns, it stores who may install it. That is an address in the code itself and
+/// not the caller, so that it makes no difference who sends the code, or through which factory.
+pub fn bound_initcode(code: &[u8], deployer: Address) -> Bytes {
+    // push20 deployer, push1 OWNERSHIP, sstore
+    let mut first = vec![0x73];
+    first.extend(deployer.as_bytes());
+    first.extend([0x60, layout::OWNERSHIP, 0x55]);
+    returning(first, code)
+}
+
+fn returning(mut out: Vec<u8>, code: &[u8]) -> Bytes {
+    let prelude = u8::try_from(out.len() + 43).expect("a short prelude");
+    let mut length = [0; 32];
+    U256::from(code.len()).to_big_endian(&mut length);
+    // push32 length, dup1, push1 prelude, push1 0, codecopy, push1 0, return
+    out.push(0x7f);
+    out.extend(length);
+    out.extend([0x80, 0x60, prelude, 0x60, 0, 0x39, 0x60, 0, 0xf3, 0]);
+    debug_assert_eq!(out.len(), usize::from(prelude));
+    out.extend(code);
+    out.into()
+}
+
+/// What a router is told once and for all, or at first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// May change parameters and propose programs.
+    pub owner: Address,
+    /// Receives protocol income.
+    pub treasury: Address,
+    /// Stakes are whole multiples of this many wei.
+    pub granule: u64,
+    /// Least stake in wei, and base of the stake classes.
+    pub minimum_stake: u128,
+    /// Seconds from a proposal of programs to its effect.
+    pub upgrade_delay: u32,
+}
+
+/// What the programs at these addresses answer, by the functions of the interface.
+///
+/// # Errors
+/// When two answer the same, or none answers a function of the interface.
+pub async fn routes(chain: &Chain, programs: impl Iterator<Item = (&str, Address)>) -> Result<Routes> {
+    let mut wanted = Routes::new();
+    for (name, program) in programs {
+        for selector in answered(chain, program).await? {
+            if let Some(other) = wanted.insert(selector, program) {
+                bail!("both {other:?} and {program:?} ({name}) answer {}", Bytes::from(selector));
+            }
+        }
+    }
+    for function in interface().functions().filter(|function| !ONLY_AT_FIRST.contains(&function.name.as_str())) {
+        ensure!(wanted.contains_key(&function.short_signature()), "no program answers {}", function.signature());
+    }
+    Ok(wanted)
+}
+
+/// The selectors that the program at `address` answers. It is asked directly: with no arguments it refuses what it
+/// knows in one way or another, and what it does not know with `UnknownFunction`.
+async fn answered(chain: &Chain, address: Address) -> Result<Vec<[u8; 4]>> {
+    let unknown = id("UnknownFunction(bytes4)");
+    let mut found = Vec::new();
+    for function in interface().functions().filter(|function| !ONLY_AT_FIRST.contains(&function.name.as_str())) {
+        let selector = function.short_signature();
+        match chain.call(None, address, U256::zero(), selector.to_vec()).await {
+            Ok(_) => found.push(selector),
+            Err(error) => match error.downcast_ref::<Reverted>() {
+                Some(reverted) if reverted.data.get(..4) == Some(&unknown) => {}
+                Some(_) => found.push(selector),
+                None => return Err(error),
+            },
+        }
+    }
+    Ok(found)
+}
+
+/// A router on a chain.
+#[derive(Clone, Copy)]
+pub struct Router<'a> {
+    /// The chain.
+    pub chain: &'a Chain,
+    /// The router's address.
+    pub muster: Muster,
+}
+
+impl Router<'_> {
+    /// Whether it is initialised already.
+    ///
+    /// # Errors
+    /// The node's.
+    pub async fn initialised(&self) -> Result<bool> {
+        Ok(self.word::<Ownership>(layout::OWNERSHIP).await?.granule > 0)
+    }
+
+    /// Who may change parameters and propose programs.
+    ///
+    /// # Errors
+    /// The node's.
+    pub async fn owner(&self) -> Result<Address> {
+        Ok(self.word::<Ownership>(layout::OWNERSHIP).await?.owner.into())
+    }
+
+    /// Refuses a router that anybody but `deployer` could have changed since transaction `created_in` created it from
+    /// `code`.
+    ///
+    /// # Errors
+    /// Names everything that is not as it should be.
+    pub async fn untouched(&self, deployer: Address, created_in: H256, code: &[u8]) -> Result<()> {
+        let (chain, at) = (self.chain, self.muster.address);
+        let mut wrong = Vec::new();
+        let there = chain.provider.get_code(at, None).await.map_err(|error| chain.trouble(&error))?;
+        if there.as_ref() != code {
+            wrong.push("its code is not what was built".to_string());
+        }
+        // Right words where one looks do not exclude others in a mapping, where nobody can look at all. The transaction
+        // that created it leaves no room for any.
+        match chain.provider.get_transaction(created_in).await.map_err(|error| chain.trouble(&error))? {
+            Some(created) if created.to.is_none() && created.input == bound_initcode(code, deployer) => {}
+            Some(_) => wrong.push(format!("transaction {created_in:?} did not create it bound to {deployer:?}")),
+            None => wrong.push(format!("the node does not know transaction {created_in:?}, which created it")),
+        }
+        let holder = self.slot(layout::OWNERSHIP).await?;
+        if holder != Word::from(deployer.0) {
+            wrong.push(format!("slot {} is {}, not {deployer:?} alone", layout::OWNERSHIP, hex(holder)));
+        }
+        for number in EMPTY_AT_FIRST {
+            let found = self.slot(number).await?;
+            if !found.is_zero() {
+                wrong.push(format!("slot {number} is {}, not empty", hex(found)));
+            }
+        }
+        for function in interface().functions() {
+            let program = self.program(function.short_signature()).await?;
+            if !program.is_zero() {
+                wrong.push(format!("{} leads to {program:?} already", function.name));
+            }
+        }
+        ensure!(
+            wrong.is_empty(),
+            "the router at {at:?} is not as this tool creates one for {deployer:?}, so it is not installed: {}",
+            wrong.join("; ")
+        );
+        Ok(())
+    }
+
+    /// Initialises it through the program `admin`.
+    ///
+    /// # Errors
+    /// The router's refusals.
+    pub async fn install(
+        &self,
+        account: &mut Account,
+        admin: Address,
+        terms: &Terms,
+        wanted: &Routes,
+    ) -> Result<TransactionReceipt> {
+        let programs = by_program(wanted)
+            .into_iter()
+            .map(|(program, selectors)| Token::Tuple(vec![Token::Address(program), list(&selectors)]))
+            .collect();
+        let initialise = self.muster.encode(
+            "initialise",
+            &[
+                Token::Address(terms.owner),
+                Token::Address(terms.treasury),
+                Token::Uint(terms.granule.into()),
+                Token::Uint(terms.minimum_stake.into()),
+                Token::Uint(terms.upgrade_delay.into()),
+                Token::Array(programs),
+            ],
+        )?;
+        let arguments = [Token::Address(admin), Token::Bytes(initialise.to_vec())];
+        self.muster
+            .send(self.chain, account, "install", &arguments, U256::zero(), None)
+            .await
+            .context("cannot initialise the router")
+    }
+
+    /// Refuses an initialised router that was told something else. What it was told is read from its storage, so that no
+    /// program has a say in it.
+    ///
+    /// # Errors
+    /// Names every difference.
+    pub async fn told(&self, terms: &Terms) -> Result<()> {
+        let ownership: Ownership = self.word(layout::OWNERSHIP).await?;
+        let treasury: Treasury = self.word(layout::TREASURY).await?;
+        let rules: Rules = self.word(layout::RULES).await?;
+        let stake = u128::from(rules.base) * u128::from(ownership.granule);
+        let mut differences = Vec::new();
+        let mut compare = |what: &str, is: String, told: String| {
+            if is != told {
+                differences.push(format!("its {what} is {is}, not {told}"));
+            }
+        };
+        let account = |account: [u8; 20]| format!("{:?}", Address::from(account));
+        compare("owner", account(ownership.owner), account(terms.owner.0));
+        compare("treasury", account(treasury.account), account(terms.treasury.0));
+        compare("granule", format!("{} wei", ownership.granule), format!("{} wei", terms.granule));
+        compare("minimum stake", format!("{stake} wei"), format!("{} wei", terms.minimum_stake));
+        compare("upgrade delay", format!("{} s", ownership.upgrade_delay), format!("{} s", terms.upgrade_delay));
+        self.agreed(&differences)
+    }
+
+    /// Refuses an initialised router whose functions lead elsewhere.
+    ///
+    /// # Errors
+    /// Names every difference.
+    pub async fn leads(&self, wanted: &Routes) -> Result<()> {
+        self.agreed(&differ(&self.routes(wanted).await?, wanted))
+    }
+
+    fn agreed(&self, differences: &[String]) -> Result<()> {
+        ensure!(
+            differences.is_empty(),
+            "the router at {:?} is not what this deployment was told: {}",
+            self.muster.address,
+            differences.join("; ")
+        );
+        Ok(())
+    }
+
+    /// Where its selectors lead: what its list says, compared with the words that it goes by.
+    async fn routes(&self, wanted: &Routes) -> Result<Routes> {
+        let at = self.muster.address;
+        let listed = facets(&self.muster.call(self.chain, "facets", &[]).await?)?;
+        let known = interface().functions().map(|function| function.short_signature());
+        let selectors: BTreeSet<[u8; 4]> = known.chain(listed.keys().copied()).chain(wanted.keys().copied()).collect();
+        let mut stored = Routes::new();
+        for selector in selectors {
+            let program = self.program(selector).await?;
+            if !program.is_zero() {
+                stored.insert(selector, program);
+            }
+        }
+        let differences = differ(&stored, &listed);
+        ensure!(
+            differences.is_empty(),
+            "the storage of the router at {at:?} is not what its facets() says: {}",
+            differences.join("; ")
+        );
+        for function in ONLY_AT_FIRST {
+            let leads = stored.keys().any(|selector| name(*selector) == function);
+            ensure!(!leads, "the router at {at:?} leads {function} to a program");
+        }
+        Ok(stored)
+    }
+
+    /// The programs that the functions of the interface lead to, from storage: also where the program that could list
+    /// them does not run any more.
+    ///
+    /// # Errors
+    /// The node's.
+    pub async fn programs(&self) -> Result<BTreeSet<Address>> {
+        let mut found = BTreeSet::new();
+        for function in interface().functions() {
+            found.insert(self.program(function.short_signature()).await?);
+        }
+        found.remove(&Address::zero());
+        Ok(found)
+    }
+
+    /// Lets selectors lead to other programs: accepts what was proposed long enough ago, and proposes the rest.
+    ///
+    /// # Errors
+    /// The router's refusals, and when a selector leads to a program that is not among `known`.
+    pub async fn upgrade(
+        &self,
+        account: &mut Account,
+        wanted: &Routes,
+        known: &BTreeSet<Address>,
+        say: &dyn Fn(&str),
+    ) -> Result<()> {
+        let there = self.routes(wanted).await?;
+        let at = self.muster.address;
+        let stranger = there.iter().find(|(selector, at)| wanted.get(*selector) != Some(at) && !known.contains(at));
+        if let Some((selector, program)) = stranger {
+            bail!(
+                "the router at {at:?} leads {} to {program:?}, which this deployment's record does not know: if that is \
+                 right, add it to the record's list `former`, and run this again",
+                name(*selector)
+            );
+        }
+        let mut changes = Routes::new();
+        changes.extend(wanted.iter().filter(|(selector, at)| there.get(*selector) != Some(at)));
+        changes.extend(there.keys().filter(|selector| !wanted.contains_key(*selector)).map(|gone| (*gone, Address::zero())));
+        if changes.is_empty() {
+            say(&format!("router: {} functions lead where they should", wanted.len()));
+            return Ok(());
+        }
+        for (program, selectors) in by_program(&changes) {
+            let target = if program.is_zero() { "nowhere".to_string() } else { format!("to {program:?}") };
+            for selectors in selectors.chunks(SELECTORS_AT_ONCE) {
+                let count = selectors.len();
+                let arguments = [Token::Address(program), list(selectors)];
+                let step = self.change(account, "Programs", &arguments).await.context("cannot change the router's programs")?;
+                say(&match step {
+                    Step::Done => format!("router: {count} functions now lead {target}"),
+                    Step::Waits(at) => {
+                        format!("router: {count} functions will lead {target} once this is run again after {}", date(at))
+                    }
+                    Step::Owners(call) => format!(
+                        "router: its owner {:?} has to send to {at:?}, to propose that {count} functions lead {target}: {call}",
+                        self.owner().await?,
+                    ),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries a change out that takes effect only some time after its proposal: accepts it if that is due, else
+    /// proposes it unless that has happened, by `accept<What>` and `propose<What>`.
+    ///
+    /// # Errors
+    /// The contract's refusals.
+    pub async fn change(&self, account: &mut Account, what: &str, arguments: &[Token]) -> Result<Step> {
+        let (propose, accept) = (format!("propose{what}"), format!("accept{what}"));
+        let owner = self.owner().await?;
+        for proposed in [false, true] {
+            let data = self.muster.encode(&accept, arguments)?;
+            match self.chain.call(Some(account.address()), self.muster.address, U256::zero(), data).await {
+                Ok(_) => {
+                    self.muster.send(self.chain, account, &accept, arguments, U256::zero(), None).await?;
+                    return Ok(Step::Done);
+                }
+                Err(error) => match Refusal::behind(&error).and_then(|refusal| refusal.number("effective")) {
+                    Some(at) => return Ok(Step::Waits(at)),
+                    // Not proposed yet; what else there is against it, the proposal will be refused for.
+                    None if !proposed => {}
+                    None => return Err(explain(error, &accept)),
+                },
+            }
+            if owner != account.address() {
+                return Ok(Step::Owners(self.muster.encode(&propose, arguments)?));
+            }
+            self.muster.send(self.chain, account, &propose, arguments, U256::zero(), None).await?;
+        }
+        bail!("{propose} succeeded, and {accept} says that nothing is proposed")
+    }
+
+    /// The word of its mapping that says where a selector leads.
+    async fn program(&self, selector: [u8; 4]) -> Result<Address> {
+        let key = layout::selector_key(selector).to_be_bytes();
+        let at = keccak256([key, layout::slot(layout::PROGRAMS).to_be_bytes()].concat());
+        // Whatever else may lie there, the router goes by the lower 20 bytes.
+        Ok(Address::from_slice(&self.read(H256(at)).await?.to_be_bytes()[12..]))
+    }
+
+    async fn word<R: Packed>(&self, number: u8) -> Result<R> {
+        Ok(R::unpack(self.slot(number).await?))
+    }
+
+    async fn slot(&self, number: u8) -> Result<Word> {
+        self.read(H256(layout::slot(number).to_be_bytes())).await
+    }
+
+    async fn read(&self, at: H256) -> Result<Word> {
+        let found = self.chain.provider.get_storage_at(self.muster.address, at, None).await;
+        Ok(Word::from_be_bytes(found.map_err(|error| self.chain.trouble(&error))?.0))
+    }
+}
+
+/// How far a change is that has to be proposed first.
+pub enum Step {
+    /// It has taken effect.
+    Done,
+    /// It is proposed, and can be accepted at this time.
+    Waits(u64),
+    /// The owner has to send this, to propose it.
+    Owners(Bytes),
+}
+
+fn differ(are: &Routes, wanted: &Routes) -> Vec<String> {
+    let selectors: BTreeSet<_> = are.keys().chain(wanted.keys()).copied().collect();
+    let target = |routes: &Routes, selector| routes.get(selector).map_or("nothing".into(), |at| format!("{at:?}"));
+    selectors
+        .iter()
+        .filter(|selector| are.get(*selector) != wanted.get(*selector))
+        .map(|at| format!("{} leads to {}, not {}", name(*at), target(are, at), target(wanted, at)))
+        .collect()
+}
+
+/// Selectors by the program they lead to.
+fn by_program(routes: &Routes) -> BTreeMap<Address, Vec<[u8; 4]>> {
+    let mut programs: BTreeMap<Address, Vec<[u8; 4]>> = BTreeMap::new();
+    for (selector, program) in routes {
+        programs.entry(*program).or_default().push(*selector);
+    }
+    programs
+}
+
+fn list(selectors: &[[u8; 4]]) -> Token {
+    Token::Array(selectors.iter().map(|selector| Token::FixedBytes(selector.to_vec())).collect())
+}
+
+/// A function's name, or the selector if the interface has none.
+fn name(selector: [u8; 4]) -> String {
+    let function = interface().functions().find(|function| function.short_signature() == selector);
+    function.map_or_else(|| Bytes::from(selector).to_string(), |function| function.name.clone())
+}
+
+/// What `facets()` returns, the other way round.
+fn facets(values: &[Token]) -> Result<Routes> {
+    let mut map = Routes::new();
+    let facets = values.first().and_then(|value| value.clone().into_array()).context("facets() returned no list")?;
+    for facet in facets {
+        let Some([program, selectors]) = facet.into_tuple().and_then(|parts| <[Token; 2]>::try_from(parts).ok()) else {
+            bail!("facets() returned something else than programs and selectors");
+        };
+        let program = program.into_address().unwrap_or_default();
+        for selector in selectors.into_array().unwrap_or_default() {
+            let selector = selector.into_fixed_bytes().unwrap_or_default();
+            map.insert(
+                selector.try_into().map_err(|_| anyhow!("facets() returned a selector that has not four bytes"))?,
+                program,
+            );
+        }
+    }
+    Ok(map)
+}
+
+fn hex(word: Word) -> String {
+    Bytes::from(word.to_be_bytes()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_initcode_copies_what_follows_it() {
+        let code = initcode(&[0xef, 0xf0, 0, 0, 1]);
+        let (prelude, rest) = code.split_at(43);
+        assert_eq!(rest, [0xef, 0xf0, 0, 0, 1]);
+        assert_eq!(
+            (prelude[0], prelude[32], &prelude[33..]),
+            (0x7f, 5, &[0x80, 0x60, 43, 0x60, 0, 0x39, 0x60, 0, 0xf3, 0][..])
+        );
+    }
+
+    #[test]
+    fn a_routers_initcode_stores_first_who_may_install_it() {
+        let code = bound_initcode(&[0xef, 0xf0, 0, 0, 1], Address::repeat_byte(0xab));
+        let (first, rest) = code.split_at(24);
+        assert_eq!((first[0], &first[1..21], &first[21..]), (0x73, &[0xab; 20][..], &[0x60, 4, 0x55][..]));
+        let (prelude, rest) = rest.split_at(43);
+        assert_eq!(rest, [0xef, 0xf0, 0, 0, 1]);
+        assert_eq!(&prelude[33..], [0x80, 0x60, 67, 0x60, 0, 0x39, 0x60, 0, 0xf3, 0]);
+    }
+
+    #[test]
+    fn differences_name_the_function_and_both_programs() {
+        let selector = id("owner()");
+        let (a, b) = (Address::repeat_byte(1), Address::repeat_byte(2));
+        assert_eq!(
+            differ(&[(selector, a)].into(), &[(selector, b)].into()),
+            [format!("owner leads to {a:?}, not {b:?}")]
+        );
+        assert_eq!(
+            differ(&[([1, 2, 3, 4], a)].into(), &Routes::new()),
+            [format!("0x01020304 leads to {a:?}, not nothing")]
+        );
+        assert!(differ(&[(selector, a)].into(), &[(selector, a)].into()).is_empty());
+    }
+}

@@ -1,0 +1,74 @@
+// The README's example, as printed: its blocks are copied into an empty project with viem, ethers and tsx installed, the
+// operator is started, and the application has to see its task succeed. RPC_URL=http://... MUSTER=0x... node readme.mjs
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { JsonRpcProvider, Wallet, parseEther } from "ethers";
+import { DEV_KEY, RPC_URL, until } from "./node.mjs";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const modules = fileURLToPath(new URL("node_modules", import.meta.url));
+const example = readFileSync(join(root, "README.md"), "utf8").split(/^## /m).find((section) => section.startsWith("Using it\n"));
+const blocks = [...example.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language, text]) => ({ language, text }));
+
+// What the shell block sets up, from what is installed here instead of from the network.
+const shell = blocks.find(({ language }) => language === "sh").text;
+for (const step of ["npm init -y", "npm pkg set type=module", "npm install viem ethers tsx", "cp -r ../muster/abi ."]) {
+  assert.ok(shell.includes(step), `the README's shell block has no "${step}"`);
+}
+const project = mkdtempSync(join(tmpdir(), "muster-readme-"));
+const npm = (...words) => execFileSync("npm", words, { cwd: project, stdio: "ignore" });
+npm("init", "-y");
+npm("pkg", "set", "type=module");
+symlinkSync(modules, join(project, "node_modules"));
+cpSync(join(root, "abi"), join(project, "abi"), { recursive: true });
+const files = [];
+for (const { language, text } of blocks.filter(({ language }) => language !== "sh")) {
+  const [, file] = text.match(/^\/\/ (\S+)\n/) ?? assert.fail(`a block of ${language} does not begin with its file's name`);
+  writeFileSync(join(project, file), text);
+  files.push(file);
+}
+assert.deepEqual(files, ["application.ts", "operator.mjs"]);
+assert.ok(shell.includes("node operator.mjs") && shell.includes("npx tsx application.ts"));
+
+// Its types are right, too.
+const compiler = { target: "ES2022", module: "ESNext", moduleResolution: "Bundler", strict: true, noEmit: true, skipLibCheck: true, types: ["node"] };
+writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: compiler, files: ["application.ts"] }));
+execFileSync(join(modules, ".bin/tsc"), ["--project", project], { cwd: project, stdio: "inherit" });
+
+const provider = new JsonRpcProvider(RPC_URL, undefined, { cacheTimeout: -1 });
+provider.pollingInterval = 20;
+const boss = new Wallet(DEV_KEY, provider);
+const funded = async (ether) => {
+  const { address, privateKey } = Wallet.createRandom();
+  await (await boss.sendTransaction({ to: address, value: parseEther(ether) })).wait();
+  return privateKey;
+};
+const start = (command, words, PRIVATE_KEY) => {
+  const child = spawn(command, words, { cwd: project, env: { ...process.env, RPC_URL, PRIVATE_KEY } });
+  const said = { out: "", ended: new Promise((resolve) => child.on("close", resolve)), child };
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (said.out += data));
+  return said;
+};
+const operator = start(process.execPath, ["operator.mjs"], await funded("501"));
+try {
+  await until("the node's joining", () => operator.out.includes("is joined") || operator.child.exitCode !== null, 30);
+  const application = start(join(modules, ".bin/tsx"), ["application.ts"], await funded("1"));
+  const late = setTimeout(() => application.child.kill(), 60_000);
+  const code = await application.ended;
+  clearTimeout(late);
+  const order = ["TaskCreated", "TaskStarted", "TaskSucceeded"].map((event) => application.out.indexOf(event));
+  const right = code === 0 && order.every((at, i) => at > (order[i - 1] ?? -1));
+  assert.ok(right, `the example did not end as it should, with ${code}:\n${application.out}\noperator:\n${operator.out}`);
+  const answer = application.out.match(/resultDigest: '(0x[0-9a-f]{64})'/)[1];
+  await until("the operator's line", () => operator.out.includes(answer));
+} finally {
+  operator.child.kill();
+  await operator.ended;
+  rmSync(project, { recursive: true });
+}
+console.log("readme: ok: the task was created, drawn, answered and paid for");
+process.exit(0);
