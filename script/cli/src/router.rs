@@ -11,7 +11,7 @@ use ethers::{
     utils::{id, keccak256},
 };
 use muster_core::{
-    record::{Ownership, Rules, Treasury},
+    record::{Ownership, Rules},
     word::{Packed, Word},
 };
 use muster_storage::layout;
@@ -233,7 +233,7 @@ impl Router<'_> {
     /// Names every difference.
     pub async fn told(&self, terms: &Terms) -> Result<()> {
         let ownership: Ownership = self.word(layout::OWNERSHIP).await?;
-        let treasury: Treasury = self.word(layout::TREASURY).await?;
+        let treasury: [u8; 20] = self.word(layout::TREASURY).await?;
         let rules: Rules = self.word(layout::RULES).await?;
         let stake = u128::from(rules.base) * u128::from(ownership.granule);
         let mut differences = Vec::new();
@@ -244,7 +244,7 @@ impl Router<'_> {
         };
         let account = |account: [u8; 20]| format!("{:?}", Address::from(account));
         compare("owner", account(ownership.owner), account(terms.owner.0));
-        compare("treasury", account(treasury.account), account(terms.treasury.0));
+        compare("treasury", account(treasury), account(terms.treasury.0));
         compare("granule", format!("{} wei", ownership.granule), format!("{} wei", terms.granule));
         compare("minimum stake", format!("{stake} wei"), format!("{} wei", terms.minimum_stake));
         compare("upgrade delay", format!("{} s", ownership.upgrade_delay), format!("{} s", terms.upgrade_delay));
