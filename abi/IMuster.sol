@@ -72,6 +72,8 @@ interface IMuster {
         uint64[] models;
         /// Pending: block of the draw. Queued: the ticket for `cancel`. Running: the deadline.
         uint64 at;
+        /// Running: whether its success raises its node's H, because its draw had candidates enough.
+        bool boosts;
     }
 
     struct AccountView {
@@ -105,7 +107,8 @@ interface IMuster {
 
     // ------------------------------------------------------------------ nodes
 
-    /// @notice Joins the caller's node with the value sent as its stake. H starts at 1.
+    /// @notice Joins the caller's node with the value sent as its stake. H starts at 1. With a GPU that no node ever joined
+    /// with ({gpuGroup} refuses it) the parameter groupFee is taken from the value first, as protocol income.
     /// @param gpuName 1 to 64 characters of printable ASCII.
     /// @param vram 1 to 960.
     /// @param models What the node holds, at most 12, no duplicates; {reportDownloaded} adds up to 32 in all.
@@ -148,23 +151,31 @@ interface IMuster {
     /// @param ticket As in the task's latest TaskQueued event.
     function cancel(uint64 id, uint64 ticket) external;
 
-    /// @notice The node's answer: ends the task as a success and pays the fee.
+    /// @notice Ends a task that has been queued for longer than the parameter queueTime. Anyone may call. The fee is refunded less the
+    /// start fee, which the caller earns, unless he created the task.
+    /// @param ticket As in the task's latest TaskQueued event.
+    function expireQueued(uint64 id, uint64 ticket) external;
+
+    /// @notice The node's answer: ends the task as a success and pays the fee, whatever the answer is. H rises if the task's draw
+    /// had at least boostPool candidates (the parameter), and if half the task's estimate has passed since H was last set.
     function submit(uint64 id, bytes32 resultDigest) external;
 
     /// @notice The node says it cannot run the task: ends it, refunds the fee in full.
     function reportError(uint64 id, uint8 code) external;
 
-    /// @notice Ends a task whose deadline has passed without an answer. Anyone may call, and earns the start fee.
+    /// @notice Ends a task whose deadline has passed without an answer. Anyone may call, and earns the start fee; the node's own
+    /// operator does not.
     function expire(uint32 node, uint64 id) external;
 
-    /// @notice Draws up to `count` (at most 16) Pending tasks whose block has come. Anyone may call.
+    /// @notice Draws up to `count` (at most 16) Pending tasks whose block has come. Anyone may call; every other state-changing
+    /// call draws two. On a quiet network nobody else does: whoever wants his task started calls this in a later block.
     /// @return drawn How many it served.
     function dispatch(uint8 count) external returns (uint8 drawn);
 
     // ------------------------------------------------------------------ administration
 
-    /// @notice Called once, in the deploying transaction or right after it: runs `call` (that is, `initialise`) of
-    /// `program` on the router's storage. Refused ever after.
+    /// @notice Runs `call` (that is, `initialise`) of `program` on the router's storage. Only for the account that the router was
+    /// created for, which its init code wrote down, and only until it is initialised.
     function install(address program, bytes calldata call) external;
 
     /// @notice Sets what never changes, the default parameters, and which program answers what. Only through `install`.
@@ -172,10 +183,19 @@ interface IMuster {
     /// @param treasury Receives protocol income.
     /// @param granule Stakes are whole multiples of this many wei; at least 1e3.
     /// @param minimumStake In wei, a multiple of `granule`; also the base of the stake classes.
-    function initialise(address owner, address treasury, uint64 granule, uint128 minimumStake, Facet[] calldata programs) external;
+    /// @param upgradeDelay Seconds between the proposal of a program, or of a parameter that reaches into stakes, and its effect; 2 to
+    /// 180 days.
+    function initialise(address owner, address treasury, uint64 granule, uint128 minimumStake, uint32 upgradeDelay, Facet[] calldata programs) external;
 
-    /// @notice Changes a parameter, within its bounds.
+    /// @notice Changes a parameter, within its bounds, at once; one that reaches into stakes has to be proposed.
     function setParameter(uint8 parameter, uint256 value) external;
+
+    /// @notice Proposes a value for a parameter that reaches into stakes (unbonding, kickoutMilli); it can take effect after the
+    /// upgrade delay. Another proposal for the same parameter takes its place.
+    function proposeParameter(uint8 parameter, uint256 value) external;
+
+    /// @notice Puts a proposed parameter into effect. Anyone may call.
+    function acceptParameter(uint8 parameter) external;
 
     /// @notice Stops (or again allows) new tasks and joins; exits, payments and withdrawals always work.
     function setPaused(bool on) external;
@@ -195,14 +215,30 @@ interface IMuster {
     /// @notice Pays protocol income out to the treasury. Anyone may call.
     function sweepTreasury() external;
 
-    /// @notice Lets `program` answer `selectors`; the zero address removes them.
-    function setProgram(address program, bytes4[] calldata selectors) external;
+    /// @notice Proposes that `program` answer `selectors`, or for the zero address that nothing does; it can take effect after the
+    /// upgrade delay, which is longer than any unbonding: whoever disagrees can leave first.
+    function proposePrograms(address program, bytes4[] calldata selectors) external;
+
+    /// @notice Withdraws a proposed change of programs.
+    function withdrawPrograms(address program, bytes4[] calldata selectors) external;
+
+    /// @notice Puts a proposed change of programs into effect. Anyone may call.
+    function acceptPrograms(address program, bytes4[] calldata selectors) external;
+
+    /// @notice Fixes the programs for good: no change can be proposed or take effect any more.
+    function renounceUpgrades() external;
 
     // ------------------------------------------------------------------ reading
 
     function overview() external view returns (Overview memory);
     function owner() external view returns (address);
     function parameter(uint8 which) external view returns (uint256 value, uint256 least, uint256 most);
+    /// @notice A proposed parameter and when it can take effect; `effective` is 0 where nothing is proposed.
+    function proposedParameter(uint8 which) external view returns (uint256 value, uint64 effective);
+    /// @notice When a proposed change of programs can take effect; 0 where it is not proposed.
+    function proposedPrograms(address program, bytes4[] calldata selectors) external view returns (uint64 effective);
+    /// @notice Seconds between proposal and effect, and whether programs can never be changed again.
+    function upgrades() external view returns (uint32 delay, bool renounced);
     function account(address who) external view returns (AccountView memory);
     function node(uint32 number) external view returns (NodeView memory);
     function nodeOf(address operator) external view returns (uint32);
@@ -229,7 +265,8 @@ interface IMuster {
 
     // ------------------------------------------------------------------ events
 
-    event GpuGroupCreated(uint32 indexed group, string name, uint16 vram);
+    /// @param fee What the new name cost, in wei: protocol income.
+    event GpuGroupCreated(uint32 indexed group, string name, uint16 vram, uint128 fee);
     event NodeJoined(uint32 indexed node, address indexed operator, uint32 indexed group, uint128 stake, uint64[] models);
     event StakeRaised(uint32 indexed node, uint128 added, uint128 stake);
     event NodePausing(uint32 indexed node);
@@ -247,27 +284,35 @@ interface IMuster {
     event HolderPurged(uint32 indexed node, uint64 indexed model);
     /// @notice The node is asked to download a model: it runs a task that needs it, or the model is scarce.
     event DownloadRequested(uint32 indexed node, uint64 indexed model, uint64 indexed task);
+    /// @notice Stake whose unbonding was over has become credit, so that the operator's next exit does not lock it again.
+    event StakeReleased(address indexed account, uint128 amount);
     event Withdrawn(address indexed account, address indexed to, uint128 credit, uint128 stake);
 
     event TaskCreated(uint64 indexed id, address indexed creator, uint128 fee, uint32 estimate, uint32 timeLimit, uint16 startFeeBps, uint64 drawBlock, TaskSpec spec);
     /// @notice The draw stayed undecided, or its block's hash has aged out: it is drawn again from a later block.
     event TaskRedrawn(uint64 indexed id, uint64 drawBlock);
     event TaskQueued(uint64 indexed id, uint64 ticket);
-    event TaskStarted(uint64 indexed id, uint32 indexed node, uint64 deadline);
+    /// @param boosts Whether the draw had candidates enough for the task's success to raise the node's H.
+    event TaskStarted(uint64 indexed id, uint32 indexed node, uint64 deadline, bool boosts);
     event TaskSucceeded(uint64 indexed id, uint32 indexed node, bytes32 resultDigest, uint128 paid);
     event TaskErrorReported(uint64 indexed id, uint32 indexed node, uint8 code, uint128 refund);
-    /// @param reason 0 timeout, 1 cancelled, 2 evicted.
-    /// @param startFee Paid to `beneficiary`.
+    /// @param reason 0 timeout, 1 cancelled, 2 evicted, 3 queued for too long.
+    /// @param startFee Credited to `beneficiary`; if that is zero, protocol income.
     event TaskAborted(uint64 indexed id, address indexed creator, uint8 indexed reason, uint128 refund, uint128 startFee, address beneficiary);
 
-    event Initialised(address owner, address treasury, uint64 granule, uint128 minimumStake);
+    event Initialised(address owner, address treasury, uint64 granule, uint128 minimumStake, uint32 upgradeDelay);
     event ParameterChanged(uint8 indexed parameter, uint256 before, uint256 value);
+    event ParameterProposed(uint8 indexed parameter, uint256 value, uint64 effective);
     event PausedChanged(bool on);
     event OwnershipTransferStarted(address indexed previousOwner, address indexed newOwner);
     event OwnershipTransferred(address indexed previousOwner, address indexed newOwner);
     event TreasuryProposed(address indexed treasury, uint64 effective);
     event TreasuryChanged(address indexed before, address indexed treasury);
     event TreasurySwept(address indexed treasury, uint128 amount);
+    /// @param effective When it can take effect; 0 where it was withdrawn.
+    event ProgramsProposed(address indexed program, bytes4[] selectors, uint64 effective);
+    /// @notice Programs can never be changed again.
+    event UpgradesRenouncedForGood();
     event ProgramChanged(bytes4 indexed selector, address indexed before, address indexed program);
 
     // ------------------------------------------------------------------ errors
@@ -286,7 +331,7 @@ interface IMuster {
     error AlreadyInitialised();
     /// @notice The owner has stopped new tasks and joins.
     error PausedByOwner();
-    /// @notice Only the owner may call this.
+    /// @notice Only the owner may call this; before initialisation only the account that the router was created for.
     error NotOwner(address caller);
     /// @notice Only the account that ownership was offered to can accept it.
     error NotPendingOwner(address caller);
@@ -296,15 +341,26 @@ interface IMuster {
     error ParameterUnknown(uint8 parameter);
     /// @notice The value is not between `least` and `most`.
     error ParameterOutOfBounds(uint8 parameter, uint256 value, uint256 least, uint256 most);
-    /// @notice No other treasury is proposed.
-    error TreasuryNotProposed();
-    /// @notice The proposed treasury can take effect only at `effective`.
-    error TreasuryTooEarly(uint64 effective);
+    /// @notice The parameter reaches into stakes: a change has to be proposed.
+    error ParameterDelayed(uint8 parameter);
+    /// @notice The parameter can be set at once and need not be proposed.
+    error ParameterNotDelayed(uint8 parameter);
+    /// @notice The draw's delay is lowered only while no task is Pending; stop new tasks and dispatch those first.
+    error TasksPending(uint32 pending);
+    /// @notice Nothing of the kind is proposed.
+    error NotProposed();
+    /// @notice What is proposed can take effect only at `effective`.
+    error TooEarly(uint64 effective);
+    /// @notice Programs can never be changed again.
+    error UpgradesRenounced();
+    /// @notice There is no code at the address.
+    error NoCode(address program);
     /// @notice The account is owed nothing that can be paid out now.
     error NothingToWithdraw(address account);
     /// @notice The receiver did not take the money; it stays owed.
     error TransferFailed(address to, uint256 amount);
-    /// @notice The granule is below 1,000 wei, or the minimum stake is not 1 to 2^30 - 1 whole granules.
+    /// @notice The granule is below 1,000 wei, the minimum stake is not 1 to 2^30 - 1 whole granules or 2^18 times it is 2^88 wei or more,
+    /// or the upgrade delay is not 2 to 180 days.
     error BadInitialisation();
 
     /// @notice No node has this number.
@@ -352,6 +408,8 @@ interface IMuster {
     error BadUnits(uint32 units, uint256 most);
     /// @notice No node ever joined with this GPU group.
     error GpuUnknown(uint32 group);
+    /// @notice No joined node has the VRAM, or is of the GPU group, that the task requires.
+    error NobodyCanRun(uint16 vram, uint32 gpu);
     /// @notice Only policy 0, a single node, is there yet.
     error RedundancyUnsupported(uint8 policy);
     /// @notice The value sent is less than the least fee for the estimated time.
@@ -360,10 +418,13 @@ interface IMuster {
     error FeeTooHigh(uint256 sent, uint256 most);
     /// @notice As many tasks wait for their draw as can.
     error TooManyPending(uint32 pending);
-    /// @notice Tasks wait whose draw is decided already, and this call could change what it comes to. Call `dispatch` first.
+    /// @notice Tasks wait whose draw is decided already, more than this call makes, and it could change what they come to. Call
+    /// `dispatch` first.
     error DrawsDue(uint32 pending);
     /// @notice The task is not queued under this ticket.
     error TaskNotQueued(uint64 id, uint64 ticket);
+    /// @notice The task may stay queued until then.
+    error QueueTimeNotOver(uint64 id, uint64 until);
     /// @notice Only the task's creator may call this.
     error NotTheCreator(uint64 id, address caller);
     /// @notice The node does not run this task.

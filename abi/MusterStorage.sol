@@ -15,7 +15,7 @@ contract MusterStorage {
         /// Where the next Pending task goes; equal to the head when there is none.
         uint16 pendingTail;
         /// Node numbers given out; numbers start at 1 and stay with their operator for good.
-        uint32 issued;
+        uint24 issued;
         /// Nodes joined now.
         uint24 joined;
         /// Tasks queued now.
@@ -26,8 +26,8 @@ contract MusterStorage {
         uint48 maxStake;
         /// Lowest stake class that has a joined node.
         uint8 lowest;
-        /// Whether new tasks and joins are stopped.
-        bool paused;
+        /// Largest VRAM of all joined nodes, in GiB; 0 when there are none.
+        uint16 maxVram;
         /// What no node's Q_long / Q_max ever was above, in 200ths; below 100 it stands for 100, as without scores.
         uint8 best;
     }
@@ -35,7 +35,7 @@ contract MusterStorage {
     /// Parameters that dispatching needs.
     struct Rules {
         /// Base of the stake classes, in granules: the minimum stake at initialisation. Never changes.
-        uint40 base;
+        uint32 base;
         /// Queue capacity per joined node, in thousandths.
         uint32 alphaMilli;
         /// Least price of an estimated second, in wei.
@@ -44,6 +44,8 @@ contract MusterStorage {
         uint16 startFeeBps;
         /// Blocks between creation and draw; 0 draws at creation.
         uint8 drawDelay;
+        /// Eligible candidates that a draw needs for the task's success to raise H.
+        uint8 boostPool;
         /// Factor on H at a timeout, in millionths.
         uint24 penaltyPpm;
         /// Added to H at a success, in millionths.
@@ -54,7 +56,7 @@ contract MusterStorage {
         uint24 tau;
     }
 
-    /// Parameters that creating tasks, joining and leaving need.
+    /// Parameters that creating tasks and joining need.
     struct Terms {
         /// Stable Diffusion: seconds a task takes before the first image.
         uint16 sdOverhead;
@@ -74,26 +76,36 @@ contract MusterStorage {
         uint16 grace;
         /// Minimum stake, in granules.
         uint48 minStake;
-        /// Seconds before a returned stake can be withdrawn.
-        uint32 unbonding;
-        /// Q_long below this, in thousandths, kicks out.
-        uint16 kickoutMilli;
         /// Fewer available holders of a model than this start a pre-download.
         uint8 scarce;
         /// Holders a pre-download aims at.
         uint8 spread;
+        /// Whether new tasks and joins are stopped.
+        bool paused;
+    }
+
+    /// Parameters that only rare calls need.
+    struct Limits {
+        /// Seconds before a returned stake can be withdrawn.
+        uint32 unbonding;
+        /// Q_long below this, in thousandths, kicks out.
+        uint16 kickoutMilli;
+        /// Seconds a task may stay queued before anyone can end it.
+        uint32 queueTime;
+        /// Price of a new GPU name, in granules.
+        uint48 groupFee;
     }
 
     /// An account: what Muster owes it, and its node.
     struct Account {
         /// Can be withdrawn now, in wei.
-        uint96 credit;
+        uint128 credit;
         /// Returned stake waiting for `release`, in granules.
         uint48 unbonding;
         /// When `unbonding` can be withdrawn.
         uint40 release;
         /// Number of the account's node; 0 if it never joined.
-        uint32 node;
+        uint24 node;
         /// Whether the account's node was kicked out; it can never join again.
         bool kicked;
     }
@@ -176,8 +188,10 @@ contract MusterStorage {
         uint8 models;
         /// The first required model; 0 if there is none.
         uint40 model;
-        /// Pending: the L2 block whose hash decides the draw. Running: the deadline.
+        /// Pending: the L2 block whose hash decides the draw. Queued: since when. Running: the deadline.
         uint40 at;
+        /// Running: whether its draw had candidates enough for its success to raise H.
+        bool boosts;
     }
 
     /// Six model ids (40 bits each, 0 for none) and a flag for each. Among a node's models the flag says "removed": the
@@ -255,20 +269,24 @@ contract MusterStorage {
         uint64 worst;
     }
 
-    /// Where protocol income goes.
-    struct Treasury {
-        /// The account that can take it.
-        address account;
-        /// Income not yet taken, in wei.
-        uint96 balance;
+    /// The GPU models of one VRAM size.
+    struct Size {
+        /// How many there ever were.
+        uint32 models;
+        /// Those with a joined node now.
+        uint32 manned;
     }
 
     /// The owner, and what was fixed at initialisation.
     struct Ownership {
-        /// May change parameters and programs.
+        /// Before initialisation the deployer, who alone may install; then who may change parameters and propose programs.
         address owner;
         /// Wei in a granule of stake; not 0 once initialised.
         uint64 granule;
+        /// Seconds between the proposal and the effect of another program, or of a parameter that reaches into stakes.
+        uint24 upgradeDelay;
+        /// Whether programs can never be changed again.
+        bool renounced;
     }
 
     /// A proposed owner, or a proposed treasury and when it can take effect.
@@ -276,6 +294,14 @@ contract MusterStorage {
         /// The proposed account; 0 for none.
         address account;
         /// Earliest time it can take effect.
+        uint40 at;
+    }
+
+    /// A proposed value of a parameter.
+    struct NextParameter {
+        /// The value.
+        uint64 value;
+        /// Earliest time it can take effect; 0 where nothing is proposed.
         uint40 at;
     }
 
@@ -305,7 +331,8 @@ contract MusterStorage {
     Head internal head;
     Rules internal rules;
     Terms internal terms;
-    Treasury internal treasury;
+    /// The account that protocol income goes to.
+    address internal treasury;
     Ownership internal ownership;
     /// The proposed owner.
     Proposal internal nextOwner;
@@ -337,7 +364,7 @@ contract MusterStorage {
     /// The name of a GPU group. Key: the group.
     mapping(uint256 => string) internal gpuNames;
     /// GPU models per VRAM size. Key: the VRAM in GiB.
-    mapping(uint256 => uint256) internal gpuCounts;
+    mapping(uint256 => Size) internal gpuCounts;
     /// Holders of a model, removed ones included until they are purged. In word 0, element 0 is their number and the
     /// others are the last one to seven of them; word 1 holds the first seven, word 2 the next, and so on. Key:
     /// `model << 24 | word`.
@@ -358,4 +385,15 @@ contract MusterStorage {
     mapping(uint256 => uint32[8]) internal free;
     /// Queue groups in order of first use. Key: `i / 8`.
     mapping(uint256 => uint32[8]) internal queueGroups;
+    Limits internal limits;
+    /// Protocol income not yet taken, in wei.
+    uint256 internal income;
+    /// 1 + the joined nodes of a GPU group. Key: the group.
+    mapping(uint256 => uint256) internal groupJoined;
+    /// VRAM sizes with a joined node: bit `vram % 256` of the word `vram / 256`. Key: the word.
+    mapping(uint256 => uint256) internal sizesJoined;
+    /// When a proposed change of programs can take effect. Key: `keccak256(abi.encodePacked(program, selectors))`.
+    mapping(bytes32 => uint256) internal nextPrograms;
+    /// Proposed values of parameters that reach into stakes. Key: the parameter's number.
+    mapping(uint256 => NextParameter) internal nextParameters;
 }

@@ -49,8 +49,8 @@ packed! {
     /// What nearly every transaction reads and most write.
     ///
     /// ```text
-    ///     | best | paused | lowest | max stake | parked due | queued | joined | issued | tail | head | tasks |
-    ///        8       8        8         48          32          24       24       32      16     16     40
+    ///     | best | max vram | lowest | max stake | parked due | queued | joined | issued | tail | head | tasks |
+    ///        8       16         8         48          32          24       24       24      16     16     40
     /// ```
     pub struct Head {
         /// Tasks created so far; the last task's id.
@@ -60,7 +60,7 @@ packed! {
         /// Where the next Pending task goes; equal to the head when there is none.
         pending_tail: u16 = "uint16" 16,
         /// Node numbers given out; numbers start at 1 and stay with their operator for good.
-        issued: u32 = "uint32" 32,
+        issued: u32 = "uint24" 24,
         /// Nodes joined now.
         joined: u32 = "uint24" 24,
         /// Tasks queued now.
@@ -71,8 +71,8 @@ packed! {
         max_stake: u64 = "uint48" 48,
         /// Lowest stake class that has a joined node.
         lowest: u8 = "uint8" 8,
-        /// Whether new tasks and joins are stopped.
-        paused: bool = "bool" 8,
+        /// Largest VRAM of all joined nodes, in GiB; 0 when there are none.
+        max_vram: u16 = "uint16" 16,
         /// What no node's Q_long / Q_max ever was above, in 200ths; below 100 it stands for 100, as without scores.
         best: u8 = "uint8" 8,
     }
@@ -82,7 +82,7 @@ packed! {
     /// Parameters that dispatching needs.
     pub struct Rules {
         /// Base of the stake classes, in granules: the minimum stake at initialisation. Never changes.
-        base: u64 = "uint40" 40,
+        base: u64 = "uint32" 32,
         /// Queue capacity per joined node, in thousandths.
         alpha_milli: u32 = "uint32" 32,
         /// Least price of an estimated second, in wei.
@@ -91,6 +91,8 @@ packed! {
         start_fee_bps: u16 = "uint16" 16,
         /// Blocks between creation and draw; 0 draws at creation.
         draw_delay: u8 = "uint8" 8,
+        /// Eligible candidates that a draw needs for the task's success to raise H.
+        boost_pool: u8 = "uint8" 8,
         /// Factor on H at a timeout, in millionths.
         penalty_ppm: u32 = "uint24" 24,
         /// Added to H at a success, in millionths.
@@ -103,7 +105,7 @@ packed! {
 }
 
 packed! {
-    /// Parameters that creating tasks, joining and leaving need.
+    /// Parameters that creating tasks and joining need.
     pub struct Terms {
         /// Stable Diffusion: seconds a task takes before the first image.
         sd_overhead: u16 = "uint16" 16,
@@ -123,14 +125,26 @@ packed! {
         grace: u16 = "uint16" 16,
         /// Minimum stake, in granules.
         min_stake: u64 = "uint48" 48,
-        /// Seconds before a returned stake can be withdrawn.
-        unbonding: u32 = "uint32" 32,
-        /// Q_long below this, in thousandths, kicks out.
-        kickout_milli: u16 = "uint16" 16,
         /// Fewer available holders of a model than this start a pre-download.
         scarce: u8 = "uint8" 8,
         /// Holders a pre-download aims at.
         spread: u8 = "uint8" 8,
+        /// Whether new tasks and joins are stopped.
+        paused: bool = "bool" 8,
+    }
+}
+
+packed! {
+    /// Parameters that only rare calls need.
+    pub struct Limits {
+        /// Seconds before a returned stake can be withdrawn.
+        unbonding: u32 = "uint32" 32,
+        /// Q_long below this, in thousandths, kicks out.
+        kickout_milli: u16 = "uint16" 16,
+        /// Seconds a task may stay queued before anyone can end it.
+        queue_time: u32 = "uint32" 32,
+        /// Price of a new GPU name, in granules.
+        group_fee: u64 = "uint48" 48,
     }
 }
 
@@ -138,13 +152,13 @@ packed! {
     /// An account: what Muster owes it, and its node.
     pub struct Account {
         /// Can be withdrawn now, in wei.
-        credit: u128 = "uint96" 96,
+        credit: u128 = "uint128" 128,
         /// Returned stake waiting for `release`, in granules.
         unbonding: u64 = "uint48" 48,
         /// When `unbonding` can be withdrawn.
         release: u64 = "uint40" 40,
         /// Number of the account's node; 0 if it never joined.
-        node: u32 = "uint32" 32,
+        node: u32 = "uint24" 24,
         /// Whether the account's node was kicked out; it can never join again.
         kicked: bool = "bool" 8,
     }
@@ -257,8 +271,10 @@ packed! {
         models: u8 = "uint8" 8,
         /// The first required model; 0 if there is none.
         model: u64 = "uint40" 40,
-        /// Pending: the L2 block whose hash decides the draw. Running: the deadline.
+        /// Pending: the L2 block whose hash decides the draw. Queued: since when. Running: the deadline.
         at: u64 = "uint40" 40,
+        /// Running: whether its draw had candidates enough for its success to raise H.
+        boosts: bool = "bool" 8,
     }
 }
 
@@ -354,22 +370,36 @@ packed! {
 }
 
 packed! {
-    /// Where protocol income goes.
-    pub struct Treasury {
-        /// The account that can take it.
-        account: Address = "address" 160,
-        /// Income not yet taken, in wei.
-        balance: u128 = "uint96" 96,
+    /// The GPU models of one VRAM size.
+    pub struct Size {
+        /// How many there ever were.
+        models: u32 = "uint32" 32,
+        /// Those with a joined node now.
+        manned: u32 = "uint32" 32,
     }
 }
 
 packed! {
     /// The owner, and what was fixed at initialisation.
     pub struct Ownership {
-        /// May change parameters and programs.
+        /// Before initialisation the deployer, who alone may install; then who may change parameters and propose programs.
         owner: Address = "address" 160,
         /// Wei in a granule of stake; not 0 once initialised.
         granule: u64 = "uint64" 64,
+        /// Seconds between the proposal and the effect of another program, or of a parameter that reaches into stakes.
+        upgrade_delay: u32 = "uint24" 24,
+        /// Whether programs can never be changed again.
+        renounced: bool = "bool" 8,
+    }
+}
+
+packed! {
+    /// A proposed value of a parameter.
+    pub struct NextParameter {
+        /// The value.
+        value: u64 = "uint64" 64,
+        /// Earliest time it can take effect; 0 where nothing is proposed.
+        at: u64 = "uint40" 40,
     }
 }
 

@@ -8,10 +8,8 @@ extern crate alloc;
 use alloc::vec::Vec;
 use alloy_primitives::Address;
 use alloy_sol_types::SolCall;
-use muster_core::record::Ownership;
-use muster_storage::chain::{arguments, Chain};
-use muster_storage::layout::{slot, OWNERSHIP};
-use muster_storage::{admin, refusal, Host, IMuster, Refusal};
+use muster_storage::chain::{arguments, has_code, Chain};
+use muster_storage::{admin, refusal, IMuster, Refusal};
 use stylus_sdk::call::RawCall;
 use stylus_sdk::prelude::*;
 use stylus_sdk::{host::VM, ArbResult};
@@ -38,17 +36,19 @@ fn install(chain: &Chain, vm: &VM, data: &[u8]) -> ArbResult {
     let refuse = Refusal::into_bytes;
     chain.no_value().map_err(refuse)?;
     let c = arguments::<IMuster::installCall>(data).map_err(refuse)?;
-    let done = |chain: &Chain| chain.get::<Ownership>(slot(OWNERSHIP)).granule > 0;
-    if done(chain) {
-        return Err(refuse(refusal!(AlreadyInitialised)));
-    }
+    admin::only_deployer(chain).map_err(refuse)?;
     delegate(vm, c.program, IMuster::installCall::SELECTOR, &c.call)
 }
 
 #[allow(unsafe_code)]
 fn delegate(vm: &VM, program: Address, selector: [u8; 4], input: &[u8]) -> ArbResult {
     // SAFETY: the programs share this storage by design, and nothing is cached here that they could change.
-    unsafe { RawCall::new_delegate(vm).call(program, input) }.map_err(|reason| {
+    let answer = unsafe { RawCall::new_delegate(vm).call(program, input) };
+    // Where there is no code, a call succeeds, says nothing and does nothing, but would keep the value.
+    if matches!(&answer, Ok(out) if out.is_empty()) && !has_code(vm, program) {
+        return Err(refusal!(NoCode(program.into_array())).into_bytes());
+    }
+    answer.map_err(|reason| {
         // A trap or too little gas leaves no reason behind.
         if reason.is_empty() {
             refusal!(ProgramFailed(selector, program.into_array())).into_bytes()

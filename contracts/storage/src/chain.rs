@@ -3,7 +3,8 @@
 use crate::abi::{IMuster, Refusal, Result};
 use crate::host::Host;
 use alloc::vec::Vec;
-use alloy_primitives::{address, Address as Account, B256, U256};
+use core::cell::Cell;
+use alloy_primitives::{address, Address as Account, B256, KECCAK256_EMPTY, U256};
 use alloy_sol_types::SolCall;
 use muster_core::word::{Address, Word};
 use stylus_sdk::call::{transfer::transfer_eth, RawCall};
@@ -13,6 +14,8 @@ use stylus_sdk::ArbResult;
 
 /// Arbitrum's system precompile.
 const ARB_SYS: Account = address!("0000000000000000000000000000000000000064");
+/// Keeps the hashes of the last [`crate::host::HISTORY`] blocks (EIP-2935, from ArbOS 40 on).
+const HISTORY_STORAGE: Account = address!("0000f90827f1c53a10cb7a02335b175320002935");
 /// `arbBlockNumber()`
 const BLOCK_NUMBER: [u8; 4] = [0xa3, 0xb1, 0xb3, 0x1d];
 /// `arbBlockHash(uint256)`
@@ -21,12 +24,14 @@ const BLOCK_HASH: [u8; 4] = [0x2b, 0x40, 0x7a, 0x82];
 /// The chain a program runs on.
 pub struct Chain {
     vm: VM,
+    reads: Cell<u32>,
 }
 
 impl Host for Chain {
     // Called from everywhere: a call is a fraction of a gas, its body again and again is code to deploy.
     #[inline(never)]
     fn load(&self, slot: Word) -> Word {
+        self.reads.set(self.reads.get() + 1);
         Word::from_be_bytes(self.vm.storage_load_bytes32(U256::from_limbs(slot.0)).0)
     }
 
@@ -63,7 +68,7 @@ impl Host for Chain {
     }
 
     fn block(&self) -> u64 {
-        self.ask_arb_sys(&BLOCK_NUMBER).map_or(0, |w| w.0[0])
+        self.ask(ARB_SYS, &BLOCK_NUMBER).map_or(0, |w| w.0[0])
     }
 
     #[inline(never)]
@@ -71,7 +76,8 @@ impl Host for Chain {
         let mut call = [0; 36];
         call[..4].copy_from_slice(&BLOCK_HASH);
         call[28..].copy_from_slice(&number.to_be_bytes());
-        self.ask_arb_sys(&call).map(|w| w.to_be_bytes())
+        // The precompile knows 256 blocks and reverts for older ones; a place that the contract has not filled yet is zero.
+        self.ask(ARB_SYS, &call).or_else(|| self.ask(HISTORY_STORAGE, &call[4..]).filter(|w| !w.is_zero())).map(|w| w.to_be_bytes())
     }
 
     #[inline(never)]
@@ -79,18 +85,27 @@ impl Host for Chain {
         // At most four topics, by the types of the events.
         let _ = self.vm.raw_log(topics, data);
     }
+
+    fn reads(&self) -> u32 {
+        self.reads.get()
+    }
+
+    #[inline(never)]
+    fn has_code(&self, at: Address) -> bool {
+        has_code(&self.vm, at.into())
+    }
 }
 
 impl Chain {
     /// The chain behind a program's entrypoint.
     pub fn new(vm: VM) -> Chain {
-        Chain { vm }
+        Chain { vm, reads: Cell::new(0) }
     }
 
     #[allow(unsafe_code)]
-    fn ask_arb_sys(&self, call: &[u8]) -> Option<Word> {
-        // SAFETY: a static call to a precompile, which reads no storage of ours.
-        let out = unsafe { RawCall::new_static(&self.vm).limit_return_data(0, 32).call(ARB_SYS, call) }.ok()?;
+    fn ask(&self, whom: Account, call: &[u8]) -> Option<Word> {
+        // SAFETY: a static call to a contract of the chain's own, which reads no storage of ours.
+        let out = unsafe { RawCall::new_static(&self.vm).limit_return_data(0, 32).call(whom, call) }.ok()?;
         Some(Word::from_be_bytes(out.try_into().ok()?))
     }
 
@@ -106,6 +121,12 @@ impl Chain {
         let (to, amount) = (Account::from(to), U256::from(wei));
         transfer_eth(&self.vm, to, amount).map_err(|_| refusal!(TransferFailed(to.into_array(), wei)))
     }
+}
+
+/// Whether there is code at an address: its code's hash is neither that of nothing nor of an account that is not there.
+pub fn has_code(vm: &VM, at: Account) -> bool {
+    let hash = vm.code_hash(at);
+    !hash.is_zero() && hash != KECCAK256_EMPTY
 }
 
 /// A call's arguments, decoded strictly and without a decoder of its own for each call: programs stay small.

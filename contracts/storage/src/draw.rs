@@ -21,7 +21,7 @@ use crate::sampler::{Field, Scope};
 use alloc::vec::Vec;
 use muster_core::qos;
 use muster_core::record::{Node, Status, MODELS_PER_WORD};
-use muster_core::wad::{mul_wad, WAD};
+use muster_core::wad::mul_wad;
 use muster_core::weight;
 use muster_core::word::Word;
 
@@ -31,6 +31,8 @@ pub const TRIES: u32 = 10;
 pub const LOCAL_TRIES: u32 = 16;
 /// Holders looked at, at most, when holders are searched.
 pub const SEARCHED: u32 = 16;
+/// Words beyond the first of the candidates' model lists that the tries of a pass read before it gives up.
+const MORE_MODEL_WORDS: u32 = 24;
 /// The whole network is sampled for holders if they are at least one in this many joined nodes.
 const POPULAR: u32 = 4;
 
@@ -110,12 +112,21 @@ impl Seat {
 /// What a draw came to.
 #[derive(Clone, Copy, Debug)]
 pub enum Draw {
-    /// A node was chosen; it is still among the idle ones.
-    Node(Seat),
+    /// A node was chosen, from these; it is still among the idle ones.
+    Node(Seat, Candidates),
     /// There is no eligible node.
     Nobody,
     /// All tries were rejected; draw again from another hash.
     Undecided,
+}
+
+/// How many eligible nodes a task could have gone to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Candidates {
+    /// This many at least; all, unless that is [`muster_core::record::Rules::boost_pool`] or more, or more than [`SEARCHED`] are entered as holders.
+    AtLeast(u32),
+    /// The idle holders of a required model, not counted yet.
+    Holders,
 }
 
 /// The factors of a node's weight (see [`muster_core::weight`]), wads.
@@ -181,14 +192,21 @@ impl<H: Host> Network<'_, H> {
         }
     }
 
+    /// How many of a set of models a node holds.
+    fn local(&self, seat: &Seat, models: &ModelSet) -> u32 {
+        if models.len == 0 { 0 } else { count_held(self.host, seat.slot, seat.node.models, models) }
+    }
+
+    /// M of a node that holds `local` of the models.
+    fn boost(&self, seat: &Seat, models: &ModelSet, local: u32) -> u64 {
+        let used = if models.len == 0 { 0 } else { count_in_use(self.host, seat.slot, models) };
+        weight::locality_boost(local, used, models.len as u32)
+    }
+
     /// M of a node for a set of models, and how many of them it holds.
     pub fn locality(&self, seat: &Seat, models: &ModelSet) -> (u64, u32) {
-        if models.len == 0 {
-            return (WAD, 0);
-        }
-        let local = count_held(self.host, seat.slot, seat.node.models, models);
-        let used = count_in_use(self.host, seat.slot, models);
-        (weight::locality_boost(local, used, models.len as u32), local)
+        let local = self.local(seat, models);
+        (self.boost(seat, models, local), local)
     }
 
     /// Whether a good share of the network holds a model: sampling the network then meets holders sooner than a search.
@@ -211,7 +229,7 @@ impl<H: Host> Network<'_, H> {
         if holders > 0 && self.popular(holders) {
             let pass = self.pass(field, models, true);
             match self.tries(&pass, task, rng) {
-                Ok(seat) => return Draw::Node(seat),
+                Ok((seat, _)) => return Draw::Node(seat, Candidates::Holders),
                 Err(Missed::Rejected) => return Draw::Undecided,
                 Err(Missed::NoneSeen) => {}
             }
@@ -230,18 +248,22 @@ impl<H: Host> Network<'_, H> {
                 if !seat.idle() || !in_scope(&seat, task) {
                     continue;
                 }
-                let (boost, local) = self.locality(&seat, &task.models);
-                let w = mul_wad(self.merit(&seat.node), boost);
-                if local > 0 && w > 0 {
+                let local = self.local(&seat, &task.models);
+                if local == 0 {
+                    continue;
+                }
+                let w = mul_wad(self.merit(&seat.node), self.boost(&seat, &task.models, local));
+                if w > 0 {
                     sum += w;
                     found.push((seat, w));
                 }
             }
             if sum > 0 {
+                let candidates = Candidates::AtLeast(found.len() as u32);
                 let mut u = rng.below(self.host, sum);
                 for (seat, w) in found {
                     if u < w {
-                        return Draw::Node(seat);
+                        return Draw::Node(seat, candidates);
                     }
                     u -= w;
                 }
@@ -249,7 +271,11 @@ impl<H: Host> Network<'_, H> {
         }
         let pass = self.pass(field, task.models.len as u32, false);
         match self.tries(&pass, task, rng) {
-            Ok(seat) => Draw::Node(seat),
+            Ok((seat, beside)) => {
+                let enough = self.rules.boost_pool as u32;
+                let there = if beside < enough { pass.field.count(self.host, enough) } else { beside };
+                Draw::Node(seat, Candidates::AtLeast(there))
+            }
             Err(_) => Draw::Undecided,
         }
     }
@@ -290,10 +316,17 @@ impl<H: Host> Network<'_, H> {
         }
     }
 
-    /// Tries to draw and accept a node.
-    fn tries(&self, pass: &Pass, task: &Task, rng: &mut Rng) -> core::result::Result<Seat, Missed> {
+    /// Tries to draw and accept a node; gives it and how many are idle in its group.
+    ///
+    /// After [`MORE_MODEL_WORDS`] words of long model lists no further try is made: one that is made is accepted by the same
+    /// rule, so the proportions stay.
+    fn tries(&self, pass: &Pass, task: &Task, rng: &mut Rng) -> core::result::Result<(Seat, u32), Missed> {
         let mut missed = Missed::NoneSeen;
+        let mut more = 0;
         for _ in 0..pass.tries {
+            if more >= MORE_MODEL_WORDS {
+                break;
+            }
             let u = rng.below(self.host, pass.field.total());
             let Some(spot) = pass.field.pick(self.host, u) else { continue };
             let seat = Seat::load(self.host, spot.node);
@@ -302,17 +335,30 @@ impl<H: Host> Network<'_, H> {
             // Uniform below bound x 2^shift: the node is accepted if this is below its weight.
             let height = (rng.below(self.host, pass.bound) as u128) << shift
                 | (rng.next(self.host) & ((1 << shift) - 1)) as u128;
-            if height >= mul_wad(merit, pass.largest_boost) as u128 {
+            // Excluded since it came to stand here, by a raised threshold: no candidate.
+            if merit == 0 {
                 continue;
             }
-            let (boost, local) = self.locality(&seat, &task.models);
+            let hopeless = height >= mul_wad(merit, pass.largest_boost) as u128;
+            // Whether holders are there must not hang on what they weigh; where anyone will do it need not be known.
+            if hopeless && !pass.local_only {
+                continue;
+            }
+            let local = self.local(&seat, &task.models);
+            if task.models.len > 0 {
+                more += (seat.node.models as u32).div_ceil(MODELS_PER_WORD).saturating_sub(1);
+            }
             if pass.local_only && local == 0 {
                 continue;
             }
-            if height < mul_wad(merit, boost) as u128 {
-                return Ok(seat);
-            }
             missed = Missed::Rejected;
+            if hopeless {
+                continue;
+            }
+            let boost = self.boost(&seat, &task.models, local);
+            if height < mul_wad(merit, boost) as u128 {
+                return Ok((seat, spot.idle));
+            }
         }
         Err(missed)
     }
@@ -325,13 +371,12 @@ impl<H: Host> Network<'_, H> {
             return chosen;
         }
         let pass = Pass { tries: 1, ..self.pass(field, 0, false) };
-        let mut wanted = ModelSet { len: 1, ..ModelSet::default() };
-        wanted.ids[0] = model;
+        let wanted = ModelSet::one(model);
         let plain = Task { models: ModelSet::default(), ..*task };
         while *reads > 0 && (chosen.len() as u32) < most {
             // Where it stands, and its record.
             *reads = reads.saturating_sub(2);
-            let Ok(seat) = self.tries(&pass, &plain, rng) else { continue };
+            let Ok((seat, _)) = self.tries(&pass, &plain, rng) else { continue };
             if chosen.contains(&seat.number) {
                 continue;
             }
@@ -343,34 +388,56 @@ impl<H: Host> Network<'_, H> {
         chosen
     }
 
-    /// How many available nodes hold a model, counted up to `enough`, by the same bounded search as a draw.
-    pub(crate) fn available_holders(&self, model: u64, enough: u32, nearby: &[u32], rng: &mut Rng) -> u32 {
+    /// Counts available nodes that hold a model up to `enough`, and adds those of them that the task could have gone to, up to
+    /// `pool` different ones in all, to `eligible`; by the same bounded search as a draw, within `reads`.
+    pub(crate) fn available_holders(
+        &self, task: &Task, model: u64, enough: u32, nearby: &[u32], pool: u32, eligible: &mut Vec<u32>, reads: &mut u32, rng: &mut Rng,
+    ) -> u32 {
         let entries = Holders::load(self.host, model).len();
-        let mut wanted = ModelSet { len: 1, ..ModelSet::default() };
-        wanted.ids[0] = model;
-        let holds = |seat: &Seat| count_held(self.host, seat.slot, seat.node.models, &wanted) > 0;
-        // Most nodes hold few models: the first word says so without the record that counts them.
-        let shows = |slot: Word| count_held(self.host, slot, MODELS_PER_WORD as u8, &wanted) > 0;
+        let wanted = ModelSet::one(model);
+        let words = |entries: u8| (entries as u32).div_ceil(MODELS_PER_WORD);
         let mut counted: Vec<u32> = Vec::new();
+        let done = |counted: &[u32], eligible: &[u32]| counted.len() as u32 >= enough && eligible.len() as u32 >= pool;
         // Nodes known to be idle are looked at first where many hold the model: they cost a read less.
         if self.popular(entries) {
             for &number in nearby {
-                if counted.len() as u32 >= enough {
+                if done(&counted, eligible) || *reads == 0 {
                     break;
                 }
-                if shows(node_slot(self.host, number)) || holds(&Seat::load(self.host, number)) {
+                // Most nodes hold few models: the first word says so without the record that counts them.
+                *reads = reads.saturating_sub(1);
+                let mut holds = count_held(self.host, node_slot(self.host, number), MODELS_PER_WORD as u8, &wanted) > 0;
+                if !holds {
+                    let seat = Seat::load(self.host, number);
+                    *reads = reads.saturating_sub(1 + words(seat.node.models));
+                    holds = count_held(self.host, seat.slot, seat.node.models, &wanted) > 0;
+                }
+                if holds {
                     counted.push(number);
+                    // It stands in the chosen node's own group.
+                    if !eligible.contains(&number) {
+                        eligible.push(number);
+                    }
                 }
             }
         }
-        if (counted.len() as u32) < enough && entries > 0 {
+        if !done(&counted, eligible) && entries > 0 && *reads > 0 {
             for number in self.some_holders(&[model], entries, rng) {
-                if counted.len() as u32 >= enough {
+                if done(&counted, eligible) || *reads == 0 {
                     break;
                 }
+                // Where it is entered, and its record.
+                *reads = reads.saturating_sub(2);
                 let seat = Seat::load(self.host, number);
-                if !counted.contains(&number) && seat.idle() && holds(&seat) {
+                if counted.contains(&number) || !seat.idle() {
+                    continue;
+                }
+                *reads = reads.saturating_sub(words(seat.node.models));
+                if count_held(self.host, seat.slot, seat.node.models, &wanted) > 0 {
                     counted.push(number);
+                    if in_scope(&seat, task) && !eligible.contains(&number) {
+                        eligible.push(number);
+                    }
                 }
             }
         }

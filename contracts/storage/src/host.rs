@@ -5,6 +5,9 @@ use alloc::vec::Vec;
 use muster_core::record::*;
 use muster_core::word::{Address, Packed, Word};
 
+/// Blocks whose hash can be had: what Arbitrum's history contract (EIP-2935) keeps.
+pub const HISTORY: u64 = 393_168;
+
 /// Storage, context and logs of the call in progress.
 pub trait Host {
     /// The word at `slot`.
@@ -23,10 +26,14 @@ pub trait Host {
     fn now(&self) -> u64;
     /// Number of the L2 block in progress.
     fn block(&self) -> u64;
-    /// Hash of an earlier L2 block; none if it is not earlier or more than 256 blocks old.
+    /// Hash of an earlier L2 block; none if it is not earlier or more than [`HISTORY`] blocks old.
     fn block_hash(&self, number: u64) -> Option<[u8; 32]>;
     /// Writes a log.
     fn log(&mut self, topics: &[B256], data: &[u8]);
+    /// Words read so far, each access counted.
+    fn reads(&self) -> u32;
+    /// Whether there is code at an address.
+    fn has_code(&self, at: Address) -> bool;
 
     /// The record at `slot`.
     #[inline]
@@ -76,6 +83,13 @@ pub struct ModelSet {
 }
 
 impl ModelSet {
+    /// A set of one.
+    pub fn one(model: u64) -> ModelSet {
+        let mut set = ModelSet { len: 1, ..ModelSet::default() };
+        set.ids[0] = model;
+        set
+    }
+
     /// The ids in use.
     pub fn as_slice(&self) -> &[u64] {
         &self.ids[..(self.len as usize).min(TASK_MODELS)]

@@ -9,7 +9,7 @@ pub const HEAD: u8 = 0;
 pub const RULES: u8 = 1;
 /// [`muster_core::record::Terms`].
 pub const TERMS: u8 = 2;
-/// [`muster_core::record::Treasury`].
+/// The account that protocol income goes to.
 pub const TREASURY: u8 = 3;
 /// [`muster_core::record::Ownership`].
 pub const OWNERSHIP: u8 = 4;
@@ -41,7 +41,7 @@ pub const MEMBERS: u8 = 16;
 pub const GPU_NUMBERS: u8 = 17;
 /// `mapping(uint256 => string)`: the name of a GPU group.
 pub const GPU_NAMES: u8 = 18;
-/// `mapping(uint256 => uint256)`: GPU models per VRAM size.
+/// `mapping(uint256 => Size)`: GPU models per VRAM size.
 pub const GPU_COUNTS: u8 = 19;
 /// `mapping(uint256 => uint32[8])`: holders of a model.
 pub const HOLDERS: u8 = 20;
@@ -57,6 +57,18 @@ pub const BRACKETS: u8 = 24;
 pub const FREE: u8 = 25;
 /// `mapping(uint256 => uint32[8])`: queue groups in order of first use.
 pub const QUEUE_GROUPS: u8 = 26;
+/// [`muster_core::record::Limits`].
+pub const LIMITS: u8 = 27;
+/// `uint256`: protocol income not yet taken, in wei.
+pub const INCOME: u8 = 28;
+/// `mapping(uint256 => uint256)`: 1 + the joined nodes of a GPU group.
+pub const GROUP_JOINED: u8 = 29;
+/// `mapping(uint256 => uint256)`: VRAM sizes with a joined node, a bit each, 256 to a word.
+pub const SIZES_JOINED: u8 = 30;
+/// `mapping(bytes32 => uint256)`: when a proposed change of programs can take effect.
+pub const NEXT_PROGRAMS: u8 = 31;
+/// `mapping(uint256 => NextParameter)`: proposed values of parameters that reach into stakes.
+pub const NEXT_PARAMETERS: u8 = 32;
 
 /// Words of a node's record, from its slot on.
 pub mod node {

@@ -30,13 +30,12 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.overview`.
     pub fn overview(&self) -> IMuster::Overview {
         let o: Ownership = self.host.get(slot(OWNERSHIP));
-        let treasury: Treasury = self.host.get(slot(TREASURY));
         IMuster::Overview {
             owner: o.owner.into(),
-            treasury: treasury.account.into(),
-            treasuryBalance: treasury.balance,
+            treasury: admin::treasury(self.host).into(),
+            treasuryBalance: admin::income(self.host),
             granule: o.granule,
-            paused: self.head.paused,
+            paused: self.terms().paused,
             tasks: self.head.tasks,
             nodesIssued: self.head.issued,
             nodesJoined: self.head.joined,
@@ -157,6 +156,7 @@ impl<H: Host> Network<'_, H> {
             gpu: if o.gpu == 0 { 0 } else { (o.gpu - 1) << 16 | o.vram as u32 },
             models: task.models.as_slice().to_vec(),
             at,
+            boosts: o.boosts,
         }
     }
 

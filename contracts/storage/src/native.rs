@@ -1,13 +1,15 @@
 //! A host in memory: storage as a map, logs as a list, and a call that fails leaves nothing behind.
 
-use crate::host::Host;
+use crate::host::{Host, HISTORY};
 use alloy_primitives::{keccak256, B256};
+use crate::layout::{slot, OWNERSHIP};
+use muster_core::record::Ownership;
 use muster_core::word::{Address, Word};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Hashes the four limbs of a slot; slots of [`Memory`] are not adversarial.
+/// Hashes the four limbs of a slot; nobody chooses them to collide here.
 #[derive(Default)]
 pub struct SlotHasher(u64);
 
@@ -25,6 +27,14 @@ impl Hasher for SlotHasher {
     fn write_usize(&mut self, v: usize) {
         self.write_u64(v as u64);
     }
+}
+
+/// keccak256(key . map), where Solidity, and a chain's [`Host`], put `mapping[key]` of the mapping declared at slot `map`.
+pub fn solidity_slot(map: u8, key: Word) -> Word {
+    let mut bytes = [0; 64];
+    bytes[..32].copy_from_slice(&key.to_be_bytes());
+    bytes[63] = map;
+    Word::from_be_bytes(keccak256(bytes).0)
 }
 
 /// A log as a chain would record it.
@@ -58,12 +68,22 @@ pub struct Memory {
     pub loads: RefCell<u64>,
     /// Derives slots by keccak256 as a chain does, instead of by number.
     pub hashed: bool,
+    /// Accounts without code; all others have some.
+    pub codeless: Vec<Address>,
 }
 
 impl Memory {
     /// An empty storage that keeps logs.
     pub fn new() -> Memory {
         Memory { keep_logs: true, now: 1_700_000_000, block: 1_000, ..Memory::default() }
+    }
+
+    /// A storage just created by `deployer`, as the router's init code leaves it.
+    pub fn created_by(deployer: Address) -> Memory {
+        let mut memory = Memory::new();
+        memory.put(slot(OWNERSHIP), &Ownership { owner: deployer, ..Ownership::default() });
+        memory.sender = deployer;
+        memory
     }
 
     /// Runs a call; if it is refused, its writes and logs are undone.
@@ -104,10 +124,7 @@ impl Host for Memory {
 
     fn mapping(&self, map: u8, key: Word) -> Word {
         if self.hashed {
-            let mut bytes = [0; 64];
-            bytes[..32].copy_from_slice(&key.to_be_bytes());
-            bytes[63] = map;
-            return Word::from_be_bytes(keccak256(bytes).0);
+            return solidity_slot(map, key);
         }
         // Only numbers, addresses and hashes are keys, so four limbs with the map's number mixed in
         // are as good as a hash; 256 words are left free below each for a struct's fields.
@@ -139,12 +156,20 @@ impl Host for Memory {
     }
 
     fn block_hash(&self, number: u64) -> Option<[u8; 32]> {
-        (number < self.block && number + 256 >= self.block).then(|| keccak256(number.to_be_bytes()).0)
+        (number < self.block && number + HISTORY >= self.block).then(|| keccak256(number.to_be_bytes()).0)
     }
 
     fn log(&mut self, topics: &[B256], data: &[u8]) {
         if self.keep_logs {
             self.logs.push(Log { topics: topics.to_vec(), data: data.to_vec() });
         }
+    }
+
+    fn reads(&self) -> u32 {
+        *self.loads.borrow() as u32
+    }
+
+    fn has_code(&self, at: Address) -> bool {
+        !self.codeless.contains(&at)
     }
 }

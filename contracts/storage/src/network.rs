@@ -10,10 +10,28 @@ use muster_core::word::Packed;
 
 /// Pending tasks there can be at once.
 pub const RING: u16 = 4_096;
-/// Pending tasks that any state-changing call draws before its own work; one of several models counts as all.
+/// Pending tasks that any state-changing call draws before its own work.
 pub const SERVED_PER_CALL: u32 = 2;
+/// Pending tasks that a call draws which needs all due draws made.
+pub const SETTLED_PER_CALL: u32 = 8;
 /// Excluded nodes whose time has come that any state-changing call re-admits.
 pub const READMITTED_PER_CALL: u32 = 1;
+
+/// Words (`Host::reads`) that a call reads for draws which are not its own purpose: another is made only if it will hardly go beyond.
+pub const SERVING_READS: u32 = 192;
+/// What a draw is taken to read, and the start it leads to, without models or with one: some 20 where nothing is unusual.
+const DRAW_READS: u32 = 24;
+/// The same with several models, whose holders have to be looked at one by one.
+const DRAW_READS_SEVERAL: u32 = 64;
+/// Words read by draws beyond which no excluded node is re-admitted: it may start one more task.
+const READMITTING_READS: u32 = 96;
+/// Words that all pre-downloads of a call together may read.
+pub const SPREAD_READS: u32 = 80;
+
+/// Tasks waiting for their draw.
+pub fn pending(head: &Head) -> u32 {
+    ((RING + head.pending_tail - head.pending_head) % RING) as u32
+}
 
 /// The state of a call.
 pub struct Network<'h, H: Host> {
@@ -27,6 +45,12 @@ pub struct Network<'h, H: Host> {
     pub now: u64,
     block: Option<u64>,
     stored: Head,
+    /// `Host::reads` when the call began.
+    began: u32,
+    /// Pending tasks drawn by this call.
+    served: u32,
+    /// What is left of [`SPREAD_READS`].
+    pub(crate) spread: u32,
     /// The node that this call re-admitted last; 0 for none.
     pub(crate) readmitted: u32,
 }
@@ -34,28 +58,40 @@ pub struct Network<'h, H: Host> {
 impl<'h, H: Host> Network<'h, H> {
     /// Reads head and rules.
     pub fn open(host: &'h mut H) -> Result<Self> {
+        let began = host.reads();
         let rules: Rules = host.get(slot(RULES));
         ensure!(rules.base > 0, NotInitialised);
         let head: Head = host.get(slot(HEAD));
         let now = host.now();
-        Ok(Network { host, head, rules, now, block: None, stored: head, readmitted: 0 })
+        Ok(Network { host, head, rules, now, block: None, stored: head, began, served: 0, spread: SPREAD_READS, readmitted: 0 })
     }
 
-    /// Opens the network for a state-changing call and serves what is due: two tasks, or one that requires
-    /// several models, which may cost as much as several others.
+    /// Opens the network for a state-changing call and serves what is due: two tasks, fewer if the first was dear, and one
+    /// excluded node.
     pub fn open_and_serve(host: &'h mut H) -> Result<Self> {
         let mut net = Network::open(host)?;
-        let mut left = SERVED_PER_CALL;
-        while let Some(order) = net.next_due() {
-            let share = if order.models > 1 { SERVED_PER_CALL } else { 1 };
-            if share > left {
-                break;
-            }
-            left -= share;
-            net.serve_next();
+        net.serve_up_to(SERVED_PER_CALL);
+        if net.reads() <= READMITTING_READS {
+            net.readmit(READMITTED_PER_CALL);
         }
-        net.readmit(READMITTED_PER_CALL);
         Ok(net)
+    }
+
+    /// Words this call has read.
+    fn reads(&self) -> u32 {
+        self.host.reads().wrapping_sub(self.began)
+    }
+
+    /// Draws due tasks until the call has drawn `most`, or the next could read more than [`SERVING_READS`]; the first always.
+    fn serve_up_to(&mut self, most: u32) {
+        while self.served < most {
+            let Some(order) = self.next_due() else { return };
+            let next = if order.models > 1 { DRAW_READS_SEVERAL } else { DRAW_READS };
+            if self.served > 0 && self.reads() + next > SERVING_READS {
+                return;
+            }
+            self.serve_next();
+        }
     }
 
     /// Whether tasks wait whose draw is decided by a hash that is known already.
@@ -77,8 +113,9 @@ impl<'h, H: Host> Network<'h, H> {
         (order.at < self.block()).then_some(order)
     }
 
-    /// Refuses while draws are due.
+    /// Makes the draws that are due, at most [`SETTLED_PER_CALL`] in all; refuses if some are left.
     pub fn settled(&mut self) -> Result<()> {
+        self.serve_up_to(SETTLED_PER_CALL);
         ensure!(!self.draws_due(), DrawsDue(self.pending()));
         Ok(())
     }
@@ -100,7 +137,7 @@ impl<'h, H: Host> Network<'h, H> {
 
     /// Tasks waiting for their draw.
     pub fn pending(&self) -> u32 {
-        ((RING + self.head.pending_tail - self.head.pending_head) % RING) as u32
+        pending(&self.head)
     }
 
     /// Whether the ring of Pending tasks has no place left.
@@ -140,6 +177,7 @@ impl<'h, H: Host> Network<'h, H> {
     fn serve_next(&mut self) {
         let place = entry(self.host, PENDING, self.head.pending_head as u64);
         let task = Task::load(self.host, place);
+        self.served += 1;
         self.head.pending_head = (self.head.pending_head + 1) % RING;
         if self.head.pending_head == self.head.pending_tail {
             // Starting again at 0 reuses words that are not zero.
@@ -166,9 +204,9 @@ impl<'h, H: Host> Network<'h, H> {
     pub fn draw_and_place(&mut self, task: &Task, hash: [u8; 32]) -> bool {
         let mut rng = Rng::new(self.host, hash, task.order.id);
         match self.draw(task, &mut rng) {
-            Draw::Node(seat) => {
+            Draw::Node(seat, candidates) => {
                 let seat = self.leave_sampler(seat);
-                self.start(task, seat, Some(&mut rng));
+                self.start(task, seat, candidates, Some(&mut rng));
             }
             Draw::Nobody => self.enqueue(task),
             Draw::Undecided => return false,

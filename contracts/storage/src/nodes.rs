@@ -1,10 +1,10 @@
 //! The life of a node: join, stake, pause, resume, quit, kickout, exclusion, models.
 
 use crate::bracket::{height, Bracket, NONE};
-use crate::draw::{parking_key, Seat};
+use crate::draw::{parking_key, Candidates, Seat};
 use crate::abi::Argument;
 use crate::host::{log_words, offset, Host};
-use crate::layout::{account_slot, node, slot, JOINED, OWNERSHIP, TERMS};
+use crate::layout::{account_slot, node, slot, JOINED, LIMITS, OWNERSHIP, TERMS};
 use crate::network::Network;
 use crate::pool::{self, PARKING};
 use crate::registry::{self, Held, Holders, GPU_NAME_MAX};
@@ -52,11 +52,11 @@ impl<H: Host> Network<'_, H> {
         self.host.put(at, account);
     }
 
-    /// Adds to what an address can withdraw.
+    /// Adds to what an address can withdraw. Cannot overflow: see [`crate::tasks::FEE_END`].
     pub fn credit(&mut self, who: Address, wei: u128) {
         if wei > 0 {
             let mut account = self.account(who);
-            account.credit = (account.credit + wei).min((1 << 96) - 1);
+            account.credit += wei;
             self.put_account(who, &account);
         }
     }
@@ -84,14 +84,14 @@ impl<H: Host> Network<'_, H> {
         self.host.put(seat.slot, &seat.node);
     }
 
-    /// Value sent as stake, in granules.
-    fn stake_sent(&self) -> Result<u64> {
+    /// Value sent as stake, in granules, after `fee` (in granules) is taken from it.
+    fn stake_sent(&self, fee: u64) -> Result<u64> {
         let (sent, granule) = (self.host.value(), self.granule());
-        let most = self.wei(weight::stake_limit(self.rules.base));
+        let most = self.wei(weight::stake_limit(self.rules.base) + fee);
         let wei = sent.to_u128().filter(|&wei| wei <= most).ok_or_else(|| refusal!(StakeTooHigh(sent, most)))?;
         let granules = (wei / granule as u128) as u64;
         ensure!(self.wei(granules) == wei, StakeNotWhole(sent, granule));
-        Ok(granules)
+        Ok(granules.saturating_sub(fee))
     }
 
     /// Refuses a stake that, returned, would not fit beside what still waits to be withdrawn.
@@ -105,19 +105,21 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.join`.
     pub fn join(&mut self, gpu_name: &[u8], vram: u16, models: Vec<u64>) -> Result<u32> {
-        ensure!(!self.head.paused, PausedByOwner);
-        self.settled()?;
         let terms = self.terms();
+        ensure!(!terms.paused, PausedByOwner);
+        self.settled()?;
         let caller = self.host.sender();
         let mut account = self.account(caller);
         ensure!(!account.kicked, KickedOut(caller));
-        let stake = self.stake_sent()?;
-        ensure!(stake >= terms.min_stake, StakeTooLow(self.host.value(), self.wei(terms.min_stake)));
-        self.check_returnable(&account, stake)?;
         let bytes = gpu_name.len();
         let printable = gpu_name.iter().all(|c| (b' '..=b'~').contains(c));
         ensure!((1..=GPU_NAME_MAX).contains(&bytes) && printable, BadGpuName(bytes, GPU_NAME_MAX));
         ensure!((1..=VRAM_MAX).contains(&vram), BadVram(vram, VRAM_MAX));
+        let known = registry::gpu_group(self.host, gpu_name, vram);
+        let fee = if known.is_none() { self.host.get::<Limits>(slot(LIMITS)).group_fee } else { 0 };
+        let stake = self.stake_sent(fee)?;
+        ensure!(stake >= terms.min_stake, StakeTooLow(self.host.value(), self.wei(terms.min_stake + fee)));
+        self.check_returnable(&account, stake)?;
         check_models(&models, CALL_MODELS)?;
         ensure!(self.head.joined < NODES_MAX, NetworkFull(self.head.joined));
         if account.node == 0 {
@@ -127,11 +129,13 @@ impl<H: Host> Network<'_, H> {
         let mut seat = Seat::load(self.host, account.node);
         ensure!(Status::new(seat.node.status) == Status::Quit, WrongStatus(seat.number, seat.node.status));
 
-        let group = match registry::gpu_group(self.host, gpu_name, vram) {
+        let group = match known {
             Some(group) => group,
             None => {
                 let group = registry::create_gpu_group(self.host, gpu_name, vram)?;
-                let mut data: Vec<Word> = [Word::from(64), vram.word(), gpu_name.len().word()].into();
+                let fee = self.wei(fee);
+                self.earn(fee);
+                let mut data: Vec<Word> = [Word::from(96), vram.word(), fee.word(), gpu_name.len().word()].into();
                 data.extend(gpu_name.chunks(32).map(|chunk| {
                     let mut bytes = [0; 32];
                     bytes[..chunk.len()].copy_from_slice(chunk);
@@ -162,7 +166,16 @@ impl<H: Host> Network<'_, H> {
             parked: false,
             ..seat.node
         };
+        // What an earlier membership last ran is no longer loaded.
+        if seat.node.h_at > 0 {
+            let at = offset(seat.slot, node::ORDER);
+            let order: Order = self.host.get(at);
+            if order.models > 0 {
+                self.host.put(at, &Order { models: 0, model: 0, ..order });
+            }
+        }
         self.head.joined += 1;
+        registry::count_joined(self.host, group, true, &mut self.head.max_vram);
         self.count_class(None, Some(seat.node.class));
         self.set_stake_key(seat.number, stake + 1);
         let staked = self.wei(stake);
@@ -211,7 +224,7 @@ impl<H: Host> Network<'_, H> {
         let mut seat = self.own_settled_seat()?;
         let status = seat.node.status;
         ensure!(matches!(status, 1 | 2 | 3 | 5), WrongStatus(seat.number, status));
-        let added = self.stake_sent()?;
+        let added = self.stake_sent(0)?;
         ensure!(added > 0, StakeTooLow(self.host.value(), self.granule()));
         let most = weight::stake_limit(self.rules.base);
         let stake = seat.node.stake + added;
@@ -286,14 +299,21 @@ impl<H: Host> Network<'_, H> {
     fn leave(&mut self, mut seat: Seat, kicked: bool) {
         let operator = self.operator(&seat).account;
         let mut account = self.account(operator);
-        let release = self.now + self.terms().unbonding as u64;
+        let release = self.now + self.host.get::<Limits>(slot(LIMITS)).unbonding as u64;
         let stake = seat.node.stake;
+        if account.unbonding > 0 && self.now >= account.release {
+            // What could be withdrawn already does not wait again.
+            let matured = self.wei(core::mem::take(&mut account.unbonding));
+            account.credit += matured;
+            emit!(self.host, StakeReleased[operator](matured));
+        }
         // Cannot exceed its field: `check_returnable`.
         account.unbonding += stake;
         account.release = release;
         account.kicked |= kicked;
         self.put_account(operator, &account);
         self.head.joined -= 1;
+        registry::count_joined(self.host, seat.group(), false, &mut self.head.max_vram);
         self.count_class(Some(seat.node.class), None);
         self.set_stake_key(seat.number, NONE);
         seat.node.status = Status::Quit as u8;
@@ -377,7 +397,7 @@ impl<H: Host> Network<'_, H> {
             if let Some((group, place)) = queue::best_for(self.host, seat.group()) {
                 let task = queue::remove(self.host, group, place);
                 self.head.queued -= 1;
-                return self.start(&task, seat, None);
+                return self.start(&task, seat, Candidates::AtLeast(0), None);
             }
         }
         seat.node.pos = sampler::insert(self.host, seat.group(), seat.node.class, seat.number);
@@ -465,7 +485,8 @@ impl<H: Host> Network<'_, H> {
         seat.node.score_sum = seat.node.score_sum + score.min(qos::Q_MAX as u8) as u16 - old as u16;
         self.head.best = self.head.best.max(qos::long_term_200ths(seat.node.score_sum, seat.node.score_count));
         emit!(self.host, ScoreRecorded[number](score));
-        let out = qos::kicked_out(seat.node.score_sum, seat.node.score_count, self.terms().kickout_milli);
+        let least = self.host.get::<Limits>(slot(LIMITS)).kickout_milli;
+        let out = qos::kicked_out(seat.node.score_sum, seat.node.score_count, least);
         match Status::new(seat.node.status) {
             s if out && s.running() => seat.node.status = Status::PendingKickout as u8,
             Status::Available if out => {

@@ -8,12 +8,12 @@
 //! array exactly if the model is in the node's own list, once.
 
 use crate::host::{offset, Host, ModelSet};
-use crate::layout::{entry, node, GPU_COUNTS, GPU_NAMES, GPU_NUMBERS, HOLDERS};
+use crate::layout::{entry, node, GPU_COUNTS, GPU_NAMES, GPU_NUMBERS, GROUP_JOINED, HOLDERS, SIZES_JOINED};
 use crate::sampler::{self, GPU_MODELS_MAX};
 use crate::Result;
 use alloc::string::String;
 use alloc::vec::Vec;
-use muster_core::record::{Models, MODELS_PER_WORD, NODE_MODELS};
+use muster_core::record::{Models, Size, MODELS_PER_WORD, NODE_MODELS};
 use muster_core::word::Word;
 
 /// Longest GPU name, in bytes.
@@ -39,13 +39,57 @@ pub fn gpu_group<H: Host>(host: &H, name: &[u8], vram: u16) -> Option<u32> {
 
 /// GPU models of a VRAM size.
 pub fn gpu_count<H: Host>(host: &H, vram: u16) -> u32 {
-    host.load(entry(host, GPU_COUNTS, vram as u64)).0[0] as u32
+    host.get::<Size>(entry(host, GPU_COUNTS, vram as u64)).models
+}
+
+/// Joined nodes of a GPU group; none if there is no such group.
+pub fn joined<H: Host>(host: &H, group: u32) -> Option<u32> {
+    let w = host.load(entry(host, GROUP_JOINED, group as u64)).0[0] as u32;
+    w.checked_sub(1)
+}
+
+/// Counts a node that joined a group (`come`) or left it; `largest` is the largest VRAM of all joined nodes, and is kept right.
+///
+/// One word, and two more where a group gets its first node or loses its last; at most four where a size does.
+pub fn count_joined<H: Host>(host: &mut H, group: u32, come: bool, largest: &mut u16) {
+    let at = entry(host, GROUP_JOINED, group as u64);
+    let before = joined(host, group).unwrap_or(0);
+    let after = if come { before + 1 } else { before.saturating_sub(1) };
+    host.store(at, Word::from(after as u64 + 1));
+    if (before == 0) == (after == 0) {
+        return;
+    }
+    let vram = group as u16;
+    let at = entry(host, GPU_COUNTS, vram as u64);
+    let mut size: Size = host.get(at);
+    let manned = size.manned > 0;
+    size.manned = if come { size.manned + 1 } else { size.manned.saturating_sub(1) };
+    host.put(at, &size);
+    if manned == (size.manned > 0) {
+        return;
+    }
+    let at = |word: u16| entry(&*host, SIZES_JOINED, word as u64);
+    let (slot, mut w) = (at(vram / 256), host.load(at(vram / 256)));
+    w.set_bits(vram as u32 % 256, 1, come as u64);
+    if come {
+        *largest = vram.max(*largest);
+    } else if vram == *largest {
+        let highest = |w: &Word| (0..256).rev().find(|&i| w.bits(i, 1) > 0);
+        *largest = (0..=vram / 256).rev().find_map(|word| {
+            let bits = if word == vram / 256 { w } else { host.load(at(word)) };
+            highest(&bits).map(|i| word * 256 + i as u16)
+        }).unwrap_or(0);
+    }
+    host.store(slot, w);
 }
 
 /// Creates the group of a new GPU name; the name is stored as a Solidity string.
 pub fn create_gpu_group<H: Host>(host: &mut H, name: &[u8], vram: u16) -> Result<u32> {
-    let number = gpu_count(host, vram);
+    let count = entry(host, GPU_COUNTS, vram as u64);
+    let size: Size = host.get(count);
+    let number = size.models;
     ensure!(number < GPU_MODELS_MAX, TooManyGpuModels(vram));
+    host.put(count, &Size { models: number + 1, ..size });
     let slot = gpu_number_slot(host, name, vram);
     host.store(slot, Word::from(number as u64 + 1));
     sampler::add_group(host, vram as u32, number);

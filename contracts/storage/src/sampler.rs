@@ -9,7 +9,7 @@
 //! [weight / bound](crate::draw).
 
 use crate::host::Host;
-use crate::layout::{entry, BRANCHES, CLASSES, GPU_COUNTS, MEMBERS};
+use crate::layout::{entry, BRANCHES, CLASSES, MEMBERS};
 use alloc::vec::Vec;
 use muster_core::bound;
 use muster_core::weight::CLASSES as CLASS_COUNT;
@@ -63,6 +63,10 @@ impl Counts {
         self.0.set_bits(class as u32 * 24, 24, n as u64);
         self.0.set_bits(240, 16, 1);
     }
+    /// Members of all classes.
+    pub fn members(&self) -> u32 {
+        (0..CLASS_COUNT).map(|c| self.get(c)).sum()
+    }
     /// Sum of count x 2^class.
     pub fn total(&self) -> u64 {
         (0..CLASS_COUNT).map(|c| (self.get(c) as u64) << c).sum()
@@ -91,8 +95,6 @@ pub fn add_group<H: Host>(host: &mut H, vram: u32, number: u32) {
         host.store(below, w);
         host.store(top, above);
     }
-    let count = entry(host, GPU_COUNTS, vram as u64);
-    host.store(count, Word::from(number as u64 + 1));
 }
 
 /// Adds a node to its group's list; gives its place there.
@@ -218,6 +220,8 @@ pub struct Spot {
     pub place: u32,
     /// Length of that list.
     pub count: u32,
+    /// Nodes idle in the group.
+    pub idle: u32,
 }
 
 impl Field {
@@ -267,6 +271,50 @@ impl Field {
     }
 }
 
+impl Field {
+    /// Idle nodes in it, counted up to `most`: every group looked at has one, so it takes at most seven words for each.
+    pub fn count<H: Host>(&self, host: &H, most: u32) -> u32 {
+        let vram = match self.scope {
+            Scope::Group(_) => return Counts(self.upper).members(),
+            Scope::Vram(vram) => vram,
+        };
+        let mut found = count_sizes(host, vram / FAN * FAN, &self.edge, vram % FAN, 0, most);
+        for i in vram / FAN + 1..FAN {
+            if found < most && lane(&self.upper, i) > 0 {
+                let middle = host.load(entry(host, BRANCHES, MIDDLE | i as u64));
+                found = count_sizes(host, i * FAN, &middle, 0, found, most);
+            }
+        }
+        found
+    }
+}
+
+/// Adds the idle nodes of the sizes from lane `from` of a word on, whose first size is `first`, to `found`, until that is `most`.
+fn count_sizes<H: Host>(host: &H, first: u32, w: &Word, from: u32, mut found: u32, most: u32) -> u32 {
+    for i in from..FAN {
+        if found < most && lane(w, i) > 0 {
+            let top = host.load(top_slot(host, first + i));
+            found = count_below(host, first + i, &top, top.bits(248, 8).max(1) - 1, 0, found, most);
+        }
+    }
+    found
+}
+
+/// Adds the idle nodes under a word to `found`, until that is `most`.
+fn count_below<H: Host>(host: &H, vram: u32, w: &Word, levels: u64, child: u32, mut found: u32, most: u32) -> u32 {
+    for i in 0..FAN {
+        if found >= most || lane(w, i) == 0 {
+            continue;
+        }
+        let child = child * FAN + i;
+        found = match levels {
+            0 => found + Counts::load(host, child << 16 | vram).members(),
+            _ => count_below(host, vram, &host.load(branch_slot(host, vram, levels - 1, child)), levels - 1, child, found, most),
+        };
+    }
+    found
+}
+
 /// The lane from `first` on that `u` falls into, `u` reduced to what is left within it.
 fn descend(w: &Word, first: u32, u: &mut u64) -> Option<u32> {
     for i in first..FAN {
@@ -285,7 +333,8 @@ fn spot<H: Host>(host: &H, group: u32, counts: Counts, mut u: u64) -> Option<Spo
         let all = (count as u64) << class;
         if u < all {
             let place = (u >> class) as u32;
-            return Some(Spot { node: member(host, group, class, place), group, class, place, count });
+            let node = member(host, group, class, place);
+            return Some(Spot { node, group, class, place, count, idle: counts.members() });
         }
         u -= all;
     }

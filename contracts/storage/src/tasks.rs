@@ -1,9 +1,9 @@
 //! The life of a task on a single node: Pending, Queued, Started, and its end.
 
-use crate::draw::{Rng, Seat};
+use crate::draw::{Candidates, Rng, Seat};
 use crate::abi::Argument;
 use crate::host::{log_words, offset, Host, ModelSet, Task};
-use crate::layout::{node, slot, TREASURY};
+use crate::layout::{node, slot, INCOME, LIMITS};
 use crate::network::{Network, READMITTED_PER_CALL, RING};
 use crate::nodes::check_models;
 use crate::registry::{self, Held};
@@ -14,21 +14,21 @@ use alloy_sol_types::SolEvent;
 use muster_core::qos::{boost, penalise, share_bps};
 use muster_core::record::*;
 use muster_core::value::{key, time_limit, Kind};
-use muster_core::word::Word;
+use muster_core::word::{Address, Word};
 
-/// Fees stay below this many wei, so that every value has its key.
-pub const FEE_END: u128 = 1 << 95;
+/// Fees stay below this many wei: so all fees of all 2^40 tasks together stay below 2^127, and no account's credit overflows.
+pub const FEE_END: u128 = 1 << 87;
+/// Most tasks queued at once: what a pool's places and their count hold.
+pub const QUEUE_MAX: u64 = (1 << 24) - 2;
 /// Most tasks that one `dispatch` serves.
 pub const DISPATCH_MAX: u8 = 16;
-/// Words of nodes read to find some for a pre-download, over all models of a task: some 16 nodes with up to 6 models each,
-/// 6 with 32.
-const SPREAD_READS: u32 = 48;
-
 const TIMEOUT: u8 = 0;
 const CANCELLED: u8 = 1;
 const EVICTED: u8 = 2;
+const WAITED: u8 = 3;
 
-/// Estimated seconds of a task; none if kind or units are out of range.
+/// Estimated seconds of a task: what its kind and units say, but at least half the shortest time limit, since a node
+/// is held that long. So nobody buys rank in the queue, or reliability, by stating less.
 pub fn estimate(terms: &Terms, kind: u8, units: u32) -> Result<u32> {
     let kind = Kind::new(kind).ok_or_else(|| refusal!(BadKind(kind)))?;
     let (overhead, unit, most) = match kind {
@@ -37,7 +37,8 @@ pub fn estimate(terms: &Terms, kind: u8, units: u32) -> Result<u32> {
         Kind::FineTune => (0, 1, terms.fine_tune_max),
     };
     ensure!(units >= 1 && units <= most, BadUnits(units, most));
-    Ok((overhead as u32 + units * unit as u32).clamp(1, (1 << 24) - 1))
+    let least = (terms.limit_min as u32).div_ceil(2);
+    Ok((overhead as u32 + units * unit as u32).clamp(least, (1 << 24) - 1))
 }
 
 impl<H: Host> Network<'_, H> {
@@ -48,13 +49,14 @@ impl<H: Host> Network<'_, H> {
         ensure!(spec.redundancy == 0, RedundancyUnsupported(spec.redundancy));
         check_models(&spec.models, TASK_MODELS)?;
         let (vram, gpu) = if spec.gpu == 0 {
+            ensure!(spec.vram <= VRAM_MAX, BadVram(spec.vram, VRAM_MAX));
+            ensure!(spec.vram <= self.head.max_vram, NobodyCanRun(spec.vram, 0u32));
             (spec.vram, 0)
         } else {
-            let (number, vram) = (spec.gpu >> 16, spec.gpu as u16);
-            ensure!(vram <= VRAM_MAX && number < registry::gpu_count(self.host, vram), GpuUnknown(spec.gpu));
-            (vram, number + 1)
+            let joined = registry::joined(self.host, spec.gpu).ok_or_else(|| refusal!(GpuUnknown(spec.gpu)))?;
+            ensure!(joined > 0, NobodyCanRun(spec.gpu as u16, spec.gpu));
+            (spec.gpu as u16, (spec.gpu >> 16) + 1)
         };
-        ensure!(vram <= VRAM_MAX, BadVram(vram, VRAM_MAX));
         let mut models = ModelSet { len: spec.models.len() as u8, ..ModelSet::default() };
         models.ids[..spec.models.len()].copy_from_slice(&spec.models);
         let order = Order {
@@ -68,13 +70,14 @@ impl<H: Host> Network<'_, H> {
             models: models.len,
             model: models.ids[0],
             at: 0,
+            boosts: false,
         };
         Ok((order, models, estimate as u128 * self.rules.min_price as u128))
     }
 
     /// See `IMuster.createTask`.
     pub fn create_task(&mut self, spec: IMuster::TaskSpec) -> Result<u64> {
-        ensure!(!self.head.paused, PausedByOwner);
+        ensure!(!self.terms().paused, PausedByOwner);
         ensure!(self.head.joined > 0, NoNodes);
         let (order, models, least) = self.order(&spec)?;
         let value = self.host.value();
@@ -125,9 +128,9 @@ impl<H: Host> Network<'_, H> {
         log_words(self.host, &[event.word(), order.id.word(), task.ticket.creator.word()], &data);
     }
 
-    /// Most tasks that can be queued now: floor(alpha x joined nodes).
+    /// Most tasks that can be queued now: floor(alpha x joined nodes), at most [`QUEUE_MAX`].
     pub fn queue_capacity(&self) -> u64 {
-        self.rules.alpha_milli as u64 * self.head.joined as u64 / 1_000
+        (self.rules.alpha_milli as u64 * self.head.joined as u64 / 1_000).min(QUEUE_MAX)
     }
 
     /// Queues a task; where the queue is full, the lowest value goes, the newcomer's included.
@@ -139,30 +142,42 @@ impl<H: Host> Network<'_, H> {
                     let (group, place) = queue::worst_entry(self.host);
                     let lowest = queue::remove(self.host, group, place);
                     self.head.queued -= 1;
-                    self.abort(&lowest, EVICTED, 0);
+                    self.abort(&lowest, EVICTED, 0, None);
                 }
-                _ => return self.abort(task, EVICTED, 0),
+                _ => return self.abort(task, EVICTED, 0, None),
             }
         }
-        let ticket = queue::insert(self.host, task, key);
+        let since = Task { order: Order { at: self.now, ..task.order }, ..*task };
+        let ticket = queue::insert(self.host, &since, key);
         self.head.queued += 1;
         emit!(self.host, TaskQueued[task.order.id](ticket));
     }
 
     /// Starts a task on a node that stands nowhere; writes the node's record. With entropy in hand
     /// ([`Rng`]) it is used for the pre-download, else the task's id has to do: who is asked to
-    /// download decides nothing.
-    pub fn start(&mut self, task: &Task, mut seat: Seat, rng: Option<&mut Rng>) {
+    /// download decides nothing. Whether success raises H follows from the candidates of the draw; a task that comes
+    /// from the queue was not drawn and has none.
+    pub fn start(&mut self, task: &Task, mut seat: Seat, candidates: Candidates, rng: Option<&mut Rng>) {
         let deadline = self.now + task.order.limit as u64;
         let neighbours = if task.models.len > 0 { self.idle_neighbours(&seat) } else { Vec::new() };
         seat.node.status = Status::Busy as u8;
         self.host.put(seat.slot, &seat.node);
         self.host.put(offset(seat.slot, node::TICKET), &task.ticket);
-        self.host.put(offset(seat.slot, node::ORDER), &Order { at: deadline, ..task.order });
         task.models.store(self.host, offset(seat.slot, node::IN_USE));
-        emit!(self.host, TaskStarted[task.order.id, seat.number](deadline));
-        if task.models.len > 0 {
-            self.distribute(task, &seat, &neighbours, rng);
+        // One node is chosen already; how many others there were need not be known beyond the pool.
+        let pool = self.rules.boost_pool as u32;
+        let others = if candidates == Candidates::Holders { pool.saturating_sub(1) } else { 0 };
+        let (holders, requests) =
+            if task.models.len > 0 { self.distribute(task, &seat, &neighbours, others, rng) } else { (0, Vec::new()) };
+        let there = match candidates {
+            Candidates::Holders => holders + 1,
+            Candidates::AtLeast(n) => n,
+        };
+        let boosts = there >= pool;
+        self.host.put(offset(seat.slot, node::ORDER), &Order { at: deadline, boosts, ..task.order });
+        emit!(self.host, TaskStarted[task.order.id, seat.number](deadline, boosts));
+        for (node, model) in requests {
+            emit!(self.host, DownloadRequested[node, model, task.order.id]());
         }
     }
 
@@ -176,30 +191,35 @@ impl<H: Host> Network<'_, H> {
         near
     }
 
-    /// Asks the chosen node for the models it lacks, and others where a model is scarce.
-    fn distribute(&mut self, task: &Task, seat: &Seat, nearby: &[u32], rng: Option<&mut Rng>) {
-        let id = task.order.id;
+    /// Which nodes to ask for which models: the chosen one for those it lacks, others where a model is scarce. Gives also how many
+    /// other nodes that hold one of the models the task could have gone to, counted up to `others`.
+    fn distribute(&mut self, task: &Task, seat: &Seat, nearby: &[u32], others: u32, rng: Option<&mut Rng>) -> (u32, Vec<(u32, u64)>) {
+        let mut requests = Vec::new();
         if registry::count_held(self.host, seat.slot, seat.node.models, &task.models) < task.models.len as u32 {
             let held = Held::load(self.host, seat.slot, seat.node.models);
-            for &model in task.models.as_slice().iter().filter(|&&m| !held.holds(m)) {
-                emit!(self.host, DownloadRequested[seat.number, model, id]());
-            }
+            let missing = task.models.as_slice().iter().filter(|&&m| !held.holds(m));
+            requests.extend(missing.map(|&model| (seat.number, model)));
         }
         let terms = self.terms();
-        let mut own = Rng::new(self.host, [0; 32], id);
+        let mut own = Rng::new(self.host, [0; 32], task.order.id);
         let rng = rng.unwrap_or(&mut own);
-        let (mut reads, mut asked) = (SPREAD_READS, 0);
+        let (mut reads, mut asked, mut eligible) = (self.spread, 0, Vec::new());
         for &model in task.models.as_slice() {
-            let available = self.available_holders(model, terms.scarce as u32, nearby, rng);
+            if reads == 0 {
+                break;
+            }
+            let available = self.available_holders(task, model, terms.scarce as u32, nearby, others, &mut eligible, &mut reads, rng);
             if available >= terms.scarce as u32 {
                 continue;
             }
             let most = (terms.spread as u32).saturating_sub(available.max(asked));
             for node in self.draw_lacking(task, model, most, &mut reads, rng) {
                 asked += 1;
-                emit!(self.host, DownloadRequested[node, model, id]());
+                requests.push((node, model));
             }
         }
+        self.spread = reads;
+        (eligible.len() as u32, requests)
     }
 
     // ------------------------------------------------------------ ends
@@ -227,8 +247,11 @@ impl<H: Host> Network<'_, H> {
     pub fn submit(&mut self, id: u64, digest: [u8; 32]) -> Result<()> {
         let (mut seat, ticket, order) = self.own_task(id)?;
         ensure!(self.now <= order.at, DeadlinePassed(id, order.at));
-        let h = boost(self.reliability(&seat.node), self.rules.boost_ppm);
-        self.set_reliability(&mut seat, h);
+        // Half the estimate apart, so that no string of small tasks buys back in minutes what time gives in half an hour.
+        if order.boosts && (self.now - seat.node.h_at as u64) * 2 >= order.estimate as u64 {
+            let h = boost(self.reliability(&seat.node), self.rules.boost_ppm);
+            self.set_reliability(&mut seat, h);
+        }
         let operator = self.host.sender();
         self.credit(operator, ticket.fee);
         emit!(self.host, TaskSucceeded[id, seat.number](digest, ticket.fee));
@@ -255,47 +278,72 @@ impl<H: Host> Network<'_, H> {
         ensure!(self.now > order.at, DeadlineNotPassed(id, order.at));
         let h = penalise(self.reliability(&seat.node), self.rules.penalty_ppm);
         self.set_reliability(&mut seat, h);
-        self.abort(&Task { ticket, order, models: ModelSet::default() }, TIMEOUT, order.start_fee_bps);
+        let caller = self.host.sender();
+        // Whoever let it time out does not earn by it.
+        let driver = (self.account(caller).node != number).then_some(caller);
+        self.abort(&Task { ticket, order, models: ModelSet::default() }, TIMEOUT, order.start_fee_bps, driver);
         self.release(seat, true);
         Ok(())
     }
 
-    /// See `IMuster.cancel`.
-    pub fn cancel(&mut self, id: u64, ticket: u64) -> Result<()> {
+    /// The task queued under a ticket.
+    fn queued_under(&self, id: u64, ticket: u64) -> Result<(u32, u32, Task)> {
         let (group, place) = ((ticket >> 32) as u32, ticket as u32);
         let p = pool::load(self.host, group);
         let queued = group != pool::PARKING && pool::key_at(self.host, group, &p, place) > crate::bracket::NONE;
         ensure!(queued, TaskNotQueued(id, ticket));
         let task = Task::load(self.host, queue::entry_slot(self.host, group, place));
         ensure!(task.order.id == id, TaskNotQueued(id, ticket));
+        Ok((group, place, task))
+    }
+
+    /// See `IMuster.cancel`.
+    pub fn cancel(&mut self, id: u64, ticket: u64) -> Result<()> {
+        let (group, place, task) = self.queued_under(id, ticket)?;
         let caller = self.host.sender();
         ensure!(task.ticket.creator == caller, NotTheCreator(id, caller));
-        queue::remove(self.host, group, place);
-        self.head.queued -= 1;
-        self.abort(&task, CANCELLED, task.order.start_fee_bps);
+        self.end_queued(group, place, CANCELLED, None);
         Ok(())
     }
 
-    /// Refunds a task less the start fee, which goes to the treasury, or after a timeout to the caller.
-    fn abort(&mut self, task: &Task, reason: u8, start_fee_bps: u16) {
+    /// See `IMuster.expireQueued`.
+    pub fn expire_queued(&mut self, id: u64, ticket: u64) -> Result<()> {
+        let (group, place, task) = self.queued_under(id, ticket)?;
+        let until = task.order.at + self.host.get::<Limits>(slot(LIMITS)).queue_time as u64;
+        ensure!(self.now > until, QueueTimeNotOver(id, until));
+        let caller = self.host.sender();
+        let driver = (task.ticket.creator != caller).then_some(caller);
+        self.end_queued(group, place, WAITED, driver);
+        Ok(())
+    }
+
+    fn end_queued(&mut self, group: u32, place: u32, reason: u8, driver: Option<Address>) {
+        let task = queue::remove(self.host, group, place);
+        self.head.queued -= 1;
+        self.abort(&task, reason, task.order.start_fee_bps, driver);
+    }
+
+    /// Refunds a task less the start fee, which goes to whoever drove what its owner should have, else to the treasury.
+    fn abort(&mut self, task: &Task, reason: u8, start_fee_bps: u16, driver: Option<Address>) {
         let start_fee = share_bps(task.ticket.fee, start_fee_bps);
         let refund = task.ticket.fee - start_fee;
-        let beneficiary = match reason {
-            _ if start_fee == 0 => [0; 20],
-            TIMEOUT => {
-                let caller = self.host.sender();
-                self.credit(caller, start_fee);
-                caller
-            }
-            _ => {
-                let mut treasury: Treasury = self.host.get(slot(TREASURY));
-                treasury.balance += start_fee;
-                self.host.put(slot(TREASURY), &treasury);
-                treasury.account
-            }
-        };
+        let beneficiary = driver.filter(|_| start_fee > 0).unwrap_or_default();
+        match driver {
+            Some(driver) => self.credit(driver, start_fee),
+            None => self.earn(start_fee),
+        }
         self.credit(task.ticket.creator, refund);
         emit!(self.host, TaskAborted[task.order.id, task.ticket.creator, reason](refund, start_fee, beneficiary));
+    }
+
+    /// Adds to protocol income.
+    pub(crate) fn earn(&mut self, wei: u128) {
+        if wei > 0 {
+            let Word([a, b, ..]) = self.host.load(slot(INCOME));
+            // Below 2^127 for all start fees ever, and 2^112 for each new GPU name.
+            let income = (a as u128 | (b as u128) << 64) + wei;
+            self.host.store(slot(INCOME), income.word());
+        }
     }
 
     /// See `IMuster.dispatch`.

@@ -7,6 +7,8 @@ use muster_model::proof;
 use muster_model::world::*;
 use muster_storage::draw::{Draw, Rng};
 use muster_storage::host::{ModelSet, Task};
+use muster_core::record::Node;
+use muster_storage::layout::node_slot;
 use muster_storage::{Host, Network};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -97,6 +99,8 @@ impl Fleet {
         let mut w = World::new();
         w.mem.keep_logs = false;
         w.set("drawDelay", 0);
+        // Every success raises H, the queue's too, by which nodes are steered to here.
+        w.set("boostPool", 0);
         Fleet { w, peers: BTreeMap::new(), busy: BTreeSet::new() }
     }
 
@@ -188,8 +192,11 @@ impl Fleet {
     fn finish(&mut self, n: u32) {
         let id = self.w.node(n).task;
         self.w.call(who(n as u64), 0, |net| net.submit(id, [0; 32])).unwrap();
-        let h = (self.h(n) + 0.15).min(1.0);
-        self.set_h(n, h);
+        // Half the estimate of 60 s after H was last set, at the earliest.
+        if self.w.mem.now - self.peers[&n].at >= 30 {
+            let h = (self.h(n) + 0.15).min(1.0);
+            self.set_h(n, h);
+        }
         self.busy.remove(&n);
     }
 
@@ -210,7 +217,7 @@ impl Fleet {
             let hash = net.host.keccak(&bytes);
             let mut rng = Rng::new(net.host, hash, task.order.id);
             match net.draw(&task, &mut rng) {
-                Draw::Node(seat) => {
+                Draw::Node(seat, _) => {
                     *seen.entry(seat.number).or_default() += 1;
                     decided += 1;
                 }
@@ -257,6 +264,40 @@ fn skewed_stakes_scores_and_reliability() {
     f.check("mixed H", &spec(0, &[]), None, 200_000);
     f.w.pass(1, 900);
     f.check("mixed H, later, 24 GiB", &spec(24, &[]), None, 200_000);
+}
+
+/// Where all stakes are equal the draw's bound follows from the best long-term score there is: half of the nodes have full
+/// scores, and come out 1.5 times as often.
+#[test]
+fn equal_stakes_and_unequal_scores() {
+    let mut f = Fleet::new();
+    for _ in 0..10 {
+        f.join("card", 24, 400, &[]);
+    }
+    for n in 1..=5 {
+        f.scores(n, &[10; 50]);
+    }
+    f.check("equal stakes, half with full scores", &spec(0, &[]), None, 200_000);
+}
+
+/// A holder that a try met and rejected by weight leaves the draw undecided; taken for "none seen" it would send the draw to a
+/// search among 16 of the 40, which favours the light ones.
+#[test]
+fn a_holder_rejected_by_weight_is_a_holder_seen() {
+    let mut f = Fleet::new();
+    for _ in 0..40 {
+        f.join("card", 24, 400, &[5]);
+    }
+    f.scores(1, &[10; 50]);
+    for n in 2..=40 {
+        f.scores(n, &[0; 10]);
+        // As after timeouts: just above exclusion.
+        let slot = node_slot(&f.w.mem, n);
+        let node: Node = f.w.mem.get(slot);
+        f.w.mem.put(slot, &Node { h: 110_000_000_000_000_000, h_at: f.w.mem.now as u32, ..node });
+        f.set_h(n, 0.11);
+    }
+    f.check("one good holder among 40", &spec(0, &[5]), None, 200_000);
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn foretell(w: &mut World, hash: [u8; 32], id: u64, wanted: &IMuster::TaskSpec) 
     let task = Task { order, models, ..Task::default() };
     let mut rng = Rng::new(net.host, hash, id);
     match net.draw(&task, &mut rng) {
-        Draw::Node(seat) => Some(seat.number),
+        Draw::Node(seat, _) => Some(seat.number),
         _ => None,
     }
 }
@@ -143,7 +143,7 @@ fn the_fast_caller_gains_nothing_with_delay_one_and_everything_with_none() {
 const MEDDLING: [&str; 11] =
     ["create", "pause", "quit", "resume", "raise stake", "join", "report", "remove", "submit", "report error", "poke"];
 
-/// Where five due tasks fall if somebody meddles first: played, then undone. Gives the refusal of the meddling too.
+/// Where due tasks fall if somebody meddles first: played, then undone. Gives the refusal of the meddling too.
 fn fall(w: &mut World, meddling: Option<&str>, running: u64, ids: &[u64]) -> (Vec<Option<u32>>, Option<Vec<u8>>) {
     let mut out = (Vec::new(), None);
     let undone: Result<(), ()> = w.mem.call(|m| {
@@ -177,7 +177,7 @@ fn fall(w: &mut World, meddling: Option<&str>, running: u64, ids: &[u64]) -> (Ve
         out.1 = played.err().map(Refusal::into_bytes);
         let mut net = Network::open(m).unwrap();
         net.dispatch(16).unwrap();
-        let runs = |id: u64, n: u32| net.node_view(n).is_ok_and(|v| v.task == id && matches!(v.status, 2 | 3));
+        let runs = |id: u64, n: u32| net.node_view(n).is_ok_and(|v| v.task == id && matches!(v.status, 2..=4));
         out.0 = ids.iter().map(|&id| (1..=9).find(|&n| runs(id, n))).collect();
         net.close();
         Err(())
@@ -186,7 +186,7 @@ fn fall(w: &mut World, meddling: Option<&str>, running: u64, ids: &[u64]) -> (Ve
     out
 }
 
-/// With drawDelay 1 and more due tasks than a call serves, whoever calls first in a block knows the hash of those that
+/// With drawDelay 1 and more due tasks than any call serves, whoever calls first in a block knows the hash of those that
 /// it leaves. Nothing he can call moves them: it is refused, or what it frees waits until they are drawn.
 #[test]
 fn a_backlog_of_due_tasks_buys_its_first_caller_nothing() {
@@ -209,12 +209,15 @@ fn a_backlog_of_due_tasks_buys_its_first_caller_nothing() {
             w.call(who(n), 0, |n| n.resume()).unwrap();
         }
         w.pass(1, 0);
-        let ids: Vec<u64> = (0..5).map(|_| w.create(50, FEE, spec(0, &[])).unwrap()).collect();
+        let ids: Vec<u64> = (0..11).map(|_| w.create(50, FEE, spec(0, &[])).unwrap()).collect();
         w.pass(1, 0);
         let (plain, _) = fall(&mut w, None, running, &ids);
         for what in MEDDLING {
             let (fell, refusal) = fall(&mut w, Some(what), running, &ids);
-            assert_eq!(fell, plain, "{what} moved a draw");
+            // Whom nobody idle was left for is queued; whoever is freed later may take it from there.
+            for (fell, plain) in fell.iter().zip(&plain) {
+                assert!(fell == plain || plain.is_none() && matches!(fell, Some(7 | 8 | 9)), "{what} moved a draw: {fell:?} for {plain:?}");
+            }
             *tried.entry(what).or_insert(0) += 1;
             if let Some(bytes) = refusal {
                 let due = IMuster::IMusterErrors::abi_decode_validate(&bytes).unwrap();
@@ -222,14 +225,16 @@ fn a_backlog_of_due_tasks_buys_its_first_caller_nothing() {
                 *refused.entry(what).or_insert(0) += 1;
             }
         }
-        while w.view(|n| n.overview()).pending > 0 {
+        loop {
             w.dispatch(16).unwrap();
             w.pass(1, 0);
-        }
-        for n in 1..=7u32 {
-            let v = w.node(n);
-            if v.status == 2 {
-                submit(&mut w, n as u64, v.task);
+            let busy: Vec<u32> = (1..=7u32).filter(|&n| w.node(n).status == 2).collect();
+            if busy.is_empty() && w.view(|n| n.overview()).pending == 0 {
+                break;
+            }
+            for n in busy {
+                let id = w.node(n).task;
+                submit(&mut w, n as u64, id);
             }
         }
     }
@@ -423,6 +428,9 @@ fn w10_a_stated_size_gives_priority_only_with_its_deadline() {
 fn w11_nothing_blocks_the_task_behind_it() {
     let mut w = world(1, 0);
     w.set("alphaMilli", 100_000);
+    // Somebody could run them, but takes no tasks now.
+    w.join(2, "large", 60, &[], 400).unwrap();
+    w.call(who(2), 0, |n| n.pause()).unwrap();
     w.create(5, FEE, spec(0, &[])).unwrap();
     for vram in 25..60 {
         w.create(5, 1_000 * FEE, spec(vram, &[])).unwrap();
@@ -449,6 +457,9 @@ fn w12_no_call_costs_more_in_a_large_network() {
                 w.call(who(n), 0, |net| net.report_downloaded(models.to_vec())).unwrap();
             }
         }
+        // One that could run the tasks queued below, but takes none.
+        w.join(nodes + 1, "large", 908, &[], 400).unwrap();
+        w.call(who(nodes + 1), 0, |n| n.pause()).unwrap();
         let count = |w: &mut World, f: &mut dyn FnMut(&mut World)| {
             let before = *w.mem.loads.borrow();
             f(w);
@@ -597,7 +608,7 @@ fn w19_the_owner_is_no_party_to_any_task() {
     assert_eq!(w.account(9).credit, FEE / 100 * 2);
     assert!(admin::PARAMETERS.iter().all(|p| p.least <= p.most));
     w.raw(OWNER, 0, |m| admin::propose_treasury(m, OWNER)).unwrap();
-    assert_eq!(named(w.raw(OWNER, 0, admin::accept_treasury)), "TreasuryTooEarly");
+    assert_eq!(named(w.raw(OWNER, 0, admin::accept_treasury)), "TooEarly");
 }
 
 /// 20: A node that was kicked out got its stake back and could join again at once with a clean record. Here who was

@@ -352,7 +352,8 @@ impl Engine {
             return;
         }
         let actor = &self.actors[i as usize];
-        let value = u128::from(actor.spec.stake) * u128::from(GRANULE);
+        let stake = actor.spec.stake + self.ledger.group_fee(&actor.spec.gpu, actor.spec.vram);
+        let value = u128::from(stake) * u128::from(GRANULE);
         let (gpu, vram, models) = (actor.spec.gpu.clone(), actor.spec.vram, actor.held.clone());
         let call = Call::Join { gpu, vram, models };
         if self.call(Party::Operator(i), value, &call) {

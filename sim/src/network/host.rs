@@ -1,18 +1,21 @@
 //! A chain's words in memory, fast, and what its logs mean to the simulator.
 
+use std::cell::Cell;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 
 use alloy_primitives::{keccak256, B256};
 use alloy_sol_types::SolEvent;
 use muster_core::word::{Address, Word};
+use muster_storage::host::HISTORY;
 use muster_storage::layout::NODES;
+use muster_storage::native::{solidity_slot, Log, SlotHasher};
 use muster_storage::{Host, IMuster};
 
 /// Words of a node's record, rounded up to a power of two.
 const NODE_WORDS: usize = 16;
 /// Plain variables there is room for.
-const PLAIN: usize = 32;
+const PLAIN: usize = 64;
 
 /// What the engine wants to know of the logs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,13 +35,6 @@ pub enum Event {
     Aborted { task: u64, reason: u8, refund: u128 },
 }
 
-/// A log as a chain records it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Log {
-    pub topics: Vec<B256>,
-    pub data: Vec<u8>,
-}
-
 /// Where the hashes of earlier blocks come from.
 #[derive(Debug)]
 pub enum Hashes {
@@ -46,29 +42,6 @@ pub enum Hashes {
     Seed(u64),
     /// Those of a real chain.
     Given(HashMap<u64, [u8; 32]>),
-}
-
-/// Hashes slots, which nobody chooses to collide.
-#[derive(Default)]
-struct SlotHasher(u64);
-
-impl Hasher for SlotHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(word));
-        }
-    }
-    fn write_u64(&mut self, v: u64) {
-        self.0 = mix(self.0 ^ v);
-    }
-    fn write_usize(&mut self, v: usize) {
-        self.write_u64(v as u64);
-    }
 }
 
 /// SplitMix64's finaliser.
@@ -106,6 +79,7 @@ pub struct Arena {
     /// What the call in progress has overwritten.
     journal: Vec<(Word, Word)>,
     hashed: bool,
+    reads: Cell<u32>,
     /// Events since they were last taken.
     pub events: Vec<Event>,
     /// The logs of the last call, if they are kept.
@@ -126,6 +100,7 @@ impl Arena {
             words: HashMap::default(),
             journal: Vec::new(),
             hashed: false,
+            reads: Cell::new(0),
             events: Vec::new(),
             logs: None,
             hashes: Hashes::Seed(seed),
@@ -210,6 +185,7 @@ impl Arena {
 impl Host for Arena {
     #[inline]
     fn load(&self, slot: Word) -> Word {
+        self.reads.set(self.reads.get().wrapping_add(1));
         let [low, b, c, d] = slot.0;
         if b | c | d == 0 && low < PLAIN as u64 {
             return self.plain[low as usize];
@@ -228,10 +204,7 @@ impl Host for Arena {
 
     fn mapping(&self, map: u8, key: Word) -> Word {
         if self.hashed {
-            let mut bytes = [0; 64];
-            bytes[..32].copy_from_slice(&key.to_be_bytes());
-            bytes[63] = map;
-            return Word::from_be_bytes(keccak256(bytes).0);
+            return solidity_slot(map, key);
         }
         // The low eight bits are left to the fields of a struct. Keys are numbers below 2^64, accounts of the
         // simulator (whose upper bytes are zero too), or hashes, of which 240 bits are enough.
@@ -264,7 +237,7 @@ impl Host for Arena {
     }
 
     fn block_hash(&self, number: u64) -> Option<[u8; 32]> {
-        if number >= self.block || number + 256 < self.block {
+        if number >= self.block || number + HISTORY < self.block {
             return None;
         }
         match &self.hashes {
@@ -283,6 +256,14 @@ impl Host for Arena {
             logs.push(Log { topics: topics.to_vec(), data: data.to_vec() });
         }
         self.events.extend(decode(topics, data));
+    }
+
+    fn reads(&self) -> u32 {
+        self.reads.get()
+    }
+
+    fn has_code(&self, _: Address) -> bool {
+        true
     }
 }
 

@@ -1,12 +1,13 @@
 //! The contract as its users see it: calls by accounts, at a time, in a block.
 
 use alloy_primitives::U256;
-use muster_core::record::{Head, Node, Operator, Order, Rules};
+use muster_core::record::{Head, Limits, Node, Operator, Order, Ownership, Rules};
 use muster_core::word::{Address, Word};
 use muster_storage::draw::Seat;
 use muster_storage::host::offset;
-use muster_storage::layout::{entry, slot, HEAD, PENDING, RULES};
-use muster_storage::{admin, Host, IMuster, Network, Refusal};
+use muster_storage::admin::{self, Genesis};
+use muster_storage::layout::{entry, slot, HEAD, LIMITS, OWNERSHIP, PENDING, RULES};
+use muster_storage::{ Host, IMuster, Network, Refusal};
 
 use super::host::{Arena, Event};
 use super::policy::Policy;
@@ -93,17 +94,30 @@ impl Ledger {
         host.now = BEGINNING;
         host.block = 1;
         let owner = Party::Owner.address();
-        let least = u128::from(LEAST_STAKE) * u128::from(GRANULE);
-        admin::initialise(&mut host, owner, owner, GRANULE, least, &[])
-            .map_err(|refusal| format!("{refusal:?}"))?;
+        let genesis = Genesis {
+            owner,
+            treasury: owner,
+            granule: GRANULE,
+            minimum_stake: u128::from(LEAST_STAKE) * u128::from(GRANULE),
+            upgrade_delay: admin::UPGRADE_DELAY_MAX,
+        };
         host.sender = owner;
+        host.put(slot(OWNERSHIP), &Ownership { owner, ..Ownership::default() });
+        admin::initialise(&mut host, &genesis, &[]).map_err(|refusal| format!("{refusal:?}"))?;
         for (name, value) in parameters {
             let number = admin::PARAMETERS.iter().position(|p| p.name == *name);
             let number = number.ok_or_else(|| format!("there is no parameter {name}"))?;
             let (_, least, most) =
                 admin::parameter(&host, number as u8).map_err(|refusal| format!("{refusal:?}"))?;
-            admin::set_parameter(&mut host, number as u8, Word::from(*value))
-                .map_err(|_| format!("{name} can't be {value}; it can be from {least} to {most}"))?;
+            let out_of_bounds = |_| format!("{name} can't be {value}; it can be from {least} to {most}");
+            if admin::PARAMETERS[number].delayed {
+                host.now = BEGINNING - u64::from(genesis.upgrade_delay);
+                admin::propose_parameter(&mut host, number as u8, Word::from(*value)).map_err(out_of_bounds)?;
+                host.now = BEGINNING;
+                admin::accept_parameter(&mut host, number as u8).map_err(out_of_bounds)?;
+            } else {
+                admin::set_parameter(&mut host, number as u8, Word::from(*value)).map_err(out_of_bounds)?;
+            }
         }
         if !policy.is_contract() && host.get::<Rules>(slot(RULES)).draw_delay == 0 {
             return Err("drawDelay can't be 0 where not the contract chooses: it would draw at once".into());
@@ -242,6 +256,12 @@ impl Ledger {
     /// The GPU group that nodes of a name and VRAM size make up.
     pub fn gpu_group(&self, name: &str, vram: u16) -> Option<u32> {
         muster_storage::registry::gpu_group(&self.host, name.as_bytes(), vram)
+    }
+
+    /// What joining with a GPU costs beside the stake, in granules.
+    pub fn group_fee(&self, name: &str, vram: u16) -> u64 {
+        let limits: Limits = self.host.get(slot(LIMITS));
+        if self.gpu_group(name, vram).is_some() { 0 } else { limits.group_fee }
     }
 
     /// Takes the events since the last time.

@@ -7,7 +7,7 @@
 use muster_core::qos;
 use muster_core::wad::{mul_div_u64, mul_wad, WAD};
 use muster_core::weight;
-use muster_storage::draw::{in_scope, Seat};
+use muster_storage::draw::{in_scope, Candidates, Seat};
 use muster_storage::host::{Host, Task};
 use muster_storage::layout::{entry, GPU_COUNTS, PENDING};
 use muster_storage::network::RING;
@@ -76,8 +76,9 @@ impl Policy {
             net.head.pending_head = (net.head.pending_head + 1) % RING;
             match choose(net, &task, *merit, random) {
                 Some(seat) => {
+                    let there = candidates(net, &task, &seat);
                     let seat = net.leave_sampler(seat);
-                    net.start(&task, seat, None);
+                    net.start(&task, seat, Candidates::AtLeast(there), None);
                 }
                 None => net.enqueue(&task),
             }
@@ -123,8 +124,13 @@ fn field<H: Host>(net: &Network<H>, task: &Task) -> Vec<(u32, Counts)> {
 /// The largest GPU of the simulator's fleets, in GiB.
 pub const LARGEST_VRAM: u32 = 96;
 
-fn members(counts: &Counts) -> u64 {
-    (0..weight::CLASSES).map(|class| u64::from(counts.get(class))).sum()
+/// How many nodes the task of a chosen node could have gone to.
+fn candidates<H: Host>(net: &Network<H>, task: &Task, chosen: &Seat) -> u32 {
+    let local = |seat: &Seat| net.locality(seat, &task.models).1 > 0;
+    if local(chosen) {
+        return holders(net, task).filter(|seat| in_scope(seat, task) && local(seat)).count() as u32;
+    }
+    field(net, task).iter().map(|(_, counts)| counts.members()).sum()
 }
 
 /// The `n`-th idle node of a field.
@@ -145,7 +151,7 @@ fn nth<H: Host>(net: &Network<H>, field: &[(u32, Counts)], mut n: u64) -> Option
 /// Chooses a node for a task; none if there is no candidate.
 fn choose<H: Host>(net: &Network<H>, task: &Task, merit: Merit, random: &mut Random) -> Option<Seat> {
     let field = field(net, task);
-    let total: u64 = field.iter().map(|(_, counts)| members(counts)).sum();
+    let total: u64 = field.iter().map(|(_, counts)| u64::from(counts.members())).sum();
     if total == 0 {
         return None;
     }

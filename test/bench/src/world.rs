@@ -3,9 +3,11 @@
 use alloy_primitives::{keccak256, Address, Bytes, TxKind, B256, U256};
 use alloy_sol_types::{sol, SolCall, SolEvent, SolInterface};
 use anyhow::{bail, ensure, Context, Result};
+use muster_core::word::Word;
 use muster_devnode::chain::{Clock, Config, History};
 use muster_devnode::{Chain, TxRequest};
 use muster_storage::layout::{node, NODES};
+use muster_storage::native::solidity_slot;
 use muster_storage::IMuster;
 use std::cell::Cell;
 
@@ -191,10 +193,7 @@ impl World {
     /// its own: a call that starts a task there then costs what it costs after the first.
     pub fn wear(&self, like: u32, others: impl Iterator<Item = u32>) {
         let at = |number: u32, word: u64| {
-            let mut key = [0; 64];
-            key[28..32].copy_from_slice(&number.to_be_bytes());
-            key[63] = NODES;
-            U256::from_be_bytes(keccak256(key).0) + U256::from(word)
+            U256::from_limbs(solidity_slot(NODES, Word::from(number as u64)).0) + U256::from(word)
         };
         let state = self.chain.state();
         let worn = [node::TICKET, node::ORDER, node::IN_USE].map(|w| (w, state.storage(self.muster, at(like, w))));

@@ -117,8 +117,8 @@ pub fn drive<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize,
     for name in [
         "NodeJoined", "StakeRaised", "NodePausing", "NodePaused", "NodeResumed", "NodeQuitting", "NodeQuit", "NodeKickedOut", "NodeExcluded",
         "NodeReadmitted", "ScoreRecorded", "ModelAdded", "ModelRemoved", "HolderPurged", "DownloadRequested", "Withdrawn", "TaskCreated",
-        "TaskRedrawn", "TaskQueued", "TaskStarted", "TaskSucceeded", "TaskErrorReported", "TaskAborted0", "TaskAborted1", "TaskAborted2",
-        "ParameterChanged", "PausedChanged", "TreasurySwept", "GpuGroupCreated", "ether forced in",
+        "TaskRedrawn", "TaskQueued", "TaskStarted", "TaskSucceeded", "TaskErrorReported", "TaskAborted0", "TaskAborted1", "TaskAborted2", "TaskAborted3",
+        "StakeReleased", "ParameterProposed", "ParameterChanged", "PausedChanged", "TreasurySwept", "GpuGroupCreated", "ether forced in",
     ] {
         assert!(seen.get(name).is_some_and(|&n| n >= least), "{name} hardly happened: {seen:?}");
     }

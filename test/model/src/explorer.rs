@@ -2,10 +2,10 @@
 //! blocks, and the comparison of it with storage, word by word where a view does not show it.
 
 use crate::world::parameter;
-use muster_core::record::{Head, Proposal, Rules, Scores};
+use muster_core::record::{Head, NextParameter, Proposal, Rules, Scores};
 use muster_core::word::{Address, Word};
 use muster_storage::abi::IMuster::{TaskCreated, IMusterEvents as E};
-use muster_storage::layout::{node_slot, slot, HEAD, NEXT_OWNER, NEXT_TREASURY, RULES};
+use muster_storage::layout::{entry, node_slot, slot, HEAD, NEXT_OWNER, NEXT_PARAMETERS, NEXT_TREASURY, RULES};
 use muster_storage::{admin, registry, Host, Network};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -46,6 +46,7 @@ struct Task {
     /// Block of the draw, ticket, or deadline.
     at: u64,
     node: u32,
+    boosts: bool,
 }
 
 /// What the logs say.
@@ -58,6 +59,11 @@ pub struct Explorer {
     granule: u64,
     base: u128,
     parameters: BTreeMap<u8, u64>,
+    /// Proposed values, and when they can take effect.
+    next_parameters: BTreeMap<u8, (u64, u64)>,
+    upgrades: (u32, bool),
+    /// Proposed changes of programs, and when they can take effect.
+    next_programs: BTreeMap<(Address, Vec<alloy_primitives::FixedBytes<4>>), u64>,
     paused: bool,
     programs: BTreeMap<[u8; 4], Address>,
     groups: BTreeMap<u32, (String, u16)>,
@@ -121,11 +127,25 @@ impl Explorer {
                 self.owner = i.owner.into_array();
                 self.treasury = (i.treasury.into_array(), 0);
                 (self.granule, self.base) = (i.granule, i.minimumStake);
+                self.upgrades = (i.upgradeDelay, false);
             }
             E::ParameterChanged(p) => {
                 let before = self.parameters.insert(p.parameter, p.value.to());
                 assert_eq!(before.unwrap_or(0), p.before.to::<u64>(), "the value before");
+                // Only what was proposed changes where that is demanded.
+                if admin::PARAMETERS[p.parameter as usize].delayed && before.is_some() {
+                    let (value, at) = self.next_parameters.remove(&p.parameter).expect("proposed");
+                    assert!(value == p.value.to::<u64>() && at <= now);
+                }
             }
+            E::ParameterProposed(p) => {
+                self.next_parameters.insert(p.parameter, (p.value.to(), p.effective));
+            }
+            E::ProgramsProposed(p) => {
+                let change = (p.program.into_array(), p.selectors.clone());
+                if p.effective == 0 { self.next_programs.remove(&change) } else { self.next_programs.insert(change, p.effective) };
+            }
+            E::UpgradesRenouncedForGood(_) => self.upgrades.1 = true,
             E::PausedChanged(p) => self.paused = p.on,
             E::OwnershipTransferStarted(o) => self.next_owner = o.newOwner.into_array(),
             E::OwnershipTransferred(o) => (self.owner, self.next_owner) = (o.newOwner.into_array(), [0; 20]),
@@ -144,12 +164,14 @@ impl Explorer {
             }
             E::GpuGroupCreated(g) => {
                 self.groups.insert(g.group, (g.name.clone(), g.vram));
+                self.treasury.1 += g.fee;
             }
             E::NodeJoined(j) => {
                 let n = self.nodes.entry(j.node).or_default();
                 (n.operator, n.status, n.stake, n.group) = (j.operator.into_array(), 1, j.stake, j.group);
                 (n.h, n.h_at, n.joined_at) = (1.0, now, now);
                 n.held.clear();
+                n.in_use.clear();
                 j.models.iter().for_each(|&m| self.enter(j.node, m));
                 self.account(j.operator).node = j.node;
             }
@@ -192,6 +214,11 @@ impl Explorer {
                 list.swap_remove(at);
             }
             E::DownloadRequested(_) => {}
+            E::StakeReleased(r) => {
+                let a = self.account(r.account);
+                a.credit += r.amount;
+                a.unbonding -= r.amount;
+            }
             E::Withdrawn(w) => {
                 let a = self.account(w.account);
                 a.credit -= w.credit;
@@ -199,7 +226,7 @@ impl Explorer {
             }
             E::TaskCreated(c) => {
                 self.created = c.id;
-                self.tasks.insert(c.id, Task { created: c.clone(), at: c.drawBlock, node: 0 });
+                self.tasks.insert(c.id, Task { created: c.clone(), at: c.drawBlock, node: 0, boosts: false });
                 self.pending.push_back(c.id);
             }
             E::TaskRedrawn(r) => {
@@ -216,14 +243,17 @@ impl Explorer {
                 self.pending.retain(|&p| p != s.id);
                 self.queued.remove(&s.id);
                 let task = self.tasks.get_mut(&s.id).expect("created");
-                (task.at, task.node) = (s.deadline, s.node);
+                (task.at, task.node, task.boosts) = (s.deadline, s.node, s.boosts);
                 let models = task.created.spec.models.clone();
                 let n = self.node(s.node);
                 (n.status, n.task, n.in_use) = (2, (s.id, s.deadline), models);
             }
             E::TaskSucceeded(s) => {
-                let boost = self.parameter("boostPpm") as f64 / 1e6;
-                self.set_h(s.node, now, |h| (h + boost).min(1.0));
+                let task = &self.tasks[&s.id];
+                if task.boosts && 2 * (now - self.nodes[&s.node].h_at) >= task.created.estimate as u64 {
+                    let boost = self.parameter("boostPpm") as f64 / 1e6;
+                    self.set_h(s.node, now, |h| (h + boost).min(1.0));
+                }
                 let operator = self.nodes[&s.node].operator;
                 self.account(operator).credit += s.paid;
                 self.end(s.id);
@@ -238,11 +268,11 @@ impl Explorer {
                 if a.reason == 0 {
                     let penalty = self.parameter("penaltyPpm") as f64 / 1e6;
                     self.set_h(task.node, now, |h| h * penalty);
-                    if a.startFee > 0 {
-                        self.account(a.beneficiary).credit += a.startFee;
-                    }
-                } else {
+                }
+                if a.beneficiary.is_zero() {
                     self.treasury.1 += a.startFee;
+                } else {
+                    self.account(a.beneficiary).credit += a.startFee;
                 }
             }
         }
@@ -270,10 +300,24 @@ impl Explorer {
             let (value, ..) = admin::parameter(host, i).expect("known");
             assert_eq!(self.parameters.get(&i), Some(&value), "{}", admin::PARAMETERS[i as usize].name);
         }
+        for i in 0..admin::PARAMETERS.len() as u8 {
+            let next: NextParameter = host.get(entry(host, NEXT_PARAMETERS, i as u64));
+            assert_eq!((next.value, next.at), self.next_parameters.get(&i).copied().unwrap_or_default());
+        }
+        assert_eq!(admin::upgrades(host).expect("initialised"), self.upgrades);
+        for ((program, selectors), &at) in &self.next_programs {
+            let change = (*program, &selectors[..]);
+            // One that has been carried out is not proposed any more.
+            let done = selectors.iter().all(|s| self.programs.get(&s.0).copied().unwrap_or_default() == *program);
+            let stored = admin::proposed_programs(host, change.0, change.1);
+            assert!(stored == at || done && stored == 0, "{change:?}");
+        }
         let answered: BTreeMap<[u8; 4], Address> = admin::selectors(host).into_iter().map(|s| (s, admin::program_of(host, s))).collect();
         assert_eq!(answered, self.programs);
 
         for (&group, (name, vram)) in &self.groups {
+            let there = joined.iter().filter(|n| n.group == group).count();
+            assert_eq!(registry::joined(host, group).map(|n| n as usize), Some(there), "joined in {group}");
             assert_eq!(registry::gpu_group(host, name.as_bytes(), *vram), Some(group));
             assert_eq!(&registry::gpu_name(host, group), name);
             let of_size = self.groups.values().filter(|g| g.1 == *vram).count();
@@ -359,6 +403,8 @@ impl Explorer {
         let due = self.nodes.values().filter_map(|n| n.parked).min().unwrap_or(0);
         let head: Head = net.host.get(slot(HEAD));
         assert_eq!(head.parked_due as u64, due);
+        let largest = self.nodes.values().filter(|n| n.status != 0).map(|n| n.group as u16).max();
+        assert_eq!(head.max_vram, largest.unwrap_or(0));
         // A class holds four times the stake of the one below it.
         let class = |stake: u128| (0..10).find(|&c| stake <= self.base << (2 * c)).unwrap_or(9) as u8;
         for &group in self.groups.keys() {
@@ -379,5 +425,6 @@ impl Explorer {
             (v.id, v.creator, v.fee, v.kind, v.estimate, v.timeLimit, v.startFeeBps, v.vram, v.gpu, &v.models, v.at),
             (c.id, c.creator, c.fee, s.kind, c.estimate, c.timeLimit, c.startFeeBps, vram, s.gpu, &s.models, t.at)
         );
+        assert_eq!(v.boosts, t.boosts);
     }
 }

@@ -14,6 +14,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const NAMES: [&str; 3] = ["RTX 4090", "A100", "a very long name of a card, longer than one word"];
 const SIZES: [u16; 4] = [8, 24, 40, 80];
 const EPS: f64 = 1e-11;
+/// Blocks whose hash can be had.
+const HISTORY: u64 = 393_168;
+/// Parameters that have to be proposed.
+const DELAYED: [&str; 2] = ["unbonding", "kickoutMilli"];
 
 // ---------------------------------------------------------------- operations
 
@@ -33,12 +37,14 @@ pub enum Op {
     Poke(u64),
     Create { who: u64, kind: u64, units: u64, vram: u64, gpu: u64, models: u64, fee: u64 },
     Cancel { pick: u64, stranger: bool },
+    ExpireQueued { pick: u64, by: u64 },
     Submit { pick: u64, by: u64 },
     Fault { pick: u64, by: u64 },
     Expire { pick: u64, by: u64 },
     Dispatch(u64),
     Score { node: u64, score: u64 },
     Parameter { which: u64, value: u64 },
+    Accept(u64),
     Switch(bool),
     Sweep,
     /// Ether that no function of the contract let in.
@@ -50,7 +56,7 @@ pub enum Op {
 pub fn random_op(d: &mut Dice, operators: u64) -> Op {
     let who = 1 + d.below(operators);
     let mask = d.next() & d.next() & 0x3ff;
-    match d.below(101) {
+    match d.below(105) {
         0..=7 => Op::Join { who, gpu: d.next(), vram: d.next(), models: mask, stake: d.next() },
         8..=9 => Op::Raise { who, amount: d.next() },
         10..=12 => Op::Pause(who),
@@ -72,7 +78,10 @@ pub fn random_op(d: &mut Dice, operators: u64) -> Op {
         89 => Op::Switch(d.below(4) == 0),
         90 => Op::Sweep,
         100 => Op::Force(d.next()),
-        91..=92 => Op::Pass { blocks: 250 + d.below(20), seconds: d.below(4_000) },
+        101..=103 => Op::ExpireQueued { pick: d.next(), by: d.next() },
+        104 => Op::Accept(d.next()),
+        91 => Op::Pass { blocks: 250 + d.below(20), seconds: d.below(4_000) },
+        92 => Op::Pass { blocks: HISTORY - 10 + d.below(20), seconds: d.below(4_000) },
         93 => Op::Pass { blocks: 1, seconds: d.below(200_000) },
         _ => Op::Pass { blocks: d.below(3), seconds: d.below(150) },
     }
@@ -98,6 +107,10 @@ struct Task {
     models: Vec<u64>,
     /// Block of the draw, ticket, or deadline.
     at: u64,
+    /// Since when it is queued.
+    since: u64,
+    /// Whether its success can raise H.
+    boosts: bool,
 }
 
 impl Task {
@@ -166,6 +179,8 @@ pub struct Model {
     tasks: u64,
     paused: bool,
     set: BTreeMap<&'static str, u64>,
+    /// Proposed parameters, and when they can take effect.
+    proposed: BTreeMap<&'static str, (u64, u64)>,
     paid_in: u128,
     paid_out: u128,
     forced: u128,
@@ -175,11 +190,23 @@ pub struct Model {
 struct Trace {
     events: Vec<E>,
     next: usize,
+    /// Whether a task with models has started: what its pre-download read is missing to the next.
+    spread: bool,
 }
 
 impl Trace {
     fn peek(&self) -> Option<&E> {
         self.events.get(self.next)
+    }
+    /// Whether the next event is what a task's draw can begin with.
+    fn draws(&self, task: u64) -> bool {
+        match self.peek() {
+            Some(E::TaskStarted(e)) => e.id == task,
+            Some(E::TaskRedrawn(e)) => e.id == task,
+            Some(E::TaskQueued(e)) => e.id == task,
+            Some(E::TaskAborted(e)) => e.reason == 2,
+            _ => false,
+        }
     }
     fn expect(&mut self, e: E) {
         assert_eq!(self.peek(), Some(&e), "event {}", self.next);
@@ -203,11 +230,12 @@ impl Model {
             ("boostPpm", 150_000), ("exclusionPpm", 100_000), ("tau", 1_800), ("sdOverhead", 30), ("sdUnit", 20),
             ("gptOverhead", 60), ("gptUnit", 0), ("fineTuneMax", 86_400), ("limitMin", 60), ("limitMax", 7_200), ("grace", 0),
             ("minStake", 400_000), ("unbonding", 86_400), ("kickoutMilli", 2_000), ("scarce", 3), ("spread", 10),
+            ("boostPool", 3), ("queueTime", 21_600), ("groupFee", 4_000),
         ];
         Model {
             operators, now, block, nodes: BTreeMap::new(), accounts: BTreeMap::new(), groups: BTreeMap::new(),
             holders: BTreeMap::new(), pending: VecDeque::new(), queue: Vec::new(), treasury: 0, tasks: 0, paused: false,
-            set: set.into_iter().collect(), paid_in: 0, paid_out: 0, forced: 0,
+            set: set.into_iter().collect(), proposed: BTreeMap::new(), paid_in: 0, paid_out: 0, forced: 0,
         }
     }
 
@@ -235,13 +263,15 @@ impl Model {
         self.pending.front().is_some_and(|t| t.at < self.block)
     }
 
-    /// What every state-changing call does first.
-    fn serve(&mut self, t: &mut Trace, by: Address, most: u64) -> u64 {
-        let mut served = 0;
+    /// Draws due tasks until `most` are `served`; where that depends on what they cost (`thrifty`), the first at least.
+    fn serve(&mut self, t: &mut Trace, by: Address, mut served: u64, most: u64, thrifty: bool) -> u64 {
         let mut waiting = self.pending.len();
         while served < most && waiting > 0 && self.pending[0].at < self.block {
+            if thrifty && served > 0 && !t.draws(self.pending[0].id) {
+                break;
+            }
             let task = self.pending.pop_front().unwrap();
-            let known = task.at + 256 >= self.block;
+            let known = task.at + HISTORY >= self.block;
             self.draw(t, by, task, known);
             waiting -= 1;
             served += 1;
@@ -249,8 +279,8 @@ impl Model {
         served
     }
 
-    fn readmit(&mut self, t: &mut Trace, by: Address) -> Option<u32> {
-        if self.draws_due() {
+    fn readmit(&mut self, t: &mut Trace, by: Address, thrifty: bool) -> Option<u32> {
+        if self.draws_due() || thrifty && !matches!(t.peek(), Some(E::NodeReadmitted(_))) {
             return None;
         }
         let due = self.nodes.iter().filter_map(|(&i, n)| n.parked.map(|at| (at, i))).min();
@@ -282,20 +312,32 @@ impl Model {
         } else {
             let Some(E::TaskStarted(s)) = t.peek().cloned() else { panic!("someone is idle: {:?} for {task:?}", t.peek()) };
             assert!(idle.contains(&s.node), "{s:?} is not among {idle:?}");
-            let able: Vec<u32> = idle.into_iter().filter(|i| self.eligible(self.h(&self.nodes[i]))).collect();
+            let able: Vec<u32> = idle.iter().copied().filter(|i| self.eligible(self.h(&self.nodes[i]))).collect();
             assert!(able.contains(&s.node), "{s:?} is excluded");
             let local = |i: &u32| task.models.iter().any(|m| self.nodes[i].held.contains(m));
             let entries: usize = task.models.iter().filter_map(|m| self.holders.get(m)).map(Vec::len).sum();
             if entries <= 16 && able.iter().any(local) {
                 assert!(local(&s.node), "{s:?} holds none of {:?}", task.models);
             }
-            self.start(t, by, task, s.node);
+            // Between what it certainly had and what it can have had at most. Nodes that a raised threshold excludes stand there
+            // until poked; a search among many, or within what is left of a call's reads, may count too few.
+            let (least, most) = if local(&s.node) {
+                let searched = entries <= 16 && task.models.len() == 1 && !t.spread;
+                (if searched { able.iter().filter(|i| local(i)).count() } else { 1 }, idle.iter().filter(|i| local(i)).count())
+            } else {
+                (idle.len(), idle.len())
+            };
+            let pool = self.set["boostPool"] as usize;
+            assert!(s.boosts || least < pool, "{s:?}: at least {least} candidates");
+            assert!(!s.boosts || most >= pool, "{s:?}: at most {most} candidates");
+            self.start(t, by, task, s.node, s.boosts);
         }
     }
 
-    fn start(&mut self, t: &mut Trace, _by: Address, mut task: Task, node: u32) {
-        task.at = self.now + task.limit;
-        t.expect(E::TaskStarted(IMuster::TaskStarted { id: task.id, node, deadline: task.at }));
+    fn start(&mut self, t: &mut Trace, _by: Address, mut task: Task, node: u32, boosts: bool) {
+        (task.at, task.boosts) = (self.now + task.limit, boosts);
+        t.spread |= !task.models.is_empty();
+        t.expect(E::TaskStarted(IMuster::TaskStarted { id: task.id, node, deadline: task.at, boosts }));
         let n = self.nodes.get_mut(&node).unwrap();
         n.status = 2;
         n.in_use = task.models.clone();
@@ -334,30 +376,26 @@ impl Model {
             match worst.filter(|&i| rank(&self.queue[i]) < rank(&task)) {
                 Some(i) => {
                     let gone = self.queue.remove(i);
-                    self.abort(t, &gone, 2, [0; 20]);
+                    self.abort(t, &gone, 2, None);
                 }
-                None => return self.abort(t, &task, 2, [0; 20]),
+                None => return self.abort(t, &task, 2, None),
             }
         }
         let Some(E::TaskQueued(q)) = t.peek().cloned() else { panic!("must be queued: {:?}", t.peek()) };
         assert_eq!((q.id, (q.ticket >> 32) as u32), (task.id, task.group()));
         assert!(self.queue.iter().all(|other| other.at != q.ticket), "place taken");
         t.next += 1;
-        task.at = q.ticket;
+        (task.at, task.since) = (q.ticket, self.now);
         self.queue.push(task);
     }
 
-    fn abort(&mut self, t: &mut Trace, task: &Task, reason: u8, by: Address) {
+    /// `driver` earns the start fee; without one it is income.
+    fn abort(&mut self, t: &mut Trace, task: &Task, reason: u8, driver: Option<Address>) {
         let fee = if reason == 2 { 0 } else { task.start_fee() };
-        let to = match reason {
-            _ if fee == 0 => [0; 20],
-            0 => by,
-            _ => TREASURY,
-        };
-        if reason == 0 {
-            self.credit(by, fee);
-        } else {
-            self.treasury += fee;
+        let to = driver.filter(|_| fee > 0).unwrap_or([0; 20]);
+        match driver {
+            Some(driver) if fee > 0 => self.credit(driver, fee),
+            _ => self.treasury += fee,
         }
         self.credit(task.creator, task.fee - fee);
         t.expect(E::TaskAborted(IMuster::TaskAborted {
@@ -395,7 +433,8 @@ impl Model {
         if may_take {
             if let Some(i) = self.best(n) {
                 let task = self.queue.remove(i);
-                self.start(t, by, task, node);
+                // Nobody drew it.
+                self.start(t, by, task, node, self.set["boostPool"] == 0);
             }
         }
     }
@@ -420,6 +459,11 @@ impl Model {
         n.status = 0;
         n.parked = None;
         let a = self.accounts.entry(operator).or_default();
+        if a.unbonding > 0 && self.now >= a.release {
+            let amount = std::mem::take(&mut a.unbonding);
+            a.credit += amount;
+            t.expect(E::StakeReleased(IMuster::StakeReleased { account: operator.into(), amount }));
+        }
         a.unbonding += stake;
         a.release = self.now + self.set["unbonding"];
         a.kicked |= kicked;
@@ -466,7 +510,7 @@ impl Model {
             Ok(done) => done.events.clone(),
             Err(refused) => refused.events.clone(),
         };
-        let mut trace = Trace { events, next: 0 };
+        let mut trace = Trace { events, next: 0, spread: false };
         let before = self.clone();
         let mine = self.apply(&call, &mut trace);
         match (mine, out) {
@@ -494,10 +538,11 @@ impl Model {
         match *op {
             Op::Join { who: n, gpu, vram, models, stake } => {
                 let tokens = [400, 400, 401, 1_600, 1_601, 90_000, 4_000_000, 399, 400 << 18][pick(stake, 9)];
-                Call {
-                    from: who(n), value: tokens * TOKEN,
-                    what: What::Join(NAMES[pick(gpu, 3)], SIZES[pick(vram, 4)], models_of(models)),
-                }
+                let (name, vram) = (NAMES[pick(gpu, 3)], SIZES[pick(vram, 4)]);
+                // Now and then the price of a new name is forgotten, or paid for an old one.
+                let new = self.group_fee(name, vram) > 0;
+                let fee = if new != (stake >> 60 == 1) { self.set["groupFee"] as u128 * GRANULE as u128 } else { 0 };
+                Call { from: who(n), value: tokens * TOKEN + fee, what: What::Join(name, vram, models_of(models)) }
             }
             Op::Raise { who: n, amount } => Call { from: who(n), value: [0, 1, 1_000, 40_000, 7][pick(amount, 5)] as u128 * GRANULE as u128 * 100, what: What::Raise },
             Op::Pause(n) => plain(who(n), What::Pause),
@@ -517,7 +562,7 @@ impl Model {
                 // Few distinct values, so that ties are common; now and then a huge one or too little.
                 let fee = match fee % 20 {
                     0 => 10,
-                    1 => 1 << 90 | (fee as u128) << 20,
+                    1 => 1 << 86 | (fee as u128) << 20,
                     2..=5 => TOKEN + (fee >> 8) as u128 % 3,
                     _ => (1 + (fee >> 8) as u128 % 12) * 100_000,
                 };
@@ -527,6 +572,13 @@ impl Model {
             Op::Cancel { pick: p, stranger } => match self.queue.get(pick(p, self.queue.len())) {
                 Some(t) => plain(if stranger { who(50) } else { t.creator }, What::Cancel(t.id + (p >> 60 == 1) as u64, t.at)),
                 None => plain(who(50), What::Cancel(p % 90, p >> 8)),
+            },
+            Op::ExpireQueued { pick: p, by } => match self.queue.get(pick(p, self.queue.len())) {
+                Some(t) => {
+                    let from = [t.creator, who(50), who(1 + by % self.operators)][pick(by, 3)];
+                    plain(from, What::ExpireQueued(t.id + (p >> 60 == 1) as u64, t.at))
+                }
+                None => plain(who(50), What::ExpireQueued(p % 90, p >> 8)),
             },
             Op::Submit { pick: p, by } | Op::Fault { pick: p, by } => {
                 let (_, id, operator) = running.get(pick(p, running.len())).copied().unwrap_or((0, p % 40, who(1 + p % self.operators)));
@@ -545,17 +597,20 @@ impl Model {
             },
             Op::Parameter { which, value } => {
                 // No product of these lies on a threshold, where the model's f64 could not tell.
-                let choices: [(&'static str, &[u64]); 18] = [
+                let choices: [(&'static str, &[u64]); 21] = [
                     ("alphaMilli", &[0, 400, 2_000, 3_000, 9_000]), ("minPrice", &[1, 1_000]), ("startFeeBps", &[0, 200, 5_000]),
                     ("drawDelay", &[0, 0, 1, 2]), ("penaltyPpm", &[0, 90_000, 300_000, 1_000_000]), ("boostPpm", &[0, 150_000, 1_000_000]),
                     ("exclusionPpm", &[0, 100_000, 310_000, 900_000]), ("tau", &[1, 60, 1_800, 1_800, 604_800]), ("sdUnit", &[1, 20]),
                     ("gptUnit", &[0, 7]), ("limitMin", &[1, 60]), ("limitMax", &[60, 7_200]), ("grace", &[0, 30]),
                     ("minStake", &[1, 400_000, 500_000]), ("unbonding", &[0, 500, 86_400]), ("kickoutMilli", &[0, 2_000, 4_000]),
-                    ("scarce", &[0, 3, 8]), ("spread", &[0, 10, 16]),
+                    ("scarce", &[0, 3, 8]), ("spread", &[0, 10, 16]), ("boostPool", &[0, 1, 3, 8]), ("queueTime", &[60, 900, 21_600]),
+                    ("groupFee", &[0, 1, 4_000]),
                 ];
                 let (name, values) = choices[pick(which, choices.len())];
-                plain(if value >> 60 == 1 { who(50) } else { OWNER }, What::Parameter(name, values[pick(value, values.len())]))
+                let value = (if value >> 60 == 1 { who(50) } else { OWNER }, values[pick(value, values.len())]);
+                plain(value.0, if DELAYED.contains(&name) { What::Propose(name, value.1) } else { What::Parameter(name, value.1) })
             }
+            Op::Accept(which) => plain(who(50), What::Accept(DELAYED[pick(which, DELAYED.len())])),
             Op::Switch(on) => plain(OWNER, What::Switch(on)),
             Op::Sweep => plain(who(50), What::Sweep),
             Op::Pass { .. } | Op::Force(_) => unreachable!("no call"),
@@ -568,16 +623,30 @@ impl Model {
         match &call.what {
             What::Dispatch(n) => {
                 need!(*n <= 16, "TooManyAtOnce");
-                self.serve(t, by, *n as u64);
-                self.readmit(t, by);
+                self.serve(t, by, 0, *n as u64, false);
+                self.readmit(t, by, false);
                 return Ok(0);
             }
             What::Parameter(name, v) => {
                 need!(by == OWNER, "NotOwner");
-                let before = self.set.insert(name, *v).unwrap();
-                t.expect(E::ParameterChanged(IMuster::ParameterChanged {
-                    parameter: parameter(name), before: alloy_primitives::U256::from(before), value: alloy_primitives::U256::from(*v),
+                need!(*name != "drawDelay" || *v >= self.set[name] || self.pending.is_empty(), "TasksPending");
+                self.set_parameter(t, name, *v);
+                return Ok(0);
+            }
+            What::Propose(name, v) => {
+                need!(by == OWNER, "NotOwner");
+                let at = self.now + UPGRADE_DELAY as u64;
+                self.proposed.insert(name, (*v, at));
+                t.expect(E::ParameterProposed(IMuster::ParameterProposed {
+                    parameter: parameter(name), value: alloy_primitives::U256::from(*v), effective: at,
                 }));
+                return Ok(0);
+            }
+            What::Accept(name) => {
+                let (value, at) = *self.proposed.get(name).ok_or("NotProposed")?;
+                need!(self.now >= at, "TooEarly");
+                self.proposed.remove(name);
+                self.set_parameter(t, name, value);
                 return Ok(0);
             }
             What::Switch(on) => {
@@ -593,9 +662,8 @@ impl Model {
             }
             _ => {}
         }
-        let several = |s: &Self, i: usize| s.pending.get(i).is_some_and(|t| t.models.len() > 1);
-        self.serve(t, by, if several(self, 0) || several(self, 1) { 1 } else { 2 });
-        let back = self.readmit(t, by);
+        let served = self.serve(t, by, 0, 2, true);
+        let back = self.readmit(t, by, served > 0);
         let mut paid = 0;
         let unsettled = match &call.what {
             What::Join(..) => !self.paused,
@@ -603,6 +671,9 @@ impl Model {
             What::Raise | What::Pause | What::Resume | What::Quit | What::Report(_) | What::Remove(_) | What::Purge(..) => true,
             _ => false,
         };
+        if unsettled {
+            self.serve(t, by, served, 8, true);
+        }
         need!(!(unsettled && self.draws_due()), "DrawsDue");
         match &call.what {
             What::Join(name, vram, models) => self.join(t, call, name, *vram, models)?,
@@ -701,14 +772,22 @@ impl Model {
                 let i = self.queue.iter().position(|q| q.id == *id && q.at == *ticket).ok_or("TaskNotQueued")?;
                 need!(self.queue[i].creator == by, "NotTheCreator");
                 let task = self.queue.remove(i);
-                self.abort(t, &task, 1, by);
+                self.abort(t, &task, 1, None);
+            }
+            What::ExpireQueued(id, ticket) => {
+                let i = self.queue.iter().position(|q| q.id == *id && q.at == *ticket).ok_or("TaskNotQueued")?;
+                need!(self.now > self.queue[i].since + self.set["queueTime"], "QueueTimeNotOver");
+                let task = self.queue.remove(i);
+                self.abort(t, &task, 3, Some(by).filter(|&by| by != task.creator));
             }
             What::Submit(id) => {
                 let node = self.own(by)?;
                 let task = self.running(node, *id)?;
                 need!(self.now <= task.at, "DeadlinePassed");
-                let h = (self.h(&self.nodes[&node]) + self.set["boostPpm"] as f64 / 1e6).min(1.0);
-                self.put_h(node, h);
+                if task.boosts && 2 * (self.now - self.nodes[&node].h_at) >= task.estimate {
+                    let h = (self.h(&self.nodes[&node]) + self.set["boostPpm"] as f64 / 1e6).min(1.0);
+                    self.put_h(node, h);
+                }
                 self.credit(by, task.fee);
                 t.expect(E::TaskSucceeded(IMuster::TaskSucceeded { id: *id, node, resultDigest: [*id as u8; 32].into(), paid: task.fee }));
                 self.release(t, by, node, true);
@@ -727,13 +806,26 @@ impl Model {
                 need!(self.now > task.at, "DeadlineNotPassed");
                 let h = self.h(&self.nodes[node]) * self.set["penaltyPpm"] as f64 / 1e6;
                 self.put_h(*node, h);
-                self.abort(t, &task, 0, by);
+                let own = self.accounts.get(&by).is_some_and(|a| a.node == *node);
+                self.abort(t, &task, 0, Some(by).filter(|_| !own));
                 self.release(t, by, *node, true);
             }
             What::Score(node, score, times) => (0..*times).for_each(|_| self.score(t, *node, *score)),
             _ => unreachable!("done above"),
         }
         Ok(paid)
+    }
+
+    fn set_parameter(&mut self, t: &mut Trace, name: &'static str, value: u64) {
+        let before = self.set.insert(name, value).unwrap();
+        t.expect(E::ParameterChanged(IMuster::ParameterChanged {
+            parameter: parameter(name), before: alloy_primitives::U256::from(before), value: alloy_primitives::U256::from(value),
+        }));
+    }
+
+    /// What joining with a GPU costs beside the stake, in wei.
+    fn group_fee(&self, name: &str, vram: u16) -> u128 {
+        if self.groups.contains_key(&(name.to_string(), vram)) { 0 } else { self.set["groupFee"] as u128 * GRANULE as u128 }
     }
 
     fn put_h(&mut self, node: u32, h: f64) {
@@ -754,8 +846,11 @@ impl Model {
         let issued = self.nodes.len() as u32;
         let a = self.accounts.entry(call.from).or_default();
         need!(!a.kicked, "KickedOut");
-        need!(call.value <= (400 << 18) * TOKEN, "StakeTooHigh");
-        need!(call.value >= self.set["minStake"] as u128 * GRANULE as u128, "StakeTooLow");
+        let fee = self.group_fee(name, vram);
+        need!(call.value <= (400 << 18) * TOKEN + fee, "StakeTooHigh");
+        need!(call.value >= self.set["minStake"] as u128 * GRANULE as u128 + fee, "StakeTooLow");
+        let stake = call.value - fee;
+        let a = self.accounts.entry(call.from).or_default();
         if a.node == 0 {
             a.node = issued + 1;
         }
@@ -768,17 +863,18 @@ impl Model {
             None => {
                 let group = same << 16 | vram as u32;
                 self.groups.insert(key, group);
-                t.expect(E::GpuGroupCreated(IMuster::GpuGroupCreated { group, name: name.into(), vram }));
+                self.treasury += fee;
+                t.expect(E::GpuGroupCreated(IMuster::GpuGroupCreated { group, name: name.into(), vram, fee }));
                 group
             }
         };
-        t.expect(E::NodeJoined(IMuster::NodeJoined { node, operator: call.from.into(), group, stake: call.value, models: models.to_vec() }));
+        t.expect(E::NodeJoined(IMuster::NodeJoined { node, operator: call.from.into(), group, stake, models: models.to_vec() }));
         for &m in models {
             self.enter(node, m);
         }
         let old = self.nodes.remove(&node).unwrap_or_default();
         self.nodes.insert(node, Node {
-            operator: call.from, status: 1, stake: call.value, h: 1.0, h_at: self.now, group, held: models.iter().copied().collect(),
+            operator: call.from, status: 1, stake, in_use: Vec::new(), h: 1.0, h_at: self.now, group, held: models.iter().copied().collect(),
             joined_at: self.now, task: None, parked: None, ..old
         });
         self.release(t, call.from, node, true);
@@ -801,7 +897,10 @@ impl Model {
             }
             _ => return Err("BadKind"),
         };
+        let estimate = estimate.max(s["limitMin"].div_ceil(2));
         need!(spec.gpu == 0 || self.groups.values().any(|&g| g == spec.gpu), "GpuUnknown");
+        let could = |n: &Node| n.status != 0 && if spec.gpu == 0 { n.group as u16 >= spec.vram } else { n.group == spec.gpu };
+        need!(self.nodes.values().any(could), "NobodyCanRun");
         need!(call.value > 0 && call.value >= estimate as u128 * s["minPrice"] as u128, "FeeTooLow");
         self.tasks += 1;
         let limit = (2 * estimate).min(s["limitMax"].max(s["limitMin"])).max(s["limitMin"]) + s["grace"];
@@ -810,7 +909,7 @@ impl Model {
         let task = Task {
             id: self.tasks, creator: call.from, fee: call.value, estimate, limit, bps: s["startFeeBps"] as u128,
             vram: if spec.gpu == 0 { spec.vram } else { spec.gpu as u16 }, gpu: (spec.gpu != 0).then_some(spec.gpu),
-            models: spec.models.clone(), at: draw_block,
+            models: spec.models.clone(), at: draw_block, since: 0, boosts: false,
         };
         t.expect(E::TaskCreated(IMuster::TaskCreated {
             id: task.id, creator: call.from.into(), fee: task.fee, estimate: estimate as u32, timeLimit: limit as u32,
@@ -927,8 +1026,8 @@ impl Model {
 
     fn same(&self, v: &IMuster::TaskView, t: &Task) {
         assert_eq!(
-            (v.id, v.creator.into_array(), v.fee, v.estimate as u64, v.timeLimit as u64, v.startFeeBps as u128, v.vram, v.gpu, &v.models, v.at),
-            (t.id, t.creator, t.fee, t.estimate, t.limit, t.bps, t.vram, t.gpu.unwrap_or(0), &t.models, t.at)
+            (v.id, v.creator.into_array(), v.fee, v.estimate as u64, v.timeLimit as u64, v.startFeeBps as u128, v.vram, v.gpu, &v.models, v.at, v.boosts),
+            (t.id, t.creator, t.fee, t.estimate, t.limit, t.bps, t.vram, t.gpu.unwrap_or(0), &t.models, t.at, t.boosts)
         );
     }
 }

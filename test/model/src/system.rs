@@ -36,6 +36,7 @@ pub enum What {
     Poke(u32),
     Create(IMuster::TaskSpec),
     Cancel(u64, u64),
+    ExpireQueued(u64, u64),
     /// With 32 times the id's lowest byte as the digest.
     Submit(u64),
     /// With code 3.
@@ -45,6 +46,8 @@ pub enum What {
     /// Node, score, and how many times over: what only tests can call.
     Score(u32, u8, u8),
     Parameter(&'static str, u64),
+    Propose(&'static str, u64),
+    Accept(&'static str),
     Switch(bool),
     Sweep,
 }
@@ -151,6 +154,8 @@ impl System for World {
 pub fn run<H: Host>(m: &mut H, what: &What) -> muster_storage::Result<u128> {
     match what {
         What::Parameter(name, v) => return admin::set_parameter(m, parameter(name), Word::from(*v)).map(|_| 0),
+        What::Propose(name, v) => return admin::propose_parameter(m, parameter(name), Word::from(*v)).map(|_| 0),
+        What::Accept(name) => return admin::accept_parameter(m, parameter(name)).map(|_| 0),
         What::Switch(on) => return admin::set_paused(m, *on).map(|_| 0),
         What::Sweep => return admin::take_treasury(m).map(|(_, wei)| wei),
         _ => {}
@@ -171,12 +176,13 @@ pub fn run<H: Host>(m: &mut H, what: &What) -> muster_storage::Result<u128> {
         What::Poke(node) => net.poke(node)?,
         What::Create(spec) => net.create_task(spec).map(|_| ())?,
         What::Cancel(id, ticket) => net.cancel(id, ticket)?,
+        What::ExpireQueued(id, ticket) => net.expire_queued(id, ticket)?,
         What::Submit(id) => net.submit(id, [id as u8; 32])?,
         What::Fault(id) => net.report_error(id, 3)?,
         What::Expire(node, id) => net.expire(node, id)?,
         What::Dispatch(n) => net.dispatch(n).map(|_| ())?,
         What::Score(node, score, times) => (0..times).for_each(|_| net.record_score(node, score)),
-        What::Parameter(..) | What::Switch(_) | What::Sweep => {}
+        What::Parameter(..) | What::Propose(..) | What::Accept(_) | What::Switch(_) | What::Sweep => {}
     }
     net.close();
     Ok(paid)

@@ -6,7 +6,8 @@ use alloy_sol_types::SolEventInterface;
 use muster_core::word::{Address, Word};
 use muster_storage::abi::IMuster::IMusterEvents;
 use muster_storage::native::Memory;
-use muster_storage::{admin, IMuster, Network, Refusal, Result};
+use muster_storage::admin::{self, Genesis};
+use muster_storage::{registry, IMuster, Network, Refusal, Result};
 
 pub use muster_storage::refusal;
 
@@ -14,10 +15,17 @@ pub use muster_storage::refusal;
 pub const TOKEN: u128 = 1_000_000_000_000_000_000;
 /// Wei in a granule of the worlds here.
 pub const GRANULE: u64 = 1_000_000_000_000_000;
+/// Seconds before a proposed program or parameter takes effect in every world.
+pub const UPGRADE_DELAY: u32 = 172_800;
 /// The owner of every world.
 pub const OWNER: Address = [0xaa; 20];
 /// The treasury of every world.
 pub const TREASURY: Address = [0xbb; 20];
+
+/// What every world is initialised with.
+pub fn genesis() -> Genesis {
+    Genesis { owner: OWNER, treasury: TREASURY, granule: GRANULE, minimum_stake: 400 * TOKEN, upgrade_delay: UPGRADE_DELAY }
+}
 
 /// Numbers of the parameters, in the order of `admin::PARAMETERS`.
 pub fn parameter(name: &str) -> u8 {
@@ -78,8 +86,8 @@ pub struct World {
 impl World {
     /// An initialised world: minimum stake 400 tokens, granules of a thousandth of a token.
     pub fn new() -> World {
-        let mut mem = Memory::new();
-        mem.call(|m| admin::initialise(m, OWNER, TREASURY, GRANULE, 400 * TOKEN, &[])).expect("initialises");
+        let mut mem = Memory::created_by(OWNER);
+        mem.call(|m| admin::initialise(m, &genesis(), &[])).expect("initialises");
         World { mem, paid_in: 0, paid_out: 0, forced: 0 }
     }
 
@@ -108,9 +116,17 @@ impl World {
         f(&net)
     }
 
-    /// Joins with a stake in tokens.
+    /// What joining with a GPU costs beside the stake, in wei.
+    pub fn group_fee(&mut self, gpu: &str, vram: u16) -> u128 {
+        let known = registry::gpu_group(&self.mem, gpu.as_bytes(), vram).is_some();
+        let fee = admin::parameter(&self.mem, parameter("groupFee")).expect("a parameter").0;
+        if known { 0 } else { fee as u128 * GRANULE as u128 }
+    }
+
+    /// Joins with a stake in tokens, and pays for the GPU's name where it is new.
     pub fn join(&mut self, n: u64, gpu: &str, vram: u16, models: &[u64], tokens: u128) -> Result<u32> {
-        self.call(who(n), tokens * TOKEN, |net| net.join(gpu.as_bytes(), vram, models.to_vec()))
+        let fee = self.group_fee(gpu, vram);
+        self.call(who(n), tokens * TOKEN + fee, |net| net.join(gpu.as_bytes(), vram, models.to_vec()))
     }
 
     /// Creates a task.
@@ -135,9 +151,17 @@ impl World {
         Ok(wei)
     }
 
-    /// Changes a parameter.
+    /// Changes a parameter, one that has to be proposed as if it had been in time.
     pub fn set(&mut self, name: &str, value: u64) {
-        self.raw(OWNER, 0, |m| admin::set_parameter(m, parameter(name), Word::from(value))).expect("within bounds");
+        let number = parameter(name);
+        if !admin::PARAMETERS[number as usize].delayed {
+            return self.raw(OWNER, 0, |m| admin::set_parameter(m, number, Word::from(value))).expect("within bounds");
+        }
+        let now = self.mem.now;
+        self.mem.now -= UPGRADE_DELAY as u64;
+        self.raw(OWNER, 0, |m| admin::propose_parameter(m, number, Word::from(value))).expect("within bounds");
+        self.mem.now = now;
+        self.raw(OWNER, 0, |m| admin::accept_parameter(m, number)).expect("in time");
     }
 
     /// Lets blocks and seconds pass.

@@ -16,6 +16,7 @@ use muster_devnode::{Chain, Devnode, TxRequest};
 use muster_model::system::{decode, run, Call, Done, Logged, Refused, System, What};
 use muster_model::world::{parameter, GRANULE, OWNER, TOKEN, TREASURY};
 use muster_storage::IMuster::{self, *};
+use muster_storage::native::solidity_slot;
 use muster_storage::{Host, Network};
 
 use crate::{embedded, remote, root, World};
@@ -333,10 +334,7 @@ impl Host for Overlay {
         self.writes.insert(U256::from_limbs(slot.0), U256::from_limbs(word.0));
     }
     fn mapping(&self, map: u8, key: Word) -> Word {
-        let mut bytes = [0; 64];
-        bytes[..32].copy_from_slice(&key.to_be_bytes());
-        bytes[63] = map;
-        Word::from_be_bytes(self.keccak(&bytes))
+        solidity_slot(map, key)
     }
     fn keccak(&self, bytes: &[u8]) -> [u8; 32] {
         alloy_primitives::keccak256(bytes).0
