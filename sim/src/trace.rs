@@ -245,12 +245,14 @@ fn columns(heading: &csv::StringRecord) -> HashMap<&'static str, usize> {
 
 fn rows<T>(
     file: &str,
-    source: impl Read,
+    mut source: impl Read,
     wanted: &[Column],
     limit: usize,
     mut read: impl FnMut(Row) -> Result<T>,
 ) -> Result<Vec<T>> {
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(source);
+    let mut text = Vec::new();
+    source.read_to_end(&mut text).with_context(|| format!("cannot read {file}"))?;
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(&text[..]);
     let heading = reader.headers().map_err(|error| anyhow!("{file}:1: {}", reason(&error)))?.clone();
     ensure!(!heading.is_empty(), "{file}: it is empty");
     let columns = columns(&heading);
@@ -264,7 +266,7 @@ fn rows<T>(
     let mut out = Vec::new();
     for record in reader.into_records() {
         let record = record.map_err(|error| match error.position() {
-            Some(position) => anyhow!("{file}:{}: {}", position.line(), reason(&error)),
+            Some(position) => anyhow!("{file}:{}: {}", line_at(&text, position), reason(&error)),
             None => anyhow!("{file}: {}", reason(&error)),
         })?;
         if record.iter().all(|field| field.trim().is_empty()) {
@@ -273,7 +275,7 @@ fn rows<T>(
         if out.len() == limit {
             break;
         }
-        let line = record.position().map_or(0, |position| position.line());
+        let line = record.position().map_or(0, |position| line_at(&text, position));
         ensure!(
             record.len() == heading.len(),
             "{file}:{line}: {} fields; the heading has {}",
@@ -286,6 +288,13 @@ fn rows<T>(
     }
     ensure!(!out.is_empty(), "{file}: there are no rows in it");
     Ok(out)
+}
+
+/// The line that a row begins in. The reader's own number is that of the first empty line before it.
+fn line_at(text: &[u8], position: &csv::Position) -> usize {
+    let (before, rest) = text.split_at(usize::try_from(position.byte()).unwrap_or(usize::MAX).min(text.len()));
+    let empty = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
+    1 + before.iter().chain(empty).filter(|byte| **byte == b'\n').count()
 }
 
 fn reason(error: &csv::Error) -> String {
