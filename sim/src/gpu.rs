@@ -8,7 +8,8 @@
 fn sizes(card: &str) -> Option<&'static [u16]> {
     Some(match card {
         // GeForce RTX 50, desktop and laptop.
-        "rtx5090" | "rtx5090d" => &[32, 24],
+        "rtx5090" => &[32],
+        "rtx5090d" => &[32, 24],
         "rtx5080" | "rtx5070ti" => &[16],
         "rtx5070" => &[12],
         "rtx5060ti" => &[16, 8],
@@ -18,8 +19,7 @@ fn sizes(card: &str) -> Option<&'static [u16]> {
         "rtx5070tilaptop" => &[12],
         "rtx5070laptop" | "rtx5060laptop" | "rtx5050laptop" => &[8],
         // GeForce RTX 40.
-        "rtx4090" => &[24, 48],
-        "rtx4090d" => &[24, 48],
+        "rtx4090" | "rtx4090d" => &[24],
         "rtx4080super" | "rtx4080" | "rtx4070tisuper" => &[16],
         "rtx4070ti" | "rtx4070super" | "rtx4070" => &[12],
         "rtx4060ti" => &[8, 16],
@@ -42,7 +42,7 @@ fn sizes(card: &str) -> Option<&'static [u16]> {
         "rtx3050tilaptop" => &[4],
         "rtx3050laptop" => &[4, 6],
         // GeForce RTX 20, GTX 16 and GTX 10, Titan.
-        "rtx2080ti" => &[11, 22],
+        "rtx2080ti" => &[11],
         "rtx2080super" | "rtx2080" | "rtx2070super" | "rtx2070" | "rtx2060super" => &[8],
         "rtx2060" => &[6, 12],
         "gtx1660ti" | "gtx1660super" | "gtx1660" => &[6],
@@ -91,9 +91,8 @@ fn sizes(card: &str) -> Option<&'static [u16]> {
         "a100" => &[40, 80],
         "a100x" => &[80],
         "a800" => &[80, 40],
-        "h100" => &[80, 64, 94, 96],
+        "h100" | "h800" => &[80],
         "h100nvl" => &[94],
-        "h800" => &[80, 94],
         "h20" => &[96, 141],
         "h200" | "h200nvl" => &[141],
         "gh200" => &[96, 144],

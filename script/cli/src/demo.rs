@@ -225,7 +225,7 @@ pub async fn run(root: &Path, options: &Options) -> Result<Report> {
     let since = created.ok().flatten().and_then(|receipt| receipt.block_number).unwrap_or_default();
 
     let muster = Muster { address: deployment.address };
-    let mut demo = Demo::new(chain, muster, keeper, options.clone(), requests, &fleet).await?;
+    let mut demo = Demo::new(chain, muster, keeper, options.clone(), requests).await?;
     demo.fund_and_join(&fleet).await?;
     demo.replay().await?;
     demo.report(since).await
@@ -332,8 +332,6 @@ struct Demo {
     requests: Vec<Request>,
     /// Request and creator of the task that is being created.
     arriving: Option<(usize, usize)>,
-    /// Nothing larger is asked for than the fleet has.
-    largest_vram: u16,
     /// Seconds after which anybody may end a queued task.
     queue_time: u64,
     agenda: BinaryHeap<Reverse<(u64, u64, Action)>>,
@@ -381,7 +379,6 @@ impl Demo {
         keeper: Account,
         options: Options,
         requests: Vec<Request>,
-        fleet: &[Gpu],
     ) -> Result<Self> {
         let latest = chain.now().await?;
         let travels = !options.real_time
@@ -403,7 +400,6 @@ impl Demo {
             now: latest + 1,
             requests,
             arriving: None,
-            largest_vram: fleet.iter().map(|gpu| gpu.vram).max().unwrap_or(1),
             queue_time: 0,
             agenda: BinaryHeap::new(),
             sequence: 0,
@@ -770,11 +766,10 @@ impl Demo {
                 let fee = self.fee(at).await?;
                 let creator = creator_of(&self.requests[at]);
                 let request = &self.requests[at];
-                let vram = request.vram.min(self.largest_vram);
                 let specification = specification(
                     0,
                     request.units,
-                    vram,
+                    request.vram,
                     &request.models,
                     keccak256(format!("{} {at}", self.options.seed)),
                 );

@@ -393,6 +393,32 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
 }
 
 #[test]
+fn a_fleet_of_ones_own_runs_what_it_can() {
+    let dir = tempfile::tempdir().unwrap();
+    let nodes = dir.path().join("nodes.csv");
+    // As a spreadsheet writes it: a byte order mark, the other line ends, an empty line, and two names of one card.
+    let list = "\u{feff}Host,GPU Model,Count\r\na,\"NVIDIA GeForce RTX 4060\",3\r\n\r\nb,rtx4060,2\r\nc,RTX 3060,1\r\n";
+    fs::write(&nodes, list).unwrap();
+    let node = node();
+    let environment = [("RPC_URL", node.url()), ("DEPLOYMENTS", dir.path().to_str().unwrap().into())];
+    let environment = [0, 1].map(|at: usize| (environment[at].0, environment[at].1.as_str()));
+    let arguments = ["demo", "--json", "--nodes", nodes.to_str().unwrap(), "--limit", "60"];
+    let out = muster(&arguments, &environment);
+    let errors = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "{errors}");
+    assert!(errors.contains("RTX 3060 is taken to have 12 GiB, though it also comes with 8"), "{errors}");
+    let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let count = |key: &str| report[key].as_u64().unwrap();
+    // Tasks for 16 GiB are nothing for cards of 8 and 12.
+    assert!(count("refused") > 0 && count("finished") > 0, "{report}");
+    assert_eq!(count("refused") + count("tasks"), 60);
+    assert_eq!(count("nodes"), 6);
+    // Two names were new: each cost a hundredth of the least stake.
+    let treasury = U256::from_dec_str(report["treasury_wei"].as_str().unwrap()).unwrap();
+    assert!(treasury >= U256::exp10(18) * 8 && treasury < U256::exp10(18) * 9, "{treasury}");
+}
+
+#[test]
 fn what_goes_wrong_is_said_in_words_and_nothing_is_printed_as_a_result() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("requests.csv");
