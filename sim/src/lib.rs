@@ -7,6 +7,7 @@
 //! - [`jobs`] many runs on all processors, with progress
 //! - [`statistics`] means and confidence intervals
 //! - [`chart`] pictures
+//! - [`gpu`] which GPU a name means
 //! - [`trace`] traces of requests and of GPU nodes
 //! - [`network`] a whole network on the contract's own code, event by event
 //! - [`paper`] the experiments of the paper behind `muster_core::reputation`, and the page about them
@@ -15,6 +16,7 @@
 //! use only the operations that IEEE 754 rounds exactly.
 
 pub mod chart;
+pub mod gpu;
 pub mod jobs;
 pub mod network;
 pub mod paper;

@@ -6,12 +6,20 @@
 //! | work units | images per prompt x inference steps / 30, rounded up |
 //! | required models | the base model, then one LoRA for each counted, named after the application group |
 //! | required VRAM | by the base model's name: 8 GiB for six in ten, 16 for three, 24 for one |
-//! | VRAM of a GPU | by its model; the undisclosed G2 and G3 count as 24 and 48 GiB |
+//! | VRAM of a GPU | the column `vram`, else by its model: [`gpu`]; the undisclosed G2 and G3 count as 24 and 48 GiB |
+//!
+//! Columns may come in any order, with others between them, and under names that people give them (`GPU Model`, `vram_gb`).
+//! Empty lines, a byte order mark, quotes and either kind of line end are taken as they come.
 
-use std::{collections::HashMap, io::Read};
+use std::{
+    collections::{BTreeSet, HashMap},
+    io::Read,
+};
 
-use anyhow::{anyhow, bail, ensure, Context, Result};
 use alloy_primitives::keccak256;
+use anyhow::{anyhow, bail, ensure, Context, Result};
+
+use crate::gpu;
 
 /// Most models that a task may require.
 const MODELS_MOST: usize = 8;
@@ -57,17 +65,28 @@ pub struct Gpu {
     pub vram: u16,
 }
 
-const REQUEST_COLUMNS: &[&str] = &[
-    "gmt_create",
-    "predict_status",
-    "exec_time_seconds",
-    "groupId",
-    "num_images_per_prompt",
-    "num_inference_steps",
-    "checkpoint_model_version_id",
-    "num_lora",
+/// A column: its name, and others that it goes by.
+type Column = (&'static str, &'static [&'static str]);
+
+const REQUEST_COLUMNS: &[Column] = &[
+    ("gmt_create", &[]),
+    ("predict_status", &[]),
+    ("exec_time_seconds", &[]),
+    ("groupId", &[]),
+    ("num_images_per_prompt", &[]),
+    ("num_inference_steps", &[]),
+    ("checkpoint_model_version_id", &[]),
+    ("num_lora", &[]),
 ];
-const GPU_COLUMNS: &[&str] = &["gpu", "model"];
+const COUNT: Column = ("gpu", &["gpus", "gpu count", "number of gpus", "num gpus", "n gpus", "count", "quantity"]);
+const MODEL: Column = ("model", &["gpu model", "gpu name", "gpu type", "card"]);
+const VRAM: Column =
+    ("vram", &["vram gib", "vram gb", "gpu vram", "gpu memory", "gpu memory gib", "gpu memory gb", "gpu memory mib"]);
+
+/// Most VRAM that a node can have, in GiB.
+const VRAM_MOST: f64 = 960.0;
+/// Longest name that a node can give its GPU.
+const NAME_MOST: usize = 64;
 
 /// Reads a trace of requests, at most `limit` of them.
 ///
@@ -113,34 +132,55 @@ pub fn requests(file: &str, source: impl Read, limit: usize) -> Result<Vec<Reque
     Ok(rows)
 }
 
-/// Reads a list of machines: each of a machine's GPUs is one node of the network.
+/// Reads a list of machines: each of a machine's GPUs is one node of the network. A list without a column of numbers has one
+/// GPU a row.
 ///
 /// # Errors
 /// `FILE:LINE: reason` for the first row that cannot be read.
 pub fn gpus(file: &str, source: impl Read) -> Result<Vec<Gpu>> {
-    let machines = rows(file, source, GPU_COLUMNS, usize::MAX, |row| {
-        let name = row.text("model")?;
-        let vram = match name {
-            "P100" | "T4" | "V100M16" => 16,
-            "A10" | "G2" => 24,
-            "V100M32" => 32,
-            "G3" => 48,
-            other => bail!(
-                "model is {other:?}, whose VRAM is not known; known are P100, T4, V100M16, V100M32, A10, G2 and G3"
-            ),
-        };
-        let count = row.number("gpu", 1.0, 64.0)? as usize;
-        Ok(vec![Gpu { name: name.to_string(), vram }; count])
+    Ok(fleet(file, source)?.0)
+}
+
+/// The same, with a sentence for each card whose size nothing says, so that one of several was taken.
+///
+/// # Errors
+/// As for [`gpus`].
+pub fn fleet(file: &str, source: impl Read) -> Result<(Vec<Gpu>, Vec<String>)> {
+    let mut assumed = BTreeSet::new();
+    // However else a card is spelled further down, it is the same one.
+    let mut spellings: HashMap<(String, u16), String> = HashMap::new();
+    let machines = rows(file, source, &[MODEL], usize::MAX, |row| {
+        let name = row.text(MODEL.0)?;
+        ensure!(
+            name.len() <= NAME_MOST && name.bytes().all(|byte| (b' '..=b'~').contains(&byte)),
+            "model is {name:?}; it can be up to {NAME_MOST} characters of plain ASCII"
+        );
+        let card = gpu::read(name, row.vram()?).map_err(|reason| anyhow!("model {name:?} {reason}"))?;
+        if !card.others.is_empty() {
+            let others = card.others.iter().map(u16::to_string).collect::<Vec<_>>().join(" or ");
+            assumed.insert(format!(
+                "{file}: {name} is taken to have {} GiB, though it also comes with {others}; a column vram settles it",
+                card.vram
+            ));
+        }
+        let name = spellings.entry((card.key, card.vram)).or_insert_with(|| name.to_string()).clone();
+        let count = if row.has(COUNT.0) { row.number(COUNT.0, 1.0, 64.0)? } else { 1.0 };
+        ensure!(count.fract() == 0.0, "{} is {count}, which is not a whole number", COUNT.0);
+        Ok(vec![Gpu { name, vram: card.vram }; count as usize])
     })?;
-    Ok(machines.into_iter().flatten().collect())
+    Ok((machines.into_iter().flatten().collect(), assumed.into_iter().collect()))
 }
 
 struct Row<'a> {
-    columns: &'a HashMap<String, usize>,
+    columns: &'a HashMap<&'static str, usize>,
     record: &'a csv::StringRecord,
 }
 
 impl Row<'_> {
+    fn has(&self, column: &str) -> bool {
+        self.columns.contains_key(column)
+    }
+
     fn text(&self, column: &str) -> Result<&str> {
         let text = self.columns.get(column).and_then(|at| self.record.get(*at)).unwrap_or_default().trim();
         ensure!(!text.is_empty(), "{column} is empty");
@@ -153,30 +193,95 @@ impl Row<'_> {
         ensure!((least..=most).contains(&number), "{column} is {text}; it can be from {least} to {most}");
         Ok(number)
     }
+
+    /// The column of VRAM, if there is one and something in it: `24`, `24 GB`, `24 GiB`, and `24564` or `24564 MiB` as tools
+    /// print it.
+    fn vram(&self) -> Result<Option<u16>> {
+        let Ok(text) = self.text(VRAM.0) else { return Ok(None) };
+        let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let unit = text[number.len()..].to_ascii_lowercase();
+        let size = number.trim().parse::<f64>().ok().filter(|size| size.is_finite());
+        let gib = match (size, unit.as_str()) {
+            // No card has so many GiB.
+            (Some(size), "") if size > VRAM_MOST => size / 1024.0,
+            (Some(size), "" | "g" | "gb" | "gib") => size,
+            (Some(size), "m" | "mb" | "mib") => size / 1024.0,
+            _ => bail!("vram is {text:?}, which is not a number of GiB"),
+        };
+        let whole = gib.round();
+        ensure!((1.0..=VRAM_MOST).contains(&whole), "vram is {text:?}; it can be from 1 to {VRAM_MOST} GiB");
+        Ok(Some(whole as u16))
+    }
+}
+
+/// Lower case, with one blank for whatever stands between words.
+fn plain(name: &str) -> String {
+    let words = name.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
+}
+
+/// Where the columns are that the heading has.
+fn columns(heading: &csv::StringRecord) -> HashMap<&'static str, usize> {
+    let names: Vec<String> = heading.iter().map(plain).collect();
+    let mut found = HashMap::new();
+    for (name, others) in REQUEST_COLUMNS.iter().chain([&COUNT, &MODEL, &VRAM]) {
+        // Its own name goes before the others.
+        let mut spellings = std::iter::once(name).chain(*others).map(|name| plain(name));
+        if let Some(at) = spellings.find_map(|spelling| names.iter().position(|name| *name == spelling)) {
+            found.insert(*name, at);
+        }
+    }
+    // Where no column is called so, `gpu` is which GPU it is.
+    if !found.contains_key(MODEL.0) {
+        if let Some(at) = names.iter().position(|name| name == COUNT.0) {
+            found.insert(MODEL.0, at);
+            found.remove(COUNT.0);
+            let mut spellings = COUNT.1.iter().map(|name| plain(name));
+            found.extend(spellings.find_map(|spelling| names.iter().position(|name| *name == spelling)).map(|at| (COUNT.0, at)));
+        }
+    }
+    found
 }
 
 fn rows<T>(
     file: &str,
-    source: impl Read,
-    wanted: &[&str],
+    mut source: impl Read,
+    wanted: &[Column],
     limit: usize,
     mut read: impl FnMut(Row) -> Result<T>,
 ) -> Result<Vec<T>> {
-    let mut reader = csv::Reader::from_reader(source);
-    let columns = reader.headers().map_err(|error| anyhow!("{file}:1: {}", reason(&error)))?;
-    ensure!(!columns.is_empty(), "{file}: it is empty");
-    let columns: HashMap<String, usize> =
-        columns.iter().enumerate().map(|(at, name)| (name.trim().to_string(), at)).collect();
-    for column in wanted {
-        ensure!(columns.contains_key(*column), "{file}:1: the heading has no column {column}");
+    let mut text = Vec::new();
+    source.read_to_end(&mut text).with_context(|| format!("cannot read {file}"))?;
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(&text[..]);
+    let heading = reader.headers().map_err(|error| anyhow!("{file}:1: {}", reason(&error)))?.clone();
+    ensure!(!heading.is_empty(), "{file}: it is empty");
+    let columns = columns(&heading);
+    for (column, _) in wanted {
+        ensure!(
+            columns.contains_key(column),
+            "{file}:1: the heading has no column {column}; it has: {}",
+            heading.iter().map(str::trim).collect::<Vec<_>>().join(", ")
+        );
     }
     let mut out = Vec::new();
-    for record in reader.into_records().take(limit) {
+    for record in reader.into_records() {
         let record = record.map_err(|error| match error.position() {
-            Some(position) => anyhow!("{file}:{}: {}", position.line(), reason(&error)),
+            Some(position) => anyhow!("{file}:{}: {}", line_at(&text, position), reason(&error)),
             None => anyhow!("{file}: {}", reason(&error)),
         })?;
-        let line = record.position().map_or(0, |position| position.line());
+        if record.iter().all(|field| field.trim().is_empty()) {
+            continue;
+        }
+        if out.len() == limit {
+            break;
+        }
+        let line = record.position().map_or(0, |position| line_at(&text, position));
+        ensure!(
+            record.len() == heading.len(),
+            "{file}:{line}: {} fields; the heading has {}",
+            record.len(),
+            heading.len()
+        );
         out.push(
             read(Row { columns: &columns, record: &record }).map_err(|error| anyhow!("{file}:{line}: {error:#}"))?,
         );
@@ -185,11 +290,15 @@ fn rows<T>(
     Ok(out)
 }
 
+/// The line that a row begins in. The reader's own number is that of the first empty line before it.
+fn line_at(text: &[u8], position: &csv::Position) -> usize {
+    let (before, rest) = text.split_at(usize::try_from(position.byte()).unwrap_or(usize::MAX).min(text.len()));
+    let empty = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
+    1 + before.iter().chain(empty).filter(|byte| **byte == b'\n').count()
+}
+
 fn reason(error: &csv::Error) -> String {
     match error.kind() {
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("{len} fields; the heading has {expected_len}")
-        }
         csv::ErrorKind::Utf8 { .. } => "not UTF-8".into(),
         _ => error.to_string(),
     }
@@ -262,9 +371,10 @@ mod tests {
         }
         assert!(read("").unwrap_err().to_string().contains("no rows"));
         let error = gpus("nodes.csv", "sn,gpu,model\na,2,T4\nb,1,T5\n".as_bytes()).unwrap_err().to_string();
-        assert!(error.starts_with("nodes.csv:3: model is \"T5\""), "{error}");
-        let error = gpus("nodes.csv", "sn,model\na,T4\n".as_bytes()).unwrap_err().to_string();
-        assert_eq!(error, "nodes.csv:1: the heading has no column gpu");
+        assert!(error.starts_with("nodes.csv:3: model \"T5\" is no card whose VRAM is known"), "{error}");
+        assert!(error.contains("a column vram, in GiB, settles it"), "{error}");
+        let error = gpus("nodes.csv", "sn,cards\na,T4\n".as_bytes()).unwrap_err().to_string();
+        assert_eq!(error, "nodes.csv:1: the heading has no column model; it has: sn, cards");
         let error = gpus("nodes.csv", "".as_bytes()).unwrap_err().to_string();
         assert_eq!(error, "nodes.csv: it is empty");
         let error = gpus("nodes.csv", &[0xff, 0xfe, b'\n'][..]).unwrap_err().to_string();
@@ -278,5 +388,47 @@ mod tests {
             gpus.iter().map(|gpu| (gpu.name.as_str(), gpu.vram)).collect::<Vec<_>>(),
             [("T4", 16), ("T4", 16), ("G3", 48)]
         );
+    }
+
+    /// The fleet of a file, written short.
+    fn short(file: &str) -> String {
+        let gpus = gpus("nodes.csv", file.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+        gpus.iter().map(|gpu| format!("{} {}", gpu.name, gpu.vram)).collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn lists_of_machines_are_taken_as_people_write_them() {
+        for (file, expected) in [
+            // A byte order mark, the other line end, quotes, empty lines and lines of commas.
+            ("\u{feff}gpu,model\r\n2,\"RTX 4090\"\r\n\r\n,\r\n  ,\r\n1,T4\r\n", "RTX 4090 24, RTX 4090 24, T4 16"),
+            // Other names, in another order, with columns that say nothing here.
+            ("Host, GPU Model ,RAM (GiB),GPU_Count\nx,A100 80GB,512,2\n", "A100 80GB 80, A100 80GB 80"),
+            ("name,GPU\nx,H100\n", "H100 80"),
+            ("gpu,count\nL40S,2\n", "L40S 48, L40S 48"),
+            ("model\nB200\n", "B200 192"),
+            // Two spellings are one GPU.
+            ("model\nRTX 3090\nnvidia geforce rtx3090\n", "RTX 3090 24, RTX 3090 24"),
+            // A size of its own, in GiB or as tools print it, or none.
+            ("model,vram\nA100,80\nA100,\nX1,\"12 GB\"\nX1,24564\nX1,81559MiB\n", "A100 80, A100 40, X1 12, X1 24, X1 80"),
+            ("model,VRAM (GB)\nX1,7.6\n", "X1 8"),
+        ] {
+            assert_eq!(short(file), expected, "{file:?}");
+        }
+        for (row, reason) in [
+            ("X1,1,none", "vram is \"none\", which is not a number of GiB"),
+            ("X1,1,0", "vram is \"0\"; it can be from 1 to 960 GiB"),
+            ("X1,1,-8", "vram is \"-8\"; it can be"),
+            ("X1,1,nan", "vram is \"nan\", which is not a number"),
+            ("T4,1.5,", "gpu is 1.5, which is not a whole number"),
+            ("T4,,", "gpu is empty"),
+            ("Büro,1,8", "characters of plain ASCII"),
+            ("A100 60GB,1,", "says 60 GiB, but that card comes with 40 or 80"),
+        ] {
+            let error = gpus("nodes.csv", format!("model,gpu,vram\nT4,1,\n\n{row}\n").as_bytes()).unwrap_err().to_string();
+            assert!(error.starts_with("nodes.csv:4: ") && error.contains(reason), "{error}");
+        }
+        let (_, assumed) = fleet("nodes.csv", "model\nA100\nV100 16GB\nA100\n".as_bytes()).unwrap();
+        let sentence = "nodes.csv: A100 is taken to have 40 GiB, though it also comes with 80; a column vram settles it";
+        assert_eq!(assumed, [sentence]);
     }
 }

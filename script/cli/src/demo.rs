@@ -26,13 +26,14 @@ use ethers::{
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use muster_core::record::{CALL_MODELS, NODE_MODELS};
 use muster_sim::trace::{self, Gpu, Outcome, Request};
+use muster_storage::admin::PARAMETERS;
 use rand::{seq::SliceRandom, Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 use crate::{
     chain::{Account, Chain, Outgoing},
-    contract::{Event, Muster},
+    contract::{Event, Muster, Refusal},
     deploy::{self, variable},
 };
 
@@ -61,7 +62,8 @@ pub struct Options {
     /// Requests to replay, in the columns of GenTD26's trace [default: script/demo-data/requests.csv]
     #[arg(long, value_name = "FILE")]
     pub requests: Option<PathBuf>,
-    /// GPU machines to take nodes from, in the columns of openb's node list [default: script/demo-data/nodes.csv]
+    /// GPU machines to take nodes from: CSV with columns model, and if you like gpu (how many) and vram (GiB); openb's node
+    /// list is one [default: script/demo-data/nodes.csv]
     #[arg(long, value_name = "FILE")]
     pub nodes: Option<PathBuf>,
     /// Requests to replay at most
@@ -88,7 +90,9 @@ pub struct Options {
 /// Amounts in wei are decimal strings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Created; what follows up to `cancelled` is their fates.
+    /// Requests that no joined node could run, so that the contract refused to create their tasks.
+    pub refused: u64,
+    /// Created; what follows up to `errors_reported` is their fates.
     pub tasks: u64,
     /// Started without having been queued.
     pub dispatched: u64,
@@ -98,12 +102,14 @@ pub struct Report {
     pub finished: u64,
     /// Ended at their deadline without an answer.
     pub timed_out: u64,
-    /// Ended by eviction from the full queue or by their creator.
+    /// Ended in the queue: by eviction, by their creator, or because nobody took them for too long.
     pub aborted: u64,
     /// Of the aborted, those evicted.
     pub evicted: u64,
     /// Of the aborted, those that their creator cancelled.
     pub cancelled: u64,
+    /// Of the aborted, those that were queued for longer than the contract lets them.
+    pub outlived: u64,
     /// Ended by the node's report that it cannot run them.
     pub errors_reported: u64,
     /// Nodes joined by this run.
@@ -187,7 +193,11 @@ pub async fn run(root: &Path, options: &Options) -> Result<Report> {
     let (name, source) = open(root, &options.requests, "requests.csv")?;
     let requests = trace::requests(&name, source, limit)?;
     let (name, source) = open(root, &options.nodes, "nodes.csv")?;
-    let fleet = choose(&trace::gpus(&name, source)?, options)?;
+    let (gpus, assumed) = trace::fleet(&name, source)?;
+    for assumption in assumed {
+        eprintln!("demo: {assumption}");
+    }
+    let fleet = choose(&gpus, options)?;
 
     let (url, _devnode) = match variable("RPC_URL") {
         Some(url) => (url, None),
@@ -215,7 +225,7 @@ pub async fn run(root: &Path, options: &Options) -> Result<Report> {
     let since = created.ok().flatten().and_then(|receipt| receipt.block_number).unwrap_or_default();
 
     let muster = Muster { address: deployment.address };
-    let mut demo = Demo::new(chain, muster, keeper, options.clone(), requests, &fleet).await?;
+    let mut demo = Demo::new(chain, muster, keeper, options.clone(), requests).await?;
     demo.fund_and_join(&fleet).await?;
     demo.replay().await?;
     demo.report(since).await
@@ -290,6 +300,7 @@ enum Action {
     Report(u64),
     Expire(u64),
     Cancel(u64),
+    Outlive(u64),
 }
 
 /// A task that was created by this run.
@@ -321,8 +332,8 @@ struct Demo {
     requests: Vec<Request>,
     /// Request and creator of the task that is being created.
     arriving: Option<(usize, usize)>,
-    /// Nothing larger is asked for than the fleet has.
-    largest_vram: u16,
+    /// Seconds after which anybody may end a queued task.
+    queue_time: u64,
     agenda: BinaryHeap<Reverse<(u64, u64, Action)>>,
     sequence: u64,
     tasks: HashMap<u64, Task>,
@@ -340,12 +351,14 @@ struct Demo {
 
 #[derive(Default)]
 struct Counts {
+    refused: u64,
     dispatched: u64,
     queued: u64,
     finished: u64,
     timed_out: u64,
     evicted: u64,
     cancelled: u64,
+    outlived: u64,
     errors: u64,
     exclusions: u64,
     kicked_out: u64,
@@ -366,7 +379,6 @@ impl Demo {
         keeper: Account,
         options: Options,
         requests: Vec<Request>,
-        fleet: &[Gpu],
     ) -> Result<Self> {
         let latest = chain.now().await?;
         let travels = !options.real_time
@@ -388,7 +400,7 @@ impl Demo {
             now: latest + 1,
             requests,
             arriving: None,
-            largest_vram: fleet.iter().map(|gpu| gpu.vram).max().unwrap_or(1),
+            queue_time: 0,
             agenda: BinaryHeap::new(),
             sequence: 0,
             tasks: HashMap::new(),
@@ -476,6 +488,7 @@ impl Demo {
                     if let Some(task) = self.tasks.get_mut(&id) {
                         task.ticket = Some(event.number("ticket"));
                         self.counts.queued += u64::from(!std::mem::replace(&mut task.queued, true));
+                        self.plan(self.now + self.queue_time + 1, Action::Outlive(id));
                     }
                 }
                 "TaskStarted" => {
@@ -490,6 +503,7 @@ impl Demo {
                     match event.number("reason") {
                         0 => self.note_end(id, |counts| &mut counts.timed_out),
                         1 => self.note_end(id, |counts| &mut counts.cancelled),
+                        3 => self.note_end(id, |counts| &mut counts.outlived),
                         _ => self.note_end(id, |counts| &mut counts.evicted),
                     }
                 }
@@ -540,11 +554,9 @@ impl Demo {
     async fn fund_and_join(&mut self, fleet: &[Gpu]) -> Result<()> {
         let overview = self.view("overview", &[]).await?;
         let granule = field(&overview, 3)?;
-        let parameter = |name: &str| {
-            muster_storage::admin::PARAMETERS.iter().position(|each| each.name == name).unwrap_or(usize::MAX)
-        };
-        let least = self.muster.call(&self.chain, "parameter", &[Token::Uint(parameter("minStake").into())]).await?;
-        let least = least[0].clone().into_uint().context("parameter() returned no number")? * granule;
+        let least = self.parameter("minStake").await? * granule;
+        let group_fee = self.parameter("groupFee").await? * granule;
+        self.queue_time = self.parameter("queueTime").await?.as_u64();
 
         let mut stakes = random(self.options.seed, "stakes");
         let mut held = random(self.options.seed, "models");
@@ -574,9 +586,12 @@ impl Demo {
         let gas = |transactions: u64| self.chain.gas_price * (GAS_LIMIT + GAS_EXPECTED * transactions);
         // A node in ten may get most of the work; what is left over stays with the account for another run.
         let per_node = gas(20 + requests.min(10 * requests / fleet.len() as u64));
+        // Who is the first to join with a GPU pays for its name.
+        let mut named = HashSet::new();
         let mut payments: Vec<(Address, U256)> = Vec::new();
-        for (account, (_, stake, _)) in self.operators.iter().zip(&joins) {
-            payments.push((account.address(), *stake + per_node));
+        for (account, (gpu, stake, _)) in self.operators.iter().zip(&joins) {
+            let first = named.insert((&gpu.name, gpu.vram));
+            payments.push((account.address(), *stake + per_node + if first { group_fee } else { U256::zero() }));
         }
         for (account, fee) in self.creators.iter().zip(&fees) {
             payments.push((account.address(), *fee + gas(2 * requests)));
@@ -614,8 +629,14 @@ impl Demo {
                 // A call takes only so many models; the others are declared afterwards.
                 let mut parts = models.chunks(CALL_MODELS).map(|part| Token::Array(part.to_vec()));
                 let first = parts.next().unwrap_or(Token::Array(Vec::new()));
-                let arguments = [Token::String(gpu.name.clone()), Token::Uint(gpu.vram.into()), first];
-                let receipt = self.send(Sender::Operator(place), "join", &arguments, stake).await?;
+                let (name, vram) = (Token::String(gpu.name.clone()), Token::Uint(gpu.vram.into()));
+                let known = match self.muster.call(&self.chain, "gpuGroup", &[name.clone(), vram.clone()]).await {
+                    Ok(_) => true,
+                    Err(error) if Refusal::behind(&error).is_some() => false,
+                    Err(error) => return Err(error),
+                };
+                let value = if known { stake } else { stake + group_fee };
+                let receipt = self.send(Sender::Operator(place), "join", &[name, vram, first], value).await?;
                 for part in parts {
                     self.send(Sender::Operator(place), "reportDownloaded", &[part], U256::zero()).await?;
                 }
@@ -638,6 +659,13 @@ impl Demo {
         }
         self.bar.finish_and_clear();
         Ok(())
+    }
+
+    /// A parameter by its name.
+    async fn parameter(&self, name: &str) -> Result<U256> {
+        let number = PARAMETERS.iter().position(|each| each.name == name).with_context(|| format!("no parameter {name}"))?;
+        let values = self.muster.call(&self.chain, "parameter", &[Token::Uint(number.into())]).await?;
+        values.first().cloned().and_then(Token::into_uint).context("parameter() returned no number")
     }
 
     /// A view that returns one struct.
@@ -691,6 +719,10 @@ impl Demo {
         let mut rounds = 0;
         loop {
             while let Some(Reverse((at, _, action))) = self.agenda.pop() {
+                // What left the queue in time is no reason to wait.
+                if matches!(action, Action::Outlive(id) if self.ticket(id).is_none()) {
+                    continue;
+                }
                 self.wait_until(at).await?;
                 self.act(action).await?;
                 self.bar.set_message(format!("{} s on chain", self.now - self.began));
@@ -734,16 +766,23 @@ impl Demo {
                 let fee = self.fee(at).await?;
                 let creator = creator_of(&self.requests[at]);
                 let request = &self.requests[at];
-                let vram = request.vram.min(self.largest_vram);
                 let specification = specification(
                     0,
                     request.units,
-                    vram,
+                    request.vram,
                     &request.models,
                     keccak256(format!("{} {at}", self.options.seed)),
                 );
                 self.arriving = Some((at, creator));
-                self.send(Sender::Creator(creator), "createTask", &[specification], fee).await?;
+                match self.send(Sender::Creator(creator), "createTask", &[specification], fee).await {
+                    Ok(_) => {}
+                    Err(error) if Refusal::behind(&error).is_some_and(|refusal| refusal.name == "NobodyCanRun") => {
+                        self.arriving = None;
+                        self.counts.refused += 1;
+                        self.bar.inc(1);
+                    }
+                    Err(error) => return Err(error),
+                }
             }
             Action::Draw => {
                 self.draw_planned = false;
@@ -794,18 +833,24 @@ impl Demo {
                 }
             }
             Action::Cancel(id) => {
-                if let Some((Some(ticket), creator)) = self.tasks.get(&id).map(|task| (task.ticket, task.creator)) {
-                    self.send(
-                        Sender::Creator(creator),
-                        "cancel",
-                        &[Token::Uint(id.into()), Token::Uint(ticket.into())],
-                        U256::zero(),
-                    )
-                    .await?;
+                if let (Some(ticket), Some(task)) = (self.ticket(id), self.tasks.get(&id)) {
+                    let arguments = [Token::Uint(id.into()), Token::Uint(ticket.into())];
+                    self.send(Sender::Creator(task.creator), "cancel", &arguments, U256::zero()).await?;
+                }
+            }
+            Action::Outlive(id) => {
+                if let Some(ticket) = self.ticket(id) {
+                    let arguments = [Token::Uint(id.into()), Token::Uint(ticket.into())];
+                    self.send(Sender::Keeper, "expireQueued", &arguments, U256::zero()).await?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// The ticket of a task that is queued.
+    fn ticket(&self, id: u64) -> Option<u64> {
+        self.tasks.get(&id)?.ticket
     }
 
     /// The place of the node that runs a task, unless it has ended or the node is not ours.
@@ -852,14 +897,16 @@ impl Demo {
         top.truncate(10);
         let counts = &self.counts;
         Ok(Report {
+            refused: counts.refused,
             tasks: self.tasks.len() as u64,
             dispatched: counts.dispatched,
             queued: counts.queued,
             finished: counts.finished,
             timed_out: counts.timed_out,
-            aborted: counts.evicted + counts.cancelled,
+            aborted: counts.evicted + counts.cancelled + counts.outlived,
             evicted: counts.evicted,
             cancelled: counts.cancelled,
+            outlived: counts.outlived,
             errors_reported: counts.errors,
             nodes: self.places.len() as u64,
             exclusions: counts.exclusions,

@@ -25,7 +25,7 @@ use crate::{
     build::{self, Program},
     chain::{date, Account, Chain, Outgoing},
     contract::Muster,
-    router::{self, bound_initcode, initcode, Router},
+    router::{self, bound_initcode, initcode, Router, Step},
 };
 
 /// The program that users call.
@@ -370,20 +370,24 @@ async fn set_parameters(
             continue;
         }
         let owner = router.owner().await?;
-        let arguments = [number, Token::Uint(*value)];
-        if owner != account.address() {
-            say(&format!(
-                "{name}: its owner {owner:?} has to send to {:?}, to set it to {value}: {}",
-                muster.address,
-                muster.encode("setParameter", &arguments)?
-            ));
-            continue;
-        }
-        muster
-            .send(chain, account, "setParameter", &arguments, U256::zero(), None)
-            .await
-            .with_context(|| format!("cannot set {name} to {value}"))?;
-        say(&format!("{name} set to {value}"));
+        let arguments = [number.clone(), Token::Uint(*value)];
+        let step = if PARAMETERS[usize::from(number_of(name)?)].delayed {
+            let proposed = muster.call(chain, "proposedParameter", std::slice::from_ref(&number)).await?;
+            let proposed = proposed[0] == Token::Uint(*value) && proposed[1] != Token::Uint(U256::zero());
+            router.change(account, "Parameter", proposed, &arguments, std::slice::from_ref(&number)).await
+        } else if owner == account.address() {
+            let sent = muster.send(chain, account, "setParameter", &arguments, U256::zero(), None).await;
+            sent.map(|_| Step::Done)
+        } else {
+            muster.encode("setParameter", &arguments).map(Step::Owners)
+        };
+        say(&match step.with_context(|| format!("cannot set {name} to {value}"))? {
+            Step::Done => format!("{name} set to {value}"),
+            Step::Waits(at) => format!("{name} will be {value} once this is run again after {}", date(at)),
+            Step::Owners(call) => {
+                format!("{name}: the owner {owner:?} has to send to {:?}, to set it to {value}: {call}", muster.address)
+            }
+        });
     }
     Ok(())
 }

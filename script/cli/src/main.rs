@@ -183,6 +183,8 @@ fn print_report(report: &demo::Report) {
         ("error reported by the node", report.errors_reported),
         ("aborted: evicted from the queue", report.evicted),
         ("aborted: cancelled by the creator", report.cancelled),
+        ("aborted: queued for too long", report.outlived),
+        ("refused, because no node could run them", report.refused),
     ] {
         tasks.add_row([what, &count.to_string(), &share(count)]);
     }

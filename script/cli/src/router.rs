@@ -18,7 +18,7 @@ use muster_storage::layout;
 
 use crate::{
     chain::{date, Account, Chain, Reverted},
-    contract::{explain, interface, Muster, Refusal},
+    contract::{explain, interface, Event, Muster, Refusal},
 };
 
 /// Selectors and the programs they lead to.
@@ -26,19 +26,8 @@ pub type Routes = BTreeMap<[u8; 4], Address>;
 
 /// Functions that the router refuses once it is initialised, and that no program may answer through it.
 const ONLY_AT_FIRST: [&str; 2] = ["install", "initialise"];
-/// Slots that are empty until the router is initialised: all plain variables but the one that names who may do so.
-const EMPTY_AT_FIRST: [u8; 10] = [
-    layout::HEAD,
-    layout::RULES,
-    layout::TERMS,
-    layout::TREASURY,
-    layout::NEXT_OWNER,
-    layout::NEXT_TREASURY,
-    layout::QUEUE,
-    layout::JOINED,
-    layout::PROGRAMS,
-    layout::SELECTORS,
-];
+/// The last slot of the layout. Until a router is initialised all of them are empty but the one that says who may do so.
+const LAST_SLOT: u8 = layout::NEXT_PARAMETERS;
 /// Most selectors in one proposal.
 const SELECTORS_AT_ONCE: usize = 64;
 
@@ -173,7 +162,7 @@ impl Router<'_> {
         if holder != Word::from(deployer.0) {
             wrong.push(format!("slot {} is {}, not {deployer:?} alone", layout::OWNERSHIP, hex(holder)));
         }
-        for number in EMPTY_AT_FIRST {
+        for number in (0..=LAST_SLOT).filter(|number| *number != layout::OWNERSHIP) {
             let found = self.slot(number).await?;
             if !found.is_zero() {
                 wrong.push(format!("slot {number} is {}, not empty", hex(found)));
@@ -233,7 +222,7 @@ impl Router<'_> {
     /// Names every difference.
     pub async fn told(&self, terms: &Terms) -> Result<()> {
         let ownership: Ownership = self.word(layout::OWNERSHIP).await?;
-        let treasury: [u8; 20] = self.word(layout::TREASURY).await?;
+        let treasury = address(self.slot(layout::TREASURY).await?);
         let rules: Rules = self.word(layout::RULES).await?;
         let stake = u128::from(rules.base) * u128::from(ownership.granule);
         let mut differences = Vec::new();
@@ -242,9 +231,8 @@ impl Router<'_> {
                 differences.push(format!("its {what} is {is}, not {told}"));
             }
         };
-        let account = |account: [u8; 20]| format!("{:?}", Address::from(account));
-        compare("owner", account(ownership.owner), account(terms.owner.0));
-        compare("treasury", account(treasury), account(terms.treasury.0));
+        compare("owner", format!("{:?}", Address::from(ownership.owner)), format!("{:?}", terms.owner));
+        compare("treasury", format!("{treasury:?}"), format!("{:?}", terms.treasury));
         compare("granule", format!("{} wei", ownership.granule), format!("{} wei", terms.granule));
         compare("minimum stake", format!("{stake} wei"), format!("{} wei", terms.minimum_stake));
         compare("upgrade delay", format!("{} s", ownership.upgrade_delay), format!("{} s", terms.upgrade_delay));
@@ -342,7 +330,12 @@ impl Router<'_> {
             for selectors in selectors.chunks(SELECTORS_AT_ONCE) {
                 let count = selectors.len();
                 let arguments = [Token::Address(program), list(selectors)];
-                let step = self.change(account, "Programs", &arguments).await.context("cannot change the router's programs")?;
+                let proposed = self.muster.call(self.chain, "proposedPrograms", &arguments).await?;
+                let proposed = proposed.first().cloned().and_then(Token::into_uint).is_some_and(|at| !at.is_zero());
+                let step = self
+                    .change(account, "Programs", proposed, &arguments, &arguments)
+                    .await
+                    .context("cannot change the router's programs")?;
                 say(&match step {
                     Step::Done => format!("router: {count} functions now lead {target}"),
                     Step::Waits(at) => {
@@ -358,42 +351,47 @@ impl Router<'_> {
         Ok(())
     }
 
-    /// Carries a change out that takes effect only some time after its proposal: accepts it if that is due, else
-    /// proposes it unless that has happened, by `accept<What>` and `propose<What>`.
+    /// Carries a change out that takes effect only some time after its proposal, by `propose<What>` and `accept<What>`:
+    /// proposes it unless that has happened, else accepts it if that is due.
     ///
     /// # Errors
     /// The contract's refusals.
-    pub async fn change(&self, account: &mut Account, what: &str, arguments: &[Token]) -> Result<Step> {
-        let (propose, accept) = (format!("propose{what}"), format!("accept{what}"));
-        let owner = self.owner().await?;
-        for proposed in [false, true] {
-            let data = self.muster.encode(&accept, arguments)?;
-            match self.chain.call(Some(account.address()), self.muster.address, U256::zero(), data).await {
-                Ok(_) => {
-                    self.muster.send(self.chain, account, &accept, arguments, U256::zero(), None).await?;
-                    return Ok(Step::Done);
-                }
-                Err(error) => match Refusal::behind(&error).and_then(|refusal| refusal.number("effective")) {
-                    Some(at) => return Ok(Step::Waits(at)),
-                    // Not proposed yet; what else there is against it, the proposal will be refused for.
-                    None if !proposed => {}
-                    None => return Err(explain(error, &accept)),
-                },
+    pub async fn change(
+        &self,
+        account: &mut Account,
+        what: &str,
+        proposed: bool,
+        propose: &[Token],
+        accept: &[Token],
+    ) -> Result<Step> {
+        let (chain, muster) = (self.chain, &self.muster);
+        if !proposed {
+            let function = format!("propose{what}");
+            if self.owner().await? != account.address() {
+                return Ok(Step::Owners(muster.encode(&function, propose)?));
             }
-            if owner != account.address() {
-                return Ok(Step::Owners(self.muster.encode(&propose, arguments)?));
-            }
-            self.muster.send(self.chain, account, &propose, arguments, U256::zero(), None).await?;
+            let receipt = muster.send(chain, account, &function, propose, U256::zero(), None).await?;
+            let event = receipt.logs.iter().filter_map(Event::of).find(|event| event.get("effective").is_some());
+            return Ok(Step::Waits(event.with_context(|| format!("{function} left no event"))?.number("effective")));
         }
-        bail!("{propose} succeeded, and {accept} says that nothing is proposed")
+        let function = format!("accept{what}");
+        match chain.call(Some(account.address()), muster.address, U256::zero(), muster.encode(&function, accept)?).await {
+            Ok(_) => {
+                muster.send(chain, account, &function, accept, U256::zero(), None).await?;
+                Ok(Step::Done)
+            }
+            Err(error) => match Refusal::behind(&error).and_then(|refusal| refusal.number("effective")) {
+                Some(at) => Ok(Step::Waits(at)),
+                None => Err(explain(error, &function)),
+            },
+        }
     }
 
     /// The word of its mapping that says where a selector leads.
     async fn program(&self, selector: [u8; 4]) -> Result<Address> {
         let key = layout::selector_key(selector).to_be_bytes();
         let at = keccak256([key, layout::slot(layout::PROGRAMS).to_be_bytes()].concat());
-        // Whatever else may lie there, the router goes by the lower 20 bytes.
-        Ok(Address::from_slice(&self.read(H256(at)).await?.to_be_bytes()[12..]))
+        self.read(H256(at)).await.map(address)
     }
 
     async fn word<R: Packed>(&self, number: u8) -> Result<R> {
@@ -467,6 +465,11 @@ fn facets(values: &[Token]) -> Result<Routes> {
         }
     }
     Ok(map)
+}
+
+/// The account in a word, which the contract takes from its lower 20 bytes whatever else may lie there.
+fn address(word: Word) -> Address {
+    Address::from_slice(&word.to_be_bytes()[12..])
 }
 
 fn hex(word: Word) -> String {

@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf, process::Command};
 use ethers::{
     abi::Token,
     providers::{Http, Middleware, Provider},
-    signers::{LocalWallet, Signer},
+    signers::LocalWallet,
     types::{Address, Bytes, H256, U256},
     utils::{id, keccak256},
 };
@@ -111,22 +111,42 @@ async fn deploying_again_sends_nothing_and_mends_what_is_missing() {
     assert!(format!("{error:#}").contains("mend or remove it"), "{error:#}");
 }
 
-/// A chain, a record of all but the router, and a router created by `initcode` in the place of its own.
-async fn with_router(initcode: Bytes) -> (Devnode, TempDir, PathBuf, Chain, Muster) {
-    let node = node();
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("412346.json");
-    let chain = Chain::connect(&node.url()).await.unwrap();
-    let mut account = Account::new(&chain, wallet());
-    let mut record = deploy::on(&chain, &mut account, &config(Some(file.clone()))).await.unwrap();
-    let receipt = account.send(&chain, Outgoing { data: initcode, ..Default::default() }).await.unwrap();
-    let router = record.programs.get_mut("router").unwrap();
-    router.address = receipt.contract_address.unwrap();
-    router.created_in = receipt.transaction_hash;
-    record.address = router.address;
-    record.installed_in = None;
-    fs::write(&file, serde_json::to_string(&record).unwrap()).unwrap();
-    (node, dir, file, chain, Muster { address: record.address })
+/// A chain with a deployment, whose router can be replaced.
+struct Site {
+    _node: Devnode,
+    _dir: TempDir,
+    file: PathBuf,
+    chain: Chain,
+    account: Account,
+}
+
+impl Site {
+    async fn new() -> Self {
+        let node = node();
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("412346.json");
+        let chain = Chain::connect(&node.url()).await.unwrap();
+        let mut account = Account::new(&chain, wallet());
+        deploy::on(&chain, &mut account, &config(Some(file.clone()))).await.unwrap();
+        Self { _node: node, _dir: dir, file, chain, account }
+    }
+
+    /// Puts a router created by `initcode` into the record, as one that is not installed yet.
+    async fn replace(&mut self, initcode: Bytes) -> Muster {
+        let mut record = deploy::read(&self.file).unwrap().unwrap();
+        let created = self.account.send(&self.chain, Outgoing { data: initcode, ..Default::default() }).await.unwrap();
+        let router = record.programs.get_mut("router").unwrap();
+        router.address = created.contract_address.unwrap();
+        router.created_in = created.transaction_hash;
+        record.address = router.address;
+        record.installed_in = None;
+        fs::write(&self.file, serde_json::to_string(&record).unwrap()).unwrap();
+        Muster { address: record.address }
+    }
+
+    async fn deploy(&mut self) -> anyhow::Result<deploy::Deployment> {
+        deploy::on(&self.chain, &mut self.account, &config(Some(self.file.clone()))).await
+    }
 }
 
 fn router_code() -> Vec<u8> {
@@ -137,31 +157,28 @@ fn router_code() -> Vec<u8> {
 
 #[tokio::test]
 async fn only_the_account_that_created_a_router_can_install_it() {
-    let deployer = wallet().address();
-    let (_node, _dir, file, chain, muster) = with_router(bound_initcode(&router_code(), deployer)).await;
-    let slot = |number: u8| H256::from_low_u64_be(number.into());
-    let holder = chain.provider.get_storage_at(muster.address, slot(4), None).await.unwrap();
+    let mut site = Site::new().await;
+    let deployer = site.account.address();
+    let muster = site.replace(bound_initcode(&router_code(), deployer)).await;
+    let holder = site.chain.provider.get_storage_at(muster.address, H256::from_low_u64_be(4), None).await.unwrap();
     assert_eq!(holder, H256::from(deployer), "the deployer, and granule 0");
 
-    // What an attacker would do: have a program of his write where everybody's money is.
-    let mut account = Account::new(&chain, wallet());
-    // push1 1, push1 0, sstore
+    // What an attacker would do: have a program of his write where everybody's money is. Here push1 1, push1 0, sstore.
     let evil = Outgoing { data: initcode(&[0x60, 1, 0x60, 0, 0x55]), ..Default::default() };
-    let evil = account.send(&chain, evil).await.unwrap().contract_address.unwrap();
-    let thief = Address::repeat_byte(0xee);
+    let evil = site.account.send(&site.chain, evil).await.unwrap().contract_address.unwrap();
     let install = muster.encode("install", &[Token::Address(evil), Token::Bytes(vec![])]).unwrap();
-    let error = chain.call(Some(thief), muster.address, U256::zero(), install).await.unwrap_err();
-    let refusal = Refusal::behind(&error).unwrap();
-    assert_eq!(refusal.name, "NotOwner");
+    let thief = Some(Address::repeat_byte(0xee));
+    let error = site.chain.call(thief, muster.address, U256::zero(), install).await.unwrap_err();
+    assert_eq!(Refusal::behind(&error).unwrap().name, "NotOwner");
 
-    let deployed = deploy::on(&chain, &mut account, &config(Some(file))).await.unwrap();
-    assert_eq!(deployed.address, muster.address);
-    assert_eq!(muster.call(&chain, "owner", &[]).await.unwrap(), [Token::Address(OWNER)]);
+    assert_eq!(site.deploy().await.unwrap().address, muster.address);
+    assert_eq!(muster.call(&site.chain, "owner", &[]).await.unwrap(), [Token::Address(OWNER)]);
 }
 
 #[tokio::test]
 async fn a_router_that_may_have_been_touched_is_not_installed() {
-    let deployer = wallet().address();
+    let mut site = Site::new().await;
+    let deployer = site.account.address();
     // push1 1, push1 99, sstore: a word in a slot that nobody would look at.
     let mut planted = [&[0x60, 1, 0x60, 99, 0x55][..], &bound_initcode(&router_code(), deployer)].concat();
     // What it returns begins five bytes further on.
@@ -171,22 +188,19 @@ async fn a_router_that_may_have_been_touched_is_not_installed() {
         (bound_initcode(&router_code(), OWNER), &["did not create it bound to", "slot 4 is 0x000"]),
         (planted.into(), &["did not create it bound to"]),
     ] {
-        let (_node, _dir, file, chain, _) = with_router(initcode).await;
-        let mut account = Account::new(&chain, wallet());
-        let error = format!("{:#}", deploy::on(&chain, &mut account, &config(Some(file))).await.unwrap_err());
+        site.replace(initcode).await;
+        let error = format!("{:#}", site.deploy().await.unwrap_err());
         for part in words.iter().chain(&["remove the entry \"router\" from"]) {
             assert!(error.contains(part), "{part}: {error}");
         }
     }
 
     // The right transaction, and words that were not there right after it.
-    for (slot, word) in [(4u8, H256::from_low_u64_be(1)), (0, H256::repeat_byte(1)), (10, H256::from_low_u64_be(1))] {
-        let (_node, _dir, file, chain, muster) = with_router(bound_initcode(&router_code(), deployer)).await;
-        let at = H256::from_low_u64_be(slot.into());
-        let set = (muster.address, at, word);
-        let _: serde_json::Value = chain.request("anvil_setStorageAt", set).await.unwrap();
-        let mut account = Account::new(&chain, wallet());
-        let error = format!("{:#}", deploy::on(&chain, &mut account, &config(Some(file))).await.unwrap_err());
+    for (slot, word) in [(4, H256::from_low_u64_be(1)), (0, H256::repeat_byte(1)), (10, H256::from_low_u64_be(1))] {
+        let muster = site.replace(bound_initcode(&router_code(), deployer)).await;
+        let set = (muster.address, H256::from_low_u64_be(slot), word);
+        let _: serde_json::Value = site.chain.request("anvil_setStorageAt", set).await.unwrap();
+        let error = format!("{:#}", site.deploy().await.unwrap_err());
         assert!(error.contains(&format!("slot {slot} is {word:?}")), "{error}");
     }
 }
@@ -261,12 +275,17 @@ async fn the_owner_sets_parameters_and_moves_functions_to_new_code() {
     let provider = Provider::<Http>::try_from(node.url()).unwrap();
     let chain = Chain::connect(&node.url()).await.unwrap();
     let owner = Account::new(&chain, wallet()).address();
-    let mut config = Config { owner, parameters: vec![("drawDelay".into(), 0.into())], ..config(Some(file.clone())) };
+    // The first at once, the other after the delay.
+    let parameters = vec![("drawDelay".into(), 0.into()), ("unbonding".into(), 600.into())];
+    let mut config = Config { owner, parameters, ..config(Some(file.clone())) };
     let first = deploy::deploy(provider.clone(), wallet(), config.clone()).await.unwrap();
-    let number = PARAMETERS.iter().position(|parameter| parameter.name == "drawDelay").unwrap();
     let at = Muster { address: first.address };
-    let values = at.call(&chain, "parameter", &[Token::Uint(number.into())]).await.unwrap();
-    assert_eq!(values[0], Token::Uint(0.into()));
+    let parameter = |name: &'static str| {
+        let number = PARAMETERS.iter().position(|parameter| parameter.name == name).unwrap();
+        let chain = &chain;
+        async move { at.call(chain, "parameter", &[Token::Uint(number.into())]).await.unwrap().remove(0).into_uint().unwrap() }
+    };
+    assert_eq!((parameter("drawDelay").await, parameter("unbonding").await), (0.into(), 86_400.into()));
 
     // Other code, the same behaviour: without wasm-opt's last byte order it is enough to compress it anew.
     let lens = config.programs.iter_mut().find(|program| program.name == "lens").unwrap();
@@ -292,6 +311,7 @@ async fn the_owner_sets_parameters_and_moves_functions_to_new_code() {
     Account::new(&chain, wallet()).send(&chain, gift).await.unwrap();
     assert_eq!(deploy::on(&chain, &mut anyone, &config).await.unwrap(), second);
     assert_eq!(leads().await.unwrap(), [Token::Address(second.programs["lens"].address)]);
+    assert_eq!(parameter("unbonding").await, 600.into());
     assert_eq!(at.call(&chain, "owner", &[]).await.unwrap(), [Token::Address(owner)]);
 }
 
@@ -348,7 +368,7 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
     let wei = |key: &str| U256::from_dec_str(report[key].as_str().unwrap()).unwrap();
 
     assert_eq!(count("finished") + count("timed_out") + count("aborted") + count("errors_reported"), count("tasks"));
-    assert_eq!(count("evicted") + count("cancelled"), count("aborted"));
+    assert_eq!(count("evicted") + count("cancelled") + count("outlived"), count("aborted"));
     for case in
         ["dispatched", "queued", "finished", "timed_out", "evicted", "cancelled", "errors_reported", "exclusions"]
     {
@@ -370,6 +390,32 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
         (read.stake, read.credit, read.balance),
         (wei("stake_wei"), wei("credit_wei"), wei("contract_balance_wei"))
     );
+}
+
+#[test]
+fn a_fleet_of_ones_own_runs_what_it_can() {
+    let dir = tempfile::tempdir().unwrap();
+    let nodes = dir.path().join("nodes.csv");
+    // As a spreadsheet writes it: a byte order mark, the other line ends, an empty line, and two names of one card.
+    let list = "\u{feff}Host,GPU Model,Count\r\na,\"NVIDIA GeForce RTX 4060\",3\r\n\r\nb,rtx4060,2\r\nc,RTX 3060,1\r\n";
+    fs::write(&nodes, list).unwrap();
+    let node = node();
+    let environment = [("RPC_URL", node.url()), ("DEPLOYMENTS", dir.path().to_str().unwrap().into())];
+    let environment = [0, 1].map(|at: usize| (environment[at].0, environment[at].1.as_str()));
+    let arguments = ["demo", "--json", "--nodes", nodes.to_str().unwrap(), "--limit", "60"];
+    let out = muster(&arguments, &environment);
+    let errors = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "{errors}");
+    assert!(errors.contains("RTX 3060 is taken to have 12 GiB, though it also comes with 8"), "{errors}");
+    let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let count = |key: &str| report[key].as_u64().unwrap();
+    // Tasks for 16 GiB are nothing for cards of 8 and 12.
+    assert!(count("refused") > 0 && count("finished") > 0, "{report}");
+    assert_eq!(count("refused") + count("tasks"), 60);
+    assert_eq!(count("nodes"), 6);
+    // Two names were new: each cost a hundredth of the least stake.
+    let treasury = U256::from_dec_str(report["treasury_wei"].as_str().unwrap()).unwrap();
+    assert!(treasury >= U256::exp10(18) * 8 && treasury < U256::exp10(18) * 9, "{treasury}");
 }
 
 #[test]
