@@ -422,7 +422,7 @@ fn resident(pid: u32) -> u64 {
 
 /// anvil's binary, if there is one.
 fn anvil() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let packaged = || {
         [root.clone(), root.join("test/clients")].into_iter().find_map(|place| {
             std::fs::read_dir(place.join("node_modules/@foundry-rs")).ok()?.flatten().find_map(|entry| {

@@ -726,10 +726,10 @@ impl Row {
 const HEAD: &str = "\
 # Conformance of the development node
 
-Made by `script/bench conformance`; `test/devnode/tests/conformance.rs` checks every figure, and that this page is what the
+Made by `script/bench conformance`; `devnode/tests/conformance.rs` checks every figure, and that this page is what the
 command prints.
 
-Each row is a program of a few instructions (`test/devnode/tests/support/cases.rs`). What it must cost is a sum made by
+Each row is a program of a few instructions (`devnode/tests/support/cases.rs`). What it must cost is a sum made by
 hand from the price lists of public sources (Nitro's release branch of ArbOS 60, read for facts), not by the code that
 meters it. Ink is what the program itself uses, 10,000 ink are one gas. Gas is what the receipt shows before refunds:
 21,000, calldata, the program's start and its ink, rounded up. The start follows from the file: 8,832 + 8.252 per function +

@@ -17,7 +17,7 @@ fn every_case_costs_what_it_must() {
     }
     assert!(rows.iter().all(Row::is_right), "expected and got differ");
     assert!(
-        page(&rows) == include_str!("../../../docs/conformance.md"),
+        page(&rows) == include_str!("../../docs/conformance.md"),
         "docs/conformance.md is not what the programs cost now: script/bench conformance writes it again"
     );
 }
