@@ -3,7 +3,9 @@
 //! Beside the precompiles there are three contracts where tools expect them. The CREATE2 factory is the one every
 //! chain has. StylusDeployer and CacheManager are written anew for this node (`genesis/*.sol`, compiled by solc
 //! 0.8.30, optimiser 200 runs, cancun, no metadata, into `genesis/*.hex`): same interface, same address, not the
-//! same code, so what they cost differs slightly from a network, and the cache manager holds no auction.
+//! same code, so what they cost differs slightly from a network, and the cache manager holds no auction. StylusDeployer
+//! has the length of the code at its well-known address, since tools look at it: what is missing is zeros, which are
+//! never reached.
 
 use revm::primitives::{address, hex, Address, Bytes, B256, U256};
 
@@ -17,6 +19,8 @@ pub const DEV_ACCOUNT: Address = address!("3f1eae7d46d88f08fc2f8ed27fcb2ab183eb2
 pub const CREATE2_FACTORY: Address = address!("4e59b44847b379578588920ca78fbf26c0b4956c");
 /// Deploys, activates and initialises a program in one transaction.
 pub const STYLUS_DEPLOYER: Address = address!("cecba2f1dc234f70dd89f2041029807f8d03a990");
+/// Bytes of its code on every network.
+const STYLUS_DEPLOYER_LENGTH: usize = 2_269;
 /// Where the Stylus SDK's own development chain has its cache manager.
 pub const CACHE_MANAGER: Address = address!("2f8bd4eab69764c105add7de7cb0402557a44e6f");
 
@@ -53,7 +57,10 @@ impl Evm {
             (STYLUS_DEPLOYER, include_str!("genesis/StylusDeployer.hex")),
             (CACHE_MANAGER, include_str!("genesis/CacheManager.hex")),
         ] {
-            let code = hex::decode(code.trim()).expect("hexadecimal digits");
+            let mut code = hex::decode(code.trim()).expect("hexadecimal digits");
+            if address == STYLUS_DEPLOYER {
+                code.resize(STYLUS_DEPLOYER_LENGTH, 0);
+            }
             state.set_nonce(address, 1);
             state.set_code(address, Bytes::from(code));
         }
