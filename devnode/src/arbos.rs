@@ -9,15 +9,25 @@ use revm::primitives::{keccak256, Address, B256, U256};
 pub(crate) struct L1Hashes {
     next: u64,
     ring: HashMap<u64, B256>,
+    /// What a call overrides.
+    overridden: HashMap<u64, B256>,
 }
 
 impl L1Hashes {
     /// Hash of L1 block `number`, if it is one of the 256 before the current.
     pub(crate) fn get(&self, number: u64) -> Option<B256> {
+        if let Some(hash) = self.overridden.get(&number) {
+            return Some(*hash);
+        }
         if number >= self.next || number + 256 < self.next {
             return None;
         }
         self.ring.get(&(number % 256)).copied()
+    }
+
+    /// Makes BLOCKHASH answer otherwise.
+    pub(crate) fn override_hash(&mut self, number: u64, hash: B256) {
+        self.overridden.insert(number, hash);
     }
 
     /// At the start of an L2 block: `l1_number` is the number it carries, `parent` the hash of its L2 parent.

@@ -3,13 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use alloy_eips::eip7702::SignedAuthorization;
 use revm::primitives::{address, Address, Bytes, Log, B256, U256};
 
 use crate::exec;
 use crate::state::State;
 use crate::stylus::cache::ModuleCache;
 
-pub use crate::trace::{CallFrame, CallKind};
+pub use crate::trace::{CallFrame, CallKind, Trace, TraceRequest};
 
 /// The account in whose storage ArbOS's own state lies.
 pub const ARBOS_STATE: Address = address!("a4b05fffffffffffffffffffffffffffffffffff");
@@ -61,8 +62,12 @@ pub struct BlockCtx<'a> {
     pub gas_limit: u64,
     /// Coinbase, [`BATCH_POSTER`] on Arbitrum.
     pub coinbase: Address,
+    /// `block.prevrandao`, 1 on Arbitrum.
+    pub prevrandao: B256,
     /// Hashes of recent L2 blocks, newest last: up to 256, for ArbSys.arbBlockHash and BLOCKHASH.
     pub recent_hashes: &'a [(u64, B256)],
+    /// Precompiles that are elsewhere for this call: where each is, and where it would be.
+    pub moved_precompiles: &'a [(Address, Address)],
 }
 
 /// A transaction whose signature has been checked, or a call.
@@ -86,8 +91,10 @@ pub struct TxCtx {
     pub access_list: Vec<(Address, Vec<B256>)>,
     /// `eth_call` and `eth_estimateGas`: senders with code are let through, the gas price may be 0.
     pub is_call: bool,
-    /// Record [`Outcome::call_trace`] and [`Outcome::accessed`].
-    pub trace: bool,
+    /// Accounts that set their code (EIP-7702).
+    pub authorizations: Vec<SignedAuthorization>,
+    /// What to record in [`Outcome::trace`].
+    pub trace: TraceRequest,
 }
 
 /// How execution ended.
@@ -116,11 +123,8 @@ pub struct Outcome {
     pub logs: Vec<Log>,
     /// The contract created by a transaction without `to`.
     pub created: Option<Address>,
-    /// Frames as geth's `callTracer` shows them, if asked for.
-    pub call_trace: Option<CallFrame>,
-    /// Accounts the frames touched and the slots of each, if a trace was asked for; sender, recipient, precompiles and
-    /// new contracts only where slots of theirs were touched. In the order of addresses and slots.
-    pub accessed: Vec<(Address, Vec<B256>)>,
+    /// What was asked to be recorded.
+    pub trace: Trace,
     /// Figures of Stylus frames, in the order in which they ended.
     pub stylus: Vec<StylusFrame>,
 }
@@ -198,6 +202,11 @@ impl fmt::Display for TxError {
 }
 
 impl std::error::Error for TxError {}
+
+/// Whether Ethereum or Arbitrum has a precompile at an address, in any version known here.
+pub(crate) fn is_precompile(address: &Address) -> bool {
+    exec::is_precompile(address)
+}
 
 impl Evm {
     /// Rules for one chain.

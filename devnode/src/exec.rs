@@ -11,18 +11,20 @@ use std::sync::{Arc, OnceLock};
 use revm::context::{BlockEnv, CfgEnv, Context, Journal, JournalTr, LocalContext, LocalContextTr, TxEnv};
 use revm::context_interface::cfg::GasParams;
 use revm::context_interface::context::ContextError;
+use revm::context_interface::result::EVMError;
 use revm::context_interface::journaled_state::account::JournaledAccountTr;
 use revm::handler::instructions::EthInstructions;
+use revm::handler::pre_execution::apply_auth_list;
 use revm::handler::{
     return_create, CallFrame as RevmCall, CreateFrame as RevmCreate, EthFrame, FrameData, FrameResult,
 };
 use revm::interpreter::interpreter::{EthInterpreter, ExtBytecode};
 use revm::interpreter::interpreter_action::FrameInit;
-use revm::interpreter::interpreter_types::Jumps;
+use revm::interpreter::interpreter_types::{Jumps, LoopControl};
 use revm::interpreter::{
     CallInput, CallInputs, CallOutcome, CallScheme, CallValue, CreateInputs, CreateOutcome, CreateScheme, FrameInput,
     Gas, InputsImpl, Instruction, InstructionContext, InstructionResult, InterpreterAction, InterpreterResult,
-    SharedMemory,
+    Interpreter, SharedMemory,
 };
 use revm::precompile::{PrecompileSpecId, Precompiles};
 use revm::primitives::hardfork::SpecId;
@@ -31,11 +33,13 @@ use revm::state::{AccountInfo, Bytecode};
 use revm::Database;
 
 use crate::arbos::Number;
-use crate::evm::{BlockCtx, CallKind, Config, Evm, Outcome, Status, StylusFrame, TxCtx, TxError, ARBOS_STATE};
+use crate::evm::{BlockCtx, CallKind, Config, Evm, Outcome, Status, StylusFrame, TxCtx, TxError, ARBOS_STATE, ARBOS_VERSIONS};
 use crate::precompiles;
 use crate::state::State;
 use crate::stylus;
-use crate::trace::Tracer;
+use crate::trace::profile::{Intrinsic, Totals};
+use crate::trace::steps::{Ended, Now};
+use crate::trace::{Accessed, Entered, Left, Trace, TraceRequest, Tracer};
 
 /// revm's context over our state.
 pub(crate) type Ctx = Context<BlockEnv, TxEnv, CfgEnv, State, Journal<State>, (), LocalContext>;
@@ -44,6 +48,8 @@ pub(crate) type Ctx = Context<BlockEnv, TxEnv, CfgEnv, State, Journal<State>, ()
 pub(crate) const MAX_TX_GAS: u64 = 32_000_000;
 /// EIP-170, which Arbitrum keeps.
 pub(crate) const MAX_CODE_SIZE: usize = 24_576;
+/// Gas of every transaction.
+const TX_BASE: u64 = 21_000;
 /// Call depth at which calls fail.
 const MAX_DEPTH: usize = 1024;
 /// Stack taken from the system when a thread's own is short.
@@ -60,6 +66,8 @@ pub(crate) struct Block {
     pub gas_limit: u64,
     pub coinbase: Address,
     pub hashes: Vec<(u64, B256)>,
+    /// See [`BlockCtx::moved_precompiles`].
+    pub moved: Vec<(Address, Address)>,
 }
 
 /// A transaction being run.
@@ -107,6 +115,11 @@ fn eth_precompiles(arbos: u64) -> &'static Precompiles {
             set
         }),
     }
+}
+
+/// Whether there is a precompile in any version.
+pub(crate) fn is_precompile(address: &Address) -> bool {
+    warm_addresses(*ARBOS_VERSIONS.end()).contains(address)
 }
 
 /// All precompiles, which are warm from the start.
@@ -202,6 +215,7 @@ pub(crate) fn transact(evm: &Evm, state: &mut State, block: &BlockCtx, tx: &TxCt
         }
     }
 
+    let set_code = set_codes(&mut exec, tx);
     let mut gas_left = tx.gas_limit - intrinsic;
     let mut held = 0;
     if !tx.is_call {
@@ -218,12 +232,11 @@ pub(crate) fn transact(evm: &Evm, state: &mut State, block: &BlockCtx, tx: &TxCt
         _ => None,
     };
     let result = result.into_interpreter_result();
-    let accessed = if tx.trace { accessed(&exec, tx) } else { vec![] };
-
     let kind = result.result;
     let remaining = if kind.is_ok_or_revert() { result.gas.remaining() } else { 0 } + held;
     let used = tx.gas_limit - remaining;
-    let refund = if kind.is_ok() { (result.gas.refunded().max(0) as u64).min(used / 5) } else { 0 };
+    let cleared = if kind.is_ok() { result.gas.refunded().max(0) as u64 } else { 0 };
+    let refund = (cleared + set_code).min(used / 5);
     let gas_used = (used - refund).max(floor);
 
     let price = U256::from(tx.gas_price);
@@ -238,29 +251,60 @@ pub(crate) fn transact(evm: &Evm, state: &mut State, block: &BlockCtx, tx: &TxCt
         InstructionResult::Revert => Status::Revert,
         k => Status::Halt(exec.describe(k)),
     };
-    let call_trace = exec.tracer.take().and_then(|t| t.finish(tx.gas_limit, gas_used));
+    let trace = match exec.tracer.take() {
+        Some(tracer) => tracer.finish(Totals {
+            gas_limit: tx.gas_limit,
+            gas_used,
+            refund,
+            floor: gas_used - (used - refund),
+            intrinsic: split_intrinsic(tx, intrinsic),
+        }),
+        None if tx.trace == TraceRequest::Accessed => Trace::Accessed(accessed(&exec, tx)),
+        None => Trace::Nothing,
+    };
     let stylus = std::mem::take(&mut exec.stylus);
     let changes = exec.ctx.journaled_state.finalize();
     let mut next = exec.ctx.journaled_state.database;
     next.commit(changes);
     *state = next;
     let output = if kind.is_ok_or_revert() { result.output } else { Bytes::new() };
-    Ok(Outcome { status, output, gas_used, gas_refunded: refund, logs, created, call_trace, accessed, stylus })
+    Ok(Outcome { status, output, gas_used, gas_refunded: refund, logs, created, trace, stylus })
+}
+
+/// Lets accounts set their code (EIP-7702). Gives the gas to be given back for those that existed.
+fn set_codes(exec: &mut Exec, tx: &TxCtx) -> u64 {
+    if tx.authorizations.is_empty() {
+        return 0;
+    }
+    let journal = &mut exec.ctx.journaled_state;
+    let list = tx.authorizations.iter();
+    let existed = apply_auth_list::<_, EVMError<Infallible>>(exec.config.chain_id, list, journal);
+    let per_account = exec.ctx.cfg.gas_params.tx_eip7702_auth_refund_regular();
+    // The state in memory has no errors, and nothing else fails.
+    existed.unwrap_or_default().saturating_mul(per_account)
+}
+
+/// What a transaction costs before anything runs, by its parts.
+fn split_intrinsic(tx: &TxCtx, whole: u64) -> Intrinsic {
+    let zeros = tx.data.iter().filter(|byte| **byte == 0).count() as u64;
+    let calldata = 4 * zeros + 16 * (tx.data.len() as u64 - zeros);
+    Intrinsic { base: TX_BASE, calldata, other: whole.saturating_sub(TX_BASE + calldata) }
 }
 
 /// What the frames touched, undone or not.
-fn accessed(exec: &Exec, tx: &TxCtx) -> Vec<(Address, Vec<B256>)> {
+fn accessed(exec: &Exec, tx: &TxCtx) -> Vec<Accessed> {
     let mut list = vec![];
     for (address, account) in &exec.ctx.journaled_state.inner.state {
-        let known = *address == tx.caller || Some(*address) == tx.to || account.is_created();
-        if *address == ARBOS_STATE || (account.storage.is_empty() && (known || exec.is_precompile(*address))) {
+        if *address == ARBOS_STATE {
             continue;
         }
+        let known = *address == tx.caller || Some(*address) == tx.to || account.is_created();
+        let warm = account.storage.is_empty() && (known || exec.is_precompile(*address));
         let mut slots: Vec<B256> = account.storage.keys().map(|slot| B256::from(*slot)).collect();
         slots.sort_unstable();
-        list.push((*address, slots));
+        list.push(Accessed { address: *address, slots, warm });
     }
-    list.sort_unstable();
+    list.sort_unstable_by_key(|account| account.address);
     list
 }
 
@@ -297,7 +341,7 @@ fn check(evm: &Evm, state: &State, block: &BlockCtx, tx: &TxCtx) -> Result<U256,
 fn intrinsic_gas(tx: &TxCtx, spec: SpecId) -> Result<u64, TxError> {
     let slots = tx.access_list.iter().map(|(_, slots)| slots.len() as u64).sum();
     let want = GasParams::new_spec(spec)
-        .initial_tx_gas(&tx.data, tx.to.is_none(), tx.access_list.len() as u64, slots, 0, None)
+        .initial_tx_gas(&tx.data, tx.to.is_none(), tx.access_list.len() as u64, slots, tx.authorizations.len() as u64, None)
         .initial_total_gas();
     if tx.gas_limit < want {
         return Err(TxError::IntrinsicGas { have: tx.gas_limit, want });
@@ -311,7 +355,7 @@ fn floor_gas(state: &State, tx: &TxCtx, spec: SpecId) -> Result<u64, TxError> {
         return Ok(0);
     }
     let zeros = tx.data.iter().filter(|byte| **byte == 0).count() as u64;
-    let want = 21_000 + 10 * (zeros + 4 * (tx.data.len() as u64 - zeros));
+    let want = TX_BASE + 10 * (zeros + 4 * (tx.data.len() as u64 - zeros));
     if tx.gas_limit < want {
         return Err(TxError::FloorGas { have: tx.gas_limit, want });
     }
@@ -334,7 +378,7 @@ fn open(evm: &Evm, state: State, block: &BlockCtx, tx: &TxCtx, spec: SpecId) -> 
         gas_limit: block.gas_limit,
         basefee: u64::try_from(base_fee).unwrap_or(u64::MAX),
         difficulty: U256::ONE,
-        prevrandao: Some(B256::with_last_byte(1)),
+        prevrandao: Some(block.prevrandao),
         blob_excess_gas_and_price: None,
         slot_num: 0,
     };
@@ -365,6 +409,7 @@ fn open(evm: &Evm, state: State, block: &BlockCtx, tx: &TxCtx, spec: SpecId) -> 
             gas_limit: block.gas_limit,
             coinbase: block.coinbase,
             hashes: block.recent_hashes.to_vec(),
+            moved: block.moved_precompiles.to_vec(),
         },
         origin: tx.caller,
         gas_price: tx.gas_price,
@@ -375,7 +420,7 @@ fn open(evm: &Evm, state: State, block: &BlockCtx, tx: &TxCtx, spec: SpecId) -> 
         reason: None,
         opcode: 0,
         stylus: vec![],
-        tracer: tx.trace.then(Tracer::default),
+        tracer: Tracer::new(tx.trace),
     })
 }
 
@@ -483,7 +528,23 @@ impl Exec {
 
     /// Whether a call to the address runs a precompile.
     pub(crate) fn is_precompile(&self, address: Address) -> bool {
-        precompiles::ADDRESSES.contains(&address) || eth_precompiles(self.config.arbos).contains(&address)
+        self.precompile_at(address).is_some()
+    }
+
+    /// The precompile a call to the address runs, by its usual address.
+    fn precompile_at(&self, address: Address) -> Option<Address> {
+        let mut usual = address;
+        for (now, before) in &self.block.moved {
+            if *now == address {
+                usual = *before;
+                break;
+            }
+            if *before == address {
+                return None;
+            }
+        }
+        let known = precompiles::ADDRESSES.contains(&usual) || eth_precompiles(self.config.arbos).contains(&usual);
+        known.then_some(usual)
     }
 
     /// One word of ArbOS's own storage.
@@ -533,7 +594,7 @@ fn call(mut exec: Box<Exec>, depth: usize, memory: SharedMemory, inputs: Box<Cal
             _ => Some(inputs.call_value()),
         };
         if let Some(tracer) = &mut exec.tracer {
-            tracer.enter(kind, from, Some(to), value, inputs.gas_limit, input, logs);
+            tracer.enter(Entered { kind, from, to: Some(to), value, gas: inputs.gas_limit, input, logs });
         }
     }
     let (mut exec, result) = run_call(exec, depth, memory, inputs);
@@ -560,7 +621,7 @@ impl Exec {
             let error = (!kind.is_ok()).then(|| self.describe(kind));
             let output = if kind.is_ok_or_revert() { result.output.clone() } else { Bytes::new() };
             if let Some(tracer) = &mut self.tracer {
-                tracer.exit(used, output, error, created, self.ctx.journaled_state.logs());
+                tracer.exit(Left { gas_used: used, output, error, created }, self.ctx.journaled_state.logs());
             }
         }
     }
@@ -590,7 +651,9 @@ fn run_call(
     }
 
     let code_address = inputs.bytecode_address;
-    let result = if let Some(precompile) = eth_precompiles(exec.config.arbos).get(&code_address) {
+    let precompile = exec.precompile_at(code_address);
+    let eth_precompile = precompile.and_then(|address| eth_precompiles(exec.config.arbos).get(&address));
+    let result = if let Some(precompile) = eth_precompile {
         let input = inputs.input.bytes(&exec.ctx);
         match precompile.execute(&input, inputs.gas_limit, 0) {
             Ok(output) => revm::handler::precompile_output_to_interpreter_result(output, inputs.gas_limit),
@@ -599,9 +662,9 @@ fn run_call(
                 finish(InstructionResult::PrecompileError, gas)
             }
         }
-    } else if precompiles::ADDRESSES.contains(&code_address) {
+    } else if let Some(address) = precompile {
         let input = inputs.input.bytes(&exec.ctx);
-        precompiles::run(&mut exec, depth, &inputs, &input)
+        precompiles::run(&mut exec, depth, address, &inputs, &input)
     } else {
         let (hash, code) = std::mem::take(&mut inputs.known_bytecode);
         if code.is_empty() {
@@ -673,8 +736,15 @@ fn create(
             _ => CallKind::Create,
         };
         if let Some(tracer) = &mut exec.tracer {
-            let input = inputs.init_code().clone();
-            tracer.enter(kind, inputs.caller(), None, Some(inputs.value()), inputs.gas_limit(), input, logs);
+            tracer.enter(Entered {
+                kind,
+                from: inputs.caller(),
+                to: None,
+                value: Some(inputs.value()),
+                gas: inputs.gas_limit(),
+                input: inputs.init_code().clone(),
+                logs,
+            });
         }
     }
     let (mut exec, result, address) = run_create(exec, depth, memory, inputs);
@@ -763,9 +833,18 @@ fn interpret(
     depth: usize,
 ) -> (Box<Exec>, InterpreterResult) {
     let table = instructions(exec.ctx.cfg.spec);
+    let stepping = exec.tracer.as_ref().is_some_and(Tracer::wants_steps);
     loop {
         let interpreter = &mut evm_frame.interpreter;
-        match interpreter.run_plain(table.instruction_table(), table.gas_table(), &mut exec.ctx) {
+        let mut opened = None;
+        let action = if stepping {
+            let (action, last) = run_in_steps(&mut exec, interpreter, table, depth);
+            opened = Some(last);
+            action
+        } else {
+            interpreter.run_plain(table.instruction_table(), table.gas_table(), &mut exec.ctx)
+        };
+        match action {
             InterpreterAction::Return(result) => {
                 if matches!(result.result, InstructionResult::OpcodeNotFound | InstructionResult::InvalidFEOpcode) {
                     let at = interpreter.bytecode.pc().saturating_sub(1);
@@ -782,7 +861,52 @@ fn interpret(
                 if merged.is_err() {
                     unreachable!("the state in memory has no errors");
                 }
+                if let (Some((op, before)), Some(tracer)) = (opened, &mut exec.tracer) {
+                    tracer.returned(op, before.saturating_sub(evm_frame.interpreter.gas.remaining()));
+                }
             }
+        }
+    }
+}
+
+/// Interprets EVM code like `run_plain`, telling the tracer of every instruction. Gives the last one, and the gas there
+/// was before it.
+fn run_in_steps(
+    exec: &mut Exec,
+    interpreter: &mut Interpreter<EthInterpreter>,
+    table: &EthInstructions<EthInterpreter, Ctx>,
+    depth: usize,
+) -> (InterpreterAction, (u8, u64)) {
+    loop {
+        let (op, gas) = (interpreter.bytecode.opcode(), interpreter.gas.remaining());
+        if let Some(tracer) = &mut exec.tracer {
+            let memory = &interpreter.memory;
+            tracer.step(&Now {
+                pc: interpreter.bytecode.pc(),
+                op,
+                gas,
+                refund: interpreter.gas.refunded().max(0) as u64,
+                depth: depth + 1,
+                stack: interpreter.stack.data(),
+                memory: &|| memory.context_memory().to_vec(),
+                memory_len: memory.len(),
+                return_data: &interpreter.return_data.0,
+            });
+        }
+        let ended = interpreter.step(table.instruction_table(), table.gas_table(), &mut exec.ctx).err();
+        let opens = matches!(interpreter.bytecode.action(), Some(InterpreterAction::NewFrame(_)));
+        let failed = ended.filter(|kind| kind.is_halt() && interpreter.bytecode.action().is_none());
+        exec.opcode = op;
+        let error = failed.map(|kind| exec.describe(kind));
+        if let Some(tracer) = &mut exec.tracer {
+            let cost = gas.saturating_sub(interpreter.gas.remaining());
+            tracer.stepped(Ended { op, cost, opens, stack: interpreter.stack.data(), error });
+        }
+        if let Some(kind) = ended {
+            if interpreter.bytecode.action().is_none() {
+                interpreter.halt(kind);
+            }
+            return (interpreter.take_next_action(), (op, gas));
         }
     }
 }

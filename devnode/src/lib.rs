@@ -6,6 +6,8 @@
 //! | [`evm`] | transactions and calls on that state: EVM code through revm, Stylus programs through [`stylus`] |
 //! | [`stylus`] | activation, ink metering and the `vm_hooks` of WASM programs |
 //! | [`chain`] | blocks, time, snapshots and accounts; the direct interface for tests and benches |
+//! | [`proof`] | state roots and Merkle proofs |
+//! | [`trace`] | what can be recorded while a transaction runs |
 //! | [`rpc`] | JSON-RPC over HTTP and WebSocket |
 //! | [`node`] | a chain and its server, in process |
 //!
@@ -29,10 +31,11 @@ mod exec;
 pub mod genesis;
 pub mod node;
 mod precompiles;
+pub mod proof;
 pub mod rpc;
 pub mod state;
 pub mod stylus;
-mod trace;
+pub mod trace;
 
 pub use chain::{Chain, TxRequest};
 pub use node::{Config, Devnode};

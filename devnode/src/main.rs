@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use alloy_primitives::{hex, utils::parse_ether};
 use clap::Parser;
 use muster_devnode::chain::{self, Clock, History, TEST_MNEMONIC};
-use muster_devnode::node::DEFAULT_PORT;
+use muster_devnode::node::{CLIENT_VERSION, DEFAULT_PORT};
 use muster_devnode::{Config, Devnode};
 
 /// A local Arbitrum Stylus node without Docker: EVM code and activated WASM programs behind Ethereum JSON-RPC
@@ -41,6 +41,13 @@ struct Args {
     /// Past states kept for calls, reads and traces on old blocks
     #[arg(long, value_name = "BLOCKS", default_value_t = History::DEFAULT.states)]
     history: usize,
+    /// What web3_clientVersion answers; Hardhat's network helpers want it to begin with anvil or HardhatNetwork
+    #[arg(long, value_name = "TEXT", default_value = CLIENT_VERSION)]
+    client_version: String,
+    /// Put the root of the state into headers, so that eth_getProof can be checked against them; blocks then take
+    /// longer the larger the state is
+    #[arg(long)]
+    state_root: bool,
     /// Print nothing but errors
     #[arg(long, short)]
     silent: bool,
@@ -70,7 +77,10 @@ fn run(args: &Args) -> Result<(), String> {
             base_fee: args.base_fee,
             clock: args.manual_time.map_or(Clock::System, Clock::Manual),
             history: History { blocks: usize::MAX, states: args.history },
+            state_root: args.state_root,
         },
+        client_version: args.client_version.clone(),
+        ..Config::default()
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -8,10 +8,14 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::chain::{self, Chain};
-use crate::rpc;
+use crate::rpc::{self, Patience};
 
 /// The port of the Nitro development node.
 pub const DEFAULT_PORT: u16 = 8547;
+
+/// What `web3_clientVersion` answers. Hardhat's network helpers refuse every node whose answer does not begin with
+/// `anvil` or `HardhatNetwork`; this node has the methods they then call.
+pub const CLIENT_VERSION: &str = concat!("anvil/muster-devnode/v", env!("CARGO_PKG_VERSION"));
 
 /// Where to listen, and what the chain begins with.
 #[derive(Clone, Debug)]
@@ -22,12 +26,22 @@ pub struct Config {
     pub port: u16,
     /// What the chain begins with.
     pub chain: chain::Config,
+    /// What `web3_clientVersion` answers.
+    pub client_version: String,
+    /// How long a client is waited for.
+    pub patience: Patience,
 }
 
 impl Default for Config {
     /// Any free port of the local machine.
     fn default() -> Self {
-        Self { host: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 0, chain: chain::Config::default() }
+        Self {
+            host: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            port: 0,
+            chain: chain::Config::default(),
+            client_version: CLIENT_VERSION.into(),
+            patience: Patience::default(),
+        }
     }
 }
 
@@ -74,14 +88,15 @@ impl Devnode {
     /// The port is taken, the address can't be used, or the chain can't be made.
     pub fn start(config: Config) -> Result<Self, StartError> {
         let chain = Chain::new(config.chain.clone()).map_err(StartError::Chain)?;
-        Self::serve(chain, config.host, config.port)
+        Self::serve(chain, &config)
     }
 
     /// Serves a chain that exists already.
     ///
     /// # Errors
     /// As for [`Devnode::start`].
-    pub fn serve(chain: Chain, host: IpAddr, port: u16) -> Result<Self, StartError> {
+    pub fn serve(chain: Chain, config: &Config) -> Result<Self, StartError> {
+        let (host, port) = (config.host, config.port);
         let wanted = SocketAddr::new(host, port);
         let listen = |source: io::Error| match source.kind() {
             io::ErrorKind::AddrInUse => StartError::PortInUse { host, port },
@@ -96,7 +111,7 @@ impl Devnode {
             .build()
             .map_err(StartError::Runtime)?;
         let (stop, stopped) = oneshot::channel::<()>();
-        let served = chain.clone();
+        let context = rpc::Context::new(chain.clone(), &config.client_version, config.patience);
         let thread = std::thread::Builder::new()
             .name("devnode".into())
             .spawn(move || {
@@ -104,7 +119,7 @@ impl Devnode {
                     let Ok(listener) = TcpListener::from_std(listener) else { return };
                     // Connections may stay open for ever, so they are cut rather than waited for.
                     tokio::select! {
-                        _ = rpc::serve(listener, served) => {}
+                        () = rpc::serve(listener, context) => {}
                         _ = stopped => {}
                     }
                 });

@@ -396,10 +396,15 @@ impl Call<'_> {
     }
 }
 
-/// Runs the precompile at `inputs.bytecode_address`, in the frame of depth `depth` (0 for a transaction's own).
-pub(crate) fn run(exec: &mut Exec, depth: usize, inputs: &CallInputs, input: &[u8]) -> InterpreterResult {
+/// Runs a precompile, known by its usual address, in the frame of depth `depth` (0 for a transaction's own).
+pub(crate) fn run(
+    exec: &mut Exec,
+    depth: usize,
+    address: Address,
+    inputs: &CallInputs,
+    input: &[u8],
+) -> InterpreterResult {
     let limit = inputs.gas_limit;
-    let address = inputs.bytecode_address;
     let arbos = exec.config.arbos;
     if address == ARB_DEBUG && !exec.config.debug {
         exec.reason = Some("debug precompiles are disabled".into());

@@ -6,11 +6,13 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use alloy_trie::EMPTY_ROOT_HASH;
 use imbl::HashMap;
 use revm::primitives::{Address, Bytes, B256, KECCAK_EMPTY, U256};
 use revm::state::{Account, AccountInfo, Bytecode, EvmState};
 
 use crate::arbos::L1Hashes;
+use crate::proof::StorageRoot;
 use crate::stylus::recent::RecentPrograms;
 
 /// One account.
@@ -21,6 +23,7 @@ struct Entry {
     /// `None` while the account has no code.
     code: Option<(B256, Bytecode)>,
     storage: HashMap<U256, U256>,
+    root: StorageRoot,
 }
 
 impl Entry {
@@ -93,6 +96,24 @@ impl State {
         self.accounts.get(&address).into_iter().flat_map(|a| a.storage.iter().map(|(k, v)| (*k, *v)))
     }
 
+    /// Accounts that hold anything.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = Address> + '_ {
+        self.accounts.keys().copied()
+    }
+
+    /// Whether an account is in the state, be it empty.
+    pub(crate) fn knows(&self, address: Address) -> bool {
+        self.accounts.contains_key(&address)
+    }
+
+    /// Root of the tree of an account's storage.
+    pub(crate) fn storage_root(&self, address: Address) -> B256 {
+        match self.accounts.get(&address) {
+            Some(account) => account.root.get(account.storage.iter().map(|(k, v)| (*k, *v))),
+            None => EMPTY_ROOT_HASH,
+        }
+    }
+
     fn entry(&mut self, address: Address) -> &mut Entry {
         Arc::make_mut(self.accounts.entry(address).or_default())
     }
@@ -121,17 +142,20 @@ impl State {
 
     /// Sets one word of storage (genesis, `*_setStorageAt` and state overrides).
     pub fn set_storage(&mut self, address: Address, slot: U256, value: U256) {
-        let storage = &mut self.entry(address).storage;
+        let entry = self.entry(address);
+        entry.root.forget();
         if value.is_zero() {
-            storage.remove(&slot);
+            entry.storage.remove(&slot);
         } else {
-            storage.insert(slot, value);
+            entry.storage.insert(slot, value);
         }
     }
 
     /// Drops all storage of an account (state overrides that replace it whole).
     pub fn clear_storage(&mut self, address: Address) {
-        self.entry(address).storage = HashMap::new();
+        let entry = self.entry(address);
+        entry.root.forget();
+        entry.storage = HashMap::new();
     }
 
     /// What happens before a block's first transaction; again in the same block it changes nothing.
@@ -158,6 +182,7 @@ impl State {
             let entry = Arc::make_mut(self.accounts.entry(address).or_default());
             if account.is_created() {
                 entry.storage = HashMap::new();
+                entry.root.forget();
             }
             entry.balance = account.info.balance;
             entry.nonce = account.info.nonce;
@@ -173,6 +198,7 @@ impl State {
                 if !value.is_changed() {
                     continue;
                 }
+                entry.root.forget();
                 if value.present_value.is_zero() {
                     entry.storage.remove(&slot);
                 } else {

@@ -3,7 +3,8 @@
 mod support;
 
 use alloy_primitives::{Address, Bytes, U256};
-use muster_devnode::evm::Status;
+use muster_devnode::evm::{Status, TraceRequest};
+use muster_devnode::trace::StepOptions;
 use support::Chain;
 
 /// A sequence of numbers that is the same in every run.
@@ -21,6 +22,15 @@ impl Random {
         (self.next() % n as u64) as usize
     }
 }
+
+/// Everything that can be recorded.
+const TRACES: [TraceRequest; 5] = [
+    TraceRequest::Calls,
+    TraceRequest::Steps(StepOptions { stack: true, memory: true, storage: true, return_data: true, limit: 0 }),
+    TraceRequest::Hostios,
+    TraceRequest::Accessed,
+    TraceRequest::Profile,
+];
 
 /// Uses a bit of everything.
 const PROGRAM: &str = r#"(module
@@ -85,7 +95,7 @@ fn damaged_modules_are_refused_or_run() {
             Status::Success => {
                 let mut tx = chain.tx(Some(program), vec![7; random.below(64)]);
                 tx.gas_limit = 3_000_000;
-                tx.trace = true;
+                tx.trace = TRACES[random.below(TRACES.len())];
                 let outcome = chain.run(&tx);
                 assert!(outcome.gas_used <= tx.gas_limit && outcome.gas_used >= 21_000);
                 ran += 1;
@@ -136,7 +146,7 @@ fn arbitrary_evm_code() {
         chain.state.set_code(target, Bytes::from(code.clone()));
         let mut tx = chain.tx(Some(target), vec![1, 2, 3]);
         tx.gas_limit = 1_000_000;
-        tx.trace = true;
+        tx.trace = TRACES[random.below(TRACES.len())];
         let outcome = chain.run(&tx);
         assert!(outcome.gas_used <= tx.gas_limit);
         let tx = chain.tx(None, code);

@@ -1,7 +1,8 @@
 //! The protocol itself: what a client gets for good and for bad requests, over plain HTTP.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+#[path = "support/rpc.rs"]
+mod support;
+
 use std::str::FromStr;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,145 +10,18 @@ use std::time::{Duration, Instant};
 use alloy_consensus::{SignableTransaction, TxEip1559, TxEip2930, TxEnvelope, TxLegacy};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_eips::eip2930::{AccessList, AccessListItem};
-use alloy_primitives::{address, hex, keccak256, Address, Bytes, TxKind, B256, U256};
+use alloy_primitives::{address, hex, keccak256, Address, Bytes, B256, U256};
 use alloy_signer::SignerSync;
 use alloy_signer_local::PrivateKeySigner;
-use muster_devnode::chain::{self, Clock, History, NITRO_DEV_KEY};
+use muster_devnode::chain::{Clock, History, NITRO_DEV_KEY};
 use muster_devnode::{Config, Devnode};
 use serde_json::{json, Value};
-
-const GWEI: u128 = 1_000_000_000;
-const START: u64 = 1_700_000_000;
-const CHAIN: u64 = 412_346;
-
-fn start_with(change: impl FnOnce(&mut chain::Config)) -> Rpc {
-    let mut config = Config::default();
-    config.chain.clock = Clock::Manual(START);
-    change(&mut config.chain);
-    Rpc(Devnode::start(config).unwrap())
-}
-
-fn start() -> Rpc {
-    start_with(|_| {})
-}
-
-struct Rpc(Devnode);
-
-impl Rpc {
-    /// Sends bytes as they are. Gives the HTTP status and the body.
-    fn post(&self, body: &[u8]) -> (u16, String) {
-        let head = format!(
-            "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-            body.len()
-        );
-        self.exchange(&[head.as_bytes(), body].concat())
-    }
-
-    fn exchange(&self, request: &[u8]) -> (u16, String) {
-        let mut stream = TcpStream::connect(self.0.address()).unwrap();
-        // A server that refuses the head does not read the rest.
-        let _ = stream.write_all(request);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        let answer = String::from_utf8(answer).unwrap();
-        let status = answer[9..12].parse().unwrap();
-        (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
-    }
-
-    fn json(&self, body: &str) -> Value {
-        let (status, body) = self.post(body.as_bytes());
-        assert_eq!(status, 200);
-        serde_json::from_str(&body).unwrap()
-    }
-
-    fn request(&self, method: &str, params: Value) -> Value {
-        let answer = self.json(&json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}).to_string());
-        assert_eq!(answer["id"], 7);
-        answer
-    }
-
-    fn ok(&self, method: &str, params: Value) -> Value {
-        let answer = self.request(method, params);
-        assert!(answer.get("error").is_none(), "{method}: {answer}");
-        answer["result"].clone()
-    }
-
-    fn err(&self, method: &str, params: Value) -> (i64, String) {
-        let answer = self.request(method, params);
-        let error = &answer["error"];
-        (error["code"].as_i64().unwrap_or_else(|| panic!("{method}: {answer}")), error["message"].as_str().unwrap().into())
-    }
-
-    fn send_raw(&self, tx: &TxEnvelope) -> Value {
-        self.ok("eth_sendRawTransaction", json!([hex::encode_prefixed(tx.encoded_2718())]))
-    }
-
-    fn refuse_raw(&self, tx: &TxEnvelope) -> String {
-        let (code, message) = self.err("eth_sendRawTransaction", json!([hex::encode_prefixed(tx.encoded_2718())]));
-        assert_eq!(code, -32000, "{message}");
-        message
-    }
-
-    /// Deploys code that is returned by nothing but itself: `PUSH code; CODECOPY; RETURN`.
-    fn deploy(&self, runtime: &[u8]) -> Address {
-        let mut init = hex!("61000080600a3d393df3").to_vec();
-        init[1..3].copy_from_slice(&(runtime.len() as u16).to_be_bytes());
-        init.extend_from_slice(runtime);
-        let hash = self.ok("eth_sendTransaction", json!([{"data": hex::encode_prefixed(init)}]));
-        let receipt = self.ok("eth_getTransactionReceipt", json!([hash]));
-        assert_eq!(receipt["status"], "0x1", "{receipt}");
-        receipt["contractAddress"].as_str().unwrap().parse().unwrap()
-    }
-}
-
-fn dev() -> PrivateKeySigner {
-    PrivateKeySigner::from_str(NITRO_DEV_KEY).unwrap()
-}
-
-fn number(value: &Value) -> u64 {
-    u64::from_str_radix(value.as_str().unwrap().strip_prefix("0x").unwrap(), 16).unwrap()
-}
-
-fn sign<T: SignableTransaction<alloy_primitives::Signature>>(tx: T, key: &PrivateKeySigner) -> TxEnvelope
-where
-    TxEnvelope: From<alloy_consensus::Signed<T>>,
-{
-    let signature = key.sign_hash_sync(&tx.signature_hash()).unwrap();
-    tx.into_signed(signature).into()
-}
-
-fn plain(nonce: u64) -> TxEip1559 {
-    TxEip1559 {
-        chain_id: CHAIN,
-        nonce,
-        gas_limit: 21_000,
-        max_fee_per_gas: GWEI,
-        max_priority_fee_per_gas: 0,
-        to: TxKind::Call(address!("00000000000000000000000000000000000000aa")),
-        value: U256::from(1),
-        ..Default::default()
-    }
-}
-
-// Stores the first word of the calldata at slot 0 and emits LOG2(topic 1 = it, topic 0 = 7) with it as data.
-const STORE: &[u8] = &hex!("600035 80600055 600052 600035 6007 6020 6000 a2 00");
-// Reverts with the calldata.
-const REVERT: &[u8] = &hex!("36600060003736 6000 fd");
-// Loads slot 0 and returns it.
-const LOAD: &[u8] = &hex!("600054600052 6020 6000 f3");
-// INVALID.
-const INVALID: &[u8] = &hex!("fe");
-// Returns timestamp and number.
-const CLOCK: &[u8] = &hex!("42600052 43602052 6040 6000 f3");
-// An endless loop.
-const SPIN: &[u8] = &hex!("5b600056");
-// Calls the address in the first word of the calldata with all gas and no data; reverts if that fails.
-const FORWARD: &[u8] = &hex!("6000600060006000 6000 600035 5a f1 6017 57 60006000fd 5b 00");
+use support::*;
 
 #[test]
 fn identity() {
     let node = start();
-    assert!(node.ok("web3_clientVersion", json!([])).as_str().unwrap().starts_with("muster-devnode/"));
+    assert!(node.ok("web3_clientVersion", json!([])).as_str().unwrap().starts_with("anvil/muster-devnode/v"));
     assert_eq!(node.ok("net_version", json!([])), "412346");
     assert_eq!(node.ok("eth_chainId", Value::Null), "0x64aba");
     assert_eq!(node.ok("eth_syncing", json!([])), false);
@@ -525,17 +399,6 @@ fn access_lists_are_found() {
 }
 
 #[test]
-fn what_is_never_there_says_so() {
-    let node = start();
-    assert_eq!(node.ok("txpool_status", json!([])), json!({"pending": "0x0", "queued": "0x0"}));
-    assert_eq!(node.ok("txpool_content", json!([])), json!({"pending": {}, "queued": {}}));
-    let (code, message) = node.err("eth_getProof", json!([Address::ZERO, [], "latest"]));
-    assert_eq!((code, message.as_str()), (-32000, "eth_getProof is not supported: this node keeps no Merkle tree"));
-    let (code, message) = node.err("debug_traceTransaction", json!([B256::ZERO]));
-    assert!(code == -32000 && message.contains("only callTracer is"), "{message}");
-}
-
-#[test]
 fn overrides_apply_to_one_call_only() {
     let node = start();
     let load = node.deploy(LOAD);
@@ -790,39 +653,6 @@ fn prices() {
     assert_eq!(node.err("eth_feeHistory", json!(["0x5", "0x63", []])).0, -32000);
 }
 
-/// Calls the address in the first word of its calldata without value, hands on what comes back.
-const PROXY: &str = r#"(module
-    (import "vm_hooks" "read_args" (func $read_args (param i32)))
-    (import "vm_hooks" "call_contract" (func $call (param i32 i32 i32 i32 i64 i32) (result i32)))
-    (import "vm_hooks" "read_return_data" (func $read (param i32 i32 i32) (result i32)))
-    (import "vm_hooks" "write_result" (func $write_result (param i32 i32)))
-    (memory (export "memory") 1 1)
-    (func (export "user_entrypoint") (param $len i32) (result i32)
-        (local $status i32)
-        (call $read_args (i32.const 0))
-        (local.set $status
-            (call $call (i32.const 12) (i32.const 32) (i32.sub (local.get $len) (i32.const 32))
-                (i32.const 512) (i64.const -1) (i32.const 256)))
-        (drop (call $read (i32.const 1024) (i32.const 0) (i32.load (i32.const 256))))
-        (call $write_result (i32.const 1024) (i32.load (i32.const 256)))
-        (local.get $status)))"#;
-
-fn program(node: &Rpc, text: &str) -> Address {
-    let address = node.deploy(&muster_devnode::stylus::deployed_code(&wat::parse_str(text).unwrap()));
-    assert_eq!(node.err("eth_call", json!([{"to": address}])), (-32000, "error ProgramNotActivated()".into()));
-    activate(node, address);
-    address
-}
-
-fn activate(node: &Rpc, program: Address) {
-    // activateProgram(address)
-    let data = format!("0x58c780c2{:0>64}", hex::encode(program));
-    let fee = "0xde0b6b3a7640000";
-    let hash = node.ok("eth_sendTransaction", json!([{"to": Address::with_last_byte(0x71), "data": data, "value": fee}]));
-    let receipt = node.ok("eth_getTransactionReceipt", json!([hash]));
-    assert_eq!(receipt["status"], "0x1", "{receipt}");
-}
-
 #[test]
 fn programs_expire_as_time_travels_and_are_activated_again() {
     let node = start();
@@ -910,8 +740,6 @@ fn failing_transactions_can_be_traced() {
     let creation = node.ok("debug_traceTransaction", json!([created, {"tracer": "callTracer"}]));
     assert_eq!(creation["type"], "CREATE");
     assert_eq!(creation["to"], json!(proxy));
-    let (code, message) = node.err("debug_traceTransaction", json!([hash]));
-    assert!(code == -32000 && message.contains("only callTracer"), "{message}");
     let (code, message) = node.err("debug_traceTransaction", json!([B256::ZERO, {"tracer": "callTracer"}]));
     assert_eq!((code, message), (-32000, "transaction not found".into()));
 }

@@ -2,9 +2,9 @@
 
 mod support;
 
-use alloy_primitives::{Address, Bytes, B256, U256};
+use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
 use alloy_sol_types::{sol, SolCall, SolError};
-use muster_devnode::evm::{CallKind, Outcome, Status, BATCH_POSTER};
+use muster_devnode::evm::{CallFrame, CallKind, Outcome, Status, Trace, TraceRequest, BATCH_POSTER};
 use muster_devnode::genesis::{CREATE2_FACTORY, STYLUS_DEPLOYER};
 use support::{init_code, Chain, ALICE, ARB_SYS, ARB_WASM};
 
@@ -390,6 +390,13 @@ fn calls_change_nothing() {
     assert_eq!(chain.state.balance(Address::repeat_byte(9)), U256::ZERO);
 }
 
+fn calls(outcome: Outcome) -> CallFrame {
+    match outcome.trace {
+        Trace::Calls(frame) => *frame,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn traces_show_programs_and_contracts_alike() {
     let mut chain = Chain::new();
@@ -397,10 +404,11 @@ fn traces_show_programs_and_contracts_alike() {
     let b = chain.deploy_wasm(&wat::parse_str(ACTOR).unwrap());
     let evm = chain.deploy(&evm_actor());
     let mut tx = chain.tx(Some(a), through(0, evm, 0, &through(1, b, 0, &with_word(11, 7))));
-    tx.trace = true;
+    tx.trace = TraceRequest::Calls;
     let outcome = chain.run(&tx);
-    let top = outcome.call_trace.unwrap();
-    assert_eq!((top.kind, top.to, top.wasm, top.gas_used), (CallKind::Call, Some(a), true, outcome.gas_used));
+    let gas_used = outcome.gas_used;
+    let top = calls(outcome);
+    assert_eq!((top.kind, top.to, top.wasm, top.gas_used), (CallKind::Call, Some(a), true, gas_used));
     assert_eq!(top.error.as_deref(), Some("execution reverted"));
     let middle = &top.calls[0];
     assert_eq!((middle.from, middle.to, middle.wasm), (a, Some(evm), false));
@@ -411,8 +419,8 @@ fn traces_show_programs_and_contracts_alike() {
     let mut data = with_word(6, 5);
     data.extend(b"x");
     let mut tx = chain.tx(Some(a), through(0, b, 0, &data));
-    tx.trace = true;
-    let top = chain.run(&tx).call_trace.unwrap();
+    tx.trace = TraceRequest::Calls;
+    let top = calls(chain.run(&tx));
     assert_eq!((top.logs.len(), top.calls[0].logs.len()), (0, 1));
     assert_eq!(top.calls[0].logs[0].address, b);
 }
@@ -429,7 +437,7 @@ sol! {
     function deploy(bytes bytecode, bytes initData, uint256 initValue, bytes32 salt) external payable returns (address);
     function placeBid(address program) external payable;
     function isPaused() external view returns (bool);
-    error ContractInitializationError(address newContract);
+    error ContractInitializationError(address newContract, bytes data);
 }
 
 #[test]
@@ -517,7 +525,7 @@ fn factory_and_deployer_are_where_tools_expect_them() {
     data.extend(&init);
     let outcome = ok(chain.send(CREATE2_FACTORY, data));
     let address = Address::from_slice(&outcome.output);
-    assert_eq!(address, CREATE2_FACTORY.create2(B256::repeat_byte(5), alloy_primitives::keccak256(&init)));
+    assert_eq!(address, CREATE2_FACTORY.create2(B256::repeat_byte(5), keccak256(&init)));
     assert_eq!(chain.state.code(address).as_ref(), [0x60, 0x01]);
 
     let code = muster_devnode::stylus::deployed_code(&wat::parse_str(ACTOR).unwrap());
@@ -543,7 +551,15 @@ fn factory_and_deployer_are_where_tools_expect_them() {
     assert_eq!(outcome.logs.len(), 1);
     let failed = deploy(&mut chain, with_word(10, 3), 2);
     assert_eq!(failed.status, Status::Revert);
-    assert!(ContractInitializationError::abi_decode(&failed.output).is_ok());
+    assert!(ContractInitializationError::abi_decode(&failed.output).unwrap().data.is_empty());
+    // What the constructor said reaches whoever deploys, with the address that would have been.
+    let failed = deploy(&mut chain, with_word(11, 7), 2);
+    let error = ContractInitializationError::abi_decode(&failed.output).unwrap();
+    assert_eq!(error.data.as_ref(), B256::repeat_byte(7).as_slice());
+    let salt = keccak256([B256::repeat_byte(2).as_slice(), &with_word(11, 7)].concat());
+    assert_eq!(error.newContract, STYLUS_DEPLOYER.create2(salt, keccak256(init_code(&code))));
+    // Tools know the code by its length.
+    assert_eq!(chain.state.code(STYLUS_DEPLOYER).len(), 2_269);
 
     // The cache manager takes any bid.
     ok(chain.send(muster_devnode::genesis::CACHE_MANAGER, placeBidCall { program }.abi_encode()));

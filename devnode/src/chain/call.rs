@@ -1,19 +1,18 @@
-//! Calls, estimates and traces: everything that runs on a state and changes nothing.
+//! Calls and estimates: everything that runs on a state and changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use alloy_consensus::Transaction;
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, B256, U256};
 use alloy_rpc_types_eth::state::StateOverride;
 use alloy_rpc_types_eth::{BlockId, BlockNumberOrTag, BlockOverrides};
 
-use super::block::{access_list, l1_number};
-use super::config::{BLOCK_GAS_LIMIT, CALL_GAS};
-use super::error::CallError;
+use super::block::Setting;
+use super::config::CALL_GAS;
+use super::error::{CallError, SendError};
 use super::{Chain, TxRequest, RECENT_HASHES};
-use crate::evm::{BlockCtx, CallFrame, Outcome, Status, TxCtx, TxError, BATCH_POSTER};
+use crate::evm::{BlockCtx, Outcome, Status, Trace, TraceRequest, TxCtx, TxError};
 use crate::state::State;
 
 /// Runs to find an access list; two are the rule.
@@ -22,29 +21,78 @@ const MAX_ACCESS_LIST_ROUNDS: usize = 32;
 const TRANSFER_GAS: u64 = 21_000;
 
 /// Everything a call needs, detached from the chain.
-struct Scene {
-    state: State,
-    recent: Arc<Vec<(u64, B256)>>,
-    number: u64,
-    l1_number: u64,
-    timestamp: u64,
-    base_fee: u128,
-    gas_limit: u64,
-    coinbase: Address,
+pub(super) struct Scene {
+    pub state: State,
+    pub recent: Arc<Vec<(u64, B256)>>,
+    pub setting: Setting,
+    /// Precompiles that are elsewhere, and where they would be.
+    pub moved: Vec<(Address, Address)>,
 }
 
 impl Scene {
-    fn block(&self) -> BlockCtx<'_> {
+    pub(super) fn block(&self) -> BlockCtx<'_> {
         // Only hashes before the block itself are visible.
-        let end = self.recent.partition_point(|(n, _)| *n < self.number);
-        BlockCtx {
-            l2_number: self.number,
-            l1_number: self.l1_number,
-            timestamp: self.timestamp,
-            base_fee: self.base_fee,
-            gas_limit: self.gas_limit,
-            coinbase: self.coinbase,
-            recent_hashes: &self.recent[end.saturating_sub(RECENT_HASHES)..end],
+        let end = self.recent.partition_point(|(n, _)| *n < self.setting.number);
+        let hashes = &self.recent[end.saturating_sub(RECENT_HASHES)..end];
+        BlockCtx { moved_precompiles: &self.moved, ..self.setting.context(hashes) }
+    }
+
+    /// Changes accounts as a call asks for it.
+    pub(super) fn override_state(&mut self, overrides: &StateOverride) -> Result<(), CallError> {
+        for (address, account) in overrides {
+            let state = &mut self.state;
+            if let Some(to) = account.move_precompile_to {
+                if self.moved.iter().any(|(_, before)| before == address) {
+                    return Err(CallError::Override(format!("account {address} has already been overridden by a precompile")));
+                }
+                if !crate::evm::is_precompile(address) {
+                    return Err(CallError::Override(format!("account {address} is not a precompile")));
+                }
+                if overrides.contains_key(&to) || self.moved.iter().any(|(now, _)| *now == to) {
+                    return Err(CallError::Override(format!("destination account {to} is already overridden")));
+                }
+                self.moved.push((to, *address));
+            }
+            if let Some(nonce) = account.nonce {
+                state.set_nonce(*address, nonce);
+            }
+            if let Some(code) = &account.code {
+                state.set_code(*address, code.clone());
+            }
+            if let Some(balance) = account.balance {
+                state.set_balance(*address, balance);
+            }
+            if account.state.is_some() && account.state_diff.is_some() {
+                return Err(CallError::Override(format!("account {address} has both 'state' and 'stateDiff'")));
+            }
+            if let Some(whole) = &account.state {
+                state.clear_storage(*address);
+                for (slot, value) in whole {
+                    state.set_storage(*address, (*slot).into(), (*value).into());
+                }
+            }
+            for (slot, value) in account.state_diff.iter().flatten() {
+                state.set_storage(*address, (*slot).into(), (*value).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes the block as a call asks for it. Difficulty and price of blobs have no instruction on Arbitrum that
+    /// would tell them.
+    pub(super) fn override_block(&mut self, overrides: &BlockOverrides) {
+        let setting = &mut self.setting;
+        if let Some(number) = overrides.number {
+            // `block.number` is what one expects to move.
+            setting.l1_number = number.saturating_to();
+        }
+        setting.timestamp = overrides.time.unwrap_or(setting.timestamp);
+        setting.gas_limit = overrides.gas_limit.unwrap_or(setting.gas_limit);
+        setting.coinbase = overrides.coinbase.unwrap_or(setting.coinbase);
+        setting.prevrandao = overrides.random.unwrap_or(setting.prevrandao);
+        setting.base_fee = overrides.base_fee.map_or(setting.base_fee, |f| f.saturating_to());
+        for (number, hash) in overrides.block_hash.iter().flatten() {
+            self.state.l1_hashes.override_hash(*number, *hash);
         }
     }
 }
@@ -72,10 +120,10 @@ impl Chain {
         overrides: Option<&StateOverride>,
         block_overrides: Option<&BlockOverrides>,
     ) -> Result<Outcome, CallError> {
-        self.simulate(request, at, overrides, block_overrides, false)
+        self.trace_call(request, at, overrides, block_overrides, TraceRequest::Nothing)
     }
 
-    /// As [`Chain::call_at`], with [`Outcome::call_trace`].
+    /// As [`Chain::call_at`], with [`Outcome::trace`].
     ///
     /// # Errors
     /// The call could not be begun.
@@ -85,20 +133,10 @@ impl Chain {
         at: BlockId,
         overrides: Option<&StateOverride>,
         block_overrides: Option<&BlockOverrides>,
-    ) -> Result<Outcome, CallError> {
-        self.simulate(request, at, overrides, block_overrides, true)
-    }
-
-    fn simulate(
-        &self,
-        request: &TxRequest,
-        at: BlockId,
-        overrides: Option<&StateOverride>,
-        block_overrides: Option<&BlockOverrides>,
-        trace: bool,
+        trace: TraceRequest,
     ) -> Result<Outcome, CallError> {
         let scene = self.scene(at, overrides, block_overrides)?;
-        let mut tx = self.call_context(request)?;
+        let mut tx = self.call_context(request, scene.setting.base_fee)?;
         tx.trace = trace;
         Ok(self.0.evm.call(&scene.state, &scene.block(), &tx)?)
     }
@@ -109,8 +147,8 @@ impl Chain {
     /// The call could not be begun, or touches something else each time its list grows. A failure is an outcome.
     pub fn create_access_list(&self, request: &TxRequest, at: BlockId) -> Result<(AccessList, Outcome), CallError> {
         let scene = self.scene(at, None, None)?;
-        let mut tx = self.call_context(request)?;
-        tx.trace = true;
+        let mut tx = self.call_context(request, scene.setting.base_fee)?;
+        tx.trace = TraceRequest::Accessed;
         let mut list: BTreeMap<Address, BTreeSet<B256>> = BTreeMap::new();
         for (address, slots) in std::mem::take(&mut tx.access_list) {
             list.entry(address).or_default().extend(slots);
@@ -121,8 +159,10 @@ impl Chain {
         for _ in 0..MAX_ACCESS_LIST_ROUNDS {
             tx.access_list = items(&list);
             let outcome = self.0.evm.call(&scene.state, &scene.block(), &tx)?;
-            for (address, slots) in &outcome.accessed {
-                list.entry(*address).or_default().extend(slots);
+            if let Trace::Accessed(accessed) = &outcome.trace {
+                for account in accessed.iter().filter(|account| !account.warm) {
+                    list.entry(account.address).or_default().extend(&account.slots);
+                }
             }
             let grown = items(&list);
             if grown == tx.access_list {
@@ -133,7 +173,7 @@ impl Chain {
         Err(CallError::Failed { reason: "the access list does not settle: each one makes the call touch more".into() })
     }
 
-    fn call_context(&self, request: &TxRequest) -> Result<TxCtx, CallError> {
+    pub(super) fn call_context(&self, request: &TxRequest, base_fee: u64) -> Result<TxCtx, CallError> {
         if request.gas_price.is_some() && (request.max_fee_per_gas.is_some() || request.max_priority_fee_per_gas.is_some())
         {
             return Err(CallError::Override(
@@ -156,7 +196,14 @@ impl Chain {
             .cloned()
             .unwrap_or_default();
         let price = request.gas_price.or(request.max_fee_per_gas).unwrap_or(0);
-        let base_fee = u128::from(self.0.config.base_fee);
+        let base_fee = u128::from(base_fee);
+        if let Some(tip) = request.max_priority_fee_per_gas.filter(|tip| *tip > request.max_fee_per_gas.unwrap_or(0)) {
+            let (address, cap) = (request.from.unwrap_or_default(), request.max_fee_per_gas.unwrap_or(0));
+            return Err(CallError::Override(SendError::TipAboveFeeCap { address, tip, cap }.to_string()));
+        }
+        if request.authorization_list.is_some() && self.0.config.arbos_version < 40 {
+            return Err(CallError::Override(SendError::UnsupportedType.to_string()));
+        }
         // A price of 0 is not looked at, any other must be one that a transaction could have.
         if price > 0 && price < base_fee {
             let address = request.from.unwrap_or_default();
@@ -176,78 +223,43 @@ impl Chain {
                 .iter()
                 .flat_map(|l| l.0.iter().map(|i| (i.address, i.storage_keys.clone())))
                 .collect(),
+            authorizations: request.authorization_list.clone().unwrap_or_default(),
             is_call: true,
-            trace: false,
+            trace: TraceRequest::Nothing,
         })
     }
 
     /// The state and block a call runs in.
-    fn scene(
+    pub(super) fn scene(
         &self,
         at: BlockId,
         overrides: Option<&StateOverride>,
         block_overrides: Option<&BlockOverrides>,
     ) -> Result<Scene, CallError> {
-        let inner = self.0.inner.read();
-        let state = inner.state_at(at)?;
-        let block = &inner.resolve(at)?.block;
-        let mut scene = Scene {
-            state,
-            recent: inner.hashes_before(block.header.number),
-            number: block.header.number,
-            l1_number: block.l1_number,
-            timestamp: block.header.timestamp,
-            base_fee: u128::from(self.0.config.base_fee),
-            gas_limit: BLOCK_GAS_LIMIT,
-            coinbase: BATCH_POSTER,
-        };
-        if let BlockId::Number(BlockNumberOrTag::Latest | BlockNumberOrTag::Pending) = at {
-            scene.timestamp = inner.time.next(block.header.timestamp);
-            scene.l1_number = l1_number(inner.genesis_time, scene.timestamp);
-            scene.number += u64::from(at.is_pending());
-        }
-        drop(inner);
-        for (address, account) in overrides.into_iter().flatten() {
-            let state = &mut scene.state;
-            if account.move_precompile_to.is_some() {
-                return Err(CallError::Override("movePrecompileToAddress is not supported".into()));
-            }
-            if let Some(nonce) = account.nonce {
-                state.set_nonce(*address, nonce);
-            }
-            if let Some(code) = &account.code {
-                state.set_code(*address, code.clone());
-            }
-            if let Some(balance) = account.balance {
-                state.set_balance(*address, balance);
-            }
-            if account.state.is_some() && account.state_diff.is_some() {
-                return Err(CallError::Override(format!("account {address} has both 'state' and 'stateDiff'")));
-            }
-            if let Some(whole) = &account.state {
-                state.clear_storage(*address);
-                for (slot, value) in whole {
-                    state.set_storage(*address, (*slot).into(), (*value).into());
+        let waiting = if at.is_pending() { self.run_waiting() } else { None };
+        let mut scene = {
+            let inner = self.0.inner.read();
+            let block = &inner.resolve(at)?.block;
+            let setting = match at {
+                BlockId::Number(BlockNumberOrTag::Latest | BlockNumberOrTag::Pending) => {
+                    let timestamp = inner.time.next(block.header.timestamp);
+                    let next = inner.next_setting(timestamp);
+                    Setting { number: block.header.number + u64::from(at.is_pending()), ..next }
                 }
+                _ => block.setting(),
+            };
+            Scene {
+                state: waiting.map_or_else(|| inner.state_at(at), |run| Ok(run.state))?,
+                recent: inner.hashes_before(setting.number),
+                setting,
+                moved: Vec::new(),
             }
-            for (slot, value) in account.state_diff.iter().flatten() {
-                state.set_storage(*address, (*slot).into(), (*value).into());
-            }
+        };
+        if let Some(overrides) = overrides {
+            scene.override_state(overrides)?;
         }
-        if let Some(o) = block_overrides {
-            if o.block_hash.is_some() || o.difficulty.is_some() || o.random.is_some() || o.blob_base_fee.is_some() {
-                return Err(CallError::Override(
-                    "of the block overrides, number, time, gasLimit, feeRecipient and baseFee are supported".into(),
-                ));
-            }
-            if let Some(number) = o.number {
-                // `block.number` is what one expects to move.
-                scene.l1_number = number.saturating_to();
-            }
-            scene.timestamp = o.time.unwrap_or(scene.timestamp);
-            scene.gas_limit = o.gas_limit.unwrap_or(scene.gas_limit);
-            scene.coinbase = o.coinbase.unwrap_or(scene.coinbase);
-            scene.base_fee = o.base_fee.map_or(scene.base_fee, |f| f.saturating_to());
+        if let Some(overrides) = block_overrides {
+            scene.override_block(overrides);
         }
         Ok(scene)
     }
@@ -266,7 +278,7 @@ impl Chain {
     ) -> Result<u64, CallError> {
         let scene = self.scene(at, overrides, block_overrides)?;
         let block = scene.block();
-        let mut tx = self.call_context(request)?;
+        let mut tx = self.call_context(request, scene.setting.base_fee)?;
         tx.gas_limit = request.gas.filter(|gas| *gas >= TRANSFER_GAS).unwrap_or(CALL_GAS).min(CALL_GAS);
         // A sender who names a price must be able to pay; the limit is lowered to what he can.
         let price = request.gas_price.or(request.max_fee_per_gas).unwrap_or(0);
@@ -285,7 +297,7 @@ impl Chain {
         };
         let exceeds = |limit: u64| CallError::Failed { reason: format!("gas required exceeds allowance ({limit})") };
         // A plain transfer needs no search. A recipient whose code is not visible (a precompile) may need more.
-        let plain = tx.data.is_empty() && tx.access_list.is_empty();
+        let plain = tx.data.is_empty() && tx.access_list.is_empty() && tx.authorizations.is_empty();
         if plain && tx.to.is_some_and(|to| scene.state.code(to).is_empty()) && tx.gas_limit >= TRANSFER_GAS {
             if let Ok(Outcome { status: Status::Success, .. }) = run(TRANSFER_GAS) {
                 return Ok(TRANSFER_GAS);
@@ -333,44 +345,5 @@ impl Chain {
             }
         }
         Ok(high)
-    }
-
-    /// Runs a mined transaction again on the state before it and records its frames.
-    ///
-    /// # Errors
-    /// The transaction is unknown, or the state before it is no longer kept.
-    pub fn trace_transaction(&self, hash: B256) -> Result<CallFrame, CallError> {
-        let unknown = || CallError::Override("transaction not found".into());
-        let (block, index) = self.transaction(hash).ok_or_else(unknown)?;
-        let tx = &block.transactions[index].tx;
-        let number = block.header.number;
-        let (state, recent) = {
-            let inner = self.0.inner.read();
-            (inner.state_at(BlockId::number(number - 1))?, inner.hashes_before(number))
-        };
-        let scene = Scene {
-            state,
-            recent,
-            number,
-            l1_number: block.l1_number,
-            timestamp: block.header.timestamp,
-            base_fee: u128::from(self.0.config.base_fee),
-            gas_limit: BLOCK_GAS_LIMIT,
-            coinbase: BATCH_POSTER,
-        };
-        let context = TxCtx {
-            caller: tx.signer(),
-            to: tx.to(),
-            value: tx.value(),
-            data: tx.input().clone(),
-            gas_limit: tx.gas_limit(),
-            gas_price: scene.base_fee,
-            nonce: Some(tx.nonce()),
-            access_list: access_list(tx),
-            is_call: false,
-            trace: true,
-        };
-        let outcome = self.0.evm.call(&scene.state, &scene.block(), &context)?;
-        outcome.call_trace.ok_or_else(|| CallError::Override("no trace was recorded".into()))
     }
 }

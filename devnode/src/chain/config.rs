@@ -16,6 +16,8 @@ pub const TX_GAS: u64 = 32_000_000;
 pub const L1_BLOCK_TIME: u64 = 12;
 /// Most empty blocks one request may mine.
 pub const MAX_EMPTY_BLOCKS: u64 = 100_000;
+/// The shortest time between two blocks that are mined by the clock.
+pub const MIN_INTERVAL: std::time::Duration = std::time::Duration::from_millis(10);
 
 /// Where timestamps come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,12 +55,14 @@ pub struct Config {
     pub accounts: u32,
     /// Wei each account begins with.
     pub balance: U256,
-    /// Wei per gas. It stays the same: there is no congestion here.
+    /// Wei per gas. It stays the same until `setNextBlockBaseFeePerGas`: there is no congestion here.
     pub base_fee: u64,
     /// Where timestamps come from.
     pub clock: Clock,
     /// How much of the past is kept.
     pub history: History,
+    /// Whether headers carry the root of the state, which costs some time in every block.
+    pub state_root: bool,
 }
 
 impl Default for Config {
@@ -71,6 +75,7 @@ impl Default for Config {
             base_fee: 100_000_000,
             clock: Clock::System,
             history: History::DEFAULT,
+            state_root: false,
         }
     }
 }

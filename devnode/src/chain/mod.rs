@@ -1,13 +1,23 @@
 //! The chain: blocks, time, snapshots and accounts around the execution half.
 //!
-//! Every transaction makes a block of its own at once, as a quiet Arbitrum chain does. A [`Chain`] is a handle: clones
-//! share one chain. Nothing here copies the state: [`State`] is persistent, so an old state is only another root.
+//! Every transaction makes a block of its own at once, as a quiet Arbitrum chain does, unless mining is switched off.
+//! A [`Chain`] is a handle: clones share one chain. Nothing here copies the state: [`State`] is persistent, so an old
+//! state is only another root.
+//!
+//! Who changes the chain holds its writer's lock from the first look to the last write, and runs transactions on a
+//! copy of the state; the lock readers need is taken only to put the finished block in place. So reads never wait for
+//! an execution.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | here | the chain itself: what is sent, kept, moved in time and taken back |
+//! | here | the chain itself: what is kept, moved in time and taken back |
 //! | [`block`] | blocks, receipts and logs |
-//! | `call` | calls, estimates and traces |
+//! | `mining` | from a signed transaction to a block |
+//! | `pool` | transactions that wait while mining is off |
+//! | `call` | calls and estimates |
+//! | `trace` | mined transactions once more, with their trace |
+//! | `simulate` | blocks that are not kept (`eth_simulateV1`) |
+//! | `node_interface` | what Nitro answers at 0xc8 |
 //! | [`config`] | what a chain begins with |
 //! | [`error`] | why something was refused |
 
@@ -15,27 +25,37 @@ pub mod block;
 mod call;
 pub mod config;
 pub mod error;
+mod mining;
+mod node_interface;
+mod pool;
+mod simulate;
+mod trace;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use alloy_consensus::transaction::{Recovered, SignerRecoverable};
-use alloy_consensus::{SignableTransaction, Transaction, TxEnvelope, TypedTransaction};
-use alloy_eips::eip2718::Decodable2718;
-use alloy_primitives::{Address, Bytes, Signature, B256, U256};
+use alloy_consensus::transaction::Recovered;
+use alloy_consensus::TxEnvelope;
+use alloy_primitives::{Address, Bytes, B256, U256};
 use alloy_rpc_types_eth::{BlockId, BlockNumberOrTag, Filter, FilterBlockOption, Log, TransactionRequest};
-use alloy_signer::SignerSync;
 use alloy_signer_local::{coins_bip39::English, MnemonicBuilder, PrivateKeySigner};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use tokio::sync::broadcast;
 
-use crate::evm::{BlockCtx, Evm, Outcome, Status, TxCtx, TxError, BATCH_POSTER};
+use crate::evm::{Evm, BATCH_POSTER};
 use crate::state::State;
-use block::{access_list, header, l1_number, mine, seal};
+use block::{seal, Setting, PREVRANDAO};
 pub use block::{MinedBlock, MinedTx};
 pub use config::*;
 pub use error::{BlockError, CallError, SendError, TimeError};
+pub use mining::{Mined, Submitted};
+use pool::Pool;
+pub use node_interface::NODE_INTERFACE;
+pub use pool::{Waiting, MAX_POOL};
+pub use simulate::Simulated;
+pub(crate) use trace::checked_trace;
+pub use trace::{AccountView, Touched};
 
 /// A transaction or call, as the `eth_` methods take it. Whatever is left out is filled in.
 pub type TxRequest = TransactionRequest;
@@ -44,24 +64,10 @@ pub type TxRequest = TransactionRequest;
 const RECENT_HASHES: usize = 256;
 /// Blocks a slow subscriber may fall behind.
 const SUBSCRIBER_BUFFER: usize = 16_384;
-
-/// What became of a transaction sent in process.
-#[derive(Clone, Debug)]
-pub struct Mined {
-    /// Hash of the transaction.
-    pub hash: B256,
-    /// Its block.
-    pub block: Arc<MinedBlock>,
-    /// What it did, revert data and Stylus figures included.
-    pub outcome: Outcome,
-}
-
-impl Mined {
-    /// Whether it succeeded.
-    pub fn ok(&self) -> bool {
-        self.outcome.status == Status::Success
-    }
-}
+/// Pending transactions whose hashes are remembered for those who poll.
+const ARRIVALS: usize = 16_384;
+/// Most bytes of logs in one answer.
+pub const MAX_LOG_BYTES: usize = 25_000_000;
 
 /// A handle on a chain.
 #[derive(Clone, Debug)]
@@ -74,9 +80,21 @@ struct Shared {
     signers: HashMap<Address, PrivateKeySigner>,
     accounts: Vec<Address>,
     inner: RwLock<Inner>,
-    /// Held while the node itself picks a nonce and sends with it.
-    sending: Mutex<()>,
+    /// Held by whoever changes the chain, for as long as the change takes.
+    writer: Mutex<()>,
+    interval: Mutex<IntervalClock>,
     news: broadcast::Sender<Arc<MinedBlock>>,
+    arrivals: broadcast::Sender<Arc<Recovered<TxEnvelope>>>,
+}
+
+/// Proof that nobody else changes the chain.
+type Writer<'a> = MutexGuard<'a, ()>;
+
+#[derive(Debug, Default)]
+struct IntervalClock {
+    milliseconds: u64,
+    /// Raised with each new setting.
+    turn: u64,
 }
 
 #[derive(Debug)]
@@ -90,16 +108,53 @@ struct Inner {
     recent: Arc<Vec<(u64, B256)>>,
     genesis_time: u64,
     time: Time,
+    upcoming: Upcoming,
+    automine: bool,
+    pool: Pool,
+    arrivals: Arrivals,
+    /// Blocks ever put at the end, those taken back since included.
+    sequence: u64,
     snapshots: Vec<Snapshot>,
     next_snapshot: u64,
     impersonated: HashSet<Address>,
     impersonate_all: bool,
+    instance: B256,
 }
 
 #[derive(Debug)]
 struct Stored {
     block: Arc<MinedBlock>,
     state: Option<State>,
+    /// Ascends along the chain, and is never used twice: what comes in the place of a block taken back has another.
+    sequence: u64,
+}
+
+/// What headers of the blocks to come carry.
+#[derive(Clone, Copy, Debug)]
+struct Upcoming {
+    base_fee: u64,
+    gas_limit: u64,
+    coinbase: Address,
+    /// For one block.
+    prevrandao: Option<B256>,
+}
+
+/// Hashes of transactions in the order in which they came.
+#[derive(Debug, Default)]
+struct Arrivals {
+    /// How many came before the oldest that is kept.
+    first: u64,
+    hashes: VecDeque<B256>,
+}
+
+impl Arrivals {
+    fn push(&mut self, hash: B256) {
+        self.hashes.push_back(hash);
+        if self.hashes.len() > ARRIVALS {
+            self.hashes.pop_front();
+            self.first += 1;
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -117,6 +172,8 @@ struct Snapshot {
     head: Stored,
     recent: Arc<Vec<(u64, B256)>>,
     time: Time,
+    upcoming: Upcoming,
+    pool: Pool,
     state: State,
 }
 
@@ -151,6 +208,12 @@ impl Time {
 impl Inner {
     fn head(&self) -> &Arc<MinedBlock> {
         &self.blocks[self.blocks.len() - 1].block
+    }
+
+    /// The newest block, to be put back later.
+    fn head_again(&self) -> Stored {
+        let head = &self.blocks[self.blocks.len() - 1];
+        Stored { block: head.block.clone(), state: None, sequence: head.sequence }
     }
 
     fn stored(&self, number: u64) -> Option<&Stored> {
@@ -217,10 +280,10 @@ impl Chain {
             keys.push(signer);
         }
         let accounts: Vec<Address> = keys.iter().map(PrivateKeySigner::address).collect();
-        let balances: Vec<_> = accounts.iter().map(|a| (*a, config.balance)).collect();
-        let state = evm.genesis(&balances);
+        let state = genesis_state(&evm, &accounts, &config);
         let time = Time { clock: config.clock, offset: 0, next: None };
         let genesis_time = time.next(0);
+        let upcoming = Upcoming::of(&config);
         let mut chain = Shared {
             evm,
             signers: keys.into_iter().map(|k| (k.address(), k)).collect(),
@@ -233,17 +296,25 @@ impl Chain {
                 recent: Arc::default(),
                 genesis_time,
                 time,
+                upcoming,
+                automine: true,
+                pool: Pool::default(),
+                arrivals: Arrivals::default(),
+                sequence: 0,
                 snapshots: Vec::new(),
                 next_snapshot: 1,
                 impersonated: HashSet::new(),
                 impersonate_all: false,
+                instance: B256::random(),
             }),
-            sending: Mutex::new(()),
+            writer: Mutex::new(()),
+            interval: Mutex::default(),
             news: broadcast::channel(SUBSCRIBER_BUFFER).0,
+            arrivals: broadcast::channel(SUBSCRIBER_BUFFER).0,
             config,
         };
-        let genesis = seal(header(&chain.config, 0, B256::ZERO, genesis_time, 0), 0);
         let inner = chain.inner.get_mut();
+        let genesis = genesis_block(&chain.config, &inner.state, genesis_time);
         append(inner, &chain.config, Arc::new(genesis), None);
         Ok(Self(Arc::new(chain)))
     }
@@ -283,12 +354,92 @@ impl Chain {
         self.0.inner.read().state.clone()
     }
 
-    /// The state after a block.
+    /// The state after a block; for `pending` what waits has run.
     ///
     /// # Errors
     /// The block is unknown, or its state is no longer kept.
     pub fn state_at(&self, id: BlockId) -> Result<State, BlockError> {
+        if id.is_pending() {
+            if let Some(run) = self.run_waiting() {
+                return Ok(run.state);
+            }
+        }
         self.0.inner.read().state_at(id)
+    }
+
+    /// The block that would be mined now of what waits; `None` if nothing does.
+    pub fn pending_block(&self) -> Option<MinedBlock> {
+        let run = self.run_waiting()?;
+        let root = if self.0.config.state_root { run.state.root() } else { B256::ZERO };
+        let ran = run.ran.iter().map(|(tx, outcome)| (tx.clone(), outcome)).collect();
+        Some(seal(&run.setting, self.0.config.arbos_version, root, ran))
+    }
+
+    /// Runs what waits on a copy of the newest state.
+    fn run_waiting(&self) -> Option<mining::Run> {
+        let (pool, state, setting, hashes) = {
+            let inner = self.0.inner.read();
+            if inner.pool.is_empty() {
+                return None;
+            }
+            let timestamp = inner.time.next(inner.head().header.timestamp);
+            (inner.pool.clone(), inner.state.clone(), inner.next_setting(timestamp), inner.newest_hashes().to_vec())
+        };
+        Some(mining::Run::of_pool(&self.0.evm, &pool, state, setting, &hashes))
+    }
+
+    /// A transaction that waits.
+    pub fn waiting(&self, hash: B256) -> Option<Arc<Waiting>> {
+        self.0.inner.read().pool.get(hash).cloned()
+    }
+
+    /// All that waits by sender and nonce: first what the next block can take, then what lacks those before it.
+    pub fn waiting_all(&self) -> [Vec<Arc<Waiting>>; 2] {
+        let inner = self.0.inner.read();
+        let mut lists = [Vec::new(), Vec::new()];
+        for (sender, waiting) in inner.pool.iter() {
+            let next = inner.pool.next_nonce(*sender, inner.state.nonce(*sender));
+            for (nonce, tx) in waiting {
+                lists[usize::from(*nonce >= next)].push(tx.clone());
+            }
+        }
+        lists
+    }
+
+    /// Wei per gas of the next block.
+    pub fn base_fee(&self) -> u64 {
+        self.0.inner.read().upcoming.base_fee
+    }
+
+    /// Gas limit of the next block.
+    pub fn gas_limit(&self) -> u64 {
+        self.0.inner.read().upcoming.gas_limit
+    }
+
+    /// Coinbase of the next block.
+    pub fn coinbase(&self) -> Address {
+        self.0.inner.read().upcoming.coinbase
+    }
+
+    /// Where those who poll for blocks and for pending transactions begin.
+    pub(crate) fn position(&self) -> (u64, u64) {
+        let inner = self.0.inner.read();
+        (inner.sequence, inner.arrivals.first + inner.arrivals.hashes.len() as u64)
+    }
+
+    /// The blocks that came after one position and not after another, and are still there, oldest first.
+    pub(crate) fn blocks_between(&self, after: u64, until: u64) -> Vec<Arc<MinedBlock>> {
+        let inner = self.0.inner.read();
+        let from = inner.blocks.partition_point(|stored| stored.sequence <= after);
+        let end = inner.blocks.partition_point(|stored| stored.sequence <= until);
+        inner.blocks.range(from..end.max(from)).map(|stored| stored.block.clone()).collect()
+    }
+
+    /// The transactions that came after a position and not after another, as far as they are remembered.
+    pub(crate) fn arrivals_between(&self, after: u64, until: u64) -> Vec<B256> {
+        let Arrivals { first, hashes } = &self.0.inner.read().arrivals;
+        let index = |position: u64| usize::try_from(position.saturating_sub(*first)).unwrap_or(usize::MAX).min(hashes.len());
+        hashes.range(index(after)..index(until).max(index(after))).copied().collect()
     }
 
     /// The block of a transaction and its place in it.
@@ -304,103 +455,63 @@ impl Chain {
         self.0.news.subscribe()
     }
 
+    /// Every transaction that is taken, from now on.
+    pub fn subscribe_arrivals(&self) -> broadcast::Receiver<Arc<Recovered<TxEnvelope>>> {
+        self.0.arrivals.subscribe()
+    }
+
     /// Logs that match a filter, oldest first.
     ///
     /// # Errors
-    /// A block of the range is unknown or no longer kept.
+    /// A block of the range is unknown or no longer kept, the range begins beyond the newest block, or there are too
+    /// many.
     pub fn logs(&self, filter: &Filter) -> Result<Vec<Log>, BlockError> {
-        let inner = self.0.inner.read();
-        let head = inner.head().header.number;
-        let (from, to) = match filter.block_option {
-            FilterBlockOption::AtBlockHash(hash) => {
-                let number = *inner.by_hash.get(&hash).ok_or(BlockError::Unknown)?;
-                (number, number)
+        let (mut from, to) = {
+            let inner = self.0.inner.read();
+            let head = inner.head().header.number;
+            let (from, to) = match filter.block_option {
+                FilterBlockOption::AtBlockHash(hash) => {
+                    let number = *inner.by_hash.get(&hash).ok_or(BlockError::Unknown)?;
+                    (number, number)
+                }
+                FilterBlockOption::Range { from_block, to_block } => {
+                    let number = |tag: Option<BlockNumberOrTag>| match tag {
+                        Some(BlockNumberOrTag::Number(number)) => number,
+                        Some(BlockNumberOrTag::Earliest) => 0,
+                        _ => head,
+                    };
+                    (number(from_block), number(to_block))
+                }
+            };
+            if from > to {
+                return Err(BlockError::Range);
             }
-            FilterBlockOption::Range { from_block, to_block } => {
-                let number = |tag: Option<BlockNumberOrTag>| match tag {
-                    Some(BlockNumberOrTag::Number(number)) => number,
-                    Some(BlockNumberOrTag::Earliest) => 0,
-                    _ => head,
-                };
-                (number(from_block), number(to_block).min(head))
+            if to > head {
+                return Err(BlockError::Future);
             }
+            if from < inner.blocks[0].block.header.number {
+                return Err(BlockError::Unknown);
+            }
+            (from, to)
         };
-        let mut logs = Vec::new();
-        let first = inner.blocks[0].block.header.number;
-        if from < first && from <= to {
-            return Err(BlockError::Unknown);
-        }
-        for number in from..=to {
-            let Some(stored) = inner.stored(number) else { break };
-            if !stored.block.transactions.is_empty() && filter.matches_bloom(stored.block.header.logs_bloom) {
-                logs.extend(stored.block.logs().filter(|l| filter.matches(&l.inner)).cloned());
+        let (mut logs, mut bytes) = (Vec::new(), 0);
+        while from <= to {
+            // In portions, since whoever waits to write holds up all who read.
+            let end = to.min(from.saturating_add(1_000));
+            let blocks: Vec<_> = {
+                let inner = self.0.inner.read();
+                (from..=end)
+                    .filter_map(|number| inner.stored(number))
+                    .filter(|stored| filter.matches_bloom(stored.block.header.logs_bloom))
+                    .map(|stored| stored.block.clone())
+                    .collect()
+            };
+            for block in blocks {
+                collect_logs(filter, &block, &mut logs, &mut bytes)?;
             }
+            from = end + 1;
         }
         Ok(logs)
-    }
-
-    // ---- transactions ----
-
-    /// Takes a signed transaction and mines it. One whose execution fails is mined too: see [`Mined::outcome`].
-    ///
-    /// # Errors
-    /// The transaction is not taken, and nothing changed.
-    pub fn send_raw(&self, bytes: &[u8]) -> Result<Mined, SendError> {
-        self.include(self.decode(bytes)?)
-    }
-
-    /// The hash and sender of a signed transaction, checked for everything that does not depend on the state.
-    fn decode(&self, bytes: &[u8]) -> Result<Recovered<TxEnvelope>, SendError> {
-        // Type bytes end at 0x7f; a list begins at 0xc0.
-        if bytes.first().is_some_and(|t| (0x03..0x80).contains(t)) {
-            return Err(SendError::UnsupportedType);
-        }
-        let tx = TxEnvelope::decode_2718_exact(bytes).map_err(|e| SendError::Malformed(e.to_string()))?;
-        if let Some(have) = tx.chain_id().filter(|id| *id != self.0.config.chain_id) {
-            return Err(SendError::WrongChain { have, want: self.0.config.chain_id });
-        }
-        tx.try_into_recovered().map_err(|e| SendError::InvalidSignature(e.to_string()))
-    }
-
-    /// Sends a transaction from any address, without signature. Missing fields are filled in; without `from` the
-    /// first funded account sends, without `gas` the limit is [`TX_GAS`].
-    ///
-    /// # Errors
-    /// The transaction is not taken, and nothing changed.
-    pub fn send(&self, request: TxRequest) -> Result<Mined, SendError> {
-        let from = request.from.unwrap_or(self.0.accounts[0]);
-        let _sending = self.0.sending.lock();
-        let tx = self.fill(request, from, TX_GAS)?;
-        // Not a signature of anything: it only makes the hash differ from sender to sender.
-        let signature = Signature::new(U256::from_be_slice(from.as_slice()), U256::ONE, false);
-        self.include(Recovered::new_unchecked(tx.into_signed(signature).into(), from))
-    }
-
-    /// Sends a transaction from an account whose key the node holds (signed with it), or that is impersonated.
-    ///
-    /// # Errors
-    /// The transaction is not taken, and nothing changed.
-    pub fn send_unlocked(&self, request: TxRequest) -> Result<Mined, SendError> {
-        let from = request.from.unwrap_or(self.0.accounts[0]);
-        let gas = match request.gas {
-            Some(gas) => gas,
-            // As on other nodes, a transaction that would fail is mined rather than refused here.
-            None => self.estimate_gas(&request, BlockId::pending(), None, None).unwrap_or(TX_GAS),
-        };
-        let impersonated = {
-            let inner = self.0.inner.read();
-            inner.impersonate_all || inner.impersonated.contains(&from)
-        };
-        let _sending = self.0.sending.lock();
-        let tx = self.fill(request, from, gas)?;
-        let signature = match self.0.signers.get(&from) {
-            Some(key) => {
-                key.sign_hash_sync(&tx.signature_hash()).map_err(|e| SendError::InvalidSignature(e.to_string()))?
-            }
-            None if impersonated => Signature::new(U256::from_be_slice(from.as_slice()), U256::ONE, false),
-            None => return Err(SendError::UnknownAccount(from)),
-        };
-        self.include(Recovered::new_unchecked(tx.into_signed(signature).into(), from))
     }
 
     /// Lets the node send for an address whose key it does not hold.
@@ -418,108 +529,6 @@ impl Chain {
         self.0.inner.write().impersonate_all = on;
     }
 
-    fn fill(&self, mut request: TxRequest, from: Address, gas: u64) -> Result<TypedTransaction, SendError> {
-        let base_fee = u128::from(self.0.config.base_fee);
-        if let Some(have) = request.chain_id.filter(|id| *id != self.0.config.chain_id) {
-            return Err(SendError::WrongChain { have, want: self.0.config.chain_id });
-        }
-        if request.authorization_list.is_some() || request.has_eip4844_fields() {
-            return Err(SendError::UnsupportedType);
-        }
-        if request.input.unique_input().is_err() {
-            return Err(SendError::Incomplete(
-                r#"both "data" and "input" are set and not equal. Please use "input" to pass transaction call data"#.into(),
-            ));
-        }
-        request.from = Some(from);
-        request.chain_id = Some(self.0.config.chain_id);
-        request.nonce.get_or_insert_with(|| self.0.inner.read().state.nonce(from));
-        request.gas.get_or_insert(gas);
-        // No recipient means creation.
-        request.to.get_or_insert(alloy_primitives::TxKind::Create);
-        if request.gas_price.is_none() {
-            let tip = *request.max_priority_fee_per_gas.get_or_insert(0);
-            request.max_fee_per_gas.get_or_insert(base_fee.saturating_add(tip));
-        }
-        request
-            .build_typed_tx()
-            .map_err(|_| SendError::Incomplete("fields of different transaction types are mixed".into()))
-    }
-
-    /// Runs a transaction in a block of its own.
-    fn include(&self, tx: Recovered<TxEnvelope>) -> Result<Mined, SendError> {
-        let shared = &*self.0;
-        let config = &shared.config;
-        let from = tx.signer();
-        if tx.gas_limit() > BLOCK_GAS_LIMIT {
-            return Err(SendError::GasLimit);
-        }
-        let base_fee = u128::from(config.base_fee);
-        let cap = tx.max_fee_per_gas();
-        if let Some(tip) = tx.max_priority_fee_per_gas().filter(|tip| *tip > cap) {
-            return Err(SendError::TipAboveFeeCap { address: from, tip, cap });
-        }
-        let context = TxCtx {
-            caller: from,
-            to: tx.to(),
-            value: tx.value(),
-            data: tx.input().clone(),
-            gas_limit: tx.gas_limit(),
-            gas_price: base_fee,
-            nonce: Some(tx.nonce()),
-            access_list: access_list(&tx),
-            is_call: false,
-            trace: false,
-        };
-
-        let mut inner = shared.inner.write();
-        let inner = &mut *inner;
-        // go-ethereum looks at the nonce, then at the cap, then at the balance for the whole cap.
-        let nonce = inner.state.nonce(from);
-        if tx.nonce() < nonce {
-            return Err(TxError::NonceTooLow { address: from, tx: tx.nonce(), state: nonce }.into());
-        }
-        if tx.nonce() > nonce {
-            return Err(TxError::NonceTooHigh { address: from, tx: tx.nonce(), state: nonce }.into());
-        }
-        if cap < base_fee {
-            return Err(TxError::FeeCapTooLow { address: from, max_fee: cap, base_fee }.into());
-        }
-        let have = inner.state.balance(from);
-        let want = U256::from(tx.gas_limit()).saturating_mul(U256::from(cap)).saturating_add(tx.value());
-        if want > have {
-            return Err(TxError::InsufficientFunds { address: from, have, want }.into());
-        }
-
-        let parent = inner.head().clone();
-        let mut time = inner.time;
-        let timestamp = time.take(parent.header.timestamp);
-        let l1_number = l1_number(inner.genesis_time, timestamp);
-        let number = parent.header.number + 1;
-        let block = BlockCtx {
-            l2_number: number,
-            l1_number,
-            timestamp,
-            base_fee,
-            gas_limit: BLOCK_GAS_LIMIT,
-            coinbase: BATCH_POSTER,
-            recent_hashes: &inner.recent[inner.recent.len().saturating_sub(RECENT_HASHES)..],
-        };
-        let before = keeps_states(config).then(|| inner.state.clone());
-        let outcome = shared.evm.transact(&mut inner.state, &block, &context)?;
-        inner.time = time;
-
-        let mined = mine(header(config, number, parent.hash, timestamp, l1_number), l1_number, tx, &outcome);
-        let hash = *mined.transactions[0].tx.tx_hash();
-        let block = Arc::new(mined);
-        append(inner, config, block.clone(), before);
-        if shared.news.receiver_count() > 0 {
-            // Fails only when the last receiver has just gone.
-            let _ = shared.news.send(block.clone());
-        }
-        Ok(Mined { hash, block, outcome })
-    }
-
     // ---- time, snapshots, edits ----
 
     /// Timestamp a block mined now would have.
@@ -533,6 +542,7 @@ impl Chain {
     /// # Errors
     /// Beyond the range of timestamps.
     pub fn increase_time(&self, seconds: u64) -> Result<i64, TimeError> {
+        let _writer = self.writer();
         let mut inner = self.0.inner.write();
         let latest = inner.head().header.timestamp;
         if inner.time.next(latest).checked_add(seconds).is_none_or(|t| t > i64::MAX as u64) {
@@ -550,6 +560,7 @@ impl Chain {
     /// # Errors
     /// It is before the latest block's.
     pub fn set_next_timestamp(&self, timestamp: u64) -> Result<(), TimeError> {
+        let _writer = self.writer();
         let mut inner = self.0.inner.write();
         let latest = inner.head().header.timestamp;
         if timestamp < latest {
@@ -562,50 +573,19 @@ impl Chain {
         Ok(())
     }
 
-    /// Mines empty blocks, `interval` seconds apart; the clock moves along.
-    ///
-    /// # Errors
-    /// Too many at once, or beyond the range of timestamps.
-    pub fn mine(&self, blocks: u64, interval: u64) -> Result<(), TimeError> {
-        if blocks > MAX_EMPTY_BLOCKS {
-            return Err(TimeError::TooManyBlocks(blocks));
-        }
-        let shared = &*self.0;
-        let mut inner = shared.inner.write();
-        let inner = &mut *inner;
-        let latest = inner.head().header.timestamp;
-        let end = interval.checked_mul(blocks).and_then(|s| inner.time.next(latest).checked_add(s));
-        if end.is_none_or(|t| t > i64::MAX as u64) {
-            return Err(TimeError::Overflow);
-        }
-        for index in 0..blocks {
-            if index > 0 {
-                inner.time.offset += i128::from(interval);
-            }
-            let parent = inner.head().clone();
-            let timestamp = inner.time.take(parent.header.timestamp);
-            let l1_number = l1_number(inner.genesis_time, timestamp);
-            let header = header(&shared.config, parent.header.number + 1, parent.hash, timestamp, l1_number);
-            let block = Arc::new(seal(header, l1_number));
-            let before = keeps_states(&shared.config).then(|| inner.state.clone());
-            append(inner, &shared.config, block.clone(), before);
-            if shared.news.receiver_count() > 0 {
-                let _ = shared.news.send(block);
-            }
-        }
-        Ok(())
-    }
-
     /// Remembers the chain as it is now. Costs nothing.
     pub fn snapshot(&self) -> u64 {
+        let _writer = self.writer();
         let mut inner = self.0.inner.write();
         let id = inner.next_snapshot;
         inner.next_snapshot += 1;
         let snapshot = Snapshot {
             id,
-            head: Stored { block: inner.head().clone(), state: None },
+            head: inner.head_again(),
             recent: inner.recent.clone(),
             time: inner.time,
+            upcoming: inner.upcoming,
+            pool: inner.pool.clone(),
             state: inner.state.clone(),
         };
         inner.snapshots.push(snapshot);
@@ -614,6 +594,7 @@ impl Chain {
 
     /// Goes back to a snapshot, which is used up, as are all taken after it. `false` if there is no such snapshot.
     pub fn revert(&self, id: u64) -> bool {
+        let _writer = self.writer();
         let mut inner = self.0.inner.write();
         let inner = &mut *inner;
         let Some(position) = inner.snapshots.iter().position(|s| s.id == id) else { return false };
@@ -638,32 +619,120 @@ impl Chain {
         inner.state = snapshot.state;
         inner.recent = snapshot.recent;
         inner.time = snapshot.time;
+        inner.upcoming = snapshot.upcoming;
+        inner.pool = snapshot.pool;
         true
     }
 
     /// Sets a balance, in wei.
     pub fn set_balance(&self, address: Address, balance: U256) {
-        self.0.inner.write().state.set_balance(address, balance);
+        self.edit(|inner| inner.state.set_balance(address, balance));
     }
 
     /// Sets a nonce.
     pub fn set_nonce(&self, address: Address, nonce: u64) {
-        self.0.inner.write().state.set_nonce(address, nonce);
+        self.edit(|inner| inner.state.set_nonce(address, nonce));
     }
 
     /// Sets an account's code.
     pub fn set_code(&self, address: Address, code: Bytes) {
-        self.0.inner.write().state.set_code(address, code);
+        self.edit(|inner| inner.state.set_code(address, code));
     }
 
     /// Sets a word of storage.
     pub fn set_storage(&self, address: Address, slot: U256, value: U256) {
-        self.0.inner.write().state.set_storage(address, slot, value);
+        self.edit(|inner| inner.state.set_storage(address, slot, value));
+    }
+
+    /// Sets the price of gas from the next block on.
+    pub fn set_base_fee(&self, base_fee: u64) {
+        self.edit(|inner| inner.upcoming.base_fee = base_fee);
+    }
+
+    /// Sets the gas limit of the blocks to come, which is also the most that one transaction may ask for.
+    pub fn set_gas_limit(&self, gas_limit: u64) {
+        self.edit(|inner| inner.upcoming.gas_limit = gas_limit);
+    }
+
+    /// Sets the coinbase of the blocks to come.
+    pub fn set_coinbase(&self, coinbase: Address) {
+        self.edit(|inner| inner.upcoming.coinbase = coinbase);
+    }
+
+    /// Sets `block.prevrandao` of the next block.
+    pub fn set_prevrandao(&self, prevrandao: B256) {
+        self.edit(|inner| inner.upcoming.prevrandao = Some(prevrandao));
+    }
+
+    /// Takes a transaction that waits out. `false` if it does not.
+    pub fn drop_transaction(&self, hash: B256) -> bool {
+        self.edit(|inner| inner.pool.remove(hash))
+    }
+
+    /// Told apart from other runs of the node, and from what was before a reset.
+    pub fn instance(&self) -> B256 {
+        self.0.inner.read().instance
+    }
+
+    /// Begins again with a new genesis block, as [`Chain::new`] does. Filters and subscriptions stay.
+    pub fn reset(&self) {
+        let state = genesis_state(&self.0.evm, &self.0.accounts, &self.0.config);
+        self.edit(|inner| {
+            let config = &self.0.config;
+            inner.time = Time { clock: config.clock, offset: 0, next: None };
+            inner.genesis_time = inner.time.next(0);
+            let genesis = genesis_block(config, &state, inner.genesis_time);
+            inner.state = state;
+            inner.upcoming = Upcoming::of(config);
+            inner.automine = true;
+            inner.pool = Pool::default();
+            inner.snapshots.clear();
+            inner.impersonated.clear();
+            inner.impersonate_all = false;
+            inner.blocks.clear();
+            inner.by_hash.clear();
+            inner.by_tx.clear();
+            inner.recent = Arc::default();
+            inner.instance = B256::random();
+            append(inner, config, Arc::new(genesis), None);
+        });
+    }
+
+    fn edit<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
+        let _writer = self.writer();
+        change(&mut self.0.inner.write())
+    }
+
+    fn writer(&self) -> Writer<'_> {
+        self.0.writer.lock()
     }
 }
 
-fn keeps_states(config: &Config) -> bool {
-    config.history.states > 0
+impl Upcoming {
+    fn of(config: &Config) -> Self {
+        Self { base_fee: config.base_fee, gas_limit: BLOCK_GAS_LIMIT, coinbase: BATCH_POSTER, prevrandao: None }
+    }
+}
+
+fn genesis_state(evm: &Evm, accounts: &[Address], config: &Config) -> State {
+    let balances: Vec<_> = accounts.iter().map(|a| (*a, config.balance)).collect();
+    evm.genesis(&balances)
+}
+
+fn genesis_block(config: &Config, state: &State, timestamp: u64) -> MinedBlock {
+    let upcoming = Upcoming::of(config);
+    let setting = Setting {
+        number: 0,
+        parent_hash: B256::ZERO,
+        timestamp,
+        l1_number: 0,
+        base_fee: upcoming.base_fee,
+        gas_limit: upcoming.gas_limit,
+        coinbase: upcoming.coinbase,
+        prevrandao: PREVRANDAO,
+    };
+    let root = if config.state_root { state.root() } else { B256::ZERO };
+    seal(&setting, config.arbos_version, root, Vec::new())
 }
 
 /// Puts a block at the end of the chain. `inner.state` is the state after it already, `before` the one before it.
@@ -681,7 +750,8 @@ fn append(inner: &mut Inner, config: &Config, block: Arc<MinedBlock>, before: Op
     if let Some(last) = inner.blocks.back_mut() {
         last.state = before;
     }
-    inner.blocks.push_back(Stored { block, state: None });
+    inner.sequence += 1;
+    inner.blocks.push_back(Stored { block, state: None, sequence: inner.sequence });
     let old = inner.blocks.len().checked_sub(config.history.states.saturating_add(2));
     if let Some(stored) = old.and_then(|index| inner.blocks.get_mut(index)) {
         stored.state = None;
@@ -691,6 +761,30 @@ fn append(inner: &mut Inner, config: &Config, block: Arc<MinedBlock>, before: Op
             forget(&mut inner.by_hash, &mut inner.by_tx, &stored.block);
         }
     }
+}
+
+/// Adds a block's logs that match.
+///
+/// # Errors
+/// They would be more than [`MAX_LOG_BYTES`] in all.
+pub(crate) fn collect_logs(
+    filter: &Filter,
+    block: &MinedBlock,
+    logs: &mut Vec<Log>,
+    bytes: &mut usize,
+) -> Result<(), BlockError> {
+    if block.transactions.is_empty() || !filter.matches_bloom(block.header.logs_bloom) {
+        return Ok(());
+    }
+    for log in block.logs().filter(|log| filter.matches(&log.inner)) {
+        // About what it takes as JSON.
+        *bytes += 600 + 2 * log.inner.data.data.len();
+        if *bytes > MAX_LOG_BYTES {
+            return Err(BlockError::TooManyLogs);
+        }
+        logs.push(log.clone());
+    }
+    Ok(())
 }
 
 fn forget(by_hash: &mut HashMap<B256, u64>, by_tx: &mut HashMap<B256, u64>, block: &MinedBlock) {

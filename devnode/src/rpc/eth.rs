@@ -1,31 +1,31 @@
-//! The methods.
+//! The methods that every node has.
 
-use std::collections::HashMap;
-use std::time::{Duration, Instant};
-
+use alloy_consensus::{Transaction, TxEnvelope};
+use alloy_dyn_abi::TypedData;
+use alloy_eips::eip2718::Encodable2718;
 use alloy_eips::eip2930::AccessListResult;
-use alloy_primitives::{keccak256, Address, Bytes, FixedBytes, B256, U128, U256, U64};
+use alloy_primitives::{keccak256, Address, Bytes, B256, U128, U256, U64};
+use alloy_rpc_types_eth::simulate::{SimulatePayload, SimulatedBlock};
 use alloy_rpc_types_eth::state::StateOverride;
 use alloy_rpc_types_eth::{
-    BlockId, BlockNumberOrTag, BlockOverrides, FeeHistory, Filter, FilterBlockOption, TransactionRequest,
+    BlockId, BlockNumberOrTag, BlockOverrides, FeeHistory, Filter, TransactionRequest,
 };
 use alloy_signer::SignerSync;
-use parking_lot::Mutex;
-use serde::Deserialize;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{json, Map, Value};
 
 use super::error::RpcError;
+use super::filters::Kind;
 use super::params::Params;
-use super::types::{self, Quantity, RpcFrame, TraceOptions};
-use super::{raw, Context};
+use super::types::{self, Quantity, Slot};
+use super::{debug, dev, raw, Context};
 use crate::chain::{BlockError, CallError, Chain, SendError, TimeError};
 use crate::evm::{Outcome, Status, TxError};
 
-/// A filter that nobody asks about for so long is dropped, as in go-ethereum.
-const FILTER_LIFE: Duration = Duration::from_secs(300);
 /// Most blocks of a fee history: go-ethereum's limit.
 const MAX_FEE_HISTORY: u64 = 1_024;
+/// Most slots of one proof: go-ethereum's limit.
+const MAX_PROOF_SLOTS: usize = 1_024;
 
 /// Why a method failed.
 pub(super) enum Failure {
@@ -63,6 +63,8 @@ impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
         Self::Other(match &error {
             CallError::Reverted(data) => RpcError::revert(data),
+            CallError::Simulation { code, message } => RpcError::new(*code, message),
+            CallError::Block(error) => return error.clone().into(),
             _ => RpcError::refused(&error),
         })
     }
@@ -70,7 +72,11 @@ impl From<CallError> for Failure {
 
 impl From<BlockError> for Failure {
     fn from(error: BlockError) -> Self {
-        Self::Other(RpcError::refused(error))
+        Self::Other(match error {
+            BlockError::Range | BlockError::Future => RpcError::invalid_params(error.to_string()),
+            BlockError::TooManyLogs => RpcError::new(-32005, error.to_string()),
+            _ => RpcError::refused(error),
+        })
     }
 }
 
@@ -80,194 +86,205 @@ impl From<TimeError> for Failure {
     }
 }
 
-/// Filters made with `eth_newFilter` and its like.
-#[derive(Debug, Default)]
-pub(crate) struct Filters(Mutex<HashMap<U128, Installed>>);
-
-#[derive(Debug)]
-struct Installed {
-    /// `None` reports block hashes.
-    logs: Option<Filter>,
-    /// The next block to report.
-    next: u64,
-    asked: Instant,
+/// Takes the arguments of a method in order; what is left over is refused.
+macro_rules! args {
+    ($p:ident) => { $p.end()? };
+    ($p:ident, $($name:ident : $kind:ident $ty:ty),+) => {
+        $(let $name = $crate::rpc::eth::args!(@ $p $kind $ty);)+
+        $p.end()?
+    };
+    (@ $p:ident req $ty:ty) => { $p.required::<$ty>()? };
+    (@ $p:ident opt $ty:ty) => { $p.optional::<$ty>()? };
 }
-
-impl Filters {
-    fn install(&self, chain: &Chain, logs: Option<Filter>) -> U128 {
-        let mut filters = self.0.lock();
-        filters.retain(|_, f| f.asked.elapsed() < FILTER_LIFE);
-        let id = random_id();
-        filters.insert(id, Installed { logs, next: chain.head().header.number + 1, asked: Instant::now() });
-        id
-    }
-
-    fn changes(&self, chain: &Chain, id: U128) -> Result<Box<RawValue>, Failure> {
-        let mut filters = self.0.lock();
-        let filter = filters.get_mut(&id).ok_or_else(|| RpcError::refused("filter not found"))?;
-        filter.asked = Instant::now();
-        let head = chain.head().header.number;
-        // After `evm_revert` the chain may be shorter than what was reported.
-        let from = filter.next.min(head + 1);
-        filter.next = head + 1;
-        match &filter.logs {
-            None => {
-                let hashes: Vec<B256> =
-                    (from..=head).filter_map(|n| chain.block(BlockId::number(n)).map(|b| b.hash)).collect();
-                Ok(raw(&hashes)?)
-            }
-            Some(_) if from > head => Ok(raw(&[(); 0])?),
-            Some(logs) => {
-                let mut range = logs.clone();
-                let (first, last) = logs.extract_block_range();
-                range.block_option = FilterBlockOption::Range {
-                    from_block: Some(BlockNumberOrTag::Number(from.max(first.unwrap_or(0)))),
-                    to_block: Some(BlockNumberOrTag::Number(head.min(last.unwrap_or(u64::MAX)))),
-                };
-                Ok(raw(&chain.logs(&range)?)?)
-            }
-        }
-    }
-
-    fn logs(&self, chain: &Chain, id: U128) -> Result<Box<RawValue>, Failure> {
-        let mut filters = self.0.lock();
-        let filter = filters.get_mut(&id).ok_or_else(|| RpcError::refused("filter not found"))?;
-        filter.asked = Instant::now();
-        let logs = filter.logs.as_ref().ok_or_else(|| RpcError::refused("filter not found"))?;
-        Ok(raw(&chain.logs(logs)?)?)
-    }
-
-    fn uninstall(&self, id: U128) -> bool {
-        self.0.lock().remove(&id).is_some()
-    }
-}
-
-/// An id that cannot be guessed.
-pub(super) fn random_id() -> U128 {
-    U128::from_be_bytes(FixedBytes::<16>::random().0)
-}
-
-/// Parameter of `evm_mine`: nothing, a timestamp, or an object.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum MineParam {
-    Options { timestamp: Option<Quantity>, blocks: Option<Quantity> },
-    Timestamp(Quantity),
-}
+pub(super) use args;
 
 /// Runs one method.
 pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Result<Box<RawValue>, Failure> {
     let chain = &context.chain;
     let mut p = params;
-    // Arguments are taken in order; what is left over is refused.
-    macro_rules! args {
-        () => { p.end()? };
-        ($($name:ident : $kind:ident $ty:ty),+) => {
-            $(let $name = args!(@ $kind $ty);)+
-            p.end()?
-        };
-        (@ req $ty:ty) => { p.required::<$ty>()? };
-        (@ opt $ty:ty) => { p.optional::<$ty>()? };
-    }
     let answer = match method {
         // ---- the node ----
-        "web3_clientVersion" => raw(&concat!("muster-devnode/v", env!("CARGO_PKG_VERSION"), "/rust")),
+        "web3_clientVersion" => {
+            args!(p);
+            raw(&context.version)
+        }
         "web3_sha3" => {
-            args!(data: req Bytes);
+            args!(p, data: req Bytes);
             raw(&keccak256(data))
         }
-        "net_version" => raw(&chain.config().chain_id.to_string()),
-        "net_listening" => raw(&true),
-        "net_peerCount" => raw(&U64::ZERO),
-        "eth_chainId" => raw(&U64::from(chain.config().chain_id)),
-        "eth_syncing" => raw(&false),
-        "eth_mining" => raw(&false),
-        "eth_accounts" => raw(&chain.accounts()),
-        "eth_blockNumber" => raw(&U64::from(chain.head().header.number)),
-        "rpc_modules" => raw(&json!({
-            "anvil": "1.0", "debug": "1.0", "eth": "1.0", "evm": "1.0", "hardhat": "1.0", "net": "1.0", "txpool": "1.0",
-            "web3": "1.0"
-        })),
+        "net_version" => {
+            args!(p);
+            raw(&chain.config().chain_id.to_string())
+        }
+        "net_listening" => {
+            args!(p);
+            raw(&true)
+        }
+        "net_peerCount" => {
+            args!(p);
+            raw(&U64::ZERO)
+        }
+        "eth_chainId" => {
+            args!(p);
+            raw(&U64::from(chain.config().chain_id))
+        }
+        "eth_syncing" | "eth_mining" => {
+            args!(p);
+            raw(&false)
+        }
+        "eth_hashrate" => {
+            args!(p);
+            raw(&U64::ZERO)
+        }
+        "eth_accounts" => {
+            args!(p);
+            raw(&chain.accounts())
+        }
+        "eth_coinbase" => {
+            args!(p);
+            raw(&chain.coinbase())
+        }
+        "eth_blockNumber" => {
+            args!(p);
+            raw(&U64::from(chain.head().header.number))
+        }
+        "rpc_modules" => {
+            args!(p);
+            raw(&json!({
+                "anvil": "1.0", "debug": "1.0", "eth": "1.0", "evm": "1.0", "hardhat": "1.0", "muster": "1.0",
+                "net": "1.0", "txpool": "1.0", "web3": "1.0"
+            }))
+        }
 
         // ---- blocks, transactions, receipts ----
         "eth_getBlockByNumber" => {
-            args!(number: req BlockNumberOrTag, full: opt bool);
-            raw(&chain.block(number.into()).map(|b| types::block(&b, full.unwrap_or(false))))
+            args!(p, number: req BlockNumberOrTag, full: opt bool);
+            let full = full.unwrap_or(false);
+            match number {
+                BlockNumberOrTag::Pending => match chain.pending_block() {
+                    Some(block) => raw(&types::pending(&block, full)),
+                    None => raw(&types::block(&chain.head(), full)),
+                },
+                _ => raw(&chain.block(number.into()).map(|b| types::block(&b, full))),
+            }
         }
         "eth_getBlockByHash" => {
-            args!(hash: req B256, full: opt bool);
+            args!(p, hash: req B256, full: opt bool);
             raw(&chain.block(hash.into()).map(|b| types::block(&b, full.unwrap_or(false))))
         }
         "eth_getBlockReceipts" => {
-            args!(id: req BlockId);
+            args!(p, id: req BlockId);
             raw(&chain.block(id).map(|b| {
                 (0..b.transactions.len()).filter_map(|i| types::receipt(&b, i)).collect::<Vec<_>>()
             }))
         }
         "eth_getBlockTransactionCountByNumber" => {
-            args!(number: req BlockNumberOrTag);
-            raw(&chain.block(number.into()).map(|b| U64::from(b.transactions.len())))
+            args!(p, number: req BlockNumberOrTag);
+            let count = match number {
+                BlockNumberOrTag::Pending => chain.pending_block().map(|b| b.transactions.len()),
+                _ => None,
+            };
+            raw(&count.or_else(|| Some(chain.block(number.into())?.transactions.len())).map(U64::from))
         }
         "eth_getBlockTransactionCountByHash" => {
-            args!(hash: req B256);
+            args!(p, hash: req B256);
             raw(&chain.block(hash.into()).map(|b| U64::from(b.transactions.len())))
         }
         "eth_getUncleCountByBlockNumber" => {
-            args!(number: req BlockNumberOrTag);
+            args!(p, number: req BlockNumberOrTag);
             raw(&chain.block(number.into()).map(|_| U64::ZERO))
         }
         "eth_getUncleCountByBlockHash" => {
-            args!(hash: req B256);
+            args!(p, hash: req B256);
             raw(&chain.block(hash.into()).map(|_| U64::ZERO))
         }
+        "eth_getUncleByBlockNumberAndIndex" => {
+            args!(p, _number: req BlockNumberOrTag, _index: req Quantity);
+            raw(&())
+        }
+        "eth_getUncleByBlockHashAndIndex" => {
+            args!(p, _hash: req B256, _index: req Quantity);
+            raw(&())
+        }
         "eth_getTransactionByHash" => {
-            args!(hash: req B256);
-            raw(&chain.transaction(hash).and_then(|(b, i)| types::transaction(&b, i)))
+            args!(p, hash: req B256);
+            match chain.waiting(hash) {
+                Some(waiting) => raw(&types::waiting(&waiting.tx)),
+                None => raw(&chain.transaction(hash).and_then(|(b, i)| types::transaction(&b, i))),
+            }
+        }
+        "eth_getRawTransactionByHash" | "debug_getRawTransaction" => {
+            args!(p, hash: req B256);
+            raw(&encoded(chain, hash))
         }
         "eth_getTransactionByBlockNumberAndIndex" => {
-            args!(number: req BlockNumberOrTag, index: req Quantity);
+            args!(p, number: req BlockNumberOrTag, index: req Quantity);
             raw(&chain.block(number.into()).and_then(|b| types::transaction(&b, index.0.saturating_to())))
         }
         "eth_getTransactionByBlockHashAndIndex" => {
-            args!(hash: req B256, index: req Quantity);
+            args!(p, hash: req B256, index: req Quantity);
             raw(&chain.block(hash.into()).and_then(|b| types::transaction(&b, index.0.saturating_to())))
         }
+        "eth_getRawTransactionByBlockNumberAndIndex" => {
+            args!(p, number: req BlockNumberOrTag, index: req Quantity);
+            raw(&chain.block(number.into()).and_then(|b| nth_encoded(&b, index)))
+        }
+        "eth_getRawTransactionByBlockHashAndIndex" => {
+            args!(p, hash: req B256, index: req Quantity);
+            raw(&chain.block(hash.into()).and_then(|b| nth_encoded(&b, index)))
+        }
         "eth_getTransactionReceipt" => {
-            args!(hash: req B256);
+            args!(p, hash: req B256);
             raw(&chain.transaction(hash).and_then(|(b, i)| types::receipt(&b, i)))
         }
 
         // ---- state ----
         "eth_getBalance" => {
-            args!(address: req Address, at: opt BlockId);
+            args!(p, address: req Address, at: opt BlockId);
             raw(&chain.state_at(at.unwrap_or_default())?.balance(address))
         }
         "eth_getCode" => {
-            args!(address: req Address, at: opt BlockId);
+            args!(p, address: req Address, at: opt BlockId);
             raw(&chain.state_at(at.unwrap_or_default())?.code(address))
         }
         "eth_getStorageAt" => {
-            args!(address: req Address, slot: req Quantity, at: opt BlockId);
+            args!(p, address: req Address, slot: req Quantity, at: opt BlockId);
             raw(&B256::from(chain.state_at(at.unwrap_or_default())?.storage(address, slot.0)))
         }
         "eth_getTransactionCount" => {
-            args!(address: req Address, at: opt BlockId);
-            raw(&U64::from(chain.state_at(at.unwrap_or_default())?.nonce(address)))
+            args!(p, address: req Address, at: opt BlockId);
+            match at.unwrap_or_default() {
+                BlockId::Number(BlockNumberOrTag::Pending) => raw(&U64::from(chain.next_nonce(address))),
+                at => raw(&U64::from(chain.state_at(at)?.nonce(address))),
+            }
+        }
+        "eth_getProof" => {
+            args!(p, address: req Address, slots: req Vec<Slot>, at: opt BlockId);
+            if slots.len() > MAX_PROOF_SLOTS {
+                return Err(RpcError::invalid_params(format!("too many keys (max {MAX_PROOF_SLOTS})")).into());
+            }
+            let keys: Vec<B256> = slots.iter().map(Slot::as_b256).collect();
+            let proof = chain.state_at(at.unwrap_or_default())?.prove(address, &keys);
+            raw(&types::account_proof(address, proof, &slots))
         }
 
         // ---- calls ----
         "eth_call" => {
-            args!(tx: req TransactionRequest, at: opt BlockId, state: opt StateOverride, block: opt BlockOverrides);
-            let outcome = chain.call_at(&tx, at.unwrap_or_default(), state.as_ref(), block.as_ref())?;
+            args!(p, tx: req TransactionRequest, at: opt BlockId, state: opt StateOverride, block: opt BlockOverrides);
+            let at = at.unwrap_or_default();
+            if let Some(answer) = chain.node_interface(&tx, at) {
+                return Ok(raw(&answer?)?);
+            }
+            let outcome = chain.call_at(&tx, at, state.as_ref(), block.as_ref())?;
             raw(&returned(outcome)?)
         }
         "eth_estimateGas" => {
-            args!(tx: req TransactionRequest, at: opt BlockId, state: opt StateOverride, block: opt BlockOverrides);
+            args!(p, tx: req TransactionRequest, at: opt BlockId, state: opt StateOverride, block: opt BlockOverrides);
             let at = at.unwrap_or(BlockId::pending());
             raw(&U64::from(chain.estimate_gas(&tx, at, state.as_ref(), block.as_ref())?))
         }
         "eth_createAccessList" => {
-            args!(tx: req TransactionRequest, at: opt BlockId);
+            args!(p, tx: req TransactionRequest, at: opt BlockId);
             let (list, outcome) = chain.create_access_list(&tx, at.unwrap_or_default())?;
             let error = match outcome.status {
                 Status::Success => None,
@@ -276,174 +293,168 @@ pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Resul
             };
             raw(&AccessListResult { access_list: list, gas_used: U256::from(outcome.gas_used), error })
         }
-        "debug_traceCall" => {
-            args!(tx: req TransactionRequest, at: opt BlockId, options: opt TraceOptions);
-            let options = tracer(options)?;
-            let outcome = chain.trace_call(
-                &tx,
-                at.unwrap_or_default(),
-                options.state_overrides.as_ref(),
-                options.block_overrides.as_ref(),
-            )?;
-            let frame = outcome.call_trace.ok_or_else(|| RpcError::internal("no trace was recorded"))?;
-            raw(&frame_of(frame, &options))
-        }
-        "debug_traceTransaction" => {
-            args!(hash: req B256, options: opt TraceOptions);
-            let options = tracer(options)?;
-            raw(&frame_of(chain.trace_transaction(hash)?, &options))
+        "eth_simulateV1" => {
+            args!(p, payload: req SimulatePayload, at: opt BlockId);
+            let full = payload.return_full_transactions;
+            let blocks = chain.simulate_blocks(payload, at.unwrap_or_default())?;
+            let shown = |(block, calls)| SimulatedBlock { inner: types::block(&block, full), calls };
+            raw(&blocks.into_iter().map(shown).collect::<Vec<_>>())
         }
 
         // ---- prices ----
-        "eth_gasPrice" => raw(&U64::from(chain.config().base_fee)),
-        "eth_maxPriorityFeePerGas" => raw(&U64::ZERO),
+        "eth_gasPrice" => {
+            args!(p);
+            raw(&U64::from(chain.base_fee()))
+        }
+        "eth_maxPriorityFeePerGas" => {
+            args!(p);
+            raw(&U64::ZERO)
+        }
+        // There are no blobs on Arbitrum; their price is that of an empty market.
+        "eth_blobBaseFee" => {
+            args!(p);
+            raw(&U64::from(1))
+        }
         "eth_feeHistory" => {
-            args!(blocks: req Quantity, newest: req BlockNumberOrTag, percentiles: opt Vec<f64>);
+            args!(p, blocks: req Quantity, newest: req BlockNumberOrTag, percentiles: opt Vec<f64>);
             raw(&fee_history(chain, blocks.to_u64(), newest, percentiles.unwrap_or_default())?)
         }
 
         // ---- transactions ----
         "eth_sendRawTransaction" => {
-            args!(bytes: req Bytes);
-            raw(&chain.send_raw(&bytes)?.hash)
+            args!(p, bytes: req Bytes);
+            raw(&chain.submit_raw(&bytes)?.hash)
         }
         "eth_sendRawTransactionSync" => {
-            args!(bytes: req Bytes, _timeout: opt Quantity);
-            let mined = chain.send_raw(&bytes)?;
-            raw(&types::receipt(&mined.block, 0))
+            args!(p, bytes: req Bytes, _timeout: opt Quantity);
+            let submitted = chain.submit_raw(&bytes)?;
+            let mined = submitted.mined.ok_or(SendError::NotMined(submitted.hash))?;
+            let index = mined.block.transactions.iter().position(|t| *t.tx.tx_hash() == mined.hash);
+            raw(&index.and_then(|index| types::receipt(&mined.block, index)))
         }
         "eth_sendTransaction" => {
-            args!(tx: req TransactionRequest);
+            args!(p, tx: req TransactionRequest);
             raw(&chain.send_unlocked(tx)?.hash)
         }
-        "eth_sign" | "personal_sign" => {
-            let (account, message) = if method == "eth_sign" {
-                args!(account: req Address, message: req Bytes);
-                (account, message)
-            } else {
-                args!(message: req Bytes, account: req Address);
-                (account, message)
-            };
-            let signer = chain.signer(account).ok_or(SendError::UnknownAccount(account))?;
-            let signature = signer.sign_message_sync(&message).map_err(RpcError::internal)?;
-            raw(&Bytes::from(signature.as_bytes().to_vec()))
+        "eth_signTransaction" => {
+            args!(p, tx: req TransactionRequest);
+            let signed: TxEnvelope = chain.sign_transaction(tx)?;
+            raw(&json!({"raw": Bytes::from(signed.encoded_2718()), "tx": signed}))
+        }
+        "eth_sign" => {
+            args!(p, account: req Address, message: req Bytes);
+            raw(&sign(chain, account, |signer| signer.sign_message_sync(&message))?)
+        }
+        "personal_sign" => {
+            args!(p, message: req Bytes, account: req Address);
+            raw(&sign(chain, account, |signer| signer.sign_message_sync(&message))?)
+        }
+        "eth_signTypedData_v4" => {
+            args!(p, account: req Address, data: req Value);
+            let hash = typed_data_hash(data)?;
+            raw(&sign(chain, account, |signer| signer.sign_hash_sync(&hash))?)
         }
 
         // ---- logs and filters ----
         "eth_getLogs" => {
-            args!(filter: req Filter);
-            raw(&chain.logs(&checked(filter)?).map_err(|_| RpcError::refused("unknown block"))?)
+            args!(p, filter: req Filter);
+            raw(&chain.logs(&checked(filter)?).map_err(|error| match error {
+                BlockError::Unknown => RpcError::refused("unknown block").into(),
+                other => Failure::from(other),
+            })?)
         }
         "eth_newFilter" => {
-            args!(filter: opt Filter);
-            raw(&context.filters.install(chain, Some(checked(filter.unwrap_or_default())?)))
+            args!(p, filter: opt Filter);
+            raw(&context.filters.install(chain, Kind::Logs(Box::new(checked(filter.unwrap_or_default())?)))?)
         }
         "eth_newBlockFilter" => {
-            args!();
-            raw(&context.filters.install(chain, None))
+            args!(p);
+            raw(&context.filters.install(chain, Kind::Blocks)?)
+        }
+        "eth_newPendingTransactionFilter" => {
+            args!(p);
+            raw(&context.filters.install(chain, Kind::Pending)?)
         }
         "eth_getFilterChanges" => {
-            args!(id: req U128);
+            args!(p, id: req U128);
             Ok(context.filters.changes(chain, id)?)
         }
         "eth_getFilterLogs" => {
-            args!(id: req U128);
+            args!(p, id: req U128);
             Ok(context.filters.logs(chain, id)?)
         }
         "eth_uninstallFilter" => {
-            args!(id: req U128);
+            args!(p, id: req U128);
             raw(&context.filters.uninstall(id))
         }
         "eth_subscribe" | "eth_unsubscribe" => Err(RpcError::new(-32601, "notifications not supported")),
 
-        // ---- what there never is ----
-        // Every transaction is mined at once, so the pool is empty.
-        "txpool_status" => raw(&json!({"pending": "0x0", "queued": "0x0"})),
-        "txpool_content" | "txpool_inspect" => raw(&json!({"pending": {}, "queued": {}})),
-        "eth_getProof" => Err(RpcError::refused("eth_getProof is not supported: this node keeps no Merkle tree")),
+        // ---- the pool: empty, unless mining is off ----
+        "txpool_status" => {
+            args!(p);
+            let [pending, queued] = chain.waiting_all().map(|list| U64::from(list.len()));
+            raw(&json!({"pending": pending, "queued": queued}))
+        }
+        "txpool_content" => {
+            args!(p);
+            raw(&pool(chain, |tx| json!(types::waiting(tx))))
+        }
+        "txpool_inspect" => {
+            args!(p);
+            raw(&pool(chain, |tx| json!(types::inspected(tx))))
+        }
 
-        // ---- a development node's own ----
-        "evm_increaseTime" | "anvil_increaseTime" => {
-            args!(seconds: req Quantity);
-            raw(&chain.increase_time(seconds.to_u64())?)
-        }
-        "evm_setNextBlockTimestamp" | "anvil_setNextBlockTimestamp" => {
-            args!(timestamp: req Quantity);
-            chain.set_next_timestamp(timestamp.to_u64())?;
-            raw(&())
-        }
-        "evm_mine" => {
-            args!(option: opt MineParam);
-            let (timestamp, blocks) = match option {
-                None => (None, None),
-                Some(MineParam::Timestamp(timestamp)) => (Some(timestamp), None),
-                Some(MineParam::Options { timestamp, blocks }) => (timestamp, blocks),
-            };
-            if let Some(timestamp) = timestamp {
-                chain.set_next_timestamp(timestamp.to_u64())?;
-            }
-            chain.mine(blocks.map_or(1, Quantity::to_u64), 1)?;
-            raw(&"0x0")
-        }
-        "anvil_mine" | "hardhat_mine" => {
-            args!(blocks: opt Quantity, interval: opt Quantity);
-            chain.mine(blocks.map_or(1, Quantity::to_u64), interval.map_or(1, Quantity::to_u64))?;
-            raw(&())
-        }
-        "evm_snapshot" | "anvil_snapshot" => {
-            args!();
-            raw(&U64::from(chain.snapshot()))
-        }
-        "evm_revert" | "anvil_revert" => {
-            args!(id: req Quantity);
-            raw(&chain.revert(id.to_u64()))
-        }
-        "anvil_setBalance" | "hardhat_setBalance" => {
-            args!(address: req Address, balance: req Quantity);
-            chain.set_balance(address, balance.0);
-            raw(&())
-        }
-        "anvil_setNonce" | "hardhat_setNonce" => {
-            args!(address: req Address, nonce: req Quantity);
-            chain.set_nonce(address, nonce.to_u64());
-            raw(&())
-        }
-        "anvil_setCode" | "hardhat_setCode" => {
-            args!(address: req Address, code: req Bytes);
-            chain.set_code(address, code);
-            raw(&())
-        }
-        "anvil_setStorageAt" | "hardhat_setStorageAt" => {
-            args!(address: req Address, slot: req Quantity, value: req Quantity);
-            chain.set_storage(address, slot.0, value.0);
-            raw(&true)
-        }
-        "anvil_impersonateAccount" | "hardhat_impersonateAccount" => {
-            args!(address: req Address);
-            chain.impersonate(address, true);
-            raw(&())
-        }
-        "anvil_stopImpersonatingAccount" | "hardhat_stopImpersonatingAccount" => {
-            args!(address: req Address);
-            chain.impersonate(address, false);
-            raw(&())
-        }
-        "anvil_autoImpersonateAccount" => {
-            args!(on: req bool);
-            chain.impersonate_all(on);
-            raw(&())
-        }
-        "evm_setAutomine" | "anvil_setAutoMine" => {
-            args!(on: req bool);
-            if !on {
-                return Err(RpcError::refused("every transaction is mined at once: automine can't be turned off").into());
-            }
-            raw(&())
-        }
-        "anvil_getAutomine" | "hardhat_getAutomine" => raw(&true),
-        other => Err(RpcError::method_not_found(other)),
+        other if other.starts_with("debug_") || other.starts_with("muster_") => return debug::dispatch(chain, other, p),
+        other => return dev::dispatch(context, other, p),
     };
     Ok(answer?)
+}
+
+/// A transaction as it was signed.
+fn encoded(chain: &Chain, hash: B256) -> Option<Bytes> {
+    if let Some(waiting) = chain.waiting(hash) {
+        return Some(waiting.tx.encoded_2718().into());
+    }
+    let (block, index) = chain.transaction(hash)?;
+    Some(block.transactions[index].tx.encoded_2718().into())
+}
+
+fn nth_encoded(block: &crate::chain::MinedBlock, index: Quantity) -> Option<Bytes> {
+    let index: usize = index.0.try_into().ok()?;
+    Some(block.transactions.get(index)?.tx.encoded_2718().into())
+}
+
+/// What waits, by sender and nonce, as the `txpool_` methods show it.
+fn pool(chain: &Chain, show: impl Fn(&types::Sent) -> Value) -> Value {
+    let [pending, queued] = chain.waiting_all().map(|list| {
+        let mut senders = Map::new();
+        for waiting in list {
+            let nonces = senders.entry(waiting.tx.signer().to_string()).or_insert_with(|| json!({}));
+            nonces[waiting.tx.inner().nonce().to_string()] = show(&waiting.tx);
+        }
+        senders
+    });
+    json!({"pending": pending, "queued": queued})
+}
+
+fn sign(
+    chain: &Chain,
+    account: Address,
+    sign: impl FnOnce(&alloy_signer_local::PrivateKeySigner) -> alloy_signer::Result<alloy_primitives::Signature>,
+) -> Result<Bytes, Failure> {
+    let signer = chain.signer(account).ok_or(SendError::UnknownAccount(account))?;
+    Ok(sign(signer).map_err(RpcError::internal)?.as_bytes().to_vec().into())
+}
+
+/// The hash to sign of EIP-712 data, which some clients send as text.
+fn typed_data_hash(data: Value) -> Result<B256, RpcError> {
+    let invalid = |e: &dyn std::fmt::Display| RpcError::invalid_params(format!("invalid argument 1: {e}"));
+    let typed: TypedData = match data {
+        Value::String(text) => serde_json::from_str(&text),
+        data => serde_json::from_value(data),
+    }
+    .map_err(|e| invalid(&e))?;
+    typed.eip712_signing_hash().map_err(|e| invalid(&e))
 }
 
 /// The data of a call that succeeded.
@@ -453,21 +464,6 @@ fn returned(outcome: Outcome) -> Result<Bytes, RpcError> {
         Status::Revert => Err(RpcError::revert(&outcome.output)),
         Status::Halt(reason) => Err(RpcError::refused(reason)),
     }
-}
-
-fn tracer(options: Option<TraceOptions>) -> Result<TraceOptions, RpcError> {
-    let options = options.unwrap_or_default();
-    match options.tracer.as_deref() {
-        Some("callTracer") => Ok(options),
-        Some(other) => Err(RpcError::refused(format!("tracer {other} is not supported, only callTracer is"))),
-        None => Err(RpcError::refused(
-            r#"the opcode tracer is not supported, only callTracer is: pass {"tracer":"callTracer"}"#,
-        )),
-    }
-}
-
-fn frame_of(frame: crate::evm::CallFrame, options: &TraceOptions) -> RpcFrame {
-    RpcFrame::new(frame, !options.tracer_config.only_top_call, options.tracer_config.with_log)
 }
 
 /// Refuses ranges that run backwards.
@@ -495,17 +491,21 @@ fn fee_history(
         .header
         .number;
     let count = blocks.min(MAX_FEE_HISTORY).min(newest + 1);
-    let base_fee = u128::from(chain.config().base_fee);
     let oldest = newest + 1 - count;
-    let ratios = (oldest..=newest)
-        .filter(|_| count > 0)
-        .map(|n| {
-            chain.block(BlockId::number(n)).map_or(0.0, |b| b.header.gas_used as f64 / b.header.gas_limit as f64)
-        })
-        .collect();
-    Ok(FeeHistory {
+    let mut ratios = Vec::new();
+    let mut fees = Vec::new();
+    for number in (oldest..=newest).filter(|_| count > 0) {
+        let Some(block) = chain.block(BlockId::number(number)) else { continue };
+        ratios.push(block.header.gas_used as f64 / block.header.gas_limit.max(1) as f64);
+        fees.push(u128::from(block.header.base_fee_per_gas.unwrap_or_default()));
+    }
+    if count > 0 {
         // One more than blocks: the next block's is known too.
-        base_fee_per_gas: vec![base_fee; if count > 0 { count as usize + 1 } else { 0 }],
+        let next = chain.block(BlockId::number(newest + 1)).and_then(|b| b.header.base_fee_per_gas);
+        fees.push(next.unwrap_or_else(|| chain.base_fee()).into());
+    }
+    Ok(FeeHistory {
+        base_fee_per_gas: fees,
         gas_used_ratio: ratios,
         base_fee_per_blob_gas: Vec::new(),
         blob_gas_used_ratio: Vec::new(),

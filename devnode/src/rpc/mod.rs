@@ -2,110 +2,115 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | here | transport: bodies, batches, the envelope, subscriptions |
-//! | [`eth`] | the methods |
+//! | here | the envelope: one request or a batch, and who works on it |
+//! | `server` | HTTP |
+//! | `socket` | WebSocket and subscriptions |
+//! | `eth`, `debug`, `dev` | the methods |
+//! | `filters` | filters that are polled |
 //! | [`types`] | what goes over the wire where Arbitrum differs from Ethereum |
 //! | [`error`] | go-ethereum's codes and words |
 //!
 //! The envelope is read here and not by a JSON-RPC framework, because frameworks answer with their own codes and
 //! words, and clients compare those with go-ethereum's.
 
+mod debug;
+mod dev;
 pub mod error;
 mod eth;
+mod filters;
 mod params;
+mod server;
+mod socket;
 pub mod types;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use alloy_primitives::U128;
-use alloy_rpc_types_eth::Filter;
-use axum::body::{to_bytes, Body};
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
-use axum::extract::{FromRequestParts, Request, State};
-use axum::http::{header, Method, StatusCode};
-use axum::response::{IntoResponse, Response};
-use axum::serve::ListenerExt;
-use axum::Router;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{to_raw_value, RawValue};
-use tokio::sync::{broadcast, mpsc};
-use tower_http::cors::CorsLayer;
+use tokio::sync::Semaphore;
 
-use crate::chain::{Chain, MinedBlock};
+use crate::chain::Chain;
 use error::RpcError;
 use params::Params;
+pub(crate) use server::serve;
 
 /// Largest request body and WebSocket message, in bytes: go-ethereum's limit.
 pub const MAX_BODY: usize = 5 * 1024 * 1024;
 /// Most requests in one batch: go-ethereum's limit.
 pub const MAX_BATCH: usize = 1_000;
+/// Bytes of results after which the rest of a batch is refused: go-ethereum's limit.
+pub const MAX_BATCH_ANSWER: usize = 25_000_000;
 /// How long a transaction whose nonce is ahead of its account waits for the ones before it. A client that sends
 /// several at once over several connections cannot know in which order they arrive.
 pub const NONCE_PATIENCE: Duration = Duration::from_secs(1);
+
+/// What a client is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// The head of a request, and the next request on a connection that is kept.
+    pub head: Duration,
+    /// The body that the head has announced.
+    pub body: Duration,
+}
+
+impl Default for Patience {
+    /// go-ethereum's figures.
+    fn default() -> Self {
+        Self { head: Duration::from_secs(120), body: Duration::from_secs(30) }
+    }
+}
 
 /// What every request needs.
 #[derive(Clone)]
 pub(crate) struct Context {
     pub chain: Chain,
-    pub filters: Arc<eth::Filters>,
+    pub filters: Arc<filters::Filters>,
+    /// What `web3_clientVersion` answers.
+    pub version: Arc<str>,
+    pub patience: Patience,
+    workers: Arc<Workers>,
 }
 
-/// Serves until it is dropped.
-pub(crate) async fn serve(listener: tokio::net::TcpListener, chain: Chain) -> std::io::Result<()> {
-    let context = Context { chain, filters: Arc::default() };
-    let app = Router::new().fallback(entry).layer(CorsLayer::permissive()).with_state(context);
-    // Small answers on a kept connection: waiting to fill a segment would cost 40 ms each.
-    let listener = listener.tap_io(|stream| {
-        let _ = stream.set_nodelay(true);
-    });
-    axum::serve(listener, app).await
+/// Who works on what. Each method runs on a thread of its own; how many at a time depends on what it is, so that a
+/// short read finds a thread, and a processor, however many long ones wait.
+struct Workers {
+    heavy: Semaphore,
+    writers: Semaphore,
 }
 
-/// One HTTP request, or the beginning of a WebSocket.
-async fn entry(State(context): State<Context>, request: Request) -> Response {
-    if request.headers().contains_key(header::UPGRADE) {
-        let (mut parts, _) = request.into_parts();
-        return match WebSocketUpgrade::from_request_parts(&mut parts, &context).await {
-            Ok(upgrade) => upgrade
-                .max_message_size(MAX_BODY)
-                .max_frame_size(MAX_BODY)
-                .on_upgrade(move |socket| websocket(socket, context)),
-            Err(rejection) => rejection.into_response(),
-        };
+impl Context {
+    pub(crate) fn new(chain: Chain, version: &str, patience: Patience) -> Self {
+        let processors = std::thread::available_parallelism().map_or(2, usize::from);
+        Self {
+            chain,
+            filters: Arc::default(),
+            version: version.into(),
+            patience,
+            workers: Arc::new(Workers {
+                heavy: Semaphore::new(processors),
+                // They run one after the other anyway.
+                writers: Semaphore::new(2),
+            }),
+        }
     }
-    match *request.method() {
-        Method::POST => {}
-        // Health checks.
-        Method::GET | Method::HEAD => return StatusCode::OK.into_response(),
-        _ => return (StatusCode::METHOD_NOT_ALLOWED, "method not allowed").into_response(),
-    }
-    let announced = request
-        .headers()
-        .get(header::CONTENT_LENGTH)
-        .and_then(|v| v.to_str().ok())
-        .and_then(|v| v.parse::<u64>().ok());
-    if let Some(length) = announced.filter(|n| *n > MAX_BODY as u64) {
-        return too_large(&format!("content length too large ({length}>{MAX_BODY})"));
-    }
-    let json = request.headers().get(header::CONTENT_TYPE).is_none_or(|v| {
-        v.to_str().is_ok_and(|v| v.split(';').next().is_some_and(|v| v.trim().eq_ignore_ascii_case("application/json")))
-    });
-    if !json {
-        return (StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid content type, only application/json is supported")
-            .into_response();
-    }
-    let Ok(body) = to_bytes(request.into_body(), MAX_BODY).await else {
-        return too_large(&format!("content length too large (limit {MAX_BODY})"));
-    };
-    let answer = answer(&context, &body).await.unwrap_or_default();
-    ([(header::CONTENT_TYPE, "application/json")], Body::from(answer)).into_response()
-}
 
-fn too_large(reason: &str) -> Response {
-    (StatusCode::PAYLOAD_TOO_LARGE, reason.to_owned()).into_response()
+    /// The queue a method stands in; `None` for one that is short.
+    fn queue(&self, method: &str) -> Option<&Semaphore> {
+        match method {
+            "eth_call" | "eth_estimateGas" | "eth_createAccessList" | "eth_simulateV1" | "eth_getLogs" | "eth_getProof"
+            | "eth_getFilterLogs" | "eth_getFilterChanges" => Some(&self.workers.heavy),
+            "eth_sendRawTransaction" | "eth_sendRawTransactionSync" | "eth_sendTransaction" | "eth_signTransaction" => {
+                Some(&self.workers.writers)
+            }
+            other if other.starts_with("debug_") || other.starts_with("muster_") => Some(&self.workers.heavy),
+            other if ["evm_", "anvil_", "hardhat_"].iter().any(|dev| other.starts_with(dev)) => {
+                Some(&self.workers.writers)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A request as it stands in the body; nothing is checked yet.
@@ -146,14 +151,22 @@ fn encode(id: Option<&RawValue>, result: Result<Box<RawValue>, RpcError>) -> Str
     serde_json::to_string(&Answer { jsonrpc: "2.0", id, result, error }).unwrap_or_default()
 }
 
-/// Answers a body: one request or a batch. `None` if there is nothing to say (notifications only).
-async fn answer(context: &Context, body: &[u8]) -> Option<String> {
+/// Answers a body: one request or a batch. `None` if there is nothing to say (notifications only). `subscriptions` are
+/// those of a WebSocket.
+async fn answer(
+    context: &Context,
+    body: &[u8],
+    mut subscriptions: Option<&mut socket::Subscriptions>,
+) -> Option<String> {
     let body = match std::str::from_utf8(body) {
         Ok(body) => body,
         Err(_) => return Some(encode(None, Err(RpcError::parse()))),
     };
     if !body.trim_start().starts_with('[') {
-        return single(context, body).await;
+        return match socket::answer(body, subscriptions) {
+            Some(answer) => Some(answer),
+            None => single(context, body).await,
+        };
     }
     let requests: Vec<&RawValue> = match serde_json::from_str(body) {
         Ok(requests) => requests,
@@ -168,8 +181,19 @@ async fn answer(context: &Context, body: &[u8]) -> Option<String> {
         return Some(format!("[{}]", encode(id, Err(RpcError::invalid_request("batch too large")))));
     }
     let mut answers = Vec::with_capacity(requests.len());
+    let mut bytes = 0;
     for request in requests {
-        answers.extend(single(context, request.get()).await);
+        let answer = if bytes > MAX_BATCH_ANSWER {
+            let id = read(request.get()).map_or_else(|(id, _)| id, |(id, _, _)| id);
+            id.map(|id| encode(Some(id), Err(RpcError::new(-32003, "response too large"))))
+        } else {
+            match socket::answer(request.get(), subscriptions.as_deref_mut()) {
+                Some(answer) => Some(answer),
+                None => single(context, request.get()).await,
+            }
+        };
+        bytes += answer.as_ref().map_or(0, String::len);
+        answers.extend(answer);
     }
     (!answers.is_empty()).then(|| format!("[{}]", answers.join(",")))
 }
@@ -229,10 +253,17 @@ async fn run(context: &Context, method: &str, params: Option<&RawValue>) -> Resu
     let waits = matches!(method, "eth_sendRawTransaction" | "eth_sendRawTransactionSync" | "eth_sendTransaction");
     let mut blocks = waits.then(|| context.chain.subscribe());
     loop {
-        let (context, method, params) = (context.clone(), method.to_owned(), params.clone());
-        let outcome = tokio::task::spawn_blocking(move || eth::dispatch(&context, &method, params))
-            .await
-            .map_err(|_| RpcError::internal("method handler crashed"))?;
+        let outcome = {
+            let (copy, method, params) = (context.clone(), method.to_owned(), params.clone());
+            let _turn = match context.queue(&method) {
+                // Nobody closes it.
+                Some(queue) => queue.acquire().await.ok(),
+                None => None,
+            };
+            tokio::task::spawn_blocking(move || eth::dispatch(&copy, &method, params))
+                .await
+                .map_err(|_| RpcError::internal("method handler crashed"))?
+        };
         match outcome {
             Err(eth::Failure::NonceTooHigh(_)) if waits && Instant::now() < deadline => {
                 let left = deadline.saturating_duration_since(Instant::now());
@@ -243,115 +274,6 @@ async fn run(context: &Context, method: &str, params: Option<&RawValue>) -> Resu
             }
             Err(failure) => return Err(failure.into()),
             Ok(result) => return Ok(result),
-        }
-    }
-}
-
-/// What a subscription delivers.
-enum Subscription {
-    NewHeads,
-    Logs(Box<Filter>),
-}
-
-/// One WebSocket connection. Requests run beside each other; answers and notifications leave in one order, so that
-/// the id of a subscription is known before its first notification.
-async fn websocket(mut socket: WebSocket, context: Context) {
-    let (out, mut outgoing) = mpsc::unbounded_channel::<String>();
-    let mut blocks = context.chain.subscribe();
-    let mut subscriptions: HashMap<U128, Subscription> = HashMap::new();
-    loop {
-        tokio::select! {
-            message = socket.recv() => {
-                let text = match message {
-                    Some(Ok(Message::Text(text))) => text.as_str().to_owned(),
-                    Some(Ok(Message::Binary(bytes))) => match String::from_utf8(bytes.to_vec()) {
-                        Ok(text) => text,
-                        Err(_) => {
-                            let _ = out.send(encode(None, Err(RpcError::parse())));
-                            continue;
-                        }
-                    },
-                    Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
-                    Some(Ok(Message::Close(_)) | Err(_)) | None => return,
-                };
-                if let Some(answer) = subscription_request(&text, &mut subscriptions) {
-                    let _ = out.send(answer);
-                    continue;
-                }
-                let (context, out) = (context.clone(), out.clone());
-                tokio::spawn(async move {
-                    if let Some(answer) = answer(&context, text.as_bytes()).await {
-                        // The connection may have gone meanwhile.
-                        let _ = out.send(answer);
-                    }
-                });
-            }
-            Some(answer) = outgoing.recv() => {
-                if socket.send(Message::Text(answer.into())).await.is_err() {
-                    return;
-                }
-            }
-            block = blocks.recv() => match block {
-                Ok(block) => {
-                    for (id, subscription) in &subscriptions {
-                        notify(*id, subscription, &block, &out);
-                    }
-                }
-                // A client too slow to follow would get holes; go-ethereum drops such a one too.
-                Err(broadcast::error::RecvError::Lagged(_)) if !subscriptions.is_empty() => return,
-                Err(broadcast::error::RecvError::Lagged(_)) => {}
-                Err(broadcast::error::RecvError::Closed) => return,
-            },
-        }
-    }
-}
-
-/// Handles `eth_subscribe` and `eth_unsubscribe`; `None` for everything else.
-fn subscription_request(text: &str, subscriptions: &mut HashMap<U128, Subscription>) -> Option<String> {
-    let (id, method, params) = read(text).ok()?;
-    let result = match &*method {
-        "eth_subscribe" => subscribe(params).map(|subscription| {
-            let id = eth::random_id();
-            subscriptions.insert(id, subscription);
-            id
-        }).and_then(|id| raw(&id)),
-        "eth_unsubscribe" => Params::parse(params)
-            .and_then(|mut params| params.required::<U128>())
-            .and_then(|id| match subscriptions.remove(&id) {
-                Some(_) => raw(&true),
-                None => Err(RpcError::refused("subscription not found")),
-            }),
-        _ => return None,
-    };
-    Some(encode(id, result))
-}
-
-fn subscribe(params: Option<&RawValue>) -> Result<Subscription, RpcError> {
-    let mut params = Params::parse(params)?;
-    let kind: String = params.required()?;
-    match kind.as_str() {
-        "newHeads" => Ok(Subscription::NewHeads),
-        "logs" => Ok(Subscription::Logs(Box::new(params.optional()?.unwrap_or_default()))),
-        other => Err(RpcError::new(-32601, format!("no \"{other}\" subscription in eth namespace"))),
-    }
-}
-
-/// Puts what a block means for a subscription into the connection's queue.
-fn notify(id: U128, subscription: &Subscription, block: &MinedBlock, out: &mpsc::UnboundedSender<String>) {
-    let send = |result: Result<Box<RawValue>, RpcError>| {
-        if let Ok(result) = result {
-            let _ = out.send(format!(
-                r#"{{"jsonrpc":"2.0","method":"eth_subscription","params":{{"subscription":"{id:#x}","result":{}}}}}"#,
-                result.get()
-            ));
-        }
-    };
-    match subscription {
-        Subscription::NewHeads => send(raw(&types::head(block))),
-        Subscription::Logs(filter) => {
-            for log in block.logs().filter(|log| filter.matches(&log.inner)) {
-                send(raw(&log));
-            }
         }
     }
 }

@@ -1,15 +1,22 @@
 //! What goes over the wire: Ethereum's types with the fields Arbitrum adds.
 
-use alloy_consensus::{BlockBody, ReceiptEnvelope};
-use alloy_primitives::{Address, Bytes, Sealed, B256, U256, U64};
+use alloy_consensus::transaction::Recovered;
+use alloy_consensus::{BlockBody, ReceiptEnvelope, Transaction as _, TxEnvelope};
+use alloy_primitives::{Address, Sealed, B256, U256, U64};
 use alloy_rpc_types_eth::{
-    Block, BlockTransactions, Header as RpcHeader, Log, Transaction, TransactionReceipt,
+    Block, BlockTransactions, EIP1186AccountProofResponse, EIP1186StorageProof, Header as RpcHeader, Log, Transaction,
+    TransactionReceipt,
 };
+pub(super) use alloy_serde::JsonStorageKey as Slot;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{json, Value};
 
 use crate::chain::{MinedBlock, MinedTx};
-use crate::evm::CallFrame;
+use crate::proof::AccountProof;
+
+/// A transaction and its sender.
+pub(super) type Sent = Recovered<TxEnvelope>;
 
 /// A header as Nitro shows it.
 #[derive(Clone, Debug, Serialize)]
@@ -80,92 +87,50 @@ pub fn receipt(block: &MinedBlock, index: usize) -> Option<ArbReceipt> {
     })
 }
 
-/// A frame as go-ethereum's `callTracer` shows it.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RpcFrame {
-    from: Address,
-    gas: U64,
-    gas_used: U64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    to: Option<Address>,
-    input: Bytes,
-    #[serde(skip_serializing_if = "no_bytes")]
-    output: Bytes,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    revert_reason: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    calls: Vec<RpcFrame>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    logs: Vec<RpcFrameLog>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    value: Option<U256>,
-    #[serde(rename = "type")]
-    kind: &'static str,
-}
-
-#[derive(Debug, Serialize)]
-struct RpcFrameLog {
-    address: Address,
-    topics: Vec<B256>,
-    data: Bytes,
-    position: U64,
-}
-
-impl RpcFrame {
-    /// `deep` shows inner frames, `logs` events.
-    pub fn new(frame: CallFrame, deep: bool, logs: bool) -> Self {
-        let shown_logs = if logs { frame.logs } else { Vec::new() };
-        let calls = if deep { frame.calls } else { Vec::new() };
-        Self {
-            from: frame.from,
-            gas: U64::from(frame.gas),
-            gas_used: U64::from(frame.gas_used),
-            to: frame.to,
-            input: frame.input,
-            output: frame.output,
-            error: frame.error,
-            revert_reason: frame.revert_reason,
-            calls: calls.into_iter().map(|c| Self::new(c, deep, logs)).collect(),
-            logs: shown_logs
-                .into_iter()
-                .map(|l| RpcFrameLog {
-                    address: l.address,
-                    topics: l.topics,
-                    data: l.data,
-                    position: U64::from(l.position),
-                })
-                .collect(),
-            value: frame.value,
-            kind: frame.kind.name(),
-        }
+/// A transaction that waits.
+pub fn waiting(tx: &Recovered<TxEnvelope>) -> Transaction {
+    Transaction {
+        inner: tx.clone(),
+        block_hash: None,
+        block_number: None,
+        transaction_index: None,
+        effective_gas_price: Some(tx.max_fee_per_gas()),
+        block_timestamp: None,
     }
 }
 
-/// What to trace, and how.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct TraceOptions {
-    /// Only `callTracer` is known.
-    pub tracer: Option<String>,
-    /// Its settings.
-    pub tracer_config: TracerConfig,
-    /// `debug_traceCall` only.
-    pub state_overrides: Option<alloy_rpc_types_eth::state::StateOverride>,
-    /// `debug_traceCall` only.
-    pub block_overrides: Option<alloy_rpc_types_eth::BlockOverrides>,
+/// A transaction that waits, in one line.
+pub(super) fn inspected(tx: &Recovered<TxEnvelope>) -> String {
+    let to = tx.to().map_or_else(|| "contract creation".to_owned(), |to| to.to_string());
+    format!("{to}: {} wei + {} gas × {} wei", tx.value(), tx.gas_limit(), tx.max_fee_per_gas())
 }
 
-/// Settings of `callTracer`.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct TracerConfig {
-    /// Leave inner frames out.
-    pub only_top_call: bool,
-    /// Show events.
-    pub with_log: bool,
+/// A block that is not mined yet: it has no hash, and its transactions have no place.
+pub(super) fn pending(mined: &MinedBlock, full: bool) -> Value {
+    let mut shown = json!(block(mined, full));
+    shown["hash"] = Value::Null;
+    shown["nonce"] = Value::Null;
+    for tx in shown["transactions"].as_array_mut().into_iter().flatten().filter(|tx| tx.is_object()) {
+        tx["blockHash"] = Value::Null;
+    }
+    shown
+}
+
+/// An answer of `eth_getProof`.
+pub(super) fn account_proof(address: Address, proof: AccountProof, slots: &[Slot]) -> EIP1186AccountProofResponse {
+    EIP1186AccountProofResponse {
+        address,
+        balance: proof.balance,
+        code_hash: proof.code_hash,
+        nonce: proof.nonce,
+        storage_hash: proof.storage_root,
+        account_proof: proof.proof,
+        storage_proof: slots
+            .iter()
+            .zip(proof.storage)
+            .map(|(key, (value, proof))| EIP1186StorageProof { key: *key, value, proof })
+            .collect(),
+    }
 }
 
 /// A number in any of the forms that development nodes accept: JSON number, hex string, decimal string.
@@ -217,8 +182,4 @@ impl<'de> Deserialize<'de> for Quantity {
         }
         deserializer.deserialize_any(Any)
     }
-}
-
-fn no_bytes(bytes: &Bytes) -> bool {
-    bytes.is_empty()
 }

@@ -19,6 +19,7 @@ use wasmtime::{Caller, Engine, Global, Linker, Memory, Val};
 
 use super::pricing::{self as price, MemoryModel};
 use crate::exec::{frame, Exec};
+use crate::trace::Watch;
 
 /// The module programs import from.
 pub(crate) const MODULE: &str = "vm_hooks";
@@ -139,6 +140,12 @@ pub(crate) struct Host {
     /// Gas to give back at the end of the transaction, as a sum over this frame and those below it.
     pub refund: i64,
     pub globals: Option<Handles>,
+    /// What the trace wants to know.
+    pub watch: Watch,
+    /// Ink before the host function that runs.
+    pub ink_before: u64,
+    /// Its arguments and results, for a trace that wants them.
+    pub told: (Vec<u8>, Vec<u8>),
 }
 
 /// The instance's memory and meter.
@@ -189,6 +196,39 @@ impl Hook<'_, '_> {
         let _ = handles.ink_left.set(&mut self.0, Val::I64(0));
         let _ = handles.ink_status.set(&mut self.0, Val::I32(1));
         Err(Escape::OutOfInk)
+    }
+
+    /// Before a host function.
+    fn begin(&mut self) {
+        if self.0.data().watch != Watch::No {
+            let ink = self.ink().unwrap_or_default();
+            let host = self.host();
+            host.ink_before = ink;
+            host.told = Default::default();
+        }
+    }
+
+    /// Notes arguments and results of the host function that runs.
+    fn tell(&mut self, args: &[&[u8]], outs: &[&[u8]]) {
+        if self.0.data().watch == Watch::All {
+            self.host().told = (args.concat(), outs.concat());
+        }
+    }
+
+    /// After a host function that succeeded or ended the program with a status of its own. For a profile any end is
+    /// one, since its ink is gone.
+    fn end<T>(&mut self, name: &'static str, result: &Fallible<T>) {
+        let watch = self.0.data().watch;
+        let done = matches!(result, Ok(_) | Err(Escape::Exit(_)));
+        if watch == Watch::Ink || watch == Watch::All && done {
+            let handles = self.handles();
+            let ink = handles.ink_left.get(&mut self.0).i64().unwrap_or_default() as u64;
+            let host = self.host();
+            let (before, (args, outs)) = (host.ink_before, std::mem::take(&mut host.told));
+            if let Some(tracer) = host.exec.as_mut().and_then(|exec| exec.tracer.as_mut()) {
+                tracer.hostio(name, (before, ink), args, outs);
+            }
+        }
     }
 
     fn buy_ink(&mut self, ink: u64) -> Fallible<()> {
@@ -278,14 +318,18 @@ impl Hook<'_, '_> {
         self.buy_ink(price::HOSTIO)?;
         let args = self.host().args.clone();
         self.buy_ink(price::write_ink(args.len() as u32))?;
-        self.write(dest, &args)
+        self.write(dest, &args)?;
+        self.tell(&[], &[&args]);
+        Ok(())
     }
 
     fn write_result(&mut self, ptr: u32, len: u32) -> Fallible<()> {
         self.buy_ink(price::HOSTIO)?;
         self.buy_ink(price::read_ink(len))?;
         self.buy_ink(price::read_ink(len))?;
-        self.host().outs = self.read(ptr, len)?;
+        let result = self.read(ptr, len)?;
+        self.tell(&[&result], &[]);
+        self.host().outs = result;
         Ok(())
     }
 
@@ -294,6 +338,7 @@ impl Hook<'_, '_> {
             return self.out_of_ink();
         }
         let pages = pages as u16;
+        self.tell(&[&pages.to_be_bytes()], &[]);
         if pages == 0 {
             return self.buy_ink(price::HOSTIO);
         }
@@ -327,7 +372,9 @@ impl Hook<'_, '_> {
             }
         };
         self.buy_gas(gas)?;
-        self.write(dest, value.as_slice())
+        self.write(dest, value.as_slice())?;
+        self.tell(&[key.as_slice()], &[value.as_slice()]);
+        Ok(())
     }
 
     fn storage_cache(&mut self, key: u32, value: u32) -> Fallible<()> {
@@ -335,6 +382,7 @@ impl Hook<'_, '_> {
         self.require_gas(price::SSTORE_SENTRY + price::MAX_CACHE_ACCESS)?;
         let key = self.read_word(key)?;
         let value = self.read_word(value)?;
+        self.tell(&[key.as_slice(), value.as_slice()], &[]);
         let cache = &mut self.host().cache;
         cache.writes += 1;
         let gas = price::cache_write_gas(cache.writes);
@@ -345,6 +393,7 @@ impl Hook<'_, '_> {
     fn storage_flush(&mut self, clear: bool) -> Fallible<()> {
         self.buy_ink(price::HOSTIO + price::EVM_API)?;
         self.require_gas(price::SSTORE_SENTRY)?;
+        self.tell(&[&[u8::from(clear)]], &[]);
         // One more than is left, so that spending it all is told from running out.
         let budget = self.gas_left()? + 1;
 
@@ -398,6 +447,7 @@ impl Hook<'_, '_> {
         let key = self.read_word(key)?;
         let acting = self.host().acting;
         let value = self.journal().tload(acting, key.into());
+        self.tell(&[key.as_slice()], &[&value.to_be_bytes::<32>()]);
         self.write_u256(dest, value)
     }
 
@@ -409,6 +459,7 @@ impl Hook<'_, '_> {
         if self.host().read_only {
             return failure("transient storage write in a static call");
         }
+        self.tell(&[key.as_slice(), value.as_slice()], &[]);
         let acting = self.host().acting;
         self.journal().tstore(acting, key.into(), value.into());
         Ok(())
@@ -438,12 +489,19 @@ impl Hook<'_, '_> {
             Some(ptr) => self.read_u256(ptr)?,
             None => U256::ZERO,
         };
+        let told = (self.0.data().watch == Watch::All).then(|| input.clone());
         let (output, cost, ok) = self.call_frame(scheme, contract, input, value, gas_left, wanted);
         self.buy_gas(cost)?;
         let len = output.len() as u32;
         self.host().return_data = output;
         self.write(ret_len, &len.to_le_bytes())?;
-        Ok(if ok { 0 } else { 2 })
+        let status = if ok { 0 } else { 2 };
+        if let Some(input) = told {
+            let value = value.to_be_bytes::<32>();
+            let value = if scheme == CallScheme::Call { value.as_slice() } else { &[] };
+            self.tell(&[contract.as_slice(), &gas.to_be_bytes(), value, &input], &[&len.to_be_bytes(), &[status]]);
+        }
+        Ok(status.into())
     }
 
     /// Return data, gas it all cost, and whether it succeeded.
@@ -553,6 +611,7 @@ impl Hook<'_, '_> {
         let mut gas = start - base;
         let kept = gas / 64;
         gas -= kept;
+        let told = (self.0.data().watch == Watch::All).then(|| code.clone());
         let scheme = salt.map_or(CreateScheme::Create, |salt| CreateScheme::Create2 { salt });
         let inputs = CreateInputs::new(acting, scheme, value, code.into(), gas, 0);
         let result = self.frame_below(FrameInput::Create(Box::new(inputs)), depth);
@@ -572,7 +631,13 @@ impl Hook<'_, '_> {
         let len = output.len() as u32;
         self.host().return_data = output;
         self.write(revert_len, &len.to_le_bytes())?;
-        self.write(contract, address.as_slice())
+        self.write(contract, address.as_slice())?;
+        if let Some(code) = told {
+            let salt = salt.map(|salt| salt.to_be_bytes::<32>());
+            let salt = salt.as_ref().map_or(&[] as &[u8], |salt| salt);
+            self.tell(&[&value.to_be_bytes::<32>(), salt, &code], &[address.as_slice(), &len.to_be_bytes()]);
+        }
+        Ok(())
     }
 
     fn read_return_data(&mut self, dest: u32, offset: u32, size: u32) -> Fallible<u32> {
@@ -584,12 +649,15 @@ impl Hook<'_, '_> {
         if len > 0 {
             self.write(dest, &rest[..len])?;
         }
+        self.tell(&[&offset.to_be_bytes(), &size.to_be_bytes()], &[&rest[..len]]);
         Ok(len as u32)
     }
 
     fn return_data_size(&mut self) -> Fallible<u32> {
         self.buy_ink(price::HOSTIO)?;
-        Ok(self.host().return_data.len() as u32)
+        let len = self.host().return_data.len() as u32;
+        self.tell(&[], &[&len.to_be_bytes()]);
+        Ok(len)
     }
 
     fn emit_log(&mut self, ptr: u32, len: u32, topics: u32) -> Fallible<()> {
@@ -603,6 +671,7 @@ impl Hook<'_, '_> {
         if self.host().read_only {
             return failure("log in a static call");
         }
+        self.tell(&[&topics.to_be_bytes(), &data], &[]);
         let (topics, data) = data.split_at(topics as usize * 32);
         let topics = topics.chunks_exact(32).map(B256::from_slice).collect();
         let address = self.host().acting;
@@ -630,6 +699,7 @@ impl Hook<'_, '_> {
         let Ok(account) = self.journal().load_account(address);
         let balance = account.data.info.balance;
         self.buy_gas(gas)?;
+        self.tell(&[address.as_slice()], &[&balance.to_be_bytes::<32>()]);
         self.write_u256(dest, balance)
     }
 
@@ -640,17 +710,18 @@ impl Hook<'_, '_> {
         let gas = self.touch(address);
         let Ok(hash) = self.journal().code_hash(address);
         self.buy_gas(gas)?;
+        self.tell(&[address.as_slice()], &[hash.data.as_slice()]);
         self.write(dest, hash.data.as_slice())
     }
 
     /// An account's code, paid for unless it is the one asked for last.
-    fn code(&mut self, address: u32) -> Fallible<Bytes> {
+    fn code(&mut self, address: u32) -> Fallible<(Address, Bytes)> {
         self.buy_ink(price::HOSTIO + price::EVM_API)?;
         self.require_gas(price::COLD_ACCOUNT)?;
         let address = self.read_address(address)?;
         if let Some((last, code)) = &self.host().last_code {
             if *last == address {
-                return Ok(code.clone());
+                return Ok((address, code.clone()));
             }
         }
         let gas = price::EXT_CODE + self.touch(address);
@@ -659,20 +730,24 @@ impl Hook<'_, '_> {
         if !code.data.is_empty() || self.exec().config.arbos < 40 {
             self.host().last_code = Some((address, code.data.clone()));
         }
-        Ok(code.data)
+        Ok((address, code.data))
     }
 
     fn account_code(&mut self, address: u32, offset: u32, size: u32, dest: u32) -> Fallible<u32> {
-        let code = self.code(address)?;
+        let (address, code) = self.code(address)?;
         self.buy_ink(price::write_ink(code.len() as u32))?;
         let rest = code.get(offset as usize..).unwrap_or_default();
         let part = &rest[..rest.len().min(size as usize)];
         self.write(dest, part)?;
+        self.tell(&[address.as_slice(), &offset.to_be_bytes(), &size.to_be_bytes()], &[part]);
         Ok(part.len() as u32)
     }
 
     fn account_code_size(&mut self, address: u32) -> Fallible<u32> {
-        Ok(self.code(address)?.len() as u32)
+        let (address, code) = self.code(address)?;
+        let len = code.len() as u32;
+        self.tell(&[address.as_slice()], &[&len.to_be_bytes()]);
+        Ok(len)
     }
 
     // Block and transaction
@@ -680,18 +755,37 @@ impl Hook<'_, '_> {
     fn write_address(&mut self, dest: u32, value: fn(&mut Self) -> Address) -> Fallible<()> {
         self.buy_ink(price::HOSTIO + price::PTR)?;
         let value = value(self);
+        self.tell(&[], &[value.as_slice()]);
         self.write(dest, value.as_slice())
     }
 
     fn write_number(&mut self, dest: u32, value: fn(&mut Self) -> U256) -> Fallible<()> {
         self.buy_ink(price::HOSTIO + price::PTR)?;
         let value = value(self);
+        self.tell(&[], &[&value.to_be_bytes::<32>()]);
         self.write_u256(dest, value)
     }
 
-    fn number<T>(&mut self, value: impl FnOnce(&mut Self) -> T) -> Fallible<T> {
+    fn number<T: Number>(&mut self, value: impl FnOnce(&mut Self) -> T) -> Fallible<T> {
         self.buy_ink(price::HOSTIO)?;
-        Ok(value(self))
+        let value = value(self);
+        self.tell_number(value);
+        Ok(value)
+    }
+
+    fn tell_number(&mut self, value: impl Number) {
+        if self.0.data().watch == Watch::All {
+            self.tell(&[], &[&value.bytes()]);
+        }
+    }
+
+    /// Writes what arithmetic on words gave to where the first of them lay.
+    fn write_computed<const N: usize>(&mut self, dest: u32, words: [U256; N], value: U256) -> Fallible<()> {
+        if self.0.data().watch == Watch::All {
+            let words: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes::<32>()).collect();
+            self.tell(&[&words], &[&value.to_be_bytes::<32>()]);
+        }
+        self.write_u256(dest, value)
     }
 
     // Arithmetic
@@ -699,13 +793,13 @@ impl Hook<'_, '_> {
     fn math_div(&mut self, value: u32, divisor: u32) -> Fallible<()> {
         self.buy_ink(price::HOSTIO + 3 * price::PTR + price::DIV)?;
         let (a, b) = (self.read_u256(value)?, self.read_u256(divisor)?);
-        self.write_u256(value, a.checked_div(b).unwrap_or_default())
+        self.write_computed(value, [a, b], a.checked_div(b).unwrap_or_default())
     }
 
     fn math_mod(&mut self, value: u32, modulus: u32) -> Fallible<()> {
         self.buy_ink(price::HOSTIO + 3 * price::PTR + price::DIV)?;
         let (a, b) = (self.read_u256(value)?, self.read_u256(modulus)?);
-        self.write_u256(value, a.checked_rem(b).unwrap_or_default())
+        self.write_computed(value, [a, b], a.checked_rem(b).unwrap_or_default())
     }
 
     fn math_pow(&mut self, value: u32, exponent: u32) -> Fallible<()> {
@@ -713,29 +807,52 @@ impl Hook<'_, '_> {
         let a = self.read_u256(value)?;
         let exponent: [u8; 32] = self.read_fixed(exponent)?;
         self.buy_ink(price::pow_ink(&exponent))?;
-        self.write_u256(value, a.wrapping_pow(U256::from_be_bytes(exponent)))
+        let b = U256::from_be_bytes(exponent);
+        self.write_computed(value, [a, b], a.wrapping_pow(b))
     }
 
     fn math_add_mod(&mut self, value: u32, addend: u32, modulus: u32) -> Fallible<()> {
         self.buy_ink(price::HOSTIO + 4 * price::PTR + price::ADD_MOD)?;
         let (a, b, c) = (self.read_u256(value)?, self.read_u256(addend)?, self.read_u256(modulus)?);
-        self.write_u256(value, a.add_mod(b, c))
+        self.write_computed(value, [a, b, c], a.add_mod(b, c))
     }
 
     fn math_mul_mod(&mut self, value: u32, multiplier: u32, modulus: u32) -> Fallible<()> {
         self.buy_ink(price::HOSTIO + 4 * price::PTR + price::MUL_MOD)?;
         let (a, b, c) = (self.read_u256(value)?, self.read_u256(multiplier)?, self.read_u256(modulus)?);
-        self.write_u256(value, a.mul_mod(b, c))
+        self.write_computed(value, [a, b, c], a.mul_mod(b, c))
     }
 
     fn native_keccak256(&mut self, ptr: u32, len: u32, dest: u32) -> Fallible<()> {
         self.buy_ink(price::keccak_ink(len))?;
         let preimage = self.read(ptr, len)?;
-        self.write(dest, keccak256(preimage).as_slice())
+        let digest = keccak256(&preimage);
+        self.tell(&[&preimage], &[digest.as_slice()]);
+        self.write(dest, digest.as_slice())
     }
 
     fn say(&mut self, text: impl fmt::Display) {
+        let text = text.to_string();
         eprintln!("Stylus says: {text}");
+        self.tell(&[text.as_bytes()], &[]);
+    }
+}
+
+/// What a host function may return.
+trait Number: Copy {
+    /// As a trace shows it.
+    fn bytes(self) -> Vec<u8>;
+}
+
+impl Number for u32 {
+    fn bytes(self) -> Vec<u8> {
+        self.to_be_bytes().to_vec()
+    }
+}
+
+impl Number for u64 {
+    fn bytes(self) -> Vec<u8> {
+        self.to_be_bytes().to_vec()
     }
 }
 
@@ -773,15 +890,20 @@ pub(crate) fn linker(engine: &Engine, debug: bool) -> wasmtime::Result<Linker<Ho
         ($name:literal, |$hook:ident $(, $arg:ident: $ty:ty)*| -> $ret:ty $body:block) => {
             linker.func_wrap(MODULE, $name, |mut caller: Caller<'_, Host> $(, $arg: $ty)*| -> wasmtime::Result<$ret> {
                 let mut hook = Hook(&mut caller);
+                hook.begin();
                 let $hook = &mut hook;
                 let result: Fallible<$ret> = $body;
+                hook.end($name, &result);
                 result.map_err(wasmtime::Error::new)
             })?;
         };
     }
     hook!("read_args", |h, dest: u32| -> () { h.read_args(dest) });
     hook!("write_result", |h, ptr: u32, len: u32| -> () { h.write_result(ptr, len) });
-    hook!("exit_early", |_h, status: u32| -> () { Err(Escape::Exit(status)) });
+    hook!("exit_early", |h, status: u32| -> () {
+        h.tell(&[&status.to_be_bytes()], &[]);
+        Err(Escape::Exit(status))
+    });
     hook!("pay_for_memory_grow", |h, pages: u32| -> () { h.pay_for_memory_grow(pages) });
     hook!("storage_load_bytes32", |h, key: u32, dest: u32| -> () { h.storage_load(key, dest) });
     hook!("storage_cache_bytes32", |h, key: u32, value: u32| -> () { h.storage_cache(key, value) });
@@ -812,8 +934,12 @@ pub(crate) fn linker(engine: &Engine, debug: bool) -> wasmtime::Result<Linker<Ho
     });
     hook!("account_code_size", |h, address: u32| -> u32 { h.account_code_size(address) });
     hook!("account_codehash", |h, address: u32, dest: u32| -> () { h.account_codehash(address, dest) });
-    hook!("evm_gas_left", |h| -> u64 { h.buy_ink(price::HOSTIO).and_then(|()| h.gas_left()) });
-    hook!("evm_ink_left", |h| -> u64 { h.buy_ink(price::HOSTIO).and_then(|()| h.ink()) });
+    hook!("evm_gas_left", |h| -> u64 {
+        h.buy_ink(price::HOSTIO).and_then(|()| h.gas_left()).inspect(|gas| h.tell_number(*gas))
+    });
+    hook!("evm_ink_left", |h| -> u64 {
+        h.buy_ink(price::HOSTIO).and_then(|()| h.ink()).inspect(|ink| h.tell_number(*ink))
+    });
     hook!("block_basefee", |h, dest: u32| -> () { h.write_number(dest, |h| U256::from(h.exec().block.base_fee)) });
     hook!("chainid", |h| -> u64 { h.number(|h| h.exec().config.chain_id) });
     hook!("block_coinbase", |h, dest: u32| -> () { h.write_address(dest, |h| h.exec().block.coinbase) });
@@ -839,8 +965,10 @@ pub(crate) fn linker(engine: &Engine, debug: bool) -> wasmtime::Result<Linker<Ho
             ($name:literal, |$hook:ident $(, $arg:ident: $ty:ty)*| -> $ret:ty $body:block) => {
                 linker.func_wrap("console", $name, |mut caller: Caller<'_, Host> $(, $arg: $ty)*| -> wasmtime::Result<$ret> {
                     let mut hook = Hook(&mut caller);
+                    hook.begin();
                     let $hook = &mut hook;
                     let result: Fallible<$ret> = $body;
+                    hook.end(if $name == "log_txt" { "console_log_text" } else { "console_log" }, &result);
                     result.map_err(wasmtime::Error::new)
                 })?;
             };

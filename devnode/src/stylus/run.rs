@@ -13,6 +13,7 @@ use super::transform::{self, Rules, ENTRY_POINT, INK_LEFT, INK_STATUS, STACK_LEF
 use crate::arbos::{Params, Program, Slot};
 use crate::evm::StylusFrame;
 use crate::exec::{finish, Exec};
+use crate::trace::Watch;
 
 /// How a program ended.
 enum End {
@@ -73,7 +74,8 @@ pub(crate) fn run(
     // What it costs to begin.
     let model = MemoryModel { free_pages: params.free_pages, page_gas: params.page_gas };
     let open = exec.pages_open;
-    let mut start_gas = model.gas(program.footprint, open, exec.pages_ever);
+    let page_gas = model.gas(program.footprint, open, exec.pages_ever);
+    let mut start_gas = page_gas;
     let mut recent = false;
     if exec.config.arbos >= 60 {
         let list = Arc::make_mut(&mut exec.ctx.journaled_state.database.recent);
@@ -103,6 +105,11 @@ pub(crate) fn run(
 
     let ink_price = u64::from(params.ink_price.max(1));
     let ink_start = (limit - start_gas).saturating_mul(ink_price);
+    let mut watch = Watch::No;
+    if let Some(tracer) = &mut exec.tracer {
+        tracer.program_start(page_gas, start_gas - page_gas, ink_price);
+        watch = tracer.watch();
+    }
     let host = Host {
         memory_context: memory,
         depth,
@@ -121,6 +128,9 @@ pub(crate) fn run(
         cache: StorageCache::default(),
         refund: 0,
         globals: None,
+        watch,
+        ink_before: 0,
+        told: Default::default(),
         exec: Some(exec),
     };
     let (host, end, ink_end) = execute(&module, host, ink_start, params.max_stack_depth);
@@ -200,6 +210,7 @@ fn execute(module: &InstancePre<Host>, host: Host, ink: u64, stack: u32) -> (Hos
     debug_assert!(set.is_ok());
     let main = instance.get_typed_func::<u32, u32>(&mut store, ENTRY_POINT).expect("checked by the transform");
 
+    tell(store.data_mut(), ENTRY_POINT, ink, args_len.to_be_bytes().to_vec(), vec![]);
     let result = main.call(&mut store, args_len);
     let ink_left = ink_left.get(&mut store).i64().unwrap_or_default() as u64;
     let exhausted = ink_status.get(&mut store).i32() != Some(0);
@@ -223,5 +234,18 @@ fn execute(module: &InstancePre<Host>, host: Host, ink: u64, stack: u32) -> (Hos
         _ if exhausted => 0,
         _ => ink_left,
     };
-    (store.into_data(), end, ink_left)
+    let mut host = store.into_data();
+    if let End::Returned { status, .. } = &end {
+        tell(&mut host, "user_returned", ink_left, vec![], status.to_be_bytes().to_vec());
+    }
+    (host, end, ink_left)
+}
+
+/// Tells a trace of host calls where the program begins and ends.
+fn tell(host: &mut Host, name: &'static str, ink: u64, args: Vec<u8>, outs: Vec<u8>) {
+    if host.watch == Watch::All {
+        if let Some(tracer) = host.exec.as_mut().and_then(|exec| exec.tracer.as_mut()) {
+            tracer.hostio(name, (ink, ink), args, outs);
+        }
+    }
 }

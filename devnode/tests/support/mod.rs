@@ -75,7 +75,9 @@ impl Chain {
             base_fee: BASE_FEE,
             gas_limit: 1 << 50,
             coinbase: BATCH_POSTER,
+            prevrandao: B256::with_last_byte(1),
             recent_hashes,
+            moved_precompiles: &[],
         }
     }
 

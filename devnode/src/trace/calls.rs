@@ -1,6 +1,8 @@
 //! Call traces in the shape of geth's `callTracer`.
 
-use revm::primitives::{Address, Bytes, Log, U256};
+use revm::primitives::{Address, Bytes, Log, B256, U256};
+
+use super::{Entered, Left};
 
 /// The instruction that opened a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +76,7 @@ pub struct TraceLog {
     /// Emitting account.
     pub address: Address,
     /// Topics.
-    pub topics: Vec<revm::primitives::B256>,
+    pub topics: Vec<B256>,
     /// Data.
     pub data: Bytes,
     /// Number of inner calls made before it.
@@ -83,7 +85,7 @@ pub struct TraceLog {
 
 /// Collects frames while a transaction runs.
 #[derive(Debug, Default)]
-pub(crate) struct Tracer {
+pub(crate) struct Calls {
     open: Vec<Open>,
     done: Option<CallFrame>,
 }
@@ -97,26 +99,16 @@ struct Open {
     inner_logs: Vec<std::ops::Range<usize>>,
 }
 
-impl Tracer {
-    #[allow(clippy::too_many_arguments)]
-    pub(crate) fn enter(
-        &mut self,
-        kind: CallKind,
-        from: Address,
-        to: Option<Address>,
-        value: Option<U256>,
-        gas: u64,
-        input: Bytes,
-        logs: usize,
-    ) {
+impl Calls {
+    pub(super) fn enter(&mut self, entered: Entered) {
         let frame = CallFrame {
-            kind,
-            from,
-            to,
-            value,
-            gas,
+            kind: entered.kind,
+            from: entered.from,
+            to: entered.to,
+            value: entered.value,
+            gas: entered.gas,
             gas_used: 0,
-            input,
+            input: entered.input,
             output: Bytes::new(),
             error: None,
             revert_reason: None,
@@ -124,38 +116,32 @@ impl Tracer {
             logs: vec![],
             calls: vec![],
         };
-        self.open.push(Open { frame, log_start: logs, inner_logs: vec![] });
+        self.open.push(Open { frame, log_start: entered.logs, inner_logs: vec![] });
     }
 
-    /// The open frame runs a program.
-    pub(crate) fn wasm(&mut self) {
+    pub(super) fn wasm(&mut self) {
         if let Some(open) = self.open.last_mut() {
             open.frame.wasm = true;
         }
     }
 
-    /// Says why the open frame is about to revert without data.
-    pub(crate) fn note(&mut self, reason: String) {
+    pub(super) fn note(&mut self, reason: String) {
         if let Some(open) = self.open.last_mut() {
             open.frame.revert_reason = Some(reason);
         }
     }
 
-    pub(crate) fn exit(
-        &mut self,
-        gas_used: u64,
-        output: Bytes,
-        error: Option<String>,
-        created: Option<Address>,
-        logs: &[Log],
-    ) {
-        let Some(Open { mut frame, log_start, inner_logs }) = self.open.pop() else { return };
-        frame.gas_used = gas_used;
-        if error.is_none() {
+    /// Gives the bytes of the frame's own events.
+    pub(super) fn exit(&mut self, left: Left, logs: &[Log]) -> usize {
+        let Some(Open { mut frame, log_start, inner_logs }) = self.open.pop() else { return 0 };
+        frame.gas_used = left.gas_used;
+        let mut bytes = 0;
+        if left.error.is_none() {
             let mut at = log_start;
             let last = logs.len()..logs.len();
             for (position, inner) in inner_logs.iter().chain(std::iter::once(&last)).enumerate() {
                 for log in logs.get(at..inner.start).unwrap_or_default() {
+                    bytes += 400 + 2 * log.data.data.len();
                     frame.logs.push(TraceLog {
                         address: log.address,
                         topics: log.data.topics().to_vec(),
@@ -166,12 +152,12 @@ impl Tracer {
                 at = inner.end;
             }
         } else if frame.revert_reason.is_none() {
-            frame.revert_reason = revert_reason(&output);
+            frame.revert_reason = revert_reason(&left.output);
         }
-        frame.error = error;
-        frame.output = output;
-        if created.is_some() {
-            frame.to = created;
+        frame.error = left.error;
+        frame.output = left.output;
+        if left.created.is_some() {
+            frame.to = left.created;
         }
         let end = if frame.error.is_none() { logs.len() } else { log_start };
         match self.open.last_mut() {
@@ -181,10 +167,11 @@ impl Tracer {
             }
             None => self.done = Some(frame),
         }
+        bytes
     }
 
     /// The outermost frame, with the transaction's own figures.
-    pub(crate) fn finish(self, gas_limit: u64, gas_used: u64) -> Option<CallFrame> {
+    pub(super) fn finish(self, gas_limit: u64, gas_used: u64) -> Option<CallFrame> {
         let mut frame = self.done?;
         frame.gas = gas_limit;
         frame.gas_used = gas_used;
