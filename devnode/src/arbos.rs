@@ -80,6 +80,8 @@ pub(crate) enum Slot {
 pub(crate) enum Set {
     ChainOwners = 0,
     CacheManagers = 1,
+    /// ArbAddressTable's; nobody is ever taken out.
+    AddressTable = 2,
 }
 
 /// Settings that are kept and given back. Only the floor changes anything else here.

@@ -1,10 +1,12 @@
-//! `muster-devnode`: the node as a program.
+//! `muster-devnode`: the node as a program, and `muster-devnode gas`.
+
+mod gas;
 
 use std::net::IpAddr;
 use std::process::ExitCode;
 
 use alloy_primitives::{hex, utils::parse_ether};
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use muster_devnode::chain::{self, Clock, History, TEST_MNEMONIC};
 use muster_devnode::node::{CLIENT_VERSION, DEFAULT_PORT};
 use muster_devnode::{Config, Devnode};
@@ -12,8 +14,10 @@ use muster_devnode::{Config, Devnode};
 /// A local Arbitrum Stylus node without Docker: EVM code and activated WASM programs behind Ethereum JSON-RPC
 /// (HTTP and WebSocket on one port). Every transaction is mined at once.
 #[derive(Parser)]
-#[command(version)]
+#[command(version, args_conflicts_with_subcommands = true)]
 struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Address to listen on
     #[arg(long, default_value = "127.0.0.1")]
     host: IpAddr,
@@ -53,9 +57,19 @@ struct Args {
     silent: bool,
 }
 
+/// What else the program does.
+#[derive(Subcommand)]
+enum Command {
+    Gas(gas::Args),
+}
+
 fn main() -> ExitCode {
     let args = Args::parse();
-    match run(&args) {
+    let done = match &args.command {
+        Some(Command::Gas(args)) => gas::run(args),
+        None => run(&args),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             eprintln!("muster-devnode: {reason}");

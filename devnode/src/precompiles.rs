@@ -1,9 +1,10 @@
 //! ArbOS's precompiles.
 //!
 //! What they read and write is ArbOS's own storage, at its prices: 800 gas a word read, 20,000 a word written (5,000
-//! if it becomes zero), beside 3 gas per word of arguments and results. Methods that need what isn't here (an L1,
-//! retryables, compressed addresses) fail and say so.
+//! if it becomes zero), beside 3 gas per word of arguments and results. Methods that need what isn't here (an L1)
+//! fail and say so.
 
+use alloy_rlp::{Encodable, Header};
 use alloy_sol_types::{sol, SolCall, SolError, SolEvent, SolValue};
 use revm::context::JournalTr;
 use revm::interpreter::{CallInputs, Gas, InstructionResult, InterpreterResult};
@@ -11,7 +12,7 @@ use revm::primitives::{address, Address, Bytes, Log, B256, I256, U256};
 use revm::state::Bytecode;
 
 use crate::arbos::{hours_since_start, DataPricer, Inactive, Number, Params, Set, Slot};
-use crate::evm::ARBOS_STATE;
+use crate::evm::{ARBOS_STATE, BATCH_POSTER};
 use crate::exec::{finish, Exec, MAX_CODE_SIZE, MAX_TX_GAS};
 use crate::stylus::activate::{self, Source};
 use crate::stylus::transform::Rules;
@@ -64,7 +65,34 @@ sol! {
         function mapL1SenderContractAddressToL2Alias(address sender, address unused) external pure returns (address);
         function wasMyCallersAddressAliased() external view returns (bool);
         function myCallersAddressWithoutAliasing() external view returns (address);
+        function sendMerkleTreeState() external view returns (uint256 size, bytes32 root, bytes32[] memory partials);
         error InvalidBlockNumber(uint256 requested, uint256 current);
+    }
+    interface ArbAddressTable {
+        function addressExists(address addr) external view returns (bool);
+        function compress(address addr) external view returns (bytes memory);
+        function decompress(bytes calldata buf, uint256 offset) external view returns (address, uint256);
+        function lookup(address addr) external view returns (uint256);
+        function lookupIndex(uint256 index) external view returns (address);
+        function register(address addr) external returns (uint256);
+        function size() external view returns (uint256);
+    }
+    interface ArbAggregator {
+        function getPreferredAggregator(address addr) external view returns (address, bool);
+        function getDefaultAggregator() external view returns (address);
+        function getBatchPosters() external view returns (address[] memory);
+        function getFeeCollector(address batchPoster) external view returns (address);
+        function getTxBaseFee(address aggregator) external view returns (uint256);
+    }
+    interface ArbRetryableTx {
+        function redeem(bytes32 ticketId) external returns (bytes32);
+        function getLifetime() external view returns (uint256);
+        function getTimeout(bytes32 ticketId) external view returns (uint256);
+        function keepalive(bytes32 ticketId) external returns (uint256);
+        function getBeneficiary(bytes32 ticketId) external view returns (address);
+        function cancel(bytes32 ticketId) external;
+        function getCurrentRedeemer() external view returns (address);
+        error NoTicketWithID();
     }
     interface ArbosTest {
         function burnArbGas(uint256 gasAmount) external pure;
@@ -489,6 +517,9 @@ fn dispatch(c: &mut Call<'_>, address: Address) -> Done {
     match address {
         ARB_SYS => arb_sys(c),
         ARB_INFO => arb_info(c),
+        ARB_ADDRESS_TABLE => arb_address_table(c),
+        ARB_AGGREGATOR => arb_aggregator(c),
+        ARB_RETRYABLE_TX => arb_retryable_tx(c),
         ARBOS_TEST => arbos_test(c),
         ARB_WASM => arb_wasm(c),
         ARB_WASM_CACHE => arb_wasm_cache(c),
@@ -553,8 +584,102 @@ fn arb_sys(c: &mut Call<'_>) -> Done {
             let caller = c.depth.checked_sub(2).and_then(|n| c.exec.callers.get(n)).copied();
             value(caller.unwrap_or_default())
         };
+        // Nothing was ever sent to L1.
+        ArbSys::sendMerkleTreeStateCall, View, 0 => |_| {
+            if !c.inputs.caller.is_zero() {
+                return Err(Fail::Revert("method can only be called by address zero".into()));
+            }
+            c.burn(READ)?;
+            Ok((U256::ZERO, B256::ZERO, Vec::<B256>::new()).abi_encode_params())
+        };
     };
     missing(c, ARB_SYS)
+}
+
+fn arb_address_table(c: &mut Call<'_>) -> Done {
+    const TABLE: Set = Set::AddressTable;
+    methods! { c,
+        ArbAddressTable::addressExistsCall, View, 0 => |args| value(c.is_member(TABLE, args.addr)?);
+        ArbAddressTable::sizeCall, View, 0 => |_| value(c.load(Slot::SetSize(TABLE))?);
+        ArbAddressTable::lookupCall, View, 0 => |args| match c.load(Slot::SetPosition(TABLE, args.addr))? {
+            U256::ZERO => Err(Fail::Revert("address does not exist in AddressTable".into())),
+            position => value(position - U256::ONE),
+        };
+        ArbAddressTable::lookupIndexCall, View, 0 => |args| value(table_entry(c, args.index)?);
+        ArbAddressTable::compressCall, View, 0 => |args| {
+            // An index if there is one, else the address, either as RLP.
+            let mut out = vec![];
+            match c.load(Slot::SetPosition(TABLE, args.addr))? {
+                U256::ZERO => args.addr.encode(&mut out),
+                position => (position - U256::ONE).encode(&mut out),
+            }
+            value(Bytes::from(out))
+        };
+        ArbAddressTable::decompressCall, View, 0 => |args| {
+            let invalid = || Fail::Revert("invalid offset in ArbAddressTable.Decompress".into());
+            let rest = usize::try_from(args.offset).ok().and_then(|at| args.buf.get(at..)).ok_or_else(invalid)?;
+            let mut left = rest;
+            let decoded = Header::decode_bytes(&mut left, false).map_err(|e| Fail::Revert(e.to_string()))?;
+            let address = match decoded.len() {
+                20 => Address::from_slice(decoded),
+                0..=8 => table_entry(c, U256::from_be_slice(decoded))?,
+                _ => return Err(Fail::Revert("invalid index in ArbAddressTable".into())),
+            };
+            Ok((address, U256::from(rest.len() - left.len())).abi_encode_params())
+        };
+        ArbAddressTable::registerCall, Write, 0 => |args| {
+            c.add(TABLE, args.addr)?;
+            value(c.load(Slot::SetPosition(TABLE, args.addr))? - U256::ONE)
+        };
+    };
+    missing(c, ARB_ADDRESS_TABLE)
+}
+
+fn table_entry(c: &mut Call<'_>, index: U256) -> Result<Address, Fail> {
+    let size = c.load(Slot::SetSize(Set::AddressTable))?;
+    if index >= size {
+        return Err(Fail::Revert("index does not exist in AddressTable".into()));
+    }
+    let position = index.saturating_to::<u64>() + 1;
+    Ok(Address::from_word(B256::from(c.load(Slot::SetMember(Set::AddressTable, position))?)))
+}
+
+/// There is one batch poster, which is the sequencer.
+fn arb_aggregator(c: &mut Call<'_>) -> Done {
+    methods! { c,
+        ArbAggregator::getPreferredAggregatorCall, View, 0 => |_| Ok((BATCH_POSTER, true).abi_encode());
+        ArbAggregator::getDefaultAggregatorCall, View, 0 => |_| value(BATCH_POSTER);
+        ArbAggregator::getBatchPostersCall, View, 0 => |_| { c.burn(READ)?; value(vec![BATCH_POSTER]) };
+        ArbAggregator::getFeeCollectorCall, View, 0 => |args| {
+            c.burn(READ)?;
+            if args.batchPoster != BATCH_POSTER {
+                return Err(Fail::Revert("tried to open a batch poster that does not exist".into()));
+            }
+            c.burn(READ)?;
+            value(BATCH_POSTER)
+        };
+        ArbAggregator::getTxBaseFeeCall, View, 0 => |_| uint(0u64);
+    };
+    missing(c, ARB_AGGREGATOR)
+}
+
+/// Tickets come from L1, so there are none.
+fn arb_retryable_tx(c: &mut Call<'_>) -> Done {
+    const LIFETIME: u64 = 7 * 24 * 60 * 60;
+    let no_ticket = |c: &mut Call<'_>| {
+        c.burn(READ)?;
+        Err(ArbRetryableTx::NoTicketWithID {}.into())
+    };
+    methods! { c,
+        ArbRetryableTx::getLifetimeCall, View, 0 => |_| uint(LIFETIME);
+        ArbRetryableTx::getCurrentRedeemerCall, View, 0 => |_| value(Address::ZERO);
+        ArbRetryableTx::getTimeoutCall, View, 0 => |_| no_ticket(c);
+        ArbRetryableTx::getBeneficiaryCall, View, 0 => |_| no_ticket(c);
+        ArbRetryableTx::redeemCall, Write, 0 => |_| no_ticket(c);
+        ArbRetryableTx::keepaliveCall, Write, 0 => |_| no_ticket(c);
+        ArbRetryableTx::cancelCall, Write, 0 => |_| no_ticket(c);
+    };
+    missing(c, ARB_RETRYABLE_TX)
 }
 
 fn arb_info(c: &mut Call<'_>) -> Done {

@@ -234,3 +234,101 @@ fn done(chain: &mut Chain, call: impl SolCall) {
     let outcome = chain.send(ARB_OWNER, call.abi_encode());
     assert_eq!(outcome.status, Status::Success, "{outcome:?}");
 }
+
+mod table {
+    alloy_sol_types::sol! {
+        function addressExists(address addr) external view returns (bool);
+        function compress(address addr) external view returns (bytes);
+        function decompress(bytes buf, uint256 offset) external view returns (address, uint256);
+        function lookup(address addr) external view returns (uint256);
+        function lookupIndex(uint256 index) external view returns (address);
+        function register(address addr) external returns (uint256);
+        function size() external view returns (uint256);
+    }
+}
+
+mod l1 {
+    alloy_sol_types::sol! {
+        function sendMerkleTreeState() external view returns (uint256, bytes32, bytes32[]);
+        function getLifetime() external view returns (uint256);
+        function getTimeout(bytes32 ticketId) external view returns (uint256);
+        function getCurrentRedeemer() external view returns (address);
+        function redeem(bytes32 ticketId) external returns (bytes32);
+        function getPreferredAggregator(address addr) external view returns (address, bool);
+        function getDefaultAggregator() external view returns (address);
+        function getBatchPosters() external view returns (address[]);
+        function getFeeCollector(address batchPoster) external view returns (address);
+        function getTxBaseFee(address aggregator) external view returns (uint256);
+        error NoTicketWithID();
+    }
+}
+
+#[test]
+fn arb_address_table_gives_short_names() {
+    use table::*;
+    const TABLE: Address = Address::with_last_byte(0x66);
+    let mut chain = Chain::new();
+    let ask = |chain: &mut Chain, call: &[u8]| chain.send(TABLE, call.to_vec());
+    let (a, b) = (Address::repeat_byte(0xaa), Address::repeat_byte(0xbb));
+    for (address, index) in [(a, 0u64), (b, 1), (a, 0)] {
+        let outcome = ask(&mut chain, &registerCall { addr: address }.abi_encode());
+        assert_eq!(outcome.output[..], word(index)[..]);
+    }
+    assert_eq!(ask(&mut chain, &sizeCall {}.abi_encode()).output[..], word(2)[..]);
+    assert_eq!(ask(&mut chain, &lookupCall { addr: b }.abi_encode()).output[..], word(1)[..]);
+    assert_eq!(ask(&mut chain, &lookupIndexCall { index: U256::from(1) }.abi_encode()).output[..], address(b)[..]);
+    assert_eq!(ask(&mut chain, &addressExistsCall { addr: a }.abi_encode()).output[..], word(1)[..]);
+    assert_eq!(ask(&mut chain, &lookupCall { addr: ALICE }.abi_encode()).status, Status::Revert);
+    assert_eq!(ask(&mut chain, &lookupIndexCall { index: U256::from(2) }.abi_encode()).status, Status::Revert);
+    assert_eq!(ask(&mut chain, &lookupIndexCall { index: U256::MAX }.abi_encode()).status, Status::Revert);
+    // One byte for who is known, 21 for who is not; and back.
+    for (who, length) in [(a, 1), (b, 1), (ALICE, 21)] {
+        let packed = ask(&mut chain, &compressCall { addr: who }.abi_encode()).output;
+        let packed = compressCall::abi_decode_returns(&packed).unwrap();
+        assert_eq!(packed.len(), length);
+        let buf = [&[7; 3][..], &packed, &[9]].concat().into();
+        let plain = ask(&mut chain, &decompressCall { buf, offset: U256::from(3) }.abi_encode()).output;
+        let plain = decompressCall::abi_decode_returns(&plain).unwrap();
+        assert_eq!((plain._0, plain._1), (who, U256::from(length)));
+    }
+    for (buf, offset) in [(vec![], 0u64), (vec![], 1), (vec![0x95], 0), (vec![5], 0), (vec![0xc0], 0)] {
+        let outcome = ask(&mut chain, &decompressCall { buf: buf.into(), offset: U256::from(offset) }.abi_encode());
+        assert_eq!(outcome.status, Status::Revert);
+    }
+}
+
+#[test]
+fn what_belongs_to_l1_says_that_there_is_none() {
+    use l1::*;
+    use alloy_sol_types::SolError;
+    use muster_devnode::evm::BATCH_POSTER;
+    let mut chain = Chain::new();
+    let (retryable, aggregator) = (Address::with_last_byte(0x6e), Address::with_last_byte(0x6d));
+    let ask = |chain: &mut Chain, to: Address, call: Vec<u8>| chain.send(to, call);
+    assert_eq!(ask(&mut chain, retryable, getLifetimeCall {}.abi_encode()).output[..], word(604_800)[..]);
+    assert_eq!(ask(&mut chain, retryable, getCurrentRedeemerCall {}.abi_encode()).output[..], word(0)[..]);
+    for call in [getTimeoutCall { ticketId: word(1) }.abi_encode(), redeemCall { ticketId: word(1) }.abi_encode()] {
+        let outcome = ask(&mut chain, retryable, call);
+        assert_eq!((outcome.status, outcome.output.as_ref()), (Status::Revert, NoTicketWithID {}.abi_encode().as_slice()));
+    }
+    let poster = address(BATCH_POSTER);
+    assert_eq!(ask(&mut chain, aggregator, getDefaultAggregatorCall {}.abi_encode()).output[..], poster[..]);
+    let preferred = ask(&mut chain, aggregator, getPreferredAggregatorCall { addr: ALICE }.abi_encode()).output;
+    assert_eq!(preferred[..], [poster, word(1)].concat());
+    let posters = ask(&mut chain, aggregator, getBatchPostersCall {}.abi_encode()).output;
+    assert_eq!(getBatchPostersCall::abi_decode_returns(&posters).unwrap(), [BATCH_POSTER]);
+    let collector = ask(&mut chain, aggregator, getFeeCollectorCall { batchPoster: BATCH_POSTER }.abi_encode());
+    assert_eq!(collector.output[..], poster[..]);
+    let nobody = ask(&mut chain, aggregator, getFeeCollectorCall { batchPoster: ALICE }.abi_encode());
+    assert_eq!(nobody.status, Status::Revert);
+    assert_eq!(ask(&mut chain, aggregator, getTxBaseFeeCall { aggregator: ALICE }.abi_encode()).output[..], word(0)[..]);
+    // Only address zero may ask, which no transaction comes from.
+    let sys = Address::with_last_byte(0x64);
+    assert_eq!(ask(&mut chain, sys, sendMerkleTreeStateCall {}.abi_encode()).status, Status::Revert);
+    let hashes = chain.hashes.clone();
+    let mut tx = chain.tx(Some(sys), sendMerkleTreeStateCall {}.abi_encode());
+    (tx.caller, tx.is_call, tx.gas_price, tx.nonce) = (Address::ZERO, true, 0, None);
+    let state = chain.evm.call(&chain.state, &chain.block(&hashes), &tx).unwrap().output;
+    let state = sendMerkleTreeStateCall::abi_decode_returns(&state).unwrap();
+    assert_eq!((state._0, state._1, state._2.len()), (U256::ZERO, B256::ZERO, 0));
+}
