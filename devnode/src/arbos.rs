@@ -1,5 +1,7 @@
 //! ArbOS's own state: parameters, programs, cache managers.
 
+use std::collections::BTreeMap;
+
 use imbl::HashMap;
 use revm::primitives::{keccak256, Address, B256, U256};
 
@@ -23,6 +25,15 @@ impl L1Hashes {
             return None;
         }
         self.ring.get(&(number % 256)).copied()
+    }
+
+    /// All of it, to be written down.
+    pub(crate) fn dump(&self) -> (u64, BTreeMap<u64, B256>) {
+        (self.next, self.ring.iter().map(|(number, hash)| (*number, *hash)).collect())
+    }
+
+    pub(crate) fn of_dump(next: u64, ring: BTreeMap<u64, B256>) -> Self {
+        Self { next, ring: ring.into_iter().collect(), overridden: HashMap::new() }
     }
 
     /// Makes BLOCKHASH answer otherwise.

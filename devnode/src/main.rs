@@ -3,6 +3,7 @@
 mod gas;
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use alloy_primitives::{hex, utils::parse_ether};
@@ -45,6 +46,10 @@ struct Args {
     /// Past states kept for calls, reads and traces on old blocks
     #[arg(long, value_name = "BLOCKS", default_value_t = History::DEFAULT.states)]
     history: usize,
+    /// Keep the chain in this file, and go on with what is there. A log beside it (FILE.log) loses nothing when the
+    /// node is killed
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
     /// What web3_clientVersion answers; Hardhat's network helpers want it to begin with anvil or HardhatNetwork
     #[arg(long, value_name = "TEXT", default_value = CLIENT_VERSION)]
     client_version: String,
@@ -93,6 +98,7 @@ fn run(args: &Args) -> Result<(), String> {
             history: History { blocks: usize::MAX, states: args.history },
             state_root: args.state_root,
         },
+        state: args.state.clone(),
         client_version: args.client_version.clone(),
         ..Config::default()
     };

@@ -2,12 +2,13 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::thread::JoinHandle;
 
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use crate::chain::{self, Chain};
+use crate::chain::{self, Chain, StateError};
 use crate::rpc::{self, Patience};
 
 /// The port of the Nitro development node.
@@ -26,6 +27,8 @@ pub struct Config {
     pub port: u16,
     /// What the chain begins with.
     pub chain: chain::Config,
+    /// Where the chain is kept, so that it outlives the node. What is there already is gone on with.
+    pub state: Option<PathBuf>,
     /// What `web3_clientVersion` answers.
     pub client_version: String,
     /// How long a client is waited for.
@@ -39,6 +42,7 @@ impl Default for Config {
             host: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: 0,
             chain: chain::Config::default(),
+            state: None,
             client_version: CLIENT_VERSION.into(),
             patience: Patience::default(),
         }
@@ -67,6 +71,9 @@ pub enum StartError {
     /// The chain can't be made.
     #[error("{0}")]
     Chain(String),
+    /// The state can't be read or written.
+    #[error(transparent)]
+    State(#[from] StateError),
     /// The machine gave no thread or runtime.
     #[error("can't start the server: {0}")]
     Runtime(#[source] io::Error),
@@ -88,6 +95,9 @@ impl Devnode {
     /// The port is taken, the address can't be used, or the chain can't be made.
     pub fn start(config: Config) -> Result<Self, StartError> {
         let chain = Chain::new(config.chain.clone()).map_err(StartError::Chain)?;
+        if let Some(path) = &config.state {
+            chain.keep_in(path)?;
+        }
         Self::serve(chain, &config)
     }
 
@@ -159,6 +169,10 @@ impl Devnode {
         self.stop.take().map(|s| s.send(()));
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
+            if let Err(error) = self.chain.save_state() {
+                // The log still has all of it.
+                eprintln!("muster-devnode: {error}");
+            }
         }
     }
 }

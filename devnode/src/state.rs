@@ -3,6 +3,7 @@
 //! Everything lies in persistent maps: [`State::clone`] is O(1) and shares all that stays the same, so a
 //! snapshot, the state of an old block or a scratch copy for a call costs nothing, however large the state.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use alloy_trie::EMPTY_ROOT_HASH;
 use imbl::HashMap;
 use revm::primitives::{Address, Bytes, B256, KECCAK_EMPTY, U256};
 use revm::state::{Account, AccountInfo, Bytecode, EvmState};
+use serde::{Deserialize, Serialize};
 
 use crate::arbos::L1Hashes;
 use crate::proof::StorageRoot;
@@ -55,7 +57,62 @@ pub struct State {
     pub(crate) recorded: Option<u64>,
 }
 
+/// One account, to be written down.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EntryDump {
+    balance: U256,
+    nonce: u64,
+    #[serde(default, skip_serializing_if = "no_bytes")]
+    code: Bytes,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    storage: BTreeMap<U256, U256>,
+}
+
+/// A whole state, to be written down.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StateDump {
+    accounts: BTreeMap<Address, EntryDump>,
+    next_l1_number: u64,
+    l1_hashes: BTreeMap<u64, B256>,
+    recorded: Option<u64>,
+}
+
 impl State {
+    pub(crate) fn dump(&self) -> StateDump {
+        let entry = |(address, entry): (&Address, &Arc<Entry>)| {
+            let dump = EntryDump {
+                balance: entry.balance,
+                nonce: entry.nonce,
+                code: self.code(*address),
+                storage: entry.storage.iter().map(|(slot, value)| (*slot, *value)).collect(),
+            };
+            (*address, dump)
+        };
+        let (next_l1_number, l1_hashes) = self.l1_hashes.dump();
+        StateDump { accounts: self.accounts.iter().map(entry).collect(), next_l1_number, l1_hashes, recorded: self.recorded }
+    }
+
+    pub(crate) fn of_dump(dump: StateDump) -> Self {
+        let mut state = Self {
+            l1_hashes: L1Hashes::of_dump(dump.next_l1_number, dump.l1_hashes),
+            recorded: dump.recorded,
+            ..Self::default()
+        };
+        for (address, account) in dump.accounts {
+            state.set_balance(address, account.balance);
+            state.set_nonce(address, account.nonce);
+            if !account.code.is_empty() {
+                state.set_code(address, account.code);
+            }
+            for (slot, value) in account.storage {
+                state.set_storage(address, slot, value);
+            }
+        }
+        state
+    }
+
     /// A state without accounts. See [`crate::evm::Evm::genesis`] for one a chain can start from.
     pub fn new() -> Self {
         Self::default()
@@ -211,6 +268,10 @@ impl State {
             }
         }
     }
+}
+
+fn no_bytes(bytes: &Bytes) -> bool {
+    bytes.is_empty()
 }
 
 /// Code as revm runs it. A malformed EIP-7702 designator is ordinary code, as anywhere else.

@@ -13,7 +13,7 @@ use super::config::L1_BLOCK_TIME;
 use crate::evm::{BlockCtx, Outcome, Status, TxCtx};
 
 /// A block and what happened in it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MinedBlock {
     /// Header with Arbitrum's meaning of `difficulty`, `mixHash`, `extraData` and `nonce`. The state root is zero
     /// unless the chain keeps one ([`super::Config::state_root`]).
@@ -29,7 +29,7 @@ pub struct MinedBlock {
 }
 
 /// A transaction in a block.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MinedTx {
     /// The transaction and its sender.
     pub tx: Recovered<TxEnvelope>,
@@ -59,7 +59,8 @@ impl MinedBlock {
 }
 
 /// What is settled about a block before anything runs in it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Setting {
     pub number: u64,
     pub parent_hash: B256,

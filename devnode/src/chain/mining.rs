@@ -11,9 +11,12 @@ use alloy_rpc_types_eth::BlockId;
 use alloy_signer::SignerSync;
 
 use super::block::{self, l1_number, Setting, PREVRANDAO};
-use super::config::{Config, MAX_EMPTY_BLOCKS, MIN_INTERVAL, TX_GAS};
+use super::config::{MAX_EMPTY_BLOCKS, MIN_INTERVAL, TX_GAS};
+use super::persist::{Op, SentTx};
 use super::pool::Pool;
-use super::{append, Chain, Inner, MinedBlock, SendError, Shared, TimeError, TxRequest, Writer, RECENT_HASHES};
+use super::{
+    append, keeps_states, Chain, Inner, MinedBlock, SendError, Shared, Time, TimeError, TxRequest, Writer, RECENT_HASHES,
+};
 use crate::evm::{Evm, Outcome, Status, TxError};
 use crate::state::State;
 
@@ -306,6 +309,7 @@ impl Chain {
             inner.check(&tx, true)?;
             inner.pool.add(tx.clone())?;
         }
+        self.record(|| Op::Wait { tx: SentTx::of(&tx) });
         self.announce(hash, || tx);
         if !automine {
             return Ok(Submitted { hash, mined: None });
@@ -340,7 +344,7 @@ impl Chain {
         let outcome = self.evm().transact(&mut state, &setting.context(newest), &context)?;
         drop(hashes);
         let hash = *tx.tx_hash();
-        let block = self.put(writer, setting, Some(time), state, vec![(tx, &outcome)]);
+        let block = self.put(writer, setting, time, state, vec![(tx, &outcome)]);
         self.announce(hash, || block.transactions[0].tx.clone());
         Ok(Mined { hash, block, outcome })
     }
@@ -348,26 +352,38 @@ impl Chain {
     /// Puts a block at the end of the chain.
     fn put(
         &self,
-        _: &Writer<'_>,
+        writer: &Writer<'_>,
         setting: Setting,
-        time: Option<super::Time>,
+        time: Time,
         state: State,
         ran: Vec<(Recovered<TxEnvelope>, &Outcome)>,
     ) -> Arc<MinedBlock> {
         let shared = &*self.0;
         let root = if shared.config.state_root { state.root() } else { B256::ZERO };
         let block = Arc::new(block::seal(&setting, shared.config.arbos_version, root, ran));
+        self.record(|| Op::Block {
+            hash: block.hash,
+            setting,
+            time: time.into(),
+            transactions: block.transactions.iter().map(|mined| SentTx::of(&mined.tx)).collect(),
+        });
+        self.show(&block, time, state);
+        self.fold_log(writer);
+        block
+    }
+
+    /// Lets readers see a block.
+    fn show(&self, block: &Arc<MinedBlock>, time: Time, state: State) {
+        let shared = &*self.0;
         let mut inner = shared.inner.write();
         let inner = &mut *inner;
         let before = std::mem::replace(&mut inner.state, state);
-        if let Some(time) = time {
-            inner.time = time;
-        }
+        inner.time = time;
         inner.upcoming.prevrandao = None;
         append(inner, &shared.config, block.clone(), keeps_states(&shared.config).then_some(before));
         if !inner.pool.is_empty() {
-            for tx in &block.transactions {
-                inner.pool.remove(*tx.tx.tx_hash());
+            for done in hashes_of(&block) {
+                inner.pool.remove(done);
             }
             let state = inner.state.clone();
             inner.pool.forget_used(|sender| state.nonce(sender));
@@ -376,7 +392,6 @@ impl Chain {
             // Fails only when the last receiver has just gone.
             let _ = shared.news.send(block.clone());
         }
-        block
     }
 
     /// Mines one block of what waits.
@@ -389,18 +404,18 @@ impl Chain {
             (pool, inner.state.clone(), inner.next_setting(timestamp), time, inner.newest_hashes().to_vec())
         };
         let Some(pool) = pool else {
-            return (self.put(writer, setting, Some(time), state, Vec::new()), Vec::new());
+            return (self.put(writer, setting, time, state, Vec::new()), Vec::new());
         };
         let run = Run::of_pool(self.evm(), &pool, state, setting, &hashes);
         if !run.dropped.is_empty() {
-            let mut inner = self.0.inner.write();
             for hash in &run.dropped {
-                inner.pool.remove(*hash);
+                self.record(|| Op::Drop { hash: *hash });
+                self.0.inner.write().pool.remove(*hash);
             }
         }
         let (transactions, outcomes): (Vec<_>, Vec<_>) = run.ran.into_iter().unzip();
         let ran = transactions.into_iter().zip(&outcomes).collect();
-        (self.put(writer, setting, Some(time), run.state, ran), outcomes)
+        (self.put(writer, setting, time, run.state, ran), outcomes)
     }
 
     /// Mines blocks, `interval` seconds apart; the clock moves along. What waits goes into the first, or as far as
@@ -437,8 +452,7 @@ impl Chain {
 
     /// Switches mining at once on or off. While it is off transactions wait for [`Chain::mine`] or the clock.
     pub fn set_automine(&self, on: bool) {
-        let _writer = self.writer();
-        self.0.inner.write().automine = on;
+        self.edit(|| Op::Automine { on }, |inner| inner.automine = on);
     }
 
     /// Mines a block every so many milliseconds; 0 ends that.
@@ -489,6 +503,7 @@ pub(super) fn unsigned(from: Address) -> Signature {
     Signature::new(U256::from_be_slice(from.as_slice()), U256::ONE, false)
 }
 
-fn keeps_states(config: &Config) -> bool {
-    config.history.states > 0
+/// Hashes of a block's transactions.
+pub(super) fn hashes_of(block: &MinedBlock) -> impl Iterator<Item = B256> + '_ {
+    block.transactions.iter().map(|mined| *mined.tx.tx_hash())
 }

@@ -15,6 +15,7 @@
 //! | `mining` | from a signed transaction to a block |
 //! | `pool` | transactions that wait while mining is off |
 //! | `call` | calls and estimates |
+//! | `persist` | the chain in a file |
 //! | `trace` | mined transactions once more, with their trace |
 //! | `simulate` | blocks that are not kept (`eth_simulateV1`) |
 //! | `node_interface` | what Nitro answers at 0xc8 |
@@ -27,6 +28,7 @@ pub mod config;
 pub mod error;
 mod mining;
 mod node_interface;
+mod persist;
 mod pool;
 mod simulate;
 mod trace;
@@ -40,6 +42,7 @@ use alloy_consensus::TxEnvelope;
 use alloy_primitives::{Address, Bytes, B256, U256};
 use alloy_rpc_types_eth::{BlockId, BlockNumberOrTag, Filter, FilterBlockOption, Log, TransactionRequest};
 use alloy_signer_local::{coins_bip39::English, MnemonicBuilder, PrivateKeySigner};
+use serde::{Deserialize, Serialize};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use tokio::sync::broadcast;
 
@@ -52,6 +55,8 @@ pub use error::{BlockError, CallError, SendError, TimeError};
 pub use mining::{Mined, Submitted};
 use pool::Pool;
 pub use node_interface::NODE_INTERFACE;
+use persist::{Journal, Op};
+pub use persist::StateError;
 pub use pool::{Waiting, MAX_POOL};
 pub use simulate::Simulated;
 pub(crate) use trace::checked_trace;
@@ -83,6 +88,8 @@ struct Shared {
     /// Held by whoever changes the chain, for as long as the change takes.
     writer: Mutex<()>,
     interval: Mutex<IntervalClock>,
+    /// Where the chain is kept.
+    journal: Mutex<Option<Journal>>,
     news: broadcast::Sender<Arc<MinedBlock>>,
     arrivals: broadcast::Sender<Arc<Recovered<TxEnvelope>>>,
 }
@@ -130,7 +137,8 @@ struct Stored {
 }
 
 /// What headers of the blocks to come carry.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Upcoming {
     base_fee: u64,
     gas_limit: u64,
@@ -257,6 +265,63 @@ impl Inner {
     }
 }
 
+impl Inner {
+    fn snapshot(&mut self, id: u64) {
+        self.next_snapshot = id + 1;
+        self.snapshots.push(Snapshot {
+            id,
+            head: self.head_again(),
+            recent: self.recent.clone(),
+            time: self.time,
+            upcoming: self.upcoming,
+            pool: self.pool.clone(),
+            state: self.state.clone(),
+        });
+    }
+
+    fn revert(&mut self, id: u64) -> bool {
+        let Some(position) = self.snapshots.iter().position(|s| s.id == id) else { return false };
+        let Some(snapshot) = self.snapshots.drain(position..).next() else { return false };
+        let number = snapshot.head.block.header.number;
+        while self.blocks.back().is_some_and(|s| s.block.header.number > number) {
+            if let Some(stored) = self.blocks.pop_back() {
+                forget(&mut self.by_hash, &mut self.by_tx, &stored.block);
+            }
+        }
+        // With little history the block itself may have been dropped.
+        if self.blocks.is_empty() {
+            self.by_hash.insert(snapshot.head.block.hash, number);
+            for tx in &snapshot.head.block.transactions {
+                self.by_tx.insert(*tx.tx.tx_hash(), number);
+            }
+            self.blocks.push_back(snapshot.head);
+        }
+        if let Some(last) = self.blocks.back_mut() {
+            last.state = None;
+        }
+        self.state = snapshot.state;
+        self.recent = snapshot.recent;
+        self.time = snapshot.time;
+        self.upcoming = snapshot.upcoming;
+        self.pool = snapshot.pool;
+        true
+    }
+
+    /// Forgets all blocks and whatever hangs on them.
+    fn clear(&mut self) {
+        self.automine = true;
+        self.pool = Pool::default();
+        self.snapshots.clear();
+        self.impersonated.clear();
+        self.impersonate_all = false;
+        self.blocks.clear();
+        self.by_hash.clear();
+        self.by_tx.clear();
+        self.recent = Arc::default();
+        self.instance = B256::random();
+    }
+}
+
 impl Chain {
     /// A new chain with its genesis block.
     ///
@@ -309,6 +374,7 @@ impl Chain {
             }),
             writer: Mutex::new(()),
             interval: Mutex::default(),
+            journal: Mutex::default(),
             news: broadcast::channel(SUBSCRIBER_BUFFER).0,
             arrivals: broadcast::channel(SUBSCRIBER_BUFFER).0,
             config,
@@ -552,6 +618,7 @@ impl Chain {
         if let Some(next) = &mut inner.time.next {
             *next += seconds;
         }
+        self.record(|| Op::Time { time: inner.time.into() });
         i64::try_from(inner.time.offset).map_err(|_| TimeError::Overflow)
     }
 
@@ -570,6 +637,7 @@ impl Chain {
             return Err(TimeError::Overflow);
         }
         inner.time.next = Some(timestamp);
+        self.record(|| Op::Time { time: inner.time.into() });
         Ok(())
     }
 
@@ -578,95 +646,63 @@ impl Chain {
         let _writer = self.writer();
         let mut inner = self.0.inner.write();
         let id = inner.next_snapshot;
-        inner.next_snapshot += 1;
-        let snapshot = Snapshot {
-            id,
-            head: inner.head_again(),
-            recent: inner.recent.clone(),
-            time: inner.time,
-            upcoming: inner.upcoming,
-            pool: inner.pool.clone(),
-            state: inner.state.clone(),
-        };
-        inner.snapshots.push(snapshot);
+        self.record(|| Op::Snapshot { id });
+        inner.snapshot(id);
         id
     }
 
     /// Goes back to a snapshot, which is used up, as are all taken after it. `false` if there is no such snapshot.
     pub fn revert(&self, id: u64) -> bool {
-        let _writer = self.writer();
-        let mut inner = self.0.inner.write();
-        let inner = &mut *inner;
-        let Some(position) = inner.snapshots.iter().position(|s| s.id == id) else { return false };
-        let Some(snapshot) = inner.snapshots.drain(position..).next() else { return false };
-        let number = snapshot.head.block.header.number;
-        while inner.blocks.back().is_some_and(|s| s.block.header.number > number) {
-            if let Some(stored) = inner.blocks.pop_back() {
-                forget(&mut inner.by_hash, &mut inner.by_tx, &stored.block);
-            }
-        }
-        // With little history the block itself may have been dropped.
-        if inner.blocks.is_empty() {
-            inner.by_hash.insert(snapshot.head.block.hash, number);
-            for tx in &snapshot.head.block.transactions {
-                inner.by_tx.insert(*tx.tx.tx_hash(), number);
-            }
-            inner.blocks.push_back(snapshot.head);
-        }
-        if let Some(last) = inner.blocks.back_mut() {
-            last.state = None;
-        }
-        inner.state = snapshot.state;
-        inner.recent = snapshot.recent;
-        inner.time = snapshot.time;
-        inner.upcoming = snapshot.upcoming;
-        inner.pool = snapshot.pool;
-        true
+        self.edit(|| Op::Revert { id }, |inner| inner.revert(id))
     }
 
     /// Sets a balance, in wei.
     pub fn set_balance(&self, address: Address, balance: U256) {
-        self.edit(|inner| inner.state.set_balance(address, balance));
+        let op = || Op::Balance { of: address, balance };
+        self.edit(op, |inner| inner.state.set_balance(address, balance));
     }
 
     /// Sets a nonce.
     pub fn set_nonce(&self, address: Address, nonce: u64) {
-        self.edit(|inner| inner.state.set_nonce(address, nonce));
+        let op = || Op::Nonce { of: address, nonce };
+        self.edit(op, |inner| inner.state.set_nonce(address, nonce));
     }
 
     /// Sets an account's code.
     pub fn set_code(&self, address: Address, code: Bytes) {
-        self.edit(|inner| inner.state.set_code(address, code));
+        let op = || Op::Code { of: address, code: code.clone() };
+        self.edit(op, |inner| inner.state.set_code(address, code.clone()));
     }
 
     /// Sets a word of storage.
     pub fn set_storage(&self, address: Address, slot: U256, value: U256) {
-        self.edit(|inner| inner.state.set_storage(address, slot, value));
+        let op = || Op::Slot { of: address, slot, value };
+        self.edit(op, |inner| inner.state.set_storage(address, slot, value));
     }
 
     /// Sets the price of gas from the next block on.
     pub fn set_base_fee(&self, base_fee: u64) {
-        self.edit(|inner| inner.upcoming.base_fee = base_fee);
+        self.change_upcoming(|upcoming| upcoming.base_fee = base_fee);
     }
 
     /// Sets the gas limit of the blocks to come, which is also the most that one transaction may ask for.
     pub fn set_gas_limit(&self, gas_limit: u64) {
-        self.edit(|inner| inner.upcoming.gas_limit = gas_limit);
+        self.change_upcoming(|upcoming| upcoming.gas_limit = gas_limit);
     }
 
     /// Sets the coinbase of the blocks to come.
     pub fn set_coinbase(&self, coinbase: Address) {
-        self.edit(|inner| inner.upcoming.coinbase = coinbase);
+        self.change_upcoming(|upcoming| upcoming.coinbase = coinbase);
     }
 
     /// Sets `block.prevrandao` of the next block.
     pub fn set_prevrandao(&self, prevrandao: B256) {
-        self.edit(|inner| inner.upcoming.prevrandao = Some(prevrandao));
+        self.change_upcoming(|upcoming| upcoming.prevrandao = Some(prevrandao));
     }
 
     /// Takes a transaction that waits out. `false` if it does not.
     pub fn drop_transaction(&self, hash: B256) -> bool {
-        self.edit(|inner| inner.pool.remove(hash))
+        self.edit(|| Op::Drop { hash }, |inner| inner.pool.remove(hash))
     }
 
     /// Told apart from other runs of the node, and from what was before a reset.
@@ -676,30 +712,33 @@ impl Chain {
 
     /// Begins again with a new genesis block, as [`Chain::new`] does. Filters and subscriptions stay.
     pub fn reset(&self) {
-        let state = genesis_state(&self.0.evm, &self.0.accounts, &self.0.config);
-        self.edit(|inner| {
-            let config = &self.0.config;
-            inner.time = Time { clock: config.clock, offset: 0, next: None };
-            inner.genesis_time = inner.time.next(0);
-            let genesis = genesis_block(config, &state, inner.genesis_time);
-            inner.state = state;
-            inner.upcoming = Upcoming::of(config);
-            inner.automine = true;
-            inner.pool = Pool::default();
-            inner.snapshots.clear();
-            inner.impersonated.clear();
-            inner.impersonate_all = false;
-            inner.blocks.clear();
-            inner.by_hash.clear();
-            inner.by_tx.clear();
-            inner.recent = Arc::default();
-            inner.instance = B256::random();
-            append(inner, config, Arc::new(genesis), None);
-        });
+        let genesis_time = Time { clock: self.0.config.clock, offset: 0, next: None }.next(0);
+        self.edit(|| Op::Reset { genesis_time }, |inner| self.begin_again(inner, genesis_time));
     }
 
-    fn edit<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
+    fn begin_again(&self, inner: &mut Inner, genesis_time: u64) {
+        let config = &self.0.config;
+        inner.clear();
+        inner.state = genesis_state(&self.0.evm, &self.0.accounts, config);
+        inner.time = Time { clock: config.clock, offset: 0, next: None };
+        inner.genesis_time = genesis_time;
+        inner.upcoming = Upcoming::of(config);
+        let genesis = genesis_block(config, &inner.state, genesis_time);
+        append(inner, config, Arc::new(genesis), None);
+    }
+
+    fn change_upcoming(&self, change: impl FnOnce(&mut Upcoming)) {
         let _writer = self.writer();
+        let mut upcoming = self.0.inner.read().upcoming;
+        change(&mut upcoming);
+        self.record(|| Op::Upcoming { upcoming });
+        self.0.inner.write().upcoming = upcoming;
+    }
+
+    /// Changes the chain otherwise than by a block.
+    fn edit<T>(&self, op: impl FnOnce() -> Op, change: impl FnOnce(&mut Inner) -> T) -> T {
+        let _writer = self.writer();
+        self.record(op);
         change(&mut self.0.inner.write())
     }
 
@@ -733,6 +772,10 @@ fn genesis_block(config: &Config, state: &State, timestamp: u64) -> MinedBlock {
     };
     let root = if config.state_root { state.root() } else { B256::ZERO };
     seal(&setting, config.arbos_version, root, Vec::new())
+}
+
+fn keeps_states(config: &Config) -> bool {
+    config.history.states > 0
 }
 
 /// Puts a block at the end of the chain. `inner.state` is the state after it already, `before` the one before it.

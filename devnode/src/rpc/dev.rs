@@ -144,6 +144,16 @@ pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Resul
             raw(&true)
         }
 
+        "anvil_dumpState" => {
+            args!(p);
+            raw(&Bytes::from(chain.dump().map_err(RpcError::internal)?))
+        }
+        "anvil_loadState" => {
+            args!(p, dump: req Bytes);
+            chain.load(&dump).map_err(|e| RpcError::invalid_params(e.to_string()))?;
+            raw(&true)
+        }
+
         // ---- edits ----
         "anvil_setBalance" | "hardhat_setBalance" => {
             args!(p, address: req Address, balance: req Quantity);
