@@ -145,7 +145,8 @@ impl Field for u128 {
 }
 
 impl Field for Address {
-    #[inline(always)]
+    // Out of line: written out at every record with an address, it would be a twentieth of a program.
+    #[inline(never)]
     fn read(w: &Word, at: u32, _width: u32) -> Self {
         let mut a = [0; 20];
         a[..4].copy_from_slice(&(w.bits(at + 128, 32) as u32).to_be_bytes());
@@ -153,7 +154,7 @@ impl Field for Address {
         a[12..].copy_from_slice(&w.bits(at, 64).to_be_bytes());
         a
     }
-    #[inline(always)]
+    #[inline(never)]
     fn write(&self, w: &mut Word, at: u32, _width: u32) {
         let limb = |b: &[u8]| b.iter().fold(0, |v: u64, &x| v << 8 | x as u64);
         w.set_bits(at + 128, 32, limb(&self[..4]));
@@ -170,6 +171,17 @@ pub trait Packed: Sized {
     fn unpack(w: Word) -> Self;
     /// The word to store.
     fn pack(&self) -> Word;
+}
+
+/// An address alone in its word.
+impl Packed for Address {
+    const FIELDS: &'static [(&'static str, u32, &'static str)] = &[("", 160, "address")];
+    fn unpack(w: Word) -> Self {
+        Field::read(&w, 0, 160)
+    }
+    fn pack(&self) -> Word {
+        Word::from(*self)
+    }
 }
 
 /// Declares a record of one word: `field: Type = "solidity type" bits`.

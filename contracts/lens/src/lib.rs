@@ -8,8 +8,7 @@ use alloc::vec::Vec;
 use alloy_sol_types::SolCall;
 use muster_storage::chain::{arguments, run, Chain};
 use muster_storage::IMuster::*;
-use alloy_primitives::U256;
-use muster_storage::{admin, lens, refusal, registry, Network, Result};
+use muster_storage::{refusal, registry, Network, Result};
 use stylus_sdk::prelude::*;
 use stylus_sdk::{host::VM, ArbResult};
 
@@ -110,13 +109,6 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
                 excludedNodesReturn { places, numbers }
             })
         }
-        parameterCall::SELECTOR => {
-            let c = arguments::<parameterCall>(data)?;
-            parameterCall::abi_encode_returns(&{
-                let (value, least, most) = admin::parameter(chain, c.which)?;
-                parameterReturn { value: U256::from(value), least: U256::from(least), most: U256::from(most) }
-            })
-        }
         gpuGroupCall::SELECTOR => {
             let c = arguments::<gpuGroupCall>(data)?;
             gpuGroupCall::abi_encode_returns(&match registry::gpu_group(chain, c.name.as_bytes(), c.vram) {
@@ -132,34 +124,6 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
             let c = arguments::<gpuGroupsCall>(data)?;
             gpuGroupsCall::abi_encode_returns(&registry::gpu_count(chain, c.vram))
         }
-        facetsCall::SELECTOR => {
-            let _ = arguments::<facetsCall>(data)?;
-            facetsCall::abi_encode_returns(&lens::facets(chain))
-        }
-        facetFunctionSelectorsCall::SELECTOR => {
-            let c = arguments::<facetFunctionSelectorsCall>(data)?;
-            facetFunctionSelectorsCall::abi_encode_returns(&lens::facets(chain)
-                .into_iter()
-                .find(|f| f.facetAddress == c.facet)
-                .map_or(Vec::new(), |f| f.functionSelectors))
-        }
-        facetAddressesCall::SELECTOR => {
-            let _ = arguments::<facetAddressesCall>(data)?;
-            facetAddressesCall::abi_encode_returns(&lens::facets(chain).into_iter().map(|f| f.facetAddress).collect::<Vec<_>>())
-        }
-        facetAddressCall::SELECTOR => {
-            let c = arguments::<facetAddressCall>(data)?;
-            facetAddressCall::abi_encode_returns(&admin::program_of(chain, c.selector.0).into())
-        }
-        supportsInterfaceCall::SELECTOR => {
-            let c = arguments::<supportsInterfaceCall>(data)?;
-            supportsInterfaceCall::abi_encode_returns(&matches!(c.interfaceId.0, ERC165 | ERC2535_LOUPE))
-        }
         _ => return Ok(None),
     }))
 }
-
-/// `supportsInterface` itself.
-const ERC165: [u8; 4] = [0x01, 0xff, 0xc9, 0xa7];
-/// The four functions of ERC-2535's loupe.
-const ERC2535_LOUPE: [u8; 4] = [0x48, 0xe2, 0xb0, 0x93];

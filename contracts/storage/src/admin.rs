@@ -329,7 +329,7 @@ pub fn accept_treasury<H: Host>(host: &mut H) -> Result<()> {
 
 /// The account that protocol income goes to.
 pub fn treasury<H: Host>(host: &H) -> Address {
-    muster_core::word::Field::read(&host.load(slot(TREASURY)), 0, 160)
+    host.get(slot(TREASURY))
 }
 
 /// Protocol income not yet taken, in wei.

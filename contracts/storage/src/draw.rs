@@ -239,6 +239,7 @@ impl<H: Host> Network<'_, H> {
     }
 
     /// Chooses among the eligible holders found by a bounded search, or, if there are none, among all.
+    #[inline(never)]
     fn search_or_all(&self, field: Field, task: &Task, holders: u32, rng: &mut Rng) -> Draw {
         if holders > 0 {
             let mut found: Vec<(Seat, u64)> = Vec::new();
@@ -320,6 +321,7 @@ impl<H: Host> Network<'_, H> {
     ///
     /// After [`MORE_MODEL_WORDS`] words of long model lists no further try is made: one that is made is accepted by the same
     /// rule, so the proportions stay.
+    #[inline(never)]
     fn tries(&self, pass: &Pass, task: &Task, rng: &mut Rng) -> core::result::Result<(Seat, u32), Missed> {
         let mut missed = Missed::NoneSeen;
         let mut more = 0;
@@ -390,6 +392,7 @@ impl<H: Host> Network<'_, H> {
 
     /// Counts available nodes that hold a model up to `enough`, and adds those of them that the task could have gone to, up to
     /// `pool` different ones in all, to `eligible`; by the same bounded search as a draw, within `reads`.
+    #[inline(never)]
     pub(crate) fn available_holders(
         &self, task: &Task, model: u64, enough: u32, nearby: &[u32], pool: u32, eligible: &mut Vec<u32>, reads: &mut u32, rng: &mut Rng,
     ) -> u32 {

@@ -83,6 +83,7 @@ impl<'h, H: Host> Network<'h, H> {
     }
 
     /// Draws due tasks until the call has drawn `most`, or the next could read more than [`SERVING_READS`]; the first always.
+    #[inline(never)]
     fn serve_up_to(&mut self, most: u32) {
         while self.served < most {
             let Some(order) = self.next_due() else { return };
@@ -114,6 +115,7 @@ impl<'h, H: Host> Network<'h, H> {
     }
 
     /// Makes the draws that are due, at most [`SETTLED_PER_CALL`] in all; refuses if some are left.
+    #[inline(never)]
     pub fn settled(&mut self) -> Result<()> {
         self.serve_up_to(SETTLED_PER_CALL);
         ensure!(!self.draws_due(), DrawsDue(self.pending()));
@@ -174,6 +176,7 @@ impl<'h, H: Host> Network<'h, H> {
     }
 
     /// Draws the next Pending task, whose block has come.
+    #[inline(never)]
     fn serve_next(&mut self) {
         let place = entry(self.host, PENDING, self.head.pending_head as u64);
         let task = Task::load(self.host, place);

@@ -296,6 +296,7 @@ impl<H: Host> Network<'_, H> {
     }
 
     /// Takes a node that has no task and stands nowhere out of the network; its stake starts to unbond.
+    #[inline(never)]
     fn leave(&mut self, mut seat: Seat, kicked: bool) {
         let operator = self.operator(&seat).account;
         let mut account = self.account(operator);
@@ -370,6 +371,7 @@ impl<H: Host> Network<'_, H> {
 
     /// What becomes of a node that has no task and stands nowhere: what was asked of it while it was
     /// busy, else a queued task, else the sampler, or exclusion. Writes its record.
+    #[inline(never)]
     pub(crate) fn release(&mut self, mut seat: Seat, may_take: bool) {
         match Status::new(seat.node.status) {
             // A node that leaves can change the largest stake, and with it what all others weigh.
@@ -405,6 +407,7 @@ impl<H: Host> Network<'_, H> {
     }
 
     /// Sets a node aside until `due`: one that H excludes, or (until now) one held back by due draws.
+    #[inline(never)]
     fn park(&mut self, mut seat: Seat, due: u64) {
         let mut p = pool::load(self.host, PARKING);
         seat.node.pos = pool::insert(self.host, PARKING, &mut p, parking_key(due, seat.number));

@@ -51,6 +51,7 @@ pub fn joined<H: Host>(host: &H, group: u32) -> Option<u32> {
 /// Counts a node that joined a group (`come`) or left it; `largest` is the largest VRAM of all joined nodes, and is kept right.
 ///
 /// One word, and two more where a group gets its first node or loses its last; at most four where a size does.
+#[inline(never)]
 pub fn count_joined<H: Host>(host: &mut H, group: u32, come: bool, largest: &mut u16) {
     let at = entry(host, GROUP_JOINED, group as u64);
     let before = joined(host, group).unwrap_or(0);
@@ -84,6 +85,7 @@ pub fn count_joined<H: Host>(host: &mut H, group: u32, come: bool, largest: &mut
 }
 
 /// Creates the group of a new GPU name; the name is stored as a Solidity string.
+#[inline(never)]
 pub fn create_gpu_group<H: Host>(host: &mut H, name: &[u8], vram: u16) -> Result<u32> {
     let count = entry(host, GPU_COUNTS, vram as u64);
     let size: Size = host.get(count);

@@ -193,6 +193,7 @@ impl<H: Host> Network<'_, H> {
 
     /// Which nodes to ask for which models: the chosen one for those it lacks, others where a model is scarce. Gives also how many
     /// other nodes that hold one of the models the task could have gone to, counted up to `others`.
+    #[inline(never)]
     fn distribute(&mut self, task: &Task, seat: &Seat, nearby: &[u32], others: u32, rng: Option<&mut Rng>) -> (u32, Vec<(u32, u64)>) {
         let mut requests = Vec::new();
         if registry::count_held(self.host, seat.slot, seat.node.models, &task.models) < task.models.len as u32 {
@@ -324,6 +325,7 @@ impl<H: Host> Network<'_, H> {
     }
 
     /// Refunds a task less the start fee, which goes to whoever drove what its owner should have, else to the treasury.
+    #[inline(never)]
     fn abort(&mut self, task: &Task, reason: u8, start_fee_bps: u16, driver: Option<Address>) {
         let start_fee = share_bps(task.ticket.fee, start_fee_bps);
         let refund = task.ticket.fee - start_fee;

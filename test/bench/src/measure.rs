@@ -54,6 +54,8 @@ pub struct Bench {
     /// Tasks queued now, for the rows.
     pub queued: u32,
     operators: HashMap<u32, Address>,
+    /// GPUs that somebody joined with.
+    named: HashSet<(String, u16)>,
     cached: bool,
     values: &'static str,
     taken: BTreeMap<String, Vec<Done>>,
@@ -72,7 +74,7 @@ impl Bench {
         let world = World::new()?;
         let creator = world.account(b'c', 0);
         Ok(Bench {
-            world, creator, joined: 0, nodes: 0, queued: 0, operators: HashMap::new(), cached: false, values: "", taken: BTreeMap::new(), rows: Vec::new(),
+            world, creator, joined: 0, nodes: 0, queued: 0, operators: HashMap::new(), named: HashSet::new(), cached: false, values: "", taken: BTreeMap::new(), rows: Vec::new(),
         })
     }
 
@@ -81,7 +83,9 @@ impl Bench {
     /// A new operator joins.
     pub fn join(&mut self, gpu: &str, vram: u16, models: &[u64], tokens: u128) -> Result<(NodeJoined, Done)> {
         let operator = self.world.account(b'n', self.joined);
-        let done = self.world.call(operator, tokens * TOKEN, joinCall { gpuName: gpu.into(), vram, models: models.to_vec() })?;
+        // A name that is new costs a hundredth of the minimum stake.
+        let fee = if self.named.insert((gpu.to_string(), vram)) { 4 * TOKEN } else { 0 };
+        let done = self.world.call(operator, tokens * TOKEN + fee, joinCall { gpuName: gpu.into(), vram, models: models.to_vec() })?;
         let node = done.events::<NodeJoined>().into_iter().next().context("no NodeJoined")?;
         self.joined += 1;
         self.operators.insert(node.node, operator);
@@ -553,7 +557,7 @@ impl Bench {
             for node in 1..=nodes {
                 let v = b.view(node)?;
                 if v.status == 2 {
-                    running.push(TaskStarted { id: v.task, node, deadline: v.deadline });
+                    running.push(TaskStarted { id: v.task, node, deadline: v.deadline, boosts: false });
                 }
             }
             b.world.pass(101)?;

@@ -13,6 +13,8 @@ use std::cell::Cell;
 
 /// One token; stakes and fees are multiples of it.
 pub const TOKEN: u128 = 1_000_000_000_000_000_000;
+/// The program that has the public address.
+const ROUTER: &str = "router";
 const PROGRAMS: [&str; 5] = ["router", "nodes", "tasks", "admin", "lens"];
 
 sol! {
@@ -79,7 +81,7 @@ impl World {
         for name in PROGRAMS {
             let path = format!("build/{name}.deploy");
             let code = std::fs::read(&path).with_context(|| format!("{path} is missing: run script/build"))?;
-            let address = world.create(&code)?;
+            let address = world.create(&code, name == ROUTER)?;
             let activate = Arb::activateProgramCall { program: address }.abi_encode();
             world.raw(owner, precompile(0x71), TOKEN, activate)?;
             world.programs.push(address);
@@ -92,20 +94,23 @@ impl World {
         use IMuster::*;
         let programs = vec![
             of(1, vec![joinCall::SELECTOR, raiseStakeCall::SELECTOR, pauseCall::SELECTOR, resumeCall::SELECTOR, quitCall::SELECTOR,
-                reportDownloadedCall::SELECTOR, reportRemovedCall::SELECTOR, purgeCall::SELECTOR, pokeCall::SELECTOR, withdrawCall::SELECTOR]),
-            of(2, vec![createTaskCall::SELECTOR, cancelCall::SELECTOR, submitCall::SELECTOR, reportErrorCall::SELECTOR, expireCall::SELECTOR, dispatchCall::SELECTOR]),
+                reportDownloadedCall::SELECTOR, reportRemovedCall::SELECTOR, pokeCall::SELECTOR]),
+            of(2, vec![purgeCall::SELECTOR, withdrawCall::SELECTOR, createTaskCall::SELECTOR, cancelCall::SELECTOR, expireQueuedCall::SELECTOR, submitCall::SELECTOR, reportErrorCall::SELECTOR, expireCall::SELECTOR, dispatchCall::SELECTOR]),
             of(3, vec![setParameterCall::SELECTOR]),
             of(4, vec![nodeCall::SELECTOR, overviewCall::SELECTOR]),
         ];
-        let call = initialiseCall { owner, treasury: owner, granule: 1_000_000_000_000_000, minimumStake: 400 * TOKEN, programs }.abi_encode();
+        let call = initialiseCall { owner, treasury: owner, granule: 1_000_000_000_000_000, minimumStake: 400 * TOKEN, upgradeDelay: 604_800, programs }.abi_encode();
         let install = installCall { program: world.programs[3], call: call.into() };
         world.call(owner, 0, install)?;
         Ok(world)
     }
 
-    fn create(&self, code: &[u8]) -> Result<Address> {
-        // Copies what follows these ten bytes into memory and returns it as the code.
-        let init = [&[0x61, (code.len() >> 8) as u8, code.len() as u8, 0x80, 0x60, 0x0a, 0x5f, 0x39, 0x5f, 0xf3][..], code].concat();
+    fn create(&self, code: &[u8], router: bool) -> Result<Address> {
+        // The router's stores first who may install it, in slot 4.
+        let bound = if router { [&[0x73][..], self.owner.as_slice(), &[0x60, 4, 0x55]].concat() } else { Vec::new() };
+        // Copies what follows into memory and returns it as the code.
+        let copy = [0x61, (code.len() >> 8) as u8, code.len() as u8, 0x80, 0x60, bound.len() as u8 + 0x0a, 0x5f, 0x39, 0x5f, 0xf3];
+        let init = [&bound[..], &copy, code].concat();
         let request = TxRequest { from: Some(self.owner), to: Some(TxKind::Create), gas: Some(30_000_000), input: Bytes::from(init).into(), ..TxRequest::default() };
         let mined = self.chain.send(request).context("create")?;
         ensure!(mined.ok(), "a program could not be created: {:?}", mined.outcome);

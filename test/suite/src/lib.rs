@@ -32,6 +32,9 @@ const GAS: u64 = 6_000_000;
 /// What an actor is given to pay its transactions with, in wei.
 const POCKET: u64 = 20_000_000_000_000_000;
 
+/// Seconds before a proposed program or parameter takes effect.
+pub const UPGRADE_DELAY: u32 = 2 * 86_400;
+
 static TURN: Mutex<()> = Mutex::const_new(());
 static NODE: OnceLock<Devnode> = OnceLock::new();
 
@@ -181,7 +184,7 @@ impl World {
             treasury: hands.map_or(boss.address(), |hands| hands.1),
             granule: stakes.0,
             minimum_stake: stakes.1,
-            upgrade_delay: 7 * 86_400,
+            upgrade_delay: UPGRADE_DELAY,
             // What the contract begins with, also on a chain of value.
             minimum_price: Some(U256::one()),
             parameters: parameters.iter().map(|(name, value)| (name.to_string(), U256::from(*value))).collect(),
@@ -306,11 +309,20 @@ impl World {
         self.view(function, arguments).await.remove(0).into_tuple().unwrap().remove(at)
     }
 
-    /// Joins a new node; gives its account and number.
+    /// What joining with a GPU costs beside the stake, in wei.
+    pub async fn group_fee(&self, gpu: &str, vram: u16) -> u64 {
+        let group = self.muster.call(&self.chain, "gpuGroup", &[Token::String(gpu.into()), n(vram)]).await;
+        let parameter = muster_storage::admin::PARAMETERS.iter().position(|p| p.name == "groupFee").unwrap();
+        let granules = self.view("parameter", &[n(parameter)]).await.remove(0).into_uint().unwrap().as_u64();
+        if group.is_ok() { 0 } else { granules * self.deployment.granule }
+    }
+
+    /// Joins a new node, and pays for its GPU's name where that is new; gives its account and number.
     pub async fn join(&mut self, stake: u64, gpu: &str, vram: u16, models: &[u64]) -> (Account, u64) {
-        let mut account = self.actor(stake).await;
+        let value = stake + self.group_fee(gpu, vram).await;
+        let mut account = self.actor(value).await;
         let arguments = [Token::String(gpu.into()), n(vram), list(models)];
-        let events = self.send(&mut account, "join", &arguments, stake.into()).await;
+        let events = self.send(&mut account, "join", &arguments, value.into()).await;
         let number = one(&events, "NodeJoined").number("node") as u64;
         (account, number)
     }

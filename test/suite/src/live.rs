@@ -14,8 +14,9 @@ use muster_devnode::evm::Status;
 use muster_devnode::state::State;
 use muster_devnode::{Chain, Devnode, TxRequest};
 use muster_model::system::{decode, run, Call, Done, Logged, Refused, System, What};
-use muster_model::world::{parameter, GRANULE, OWNER, TOKEN, TREASURY};
+use muster_model::world::{parameter, GRANULE, OWNER, TOKEN, TREASURY, UPGRADE_DELAY};
 use muster_storage::IMuster::{self, *};
+use muster_storage::host::HISTORY;
 use muster_storage::native::solidity_slot;
 use muster_storage::{Host, Network};
 
@@ -53,9 +54,12 @@ impl Site {
         let scorer = deploy::single(&world.chain, &mut world.boss, "scorer", &code).await.unwrap();
         let muster = Account::from(world.muster.address.0);
         let site = Site { _world: world, chain, muster, snapshot: Cell::new(0) };
-        let call = setProgramCall { program: scorer.0.into(), selectors: vec![recordScoresCall::SELECTOR.into()] };
-        let mined = site.fresh_at(None).send(OWNER, 0, call.abi_encode());
-        assert!(mined.ok(), "{:?}", mined.outcome);
+        let (program, selectors) = (scorer.0.into(), vec![recordScoresCall::SELECTOR.into()]);
+        let mut live = site.fresh_at(None);
+        let proposed = live.send(OWNER, 0, proposeProgramsCall { program, selectors: selectors.clone() }.abi_encode());
+        site.chain.increase_time(UPGRADE_DELAY.into()).expect("within range");
+        let accepted = live.send(OWNER, 0, acceptProgramsCall { program, selectors }.abi_encode());
+        assert!(proposed.ok() && accepted.ok(), "{:?} {:?}", proposed.outcome, accepted.outcome);
         site.snapshot.set(site.chain.snapshot());
         Some(site)
     }
@@ -127,6 +131,13 @@ impl Live {
         C::abi_decode_returns(&answer).expect("what the interface says")
     }
 
+    /// What joining with a GPU costs beside the stake, in wei.
+    pub fn group_fee(&self, gpu: &str, vram: u16) -> u128 {
+        let known = self.ask([1; 20], 0, gpuGroupCall { name: gpu.into(), vram }.abi_encode()).is_ok();
+        let fee: u128 = self.view(parameterCall { which: parameter("groupFee") }).value.to();
+        if known { 0 } else { fee * GRANULE as u128 }
+    }
+
     /// All words of the contract's storage.
     pub fn storage(&self) -> HashMap<U256, U256> {
         self.chain.state().storage_iter(self.muster).collect()
@@ -142,6 +153,7 @@ impl Live {
             sender: [0; 20],
             value: 0,
             now: self.chain.next_timestamp(),
+            reads: Cell::new(0),
             block: self.chain.head().header.number + 1,
         }
     }
@@ -170,6 +182,7 @@ fn encode(call: &Call) -> Vec<u8> {
         What::Poke(node) => pokeCall { node }.abi_encode(),
         What::Create(spec) => createTaskCall { spec }.abi_encode(),
         What::Cancel(id, ticket) => cancelCall { id, ticket }.abi_encode(),
+        What::ExpireQueued(id, ticket) => expireQueuedCall { id, ticket }.abi_encode(),
         What::Submit(id) => submitCall { id, resultDigest: [id as u8; 32].into() }.abi_encode(),
         What::Fault(id) => reportErrorCall { id, code: 3 }.abi_encode(),
         What::Expire(node, id) => expireCall { node, id }.abi_encode(),
@@ -178,6 +191,10 @@ fn encode(call: &Call) -> Vec<u8> {
         What::Parameter(name, value) => {
             setParameterCall { parameter: parameter(name), value: U256::from(value) }.abi_encode()
         }
+        What::Propose(name, value) => {
+            proposeParameterCall { parameter: parameter(name), value: U256::from(value) }.abi_encode()
+        }
+        What::Accept(name) => acceptParameterCall { parameter: parameter(name) }.abi_encode(),
         What::Switch(on) => setPausedCall { on }.abi_encode(),
         What::Sweep => sweepTreasuryCall {}.abi_encode(),
     }
@@ -322,10 +339,12 @@ pub struct Overlay {
     value: u128,
     now: u64,
     block: u64,
+    reads: Cell<u32>,
 }
 
 impl Host for Overlay {
     fn load(&self, slot: Word) -> Word {
+        self.reads.set(self.reads.get() + 1);
         let slot = U256::from_limbs(slot.0);
         let word = self.writes.get(&slot).copied();
         Word(word.unwrap_or_else(|| self.state.storage(self.muster, slot)).into_limbs())
@@ -352,11 +371,17 @@ impl Host for Overlay {
         self.block
     }
     fn block_hash(&self, number: u64) -> Option<[u8; 32]> {
-        let known = number < self.block && number + 256 >= self.block;
+        let known = number < self.block && number + HISTORY >= self.block;
         known.then(|| self.chain.block(BlockId::number(number)).expect("kept").hash.0)
     }
     fn log(&mut self, topics: &[B256], data: &[u8]) {
         self.logs.push((topics.to_vec(), data.to_vec()));
+    }
+    fn reads(&self) -> u32 {
+        self.reads.get()
+    }
+    fn has_code(&self, at: Address) -> bool {
+        !self.state.code(at.into()).is_empty()
     }
 }
 

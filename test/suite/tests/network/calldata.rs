@@ -88,7 +88,8 @@ fn peopled(site: &Site) -> Live {
     let mut live = site.fresh();
     for n in 1..=3 {
         let what = What::Join("RTX 4090", 24, vec![1, 10 + n]);
-        live.call(&Call { from: who(n), value: 400 * TOKEN, what }).unwrap();
+        let value = 400 * TOKEN + live.group_fee("RTX 4090", 24);
+        live.call(&Call { from: who(n), value, what }).unwrap();
     }
     live.call(&Call { from: who(9), value: TOKEN, what: What::Create(muster_model::world::spec(8, &[1])) }).unwrap();
     live

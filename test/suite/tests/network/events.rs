@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use ethers::abi::Token;
 use ethers::providers::Middleware;
+use ethers::types::Address;
 use muster_cli::contract::interface;
+use muster_storage::host::HISTORY;
 use muster_tests::*;
 
 /// Events that nothing deployed can emit yet, and why.
@@ -38,7 +40,7 @@ async fn every_event_is_seen_and_decodes() {
     w.send(&mut b, "pause", &[], 0).await;
 
     w.send(&mut app, "createTask", &[Spec { models: vec![1, 4], ..Spec::default() }.token()], 10_000).await;
-    w.node.unwrap().chain().mine(300, 0).unwrap();
+    w.node.unwrap().chain().mine(HISTORY + 1, 0).unwrap();
     w.rule("dispatch", &[n(1)]).await;
     w.rule("dispatch", &[n(1)]).await;
     w.send(&mut a, "pause", &[], 0).await;
@@ -64,8 +66,19 @@ async fn every_event_is_seen_and_decodes() {
     w.send(&mut a, "submit", &[n(id), digest], 0).await;
     let to = [Token::Address(a.address())];
     w.send(&mut a, "withdraw", &to, 0).await;
+    // Stake that has waited long enough does not wait again.
+    let gpu = [Token::String("NVIDIA A100".into()), n(80), list(&[])];
+    w.travel(86_400);
+    w.send(&mut a, "join", &gpu, LEAST.into()).await;
+    w.send(&mut a, "quit", &[], 0).await;
 
     w.rule("setParameter", &[n(2), n(300)]).await;
+    let selectors = Token::Array(vec![Token::FixedBytes(vec![0xde, 0xad, 0xbe, 0xef])]);
+    w.rule("proposePrograms", &[Token::Address(Address::zero()), selectors]).await;
+    w.rule("proposeParameter", &[n(17), n(1_000)]).await;
+    w.travel(UPGRADE_DELAY.into());
+    w.send(&mut app, "acceptParameter", &[n(17)], 0).await;
+    w.rule("renounceUpgrades", &[]).await;
     w.rule("setPaused", &[Token::Bool(true)]).await;
     w.rule("sweepTreasury", &[]).await;
     w.rule("proposeTreasury", &[Token::Address(app.address())]).await;

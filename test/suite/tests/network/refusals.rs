@@ -78,9 +78,18 @@ async fn every_error_has_a_call_that_provokes_it() {
     let broken = w.boss.send(&w.chain, Outgoing { data: initcode(&[0xfe]), ..Default::default() }).await.unwrap();
     let broken = broken.contract_address.unwrap();
     let odd = Token::FixedBytes(vec![0xba, 0xdb, 0xad, 0xba]);
-    w.rule("setProgram", &[address(broken), Token::Array(vec![odd.clone()])]).await;
+    // One that does nothing, and destroys itself when it is created: there is no code any more where it stood.
+    let change = |program: Address| [address(program), Token::Array(vec![odd.clone()])];
+    let nowhere = Address::repeat_byte(0x77);
+    check!(boss, "proposePrograms", [address(nowhere), Token::Array(vec![odd.clone()])], 0 => "NoCode"[address(nowhere)]);
+    check!(outsider, "acceptPrograms", [address(broken), Token::Array(vec![odd.clone()])], 0 => "NotProposed"[]);
+    w.rule("proposePrograms", &change(broken)).await;
+    let effective = w.now() - 1 + u64::from(UPGRADE_DELAY);
+    let [program, selectors] = change(broken);
+    check!(outsider, "acceptPrograms", [program, selectors], 0 => "TooEarly"[n(effective)]);
+    w.travel(UPGRADE_DELAY.into());
+    w.send(&mut app, "acceptPrograms", &change(broken), 0).await;
     check_raw!(vec![0xba, 0xdb, 0xad, 0xba], 0 => "ProgramFailed"[odd.clone(), address(broken)]);
-    w.rule("setProgram", &[address(Address::zero()), Token::Array(vec![odd])]).await;
     check!(outsider, "pause", [], 5 => "ValueNotAccepted"[n(5)]);
 
     // Programs called directly see an empty storage of their own.
@@ -90,9 +99,22 @@ async fn every_error_has_a_call_that_provokes_it() {
     w.muster = nodes;
     check!(outsider, "pause", [], 0 => "NotInitialised"[]);
     w.muster = admin;
-    let bad = [address(boss), address(boss), n(1), n(1), Token::Array(vec![])];
-    check!(outsider, "initialise", [bad[0].clone(), bad[1].clone(), n(1), n(1), bad[4].clone()], 0 => "BadInitialisation"[]);
+    let bad = [address(boss), address(boss), n(1), n(1), n(1), Token::Array(vec![])];
+    // Nobody created it to be initialised.
+    check!(outsider, "initialise", [bad[0].clone(), bad[1].clone(), n(1), n(1), n(1), bad[5].clone()], 0 => "NotOwner"[address(outsider)]);
     w.muster = router;
+    // A router of the boss' own, not yet initialised.
+    let (_, built) = muster_cli::build::load(&root()).unwrap();
+    let code = &built.iter().find(|program| program.name == "router").unwrap().code;
+    let data = muster_cli::router::bound_initcode(code, boss);
+    let fresh = w.boss.send(&w.chain, Outgoing { data, ..Default::default() }).await.unwrap().contract_address.unwrap();
+    let used = std::mem::replace(&mut w.muster, muster_cli::contract::Muster { address: fresh });
+    let initialise = Token::Bytes(w.muster.encode("initialise", &bad).unwrap().to_vec());
+    let admin = w.deployment.programs["admin"].address;
+    check!(outsider, "install", [address(admin), initialise.clone()], 0 => "NotOwner"[address(outsider)]);
+    check!(boss, "install", [address(admin), initialise.clone()], 0 => "BadInitialisation"[]);
+    check!(boss, "install", [address(nowhere), initialise], 0 => "NoCode"[address(nowhere)]);
+    w.muster = used;
     check!(outsider, "install", [address(broken), Token::Bytes(vec![])], 0 => "AlreadyInitialised"[]);
 
     // Administration.
@@ -101,13 +123,17 @@ async fn every_error_has_a_call_that_provokes_it() {
     check!(outsider, "withdraw", [address(Address::zero())], 0 => "ZeroAddress"[]);
     check!(boss, "setParameter", [n(200), n(1)], 0 => "ParameterUnknown"[n(200)]);
     check!(boss, "setParameter", [n(3), n(65)], 0 => "ParameterOutOfBounds"[n(3), n(65), n(0), n(64)]);
-    check!(outsider, "acceptTreasury", [], 0 => "TreasuryNotProposed"[]);
+    check!(boss, "setParameter", [n(17), n(1)], 0 => "ParameterDelayed"[n(17)]);
+    check!(boss, "proposeParameter", [n(3), n(1)], 0 => "ParameterNotDelayed"[n(3)]);
+    check!(outsider, "acceptTreasury", [], 0 => "NotProposed"[]);
     w.rule("proposeTreasury", &[address(outsider)]).await;
     let effective = w.now() + 172_800;
     w.travel(172_799);
-    check!(outsider, "acceptTreasury", [], 0 => "TreasuryTooEarly"[n(effective)]);
+    check!(outsider, "acceptTreasury", [], 0 => "TooEarly"[n(effective)]);
     check!(outsider, "withdraw", [address(outsider)], 0 => "NothingToWithdraw"[address(outsider)]);
-    check!(boss, "setProgram", [address(broken), Token::Array(vec![selector("join"); 65])], 0 => "TooManyAtOnce"[n(65), n(64)]);
+    check!(boss, "proposePrograms", [address(broken), Token::Array(vec![selector("join"); 65])], 0 => "TooManyAtOnce"[n(65), n(64)]);
+    w.rule("renounceUpgrades", &[]).await;
+    check!(boss, "renounceUpgrades", [], 0 => "UpgradesRenounced"[]);
 
     // Tasks, with nobody there and with wrong terms.
     let fee = 1_000;
@@ -119,6 +145,7 @@ async fn every_error_has_a_call_that_provokes_it() {
     check!(outsider, "createTask", [spec(|s| s.units = 0)], fee => "BadUnits"[n(0), n(1_000)]);
     check!(outsider, "createTask", [spec(|s| s.units = 1_001)], fee => "BadUnits"[n(1_001), n(1_000)]);
     check!(outsider, "createTask", [spec(|s| s.gpu = 1 << 16 | 48)], fee => "GpuUnknown"[n(1 << 16 | 48)]);
+    check!(outsider, "createTask", [spec(|s| s.vram = 49)], fee => "NobodyCanRun"[n(49), n(0)]);
     check!(outsider, "createTask", [spec(|s| s.redundancy = 1)], fee => "RedundancyUnsupported"[n(1)]);
     check!(outsider, "createTask", [spec(|s| s.vram = 961)], fee => "BadVram"[n(961), n(960)]);
     check!(outsider, "createTask", [Spec::default().token()], 149 => "FeeTooLow"[n(149), n(150)]);
@@ -128,7 +155,7 @@ async fn every_error_has_a_call_that_provokes_it() {
     let rich = Address::random();
     let wealth = format!("{:#x}", U256::one() << 100);
     let _: serde_json::Value = w.chain.request("anvil_setBalance", (rich, wealth)).await.unwrap();
-    let most = (U256::one() << 95) - 1;
+    let most = (U256::one() << 87) - 1;
     check!(rich, "createTask", [Spec::default().token()], most + 1 => "FeeTooHigh"[n(most + 1), n(most)]);
 
     // Nodes.
@@ -167,6 +194,8 @@ async fn every_error_has_a_call_that_provokes_it() {
     check!(outsider, "cancel", [n(first), n(ticket)], 0 => "TaskNotQueued"[n(first), n(ticket)]);
     let parking = u64::from(u32::MAX) << 32;
     check!(outsider, "cancel", [n(first), n(parking)], 0 => "TaskNotQueued"[n(first), n(parking)]);
+    let until = w.now() - 1 + 21_600;
+    check!(outsider, "expireQueued", [n(second), n(ticket)], 0 => "QueueTimeNotOver"[n(second), n(until)]);
     w.travel(101);
     check!(operator, "submit", [n(first), digest.clone()], 0 => "DeadlinePassed"[n(first), n(deadline)]);
     check!(operator, "reportError", [n(first), n(1)], 0 => "DeadlinePassed"[n(first), n(deadline)]);
@@ -178,12 +207,13 @@ async fn every_error_has_a_call_that_provokes_it() {
     check!(outsider, "withdraw", [address(broken)], 0 => "TransferFailed"[address(broken), n(owed)]);
     assert_eq!(w.field("account", &[address(outsider)], "credit").await, owed);
 
-    // Three of five due draws are left when a call has served two.
-    w.rule("setParameter", &[n(3), n(10)]).await;
-    for _ in 0..5 {
+    // Three of eleven due draws are left when a call has made eight.
+    w.rule("setParameter", &[n(3), n(20)]).await;
+    for _ in 0..11 {
         w.send(&mut app, "createTask", &[Spec::default().token()], fee).await;
     }
-    w.node.unwrap().chain().mine(20, 0).unwrap();
+    check!(boss, "setParameter", [n(3), n(1)], 0 => "TasksPending"[n(11)]);
+    w.node.unwrap().chain().mine(40, 0).unwrap();
     check!(operator, "raiseStake", [], GRANULE => "DrawsDue"[n(3)]);
     w.rule("dispatch", &[n(16)]).await;
 

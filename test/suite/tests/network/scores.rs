@@ -22,7 +22,8 @@ fn refused(live: &mut Live, from: u64, value: u128, what: What) -> String {
 }
 
 fn join(live: &mut Live, n: u64) -> u32 {
-    let done = call(live, n, 400 * TOKEN, What::Join("RTX 4090", 24, vec![]));
+    let value = 400 * TOKEN + live.group_fee("RTX 4090", 24);
+    let done = call(live, n, value, What::Join("RTX 4090", 24, vec![]));
     done.events.iter().find_map(|e| if let E::NodeJoined(j) = e { Some(j.node) } else { None }).expect("joined")
 }
 

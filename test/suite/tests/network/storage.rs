@@ -11,7 +11,7 @@ use ethers::utils::keccak256;
 use muster_core::record as r;
 use muster_core::word::Packed;
 use muster_model::drive::{operations, play};
-use muster_model::world::{who, OWNER, TREASURY};
+use muster_model::world::{who, OWNER, TOKEN, TREASURY};
 use muster_storage::layout::{self, node};
 use muster_storage::IMuster;
 use muster_tests::live::Site;
@@ -41,7 +41,7 @@ fn camel(name: &str) -> String {
 type Fields = &'static [(&'static str, u32, &'static str)];
 
 /// Every record by its name.
-const RECORDS: [(&str, Fields); 16] = [
+const RECORDS: [(&str, Fields); 18] = [
     ("Head", r::Head::FIELDS),
     ("Rules", r::Rules::FIELDS),
     ("Terms", r::Terms::FIELDS),
@@ -55,7 +55,9 @@ const RECORDS: [(&str, Fields); 16] = [
     ("Classes", r::Classes::FIELDS),
     ("Pool", r::Pool::FIELDS),
     ("Queue", r::Queue::FIELDS),
-    ("Treasury", r::Treasury::FIELDS),
+    ("Limits", r::Limits::FIELDS),
+    ("Size", r::Size::FIELDS),
+    ("NextParameter", r::NextParameter::FIELDS),
     ("Ownership", r::Ownership::FIELDS),
     ("Proposal", r::Proposal::FIELDS),
 ];
@@ -122,6 +124,12 @@ fn variables_have_the_slots_that_solc_gives_them() {
         ("brackets", BRACKETS),
         ("free", FREE),
         ("queueGroups", QUEUE_GROUPS),
+        ("limits", LIMITS),
+        ("income", INCOME),
+        ("groupJoined", GROUP_JOINED),
+        ("sizesJoined", SIZES_JOINED),
+        ("nextPrograms", NEXT_PROGRAMS),
+        ("nextParameters", NEXT_PARAMETERS),
     ];
     let storage = solc()["storage"].as_array().unwrap().clone();
     assert_eq!(storage.len(), expected.len());
@@ -182,17 +190,23 @@ async fn a_contract_in_use_holds_what_solidity_would_read() {
     assert_eq!(s.member("Head", "joined", head), 2.into());
     assert_eq!(s.member("Head", "queued", head), 1.into());
     assert_eq!(s.member("Head", "maxStake", head), (3 * LEAST / GRANULE).into());
+    assert_eq!(s.member("Head", "maxVram", head), 48.into());
     let rules = w.word(s.slot("rules")).await;
     assert_eq!(s.member("Rules", "tau", rules), 1_800.into());
     assert_eq!(s.member("Rules", "drawDelay", rules), 0.into());
     let terms = w.word(s.slot("terms")).await;
-    assert_eq!(s.member("Terms", "unbonding", terms), 86_400.into());
+    assert_eq!(s.member("Terms", "limitMin", terms), 60.into());
+    let limits = w.word(s.slot("limits")).await;
+    assert_eq!(s.member("Limits", "unbonding", limits), 86_400.into());
     assert_eq!(s.member("Terms", "spread", terms), 10.into());
     let ownership = w.word(s.slot("ownership")).await;
     assert_eq!(s.member("Ownership", "owner", ownership), as_number(w.boss.address()));
     assert_eq!(s.member("Ownership", "granule", ownership), GRANULE.into());
     let treasury = w.word(s.slot("treasury")).await;
-    assert_eq!(s.member("Treasury", "account", treasury), as_number(w.boss.address()));
+    assert_eq!(U256::from(treasury), as_number(w.boss.address()));
+    assert_eq!(U256::from(w.word(s.slot("income")).await), (2 * LEAST / 100).into());
+    assert_eq!(U256::from(w.word(s.entry("groupJoined", 48.into())).await), 2.into());
+    assert_eq!(U256::from(w.word(s.entry("sizesJoined", 0.into())).await), (U256::one() << 48) + (U256::one() << 24));
 
     // A node of 13 words.
     let at = s.entry("nodes", node.into());
@@ -233,7 +247,8 @@ async fn a_contract_in_use_holds_what_solidity_would_read() {
     assert_eq!((&holders[28..], &holders[24..28], &holders[20..24]), (&[0, 0, 0, 2][..], &[0, 0, 0, 1][..], &[0, 0, 0, 2][..]));
     let account = w.word(s.entry("accounts", as_number(a.address()))).await;
     assert_eq!(s.member("Account", "node", account), node.into());
-    assert_eq!(U256::from(w.word(s.entry("gpuCounts", 48.into())).await), 1.into());
+    let size = w.word(s.entry("gpuCounts", 48.into())).await;
+    assert_eq!((s.member("Size", "models", size), s.member("Size", "manned", size)), (1.into(), 1.into()));
 
     // The router's table.
     let listed = U256::from(w.word(s.slot("selectors")).await).as_u64();
@@ -274,8 +289,13 @@ async fn every_word_belongs_to_a_declared_variable() {
     for (call, by) in [
         (IMuster::transferOwnershipCall { newOwner: [9; 20].into() }.abi_encode(), OWNER),
         (IMuster::proposeTreasuryCall { treasury: [9; 20].into() }.abi_encode(), OWNER),
+        (IMuster::proposeProgramsCall { program: [0; 20].into(), selectors: vec![[1, 2, 3, 4].into()] }.abi_encode(), OWNER),
+        (IMuster::proposeParameterCall { parameter: 17, value: alloy_primitives::U256::from(9) }.abi_encode(), OWNER),
+        // The random operations may have swept it.
+        (IMuster::joinCall { gpuName: "One more".into(), vram: 80, models: vec![] }.abi_encode(), [0x22; 20]),
     ] {
-        assert!(live.send(by, 0, call).ok());
+        let value = if by == OWNER { 0 } else { 1_000 * TOKEN };
+        assert!(live.send(by, value, call).ok());
     }
     let s = Reader { layout: solc() };
     let bytes = |word: U256| {
@@ -302,7 +322,8 @@ async fn every_word_belongs_to_a_declared_variable() {
     let each = |of: &[u64], shift: u32, count: u64| -> Vec<u64> {
         of.iter().flat_map(|key| (0..count).map(move |i| key << shift | i)).collect()
     };
-    let people = (0..60).map(who).chain([OWNER, TREASURY]).map(|a| U256::from_big_endian(&a)).collect();
+    let changes = [[0; 20].as_slice(), &[1, 2, 3, 4], &[0; 28]].concat();
+    let people = (0..60).map(who).chain([OWNER, TREASURY, [0x22; 20]]).map(|a| U256::from_big_endian(&a)).collect();
     let named: Vec<(String, u16)> = groups.iter()
         .map(|&g| (live.view(IMuster::gpuNameCall { group: g as u32 }), g as u16))
         .filter(|(name, _)| !name.is_empty())
@@ -334,6 +355,10 @@ async fn every_word_belongs_to_a_declared_variable() {
         ("brackets", brackets),
         ("free", keys(each(&pools, 32, 8))),
         ("queueGroups", keys((0..16).collect())),
+        ("groupJoined", keys(groups.clone())),
+        ("sizesJoined", keys((0..4).collect())),
+        ("nextPrograms", vec![keccak256(changes).into()]),
+        ("nextParameters", keys(vec![17, 18])),
     ];
     let mut owners: HashMap<U256, String> = HashMap::new();
     for variable in s.layout["storage"].as_array().unwrap() {
