@@ -186,7 +186,7 @@ impl World {
             minimum_stake: stakes.1,
             upgrade_delay: UPGRADE_DELAY,
             // What the contract begins with, also on a chain of value.
-            minimum_price: Some(U256::one()),
+            minimum_price: (!parameters.iter().any(|(name, _)| *name == "minPrice")).then(U256::one),
             parameters: parameters.iter().map(|(name, value)| (name.to_string(), U256::from(*value))).collect(),
             programs,
             rustc: manifest.rustc,

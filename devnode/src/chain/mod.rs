@@ -1,0 +1,838 @@
+//! The chain: blocks, time, snapshots and accounts around the execution half.
+//!
+//! Every transaction makes a block of its own at once, as a quiet Arbitrum chain does, unless mining is switched off.
+//! A [`Chain`] is a handle: clones share one chain. Nothing here copies the state: [`State`] is persistent, so an old
+//! state is only another root.
+//!
+//! Who changes the chain holds its writer's lock from the first look to the last write, and runs transactions on a
+//! copy of the state; the lock readers need is taken only to put the finished block in place. So reads never wait for
+//! an execution.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | here | the chain itself: what is kept, moved in time and taken back |
+//! | [`block`] | blocks, receipts and logs |
+//! | `mining` | from a signed transaction to a block |
+//! | `pool` | transactions that wait while mining is off |
+//! | `call` | calls and estimates |
+//! | `persist` | the chain in a file |
+//! | `trace` | mined transactions once more, with their trace |
+//! | `simulate` | blocks that are not kept (`eth_simulateV1`) |
+//! | `node_interface` | what Nitro answers at 0xc8 |
+//! | [`config`] | what a chain begins with |
+//! | [`error`] | why something was refused |
+
+pub mod block;
+mod call;
+pub mod config;
+pub mod error;
+mod mining;
+mod node_interface;
+mod persist;
+mod pool;
+mod simulate;
+mod trace;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use alloy_consensus::transaction::Recovered;
+use alloy_consensus::TxEnvelope;
+use alloy_primitives::{Address, Bytes, B256, U256};
+use alloy_rpc_types_eth::{BlockId, BlockNumberOrTag, Filter, FilterBlockOption, Log, TransactionRequest};
+use alloy_signer_local::{coins_bip39::English, MnemonicBuilder, PrivateKeySigner};
+use serde::{Deserialize, Serialize};
+use parking_lot::{Mutex, MutexGuard, RwLock};
+use tokio::sync::broadcast;
+
+use crate::evm::{Evm, BATCH_POSTER};
+use crate::state::State;
+use block::{seal, Setting, PREVRANDAO};
+pub use block::{MinedBlock, MinedTx};
+pub use config::*;
+pub use error::{BlockError, CallError, SendError, TimeError};
+pub use mining::{Mined, Submitted};
+use pool::Pool;
+pub use node_interface::NODE_INTERFACE;
+use persist::{Journal, Op};
+pub use persist::StateError;
+pub use pool::{Waiting, MAX_POOL};
+pub use simulate::Simulated;
+pub(crate) use trace::checked_trace;
+pub use trace::{AccountView, Touched};
+
+/// A transaction or call, as the `eth_` methods take it. Whatever is left out is filled in.
+pub type TxRequest = TransactionRequest;
+
+/// How many L2 hashes ArbSys and BLOCKHASH can see.
+const RECENT_HASHES: usize = 256;
+/// Blocks a slow subscriber may fall behind.
+const SUBSCRIBER_BUFFER: usize = 16_384;
+/// Pending transactions whose hashes are remembered for those who poll.
+const ARRIVALS: usize = 16_384;
+/// Most bytes of logs in one answer.
+pub const MAX_LOG_BYTES: usize = 25_000_000;
+
+/// A handle on a chain.
+#[derive(Clone, Debug)]
+pub struct Chain(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    config: Config,
+    evm: Evm,
+    signers: HashMap<Address, PrivateKeySigner>,
+    accounts: Vec<Address>,
+    inner: RwLock<Inner>,
+    /// Held by whoever changes the chain, for as long as the change takes.
+    writer: Mutex<()>,
+    interval: Mutex<IntervalClock>,
+    /// Where the chain is kept.
+    journal: Mutex<Option<Journal>>,
+    news: broadcast::Sender<Arc<MinedBlock>>,
+    arrivals: broadcast::Sender<Arc<Recovered<TxEnvelope>>>,
+}
+
+/// Proof that nobody else changes the chain.
+type Writer<'a> = MutexGuard<'a, ()>;
+
+#[derive(Debug, Default)]
+struct IntervalClock {
+    milliseconds: u64,
+    /// Raised with each new setting.
+    turn: u64,
+}
+
+#[derive(Debug)]
+struct Inner {
+    state: State,
+    /// Oldest first, never empty.
+    blocks: VecDeque<Stored>,
+    by_hash: HashMap<B256, u64>,
+    by_tx: HashMap<B256, u64>,
+    /// Hashes before the next block, newest last; more than needed, so that it is trimmed seldom.
+    recent: Arc<Vec<(u64, B256)>>,
+    genesis_time: u64,
+    time: Time,
+    upcoming: Upcoming,
+    automine: bool,
+    pool: Pool,
+    arrivals: Arrivals,
+    /// Blocks ever put at the end, those taken back since included.
+    sequence: u64,
+    snapshots: Vec<Snapshot>,
+    next_snapshot: u64,
+    impersonated: HashSet<Address>,
+    impersonate_all: bool,
+    instance: B256,
+}
+
+#[derive(Debug)]
+struct Stored {
+    block: Arc<MinedBlock>,
+    state: Option<State>,
+    /// Ascends along the chain, and is never used twice: what comes in the place of a block taken back has another.
+    sequence: u64,
+}
+
+/// What headers of the blocks to come carry.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Upcoming {
+    base_fee: u64,
+    gas_limit: u64,
+    coinbase: Address,
+    /// For one block.
+    prevrandao: Option<B256>,
+}
+
+/// Hashes of transactions in the order in which they came.
+#[derive(Debug, Default)]
+struct Arrivals {
+    /// How many came before the oldest that is kept.
+    first: u64,
+    hashes: VecDeque<B256>,
+}
+
+impl Arrivals {
+    fn push(&mut self, hash: B256) {
+        self.hashes.push_back(hash);
+        if self.hashes.len() > ARRIVALS {
+            self.hashes.pop_front();
+            self.first += 1;
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Time {
+    clock: Clock,
+    /// Seconds that time travel added.
+    offset: i128,
+    /// Exact timestamp of the next block, once.
+    next: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Snapshot {
+    id: u64,
+    head: Stored,
+    recent: Arc<Vec<(u64, B256)>>,
+    time: Time,
+    upcoming: Upcoming,
+    pool: Pool,
+    state: State,
+}
+
+impl Time {
+    fn raw(&self) -> i128 {
+        match self.clock {
+            Clock::Manual(now) => i128::from(now),
+            Clock::System => SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |d| i128::from(d.as_secs())),
+        }
+    }
+
+    /// Timestamp of a block after one at `latest`.
+    fn next(&self, latest: u64) -> u64 {
+        match self.next {
+            Some(next) => next.max(latest),
+            None => u64::try_from((self.raw() + self.offset).max(0)).unwrap_or(u64::MAX).max(latest),
+        }
+    }
+
+    /// Uses up the timestamp of a block; time goes on from there.
+    fn take(&mut self, latest: u64) -> u64 {
+        let now = self.next(latest);
+        if self.next.take().is_some() {
+            self.offset = i128::from(now) - self.raw();
+        }
+        now
+    }
+}
+
+impl Inner {
+    fn head(&self) -> &Arc<MinedBlock> {
+        &self.blocks[self.blocks.len() - 1].block
+    }
+
+    /// The newest block, to be put back later.
+    fn head_again(&self) -> Stored {
+        let head = &self.blocks[self.blocks.len() - 1];
+        Stored { block: head.block.clone(), state: None, sequence: head.sequence }
+    }
+
+    fn stored(&self, number: u64) -> Option<&Stored> {
+        let first = self.blocks[0].block.header.number;
+        self.blocks.get(usize::try_from(number.checked_sub(first)?).ok()?)
+    }
+
+    fn resolve(&self, id: BlockId) -> Result<&Stored, BlockError> {
+        let number = match id {
+            BlockId::Hash(hash) => *self.by_hash.get(&hash.block_hash).ok_or(BlockError::Unknown)?,
+            BlockId::Number(BlockNumberOrTag::Number(number)) => number,
+            BlockId::Number(BlockNumberOrTag::Earliest) => 0,
+            BlockId::Number(_) => self.head().header.number,
+        };
+        self.stored(number).ok_or(BlockError::Unknown)
+    }
+
+    /// The state after a block.
+    fn state_at(&self, id: BlockId) -> Result<State, BlockError> {
+        let stored = self.resolve(id)?;
+        if stored.block.hash == self.head().hash {
+            return Ok(self.state.clone());
+        }
+        stored.state.clone().ok_or_else(|| BlockError::StateNotKept {
+            number: stored.block.header.number,
+            oldest: self
+                .blocks
+                .iter()
+                .find(|s| s.state.is_some())
+                .map_or(self.head().header.number, |s| s.block.header.number),
+        })
+    }
+
+    /// Hashes a block can see, and perhaps some more.
+    fn hashes_before(&self, number: u64) -> Arc<Vec<(u64, B256)>> {
+        if self.recent.first().is_some_and(|(oldest, _)| *oldest == 0 || oldest + RECENT_HASHES as u64 <= number) {
+            return self.recent.clone();
+        }
+        let oldest = number.saturating_sub(RECENT_HASHES as u64);
+        Arc::new((oldest..number).filter_map(|n| Some((n, self.stored(n)?.block.hash))).collect())
+    }
+}
+
+impl Inner {
+    fn snapshot(&mut self, id: u64) {
+        self.next_snapshot = id + 1;
+        self.snapshots.push(Snapshot {
+            id,
+            head: self.head_again(),
+            recent: self.recent.clone(),
+            time: self.time,
+            upcoming: self.upcoming,
+            pool: self.pool.clone(),
+            state: self.state.clone(),
+        });
+    }
+
+    fn revert(&mut self, id: u64) -> bool {
+        let Some(position) = self.snapshots.iter().position(|s| s.id == id) else { return false };
+        let Some(snapshot) = self.snapshots.drain(position..).next() else { return false };
+        let number = snapshot.head.block.header.number;
+        while self.blocks.back().is_some_and(|s| s.block.header.number > number) {
+            if let Some(stored) = self.blocks.pop_back() {
+                forget(&mut self.by_hash, &mut self.by_tx, &stored.block);
+            }
+        }
+        // With little history the block itself may have been dropped.
+        if self.blocks.is_empty() {
+            self.by_hash.insert(snapshot.head.block.hash, number);
+            for tx in &snapshot.head.block.transactions {
+                self.by_tx.insert(*tx.tx.tx_hash(), number);
+            }
+            self.blocks.push_back(snapshot.head);
+        }
+        if let Some(last) = self.blocks.back_mut() {
+            last.state = None;
+        }
+        self.state = snapshot.state;
+        self.recent = snapshot.recent;
+        self.time = snapshot.time;
+        self.upcoming = snapshot.upcoming;
+        self.pool = snapshot.pool;
+        true
+    }
+
+    /// Forgets all blocks and whatever hangs on them.
+    fn clear(&mut self) {
+        self.automine = true;
+        self.pool = Pool::default();
+        self.snapshots.clear();
+        self.impersonated.clear();
+        self.impersonate_all = false;
+        self.blocks.clear();
+        self.by_hash.clear();
+        self.by_tx.clear();
+        self.recent = Arc::default();
+        self.instance = B256::random();
+    }
+}
+
+impl Chain {
+    /// A new chain with its genesis block.
+    ///
+    /// # Errors
+    /// An ArbOS version that is not known, in words.
+    pub fn new(config: Config) -> Result<Self, String> {
+        let evm = Evm::new(crate::evm::Config {
+            chain_id: config.chain_id,
+            arbos: config.arbos_version,
+            ..Default::default()
+        })?;
+        let mut keys = vec![NITRO_DEV_KEY
+            .parse::<PrivateKeySigner>()
+            .map_err(|e| format!("the development key does not parse: {e}"))?];
+        for index in 0..config.accounts {
+            let signer = MnemonicBuilder::<English>::default()
+                .phrase(TEST_MNEMONIC)
+                .index(index)
+                .and_then(|b| b.build())
+                .map_err(|e| format!("account {index} can't be derived: {e}"))?;
+            keys.push(signer);
+        }
+        let accounts: Vec<Address> = keys.iter().map(PrivateKeySigner::address).collect();
+        let state = genesis_state(&evm, &accounts, &config);
+        let time = Time { clock: config.clock, offset: 0, next: None };
+        let genesis_time = time.next(0);
+        let upcoming = Upcoming::of(&config);
+        let mut chain = Shared {
+            evm,
+            signers: keys.into_iter().map(|k| (k.address(), k)).collect(),
+            accounts,
+            inner: RwLock::new(Inner {
+                state,
+                blocks: VecDeque::new(),
+                by_hash: HashMap::new(),
+                by_tx: HashMap::new(),
+                recent: Arc::default(),
+                genesis_time,
+                time,
+                upcoming,
+                automine: true,
+                pool: Pool::default(),
+                arrivals: Arrivals::default(),
+                sequence: 0,
+                snapshots: Vec::new(),
+                next_snapshot: 1,
+                impersonated: HashSet::new(),
+                impersonate_all: false,
+                instance: B256::random(),
+            }),
+            writer: Mutex::new(()),
+            interval: Mutex::default(),
+            journal: Mutex::default(),
+            news: broadcast::channel(SUBSCRIBER_BUFFER).0,
+            arrivals: broadcast::channel(SUBSCRIBER_BUFFER).0,
+            config,
+        };
+        let inner = chain.inner.get_mut();
+        let genesis = genesis_block(&chain.config, &inner.state, genesis_time);
+        append(inner, &chain.config, Arc::new(genesis), None);
+        Ok(Self(Arc::new(chain)))
+    }
+
+    /// What the chain was begun with.
+    pub fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    /// The execution half.
+    pub fn evm(&self) -> &Evm {
+        &self.0.evm
+    }
+
+    /// Funded accounts: the Nitro development account, then those of the test mnemonic.
+    pub fn accounts(&self) -> &[Address] {
+        &self.0.accounts
+    }
+
+    /// The key of a funded account.
+    pub fn signer(&self, account: Address) -> Option<&PrivateKeySigner> {
+        self.0.signers.get(&account)
+    }
+
+    /// The newest block.
+    pub fn head(&self) -> Arc<MinedBlock> {
+        self.0.inner.read().head().clone()
+    }
+
+    /// A block. `None` if there is none, or it is no longer kept.
+    pub fn block(&self, id: BlockId) -> Option<Arc<MinedBlock>> {
+        self.0.inner.read().resolve(id).ok().map(|s| s.block.clone())
+    }
+
+    /// The newest state. Costs nothing, and stays as it is while the chain goes on.
+    pub fn state(&self) -> State {
+        self.0.inner.read().state.clone()
+    }
+
+    /// The state after a block; for `pending` what waits has run.
+    ///
+    /// # Errors
+    /// The block is unknown, or its state is no longer kept.
+    pub fn state_at(&self, id: BlockId) -> Result<State, BlockError> {
+        if id.is_pending() {
+            if let Some(run) = self.run_waiting() {
+                return Ok(run.state);
+            }
+        }
+        self.0.inner.read().state_at(id)
+    }
+
+    /// The block that would be mined now of what waits; `None` if nothing does.
+    pub fn pending_block(&self) -> Option<MinedBlock> {
+        let run = self.run_waiting()?;
+        let root = if self.0.config.state_root { run.state.root() } else { B256::ZERO };
+        let ran = run.ran.iter().map(|(tx, outcome)| (tx.clone(), outcome)).collect();
+        Some(seal(&run.setting, self.0.config.arbos_version, root, ran))
+    }
+
+    /// Runs what waits on a copy of the newest state.
+    fn run_waiting(&self) -> Option<mining::Run> {
+        let (pool, state, setting, hashes) = {
+            let inner = self.0.inner.read();
+            if inner.pool.is_empty() {
+                return None;
+            }
+            let timestamp = inner.time.next(inner.head().header.timestamp);
+            (inner.pool.clone(), inner.state.clone(), inner.next_setting(timestamp), inner.newest_hashes().to_vec())
+        };
+        Some(mining::Run::of_pool(&self.0.evm, &pool, state, setting, &hashes))
+    }
+
+    /// A transaction that waits.
+    pub fn waiting(&self, hash: B256) -> Option<Arc<Waiting>> {
+        self.0.inner.read().pool.get(hash).cloned()
+    }
+
+    /// All that waits by sender and nonce: first what the next block can take, then what lacks those before it.
+    pub fn waiting_all(&self) -> [Vec<Arc<Waiting>>; 2] {
+        let inner = self.0.inner.read();
+        let mut lists = [Vec::new(), Vec::new()];
+        for (sender, waiting) in inner.pool.iter() {
+            let next = inner.pool.next_nonce(*sender, inner.state.nonce(*sender));
+            for (nonce, tx) in waiting {
+                lists[usize::from(*nonce >= next)].push(tx.clone());
+            }
+        }
+        lists
+    }
+
+    /// Wei per gas of the next block.
+    pub fn base_fee(&self) -> u64 {
+        self.0.inner.read().upcoming.base_fee
+    }
+
+    /// Gas limit of the next block.
+    pub fn gas_limit(&self) -> u64 {
+        self.0.inner.read().upcoming.gas_limit
+    }
+
+    /// Coinbase of the next block.
+    pub fn coinbase(&self) -> Address {
+        self.0.inner.read().upcoming.coinbase
+    }
+
+    /// Where those who poll for blocks and for pending transactions begin.
+    pub(crate) fn position(&self) -> (u64, u64) {
+        let inner = self.0.inner.read();
+        (inner.sequence, inner.arrivals.first + inner.arrivals.hashes.len() as u64)
+    }
+
+    /// The blocks that came after one position and not after another, and are still there, oldest first.
+    pub(crate) fn blocks_between(&self, after: u64, until: u64) -> Vec<Arc<MinedBlock>> {
+        let inner = self.0.inner.read();
+        let from = inner.blocks.partition_point(|stored| stored.sequence <= after);
+        let end = inner.blocks.partition_point(|stored| stored.sequence <= until);
+        inner.blocks.range(from..end.max(from)).map(|stored| stored.block.clone()).collect()
+    }
+
+    /// The transactions that came after a position and not after another, as far as they are remembered.
+    pub(crate) fn arrivals_between(&self, after: u64, until: u64) -> Vec<B256> {
+        let Arrivals { first, hashes } = &self.0.inner.read().arrivals;
+        let index = |position: u64| usize::try_from(position.saturating_sub(*first)).unwrap_or(usize::MAX).min(hashes.len());
+        hashes.range(index(after)..index(until).max(index(after))).copied().collect()
+    }
+
+    /// The block of a transaction and its place in it.
+    pub fn transaction(&self, hash: B256) -> Option<(Arc<MinedBlock>, usize)> {
+        let inner = self.0.inner.read();
+        let block = inner.stored(*inner.by_tx.get(&hash)?)?.block.clone();
+        let index = block.transactions.iter().position(|t| *t.tx.tx_hash() == hash)?;
+        Some((block, index))
+    }
+
+    /// Every new block, from now on.
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<MinedBlock>> {
+        self.0.news.subscribe()
+    }
+
+    /// Every transaction that is taken, from now on.
+    pub fn subscribe_arrivals(&self) -> broadcast::Receiver<Arc<Recovered<TxEnvelope>>> {
+        self.0.arrivals.subscribe()
+    }
+
+    /// Logs that match a filter, oldest first.
+    ///
+    /// # Errors
+    /// A block of the range is unknown or no longer kept, the range begins beyond the newest block, or there are too
+    /// many.
+    pub fn logs(&self, filter: &Filter) -> Result<Vec<Log>, BlockError> {
+        let (mut from, to) = {
+            let inner = self.0.inner.read();
+            let head = inner.head().header.number;
+            let (from, to) = match filter.block_option {
+                FilterBlockOption::AtBlockHash(hash) => {
+                    let number = *inner.by_hash.get(&hash).ok_or(BlockError::Unknown)?;
+                    (number, number)
+                }
+                FilterBlockOption::Range { from_block, to_block } => {
+                    let number = |tag: Option<BlockNumberOrTag>| match tag {
+                        Some(BlockNumberOrTag::Number(number)) => number,
+                        Some(BlockNumberOrTag::Earliest) => 0,
+                        _ => head,
+                    };
+                    (number(from_block), number(to_block))
+                }
+            };
+            if from > to {
+                return Err(BlockError::Range);
+            }
+            if to > head {
+                return Err(BlockError::Future);
+            }
+            if from < inner.blocks[0].block.header.number {
+                return Err(BlockError::Unknown);
+            }
+            (from, to)
+        };
+        let (mut logs, mut bytes) = (Vec::new(), 0);
+        while from <= to {
+            // In portions, since whoever waits to write holds up all who read.
+            let end = to.min(from.saturating_add(1_000));
+            let blocks: Vec<_> = {
+                let inner = self.0.inner.read();
+                (from..=end)
+                    .filter_map(|number| inner.stored(number))
+                    .filter(|stored| filter.matches_bloom(stored.block.header.logs_bloom))
+                    .map(|stored| stored.block.clone())
+                    .collect()
+            };
+            for block in blocks {
+                collect_logs(filter, &block, &mut logs, &mut bytes)?;
+            }
+            from = end + 1;
+        }
+        Ok(logs)
+    }
+
+    /// Lets the node send for an address whose key it does not hold.
+    pub fn impersonate(&self, address: Address, on: bool) {
+        let mut inner = self.0.inner.write();
+        if on {
+            inner.impersonated.insert(address);
+        } else {
+            inner.impersonated.remove(&address);
+        }
+    }
+
+    /// Lets the node send for every address.
+    pub fn impersonate_all(&self, on: bool) {
+        self.0.inner.write().impersonate_all = on;
+    }
+
+    // ---- time, snapshots, edits ----
+
+    /// Timestamp a block mined now would have.
+    pub fn next_timestamp(&self) -> u64 {
+        let inner = self.0.inner.read();
+        inner.time.next(inner.head().header.timestamp)
+    }
+
+    /// Moves the clock forward. Gives the seconds travelled in all.
+    ///
+    /// # Errors
+    /// Beyond the range of timestamps.
+    pub fn increase_time(&self, seconds: u64) -> Result<i64, TimeError> {
+        let _writer = self.writer();
+        let mut inner = self.0.inner.write();
+        let latest = inner.head().header.timestamp;
+        if inner.time.next(latest).checked_add(seconds).is_none_or(|t| t > i64::MAX as u64) {
+            return Err(TimeError::Overflow);
+        }
+        inner.time.offset += i128::from(seconds);
+        if let Some(next) = &mut inner.time.next {
+            *next += seconds;
+        }
+        self.record(|| Op::Time { time: inner.time.into() });
+        i64::try_from(inner.time.offset).map_err(|_| TimeError::Overflow)
+    }
+
+    /// Gives the next block exactly this timestamp; time goes on from there.
+    ///
+    /// # Errors
+    /// It is before the latest block's.
+    pub fn set_next_timestamp(&self, timestamp: u64) -> Result<(), TimeError> {
+        let _writer = self.writer();
+        let mut inner = self.0.inner.write();
+        let latest = inner.head().header.timestamp;
+        if timestamp < latest {
+            return Err(TimeError::Backwards { wanted: timestamp, latest });
+        }
+        if timestamp > i64::MAX as u64 {
+            return Err(TimeError::Overflow);
+        }
+        inner.time.next = Some(timestamp);
+        self.record(|| Op::Time { time: inner.time.into() });
+        Ok(())
+    }
+
+    /// Remembers the chain as it is now. Costs nothing.
+    pub fn snapshot(&self) -> u64 {
+        let _writer = self.writer();
+        let mut inner = self.0.inner.write();
+        let id = inner.next_snapshot;
+        self.record(|| Op::Snapshot { id });
+        inner.snapshot(id);
+        id
+    }
+
+    /// Goes back to a snapshot, which is used up, as are all taken after it. `false` if there is no such snapshot.
+    pub fn revert(&self, id: u64) -> bool {
+        self.edit(|| Op::Revert { id }, |inner| inner.revert(id))
+    }
+
+    /// Sets a balance, in wei.
+    pub fn set_balance(&self, address: Address, balance: U256) {
+        let op = || Op::Balance { of: address, balance };
+        self.edit(op, |inner| inner.state.set_balance(address, balance));
+    }
+
+    /// Sets a nonce.
+    pub fn set_nonce(&self, address: Address, nonce: u64) {
+        let op = || Op::Nonce { of: address, nonce };
+        self.edit(op, |inner| inner.state.set_nonce(address, nonce));
+    }
+
+    /// Sets an account's code.
+    pub fn set_code(&self, address: Address, code: Bytes) {
+        let op = || Op::Code { of: address, code: code.clone() };
+        self.edit(op, |inner| inner.state.set_code(address, code.clone()));
+    }
+
+    /// Sets a word of storage.
+    pub fn set_storage(&self, address: Address, slot: U256, value: U256) {
+        let op = || Op::Slot { of: address, slot, value };
+        self.edit(op, |inner| inner.state.set_storage(address, slot, value));
+    }
+
+    /// Sets the price of gas from the next block on.
+    pub fn set_base_fee(&self, base_fee: u64) {
+        self.change_upcoming(|upcoming| upcoming.base_fee = base_fee);
+    }
+
+    /// Sets the gas limit of the blocks to come, which is also the most that one transaction may ask for.
+    pub fn set_gas_limit(&self, gas_limit: u64) {
+        self.change_upcoming(|upcoming| upcoming.gas_limit = gas_limit);
+    }
+
+    /// Sets the coinbase of the blocks to come.
+    pub fn set_coinbase(&self, coinbase: Address) {
+        self.change_upcoming(|upcoming| upcoming.coinbase = coinbase);
+    }
+
+    /// Sets `block.prevrandao` of the next block.
+    pub fn set_prevrandao(&self, prevrandao: B256) {
+        self.change_upcoming(|upcoming| upcoming.prevrandao = Some(prevrandao));
+    }
+
+    /// Takes a transaction that waits out. `false` if it does not.
+    pub fn drop_transaction(&self, hash: B256) -> bool {
+        self.edit(|| Op::Drop { hash }, |inner| inner.pool.remove(hash))
+    }
+
+    /// Told apart from other runs of the node, and from what was before a reset.
+    pub fn instance(&self) -> B256 {
+        self.0.inner.read().instance
+    }
+
+    /// Begins again with a new genesis block, as [`Chain::new`] does. Filters and subscriptions stay.
+    pub fn reset(&self) {
+        let genesis_time = Time { clock: self.0.config.clock, offset: 0, next: None }.next(0);
+        self.edit(|| Op::Reset { genesis_time }, |inner| self.begin_again(inner, genesis_time));
+    }
+
+    fn begin_again(&self, inner: &mut Inner, genesis_time: u64) {
+        let config = &self.0.config;
+        inner.clear();
+        inner.state = genesis_state(&self.0.evm, &self.0.accounts, config);
+        inner.time = Time { clock: config.clock, offset: 0, next: None };
+        inner.genesis_time = genesis_time;
+        inner.upcoming = Upcoming::of(config);
+        let genesis = genesis_block(config, &inner.state, genesis_time);
+        append(inner, config, Arc::new(genesis), None);
+    }
+
+    fn change_upcoming(&self, change: impl FnOnce(&mut Upcoming)) {
+        let _writer = self.writer();
+        let mut upcoming = self.0.inner.read().upcoming;
+        change(&mut upcoming);
+        self.record(|| Op::Upcoming { upcoming });
+        self.0.inner.write().upcoming = upcoming;
+    }
+
+    /// Changes the chain otherwise than by a block.
+    fn edit<T>(&self, op: impl FnOnce() -> Op, change: impl FnOnce(&mut Inner) -> T) -> T {
+        let _writer = self.writer();
+        self.record(op);
+        change(&mut self.0.inner.write())
+    }
+
+    fn writer(&self) -> Writer<'_> {
+        self.0.writer.lock()
+    }
+}
+
+impl Upcoming {
+    fn of(config: &Config) -> Self {
+        Self { base_fee: config.base_fee, gas_limit: BLOCK_GAS_LIMIT, coinbase: BATCH_POSTER, prevrandao: None }
+    }
+}
+
+fn genesis_state(evm: &Evm, accounts: &[Address], config: &Config) -> State {
+    let balances: Vec<_> = accounts.iter().map(|a| (*a, config.balance)).collect();
+    evm.genesis(&balances)
+}
+
+fn genesis_block(config: &Config, state: &State, timestamp: u64) -> MinedBlock {
+    let upcoming = Upcoming::of(config);
+    let setting = Setting {
+        number: 0,
+        parent_hash: B256::ZERO,
+        timestamp,
+        l1_number: 0,
+        base_fee: upcoming.base_fee,
+        gas_limit: upcoming.gas_limit,
+        coinbase: upcoming.coinbase,
+        prevrandao: PREVRANDAO,
+    };
+    let root = if config.state_root { state.root() } else { B256::ZERO };
+    seal(&setting, config.arbos_version, root, Vec::new())
+}
+
+fn keeps_states(config: &Config) -> bool {
+    config.history.states > 0
+}
+
+/// Puts a block at the end of the chain. `inner.state` is the state after it already, `before` the one before it.
+fn append(inner: &mut Inner, config: &Config, block: Arc<MinedBlock>, before: Option<State>) {
+    let (number, hash) = (block.header.number, block.hash);
+    inner.by_hash.insert(hash, number);
+    for tx in &block.transactions {
+        inner.by_tx.insert(*tx.tx.tx_hash(), number);
+    }
+    let recent = Arc::make_mut(&mut inner.recent);
+    recent.push((number, hash));
+    if recent.len() >= 4 * RECENT_HASHES {
+        recent.drain(..recent.len() - RECENT_HASHES);
+    }
+    if let Some(last) = inner.blocks.back_mut() {
+        last.state = before;
+    }
+    inner.sequence += 1;
+    inner.blocks.push_back(Stored { block, state: None, sequence: inner.sequence });
+    let old = inner.blocks.len().checked_sub(config.history.states.saturating_add(2));
+    if let Some(stored) = old.and_then(|index| inner.blocks.get_mut(index)) {
+        stored.state = None;
+    }
+    while inner.blocks.len() > config.history.blocks.max(1) {
+        if let Some(stored) = inner.blocks.pop_front() {
+            forget(&mut inner.by_hash, &mut inner.by_tx, &stored.block);
+        }
+    }
+}
+
+/// Adds a block's logs that match.
+///
+/// # Errors
+/// They would be more than [`MAX_LOG_BYTES`] in all.
+pub(crate) fn collect_logs(
+    filter: &Filter,
+    block: &MinedBlock,
+    logs: &mut Vec<Log>,
+    bytes: &mut usize,
+) -> Result<(), BlockError> {
+    if block.transactions.is_empty() || !filter.matches_bloom(block.header.logs_bloom) {
+        return Ok(());
+    }
+    for log in block.logs().filter(|log| filter.matches(&log.inner)) {
+        // About what it takes as JSON.
+        *bytes += 600 + 2 * log.inner.data.data.len();
+        if *bytes > MAX_LOG_BYTES {
+            return Err(BlockError::TooManyLogs);
+        }
+        logs.push(log.clone());
+    }
+    Ok(())
+}
+
+fn forget(by_hash: &mut HashMap<B256, u64>, by_tx: &mut HashMap<B256, u64>, block: &MinedBlock) {
+    by_hash.remove(&block.hash);
+    for tx in &block.transactions {
+        by_tx.remove(tx.tx.tx_hash());
+    }
+}

@@ -1,0 +1,41 @@
+//! A local Arbitrum Stylus node without Docker.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`state`] | accounts, code and storage, with snapshots that cost nothing |
+//! | [`evm`] | transactions and calls on that state: EVM code through revm, Stylus programs through [`stylus`] |
+//! | [`stylus`] | activation, ink metering and the `vm_hooks` of WASM programs |
+//! | [`chain`] | blocks, time, snapshots and accounts; the direct interface for tests and benches |
+//! | [`proof`] | state roots and Merkle proofs |
+//! | [`trace`] | what can be recorded while a transaction runs |
+//! | [`rpc`] | JSON-RPC over HTTP and WebSocket |
+//! | [`node`] | a chain and its server, in process |
+//!
+//! L1 data cost is left out on purpose: `gasUsed` here is what a receipt of a real chain shows minus
+//! its `gasUsedForL1`.
+//!
+//! ```
+//! use muster_devnode::{Config, Devnode};
+//!
+//! let node = Devnode::start(Config::default()).unwrap();
+//! println!("{} and {}", node.url(), node.ws_url());
+//! assert_eq!(node.chain().head().header.number, 0);
+//! ```
+
+#![warn(missing_docs)]
+
+mod arbos;
+pub mod chain;
+pub mod evm;
+mod exec;
+pub mod genesis;
+pub mod node;
+mod precompiles;
+pub mod proof;
+pub mod rpc;
+pub mod state;
+pub mod stylus;
+pub mod trace;
+
+pub use chain::{Chain, TxRequest};
+pub use node::{Config, Devnode};

@@ -1,0 +1,164 @@
+//! What clients may ask for, and how long the node waits for them.
+
+#[path = "support/rpc.rs"]
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use alloy_primitives::hex;
+use muster_devnode::rpc::Patience;
+use muster_devnode::{Config, Devnode};
+use serde_json::{json, Value};
+use support::*;
+
+/// Returns a million zeros.
+const LARGE: &[u8] = &hex!("620f4240 6000 f3");
+/// Calls itself with a megabyte of calldata as often as there is gas.
+const CHATTER: &[u8] = &hex!("5b 6000 6000 620f4240 6000 6000 6004 61ffff f1 50 600056");
+
+#[test]
+fn the_answer_of_a_batch_is_bounded() {
+    let node = start();
+    let large = node.deploy(LARGE);
+    let one = json!({"jsonrpc": "2.0", "id": 1, "method": "eth_call", "params": [{"to": large}]});
+    let answers = node.json(&json!(vec![one; 200]).to_string());
+    let answers = answers.as_array().unwrap();
+    assert_eq!(answers.len(), 200);
+    // Two million digits each: the thirteenth is the first beyond 25,000,000 bytes.
+    assert!(answers[..13].iter().all(|a| a["result"].as_str().unwrap().len() == 2_000_002));
+    let refused = json!({"code": -32003, "message": "response too large"});
+    assert!(answers[13..].iter().all(|a| a["error"] == refused && a["id"] == 1));
+    assert_eq!(node.ok("eth_blockNumber", json!([])), "0x1");
+}
+
+#[test]
+fn traces_are_bounded() {
+    let node = start();
+    let (chatter, spin) = (node.deploy(CHATTER), node.deploy(SPIN));
+    let call = json!({"to": chatter, "gas": "0x2faf080"});
+    let calls = json!({"tracer": "callTracer"});
+    let (code, message) = node.err("debug_traceCall", json!([call, "latest", calls]));
+    assert_eq!((code, message.as_str()), (-32000, "trace too large: more than 50000000 bytes"));
+    // Fifty million steps of a loop.
+    let (code, message) = node.err("debug_traceCall", json!([{"to": spin, "gas": "0x2faf080"}, "latest", {}]));
+    assert_eq!((code, message.as_str()), (-32000, "trace too large: more than 50000000 bytes"));
+    // An access list records no frames, so it has no such bound.
+    assert_eq!(node.ok("eth_createAccessList", json!([call]))["error"], "out of gas");
+    assert_eq!(node.ok("debug_traceCall", json!([{"to": spin, "gas": "0x6000"}, "latest", {"limit": 5}]))["structLogs"]
+        .as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn many_filters_are_quick_and_bounded() {
+    let node = start();
+    let one = r#"{"jsonrpc":"2.0","id":1,"method":"eth_newBlockFilter"}"#;
+    let batch = format!("[{}]", vec![one; 1_000].join(","));
+    let begin = Instant::now();
+    for _ in 0..50 {
+        assert!(node.json(&batch)[999]["result"].is_string());
+    }
+    // It took 219 s while each looked at all others.
+    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+    for _ in 0..50 {
+        node.json(&batch);
+    }
+    let (code, message) = node.err("eth_newFilter", json!([{}]));
+    assert!(code == -32000 && message.starts_with("too many filters, at most 100000"), "{message}");
+}
+
+#[test]
+fn half_sent_requests_are_not_waited_for() {
+    let patience = Patience { head: Duration::from_millis(300), body: Duration::from_millis(300) };
+    let node = Rpc(Devnode::start(Config { patience, ..Config::default() }).unwrap());
+    for (sent, answer) in [
+        (b"POST / HTTP/1.1\r\nhost: x\r\ncontent-".as_slice(), ""),
+        (b"POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{", "HTTP/1.1 408"),
+    ] {
+        let mut stream = TcpStream::connect(node.0.address()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.write_all(sent).unwrap();
+        let mut heard = Vec::new();
+        // It ends because the node closes, not because nothing came for ten seconds.
+        stream.read_to_end(&mut heard).unwrap();
+        assert!(String::from_utf8(heard).unwrap().starts_with(answer));
+    }
+    assert_eq!(node.ok("eth_blockNumber", json!([])), "0x0");
+}
+
+#[test]
+fn long_calls_do_not_delay_short_reads() {
+    let node = start();
+    let spin = node.deploy(SPIN);
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..6 {
+            let (node, stop) = (&node, &stop);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    assert_eq!(node.err("eth_call", json!([{"to": spin, "gas": "0x1312d00"}])).1, "out of gas");
+                }
+            });
+        }
+        thread::sleep(Duration::from_millis(500));
+        let mut times: Vec<Duration> = (0..20)
+            .map(|_| {
+                let begin = Instant::now();
+                node.ok("eth_blockNumber", json!([]));
+                begin.elapsed()
+            })
+            .collect();
+        stop.store(true, Ordering::Relaxed);
+        times.sort_unstable();
+        // One after the other these calls would take longer than that for each read.
+        assert!(times[10] < Duration::from_millis(300), "{times:?}");
+    });
+}
+
+#[test]
+fn content_types_that_mean_json_are_taken() {
+    let node = start();
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
+    for (kind, status) in [("application/json-rpc", 200), ("application/jsonrequest; charset=utf-8", 200), ("text/json", 415)] {
+        let request = format!(
+            "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        assert_eq!(node.exchange(request.as_bytes()).0, status, "{kind}");
+    }
+}
+
+#[test]
+fn surplus_arguments_are_refused() {
+    let node = start();
+    for (method, most) in [
+        ("eth_chainId", 0),
+        ("eth_blockNumber", 0),
+        ("net_version", 0),
+        ("web3_clientVersion", 0),
+        ("eth_accounts", 0),
+        ("eth_gasPrice", 0),
+        ("txpool_status", 0),
+        ("anvil_getAutomine", 0),
+    ] {
+        let refused = (-32602, format!("too many arguments, want at most {most}"));
+        assert_eq!(node.err(method, json!([1])), refused, "{method}");
+    }
+}
+
+#[test]
+fn ranges_of_logs_end_with_the_chain() {
+    let node = start();
+    node.ok("evm_mine", json!([{"blocks": 5}]));
+    let logs = |from: Value, to: Value| node.request("eth_getLogs", json!([{"fromBlock": from, "toBlock": to}]));
+    let invalid = |message: &str| json!({"code": -32602, "message": message});
+    assert_eq!(logs(json!("0x0"), json!("0x5"))["result"], json!([]));
+    assert_eq!(logs(json!("0x0"), json!("latest"))["result"], json!([]));
+    assert_eq!(logs(json!("0x0"), json!("0x6"))["error"], invalid("block range extends beyond current head block"));
+    assert_eq!(logs(json!("0x63"), json!("0x64"))["error"], invalid("block range extends beyond current head block"));
+    assert_eq!(logs(json!("0x6"), json!("latest"))["error"], invalid("invalid block range params"));
+    assert_eq!(logs(json!("0x3"), json!("0x2"))["error"], invalid("invalid block range params"));
+}
