@@ -20,8 +20,10 @@ same "the chain id" "$(cast chain-id)" 412346
 # Calls.
 same "the owner" "$(cast call "$muster" 'owner()(address)')" "$me"
 least=$(cast call --json "$muster" 'parameter(uint8)(uint256,uint256,uint256)' 16 | field '[0]')
+# Nobody has joined with this GPU before.
+fee=$(cast call --json "$muster" 'parameter(uint8)(uint256,uint256,uint256)' 23 | field '[0]')
 granule=$(cast call --json "$muster" 'overview()((address,address,uint128,uint64,bool,uint64,uint32,uint32,uint32,uint32,uint32,uint128))' | field '[0][3]')
-stake=$(node -p "String(${least%% *}n * ${granule}n)")
+stake=$(node -p "String((${least%% *}n + ${fee%% *}n) * ${granule}n)")
 
 # A transaction, its receipt, its block, its logs.
 sent=$(cast send --private-key "$key" --value "$stake" --json "$muster" 'join(string,uint16,uint64[])' 'NVIDIA H100' 80 '[7,8]')

@@ -44,8 +44,10 @@ await new Promise((resolve) => setTimeout(resolve, 200));
 // A node joins.
 const [operator, application] = [new Wallet(newKey(), provider), new Wallet(newKey(), provider)];
 const [least] = await muster.parameter(16);
+// Nobody has joined with this GPU before.
+const [groupFee] = await muster.parameter(23);
 const { granule } = await muster.overview();
-const stake = least * granule;
+const stake = (least + groupFee) * granule;
 for (const { address } of [operator, application]) {
   await mined(boss.sendTransaction({ to: address, value: stake + parseEther("0.02") }));
 }

@@ -16,6 +16,10 @@ const DAY = 86_400n;
 const MIN_PRICE = 1;
 const START_FEE = 2;
 const DRAW_DELAY = 3;
+const MIN_STAKE = 16;
+const UNBONDING = 17;
+const QUEUE_TIME = 22;
+const GROUP_FEE = 23;
 
 /** What no transaction can bring about here, and why. */
 const OUT_OF_REACH = {
@@ -25,6 +29,7 @@ const OUT_OF_REACH = {
   },
   error: {
     KickedOut: "no deployed selector records scores yet",
+    BadInitialisation: "takes a router that is not initialised, which only its deployer can initialise",
     TooManyGpuModels: "takes 65,534 joins with different GPU names",
     NetworkFull: "takes 2^24 nodes",
     TooManyPending: "takes 4,095 tasks within 64 blocks",
@@ -152,9 +157,13 @@ export async function story(muster, client) {
     await client.send(DEV_KEY, { to: address, value: 20_000_000_000_000_000n + stake });
     return { key, address };
   };
+  const gpus = new Set();
   const join = async (gpu, vram, models) => {
     const operator = await actor(4n * stake);
-    const joined = one(await send(operator.key, "join", [gpu, vram, models], stake), "NodeJoined");
+    // Who joins first with a GPU pays for its name.
+    const fee = gpus.has(gpu) ? 0n : groupFee;
+    gpus.add(gpu);
+    const joined = one(await send(operator.key, "join", [gpu, vram, models], stake + fee), "NodeJoined");
     assert.deepEqual([joined.operator, joined.stake, joined.models], [operator.address, stake, models]);
     return { ...operator, node: joined.node };
   };
@@ -179,8 +188,9 @@ export async function story(muster, client) {
   const me = addressOf(DEV_KEY);
   const overview = await client.call("overview", []);
   const granule = BigInt(overview.granule);
-  const [least] = await client.call("parameter", [16]);
-  const stake = BigInt(least) * granule;
+  const parameter = async (number) => BigInt((await client.call("parameter", [number]))[0]);
+  const stake = (await parameter(MIN_STAKE)) * granule;
+  const groupFee = (await parameter(GROUP_FEE)) * granule;
   const app = await actor();
   const outsider = app.address;
   const refuse = (name, args, error, ...values) => refused(outsider, name, args, 0n, error, ...values);
@@ -196,9 +206,17 @@ export async function story(muster, client) {
   // A program that is one invalid instruction.
   const { contractAddress } = await client.send(DEV_KEY, { data: "0x60fe60005360016000f3" });
   const broken = contractAddress.toLowerCase();
-  await rule("setProgram", broken, ["0xbadbadba"]);
+  const bad = ["0xbadbadba"];
+  const delay = BigInt((await client.call("upgrades", []))[0]);
+  await refused(me, "proposePrograms", [outsider, bad], 0n, "NoCode", outsider);
+  await refuse("acceptPrograms", [broken, bad], "NotProposed");
+  const proposed = one(await rule("proposePrograms", broken, bad), "ProgramsProposed");
+  await refuse("acceptPrograms", [broken, bad], "TooEarly", proposed.effective);
+  await rule("proposePrograms", ZERO, bad);
+  await travel(delay);
+  await send(app.key, "acceptPrograms", [broken, bad]);
   await refusal({ data: "0xbadbadba" }, "ProgramFailed", "0xbadbadba", broken);
-  await rule("setProgram", ZERO, ["0xbadbadba"]);
+  await send(app.key, "acceptPrograms", [ZERO, bad]);
   await refusal({ data: selector("pause"), value: 5n }, "ValueNotAccepted", 5n);
   // Programs called directly see an empty storage of their own.
   const [nodes, admin] = [
@@ -206,7 +224,7 @@ export async function story(muster, client) {
     await client.call("facetAddress", [selector("acceptOwnership")]),
   ];
   await refusal({ to: nodes, data: selector("pause") }, "NotInitialised");
-  await refusal({ to: admin, data: client.encode("initialise", [me, me, 1, 1, []]) }, "BadInitialisation");
+  await refusal({ to: admin, data: client.encode("initialise", [me, me, 1000, 1000, 604_800, []]) }, "NotOwner", me);
   await refuse("install", [broken, "0x"], "AlreadyInitialised");
 
   // Administration.
@@ -215,9 +233,12 @@ export async function story(muster, client) {
   await refuse("withdraw", [ZERO], "ZeroAddress");
   await refused(me, "setParameter", [200, 1], 0n, "ParameterUnknown", 200n);
   await refused(me, "setParameter", [DRAW_DELAY, 65], 0n, "ParameterOutOfBounds", BigInt(DRAW_DELAY), 65n, 0n, 64n);
-  await refuse("acceptTreasury", [], "TreasuryNotProposed");
+  await refuse("acceptTreasury", [], "NotProposed");
   await refuse("withdraw", [outsider], "NothingToWithdraw", outsider);
-  await refused(me, "setProgram", [broken, Array(65).fill(joins)], 0n, "TooManyAtOnce", 65n, 64n);
+  await refused(me, "proposePrograms", [broken, Array(65).fill(joins)], 0n, "TooManyAtOnce", 65n, 64n);
+  await refused(me, "setParameter", [UNBONDING, 3_600], 0n, "ParameterDelayed", BigInt(UNBONDING));
+  await refused(me, "proposeParameter", [MIN_PRICE, 3], 0n, "ParameterNotDelayed", BigInt(MIN_PRICE));
+  assert.equal(one(await rule("proposeParameter", UNBONDING, 3_600), "ParameterProposed").value, 3_600n);
   assert.deepEqual(one(await rule("setParameter", MIN_PRICE, 3), "ParameterChanged"), {
     parameter: BigInt(MIN_PRICE),
     before: 1n,
@@ -228,19 +249,20 @@ export async function story(muster, client) {
   await creating({}, FEE, "NoNodes");
   const gpu = "NVIDIA L40";
   const a = await join(gpu, 48, [5n]);
-  assert.equal(one(happened, "GpuGroupCreated").name, gpu);
+  assert.deepEqual([one(happened, "GpuGroupCreated").name, one(happened, "GpuGroupCreated").fee], [gpu, groupFee]);
   await creating({ kind: 3 }, FEE, "BadKind", 3n);
   await creating({ units: 0 }, FEE, "BadUnits", 0n, 1_000n);
   await creating({ gpu: (1 << 16) | 49 }, FEE, "GpuUnknown", (1n << 16n) | 49n);
   await creating({ redundancy: 1 }, FEE, "RedundancyUnsupported", 1n);
   await creating({ vram: 961 }, FEE, "BadVram", 961n, 960n);
+  await creating({ vram: 49 }, FEE, "NobodyCanRun", 49n, 0n);
   await creating({}, 149n, "FeeTooLow", 149n, 150n);
   await creating({ models: [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n, 9n] }, FEE, "TooManyModels", 9n, 8n);
   await creating({ models: [3n, 1n << 40n] }, FEE, "BadModel", 1n << 40n);
   await creating({ models: [3n, 4n, 3n] }, FEE, "DuplicateModel", 3n);
   const rich = addressOf(newKey());
   await client.rpc("anvil_setBalance", [rich, `0x${(1n << 110n).toString(16)}`]);
-  const most = (1n << 95n) - 1n;
+  const most = (1n << 87n) - 1n;
   await refused(rich, "createTask", [spec()], most + 1n, "FeeTooHigh", most + 1n, most);
 
   // Nodes.
@@ -263,6 +285,9 @@ export async function story(muster, client) {
   const queued = await create();
   await refused(a.address, "cancel", [queued.id, queued.ticket], 0n, "NotTheCreator", queued.id, a.address);
   await refuse("cancel", [queued.id, queued.ticket + 1n], "TaskNotQueued", queued.id, queued.ticket + 1n);
+  const { timestamp } = await client.rpc("eth_getBlockByNumber", ["latest", false]);
+  const until = BigInt(timestamp) + (await parameter(QUEUE_TIME));
+  await refuse("expireQueued", [queued.id, queued.ticket], "QueueTimeNotOver", queued.id, until);
   await travel(101);
   await refused(a.address, "submit", [running.id, DIGEST], 0n, "DeadlinePassed", running.id, running.deadline);
   const [aborted] = (await send(app.key, "expire", [Number(a.node), running.id])).filter((e) => e.name === "TaskAborted");
@@ -278,6 +303,10 @@ export async function story(muster, client) {
   const [freed] = (await send(a.key, "submit", [queued.id, DIGEST])).filter((e) => e.name === "TaskSucceeded");
   assert.deepEqual([freed.args.id, freed.args.node, freed.args.resultDigest], [queued.id, a.node, DIGEST]);
   assert.deepEqual(one(await send(a.key, "quit"), "NodeQuit").operator, a.address);
+  // What has waited its time does not wait again when its operator leaves once more.
+  await travel(DAY);
+  await send(a.key, "join", [gpu, 48, []], stake);
+  assert.deepEqual(one(await send(a.key, "quit"), "StakeReleased"), { account: a.address, amount: stake });
 
   // What remains to be seen happen.
   const b = await join("NVIDIA A100", 80, [1n, 2n]);
@@ -314,20 +343,23 @@ export async function story(muster, client) {
   await send(b.key, "submit", [last.id, DIGEST]);
   assert.equal(one(await send(app.key, "withdraw", [outsider]), "Withdrawn").to, outsider);
 
-  // Three of five due draws are left when a call has served two.
-  await rule("setParameter", DRAW_DELAY, 10);
-  for (let i = 0; i < 5; i++) await send(app.key, "createTask", [spec()], FEE);
-  await client.rpc("anvil_mine", ["0x14"]);
-  await refused(c.address, "raiseStake", [], granule, "DrawsDue", 3n);
+  // Four of twelve due draws are left when a call has served as many as it does.
+  await rule("setParameter", DRAW_DELAY, 20);
+  for (let i = 0; i < 12; i++) await send(app.key, "createTask", [spec()], FEE);
+  await refused(me, "setParameter", [DRAW_DELAY, 1], 0n, "TasksPending", 12n);
+  await client.rpc("anvil_mine", ["0x20"]);
+  await refused(c.address, "raiseStake", [], granule, "DrawsDue", 4n);
 
   // The owner's last acts.
   await rule("setParameter", START_FEE, 300);
   await rule("sweepTreasury");
   const { effective } = one(await rule("proposeTreasury", outsider), "TreasuryProposed");
   await travel(DAY);
-  await refuse("acceptTreasury", [], "TreasuryTooEarly", effective);
+  await refuse("acceptTreasury", [], "TooEarly", effective);
   await travel(DAY);
   await send(app.key, "acceptTreasury");
+  await rule("renounceUpgrades");
+  await refused(me, "renounceUpgrades", [], 0n, "UpgradesRenounced");
   await rule("transferOwnership", outsider);
   await send(app.key, "acceptOwnership");
   assert.equal((await client.call("owner", [])).toLowerCase(), outsider);

@@ -60,8 +60,10 @@ await new Promise((resolve) => setTimeout(resolve, 200));
 // A node joins.
 const [operator, application] = [wallet(newKey()), wallet(newKey())];
 const [least] = await reader.readContract({ ...muster, functionName: "parameter", args: [16] });
+// Nobody has joined with this GPU before.
+const [groupFee] = await reader.readContract({ ...muster, functionName: "parameter", args: [23] });
 const { granule } = await reader.readContract({ ...muster, functionName: "overview" });
-const stake = least * granule;
+const stake = (least + groupFee) * granule;
 for (const { account } of [operator, application]) {
   await mined(await boss.sendTransaction({ to: account.address, value: stake + parseEther("0.02") }));
 }

@@ -9,7 +9,7 @@ use wasmparser::{ExternalKind, Parser, Payload, TypeRef, Validator, WasmFeatures
 pub const PREFIX: [u8; 4] = [0xef, 0xf0, 0x00, 0x00];
 
 /// Largest code of an account, prefix included (EIP-170).
-pub const MAX_CODE: usize = 30_000;
+pub const MAX_CODE: usize = 24_576;
 
 /// Largest WASM a program may unpack to, in bytes, from ArbOS 60 on; before it was half as much.
 pub const MAX_WASM: usize = 256 * 1024;
