@@ -21,7 +21,8 @@ pub fn ppm(x: u32) -> u64 {
 
 /// H after `elapsed` seconds of passive recovery from `h`: `1 - (1 - h) e^(-elapsed / tau)`.
 ///
-/// Within 3 units of 1e-18 above the true value, at most 1, and non-decreasing in `elapsed`.
+/// Less than 1.8 units of 1e-18 above or below the true value, at most 1, and non-decreasing in `elapsed`. (Below it by up
+/// to 1 for the exponent's floor and 0.8 for the exponential; above it by up to 0.8 and 1 for the product's floor.)
 /// `tau` 0 means that recovery is immediate.
 pub fn recover(h: u64, elapsed: u64, tau: u32) -> u64 {
     if h >= WAD || tau == 0 {
