@@ -27,20 +27,14 @@ enum Command {
     ///
     /// Writes a page that sets each claim of the paper beside our figure (simulator-paper.md), and below it in figures/ a
     /// picture (SVG) of each experiment and its results (CSV).
-    Paper {
-        /// Few seeds and rounds, in under a minute: for a look, not for conclusions
-        #[arg(long)]
-        quick: bool,
-        /// Which workers are drawn, and all luck
-        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..1 << 32))]
-        seed: u64,
-        /// Threads; 0 takes one per processor
-        #[arg(long, default_value_t = 0, value_parser = threads)]
-        threads: usize,
-        /// Folder for the results; created if it is not there [default: docs, or build/sim with --quick]
-        #[arg(long)]
-        out: Option<PathBuf>,
-    },
+    Paper(Paper),
+    /// Looks for worker populations that agree with the paper
+    ///
+    /// Tries parameters of the populations of the same paper and judges them by those sentences of its text that constrain
+    /// them, and by nothing else. Takes some five minutes of processor time without --quick.
+    ///
+    /// Writes a page (simulator-populations.md), and its figures as a table (figures/paper-populations.csv).
+    Populations(Paper),
     /// Runs a whole network on the contract's own code: nodes, applications, queue, quality of service
     ///
     /// Without a workload it makes every experiment, and writes a page about them (simulator-network.md) and below it in
@@ -57,6 +51,31 @@ const EXAMPLES: &str = "Examples:
   script/sim network --tasks 100000 --fleet 1000 --load 0.5
   script/sim network --tasks 100000 --fleet 1000 --set exclusionPpm=500000 --set tau=5400
   script/sim network --requests script/demo-data/requests.csv --nodes script/demo-data/nodes.csv --speed 60";
+
+#[derive(Args)]
+struct Paper {
+    /// Few seeds and rounds, in about a minute: for a look, not for conclusions
+    #[arg(long)]
+    quick: bool,
+    /// Which workers are drawn, and all luck
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..1 << 32))]
+    seed: u64,
+    /// Threads; 0 takes one per processor
+    #[arg(long, default_value_t = 0, value_parser = threads)]
+    threads: usize,
+    /// Folder for the results; created if it is not there [default: docs, or build/sim with --quick]
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+impl Paper {
+    fn options(self) -> Options {
+        let Self { quick, seed, .. } = self;
+        let out = self.out.unwrap_or_else(|| PathBuf::from(if quick { "build/sim" } else { "docs" }));
+        let scale = if quick { Scale::QUICK } else { Scale::FULL };
+        Options { scale, seed, out }
+    }
+}
 
 #[derive(Args)]
 struct Network {
@@ -95,7 +114,9 @@ impl Network {
 fn main() -> ExitCode {
     let command = Arguments::parse().command;
     let threads = match &command {
-        Command::Paper { threads, .. } | Command::Network(Network { threads, .. }) => *threads,
+        Command::Paper(Paper { threads, .. })
+        | Command::Populations(Paper { threads, .. })
+        | Command::Network(Network { threads, .. }) => *threads,
     };
     if let Err(error) = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
@@ -105,11 +126,8 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let done = match command {
-        Command::Paper { quick, seed, out, .. } => {
-            let out = out.unwrap_or_else(|| PathBuf::from(if quick { "build/sim" } else { "docs" }));
-            let scale = if quick { Scale::QUICK } else { Scale::FULL };
-            paper::run(&Options { scale, seed, out })
-        }
+        Command::Paper(given) => paper::run(&given.options()),
+        Command::Populations(given) => paper::fit::run(&given.options()),
         Command::Network(network) => network.run(),
     };
     match done {
