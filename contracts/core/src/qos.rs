@@ -36,6 +36,9 @@ pub fn recover(h: u64, elapsed: u64, tau: u32) -> u64 {
 }
 
 /// H after a task's timeout with no answer: `h x penalty`, rounded down. `h` is already recovered to now.
+///
+/// Because it is, two timeouts in a row leave 0.09 only at the same moment. With the default parameters the second one excludes
+/// only within 88 s of the first.
 #[inline]
 pub fn penalise(h: u64, penalty_ppm: u32) -> u64 {
     mul_wad(h, ppm(penalty_ppm))
@@ -150,6 +153,17 @@ mod tests {
         }
         assert_eq!(boost(h, 150_000), 158_100_000_000_000_000);
         assert_eq!(boost(WAD - 1, 150_000), WAD);
+    }
+
+    #[test]
+    fn a_second_timeout_excludes_only_within_88_seconds() {
+        let after = |seconds| penalise(recover(penalise(WAD, 300_000), seconds, TAU), 300_000);
+        assert!(!eligible(after(87), 100_000));
+        assert!(eligible(after(88), 100_000));
+        // The shortest estimate of a Stable Diffusion task is 50 s, of a GPT task 60 s.
+        for estimate in [50, 60] {
+            assert!(crate::value::time_limit(estimate, 60, 7_200) > 88);
+        }
     }
 
     #[test]

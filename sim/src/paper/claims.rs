@@ -1,13 +1,11 @@
 //! Every claim of section 5, and how it fares under a set of populations and a reading of the text.
 
-use super::experiments::{
-    Case, Chooser, Climb, Key, Variant, DEVIATIONS, GRANULARITIES, LARGE, MAGNITUDES, MAXES, MIN,
-    SMALL, STATIONARY, STRIKE, WAITS,
-};
+use super::experiments::{DEVIATIONS, GRANULARITIES, MAGNITUDES, STATIONARY, WAITS};
 use super::fit::{self, Range};
 use super::lab::Lab;
 use super::series::{self, over, OfRounds};
 use super::text::{fine, list, named, percent, plain, share, signed, span};
+use super::variant::{Case, Chooser, Climb, Key, Variant, LARGE, MAXES, MIN, SMALL, STRIKE};
 use crate::population::Name;
 use crate::rounds::{Algorithm, Measure, Outcome, Run};
 use crate::statistics::Estimate;

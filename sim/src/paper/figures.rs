@@ -5,11 +5,10 @@ use std::error::Error;
 use muster_core::reputation::Fallback;
 
 use super::claims::Course;
-use super::experiments::{
-    beyond, blackouts, weights, Case, Key, Variant, ALPHAS, LARGE, SMALL, STRIKE, SWEPT_ALPHAS,
-};
+use super::experiments::{beyond, blackouts, weights, SWEPT_ALPHAS};
 use super::lab::Lab;
 use super::series::{self, curve, OfRounds};
+use super::variant::{Case, Key, Variant, ALPHAS, LARGE, SMALL, STRIKE};
 use crate::chart::{Bars, Curves, Frame};
 use crate::population::{Name, Set};
 use crate::rounds::{Algorithm, Measure, Outcome};

@@ -4,11 +4,9 @@
 
 use std::fmt::Write;
 
-use super::experiments::{
-    fixed, given, Chooser, Climb, Reading, Scale, Variant, MAX, SMALL, STRIKE,
-};
 use super::lab::Lab;
 use super::text::{percent, table};
+use super::variant::{fixed, given, Chooser, Climb, Reading, Scale, Variant, MAX, SMALL, STRIKE};
 use super::Options;
 use crate::population::{Name, Pareto, Population, Set};
 use crate::rounds::{Algorithm, Measure, Outcome, Run};

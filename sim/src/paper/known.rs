@@ -3,7 +3,7 @@
 use muster_core::reputation::{likelihood, tight_fit, Bound, Fallback, LogRating, Rule};
 use muster_core::wad::WAD;
 
-use super::experiments::{wad, Variant, MAX, MIN, SMALL};
+use super::variant::{wad, Variant, MAX, MIN, SMALL};
 use crate::population::Name;
 use crate::random::Random;
 

@@ -9,12 +9,13 @@ pub mod lab;
 mod page;
 mod series;
 mod text;
+mod variant;
 
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use experiments::Scale;
+pub use variant::Scale;
 
 /// What to do, and where to put it.
 #[derive(Clone, Debug)]
@@ -47,7 +48,7 @@ fn figures_folder(options: &Options) -> Result<PathBuf, Box<dyn Error + Send + S
 pub fn run(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
     let folder = figures_folder(options)?;
     let lab = experiments::play(&options.scale, options.seed);
-    let variants = experiments::Variant::all(options.scale, options.seed);
+    let variants = variant::Variant::all(options.scale, options.seed);
     for (name, svg) in figures::draw(&lab, &variants[3]) {
         write(&folder.join(format!("paper-{name}.svg")), &svg)?;
     }

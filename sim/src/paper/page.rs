@@ -3,15 +3,15 @@
 use std::fmt::Write;
 
 use super::claims::{exact_gain, judge, Claim, Course, Deviations, Verdict};
-use super::experiments::{
-    alternatives, blackouts, exact_strategies, shapes, Case, Chooser, Climb, Key, Variant, ALPHAS,
-    LARGE, MAXES, PREDICT_EVERY, SHAPED, SMALL, SWEPT_ALPHAS,
-};
+use super::experiments::{alternatives, blackouts, exact_strategies, shapes, SHAPED, SWEPT_ALPHAS};
 use super::figures::label;
 use super::known::known;
 use super::lab::Lab;
 use super::series;
 use super::text::{by_name, figure, fine, list, percent, plain, signed, table};
+use super::variant::{
+    Case, Chooser, Climb, Key, Variant, ALPHAS, LARGE, MAXES, PREDICT_EVERY, SMALL,
+};
 use super::Options;
 use crate::population::{Name, Set};
 use crate::rounds::{Algorithm, Measure, Targeting};
@@ -23,6 +23,7 @@ pub fn write(lab: &Lab, variants: &[Variant; 4], options: &Options) -> String {
     let v = &variants[3];
     let mut page = String::new();
     introduction(&mut page, options);
+    takeaways(&mut page, lab, v);
     verdicts(&mut page, variants, &judged);
     claims(&mut page, &judged);
     elsewhere(&mut page, variants, &judged);
@@ -74,6 +75,84 @@ fn introduction(page: &mut String, options: &Options) {
         scale.blackout_seeds,
         scale.convergence_seeds,
         scale.convergence_rounds,
+    );
+}
+
+/// Deviations of a contender from the best static target, case by case.
+fn deviations(
+    lab: &Lab,
+    v: &Variant,
+    algorithms: &[Algorithm],
+    measure: Measure,
+    targeting: impl Fn(f64) -> Targeting,
+) -> Vec<(Case, Estimate)> {
+    v.cases(algorithms, measure)
+        .into_iter()
+        .map(|case| (case, v.deviation(lab, &case, targeting(case.alpha))))
+        .collect()
+}
+
+/// Smallest and largest mean.
+fn extremes(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| {
+        (low.min(x), high.max(x))
+    })
+}
+
+fn takeaways(page: &mut String, lab: &Lab, v: &Variant) {
+    let hundredths = |x: f64| format!("{:+.1} %", x * 100.0 + 0.0);
+    let contenders = exact_strategies(v);
+    let of = |label: &str| {
+        let (_, algorithms, targeting) = contenders
+            .iter()
+            .find(|contender| contender.0 == label)
+            .expect("every label is among them");
+        deviations(lab, v, algorithms, Measure::Exact, targeting)
+    };
+    let within = |all: &[(Case, Estimate)], limit: f64| {
+        let good = all.iter().filter(|(_, e)| e.mean > -limit).count();
+        format!("{good} of {}", all.len())
+    };
+    let mixed = extremes(
+        exact_gain(lab, v, Algorithm::RandomFit)
+            .iter()
+            .map(|g| g.1.mean),
+    );
+    let climb = deviations(lab, v, &v.greedy(), Measure::Bound, |alpha| {
+        v.reading.climb.targeting(alpha)
+    });
+    let (exact, expected, predictive, planned) =
+        (of("exact"), of("expected"), of("predictive"), of("planned"));
+    let planned_at = |alpha: f64| {
+        let of = planned.iter().filter(|(case, _)| case.alpha == alpha);
+        let (low, high) = extremes(of.map(|(_, e)| e.mean));
+        format!("{} to {}", hundredths(low), hundredths(high))
+    };
+    let gap = {
+        let key = |a| Key::small(Name::HeavyHigh, a);
+        v.difference(lab, key(v.tight_fit()), key(Algorithm::Fixed), |o| {
+            o.success
+        })
+    };
+    let _ = write!(
+        page,
+        "## What to take from it\n\n\
+         - **The exact likelihood** instead of the paper's bound changes Random-fit's throughput by {} to {}; it is cheaper, on chain too.\n\
+         - **A target computed from the ratings** comes within 2 % of the best static one in {}, within 1 % in {} cases. The paper's climb comes \
+         within 2 % in {} (with the exact likelihood {}), the same climb told expected instead of counted successes in {}.\n\
+         - **Groups planned together** gain {} over the best static target of Tight-fit for alpha 0, {} for 0.5, {} for 1.\n\
+         - **Tight-fit leaves its worst workers for last**: under heavy-high its success rate is {} from Fixed's.\n\n",
+        hundredths(mixed.0),
+        hundredths(mixed.1),
+        within(&predictive, 0.02),
+        within(&predictive, 0.01),
+        within(&climb, 0.02),
+        within(&exact, 0.02),
+        within(&expected, 0.02),
+        planned_at(0.0),
+        planned_at(0.5),
+        planned_at(1.0),
+        signed(gap),
     );
 }
 
@@ -521,29 +600,17 @@ fn deviation_table(
     measure: Measure,
     targeting: impl Fn(f64) -> Targeting,
 ) {
-    let mut rows = Vec::new();
-    let mut all = Vec::new();
-    for &algorithm in algorithms {
-        for alpha in ALPHAS {
-            let cells = Name::ALL.map(|name| {
-                let case = Case {
-                    name,
-                    algorithm,
-                    measure,
-                    alpha,
-                };
-                let estimate = v.deviation(lab, &case, targeting(alpha));
-                all.push(estimate.mean);
-                percent(estimate)
-            });
-            rows.push((
-                format!("{}, alpha {alpha}", algorithm.name()),
-                cells.to_vec(),
-            ));
-        }
-    }
+    let all = deviations(lab, v, algorithms, measure, targeting);
+    let rows: Vec<(String, Vec<String>)> = all
+        .chunks(Name::ALL.len())
+        .map(|row| {
+            let case = row[0].0;
+            let name = format!("{}, alpha {}", case.algorithm.name(), case.alpha);
+            (name, row.iter().map(|(_, e)| percent(*e)).collect())
+        })
+        .collect();
     by_name(page, "algorithm", &rows);
-    let within = |limit: f64| all.iter().filter(|mean| **mean > -limit).count();
+    let within = |limit: f64| all.iter().filter(|(_, e)| e.mean > -limit).count();
     let _ = writeln!(
         page,
         "Within 1 %: {} of {n}; within 2 %: {} of {n}; within 5 %: {} of {n}.\n",
