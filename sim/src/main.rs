@@ -31,7 +31,7 @@ enum Command {
     /// Looks for worker populations that agree with the paper
     ///
     /// Tries parameters of the populations of the same paper and judges them by those sentences of its text that constrain
-    /// them, and by nothing else. Takes some five minutes of processor time without --quick.
+    /// them, and by nothing else. Takes some three minutes of processor time without --quick.
     ///
     /// Writes a page (simulator-populations.md), and its figures as a table (figures/paper-populations.csv).
     Populations(Paper),
@@ -52,28 +52,39 @@ const EXAMPLES: &str = "Examples:
   script/sim network --tasks 100000 --fleet 1000 --set exclusionPpm=500000 --set tau=5400
   script/sim network --requests script/demo-data/requests.csv --nodes script/demo-data/nodes.csv --speed 60";
 
+/// What every command takes.
 #[derive(Args)]
-struct Paper {
-    /// Few seeds and rounds, in about a minute: for a look, not for conclusions
-    #[arg(long)]
-    quick: bool,
-    /// Which workers are drawn, and all luck
+struct Common {
+    /// Decides everything that is left to chance
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..1 << 32))]
     seed: u64,
     /// Threads; 0 takes one per processor
     #[arg(long, default_value_t = 0, value_parser = threads)]
     threads: usize,
-    /// Folder for the results; created if it is not there [default: docs, or build/sim with --quick]
+    /// Folder for the results; created if it is not there [default: docs for a whole page, else build/sim]
     #[arg(long)]
     out: Option<PathBuf>,
 }
 
+impl Common {
+    fn out(self, page: bool) -> PathBuf {
+        self.out.unwrap_or_else(|| PathBuf::from(if page { "docs" } else { "build/sim" }))
+    }
+}
+
+#[derive(Args)]
+struct Paper {
+    /// Few seeds and rounds, in about a minute: for a look, not for conclusions
+    #[arg(long)]
+    quick: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
 impl Paper {
     fn options(self) -> Options {
-        let Self { quick, seed, .. } = self;
-        let out = self.out.unwrap_or_else(|| PathBuf::from(if quick { "build/sim" } else { "docs" }));
-        let scale = if quick { Scale::QUICK } else { Scale::FULL };
-        Options { scale, seed, out }
+        let scale = if self.quick { Scale::QUICK } else { Scale::FULL };
+        Options { scale, seed: self.common.seed, out: self.common.out(!self.quick) }
     }
 }
 
@@ -82,15 +93,8 @@ struct Network {
     /// Smaller networks and few seeds, in under a minute: for a look, not for conclusions
     #[arg(long, conflicts_with_all = ["requests", "nodes", "tasks", "fleet"])]
     quick: bool,
-    /// Decides everything that is left to chance
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..1 << 32))]
-    seed: u64,
-    /// Threads; 0 takes one per processor
-    #[arg(long, default_value_t = 0, value_parser = threads)]
-    threads: usize,
-    /// Folder for the results; created if it is not there [default: docs for the page, else build/sim]
-    #[arg(long)]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
     #[command(flatten)]
     workload: Workload,
 }
@@ -101,22 +105,21 @@ fn threads(text: &str) -> Result<usize, String> {
 
 impl Network {
     fn run(self) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let out = |default| self.out.clone().unwrap_or_else(|| PathBuf::from(default));
+        let seed = self.common.seed;
         if self.workload.given() {
-            return single::run(&self.workload, self.seed, &out("build/sim"));
+            return single::run(&self.workload, seed, &self.common.out(false));
         }
         let scale = if self.quick { network::Scale::QUICK } else { network::Scale::FULL };
-        let out = out(if self.quick { "build/sim" } else { "docs" });
-        network::run(&network::Options { scale, seed: self.seed, out })
+        network::run(&network::Options { scale, seed, out: self.common.out(!self.quick) })
     }
 }
 
 fn main() -> ExitCode {
     let command = Arguments::parse().command;
     let threads = match &command {
-        Command::Paper(Paper { threads, .. })
-        | Command::Populations(Paper { threads, .. })
-        | Command::Network(Network { threads, .. }) => *threads,
+        Command::Paper(Paper { common, .. })
+        | Command::Populations(Paper { common, .. })
+        | Command::Network(Network { common, .. }) => common.threads,
     };
     if let Err(error) = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)

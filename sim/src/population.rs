@@ -170,6 +170,33 @@ impl Population {
         }
     }
 
+    /// Its parameters alone.
+    pub fn parameters(self) -> String {
+        let thousandths = |x: u16| f64::from(x) / 1e3;
+        match self {
+            Self::Uniform => "none".into(),
+            Self::Normal { mean, deviation } => {
+                format!("{} ({})", thousandths(mean), thousandths(deviation))
+            }
+            Self::Bimodal {
+                low,
+                high,
+                deviation,
+            } => format!(
+                "{} and {} ({})",
+                thousandths(low),
+                thousandths(high),
+                thousandths(deviation)
+            ),
+            Self::Pareto(pareto) => format!(
+                "shape {}, scale {}{}",
+                crate::chart::number(8.0 / f64::from(pareto.inverse_shape)),
+                crate::chart::number(pareto.scale()),
+                if pareto.clipped { ", clipped" } else { "" }
+            ),
+        }
+    }
+
     /// What the random streams of workers drawn from it are named after.
     pub fn stream(self) -> u64 {
         let pack = |kind: u64, parts: [u16; 3]| {

@@ -1192,3 +1192,54 @@ fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
         .sum();
     1.0 - 6.0 * squares / (n * (n * n - 1.0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_count_what_is_good() {
+        assert_eq!(Verdict::of(6, 6), Verdict::Holds);
+        assert_eq!(Verdict::of(1, 6), Verdict::Partly);
+        assert_eq!(Verdict::of(0, 6), Verdict::Differs);
+    }
+
+    #[test]
+    fn rank_correlation_by_hand() {
+        let up = [1.0, 2.0, 5.0, 9.0];
+        assert_eq!(rank_correlation(&up, &[0.1, 0.2, 0.3, 0.4]), 1.0);
+        assert_eq!(rank_correlation(&up, &[4.0, 3.0, 2.0, 1.0]), -1.0);
+        // Two neighbours exchanged: 1 - 6 x 2 / (4 x 15).
+        assert!((rank_correlation(&up, &[2.0, 1.0, 3.0, 4.0]) - 0.8).abs() < 1e-12);
+    }
+
+    #[test]
+    fn cases_straddle_the_line_their_interval_holds() {
+        let estimate = |mean, margin| Estimate {
+            mean,
+            margin,
+            count: 6,
+        };
+        let case = Case {
+            name: Name::Uniform,
+            algorithm: Algorithm::FirstFit,
+            measure: Measure::Bound,
+            alpha: 0.5,
+        };
+        let deviations = Deviations {
+            cases: vec![case; 4],
+            estimates: vec![
+                estimate(-0.01, 0.005),
+                estimate(-0.015, 0.01),
+                estimate(-0.03, 0.02),
+                estimate(-0.03, 0.02),
+            ],
+            // The last is the third once more.
+            alike: vec![0, 1, 2, 2],
+        };
+        let within = deviations.within(0.02);
+        assert_eq!((within.all, within.distinct, within.most), (2, 2, 4));
+        assert_eq!(within.straddling, [1, 2]);
+        assert_eq!(deviations.distinct(), 3);
+    }
+}

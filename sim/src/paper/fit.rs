@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use super::lab::Lab;
-use super::text::{percent, table};
+use super::text::{list, percent, table};
 use super::variant::{fixed, given, Chooser, Climb, Reading, Scale, Variant, MAX, SMALL, STRIKE};
 use super::Options;
 use crate::population::{Name, Pareto, Population, Set};
@@ -385,7 +385,8 @@ fn page(rows: &[Row], blackouts: &[Blackout], options: &Options) -> String {
          Made by `script/sim populations{}{}`: {} seeds of {} rounds for each candidate, 100 workers, Rmin 3, Rmax 7, Tight-fit \
          with large groups as fallback; {} seeds of the blackout, adaptive Tight-fit, alpha 0.5. A sentence is met if the 95 % interval \
          (Student's t) of our mean reaches into its range; for the blackout that is 0.96 give or take 0.02, and 0.80 give or take 0.03. \
-         Figures that miss their range are bold. The first set had round numbers and the first sentence.\n\n",
+         Figures that miss their range are bold. The first set was chosen by the first sentence and round numbers. Where several candidates meet \
+         as many sentences the choice is free: the fitted set has round numbers, those of an independent reproduction.\n\n",
         if scale.quick { " --quick" } else { "" },
         options.seed_argument(),
         scale.fit_seeds,
@@ -423,18 +424,22 @@ fn page(rows: &[Row], blackouts: &[Blackout], options: &Options) -> String {
             })
             .collect();
         table(&mut page, &headings, &lines);
-        let equals = of.iter().filter(|row| row.met == most).count();
-        let _ = match (of.len(), chosen == most) {
-            (1, _) => writeln!(page, "Nothing to choose.\n"),
-            (all, true) => writeln!(
-                page,
-                "The fitted set's meets as many sentences as any; {equals} of {all} candidates do.\n"
-            ),
-            (_, false) => writeln!(
-                page,
-                "{equals} candidates meet {most}, the fitted set's {chosen}: see the blackout.\n"
-            ),
-        };
+        let equals: Vec<String> = of
+            .iter()
+            .filter(|row| row.met == most)
+            .map(|row| row.population.parameters())
+            .collect();
+        if of.len() == 1 {
+            page.push_str("Nothing to choose.\n\n");
+            continue;
+        }
+        let _ = writeln!(
+            page,
+            "So far the sentences constrain it: {} of {} candidates meet {most}, the most: {}. The fitted set's meets {chosen}.\n",
+            equals.len(),
+            of.len(),
+            list(&equals)
+        );
     }
     let most = blackouts.iter().map(Blackout::met).max().unwrap_or(0);
     let best = blackouts.iter().filter(|pair| pair.met() == most).count();
