@@ -346,7 +346,8 @@ fn attempts(page: &mut String, lab: &Lab, v: &Variant) {
     if let Some(deviations) = chosen {
         let _ = write!(
             page,
-            "Chosen is what contradicts no sentence, not what comes closest to the paper's counts. Its cases that straddle 2 %: {}. 5 %: {}.\n\n",
+            "Chosen is what contradicts no sentence, not what comes closest to the paper's counts; of the two such, the one whose distances \
+             reach furthest, because the text does not give them. Its cases that straddle 2 %: {}. 5 %: {}.\n\n",
             straddling(&deviations, 0.02),
             straddling(&deviations, 0.05)
         );
