@@ -255,7 +255,7 @@ pub fn alternatives() -> Vec<Alternative> {
             },
         ),
         with(
-            "multiples, best gain as measured, first period not counted (earlier)",
+            "multiples, best gain as measured, first period not counted (the earlier climb)",
             "both: the smoothing and the minimum of 50 rounds",
             Climb::EARLIER,
         ),
@@ -279,6 +279,11 @@ pub fn alternatives() -> Vec<Alternative> {
                 fallback: Fallback::Closest,
                 ..chosen
             },
+        },
+        Alternative {
+            label: "the earlier climb and the closest group as fallback (before)",
+            against: "all of these",
+            reading: Reading::EARLIER,
         },
     ]
 }
