@@ -23,6 +23,9 @@ fn show(e: Estimate) -> String {
     if size == 0.0 {
         return "0".into();
     }
+    if size < 0.001 {
+        return "under 0.001".into();
+    }
     let decimals = if size >= 1_000.0 { 0 } else if size >= 10.0 { 1 } else if size >= 0.1 { 2 } else { 3 };
     if e.margin == 0.0 {
         return format!("{:.decimals$}", e.mean);
@@ -752,6 +755,7 @@ mod tests {
         assert_eq!(show(estimate(2.0, 0.5)), "2.00 ± 0.50");
         assert_eq!(show(estimate(0.0, 0.0)), "0");
         assert_eq!(show(estimate(3.0, 0.0)), "3.00");
+        assert_eq!(show(estimate(0.0001, 0.0002)), "under 0.001");
         // e^(0.39 / 0.25) is 4.76.
         assert_eq!(show(estimate(0.25, 0.39)), "0.25 (0.053 to 1.19)");
         // The symmetric interval's lower end is nearer to zero than the logarithm's.
