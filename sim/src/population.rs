@@ -170,7 +170,7 @@ impl Population {
         }
     }
 
-    /// Its parameters alone.
+    /// Its parameters alone: means and, in brackets, the deviation; or a shape and its scale.
     pub fn parameters(self) -> String {
         let thousandths = |x: u16| f64::from(x) / 1e3;
         match self {
@@ -189,10 +189,10 @@ impl Population {
                 thousandths(deviation)
             ),
             Self::Pareto(pareto) => format!(
-                "shape {}, scale {}{}",
+                "{} ({}){}",
                 crate::chart::number(8.0 / f64::from(pareto.inverse_shape)),
                 crate::chart::number(pareto.scale()),
-                if pareto.clipped { ", clipped" } else { "" }
+                if pareto.clipped { " clipped" } else { "" }
             ),
         }
     }

@@ -435,9 +435,13 @@ fn page(rows: &[Row], blackouts: &[Blackout], options: &Options) -> String {
         }
         let _ = writeln!(
             page,
-            "So far the sentences constrain it: {} of {} candidates meet {most}, the most: {}. The fitted set's meets {chosen}.\n",
+            "So far the sentences constrain it: {} of {} candidates meet {most}, the most: {}{}. The fitted set's meets {chosen}.\n",
             equals.len(),
             of.len(),
+            match name {
+                Name::HeavyHigh | Name::HeavyLow => "shape (scale) ",
+                _ => "mean (deviation) ",
+            },
             list(&equals)
         );
     }
