@@ -23,7 +23,7 @@ enum Command {
     /// Reproduces the evaluation of reputation-based scheduling, and goes beyond it
     ///
     /// Runs every experiment of section 5 of Sonnek, Chandra and Weissman, "Adaptive Reputation-Based Scheduling on
-    /// Unreliable Distributed Infrastructures". Takes about half an hour of processor time without --quick.
+    /// Unreliable Distributed Infrastructures". Takes about 20 minutes of processor time without --quick.
     ///
     /// Writes a page that sets each claim of the paper beside our figure (simulator-paper.md), and below it in figures/ a
     /// picture (SVG) of each experiment and its results (CSV).

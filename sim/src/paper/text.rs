@@ -5,19 +5,26 @@ use std::fmt::Write;
 use crate::population::Name;
 use crate::statistics::Estimate;
 
+/// To the nearest thousandth; minus zero is zero.
+fn thousandths(x: f64) -> f64 {
+    (x * 1000.0).round() / 1000.0 + 0.0
+}
+
 pub fn percent(estimate: Estimate) -> String {
-    // Minus zero is zero.
-    let value = |x: f64| (x * 1000.0).round() / 10.0 + 0.0;
     format!(
         "{:+.1} % ± {:.1}",
-        value(estimate.mean),
+        thousandths(estimate.mean) * 100.0,
         estimate.margin * 100.0
     )
 }
 
 /// Of three decimals, with its sign.
 pub fn signed(estimate: Estimate) -> String {
-    format!("{:+.3} ± {:.3}", estimate.mean, estimate.margin)
+    format!(
+        "{:+.3} ± {:.3}",
+        thousandths(estimate.mean),
+        estimate.margin
+    )
 }
 
 pub fn share(estimate: Estimate) -> String {
