@@ -716,9 +716,9 @@ fn beyond(page: &mut String, lab: &Lab, v: &Variant) {
             }
             "expected" => {
                 "### A climb on expected instead of counted successes\n\n\
-                 The climb's trouble is the noise of ten rounds. The server has computed the likelihood of every group it formed, so \
-                 instead of counting which of them succeeded it can add up these: the same expectation as far as the ratings are right, without the luck \
-                 of the draw, and no call more. The same climb, told so:\n\n"
+                 How much of what the climb loses is the luck of ten rounds? The server has computed the likelihood of every group it formed, \
+                 so instead of counting which of them succeeded it can add up these: the same expectation as far as the ratings are \
+                 right, without the luck of the draw, and no call more. The same climb, told so:\n\n"
                     .to_owned()
             }
             "predictive" => format!(
