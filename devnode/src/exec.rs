@@ -182,9 +182,7 @@ fn never<T>(result: Result<T, Infallible>) -> T {
 pub(crate) fn transact(evm: &Evm, state: &mut State, block: &BlockCtx, tx: &TxCtx) -> Result<Outcome, TxError> {
     let parent = block.recent_hashes.last().map_or(B256::ZERO, |(_, h)| *h);
     state.start_block(block.l2_number, block.l1_number, parent);
-    if evm.config.arbos >= 40 {
-        crate::genesis::record_hashes(state, block.recent_hashes);
-    }
+    evm.remember(state, block.recent_hashes);
 
     let upfront = check(evm, state, block, tx)?;
     let spec = spec(evm.config.arbos);

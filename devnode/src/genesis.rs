@@ -36,7 +36,7 @@ const HISTORY_STORAGE_CODE: &str = "3373fffffffffffffffffffffffffffffffffffffffe
                                     fa15605c575f5103065500";
 
 /// Writes the hashes of the blocks that ended since the last call into [`HISTORY_STORAGE`].
-pub(crate) fn record_hashes(state: &mut State, hashes: &[(u64, B256)]) {
+fn record_hashes(state: &mut State, hashes: &[(u64, B256)]) {
     let after = state.recorded;
     for (number, hash) in hashes.iter().rev().take_while(|(number, _)| Some(*number) > after) {
         state.set_storage(HISTORY_STORAGE, U256::from(number % HISTORY_SIZE), U256::from_be_bytes(hash.0));
@@ -48,6 +48,13 @@ const CREATE2_FACTORY_CODE: &str = "7fffffffffffffffffffffffffffffffffffffffffff
                                     e03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3";
 
 impl Evm {
+    /// What ArbOS does at the start of every block, also of one without transactions: keeps the hashes of those before it.
+    pub(crate) fn remember(&self, state: &mut State, hashes: &[(u64, B256)]) {
+        if self.config().arbos >= 40 {
+            record_hashes(state, hashes);
+        }
+    }
+
     /// A state with the given balances and the accounts a fresh development chain has.
     pub fn genesis(&self, balances: &[(Address, U256)]) -> State {
         let mut state = State::new();

@@ -18,7 +18,7 @@ pub const SETTLED_PER_CALL: u32 = 8;
 pub const READMITTED_PER_CALL: u32 = 1;
 
 /// Words (`Host::reads`) that a call reads for draws which are not its own purpose: another is made only if it will hardly go beyond.
-pub const SERVING_READS: u32 = 192;
+pub const SERVING_READS: u32 = 208;
 /// What a draw is taken to read, and the start it leads to, without models or with one: some 20 where nothing is unusual.
 const DRAW_READS: u32 = 24;
 /// The same with several models, whose holders have to be looked at one by one.

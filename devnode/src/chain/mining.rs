@@ -66,6 +66,7 @@ impl Run {
         hashes: &[(u64, B256)],
     ) -> Self {
         let mut run = Self { state, setting, ran: Vec::new(), dropped: Vec::new() };
+        evm.remember(&mut run.state, hashes);
         let mut room = setting.gas_limit;
         let mut queue = pool.queue();
         while let Some(waiting) = queue.pop() {
@@ -404,6 +405,8 @@ impl Chain {
             (pool, inner.state.clone(), inner.next_setting(timestamp), time, inner.newest_hashes().to_vec())
         };
         let Some(pool) = pool else {
+            let mut state = state;
+            self.evm().remember(&mut state, &hashes);
             return (self.put(writer, setting, time, state, Vec::new()), Vec::new());
         };
         let run = Run::of_pool(self.evm(), &pool, state, setting, &hashes);

@@ -396,6 +396,7 @@ impl Chain {
         let inner = &mut *inner;
         let hashes = inner.newest_hashes().to_vec();
         let mut state = inner.state.clone();
+        self.evm().remember(&mut state, &hashes);
         let mut ran: Vec<(Recovered<TxEnvelope>, Outcome)> = Vec::with_capacity(transactions.len());
         for tx in transactions {
             let tx = tx.read()?;

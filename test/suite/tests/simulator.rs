@@ -30,9 +30,9 @@ const GAS: u64 = 8_000_000;
 /// Calls between two comparisons of everything.
 const PERIOD: u64 = 250;
 /// Calls between two stretches of empty blocks, after which draws are due.
-const STRETCH: u64 = 40;
+const STRETCH: u64 = 60;
 /// Blocks between a task's creation and its draw.
-const DELAY: u64 = 6;
+const DELAY: u64 = 60;
 
 /// What was compared.
 #[derive(Default)]
@@ -131,9 +131,9 @@ impl Mirror for Twin {
         let from = Address::from(by.address());
         let head = self.chain.head().header.timestamp;
         self.chain.set_next_timestamp(now.max(head)).unwrap();
-        // With ten due, a call that serves eight and may not come between finds some left.
+        // With nine due, a call that makes eight and may not come between finds one left.
         let waiting = Network::open(host).unwrap().pending();
-        if self.tally.borrow().calls.is_multiple_of(STRETCH) || waiting > 9 {
+        if self.tally.borrow().calls.is_multiple_of(STRETCH) || waiting > 8 {
             self.chain.mine(DELAY, 0).unwrap();
         }
         let Hashes::Given(hashes) = &mut host.hashes else { panic!("the simulator makes its own hashes up") };
@@ -323,8 +323,8 @@ async fn the_simulator_and_the_chain_do_the_same() {
         if steps % 7 == 0 {
             meddle(engine.ledger(), steps / 7, count);
         }
-        if Network::open(&mut engine.ledger().host).unwrap().pending() > 9 {
-            // Refused, because it finds draws due after the eight that it makes.
+        if Network::open(&mut engine.ledger().host).unwrap().pending() > 8 {
+            // Refused, because it finds a draw due after the eight that it makes.
             let _ = engine.ledger().call(Party::Operator(steps as u32 % count), 0, &Call::ReportDownloaded(vec![1]));
         }
     }

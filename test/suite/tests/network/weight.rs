@@ -215,7 +215,8 @@ async fn selection_follows_weight() {
         let vram = [24u16, 48, 80][i % 3];
         // A quarter holds all models. 1 and 2 have so few holders that all are looked at; of 3 and all of them there are many.
         let models: Vec<u64> = (1..9).filter(|m| i % 4 == 1 || (*m == 1 && i % 6 == 0) || (*m == 3 && i % 6 != 5)).collect();
-        let mined = f.send(who(i as u64 + 1), tokens * TOKEN, joinCall { gpuName: "card".into(), vram, models: models.clone() });
+        let value = tokens * TOKEN + f.live.group_fee("card", vram);
+        let mined = f.send(who(i as u64 + 1), value, joinCall { gpuName: "card".into(), vram, models: models.clone() });
         let joined = mined.outcome.logs.iter().find_map(|log| NodeJoined::decode_log(log).ok()).expect("joined");
         f.peers.push(Peer {
             tokens: tokens as f64, h: 1.0, at: f.now(), scores: Vec::new(), models: models.into_iter().collect(),

@@ -1,0 +1,424 @@
+//! Attacks that an audit found, each as it was made, with what is left of it and what it costs now. docs/security.md quotes the
+//! figures.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
+use alloy_primitives::B256;
+use muster_core::word::{Address, Word};
+use muster_model::world::*;
+use muster_model::{proof, refused};
+use muster_storage::draw::{Draw, Rng};
+use muster_storage::host::{Host, Task};
+use muster_storage::native::Memory;
+use muster_storage::{admin, IMuster, Network};
+
+const FEE: u128 = TOKEN;
+/// What a transaction may cost at most, whatever others have done (docs/gas.md).
+const MOST_GAS: u64 = 1_000_000;
+/// A transaction itself, its calldata, and the start of router and program where they are not cached.
+const START_GAS: u64 = 21_000 + 2_000 + 31_000;
+
+fn world(nodes: u64, delay: u64) -> World {
+    let mut w = World::new();
+    w.set("drawDelay", delay);
+    for n in 1..=nodes {
+        w.join(n, "RTX 4090", 24, &[], 400).unwrap();
+    }
+    w.events();
+    w
+}
+
+fn drain(w: &mut World) {
+    while w.view(|n| n.overview()).pending > 0 {
+        w.pass(1, 0);
+        w.dispatch(16).unwrap();
+    }
+}
+
+fn foretell(w: &mut World, hash: [u8; 32], id: u64, wanted: &IMuster::TaskSpec) -> Option<u32> {
+    let net = Network::open(&mut w.mem).unwrap();
+    let (order, models, _) = net.order(wanted).unwrap();
+    let task = Task { order, models, ..Task::default() };
+    let mut rng = Rng::new(net.host, hash, id);
+    match net.draw(&task, &mut rng) {
+        Draw::Node(seat, _) => Some(seat.number),
+        _ => None,
+    }
+}
+
+/// Counts what a chain would charge for storage and logs: words touched first, words left different, bytes logged.
+struct Meter<'a> {
+    mem: &'a mut Memory,
+    touched: RefCell<HashSet<Word>>,
+    before: HashMap<Word, Word>,
+    logged: u64,
+}
+
+impl<'a> Meter<'a> {
+    fn new(mem: &'a mut Memory) -> Self {
+        Meter { mem, touched: RefCell::default(), before: HashMap::new(), logged: 0 }
+    }
+    fn gas(&self) -> u64 {
+        let writes = self.before.iter().map(|(slot, old)| match self.mem.load(*slot) {
+            new if new == *old => 0,
+            _ if old.is_zero() => 20_000,
+            _ => 2_900,
+        });
+        START_GAS + self.touched.borrow().len() as u64 * 2_100 + writes.sum::<u64>() + self.logged
+    }
+}
+
+impl Host for Meter<'_> {
+    fn load(&self, slot: Word) -> Word {
+        self.touched.borrow_mut().insert(slot);
+        self.mem.load(slot)
+    }
+    fn store(&mut self, slot: Word, word: Word) {
+        self.touched.borrow_mut().insert(slot);
+        let old = self.mem.load(slot);
+        self.before.entry(slot).or_insert(old);
+        self.mem.store(slot, word)
+    }
+    fn mapping(&self, map: u8, key: Word) -> Word {
+        self.mem.mapping(map, key)
+    }
+    fn keccak(&self, bytes: &[u8]) -> [u8; 32] {
+        self.mem.keccak(bytes)
+    }
+    fn sender(&self) -> Address {
+        self.mem.sender()
+    }
+    fn value(&self) -> Word {
+        self.mem.value()
+    }
+    fn now(&self) -> u64 {
+        self.mem.now()
+    }
+    fn block(&self) -> u64 {
+        self.mem.block()
+    }
+    fn block_hash(&self, number: u64) -> Option<[u8; 32]> {
+        self.mem.block_hash(number)
+    }
+    fn log(&mut self, topics: &[B256], data: &[u8]) {
+        self.logged += 375 * (1 + topics.len() as u64) + 8 * data.len() as u64;
+        self.mem.log(topics, data)
+    }
+    fn reads(&self) -> u32 {
+        self.mem.reads()
+    }
+    fn has_code(&self, at: Address) -> bool {
+        self.mem.has_code(at)
+    }
+}
+
+/// A call's gas, and what it gave; whether accepted or refused, it is played and stays if accepted.
+fn metered<T>(w: &mut World, from: Address, value: u128, call: impl FnOnce(&mut Network<Meter>) -> muster_storage::Result<T>) -> (u64, String) {
+    let mut gas = 0;
+    let out = w.raw(from, value, |m| {
+        let mut meter = Meter::new(m);
+        let out = Network::open_and_serve(&mut meter).and_then(|mut net| {
+            let out = call(&mut net);
+            net.close();
+            out
+        });
+        gas = meter.gas();
+        out
+    });
+    (gas, named(out))
+}
+
+/// Tasks that nobody can run held the whole queue for nothing, for 30 days, for 2 %. Now they are refused; whoever holds a queue with
+/// tasks that somebody could run, but does not, pays the start fee every six hours, and whoever ends them earns it.
+#[test]
+fn holding_the_queue_costs_its_start_fees_every_six_hours() {
+    let mut w = world(10, 1);
+    refused!(w.create(66, FEE, spec(960, &[])), NobodyCanRun(960u16, 0u32));
+    // The attacker's own node, the only one of its size, joined and paused: a deposit, nothing more.
+    w.join(60, "own", 960, &[], 400).unwrap();
+    w.call(who(60), 0, |n| n.pause()).unwrap();
+    for _ in 0..10 {
+        w.create(50, FEE, spec(0, &[])).unwrap();
+    }
+    drain(&mut w);
+    let capacity = w.view(|n| n.overview()).queueCapacity;
+    let mut paid = 0;
+    let hours = 30 * 24;
+    let (mut lost_before, mut ids) = (0, Vec::new());
+    for hour in 0..hours {
+        if hour % 6 == 0 {
+            // The queue is emptied by anyone, who earns the start fees; the attacker fills it again.
+            for id in std::mem::take(&mut ids) {
+                let ticket = w.ticket(id);
+                w.call(who(77), 0, |n| n.expire_queued(id, ticket)).unwrap();
+            }
+            lost_before = w.account(77).credit;
+            for _ in 0..capacity {
+                ids.push(w.create(66, FEE, spec(960, &[])).unwrap());
+                paid += FEE;
+            }
+            drain(&mut w);
+            assert_eq!(w.view(|n| n.overview()).queued, capacity);
+        }
+        w.pass(1, 3_601);
+    }
+    for id in ids {
+        let ticket = w.ticket(id);
+        w.call(who(77), 0, |n| n.expire_queued(id, ticket)).unwrap();
+    }
+    let earned = w.account(77).credit;
+    assert!(earned > lost_before);
+    assert_eq!((w.account(66).credit, earned), (paid / 100 * 98, paid / 100 * 2));
+    // In hundredths of a fee that the queue's places are held at.
+    let each = earned * 10_000 / FEE / hours as u128 / capacity as u128;
+    proof("attack", &[("attack", &"queue held"), ("places", &capacity), ("hours", &hours), ("price per place and hour, of a fee", &format!("{:.2} %", each as f64 / 100.0))]);
+    assert_eq!(each, 33, "2 % of a fee every six hours");
+    // And it displaces only what is worth less: who pays more gets in.
+    for _ in 0..capacity {
+        w.create(66, FEE, spec(960, &[])).unwrap();
+    }
+    drain(&mut w);
+    let better = w.create(50, FEE + FEE / 100, spec(0, &[])).unwrap();
+    drain(&mut w);
+    assert!(w.view(|n| n.queued_tasks(0, 0, 9)).1.iter().any(|t| t.id == better));
+}
+
+/// One stated second of fine-tuning was worth sixty of a GPT task. Now no task counts for less than half the shortest time limit.
+#[test]
+fn a_stated_second_buys_no_rank() {
+    let mut w = world(1, 0);
+    w.set("alphaMilli", 100_000);
+    w.create(5, FEE, spec(0, &[])).unwrap();
+    let honest = w.create(5, FEE, spec(0, &[])).unwrap();
+    let second = IMuster::TaskSpec { kind: 2, units: 1, ..spec(0, &[]) };
+    let half = w.view(|n| n.estimate_view(2, 1)).unwrap();
+    assert_eq!((half.estimated, half.timeLimit), (30, 60));
+    // The same price per second that the node is held for at most, and not a wei less.
+    w.create(6, FEE / 2 - 1, second.clone()).unwrap();
+    w.call(who(1), 0, |n| n.submit(1, [0; 32])).unwrap();
+    assert_eq!(w.node(1).task, honest);
+    let mut w = world(1, 0);
+    w.create(5, FEE, spec(0, &[])).unwrap();
+    w.create(5, FEE, spec(0, &[])).unwrap();
+    let sly = w.create(6, FEE / 2 + FEE / 1_000, second).unwrap();
+    w.call(who(1), 0, |n| n.submit(1, [0; 32])).unwrap();
+    assert_eq!(w.node(1).task, sly, "more per second is more");
+}
+
+/// H was bought back with dust tasks, which a private model steered to one's own node. Now such a draw raises nothing.
+#[test]
+fn h_is_not_bought_back_with_a_private_model() {
+    let mut w = world(50, 1);
+    w.call(who(1), 0, |n| n.report_downloaded(vec![0xdead])).unwrap();
+    let id = w.create(50, FEE, spec(0, &[0xdead])).unwrap();
+    drain(&mut w);
+    w.pass(10, 121);
+    w.call(who(9), 0, |n| n.expire(1, id)).unwrap();
+    let before = w.node(1).reliability;
+    for _ in 0..40 {
+        let id = w.create(1, 60, spec(0, &[0xdead])).unwrap();
+        drain(&mut w);
+        w.call(who(1), 0, |n| n.submit(id, [0; 32])).unwrap();
+    }
+    assert_eq!(w.node(1).reliability, before);
+    // Through three nodes of one's own that hold it, a success in three is one's own, and none sooner than half an estimate.
+    for n in [2, 3] {
+        w.call(who(n), 0, |net| net.report_downloaded(vec![0xdead])).unwrap();
+    }
+    let (start, mut tasks) = (w.mem.now, 0);
+    while w.node(1).reliability < 999_000_000_000_000_000 {
+        let id = w.create(1, 60, spec(0, &[0xdead])).unwrap();
+        drain(&mut w);
+        let ran = (1..=3u32).find(|&n| w.node(n).task == id && w.node(n).status == 2).unwrap();
+        w.pass(1, 10);
+        w.call(who(ran as u64), 0, |n| n.submit(id, [0; 32])).unwrap();
+        tasks += 1;
+    }
+    let seconds = w.mem.now - start;
+    proof("attack", &[("attack", &"H bought back with three stakes"), ("tasks", &tasks), ("seconds", &seconds)]);
+    assert!(seconds >= 5 * 30, "five rises, half an estimate apart");
+}
+
+/// Two dust tasks a block refused every exit. Now a call that needs settled draws makes eight of them itself, fewer where
+/// they are dear: it takes nine tasks in every block, or four that need several models each.
+#[test]
+fn keeping_somebody_from_quitting_takes_many_tasks_in_every_block() {
+    let held = |per_block: usize, models: &[u64]| -> (u64, u64) {
+        let mut w = world(60, 1);
+        w.set("alphaMilli", 1_000_000);
+        for n in 1..=60 {
+            w.call(who(n), 0, |net| net.report_downloaded(vec![901, 902])).unwrap();
+        }
+        let (mut refused, mut gas) = (0, 0);
+        for round in 0..40u64 {
+            for _ in 0..per_block {
+                gas += metered(&mut w, who(66), 60, |n| n.create_task(spec(0, models))).0;
+            }
+            w.pass(1, 1);
+            let victim = 1 + round % 60;
+            let (cost, left) = metered(&mut w, who(victim), 0, |n| n.quit());
+            assert!(cost < MOST_GAS, "{cost}");
+            refused += (left == "DrawsDue") as u64;
+            if left == "accepted" {
+                w.pass(1, 86_400);
+                drain(&mut w);
+                let _ = w.join(victim, "RTX 4090", 24, &[901, 902], 400);
+            }
+            // Whoever runs a task ends it, so that nodes are idle.
+            for n in 1..=60u32 {
+                let v = w.node(n);
+                if matches!(v.status, 2..=4) {
+                    let _ = w.call(who(n as u64), 0, |net| net.submit(v.task, [0; 32]));
+                }
+            }
+            drain(&mut w);
+        }
+        (refused, gas / 40)
+    };
+    for (models, free, more) in [(&[][..], 8, [9, 12]), (&[901, 902][..], 2, [4, 6])] {
+        // Now and then a draw is dear because many tries are rejected.
+        assert!(held(free, models).0 <= 1, "{free} tasks of {} models a block hold nobody", models.len());
+        for per_block in more {
+            let (refused, gas) = held(per_block, models);
+            proof("attack", &[("attack", &"quitting refused"), ("models", &models.len()), ("tasks per block", &per_block), ("refused of 40", &refused), ("gas per block", &gas)]);
+            assert!(gas > 300_000, "{gas}");
+        }
+    }
+}
+
+/// A hash that had aged out was a free second draw. Now it is known for 393,168 blocks, and every call until then makes the draw.
+#[test]
+fn a_bad_hash_is_not_waited_out() {
+    let mut w = world(8, 1);
+    let mut won = 0;
+    for _ in 0..200 {
+        let id = w.create(50, FEE, spec(0, &[])).unwrap();
+        let at = w.view(|n| n.pending_tasks(0, 1))[0].at;
+        w.pass(1, 0);
+        let hash = w.mem.block_hash(at).unwrap();
+        let node = foretell(&mut w, hash, id, &spec(0, &[])).unwrap();
+        // He does not like it, and lets 257 blocks and more go by.
+        w.pass(100_000, 1);
+        w.dispatch(1).unwrap();
+        assert_eq!((w.node(node).task, w.node(node).status), (id, 2));
+        won += (node == 1) as u32;
+        w.call(who(node as u64), 0, |n| n.submit(id, [0; 32])).unwrap();
+    }
+    proof("attack", &[("attack", &"hash waited out"), ("tasks", &200), ("won", &won), ("fair share", &25)]);
+    assert!((5..=50).contains(&won), "{won} of 200, an eighth is 25");
+}
+
+/// Where the delay was lowered, tasks behind the ring's head had known hashes, which a pause could move. Now it waits until the ring is empty.
+#[test]
+fn no_draw_is_known_before_its_turn() {
+    let mut w = world(8, 64);
+    w.create(50, FEE, spec(0, &[])).unwrap();
+    refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, parameter("drawDelay"), Word::from(1))), TasksPending(1u32));
+}
+
+/// What was in storage before initialisation could take a stake later. Now nobody but whom the init code named can call anything before.
+#[test]
+fn nobody_else_installs_or_initialises() {
+    let mut w = World { mem: Memory::created_by(OWNER), paid_in: 0, paid_out: 0, forced: 0 };
+    refused!(w.raw(who(66), 0, |m| admin::only_deployer(m)), NotOwner(who(66)));
+    refused!(w.raw(who(66), 0, |m| admin::initialise(m, &genesis(), &[])), NotOwner(who(66)));
+    w.raw(OWNER, 0, |m| admin::only_deployer(m)).unwrap();
+    w.raw(OWNER, 0, |m| admin::initialise(m, &genesis(), &[])).unwrap();
+    refused!(w.raw(OWNER, 0, |m| admin::only_deployer(m)), AlreadyInitialised);
+}
+
+/// 65,534 GPU names of a VRAM size could be used up for good, for gas. Now each costs a hundredth of the minimum stake.
+#[test]
+fn using_up_gpu_names_costs_a_fee_each() {
+    let mut w = world(1, 1);
+    w.mem.keep_logs = false;
+    w.set("unbonding", 0);
+    let before = w.view(|n| n.overview()).treasuryBalance;
+    for i in 0..100 {
+        w.join(2, &format!("x{i}"), 80, &[], 400).unwrap();
+        w.call(who(2), 0, |n| n.quit()).unwrap();
+    }
+    let spent = w.view(|n| n.overview()).treasuryBalance - before;
+    assert_eq!(spent, 400 * TOKEN);
+    proof("attack", &[("attack", &"GPU names of one size used up"), ("price in minimum stakes", &(65_534 * spent / 100 / (400 * TOKEN)))]);
+}
+
+/// What others hold and queue made an innocent call cost millions: it drew a task of eight models, re-admitted a node and started two
+/// more. Now one budget of reads bounds what a call does beside its own purpose.
+#[test]
+fn no_call_pays_millions_for_what_others_did() {
+    for (sets, per) in [(1u64, 8), (1, 16), (3, 16)] {
+        let mut w = World::new();
+        w.mem.keep_logs = false;
+        w.set("alphaMilli", 100_000);
+        let honest = 40u64;
+        for n in 1..=honest {
+            w.join(n, "RTX 4090", 24, &[], 400).unwrap();
+        }
+        for _ in 0..honest {
+            w.create(50_000, FEE, spec(24, &[])).unwrap();
+            drain(&mut w);
+        }
+        // The attacker's nodes: the model in the last of six words of their lists, then removed from it.
+        let mut n = 1_000u64;
+        for set in 0..sets {
+            for i in 0..8u64 {
+                for _ in 0..per {
+                    let fill: Vec<u64> = (1..=31).map(|k| 5_000_000 + n * 100 + k).collect();
+                    w.join(n, "old card", 8, &fill[..12], 400).unwrap();
+                    w.call(who(n), 0, |net| net.report_downloaded(fill[12..24].to_vec())).unwrap();
+                    let mut last = fill[24..].to_vec();
+                    last.push(1 + set * 8 + i);
+                    w.call(who(n), 0, |net| net.report_downloaded(last)).unwrap();
+                    w.call(who(n), 0, |net| net.report_removed(vec![1 + set * 8 + i])).unwrap();
+                    n += 1;
+                }
+            }
+        }
+        let set = |s: u64| -> Vec<u64> { (1..=8).map(|i| s % sets * 8 + i).collect() };
+        // Two dear tasks queued, for nodes with 24 GiB, and one Pending for those with 8.
+        w.create(66, 2 * FEE, spec(24, &set(1))).unwrap();
+        w.create(66, 2 * FEE, spec(24, &set(2))).unwrap();
+        drain(&mut w);
+        assert_eq!(w.view(|n| n.overview()).queued, 2);
+        // A node is held back, because draws were due when its task ended.
+        for _ in 0..3 {
+            w.create(66, FEE, spec(8, &[])).unwrap();
+        }
+        w.pass(1, 0);
+        let held = w.node(2).task;
+        w.call(who(2), 0, |net| net.submit(held, [0; 32])).unwrap();
+        w.raw(who(9), 0, |m| {
+            let mut net = Network::open(m)?;
+            net.serve(16);
+            net.close();
+            Ok(())
+        }).unwrap();
+        w.raw(who(66), FEE, |m| {
+            let mut net = Network::open(m)?;
+            net.create_task(spec(8, &set(0)))?;
+            net.close();
+            Ok(())
+        }).unwrap();
+        w.pass(1, 0);
+        let victim = w.node(1).task;
+        let (gas, done) = metered(&mut w, who(1), 0, |n| n.submit(victim, [0; 32]));
+        assert_eq!(done, "accepted");
+        let left = w.view(|n| n.overview());
+        let nodes = sets * 8 * per;
+        proof("attack", &[("attack", &"an innocent submit"), ("hostile nodes", &nodes), ("gas", &gas), ("queued left", &left.queued), ("pending left", &left.pending)]);
+        assert!(gas < MOST_GAS, "{gas} with {nodes} hostile nodes");
+    }
+}
+
+/// Two operators and their start fees: who let a task time out does not earn by expiring it, nor who queued it by ending it.
+#[test]
+fn nobody_earns_by_what_he_failed_to_do() {
+    let mut w = world(1, 0);
+    let id = w.create(5, FEE, spec(0, &[])).unwrap();
+    let before = w.view(|n| n.overview()).treasuryBalance;
+    w.pass(1, 121);
+    w.call(who(1), 0, |n| n.expire(1, id)).unwrap();
+    assert_eq!((w.account(1).credit, w.view(|n| n.overview()).treasuryBalance - before), (0, FEE / 50));
+}
