@@ -47,6 +47,11 @@ fn foretell(w: &mut World, hash: [u8; 32], id: u64, wanted: &IMuster::TaskSpec) 
     }
 }
 
+/// What an attack comes to, for docs/proof.md.
+fn priced(attack: &str, with: &str, comes_to: &str) {
+    proof("attack", &[("attack", &attack), ("with", &with), ("comes to", &comes_to)]);
+}
+
 /// Counts what a chain would charge for storage and logs: words touched first, words left different, bytes logged.
 struct Meter<'a> {
     mem: &'a mut Memory,
@@ -172,7 +177,8 @@ fn holding_the_queue_costs_its_start_fees_every_six_hours() {
     assert_eq!((w.account(66).credit, earned), (paid / 100 * 98, paid / 100 * 2));
     // In hundredths of a fee that the queue's places are held at.
     let each = earned * 10_000 / FEE / hours as u128 / capacity as u128;
-    proof("attack", &[("attack", &"queue held"), ("places", &capacity), ("hours", &hours), ("price per place and hour, of a fee", &format!("{:.2} %", each as f64 / 100.0))]);
+    let held = format!("{capacity} places for {hours} hours, with tasks of one's own paused node");
+    priced("the queue held", &held, &format!("{:.2} % of a fee for each place and hour", each as f64 / 100.0));
     assert_eq!(each, 33, "2 % of a fee every six hours");
     // And it displaces only what is worth less: who pays more gets in.
     for _ in 0..capacity {
@@ -236,7 +242,7 @@ fn h_is_not_bought_back_with_a_private_model() {
         tasks += 1;
     }
     let seconds = w.mem.now - start;
-    proof("attack", &[("attack", &"H bought back with three stakes"), ("tasks", &tasks), ("seconds", &seconds)]);
+    priced("H bought back from 0.3", "three nodes of one's own that alone hold a model", &format!("three stakes, {tasks} tasks, {seconds} s"));
     assert!(seconds >= 5 * 30, "five rises, half an estimate apart");
 }
 
@@ -281,7 +287,8 @@ fn keeping_somebody_from_quitting_takes_many_tasks_in_every_block() {
         assert!(held(free, models).0 <= 1, "{free} tasks of {} models a block hold nobody", models.len());
         for per_block in more {
             let (refused, gas) = held(per_block, models);
-            proof("attack", &[("attack", &"quitting refused"), ("models", &models.len()), ("tasks per block", &per_block), ("refused of 40", &refused), ("gas per block", &gas)]);
+            let flood = format!("{per_block} tasks of {} models in every block", models.len());
+            priced("quitting refused", &flood, &format!("{refused} of 40 blocks, {gas} gas a block"));
             assert!(gas > 300_000, "{gas}");
         }
     }
@@ -305,7 +312,7 @@ fn a_bad_hash_is_not_waited_out() {
         won += (node == 1) as u32;
         w.call(who(node as u64), 0, |n| n.submit(id, [0; 32])).unwrap();
     }
-    proof("attack", &[("attack", &"hash waited out"), ("tasks", &200), ("won", &won), ("fair share", &25)]);
+    priced("a bad hash waited out", "100,000 blocks for each of 200 tasks", &format!("{won} won where 25 are fair"));
     assert!((5..=50).contains(&won), "{won} of 200, an eighth is 25");
 }
 
@@ -341,7 +348,7 @@ fn using_up_gpu_names_costs_a_fee_each() {
     }
     let spent = w.view(|n| n.overview()).treasuryBalance - before;
     assert_eq!(spent, 400 * TOKEN);
-    proof("attack", &[("attack", &"GPU names of one size used up"), ("price in minimum stakes", &(65_534 * spent / 100 / (400 * TOKEN)))]);
+    priced("the GPU names of a VRAM size used up", "65,534 names", &format!("{} minimum stakes", 65_534 * spent / 100 / (400 * TOKEN)));
 }
 
 /// What others hold and queue made an innocent call cost millions: it drew a task of eight models, re-admitted a node and started two
@@ -407,7 +414,8 @@ fn no_call_pays_millions_for_what_others_did() {
         assert_eq!(done, "accepted");
         let left = w.view(|n| n.overview());
         let nodes = sets * 8 * per;
-        proof("attack", &[("attack", &"an innocent submit"), ("hostile nodes", &nodes), ("gas", &gas), ("queued left", &left.queued), ("pending left", &left.pending)]);
+        assert!(left.pending == 0 && left.queued < 2, "it served the others");
+        priced("an innocent submit made dear", &format!("{nodes} nodes that held the models and dropped them"), &format!("{gas} gas for storage, logs and start"));
         assert!(gas < MOST_GAS, "{gas} with {nodes} hostile nodes");
     }
 }

@@ -7,7 +7,7 @@ use muster_model::proof;
 use muster_model::world::*;
 use muster_storage::draw::{Draw, Rng};
 use muster_storage::host::{ModelSet, Task};
-use muster_core::record::Node;
+use muster_core::record::{Node, Order};
 use muster_storage::layout::node_slot;
 use muster_storage::{Host, Network};
 use std::collections::{BTreeMap, BTreeSet};
@@ -415,6 +415,42 @@ fn more_gpu_models_of_one_size_than_one_and_two_levels_hold() {
     let task = Task { order, models, ..Task::default() };
     let mut rng = Rng::new(net.host, [1; 32], 1);
     assert!(matches!(net.draw(&task, &mut rng), Draw::Nobody), "an empty tree is exactly empty");
+}
+
+/// Where many hold a model and few of them are idle, a draw may meet none of those: how often it goes to a node that does not
+/// hold the model although one that does is idle.
+#[test]
+fn how_often_an_idle_holder_is_missed_in_a_busy_network() {
+    const NODES: u64 = 1_000;
+    for holders in [20, 100, 300, 700] {
+        for percent in [1, 10, 50] {
+            let mut w = World::new();
+            w.mem.keep_logs = false;
+            for n in 1..=NODES {
+                w.join(n, "RTX 4090", 24, if n <= holders { &[7] } else { &[] }, 400).unwrap();
+            }
+            let idle = (holders * percent / 100).max(1);
+            for n in idle + 1..=holders {
+                w.call(who(n), 0, |net| net.pause()).unwrap();
+            }
+            let net = Network::open(&mut w.mem).unwrap();
+            let (order, models, _) = net.order(&spec(0, &[7])).unwrap();
+            let (mut missed, mut decided) = (0u32, 0u32);
+            for i in 1..=10_000u64 {
+                let task = Task { order: Order { id: i, ..order }, models, ..Task::default() };
+                let mut rng = Rng::new(net.host, net.host.keccak(&i.to_be_bytes()), i);
+                if let Draw::Node(seat, _) = net.draw(&task, &mut rng) {
+                    decided += 1;
+                    missed += (seat.number as u64 > holders) as u32;
+                }
+            }
+            let share = missed as f64 / decided as f64;
+            proof("busy", &[("holders", &holders), ("idle", &idle), ("others idle", &(NODES - holders)), ("missed", &format!("{:.1} %", share * 100.0))]);
+            if percent == 50 {
+                assert!(share < 0.01, "{holders} holders, {idle} idle: {share}");
+            }
+        }
+    }
 }
 
 /// With more than 16 entries the holders cannot all be looked at. Where at least a quarter of the

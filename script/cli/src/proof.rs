@@ -146,7 +146,7 @@ impl Heard {
 pub fn run(root: &Path) -> Result<()> {
     let mut heard = Heard::default();
     eprintln!("proof: in memory");
-    let native = ["--test", "draw", "--test", "native", "--test", "weaknesses", "--test", "life"];
+    let native = ["--test", "draw", "--test", "native", "--test", "weaknesses", "--test", "attacks", "--test", "life"];
     heard.listen(root, &[&native[..], &["--", "--show-output"]].concat())?;
     eprintln!("proof: through compiled WASM, on the embedded node");
     heard.listen(root, &["--test", "network", "--", "--show-output", "model::", "weight::"])?;
@@ -172,6 +172,11 @@ fn page(root: &Path, heard: &Heard) -> Result<String> {
     page += SEARCH;
     for figure in heard.of("search", "distance")? {
         page += &figure.row(&["holders", "draws", "distance", "limit", "again"])?;
+    }
+
+    page += BUSY;
+    for figure in heard.of("busy", "missed")? {
+        page += &figure.row(&["holders", "idle", "others idle", "missed"])?;
     }
 
     page += DRIVEN;
@@ -218,6 +223,10 @@ fn page(root: &Path, heard: &Heard) -> Result<String> {
     page += BACKLOG;
     for figure in heard.of("backlog", "refused")? {
         page += &figure.row(&["call", "tried", "refused"])?;
+    }
+    page += ATTACKS;
+    for figure in heard.of("attack", "comes to")? {
+        page += &format!("| {} | {} | {} | `{}` |\n", figure.get("attack")?, figure.get("with")?, figure.get("comes to")?, figure.test);
     }
     page += SIZES;
     for (name, program) in &manifest.programs {
@@ -275,6 +284,26 @@ gives about 0.01. The last column is the share of draws that found nobody and ar
 | --- | ---: | ---: | ---: | ---: |
 ";
 
+const BUSY: &str = "
+### Busy networks
+
+A thousand equal nodes, of which some hold the required model; most of the holders are busy, all others idle. The last column is the
+share of draws that go to a node without the model although one that holds it is idle.
+
+| holders | idle holders | idle nodes without the model | holders missed |
+| ---: | ---: | ---: | ---: |
+";
+
+const ATTACKS: &str = "
+## What attacks cost
+
+Attacks that an audit found, each played as it was made (`contracts/storage/tests/attacks.rs`). A gas figure of these is that of
+storage and logs, worked out natively; [gas.md](gas.md) has those of compiled programs.
+
+| attack | with | comes to | test |
+| --- | --- | --- | --- |
+";
+
 const DRIVEN: &str = "
 ## Operations against the reference model
 
@@ -296,7 +325,7 @@ cancels (generous), a pause whose event gets lost (silent), and forced ether tak
 
 const HAPPENED: &str = "
 How often what happened, by the names of the events. A task is aborted by timeout (TaskAborted0), its creator
-(TaskAborted1) or eviction from the queue (TaskAborted2).
+(TaskAborted1), eviction from the queue (TaskAborted2), or because it was queued for too long (TaskAborted3).
 
 ";
 
@@ -333,9 +362,9 @@ before it. z is how many standard deviations he is above fair; with `drawDelay` 
 const BACKLOG: &str = "
 ## A backlog of due draws
 
-With more due draws than a call serves, the first caller of a block knows the hashes of those it leaves. Five tasks
+With more due draws than a call makes, the first caller of a block knows the hashes of those it leaves. Eleven tasks
 are due, and each of these calls comes first; then they are drawn. Whatever could move a draw is refused (`DrawsDue`).
-What goes through must leave every one of the five with the node that it gets without the call, or the test fails.
+What goes through must leave every task that was drawn with the node that it gets without the call, or the test fails.
 
 | call | tried | refused |
 | --- | ---: | ---: |
