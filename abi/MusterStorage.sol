@@ -38,14 +38,16 @@ contract MusterStorage {
         uint32 base;
         /// Queue capacity per joined node, in thousandths.
         uint32 alphaMilli;
-        /// Least price of an estimated second, in wei.
-        uint64 minPrice;
         /// Start fee in ten-thousandths of the fee.
         uint16 startFeeBps;
         /// Blocks between creation and draw; 0 draws at creation.
         uint8 drawDelay;
         /// Eligible candidates that a draw needs for the task's success to raise H.
         uint8 boostPool;
+        /// Fewer available holders of a model than this start a pre-download.
+        uint8 scarce;
+        /// Holders a pre-download aims at.
+        uint8 spread;
         /// Factor on H at a timeout, in millionths.
         uint24 penaltyPpm;
         /// Added to H at a success, in millionths.
@@ -76,10 +78,8 @@ contract MusterStorage {
         uint16 grace;
         /// Minimum stake, in granules.
         uint48 minStake;
-        /// Fewer available holders of a model than this start a pre-download.
-        uint8 scarce;
-        /// Holders a pre-download aims at.
-        uint8 spread;
+        /// Least price of an estimated second, in wei.
+        uint64 minPrice;
         /// Whether new tasks and joins are stopped.
         bool paused;
     }

@@ -85,14 +85,16 @@ packed! {
         base: u64 = "uint32" 32,
         /// Queue capacity per joined node, in thousandths.
         alpha_milli: u32 = "uint32" 32,
-        /// Least price of an estimated second, in wei.
-        min_price: u64 = "uint64" 64,
         /// Start fee in ten-thousandths of the fee.
         start_fee_bps: u16 = "uint16" 16,
         /// Blocks between creation and draw; 0 draws at creation.
         draw_delay: u8 = "uint8" 8,
         /// Eligible candidates that a draw needs for the task's success to raise H.
         boost_pool: u8 = "uint8" 8,
+        /// Fewer available holders of a model than this start a pre-download.
+        scarce: u8 = "uint8" 8,
+        /// Holders a pre-download aims at.
+        spread: u8 = "uint8" 8,
         /// Factor on H at a timeout, in millionths.
         penalty_ppm: u32 = "uint24" 24,
         /// Added to H at a success, in millionths.
@@ -125,10 +127,8 @@ packed! {
         grace: u16 = "uint16" 16,
         /// Minimum stake, in granules.
         min_stake: u64 = "uint48" 48,
-        /// Fewer available holders of a model than this start a pre-download.
-        scarce: u8 = "uint8" 8,
-        /// Holders a pre-download aims at.
-        spread: u8 = "uint8" 8,
+        /// Least price of an estimated second, in wei.
+        min_price: u64 = "uint64" 64,
         /// Whether new tasks and joins are stopped.
         paused: bool = "bool" 8,
     }

@@ -78,7 +78,7 @@ macro_rules! parameters {
 
 parameters! {
     "alphaMilli" rules.alpha_milli: u32 = 0, 1_000_000_000;
-    "minPrice" rules.min_price: u64 = 0, u64::MAX;
+    "minPrice" terms.min_price: u64 = 0, u64::MAX;
     "startFeeBps" rules.start_fee_bps: u16 = 0, 5_000;
     "drawDelay" rules.draw_delay: u8 = 0, 64;
     "penaltyPpm" rules.penalty_ppm: u32 = 0, PPM;
@@ -96,8 +96,8 @@ parameters! {
     "minStake" terms.min_stake: u64 = 1, (1 << 48) - 1;
     "unbonding" limits.unbonding: u32 = 0, 2_592_000, delayed;
     "kickoutMilli" limits.kickout_milli: u16 = 0, 10_000, delayed;
-    "scarce" terms.scarce: u8 = 0, 8;
-    "spread" terms.spread: u8 = 0, 16;
+    "scarce" rules.scarce: u8 = 0, 8;
+    "spread" rules.spread: u8 = 0, 16;
     "boostPool" rules.boost_pool: u8 = 0, 8;
     "queueTime" limits.queue_time: u32 = 60, 2_592_000;
     "groupFee" limits.group_fee: u64 = 0, (1 << 48) - 1;
@@ -159,7 +159,6 @@ pub fn initialise<H: Host>(host: &mut H, genesis: &Genesis, programs: &[IMuster:
     let rules = Rules {
         base: base as u64,
         alpha_milli: 2_000,
-        min_price: 1,
         start_fee_bps: 200,
         draw_delay: 1,
         penalty_ppm: 300_000,
@@ -167,6 +166,8 @@ pub fn initialise<H: Host>(host: &mut H, genesis: &Genesis, programs: &[IMuster:
         exclusion_ppm: 100_000,
         tau: 1_800,
         boost_pool: 3,
+        scarce: 3,
+        spread: 10,
     };
     let terms = Terms {
         sd_overhead: 30,
@@ -178,8 +179,7 @@ pub fn initialise<H: Host>(host: &mut H, genesis: &Genesis, programs: &[IMuster:
         limit_max: 7_200,
         grace: 0,
         min_stake: base as u64,
-        scarce: 3,
-        spread: 10,
+        min_price: 1,
         paused: false,
     };
     // A hundredth of the minimum stake for a GPU name.

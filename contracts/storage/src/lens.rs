@@ -122,7 +122,7 @@ impl<H: Host> Network<'_, H> {
         Ok(IMuster::estimateReturn {
             estimated,
             timeLimit: limit as u32 + terms.grace as u32,
-            leastFee: (estimated as u128 * self.rules.min_price as u128).max(1),
+            leastFee: (estimated as u128 * terms.min_price as u128).max(1),
         })
     }
 

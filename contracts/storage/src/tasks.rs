@@ -75,7 +75,7 @@ impl<H: Host> Network<'_, H> {
             at: 0,
             boosts: false,
         };
-        Ok((order, models, estimate as u128 * self.rules.min_price as u128))
+        Ok((order, models, estimate as u128 * terms.min_price as u128))
     }
 
     /// See `IMuster.createTask`.
@@ -205,7 +205,7 @@ impl<H: Host> Network<'_, H> {
             let missing = task.models.as_slice().iter().filter(|&&m| !held.holds(m));
             requests.extend(missing.map(|&model| (seat.number, model)));
         }
-        let terms = self.terms();
+        let (scarce, spread) = (self.rules.scarce as u32, self.rules.spread as u32);
         let mut own = Rng::new(self.host, [0; 32], task.order.id);
         let rng = rng.unwrap_or(&mut own);
         let (mut reads, mut asked, mut eligible) = (self.spread, 0, Vec::new());
@@ -213,11 +213,11 @@ impl<H: Host> Network<'_, H> {
             if reads == 0 {
                 break;
             }
-            let available = self.available_holders(task, model, terms.scarce as u32, nearby, others, &mut eligible, &mut reads, rng);
-            if available >= terms.scarce as u32 {
+            let available = self.available_holders(task, model, scarce, nearby, others, &mut eligible, &mut reads, rng);
+            if available >= scarce {
                 continue;
             }
-            let most = (terms.spread as u32).saturating_sub(available.max(asked));
+            let most = spread.saturating_sub(available.max(asked));
             for node in self.draw_lacking(task, model, most, &mut reads, rng) {
                 asked += 1;
                 requests.push((node, model));

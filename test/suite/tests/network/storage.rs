@@ -198,7 +198,7 @@ async fn a_contract_in_use_holds_what_solidity_would_read() {
     assert_eq!(s.member("Terms", "limitMin", terms), 60.into());
     let limits = w.word(s.slot("limits")).await;
     assert_eq!(s.member("Limits", "unbonding", limits), 86_400.into());
-    assert_eq!(s.member("Terms", "spread", terms), 10.into());
+    assert_eq!(s.member("Rules", "spread", rules), 10.into());
     let ownership = w.word(s.slot("ownership")).await;
     assert_eq!(s.member("Ownership", "owner", ownership), as_number(w.boss.address()));
     assert_eq!(s.member("Ownership", "granule", ownership), GRANULE.into());
