@@ -168,7 +168,7 @@ interface IMuster {
     function expire(uint32 node, uint64 id) external;
 
     /// @notice Draws up to `count` (at most 16) Pending tasks whose block has come. Anyone may call; every other call
-    /// of nodes and applications but {withdraw} draws two. On a quiet network nobody else does: whoever wants his task started calls this in a later block.
+    /// of nodes and applications but {withdraw} and {expireQueued} draws two. On a quiet network nobody else does: whoever wants his task started calls this in a later block.
     /// @return drawn How many it served.
     function dispatch(uint8 count) external returns (uint8 drawn);
 

@@ -1,4 +1,4 @@
-//! The program behind administration, parameters, the loupe and payments; see `muster_storage::admin`.
+//! The program behind administration, parameters, the loupe, payments, and the end of what was queued for too long; see `muster_storage::admin`.
 #![cfg_attr(not(any(test, feature = "export-abi")), no_main)]
 #![cfg_attr(not(any(test, feature = "export-abi")), no_std)]
 
@@ -143,9 +143,16 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
         }
         withdrawCall::SELECTOR => {
             let to = Words::new(selector, data, 1)?.address(0)?;
-            // It serves no draws: money that is owed is paid, whatever waits.
+            // It makes no draws: money that is owed is paid, whatever waits.
             let wei = Network::open(chain)?.take_owed(to)?;
             chain.send(to, wei)?;
+            Vec::new()
+        }
+        expireQueuedCall::SELECTOR => {
+            let c = Words::new(selector, data, 2)?;
+            let mut net = Network::open(chain)?;
+            net.expire_queued(c.number(0, 64)?, c.number(1, 64)?)?;
+            net.close();
             Vec::new()
         }
         sweepTreasuryCall::SELECTOR => {

@@ -8,8 +8,8 @@ extern crate alloc;
 use alloc::vec::Vec;
 use alloy_primitives::Address;
 use alloy_sol_types::SolCall;
-use muster_storage::chain::{arguments, has_code, Chain};
-use muster_storage::{admin, refusal, IMuster, Refusal};
+use muster_storage::chain::{has_code, Chain, Words};
+use muster_storage::{admin, refusal, IMuster, Refusal, Result};
 use stylus_sdk::call::RawCall;
 use stylus_sdk::prelude::*;
 use stylus_sdk::{host::VM, ArbResult};
@@ -35,9 +35,14 @@ pub fn main(input: Vec<u8>, vm: VM) -> ArbResult {
 fn install(chain: &Chain, vm: &VM, data: &[u8]) -> ArbResult {
     let refuse = Refusal::into_bytes;
     chain.no_value().map_err(refuse)?;
-    let c = arguments::<IMuster::installCall>(data).map_err(refuse)?;
+    let read = || -> Result<_> {
+        let c = Words::new(IMuster::installCall::SELECTOR, data, 2)?;
+        Ok((c.address(0)?, c.bytes(1)?))
+    };
+    // A decoder of the interface's own would be a quarter of this program, which runs before every call.
+    let (program, call) = read().map_err(refuse)?;
     admin::only_deployer(chain).map_err(refuse)?;
-    delegate(vm, c.program, IMuster::installCall::SELECTOR, &c.call)
+    delegate(vm, program.into(), IMuster::installCall::SELECTOR, call)
 }
 
 #[allow(unsafe_code)]

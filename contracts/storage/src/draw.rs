@@ -391,18 +391,19 @@ impl<H: Host> Network<'_, H> {
     }
 
     /// Counts available nodes that hold a model up to `enough`, and adds those of them that the task could have gone to, up to
-    /// `pool` different ones in all, to `eligible`; by the same bounded search as a draw, within `reads`.
+    /// `pool` different ones in all, to `eligible`; by the same bounded search as a draw, within `reads`. With a `pool` the task
+    /// was drawn among holders of its models because many hold them.
     #[inline(never)]
     pub(crate) fn available_holders(
         &self, task: &Task, model: u64, enough: u32, nearby: &[u32], pool: u32, eligible: &mut Vec<u32>, reads: &mut u32, rng: &mut Rng,
     ) -> u32 {
-        let entries = Holders::load(self.host, model).len();
         let wanted = ModelSet::one(model);
+        let entries = || Holders::load(self.host, model).len();
         let words = |entries: u8| (entries as u32).div_ceil(MODELS_PER_WORD);
         let mut counted: Vec<u32> = Vec::new();
         let done = |counted: &[u32], eligible: &[u32]| counted.len() as u32 >= enough && eligible.len() as u32 >= pool;
         // Nodes known to be idle are looked at first where many hold the model: they cost a read less.
-        if self.popular(entries) {
+        if pool > 0 && task.models.len == 1 || self.popular(entries()) {
             for &number in nearby {
                 if done(&counted, eligible) || *reads == 0 {
                     break;
@@ -424,8 +425,8 @@ impl<H: Host> Network<'_, H> {
                 }
             }
         }
-        if !done(&counted, eligible) && entries > 0 && *reads > 0 {
-            for number in self.some_holders(&[model], entries, rng) {
+        if !done(&counted, eligible) && *reads > 0 {
+            for number in self.some_holders(&[model], entries(), rng) {
                 if done(&counted, eligible) || *reads == 0 {
                     break;
                 }

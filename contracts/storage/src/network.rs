@@ -2,11 +2,11 @@
 //! and what every state-changing call serves before its own work.
 
 use crate::draw::{Draw, Rng};
-use crate::host::{offset, Host, Task};
+use crate::host::{offset, Host, ModelSet, Task};
 use crate::layout::{entry, slot, HEAD, PENDING, RULES};
 use crate::Result;
 use muster_core::record::{Head, Order, Rules};
-use muster_core::word::Packed;
+use muster_core::word::{Packed, Word};
 
 /// Pending tasks there can be at once.
 pub const RING: u16 = 4_096;
@@ -49,6 +49,8 @@ pub struct Network<'h, H: Host> {
     began: u32,
     /// Pending tasks drawn by this call.
     served: u32,
+    /// Nodes in the list that a node was last taken out of, which is to start a task.
+    pub(crate) left: u32,
     /// What is left of [`SPREAD_READS`].
     pub(crate) spread: u32,
     /// The node that this call re-admitted last; 0 for none.
@@ -63,7 +65,7 @@ impl<'h, H: Host> Network<'h, H> {
         ensure!(rules.base > 0, NotInitialised);
         let head: Head = host.get(slot(HEAD));
         let now = host.now();
-        Ok(Network { host, head, rules, now, block: None, stored: head, began, served: 0, spread: SPREAD_READS, readmitted: 0 })
+        Ok(Network { host, head, rules, now, block: None, stored: head, began, served: 0, left: 0, spread: SPREAD_READS, readmitted: 0 })
     }
 
     /// Opens the network for a state-changing call and serves what is due: two tasks, fewer if the first was dear, and one
@@ -86,12 +88,12 @@ impl<'h, H: Host> Network<'h, H> {
     #[inline(never)]
     fn serve_up_to(&mut self, most: u32) {
         while self.served < most {
-            let Some(order) = self.next_due() else { return };
+            let Some((place, order)) = self.next_due() else { return };
             let next = if order.models > 1 { DRAW_READS_SEVERAL } else { DRAW_READS };
             if self.served > 0 && self.reads() + next > SERVING_READS {
                 return;
             }
-            self.serve_next();
+            self.serve_next(place, order);
         }
     }
 
@@ -104,14 +106,14 @@ impl<'h, H: Host> Network<'h, H> {
         self.next_due().is_some()
     }
 
-    /// The next Pending task, if its hash is known.
-    fn next_due(&mut self) -> Option<Order> {
+    /// Slot and order of the next Pending task, if its hash is known.
+    fn next_due(&mut self) -> Option<(Word, Order)> {
         if self.pending() == 0 {
             return None;
         }
         let place = entry(self.host, PENDING, self.head.pending_head as u64);
         let order: Order = self.host.get(offset(place, 1));
-        (order.at < self.block()).then_some(order)
+        (order.at < self.block()).then_some((place, order))
     }
 
     /// Makes the draws that are due, at most [`SETTLED_PER_CALL`] in all; refuses if some are left.
@@ -168,18 +170,18 @@ impl<'h, H: Host> Network<'h, H> {
     pub fn serve(&mut self, most: u32) -> u32 {
         let most = most.min(self.pending());
         let mut served = 0;
-        while served < most && self.draws_due() {
-            self.serve_next();
+        while served < most {
+            let Some((place, order)) = self.next_due() else { break };
+            self.serve_next(place, order);
             served += 1;
         }
         served
     }
 
-    /// Draws the next Pending task, whose block has come.
+    /// Draws the next Pending task, whose block has come and whose order has been read.
     #[inline(never)]
-    fn serve_next(&mut self) {
-        let place = entry(self.host, PENDING, self.head.pending_head as u64);
-        let task = Task::load(self.host, place);
+    fn serve_next(&mut self, place: Word, order: Order) {
+        let task = Task { ticket: self.host.get(place), order, models: ModelSet::load(self.host, &order, offset(place, 2)) };
         self.served += 1;
         self.head.pending_head = (self.head.pending_head + 1) % RING;
         if self.head.pending_head == self.head.pending_tail {

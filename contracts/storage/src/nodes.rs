@@ -350,7 +350,9 @@ impl<H: Host> Network<'_, H> {
 
     /// Takes an idle node out of the sampler.
     pub fn leave_sampler(&mut self, seat: Seat) -> Seat {
-        if let Some(moved) = sampler::remove(self.host, seat.group(), seat.node.class, seat.node.pos) {
+        let (moved, left) = sampler::remove(self.host, seat.group(), seat.node.class, seat.node.pos);
+        self.left = left;
+        if let Some(moved) = moved {
             let mut other = Seat::load(self.host, moved);
             other.node.pos = seat.node.pos;
             self.put_node(&other);

@@ -109,8 +109,8 @@ pub fn insert<H: Host>(host: &mut H, group: u32, class: u8, node: u32) -> u32 {
     place
 }
 
-/// Takes the node at `place` out of its group's list; gives the node that moves into the place, if any.
-pub fn remove<H: Host>(host: &mut H, group: u32, class: u8, place: u32) -> Option<u32> {
+/// Takes the node at `place` out of its group's list; gives the node that moves into the place, if any, and how many are left.
+pub fn remove<H: Host>(host: &mut H, group: u32, class: u8, place: u32) -> (Option<u32>, u32) {
     let mut counts = Counts::load(host, group);
     let (last, old) = (counts.get(class).saturating_sub(1), counts.total());
     counts.set(class, last);
@@ -122,7 +122,7 @@ pub fn remove<H: Host>(host: &mut H, group: u32, class: u8, place: u32) -> Optio
         node
     });
     lift(host, group, old, counts.total());
-    moved
+    (moved, last)
 }
 
 /// The node at a place of a list.

@@ -7,7 +7,7 @@ use crate::layout::{node, slot, INCOME, LIMITS};
 use crate::network::{Network, READMITTED_PER_CALL, RING};
 use crate::nodes::check_models;
 use crate::registry::{self, Held};
-use crate::sampler::{self, Counts, VRAM_MAX};
+use crate::sampler::{self, VRAM_MAX};
 use crate::{pool, queue, IMuster, Result};
 use alloc::vec::Vec;
 use alloy_sol_types::SolEvent;
@@ -163,7 +163,8 @@ impl<H: Host> Network<'_, H> {
     /// from the queue was not drawn and has none.
     pub fn start(&mut self, task: &Task, mut seat: Seat, candidates: Candidates, rng: Option<&mut Rng>) {
         let deadline = self.now + task.order.limit as u64;
-        let neighbours = if task.models.len > 0 { self.idle_neighbours(&seat) } else { Vec::new() };
+        let left = core::mem::take(&mut self.left);
+        let neighbours = if task.models.len > 0 && left > 0 { self.idle_neighbours(&seat, left) } else { Vec::new() };
         seat.node.status = Status::Busy as u8;
         self.host.put(seat.slot, &seat.node);
         self.host.put(offset(seat.slot, node::TICKET), &task.ticket);
@@ -185,11 +186,9 @@ impl<H: Host> Network<'_, H> {
         }
     }
 
-    /// Up to three idle nodes that stood beside a drawn node; their word has been read already.
-    fn idle_neighbours(&self, seat: &Seat) -> Vec<u32> {
-        let counts = Counts::load(self.host, seat.group());
-        let (class, place) = (seat.node.class, seat.node.pos);
-        let mut near = sampler::neighbours(self.host, seat.group(), class, place, counts.get(class));
+    /// Up to three idle nodes that stood beside a drawn node in a list that has `left` now; their word has been read already.
+    fn idle_neighbours(&self, seat: &Seat, left: u32) -> Vec<u32> {
+        let mut near = sampler::neighbours(self.host, seat.group(), seat.node.class, seat.node.pos, left);
         near.retain(|&n| n != seat.number && n != 0);
         near.truncate(3);
         near
@@ -200,14 +199,22 @@ impl<H: Host> Network<'_, H> {
     #[inline(never)]
     fn distribute(&mut self, task: &Task, seat: &Seat, nearby: &[u32], others: u32, rng: Option<&mut Rng>) -> (u32, Vec<(u32, u64)>) {
         let mut requests = Vec::new();
-        if registry::count_held(self.host, seat.slot, seat.node.models, &task.models) < task.models.len as u32 {
+        // A node that was drawn among the holders of one model, of which there are many, holds it.
+        let sure = others > 0 && task.models.len == 1;
+        if !sure && registry::count_held(self.host, seat.slot, seat.node.models, &task.models) < task.models.len as u32 {
             let held = Held::load(self.host, seat.slot, seat.node.models);
             let missing = task.models.as_slice().iter().filter(|&&m| !held.holds(m));
             requests.extend(missing.map(|&model| (seat.number, model)));
         }
         let (scarce, spread) = (self.rules.scarce as u32, self.rules.spread as u32);
-        let mut own = Rng::new(self.host, [0; 32], task.order.id);
-        let rng = rng.unwrap_or(&mut own);
+        let mut own;
+        let rng = match rng {
+            Some(rng) => rng,
+            None => {
+                own = Rng::new(self.host, [0; 32], task.order.id);
+                &mut own
+            }
+        };
         let (mut reads, mut asked, mut eligible) = (self.spread, 0, Vec::new());
         for &model in task.models.as_slice() {
             if reads == 0 {

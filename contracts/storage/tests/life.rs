@@ -458,7 +458,12 @@ fn a_task_queued_for_too_long_can_be_ended_by_anyone() {
     w.create(5, FEE, spec(0, &[])).unwrap();
     let id = w.create(5, 1_000, spec(0, &[])).unwrap();
     let ticket = w.ticket(id);
-    let end = |w: &mut World, n: u64| w.call(who(n), 0, |net| net.expire_queued(id, ticket));
+    let end = |w: &mut World, n: u64| w.raw(who(n), 0, |m| {
+        let mut net = Network::open(m)?;
+        net.expire_queued(id, ticket)?;
+        net.close();
+        Ok(())
+    });
     let until = w.mem.now + 21_600;
     w.pass(1, 21_600);
     refused!(end(&mut w, 6), QueueTimeNotOver(id, until));

@@ -22,7 +22,7 @@ pub fn main(input: Vec<u8>, vm: VM) -> ArbResult {
 fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec<u8>>> {
     let arity = match selector {
         createTaskCall::SELECTOR | dispatchCall::SELECTOR => 1,
-        cancelCall::SELECTOR | expireQueuedCall::SELECTOR | submitCall::SELECTOR | reportErrorCall::SELECTOR | expireCall::SELECTOR => 2,
+        cancelCall::SELECTOR | submitCall::SELECTOR | reportErrorCall::SELECTOR | expireCall::SELECTOR => 2,
         _ => return Ok(None),
     };
     if selector != createTaskCall::SELECTOR {
@@ -41,7 +41,6 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
             answer.extend_from_slice(&Word::from(id).to_be_bytes());
         }
         cancelCall::SELECTOR => net.cancel(c.number(0, 64)?, c.number(1, 64)?)?,
-        expireQueuedCall::SELECTOR => net.expire_queued(c.number(0, 64)?, c.number(1, 64)?)?,
         submitCall::SELECTOR => net.submit(c.number(0, 64)?, c.word(1).to_be_bytes())?,
         reportErrorCall::SELECTOR => net.report_error(c.number(0, 64)?, c.number(1, 8)? as u8)?,
         expireCall::SELECTOR => net.expire(c.number(0, 32)? as u32, c.number(1, 64)?)?,

@@ -96,8 +96,8 @@ impl World {
         let programs = vec![
             of(1, vec![joinCall::SELECTOR, raiseStakeCall::SELECTOR, pauseCall::SELECTOR, resumeCall::SELECTOR, quitCall::SELECTOR,
                 reportDownloadedCall::SELECTOR, reportRemovedCall::SELECTOR, purgeCall::SELECTOR, pokeCall::SELECTOR]),
-            of(2, vec![createTaskCall::SELECTOR, cancelCall::SELECTOR, expireQueuedCall::SELECTOR, submitCall::SELECTOR, reportErrorCall::SELECTOR, expireCall::SELECTOR, dispatchCall::SELECTOR]),
-            of(3, vec![setParameterCall::SELECTOR, withdrawCall::SELECTOR]),
+            of(2, vec![createTaskCall::SELECTOR, cancelCall::SELECTOR, submitCall::SELECTOR, reportErrorCall::SELECTOR, expireCall::SELECTOR, dispatchCall::SELECTOR]),
+            of(3, vec![setParameterCall::SELECTOR, withdrawCall::SELECTOR, expireQueuedCall::SELECTOR]),
             of(4, vec![nodeCall::SELECTOR, overviewCall::SELECTOR, gpuGroupCall::SELECTOR]),
         ];
         let call = initialiseCall { owner, treasury: owner, granule: 1_000_000_000_000_000, minimumStake: 400 * TOKEN, upgradeDelay: 604_800, programs }.abi_encode();

@@ -654,6 +654,13 @@ impl Model {
                 t.expect(E::PausedChanged(IMuster::PausedChanged { on: *on }));
                 return Ok(0);
             }
+            What::ExpireQueued(id, ticket) => {
+                let i = self.queue.iter().position(|q| q.id == *id && q.at == *ticket).ok_or("TaskNotQueued")?;
+                need!(self.now > self.queue[i].since + self.set["queueTime"], "QueueTimeNotOver");
+                let task = self.queue.remove(i);
+                self.abort(t, &task, 3, Some(by).filter(|&by| by != task.creator));
+                return Ok(0);
+            }
             What::Withdraw => {
                 let now = self.now;
                 let a = self.accounts.entry(by).or_default();
@@ -773,12 +780,6 @@ impl Model {
                 need!(self.queue[i].creator == by, "NotTheCreator");
                 let task = self.queue.remove(i);
                 self.abort(t, &task, 1, None);
-            }
-            What::ExpireQueued(id, ticket) => {
-                let i = self.queue.iter().position(|q| q.id == *id && q.at == *ticket).ok_or("TaskNotQueued")?;
-                need!(self.now > self.queue[i].since + self.set["queueTime"], "QueueTimeNotOver");
-                let task = self.queue.remove(i);
-                self.abort(t, &task, 3, Some(by).filter(|&by| by != task.creator));
             }
             What::Submit(id) => {
                 let node = self.own(by)?;
