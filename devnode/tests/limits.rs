@@ -71,6 +71,18 @@ fn many_filters_are_quick_and_bounded() {
 }
 
 #[test]
+fn lists_are_bounded() {
+    let node = start();
+    let many: Vec<_> = (0..1_001u32).map(|n| format!("{n:#042x}")).collect();
+    let (code, message) = node.err("eth_newFilter", json!([{"address": many}]));
+    assert_eq!((code, message.as_str()), (-32602, "exceed max addresses or topics per search position: 1000"));
+    node.ok("eth_newFilter", json!([{"address": many[1..]}]));
+    let percentiles: Vec<_> = (0..101).map(|n| f64::from(n) / 2.0).collect();
+    let (code, message) = node.err("eth_feeHistory", json!(["0x1", "latest", percentiles]));
+    assert_eq!((code, message.as_str()), (-32000, "invalid reward percentile: over the query limit 100"));
+}
+
+#[test]
 fn half_sent_requests_are_not_waited_for() {
     let patience = Patience { head: Duration::from_millis(300), body: Duration::from_millis(300) };
     let node = Rpc(Devnode::start(Config { patience, ..Config::default() }).unwrap());

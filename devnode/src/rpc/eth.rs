@@ -24,6 +24,10 @@ use crate::evm::{Outcome, Status, TxError};
 
 /// Most blocks of a fee history: go-ethereum's limit.
 const MAX_FEE_HISTORY: u64 = 1_024;
+/// Most percentiles asked for in it: go-ethereum's limit.
+const MAX_PERCENTILES: usize = 100;
+/// Most addresses, or topics in one place, of a filter: go-ethereum's limit.
+const MAX_CRITERIA: usize = 1_000;
 /// Most slots of one proof: go-ethereum's limit.
 const MAX_PROOF_SLOTS: usize = 1_024;
 
@@ -466,8 +470,12 @@ fn returned(outcome: Outcome) -> Result<Bytes, RpcError> {
     }
 }
 
-/// Refuses ranges that run backwards.
-fn checked(filter: Filter) -> Result<Filter, RpcError> {
+/// Refuses ranges that run backwards, and long lists of addresses or topics.
+pub(super) fn checked(filter: Filter) -> Result<Filter, RpcError> {
+    let lists = std::iter::once(filter.address.len()).chain(filter.topics.iter().map(|t| t.len()));
+    if lists.max() > Some(MAX_CRITERIA) {
+        return Err(RpcError::invalid_params(format!("exceed max addresses or topics per search position: {MAX_CRITERIA}")));
+    }
     filter.block_option.ensure_valid_block_range().map_err(|_| RpcError::invalid_params("invalid block range params"))?;
     Ok(filter)
 }
@@ -478,6 +486,9 @@ fn fee_history(
     newest: BlockNumberOrTag,
     percentiles: Vec<f64>,
 ) -> Result<FeeHistory, RpcError> {
+    if percentiles.len() > MAX_PERCENTILES {
+        return Err(RpcError::refused(format!("invalid reward percentile: over the query limit {MAX_PERCENTILES}")));
+    }
     if percentiles.iter().any(|p| !(0.0..=100.0).contains(p)) {
         return Err(RpcError::refused("invalid reward percentile"));
     }

@@ -11,7 +11,7 @@ use tokio::sync::{broadcast, mpsc};
 use super::error::RpcError;
 use super::filters::random_id;
 use super::params::Params;
-use super::{encode, raw, read, types, Context};
+use super::{encode, eth, raw, read, types, Context};
 use crate::chain::MinedBlock;
 
 /// Most requests of one connection that are worked on, or whose answers have not left yet.
@@ -135,7 +135,7 @@ fn subscribe(params: Option<&RawValue>, subscriptions: &mut Subscriptions) -> Re
     let kind: String = params.required()?;
     let subscription = match kind.as_str() {
         "newHeads" => Subscription::NewHeads,
-        "logs" => Subscription::Logs(Box::new(params.optional()?.unwrap_or_default())),
+        "logs" => Subscription::Logs(Box::new(eth::checked(params.optional()?.unwrap_or_default())?)),
         "newPendingTransactions" => Subscription::Pending { whole: params.optional()?.unwrap_or(false) },
         "syncing" => Subscription::Syncing,
         other => return Err(RpcError::new(-32601, format!("no \"{other}\" subscription in eth namespace"))),

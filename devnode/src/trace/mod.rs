@@ -174,7 +174,7 @@ impl Tracer {
         }
     }
 
-    /// The open frame runs a program, which cost `start` gas to begin.
+    /// The open frame runs a program.
     pub(crate) fn wasm(&mut self) {
         match &mut self.kind {
             Kind::Calls(calls) => calls.wasm(),
