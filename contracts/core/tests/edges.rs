@@ -4,7 +4,7 @@ use muster_core::qos::*;
 use muster_core::value::*;
 use muster_core::wad::WAD;
 use muster_core::weight::*;
-use muster_core::word::{Address, Packed, Word};
+use muster_core::word::{Address, Field, Packed, Word};
 use muster_core::{bound, weight};
 
 #[test]
@@ -16,6 +16,11 @@ fn words_are_numbers_lanes_and_accounts() {
         assert!(!word.is_zero(), "limb {limb} counts");
         assert_eq!(word.to_u128(), [Some(1), Some(1 << 64), None, None][limb]);
     }
+    // Limbs that are equal do not cancel out.
+    for equal in [[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [1, 0, 0, 1], [1, 1, 1, 1]] {
+        assert!(!Word(equal).is_zero(), "{equal:?}");
+    }
+    assert_eq!(Word([0, 0, 1, 1]).to_u128(), None);
     assert_eq!(Word([5, 7, 0, 0]).to_u128(), Some(7 << 64 | 5));
     assert_eq!(Word::from(9).0, [9, 0, 0, 0]);
 
@@ -57,6 +62,16 @@ fn bits_are_read_and_written_wherever_they_lie() {
             assert_eq!(ones, 256 - width, "{width} at {at}: no bit beside them");
         }
     }
+}
+
+#[test]
+fn long_numbers_leave_what_is_beside_them() {
+    let mut word = Word([u64::MAX; 4]);
+    0u128.write(&mut word, 32, 96);
+    assert_eq!(word.0, [0xffff_ffff, 0, u64::MAX, u64::MAX]);
+    ((1u128 << 96) - 1).write(&mut word, 32, 96);
+    assert_eq!(word.0, [u64::MAX; 4]);
+    assert_eq!(u128::read(&word, 32, 96), (1 << 96) - 1);
 }
 
 #[test]
