@@ -139,7 +139,7 @@ interface IMuster {
     /// @notice Re-admits an excluded node whose time has come, or offers an idle node the best queued task. Anyone may call.
     function poke(uint32 node) external;
 
-    /// @notice Pays out the caller's credit, and its returned stake once unbonded.
+    /// @notice Pays out the caller's credit, and its returned stake once unbonded. It draws nothing, so that nothing can keep it from paying.
     function withdraw(address payable to) external;
 
     // ------------------------------------------------------------------ tasks
@@ -167,8 +167,8 @@ interface IMuster {
     /// operator does not.
     function expire(uint32 node, uint64 id) external;
 
-    /// @notice Draws up to `count` (at most 16) Pending tasks whose block has come. Anyone may call; every other state-changing
-    /// call draws two. On a quiet network nobody else does: whoever wants his task started calls this in a later block.
+    /// @notice Draws up to `count` (at most 16) Pending tasks whose block has come. Anyone may call; every other call
+    /// of nodes and applications but {withdraw} draws two. On a quiet network nobody else does: whoever wants his task started calls this in a later block.
     /// @return drawn How many it served.
     function dispatch(uint8 count) external returns (uint8 drawn);
 

@@ -84,7 +84,9 @@ fn main() -> Result<()> {
     let load = format!("load average {} before it began, nice {}", load.unwrap_or_default(), nice.unwrap_or_default());
 
     eprintln!("start-up");
-    let node = Node::start(&std::env::current_exe()?.with_file_name("muster-devnode"))?;
+    // Examples lie in a folder of their own, beside the programs.
+    let folder = std::env::current_exe()?.with_file_name("..");
+    let node = Node::start(&folder.join("muster-devnode"))?;
     let anvil = anvil().map(|binary| Node::start(&binary)).transpose()?;
 
     // First, while this process holds nothing that could be used again.

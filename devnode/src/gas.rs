@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 type Names = BTreeMap<FixedBytes<4>, String>;
 
 /// Where the gas of a mined transaction went: base cost, calldata, starts of programs, host calls by kind, WASM,
-/// nested calls.
+/// nested calls, down to 60 within each other.
 #[derive(Parser)]
 pub struct Args {
     /// Hash of the transaction
@@ -72,7 +72,7 @@ fn fetch(url: &str, tx: B256) -> Result<Profile, String> {
         .send(request.to_string())
         .and_then(|mut response| response.body_mut().with_config().limit(200_000_000).read_to_string())
         .map_err(|e| format!("{url}: {e}; is a muster-devnode running there?"))?;
-    let mut answer: Value = serde_json::from_str(&text).map_err(|e| format!("{url} gave no JSON: {e}"))?;
+    let mut answer: Value = serde_json::from_str(&text).map_err(|e| format!("can't read what {url} gave: {e}"))?;
     if let Some(message) = answer["error"]["message"].as_str() {
         return Err(format!("{url}: {message}"));
     }

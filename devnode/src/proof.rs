@@ -76,7 +76,6 @@ impl State {
             balance: self.balance(address),
             storage_root: self.storage_root(address),
             code_hash: self.code_hash(address),
-            ..TrieAccount::default()
         }
     }
 

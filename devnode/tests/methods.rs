@@ -144,9 +144,11 @@ fn transactions_wait_while_mining_is_off() {
     assert_eq!(node.ok("eth_getBalance", json!([to, "latest"])), "0x16");
     assert_eq!(node.err("hardhat_dropTransaction", json!([dear])).0, -32000);
     assert_eq!(node.ok("txpool_status", json!([])), json!({"pending": "0x0", "queued": "0x0"}));
-    // On again, and what waits goes along with the next.
+    // On again, and what waits goes along with the next; what is ahead of that is refused again.
     send(&a, 2, 1, 1);
     node.ok("evm_setAutomine", json!([true]));
+    let ahead = send(&b, 9, 1, 1)["error"]["message"].clone();
+    assert!(ahead.as_str().unwrap().starts_with("nonce too high"), "{ahead}");
     send(&b, 1, 1, 1);
     assert_eq!(node.ok("eth_getBlockByNumber", json!(["0x2", false]))["transactions"].as_array().unwrap().len(), 2);
     // Each is traced on the state the ones before it left.
@@ -379,7 +381,6 @@ fn proofs_lead_to_the_state_root() {
         balance: read(&proof["balance"]),
         storage_root,
         code_hash: B256::from(read(&proof["codeHash"])),
-        ..Default::default()
     };
     verify_proof(root, Nibbles::unpack(keccak256(store)), Some(alloy_rlp::encode(account)), &nodes(&proof["accountProof"])).unwrap();
     let slot = &proof["storageProof"][0];

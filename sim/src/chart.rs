@@ -16,6 +16,10 @@ const COLOURS: [&str; 7] = [
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 74.0;
 const RIGHT: f64 = 20.0;
+/// What a letter of 12 units takes at most, on average.
+const LETTER: f64 = 6.6;
+/// Between the baselines of two labels.
+const LABEL_ROW: f64 = 14.0;
 const PLOT_HEIGHT: f64 = 280.0;
 const LEGEND_ROW: f64 = 20.0;
 
@@ -64,6 +68,7 @@ impl Bars {
             self.series.iter().map(|(name, _)| name.as_str()),
             0.0,
             highest,
+            RIGHT,
         );
         let slot = canvas.plot_width() / self.groups.len().max(1) as f64;
         let bar = slot * 0.82 / self.series.len().max(1) as f64;
@@ -95,12 +100,10 @@ impl Curves {
         } else {
             -largest(points().map(|(_, v)| -v.low()))
         };
-        let mut canvas = Canvas::new(
-            &self.frame,
-            self.series.iter().map(|(name, _)| name.as_str()),
-            lowest,
-            highest,
-        );
+        // Names stand at the ends of their lines, where it is plain which is whose.
+        let longest = self.series.iter().map(|(name, _)| name.chars().count());
+        let right = RIGHT + LETTER * longest.max().unwrap_or(0) as f64;
+        let mut canvas = Canvas::new(&self.frame, std::iter::empty(), lowest, highest, right);
         let scale = |x: f64| if self.log { logarithm(x) } else { x };
         let last = largest(points().map(|(x, _)| *x));
         let first = -largest(points().map(|(x, _)| -*x));
@@ -109,7 +112,10 @@ impl Curves {
         let width = canvas.plot_width();
         let at = |x: f64| LEFT + (scale(x) - left) / span * width;
         let marks = if self.log {
-            [1.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6].into_iter().filter(|x| (first..=last).contains(x)).collect()
+            [1.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6]
+                .into_iter()
+                .filter(|x| (first..=last).contains(x))
+                .collect()
         } else {
             ticks(first, last, 8)
         };
@@ -140,6 +146,16 @@ impl Curves {
         for (s, (_, points)) in self.series.iter().enumerate() {
             canvas.band(points.iter().map(|(x, v)| (at(*x), v)).collect(), colour(s));
         }
+        let ends = self
+            .series
+            .iter()
+            .enumerate()
+            .filter_map(|(s, (name, points))| {
+                let (x, value) = points.last()?;
+                Some((at(*x), canvas.y(value.mean), name.as_str(), colour(s)))
+            });
+        let ends = ends.collect();
+        canvas.labels(ends);
         canvas.finish(&self.x)
     }
 }
@@ -216,11 +232,37 @@ struct Canvas {
     top: f64,
     low: f64,
     high: f64,
+    right: f64,
     note: String,
 }
 
+/// Where labels go whose lines end at these heights, in ascending order: as near as can be, a row apart, and none below `bottom`.
+fn spread(heights: &[f64], bottom: f64) -> Vec<f64> {
+    let mut places = heights.to_vec();
+    // Those that overlap move apart around their common middle, a little at a time.
+    for _ in 0..500 {
+        for i in 1..places.len() {
+            let overlap = LABEL_ROW - (places[i] - places[i - 1]);
+            if overlap > 0.0 {
+                places[i - 1] -= overlap / 2.0;
+                places[i] += overlap / 2.0;
+            }
+        }
+        if let Some(last) = places.last_mut() {
+            *last = last.min(bottom);
+        }
+    }
+    places
+}
+
 impl Canvas {
-    fn new<'a>(frame: &Frame, names: impl Iterator<Item = &'a str>, low: f64, high: f64) -> Self {
+    fn new<'a>(
+        frame: &Frame,
+        names: impl Iterator<Item = &'a str>,
+        low: f64,
+        high: f64,
+        right: f64,
+    ) -> Self {
         // Some air above the highest value; an empty or flat picture still gets an axis.
         let high = if high.is_finite() && high > low {
             high
@@ -234,6 +276,7 @@ impl Canvas {
             top: 0.0,
             low,
             high: high + margin,
+            right,
             note: frame.note.clone(),
         };
         canvas.text(LEFT, 24.0, "start", 15, &frame.title);
@@ -241,7 +284,7 @@ impl Canvas {
         for (s, name) in names.enumerate() {
             // Seven units a letter is a little more than the font needs.
             let width = 30.0 + 7.0 * name.chars().count() as f64;
-            if x + width > WIDTH - RIGHT && x > LEFT {
+            if x + width > WIDTH - right && x > LEFT {
                 (x, y) = (LEFT, y + LEGEND_ROW);
             }
             let _ = write!(
@@ -253,10 +296,10 @@ impl Canvas {
             canvas.text(x + 17.0, y, "start", 12, name);
             x += width;
         }
-        canvas.top = y + 16.0;
+        canvas.top = if x > LEFT || y > 46.0 { y + 16.0 } else { 40.0 };
         for tick in ticks(canvas.low, canvas.high, 6) {
             let at = canvas.y(tick);
-            canvas.line((LEFT, at), (WIDTH - RIGHT, at), "#dddddd", "");
+            canvas.line((LEFT, at), (WIDTH - right, at), "#dddddd", "");
             canvas.text(LEFT - 8.0, at + 4.0, "end", 12, &number(tick));
         }
         let middle = canvas.top + PLOT_HEIGHT / 2.0;
@@ -269,7 +312,7 @@ impl Canvas {
     }
 
     fn plot_width(&self) -> f64 {
-        WIDTH - LEFT - RIGHT
+        WIDTH - LEFT - self.right
     }
 
     fn bottom(&self) -> f64 {
@@ -311,6 +354,23 @@ impl Canvas {
         self.line((middle - cap, high), (middle + cap, high), "#222222", "");
     }
 
+    /// Names at the ends of their lines: where one ends, how high, its name and colour. A thin line leads to those that had to
+    /// give way.
+    fn labels(&mut self, mut ends: Vec<(f64, f64, &str, &str)>) {
+        ends.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let heights: Vec<f64> = ends.iter().map(|end| end.1).collect();
+        for ((x, height, name, colour), place) in ends.iter().zip(spread(&heights, self.bottom())) {
+            self.line((*x, *height), (x + 8.0, place), colour, "");
+            let _ = write!(
+                self.svg,
+                "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"12\" fill=\"{colour}\">{}</text>",
+                x + 11.0,
+                place + 4.0,
+                escape(name)
+            );
+        }
+    }
+
     /// A curve in the middle of its interval.
     fn band(&mut self, points: Vec<(f64, &Estimate)>, colour: &str) {
         let there = points
@@ -319,7 +379,7 @@ impl Canvas {
         let back = points
             .iter()
             .rev()
-            .map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.low())));
+            .map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.low().max(self.low))));
         let outline: Vec<String> = there.chain(back).collect();
         let _ = write!(
             self.svg,
@@ -339,7 +399,7 @@ impl Canvas {
 
     fn finish(mut self, x_label: &str) -> String {
         let bottom = self.bottom();
-        self.line((LEFT, bottom), (WIDTH - RIGHT, bottom), "#444444", "");
+        self.line((LEFT, bottom), (WIDTH - self.right, bottom), "#444444", "");
         self.line((LEFT, self.top), (LEFT, bottom), "#444444", "");
         let mut end = bottom + 26.0;
         if !x_label.is_empty() {
@@ -377,6 +437,20 @@ mod tests {
             assert!((2..=9).contains(&ticks.len()), "{ticks:?}");
             assert!(ticks.iter().all(|t| *t >= low - 1e-9 && *t <= high + 1e-9));
         }
+    }
+
+    #[test]
+    fn labels_keep_apart() {
+        assert_eq!(spread(&[10.0, 50.0], 100.0), [10.0, 50.0]);
+        let places = spread(&[20.0, 20.0, 21.0, 99.0, 100.0], 100.0);
+        assert!(
+            places.windows(2).all(|p| p[1] - p[0] > LABEL_ROW - 0.1),
+            "{places:?}"
+        );
+        assert!(
+            places[4] <= 100.0 && (places[1] - 20.3).abs() < 0.5,
+            "{places:?}"
+        );
     }
 
     #[test]

@@ -23,24 +23,18 @@ enum Command {
     /// Reproduces the evaluation of reputation-based scheduling, and goes beyond it
     ///
     /// Runs every experiment of section 5 of Sonnek, Chandra and Weissman, "Adaptive Reputation-Based Scheduling on
-    /// Unreliable Distributed Infrastructures". Takes about half an hour of processor time without --quick.
+    /// Unreliable Distributed Infrastructures". Takes about 20 minutes of processor time without --quick.
     ///
     /// Writes a page that sets each claim of the paper beside our figure (simulator-paper.md), and below it in figures/ a
     /// picture (SVG) of each experiment and its results (CSV).
-    Paper {
-        /// Few seeds and rounds, in under a minute: for a look, not for conclusions
-        #[arg(long)]
-        quick: bool,
-        /// Which workers are drawn, and all luck
-        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..1 << 32))]
-        seed: u64,
-        /// Threads; 0 takes one per processor
-        #[arg(long, default_value_t = 0, value_parser = threads)]
-        threads: usize,
-        /// Folder for the results; created if it is not there [default: docs, or build/sim with --quick]
-        #[arg(long)]
-        out: Option<PathBuf>,
-    },
+    Paper(Paper),
+    /// Looks for worker populations that agree with the paper
+    ///
+    /// Tries parameters of the populations of the same paper and judges them by those sentences of its text that constrain
+    /// them, and by nothing else. Takes some three minutes of processor time without --quick.
+    ///
+    /// Writes a page (simulator-populations.md), and its figures as a table (figures/paper-populations.csv).
+    Populations(Paper),
     /// Runs a whole network on the contract's own code: nodes, applications, queue, quality of service
     ///
     /// Without a workload it makes every experiment, and writes a page about them (simulator-network.md) and below it in
@@ -58,20 +52,49 @@ const EXAMPLES: &str = "Examples:
   script/sim network --tasks 100000 --fleet 1000 --set exclusionPpm=500000 --set tau=5400
   script/sim network --requests script/demo-data/requests.csv --nodes script/demo-data/nodes.csv --speed 60";
 
+/// What every command takes.
 #[derive(Args)]
-struct Network {
-    /// Smaller networks and few seeds, in under a minute: for a look, not for conclusions
-    #[arg(long, conflicts_with_all = ["requests", "nodes", "tasks", "fleet"])]
-    quick: bool,
+struct Common {
     /// Decides everything that is left to chance
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..1 << 32))]
     seed: u64,
     /// Threads; 0 takes one per processor
     #[arg(long, default_value_t = 0, value_parser = threads)]
     threads: usize,
-    /// Folder for the results; created if it is not there [default: docs for the page, else build/sim]
+    /// Folder for the results; created if it is not there [default: docs for a whole page, else build/sim]
     #[arg(long)]
     out: Option<PathBuf>,
+}
+
+impl Common {
+    fn out(self, page: bool) -> PathBuf {
+        self.out.unwrap_or_else(|| PathBuf::from(if page { "docs" } else { "build/sim" }))
+    }
+}
+
+#[derive(Args)]
+struct Paper {
+    /// Few seeds and rounds, in about a minute: for a look, not for conclusions
+    #[arg(long)]
+    quick: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Paper {
+    fn options(self) -> Options {
+        let scale = if self.quick { Scale::QUICK } else { Scale::FULL };
+        Options { scale, seed: self.common.seed, out: self.common.out(!self.quick) }
+    }
+}
+
+#[derive(Args)]
+struct Network {
+    /// Smaller networks and few seeds, in under a minute: for a look, not for conclusions
+    #[arg(long, conflicts_with_all = ["requests", "nodes", "tasks", "fleet"])]
+    quick: bool,
+    #[command(flatten)]
+    common: Common,
     #[command(flatten)]
     workload: Workload,
 }
@@ -82,20 +105,21 @@ fn threads(text: &str) -> Result<usize, String> {
 
 impl Network {
     fn run(self) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let out = |default| self.out.clone().unwrap_or_else(|| PathBuf::from(default));
+        let seed = self.common.seed;
         if self.workload.given() {
-            return single::run(&self.workload, self.seed, &out("build/sim"));
+            return single::run(&self.workload, seed, &self.common.out(false));
         }
         let scale = if self.quick { network::Scale::QUICK } else { network::Scale::FULL };
-        let out = out(if self.quick { "build/sim" } else { "docs" });
-        network::run(&network::Options { scale, seed: self.seed, out })
+        network::run(&network::Options { scale, seed, out: self.common.out(!self.quick) })
     }
 }
 
 fn main() -> ExitCode {
     let command = Arguments::parse().command;
     let threads = match &command {
-        Command::Paper { threads, .. } | Command::Network(Network { threads, .. }) => *threads,
+        Command::Paper(Paper { common, .. })
+        | Command::Populations(Paper { common, .. })
+        | Command::Network(Network { common, .. }) => common.threads,
     };
     if let Err(error) = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
@@ -105,11 +129,8 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let done = match command {
-        Command::Paper { quick, seed, out, .. } => {
-            let out = out.unwrap_or_else(|| PathBuf::from(if quick { "build/sim" } else { "docs" }));
-            let scale = if quick { Scale::QUICK } else { Scale::FULL };
-            paper::run(&Options { scale, seed, out })
-        }
+        Command::Paper(given) => paper::run(&given.options()),
+        Command::Populations(given) => paper::fit::run(&given.options()),
         Command::Network(network) => network.run(),
     };
     match done {

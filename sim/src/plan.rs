@@ -3,13 +3,14 @@
 //! The ratings and the exact likelihood tell beforehand what a way of grouping will bring: the expected number of
 //! successes is the sum of the groups' likelihoods.
 
-use muster_core::adaptive::{gain, Tally};
+use muster_core::adaptive::gain;
 use muster_core::reputation::{Exact, Formed, Likelihood, Rule};
 use muster_core::wad::WAD;
 
 use crate::random::Random;
 use crate::rounds::{
-    form_all, likelihood_of, rule, sort, sorts, Algorithm, ByBound, ByExact, Measure, Run, Worker,
+    expected_tally, form_all, likelihood_of, rule, sort, sorts, Algorithm, ByBound, ByExact,
+    Measure, Run, Worker, SCALE,
 };
 
 /// The target in hundredths, a wad, whose groups have the largest expected gain. The lowest of equals.
@@ -53,17 +54,8 @@ fn expected_gain(order: &[&Worker], groups: &[Formed], min: usize, alpha: u64) -
     gain_of(expected, groups.len(), order.len() / min, alpha)
 }
 
-/// The gain of a sum of likelihoods, each without its last bits.
 fn gain_of(expected: u64, groups: usize, capacity: usize, alpha: u64) -> u64 {
-    let scaled = |groups: usize| groups as u64 * (WAD >> SCALE);
-    gain(
-        Tally {
-            successes: expected,
-            groups: scaled(groups),
-            capacity: scaled(capacity),
-        },
-        alpha,
-    )
+    gain(expected_tally(expected, groups, capacity), alpha)
 }
 
 /// Exchanges tried between the groups of a round.
@@ -100,7 +92,7 @@ impl Planner {
         };
         self.neighbours.extend(self.partition.sizes().map(formed));
         let mut tight: Vec<&Worker> = order.to_vec();
-        form_all::<ByExact>(Algorithm::TightFit, &mut tight, rule, random, groups);
+        form_all::<ByExact>(Algorithm::TIGHT_FIT, &mut tight, rule, random, groups);
         let promise =
             |order: &[&Worker], groups: &[Formed]| expected_gain(order, groups, rule.min(), alpha);
         if promise(&tight, groups) >= promise(order, &self.neighbours) {
@@ -145,9 +137,6 @@ fn exchange(order: &mut [&Worker], groups: &[Formed], attempts: u32, random: &mu
         }
     }
 }
-
-/// Likelihoods are summed up without their last ten bits, so that thousands fit.
-const SCALE: u32 = 10;
 
 /// Divides sorted workers into runs of neighbours, all of allowed size, so that the expected gain is the largest there is.
 ///

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 
 use muster_core::adaptive::{Climber, Settings, Tally};
 use muster_core::reputation::{
-    first_fit, fixed_size, random_fit, tight_fit, vote, Bound, Exact, Formed, Likelihood,
+    first_fit, fixed_size, random_fit, tight_fit, vote, Bound, Exact, Fallback, Formed, Likelihood,
     LogRating, Record, Rule,
 };
 use muster_core::wad::WAD;
@@ -16,11 +16,11 @@ use crate::population::{threshold, Population};
 use crate::random::Random;
 
 /// How groups are formed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Algorithm {
     Fixed,
     FirstFit,
-    TightFit,
+    TightFit(Fallback),
     RandomFit,
     /// Tight-fit or the best division into runs of neighbours, whichever promises more in this round, and then exchanges
     /// between the groups. Ours.
@@ -28,13 +28,21 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    pub const PAPER: [Self; 4] = [Self::Fixed, Self::FirstFit, Self::TightFit, Self::RandomFit];
+    /// Tight-fit as the paper describes it.
+    pub const TIGHT_FIT: Self = Self::TightFit(Fallback::Largest);
+
+    pub const PAPER: [Self; 4] = [
+        Self::Fixed,
+        Self::FirstFit,
+        Self::TIGHT_FIT,
+        Self::RandomFit,
+    ];
 
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fixed => "Fixed",
             Self::FirstFit => "First-fit",
-            Self::TightFit => "Tight-fit",
+            Self::TightFit(_) => "Tight-fit",
             Self::RandomFit => "Random-fit",
             Self::Planned => "Planned",
         }
@@ -42,7 +50,7 @@ impl Algorithm {
 }
 
 /// How the likelihood of correctness of a group is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Measure {
     /// The paper's lower bound (2), what it uses unless it says otherwise.
     Bound,
@@ -60,19 +68,28 @@ impl Measure {
     }
 }
 
+/// What a climb is told of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Feedback {
+    /// The groups that reached a majority, as the paper does.
+    Counted,
+    /// The sum of the groups' exact likelihoods: the expected number of those that do. Ours.
+    Expected,
+}
+
 /// Where the target comes from.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Targeting {
     /// One target, a wad, for all rounds.
     Static(u64),
     /// The paper's hill climbing.
-    Adaptive(Settings),
+    Adaptive(Settings, Feedback),
     /// Every so many rounds the target in hundredths whose groups have the largest expected gain by the ratings.
     Predictive { alpha: u64, every: u32 },
 }
 
 /// Part of the workers changes its reliability.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Blackout {
     /// The last round before it.
     pub after: u32,
@@ -82,7 +99,7 @@ pub struct Blackout {
 }
 
 /// One run of the simulation; it determines its outcome to the last digit.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Run {
     pub population: Population,
     pub workers: usize,
@@ -110,6 +127,8 @@ pub struct Run {
 pub struct Round {
     pub successes: u32,
     pub groups: u32,
+    /// Workers in these groups.
+    pub members: u32,
     /// A wad.
     pub target: u64,
 }
@@ -123,6 +142,8 @@ pub struct Outcome {
     pub normalised: f64,
     /// Share of groups that succeeded, mean over rounds.
     pub success: f64,
+    /// Groups formed in a round.
+    pub attempted: f64,
     /// Members of a group, mean over rounds.
     pub group_size: f64,
     /// How often a likelihood was asked for in a round.
@@ -131,8 +152,13 @@ pub struct Outcome {
     pub bound_error: f64,
     /// Rounds until the climb was over for the first time.
     pub converged: Option<u32>,
-    /// Mean target of the second half of the run.
+    /// Rounds until the first climb after the blackout began, and until that was over.
+    pub restarted: Option<u32>,
+    pub resettled: Option<u32>,
+    /// Of the second half of the run: mean target, normalised throughput and success rate.
     pub late_target: f64,
+    pub late_normalised: f64,
+    pub late_success: f64,
     pub per_round: Vec<Round>,
 }
 
@@ -140,6 +166,11 @@ impl Outcome {
     /// G = alpha rho + (1 - alpha) s, mean over rounds.
     pub fn gain(&self, alpha: f64) -> f64 {
         alpha * self.normalised + (1.0 - alpha) * self.success
+    }
+
+    /// The same of the second half.
+    pub fn late_gain(&self, alpha: f64) -> f64 {
+        alpha * self.late_normalised + (1.0 - alpha) * self.late_success
     }
 }
 
@@ -214,7 +245,7 @@ const BLACKOUT: u64 = 3;
 
 impl<'r> World<'r> {
     fn new(run: &'r Run) -> Self {
-        let population = run.population as u64;
+        let population = run.population.stream();
         let mut draw = Random::named(&[
             POPULATION,
             population,
@@ -250,6 +281,8 @@ impl<'r> World<'r> {
         let mut groups: Vec<Formed> = Vec::new();
         let mut judged: Vec<(u32, bool)> = Vec::new();
         let (mut compared, mut bound_error) = (0u64, 0u128);
+        let mut rested = false;
+        let expects = matches!(run.targeting, Targeting::Adaptive(_, Feedback::Expected));
         for round in 1..=run.rounds {
             let aim = target.current();
             groups.clear();
@@ -269,6 +302,7 @@ impl<'r> World<'r> {
             }
 
             let (mut successes, mut members, mut evaluations) = (0u32, 0usize, 0u64);
+            let mut expected = 0u64;
             let mut rest = &order[..];
             for formed in &groups {
                 let (group, others) = rest.split_at(formed.size);
@@ -291,6 +325,9 @@ impl<'r> World<'r> {
                 );
                 members += formed.size;
                 evaluations += u64::from(formed.evaluations);
+                if expects {
+                    expected += likelihood_of::<ByExact>(group) >> SCALE;
+                }
                 if run.compare_measures {
                     compared += 1;
                     let (exact, bound) = (
@@ -303,26 +340,32 @@ impl<'r> World<'r> {
 
             let count = groups.len();
             let capacity = run.workers / run.min;
-            outcome.throughput += f64::from(successes);
-            outcome.normalised += f64::from(successes) / capacity as f64;
-            outcome.success += if count == 0 {
+            let rho = f64::from(successes) / capacity as f64;
+            let rate = if count == 0 {
                 0.0
             } else {
                 f64::from(successes) / count as f64
             };
+            outcome.throughput += f64::from(successes);
+            outcome.normalised += rho;
+            outcome.success += rate;
+            outcome.attempted += count as f64;
+            if round > run.rounds / 2 {
+                outcome.late_target += aim as f64 / WAD as f64;
+                outcome.late_normalised += rho;
+                outcome.late_success += rate;
+            }
             outcome.group_size += if count == 0 {
                 0.0
             } else {
                 members as f64 / count as f64
             };
             outcome.evaluations += evaluations as f64;
-            if round > run.rounds / 2 {
-                outcome.late_target += aim as f64 / WAD as f64;
-            }
             if run.keep_rounds {
                 outcome.per_round.push(Round {
                     successes,
                     groups: count as u32,
+                    members: members as u32,
                     target: aim,
                 });
             }
@@ -338,26 +381,47 @@ impl<'r> World<'r> {
             if let Some(blackout) = run.blackout.filter(|b| b.after == round) {
                 self.strike(blackout);
             }
-            let tally = Tally {
-                successes: successes.into(),
-                groups: count as u64,
-                capacity: capacity as u64,
+            let tally = if expects {
+                expected_tally(expected, count, capacity)
+            } else {
+                Tally {
+                    successes: successes.into(),
+                    groups: count as u64,
+                    capacity: capacity as u64,
+                }
             };
-            if target.learn(tally, round, run, &self.workers, &mut self.random) {
+            let rests = target.learn(tally, round, run, &self.workers, &mut self.random);
+            if rests {
                 outcome.converged.get_or_insert(round);
             }
+            if run.blackout.is_some_and(|b| round > b.after) {
+                match outcome.restarted {
+                    None if rested && !rests => outcome.restarted = Some(round),
+                    Some(_) if rests => _ = outcome.resettled.get_or_insert(round),
+                    _ => {}
+                }
+            }
+            rested = rests;
         }
         let rounds = f64::from(run.rounds.max(1));
         for mean in [
             &mut outcome.throughput,
             &mut outcome.normalised,
             &mut outcome.success,
+            &mut outcome.attempted,
             &mut outcome.group_size,
             &mut outcome.evaluations,
         ] {
             *mean /= rounds;
         }
-        outcome.late_target /= f64::from((run.rounds - run.rounds / 2).max(1));
+        let late = f64::from((run.rounds - run.rounds / 2).max(1));
+        for mean in [
+            &mut outcome.late_target,
+            &mut outcome.late_normalised,
+            &mut outcome.late_success,
+        ] {
+            *mean /= late;
+        }
         if compared > 0 {
             outcome.bound_error = bound_error as f64 / WAD as f64 / compared as f64;
         }
@@ -367,7 +431,7 @@ impl<'r> World<'r> {
     /// Gives a random part of the workers a new, unrelated reliability. Their records stay.
     fn strike(&mut self, blackout: Blackout) {
         let run = self.run;
-        let mut random = Random::named(&[BLACKOUT, run.population as u64, run.population_seed]);
+        let mut random = Random::named(&[BLACKOUT, run.population.stream(), run.population_seed]);
         let mut ids: Vec<usize> = (0..self.workers.len()).collect();
         for i in 0..ids.len() * blackout.percent / 100 {
             let other = i + random.below(ids.len() - i);
@@ -388,7 +452,7 @@ impl Target {
     fn new(targeting: Targeting) -> Self {
         match targeting {
             Targeting::Static(target) => Self::Static(target),
-            Targeting::Adaptive(settings) => Self::Adaptive(Climber::new(settings)),
+            Targeting::Adaptive(settings, _) => Self::Adaptive(Climber::new(settings)),
             Targeting::Predictive { alpha, every } => Self::Predictive {
                 alpha,
                 every,
@@ -433,6 +497,19 @@ impl Target {
     }
 }
 
+/// Likelihoods are summed up without their last bits, so that thousands fit.
+pub const SCALE: u32 = 10;
+
+/// The tally of a sum of likelihoods, each shifted by [`SCALE`].
+pub fn expected_tally(expected: u64, groups: usize, capacity: usize) -> Tally {
+    let scaled = |groups: usize| groups as u64 * (WAD >> SCALE);
+    Tally {
+        successes: expected,
+        groups: scaled(groups),
+        capacity: scaled(capacity),
+    }
+}
+
 pub fn rule(run: &Run, target: u64) -> Rule {
     Rule::new(run.min, run.max, target.min(WAD))
         .expect("group sizes are checked before a run starts")
@@ -462,10 +539,10 @@ pub fn form_all<'a, M: Likelihood<&'a Worker>>(
         let formed = match algorithm {
             Algorithm::Fixed => fixed_size(free, rule, pick),
             Algorithm::FirstFit => first_fit::<_, M>(free, rule),
-            Algorithm::TightFit => tight_fit::<_, M>(free, rule),
+            Algorithm::TightFit(fallback) => tight_fit::<_, M>(free, rule, fallback),
             Algorithm::RandomFit => random_fit::<_, M>(free, rule, pick),
             // What it compares with the best division, see `plan::Planner`.
-            Algorithm::Planned => tight_fit::<_, M>(free, rule),
+            Algorithm::Planned => tight_fit::<_, M>(free, rule, Fallback::Largest),
         };
         let Some(formed) = formed else { return };
         free = &mut free[formed.size..];

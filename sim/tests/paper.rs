@@ -5,18 +5,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use muster_sim::paper::{run, Options, Scale};
+use muster_sim::paper::lab::{Lab, Sweep};
+use muster_sim::paper::{fit, run, Options, Scale};
+use muster_sim::population::{Name, Set};
+use muster_sim::rounds::{Algorithm, Measure, Run, Targeting};
 
 const TINY: Scale = Scale {
     quick: true,
     rounds: 20,
     long_rounds: 60,
+    screen_rounds: 20,
+    keep: 2,
+    step: 50,
     seeds: 2,
     large_seeds: 2,
     sweep_seeds: 2,
     repeats: 1,
-    step: 50,
     blackout_seeds: 2,
+    convergence_seeds: 2,
+    convergence_rounds: 100,
+    fit_seeds: 2,
 };
 
 fn folder(name: &str) -> PathBuf {
@@ -63,10 +71,14 @@ fn writes_page_pictures_and_tables_whatever_the_threads() {
         .unwrap();
         files(&out)
     };
-    let (one, three) = (with(1), with(3));
+    let (one, mut three) = (with(1), with(3));
+    let page = &one["simulator-paper.md"];
+    // All but the times by the clock.
+    let timeless = |page: &str| page.split("\n## Times").next().map(str::to_owned);
+    let other = three.insert("simulator-paper.md".into(), page.clone());
+    assert_eq!(timeless(page), other.and_then(|page| timeless(&page)));
     assert_eq!(one, three);
 
-    let page = &one["simulator-paper.md"];
     let links: Vec<&str> = page
         .split("](figures/")
         .skip(1)
@@ -106,8 +118,76 @@ fn writes_page_pictures_and_tables_whatever_the_threads() {
         "figure 9",
         "figure 10",
         "table 3",
+        "figure 11",
+        "table 4",
+        "figure 12",
     ] {
         assert!(page.contains(experiment), "{experiment}");
+    }
+}
+
+#[test]
+fn the_search_for_populations_shows_both_sets() {
+    let out = folder("populations");
+    let options = Options {
+        scale: TINY,
+        seed: 7,
+        out: out.clone(),
+    };
+    fit::run(&options).unwrap();
+    let files = files(&out);
+    let page = &files["simulator-populations.md"];
+    for name in Name::ALL {
+        assert!(page.contains(&format!("## {}\n", name.text())));
+        for set in [Set::FIRST, Set::FITTED] {
+            assert!(page.contains(&set.of(name).describe()), "{}", name.text());
+        }
+    }
+    let table = &files["paper-populations.csv"];
+    assert!(csv::Reader::from_reader(table.as_bytes())
+        .records()
+        .all(|row| row.is_ok()));
+}
+
+/// Screening must find what trying every target for the whole time finds, but for the noise it may not see.
+#[test]
+fn screened_targets_are_as_good_as_all() {
+    let sweep = |keep| Sweep {
+        step: 5,
+        screen: 300,
+        keep,
+    };
+    let mut lab = Lab::default();
+    let base = |name| Run {
+        population: Set::FITTED.of(name),
+        workers: 100,
+        min: 3,
+        max: 7,
+        algorithm: Algorithm::FirstFit,
+        measure: Measure::Exact,
+        targeting: Targeting::Static(0),
+        alpha: 0,
+        rounds: 600,
+        blackout: None,
+        population_seed: 1,
+        run_seed: 0,
+        keep_rounds: false,
+        compare_measures: false,
+    };
+    let alphas = [0.5, 1.0, 0.0];
+    for name in [Name::Uniform, Name::NormalHigh, Name::NormalLow] {
+        for keep in [3, 21] {
+            sweep(keep).play(&mut lab, "screening", &[base(name)], &alphas);
+        }
+        for alpha in alphas {
+            let best = |keep| sweep(keep).range(&lab, &base(name), &alphas, alpha).1;
+            let (few, all) = (best(3), best(21));
+            assert!(
+                few <= all && few > 0.99 * all,
+                "{}: {few} of {all}",
+                name.text()
+            );
+        }
     }
 }
 

@@ -1,15 +1,16 @@
 //! The round-based simulation against what probability theory says, and against itself.
 
 use muster_core::adaptive::Settings;
+use muster_core::reputation::Fallback;
 use muster_core::wad::WAD;
 use muster_sim::jobs;
-use muster_sim::population::Population;
-use muster_sim::rounds::{play, Algorithm, Blackout, Measure, Outcome, Run, Targeting};
+use muster_sim::population::{Name, Population, Set};
+use muster_sim::rounds::{play, Algorithm, Blackout, Feedback, Measure, Outcome, Run, Targeting};
 use muster_sim::statistics::Estimate;
 
-fn run(population: Population, algorithm: Algorithm) -> Run {
+fn run(name: Name, algorithm: Algorithm) -> Run {
     Run {
-        population,
+        population: Set::FITTED.of(name),
         workers: 100,
         min: 3,
         max: 7,
@@ -28,11 +29,12 @@ fn run(population: Population, algorithm: Algorithm) -> Run {
 
 fn every_kind() -> Vec<Run> {
     let mut runs = Vec::new();
-    for population in Population::ALL {
+    for name in Name::ALL {
         for algorithm in [
             Algorithm::Fixed,
             Algorithm::FirstFit,
-            Algorithm::TightFit,
+            Algorithm::TightFit(Fallback::Largest),
+            Algorithm::TightFit(Fallback::Closest),
             Algorithm::RandomFit,
             Algorithm::Planned,
         ] {
@@ -41,13 +43,15 @@ fn every_kind() -> Vec<Run> {
                     measure,
                     rounds: 60,
                     keep_rounds: true,
-                    ..run(population, algorithm)
+                    ..run(name, algorithm)
                 };
                 runs.push(run);
-                runs.push(Run {
-                    targeting: Targeting::Adaptive(Settings::new(WAD / 2)),
-                    ..run
-                });
+                for feedback in [Feedback::Counted, Feedback::Expected] {
+                    runs.push(Run {
+                        targeting: Targeting::Adaptive(Settings::new(WAD / 2), feedback),
+                        ..run
+                    });
+                }
                 runs.push(Run {
                     targeting: Targeting::Predictive {
                         alpha: WAD / 2,
@@ -104,6 +108,8 @@ fn every_outcome_is_consistent() {
             assert!(round.successes <= round.groups && round.groups <= capacity as u32);
             // Whoever is left over is fewer than a group of the least size; Fixed leaves fewer than one of the largest.
             assert!(round.groups as usize >= (run.workers - run.min + 1) / run.max);
+            assert!(round.members >= round.groups * run.min as u32);
+            assert!(round.members <= run.workers as u32);
             assert!(round.target <= WAD);
             success += f64::from(round.successes) / f64::from(round.groups);
         }
@@ -121,14 +127,15 @@ fn fixed_succeeds_as_often_as_the_binomial_distribution_says() {
     let heavy = (1.0f64 / 0.1135).ln() * 0.1135 / (1.0 - 0.1135);
     for (population, mean) in [
         (Population::Uniform, 0.5),
-        (Population::HeavyHigh, 1.0 - heavy),
-        (Population::NormalLow, 0.3),
+        (Set::FITTED.of(Name::HeavyHigh), 1.0 - heavy),
+        (Population::normal(300, 100), 0.3),
     ] {
         for max in [3, 5, 7, 9] {
             let run = Run {
+                population,
                 max,
                 rounds: 100,
-                ..run(population, Algorithm::Fixed)
+                ..run(Name::Uniform, Algorithm::Fixed)
             };
             let rates: Vec<f64> = (0..200)
                 .map(|seed| {
@@ -160,7 +167,7 @@ fn with_one_size_all_algorithms_form_as_many_groups() {
     for algorithm in Algorithm::PAPER {
         let outcome = play(&Run {
             max: 3,
-            ..run(Population::HeavyHigh, algorithm)
+            ..run(Name::HeavyHigh, algorithm)
         });
         assert_eq!(outcome.group_size, 3.0);
         assert!((outcome.throughput / outcome.success - 33.0).abs() < 1e-9);
@@ -176,7 +183,7 @@ fn extreme_targets_give_extreme_sizes() {
             let outcome = play(&Run {
                 workers: 98,
                 targeting,
-                ..run(Population::Uniform, algorithm)
+                ..run(Name::Uniform, algorithm)
             });
             assert_eq!(outcome.group_size, size, "{algorithm:?}");
         }
@@ -188,13 +195,13 @@ fn a_blackout_strikes_when_it_should() {
     let blackout = Blackout {
         after: 100,
         percent: 30,
-        to: Population::HeavyLow,
+        to: Set::FITTED.of(Name::HeavyLow),
     };
     let runs = (0..20).map(|seed| Run {
         blackout: Some(blackout),
         keep_rounds: true,
         population_seed: seed,
-        ..run(Population::NormalHigh, Algorithm::TightFit)
+        ..run(Name::NormalHigh, Algorithm::TIGHT_FIT)
     });
     let (mut struck, mut same) = (0, 0);
     for run in runs {
@@ -215,18 +222,18 @@ fn a_blackout_strikes_when_it_should() {
 /// Ratings must be worth something: with them, and the exact likelihood, more gets done than without.
 #[test]
 fn ratings_help() {
-    for population in Population::ALL {
-        let fixed = play(&run(population, Algorithm::Fixed));
+    for name in Name::ALL {
+        let fixed = play(&run(name, Algorithm::Fixed));
         let targeting = Targeting::Static((fixed.success * 1e18) as u64);
-        for algorithm in [Algorithm::FirstFit, Algorithm::TightFit] {
+        for algorithm in [Algorithm::FirstFit, Algorithm::TIGHT_FIT] {
             let outcome = play(&Run {
                 targeting,
-                ..run(population, algorithm)
+                ..run(name, algorithm)
             });
             assert!(
                 outcome.throughput > fixed.throughput * 1.15,
                 "{} {algorithm:?}",
-                population.name()
+                name.text()
             );
         }
     }

@@ -103,6 +103,18 @@ counter=$(address_in "$work/deploy.log")
 number() { call eth_call "[{\"to\":\"$1\",\"data\":\"0x8381f58a\"},\"latest\"]"; }
 [ "$(number "$counter")" = "0x$(printf %064x 41)" ] || { echo "number() is $(number "$counter"), not 41" >&2; exit 1; }
 
+step trace
+# increment() is 0xd09de08a; from the development account, which the embedded node signs for.
+tx=$(call eth_sendTransaction "[{\"from\":\"0x3f1eae7d46d88f08fc2f8ed27fcb2ab183eb2d0e\",\"to\":\"$counter\",\"data\":\"0xd09de08a\"}]")
+if [[ $tx =~ ^0x[0-9a-f]{64}$ ]]; then
+  # By its own script, and by the node's tracer.
+  stylus trace -e "$rpc" -t "$tx" >"$work/trace.json"
+  stylus trace -e "$rpc" -t "$tx" --use-native-tracer | cmp - "$work/trace.json"
+  grep -q storage_cache_bytes32 "$work/trace.json" || { echo "the trace shows no write to storage" >&2; exit 1; }
+else
+  echo "left out: this node signs for nobody"
+fi
+
 # A second program, deployed without activation, then activated by hand. Its code must differ from the first's.
 sed -i 's/pub fn increment(&mut self) {/pub fn step(\&mut self) {/; s/contract.increment()/contract.step()/' src/lib.rs
 sed -i '/#\[constructor\]/,/^    }/d' src/lib.rs

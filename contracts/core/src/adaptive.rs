@@ -42,9 +42,29 @@ pub fn gain(tally: Tally, alpha: u64) -> u64 {
     part(alpha, tally.capacity) + part(WAD - alpha, tally.groups)
 }
 
+/// How far from the best target the climb searches while nothing better is found, in moderate steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Search {
+    /// 1, 2, 3, 4, ...
+    Multiples,
+    /// 1, 2, 4, 8, ...
+    Doubling,
+}
+
+/// What gain a period's gain is held against during the climb.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reference {
+    /// The best target's, as it was measured: luck included.
+    Best,
+    /// Smoothed over the rises: a rise moves it by the share `current_weight`.
+    Rises,
+    /// Smoothed over all periods of the climb.
+    Periods,
+}
+
 /// The parameters of a [`Climber`]; wads, except where noted. The defaults are the paper's (section 5.3), but for the
-/// three steps, which its text does not give.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// three steps, which its text does not give, and `search` and `reference`, which are readings of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Settings {
     /// The weight of throughput in the gain.
     pub alpha: u64,
@@ -65,6 +85,10 @@ pub struct Settings {
     pub steps: [u64; 3],
     /// Where the climb starts without knowledge.
     pub initial: u64,
+    pub search: Search,
+    pub reference: Reference,
+    /// Whether the period that measures the initial target is one without a rise.
+    pub first_is_stationary: bool,
 }
 
 impl Settings {
@@ -80,6 +104,9 @@ impl Settings {
             current_weight: 30 * HUNDREDTH,
             steps: [2 * HUNDREDTH, 5 * HUNDREDTH, 10 * HUNDREDTH],
             initial: 50 * HUNDREDTH,
+            search: Search::Doubling,
+            reference: Reference::Periods,
+            first_is_stationary: true,
         }
     }
 }
@@ -88,29 +115,38 @@ impl Settings {
 enum Phase {
     /// Nothing measured yet.
     Start,
-    /// The best gain so far and its target; periods since then.
-    Climbing { best: u64, at: u64, stationary: u32 },
+    /// What a gain must exceed, the best target so far, periods without a rise, and targets tried around it since.
+    Climbing {
+        reference: u64,
+        at: u64,
+        stationary: u32,
+        tried: u32,
+    },
     /// Smoothed gain.
     Steady { history: u64 },
 }
 
 /// Adapts the target by hill climbing, then watches.
 ///
-/// Rounds are summed up over a period; at its end the gain of the period is compared with an earlier one.
+/// Rounds are summed up over a period; at its end the gain of the period is held against a reference. As set up by
+/// [`Settings::new`]:
 ///
-/// 1. *Climb.* The first period measures the initial target, 0.5; it is the best so far. Each further period tries
-///    another target. If the gain is at least 1.01 times the best, its target is the best now, and the next one lies further
-///    in the same direction: by 0.02, from a factor of 1.05 on by 0.05, from 1.15 on by 0.10. If not, the period was
-///    stationary, and the next target lies on the other side of the best: at a distance of 0.05 after the first stationary
-///    period in a row, then 0.10, 0.20 and 0.40, so that a plateau is searched from end to end before it is believed to be
-///    the top. Targets stay within 0 and 1.
-/// 2. *Arrive.* After the fifth stationary period in a row the best target is kept, and its gain becomes the history.
-/// 3. *Watch.* After each further period the gain is compared with the history, which is then smoothed: 0.3 of the gain,
-///    0.7 of itself. A factor of 1.15 between them, either way, starts a new climb from where the target is: downwards if
-///    the gain fell (workers have become less reliable, the target can't be met any more), upwards if it rose.
+/// 1. *Climb.* The first period measures the initial target, 0.5, which is the best so far; its gain is the reference, and
+///    it counts as stationary. Each further period tries another target. If its gain is at least 1.01 times the reference,
+///    its target is the best now, and the next one lies further in the same direction: by 0.02, from a factor of 1.05 on by
+///    0.05, from 1.15 on by 0.10. If not, the period was stationary, and the next target lies on the other side of the best:
+///    at a distance of 0.05 after the first trial in vain, then 0.10, 0.20 and 0.40 ([`Search::Doubling`]), so that a plateau
+///    is searched from end to end before it is believed to be the top. Targets stay within 0 and 1. After each of these
+///    periods 0.3 of its gain and 0.7 of the reference make the new reference ([`Reference::Periods`]).
+/// 2. *Arrive.* After the fifth stationary period in a row the best target is kept, and the reference becomes the history.
+///    The least time is therefore five periods, 50 rounds, as the paper has it.
+/// 3. *Watch.* After each further period the gain is compared with the history, which is then smoothed in the same way.
+///    A factor of 1.15 between them, either way, starts a new climb from where the target is: downwards if the gain fell
+///    (workers have become less reliable, the target can't be met any more), upwards if it rose.
 ///
-/// Comparing with the best, not with the period before, lets the climb end although measurements are noisy: the noise of a
-/// period of 10 rounds with 100 workers is 2 to 10 % of the gain, more than the threshold of 1.01.
+/// Why the reference is smoothed: 10 rounds with 100 workers are some 300 groups, so a success rate s is measured to within
+/// sqrt((1 - s) / 300 s) of itself, 1.5 % for 0.94 and 9 % for 0.3, which is more than the threshold of 1.01. The best of several
+/// such measures is mostly the luckiest, and held against it ([`Reference::Best`]) a better target looks no better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Climber {
     settings: Settings,
@@ -157,42 +193,55 @@ impl Climber {
     fn adjust(&mut self, gain: u64) {
         let [small, moderate, significant] = self.settings.steps;
         match self.phase {
-            Phase::Start => self.climb_from(gain, moderate),
-            Phase::Climbing { best, .. } if reaches(gain, best, self.settings.insignificant) => {
-                let step = if reaches(gain, best, self.settings.significant) {
+            Phase::Start => {
+                self.climb_from(gain, moderate, u32::from(self.settings.first_is_stationary))
+            }
+            Phase::Climbing { reference, .. }
+                if reaches(gain, reference, self.settings.insignificant) =>
+            {
+                let step = if reaches(gain, reference, self.settings.significant) {
                     significant
-                } else if reaches(gain, best, self.settings.moderate) {
+                } else if reaches(gain, reference, self.settings.moderate) {
                     moderate
                 } else {
                     small
                 };
-                self.climb_from(gain, step);
+                let reference = match self.settings.reference {
+                    Reference::Best => gain,
+                    Reference::Rises | Reference::Periods => self.smooth(gain, reference),
+                };
+                self.climb_from(reference, step, 0);
             }
             Phase::Climbing {
-                best,
+                reference,
                 at,
                 stationary,
+                tried,
             } => {
-                let stationary = stationary + 1;
+                let reference = match self.settings.reference {
+                    Reference::Best | Reference::Rises => reference,
+                    Reference::Periods => self.smooth(gain, reference),
+                };
+                let (stationary, tried) = (stationary + 1, tried + 1);
                 if stationary >= self.settings.stationary {
                     self.target = at;
-                    self.phase = Phase::Steady { history: best };
+                    self.phase = Phase::Steady { history: reference };
                 } else {
                     self.phase = Phase::Climbing {
-                        best,
+                        reference,
                         at,
                         stationary,
+                        tried,
                     };
                     self.upwards = !self.upwards;
-                    let distance = moderate.saturating_mul(u64::from(stationary));
-                    self.target = self.moved(at, distance);
+                    self.target = self.moved(at, self.distance(tried));
                 }
             }
             Phase::Steady { history } => {
                 let fell = reaches(history, gain, self.settings.significant);
                 if fell || reaches(gain, history, self.settings.significant) {
                     self.upwards = !fell;
-                    self.climb_from(gain, significant);
+                    self.climb_from(gain, significant, 0);
                 } else {
                     self.phase = Phase::Steady {
                         history: self.smooth(gain, history),
@@ -203,13 +252,24 @@ impl Climber {
     }
 
     /// The present target is the best so far; the next lies `step` further.
-    fn climb_from(&mut self, gain: u64, step: u64) {
+    fn climb_from(&mut self, reference: u64, step: u64, stationary: u32) {
         self.phase = Phase::Climbing {
-            best: gain,
+            reference,
             at: self.target,
-            stationary: 0,
+            stationary,
+            tried: 0,
         };
         self.target = self.moved(self.target, step);
+    }
+
+    /// How far from the best target the next trial lies after `tried` in vain, the first of which was a step onwards.
+    fn distance(&self, tried: u32) -> u64 {
+        let [_, moderate, _] = self.settings.steps;
+        let times = match self.settings.search {
+            Search::Multiples => u64::from(tried),
+            Search::Doubling => 1 << (tried - 1).min(63),
+        };
+        moderate.saturating_mul(times)
     }
 
     fn moved(&self, from: u64, by: u64) -> u64 {

@@ -21,7 +21,8 @@ pub fn ppm(x: u32) -> u64 {
 
 /// H after `elapsed` seconds of passive recovery from `h`: `1 - (1 - h) e^(-elapsed / tau)`.
 ///
-/// Within 3 units of 1e-18 above the true value, at most 1, and non-decreasing in `elapsed`.
+/// Less than 1.8 units of 1e-18 above or below the true value, at most 1, and non-decreasing in `elapsed`. (Below it by up
+/// to 1 for the exponent's floor and 0.8 for the exponential; above it by up to 0.8 and 1 for the product's floor.)
 /// `tau` 0 means that recovery is immediate.
 pub fn recover(h: u64, elapsed: u64, tau: u32) -> u64 {
     if h >= WAD || tau == 0 {
@@ -35,6 +36,9 @@ pub fn recover(h: u64, elapsed: u64, tau: u32) -> u64 {
 }
 
 /// H after a task's timeout with no answer: `h x penalty`, rounded down. `h` is already recovered to now.
+///
+/// Because it is, two timeouts in a row leave 0.09 only at the same moment. With the default parameters the second one excludes
+/// only within 88 s of the first.
 #[inline]
 pub fn penalise(h: u64, penalty_ppm: u32) -> u64 {
     mul_wad(h, ppm(penalty_ppm))
@@ -149,6 +153,17 @@ mod tests {
         }
         assert_eq!(boost(h, 150_000), 158_100_000_000_000_000);
         assert_eq!(boost(WAD - 1, 150_000), WAD);
+    }
+
+    #[test]
+    fn a_second_timeout_excludes_only_within_88_seconds() {
+        let after = |seconds| penalise(recover(penalise(WAD, 300_000), seconds, TAU), 300_000);
+        assert!(!eligible(after(87), 100_000));
+        assert!(eligible(after(88), 100_000));
+        // The shortest estimate of a Stable Diffusion task is 50 s, of a GPT task 60 s.
+        for estimate in [50, 60] {
+            assert!(crate::value::time_limit(estimate, 60, 7_200) > 88);
+        }
     }
 
     #[test]

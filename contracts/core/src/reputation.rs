@@ -240,6 +240,15 @@ fn value_of<T, L: Likelihood<T>>(ratings: &[u64], member: impl Fn(&u64) -> T) ->
     Some(group.value())
 }
 
+/// What [`tight_fit`] does where no group meets the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fallback {
+    /// Rmax members, or all if fewer are left: the largest group that comes closest to the target.
+    Largest,
+    /// The group that comes closest to the target, whatever its size.
+    Closest,
+}
+
 /// What a group must satisfy: Rmin, Rmax and the target likelihood of correctness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
@@ -395,14 +404,18 @@ fn grow<T, L: Likelihood<T>>(
     Some(formed)
 }
 
-/// Tight-fit (section 4.3.3): the smallest group that reaches the target, by the smallest margin; if none does, the one
-/// that falls short by least. `None` if fewer than Rmin are free.
+/// Tight-fit (section 4.3.3): the smallest group that reaches the target, by the smallest margin; if none does, what
+/// `fallback` says. `None` if fewer than Rmin are free.
 ///
 /// `free` must be sorted by falling rating. Candidates are runs of neighbours: the likelihood falls along the slice, so
 /// for each size from Rmin on a binary search finds the last run that reaches the target. If not even the best members of
-/// any size do, the best of those fronts is taken. The group is moved to the front, the others stay sorted. At most
+/// any size do, one of those fronts is taken. The group is moved to the front, the others stay sorted. At most
 /// (Rmax - Rmin + 1) + log2(free) evaluations.
-pub fn tight_fit<T, L: Likelihood<T>>(free: &mut [T], rule: &Rule) -> Option<Formed> {
+pub fn tight_fit<T, L: Likelihood<T>>(
+    free: &mut [T],
+    rule: &Rule,
+    fallback: Fallback,
+) -> Option<Formed> {
     let mut evaluations = 0;
     let mut value_at = |free: &[T], start: usize, size: usize| {
         evaluations += 1;
@@ -416,7 +429,8 @@ pub fn tight_fit<T, L: Likelihood<T>>(free: &mut [T], rule: &Rule) -> Option<For
     for size in rule.min..=rule.max.min(free.len()) {
         let value = value_at(free, 0, size);
         if value < rule.target {
-            if best.is_none_or(|(highest, ..)| value > highest) {
+            let closer = best.is_none_or(|(highest, ..)| value > highest);
+            if closer || fallback == Fallback::Largest {
                 best = Some((value, 0, size));
             }
             continue;

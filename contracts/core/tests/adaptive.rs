@@ -73,14 +73,76 @@ fn climbs_a_single_peak_and_stays() {
     }
 }
 
+/// The targets tried where no target is better, in hundredths, until the climb is over.
+fn tried(settings: Settings) -> Vec<u64> {
+    let mut climber = Climber::new(settings);
+    let mut targets = Vec::new();
+    while !climber.is_steady() {
+        targets.push(climber.target() / (WAD / 100));
+        play(&mut climber, 10, |_| 0.6);
+    }
+    assert_eq!(climber.target(), settings.initial, "nothing was better");
+    targets
+}
+
+/// One period for the start, then 0.05 on, and around it at 0.05, 0.10, 0.20: five periods, the paper's 50 rounds.
 #[test]
-fn a_flat_landscape_converges_in_the_least_time() {
+fn a_flat_landscape_is_searched_at_these_distances() {
+    let settings = Settings::new(WAD);
+    assert_eq!(tried(settings), [50, 55, 45, 60, 30]);
+    let counted = Settings {
+        first_is_stationary: false,
+        ..settings
+    };
+    assert_eq!(tried(counted), [50, 55, 45, 60, 30, 90]);
+    let multiples = Settings {
+        search: Search::Multiples,
+        ..counted
+    };
+    assert_eq!(tried(multiples), [50, 55, 45, 60, 35, 70]);
+}
+
+/// After a rise five periods in vain are needed: the step on, here of 0.10, then 0.05, 0.10, 0.20 and 0.40 around the best.
+#[test]
+fn the_best_target_is_searched_around_at_doubled_distances() {
     let mut climber = Climber::new(Settings::new(WAD));
-    // One period to measure the start, five without a rise.
-    play(&mut climber, 59, |_| 0.6);
-    assert!(!climber.is_steady());
-    play(&mut climber, 1, |_| 0.6);
-    assert!(climber.is_steady());
+    let better = |target: f64| {
+        if target > 0.549 && target < 0.551 {
+            0.9
+        } else {
+            0.6
+        }
+    };
+    let mut targets = Vec::new();
+    while !climber.is_steady() {
+        targets.push(climber.target() / (WAD / 100));
+        play(&mut climber, 10, better);
+    }
+    assert_eq!(targets, [50, 55, 65, 50, 65, 35, 95]);
+    assert_eq!(climber.target(), 55 * (WAD / 100));
+}
+
+/// A start that is lucky once: held against that gain nothing is ever better, against a smoothed one what is better soon is.
+#[test]
+fn a_smoothed_reference_forgets_luck() {
+    let after_luck = |reference| {
+        let mut climber = Climber::new(Settings {
+            reference,
+            ..Settings::new(WAD)
+        });
+        play(&mut climber, 10, |_| 0.75);
+        while !climber.is_steady() {
+            play(
+                &mut climber,
+                10,
+                |target| if target > 0.5 { 0.7 } else { 0.5 },
+            );
+        }
+        target(&climber)
+    };
+    assert_eq!(after_luck(Reference::Best), 0.5);
+    assert_eq!(after_luck(Reference::Rises), 0.5);
+    assert!(after_luck(Reference::Periods) > 0.5);
 }
 
 #[test]

@@ -338,7 +338,7 @@ fn groups_partition_the_workers() {
         let workers = sorted(&mut random, size);
         let rule = rule(&mut random);
         let mut dice = rng(round);
-        for algorithm in 0..4 {
+        for algorithm in 0..5 {
             let mut pool = workers.clone();
             let mut free = &mut pool[..];
             loop {
@@ -346,7 +346,8 @@ fn groups_partition_the_workers() {
                 let formed = match algorithm {
                     0 => fixed_size(free, &rule, pick),
                     1 => first_fit::<_, Exact>(free, &rule),
-                    2 => tight_fit::<_, Exact>(free, &rule),
+                    2 => tight_fit::<_, Exact>(free, &rule, Fallback::Largest),
+                    3 => tight_fit::<_, Exact>(free, &rule, Fallback::Closest),
                     _ => random_fit::<_, Exact>(free, &rule, pick),
                 };
                 let Some(formed) = formed else {
@@ -365,7 +366,7 @@ fn groups_partition_the_workers() {
                 } else {
                     assert_eq!(formed.likelihood, likelihood(group));
                 }
-                if algorithm == 1 || algorithm == 3 {
+                if algorithm == 1 || algorithm == 4 {
                     // Neither grew beyond the target, nor stopped short of it.
                     let reached = formed.likelihood.unwrap() >= rule.target();
                     assert!(reached || formed.size == rule.max() || rest.is_empty());
@@ -374,7 +375,7 @@ fn groups_partition_the_workers() {
                     }
                     assert_eq!(formed.evaluations as usize, formed.size - rule.min() + 1);
                 }
-                if algorithm == 1 || algorithm == 2 {
+                if (1..=3).contains(&algorithm) {
                     assert!(
                         rest.is_sorted_by(|a, b| a >= b),
                         "the rest must stay sorted"
@@ -396,8 +397,9 @@ fn tight_fit_is_the_tightest() {
         let size = random.next_u32() as usize % 30;
         let workers = sorted(&mut random, size);
         let rule = rule(&mut random);
+        let fallback = [Fallback::Largest, Fallback::Closest][random.next_u32() as usize % 2];
         let mut free = workers.clone();
-        let Some(formed) = tight_fit::<_, Exact>(&mut free, &rule) else {
+        let Some(formed) = tight_fit::<_, Exact>(&mut free, &rule, fallback) else {
             assert!(workers.len() < rule.min());
             continue;
         };
@@ -427,6 +429,12 @@ fn tight_fit_is_the_tightest() {
                 );
             }
             None => {
+                let largest = *sizes.end();
+                let sizes = match fallback {
+                    Fallback::Largest => largest..=largest,
+                    Fallback::Closest => sizes,
+                };
+                assert!(sizes.contains(&formed.size));
                 let best = sizes.flat_map(runs).max().unwrap();
                 assert!(best - value <= 12, "{value} instead of {best}");
             }

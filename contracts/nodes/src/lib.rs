@@ -22,6 +22,7 @@ pub fn main(input: Vec<u8>, vm: VM) -> ArbResult {
 fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec<u8>>> {
     let arity = match selector {
         joinCall::SELECTOR => 3,
+        purgeCall::SELECTOR => 2,
         reportDownloadedCall::SELECTOR
         | reportRemovedCall::SELECTOR
         | pokeCall::SELECTOR => 1,
@@ -45,6 +46,7 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
         quitCall::SELECTOR => net.quit()?,
         reportDownloadedCall::SELECTOR => net.report_downloaded(c.numbers(0)?)?,
         reportRemovedCall::SELECTOR => net.report_removed(c.numbers(0)?)?,
+        purgeCall::SELECTOR => net.purge(c.number(0, 64)?, c.number(1, 32)? as u32)?,
         _ => net.poke(c.number(0, 32)? as u32)?,
     }
     net.close();

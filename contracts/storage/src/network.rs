@@ -22,11 +22,11 @@ pub const SERVING_READS: u32 = 208;
 /// What a draw is taken to read, and the start it leads to, without models or with one: some 20 where nothing is unusual.
 const DRAW_READS: u32 = 24;
 /// The same with several models, whose holders have to be looked at one by one.
-const DRAW_READS_SEVERAL: u32 = 64;
+const DRAW_READS_SEVERAL: u32 = 96;
 /// Words read by draws beyond which no excluded node is re-admitted: it may start one more task.
 const READMITTING_READS: u32 = 96;
 /// Words that all pre-downloads of a call together may read.
-pub const SPREAD_READS: u32 = 80;
+pub const SPREAD_READS: u32 = 32;
 
 /// Tasks waiting for their draw.
 pub fn pending(head: &Head) -> u32 {

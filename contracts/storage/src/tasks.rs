@@ -44,8 +44,11 @@ pub fn estimate(terms: &Terms, kind: u8, units: u32) -> Result<u32> {
 impl<H: Host> Network<'_, H> {
     /// The frozen terms of a task that would be created now, and the least fee.
     pub fn order(&self, spec: &IMuster::TaskSpec) -> Result<(Order, ModelSet, u128)> {
-        let terms = self.terms();
-        let estimate = estimate(&terms, spec.kind, spec.units)?;
+        self.order_under(&self.terms(), spec)
+    }
+
+    fn order_under(&self, terms: &Terms, spec: &IMuster::TaskSpec) -> Result<(Order, ModelSet, u128)> {
+        let estimate = estimate(terms, spec.kind, spec.units)?;
         ensure!(spec.redundancy == 0, RedundancyUnsupported(spec.redundancy));
         check_models(&spec.models, TASK_MODELS)?;
         let (vram, gpu) = if spec.gpu == 0 {
@@ -77,9 +80,10 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.createTask`.
     pub fn create_task(&mut self, spec: IMuster::TaskSpec) -> Result<u64> {
-        ensure!(!self.terms().paused, PausedByOwner);
+        let terms = self.terms();
+        ensure!(!terms.paused, PausedByOwner);
         ensure!(self.head.joined > 0, NoNodes);
-        let (order, models, least) = self.order(&spec)?;
+        let (order, models, least) = self.order_under(&terms, &spec)?;
         let value = self.host.value();
         let fee = value.to_u128().filter(|&fee| fee < FEE_END).ok_or_else(|| refusal!(FeeTooHigh(value, FEE_END - 1)))?;
         ensure!(fee > 0 && fee >= least, FeeTooLow(value, least.max(1)));

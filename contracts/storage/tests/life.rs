@@ -642,13 +642,15 @@ fn an_excluded_node_is_parked_gets_nothing_and_comes_back() {
     w.pass(1, 1);
     w.events();
     // Any call re-admits it, and it takes what is queued.
-    refused!(w.withdraw(77), NothingToWithdraw(who(77)));
+    refused!(w.call(who(77), 0, |n| n.pause()), NotAnOperator(who(77)));
     assert_eq!(status(&mut w, 1), 1, "a refused call leaves nothing behind");
-    w.withdraw(5).unwrap();
-    assert!(matches!(&w.events()[..], [E::NodeReadmitted(r), E::TaskStarted(s), E::Withdrawn(_)] if r.node == 1 && s.id == id));
+    assert_eq!(w.withdraw(5).unwrap(), 1_960);
+    assert_eq!(status(&mut w, 1), 1, "but a withdrawal, which nothing can keep from paying");
+    w.join(2, "B", 8, &[], 400).unwrap();
+    assert!(matches!(&w.events()[..], [E::Withdrawn(_), E::NodeReadmitted(r), E::TaskStarted(s), ..] if r.node == 1 && s.id == id));
     assert_eq!(w.view(|n| n.head.parked_due), 0);
     refused!(w.call(who(7), 0, |n| n.poke(1)), WrongStatus(1u32, 2u8));
-    refused!(w.call(who(7), 0, |n| n.poke(2)), NodeUnknown(2u32));
+    refused!(w.call(who(7), 0, |n| n.poke(3)), NodeUnknown(3u32));
 }
 
 #[test]

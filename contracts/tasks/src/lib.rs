@@ -1,4 +1,4 @@
-//! The program behind the functions of applications, of nodes at work, and of anyone; see `muster_storage::tasks`.
+//! The program behind the functions of applications and of nodes at work; see `muster_storage::tasks`.
 #![cfg_attr(not(any(test, feature = "export-abi")), no_main)]
 #![cfg_attr(not(any(test, feature = "export-abi")), no_std)]
 
@@ -21,8 +21,8 @@ pub fn main(input: Vec<u8>, vm: VM) -> ArbResult {
 
 fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec<u8>>> {
     let arity = match selector {
-        createTaskCall::SELECTOR | dispatchCall::SELECTOR | withdrawCall::SELECTOR => 1,
-        purgeCall::SELECTOR | cancelCall::SELECTOR | expireQueuedCall::SELECTOR | submitCall::SELECTOR | reportErrorCall::SELECTOR | expireCall::SELECTOR => 2,
+        createTaskCall::SELECTOR | dispatchCall::SELECTOR => 1,
+        cancelCall::SELECTOR | expireQueuedCall::SELECTOR | submitCall::SELECTOR | reportErrorCall::SELECTOR | expireCall::SELECTOR => 2,
         _ => return Ok(None),
     };
     if selector != createTaskCall::SELECTOR {
@@ -44,14 +44,6 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
         expireQueuedCall::SELECTOR => net.expire_queued(c.number(0, 64)?, c.number(1, 64)?)?,
         submitCall::SELECTOR => net.submit(c.number(0, 64)?, c.word(1).to_be_bytes())?,
         reportErrorCall::SELECTOR => net.report_error(c.number(0, 64)?, c.number(1, 8)? as u8)?,
-        purgeCall::SELECTOR => net.purge(c.number(0, 64)?, c.number(1, 32)? as u32)?,
-        withdrawCall::SELECTOR => {
-            let to = c.address(0)?;
-            let wei = net.take_owed(to)?;
-            net.close();
-            chain.send(to, wei)?;
-            return Ok(Some(answer));
-        }
         expireCall::SELECTOR => net.expire(c.number(0, 32)? as u32, c.number(1, 64)?)?,
         _ => {
             let drawn = net.dispatch(c.number(0, 8)? as u8)?;

@@ -116,7 +116,8 @@ impl Inner {
     }
 
     /// What go-ethereum asks before it takes a transaction, in its order: the nonce, the cap, the balance for the
-    /// whole cap. While mining is off a nonce may be ahead and a cap low: such a transaction waits.
+    /// whole cap. While mining is off a nonce may be ahead and a cap low: such a transaction waits. Else a nonce may be
+    /// ahead by those that wait since then.
     fn check(&self, tx: &Recovered<TxEnvelope>, waits: bool) -> Result<(), SendError> {
         let from = tx.signer();
         if tx.gas_limit() > self.upcoming.gas_limit {
@@ -138,7 +139,7 @@ impl Inner {
         if tx.nonce() < nonce {
             return Err(TxError::NonceTooLow { address: from, tx: tx.nonce(), state: nonce }.into());
         }
-        if tx.nonce() > nonce && !waits {
+        if !waits && tx.nonce() > self.pool.next_nonce(from, nonce) {
             return Err(TxError::NonceTooHigh { address: from, tx: tx.nonce(), state: nonce }.into());
         }
         if cap < base_fee && !waits {
@@ -307,7 +308,7 @@ impl Chain {
         }
         {
             let mut inner = self.0.inner.write();
-            inner.check(&tx, true)?;
+            inner.check(&tx, !automine)?;
             inner.pool.add(tx.clone())?;
         }
         self.record(|| Op::Wait { tx: SentTx::of(&tx) });
@@ -383,7 +384,7 @@ impl Chain {
         inner.upcoming.prevrandao = None;
         append(inner, &shared.config, block.clone(), keeps_states(&shared.config).then_some(before));
         if !inner.pool.is_empty() {
-            for done in hashes_of(&block) {
+            for done in hashes_of(block) {
                 inner.pool.remove(done);
             }
             let state = inner.state.clone();

@@ -42,8 +42,8 @@ use alloy_consensus::TxEnvelope;
 use alloy_primitives::{Address, Bytes, B256, U256};
 use alloy_rpc_types_eth::{BlockId, BlockNumberOrTag, Filter, FilterBlockOption, Log, TransactionRequest};
 use alloy_signer_local::{coins_bip39::English, MnemonicBuilder, PrivateKeySigner};
-use serde::{Deserialize, Serialize};
 use parking_lot::{Mutex, MutexGuard, RwLock};
+use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
 use crate::evm::{Evm, BATCH_POSTER};

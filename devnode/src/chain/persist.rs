@@ -26,7 +26,7 @@ const FORMAT: u32 = 1;
 /// Bytes of log after which everything is written anew.
 const LONG_LOG: u64 = 64 * 1024 * 1024;
 /// Most bytes of a dump that came over JSON-RPC, once it is decompressed.
-const MAX_DUMP: u64 = 1 << 30;
+const MAX_DUMP: u64 = 1 << 28;
 
 /// Why a chain can't be kept or brought back.
 #[derive(Debug, thiserror::Error)]

@@ -100,7 +100,7 @@ impl Context {
     fn queue(&self, method: &str) -> Option<&Semaphore> {
         match method {
             "eth_call" | "eth_estimateGas" | "eth_createAccessList" | "eth_simulateV1" | "eth_getLogs" | "eth_getProof"
-            | "eth_getFilterLogs" | "eth_getFilterChanges" => Some(&self.workers.heavy),
+            | "eth_getFilterLogs" => Some(&self.workers.heavy),
             "eth_sendRawTransaction" | "eth_sendRawTransactionSync" | "eth_sendTransaction" | "eth_signTransaction" => {
                 Some(&self.workers.writers)
             }

@@ -27,7 +27,7 @@ use crate::{
 /// Programs with a `route`; the router has `install` instead.
 const PROGRAMS: [&str; 4] = ["nodes", "tasks", "admin", "lens"];
 /// What the router itself, or the platform, gives on any call.
-const ANY: [&str; 2] = ["ProgramFailed", "UnknownFunction"];
+const ANY: [&str; 3] = ["NoCode", "ProgramFailed", "UnknownFunction"];
 
 /// A function that returns a `Result`.
 struct Function {

@@ -153,8 +153,8 @@ impl Ledger {
         let policy = &mut self.policy;
         let outcome = self.host.call(|host| {
             let mut net = match call {
-                // It says itself how many it serves.
-                Call::Dispatch(_) => Network::open(host)?,
+                // One says itself how many it serves, the other serves nothing.
+                Call::Dispatch(_) | Call::Withdraw => Network::open(host)?,
                 _ if !policy.is_contract() => {
                     let mut net = Network::open(host)?;
                     policy.serve(&mut net);

@@ -13,20 +13,30 @@ use super::study::{
 };
 use super::workload::{fleet, Profile};
 use super::Options;
-use crate::chart::{Bars, Curves, Frame};
+use crate::chart::{number, Bars, Curves, Frame};
 use crate::statistics::Estimate;
 
-/// A value with its interval, with as many decimals as its size asks for.
+/// A value that cannot be negative with its interval, with as many decimals as its size asks for. Its two ends are shown
+/// where the interval is not symmetric.
 fn show(e: Estimate) -> String {
     let size = e.mean.abs().max(e.margin);
     if size == 0.0 {
         return "0".into();
     }
+    if size < 0.001 {
+        return "under 0.001".into();
+    }
     let decimals = if size >= 1_000.0 { 0 } else if size >= 10.0 { 1 } else if size >= 0.1 { 2 } else { 3 };
     if e.margin == 0.0 {
         return format!("{:.decimals$}", e.mean);
     }
-    format!("{:.decimals$} ± {:.decimals$}", e.mean, e.margin)
+    let (low, high) = e.positive();
+    if low == e.low() && high == e.high() {
+        return format!("{:.decimals$} ± {:.decimals$}", e.mean, e.margin);
+    }
+    // The lower end may be much smaller than the rest; it is not zero.
+    let (low, high) = (number(low), number(high));
+    format!("{:.decimals$} ({low} to {high})", e.mean)
 }
 
 fn signed(e: Estimate) -> String {
@@ -264,7 +274,9 @@ pub fn write(found: &Findings, options: &Options) -> String {
          (`contracts/storage`). What is simulated, and what nodes and tasks are like, is in [simulator.md](simulator.md). \
          Made by\n\n```\nscript/sim network{}{}\n```\n\n\
          {} nodes and {} tasks in each run, {} seeds, unless said otherwise; all figures are in \
-         [figures/network.csv](figures/network.csv). ± is a 95 % confidence interval over seeds (Student's t). \
+         [figures/network.csv](figures/network.csv). ± is a 95 % confidence interval over seeds (Student's t); where it would come \
+         near zero or below, which no quantity here can be, the ends of the interval of its logarithm stand in brackets. Differences are \
+         taken seed by seed, and their intervals hold for all differences of the same section together (Bonferroni). \
          \"Failed\" are tasks that were started and timed out or were reported as impossible. Income is fees per hour in the network.\n\n",
         if scale.quick { " --quick" } else { "" },
         if options.seed == 1 { String::new() } else { format!(" --seed {}", options.seed) },
@@ -308,10 +320,13 @@ pub fn write(found: &Findings, options: &Options) -> String {
         ],
     ));
     page.push_str("\nThe same, as a difference to the contract's choice, seed by seed:\n\n");
-    let mut table = Table::new(&["", title("wait95"), title("failed"), title("local"), title("stake5"), title("speed5")].map(String::from));
+    let compared = ["wait95", "failed", "local", "stake5", "speed5"];
+    let headings: Vec<String> = std::iter::once("").chain(compared.map(title)).map(String::from).collect();
+    let mut table = Table::new(&headings);
+    let comparisons = compared.len() * (choices().len() - 1);
     for (heading, name) in choices().into_iter().skip(1) {
         let mut cells = vec![heading];
-        cells.extend(["wait95", "failed", "local", "stake5", "speed5"].map(|id| signed(results.difference(&name, &usual, id))));
+        cells.extend(compared.map(|id| signed(results.difference(&name, &usual, id).among(comparisons))));
         table.row(&cells);
     }
     page.push_str(&table.0);
@@ -325,14 +340,15 @@ pub fn write(found: &Findings, options: &Options) -> String {
     );
     for load in LOADS {
         let (on, off) = (contract(load), without_h(load));
+        let less = |id| signed(results.difference(&on, &off, id).among(2 * LOADS.len()));
         table.row(&[
             format!("{}", f64::from(load) / 1e3),
             show(get(&on, "failed")),
             show(get(&off, "failed")),
-            signed(results.difference(&on, &off, "failed")),
+            less("failed"),
             show(get(&on, "wait95")),
             show(get(&off, "wait95")),
-            signed(results.difference(&on, &off, "wait95")),
+            less("wait95"),
         ]);
     }
     page.push_str(&table.0);
@@ -392,6 +408,9 @@ pub fn write(found: &Findings, options: &Options) -> String {
         .chain(scale.splits.iter().map(|n| format!("{n}")))
         .collect();
     let mut table = Table::new(&headings);
+    let mut cells = vec!["(his share of all nodes)".to_string()];
+    cells.extend(scale.splits.iter().map(|&n| number(node_share(scale, n))));
+    table.row(&cells);
     for merit in DEFENCES {
         let mut cells = vec![merit_name(merit).to_string()];
         cells.extend(scale.splits.iter().map(|&n| show(get(&attack(merit, n), "share-sybil"))));
@@ -545,7 +564,10 @@ fn summary(page: &mut String, found: &Findings, options: &Options) {
     let usual = contract(LOAD);
     let get = |id: &str| results.get(&usual, id);
     let load = f64::from(LOAD) / 1e3;
-    let h = results.difference(&usual, &without_h(LOAD), "failed");
+    // H, the recommended rule in every scenario, W against uniform and QoS, and the contract's search against all.
+    let comparisons = 1 + scenarios(scale).len() + 2 + 2;
+    let difference = |name: &str, from: &str, id: &str| results.difference(name, from, id).among(comparisons);
+    let h = difference(&usual, &without_h(LOAD), "failed");
     let verdict = |e: Estimate| match () {
         () if e.high() < 0.0 => "H prevents failures",
         () if e.low() > 0.0 => "H causes failures",
@@ -572,7 +594,7 @@ fn summary(page: &mut String, found: &Findings, options: &Options) {
             let gains: Vec<String> = scenarios(scale)
                 .iter()
                 .map(|(name, ..)| {
-                    let d = results.difference(&rule.name(name), &Rule::OF_000.name(name), "failed");
+                    let d = difference(&rule.name(name), &Rule::OF_000.name(name), "failed");
                     format!("{name} {}", signed(d))
                 })
                 .collect();
@@ -607,7 +629,7 @@ fn summary(page: &mut String, found: &Findings, options: &Options) {
     let qos = format!("choice/{LOAD}/{}", merit_name(Some(Merit::Qos)));
     let uniform = format!("choice/{LOAD}/{}", merit_name(Some(Merit::Uniform)));
     let (against_chance, of_qos) =
-        (results.difference(&usual, &uniform, "failed"), results.difference(&qos, &usual, "failed"));
+        (difference(&usual, &uniform, "failed"), difference(&qos, &usual, "failed"));
     let compared = |e: Estimate| match () {
         () if e.high() < 0.0 => "fails less",
         () if e.low() > 0.0 => "fails more",
@@ -638,34 +660,7 @@ fn summary(page: &mut String, found: &Findings, options: &Options) {
         spread("speed5").join(", "),
         spread("stake5").join(", "),
     );
-    let own = stake_share(scale, options.seed);
-    let (few, many) = (scale.splits[0], scale.splits[scale.splits.len() - 1]);
-    let nodes = 100.0 * f64::from(many) / f64::from(many + scale.sybil_nodes);
-    let at = |merit, n| results.get(&attack(merit, n), "share-sybil");
-    let against = |e: Estimate, share: f64| match () {
-        () if e.low() > share => "more than",
-        () if e.high() < share => "less than",
-        () => "about",
-    };
-    let linear = Some(Merit::LinearStake);
-    let split = at(None, many);
-    let below = scale.splits.iter().take_while(|&&n| at(None, n).mean < at(linear, n).mean).last();
-    let _ = writeln!(
-        page,
-        "- **Splitting a stake {} under the square root.** An attacker with {own:.1} % of all stake, split over {many} nodes, which are \
-         then {nodes:.1} % of all nodes, gets {} % of the starts: {} his share of the stake, {} his share of the nodes. If chances were \
-         proportional to the stake itself he would get {} %, and {} % if the stake did not count. On {few} node he gets {} % by W and {} % by \
-         the stake itself: a node does one task at a time.{} What bounds him is the hardware behind each node, and the least stake per node.",
-        if split.low() > own && split.low() > at(linear, many).high() { "pays" } else { "does not pay" },
-        show(split),
-        against(split, own),
-        against(split, nodes),
-        show(at(linear, many)),
-        show(at(Some(Merit::Uniform), many)),
-        show(at(None, few)),
-        show(at(linear, few)),
-        below.map_or(String::new(), |n| format!(" On up to {n} nodes he gets less by W.")),
-    );
+    splitting(page, found, options);
     let long = |id: &str| results.get("long", id);
     let milder = |id: &str| results.get("long-kickout", id);
     let (parameter, limit) = KICKOUT;
@@ -702,15 +697,70 @@ fn summary(page: &mut String, found: &Findings, options: &Options) {
         page,
         "- **What the contract's bounded search gives away:** with W chosen exactly, by looking at everybody, failed tasks change by {} \
          points and starts where all models are by {} points; {} of 1,000 draws stay undecided and are made again a block later.",
-        signed(results.difference(&name, &usual, "failed")),
-        signed(results.difference(&name, &usual, "local")),
+        signed(difference(&name, &usual, "failed")),
+        signed(difference(&name, &usual, "local")),
         show(get("redrawn")),
     );
+}
+
+/// What an attacker gains by splitting his stake over many nodes, rule by rule, and what by the rule.
+fn splitting(page: &mut String, found: &Findings, options: &Options) {
+    let (results, scale) = (&found.results, &options.scale);
+    let shown = |merit, n| results.get(&attack(merit, n), "share-sybil");
+    let at = |merit, n| shown(merit, n).among(2 * DEFENCES.len());
+    let (few, many) = (scale.splits[0], scale.splits[scale.splits.len() - 1]);
+    let pays = DEFENCES.iter().filter(|merit| at(**merit, many).low() > at(**merit, few).high()).count();
+    let shares: Vec<String> = DEFENCES
+        .iter()
+        .map(|merit| format!("{} {} and {}", merit_name(*merit), show(shown(*merit, few)), show(shown(*merit, many))))
+        .collect();
+    let means = |n: u32| DEFENCES.map(|merit| at(merit, n).mean);
+    let ratio = |values: [f64; DEFENCES.len()]| {
+        values.iter().fold(0.0f64, |a, b| a.max(*b)) / values.iter().fold(f64::INFINITY, |a, b| a.min(*b))
+    };
+    let growth: Vec<f64> = means(many).iter().zip(means(few)).map(|(many, few)| many / few).collect();
+    let least = growth.iter().fold(f64::INFINITY, |a, b| a.min(*b));
+    let between = ratio(means(many));
+    let own = stake_share(scale, options.seed);
+    let beyond: Vec<&str> =
+        DEFENCES.iter().filter(|merit| at(**merit, many).low() > own).map(|merit| merit_name(*merit)).collect();
+    let _ = writeln!(
+        page,
+        "- **Splitting a stake pays under {}; capacity counts for {} than the rule.** An attacker with {own:.1} % of all stake gets, on {few} \
+         node and on {many} nodes, so many of the starts (%): {}. A node does one task at a time, and his are {:.1} and {:.1} % of all nodes. From {few} to \
+         {many} nodes his share grows at least {least:.0}-fold under any of the rules; between the rules, on {many} nodes, it differs by a \
+         factor of {between:.1}. With {many} nodes he gets more than his share of the stake under {}. What bounds him is the hardware behind each node, and \
+         the least stake per node.",
+        if pays == DEFENCES.len() { "every rule".into() } else { format!("{pays} of {} rules", DEFENCES.len()) },
+        if least > between { "more" } else { "less" },
+        shares.join("; "),
+        node_share(scale, few),
+        node_share(scale, many),
+        if beyond.is_empty() { "none".into() } else { beyond.join(", ") },
+    );
+}
+
+/// How many per cent of all nodes are the attacker's.
+fn node_share(scale: &Scale, own: u32) -> f64 {
+    100.0 * f64::from(own) / f64::from(own + scale.sybil_nodes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn intervals_do_not_reach_below_zero() {
+        let estimate = |mean, margin| Estimate { mean, margin, count: 8 };
+        assert_eq!(show(estimate(2.0, 0.5)), "2.00 ± 0.50");
+        assert_eq!(show(estimate(0.0, 0.0)), "0");
+        assert_eq!(show(estimate(3.0, 0.0)), "3.00");
+        assert_eq!(show(estimate(0.0001, 0.0002)), "under 0.001");
+        // e^(0.39 / 0.25) is 4.76.
+        assert_eq!(show(estimate(0.25, 0.39)), "0.25 (0.053 to 1.19)");
+        // The symmetric interval's lower end is nearer to zero than the logarithm's.
+        assert_eq!(show(estimate(4.5, 4.0)), "4.50 (0.5 to 10.9)");
+    }
 
     #[test]
     fn what_000_makes_of_a_node_that_never_answers() {

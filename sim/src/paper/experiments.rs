@@ -1,581 +1,478 @@
 //! Which runs make up which experiment.
 
-use std::collections::BTreeMap;
+use muster_core::adaptive::{Reference, Search};
+use muster_core::reputation::Fallback;
 
-use muster_core::adaptive::Settings;
-use muster_core::reputation::{likelihood, tight_fit, Bound, LogRating, Rule};
-use muster_core::wad::WAD;
-
-use crate::jobs;
-use crate::population::Population;
-use crate::random::Random;
-use crate::rounds::{Algorithm, Blackout, Measure, Outcome, Run, Targeting};
-use crate::statistics::Estimate;
-
-/// Rmin and, where it does not vary, Rmax.
-pub const MIN: usize = 3;
-pub const MAX: usize = 7;
-/// Network sizes of figures 3 to 5.
-pub const SMALL: usize = 100;
-pub const LARGE: usize = 1000;
-/// The paper's weights of throughput: figures 6, 7, 8.
-pub const ALPHAS: [f64; 3] = [0.5, 1.0, 0.0];
-pub const MAXES: [usize; 4] = [3, 5, 7, 9];
-pub const GREEDY: [Algorithm; 2] = [Algorithm::FirstFit, Algorithm::TightFit];
-pub const RATED: [Algorithm; 3] = [
-    Algorithm::FirstFit,
-    Algorithm::TightFit,
-    Algorithm::RandomFit,
-];
-/// How often a predictive target is computed anew, in rounds.
-pub const PREDICT_EVERY: u32 = 25;
-pub const BLACKOUT: Blackout = Blackout {
-    after: 300,
-    percent: 30,
-    to: Population::HeavyLow,
+use super::fit::{heavy_high, Trial};
+use super::lab::Lab;
+use super::variant::{
+    base, wad, Case, Chooser, Climb, Key, Reading, Scale, Variant, ALPHAS, LARGE, MAX, MAXES,
+    PREDICT_EVERY, SMALL,
 };
-pub const BLACKOUT_ROUNDS: u32 = 1000;
+use crate::population::{Name, Population, Set};
+use crate::rounds::{Algorithm, Blackout, Feedback, Measure, Run, Targeting};
 
-/// How much is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scale {
-    pub quick: bool,
-    /// Rounds of the experiments with a given target.
-    pub rounds: u32,
-    /// Rounds of the experiments with adaptive targets, and of the static ones they are compared with.
-    pub long_rounds: u32,
-    /// Seeds of the experiments with a given target, for 100 and for 1,000 workers.
-    pub seeds: u64,
-    pub large_seeds: u64,
-    /// Populations for which every static target is tried.
-    pub sweep_seeds: u64,
-    /// Adaptive runs on each of these populations.
-    pub repeats: u64,
-    /// Static targets are multiples of this many hundredths.
-    pub step: u64,
-    pub blackout_seeds: u64,
-}
+/// What convergence may depend on (section 5.3.4): a name, and how the runs differ.
+pub const WAITS: [u32; 3] = [5, 10, 20];
+pub const GRANULARITIES: [u64; 3] = [50, 100, 200];
+pub const STATIONARY: [u32; 3] = [3, 5, 8];
+pub const DEVIATIONS: [u16; 3] = [50, 150, 300];
+/// Percent of the workers that fail.
+pub const MAGNITUDES: [usize; 3] = [10, 30, 60];
+/// Weights of throughput in figure 9, in tenths.
+pub const SWEPT_ALPHAS: [u32; 11] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 
-impl Scale {
-    pub const FULL: Self = Self {
-        quick: false,
-        rounds: 1000,
-        long_rounds: 10_000,
-        seeds: 20,
-        large_seeds: 10,
-        sweep_seeds: 3,
-        repeats: 4,
-        step: 1,
-        blackout_seeds: 60,
-    };
-
-    pub const QUICK: Self = Self {
-        quick: true,
-        rounds: 300,
-        long_rounds: 800,
-        seeds: 4,
-        large_seeds: 2,
-        sweep_seeds: 2,
-        repeats: 2,
-        step: 5,
-        blackout_seeds: 8,
-    };
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Key {
-    pub population: Population,
-    pub workers: usize,
-    pub max: usize,
-    pub measure: Measure,
-    pub algorithm: Algorithm,
-}
-
-/// What chooses the target, or the groups, in the experiments of section 5.3 and beyond.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Strategy {
-    Adaptive,
-    Predictive,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct AdaptiveKey {
-    pub strategy: Strategy,
-    pub population: Population,
-    pub measure: Measure,
-    pub algorithm: Algorithm,
-    /// Index into [`ALPHAS`].
-    pub alpha: usize,
-}
-
-/// Everything that was measured.
-pub struct Results {
-    pub scale: Scale,
-    /// With the target of Fixed's success rate; one outcome per seed.
-    pub fixed_target: BTreeMap<Key, Vec<Outcome>>,
-    /// Static targets: for each population seed, one outcome per target.
-    pub sweep: BTreeMap<(Population, Measure, Algorithm), Vec<Vec<Outcome>>>,
-    /// For each population seed, one outcome per repeat.
-    pub adaptive: BTreeMap<AdaptiveKey, Vec<Vec<Outcome>>>,
-    /// Adaptive First-fit for alpha in tenths.
-    pub alphas: BTreeMap<(Population, u64), Vec<Outcome>>,
-    /// One outcome per seed, with every round.
-    pub blackout: Vec<(&'static str, Vec<Outcome>)>,
-    pub known: Known,
-}
-
-/// What Tight-fit under heavy-high would reach if the server knew every worker's probability.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Known {
-    pub success: f64,
-    /// The share of groups that meet the target, their success rate, and the others'.
-    pub meeting: f64,
-    pub meeting_success: f64,
-    pub other_success: f64,
-}
-
-impl Results {
-    /// An estimate over the seeds of an experiment with Fixed's target.
-    pub fn estimate(&self, key: Key, value: impl Fn(&Outcome) -> f64) -> Estimate {
-        let outcomes = self.fixed_target.get(&key).map_or(&[][..], Vec::as_slice);
-        Estimate::of(&outcomes.iter().map(value).collect::<Vec<_>>())
-    }
-
-    /// The same relative to another key's outcome, seed by seed, minus one.
-    pub fn relative(&self, key: Key, base: Key, value: impl Fn(&Outcome) -> f64) -> Estimate {
-        let of = |key| self.fixed_target.get(&key).map_or(&[][..], Vec::as_slice);
-        let ratios: Vec<f64> = of(key)
-            .iter()
-            .zip(of(base))
-            .map(|(a, b)| value(a) / value(b) - 1.0)
-            .collect();
-        Estimate::of(&ratios)
-    }
-
-    /// The same as a difference.
-    pub fn difference(&self, key: Key, base: Key, value: impl Fn(&Outcome) -> f64) -> Estimate {
-        let of = |key| self.fixed_target.get(&key).map_or(&[][..], Vec::as_slice);
-        let differences: Vec<f64> = of(key)
-            .iter()
-            .zip(of(base))
-            .map(|(a, b)| value(a) - value(b))
-            .collect();
-        Estimate::of(&differences)
-    }
-
-    /// Largest and smallest gain a static target reaches, on each population.
-    pub fn static_range(
-        &self,
-        sweep: (Population, Measure, Algorithm),
-        alpha: f64,
-    ) -> Vec<(f64, f64)> {
-        let range = |outcomes: &Vec<Outcome>| {
-            let gains = outcomes.iter().map(|o| o.gain(alpha));
-            gains.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), g| {
-                (low.min(g), high.max(g))
-            })
-        };
-        self.sweep
-            .get(&sweep)
-            .map(|seeds| seeds.iter().map(range).collect())
-            .unwrap_or_default()
-    }
-
-    pub fn adaptive_gain(&self, key: AdaptiveKey) -> Estimate {
-        let gains = self
-            .adaptive
-            .get(&key)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|o| o.gain(ALPHAS[key.alpha]));
-        Estimate::of(&gains.collect::<Vec<_>>())
-    }
-
-    /// Gain of a strategy by the best static target of `base` on the same population, minus one.
-    pub fn against_best(
-        &self,
-        key: AdaptiveKey,
-        base: (Population, Measure, Algorithm),
-    ) -> Estimate {
-        let alpha = ALPHAS[key.alpha];
-        let best = self.static_range(base, alpha);
-        let ratios = self.adaptive.get(&key).into_iter().flatten().zip(&best);
-        let ratios = ratios
-            .flat_map(|(runs, (_, best))| runs.iter().map(move |o| o.gain(alpha) / best - 1.0));
-        Estimate::of(&ratios.collect::<Vec<_>>())
-    }
-}
-
-fn wad(value: f64) -> u64 {
-    (value * WAD as f64) as u64
-}
-
-/// A run with the paper's parameters, lower bound and Tight-fit.
-fn base(population: Population, seed: u64) -> Run {
-    Run {
-        population,
-        workers: SMALL,
-        min: MIN,
-        max: MAX,
-        algorithm: Algorithm::TightFit,
-        measure: Measure::Bound,
-        targeting: Targeting::Static(WAD / 2),
-        alpha: WAD / 2,
-        rounds: 0,
-        blackout: None,
-        population_seed: seed,
-        run_seed: 0,
-        keep_rounds: false,
-        compare_measures: false,
-    }
-}
-
-pub fn run(scale: &Scale, seed: u64) -> Results {
-    // Leaves room for the seeds of one experiment.
-    let first = seed << 20;
-    let mut fixed_target = BTreeMap::new();
-    for (workers, seeds) in [(SMALL, scale.seeds), (LARGE, scale.large_seeds)] {
-        let title = format!("Figures 3-5, 11, 12, table 4: {workers} workers");
-        fixed_target.extend(with_fixed_target(
-            &title,
-            scale,
-            first,
-            workers,
-            seeds,
-            &Population::ALL,
-            &[MAX],
-        ));
-    }
-    let others: Vec<usize> = MAXES.into_iter().filter(|max| *max != MAX).collect();
-    let heavy = [Population::HeavyHigh];
-    fixed_target.extend(with_fixed_target(
-        "Table 2",
-        scale,
-        first,
-        SMALL,
-        scale.seeds,
-        &heavy,
-        &others,
-    ));
-    Results {
-        scale: *scale,
-        fixed_target,
-        sweep: sweep(scale, first),
-        adaptive: adaptive(scale, first),
-        alphas: alphas(scale, first),
-        blackout: blackout(scale, first),
-        known: known(scale, first),
-    }
-}
-
-fn known(scale: &Scale, first: u64) -> Known {
-    let population = Population::HeavyHigh;
-    let workers = |seed| {
-        let mut random = Random::named(&[KNOWN, first + seed]);
-        let mut workers: Vec<u64> = (0..SMALL)
-            .map(|_| wad(population.draw(&mut random)))
-            .collect();
-        workers.sort_unstable_by(|a, b| b.cmp(a));
-        workers
-    };
-    // Seven random workers are right with the mean probability: Fixed's success rate.
-    let all: Vec<u64> = (0..scale.seeds).flat_map(workers).collect();
-    let mean = all.iter().map(|p| u128::from(*p)).sum::<u128>() / all.len() as u128;
-    let target = likelihood(&[mean as u64; MAX]).unwrap_or(0);
-    let rule = Rule::new(MIN, MAX, target)
-        .expect("the paper's sizes are allowed, and a likelihood is at most one");
-    let (mut met, mut missed) = (Vec::new(), Vec::new());
-    for seed in 0..scale.seeds {
-        let mut workers: Vec<LogRating> = workers(seed).into_iter().map(LogRating::new).collect();
-        let mut free = &mut workers[..];
-        while let Some(formed) = tight_fit::<_, Bound>(free, &rule) {
-            let group: Vec<u64> = free[..formed.size].iter().map(LogRating::rating).collect();
-            let success = likelihood(&group).unwrap_or(0) as f64 / WAD as f64;
-            let reached = formed.likelihood.is_some_and(|bound| bound >= target);
-            if reached { &mut met } else { &mut missed }.push(success);
-            free = &mut free[formed.size..];
-        }
-    }
-    let sum = |groups: &[f64]| groups.iter().sum::<f64>();
-    let (meeting, others) = (met.len() as f64, missed.len() as f64);
-    Known {
-        success: (sum(&met) + sum(&missed)) / (meeting + others),
-        meeting: meeting / (meeting + others),
-        meeting_success: sum(&met) / meeting,
-        other_success: sum(&missed) / others,
-    }
-}
-
-/// Name of a random stream, unlike those of the rounds.
-const KNOWN: u64 = 4;
-
-/// All four algorithms, the target being what Fixed reaches on the same workers.
-fn with_fixed_target(
-    title: &str,
-    scale: &Scale,
-    first: u64,
-    workers: usize,
-    seeds: u64,
-    populations: &[Population],
-    maxes: &[usize],
-) -> BTreeMap<Key, Vec<Outcome>> {
-    let mut baseline = Vec::new();
-    for &population in populations {
-        for &max in maxes {
-            for seed in 0..seeds {
-                let run = base(population, first + seed);
-                // Fixed asks for no likelihood; the exact measure spares it the logarithms.
-                baseline.push(Run {
-                    workers,
-                    max,
-                    algorithm: Algorithm::Fixed,
-                    measure: Measure::Exact,
-                    rounds: scale.rounds,
-                    ..run
-                });
-            }
-        }
-    }
-    let reached = jobs::play(&format!("{title}, Fixed"), &baseline);
-    let mut runs = Vec::new();
-    for (run, reached) in baseline.iter().zip(&reached) {
-        let targeting = Targeting::Static(wad(reached.success));
-        for measure in Measure::ALL {
-            for algorithm in RATED {
-                let compare_measures = measure == Measure::Bound;
-                runs.push(Run {
-                    algorithm,
-                    measure,
-                    targeting,
-                    compare_measures,
-                    ..*run
-                });
-            }
-        }
-    }
-    let outcomes = jobs::play(title, &runs);
-    let mut results: BTreeMap<Key, Vec<Outcome>> = BTreeMap::new();
-    for (run, outcome) in baseline.iter().zip(&reached) {
-        // Fixed is the same under both measures.
-        for measure in Measure::ALL {
-            results
-                .entry(key(&Run { measure, ..*run }))
-                .or_default()
-                .push(outcome.clone());
-        }
-    }
-    for (run, outcome) in runs.iter().zip(outcomes) {
-        results.entry(key(run)).or_default().push(outcome);
-    }
-    results
-}
-
-fn key(run: &Run) -> Key {
-    let Run {
-        population,
-        workers,
-        max,
-        measure,
-        algorithm,
-        ..
-    } = *run;
-    Key {
-        population,
-        workers,
-        max,
-        measure,
-        algorithm,
-    }
-}
-
-fn sweep(
-    scale: &Scale,
-    first: u64,
-) -> BTreeMap<(Population, Measure, Algorithm), Vec<Vec<Outcome>>> {
-    let targets: Vec<u64> = (0..=100 / scale.step)
-        .map(|i| i * scale.step * (WAD / 100))
-        .collect();
-    let mut runs = Vec::new();
-    for population in Population::ALL {
-        for measure in Measure::ALL {
-            for algorithm in GREEDY {
-                for seed in 0..scale.sweep_seeds {
-                    let run = base(population, first + seed);
-                    runs.extend(targets.iter().map(|target| Run {
-                        algorithm,
-                        measure,
-                        targeting: Targeting::Static(*target),
-                        rounds: scale.long_rounds,
-                        ..run
-                    }));
-                }
-            }
-        }
-    }
-    let outcomes = jobs::play("Figures 6-8: every static target", &runs);
-    let mut results: BTreeMap<_, Vec<Vec<Outcome>>> = BTreeMap::new();
-    for (runs, outcomes) in runs
-        .chunks(targets.len())
-        .zip(outcomes.chunks(targets.len()))
-    {
-        let Run {
-            population,
-            measure,
-            algorithm,
-            ..
-        } = runs[0];
-        results
-            .entry((population, measure, algorithm))
-            .or_default()
-            .push(outcomes.to_vec());
-    }
-    results
-}
-
-fn adaptive(scale: &Scale, first: u64) -> BTreeMap<AdaptiveKey, Vec<Vec<Outcome>>> {
-    let mut keys = Vec::new();
-    for population in Population::ALL {
-        for alpha in 0..ALPHAS.len() {
-            for algorithm in GREEDY {
-                for measure in Measure::ALL {
-                    keys.push(AdaptiveKey {
-                        strategy: Strategy::Adaptive,
-                        population,
-                        measure,
-                        algorithm,
-                        alpha,
-                    });
-                }
-            }
-            for algorithm in [Algorithm::FirstFit, Algorithm::TightFit, Algorithm::Planned] {
-                let measure = Measure::Exact;
-                keys.push(AdaptiveKey {
-                    strategy: Strategy::Predictive,
-                    population,
-                    measure,
-                    algorithm,
-                    alpha,
-                });
-            }
-        }
-    }
-    let mut runs = Vec::new();
-    for key in &keys {
-        let alpha = wad(ALPHAS[key.alpha]);
-        let targeting = match key.strategy {
-            Strategy::Adaptive => Targeting::Adaptive(Settings::new(alpha)),
-            Strategy::Predictive => Targeting::Predictive {
-                alpha,
-                every: PREDICT_EVERY,
-            },
-        };
-        for seed in 0..scale.sweep_seeds {
-            // Run seed 0 is what the static targets had.
-            runs.extend((1..=scale.repeats).map(|run_seed| Run {
-                algorithm: key.algorithm,
-                measure: key.measure,
-                targeting,
-                alpha,
-                rounds: scale.long_rounds,
-                run_seed,
-                ..base(key.population, first + seed)
+impl Variant {
+    fn convergence(&self, population: Population, climb: Climb) -> Vec<Run> {
+        let mut runs = Vec::new();
+        for algorithm in self.greedy() {
+            runs.extend(self.seeds(self.scale.convergence_seeds).map(|seed| Run {
+                algorithm,
+                targeting: climb.targeting(0.5),
+                rounds: self.scale.convergence_rounds,
+                run_seed: 1,
+                ..base(population, seed)
             }));
         }
+        runs
     }
-    let outcomes = jobs::play("Figures 6-8, table 3: adaptive, and beyond", &runs);
-    let per_seed: Vec<Vec<Outcome>> = outcomes
-        .chunks(scale.repeats as usize)
-        .map(<[_]>::to_vec)
-        .collect();
-    keys.into_iter()
-        .zip(
-            per_seed
-                .chunks(scale.sweep_seeds as usize)
-                .map(<[_]>::to_vec),
-        )
-        .collect()
-}
 
-fn alphas(scale: &Scale, first: u64) -> BTreeMap<(Population, u64), Vec<Outcome>> {
-    let mut runs = Vec::new();
-    let mut keys = Vec::new();
-    for population in Population::ALL {
-        for tenths in 0..=10 {
-            keys.push((population, tenths));
-            for seed in 0..scale.sweep_seeds {
-                runs.extend((1..=scale.repeats).map(|run_seed| Run {
-                    algorithm: Algorithm::FirstFit,
-                    targeting: Targeting::Adaptive(Settings::new(WAD / 10 * tenths)),
-                    rounds: scale.long_rounds,
-                    run_seed,
-                    ..base(population, first + seed)
-                }));
+    /// The runs of a climb on all six populations, for First-fit and Tight-fit, alpha 0.5.
+    pub fn climbs(&self, climb: Climb) -> Vec<Run> {
+        let of = |name| self.convergence(self.set.of(name), climb);
+        Name::ALL.into_iter().flat_map(of).collect()
+    }
+
+    /// The same on normal populations around one half.
+    pub fn spread(&self, deviation: u16) -> Vec<Run> {
+        self.convergence(Population::normal(500, deviation), self.reading.climb)
+    }
+
+    /// A change of some of the workers, when the first climb is over.
+    pub fn change(&self, percent: usize) -> Vec<Run> {
+        let population = self.set.of(Name::NormalHigh);
+        let (after, rounds) = self.scale.change();
+        self.seeds(self.scale.convergence_seeds)
+            .map(|seed| Run {
+                algorithm: self.tight_fit(),
+                targeting: self.reading.climb.targeting(0.5),
+                rounds,
+                run_seed: 1,
+                blackout: Some(Blackout {
+                    after,
+                    percent,
+                    to: self.set.of(Name::HeavyLow),
+                }),
+                ..base(population, seed)
+            })
+            .collect()
+    }
+
+    /// Everything a claim asks for: first what must be known for the rest, then the rest.
+    fn foundations(&self) -> Vec<Run> {
+        let mut runs = self.blackout_fixed();
+        for name in Name::ALL {
+            for workers in [SMALL, LARGE] {
+                runs.extend(self.fixed(name, workers, MAX));
             }
         }
+        for max in MAXES {
+            runs.extend(self.fixed(Name::HeavyHigh, SMALL, max));
+        }
+        runs
     }
-    let outcomes = jobs::play("Figure 9: alpha from 0 to 1", &runs);
-    let each = (scale.sweep_seeds * scale.repeats) as usize;
-    keys.into_iter()
-        .zip(outcomes.chunks(each).map(<[_]>::to_vec))
+
+    fn with_given_target(&self, lab: &Lab) -> Vec<Run> {
+        let mut runs = Vec::new();
+        for algorithm in self.rated() {
+            for name in Name::ALL {
+                for (workers, measure) in [
+                    (SMALL, Measure::Bound),
+                    (SMALL, Measure::Exact),
+                    (LARGE, Measure::Bound),
+                ] {
+                    runs.extend(self.given(lab, Key::new(name, workers, measure, algorithm)));
+                }
+            }
+            for max in MAXES {
+                let key = Key::small(Name::HeavyHigh, algorithm);
+                runs.extend(self.given(lab, Key { max, ..key }));
+            }
+        }
+        runs
+    }
+
+    fn bases(&self, measure: Measure) -> Vec<Run> {
+        let greedy = self.greedy();
+        Name::ALL
+            .into_iter()
+            .flat_map(|name| greedy.map(|a| self.static_bases(name, a, measure)))
+            .flatten()
+            .collect()
+    }
+
+    fn adaptively(&self, lab: &Lab) -> Vec<Run> {
+        let mut runs: Vec<Run> = self
+            .cases(&self.greedy(), Measure::Bound)
+            .iter()
+            .flat_map(|case| self.adaptive(case))
+            .flatten()
+            .collect();
+        runs.extend(blackouts(lab, self).into_iter().flat_map(|kind| kind.runs));
+        runs
+    }
+
+    fn convergences(&self) -> Vec<Run> {
+        let climb = self.reading.climb;
+        let mut runs = Vec::new();
+        for period in WAITS {
+            runs.extend(self.climbs(Climb { period, ..climb }));
+        }
+        for granularity in GRANULARITIES {
+            let climb = Climb {
+                granularity,
+                ..climb
+            };
+            runs.extend(self.climbs(climb));
+        }
+        for stationary in STATIONARY {
+            runs.extend(self.climbs(Climb {
+                stationary,
+                ..climb
+            }));
+        }
+        for deviation in DEVIATIONS {
+            runs.extend(self.spread(deviation));
+        }
+        for percent in MAGNITUDES {
+            runs.extend(self.change(percent));
+        }
+        runs
+    }
+}
+
+/// Figure 9: adaptive First-fit for alpha in tenths.
+pub fn weights(tenths: u32) -> Vec<Case> {
+    let alpha = f64::from(tenths) / 10.0;
+    Name::ALL
+        .map(|name| Case {
+            name,
+            algorithm: Algorithm::FirstFit,
+            measure: Measure::Bound,
+            alpha,
+        })
+        .to_vec()
+}
+
+/// Plays everything the page shows.
+pub fn play(scale: &Scale, seed: u64) -> Lab {
+    let mut lab = Lab::default();
+    let variants = Variant::all(*scale, seed);
+    let all =
+        |of: &dyn Fn(&Variant) -> Vec<Run>| -> Vec<Run> { variants.iter().flat_map(of).collect() };
+    lab.play("Fixed", all(&|v| v.foundations()));
+    let runs = all(&|v| v.with_given_target(&lab));
+    lab.play("Figures 3-5, 11, 12, tables 2, 4", runs);
+    let sweep = scale.sweep();
+    let bases = all(&|v| v.bases(Measure::Bound));
+    sweep.play(&mut lab, "Figures 6-8: static targets", &bases, &ALPHAS);
+    let runs = all(&|v| v.adaptively(&lab));
+    lab.play("Figures 6-8, 10: adaptive targets", runs);
+    lab.play("Section 5.3.4: convergence", all(&|v| v.convergences()));
+    let present = variants[3];
+    let runs: Vec<Run> = SWEPT_ALPHAS
+        .iter()
+        .flat_map(|tenths| weights(*tenths))
+        .flat_map(|case| present.adaptive(&case))
+        .flatten()
+        .collect();
+    lab.play("Figure 9: alpha from 0 to 1", runs);
+    tried(&mut lab, &present);
+    further(&mut lab, &present);
+    lab
+}
+
+/// A way to read the adaptive algorithm, in words.
+pub struct Alternative {
+    pub label: &'static str,
+    pub reading: Reading,
+    /// What the text says and this does not do.
+    pub against: &'static str,
+}
+
+/// The readings that were tried; the chosen one first.
+pub fn alternatives() -> Vec<Alternative> {
+    let chosen = Reading::CHOSEN;
+    let with = |label, against, climb| Alternative {
+        label,
+        against,
+        reading: Reading { climb, ..chosen },
+    };
+    let climb = Climb::CHOSEN;
+    let best = Climb {
+        reference: Reference::Best,
+        ..climb
+    };
+    let minimum = "the minimum of 50 rounds";
+    let unsmoothed = "the weights of the smoothing, listed among the climb's parameters";
+    vec![
+        with(
+            "doubling distances, gain smoothed over all periods (chosen)",
+            "",
+            climb,
+        ),
+        with(
+            "the same, gain smoothed over rises only",
+            "an average \"over time\"",
+            Climb {
+                reference: Reference::Rises,
+                ..climb
+            },
+        ),
+        with("the same, best gain as measured", unsmoothed, best),
+        with(
+            "the same, and the first period does not count",
+            "both: the smoothing and the minimum of 50 rounds",
+            Climb {
+                first_is_stationary: false,
+                ..best
+            },
+        ),
+        with(
+            "the chosen one, but the first period does not count",
+            minimum,
+            Climb {
+                first_is_stationary: false,
+                ..climb
+            },
+        ),
+        with(
+            "multiples of the distance, gain smoothed over all periods",
+            "",
+            Climb {
+                search: Search::Multiples,
+                ..climb
+            },
+        ),
+        with(
+            "multiples, best gain as measured, first period not counted (the earlier climb)",
+            "both: the smoothing and the minimum of 50 rounds",
+            Climb::EARLIER,
+        ),
+        with(
+            "the chosen one with a period of 30",
+            "the period of 10 rounds",
+            Climb {
+                period: 30,
+                ..climb
+            },
+        ),
+        with(
+            "best gain as measured with a period of 30",
+            "the period of 10 rounds, the smoothing",
+            Climb { period: 30, ..best },
+        ),
+        Alternative {
+            label: "the chosen one, Tight-fit with the closest group as fallback",
+            against: "\"large fixed-size groups\" (4.2.2), \"very large [...] groups\" (5.3.3)",
+            reading: Reading {
+                fallback: Fallback::Closest,
+                ..chosen
+            },
+        },
+        Alternative {
+            label: "the earlier climb and the closest group as fallback (before)",
+            against: "all of these",
+            reading: Reading::EARLIER,
+        },
+    ]
+}
+
+/// What was tried to explain where a claim does not hold.
+fn tried(lab: &mut Lab, v: &Variant) {
+    let mut runs = Vec::new();
+    for alternative in alternatives() {
+        let v = Variant {
+            reading: alternative.reading,
+            ..*v
+        };
+        for case in v.cases(&v.greedy(), Measure::Bound) {
+            runs.extend(v.adaptive(&case).into_iter().flatten());
+        }
+    }
+    lab.play("Readings of the adaptive algorithm", runs);
+    let mut runs = Vec::new();
+    for tenths in SWEPT_ALPHAS {
+        let (climb, alpha) = (v.reading.climb, f64::from(tenths) / 10.0);
+        for chooser in [
+            Chooser::Climb(climb, alpha),
+            Chooser::ClimbFromStatic(climb, alpha),
+        ] {
+            runs.extend(v.blackout(lab, chooser, Measure::Bound));
+        }
+    }
+    lab.play("Blackout: alpha from 0 to 1", runs);
+    let trials = shapes(v);
+    lab.play(
+        "Shapes of heavy-high, Fixed",
+        trials.iter().flat_map(|(_, trial)| trial.fixed()),
+    );
+    let runs: Vec<Run> = trials
+        .iter()
+        .flat_map(|(_, trial)| trial.others(lab, &SHAPED))
+        .collect();
+    lab.play("Shapes of heavy-high", runs);
+}
+
+/// Algorithms tried with each shape.
+pub const SHAPED: [Algorithm; 3] = [
+    Algorithm::FirstFit,
+    Algorithm::TightFit(Fallback::Largest),
+    Algorithm::TightFit(Fallback::Closest),
+];
+
+/// Shapes of heavy-high with which Fixed succeeds in 90 % of tasks.
+pub fn shapes(v: &Variant) -> Vec<(Population, Trial)> {
+    heavy_high()
+        .into_iter()
+        .map(|population| (population, Trial::new(population, &v.scale, v.first)))
         .collect()
 }
 
-fn blackout(scale: &Scale, first: u64) -> Vec<(&'static str, Vec<Outcome>)> {
-    let seeds = || (0..scale.blackout_seeds).map(|seed| base(Population::NormalHigh, first + seed));
-    let quiet: Vec<Run> = seeds()
-        .map(|run| Run {
-            algorithm: Algorithm::Fixed,
-            measure: Measure::Exact,
-            rounds: scale.rounds,
-            ..run
-        })
-        .collect();
-    let reached = jobs::play("Figure 10, Fixed", &quiet);
-    let half = WAD / 2;
-    let adaptive = |alpha| Targeting::Adaptive(Settings::new(alpha));
+/// Something to choose targets and groups with, beyond the paper or for comparison.
+pub struct Strategy {
+    pub label: &'static str,
+    /// Of any population.
+    pub case: Case,
+    pub targeting: Targeting,
+}
+
+/// The climb on expected instead of counted successes.
+pub const EXPECTED: Climb = Climb {
+    feedback: Feedback::Expected,
+    ..Climb::CHOSEN
+};
+
+/// The strategies that are compared.
+pub fn beyond(v: &Variant, alpha: f64) -> Vec<Strategy> {
+    let climb = v.reading.climb.targeting(alpha);
     let predictive = Targeting::Predictive {
-        alpha: half,
+        alpha: wad(alpha),
         every: PREDICT_EVERY,
     };
-    let kinds = [
-        ("static target", Algorithm::TightFit, None),
+    let (bound, exact) = (Measure::Bound, Measure::Exact);
+    let (first, tight) = (Algorithm::FirstFit, v.tight_fit());
+    [
+        ("adaptive First-fit, bound", first, bound, climb),
+        ("adaptive Tight-fit, bound", tight, bound, climb),
+        ("adaptive Tight-fit, exact", tight, exact, climb),
+        (
+            "climb on expected gain",
+            tight,
+            exact,
+            EXPECTED.targeting(alpha),
+        ),
+        ("predictive Tight-fit", tight, exact, predictive),
+        ("planned", Algorithm::Planned, exact, predictive),
+    ]
+    .map(|(label, algorithm, measure, targeting)| Strategy {
+        label,
+        case: Case {
+            name: Name::Uniform,
+            algorithm,
+            measure,
+            alpha,
+        },
+        targeting,
+    })
+    .into()
+}
+
+/// Algorithms, and what chooses their targets for an alpha.
+pub type Contender = (&'static str, Vec<Algorithm>, fn(f64) -> Targeting);
+
+/// What is held against the best static target with the exact likelihood.
+pub fn exact_strategies(v: &Variant) -> Vec<Contender> {
+    let greedy = v.greedy().to_vec();
+    let predictive: fn(f64) -> Targeting = |alpha| Targeting::Predictive {
+        alpha: wad(alpha),
+        every: PREDICT_EVERY,
+    };
+    vec![
+        ("exact", greedy.clone(), |alpha| {
+            Climb::CHOSEN.targeting(alpha)
+        }),
+        ("expected", greedy.clone(), |alpha| {
+            EXPECTED.targeting(alpha)
+        }),
+        ("predictive", greedy, predictive),
+        ("planned", vec![Algorithm::Planned], predictive),
+    ]
+}
+
+/// A way through the blackout.
+pub struct Kind {
+    pub label: &'static str,
+    pub runs: Vec<Run>,
+}
+
+/// Ways through the blackout. The first four are the paper's, of both its fallbacks and two weights; the others, which the
+/// last variant alone has, go beyond it.
+pub fn blackouts(lab: &Lab, v: &Variant) -> Vec<Kind> {
+    let climb = v.reading.climb;
+    let with = |fallback, chooser, measure| {
+        let reading = Reading {
+            fallback,
+            ..v.reading
+        };
+        Variant { reading, ..*v }.blackout(lab, chooser, measure)
+    };
+    let own = v.reading.fallback;
+    let (bound, exact) = (Measure::Bound, Measure::Exact);
+    let mut kinds = vec![
+        (
+            "static, large group",
+            with(Fallback::Largest, Chooser::Static, bound),
+        ),
+        (
+            "static, closest group",
+            with(Fallback::Closest, Chooser::Static, bound),
+        ),
         (
             "adaptive, alpha 0.5",
-            Algorithm::TightFit,
-            Some(adaptive(half)),
+            with(own, Chooser::Climb(climb, 0.5), bound),
         ),
         (
-            "adaptive, alpha 1",
-            Algorithm::TightFit,
-            Some(adaptive(WAD)),
+            "adaptive, alpha 0",
+            with(own, Chooser::Climb(climb, 0.0), bound),
         ),
-        ("planned, alpha 0.5", Algorithm::Planned, Some(predictive)),
     ];
-    let mut runs = Vec::new();
-    for (_, algorithm, targeting) in kinds {
-        for (run, reached) in seeds().zip(&reached) {
-            runs.push(Run {
-                algorithm,
-                measure: if algorithm == Algorithm::Planned {
-                    Measure::Exact
-                } else {
-                    Measure::Bound
-                },
-                targeting: targeting.unwrap_or(Targeting::Static(wad(reached.success))),
-                alpha: half,
-                rounds: BLACKOUT_ROUNDS,
-                blackout: Some(BLACKOUT),
-                keep_rounds: true,
-                ..run
-            });
-        }
+    if (v.set, v.reading) == (Set::FITTED, Reading::CHOSEN) {
+        kinds.push((
+            "climb on expected gain",
+            with(own, Chooser::Climb(EXPECTED, 0.5), exact),
+        ));
+        kinds.push(("predictive", with(own, Chooser::Predictive(0.5), exact)));
+        kinds.push(("planned", with(own, Chooser::Planned(0.5), exact)));
     }
-    let outcomes = jobs::play("Figure 10: blackout", &runs);
-    let each = scale.blackout_seeds as usize;
     kinds
-        .iter()
-        .map(|kind| kind.0)
-        .zip(outcomes.chunks(each).map(<[_]>::to_vec))
+        .into_iter()
+        .map(|(label, runs)| Kind { label, runs })
         .collect()
+}
+
+/// What goes beyond the paper.
+fn further(lab: &mut Lab, v: &Variant) {
+    let bases = v.bases(Measure::Exact);
+    v.scale
+        .sweep()
+        .play(lab, "Beyond: static targets, exact LOC", &bases, &ALPHAS);
+    for (label, algorithms, targeting) in exact_strategies(v) {
+        let cases = v.cases(&algorithms, Measure::Exact);
+        let runs = cases
+            .iter()
+            .flat_map(|case| v.chosen(case, targeting(case.alpha)));
+        let runs: Vec<Run> = runs.flatten().collect();
+        lab.play(&format!("Beyond: {label}"), runs);
+    }
 }

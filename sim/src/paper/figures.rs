@@ -2,16 +2,17 @@
 
 use std::error::Error;
 
-use super::experiments::{
-    AdaptiveKey, Key, Results, Strategy, ALPHAS, BLACKOUT, GREEDY, LARGE, MAX, RATED, SMALL,
-};
-use crate::chart::{Bars, Curves, Frame};
-use crate::population::Population;
-use crate::rounds::{Algorithm, Measure, Outcome, Round};
-use crate::statistics::Estimate;
+use muster_core::reputation::Fallback;
 
-/// Rounds summed up to one point of a curve over time.
-pub const WINDOW: usize = 10;
+use super::claims::Course;
+use super::experiments::{beyond, blackouts, weights, SWEPT_ALPHAS};
+use super::lab::Lab;
+use super::series::{self, curve, OfRounds};
+use super::variant::{Case, Key, Variant, ALPHAS, LARGE, SMALL, STRIKE};
+use crate::chart::{Bars, Curves, Frame};
+use crate::population::{Name, Set};
+use crate::rounds::{Algorithm, Measure, Outcome};
+use crate::statistics::Estimate;
 
 fn frame(title: &str, y: &str, note: String) -> Frame {
     Frame {
@@ -22,25 +23,24 @@ fn frame(title: &str, y: &str, note: String) -> Frame {
 }
 
 fn names() -> Vec<String> {
-    Population::ALL.map(|p| p.name().to_owned()).to_vec()
+    Name::ALL.map(|name| name.text().to_owned()).to_vec()
 }
 
-/// Name and text of every picture.
-pub fn draw(results: &Results) -> Vec<(String, String)> {
+/// Name and text of every picture: of the fitted set under the chosen reading.
+pub fn draw(lab: &Lab, v: &Variant) -> Vec<(String, String)> {
     let mut pictures = Vec::new();
-    compare(results, &mut pictures);
-    targets(results, &mut pictures);
-    weights(results, &mut pictures);
-    over_time(results, &mut pictures);
-    beyond(results, &mut pictures);
+    compare(lab, v, &mut pictures);
+    targets(lab, v, &mut pictures);
+    alphas(lab, v, &mut pictures);
+    over_time(lab, v, &mut pictures);
+    strategies(lab, v, &mut pictures);
     pictures
 }
 
 type Value = fn(&Outcome) -> f64;
-type OfRounds = fn(&[Round]) -> f64;
 
 /// Figures 3, 4, 5, 11, 12.
-fn compare(results: &Results, pictures: &mut Vec<(String, String)>) {
+fn compare(lab: &Lab, v: &Variant, pictures: &mut Vec<(String, String)>) {
     let throughput: Value = |o| o.throughput;
     let success: Value = |o| o.success;
     let size: Value = |o| o.group_size;
@@ -48,8 +48,8 @@ fn compare(results: &Results, pictures: &mut Vec<(String, String)>) {
     let per_round = "successful tasks per round";
     let share = "share of tasks that succeed";
     let bound = Measure::Bound;
-    let all = &Algorithm::PAPER[..];
-    let rated = &RATED[..];
+    let rated = v.rated();
+    let all: Vec<Algorithm> = std::iter::once(Algorithm::Fixed).chain(rated).collect();
     for (name, title, y, workers, measure, algorithms, value) in [
         (
             "fig3a",
@@ -57,7 +57,7 @@ fn compare(results: &Results, pictures: &mut Vec<(String, String)>) {
             per_round,
             SMALL,
             bound,
-            all,
+            &all[..],
             throughput,
         ),
         (
@@ -66,7 +66,7 @@ fn compare(results: &Results, pictures: &mut Vec<(String, String)>) {
             share,
             SMALL,
             bound,
-            all,
+            &all,
             success,
         ),
         (
@@ -75,7 +75,7 @@ fn compare(results: &Results, pictures: &mut Vec<(String, String)>) {
             "workers per task",
             SMALL,
             bound,
-            all,
+            &all,
             size,
         ),
         (
@@ -84,7 +84,7 @@ fn compare(results: &Results, pictures: &mut Vec<(String, String)>) {
             per_round,
             LARGE,
             bound,
-            all,
+            &all,
             throughput,
         ),
         (
@@ -93,7 +93,7 @@ fn compare(results: &Results, pictures: &mut Vec<(String, String)>) {
             share,
             LARGE,
             bound,
-            all,
+            &all,
             success,
         ),
         (
@@ -102,7 +102,7 @@ fn compare(results: &Results, pictures: &mut Vec<(String, String)>) {
             "calls per round",
             SMALL,
             bound,
-            rated,
+            &rated,
             calls,
         ),
         (
@@ -111,7 +111,7 @@ fn compare(results: &Results, pictures: &mut Vec<(String, String)>) {
             "calls per round",
             LARGE,
             bound,
-            rated,
+            &rated,
             calls,
         ),
         (
@@ -120,31 +120,22 @@ fn compare(results: &Results, pictures: &mut Vec<(String, String)>) {
             per_round,
             SMALL,
             Measure::Exact,
-            all,
+            &all,
             throughput,
         ),
     ] {
         let seeds = if workers == SMALL {
-            results.scale.seeds
+            v.scale.seeds
         } else {
-            results.scale.large_seeds
+            v.scale.large_seeds
         };
         let series = algorithms.iter().map(|&algorithm| {
-            let key = |population| Key {
-                population,
-                workers,
-                max: MAX,
-                measure,
-                algorithm,
-            };
-            let values = Population::ALL
-                .map(|p| results.estimate(key(p), value))
-                .to_vec();
-            (algorithm.name().to_owned(), values)
+            let of = |name| v.estimate(lab, Key::new(name, workers, measure, algorithm), value);
+            (algorithm.name().to_owned(), Name::ALL.map(of).to_vec())
         });
         let note = format!(
             "Mean of {seeds} seeds, {} rounds each, with 95 % confidence intervals. Rmin 3, Rmax 7.",
-            results.scale.rounds
+            v.scale.rounds
         );
         let bars = Bars {
             frame: frame(title, y, note),
@@ -156,56 +147,45 @@ fn compare(results: &Results, pictures: &mut Vec<(String, String)>) {
 }
 
 /// Figures 6, 7, 8.
-fn targets(results: &Results, pictures: &mut Vec<(String, String)>) {
-    for (figure, weight) in ALPHAS.into_iter().enumerate() {
-        for (letter, algorithm) in ["a", "b"].into_iter().zip(GREEDY) {
-            let range =
-                |population| results.static_range((population, Measure::Bound, algorithm), weight);
-            let worst = |p| Estimate::of(&range(p).iter().map(|r| r.0).collect::<Vec<_>>());
-            let best = |p| Estimate::of(&range(p).iter().map(|r| r.1).collect::<Vec<_>>());
-            let adaptive = |population| {
-                let (strategy, measure) = (Strategy::Adaptive, Measure::Bound);
-                results.adaptive_gain(AdaptiveKey {
-                    strategy,
-                    population,
-                    measure,
-                    algorithm,
-                    alpha: figure,
-                })
+fn targets(lab: &Lab, v: &Variant, pictures: &mut Vec<(String, String)>) {
+    for (figure, alpha) in ALPHAS.into_iter().enumerate() {
+        for (letter, algorithm) in ["a", "b"].into_iter().zip(v.greedy()) {
+            let case = |name| Case {
+                name,
+                algorithm,
+                measure: Measure::Bound,
+                alpha,
             };
+            let range = |name| v.ranges(lab, &case(name));
+            let estimate = |values: Vec<f64>| Estimate::of(&values);
+            let worst = |name| estimate(range(name).into_iter().map(|r| r.0).collect());
+            let best = |name| estimate(range(name).into_iter().map(|r| r.1).collect());
+            let climb = v.reading.climb.targeting(alpha);
+            let adaptive = |name| estimate(v.of_case(lab, &case(name), climb, |o| o.gain(alpha)));
             let y = match figure {
                 1 => "gain: throughput / largest possible",
                 2 => "gain: success rate",
                 _ => "gain (0 to 1)",
             };
             let title = format!(
-                "Figure {}{letter}: {}, alpha = {weight}",
+                "Figure {}{letter}: {}, alpha = {alpha}",
                 figure + 6,
                 algorithm.name()
             );
             let note = format!(
                 "{} rounds. Static: best and worst of {} targets on each of {} populations; adaptive: {} runs. 95 % intervals.",
-                results.scale.long_rounds,
-                100 / results.scale.step + 1,
-                results.scale.sweep_seeds,
-                results.scale.sweep_seeds * results.scale.repeats
+                v.scale.long_rounds,
+                100 / v.scale.step + 1,
+                v.scale.sweep_seeds,
+                v.scale.sweep_seeds * v.scale.repeats
             );
             let bars = Bars {
                 frame: frame(&title, y, note),
                 groups: names(),
                 series: vec![
-                    (
-                        "worst static target".into(),
-                        Population::ALL.map(worst).to_vec(),
-                    ),
-                    (
-                        "best static target".into(),
-                        Population::ALL.map(best).to_vec(),
-                    ),
-                    (
-                        "adaptive target".into(),
-                        Population::ALL.map(adaptive).to_vec(),
-                    ),
+                    ("worst static target".into(), Name::ALL.map(worst).to_vec()),
+                    ("best static target".into(), Name::ALL.map(best).to_vec()),
+                    ("adaptive target".into(), Name::ALL.map(adaptive).to_vec()),
                 ],
             };
             pictures.push((format!("fig{}{letter}", figure + 6), bars.svg()));
@@ -214,7 +194,7 @@ fn targets(results: &Results, pictures: &mut Vec<(String, String)>) {
 }
 
 /// Figure 9.
-fn weights(results: &Results, pictures: &mut Vec<(String, String)>) {
+fn alphas(lab: &Lab, v: &Variant, pictures: &mut Vec<(String, String)>) {
     let success: Value = |o| o.success;
     let throughput: Value = |o| o.throughput;
     for (name, title, y, value) in [
@@ -231,218 +211,186 @@ fn weights(results: &Results, pictures: &mut Vec<(String, String)>) {
             throughput,
         ),
     ] {
-        let series = Population::ALL.map(|population| {
-            let points = (0..=10).map(|tenths| {
-                let outcomes = &results.alphas[&(population, tenths)];
-                (
-                    tenths as f64 / 10.0,
-                    Estimate::of(&outcomes.iter().map(value).collect::<Vec<_>>()),
-                )
-            });
-            (population.name().to_owned(), points.collect())
+        let curves: Vec<Vec<Estimate>> = SWEPT_ALPHAS
+            .iter()
+            .map(|tenths| {
+                weights(*tenths)
+                    .iter()
+                    .map(|case| {
+                        let targeting = v.reading.climb.targeting(case.alpha);
+                        Estimate::of(&v.of_case(lab, case, targeting, value))
+                    })
+                    .collect()
+            })
+            .collect();
+        let series = Name::ALL.iter().enumerate().map(|(i, name)| {
+            let points = SWEPT_ALPHAS.iter().zip(&curves);
+            let points = points.map(|(tenths, at)| (f64::from(*tenths) / 10.0, at[i]));
+            (name.text().to_owned(), points.collect())
         });
         let note = format!(
             "Mean of {} runs of {} rounds, with 95 % confidence bands. 100 workers.",
-            results.scale.sweep_seeds * results.scale.repeats,
-            results.scale.long_rounds
+            v.scale.sweep_seeds * v.scale.repeats,
+            v.scale.long_rounds
         );
         let curves = Curves {
             frame: frame(title, y, note),
             x: "alpha: weight of throughput in the gain".into(),
-            series: series.to_vec(),
-            marks: vec![],
+            series: series.collect(),
             from_zero: true,
-            log: false,
+            ..Curves::default()
         };
         pictures.push((name.to_owned(), curves.svg()));
     }
 }
 
-/// Means over seeds of a quantity of `WINDOW` rounds at a time.
-pub fn curve(outcomes: &[Outcome], value: impl Fn(&[Round]) -> f64) -> Vec<(f64, Estimate)> {
-    let windows = outcomes.first().map_or(0, |o| o.per_round.len() / WINDOW);
-    (0..windows)
-        .map(|w| {
-            let span = w * WINDOW..(w + 1) * WINDOW;
-            let values: Vec<f64> = outcomes
-                .iter()
-                .map(|o| value(&o.per_round[span.clone()]))
-                .collect();
-            (((w + 1) * WINDOW) as f64, Estimate::of(&values))
-        })
-        .collect()
-}
-
-pub fn throughput_of(rounds: &[Round]) -> f64 {
-    rounds.iter().map(|r| f64::from(r.successes)).sum::<f64>() / rounds.len() as f64
-}
-
-pub fn success_of(rounds: &[Round]) -> f64 {
-    let groups: f64 = rounds.iter().map(|r| f64::from(r.groups)).sum();
-    rounds.iter().map(|r| f64::from(r.successes)).sum::<f64>() / groups
-}
-
-pub fn target_of(rounds: &[Round]) -> f64 {
-    rounds.iter().map(|r| r.target as f64 / 1e18).sum::<f64>() / rounds.len() as f64
-}
-
-/// Figure 10, and the success rate and target beside it.
-fn over_time(results: &Results, pictures: &mut Vec<(String, String)>) {
+/// Figure 10, and the success rate, the target and the groups beside it.
+fn over_time(lab: &Lab, v: &Variant, pictures: &mut Vec<(String, String)>) {
     let note = format!(
         "Mean of {} seeds, ten rounds a point, with 95 % confidence bands. 100 workers, Tight-fit, Rmax 7.",
-        results.scale.blackout_seeds
+        v.scale.blackout_seeds
     );
-    let curves: [(&str, &str, &str, OfRounds); 3] = [
+    let all = blackouts(lab, v);
+    let throughput: OfRounds = series::throughput;
+    for (name, title, y, value, kinds) in [
         (
             "throughput",
-            "Blackout: throughput",
+            "throughput",
             "successful tasks per round",
-            throughput_of,
+            throughput,
+            &all[..],
         ),
         (
             "success",
-            "Blackout: success rate",
+            "success rate",
             "share of tasks that succeed",
-            success_of,
+            series::success,
+            &all,
         ),
-        ("target", "Blackout: target", "target LOC", target_of),
-    ];
-    let (paper, ours) = (&results.blackout[..3], &results.blackout[3..]);
-    for (name, title, y, value) in curves {
-        let mut series: Vec<_> = paper
+        ("target", "target", "target LOC", series::target, &all[..4]),
+        (
+            "size",
+            "groups",
+            "workers per task",
+            series::size,
+            &all[..4],
+        ),
+    ] {
+        let series = kinds
             .iter()
-            .map(|(name, outcomes)| ((*name).to_owned(), curve(outcomes, value)))
-            .collect();
-        if name != "target" {
-            series.extend(
-                ours.iter()
-                    .map(|(name, outcomes)| (format!("beyond: {name}"), curve(outcomes, value))),
-            );
-        }
+            .filter(|kind| name != "target" || kind.label != "static, closest group")
+            .map(|kind| {
+                let course = Course::of(lab, &kind.runs);
+                (kind.label.to_owned(), curve(course.outcomes(), value))
+            });
         let curves = Curves {
-            frame: frame(&format!("Figure 10, {title}"), y, note.clone()),
+            frame: frame(&format!("Figure 10, blackout: {title}"), y, note.clone()),
             x: "round".into(),
-            series,
-            marks: vec![(f64::from(BLACKOUT.after), "30 % of workers fail".into())],
-            from_zero: false,
-            log: false,
+            series: series.collect(),
+            marks: vec![(f64::from(STRIKE), "30 % of workers fail".into())],
+            ..Curves::default()
         };
         pictures.push((format!("fig10-{name}"), curves.svg()));
     }
 }
 
-/// What the strategies beyond the paper bring, by the best static target of the paper's own Tight-fit.
-fn beyond(results: &Results, pictures: &mut Vec<(String, String)>) {
-    for (index, weight) in ALPHAS.into_iter().enumerate() {
-        let strategies: [(&str, Strategy, Measure, Algorithm); 5] = [
-            (
-                "adaptive First-fit, lower bound",
-                Strategy::Adaptive,
-                Measure::Bound,
-                Algorithm::FirstFit,
-            ),
-            (
-                "adaptive Tight-fit, lower bound",
-                Strategy::Adaptive,
-                Measure::Bound,
-                Algorithm::TightFit,
-            ),
-            (
-                "adaptive Tight-fit, exact LOC",
-                Strategy::Adaptive,
-                Measure::Exact,
-                Algorithm::TightFit,
-            ),
-            (
-                "predictive Tight-fit",
-                Strategy::Predictive,
-                Measure::Exact,
-                Algorithm::TightFit,
-            ),
-            (
-                "planned",
-                Strategy::Predictive,
-                Measure::Exact,
-                Algorithm::Planned,
-            ),
-        ];
-        let series = strategies.map(|(name, strategy, measure, algorithm)| {
-            let gain = |population| {
-                results.adaptive_gain(AdaptiveKey {
-                    strategy,
-                    population,
-                    measure,
-                    algorithm,
-                    alpha: index,
-                })
+/// What the strategies beyond the paper bring.
+fn strategies(lab: &Lab, v: &Variant, pictures: &mut Vec<(String, String)>) {
+    for (index, alpha) in ALPHAS.into_iter().enumerate() {
+        let series = beyond(v, alpha).into_iter().map(|strategy| {
+            let gain = |name| {
+                let case = Case {
+                    name,
+                    ..strategy.case
+                };
+                Estimate::of(&v.of_case(lab, &case, strategy.targeting, |o| o.gain(alpha)))
             };
-            (name.to_owned(), Population::ALL.map(gain).to_vec())
+            (strategy.label.to_owned(), Name::ALL.map(gain).to_vec())
         });
         let note = format!(
             "Mean of {} runs of {} rounds, with 95 % confidence intervals. 100 workers, Rmax 7.",
-            results.scale.sweep_seeds * results.scale.repeats,
-            results.scale.long_rounds
+            v.scale.sweep_seeds * v.scale.repeats,
+            v.scale.long_rounds
         );
+        let title = format!("Beyond the paper: gain, alpha = {alpha}");
         let bars = Bars {
-            frame: frame(
-                &format!("Beyond the paper: gain, alpha = {weight}"),
-                "gain (0 to 1)",
-                note,
-            ),
+            frame: frame(&title, "gain (0 to 1)", note),
             groups: names(),
-            series: series.to_vec(),
+            series: series.collect(),
         };
         pictures.push((format!("beyond{}", index + 1), bars.svg()));
     }
 }
 
+type Tables = Result<Vec<(String, String)>, Box<dyn Error + Send + Sync>>;
+
 /// Name and text of every table, as CSV.
-pub fn tables(results: &Results) -> Result<Vec<(String, String)>, Box<dyn Error + Send + Sync>> {
+pub fn tables(lab: &Lab, variants: &[Variant]) -> Tables {
     let mut tables = Vec::new();
-    let mut add = |name: &str,
-                   head: &[&str],
-                   rows: Vec<Vec<String>>|
-     -> Result<(), Box<dyn Error + Send + Sync>> {
+    let mut add = |name: &str, head: &[&str], rows: Vec<Vec<String>>| -> Result<(), csv::Error> {
         let mut writer = csv::Writer::from_writer(Vec::new());
         writer.write_record(head)?;
-        for row in rows {
-            writer.write_record(row)?;
-        }
-        tables.push((name.to_owned(), String::from_utf8(writer.into_inner()?)?));
+        rows.iter().try_for_each(|row| writer.write_record(row))?;
+        let bytes = writer.into_inner().map_err(|e| e.into_error())?;
+        tables.push((
+            name.to_owned(),
+            String::from_utf8_lossy(&bytes).into_owned(),
+        ));
         Ok(())
     };
 
     let mut rows = Vec::new();
-    for (key, outcomes) in &results.fixed_target {
-        for (seed, o) in outcomes.iter().enumerate() {
-            rows.push(vec![
-                key.population.name().into(),
-                key.workers.to_string(),
-                key.max.to_string(),
-                key.measure.name().into(),
-                key.algorithm.name().into(),
-                seed.to_string(),
-                format!("{:.4}", o.throughput),
-                format!("{:.6}", o.success),
-                format!("{:.4}", o.group_size),
-                format!("{:.3}", o.evaluations),
-                if key.measure == Measure::Bound && key.algorithm != Algorithm::Fixed {
-                    format!("{:.6}", o.bound_error)
-                } else {
-                    String::new()
-                },
-            ]);
+    for (set, v) in by_set(variants) {
+        for name in Name::ALL {
+            for workers in [SMALL, LARGE] {
+                for measure in Measure::ALL {
+                    if (workers, measure) == (LARGE, Measure::Exact) {
+                        continue;
+                    }
+                    let algorithms = [
+                        Algorithm::Fixed,
+                        Algorithm::FirstFit,
+                        Algorithm::TightFit(Fallback::Largest),
+                        Algorithm::TightFit(Fallback::Closest),
+                        Algorithm::RandomFit,
+                    ];
+                    for algorithm in algorithms {
+                        for run in v.given(lab, Key::new(name, workers, measure, algorithm)) {
+                            let o = lab.outcome(&run);
+                            rows.push(vec![
+                                set.name.into(),
+                                name.text().into(),
+                                workers.to_string(),
+                                measure.name().into(),
+                                label(algorithm),
+                                (run.population_seed - v.first).to_string(),
+                                format!("{:.4}", o.throughput),
+                                format!("{:.6}", o.success),
+                                format!("{:.4}", o.attempted),
+                                format!("{:.4}", o.group_size),
+                                format!("{:.3}", o.evaluations),
+                                if run.compare_measures {
+                                    format!("{:.6}", o.bound_error)
+                                } else {
+                                    String::new()
+                                },
+                            ]);
+                        }
+                    }
+                }
+            }
         }
     }
     let head = [
+        "set",
         "population",
         "workers",
-        "rmax",
         "measure",
         "algorithm",
         "seed",
         "throughput",
         "success_rate",
+        "attempted",
         "group_size",
         "loc_calls",
         "bound_error",
@@ -450,118 +398,102 @@ pub fn tables(results: &Results) -> Result<Vec<(String, String)>, Box<dyn Error 
     add("fixed-target", &head, rows)?;
 
     let mut rows = Vec::new();
-    for ((population, measure, algorithm), seeds) in &results.sweep {
-        for (seed, outcomes) in seeds.iter().enumerate() {
-            for (i, o) in outcomes.iter().enumerate() {
-                rows.push(vec![
-                    population.name().into(),
-                    measure.name().into(),
-                    algorithm.name().into(),
-                    seed.to_string(),
-                    format!("{:.2}", (i as u64 * results.scale.step) as f64 / 100.0),
-                    format!("{:.4}", o.throughput),
-                    format!("{:.6}", o.success),
-                ]);
+    for v in variants {
+        for case in v.cases(&v.greedy(), Measure::Bound) {
+            let ranges = v.ranges(lab, &case);
+            for (runs, (worst, best)) in v.adaptive(&case).iter().zip(ranges) {
+                for run in runs {
+                    let o = lab.outcome(run);
+                    rows.push(vec![
+                        v.set.name.into(),
+                        v.reading.name.into(),
+                        case.name.text().into(),
+                        label(case.algorithm),
+                        case.alpha.to_string(),
+                        (run.population_seed - v.first).to_string(),
+                        run.run_seed.to_string(),
+                        format!("{:.6}", o.gain(case.alpha)),
+                        format!("{best:.6}"),
+                        format!("{worst:.6}"),
+                        format!("{:.4}", o.throughput),
+                        format!("{:.6}", o.success),
+                        format!("{:.4}", o.late_target),
+                        o.converged.map_or(String::new(), |c| c.to_string()),
+                    ]);
+                }
             }
         }
     }
     let head = [
+        "set",
+        "reading",
         "population",
-        "measure",
-        "algorithm",
-        "seed",
-        "target",
-        "throughput",
-        "success_rate",
-    ];
-    add("static-targets", &head, rows)?;
-
-    let mut rows = Vec::new();
-    for (key, seeds) in &results.adaptive {
-        for (seed, outcomes) in seeds.iter().enumerate() {
-            for (repeat, o) in outcomes.iter().enumerate() {
-                rows.push(vec![
-                    key.population.name().into(),
-                    match key.strategy {
-                        Strategy::Adaptive => "adaptive".into(),
-                        Strategy::Predictive => "predictive".into(),
-                    },
-                    key.measure.name().into(),
-                    key.algorithm.name().into(),
-                    ALPHAS[key.alpha].to_string(),
-                    seed.to_string(),
-                    repeat.to_string(),
-                    format!("{:.4}", o.throughput),
-                    format!("{:.6}", o.success),
-                    format!("{:.6}", o.gain(ALPHAS[key.alpha])),
-                    format!("{:.4}", o.late_target),
-                    o.converged
-                        .filter(|_| key.strategy == Strategy::Adaptive)
-                        .map_or(String::new(), |c| c.to_string()),
-                ]);
-            }
-        }
-    }
-    let head = [
-        "population",
-        "target",
-        "measure",
         "algorithm",
         "alpha",
         "seed",
         "repeat",
+        "gain",
+        "best_static_gain",
+        "worst_static_gain",
         "throughput",
         "success_rate",
-        "gain",
         "late_target",
         "rounds_to_converge",
     ];
     add("adaptive", &head, rows)?;
 
     let mut rows = Vec::new();
-    for ((population, tenths), outcomes) in &results.alphas {
-        for (run, o) in outcomes.iter().enumerate() {
-            rows.push(vec![
-                population.name().into(),
-                format!("{:.1}", *tenths as f64 / 10.0),
-                run.to_string(),
-                format!("{:.4}", o.throughput),
-                format!("{:.6}", o.success),
-            ]);
-        }
-    }
-    add(
-        "alpha",
-        &["population", "alpha", "run", "throughput", "success_rate"],
-        rows,
-    )?;
-
-    let mut rows = Vec::new();
-    for (name, outcomes) in &results.blackout {
-        let throughput = curve(outcomes, throughput_of);
-        let success = curve(outcomes, success_of);
-        let target = curve(outcomes, target_of);
-        for ((t, s), g) in throughput.iter().zip(&success).zip(&target) {
-            rows.push(vec![
-                (*name).to_owned(),
-                t.0.to_string(),
-                format!("{:.4}", t.1.mean),
-                format!("{:.4}", t.1.margin),
-                format!("{:.6}", s.1.mean),
-                format!("{:.6}", s.1.margin),
-                format!("{:.4}", g.1.mean),
-            ]);
+    for v in variants {
+        for kind in blackouts(lab, v) {
+            let course = Course::of(lab, &kind.runs);
+            let of = |value| curve(course.outcomes(), value);
+            let (throughput, success) = (of(series::throughput), of(series::success));
+            let (target, size) = (of(series::target), of(series::size));
+            for (i, (round, t)) in throughput.iter().enumerate() {
+                rows.push(vec![
+                    v.set.name.into(),
+                    v.reading.name.into(),
+                    kind.label.into(),
+                    round.to_string(),
+                    format!("{:.4}", t.mean),
+                    format!("{:.4}", t.margin),
+                    format!("{:.6}", success[i].1.mean),
+                    format!("{:.6}", success[i].1.margin),
+                    format!("{:.4}", size[i].1.mean),
+                    format!("{:.4}", target[i].1.mean),
+                ]);
+            }
         }
     }
     let head = [
+        "set",
+        "reading",
         "kind",
         "until_round",
         "throughput",
         "throughput_margin",
         "success_rate",
         "success_margin",
+        "group_size",
         "target",
     ];
     add("blackout", &head, rows)?;
     Ok(tables)
+}
+
+/// The last variant of each set.
+fn by_set(variants: &[Variant]) -> Vec<(Set, &Variant)> {
+    [Set::FIRST, Set::FITTED]
+        .into_iter()
+        .filter_map(|set| Some((set, variants.iter().rfind(|v| v.set == set)?)))
+        .collect()
+}
+
+/// An algorithm's name, with Tight-fit's fallback.
+pub fn label(algorithm: Algorithm) -> String {
+    match algorithm {
+        Algorithm::TightFit(Fallback::Closest) => "Tight-fit, closest group".into(),
+        Algorithm::TightFit(Fallback::Largest) => "Tight-fit, large group".into(),
+        other => other.name().into(),
+    }
 }

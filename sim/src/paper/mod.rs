@@ -1,15 +1,21 @@
 //! Section 5 of the paper, every experiment, and what we found beyond it.
 
+mod claims;
 mod experiments;
 mod figures;
+pub mod fit;
+mod known;
+pub mod lab;
 mod page;
+mod series;
+mod text;
+mod variant;
 
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
-pub use experiments::Scale;
+pub use variant::Scale;
 
 /// What to do, and where to put it.
 #[derive(Clone, Debug)]
@@ -21,26 +27,37 @@ pub struct Options {
     pub out: PathBuf,
 }
 
+impl Options {
+    /// How a seed other than the default is given to the command.
+    fn seed_argument(&self) -> String {
+        match self.seed {
+            1 => String::new(),
+            seed => format!(" --seed {seed}"),
+        }
+    }
+}
+
+/// Made before the work, so that a wrong path costs no patience.
+fn figures_folder(options: &Options) -> Result<PathBuf, Box<dyn Error + Send + Sync>> {
+    let folder = options.out.join("figures");
+    fs::create_dir_all(&folder).map_err(|e| format!("can't create {}: {e}", folder.display()))?;
+    Ok(folder)
+}
+
 /// Runs everything and writes the page, the pictures and the tables.
 pub fn run(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let figures_dir = options.out.join("figures");
-    // Before the work, so that a wrong path costs no patience.
-    fs::create_dir_all(&figures_dir)
-        .map_err(|e| format!("can't create {}: {e}", figures_dir.display()))?;
-    let start = Instant::now();
-    let results = experiments::run(&options.scale, options.seed);
-    for (name, svg) in figures::draw(&results) {
-        write(&figures_dir.join(format!("paper-{name}.svg")), &svg)?;
+    let folder = figures_folder(options)?;
+    let lab = experiments::play(&options.scale, options.seed);
+    let variants = variant::Variant::all(options.scale, options.seed);
+    for (name, svg) in figures::draw(&lab, &variants[3]) {
+        write(&folder.join(format!("paper-{name}.svg")), &svg)?;
     }
-    for (name, table) in figures::tables(&results)? {
-        write(&figures_dir.join(format!("paper-{name}.csv")), &table)?;
+    for (name, table) in figures::tables(&lab, &variants)? {
+        write(&folder.join(format!("paper-{name}.csv")), &table)?;
     }
-    write(
-        &options.out.join("simulator-paper.md"),
-        &page::write(&results, options),
-    )?;
-    eprintln!("All of it took {:.0} s.", start.elapsed().as_secs_f64());
-    println!("{}", options.out.join("simulator-paper.md").display());
+    let path = options.out.join("simulator-paper.md");
+    write(&path, &page::write(&lab, &variants, options))?;
+    println!("{}", path.display());
     Ok(())
 }
 

@@ -54,8 +54,6 @@ pub struct Bench {
     /// Tasks queued now, for the rows.
     pub queued: u32,
     operators: HashMap<u32, Address>,
-    /// GPUs that somebody joined with.
-    named: HashSet<(String, u16)>,
     cached: bool,
     values: &'static str,
     taken: BTreeMap<String, Vec<Done>>,
@@ -74,7 +72,7 @@ impl Bench {
         let world = World::new()?;
         let creator = world.account(b'c', 0);
         Ok(Bench {
-            world, creator, joined: 0, nodes: 0, queued: 0, operators: HashMap::new(), named: HashSet::new(), cached: false, values: "", taken: BTreeMap::new(), rows: Vec::new(),
+            world, creator, joined: 0, nodes: 0, queued: 0, operators: HashMap::new(), cached: false, values: "", taken: BTreeMap::new(), rows: Vec::new(),
         })
     }
 
@@ -84,7 +82,7 @@ impl Bench {
     pub fn join(&mut self, gpu: &str, vram: u16, models: &[u64], tokens: u128) -> Result<(NodeJoined, Done)> {
         let operator = self.world.account(b'n', self.joined);
         // A name that is new costs a hundredth of the minimum stake.
-        let fee = if self.named.insert((gpu.to_string(), vram)) { 4 * TOKEN } else { 0 };
+        let fee = if self.world.known(gpu, vram)? { 0 } else { 4 * TOKEN };
         let done = self.world.call(operator, tokens * TOKEN + fee, joinCall { gpuName: gpu.into(), vram, models: models.to_vec() })?;
         let node = done.events::<NodeJoined>().into_iter().next().context("no NodeJoined")?;
         self.joined += 1;
@@ -572,6 +570,39 @@ impl Bench {
             ensure!(s.node == spared.node, "an excluded node was chosen");
             d.see("dispatch one", &done);
             d.see("submit", &b.submit(s.node, s.id)?);
+        }
+        out.push(d.attack(name));
+
+        let hostile = 384 / scale;
+        let name = format!("{hostile} idle nodes that held models of tasks of 8 and dropped them, one such task Pending, two queued");
+        step(&name);
+        let (mut b, mut d) = (Bench::new()?, Dearest::default());
+        b.world.set("alphaMilli", 100_000)?;
+        let (honest, large) = (40, 24);
+        let mut running = Vec::new();
+        for _ in 0..honest {
+            b.join("Honest", large, &[], 400)?;
+            running.push(b.run(TOKEN, TaskSpec { vram: large, ..spec(&[]) })?.0);
+        }
+        for i in 0..hostile as u64 {
+            // The model stands in the last of six words.
+            let own: Vec<u64> = (1..32).map(|k| 1 << 33 | i << 8 | k).chain([1 + i % 24]).collect();
+            let (joined, _) = b.join(GPU, VRAM, &own[..12], 400)?;
+            for models in [&own[12..24], &own[24..]] {
+                b.operator(joined.node, reportDownloadedCall { models: models.to_vec() })?;
+            }
+            b.operator(joined.node, reportRemovedCall { models: vec![1 + i % 24] })?;
+        }
+        for i in 0..rounds.min(honest as usize) as u64 {
+            let set = |s: u64| -> Vec<u64> { (1..=8).map(|k| s % 3 * 8 + k).collect() };
+            for s in [i, i + 1] {
+                b.create(2 * TOKEN, TaskSpec { vram: large, ..spec(&set(s)) })?;
+            }
+            d.see("create a task of 8 models", &b.create(TOKEN, spec(&set(i + 2)))?);
+            let s = running.swap_remove(0);
+            let done = b.submit(s.node, s.id)?;
+            d.see("an innocent submit", &done);
+            running.extend(done.events::<TaskStarted>().into_iter().filter(|s| s.node <= honest));
         }
         out.push(d.attack(name));
 

@@ -5,6 +5,7 @@ use alloy_sol_types::{sol, SolCall, SolEvent, SolInterface};
 use anyhow::{bail, ensure, Context, Result};
 use muster_core::word::Word;
 use muster_devnode::chain::{Clock, Config, History};
+use muster_devnode::evm::Status;
 use muster_devnode::{Chain, TxRequest};
 use muster_storage::layout::{node, NODES};
 use muster_storage::native::solidity_slot;
@@ -94,10 +95,10 @@ impl World {
         use IMuster::*;
         let programs = vec![
             of(1, vec![joinCall::SELECTOR, raiseStakeCall::SELECTOR, pauseCall::SELECTOR, resumeCall::SELECTOR, quitCall::SELECTOR,
-                reportDownloadedCall::SELECTOR, reportRemovedCall::SELECTOR, pokeCall::SELECTOR]),
-            of(2, vec![purgeCall::SELECTOR, withdrawCall::SELECTOR, createTaskCall::SELECTOR, cancelCall::SELECTOR, expireQueuedCall::SELECTOR, submitCall::SELECTOR, reportErrorCall::SELECTOR, expireCall::SELECTOR, dispatchCall::SELECTOR]),
-            of(3, vec![setParameterCall::SELECTOR]),
-            of(4, vec![nodeCall::SELECTOR, overviewCall::SELECTOR]),
+                reportDownloadedCall::SELECTOR, reportRemovedCall::SELECTOR, purgeCall::SELECTOR, pokeCall::SELECTOR]),
+            of(2, vec![createTaskCall::SELECTOR, cancelCall::SELECTOR, expireQueuedCall::SELECTOR, submitCall::SELECTOR, reportErrorCall::SELECTOR, expireCall::SELECTOR, dispatchCall::SELECTOR]),
+            of(3, vec![setParameterCall::SELECTOR, withdrawCall::SELECTOR]),
+            of(4, vec![nodeCall::SELECTOR, overviewCall::SELECTOR, gpuGroupCall::SELECTOR]),
         ];
         let call = initialiseCall { owner, treasury: owner, granule: 1_000_000_000_000_000, minimumStake: 400 * TOKEN, upgradeDelay: 604_800, programs }.abi_encode();
         let install = installCall { program: world.programs[3], call: call.into() };
@@ -166,6 +167,13 @@ impl World {
         let request = TxRequest { from: Some(self.owner), to: Some(TxKind::Call(self.muster)), input: Bytes::from(call.abi_encode()).into(), ..TxRequest::default() };
         let outcome = self.chain.call(&request)?;
         Ok(C::abi_decode_returns(&outcome.output)?)
+    }
+
+    /// Whether a node ever joined with a GPU.
+    pub fn known(&self, gpu: &str, vram: u16) -> Result<bool> {
+        let call = IMuster::gpuGroupCall { name: gpu.into(), vram }.abi_encode();
+        let request = TxRequest { from: Some(self.owner), to: Some(TxKind::Call(self.muster)), input: Bytes::from(call).into(), ..TxRequest::default() };
+        Ok(matches!(self.chain.call(&request)?.status, Status::Success))
     }
 
     /// The n-th account of a kind, funded.

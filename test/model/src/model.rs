@@ -654,6 +654,16 @@ impl Model {
                 t.expect(E::PausedChanged(IMuster::PausedChanged { on: *on }));
                 return Ok(0);
             }
+            What::Withdraw => {
+                let now = self.now;
+                let a = self.accounts.entry(by).or_default();
+                let stake = if now >= a.release { std::mem::take(&mut a.unbonding) } else { 0 };
+                let credit = std::mem::take(&mut a.credit);
+                let paid = credit + stake;
+                need!(paid > 0, "NothingToWithdraw");
+                t.expect(E::Withdrawn(IMuster::Withdrawn { account: by.into(), to: by.into(), credit, stake }));
+                return Ok(paid);
+            }
             What::Sweep => {
                 let amount = std::mem::take(&mut self.treasury);
                 need!(amount > 0, "NothingToWithdraw");
@@ -664,7 +674,6 @@ impl Model {
         }
         let served = self.serve(t, by, 0, 2, true);
         let back = self.readmit(t, by, served > 0);
-        let mut paid = 0;
         let unsettled = match &call.what {
             What::Join(..) => !self.paused,
             What::Poke(node) => self.nodes.contains_key(node) && back != Some(*node),
@@ -717,15 +726,6 @@ impl Model {
                     }
                     _ => return Err("WrongStatus"),
                 }
-            }
-            What::Withdraw => {
-                let now = self.now;
-                let a = self.accounts.entry(by).or_default();
-                let stake = if now >= a.release { std::mem::take(&mut a.unbonding) } else { 0 };
-                let credit = std::mem::take(&mut a.credit);
-                paid = credit + stake;
-                need!(paid > 0, "NothingToWithdraw");
-                t.expect(E::Withdrawn(IMuster::Withdrawn { account: by.into(), to: by.into(), credit, stake }));
             }
             What::Report(models) => {
                 let node = self.own(by)?;
@@ -813,7 +813,7 @@ impl Model {
             What::Score(node, score, times) => (0..*times).for_each(|_| self.score(t, *node, *score)),
             _ => unreachable!("done above"),
         }
-        Ok(paid)
+        Ok(0)
     }
 
     fn set_parameter(&mut self, t: &mut Trace, name: &'static str, value: u64) {

@@ -161,7 +161,7 @@ pub fn run<H: Host>(m: &mut H, what: &What) -> muster_storage::Result<u128> {
         _ => {}
     }
     let sender = m.sender();
-    let mut net = if matches!(what, What::Dispatch(_)) { Network::open(m)? } else { Network::open_and_serve(m)? };
+    let mut net = if matches!(what, What::Dispatch(_) | What::Withdraw) { Network::open(m)? } else { Network::open_and_serve(m)? };
     let mut paid = 0;
     match what.clone() {
         What::Join(name, vram, models) => net.join(name.as_bytes(), vram, models).map(|_| ())?,

@@ -146,7 +146,7 @@ impl World {
 
     /// Pays out what a person is owed.
     pub fn withdraw(&mut self, n: u64) -> Result<u128> {
-        let wei = self.call(who(n), 0, |net| net.take_owed(who(n)))?;
+        let wei = self.raw(who(n), 0, |m| Network::open(m)?.take_owed(who(n)))?;
         self.paid_out += wei;
         Ok(wei)
     }

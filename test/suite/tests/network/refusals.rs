@@ -116,7 +116,8 @@ async fn every_error_has_a_call_that_provokes_it() {
     let bad = w.refused(boss, "install", &[address(admin), initialise.clone()], 0).await;
     assert_eq!(bad.name, "BadInitialisation");
     seen.insert("BadInitialisation");
-    check!(boss, "install", [address(nowhere), initialise], 0 => "NoCode"[address(nowhere)]);
+    let none = w.refused(boss, "install", &[address(nowhere), initialise], 0).await;
+    assert_eq!((none.name.as_str(), none.values), ("NoCode", vec![address(nowhere)]));
     w.muster = used;
     check!(outsider, "install", [address(broken), Token::Bytes(vec![])], 0 => "AlreadyInitialised"[]);
 
