@@ -96,6 +96,9 @@ fn a_key_is_a_value_and_an_arrival() {
     assert_eq!(key(3, 2, 7) & ((1 << 26) - 1), (1 << 26) - 1 - 7);
     assert_eq!(value_of_key(key(6, 4, 7)), value_of_key(key(3, 2, 9)), "arrival is no part of the value");
     assert_eq!(key(3, 2, (1 << 26) + 7), key(3, 2, 7), "and is counted modulo 2^26");
+    // A third of a wei a second has fewer than 32 bits, which count from the top all the same.
+    let third = (1u64 << 31) / 3;
+    assert_eq!(value_of_key(key(1, 3, 7)), 30 << 31 | (third << 2 & 0x7fff_ffff));
     // Less than one wei, or second, counts as one.
     assert_eq!(key(0, 5, 1), key(1, 5, 1));
     assert_eq!(key(5, 0, 1), key(5, 1, 1));
