@@ -4,7 +4,7 @@ use muster_core::qos::*;
 use muster_core::value::*;
 use muster_core::wad::WAD;
 use muster_core::weight::*;
-use muster_core::word::{Address, Packed, Word};
+use muster_core::word::{Address, Field, Packed, Word};
 use muster_core::{bound, weight};
 
 #[test]
@@ -16,6 +16,11 @@ fn words_are_numbers_lanes_and_accounts() {
         assert!(!word.is_zero(), "limb {limb} counts");
         assert_eq!(word.to_u128(), [Some(1), Some(1 << 64), None, None][limb]);
     }
+    // Limbs that are equal do not cancel out.
+    for equal in [[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [1, 0, 0, 1], [1, 1, 1, 1]] {
+        assert!(!Word(equal).is_zero(), "{equal:?}");
+    }
+    assert_eq!(Word([0, 0, 1, 1]).to_u128(), None);
     assert_eq!(Word([5, 7, 0, 0]).to_u128(), Some(7 << 64 | 5));
     assert_eq!(Word::from(9).0, [9, 0, 0, 0]);
 
@@ -60,6 +65,16 @@ fn bits_are_read_and_written_wherever_they_lie() {
 }
 
 #[test]
+fn long_numbers_leave_what_is_beside_them() {
+    let mut word = Word([u64::MAX; 4]);
+    0u128.write(&mut word, 32, 96);
+    assert_eq!(word.0, [0xffff_ffff, 0, u64::MAX, u64::MAX]);
+    ((1u128 << 96) - 1).write(&mut word, 32, 96);
+    assert_eq!(word.0, [u64::MAX; 4]);
+    assert_eq!(u128::read(&word, 32, 96), (1 << 96) - 1);
+}
+
+#[test]
 fn a_bound_beyond_the_largest_is_the_largest() {
     assert_eq!((bound::value(255), bound::MAX), (bound::MAX, 15 << 30));
     for beyond in [bound::MAX, bound::MAX + 1, 16 << 30, 1 << 40, 1 << 60] {
@@ -81,6 +96,9 @@ fn a_key_is_a_value_and_an_arrival() {
     assert_eq!(key(3, 2, 7) & ((1 << 26) - 1), (1 << 26) - 1 - 7);
     assert_eq!(value_of_key(key(6, 4, 7)), value_of_key(key(3, 2, 9)), "arrival is no part of the value");
     assert_eq!(key(3, 2, (1 << 26) + 7), key(3, 2, 7), "and is counted modulo 2^26");
+    // A third of a wei a second has fewer than 32 bits, which count from the top all the same.
+    let third = (1u64 << 31) / 3;
+    assert_eq!(value_of_key(key(1, 3, 7)), 30 << 31 | (third << 2 & 0x7fff_ffff));
     // Less than one wei, or second, counts as one.
     assert_eq!(key(0, 5, 1), key(1, 5, 1));
     assert_eq!(key(5, 0, 1), key(5, 1, 1));

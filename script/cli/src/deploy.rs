@@ -328,17 +328,22 @@ async fn wire(chain: &Chain, account: &mut Account, config: &Config, deployment:
     let terms = config.terms();
     let programs = deployment.programs.iter().filter(|(name, _)| *name != ROUTER);
     let wanted = router::routes(chain, programs.map(|(name, program)| (name.as_str(), program.address))).await?;
+    let created_in = deployment.programs[ROUTER].created_in;
+    let code = config.programs.iter().find(|program| program.name == ROUTER).map_or(&[][..], |program| &program.code);
+    let hint =
+        || format!("to create another router, remove the entry \"{ROUTER}\" from {} and run this again", file_name(config));
     if router.initialised().await? {
+        // Another run may have stopped right after it; so may somebody else have done it.
+        if deployment.installed_in.is_none() {
+            router.bound(deployment.deployer, created_in, code).await.with_context(hint)?;
+        }
         router.told(&terms).await?;
         let own = deployment.programs.values().map(|program| program.address);
         let known: BTreeSet<Address> = own.chain(deployment.former.iter().copied()).collect();
         return router.upgrade(account, &wanted, &known, &say).await;
     }
 
-    let code = config.programs.iter().find(|program| program.name == ROUTER).map_or(&[][..], |program| &program.code);
-    router.untouched(account.address(), deployment.programs[ROUTER].created_in, code).await.with_context(|| {
-        format!("to create another router, remove the entry \"{ROUTER}\" from {} and run this again", file_name(config))
-    })?;
+    router.untouched(account.address(), created_in, code).await.with_context(hint)?;
     let receipt = router.install(account, deployment.programs[ADMIN].address, &terms, &wanted).await?;
     deployment.installed_in = Some(receipt.transaction_hash);
     router.told(&terms).await?;

@@ -151,13 +151,7 @@ impl Router<'_> {
         if there.as_ref() != code {
             wrong.push("its code is not what was built".to_string());
         }
-        // Right words where one looks do not exclude others in a mapping, where nobody can look at all. The transaction
-        // that created it leaves no room for any.
-        match chain.provider.get_transaction(created_in).await.map_err(|error| chain.trouble(&error))? {
-            Some(created) if created.to.is_none() && created.input == bound_initcode(code, deployer) => {}
-            Some(_) => wrong.push(format!("transaction {created_in:?} did not create it bound to {deployer:?}")),
-            None => wrong.push(format!("the node does not know transaction {created_in:?}, which created it")),
-        }
+        wrong.extend(self.created_otherwise(deployer, created_in, code).await?);
         let holder = self.slot(layout::OWNERSHIP).await?;
         if holder != Word::from(deployer.0) {
             wrong.push(format!("slot {} is {}, not {deployer:?} alone", layout::OWNERSHIP, hex(holder)));
@@ -180,6 +174,29 @@ impl Router<'_> {
             wrong.join("; ")
         );
         Ok(())
+    }
+
+    /// Refuses a router that transaction `created_in` did not create bound to `deployer`: right words where one looks do not
+    /// exclude others in a mapping, where nobody can look at all, but that transaction leaves no room for any.
+    ///
+    /// # Errors
+    /// Says what is wrong with the transaction.
+    pub async fn bound(&self, deployer: Address, created_in: H256, code: &[u8]) -> Result<()> {
+        let wrong = self.created_otherwise(deployer, created_in, code).await?;
+        ensure!(wrong.is_none(), "the router at {:?} cannot be trusted: {}", self.muster.address, wrong.unwrap_or_default());
+        Ok(())
+    }
+
+    async fn created_otherwise(&self, deployer: Address, created_in: H256, code: &[u8]) -> Result<Option<String>> {
+        let created = self.chain.provider.get_transaction(created_in).await.map_err(|error| self.chain.trouble(&error))?;
+        Ok(match created {
+            Some(created) if created.to.is_none() && created.input == bound_initcode(code, deployer) => {
+                let at = ethers::utils::get_contract_address(created.from, created.nonce);
+                (at != self.muster.address).then(|| format!("transaction {created_in:?} created another one, {at:?}"))
+            }
+            Some(_) => Some(format!("transaction {created_in:?} did not create it bound to {deployer:?}")),
+            None => Some(format!("the node does not know transaction {created_in:?}, which created it")),
+        })
     }
 
     /// Initialises it through the program `admin`.

@@ -171,8 +171,21 @@ async fn only_the_account_that_created_a_router_can_install_it() {
     let error = site.chain.call(thief, muster.address, U256::zero(), install).await.unwrap_err();
     assert_eq!(Refusal::behind(&error).unwrap().name, "NotOwner");
 
-    assert_eq!(site.deploy().await.unwrap().address, muster.address);
+    let mut record = site.deploy().await.unwrap();
+    assert_eq!(record.address, muster.address);
     assert_eq!(muster.call(&site.chain, "owner", &[]).await.unwrap(), [Token::Address(OWNER)]);
+
+    // As if the run had stopped before it could write that: how the router was created is looked at once more.
+    record.installed_in = None;
+    let keep = |record: &deploy::Deployment| fs::write(&site.file, serde_json::to_string(record).unwrap()).unwrap();
+    keep(&record);
+    let config = || config(Some(site.file.clone()));
+    assert_eq!(deploy::on(&site.chain, &mut site.account, &config()).await.unwrap(), record);
+    let other = record.programs["lens"].created_in;
+    record.programs.get_mut("router").unwrap().created_in = other;
+    keep(&record);
+    let error = format!("{:#}", deploy::on(&site.chain, &mut site.account, &config()).await.unwrap_err());
+    assert!(error.contains("cannot be trusted") && error.contains(&format!("{other:?} did not create it")), "{error}");
 }
 
 #[tokio::test]
