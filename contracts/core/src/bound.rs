@@ -7,7 +7,8 @@
 /// The largest value [`ceil`] can bound.
 pub const MAX: u64 = 15 << 30;
 
-/// The smallest representable bound that is at least `x`; 0 exactly if `x` is 0. Saturates at [`MAX`].
+/// The smallest representable bound that is at least `x`; 0 exactly if `x` is 0. Saturates at [`MAX`]. `x` is below 2^60;
+/// sums of all nodes there can be stay below 2^39.
 #[inline]
 pub fn ceil(x: u64) -> u8 {
     if x < 8 {
