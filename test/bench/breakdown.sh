@@ -36,7 +36,8 @@ send() {
 task='createTask((uint8,uint32,uint16,uint32,uint8,bytes32,uint64[]))'
 spec="(0,1,24,0,0,0x$(printf '07%.0s' $(seq 32)),[7])"
 answer=0x$(printf '09%.0s' $(seq 32))
-join=$(send r.transactionHash $operator 'join(string,uint16,uint64[])' 'NVIDIA GeForce RTX 4090' 24 '[7]' --value 400000000)
+# A hundredth of the stake for the GPU's name, which is new.
+join=$(send r.transactionHash $operator 'join(string,uint16,uint64[])' 'NVIDIA GeForce RTX 4090' 24 '[7]' --value 404000000)
 # The first of each kind opens words that later ones find open; shown is the second.
 for _ in first second; do
   id=$(send 'BigInt(r.logs[0].topics[1]).toString()' $creator "$task" "$spec" --value 10000)

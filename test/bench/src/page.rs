@@ -166,7 +166,7 @@ impl Report {
         let mut out = String::from(
             "# Gas\n\nMade by `script/bench gas`, which deploys the compiled programs on the embedded devnode and sends real transactions; do not edit. \
              Gas as a receipt states it, through the public address, without the cost of data on L1. The same figures as JSON are in [gas.json](gas.json); \
-             a smaller set is a snapshot (`test/bench/gas.snap`) that `script/test` compares exactly.\n\n",
+             a smaller set is a snapshot (`test/bench/gas.snap`) that `script/test` compares exactly. Where the gas of a call goes is in [gas-breakdown.md](gas-breakdown.md).\n\n",
         );
         let _ = writeln!(out, "Programs compiled by {}.\n\n![Gas against the number of nodes](figures/gas.svg)\n", self.compiler);
         out.push_str(
