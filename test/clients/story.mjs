@@ -322,8 +322,8 @@ export async function story(muster, client) {
   await send(c.key, "pause");
   const { id } = one(await send(app.key, "createTask", [spec({ models: [1n, 4n] })], FEE), "TaskCreated");
   await client.rpc("anvil_mine", ["0x12c"]);
-  assert.equal(one(await rule("dispatch", 1), "TaskRedrawn").id, id);
-  assert.equal((await place(id)).node, b.node);
+  // The precompile has forgotten that block's hash, the history contract has not.
+  assert.equal(one(await rule("dispatch", 1), "TaskStarted").node, b.node);
   await send(b.key, "pause");
   await send(b.key, "submit", [id, DIGEST]);
   await send(b.key, "resume");
@@ -338,6 +338,11 @@ export async function story(muster, client) {
   assert.equal(one(await send(app.key, "cancel", [waiting.id, waiting.ticket]), "TaskAborted").reason, 1n);
   await travel(200);
   await send(app.key, "poke", [Number(b.node)]);
+  // A draw of a node whose H is low stays undecided now and then.
+  while (!seen.event.has("TaskRedrawn")) {
+    const { id } = await create();
+    await send(b.key, "submit", [id, DIGEST]);
+  }
   const last = await create();
   await send(b.key, "quit");
   await send(b.key, "submit", [last.id, DIGEST]);
