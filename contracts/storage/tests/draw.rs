@@ -266,6 +266,18 @@ fn skewed_stakes_scores_and_reliability() {
     f.check("mixed H, later, 24 GiB", &spec(24, &[]), None, 200_000);
 }
 
+/// Below three quarters of 2^64, multiplying and cutting off alone would give every third number twice as often.
+#[test]
+fn random_numbers_below_a_large_number_are_without_bias() {
+    let mem = muster_storage::native::Memory::new();
+    let mut rng = Rng::new(&mem, [3; 32], 1);
+    let mut thirds = [0u32; 3];
+    for _ in 0..9_000 {
+        thirds[(rng.below(&mem, 3 << 62) % 3) as usize] += 1;
+    }
+    assert!(thirds.iter().all(|n| (2_850..=3_150).contains(n)), "{thirds:?}");
+}
+
 /// Where all stakes are equal the draw's bound follows from the best long-term score there is: half of the nodes have full
 /// scores, and come out 1.5 times as often.
 #[test]
