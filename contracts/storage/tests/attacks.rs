@@ -8,8 +8,7 @@ use alloy_primitives::B256;
 use muster_core::word::{Address, Word};
 use muster_model::world::*;
 use muster_model::{proof, refused};
-use muster_storage::draw::{Draw, Rng};
-use muster_storage::host::{Host, Task};
+use muster_storage::host::Host;
 use muster_storage::native::Memory;
 use muster_storage::{admin, IMuster, Network};
 
@@ -19,31 +18,10 @@ const MOST_GAS: u64 = 1_000_000;
 /// A transaction itself, its calldata, and the start of router and program where they are not cached.
 const START_GAS: u64 = 21_000 + 2_000 + 31_000;
 
-fn world(nodes: u64, delay: u64) -> World {
-    let mut w = World::new();
-    w.set("drawDelay", delay);
-    for n in 1..=nodes {
-        w.join(n, "RTX 4090", 24, &[], 400).unwrap();
-    }
-    w.events();
-    w
-}
-
 fn drain(w: &mut World) {
     while w.view(|n| n.overview()).pending > 0 {
         w.pass(1, 0);
         w.dispatch(16).unwrap();
-    }
-}
-
-fn foretell(w: &mut World, hash: [u8; 32], id: u64, wanted: &IMuster::TaskSpec) -> Option<u32> {
-    let net = Network::open(&mut w.mem).unwrap();
-    let (order, models, _) = net.order(wanted).unwrap();
-    let task = Task { order, models, ..Task::default() };
-    let mut rng = Rng::new(net.host, hash, id);
-    match net.draw(&task, &mut rng) {
-        Draw::Node(seat, _) => Some(seat.number),
-        _ => None,
     }
 }
 

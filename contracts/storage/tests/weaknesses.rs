@@ -8,23 +8,11 @@ use muster_model::{proof, refused};
 
 use muster_core::record::CALL_MODELS;
 use muster_storage::abi::IMuster::{IMusterCalls, IMusterEvents as E};
-use muster_storage::draw::{Draw, Rng};
-use muster_storage::host::Task;
 use muster_storage::{admin, Host, IMuster, Network, Refusal};
 use std::collections::{BTreeMap, BTreeSet};
 use alloy_sol_types::SolInterface;
 
 const FEE: u128 = TOKEN;
-
-fn world(nodes: u64, delay: u64) -> World {
-    let mut w = World::new();
-    w.set("drawDelay", delay);
-    for n in 1..=nodes {
-        w.join(n, "RTX 4090", 24, &[], 400).unwrap();
-    }
-    w.events();
-    w
-}
 
 fn submit(w: &mut World, n: u64, id: u64) {
     w.call(who(n), 0, |net| net.submit(id, [1; 32])).unwrap();
@@ -35,18 +23,6 @@ fn nothing_called(words: &[&str]) {
     for signature in IMusterCalls::SIGNATURES {
         let name = signature.to_lowercase();
         assert!(!words.iter().any(|w| name.contains(w)), "{signature}");
-    }
-}
-
-/// Which node a hash would give a task, by the public code that decides it.
-fn foretell(w: &mut World, hash: [u8; 32], id: u64, wanted: &IMuster::TaskSpec) -> Option<u32> {
-    let net = Network::open(&mut w.mem).unwrap();
-    let (order, models, _) = net.order(wanted).unwrap();
-    let task = Task { order, models, ..Task::default() };
-    let mut rng = Rng::new(net.host, hash, id);
-    match net.draw(&task, &mut rng) {
-        Draw::Node(seat, _) => Some(seat.number),
-        _ => None,
     }
 }
 

@@ -7,6 +7,8 @@ use muster_core::word::{Address, Word};
 use muster_storage::abi::IMuster::IMusterEvents;
 use muster_storage::native::Memory;
 use muster_storage::admin::{self, Genesis};
+use muster_storage::draw::{Draw, Rng};
+use muster_storage::host::Task;
 use muster_storage::{registry, IMuster, Network, Refusal, Result};
 
 pub use muster_storage::refusal;
@@ -199,6 +201,29 @@ impl World {
             }
         }
         panic!("task {id} is not queued")
+    }
+}
+
+/// A world with nodes of one GPU and this delay of draws.
+pub fn world(nodes: u64, delay: u64) -> World {
+    let mut w = World::new();
+    w.set("drawDelay", delay);
+    for n in 1..=nodes {
+        w.join(n, "RTX 4090", 24, &[], 400).unwrap();
+    }
+    w.events();
+    w
+}
+
+/// Which node a hash would give a task, by the public code that decides it.
+pub fn foretell(w: &mut World, hash: [u8; 32], id: u64, wanted: &IMuster::TaskSpec) -> Option<u32> {
+    let net = Network::open(&mut w.mem).unwrap();
+    let (order, models, _) = net.order(wanted).unwrap();
+    let task = Task { order, models, ..Task::default() };
+    let mut rng = Rng::new(net.host, hash, id);
+    match net.draw(&task, &mut rng) {
+        Draw::Node(seat, _) => Some(seat.number),
+        _ => None,
     }
 }
 
