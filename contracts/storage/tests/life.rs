@@ -933,6 +933,20 @@ fn a_scarce_model_is_asked_for_and_a_missing_one_of_the_node_that_runs() {
     assert_eq!(w.node(second).inUse, [77]);
 }
 
+/// Who holds a scarce model already counts towards how many are to hold it.
+#[test]
+fn a_pre_download_asks_only_as_many_as_are_missing() {
+    let mut w = world(30);
+    w.set("spread", 3);
+    for n in 1..=3 {
+        w.call(who(n), 0, |net| net.report_downloaded(vec![77])).unwrap();
+    }
+    w.events();
+    w.create(5, FEE, spec(0, &[77])).unwrap();
+    let asked = w.events().iter().filter(|e| matches!(e, E::DownloadRequested(_))).count();
+    assert_eq!(asked, 1, "two of three holders are still available");
+}
+
 #[test]
 fn parameters_keep_their_bounds() {
     let mut w = World::new();
