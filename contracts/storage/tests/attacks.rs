@@ -398,6 +398,28 @@ fn no_call_pays_millions_for_what_others_did() {
     }
 }
 
+/// Nodes whose long lists say nothing but in their last word make the tries among them give up sooner.
+#[test]
+fn long_model_lists_do_not_make_a_draw_dearer_without_end() {
+    let mut w = world(0, 1);
+    w.mem.keep_logs = false;
+    for n in 1..=40u64 {
+        let own: Vec<u64> = (1..32).map(|k| n * 100 + k).chain([7]).collect();
+        w.join(n, "RTX 4090", 24, &own[..12], 400).unwrap();
+        w.call(who(n), 0, |net| net.report_downloaded(own[12..24].to_vec())).unwrap();
+        w.call(who(n), 0, |net| net.report_downloaded(own[24..].to_vec())).unwrap();
+        w.call(who(n), 0, |net| net.report_removed(vec![7])).unwrap();
+    }
+    let most = (0..50u64).map(|i| {
+        let hash = w.mem.keccak(&i.to_be_bytes());
+        let before = *w.mem.loads.borrow();
+        foretell(&mut w, hash, i, &spec(0, &[7]));
+        let after = *w.mem.loads.borrow();
+        after - before
+    }).max().unwrap();
+    assert!(most < 270, "{most}");
+}
+
 /// Two operators and their start fees: who let a task time out does not earn by expiring it, nor who queued it by ending it.
 #[test]
 fn nobody_earns_by_what_he_failed_to_do() {
