@@ -78,7 +78,7 @@ async fn every_error_has_a_call_that_provokes_it() {
     let broken = w.boss.send(&w.chain, Outgoing { data: initcode(&[0xfe]), ..Default::default() }).await.unwrap();
     let broken = broken.contract_address.unwrap();
     let odd = Token::FixedBytes(vec![0xba, 0xdb, 0xad, 0xba]);
-    // One that does nothing, and destroys itself when it is created: there is no code any more where it stood.
+    // An address where nothing was ever created.
     let change = |program: Address| [address(program), Token::Array(vec![odd.clone()])];
     let nowhere = Address::repeat_byte(0x77);
     check!(boss, "proposePrograms", [address(nowhere), Token::Array(vec![odd.clone()])], 0 => "NoCode"[address(nowhere)]);
