@@ -161,14 +161,11 @@ fn long_run(history: History, count: u64) -> Result<Vec<(Measured, u64)>> {
     let chain = Chain::new(chain::Config { history, ..chain::Config::default() })?;
     let stylus = deploy(&chain, chain.accounts()[0], &deployed_code(STYLUS_COUNTER))?;
     activate(&chain, chain.accounts()[0], stylus)?;
-    (0..PARTS)
-        .map(|_| Ok((send_all(&chain, stylus, STYLUS_ONE.into(), count)?, resident(std::process::id()))))
-        .collect()
+    (0..PARTS).map(|_| Ok((send_all(&chain, stylus, STYLUS_ONE.into(), count)?, resident(std::process::id())))).collect()
 }
 
 fn send_all(chain: &Chain, to: Address, data: Bytes, count: u64) -> Result<Measured> {
-    let request =
-        TxRequest::default().from(chain.accounts()[0]).to(to).gas_limit(200_000).input(TransactionInput::new(data));
+    let request = TxRequest::default().from(chain.accounts()[0]).to(to).gas_limit(200_000).input(TransactionInput::new(data));
     let before = resident(std::process::id());
     let begin = Instant::now();
     for _ in 0..count {
@@ -209,11 +206,7 @@ fn page(
     line("in process, nothing of the past kept", Some(STYLUS_IN_PROCESS), [0, 1, 2].map(|i| Some(lean[i].rate)));
     line("in process, blocks and 10,000 states kept", Some(STYLUS_IN_PROCESS), [0, 1, 2].map(|i| Some(kept[i].rate)));
     line("JSON-RPC, one connection", Some(STYLUS_OVER_RPC), [0, 1, 2].map(|i| ours[i].map(|r| r.rate)));
-    line(
-        "JSON-RPC, and the receipt of each",
-        Some(STYLUS_OVER_RPC),
-        [0, 1, 2].map(|i| ours[i].map(|r| r.with_receipt)),
-    );
+    line("JSON-RPC, and the receipt of each", Some(STYLUS_OVER_RPC), [0, 1, 2].map(|i| ours[i].map(|r| r.with_receipt)));
     if let Some((rows, _)) = theirs {
         line("anvil, one connection", None, [0, 1, 2].map(|i| rows[i].map(|r| r.rate)));
         line("anvil, and the receipt of each", None, [0, 1, 2].map(|i| rows[i].map(|r| r.with_receipt)));

@@ -11,20 +11,18 @@ use std::sync::{Arc, OnceLock};
 use revm::context::{BlockEnv, CfgEnv, Context, Journal, JournalTr, LocalContext, LocalContextTr, TxEnv};
 use revm::context_interface::cfg::GasParams;
 use revm::context_interface::context::ContextError;
-use revm::context_interface::result::EVMError;
 use revm::context_interface::journaled_state::account::JournaledAccountTr;
+use revm::context_interface::result::EVMError;
 use revm::handler::instructions::EthInstructions;
 use revm::handler::pre_execution::apply_auth_list;
-use revm::handler::{
-    return_create, CallFrame as RevmCall, CreateFrame as RevmCreate, EthFrame, FrameData, FrameResult,
-};
+use revm::handler::{return_create, CallFrame as RevmCall, CreateFrame as RevmCreate, EthFrame, FrameData, FrameResult};
 use revm::interpreter::interpreter::{EthInterpreter, ExtBytecode};
 use revm::interpreter::interpreter_action::FrameInit;
 use revm::interpreter::interpreter_types::{Jumps, LoopControl};
 use revm::interpreter::{
-    CallInput, CallInputs, CallOutcome, CallScheme, CallValue, CreateInputs, CreateOutcome, CreateScheme, FrameInput,
-    Gas, InputsImpl, Instruction, InstructionContext, InstructionResult, InterpreterAction, InterpreterResult,
-    Interpreter, SharedMemory,
+    CallInput, CallInputs, CallOutcome, CallScheme, CallValue, CreateInputs, CreateOutcome, CreateScheme, FrameInput, Gas,
+    InputsImpl, Instruction, InstructionContext, InstructionResult, Interpreter, InterpreterAction, InterpreterResult,
+    SharedMemory,
 };
 use revm::precompile::{PrecompileSpecId, Precompiles};
 use revm::primitives::hardfork::SpecId;
@@ -424,14 +422,9 @@ fn open(evm: &Evm, state: State, block: &BlockCtx, tx: &TxCtx, spec: SpecId) -> 
 
 fn first_frame(exec: &mut Exec, tx: &TxCtx, gas: u64) -> FrameInput {
     match tx.to {
-        None => FrameInput::Create(Box::new(CreateInputs::new(
-            tx.caller,
-            CreateScheme::Create,
-            tx.value,
-            tx.data.clone(),
-            gas,
-            0,
-        ))),
+        None => {
+            FrameInput::Create(Box::new(CreateInputs::new(tx.caller, CreateScheme::Create, tx.value, tx.data.clone(), gas, 0)))
+        }
         Some(to) => FrameInput::Call(Box::new(CallInputs {
             input: CallInput::Bytes(tx.data.clone()),
             return_memory_offset: 0..0,
@@ -465,12 +458,9 @@ impl Exec {
             R::Revert => "execution reverted",
             R::CallTooDeep => "max call depth exceeded",
             R::OutOfFunds => "insufficient balance for transfer",
-            R::OutOfGas
-            | R::MemoryOOG
-            | R::MemoryLimitOOG
-            | R::PrecompileOOG
-            | R::InvalidOperandOOG
-            | R::ReentrancySentryOOG => "out of gas",
+            R::OutOfGas | R::MemoryOOG | R::MemoryLimitOOG | R::PrecompileOOG | R::InvalidOperandOOG | R::ReentrancySentryOOG => {
+                "out of gas"
+            }
             R::InvalidFEOpcode => "invalid opcode: INVALID",
             R::OpcodeNotFound => return format!("invalid opcode: opcode {:#x} not defined", self.opcode),
             R::NotActivated => "invalid opcode: not supported by this version",
@@ -721,12 +711,7 @@ fn run_call(
     (exec, result)
 }
 
-fn create(
-    mut exec: Box<Exec>,
-    depth: usize,
-    memory: SharedMemory,
-    inputs: Box<CreateInputs>,
-) -> (Box<Exec>, CreateOutcome) {
+fn create(mut exec: Box<Exec>, depth: usize, memory: SharedMemory, inputs: Box<CreateInputs>) -> (Box<Exec>, CreateOutcome) {
     if exec.tracer.is_some() {
         let logs = exec.ctx.journaled_state.logs().len();
         let kind = match inputs.scheme() {
@@ -825,11 +810,7 @@ fn run_create(
 }
 
 /// Interprets EVM code to its end, running the frames it opens.
-fn interpret(
-    mut exec: Box<Exec>,
-    mut evm_frame: EthFrame<EthInterpreter>,
-    depth: usize,
-) -> (Box<Exec>, InterpreterResult) {
+fn interpret(mut exec: Box<Exec>, mut evm_frame: EthFrame<EthInterpreter>, depth: usize) -> (Box<Exec>, InterpreterResult) {
     let table = instructions(exec.ctx.cfg.spec);
     let stepping = exec.tracer.as_ref().is_some_and(Tracer::wants_steps);
     loop {

@@ -284,7 +284,8 @@ mod tests {
                 "gasUsed": 3_900, "pages": 0, "start": 1_000, "inkPrice": 10_000,
                 "hostios": {"storage_load_bytes32": {"count": 1, "amount": 21_000_000}}, "ops": {}, "calls": [inner]
             }
-        })).unwrap();
+        }))
+        .unwrap();
         let names = Names::from([(FixedBytes([0x12, 0x34, 0x56, 0x78]), "transfer".to_owned())]);
         let sum: f64 = rows(&profile).iter().filter(|r| r.0 == 0).map(|r| r.2).sum();
         assert_eq!(sum, 25_000.0);

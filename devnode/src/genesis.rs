@@ -73,8 +73,7 @@ impl Evm {
         }
         if self.config().arbos >= 40 {
             state.set_nonce(HISTORY_STORAGE, 1);
-            state
-                .set_code(HISTORY_STORAGE, Bytes::from(hex::decode(HISTORY_STORAGE_CODE).expect("hexadecimal digits")));
+            state.set_code(HISTORY_STORAGE, Bytes::from(hex::decode(HISTORY_STORAGE_CODE).expect("hexadecimal digits")));
         }
         for (address, balance) in balances {
             state.set_balance(*address, *balance);

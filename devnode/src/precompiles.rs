@@ -362,9 +362,7 @@ impl Call<'_> {
 
     fn members(&mut self, set: Set) -> Result<Vec<Address>, Fail> {
         let size: u64 = self.load(Slot::SetSize(set))?.saturating_to();
-        (1..=size.min(65_536))
-            .map(|n| Ok(Address::from_word(B256::from(self.load(Slot::SetMember(set, n))?))))
-            .collect()
+        (1..=size.min(65_536)).map(|n| Ok(Address::from_word(B256::from(self.load(Slot::SetMember(set, n))?)))).collect()
     }
 
     fn add(&mut self, set: Set, address: Address) -> Done {
@@ -425,13 +423,7 @@ impl Call<'_> {
 }
 
 /// Runs a precompile, known by its usual address, in the frame of depth `depth` (0 for a transaction's own).
-pub(crate) fn run(
-    exec: &mut Exec,
-    depth: usize,
-    address: Address,
-    inputs: &CallInputs,
-    input: &[u8],
-) -> InterpreterResult {
+pub(crate) fn run(exec: &mut Exec, depth: usize, address: Address, inputs: &CallInputs, input: &[u8]) -> InterpreterResult {
     let limit = inputs.gas_limit;
     let arbos = exec.config.arbos;
     if address == ARB_DEBUG && !exec.config.debug {
@@ -545,11 +537,7 @@ fn dispatch(c: &mut Call<'_>, address: Address) -> Done {
 /// A method that doesn't exist, or exists on a network but not here.
 fn missing(c: &Call<'_>, address: Address) -> Done {
     let selector: [u8; 4] = c.input[..4].try_into().unwrap_or_default();
-    Err(Fail::Halt(format!(
-        "{} has no method 0x{} on this node",
-        name(address),
-        revm::primitives::hex::encode(selector)
-    )))
+    Err(Fail::Halt(format!("{} has no method 0x{} on this node", name(address), revm::primitives::hex::encode(selector))))
 }
 
 fn arb_sys(c: &mut Call<'_>) -> Done {
@@ -778,10 +766,7 @@ fn read_wasm(c: &mut Call<'_>, program: Address, params: &Params) -> Result<Vec<
                 )));
             }
             if fragments.len() > usize::from(params.max_fragment_count) {
-                return Err(Fail::Revert(format!(
-                    "invalid wasm: fragment count exceeds limit of {}",
-                    params.max_fragment_count
-                )));
+                return Err(Fail::Revert(format!("invalid wasm: fragment count exceeds limit of {}", params.max_fragment_count)));
             }
             if fragments.is_empty() {
                 return Err(Fail::Revert("invalid wasm: fragment count cannot be zero".into()));
@@ -984,14 +969,7 @@ fn prices_in_wei(c: &mut Call<'_>) -> Done {
     let l2 = U256::from(c.exec.block.base_fee_in_block);
     let calldata = l1.saturating_mul(U256::from(16));
     let base = min.min(l2);
-    uints([
-        calldata.saturating_mul(U256::from(SIMPLE_TX_BYTES)),
-        calldata,
-        l2 * U256::from(STORAGE_GAS),
-        base,
-        l2 - base,
-        l2,
-    ])
+    uints([calldata.saturating_mul(U256::from(SIMPLE_TX_BYTES)), calldata, l2 * U256::from(STORAGE_GAS), base, l2 - base, l2])
 }
 
 fn prices_in_gas(c: &mut Call<'_>) -> Done {

@@ -246,8 +246,7 @@ impl State {
             if account.info.is_empty_code_hash() {
                 entry.code = None;
             } else if entry.code.as_ref().map(|(h, _)| *h) != Some(account.info.code_hash) {
-                let code =
-                    account.info.code.or_else(|| self.codes.get(&account.info.code_hash).cloned()).unwrap_or_default();
+                let code = account.info.code.or_else(|| self.codes.get(&account.info.code_hash).cloned()).unwrap_or_default();
                 self.codes.insert(account.info.code_hash, code.clone());
                 entry.code = Some((account.info.code_hash, code));
             }

@@ -87,31 +87,24 @@ fn entrypoint_memory_and_imports() {
         &format!("(module {MEMORY} (func (export \"user_entrypoint\") (result i32) i32.const 0))"),
         "wrong type for user_entrypoint",
     );
-    refused(
-        &format!("(module {MEMORY} (global (export \"user_entrypoint\") i32 (i32.const 0)))"),
-        "must be a function",
-    );
+    refused(&format!("(module {MEMORY} (global (export \"user_entrypoint\") i32 (i32.const 0)))"), "must be a function");
     refused(&format!("(module {ENTRY})"), "missing memory");
     refused(&format!("(module (memory 1 1) {ENTRY})"), "missing memory");
     refused(&format!("(module (memory (export \"memory\") 1) {ENTRY})"), "missing import pay_for_memory_grow");
     refused(&format!("(module (memory (export \"memory\") 129 129) {ENTRY})"), "exceeds bound 128");
-    refused(
-        &format!("(module (import \"vm_hooks\" \"nothing\" (func)) {MEMORY} {ENTRY})"),
-        "No such import nothing in vm_hooks",
-    );
+    refused(&format!("(module (import \"vm_hooks\" \"nothing\" (func)) {MEMORY} {ENTRY})"), "No such import nothing in vm_hooks");
     refused(
         &format!("(module (import \"env\" \"read_args\" (func (param i32))) {MEMORY} {ENTRY})"),
         "No such import read_args in env",
     );
-    refused(
-        &format!("(module (import \"vm_hooks\" \"read_args\" (func)) {MEMORY} {ENTRY})"),
-        "different function signature",
-    );
+    refused(&format!("(module (import \"vm_hooks\" \"read_args\" (func)) {MEMORY} {ENTRY})"), "different function signature");
     refused(&format!("(module (import \"vm_hooks\" \"memory\" (memory 1)) {ENTRY})"), "unsupported import kind");
     refused(&module("(func (export \"stylus_x\"))"), "reserved symbol");
     refused(&module("(func (export \"user__stylus\"))"), "reserved symbol");
     refused(
-        &format!("(module (import \"vm_hooks\" \"read_args\" (func (param i32))) (func (export \"x__read_args\")) {MEMORY} {ENTRY})"),
+        &format!(
+            "(module (import \"vm_hooks\" \"read_args\" (func (param i32))) (func (export \"x__read_args\")) {MEMORY} {ENTRY})"
+        ),
         "exports an import with the same name",
     );
 }
@@ -125,16 +118,10 @@ fn limits() {
     refused(&module("(table 4097 funcref)"), "too many wasm table entries: 4097 > 4096");
     refused(&module(&many(129, "(data (i32.const 0) \"x\")")), "too many wasm datas: 129 > 128");
     refused(&module(&many(32_765, "(global i32 (i32.const 0))")), "too many wasm globals: 32769 > 32768");
-    refused(
-        &module(&format!("(func {})", "(drop (i32.const 1))".repeat(32_800))),
-        "too many wasm opcodes in func body",
-    );
+    refused(&module(&format!("(func {})", "(drop (i32.const 1))".repeat(32_800))), "too many wasm opcodes in func body");
     refused(&module(&format!("(func (export \"{}\"))", "x".repeat(513))), "wasm name too long");
     refused(&format!("(module ${} {MEMORY} {ENTRY})", "x".repeat(513)), "module name too long");
-    refused(
-        &module(&format!("(func {} {})", "i32.const 1 ".repeat(4100), "drop ".repeat(4100))),
-        "too many values on the stack",
-    );
+    refused(&module(&format!("(func {} {})", "i32.const 1 ".repeat(4100), "drop ".repeat(4100))), "too many values on the stack");
     refused(&module("(data (i32.const 65535) \"xy\")"), "Out-of-bounds data");
     refused(&module("(table 1 funcref) (elem (i32.const 1) $f) (func $f)"), "Out of bounds element");
 }
@@ -169,13 +156,8 @@ fn garbage_is_refused_in_words() {
     }
 
     // What isn't brotli, or isn't a program, reverts and keeps the gas.
-    for code in [
-        &b"\xef\xf0\x00\x00garbage"[..],
-        b"\xef\xf0\x00\x01abc",
-        b"\xef\xf0\x00\x07abc",
-        b"\xef\xf0\x01abc",
-        b"\x60\x00",
-    ] {
+    for code in [&b"\xef\xf0\x00\x00garbage"[..], b"\xef\xf0\x00\x01abc", b"\xef\xf0\x00\x07abc", b"\xef\xf0\x01abc", b"\x60\x00"]
+    {
         let program = chain.deploy(code);
         let outcome = chain.activate(program);
         assert_eq!(outcome.status, Status::Revert, "{outcome:?}");
@@ -234,8 +216,7 @@ fn activation_is_paid_recorded_and_done_once() {
     let before = chain.state.balance(support::ALICE);
     let activated = ok(chain.activate(program));
     let event =
-        ProgramActivated::decode_raw_log(activated.logs[0].data.topics().iter().copied(), &activated.logs[0].data.data)
-            .unwrap();
+        ProgramActivated::decode_raw_log(activated.logs[0].data.topics().iter().copied(), &activated.logs[0].data.data).unwrap();
     assert_eq!((event.codehash, event.program, event.version), (hash, program, 3));
     // 82,928,201 wei a byte: e^0 in bips, for demand is small; the estimate is 512,000 + 996 + 22 (11,416 x 2 / 1000)
     // + 6.2628 a byte of WASM.
@@ -258,22 +239,7 @@ fn activation_is_paid_recorded_and_done_once() {
     let calldata: u64 = activateProgramCall { program }.abi_encode().iter().map(|b| if *b == 0 { 4 } else { 16 }).sum();
     assert_eq!(
         activated.gas_used,
-        21_000
-            + calldata
-            + 800
-            + 3
-            + 800
-            + 1_659_168
-            + 100
-            + 800
-            + work
-            + 20_000
-            + 44_000
-            + 20_000
-            + 800
-            + 1125
-            + 1024
-            + 6
+        21_000 + calldata + 800 + 3 + 800 + 1_659_168 + 100 + 800 + work + 20_000 + 44_000 + 20_000 + 800 + 1125 + 1024 + 6
     );
 
     ok(chain.send(program, vec![]));
@@ -327,10 +293,7 @@ fn programs_expire_and_are_kept_alive() {
     ok(chain.send(program, vec![]));
     chain.time = start + 31 * DAY + 3600 + 366 * DAY;
     let expired = chain.send(program, vec![]);
-    assert!(
-        matches!(&expired.status, Status::Halt(reason) if reason.starts_with("error ProgramExpired(")),
-        "{expired:?}"
-    );
+    assert!(matches!(&expired.status, Status::Halt(reason) if reason.starts_with("error ProgramExpired(")), "{expired:?}");
     let view = chain.send(ARB_WASM, programTimeLeftCall { program }.abi_encode());
     assert!(ProgramExpired::abi_decode(&view.output).is_ok());
     assert!(ProgramExpired::abi_decode(&keepalive(&mut chain).output).is_ok());
@@ -394,10 +357,7 @@ fn earlier_versions_have_their_own_rules() {
     let fields = "(func (result i32 i32) i32.const 1 i32.const 2)";
     Chain::of_version(51).program(&module(fields));
     // 128 KiB until ArbOS 60: 150 KiB of data in a page range that fits.
-    let big = format!(
-        "(module (memory (export \"memory\") 3 3) (data (i32.const 0) \"{}\") {ENTRY})",
-        "\\01".repeat(150 * 1024)
-    );
+    let big = format!("(module (memory (export \"memory\") 3 3) (data (i32.const 0) \"{}\") {ENTRY})", "\\01".repeat(150 * 1024));
     let wasm = wat::parse_str(&big).unwrap();
     let mut old = Chain::of_version(51);
     let program = old.deploy_wasm(&wasm);
@@ -416,11 +376,7 @@ fn owners_can_pause_activation() {
     assert_eq!(
         set.gas_used,
         21_000
-            + setWasmActivationGasCall { gas: u64::MAX }
-                .abi_encode()
-                .iter()
-                .map(|b| if *b == 0 { 4 } else { 16 })
-                .sum::<u64>()
+            + setWasmActivationGasCall { gas: u64::MAX }.abi_encode().iter().map(|b| if *b == 0 { 4 } else { 16 }).sum::<u64>()
     );
     let program = chain.deploy_wasm(&wat::parse_str(module("")).unwrap());
     let paused = chain.activate(program);
@@ -431,8 +387,7 @@ fn owners_can_pause_activation() {
 fn a_program_in_pieces() {
     let mut chain = Chain::new();
     let wasm =
-        wat::parse_str(module("(func (export \"more\") (param i64 i64) (drop (i64.mul (local.get 0) (local.get 1))))"))
-            .unwrap();
+        wat::parse_str(module("(func (export \"more\") (param i64 i64) (drop (i64.mul (local.get 0) (local.get 1))))")).unwrap();
     let compressed = muster_devnode::stylus::deployed_code(&wasm)[4..].to_vec();
     let (first, second) = compressed.split_at(compressed.len() / 2);
     let piece = |chain: &mut Chain, data: &[u8]| {

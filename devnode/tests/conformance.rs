@@ -25,14 +25,12 @@ fn every_case_costs_what_it_must() {
 #[test]
 fn every_host_function_has_a_case() {
     let cases = cases();
-    let imports: Vec<&str> =
-        IMPORTS.split("(func $").skip(1).filter_map(|rest| rest.split([' ', ')']).next()).collect();
+    let imports: Vec<&str> = IMPORTS.split("(func $").skip(1).filter_map(|rest| rest.split([' ', ')']).next()).collect();
     // All that Nitro has beside the console of its development chains.
     assert_eq!(imports.len(), 42);
     for import in imports {
         let call = format!("(call ${import}");
-        let called =
-            |body: &str| body.match_indices(&call).any(|(at, _)| body[at + call.len()..].starts_with([' ', ')']));
+        let called = |body: &str| body.match_indices(&call).any(|(at, _)| body[at + call.len()..].starts_with([' ', ')']));
         assert!(cases.iter().any(|case| called(case.body)), "{import} is never called");
     }
 }

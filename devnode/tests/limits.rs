@@ -48,8 +48,13 @@ fn traces_are_bounded() {
     assert_eq!((code, message.as_str()), (-32000, "trace too large: more than 50000000 bytes"));
     // An access list records no frames, so it has no such bound.
     assert_eq!(node.ok("eth_createAccessList", json!([call]))["error"], "out of gas");
-    assert_eq!(node.ok("debug_traceCall", json!([{"to": spin, "gas": "0x6000"}, "latest", {"limit": 5}]))["structLogs"]
-        .as_array().unwrap().len(), 5);
+    assert_eq!(
+        node.ok("debug_traceCall", json!([{"to": spin, "gas": "0x6000"}, "latest", {"limit": 5}]))["structLogs"]
+            .as_array()
+            .unwrap()
+            .len(),
+        5
+    );
 }
 
 #[test]

@@ -152,7 +152,8 @@ fn transactions_wait_while_mining_is_off() {
     send(&b, 1, 1, 1);
     assert_eq!(node.ok("eth_getBlockByNumber", json!(["0x2", false]))["transactions"].as_array().unwrap().len(), 2);
     // Each is traced on the state the ones before it left.
-    let trace = node.ok("debug_traceBlockByNumber", json!(["0x1", {"tracer": "prestateTracer", "tracerConfig": {"diffMode": true}}]));
+    let trace =
+        node.ok("debug_traceBlockByNumber", json!(["0x1", {"tracer": "prestateTracer", "tracerConfig": {"diffMode": true}}]));
     let to = to.to_string();
     let balances: Vec<_> = (0..3).map(|n| trace[n]["result"]["post"][&to]["balance"].clone()).collect();
     assert_eq!(json!(balances), json!(["0x4", "0x14", "0x16"]));
@@ -191,14 +192,19 @@ fn the_blocks_to_come_can_be_set() {
     assert_eq!(node.ok("eth_coinbase", json!([])), json!(coinbase));
     assert_eq!(node.ok("eth_gasPrice", json!([])), "0x77359400");
     let price = "0x77359400";
-    let seen = bytes(&node.ok("eth_call", json!([{"from": dev().address(), "to": code, "gasPrice": price, "gas": "0x100000"}, "pending"])));
+    let seen = bytes(
+        &node.ok("eth_call", json!([{"from": dev().address(), "to": code, "gasPrice": price, "gas": "0x100000"}, "pending"])),
+    );
     let words: Vec<U256> = seen.chunks(32).map(U256::from_be_slice).collect();
     assert_eq!(words[0], U256::from(77));
     assert_eq!(Address::from_word(words[1].into()), coinbase);
     assert_eq!((words[2], words[3]), (U256::from(30_000_000), U256::from(2_000_000_000)));
     node.ok("evm_mine", json!([]));
     let block = node.ok("eth_getBlockByNumber", json!(["latest", false]));
-    assert_eq!((&block["miner"], &block["gasLimit"], &block["baseFeePerGas"]), (&json!(coinbase), &json!("0x1c9c380"), &json!(price)));
+    assert_eq!(
+        (&block["miner"], &block["gasLimit"], &block["baseFeePerGas"]),
+        (&json!(coinbase), &json!("0x1c9c380"), &json!(price))
+    );
     let (_, message) = node.err("eth_sendTransaction", json!([{"to": code, "gas": "0x1c9c381"}]));
     assert_eq!(message, "exceeds block gas limit");
     // prevrandao was for one block.
@@ -213,9 +219,12 @@ fn overrides_of_the_block_and_of_precompiles() {
     let node = start();
     let code = node.deploy(BLOCK);
     let hash = B256::repeat_byte(0xab);
-    let seen = bytes(&node.ok("eth_call", json!([{"to": code, "data": word(U256::from(5))}, "latest", {}, {
-        "prevRandao": word(U256::from(99)), "number": "0x9", "blockHash": {"5": hash}, "blobBaseFee": "0x1"
-    }])));
+    let seen = bytes(&node.ok(
+        "eth_call",
+        json!([{"to": code, "data": word(U256::from(5))}, "latest", {}, {
+            "prevRandao": word(U256::from(99)), "number": "0x9", "blockHash": {"5": hash}, "blobBaseFee": "0x1"
+        }]),
+    ));
     assert_eq!(U256::from_be_slice(&seen[..32]), U256::from(99));
     assert_eq!(&seen[128..], hash.as_slice());
     // The identity precompile moves, and what it leaves behind can have code.
@@ -224,10 +233,12 @@ fn overrides_of_the_block_and_of_precompiles() {
     assert_eq!(node.ok("eth_call", json!([{"to": elsewhere, "data": "0x1234"}, "latest", moved])), "0x1234");
     assert_eq!(node.ok("eth_call", json!([{"to": identity, "data": "0x1234"}, "latest", moved])), json!(B256::ZERO));
     assert_eq!(node.ok("eth_call", json!([{"to": identity, "data": "0x1234"}])), "0x1234");
-    let (_, message) = node.err("eth_call", json!([{"to": code}, "latest", {(code.to_string()): {"movePrecompileToAddress": elsewhere}}]));
+    let (_, message) =
+        node.err("eth_call", json!([{"to": code}, "latest", {(code.to_string()): {"movePrecompileToAddress": elsewhere}}]));
     assert!(message.ends_with("is not a precompile"), "{message}");
     // Tips.
-    let (code, message) = node.err("eth_call", json!([{"to": code, "maxFeePerGas": "0x5f5e100", "maxPriorityFeePerGas": "0x5f5e101"}]));
+    let (code, message) =
+        node.err("eth_call", json!([{"to": code, "maxFeePerGas": "0x5f5e100", "maxPriorityFeePerGas": "0x5f5e101"}]));
     assert_eq!(code, -32000);
     assert!(message.starts_with("max priority fee per gas higher than max fee per gas"), "{message}");
 }
@@ -245,7 +256,10 @@ fn the_chain_can_begin_again_and_tells_about_itself() {
     assert_eq!(node.ok("eth_blockNumber", json!([])), "0x0");
     assert_eq!(node.ok("eth_getTransactionCount", json!([dev().address()])), "0x0");
     let info = node.ok("anvil_nodeInfo", json!([]));
-    assert_eq!((info["currentBlockTimestamp"].clone(), info["environment"]["baseFee"].clone()), (json!(START), json!("0x5f5e100")));
+    assert_eq!(
+        (info["currentBlockTimestamp"].clone(), info["environment"]["baseFee"].clone()),
+        (json!(START), json!("0x5f5e100"))
+    );
     let again = node.ok("hardhat_metadata", json!([]));
     assert_eq!(again["latestBlockHash"], first["latestBlockHash"]);
     assert_ne!(again["instanceId"], first["instanceId"]);
@@ -300,7 +314,8 @@ fn accounts_set_their_code() {
     // A call may do it as well.
     let seen = node.ok("eth_call", json!([{"to": account.address(), "authorizationList": [authorize(2, node.deploy(LOAD))]}]));
     assert_eq!(seen, json!(word(U256::from(5))));
-    let (_, message) = node.err("eth_sendRawTransaction", json!([hex::encode_prefixed(sign(tx(5, vec![]), &dev()).encoded_2718())]));
+    let (_, message) =
+        node.err("eth_sendRawTransaction", json!([hex::encode_prefixed(sign(tx(5, vec![]), &dev()).encoded_2718())]));
     assert_eq!(message, "EIP-7702 transaction with empty auth list");
     let early = start_with(|c| c.arbos_version = 32);
     let (_, message) = early.err("eth_sendRawTransaction", json!([hex::encode_prefixed(set.encoded_2718())]));
@@ -371,7 +386,8 @@ fn proofs_lead_to_the_state_root() {
     let node = start_with(|c| c.state_root = true);
     let store = node.deploy(STORE);
     node.ok("eth_sendTransaction", json!([{"to": store, "data": word(U256::from(1_000))}]));
-    let root: B256 = serde_json::from_value(node.ok("eth_getBlockByNumber", json!(["latest", false]))["stateRoot"].clone()).unwrap();
+    let root: B256 =
+        serde_json::from_value(node.ok("eth_getBlockByNumber", json!(["latest", false]))["stateRoot"].clone()).unwrap();
     let proof = node.ok("eth_getProof", json!([store, ["0x0", word(U256::from(5))], "latest"]));
     let read = |value: &Value| -> U256 { serde_json::from_value(value.clone()).unwrap() };
     let nodes = |value: &Value| -> Vec<Bytes> { serde_json::from_value(value.clone()).unwrap() };
@@ -382,7 +398,8 @@ fn proofs_lead_to_the_state_root() {
         storage_root,
         code_hash: B256::from(read(&proof["codeHash"])),
     };
-    verify_proof(root, Nibbles::unpack(keccak256(store)), Some(alloy_rlp::encode(account)), &nodes(&proof["accountProof"])).unwrap();
+    verify_proof(root, Nibbles::unpack(keccak256(store)), Some(alloy_rlp::encode(account)), &nodes(&proof["accountProof"]))
+        .unwrap();
     let slot = &proof["storageProof"][0];
     assert_eq!((&slot["key"], &slot["value"]), (&json!("0x0"), &json!("0x3e8")));
     let key = |n: u64| Nibbles::unpack(keccak256(word(U256::from(n))));

@@ -299,8 +299,8 @@ fn arb_address_table_gives_short_names() {
 
 #[test]
 fn what_belongs_to_l1_says_that_there_is_none() {
-    use l1::*;
     use alloy_sol_types::SolError;
+    use l1::*;
     use muster_devnode::evm::BATCH_POSTER;
     let mut chain = Chain::new();
     let (retryable, aggregator) = (Address::with_last_byte(0x6e), Address::with_last_byte(0x6d));

@@ -113,16 +113,10 @@ fn arbitrary_calldata_to_the_precompiles() {
     // Selectors of what exists are found by trying those of the interfaces with random arguments.
     let selectors: Vec<[u8; 4]> = {
         use alloy_sol_types::SolCall;
-        vec![
-            support::activateProgramCall::SELECTOR,
-            support::becomeChainOwnerCall::SELECTOR,
-            support::cacheProgramCall::SELECTOR,
-        ]
+        vec![support::activateProgramCall::SELECTOR, support::becomeChainOwnerCall::SELECTOR, support::cacheProgramCall::SELECTOR]
     };
     for _ in 0..1000 {
-        let to = Address::with_last_byte(
-            [0x64, 0x65, 0x6b, 0x6c, 0x6e, 0x70, 0x71, 0x72, 0x73, 0x74, 0xff][random.below(11)],
-        );
+        let to = Address::with_last_byte([0x64, 0x65, 0x6b, 0x6c, 0x6e, 0x70, 0x71, 0x72, 0x73, 0x74, 0xff][random.below(11)]);
         let mut data: Vec<u8> = (0..random.below(100)).map(|_| random.next() as u8).collect();
         if random.below(2) == 0 {
             data.splice(0..0, selectors[random.below(selectors.len())]);

@@ -63,15 +63,9 @@ fn malformed_requests_get_the_protocol_s_codes_and_the_node_lives_on() {
     }
     let nested = node.json(r#"[["2.0",1,"eth_chainId",[]]]"#);
     assert_eq!(nested[0]["error"]["code"], -32600);
-    assert_eq!(
-        node.err("eth_foo", json!([])),
-        (-32601, "the method eth_foo does not exist/is not available".into())
-    );
+    assert_eq!(node.err("eth_foo", json!([])), (-32601, "the method eth_foo does not exist/is not available".into()));
     assert_eq!(code(r#"{"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":{"a":1}}"#), -32602);
-    assert_eq!(
-        node.err("eth_getBalance", json!([])),
-        (-32602, "missing value for required argument 0".into())
-    );
+    assert_eq!(node.err("eth_getBalance", json!([])), (-32602, "missing value for required argument 0".into()));
     for params in [json!(["0x12"]), json!([5]), json!([Address::ZERO, "latest", 3]), json!([Address::ZERO, "soon"])] {
         assert_eq!(node.err("eth_getBalance", params).0, -32602);
     }
@@ -141,10 +135,8 @@ fn signed_transactions_of_every_type_are_mined() {
         &dev(),
     );
     // As the CREATE2 factory's deployment: valid on every chain.
-    let unprotected = sign(
-        TxLegacy { nonce: 1, gas_price: GWEI, gas_limit: 21_000, to: to.into(), ..Default::default() },
-        &dev(),
-    );
+    let unprotected =
+        sign(TxLegacy { nonce: 1, gas_price: GWEI, gas_limit: 21_000, to: to.into(), ..Default::default() }, &dev());
     let listed = sign(
         TxEip2930 {
             chain_id: CHAIN,
@@ -236,15 +228,11 @@ fn bad_transactions_are_refused_in_go_ethereum_s_words() {
     let tip = TxEip1559 { max_priority_fee_per_gas: 2 * GWEI, ..plain(1) };
     assert!(node.refuse_raw(&sign(tip, &dev())).starts_with("max priority fee per gas higher than max fee per gas"));
     let elsewhere = TxEip1559 { chain_id: 1, ..plain(1) };
-    assert_eq!(
-        node.refuse_raw(&sign(elsewhere, &dev())),
-        "invalid sender: invalid chain id for signer: have 1 want 412346"
-    );
+    assert_eq!(node.refuse_raw(&sign(elsewhere, &dev())), "invalid sender: invalid chain id for signer: have 1 want 412346");
     let vast = TxEip1559 { gas_limit: 1 << 51, ..plain(1) };
     assert_eq!(node.refuse_raw(&sign(vast, &dev())), "exceeds block gas limit");
     // A signature that recovers to nobody.
-    let broken: TxEnvelope =
-        plain(1).into_signed(alloy_primitives::Signature::new(U256::ZERO, U256::ZERO, false)).into();
+    let broken: TxEnvelope = plain(1).into_signed(alloy_primitives::Signature::new(U256::ZERO, U256::ZERO, false)).into();
     assert!(node.refuse_raw(&broken).starts_with("invalid sender"));
     // The mirrored signature (EIP-2): same key, high s.
     let tx = plain(1);
@@ -375,8 +363,7 @@ fn estimates_suffice() {
     let (_, message) = node.err("eth_estimateGas", json!([{"to": store, "data": word(6), "gas": "0x6000"}]));
     assert!(message.contains("gas required exceeds allowance (24576)"), "{message}");
     let poor = Address::repeat_byte(0x77);
-    let (_, message) =
-        node.err("eth_estimateGas", json!([{"from": poor, "to": store, "gasPrice": "0x5f5e100", "value": "0x1"}]));
+    let (_, message) = node.err("eth_estimateGas", json!([{"from": poor, "to": store, "gasPrice": "0x5f5e100", "value": "0x1"}]));
     assert!(message.contains("insufficient funds for transfer"), "{message}");
 }
 
@@ -409,22 +396,31 @@ fn overrides_apply_to_one_call_only() {
     assert_eq!(call(json!({(load.to_string()): {"stateDiff": {(B256::ZERO.to_string()): word(9)}}})), word(9));
     assert_eq!(call(json!({(load.to_string()): {"state": {(B256::ZERO.to_string()): word(8)}}})), word(8));
     assert_eq!(
-        node.ok("eth_call", json!([{"to": ghost}, "latest", {
-            (ghost.to_string()): {"code": hex::encode_prefixed(LOAD), "stateDiff": {(B256::ZERO.to_string()): word(7)}}
-        }])),
+        node.ok(
+            "eth_call",
+            json!([{"to": ghost}, "latest", {
+                (ghost.to_string()): {"code": hex::encode_prefixed(LOAD), "stateDiff": {(B256::ZERO.to_string()): word(7)}}
+            }])
+        ),
         word(7)
     );
     // BALANCE of the caller: CALLER BALANCE PUSH0 MSTORE 32 PUSH0 RETURN
     let balance = "0x333160005260206000f3";
     assert_eq!(
-        node.ok("eth_call", json!([{"from": ghost, "to": load}, "latest", {
-            (load.to_string()): {"code": balance}, (ghost.to_string()): {"balance": "0x1234"}
-        }])),
+        node.ok(
+            "eth_call",
+            json!([{"from": ghost, "to": load}, "latest", {
+                (load.to_string()): {"code": balance}, (ghost.to_string()): {"balance": "0x1234"}
+            }])
+        ),
         word(0x1234)
     );
-    let (_, message) = node.err("eth_call", json!([{"to": load}, "latest", {
-        (load.to_string()): {"state": {}, "stateDiff": {}}
-    }]));
+    let (_, message) = node.err(
+        "eth_call",
+        json!([{"to": load}, "latest", {
+            (load.to_string()): {"state": {}, "stateDiff": {}}
+        }]),
+    );
     assert!(message.contains("has both 'state' and 'stateDiff'"), "{message}");
     assert_eq!(call(json!({})), word(0));
     assert_eq!(node.ok("eth_getCode", json!([ghost])), "0x");
@@ -448,7 +444,8 @@ fn the_past_can_be_read() {
         let hash = node.ok("eth_getBlockByNumber", json!([block, false]))["hash"].clone();
         assert_eq!(node.ok("eth_getStorageAt", json!([store, "0x0", {"blockHash": hash}])), word(value));
         assert_eq!(node.ok("eth_getTransactionCount", json!([dev().address(), block])), format!("{:#x}", value + 1));
-        let seen = node.ok("eth_call", json!([{"to": store}, block, {(store.to_string()): {"code": hex::encode_prefixed(LOAD)}}]));
+        let seen =
+            node.ok("eth_call", json!([{"to": store}, block, {(store.to_string()): {"code": hex::encode_prefixed(LOAD)}}]));
         assert_eq!(seen, word(value));
     }
     assert_eq!(node.ok("eth_getCode", json!([store, "earliest"])), "0x");
@@ -725,15 +722,15 @@ fn failing_transactions_can_be_traced() {
     assert_eq!(inner["output"], format!("0x{reason}"));
     assert_eq!(inner["error"], "execution reverted");
     assert_eq!(inner["revertReason"], "no!");
-    let top = node.ok(
-        "debug_traceTransaction",
-        json!([hash, {"tracer": "callTracer", "tracerConfig": {"onlyTopCall": true}}]),
-    );
+    let top = node.ok("debug_traceTransaction", json!([hash, {"tracer": "callTracer", "tracerConfig": {"onlyTopCall": true}}]));
     assert!(top.get("calls").is_none());
     // Events, with their place among the calls.
-    let logged = node.ok("debug_traceCall", json!([
-        {"to": store, "data": B256::with_last_byte(3)}, "latest", {"tracer": "callTracer", "tracerConfig": {"withLog": true}}
-    ]));
+    let logged = node.ok(
+        "debug_traceCall",
+        json!([
+            {"to": store, "data": B256::with_last_byte(3)}, "latest", {"tracer": "callTracer", "tracerConfig": {"withLog": true}}
+        ]),
+    );
     assert_eq!(logged["logs"][0]["topics"][1], json!(B256::with_last_byte(3)));
     assert_eq!(logged["logs"][0]["address"], json!(store));
     let created = node.ok("eth_getBlockByNumber", json!(["0x1", false]))["transactions"][0].clone();
@@ -782,7 +779,9 @@ fn the_program_prints_its_keys_stops_on_sigterm_and_names_a_taken_port() {
     assert_eq!(second.status.code(), Some(1));
     assert_eq!(
         String::from_utf8(second.stderr).unwrap().trim(),
-        format!("muster-devnode: port {port} on 127.0.0.1 is in use: stop what is listening there, or choose another with --port")
+        format!(
+            "muster-devnode: port {port} on 127.0.0.1 is in use: stop what is listening there, or choose another with --port"
+        )
     );
     let unknown = Command::new(binary).args(["--port", "0", "--arbos-version", "7"]).output().unwrap();
     assert_eq!(unknown.status.code(), Some(1));

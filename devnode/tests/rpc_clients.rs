@@ -36,12 +36,7 @@ mod with_ethers {
     async fn deploy(client: Client<Http>) -> Contract<SignerMiddleware<Provider<Http>, LocalWallet>> {
         let (abi, code) = artefact();
         let owner = client.address();
-        ContractFactory::new(abi, code.into(), client)
-            .deploy((owner, U256::from(40)))
-            .unwrap()
-            .send()
-            .await
-            .unwrap()
+        ContractFactory::new(abi, code.into(), client).deploy((owner, U256::from(40))).unwrap().send().await.unwrap()
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -52,8 +47,7 @@ mod with_ethers {
         let client = Arc::new(SignerMiddleware::new(provider, wallet()));
         let probe = deploy(client.clone()).await;
         assert_eq!(probe.method::<_, U256>("number", ()).unwrap().call().await.unwrap(), U256::from(40));
-        let receipt =
-            probe.method::<_, U256>("count", U256::from(2)).unwrap().send().await.unwrap().await.unwrap().unwrap();
+        let receipt = probe.method::<_, U256>("count", U256::from(2)).unwrap().send().await.unwrap().await.unwrap().unwrap();
         assert_eq!(receipt.status, Some(1.into()));
         assert_eq!(receipt.logs.len(), 1);
         let logs = client
@@ -191,8 +185,7 @@ mod with_alloy {
     #[tokio::test(flavor = "multi_thread")]
     async fn subscriptions_over_websocket() {
         let node = start();
-        let provider =
-            ProviderBuilder::new().wallet(signer()).connect_ws(WsConnect::new(node.ws_url())).await.unwrap();
+        let provider = ProviderBuilder::new().wallet(signer()).connect_ws(WsConnect::new(node.ws_url())).await.unwrap();
         let mut heads = provider.subscribe_blocks().await.unwrap().into_stream();
         let probe = Probe::deploy(&provider, signer().address(), U256::from(1)).await.unwrap();
         let mut counted = probe.Counted_filter().subscribe().await.unwrap().into_stream();

@@ -281,9 +281,7 @@ fn deep_and_endless_calls_end_well() {
 #[test]
 fn runaway_programs_cost_their_gas_and_nothing_else() {
     let mut chain = Chain::new();
-    for (body, why) in
-        [("(loop (br 0)) i32.const 0", "out of gas"), ("(call 0) i32.const 0", "max call depth exceeded")]
-    {
+    for (body, why) in [("(loop (br 0)) i32.const 0", "out of gas"), ("(call 0) i32.const 0", "max call depth exceeded")] {
         let program = chain.program(&format!(
             r#"(module (func $f (call $f)) (memory (export "memory") 1 1)
                (func (export "user_entrypoint") (param i32) (result i32) {body}))"#
@@ -483,14 +481,9 @@ fn arb_sys_knows_the_chain() {
     assert_eq!(U256::from_be_slice(&below.output), U256::ZERO);
     let caller = ok(chain.send(a, through(0, ARB_SYS, 0, &myCallersAddressWithoutAliasingCall {}.abi_encode())));
     assert_eq!(Address::from_slice(&caller.output[12..]), ALICE);
-    let alias = ok(chain.send(
-        ARB_SYS,
-        mapL1SenderContractAddressToL2AliasCall { sender: Address::ZERO, unused: Address::ZERO }.abi_encode(),
-    ));
-    assert_eq!(
-        Address::from_slice(&alias.output[12..]),
-        alloy_primitives::address!("1111000000000000000000000000000000001111")
-    );
+    let alias = ok(chain
+        .send(ARB_SYS, mapL1SenderContractAddressToL2AliasCall { sender: Address::ZERO, unused: Address::ZERO }.abi_encode()));
+    assert_eq!(Address::from_slice(&alias.output[12..]), alloy_primitives::address!("1111000000000000000000000000000000001111"));
     // What isn't there says so and takes all gas, as any unknown method does.
     let missing = chain.send(ARB_SYS, vec![1, 2, 3, 4]);
     assert_eq!(missing.status, Status::Halt("ArbSys has no method 0x01020304 on this node".into()));
@@ -501,8 +494,8 @@ fn block_data_is_arbitrums() {
     let mut chain = Chain::new();
     // NUMBER, PREVRANDAO, BLOCKHASH(number - 1), COINBASE in four words.
     let code = [
-        0x43, 0x5f, 0x52, 0x44, 0x60, 0x20, 0x52, 0x60, 0x01, 0x43, 0x03, 0x40, 0x60, 0x40, 0x52, 0x41, 0x60, 0x60,
-        0x52, 0x60, 0x80, 0x5f, 0xf3,
+        0x43, 0x5f, 0x52, 0x44, 0x60, 0x20, 0x52, 0x60, 0x01, 0x43, 0x03, 0x40, 0x60, 0x40, 0x52, 0x41, 0x60, 0x60, 0x52, 0x60,
+        0x80, 0x5f, 0xf3,
     ];
     let evm = chain.deploy(&code);
     chain.l1_number = 1234;

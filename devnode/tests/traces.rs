@@ -59,9 +59,19 @@ fn host_calls_are_shown_with_arguments_and_ink() {
     assert_eq!(
         names,
         [
-            "user_entrypoint", "read_args", "storage_load_bytes32", "storage_cache_bytes32", "storage_flush_cache",
-            "msg_sender", "native_keccak256", "emit_log", "call_contract", "block_timestamp", "write_result",
-            "exit_early", "user_returned"
+            "user_entrypoint",
+            "read_args",
+            "storage_load_bytes32",
+            "storage_cache_bytes32",
+            "storage_flush_cache",
+            "msg_sender",
+            "native_keccak256",
+            "emit_log",
+            "call_contract",
+            "block_timestamp",
+            "write_result",
+            "exit_early",
+            "user_returned"
         ]
     );
     let me = dev().address();
@@ -117,7 +127,10 @@ fn host_calls_nest() {
     assert_eq!(call["steps"].as_array().unwrap().len(), 13);
     // EVM code calls a program: the frame is there, though nothing in it asked for it.
     let steps = trace(forward, to(busy, ""));
-    assert_eq!((&steps[0]["name"], &steps[0]["args"], &steps[0]["startInk"]), (&json!("evm_call_contract"), &json!("0x"), &json!(0)));
+    assert_eq!(
+        (&steps[0]["name"], &steps[0]["args"], &steps[0]["startInk"]),
+        (&json!("evm_call_contract"), &json!("0x"), &json!(0))
+    );
     assert_eq!(steps[0]["steps"][0]["name"], "user_entrypoint");
     assert_eq!(trace(load, "0x".into()), json!([]));
 }
@@ -166,14 +179,14 @@ fn the_state_before_and_after() {
     assert_eq!(before[&at]["storage"], json!({(word(0).to_string()): word(1)}));
     assert_eq!(before[&at]["code"], json!(hex::encode_prefixed(STORE)));
     assert_eq!(before[&me]["nonce"], 2);
-    let diff = node.ok(
-        "debug_traceTransaction",
-        json!([hash, {"tracer": "prestateTracer", "tracerConfig": {"diffMode": true}}]),
-    );
+    let diff = node.ok("debug_traceTransaction", json!([hash, {"tracer": "prestateTracer", "tracerConfig": {"diffMode": true}}]));
     assert_eq!(diff["pre"][&at]["storage"], json!({(word(0).to_string()): word(1)}));
     assert_eq!(diff["post"][&at], json!({"storage": {(word(0).to_string()): word(2)}}));
     assert_eq!(diff["post"][&me]["nonce"], 3);
-    let code = node.ok("debug_traceCall", json!([{"to": store}, "latest", {"tracer": "prestateTracer", "tracerConfig": {"disableCode": true}}]));
+    let code = node.ok(
+        "debug_traceCall",
+        json!([{"to": store}, "latest", {"tracer": "prestateTracer", "tracerConfig": {"disableCode": true}}]),
+    );
     assert!(code[&at].get("code").is_none());
     assert_eq!(node.ok("debug_traceTransaction", json!([hash, {"tracer": "noopTracer"}])), json!({}));
     let block = node.ok("eth_getBlockByNumber", json!(["latest", false]))["hash"].clone();
@@ -225,7 +238,10 @@ fn gas_is_accounted_for() {
     let (svg, folded) = (folder.join("gas.svg"), folder.join("gas.folded"));
     let output = Command::new(env!("CARGO_BIN_EXE_muster-devnode"))
         .args(["gas", hash.as_str().unwrap(), "--rpc-url", &node.0.url()])
-        .arg("--svg").arg(&svg).arg("--folded").arg(&folded)
+        .arg("--svg")
+        .arg(&svg)
+        .arg("--folded")
+        .arg(&folded)
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

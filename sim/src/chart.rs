@@ -9,9 +9,7 @@ use muster_core::wad::{neg_ln_wad, WAD};
 use crate::statistics::Estimate;
 
 /// Told apart by people who see colours differently (Okabe and Ito's palette).
-const COLOURS: [&str; 7] = [
-    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#444444",
-];
+const COLOURS: [&str; 7] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#444444"];
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 74.0;
@@ -57,19 +55,8 @@ pub struct Curves {
 
 impl Bars {
     pub fn svg(&self) -> String {
-        let highest = largest(
-            self.series
-                .iter()
-                .flat_map(|(_, values)| values)
-                .map(|v| v.high()),
-        );
-        let mut canvas = Canvas::new(
-            &self.frame,
-            self.series.iter().map(|(name, _)| name.as_str()),
-            0.0,
-            highest,
-            RIGHT,
-        );
+        let highest = largest(self.series.iter().flat_map(|(_, values)| values).map(|v| v.high()));
+        let mut canvas = Canvas::new(&self.frame, self.series.iter().map(|(name, _)| name.as_str()), 0.0, highest, RIGHT);
         let slot = canvas.plot_width() / self.groups.len().max(1) as f64;
         let bar = slot * 0.82 / self.series.len().max(1) as f64;
         for (g, name) in self.groups.iter().enumerate() {
@@ -79,13 +66,7 @@ impl Bars {
                 let x = left + bar * s as f64;
                 canvas.bar(x, bar * 0.92, value, colour(s));
             }
-            canvas.text(
-                LEFT + slot * (g as f64 + 0.5),
-                canvas.bottom() + 18.0,
-                "middle",
-                12,
-                name,
-            );
+            canvas.text(LEFT + slot * (g as f64 + 0.5), canvas.bottom() + 18.0, "middle", 12, name);
         }
         canvas.finish("")
     }
@@ -95,11 +76,7 @@ impl Curves {
     pub fn svg(&self) -> String {
         let points = || self.series.iter().flat_map(|(_, points)| points);
         let highest = largest(points().map(|(_, v)| v.high()));
-        let lowest = if self.from_zero {
-            0.0
-        } else {
-            -largest(points().map(|(_, v)| -v.low()))
-        };
+        let lowest = if self.from_zero { 0.0 } else { -largest(points().map(|(_, v)| -v.low())) };
         // Names stand at the ends of their lines, where it is plain which is whose.
         let longest = self.series.iter().map(|(name, _)| name.chars().count());
         let right = RIGHT + LETTER * longest.max().unwrap_or(0) as f64;
@@ -112,48 +89,25 @@ impl Curves {
         let width = canvas.plot_width();
         let at = |x: f64| LEFT + (scale(x) - left) / span * width;
         let marks = if self.log {
-            [1.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6]
-                .into_iter()
-                .filter(|x| (first..=last).contains(x))
-                .collect()
+            [1.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6].into_iter().filter(|x| (first..=last).contains(x)).collect()
         } else {
             ticks(first, last, 8)
         };
         for tick in marks {
-            canvas.text(
-                at(tick),
-                canvas.bottom() + 18.0,
-                "middle",
-                12,
-                &number(tick),
-            );
-            canvas.line(
-                (at(tick), canvas.bottom()),
-                (at(tick), canvas.bottom() + 5.0),
-                "#444444",
-                "",
-            );
+            canvas.text(at(tick), canvas.bottom() + 18.0, "middle", 12, &number(tick));
+            canvas.line((at(tick), canvas.bottom()), (at(tick), canvas.bottom() + 5.0), "#444444", "");
         }
         for (x, name) in &self.marks {
-            canvas.line(
-                (at(*x), canvas.top),
-                (at(*x), canvas.bottom()),
-                "#777777",
-                "4 3",
-            );
+            canvas.line((at(*x), canvas.top), (at(*x), canvas.bottom()), "#777777", "4 3");
             canvas.text(at(*x) + 5.0, canvas.top + 13.0, "start", 11, name);
         }
         for (s, (_, points)) in self.series.iter().enumerate() {
             canvas.band(points.iter().map(|(x, v)| (at(*x), v)).collect(), colour(s));
         }
-        let ends = self
-            .series
-            .iter()
-            .enumerate()
-            .filter_map(|(s, (name, points))| {
-                let (x, value) = points.last()?;
-                Some((at(*x), canvas.y(value.mean), name.as_str(), colour(s)))
-            });
+        let ends = self.series.iter().enumerate().filter_map(|(s, (name, points))| {
+            let (x, value) = points.last()?;
+            Some((at(*x), canvas.y(value.mean), name.as_str(), colour(s)))
+        });
         let ends = ends.collect();
         canvas.labels(ends);
         canvas.finish(&self.x)
@@ -189,11 +143,7 @@ fn ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
     while power * 10.0 <= rough {
         power *= 10.0;
     }
-    let step = [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .map(|m| m * power)
-        .find(|s| *s >= rough)
-        .unwrap_or(power);
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|s| *s >= rough).unwrap_or(power);
     let from = (low / step - 1e-9).ceil() as i64;
     let to = (high / step + 1e-9).floor() as i64;
     (from..=to).map(|i| i as f64 * step).collect()
@@ -222,9 +172,7 @@ pub fn number(value: f64) -> String {
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 struct Canvas {
@@ -256,29 +204,12 @@ fn spread(heights: &[f64], bottom: f64) -> Vec<f64> {
 }
 
 impl Canvas {
-    fn new<'a>(
-        frame: &Frame,
-        names: impl Iterator<Item = &'a str>,
-        low: f64,
-        high: f64,
-        right: f64,
-    ) -> Self {
+    fn new<'a>(frame: &Frame, names: impl Iterator<Item = &'a str>, low: f64, high: f64, right: f64) -> Self {
         // Some air above the highest value; an empty or flat picture still gets an axis.
-        let high = if high.is_finite() && high > low {
-            high
-        } else {
-            low + 1.0
-        };
+        let high = if high.is_finite() && high > low { high } else { low + 1.0 };
         let margin = (high - low) * 0.05;
         let low = if low == 0.0 { 0.0 } else { low - margin };
-        let mut canvas = Self {
-            svg: String::new(),
-            top: 0.0,
-            low,
-            high: high + margin,
-            right,
-            note: frame.note.clone(),
-        };
+        let mut canvas = Self { svg: String::new(), top: 0.0, low, high: high + margin, right, note: frame.note.clone() };
         canvas.text(LEFT, 24.0, "start", 15, &frame.title);
         let (mut x, mut y) = (LEFT, 46.0);
         for (s, name) in names.enumerate() {
@@ -373,23 +304,11 @@ impl Canvas {
 
     /// A curve in the middle of its interval.
     fn band(&mut self, points: Vec<(f64, &Estimate)>, colour: &str) {
-        let there = points
-            .iter()
-            .map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.high())));
-        let back = points
-            .iter()
-            .rev()
-            .map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.low().max(self.low))));
+        let there = points.iter().map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.high())));
+        let back = points.iter().rev().map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.low().max(self.low))));
         let outline: Vec<String> = there.chain(back).collect();
-        let _ = write!(
-            self.svg,
-            "<polygon points=\"{}\" fill=\"{colour}\" fill-opacity=\"0.2\"/>",
-            outline.join(" ")
-        );
-        let middle: Vec<String> = points
-            .iter()
-            .map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.mean)))
-            .collect();
+        let _ = write!(self.svg, "<polygon points=\"{}\" fill=\"{colour}\" fill-opacity=\"0.2\"/>", outline.join(" "));
+        let middle: Vec<String> = points.iter().map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.mean))).collect();
         let _ = write!(
             self.svg,
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.8\"/>",
@@ -426,10 +345,7 @@ mod tests {
     #[test]
     fn ticks_are_round_and_inside() {
         assert_eq!(ticks(0.0, 10.0, 5), vec![0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
-        assert_eq!(
-            ticks(0.0, 0.5, 6),
-            vec![0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5]
-        );
+        assert_eq!(ticks(0.0, 0.5, 6), vec![0.0, 0.1, 0.2, 0.30000000000000004, 0.4, 0.5]);
         assert_eq!(ticks(3.0, 3.0, 6), Vec::<f64>::new());
         assert_eq!(ticks(0.0, f64::NAN, 6), Vec::<f64>::new());
         for (low, high) in [(0.0, 23.7), (-3.0, 1000.0), (0.812, 0.993), (0.0, 4e-5)] {
@@ -443,14 +359,8 @@ mod tests {
     fn labels_keep_apart() {
         assert_eq!(spread(&[10.0, 50.0], 100.0), [10.0, 50.0]);
         let places = spread(&[20.0, 20.0, 21.0, 99.0, 100.0], 100.0);
-        assert!(
-            places.windows(2).all(|p| p[1] - p[0] > LABEL_ROW - 0.1),
-            "{places:?}"
-        );
-        assert!(
-            places[4] <= 100.0 && (places[1] - 20.3).abs() < 0.5,
-            "{places:?}"
-        );
+        assert!(places.windows(2).all(|p| p[1] - p[0] > LABEL_ROW - 0.1), "{places:?}");
+        assert!(places[4] <= 100.0 && (places[1] - 20.3).abs() < 0.5, "{places:?}");
     }
 
     #[test]
@@ -464,38 +374,18 @@ mod tests {
 
     #[test]
     fn bars_are_as_high_as_their_values() {
-        let value = |mean| Estimate {
-            mean,
-            margin: 0.0,
-            count: 3,
-        };
+        let value = |mean| Estimate { mean, margin: 0.0, count: 3 };
         let bars = Bars {
-            frame: Frame {
-                title: "a < b".into(),
-                y: "y".into(),
-                note: "n".into(),
-            },
+            frame: Frame { title: "a < b".into(), y: "y".into(), note: "n".into() },
             groups: vec!["g".into()],
-            series: vec![
-                ("one".into(), vec![value(1.0)]),
-                ("two".into(), vec![value(2.0)]),
-            ],
+            series: vec![("one".into(), vec![value(1.0)]), ("two".into(), vec![value(2.0)])],
         };
         let svg = bars.svg();
         assert!(svg.contains("a &lt; b"));
         let heights: Vec<f64> = svg
             .split("<rect ")
             .skip(4)
-            .map(|rect| {
-                rect.split("height=\"")
-                    .nth(1)
-                    .unwrap()
-                    .split('"')
-                    .next()
-                    .unwrap()
-                    .parse()
-                    .unwrap()
-            })
+            .map(|rect| rect.split("height=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap())
             .collect();
         // The background and two squares of the legend come first.
         assert_eq!(heights.len(), 2);

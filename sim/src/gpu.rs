@@ -137,11 +137,31 @@ pub struct Card {
 }
 
 /// Words that say nothing about which card it is.
-const VENDORS: [&str; 10] =
-    ["nvidia", "amd", "intel", "corporation", "geforce", "tesla", "quadro", "radeon", "instinct", "ati"];
+const VENDORS: [&str; 10] = ["nvidia", "amd", "intel", "corporation", "geforce", "tesla", "quadro", "radeon", "instinct", "ati"];
 const FORMS: [&str; 23] = [
-    "gpu", "graphics", "card", "workstation", "server", "desktop", "edition", "pcie", "pci", "sxm", "sxm2", "sxm3", "sxm4", "sxm5", "sxm6", "oam", "hbm2", "hbm2e", "hbm3",
-    "hbm3e", "gddr6", "gddr6x", "generation",
+    "gpu",
+    "graphics",
+    "card",
+    "workstation",
+    "server",
+    "desktop",
+    "edition",
+    "pcie",
+    "pci",
+    "sxm",
+    "sxm2",
+    "sxm3",
+    "sxm4",
+    "sxm5",
+    "sxm6",
+    "oam",
+    "hbm2",
+    "hbm2e",
+    "hbm3",
+    "hbm3e",
+    "gddr6",
+    "gddr6x",
+    "generation",
 ];
 
 /// Reads a name. With `vram` from elsewhere any name will do; without, the card has to be known or the name has to say its
@@ -207,7 +227,11 @@ mod tests {
     #[test]
     fn spellings_of_a_card_are_one() {
         for (spellings, size) in [
-            (&["NVIDIA GeForce RTX 4090", "rtx4090", "RTX-4090", "rtx_4090", "4090", "NVIDIAGeForceRTX4090", "RTX 4090 24GB"][..], 24),
+            (
+                &["NVIDIA GeForce RTX 4090", "rtx4090", "RTX-4090", "rtx_4090", "4090", "NVIDIAGeForceRTX4090", "RTX 4090 24GB"]
+                    [..],
+                24,
+            ),
             (&["NVIDIA GeForce RTX 3070 Ti Laptop GPU", "RTX 3070 Ti Mobile", "3070Ti laptop", "RTX 3070 Ti Max-Q"], 8),
             (&["NVIDIA A100-SXM4-80GB", "a100_80g", "A100 80 GB", "A100-PCIE-80GB", "Tesla A100 (80GiB)"], 80),
             (&["Tesla V100-SXM2-32GB", "V100 32G"], 32),
@@ -228,15 +252,60 @@ mod tests {
     #[test]
     fn what_sells_today_is_known() {
         for (name, size) in [
-            ("RTX 5090", 32), ("RTX 5080", 16), ("RTX 5070 Ti", 16), ("RTX 5070", 12), ("RTX 5060", 8), ("RTX 5090 Laptop GPU", 24),
-            ("RTX 4090 D", 24), ("RTX 4080 SUPER", 16), ("RTX 4070 Ti SUPER", 16), ("RTX 4070 Ti", 12), ("RTX 4060", 8),
-            ("RTX 4090 Laptop GPU", 16), ("RTX 3090 Ti", 24), ("RTX 3080 Ti", 12), ("RTX 3060 Ti", 8), ("RTX 2080 Ti", 11),
-            ("A10", 24), ("A10G", 24), ("A16", 16), ("A30", 24), ("A40", 48), ("A100 40GB", 40), ("A800", 80), ("H200", 141),
-            ("H800", 80), ("H20", 96), ("B100", 192), ("B200", 192), ("GB200", 192), ("L4", 24), ("L20", 48), ("L40", 48),
-            ("L40S", 48), ("Tesla T4", 16), ("V100 16GB", 16), ("Tesla P100-PCIE-16GB", 16), ("P40", 24), ("MI210", 64),
-            ("MI250", 128), ("MI250X", 128), ("MI325X", 256), ("RTX A2000", 6), ("RTX A2000 12GB", 12), ("RTX A4000", 16),
-            ("RTX A4500", 20), ("RTX A5000", 24), ("Quadro RTX 8000", 48), ("RTX PRO 6000 Blackwell", 96), ("G2", 24), ("G3", 48),
-            ("V100M16", 16), ("V100M32", 32), ("H100 NVL", 94), ("RX 7900 XTX", 24),
+            ("RTX 5090", 32),
+            ("RTX 5080", 16),
+            ("RTX 5070 Ti", 16),
+            ("RTX 5070", 12),
+            ("RTX 5060", 8),
+            ("RTX 5090 Laptop GPU", 24),
+            ("RTX 4090 D", 24),
+            ("RTX 4080 SUPER", 16),
+            ("RTX 4070 Ti SUPER", 16),
+            ("RTX 4070 Ti", 12),
+            ("RTX 4060", 8),
+            ("RTX 4090 Laptop GPU", 16),
+            ("RTX 3090 Ti", 24),
+            ("RTX 3080 Ti", 12),
+            ("RTX 3060 Ti", 8),
+            ("RTX 2080 Ti", 11),
+            ("A10", 24),
+            ("A10G", 24),
+            ("A16", 16),
+            ("A30", 24),
+            ("A40", 48),
+            ("A100 40GB", 40),
+            ("A800", 80),
+            ("H200", 141),
+            ("H800", 80),
+            ("H20", 96),
+            ("B100", 192),
+            ("B200", 192),
+            ("GB200", 192),
+            ("L4", 24),
+            ("L20", 48),
+            ("L40", 48),
+            ("L40S", 48),
+            ("Tesla T4", 16),
+            ("V100 16GB", 16),
+            ("Tesla P100-PCIE-16GB", 16),
+            ("P40", 24),
+            ("MI210", 64),
+            ("MI250", 128),
+            ("MI250X", 128),
+            ("MI325X", 256),
+            ("RTX A2000", 6),
+            ("RTX A2000 12GB", 12),
+            ("RTX A4000", 16),
+            ("RTX A4500", 20),
+            ("RTX A5000", 24),
+            ("Quadro RTX 8000", 48),
+            ("RTX PRO 6000 Blackwell", 96),
+            ("G2", 24),
+            ("G3", 48),
+            ("V100M16", 16),
+            ("V100M32", 32),
+            ("H100 NVL", 94),
+            ("RX 7900 XTX", 24),
         ] {
             assert_eq!(vram(name), size, "{name}");
         }

@@ -15,16 +15,10 @@ pub fn play(title: &str, runs: &[Run]) -> Vec<Outcome> {
     let work = |run: &Run| u64::from(run.rounds) * run.workers as u64;
     let bar = ProgressBar::with_draw_target(
         Some(runs.iter().map(work).sum()),
-        if std::io::stderr().is_terminal() {
-            ProgressDrawTarget::stderr()
-        } else {
-            ProgressDrawTarget::hidden()
-        },
+        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() },
     );
-    let style = ProgressStyle::with_template(
-        "{msg:46} {wide_bar} {percent:>3} % {elapsed:>5}, {eta:>5} left",
-    )
-    .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let style = ProgressStyle::with_template("{msg:46} {wide_bar} {percent:>3} % {elapsed:>5}, {eta:>5} left")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
     bar.set_style(style);
     bar.set_message(title.to_owned());
     bar.enable_steady_tick(Duration::from_millis(250));
@@ -36,11 +30,7 @@ pub fn play(title: &str, runs: &[Run]) -> Vec<Outcome> {
             outcome
         })
         .collect();
-    let line = format!(
-        "{title}: {} runs in {:.1} s",
-        runs.len(),
-        bar.elapsed().as_secs_f64()
-    );
+    let line = format!("{title}: {} runs in {:.1} s", runs.len(), bar.elapsed().as_secs_f64());
     bar.finish_and_clear();
     eprintln!("{line}");
     outcomes

@@ -121,10 +121,7 @@ fn main() -> ExitCode {
         | Command::Populations(Paper { common, .. })
         | Command::Network(Network { common, .. }) => common.threads,
     };
-    if let Err(error) = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build_global()
-    {
+    if let Err(error) = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
         eprintln!("error: can't start {threads} threads: {error}");
         return ExitCode::FAILURE;
     }

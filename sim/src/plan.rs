@@ -9,8 +9,7 @@ use muster_core::wad::WAD;
 
 use crate::random::Random;
 use crate::rounds::{
-    expected_tally, form_all, likelihood_of, rule, sort, sorts, Algorithm, ByBound, ByExact,
-    Measure, Run, Worker, SCALE,
+    expected_tally, form_all, likelihood_of, rule, sort, sorts, Algorithm, ByBound, ByExact, Measure, Run, Worker, SCALE,
 };
 
 /// The target in hundredths, a wad, whose groups have the largest expected gain. The lowest of equals.
@@ -27,12 +26,8 @@ pub fn best_target(alpha: u64, run: &Run, workers: &[Worker], random: &mut Rando
         groups.clear();
         let rule = rule(run, target);
         match run.measure {
-            Measure::Bound => {
-                form_all::<ByBound>(run.algorithm, &mut order, &rule, random, &mut groups)
-            }
-            Measure::Exact => {
-                form_all::<ByExact>(run.algorithm, &mut order, &rule, random, &mut groups)
-            }
+            Measure::Bound => form_all::<ByBound>(run.algorithm, &mut order, &rule, random, &mut groups),
+            Measure::Exact => form_all::<ByExact>(run.algorithm, &mut order, &rule, random, &mut groups),
         }
         let gain = expected_gain(&order, &groups, run.min, alpha);
         if gain > best.0 {
@@ -70,31 +65,14 @@ pub struct Planner {
 
 impl Planner {
     /// Forms all groups of a round; `order` must be sorted.
-    pub fn form(
-        &mut self,
-        order: &mut [&Worker],
-        rule: &Rule,
-        alpha: u64,
-        random: &mut Random,
-        groups: &mut Vec<Formed>,
-    ) {
-        self.partition.solve(
-            order.iter().map(|worker| worker.rating()),
-            rule.min(),
-            rule.max(),
-            alpha,
-        );
+    pub fn form(&mut self, order: &mut [&Worker], rule: &Rule, alpha: u64, random: &mut Random, groups: &mut Vec<Formed>) {
+        self.partition.solve(order.iter().map(|worker| worker.rating()), rule.min(), rule.max(), alpha);
         self.neighbours.clear();
-        let formed = |size| Formed {
-            size,
-            likelihood: None,
-            evaluations: 0,
-        };
+        let formed = |size| Formed { size, likelihood: None, evaluations: 0 };
         self.neighbours.extend(self.partition.sizes().map(formed));
         let mut tight: Vec<&Worker> = order.to_vec();
         form_all::<ByExact>(Algorithm::TIGHT_FIT, &mut tight, rule, random, groups);
-        let promise =
-            |order: &[&Worker], groups: &[Formed]| expected_gain(order, groups, rule.min(), alpha);
+        let promise = |order: &[&Worker], groups: &[Formed]| expected_gain(order, groups, rule.min(), alpha);
         if promise(&tight, groups) >= promise(order, &self.neighbours) {
             order.copy_from_slice(&tight);
         } else {
@@ -123,10 +101,7 @@ fn exchange(order: &mut [&Worker], groups: &[Formed], attempts: u32, random: &mu
         let a = random.below(spans.len());
         let b = (a + 1 + random.below(spans.len() - 1)) % spans.len();
         let ((a_start, a_end, a_value), (b_start, b_end, b_value)) = (spans[a], spans[b]);
-        let (i, j) = (
-            a_start + random.below(a_end - a_start),
-            b_start + random.below(b_end - b_start),
-        );
+        let (i, j) = (a_start + random.below(a_end - a_start), b_start + random.below(b_end - b_start));
         order.swap(i, j);
         let a_new = likelihood_of::<ByExact>(&order[a_start..a_end]);
         let b_new = likelihood_of::<ByExact>(&order[b_start..b_end]);
@@ -160,13 +135,7 @@ impl Partition {
     }
 
     /// Solves for workers with these ratings, sorted. All get work, but for fewer than `min` at the end.
-    pub fn solve(
-        &mut self,
-        ratings: impl Iterator<Item = u64>,
-        min: usize,
-        max: usize,
-        alpha: u64,
-    ) {
+    pub fn solve(&mut self, ratings: impl Iterator<Item = u64>, min: usize, max: usize, alpha: u64) {
         let ratings: Vec<u64> = ratings.collect();
         let (n, width, most) = (ratings.len(), max - min + 1, ratings.len() / min);
         self.sizes.clear();
@@ -276,11 +245,7 @@ mod tests {
             }
             assert!(all.contains(&found), "{found:?} of {n} in {min}..={max}");
             let best = all.iter().map(|sizes| gain(sizes)).fold(0.0, f64::max);
-            assert!(
-                best - gain(&found) < 1e-12,
-                "{found:?}: {} instead of {best}",
-                gain(&found)
-            );
+            assert!(best - gain(&found) < 1e-12, "{found:?}: {} instead of {best}", gain(&found));
         }
     }
 }

@@ -20,14 +20,7 @@ pub enum Name {
 }
 
 impl Name {
-    pub const ALL: [Self; 6] = [
-        Self::Uniform,
-        Self::NormalHigh,
-        Self::NormalLow,
-        Self::HeavyHigh,
-        Self::HeavyLow,
-        Self::Bimodal,
-    ];
+    pub const ALL: [Self; 6] = [Self::Uniform, Self::NormalHigh, Self::NormalLow, Self::HeavyHigh, Self::HeavyLow, Self::Bimodal];
 
     pub const fn text(self) -> &'static str {
         match self {
@@ -116,11 +109,7 @@ impl Set {
 }
 
 impl Population {
-    const TWO_HUMPS: Self = Self::Bimodal {
-        low: 200,
-        high: 800,
-        deviation: 100,
-    };
+    const TWO_HUMPS: Self = Self::Bimodal { low: 200, high: 800, deviation: 100 };
 
     pub const fn normal(mean: u16, deviation: u16) -> Self {
         Self::Normal { mean, deviation }
@@ -128,12 +117,7 @@ impl Population {
 
     /// Of shape 1, without the values above one.
     pub const fn pareto(scale: u16, mirrored: bool) -> Self {
-        Self::Pareto(Pareto {
-            inverse_shape: 8,
-            above: scale,
-            mirrored,
-            clipped: false,
-        })
+        Self::Pareto(Pareto { inverse_shape: 8, above: scale, mirrored, clipped: false })
     }
 
     /// In words.
@@ -141,16 +125,10 @@ impl Population {
         let thousandths = |x: u16| f64::from(x) / 1e3;
         match self {
             Self::Uniform => "uniform between 0 and 1".into(),
-            Self::Normal { mean, deviation } => format!(
-                "normal, mean {}, deviation {}, within 0 and 1",
-                thousandths(mean),
-                thousandths(deviation)
-            ),
-            Self::Bimodal {
-                low,
-                high,
-                deviation,
-            } => format!(
+            Self::Normal { mean, deviation } => {
+                format!("normal, mean {}, deviation {}, within 0 and 1", thousandths(mean), thousandths(deviation))
+            }
+            Self::Bimodal { low, high, deviation } => format!(
                 "half normal around {}, half around {}, deviation {}, within 0 and 1",
                 thousandths(high),
                 thousandths(low),
@@ -161,11 +139,7 @@ impl Population {
                 if pareto.mirrored { "1 - X" } else { "X" },
                 crate::chart::number(8.0 / f64::from(pareto.inverse_shape)),
                 crate::chart::number(pareto.scale()),
-                if pareto.clipped {
-                    "clipped at"
-                } else {
-                    "within 0 and"
-                }
+                if pareto.clipped { "clipped at" } else { "within 0 and" }
             ),
         }
     }
@@ -178,16 +152,9 @@ impl Population {
             Self::Normal { mean, deviation } => {
                 format!("{} ({})", thousandths(mean), thousandths(deviation))
             }
-            Self::Bimodal {
-                low,
-                high,
-                deviation,
-            } => format!(
-                "{} and {} ({})",
-                thousandths(low),
-                thousandths(high),
-                thousandths(deviation)
-            ),
+            Self::Bimodal { low, high, deviation } => {
+                format!("{} and {} ({})", thousandths(low), thousandths(high), thousandths(deviation))
+            }
             Self::Pareto(pareto) => format!(
                 "{} ({}){}",
                 crate::chart::number(8.0 / f64::from(pareto.inverse_shape)),
@@ -199,19 +166,11 @@ impl Population {
 
     /// What the random streams of workers drawn from it are named after.
     pub fn stream(self) -> u64 {
-        let pack = |kind: u64, parts: [u16; 3]| {
-            parts
-                .into_iter()
-                .fold(kind, |sum, part| sum << 16 | u64::from(part))
-        };
+        let pack = |kind: u64, parts: [u16; 3]| parts.into_iter().fold(kind, |sum, part| sum << 16 | u64::from(part));
         match self {
             Self::Uniform => 0,
             Self::Normal { mean, deviation } => pack(1, [mean, deviation, 0]),
-            Self::Bimodal {
-                low,
-                high,
-                deviation,
-            } => pack(2, [low, high, deviation]),
+            Self::Bimodal { low, high, deviation } => pack(2, [low, high, deviation]),
             Self::Pareto(p) => {
                 let form = u16::from(p.mirrored) + 2 * u16::from(p.clipped);
                 pack(3, [p.inverse_shape.into(), p.above, form])
@@ -224,11 +183,7 @@ impl Population {
         match self {
             Self::Uniform => random.unit(),
             Self::Normal { mean, deviation } => normal(random, mean, deviation),
-            Self::Bimodal {
-                low,
-                high,
-                deviation,
-            } => {
+            Self::Bimodal { low, high, deviation } => {
                 let mean = if random.below(2) == 0 { high } else { low };
                 normal(random, mean, deviation)
             }
@@ -257,11 +212,7 @@ impl Pareto {
     /// The value below which the share `u` of X lies. The share above x is (scale / x)^shape.
     fn quantile(self, u: f64) -> f64 {
         let tail = self.tail();
-        let above = if self.clipped {
-            1.0 - u
-        } else {
-            1.0 - u * (1.0 - tail)
-        };
+        let above = if self.clipped { 1.0 - u } else { 1.0 - u * (1.0 - tail) };
         eighths((tail / above).min(1.0), self.inverse_shape)
     }
 
@@ -331,12 +282,7 @@ mod tests {
     }
 
     fn pareto(inverse_shape: u8, above: u16, clipped: bool) -> Pareto {
-        Pareto {
-            inverse_shape,
-            above,
-            mirrored: false,
-            clipped,
-        }
+        Pareto { inverse_shape, above, mirrored: false, clipped }
     }
 
     #[test]
@@ -344,11 +290,7 @@ mod tests {
         for name in Name::ALL {
             for set in [Set::FIRST, Set::FITTED] {
                 let sample = sample(set.of(name));
-                assert!(
-                    sample.iter().all(|p| (0.0..=1.0).contains(p)),
-                    "{}",
-                    name.text()
-                );
+                assert!(sample.iter().all(|p| (0.0..=1.0).contains(p)), "{}", name.text());
             }
         }
     }
@@ -366,10 +308,7 @@ mod tests {
             (Population::TWO_HUMPS, 0.5),
         ] {
             let got = mean(&sample(population));
-            assert!(
-                (got - want).abs() < 0.003,
-                "{population:?}: {got} instead of {want}"
-            );
+            assert!((got - want).abs() < 0.003, "{population:?}: {got} instead of {want}");
         }
     }
 
@@ -377,25 +316,14 @@ mod tests {
     #[test]
     fn pareto_variables_have_their_mean_and_scale() {
         let b = 0.16f64;
-        for (form, want) in [
-            (pareto(8, 1600, true), b * (1.0 + (1.0 / b).ln())),
-            (pareto(4, 256, true), 2.0 * b - b * b),
-        ] {
-            assert!(
-                (form.mean() - want).abs() < 1e-3,
-                "{form:?}: {}",
-                form.mean()
-            );
+        for (form, want) in [(pareto(8, 1600, true), b * (1.0 + (1.0 / b).ln())), (pareto(4, 256, true), 2.0 * b - b * b)] {
+            assert!((form.mean() - want).abs() < 1e-3, "{form:?}: {}", form.mean());
             assert!((form.scale() - b).abs() < 1e-9, "{}", form.scale());
         }
         for inverse_shape in [16, 12, 8, 3, 2] {
             for clipped in [false, true] {
                 let form = pareto(inverse_shape, 0, clipped).with_mean(0.4);
-                assert!(
-                    (form.mean() - 0.4).abs() < 3e-3,
-                    "{form:?}: {}",
-                    form.mean()
-                );
+                assert!((form.mean() - 0.4).abs() < 3e-3, "{form:?}: {}", form.mean());
                 let drawn = mean(&sample(Population::Pareto(form)));
                 assert!((drawn - 0.4).abs() < 5e-3, "{form:?}: {drawn}");
             }
@@ -414,8 +342,7 @@ mod tests {
     fn deviations_are_what_was_asked_for() {
         let sample = sample(Population::normal(500, 100));
         let mean = mean(&sample);
-        let variance =
-            sample.iter().map(|p| (p - mean) * (p - mean)).sum::<f64>() / (DRAWS - 1) as f64;
+        let variance = sample.iter().map(|p| (p - mean) * (p - mean)).sum::<f64>() / (DRAWS - 1) as f64;
         assert!((variance.sqrt() - 0.1).abs() < 0.002);
     }
 

@@ -6,8 +6,7 @@ use std::cmp::Reverse;
 
 use muster_core::adaptive::{Climber, Settings, Tally};
 use muster_core::reputation::{
-    first_fit, fixed_size, random_fit, tight_fit, vote, Bound, Exact, Fallback, Formed, Likelihood,
-    LogRating, Record, Rule,
+    first_fit, fixed_size, random_fit, tight_fit, vote, Bound, Exact, Fallback, Formed, Likelihood, LogRating, Record, Rule,
 };
 use muster_core::wad::WAD;
 
@@ -31,12 +30,7 @@ impl Algorithm {
     /// Tight-fit as the paper describes it.
     pub const TIGHT_FIT: Self = Self::TightFit(Fallback::Largest);
 
-    pub const PAPER: [Self; 4] = [
-        Self::Fixed,
-        Self::FirstFit,
-        Self::TIGHT_FIT,
-        Self::RandomFit,
-    ];
+    pub const PAPER: [Self; 4] = [Self::Fixed, Self::FirstFit, Self::TIGHT_FIT, Self::RandomFit];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -246,12 +240,7 @@ const BLACKOUT: u64 = 3;
 impl<'r> World<'r> {
     fn new(run: &'r Run) -> Self {
         let population = run.population.stream();
-        let mut draw = Random::named(&[
-            POPULATION,
-            population,
-            run.workers as u64,
-            run.population_seed,
-        ]);
+        let mut draw = Random::named(&[POPULATION, population, run.workers as u64, run.population_seed]);
         let record = Record::default();
         let workers = (0..run.workers)
             .map(|id| Worker {
@@ -263,11 +252,7 @@ impl<'r> World<'r> {
             })
             .collect();
         let random = Random::named(&[PLAY, population, run.population_seed, run.run_seed]);
-        Self {
-            run,
-            workers,
-            random,
-        }
+        Self { run, workers, random }
     }
 
     fn play<M>(mut self) -> Outcome
@@ -293,12 +278,8 @@ impl<'r> World<'r> {
             }
             let rule = rule(run, aim);
             match run.algorithm {
-                Algorithm::Planned => {
-                    planner.form(&mut order, &rule, run.alpha, &mut self.random, &mut groups)
-                }
-                algorithm => {
-                    form_all::<M>(algorithm, &mut order, &rule, &mut self.random, &mut groups)
-                }
+                Algorithm::Planned => planner.form(&mut order, &rule, run.alpha, &mut self.random, &mut groups),
+                algorithm => form_all::<M>(algorithm, &mut order, &rule, &mut self.random, &mut groups),
             }
 
             let (mut successes, mut members, mut evaluations) = (0u32, 0usize, 0u64);
@@ -307,22 +288,14 @@ impl<'r> World<'r> {
             for formed in &groups {
                 let (group, others) = rest.split_at(formed.size);
                 rest = others;
-                let (answers, random) = (
-                    &mut [None; muster_core::reputation::MAX_GROUP],
-                    &mut self.random,
-                );
+                let (answers, random) = (&mut [None; muster_core::reputation::MAX_GROUP], &mut self.random);
                 for (answer, worker) in answers.iter_mut().zip(group) {
                     // Right answers agree; wrong ones agree with nothing, like missing ones.
                     *answer = (random.bits() < worker.chance).then_some(());
                 }
                 let mut correct = [false; muster_core::reputation::MAX_GROUP];
                 successes += u32::from(vote(&answers[..formed.size], &mut correct).is_some());
-                judged.extend(
-                    group
-                        .iter()
-                        .zip(correct)
-                        .map(|(worker, correct)| (worker.id, correct)),
-                );
+                judged.extend(group.iter().zip(correct).map(|(worker, correct)| (worker.id, correct)));
                 members += formed.size;
                 evaluations += u64::from(formed.evaluations);
                 if expects {
@@ -330,10 +303,7 @@ impl<'r> World<'r> {
                 }
                 if run.compare_measures {
                     compared += 1;
-                    let (exact, bound) = (
-                        likelihood_of::<ByExact>(group),
-                        likelihood_of::<ByBound>(group),
-                    );
+                    let (exact, bound) = (likelihood_of::<ByExact>(group), likelihood_of::<ByBound>(group));
                     bound_error += u128::from(exact.saturating_sub(bound));
                 }
             }
@@ -341,11 +311,7 @@ impl<'r> World<'r> {
             let count = groups.len();
             let capacity = run.workers / run.min;
             let rho = f64::from(successes) / capacity as f64;
-            let rate = if count == 0 {
-                0.0
-            } else {
-                f64::from(successes) / count as f64
-            };
+            let rate = if count == 0 { 0.0 } else { f64::from(successes) / count as f64 };
             outcome.throughput += f64::from(successes);
             outcome.normalised += rho;
             outcome.success += rate;
@@ -355,19 +321,10 @@ impl<'r> World<'r> {
                 outcome.late_normalised += rho;
                 outcome.late_success += rate;
             }
-            outcome.group_size += if count == 0 {
-                0.0
-            } else {
-                members as f64 / count as f64
-            };
+            outcome.group_size += if count == 0 { 0.0 } else { members as f64 / count as f64 };
             outcome.evaluations += evaluations as f64;
             if run.keep_rounds {
-                outcome.per_round.push(Round {
-                    successes,
-                    groups: count as u32,
-                    members: members as u32,
-                    target: aim,
-                });
+                outcome.per_round.push(Round { successes, groups: count as u32, members: members as u32, target: aim });
             }
 
             for &(id, correct) in &judged {
@@ -384,11 +341,7 @@ impl<'r> World<'r> {
             let tally = if expects {
                 expected_tally(expected, count, capacity)
             } else {
-                Tally {
-                    successes: successes.into(),
-                    groups: count as u64,
-                    capacity: capacity as u64,
-                }
+                Tally { successes: successes.into(), groups: count as u64, capacity: capacity as u64 }
             };
             let rests = target.learn(tally, round, run, &self.workers, &mut self.random);
             if rests {
@@ -415,11 +368,7 @@ impl<'r> World<'r> {
             *mean /= rounds;
         }
         let late = f64::from((run.rounds - run.rounds / 2).max(1));
-        for mean in [
-            &mut outcome.late_target,
-            &mut outcome.late_normalised,
-            &mut outcome.late_success,
-        ] {
+        for mean in [&mut outcome.late_target, &mut outcome.late_normalised, &mut outcome.late_success] {
             *mean /= late;
         }
         if compared > 0 {
@@ -453,11 +402,7 @@ impl Target {
         match targeting {
             Targeting::Static(target) => Self::Static(target),
             Targeting::Adaptive(settings, _) => Self::Adaptive(Climber::new(settings)),
-            Targeting::Predictive { alpha, every } => Self::Predictive {
-                alpha,
-                every,
-                target: WAD / 2,
-            },
+            Targeting::Predictive { alpha, every } => Self::Predictive { alpha, every, target: WAD / 2 },
         }
     }
 
@@ -469,25 +414,14 @@ impl Target {
     }
 
     /// Takes in a round; true if it is at rest.
-    fn learn(
-        &mut self,
-        tally: Tally,
-        round: u32,
-        run: &Run,
-        workers: &[Worker],
-        random: &mut Random,
-    ) -> bool {
+    fn learn(&mut self, tally: Tally, round: u32, run: &Run, workers: &[Worker], random: &mut Random) -> bool {
         match self {
             Self::Static(_) => true,
             Self::Adaptive(climber) => {
                 climber.observe(tally);
                 climber.is_steady()
             }
-            Self::Predictive {
-                alpha,
-                every,
-                target,
-            } => {
+            Self::Predictive { alpha, every, target } => {
                 if round.is_multiple_of(*every) {
                     *target = plan::best_target(*alpha, run, workers, random);
                 }
@@ -503,16 +437,11 @@ pub const SCALE: u32 = 10;
 /// The tally of a sum of likelihoods, each shifted by [`SCALE`].
 pub fn expected_tally(expected: u64, groups: usize, capacity: usize) -> Tally {
     let scaled = |groups: usize| groups as u64 * (WAD >> SCALE);
-    Tally {
-        successes: expected,
-        groups: scaled(groups),
-        capacity: scaled(capacity),
-    }
+    Tally { successes: expected, groups: scaled(groups), capacity: scaled(capacity) }
 }
 
 pub fn rule(run: &Run, target: u64) -> Rule {
-    Rule::new(run.min, run.max, target.min(WAD))
-        .expect("group sizes are checked before a run starts")
+    Rule::new(run.min, run.max, target.min(WAD)).expect("group sizes are checked before a run starts")
 }
 
 /// Whether an algorithm wants the workers by falling rating.

@@ -19,20 +19,11 @@ impl Estimate {
         }
         let mean = values.iter().sum::<f64>() / count as f64;
         if count == 1 {
-            return Self {
-                mean,
-                margin: 0.0,
-                count,
-            };
+            return Self { mean, margin: 0.0, count };
         }
-        let variance =
-            values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (count - 1) as f64;
+        let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (count - 1) as f64;
         let margin = student(count - 1, TAIL) * (variance / count as f64).sqrt();
-        Self {
-            mean,
-            margin,
-            count,
-        }
+        Self { mean, margin, count }
     }
 
     pub fn low(&self) -> f64 {
@@ -51,10 +42,7 @@ impl Estimate {
         let degrees = self.count - 1;
         let tail = TAIL / comparisons.max(1) as f64;
         let wider = student(degrees, tail) / student(degrees, TAIL);
-        Self {
-            margin: self.margin * wider,
-            ..self
-        }
+        Self { margin: self.margin * wider, ..self }
     }
 
     /// The ends of the interval of a quantity that cannot be negative. Where the symmetric interval comes near zero or below
@@ -66,10 +54,7 @@ impl Estimate {
         }
         let factor = exp(self.margin / self.mean);
         let least = self.mean / factor;
-        (
-            if low > 0.0 { low.min(least) } else { least },
-            high.max(self.mean * factor),
-        )
+        (if low > 0.0 { low.min(least) } else { least }, high.max(self.mean * factor))
     }
 }
 
@@ -117,11 +102,7 @@ fn above(t: f64, degrees: usize) -> f64 {
     let within = if degrees.is_multiple_of(2) {
         sine * series(1.0, 2)
     } else {
-        let rest = if degrees > 1 {
-            sine * series(cosine, 3)
-        } else {
-            0.0
-        };
+        let rest = if degrees > 1 { sine * series(cosine, 3) } else { 0.0 };
         2.0 / std::f64::consts::PI * (arctangent(t / n.sqrt()) + rest)
     };
     (1.0 - within) / 2.0
@@ -151,14 +132,7 @@ mod tests {
         assert_eq!(estimate.mean, 2.5);
         // Deviation sqrt(5/3), divided by 2, times 3.182.
         assert!((estimate.margin - 3.182_446_305 * (5.0f64 / 3.0).sqrt() / 2.0).abs() < 1e-9);
-        assert_eq!(
-            Estimate::of(&[7.0]),
-            Estimate {
-                mean: 7.0,
-                margin: 0.0,
-                count: 1
-            }
-        );
+        assert_eq!(Estimate::of(&[7.0]), Estimate { mean: 7.0, margin: 0.0, count: 1 });
         assert_eq!(Estimate::of(&[]).count, 0);
     }
 
@@ -201,9 +175,8 @@ mod tests {
         for rate in [0.3, 1.0, 4.0] {
             let (mut covered, mut symmetric, mut trials) = (0, 0, 0);
             while trials < 4000 {
-                let sample: Vec<f64> = (0..8)
-                    .map(|_| (0..1000).filter(|_| random.unit() < rate / 1000.0).count() as f64)
-                    .collect();
+                let sample: Vec<f64> =
+                    (0..8).map(|_| (0..1000).filter(|_| random.unit() < rate / 1000.0).count() as f64).collect();
                 let estimate = Estimate::of(&sample);
                 if estimate.mean == 0.0 {
                     continue;

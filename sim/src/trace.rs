@@ -276,15 +276,8 @@ fn rows<T>(
             break;
         }
         let line = record.position().map_or(0, |position| line_at(&text, position));
-        ensure!(
-            record.len() == heading.len(),
-            "{file}:{line}: {} fields; the heading has {}",
-            record.len(),
-            heading.len()
-        );
-        out.push(
-            read(Row { columns: &columns, record: &record }).map_err(|error| anyhow!("{file}:{line}: {error:#}"))?,
-        );
+        ensure!(record.len() == heading.len(), "{file}:{line}: {} fields; the heading has {}", record.len(), heading.len());
+        out.push(read(Row { columns: &columns, record: &record }).map_err(|error| anyhow!("{file}:{line}: {error:#}"))?);
     }
     ensure!(!out.is_empty(), "{file}: there are no rows in it");
     Ok(out)
@@ -308,14 +301,11 @@ fn reason(error: &csv::Error) -> String {
 fn seconds(text: &str) -> Result<u64> {
     let parse = || -> Option<u64> {
         let (date, time) = text.split_once(' ')?;
-        let part =
-            |part: Option<&str>, range: std::ops::RangeInclusive<u64>| part?.parse().ok().filter(|n| range.contains(n));
+        let part = |part: Option<&str>, range: std::ops::RangeInclusive<u64>| part?.parse().ok().filter(|n| range.contains(n));
         let mut date = date.split('-');
-        let (year, month, day) =
-            (part(date.next(), 1970..=9999)?, part(date.next(), 1..=12)?, part(date.next(), 1..=31)?);
+        let (year, month, day) = (part(date.next(), 1970..=9999)?, part(date.next(), 1..=12)?, part(date.next(), 1..=31)?);
         let mut time = time.split(':');
-        let (hour, minute, second) =
-            (part(time.next(), 0..=23)?, part(time.next(), 0..=59)?, part(time.next(), 0..=60)?);
+        let (hour, minute, second) = (part(time.next(), 0..=23)?, part(time.next(), 0..=59)?, part(time.next(), 0..=60)?);
         if date.next().is_some() || time.next().is_some() {
             return None;
         }
@@ -340,9 +330,7 @@ mod tests {
 
     #[test]
     fn a_request_is_mapped() {
-        let read =
-            read("2024-02-28 23:59:50,SUCCEED,32.0,G0,4.0,40.0,M1,2\n2024-03-01 00:00:00,FAILED,5,G1,1,1,M2,0\n")
-                .unwrap();
+        let read = read("2024-02-28 23:59:50,SUCCEED,32.0,G0,4.0,40.0,M1,2\n2024-03-01 00:00:00,FAILED,5,G1,1,1,M2,0\n").unwrap();
         assert_eq!(read[0].units, 6, "4 x 40 / 30, rounded up");
         assert_eq!(read[0].models, ["M1", "G0/lora-1", "G0/lora-2"]);
         assert_eq!((read[0].at, read[0].seconds, read[0].outcome), (0, 32, Outcome::Answers));

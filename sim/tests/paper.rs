@@ -34,41 +34,17 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn files(folder: &Path) -> BTreeMap<String, String> {
-    let list = |folder: &Path| {
-        fs::read_dir(folder)
-            .unwrap()
-            .map(|e| e.unwrap().path())
-            .collect::<Vec<_>>()
-    };
-    let all = list(folder)
-        .into_iter()
-        .chain(list(&folder.join("figures")))
-        .filter(|path| path.is_file());
-    all.map(|path| {
-        (
-            path.file_name().unwrap().to_str().unwrap().to_owned(),
-            fs::read_to_string(path).unwrap(),
-        )
-    })
-    .collect()
+    let list = |folder: &Path| fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>();
+    let all = list(folder).into_iter().chain(list(&folder.join("figures"))).filter(|path| path.is_file());
+    all.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(path).unwrap())).collect()
 }
 
 #[test]
 fn writes_page_pictures_and_tables_whatever_the_threads() {
     let with = |threads: usize| {
         let out = folder(&format!("paper-{threads}"));
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .unwrap();
-        pool.install(|| {
-            run(&Options {
-                scale: TINY,
-                seed: 7,
-                out: out.clone(),
-            })
-        })
-        .unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| run(&Options { scale: TINY, seed: 7, out: out.clone() })).unwrap();
         files(&out)
     };
     let (one, mut three) = (with(1), with(3));
@@ -79,33 +55,20 @@ fn writes_page_pictures_and_tables_whatever_the_threads() {
     assert_eq!(timeless(page), other.and_then(|page| timeless(&page)));
     assert_eq!(one, three);
 
-    let links: Vec<&str> = page
-        .split("](figures/")
-        .skip(1)
-        .map(|rest| rest.split(')').next().unwrap())
-        .collect();
+    let links: Vec<&str> = page.split("](figures/").skip(1).map(|rest| rest.split(')').next().unwrap()).collect();
     for link in &links {
         assert!(one.contains_key(*link), "{link} is shown but not drawn");
     }
     for (name, text) in &one {
-        assert!(
-            !text.contains("NaN") && !text.contains("inf "),
-            "{name} holds no number"
-        );
+        assert!(!text.contains("NaN") && !text.contains("inf "), "{name} holds no number");
         if name.ends_with(".svg") {
             assert!(text.starts_with("<svg ") && text.ends_with("</svg>\n"));
-            assert!(
-                links.contains(&name.as_str()),
-                "{name} is drawn but not shown"
-            );
+            assert!(links.contains(&name.as_str()), "{name} is drawn but not shown");
         }
         if name.ends_with(".csv") {
             let mut reader = csv::Reader::from_reader(text.as_bytes());
             let rows: Result<Vec<_>, _> = reader.records().collect();
-            assert!(
-                !rows.expect("rows of equal length").is_empty(),
-                "{name} is empty"
-            );
+            assert!(!rows.expect("rows of equal length").is_empty(), "{name} is empty");
         }
     }
     // Every experiment of section 5 has its place.
@@ -129,11 +92,7 @@ fn writes_page_pictures_and_tables_whatever_the_threads() {
 #[test]
 fn the_search_for_populations_shows_both_sets() {
     let out = folder("populations");
-    let options = Options {
-        scale: TINY,
-        seed: 7,
-        out: out.clone(),
-    };
+    let options = Options { scale: TINY, seed: 7, out: out.clone() };
     fit::run(&options).unwrap();
     let files = files(&out);
     let page = &files["simulator-populations.md"];
@@ -144,19 +103,13 @@ fn the_search_for_populations_shows_both_sets() {
         }
     }
     let table = &files["paper-populations.csv"];
-    assert!(csv::Reader::from_reader(table.as_bytes())
-        .records()
-        .all(|row| row.is_ok()));
+    assert!(csv::Reader::from_reader(table.as_bytes()).records().all(|row| row.is_ok()));
 }
 
 /// Screening must find what trying every target for the whole time finds, but for the noise it may not see.
 #[test]
 fn screened_targets_are_as_good_as_all() {
-    let sweep = |keep| Sweep {
-        step: 5,
-        screen: 300,
-        keep,
-    };
+    let sweep = |keep| Sweep { step: 5, screen: 300, keep };
     let mut lab = Lab::default();
     let base = |name| Run {
         population: Set::FITTED.of(name),
@@ -182,20 +135,13 @@ fn screened_targets_are_as_good_as_all() {
         for alpha in alphas {
             let best = |keep| sweep(keep).range(&lab, &base(name), &alphas, alpha).1;
             let (few, all) = (best(3), best(21));
-            assert!(
-                few <= all && few > 0.99 * all,
-                "{}: {few} of {all}",
-                name.text()
-            );
+            assert!(few <= all && few > 0.99 * all, "{}: {few} of {all}", name.text());
         }
     }
 }
 
 fn command(arguments: &[&str]) -> (bool, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_muster-sim"))
-        .args(arguments)
-        .output()
-        .unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_muster-sim")).args(arguments).output().unwrap();
     let text = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8(text).unwrap())
 }
@@ -225,15 +171,7 @@ fn help_explains_itself() {
     assert!(success && text.contains("paper"), "{text}");
     let (success, text) = command(&["paper", "--help"]);
     assert!(success, "{text}");
-    for word in [
-        "--quick",
-        "--seed",
-        "--threads",
-        "--out",
-        "SVG",
-        "CSV",
-        "simulator-paper.md",
-    ] {
+    for word in ["--quick", "--seed", "--threads", "--out", "SVG", "CSV", "simulator-paper.md"] {
         assert!(text.contains(word), "{word} is missing:\n{text}");
     }
 }

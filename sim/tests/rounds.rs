@@ -39,26 +39,12 @@ fn every_kind() -> Vec<Run> {
             Algorithm::Planned,
         ] {
             for measure in Measure::ALL {
-                let run = Run {
-                    measure,
-                    rounds: 60,
-                    keep_rounds: true,
-                    ..run(name, algorithm)
-                };
+                let run = Run { measure, rounds: 60, keep_rounds: true, ..run(name, algorithm) };
                 runs.push(run);
                 for feedback in [Feedback::Counted, Feedback::Expected] {
-                    runs.push(Run {
-                        targeting: Targeting::Adaptive(Settings::new(WAD / 2), feedback),
-                        ..run
-                    });
+                    runs.push(Run { targeting: Targeting::Adaptive(Settings::new(WAD / 2), feedback), ..run });
                 }
-                runs.push(Run {
-                    targeting: Targeting::Predictive {
-                        alpha: WAD / 2,
-                        every: 20,
-                    },
-                    ..run
-                });
+                runs.push(Run { targeting: Targeting::Predictive { alpha: WAD / 2, every: 20 }, ..run });
             }
         }
     }
@@ -69,23 +55,14 @@ fn every_kind() -> Vec<Run> {
 fn the_same_seed_gives_the_same_outcome_on_any_number_of_threads() {
     let runs = every_kind();
     let with = |threads| {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| jobs::play("determinism", &runs))
     };
     let alone: Vec<Outcome> = runs.iter().map(play).collect();
     assert_eq!(with(1), alone);
     assert_eq!(with(3), alone);
-    let other_luck = play(&Run {
-        run_seed: 2,
-        ..runs[0]
-    });
-    let other_workers = play(&Run {
-        population_seed: 2,
-        ..runs[0]
-    });
+    let other_luck = play(&Run { run_seed: 2, ..runs[0] });
+    let other_workers = play(&Run { population_seed: 2, ..runs[0] });
     assert!(other_luck != alone[0] && other_workers != alone[0] && other_luck != other_workers);
 }
 
@@ -94,14 +71,8 @@ fn every_outcome_is_consistent() {
     for run in every_kind() {
         let outcome = play(&run);
         let capacity = (run.workers / run.min) as f64;
-        assert!(
-            (outcome.throughput / capacity - outcome.normalised).abs() < 1e-9,
-            "{run:?}"
-        );
-        assert!(
-            outcome.group_size >= run.min as f64 && outcome.group_size <= run.max as f64,
-            "{run:?}"
-        );
+        assert!((outcome.throughput / capacity - outcome.normalised).abs() < 1e-9, "{run:?}");
+        assert!(outcome.group_size >= run.min as f64 && outcome.group_size <= run.max as f64, "{run:?}");
         assert_eq!(outcome.per_round.len(), 60);
         let mut success = 0.0;
         for round in &outcome.per_round {
@@ -125,37 +96,18 @@ fn every_outcome_is_consistent() {
 #[test]
 fn fixed_succeeds_as_often_as_the_binomial_distribution_says() {
     let heavy = (1.0f64 / 0.1135).ln() * 0.1135 / (1.0 - 0.1135);
-    for (population, mean) in [
-        (Population::Uniform, 0.5),
-        (Set::FITTED.of(Name::HeavyHigh), 1.0 - heavy),
-        (Population::normal(300, 100), 0.3),
-    ] {
+    for (population, mean) in
+        [(Population::Uniform, 0.5), (Set::FITTED.of(Name::HeavyHigh), 1.0 - heavy), (Population::normal(300, 100), 0.3)]
+    {
         for max in [3, 5, 7, 9] {
-            let run = Run {
-                population,
-                max,
-                rounds: 100,
-                ..run(Name::Uniform, Algorithm::Fixed)
-            };
-            let rates: Vec<f64> = (0..200)
-                .map(|seed| {
-                    play(&Run {
-                        population_seed: seed,
-                        ..run
-                    })
-                    .success
-                })
-                .collect();
+            let run = Run { population, max, rounds: 100, ..run(Name::Uniform, Algorithm::Fixed) };
+            let rates: Vec<f64> = (0..200).map(|seed| play(&Run { population_seed: seed, ..run }).success).collect();
             let rate = Estimate::of(&rates);
             let choose = |m: usize| (1..=m).fold(1.0, |c, i| c * (max - i + 1) as f64 / i as f64);
-            let want: f64 = (max / 2 + 1..=max)
-                .map(|m| choose(m) * mean.powi(m as i32) * (1.0 - mean).powi((max - m) as i32))
-                .sum();
+            let want: f64 =
+                (max / 2 + 1..=max).map(|m| choose(m) * mean.powi(m as i32) * (1.0 - mean).powi((max - m) as i32)).sum();
             // Twice the margin: twelve comparisons, and 100 workers of finite number are drawn without replacement.
-            assert!(
-                (rate.mean - want).abs() < 2.0 * rate.margin,
-                "{max}: {rate:?} instead of {want}"
-            );
+            assert!((rate.mean - want).abs() < 2.0 * rate.margin, "{max}: {rate:?} instead of {want}");
         }
     }
 }
@@ -165,10 +117,7 @@ fn fixed_succeeds_as_often_as_the_binomial_distribution_says() {
 #[test]
 fn with_one_size_all_algorithms_form_as_many_groups() {
     for algorithm in Algorithm::PAPER {
-        let outcome = play(&Run {
-            max: 3,
-            ..run(Name::HeavyHigh, algorithm)
-        });
+        let outcome = play(&Run { max: 3, ..run(Name::HeavyHigh, algorithm) });
         assert_eq!(outcome.group_size, 3.0);
         assert!((outcome.throughput / outcome.success - 33.0).abs() < 1e-9);
     }
@@ -180,11 +129,7 @@ fn extreme_targets_give_extreme_sizes() {
     for algorithm in [Algorithm::FirstFit, Algorithm::RandomFit] {
         for (target, size) in [(0, 3.0), (WAD, 7.0)] {
             let targeting = Targeting::Static(target);
-            let outcome = play(&Run {
-                workers: 98,
-                targeting,
-                ..run(Name::Uniform, algorithm)
-            });
+            let outcome = play(&Run { workers: 98, targeting, ..run(Name::Uniform, algorithm) });
             assert_eq!(outcome.group_size, size, "{algorithm:?}");
         }
     }
@@ -192,11 +137,7 @@ fn extreme_targets_give_extreme_sizes() {
 
 #[test]
 fn a_blackout_strikes_when_it_should() {
-    let blackout = Blackout {
-        after: 100,
-        percent: 30,
-        to: Set::FITTED.of(Name::HeavyLow),
-    };
+    let blackout = Blackout { after: 100, percent: 30, to: Set::FITTED.of(Name::HeavyLow) };
     let runs = (0..20).map(|seed| Run {
         blackout: Some(blackout),
         keep_rounds: true,
@@ -205,13 +146,7 @@ fn a_blackout_strikes_when_it_should() {
     });
     let (mut struck, mut same) = (0, 0);
     for run in runs {
-        let (with, without) = (
-            play(&run),
-            play(&Run {
-                blackout: None,
-                ..run
-            }),
-        );
+        let (with, without) = (play(&run), play(&Run { blackout: None, ..run }));
         same += usize::from(with.per_round[..100] == without.per_round[..100]);
         let late = |o: &Outcome| o.per_round[100..].iter().map(|r| r.successes).sum::<u32>();
         struck += usize::from(late(&with) * 10 < late(&without) * 9);
@@ -226,15 +161,8 @@ fn ratings_help() {
         let fixed = play(&run(name, Algorithm::Fixed));
         let targeting = Targeting::Static((fixed.success * 1e18) as u64);
         for algorithm in [Algorithm::FirstFit, Algorithm::TIGHT_FIT] {
-            let outcome = play(&Run {
-                targeting,
-                ..run(name, algorithm)
-            });
-            assert!(
-                outcome.throughput > fixed.throughput * 1.15,
-                "{} {algorithm:?}",
-                name.text()
-            );
+            let outcome = play(&Run { targeting, ..run(name, algorithm) });
+            assert!(outcome.throughput > fixed.throughput * 1.15, "{} {algorithm:?}", name.text());
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use alloy_primitives::keccak256;
+use muster_protocol::{IMuster, Network};
 use muster_sim::network::engine::Engine;
 use muster_sim::network::host::{Arena, Event};
 use muster_sim::network::ledger::{Call, Ledger, Party, BEGINNING, GRANULE, LEAST_STAKE};
@@ -14,7 +15,6 @@ use muster_sim::network::report::Report;
 use muster_sim::network::study::{Grid, Scale};
 use muster_sim::network::workload::{fleet, Kind, Profile, Source};
 use muster_sim::network::{run, Options};
-use muster_storage::{IMuster, Network};
 
 const TINY: Scale = Scale {
     quick: true,
@@ -130,15 +130,8 @@ fn draws(policy: Policy, count: u64) -> (Vec<u64>, Vec<u64>) {
             ledger.record_score(i + 1, [10, 5, 2][i as usize % 3]);
         }
     }
-    let spec = IMuster::TaskSpec {
-        kind: 0,
-        units: 1,
-        vram: 0,
-        gpu: 0,
-        redundancy: 0,
-        inputDigest: [0; 32].into(),
-        models: vec![],
-    };
+    let spec =
+        IMuster::TaskSpec { kind: 0, units: 1, vram: 0, gpu: 0, redundancy: 0, inputDigest: [0; 32].into(), models: vec![] };
     let mut chosen = vec![0; NODES as usize];
     let mut events = Vec::new();
     let mut block = 1;
@@ -230,8 +223,14 @@ fn wrong_traces_are_refused_with_file_line_and_reason() {
         (String::new(), ": it is empty".to_string()),
         (format!("{heading}\n"), ": there are no rows in it".into()),
         (format!("{}\n{good}\n", heading.replace("num_lora", "loras")), ":1: the heading has no column num_lora".into()),
-        (format!("{heading}\n{good}\n{}\n", good.replace(",32,", ",NaN,")), ":3: exec_time_seconds is NaN; it can be from 0 to 1000000".into()),
-        (format!("{heading}\n{}\n", good.replace(",30,", ",-30,")), ":2: num_inference_steps is -30; it can be from 1 to 10000".into()),
+        (
+            format!("{heading}\n{good}\n{}\n", good.replace(",32,", ",NaN,")),
+            ":3: exec_time_seconds is NaN; it can be from 0 to 1000000".into(),
+        ),
+        (
+            format!("{heading}\n{}\n", good.replace(",30,", ",-30,")),
+            ":2: num_inference_steps is -30; it can be from 1 to 10000".into(),
+        ),
         (format!("{heading}\n{}\n", good.replace(",30,", ",1e99,")), ":2: num_inference_steps is 1e99;".into()),
         (format!("{heading}\n{}\n", good.replace("SUCCEED", "PERHAPS")), ":2: predict_status is \"PERHAPS\"".into()),
         (format!("{heading}\n{good}\n{good},1\n"), ":3: 9 fields; the heading has 8".into()),

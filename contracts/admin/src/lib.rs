@@ -1,4 +1,4 @@
-//! The program behind administration, parameters, the loupe, payments, and the end of what was queued for too long; see `muster_storage::admin`.
+//! The program behind administration, parameters, the loupe, payments, and the end of what was queued for too long; see `muster_protocol::admin`.
 #![cfg_attr(not(any(test, feature = "export-abi")), no_main)]
 #![cfg_attr(not(any(test, feature = "export-abi")), no_std)]
 
@@ -7,11 +7,11 @@ extern crate alloc;
 use alloc::vec::Vec;
 use alloy_primitives::U256;
 use alloy_sol_types::SolCall;
-use muster_storage::chain::{arguments, run, Chain, Words};
-use muster_storage::IMuster::*;
 use muster_core::word::Word;
-use muster_storage::admin::{self, Genesis};
-use muster_storage::{lens, Network, Result};
+use muster_protocol::admin::{self, Genesis};
+use muster_protocol::chain::{arguments, run, Chain, Words};
+use muster_protocol::IMuster::*;
+use muster_protocol::{lens, Network, Result};
 use stylus_sdk::prelude::*;
 use stylus_sdk::{host::VM, ArbResult};
 
@@ -124,10 +124,9 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
         }
         facetFunctionSelectorsCall::SELECTOR => {
             let c = arguments::<facetFunctionSelectorsCall>(data)?;
-            facetFunctionSelectorsCall::abi_encode_returns(&lens::facets(chain)
-                .into_iter()
-                .find(|f| f.facetAddress == c.facet)
-                .map_or(Vec::new(), |f| f.functionSelectors))
+            facetFunctionSelectorsCall::abi_encode_returns(
+                &lens::facets(chain).into_iter().find(|f| f.facetAddress == c.facet).map_or(Vec::new(), |f| f.functionSelectors),
+            )
         }
         facetAddressesCall::SELECTOR => {
             let _ = arguments::<facetAddressesCall>(data)?;

@@ -32,11 +32,7 @@ impl Tally {
 pub fn gain(tally: Tally, alpha: u64) -> u64 {
     let alpha = alpha.min(WAD);
     let part = |weight: u64, of: u64| {
-        let share = mul_div(
-            u128::from(tally.successes),
-            u128::from(weight),
-            u128::from(of),
-        );
+        let share = mul_div(u128::from(tally.successes), u128::from(weight), u128::from(of));
         share.unwrap_or(0).min(u128::from(weight)) as u64
     };
     part(alpha, tally.capacity) + part(WAD - alpha, tally.groups)
@@ -116,12 +112,7 @@ enum Phase {
     /// Nothing measured yet.
     Start,
     /// What a gain must exceed, the best target so far, periods without a rise, and targets tried around it since.
-    Climbing {
-        reference: u64,
-        at: u64,
-        stationary: u32,
-        tried: u32,
-    },
+    Climbing { reference: u64, at: u64, stationary: u32, tried: u32 },
     /// Smoothed gain.
     Steady { history: u64 },
 }
@@ -193,12 +184,8 @@ impl Climber {
     fn adjust(&mut self, gain: u64) {
         let [small, moderate, significant] = self.settings.steps;
         match self.phase {
-            Phase::Start => {
-                self.climb_from(gain, moderate, u32::from(self.settings.first_is_stationary))
-            }
-            Phase::Climbing { reference, .. }
-                if reaches(gain, reference, self.settings.insignificant) =>
-            {
+            Phase::Start => self.climb_from(gain, moderate, u32::from(self.settings.first_is_stationary)),
+            Phase::Climbing { reference, .. } if reaches(gain, reference, self.settings.insignificant) => {
                 let step = if reaches(gain, reference, self.settings.significant) {
                     significant
                 } else if reaches(gain, reference, self.settings.moderate) {
@@ -212,12 +199,7 @@ impl Climber {
                 };
                 self.climb_from(reference, step, 0);
             }
-            Phase::Climbing {
-                reference,
-                at,
-                stationary,
-                tried,
-            } => {
+            Phase::Climbing { reference, at, stationary, tried } => {
                 let reference = match self.settings.reference {
                     Reference::Best | Reference::Rises => reference,
                     Reference::Periods => self.smooth(gain, reference),
@@ -227,12 +209,7 @@ impl Climber {
                     self.target = at;
                     self.phase = Phase::Steady { history: reference };
                 } else {
-                    self.phase = Phase::Climbing {
-                        reference,
-                        at,
-                        stationary,
-                        tried,
-                    };
+                    self.phase = Phase::Climbing { reference, at, stationary, tried };
                     self.upwards = !self.upwards;
                     self.target = self.moved(at, self.distance(tried));
                 }
@@ -243,9 +220,7 @@ impl Climber {
                     self.upwards = !fell;
                     self.climb_from(gain, significant, 0);
                 } else {
-                    self.phase = Phase::Steady {
-                        history: self.smooth(gain, history),
-                    };
+                    self.phase = Phase::Steady { history: self.smooth(gain, history) };
                 }
             }
         }
@@ -253,12 +228,7 @@ impl Climber {
 
     /// The present target is the best so far; the next lies `step` further.
     fn climb_from(&mut self, reference: u64, step: u64, stationary: u32) {
-        self.phase = Phase::Climbing {
-            reference,
-            at: self.target,
-            stationary,
-            tried: 0,
-        };
+        self.phase = Phase::Climbing { reference, at: self.target, stationary, tried: 0 };
         self.target = self.moved(self.target, step);
     }
 
@@ -282,8 +252,7 @@ impl Climber {
 
     fn smooth(&self, gain: u64, history: u64) -> u64 {
         let weight = self.settings.current_weight.min(WAD);
-        let sum =
-            u128::from(gain) * u128::from(weight) + u128::from(history) * u128::from(WAD - weight);
+        let sum = u128::from(gain) * u128::from(weight) + u128::from(history) * u128::from(WAD - weight);
         (sum / u128::from(WAD)) as u64
     }
 }

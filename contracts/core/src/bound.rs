@@ -18,14 +18,22 @@ pub fn ceil(x: u64) -> u8 {
     let up = (x + (1 << shift) - 1) >> shift;
     // Rounding 15.x up gives 16: the next exponent's 8, which the addition below carries into.
     let code = ((shift as u64 + 1) << 3) + up - 8;
-    if code > 255 { 255 } else { code as u8 }
+    if code > 255 {
+        255
+    } else {
+        code as u8
+    }
 }
 
 /// The value a bound stands for.
 #[inline]
 pub fn value(code: u8) -> u64 {
     let (e, m) = (code >> 3, (code & 7) as u64);
-    if e == 0 { m } else { (8 + m) << (e - 1) }
+    if e == 0 {
+        m
+    } else {
+        (8 + m) << (e - 1)
+    }
 }
 
 #[cfg(test)]

@@ -62,15 +62,8 @@ impl Record {
 /// equal wrong answers are unlikely). Judgements beyond the shorter of both slices are left alone. Quadratic in the
 /// number of members.
 pub fn vote<T: PartialEq>(answers: &[Option<T>], correct: &mut [bool]) -> Option<usize> {
-    let agreeing = |answer: &Option<T>| {
-        answers
-            .iter()
-            .filter(|other| answer.is_some() && *other == answer)
-            .count()
-    };
-    let winner = answers
-        .iter()
-        .position(|answer| agreeing(answer) >= majority(answers.len()));
+    let agreeing = |answer: &Option<T>| answers.iter().filter(|other| answer.is_some() && *other == answer).count();
+    let winner = answers.iter().position(|answer| agreeing(answer) >= majority(answers.len()));
     for (verdict, answer) in correct.iter_mut().zip(answers) {
         *verdict = match winner {
             Some(winner) => *answer == answers[winner],
@@ -107,10 +100,7 @@ impl Default for Exact {
     fn default() -> Self {
         let mut probability = [0; MAX_GROUP + 1];
         probability[0] = u64::MAX;
-        Self {
-            probability,
-            size: 0,
-        }
+        Self { probability, size: 0 }
     }
 }
 
@@ -142,11 +132,7 @@ impl Likelihood<u64> for Exact {
 /// The probability of a majority, as a wad, rounded down.
 fn tail(probability: &[u64; MAX_GROUP + 1], size: usize) -> u64 {
     // Only the bound's terms can add up to more than one, and only by what rounding added.
-    let sum = probability
-        .iter()
-        .take(size + 1)
-        .skip(majority(size))
-        .fold(0u64, |sum, p| sum.saturating_add(*p));
+    let sum = probability.iter().take(size + 1).skip(majority(size)).fold(0u64, |sum, p| sum.saturating_add(*p));
     mul_fraction(sum, WAD)
 }
 
@@ -165,11 +151,7 @@ impl LogRating {
         const IMPOSSIBLE: u128 = 1_000 * WAD as u128;
         let rating = rating.min(WAD);
         let neg_ln = |p| neg_ln_wad(p).unwrap_or(IMPOSSIBLE);
-        Self {
-            rating,
-            neg_ln_right: neg_ln(rating),
-            neg_ln_wrong: neg_ln(WAD - rating),
-        }
+        Self { rating, neg_ln_right: neg_ln(rating), neg_ln_wrong: neg_ln(WAD - rating) }
     }
 
     pub const fn rating(&self) -> u64 {
@@ -273,10 +255,7 @@ impl core::fmt::Display for RuleError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::NoMember => write!(f, "the smallest group size must be at least 1"),
-            Self::MinAboveMax { min, max } => write!(
-                f,
-                "the smallest group size {min} is above the largest, {max}"
-            ),
+            Self::MinAboveMax { min, max } => write!(f, "the smallest group size {min} is above the largest, {max}"),
             Self::TooLarge { max } => {
                 write!(f, "the largest group size {max} is above {MAX_GROUP}")
             }
@@ -333,22 +312,14 @@ pub struct Formed {
 /// Fixed-size (section 4.3.1): Rmax members at random, moved to the front. `None` if fewer are free.
 ///
 /// `pick(n)` must return a uniform number below n; a larger one is taken modulo n.
-pub fn fixed_size<T>(
-    free: &mut [T],
-    rule: &Rule,
-    mut pick: impl FnMut(usize) -> usize,
-) -> Option<Formed> {
+pub fn fixed_size<T>(free: &mut [T], rule: &Rule, mut pick: impl FnMut(usize) -> usize) -> Option<Formed> {
     if free.len() < rule.max {
         return None;
     }
     for i in 0..rule.max {
         draw(free, i, &mut pick);
     }
-    Some(Formed {
-        size: rule.max,
-        likelihood: None,
-        evaluations: 0,
-    })
+    Some(Formed { size: rule.max, likelihood: None, evaluations: 0 })
 }
 
 /// Moves a random one of `free[i..]` to position i.
@@ -366,28 +337,16 @@ pub fn first_fit<T, L: Likelihood<T>>(free: &mut [T], rule: &Rule) -> Option<For
 
 /// Random-fit (section 4.3.4): random members until the target or Rmax is reached, moved to the front. `None` if fewer
 /// than Rmin are free. `pick` as in [`fixed_size`].
-pub fn random_fit<T, L: Likelihood<T>>(
-    free: &mut [T],
-    rule: &Rule,
-    mut pick: impl FnMut(usize) -> usize,
-) -> Option<Formed> {
+pub fn random_fit<T, L: Likelihood<T>>(free: &mut [T], rule: &Rule, mut pick: impl FnMut(usize) -> usize) -> Option<Formed> {
     grow::<T, L>(free, rule, |free, i| draw(free, i, &mut pick))
 }
 
-fn grow<T, L: Likelihood<T>>(
-    free: &mut [T],
-    rule: &Rule,
-    mut next: impl FnMut(&mut [T], usize),
-) -> Option<Formed> {
+fn grow<T, L: Likelihood<T>>(free: &mut [T], rule: &Rule, mut next: impl FnMut(&mut [T], usize)) -> Option<Formed> {
     if free.len() < rule.min {
         return None;
     }
     let mut group = L::default();
-    let mut formed = Formed {
-        size: 0,
-        likelihood: None,
-        evaluations: 0,
-    };
+    let mut formed = Formed { size: 0, likelihood: None, evaluations: 0 };
     while formed.size < rule.max.min(free.len()) {
         next(free, formed.size);
         group.push(&free[formed.size]);
@@ -411,18 +370,12 @@ fn grow<T, L: Likelihood<T>>(
 /// for each size from Rmin on a binary search finds the last run that reaches the target. If not even the best members of
 /// any size do, one of those fronts is taken. The group is moved to the front, the others stay sorted. At most
 /// (Rmax - Rmin + 1) + log2(free) evaluations.
-pub fn tight_fit<T, L: Likelihood<T>>(
-    free: &mut [T],
-    rule: &Rule,
-    fallback: Fallback,
-) -> Option<Formed> {
+pub fn tight_fit<T, L: Likelihood<T>>(free: &mut [T], rule: &Rule, fallback: Fallback) -> Option<Formed> {
     let mut evaluations = 0;
     let mut value_at = |free: &[T], start: usize, size: usize| {
         evaluations += 1;
         let mut group = L::default();
-        free[start..start + size]
-            .iter()
-            .for_each(|member| group.push(member));
+        free[start..start + size].iter().for_each(|member| group.push(member));
         group.value()
     };
     let mut best: Option<(u64, usize, usize)> = None;
@@ -451,10 +404,6 @@ pub fn tight_fit<T, L: Likelihood<T>>(
     }
     best.map(|(value, start, size)| {
         free[..start + size].rotate_right(size);
-        Formed {
-            size,
-            likelihood: Some(value),
-            evaluations,
-        }
+        Formed { size, likelihood: Some(value), evaluations }
     })
 }

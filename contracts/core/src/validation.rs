@@ -62,16 +62,9 @@ pub fn judge<A>(members: &[Member<A>; REDUNDANCY], same: impl Fn(&A, &A) -> bool
         Member::Aborted => u64::MAX,
     };
     let valid: [bool; REDUNDANCY] = core::array::from_fn(|i| (0..REDUNDANCY).any(|j| agree(i, j)));
-    let rank = |i: usize| {
-        (0..REDUNDANCY)
-            .filter(|&j| valid[j] && (elapsed(j), j) < (elapsed(i), i))
-            .count()
-    };
+    let rank = |i: usize| (0..REDUNDANCY).filter(|&j| valid[j] && (elapsed(j), j) < (elapsed(i), i)).count();
     let any_valid = valid.contains(&true);
-    let failed = members
-        .iter()
-        .filter(|m| matches!(m, Member::Failed { .. }))
-        .count();
+    let failed = members.iter().filter(|m| matches!(m, Member::Failed { .. })).count();
 
     let mut ends = [End::Aborted; REDUNDANCY];
     let mut scores = [None; REDUNDANCY];
@@ -79,14 +72,7 @@ pub fn judge<A>(members: &[Member<A>; REDUNDANCY], same: impl Fn(&A, &A) -> bool
         (ends[i], scores[i]) = match member {
             _ if valid[i] => {
                 let rank = rank(i);
-                (
-                    if rank == 0 {
-                        End::Validated
-                    } else {
-                        End::Refunded
-                    },
-                    Some(RANK_SCORES[rank]),
-                )
+                (if rank == 0 { End::Validated } else { End::Refunded }, Some(RANK_SCORES[rank]))
             }
             Member::Aborted => (End::Aborted, any_valid.then_some(0)),
             Member::Failed { .. } if any_valid => (End::Invalidated, Some(0)),

@@ -19,10 +19,7 @@ fn mul_wide(a: u64, b: u64) -> (u64, u64) {
     let low = a0 * b0;
     let mid = a1 * b0 + (low >> 32);
     let mid2 = a0 * b1 + (mid & LOW_32);
-    (
-        a1 * b1 + (mid >> 32) + (mid2 >> 32),
-        (mid2 << 32) | (low & LOW_32),
-    )
+    (a1 * b1 + (mid >> 32) + (mid2 >> 32), (mid2 << 32) | (low & LOW_32))
 }
 
 /// Upper half of the exact product: floor(a b / 2^64).
@@ -61,9 +58,7 @@ fn div_digit(hi: u64, next: u64, d: u64) -> (u64, u64) {
         }
     }
     // Wrapping is exact: the true difference is below d, hence below 2^64.
-    let r = (hi << 32)
-        .wrapping_add(next)
-        .wrapping_sub(q.wrapping_mul(d));
+    let r = (hi << 32).wrapping_add(next).wrapping_sub(q.wrapping_mul(d));
     (q, r)
 }
 

@@ -25,7 +25,11 @@ pub fn class_of(stake: u64, base: u64) -> u8 {
 /// S = sqrt(stake / largest), rounded down; 1 if `stake` is not below `largest`.
 #[inline]
 pub fn staking_score(stake: u64, largest: u64) -> u64 {
-    if stake >= largest { WAD } else { sqrt_ratio_wad(stake, largest) }
+    if stake >= largest {
+        WAD
+    } else {
+        sqrt_ratio_wad(stake, largest)
+    }
 }
 
 /// M = 1 + 0.7 local / total + 0.3 in_use / total, rounded down; 1 for a task that needs no model.

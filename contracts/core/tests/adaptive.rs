@@ -4,11 +4,7 @@ use muster_core::adaptive::*;
 use muster_core::wad::WAD;
 
 fn tally(successes: u64, groups: u64, capacity: u64) -> Tally {
-    Tally {
-        successes,
-        groups,
-        capacity,
-    }
+    Tally { successes, groups, capacity }
 }
 
 #[test]
@@ -16,10 +12,7 @@ fn gain_weighs_throughput_against_success() {
     let round = tally(18, 20, 33);
     assert_eq!(gain(round, 0), 900_000_000_000_000_000);
     assert_eq!(gain(round, WAD), 18 * WAD / 33);
-    assert_eq!(
-        gain(round, WAD / 2),
-        18 * (WAD / 2) / 33 + 450_000_000_000_000_000
-    );
+    assert_eq!(gain(round, WAD / 2), 18 * (WAD / 2) / 33 + 450_000_000_000_000_000);
     assert_eq!(gain(Tally::default(), WAD / 2), 0);
     assert_eq!(gain(tally(0, 20, 33), WAD / 2), 0);
     assert_eq!(gain(tally(33, 33, 33), WAD / 3), WAD);
@@ -58,18 +51,10 @@ fn climbs_a_single_peak_and_stays() {
         }
         assert!(rounds >= 50);
         let reached = landscape(target(&climber)) / 0.8;
-        assert!(
-            reached > 0.97,
-            "stopped at {} on the way to {at}",
-            target(&climber)
-        );
+        assert!(reached > 0.97, "stopped at {} on the way to {at}", target(&climber));
         let before = climber.target();
         play(&mut climber, 500, &landscape);
-        assert_eq!(
-            climber.target(),
-            before,
-            "a steady target stays while nothing changes"
-        );
+        assert_eq!(climber.target(), before, "a steady target stays while nothing changes");
     }
 }
 
@@ -90,15 +75,9 @@ fn tried(settings: Settings) -> Vec<u64> {
 fn a_flat_landscape_is_searched_at_these_distances() {
     let settings = Settings::new(WAD);
     assert_eq!(tried(settings), [50, 55, 45, 60, 30]);
-    let counted = Settings {
-        first_is_stationary: false,
-        ..settings
-    };
+    let counted = Settings { first_is_stationary: false, ..settings };
     assert_eq!(tried(counted), [50, 55, 45, 60, 30, 90]);
-    let multiples = Settings {
-        search: Search::Multiples,
-        ..counted
-    };
+    let multiples = Settings { search: Search::Multiples, ..counted };
     assert_eq!(tried(multiples), [50, 55, 45, 60, 35, 70]);
 }
 
@@ -126,17 +105,10 @@ fn the_best_target_is_searched_around_at_doubled_distances() {
 #[test]
 fn a_smoothed_reference_forgets_luck() {
     let after_luck = |reference| {
-        let mut climber = Climber::new(Settings {
-            reference,
-            ..Settings::new(WAD)
-        });
+        let mut climber = Climber::new(Settings { reference, ..Settings::new(WAD) });
         play(&mut climber, 10, |_| 0.75);
         while !climber.is_steady() {
-            play(
-                &mut climber,
-                10,
-                |target| if target > 0.5 { 0.7 } else { 0.5 },
-            );
+            play(&mut climber, 10, |target| if target > 0.5 { 0.7 } else { 0.5 });
         }
         target(&climber)
     };
@@ -152,17 +124,10 @@ fn follows_when_the_workers_change() {
     assert!(climber.is_steady());
     assert!((target(&climber) - 0.8).abs() < 0.15);
     play(&mut climber, 20, peak(0.3));
-    assert!(
-        !climber.is_steady(),
-        "a fall of the gain starts a new climb"
-    );
+    assert!(!climber.is_steady(), "a fall of the gain starts a new climb");
     play(&mut climber, 600, peak(0.3));
     assert!(climber.is_steady());
-    assert!(
-        (target(&climber) - 0.3).abs() < 0.15,
-        "{}",
-        target(&climber)
-    );
+    assert!((target(&climber) - 0.3).abs() < 0.15, "{}", target(&climber));
 }
 
 #[test]
@@ -170,9 +135,7 @@ fn the_target_stays_a_probability() {
     for slope in [-1.0, 1.0] {
         let mut climber = Climber::new(Settings::new(WAD));
         for _ in 0..300 {
-            play(&mut climber, 10, |target| {
-                0.5 + slope * (target - 0.5) * 0.9
-            });
+            play(&mut climber, 10, |target| 0.5 + slope * (target - 0.5) * 0.9);
             assert!(climber.target() <= WAD);
         }
     }

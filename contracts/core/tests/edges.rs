@@ -115,12 +115,10 @@ fn weights_at_their_edges() {
     assert_eq!(class_of(stake_limit(base) / 4, base), CLASSES - 2);
     assert_eq!(staking_score(0, 0), WAD);
     assert_eq!(staking_score(5, 4), WAD);
-    assert_eq!([(0, true), (0, false), (3, true), (3, false)].map(|(total, local)| largest_boost(total, local)), [
-        WAD,
-        WAD,
-        2 * WAD,
-        WAD / 10 * 13
-    ]);
+    assert_eq!(
+        [(0, true), (0, false), (3, true), (3, false)].map(|(total, local)| largest_boost(total, local)),
+        [WAD, WAD, 2 * WAD, WAD / 10 * 13]
+    );
     // What a candidate can have is what the boost comes to at most.
     assert_eq!((locality_boost(8, 8, 8), locality_boost(0, 8, 8)), (largest_boost(8, true), largest_boost(8, false)));
     // Numbers without a bit in common are no zeros.

@@ -35,13 +35,7 @@ fn enumerated(ratings: &[u64]) -> BigUint {
     for subset in 0..1u32 << n {
         if subset.count_ones() as usize * 2 > n {
             sum += (0..n)
-                .map(|i| {
-                    if subset >> i & 1 == 1 {
-                        ratings[i]
-                    } else {
-                        WAD - ratings[i]
-                    }
-                })
+                .map(|i| if subset >> i & 1 == 1 { ratings[i] } else { WAD - ratings[i] })
                 .fold(BigUint::from(1u8), |product, factor| product * factor);
         }
     }
@@ -64,11 +58,7 @@ fn likelihood_is_the_sum_over_all_subsets() {
             let want = enumerated(&ratings);
             // Never above, and far less than 1e-15 = 1,000 units below.
             assert!(got <= want, "{ratings:?}");
-            assert!(
-                &want - &got <= scaled(12, size),
-                "{ratings:?}: {} below",
-                (want - got) / scaled(1, size)
-            );
+            assert!(&want - &got <= scaled(12, size), "{ratings:?}: {} below", (want - got) / scaled(1, size));
         }
     }
     for size in 1..=MAX_GROUP {
@@ -103,10 +93,7 @@ fn likelihood_ignores_order_and_rises_with_a_rating() {
         let i = random.next_u32() as usize % group.len();
         let better = group[i] + below(&mut random, WAD - group[i] + 1);
         let old = std::mem::replace(&mut group[i], better);
-        assert!(
-            likelihood(&group).unwrap() + 12 >= before,
-            "{group:?}, {i} was {old}"
-        );
+        assert!(likelihood(&group).unwrap() + 12 >= before, "{group:?}, {i} was {old}");
         group[i] = old;
         group.reverse();
         assert!(likelihood(&group).unwrap().abs_diff(before) <= 12);
@@ -159,9 +146,7 @@ fn bound_from_means(ratings: &[u64]) -> BigUint {
     const BITS: usize = 128;
     let n = ratings.len();
     let mean = |wrong: bool| {
-        let product = ratings.iter().fold(BigUint::from(1u8), |p, r| {
-            p * if wrong { WAD - r } else { *r }
-        });
+        let product = ratings.iter().fold(BigUint::from(1u8), |p, r| p * if wrong { WAD - r } else { *r });
         root(&(product << (BITS * n)), n) / WAD
     };
     let (right, wrong) = (mean(false), mean(true));
@@ -190,13 +175,7 @@ fn bound_holds_for_every_size() {
         // Equal ratings: the inequality of the means is an equality.
         for equal in [WAD / 3, WAD / 2, WAD - WAD / 7, WAD - 1, 1] {
             let group = vec![equal; size];
-            assert!(
-                likelihood_bound(&group)
-                    .unwrap()
-                    .abs_diff(likelihood(&group).unwrap())
-                    <= 100,
-                "{group:?}"
-            );
+            assert!(likelihood_bound(&group).unwrap().abs_diff(likelihood(&group).unwrap()) <= 100, "{group:?}");
         }
     }
 }
@@ -233,21 +212,11 @@ fn logarithms_undo_exponentials() {
         ln
     };
     let mut random = rng(5);
-    let near_powers = (0..60)
-        .flat_map(|i| [(1u64 << i) - 1, 1 << i, (1 << i) + 1])
-        .filter(|&x| x > 0 && x <= WAD);
-    let picks: Vec<u64> = near_powers
-        .chain((0..4000).map(|_| rating(&mut random).max(1)))
-        .collect();
-    for x in picks
-        .into_iter()
-        .chain([WAD, WAD - 1, WAD / 2, 707_106_781_186_547_524])
-    {
+    let near_powers = (0..60).flat_map(|i| [(1u64 << i) - 1, 1 << i, (1 << i) + 1]).filter(|&x| x > 0 && x <= WAD);
+    let picks: Vec<u64> = near_powers.chain((0..4000).map(|_| rating(&mut random).max(1))).collect();
+    for x in picks.into_iter().chain([WAD, WAD - 1, WAD / 2, 707_106_781_186_547_524]) {
         let (got, want) = (neg_ln_wad(x).unwrap(), reference(x));
-        assert!(
-            got.abs_diff(want) <= 3,
-            "neg_ln_wad({x}) = {got}, not {want}"
-        );
+        assert!(got.abs_diff(want) <= 3, "neg_ln_wad({x}) = {got}, not {want}");
     }
     assert_eq!(neg_ln_wad(0), None);
     assert_eq!(neg_ln_wad(WAD), Some(0));
@@ -286,15 +255,9 @@ fn votes_need_more_than_half() {
     };
     let (a, b, c, d, none) = (Some(1), Some(2), Some(3), Some(4), None);
     assert_eq!(judged(&[a, b, a]), (Some(0), vec![true, false, true]));
-    assert_eq!(
-        judged(&[b, a, a, none, a]),
-        (Some(1), vec![false, true, true, false, true])
-    );
+    assert_eq!(judged(&[b, a, a, none, a]), (Some(1), vec![false, true, true, false, true]));
     // Half is not enough; the Optimistic heuristic then believes whoever agrees with another.
-    assert_eq!(
-        judged(&[a, a, b, c]),
-        (None, vec![true, true, false, false])
-    );
+    assert_eq!(judged(&[a, a, b, c]), (None, vec![true, true, false, false]));
     assert_eq!(judged(&[a, a, b, b]), (None, vec![true; 4]));
     assert_eq!(judged(&[a, b, c, d, none]), (None, vec![false; 5]));
     // Missing answers agree with nobody, not even with each other.
@@ -306,15 +269,9 @@ fn votes_need_more_than_half() {
 #[test]
 fn rules_are_checked() {
     assert_eq!(Rule::new(0, 3, 0), Err(RuleError::NoMember));
-    assert_eq!(
-        Rule::new(4, 3, 0),
-        Err(RuleError::MinAboveMax { min: 4, max: 3 })
-    );
+    assert_eq!(Rule::new(4, 3, 0), Err(RuleError::MinAboveMax { min: 4, max: 3 }));
     assert_eq!(Rule::new(3, 16, 0), Err(RuleError::TooLarge { max: 16 }));
-    assert_eq!(
-        Rule::new(3, 7, WAD + 1),
-        Err(RuleError::TargetAboveOne { target: WAD + 1 })
-    );
+    assert_eq!(Rule::new(3, 7, WAD + 1), Err(RuleError::TargetAboveOne { target: WAD + 1 }));
     assert!(Rule::new(1, 15, WAD).is_ok());
 }
 
@@ -351,11 +308,7 @@ fn groups_partition_the_workers() {
                     _ => random_fit::<_, Exact>(free, &rule, pick),
                 };
                 let Some(formed) = formed else {
-                    let needed = if algorithm == 0 {
-                        rule.max()
-                    } else {
-                        rule.min()
-                    };
+                    let needed = if algorithm == 0 { rule.max() } else { rule.min() };
                     assert!(free.len() < needed);
                     break;
                 };
@@ -376,10 +329,7 @@ fn groups_partition_the_workers() {
                     assert_eq!(formed.evaluations as usize, formed.size - rule.min() + 1);
                 }
                 if (1..=3).contains(&algorithm) {
-                    assert!(
-                        rest.is_sorted_by(|a, b| a >= b),
-                        "the rest must stay sorted"
-                    );
+                    assert!(rest.is_sorted_by(|a, b| a >= b), "the rest must stay sorted");
                 }
                 free = rest;
             }
@@ -403,30 +353,15 @@ fn tight_fit_is_the_tightest() {
             assert!(workers.len() < rule.min());
             continue;
         };
-        let runs = |size: usize| {
-            workers
-                .windows(size)
-                .map(|run| likelihood(run).unwrap())
-                .collect::<Vec<_>>()
-        };
+        let runs = |size: usize| workers.windows(size).map(|run| likelihood(run).unwrap()).collect::<Vec<_>>();
         let sizes = rule.min()..=rule.max().min(workers.len());
         let value = formed.likelihood.unwrap();
-        match sizes
-            .clone()
-            .find(|&size| runs(size).iter().any(|v| *v >= rule.target()))
-        {
+        match sizes.clone().find(|&size| runs(size).iter().any(|v| *v >= rule.target())) {
             Some(size) => {
                 assert_eq!(formed.size, size, "not the smallest");
-                let tightest = runs(size)
-                    .into_iter()
-                    .filter(|v| *v >= rule.target())
-                    .min()
-                    .unwrap();
+                let tightest = runs(size).into_iter().filter(|v| *v >= rule.target()).min().unwrap();
                 // Equal up to rounding: two runs may have the same likelihood but for their last digits.
-                assert!(
-                    value >= rule.target() && value - tightest <= 12,
-                    "{value} instead of {tightest}"
-                );
+                assert!(value >= rule.target() && value - tightest <= 12, "{value} instead of {tightest}");
             }
             None => {
                 let largest = *sizes.end();
@@ -454,11 +389,7 @@ fn random_groups_are_uniform() {
         for _ in 0..DRAWS {
             let mut free: Vec<u64> = (0..WORKERS as u64).map(|i| WAD / 2 + i).collect();
             let pick = |n: usize| below(&mut random, n as u64) as usize;
-            let formed = if fixed {
-                fixed_size(&mut free, &rule, pick)
-            } else {
-                random_fit::<_, Exact>(&mut free, &rule, pick)
-            };
+            let formed = if fixed { fixed_size(&mut free, &rule, pick) } else { random_fit::<_, Exact>(&mut free, &rule, pick) };
             for worker in &free[..formed.unwrap().size] {
                 seen[(worker - WAD / 2) as usize] += 1.0;
             }

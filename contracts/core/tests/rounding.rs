@@ -38,10 +38,7 @@ fn weight_is_less_than_one_unit_and_m_too_low() {
         let m = locality_boost(local, in_use, total);
         let (s, qos) = (wad(&mut random), wad(&mut random));
         let short = shortfall(m, s, qos);
-        assert!(
-            short * (WAD / 1000) < WAD + m,
-            "weight({m}, {s}, {qos}): {short}"
-        );
+        assert!(short * (WAD / 1000) < WAD + m, "weight({m}, {s}, {qos}): {short}");
         worst = worst.max(short);
     }
     // Two is not the bound.
@@ -81,17 +78,10 @@ fn recovery_is_within_two_units() {
     let (mut lowest, mut highest) = (0, 0);
     for _ in 0..60_000 {
         let tau = [600, 1_800, 5_400, 14_400, 7, 999_983][random.next_u32() as usize % 6];
-        let h = if random.next_u32() % 2 == 0 {
-            below(&mut random, 1_000)
-        } else {
-            below(&mut random, WAD)
-        };
+        let h = if random.next_u32() % 2 == 0 { below(&mut random, 1_000) } else { below(&mut random, WAD) };
         let elapsed = 1 + below(&mut random, u64::from(tau) * 3);
         let error = error(h, elapsed, tau);
-        assert!(
-            (-1_800..1_800).contains(&error),
-            "recover({h}, {elapsed}, {tau}): {error}"
-        );
+        assert!((-1_800..1_800).contains(&error), "recover({h}, {elapsed}, {tau}): {error}");
         (lowest, highest) = (lowest.min(error), highest.max(error));
     }
     // It can be below the true value, too.

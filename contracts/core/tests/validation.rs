@@ -26,46 +26,17 @@ fn the_table_of_outcomes() {
     let none = [None; 3];
     let all_aborted = ([Aborted; 3], none);
 
-    assert_eq!(
-        judged([slower(30), slower(20), slower(40)]),
-        (
-            [Refunded, Validated, Refunded],
-            [Some(5), Some(10), Some(2)]
-        )
-    );
-    assert_eq!(
-        judged([a, slower(35), b]),
-        (
-            [Validated, Refunded, Invalidated],
-            [Some(10), Some(5), Some(0)]
-        )
-    );
+    assert_eq!(judged([slower(30), slower(20), slower(40)]), ([Refunded, Validated, Refunded], [Some(5), Some(10), Some(2)]));
+    assert_eq!(judged([a, slower(35), b]), ([Validated, Refunded, Invalidated], [Some(10), Some(5), Some(0)]));
     assert_eq!(judged([a, b, c]), all_aborted);
-    assert_eq!(
-        judged([error, a, slower(35)]),
-        (
-            [Invalidated, Validated, Refunded],
-            [Some(0), Some(10), Some(5)]
-        )
-    );
+    assert_eq!(judged([error, a, slower(35)]), ([Invalidated, Validated, Refunded], [Some(0), Some(10), Some(5)]));
     assert_eq!(judged([a, b, error]), all_aborted);
-    assert_eq!(
-        judged([a, gone, slower(29)]),
-        ([Refunded, Aborted, Validated], [Some(5), Some(0), Some(10)])
-    );
+    assert_eq!(judged([a, gone, slower(29)]), ([Refunded, Aborted, Validated], [Some(5), Some(0), Some(10)]));
     assert_eq!(judged([a, b, gone]), all_aborted);
-    assert_eq!(
-        judged([error, a, error]),
-        ([Aborted, Invalidated, Aborted], [None, Some(0), None])
-    );
+    assert_eq!(judged([error, a, error]), ([Aborted, Invalidated, Aborted], [None, Some(0), None]));
     assert_eq!(judged([a, error, gone]), all_aborted);
     assert_eq!(judged([a, gone, gone]), all_aborted);
-    for group in [
-        [error; 3],
-        [error, error, gone],
-        [error, gone, gone],
-        [gone; 3],
-    ] {
+    for group in [[error; 3], [error, error, gone], [error, gone, gone], [gone; 3]] {
         assert_eq!(judged(group), all_aborted);
     }
 }
@@ -87,15 +58,7 @@ fn agreement_need_not_be_transitive() {
 /// All 7^3 groups of three answers, each fast or slow, an error or an abort, in every order.
 #[test]
 fn what_holds_for_every_group() {
-    let kinds = [
-        answer(1, 10),
-        answer(1, 20),
-        answer(2, 10),
-        answer(2, 20),
-        answer(3, 15),
-        failed(12),
-        Member::Aborted,
-    ];
+    let kinds = [answer(1, 10), answer(1, 20), answer(2, 10), answer(2, 20), answer(3, 15), failed(12), Member::Aborted];
     for first in kinds {
         for second in kinds {
             for third in kinds {
@@ -113,9 +76,8 @@ fn what_holds_for_every_group() {
                             assert!(matches!(end, Invalidated | Aborted))
                         }
                         (Member::Answered { answer, .. }, end) => {
-                            let backed = (0..3).any(
-                                |j| j != i && matches!(group[j], Member::Answered { answer: other, .. } if other == answer),
-                            );
+                            let backed = (0..3)
+                                .any(|j| j != i && matches!(group[j], Member::Answered { answer: other, .. } if other == answer));
                             assert_eq!(matches!(end, Validated | Refunded), backed, "{group:?}");
                         }
                     }

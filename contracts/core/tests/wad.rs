@@ -40,13 +40,7 @@ struct ExpReference {
 
 impl ExpReference {
     fn new() -> Self {
-        let factors = (0..9)
-            .map(|byte| {
-                (0..256u128)
-                    .map(|b| Self::series(b << (8 * byte)))
-                    .collect()
-            })
-            .collect();
+        let factors = (0..9).map(|byte| (0..256u128).map(|b| Self::series(b << (8 * byte))).collect()).collect();
         Self { factors }
     }
 
@@ -105,16 +99,9 @@ fn exp_seams() -> impl Iterator<Item = u128> {
 fn exp_reference_is_right() {
     // e^-1 and e^-42 to 36 digits, from published tables of e.
     let reference = ExpReference::new();
-    let digits =
-        |x: u128| -> BigUint { (reference.wad(x) * big(1_000_000_000_000_000_000)) >> BITS };
-    assert_eq!(
-        digits(1_000_000_000_000_000_000),
-        big(367_879_441_171_442_321_595_523_770_161_460_867)
-    );
-    assert_eq!(
-        digits(0),
-        big(1_000_000_000_000_000_000_000_000_000_000_000_000)
-    );
+    let digits = |x: u128| -> BigUint { (reference.wad(x) * big(1_000_000_000_000_000_000)) >> BITS };
+    assert_eq!(digits(1_000_000_000_000_000_000), big(367_879_441_171_442_321_595_523_770_161_460_867));
+    assert_eq!(digits(0), big(1_000_000_000_000_000_000_000_000_000_000_000_000));
     // (e^-1)^42 = e^-42, computed along two ways through the table.
     let one = reference.wad(u128::from(WAD));
     let mut power = BigUint::from(WAD) << BITS;
@@ -122,11 +109,7 @@ fn exp_reference_is_right() {
         power = power * &one / (BigUint::from(WAD) << BITS);
     }
     let direct = reference.wad(EXP_END);
-    let difference = if power > direct {
-        power - direct
-    } else {
-        direct - power
-    };
+    let difference = if power > direct { power - direct } else { direct - power };
     assert!(difference >> 70 == BigUint::default());
 }
 
@@ -136,11 +119,7 @@ fn exp_is_within_a_unit() {
     let mut worst = 0;
     let mut check = |x: u128| {
         let error = reference.error(x);
-        assert!(
-            error <= 800,
-            "exp_neg_wad({x}) = {} is off by {error} thousandths",
-            exp_neg_wad(x)
-        );
+        assert!(error <= 800, "exp_neg_wad({x}) = {} is off by {error} thousandths", exp_neg_wad(x));
         worst = worst.max(error);
     };
     for x in exp_seams() {
@@ -183,15 +162,10 @@ fn exp_never_rises() {
     for _ in 0..RANDOM_POINTS {
         run(below(&mut random, 42_200_000_000_000_000_000), 4);
     }
-    let mut points: Vec<u128> = (0..RANDOM_POINTS)
-        .map(|_| any_length(&mut random, 66))
-        .collect();
+    let mut points: Vec<u128> = (0..RANDOM_POINTS).map(|_| any_length(&mut random, 66)).collect();
     points.sort_unstable();
     for pair in points.windows(2) {
-        assert!(
-            exp_neg_wad(pair[0]) >= exp_neg_wad(pair[1]),
-            "between {pair:?}"
-        );
+        assert!(exp_neg_wad(pair[0]) >= exp_neg_wad(pair[1]), "between {pair:?}");
     }
 }
 
@@ -201,10 +175,7 @@ fn sqrt_is_the_exact_floor() {
         let root = u128::from(sqrt_u128(x));
         assert!(root * root <= x, "sqrt_u128({x}) = {root} is too large");
         let next = big(root + 1);
-        assert!(
-            &next * &next > big(x),
-            "sqrt_u128({x}) = {root} is too small"
-        );
+        assert!(&next * &next > big(x), "sqrt_u128({x}) = {root} is too small");
     };
     for x in 0..100_000 {
         check(x);
@@ -221,11 +192,7 @@ fn sqrt_is_the_exact_floor() {
         check(any_length(&mut random, 128));
         // Beside squares: where a root is off by one, it shows here.
         let root = any_length(&mut random, 64);
-        for near in [
-            root * root,
-            (root * root).saturating_sub(1),
-            root * root + 2 * root,
-        ] {
+        for near in [root * root, (root * root).saturating_sub(1), root * root + 2 * root] {
             check(near);
         }
     }
@@ -239,37 +206,17 @@ fn staking_score_is_the_exact_floor() {
         // score <= sqrt(num / den) 1e18 < score + 1, squared and multiplied by den.
         let bound = BigUint::from(num) * &wad_squared;
         let square = |s: u64| BigUint::from(s) * BigUint::from(s) * BigUint::from(den);
-        assert!(
-            square(score) <= bound,
-            "sqrt({num} / {den}) = {score} is too large"
-        );
-        assert!(
-            square(score + 1) > bound,
-            "sqrt({num} / {den}) = {score} is too small"
-        );
+        assert!(square(score) <= bound, "sqrt({num} / {den}) = {score} is too large");
+        assert!(square(score + 1) > bound, "sqrt({num} / {den}) = {score} is too small");
     };
-    for den in [
-        1,
-        2,
-        3,
-        4,
-        7,
-        1 << 32,
-        (1 << 32) + 1,
-        1 << 63,
-        u64::MAX - 1,
-        u64::MAX,
-    ] {
+    for den in [1, 2, 3, 4, 7, 1 << 32, (1 << 32) + 1, 1 << 63, u64::MAX - 1, u64::MAX] {
         for num in [0, 1, 2, 3, den / 4, den / 3, den / 2, den - 1, den] {
             check(num.min(den), den);
         }
     }
     let mut random = rng(4);
     for _ in 0..RANDOM_POINTS {
-        let (a, b) = (
-            any_length(&mut random, 64) as u64,
-            any_length(&mut random, 64) as u64,
-        );
+        let (a, b) = (any_length(&mut random, 64) as u64, any_length(&mut random, 64) as u64);
         check(a.min(b), a.max(b).max(1));
     }
     assert_eq!(sqrt_ratio_wad(0, 0), 0);
@@ -293,10 +240,7 @@ fn mul_div_agrees_with_big_numbers() {
         assert_eq!(up, u128::try_from(ceil).ok(), "ceil({a} * {b} / {d})");
         let narrow = [a, b, d].map(|x| u64::try_from(x).ok());
         if let [Some(a), Some(b), Some(d)] = narrow {
-            assert_eq!(
-                mul_div_u64(a, b, d),
-                down.and_then(|q| u64::try_from(q).ok())
-            );
+            assert_eq!(mul_div_u64(a, b, d), down.and_then(|q| u64::try_from(q).ok()));
         }
     };
     let edges: Vec<u128> = [0u32, 1, 31, 32, 33, 63, 64, 65, 95, 96, 127]
@@ -328,15 +272,9 @@ fn wads_multiply_and_divide() {
         let a = (any_length(&mut random, 60) as u64).min(WAD);
         let b = any_length(&mut random, 64) as u64;
         let wad = u128::from(WAD);
-        assert_eq!(
-            u128::from(mul_wad(a, b)),
-            u128::from(a) * u128::from(b) / wad
-        );
+        assert_eq!(u128::from(mul_wad(a, b)), u128::from(a) * u128::from(b) / wad);
         let (low, high) = (a.min(b), a.max(b).max(1));
-        assert_eq!(
-            div_wad(low, high).map(u128::from),
-            Some(u128::from(low) * wad / u128::from(high))
-        );
+        assert_eq!(div_wad(low, high).map(u128::from), Some(u128::from(low) * wad / u128::from(high)));
     }
     assert_eq!(mul_wad(u64::MAX, u64::MAX), u64::MAX);
     assert_eq!(mul_wad(WAD, u64::MAX), u64::MAX);

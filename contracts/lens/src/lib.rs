@@ -1,4 +1,4 @@
-//! The program behind reading; see `muster_storage::lens`.
+//! The program behind reading; see `muster_protocol::lens`.
 #![cfg_attr(not(any(test, feature = "export-abi")), no_main)]
 #![cfg_attr(not(any(test, feature = "export-abi")), no_std)]
 
@@ -6,9 +6,9 @@ extern crate alloc;
 
 use alloc::vec::Vec;
 use alloy_sol_types::SolCall;
-use muster_storage::chain::{arguments, run, Chain};
-use muster_storage::IMuster::*;
-use muster_storage::{refusal, registry, Network, Result};
+use muster_protocol::chain::{arguments, run, Chain};
+use muster_protocol::IMuster::*;
+use muster_protocol::{refusal, registry, Network, Result};
 use stylus_sdk::prelude::*;
 use stylus_sdk::{host::VM, ArbResult};
 

@@ -1,4 +1,4 @@
-//! The program behind the operators' functions; see `muster_storage::nodes`.
+//! The program behind the operators' functions; see `muster_protocol::nodes`.
 #![cfg_attr(not(any(test, feature = "export-abi")), no_main)]
 #![cfg_attr(not(any(test, feature = "export-abi")), no_std)]
 
@@ -7,9 +7,9 @@ extern crate alloc;
 use alloc::vec::Vec;
 use alloy_sol_types::SolCall;
 use muster_core::word::Word;
-use muster_storage::chain::{run, Chain, Words};
-use muster_storage::IMuster::*;
-use muster_storage::{Network, Result};
+use muster_protocol::chain::{run, Chain, Words};
+use muster_protocol::IMuster::*;
+use muster_protocol::{Network, Result};
 use stylus_sdk::prelude::*;
 use stylus_sdk::{host::VM, ArbResult};
 
@@ -23,9 +23,7 @@ fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec
     let arity = match selector {
         joinCall::SELECTOR => 3,
         purgeCall::SELECTOR => 2,
-        reportDownloadedCall::SELECTOR
-        | reportRemovedCall::SELECTOR
-        | pokeCall::SELECTOR => 1,
+        reportDownloadedCall::SELECTOR | reportRemovedCall::SELECTOR | pokeCall::SELECTOR => 1,
         raiseStakeCall::SELECTOR | pauseCall::SELECTOR | resumeCall::SELECTOR | quitCall::SELECTOR => 0,
         _ => return Ok(None),
     };

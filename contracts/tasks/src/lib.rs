@@ -1,4 +1,4 @@
-//! The program behind the functions of applications and of nodes at work; see `muster_storage::tasks`.
+//! The program behind the functions of applications and of nodes at work; see `muster_protocol::tasks`.
 #![cfg_attr(not(any(test, feature = "export-abi")), no_main)]
 #![cfg_attr(not(any(test, feature = "export-abi")), no_std)]
 
@@ -7,9 +7,9 @@ extern crate alloc;
 use alloc::vec::Vec;
 use alloy_sol_types::SolCall;
 use muster_core::word::Word;
-use muster_storage::chain::{run, Chain, Words};
-use muster_storage::IMuster::*;
-use muster_storage::{Network, Result};
+use muster_protocol::chain::{run, Chain, Words};
+use muster_protocol::IMuster::*;
+use muster_protocol::{Network, Result};
 use stylus_sdk::prelude::*;
 use stylus_sdk::{host::VM, ArbResult};
 

@@ -174,11 +174,8 @@ impl Chain {
     }
 
     pub(super) fn call_context(&self, request: &TxRequest, base_fee: u64) -> Result<TxCtx, CallError> {
-        if request.gas_price.is_some() && (request.max_fee_per_gas.is_some() || request.max_priority_fee_per_gas.is_some())
-        {
-            return Err(CallError::Override(
-                "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified".into(),
-            ));
+        if request.gas_price.is_some() && (request.max_fee_per_gas.is_some() || request.max_priority_fee_per_gas.is_some()) {
+            return Err(CallError::Override("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified".into()));
         }
         if let Some(have) = request.chain_id.filter(|id| *id != self.0.config.chain_id) {
             let want = self.0.config.chain_id;
@@ -189,8 +186,7 @@ impl Chain {
             .unique_input()
             .map_err(|_| {
                 CallError::Override(
-                    r#"both "data" and "input" are set and not equal. Please use "input" to pass transaction call data"#
-                        .into(),
+                    r#"both "data" and "input" are set and not equal. Please use "input" to pass transaction call data"#.into(),
                 )
             })?
             .cloned()

@@ -58,13 +58,7 @@ pub(super) struct Run {
 
 impl Run {
     /// Runs what waits, as far as the block's gas limit goes.
-    pub(super) fn of_pool(
-        evm: &Evm,
-        pool: &Pool,
-        state: State,
-        setting: Setting,
-        hashes: &[(u64, B256)],
-    ) -> Self {
+    pub(super) fn of_pool(evm: &Evm, pool: &Pool, state: State, setting: Setting, hashes: &[(u64, B256)]) -> Self {
         let mut run = Self { state, setting, ran: Vec::new(), dropped: Vec::new() };
         evm.remember(&mut run.state, hashes);
         let mut room = setting.gas_limit;
@@ -250,9 +244,7 @@ impl Chain {
 
     fn signature(&self, tx: &TypedTransaction, from: Address) -> Result<Signature, SendError> {
         if let Some(key) = self.signer(from) {
-            return key
-                .sign_hash_sync(&tx.signature_hash())
-                .map_err(|e| SendError::InvalidSignature(e.to_string()));
+            return key.sign_hash_sync(&tx.signature_hash()).map_err(|e| SendError::InvalidSignature(e.to_string()));
         }
         let inner = self.0.inner.read();
         if inner.impersonate_all || inner.impersonated.contains(&from) {
@@ -290,9 +282,7 @@ impl Chain {
             let tip = *request.max_priority_fee_per_gas.get_or_insert(0);
             request.max_fee_per_gas.get_or_insert(base_fee.saturating_add(tip));
         }
-        request
-            .build_typed_tx()
-            .map_err(|_| SendError::Incomplete("fields of different transaction types are mixed".into()))
+        request.build_typed_tx().map_err(|_| SendError::Incomplete("fields of different transaction types are mixed".into()))
     }
 
     /// Takes a transaction: into a block, or among those that wait.

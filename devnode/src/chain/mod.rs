@@ -53,10 +53,10 @@ pub use block::{MinedBlock, MinedTx};
 pub use config::*;
 pub use error::{BlockError, CallError, SendError, TimeError};
 pub use mining::{Mined, Submitted};
-use pool::Pool;
 pub use node_interface::NODE_INTERFACE;
-use persist::{Journal, Op};
 pub use persist::StateError;
+use persist::{Journal, Op};
+use pool::Pool;
 pub use pool::{Waiting, MAX_POOL};
 pub use simulate::Simulated;
 pub(crate) use trace::checked_trace;
@@ -189,9 +189,7 @@ impl Time {
     fn raw(&self) -> i128 {
         match self.clock {
             Clock::Manual(now) => i128::from(now),
-            Clock::System => SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |d| i128::from(d.as_secs())),
+            Clock::System => SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| i128::from(d.as_secs())),
         }
     }
 
@@ -247,11 +245,7 @@ impl Inner {
         }
         stored.state.clone().ok_or_else(|| BlockError::StateNotKept {
             number: stored.block.header.number,
-            oldest: self
-                .blocks
-                .iter()
-                .find(|s| s.state.is_some())
-                .map_or(self.head().header.number, |s| s.block.header.number),
+            oldest: self.blocks.iter().find(|s| s.state.is_some()).map_or(self.head().header.number, |s| s.block.header.number),
         })
     }
 
@@ -328,14 +322,9 @@ impl Chain {
     /// # Errors
     /// An ArbOS version that is not known, in words.
     pub fn new(config: Config) -> Result<Self, String> {
-        let evm = Evm::new(crate::evm::Config {
-            chain_id: config.chain_id,
-            arbos: config.arbos_version,
-            ..Default::default()
-        })?;
-        let mut keys = vec![NITRO_DEV_KEY
-            .parse::<PrivateKeySigner>()
-            .map_err(|e| format!("the development key does not parse: {e}"))?];
+        let evm = Evm::new(crate::evm::Config { chain_id: config.chain_id, arbos: config.arbos_version, ..Default::default() })?;
+        let mut keys =
+            vec![NITRO_DEV_KEY.parse::<PrivateKeySigner>().map_err(|e| format!("the development key does not parse: {e}"))?];
         for index in 0..config.accounts {
             let signer = MnemonicBuilder::<English>::default()
                 .phrase(TEST_MNEMONIC)

@@ -115,22 +115,58 @@ impl SentTx {
 pub(super) enum Op {
     /// Begins the log.
     #[serde(rename_all = "camelCase")]
-    Log { generation: u64 },
+    Log {
+        generation: u64,
+    },
     #[serde(rename_all = "camelCase")]
-    Block { hash: B256, setting: Setting, time: Travelled, transactions: Vec<SentTx> },
-    Balance { of: Address, balance: U256 },
-    Nonce { of: Address, nonce: u64 },
-    Code { of: Address, code: Bytes },
-    Slot { of: Address, slot: U256, value: U256 },
-    Upcoming { upcoming: Upcoming },
-    Time { time: Travelled },
-    Automine { on: bool },
-    Wait { tx: SentTx },
-    Drop { hash: B256 },
-    Snapshot { id: u64 },
-    Revert { id: u64 },
+    Block {
+        hash: B256,
+        setting: Setting,
+        time: Travelled,
+        transactions: Vec<SentTx>,
+    },
+    Balance {
+        of: Address,
+        balance: U256,
+    },
+    Nonce {
+        of: Address,
+        nonce: u64,
+    },
+    Code {
+        of: Address,
+        code: Bytes,
+    },
+    Slot {
+        of: Address,
+        slot: U256,
+        value: U256,
+    },
+    Upcoming {
+        upcoming: Upcoming,
+    },
+    Time {
+        time: Travelled,
+    },
+    Automine {
+        on: bool,
+    },
+    Wait {
+        tx: SentTx,
+    },
+    Drop {
+        hash: B256,
+    },
+    Snapshot {
+        id: u64,
+    },
+    Revert {
+        id: u64,
+    },
     #[serde(rename_all = "camelCase")]
-    Reset { genesis_time: u64 },
+    Reset {
+        genesis_time: u64,
+    },
 }
 
 /// Where a chain is kept.
@@ -196,8 +232,7 @@ impl Chain {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(io_error(path)(error)),
         }
-        self.redo_log(&writer, &log, generation)
-            .map_err(|e| StateError::Malformed(format!("{}: {e}", log_path.display())))?;
+        self.redo_log(&writer, &log, generation).map_err(|e| StateError::Malformed(format!("{}: {e}", log_path.display())))?;
         *self.0.journal.lock() = Some(Journal { path: path.to_owned(), log, length: 0, generation });
         self.save(&writer)
     }
@@ -307,8 +342,7 @@ impl Chain {
             });
         }
         let follow = dump.blocks.windows(2).all(|pair| {
-            pair[0].header.number.checked_add(1) == Some(pair[1].header.number)
-                && pair[1].header.parent_hash == pair[0].hash
+            pair[0].header.number.checked_add(1) == Some(pair[1].header.number) && pair[1].header.parent_hash == pair[0].hash
         });
         if dump.blocks.is_empty() || !follow {
             return Err(StateError::Malformed("the blocks are no chain".into()));

@@ -222,9 +222,9 @@ fn trace_block(chain: &Chain, id: BlockId, options: &TraceOptions) -> Result<Vec
         })
     };
     let done = match tracer {
-        Tracer::Prestate(config) => chain.touched_by_block(id, |hash, touched| {
-            keep(hash, raw(&prestate(touched, config)).map_err(Failure::from))
-        }),
+        Tracer::Prestate(config) => {
+            chain.touched_by_block(id, |hash, touched| keep(hash, raw(&prestate(touched, config)).map_err(Failure::from)))
+        }
         tracer => chain.trace_block(id, tracer.request(), |hash, outcome| keep(hash, tracer.show(outcome))),
     };
     match (done, failure) {
@@ -287,12 +287,7 @@ impl RpcFrame {
             calls: calls.into_iter().map(|c| Self::new(c, deep, logs)).collect(),
             logs: shown_logs
                 .into_iter()
-                .map(|l| RpcFrameLog {
-                    address: l.address,
-                    topics: l.topics,
-                    data: l.data,
-                    position: U64::from(l.position),
-                })
+                .map(|l| RpcFrameLog { address: l.address, topics: l.topics, data: l.data, position: U64::from(l.position) })
                 .collect(),
             value: frame.value,
             kind: frame.kind.name(),

@@ -7,9 +7,7 @@ use alloy_eips::eip2930::AccessListResult;
 use alloy_primitives::{keccak256, Address, Bytes, B256, U128, U256, U64};
 use alloy_rpc_types_eth::simulate::{SimulatePayload, SimulatedBlock};
 use alloy_rpc_types_eth::state::StateOverride;
-use alloy_rpc_types_eth::{
-    BlockId, BlockNumberOrTag, BlockOverrides, FeeHistory, Filter, TransactionRequest,
-};
+use alloy_rpc_types_eth::{BlockId, BlockNumberOrTag, BlockOverrides, FeeHistory, Filter, TransactionRequest};
 use alloy_signer::SignerSync;
 use serde_json::value::RawValue;
 use serde_json::{json, Map, Value};
@@ -178,9 +176,7 @@ pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Resul
         }
         "eth_getBlockReceipts" => {
             args!(p, id: req BlockId);
-            raw(&chain.block(id).map(|b| {
-                (0..b.transactions.len()).filter_map(|i| types::receipt(&b, i)).collect::<Vec<_>>()
-            }))
+            raw(&chain.block(id).map(|b| (0..b.transactions.len()).filter_map(|i| types::receipt(&b, i)).collect::<Vec<_>>()))
         }
         "eth_getBlockTransactionCountByNumber" => {
             args!(p, number: req BlockNumberOrTag);
@@ -480,12 +476,7 @@ pub(super) fn checked(filter: Filter) -> Result<Filter, RpcError> {
     Ok(filter)
 }
 
-fn fee_history(
-    chain: &Chain,
-    blocks: u64,
-    newest: BlockNumberOrTag,
-    percentiles: Vec<f64>,
-) -> Result<FeeHistory, RpcError> {
+fn fee_history(chain: &Chain, blocks: u64, newest: BlockNumberOrTag, percentiles: Vec<f64>) -> Result<FeeHistory, RpcError> {
     if percentiles.len() > MAX_PERCENTILES {
         return Err(RpcError::refused(format!("invalid reward percentile: over the query limit {MAX_PERCENTILES}")));
     }

@@ -99,15 +99,18 @@ impl Context {
     /// The queue a method stands in; `None` for one that is short.
     fn queue(&self, method: &str) -> Option<&Semaphore> {
         match method {
-            "eth_call" | "eth_estimateGas" | "eth_createAccessList" | "eth_simulateV1" | "eth_getLogs" | "eth_getProof"
+            "eth_call"
+            | "eth_estimateGas"
+            | "eth_createAccessList"
+            | "eth_simulateV1"
+            | "eth_getLogs"
+            | "eth_getProof"
             | "eth_getFilterLogs" => Some(&self.workers.heavy),
             "eth_sendRawTransaction" | "eth_sendRawTransactionSync" | "eth_sendTransaction" | "eth_signTransaction" => {
                 Some(&self.workers.writers)
             }
             other if other.starts_with("debug_") || other.starts_with("muster_") => Some(&self.workers.heavy),
-            other if ["evm_", "anvil_", "hardhat_"].iter().any(|dev| other.starts_with(dev)) => {
-                Some(&self.workers.writers)
-            }
+            other if ["evm_", "anvil_", "hardhat_"].iter().any(|dev| other.starts_with(dev)) => Some(&self.workers.writers),
             _ => None,
         }
     }
@@ -153,11 +156,7 @@ fn encode(id: Option<&RawValue>, result: Result<Box<RawValue>, RpcError>) -> Str
 
 /// Answers a body: one request or a batch. `None` if there is nothing to say (notifications only). `subscriptions` are
 /// those of a WebSocket.
-async fn answer(
-    context: &Context,
-    body: &[u8],
-    mut subscriptions: Option<&mut socket::Subscriptions>,
-) -> Option<String> {
+async fn answer(context: &Context, body: &[u8], mut subscriptions: Option<&mut socket::Subscriptions>) -> Option<String> {
     let body = match std::str::from_utf8(body) {
         Ok(body) => body,
         Err(_) => return Some(encode(None, Err(RpcError::parse()))),

@@ -18,9 +18,7 @@ impl Params {
         let values = match params {
             None => Vec::new(),
             Some(params) if params.get() == "null" => Vec::new(),
-            Some(params) => {
-                serde_json::from_str(params.get()).map_err(|_| RpcError::invalid_params("non-array args"))?
-            }
+            Some(params) => serde_json::from_str(params.get()).map_err(|_| RpcError::invalid_params("non-array args"))?,
         };
         Ok(Self { values, next: 0 })
     }
@@ -28,8 +26,7 @@ impl Params {
     /// The next parameter, which must be there.
     pub fn required<T: DeserializeOwned>(&mut self) -> Result<T, RpcError> {
         let index = self.next;
-        self.optional()?
-            .ok_or_else(|| RpcError::invalid_params(format!("missing value for required argument {index}")))
+        self.optional()?.ok_or_else(|| RpcError::invalid_params(format!("missing value for required argument {index}")))
     }
 
     /// The next parameter; absent and `null` are the same.
@@ -38,8 +35,9 @@ impl Params {
         self.next += 1;
         match self.values.get(index) {
             None => Ok(None),
-            Some(value) => serde_json::from_str(value.get())
-                .map_err(|e| RpcError::invalid_params(format!("invalid argument {index}: {e}"))),
+            Some(value) => {
+                serde_json::from_str(value.get()).map_err(|e| RpcError::invalid_params(format!("invalid argument {index}: {e}")))
+            }
         }
     }
 

@@ -56,17 +56,13 @@ async fn entry(State(context): State<Context>, request: Request) -> Response {
         Method::GET | Method::HEAD => return StatusCode::OK.into_response(),
         _ => return (StatusCode::METHOD_NOT_ALLOWED, "method not allowed").into_response(),
     }
-    let announced = request
-        .headers()
-        .get(header::CONTENT_LENGTH)
-        .and_then(|v| v.to_str().ok())
-        .and_then(|v| v.parse::<u64>().ok());
+    let announced =
+        request.headers().get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()).and_then(|v| v.parse::<u64>().ok());
     if let Some(length) = announced.filter(|n| *n > MAX_BODY as u64) {
         return too_large(&format!("content length too large ({length}>{MAX_BODY})"));
     }
     if !request.headers().get(header::CONTENT_TYPE).is_none_or(is_json) {
-        return (StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid content type, only application/json is supported")
-            .into_response();
+        return (StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid content type, only application/json is supported").into_response();
     }
     let body = match tokio::time::timeout(context.patience.body, to_bytes(request.into_body(), MAX_BODY)).await {
         Ok(Ok(body)) => body,

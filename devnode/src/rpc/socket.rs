@@ -153,11 +153,9 @@ fn subscribe(params: Option<&RawValue>, subscriptions: &mut Subscriptions) -> Re
 fn of_block(id: U128, subscription: &Subscription, block: &MinedBlock) -> Vec<String> {
     match subscription {
         Subscription::NewHeads => notification(id, raw(&types::head(block))).into_iter().collect(),
-        Subscription::Logs(filter) => block
-            .logs()
-            .filter(|log| filter.matches(&log.inner))
-            .filter_map(|log| notification(id, raw(log)))
-            .collect(),
+        Subscription::Logs(filter) => {
+            block.logs().filter(|log| filter.matches(&log.inner)).filter_map(|log| notification(id, raw(log))).collect()
+        }
         Subscription::Pending { .. } | Subscription::Syncing => Vec::new(),
     }
 }

@@ -25,9 +25,7 @@ pub(crate) fn source(code: &[u8]) -> Result<Source, String> {
     }
     match code[3] {
         _ if code.starts_with(&FRAGMENT_PREFIX) => {
-            return Err(
-                "fragmented stylus programs cannot be activated directly; activate the root program instead".into()
-            )
+            return Err("fragmented stylus programs cannot be activated directly; activate the root program instead".into())
         }
         0 => {}
         1 => {
@@ -48,10 +46,7 @@ pub(crate) fn source(code: &[u8]) -> Result<Source, String> {
     }
     let (header, addresses) = code.split_at(8);
     if addresses.len() % 20 != 0 {
-        return Err(format!(
-            "stylus program root address data has invalid length: {} (must be multiple of 20)",
-            addresses.len()
-        ));
+        return Err(format!("stylus program root address data has invalid length: {} (must be multiple of 20)", addresses.len()));
     }
     Ok(Source::Root {
         decompressed: u32::from_be_bytes([header[4], header[5], header[6], header[7]]),

@@ -10,8 +10,7 @@ use revm::context::JournalTr;
 use revm::handler::FrameResult;
 use revm::interpreter::interpreter_action::FrameInit;
 use revm::interpreter::{
-    CallInput, CallInputs, CallScheme, CallValue, CreateInputs, CreateScheme, FrameInput, InstructionResult,
-    SharedMemory,
+    CallInput, CallInputs, CallScheme, CallValue, CreateInputs, CreateScheme, FrameInput, InstructionResult, SharedMemory,
 };
 use revm::primitives::{keccak256, Address, Bytes, Log, B256, U256};
 use wasmparser::ValType;
@@ -73,9 +72,7 @@ pub(crate) fn signature(module: &str, name: &str, debug: bool) -> Option<(&'stat
         "return_data_size" | "msg_reentrant" | "tx_ink_price" => (&[], &[I32]),
         "account_code" => (&[I32, I32, I32, I32], &[I32]),
         "account_code_size" => (&[I32], &[I32]),
-        "evm_gas_left" | "evm_ink_left" | "chainid" | "block_gas_limit" | "block_number" | "block_timestamp" => {
-            (&[], &[I64])
-        }
+        "evm_gas_left" | "evm_ink_left" | "chainid" | "block_gas_limit" | "block_number" | "block_timestamp" => (&[], &[I64]),
         _ => return None,
     })
 }
@@ -515,8 +512,7 @@ impl Hook<'_, '_> {
         wanted: u64,
     ) -> (Bytes, u64, bool) {
         let host = self.host();
-        let (read_only, acting, caller, own_value, depth) =
-            (host.read_only, host.acting, host.caller, host.value, host.depth);
+        let (read_only, acting, caller, own_value, depth) = (host.read_only, host.acting, host.caller, host.value, host.depth);
         if read_only && !value.is_zero() {
             return (Bytes::new(), 0, false);
         }
@@ -578,15 +574,7 @@ impl Hook<'_, '_> {
         result
     }
 
-    fn create(
-        &mut self,
-        code: u32,
-        len: u32,
-        endowment: u32,
-        salt: Option<u32>,
-        contract: u32,
-        revert_len: u32,
-    ) -> Fallible<()> {
+    fn create(&mut self, code: u32, len: u32, endowment: u32, salt: Option<u32>, contract: u32, revert_len: u32) -> Fallible<()> {
         let pointers = if salt.is_some() { 4 } else { 3 };
         self.buy_ink(price::HOSTIO + pointers * price::PTR + price::EVM_API)?;
         self.buy_ink(price::read_ink(len))?;
@@ -625,8 +613,7 @@ impl Hook<'_, '_> {
             FrameResult::Create(outcome) if kind.is_ok() => outcome.address.unwrap_or_default(),
             _ => Address::ZERO,
         };
-        let output =
-            if kind == InstructionResult::Revert { result.into_interpreter_result().output } else { Bytes::new() };
+        let output = if kind == InstructionResult::Revert { result.into_interpreter_result().output } else { Bytes::new() };
         self.buy_gas(start.saturating_sub(returned + kept))?;
         let len = output.len() as u32;
         self.host().return_data = output;
@@ -934,12 +921,8 @@ pub(crate) fn linker(engine: &Engine, debug: bool) -> wasmtime::Result<Linker<Ho
     });
     hook!("account_code_size", |h, address: u32| -> u32 { h.account_code_size(address) });
     hook!("account_codehash", |h, address: u32, dest: u32| -> () { h.account_codehash(address, dest) });
-    hook!("evm_gas_left", |h| -> u64 {
-        h.buy_ink(price::HOSTIO).and_then(|()| h.gas_left()).inspect(|gas| h.tell_number(*gas))
-    });
-    hook!("evm_ink_left", |h| -> u64 {
-        h.buy_ink(price::HOSTIO).and_then(|()| h.ink()).inspect(|ink| h.tell_number(*ink))
-    });
+    hook!("evm_gas_left", |h| -> u64 { h.buy_ink(price::HOSTIO).and_then(|()| h.gas_left()).inspect(|gas| h.tell_number(*gas)) });
+    hook!("evm_ink_left", |h| -> u64 { h.buy_ink(price::HOSTIO).and_then(|()| h.ink()).inspect(|ink| h.tell_number(*ink)) });
     hook!("block_basefee", |h, dest: u32| -> () { h.write_number(dest, |h| U256::from(h.exec().block.base_fee)) });
     hook!("chainid", |h| -> u64 { h.number(|h| h.exec().config.chain_id) });
     hook!("block_coinbase", |h, dest: u32| -> () { h.write_address(dest, |h| h.exec().block.coinbase) });
@@ -973,9 +956,7 @@ pub(crate) fn linker(engine: &Engine, debug: bool) -> wasmtime::Result<Linker<Ho
                 })?;
             };
         }
-        console!("log_txt", |h, ptr: u32, len: u32| -> () {
-            h.read(ptr, len).map(|text| h.say(String::from_utf8_lossy(&text)))
-        });
+        console!("log_txt", |h, ptr: u32, len: u32| -> () { h.read(ptr, len).map(|text| h.say(String::from_utf8_lossy(&text))) });
         console!("log_i32", |h, value: u32| -> () {
             h.say(value);
             Ok(())

@@ -187,8 +187,7 @@ fn compiled(
         return Ok(module);
     }
     let wasm = exec.wasm(code, params.max_wasm_size)?;
-    let rules =
-        Rules { stylus_version: program.version, arbos: 0, page_limit: params.page_limit, debug: exec.config.debug };
+    let rules = Rules { stylus_version: program.version, arbos: 0, page_limit: params.page_limit, debug: exec.config.debug };
     let metered = transform::meter(&wasm, rules)?;
     exec.modules.insert(code_hash, program.version, &metered.wasm)
 }
@@ -215,8 +214,7 @@ fn execute(module: &InstancePre<Host>, host: Host, ink: u64, stack: u32) -> (Hos
     let ink_left = ink_left.get(&mut store).i64().unwrap_or_default() as u64;
     let exhausted = ink_status.get(&mut store).i32() != Some(0);
     let stack_left = stack_left.get(&mut store).i32();
-    let returned =
-        |store: &mut Store<Host>, status| End::Returned { status, outs: std::mem::take(&mut store.data_mut().outs) };
+    let returned = |store: &mut Store<Host>, status| End::Returned { status, outs: std::mem::take(&mut store.data_mut().outs) };
     let end = match result {
         Ok(status) => returned(&mut store, status),
         Err(_) if stack_left == Some(0) => End::OutOfStack,

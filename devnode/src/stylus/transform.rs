@@ -133,8 +133,7 @@ pub fn meter(wasm: &[u8], rules: Rules) -> Result<Metered, String> {
     check_names(&module)?;
 
     let first_global = module.globals as u32;
-    let globals =
-        Globals { ink: first_global, status: first_global + 1, scratch: first_global + 2, stack: first_global + 3 };
+    let globals = Globals { ink: first_global, status: first_global + 1, scratch: first_global + 2, stack: first_global + 3 };
     for name in [INK_LEFT, INK_STATUS, SCRATCH, STACK_LEFT] {
         ensure!(!module.exports.contains_key(name), "wasm already contains {name}");
     }
@@ -226,10 +225,7 @@ fn parse(wasm: &[u8], stylus_version: u16) -> Result<Module<'_>, String> {
                         return Err("unsupported import kind: compact imports".into());
                     };
                     let TypeRef::Func(ty) = import.ty else {
-                        return Err(format!(
-                            "unsupported import kind: {}.{} is not a function",
-                            import.module, import.name
-                        ));
+                        return Err(format!("unsupported import kind: {}.{} is not a function", import.module, import.name));
                     };
                     module.imports.push((import.module, import.name, ty));
                 }
@@ -392,11 +388,7 @@ fn check_entry_point(module: &Module) -> Result<(), String> {
     };
     ensure!(*kind == ExternalKind::Func, "export {ENTRY_POINT} must be a function but is a {kind:?}");
     let ty = function_type(module, *index).ok_or("missing type for user_entrypoint")?;
-    ensure!(
-        ty.params() == [ValType::I32] && ty.results() == [ValType::I32],
-        "wrong type for {ENTRY_POINT}: {}",
-        signature(ty)
-    );
+    ensure!(ty.params() == [ValType::I32] && ty.results() == [ValType::I32], "wrong type for {ENTRY_POINT}: {}", signature(ty));
     Ok(())
 }
 
@@ -418,10 +410,8 @@ fn figures(module: &Module, wasm_len: u64, footprint: u16, stylus_version: u16) 
         + data_len * 75_244 / 100_000
         + u64::from(footprint) * 5;
     // In version 1 the cached cost is part of the full one instead of coming on top.
-    let init = if stylus_version == 1 { cached } else { 0 }
-        + funcs * 8252 / 1000
-        + type_len * 1059 / 1000
-        + wasm_len * 1286 / 10_000;
+    let init =
+        if stylus_version == 1 { cached } else { 0 } + funcs * 8252 / 1000 + type_len * 1059 / 1000 + wasm_len * 1286 / 10_000;
 
     let operators: u64 = module.codes.iter().map(|c| c.ops.len() as u64).sum();
     Ok(Figures {
@@ -674,10 +664,7 @@ fn check_depth<'a>(
 ) -> Result<Vec<Operator<'a>>, String> {
     use Operator::*;
     let values = worst_case_values(&ops, module)?;
-    ensure!(
-        values <= MAX_FRAME_VALUES,
-        "too many values on the stack at once in func {index}: {values} > {MAX_FRAME_VALUES}"
-    );
+    ensure!(values <= MAX_FRAME_VALUES, "too many values on the stack at once in func {index}: {values} > {MAX_FRAME_VALUES}");
     let size = u64::from(values) + locals + 4;
     ensure!(size <= u64::from(MAX_FRAME_WORDS), "frame too large: {size} > {MAX_FRAME_WORDS}-word limit");
     let value = size as i32;

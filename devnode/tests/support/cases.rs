@@ -79,18 +79,7 @@ pub struct Case {
 
 impl Case {
     fn new(name: &'static str, body: &'static str, ink: Vec<(&'static str, u64)>) -> Self {
-        Self {
-            name,
-            body,
-            calldata: 0,
-            value: 0,
-            warm: false,
-            is_static: false,
-            gas: None,
-            floor: 0,
-            ink,
-            end: End::Success,
-        }
+        Self { name, body, calldata: 0, value: 0, warm: false, is_static: false, gas: None, floor: 0, ink, end: End::Success }
     }
 
     fn fails(mut self) -> Self {
@@ -616,12 +605,8 @@ pub fn start_gas(wasm: &[u8]) -> (u64, u64) {
                 }
             }
             Payload::GlobalSection(s) => globals += u64::from(s.count()),
-            Payload::DataSection(s) => {
-                segments += s.into_iter().map(|d| d.expect("valid").range.len() as u64).sum::<u64>()
-            }
-            Payload::ElementSection(s) => {
-                segments += s.into_iter().map(|e| e.expect("valid").range.len() as u64).sum::<u64>()
-            }
+            Payload::DataSection(s) => segments += s.into_iter().map(|d| d.expect("valid").range.len() as u64).sum::<u64>(),
+            Payload::ElementSection(s) => segments += s.into_iter().map(|e| e.expect("valid").range.len() as u64).sum::<u64>(),
             Payload::MemorySection(s) => pages = s.into_iter().next().expect("one").expect("valid").initial,
             _ => {}
         }

@@ -139,8 +139,7 @@ impl Toolchain {
     /// # Errors
     /// When setup has not run.
     pub fn load(root: &Path) -> Result<Self> {
-        let text = fs::read_to_string(root.join(".muster/wasm"))
-            .context("the project is not set up: run script/setup first")?;
+        let text = fs::read_to_string(root.join(".muster/wasm")).context("the project is not set up: run script/setup first")?;
         let get = |key: &str| {
             text.lines()
                 .find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
@@ -176,8 +175,7 @@ impl Toolchain {
         members.retain(|member| only.is_empty() || only.iter().any(|name| member.name() == name));
 
         let path = std::env::join_paths(
-            std::iter::once(self.lld.clone())
-                .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
+            std::iter::once(self.lld.clone()).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
         )?;
         let mut cargo = Command::new(&self.cargo);
         cargo
@@ -206,8 +204,7 @@ impl Toolchain {
             .env_remove("RUSTC_WRAPPER")
             .env_remove("RUSTC_WORKSPACE_WRAPPER")
             .stderr(Stdio::inherit());
-        let out =
-            cargo.output().with_context(|| format!("cannot run {}: run script/setup again", self.cargo.display()))?;
+        let out = cargo.output().with_context(|| format!("cannot run {}: run script/setup again", self.cargo.display()))?;
         if !out.status.success() {
             bail!("the contracts do not compile (see above)");
         }
@@ -280,8 +277,7 @@ fn members(cargo: &Path, root: &Path, kind: Kind) -> Result<Vec<Member>> {
         .output()
         .context("cannot run cargo")?;
     ensure!(out.status.success(), "cargo metadata failed (see above)");
-    let metadata: Metadata =
-        serde_json::from_slice(&out.stdout).context("cargo metadata wrote something unexpected")?;
+    let metadata: Metadata = serde_json::from_slice(&out.stdout).context("cargo metadata wrote something unexpected")?;
     Ok(metadata
         .workspace_members
         .iter()
@@ -401,13 +397,11 @@ pub fn load(root: &Path) -> Result<(Manifest, Vec<Program>)> {
     let dir = root.join("build");
     let text = fs::read_to_string(dir.join("manifest.json"))
         .context("there are no compiled programs within the limit: run script/build first")?;
-    let manifest: Manifest =
-        serde_json::from_str(&text).context("build/manifest.json cannot be read: run script/build again")?;
+    let manifest: Manifest = serde_json::from_str(&text).context("build/manifest.json cannot be read: run script/build again")?;
     let mut programs = Vec::new();
     for (name, entry) in &manifest.programs {
-        let read = |extension| {
-            fs::read(dir.join(name).with_extension(extension)).with_context(|| format!("build/{name}.{extension}"))
-        };
+        let read =
+            |extension| fs::read(dir.join(name).with_extension(extension)).with_context(|| format!("build/{name}.{extension}"));
         let (wasm, code) = (read("wasm")?, read("deploy")?);
         ensure!(
             format!("{:x}", Sha256::digest(&wasm)) == entry.wasm_sha256 && code.len() == entry.deployed_bytes,

@@ -9,8 +9,8 @@ use ethers::{
     providers::{Http, Middleware, Provider, ProviderError},
     signers::{LocalWallet, Signer},
     types::{
-        transaction::eip2718::TypedTransaction, Address, BlockNumber, Bytes, Eip1559TransactionRequest,
-        NameOrAddress, TransactionReceipt, H256, U256,
+        transaction::eip2718::TypedTransaction, Address, BlockNumber, Bytes, Eip1559TransactionRequest, NameOrAddress,
+        TransactionReceipt, H256, U256,
     },
 };
 
@@ -36,8 +36,7 @@ impl Chain {
     /// # Errors
     /// When the URL cannot be read or no node answers there.
     pub async fn connect(url: &str) -> Result<Self> {
-        let provider =
-            Provider::<Http>::try_from(url).with_context(|| format!("RPC_URL is {url}, which is not a URL"))?;
+        let provider = Provider::<Http>::try_from(url).with_context(|| format!("RPC_URL is {url}, which is not a URL"))?;
         Self::with(provider, url).await
     }
 
@@ -49,8 +48,7 @@ impl Chain {
         let id = provider.get_chainid().await.map_err(|error| {
             anyhow!("no node answers at {url} ({}): start one with script/devnode, or set RPC_URL", brief(&error))
         })?;
-        let mut chain =
-            Self { provider: Arc::new(provider), id: id.as_u64(), url: url.into(), gas_price: U256::zero() };
+        let mut chain = Self { provider: Arc::new(provider), id: id.as_u64(), url: url.into(), gas_price: U256::zero() };
         // The base fee can rise between the question and the transaction.
         chain.gas_price = chain.provider.get_gas_price().await.map_err(|error| chain.trouble(&error))? * 2;
         Ok(chain)
@@ -131,17 +129,12 @@ impl std::error::Error for Reverted {}
 impl Reverted {
     /// The reason in words, if `abi` knows the error.
     pub fn explain(&self, abi: &Abi) -> String {
-        let known =
-            self.data.get(..4).and_then(|selector| abi.errors().find(|error| error.signature()[..4] == *selector));
+        let known = self.data.get(..4).and_then(|selector| abi.errors().find(|error| error.signature()[..4] == *selector));
         let values = known.and_then(|error| error.decode(&self.data[4..]).ok().map(|values| (error, values)));
         match values {
             Some((error, values)) => {
-                let values: Vec<_> = error
-                    .inputs
-                    .iter()
-                    .zip(&values)
-                    .map(|(input, value)| format!("{}: {}", input.name, plain(value)))
-                    .collect();
+                let values: Vec<_> =
+                    error.inputs.iter().zip(&values).map(|(input, value)| format!("{}: {}", input.name, plain(value))).collect();
                 format!("{}({})", error.name, values.join(", "))
             }
             None => self.to_string(),
@@ -245,7 +238,9 @@ impl Account {
         let before = receipt.block_number.map(|number| (number - 1).into());
         match chain.provider.call(&request, before).await {
             Err(error) => Err(chain.reverted_or_trouble(error).context(format!("transaction {hash:?}"))),
-            Ok(_) => bail!("transaction {hash:?} failed, but the same call on the block before it does not: its reason is not known"),
+            Ok(_) => {
+                bail!("transaction {hash:?} failed, but the same call on the block before it does not: its reason is not known")
+            }
         }
     }
 
@@ -320,9 +315,7 @@ pub async fn wait(chain: &Chain, hash: H256) -> Result<TransactionReceipt> {
     let asked = std::time::Instant::now();
     let mut pause = Duration::from_millis(2);
     loop {
-        if let Some(receipt) =
-            chain.provider.get_transaction_receipt(hash).await.map_err(|error| chain.trouble(&error))?
-        {
+        if let Some(receipt) = chain.provider.get_transaction_receipt(hash).await.map_err(|error| chain.trouble(&error))? {
             return Ok(receipt);
         }
         if asked.elapsed() > PATIENCE {

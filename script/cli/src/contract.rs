@@ -13,9 +13,7 @@ use crate::chain::{Account, Chain, Outgoing, Reverted};
 /// The public interface.
 pub fn interface() -> &'static Abi {
     static ABI: OnceLock<Abi> = OnceLock::new();
-    ABI.get_or_init(|| {
-        serde_json::from_str(include_str!("../../../abi/IMuster.json")).expect("abi/IMuster.json is an ABI")
-    })
+    ABI.get_or_init(|| serde_json::from_str(include_str!("../../../abi/IMuster.json")).expect("abi/IMuster.json is an ABI"))
 }
 
 /// Muster at an address.
@@ -43,9 +41,7 @@ impl Muster {
             .call(None, self.address, U256::zero(), self.encode(function, arguments)?)
             .await
             .map_err(|error| explain(error, function))?;
-        find(function)?
-            .decode_output(&answer)
-            .with_context(|| format!("cannot read what {function} returned: {answer}"))
+        find(function)?.decode_output(&answer).with_context(|| format!("cannot read what {function} returned: {answer}"))
     }
 
     /// Sends a transaction and waits for it.
@@ -62,10 +58,7 @@ impl Muster {
         gas: Option<u64>,
     ) -> Result<TransactionReceipt> {
         let data = self.encode(function, arguments)?;
-        account
-            .send(chain, Outgoing { to: Some(self.address), value, data, gas })
-            .await
-            .map_err(|error| explain(error, function))
+        account.send(chain, Outgoing { to: Some(self.address), value, data, gas }).await.map_err(|error| explain(error, function))
     }
 }
 
@@ -124,10 +117,7 @@ impl Event {
         let topic = log.topics.first()?;
         let event = interface().events().find(|event| event.signature() == *topic)?;
         let decoded = event.parse_log(RawLog { topics: log.topics.clone(), data: log.data.to_vec() }).ok()?;
-        Some(Self {
-            name: &event.name,
-            values: decoded.params.into_iter().map(|value| (value.name, value.value)).collect(),
-        })
+        Some(Self { name: &event.name, values: decoded.params.into_iter().map(|value| (value.name, value.value)).collect() })
     }
 
     /// A value by its name.

@@ -25,8 +25,8 @@ use ethers::{
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use muster_core::record::{CALL_MODELS, NODE_MODELS};
+use muster_protocol::admin::PARAMETERS;
 use muster_sim::trace::{self, Gpu, Outcome, Request};
-use muster_storage::admin::PARAMETERS;
 use rand::{seq::SliceRandom, Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
@@ -212,8 +212,7 @@ pub async fn run(root: &Path, options: &Options) -> Result<Report> {
         None if chain.id == DEVELOPMENT_CHAIN => DEVELOPMENT_KEY.into(),
         None => bail!("PRIVATE_KEY is not set: chain {} has no public development account to pay for this", chain.id),
     };
-    let wallet: LocalWallet =
-        key.parse().map_err(|_| anyhow!("PRIVATE_KEY is not a private key of 32 bytes in hexadecimal"))?;
+    let wallet: LocalWallet = key.parse().map_err(|_| anyhow!("PRIVATE_KEY is not a private key of 32 bytes in hexadecimal"))?;
     let mut keeper = Account::new(&chain, wallet);
     let mut config = deploy::Config::from_environment(root, keeper.address())?;
     config.say = |line| eprintln!("deploy: {line}");
@@ -278,9 +277,7 @@ fn start_devnode(travels: bool) -> Result<(String, Devnode)> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
-        .with_context(|| {
-            format!("cannot start {}: run script/demo, which builds it, or set RPC_URL", file.display())
-        })?;
+        .with_context(|| format!("cannot start {}: run script/demo, which builds it, or set RPC_URL", file.display()))?;
     let mut node = Devnode(child);
     let output = BufReader::new(node.0.stdout.take().context("the devnode has no output")?);
     for line in output.lines() {
@@ -373,16 +370,10 @@ enum Sender {
 }
 
 impl Demo {
-    async fn new(
-        chain: Chain,
-        muster: Muster,
-        keeper: Account,
-        options: Options,
-        requests: Vec<Request>,
-    ) -> Result<Self> {
+    async fn new(chain: Chain, muster: Muster, keeper: Account, options: Options, requests: Vec<Request>) -> Result<Self> {
         let latest = chain.now().await?;
-        let travels = !options.real_time
-            && chain.request::<_, serde_json::Value>("evm_setNextBlockTimestamp", [latest + 1]).await.is_ok();
+        let travels =
+            !options.real_time && chain.request::<_, serde_json::Value>("evm_setNextBlockTimestamp", [latest + 1]).await.is_ok();
         let seed = options.seed;
         let account = |kind: &str, number: usize| -> Result<Account> {
             let key = keccak256(format!("muster demo {seed} {kind} {number}"));
@@ -422,13 +413,7 @@ impl Demo {
     }
 
     /// Sends from one of the accounts, at the time it is, and takes note of all that happened.
-    async fn send(
-        &mut self,
-        who: Sender,
-        function: &str,
-        arguments: &[Token],
-        value: U256,
-    ) -> Result<TransactionReceipt> {
+    async fn send(&mut self, who: Sender, function: &str, arguments: &[Token], value: U256) -> Result<TransactionReceipt> {
         if self.travels {
             // Blocks mined without a time of their own follow the node's clock, which may be ahead.
             self.now = self.chain.now().await?.max(self.now);
@@ -464,15 +449,8 @@ impl Demo {
                 "TaskCreated" => {
                     self.pending.insert(id);
                     if let Some((request, creator)) = self.arriving.take() {
-                        let task = Task {
-                            request,
-                            creator,
-                            created: self.now,
-                            ticket: None,
-                            queued: false,
-                            node: None,
-                            ended: false,
-                        };
+                        let task =
+                            Task { request, creator, created: self.now, ticket: None, queued: false, node: None, ended: false };
                         self.tasks.insert(id, task);
                         if self.requests[request].outcome == Outcome::Cancelled {
                             self.plan(self.now + self.requests[request].seconds, Action::Cancel(id));
@@ -567,8 +545,7 @@ impl Demo {
             let key = keccak256(format!("muster demo {} operator {number}", self.options.seed));
             self.operators.push(Account::new(&self.chain, LocalWallet::from_bytes(&key)?));
             // Evenly in the logarithm: many small stakes, few large ones.
-            let stake =
-                (least / granule * U256::from((1_000.0 * 10f64.powf(stakes.gen::<f64>())) as u64) / 1_000) * granule;
+            let stake = (least / granule * U256::from((1_000.0 * 10f64.powf(stakes.gen::<f64>())) as u64) / 1_000) * granule;
             let models: Vec<Token> = popularity
                 .iter()
                 .filter(|(_, count)| held.gen_bool(0.15 + 0.6 * *count as f64 / most))
@@ -597,12 +574,8 @@ impl Demo {
             payments.push((account.address(), *fee + gas(2 * requests)));
         }
         let total = payments.iter().fold(U256::zero(), |sum, (_, amount)| sum + amount);
-        let have = self
-            .chain
-            .provider
-            .get_balance(self.keeper.address(), None)
-            .await
-            .map_err(|error| self.chain.trouble(&error))?;
+        let have =
+            self.chain.provider.get_balance(self.keeper.address(), None).await.map_err(|error| self.chain.trouble(&error))?;
         ensure!(
             total < have,
             "this needs {} ether for stakes, fees and gas, and account {:?} has {}: fewer --gpus or a lower --limit need less",
@@ -622,8 +595,7 @@ impl Demo {
                 .into_uint()
                 .unwrap_or_default()
                 .as_u64();
-            let status =
-                if node == 0 { 0 } else { field(&self.view("node", &[Token::Uint(node.into())]).await?, 2)?.as_u64() };
+            let status = if node == 0 { 0 } else { field(&self.view("node", &[Token::Uint(node.into())]).await?, 2)?.as_u64() };
             // An earlier run with the same seed on the same chain has let it join already.
             let node = if status == 0 {
                 // A call takes only so many models; the others are declared afterwards.
@@ -652,8 +624,7 @@ impl Demo {
         for node in self.places.keys().copied().collect::<Vec<_>>() {
             let plain = specification(0, 1, 1, &[], [0; 32]);
             let weight = self.muster.call(&self.chain, "weightOf", &[Token::Uint(node.into()), plain]).await?;
-            let weight =
-                weight.into_iter().next().and_then(Token::into_tuple).context("weightOf() returned nothing")?;
+            let weight = weight.into_iter().next().and_then(Token::into_tuple).context("weightOf() returned nothing")?;
             let weight = weight.get(5).cloned().and_then(Token::into_uint).unwrap_or_default();
             self.weights.insert(node, weight.as_u128() as f64);
         }
@@ -671,11 +642,7 @@ impl Demo {
     /// A view that returns one struct.
     async fn view(&self, function: &str, arguments: &[Token]) -> Result<Vec<Token>> {
         let values = self.muster.call(&self.chain, function, arguments).await?;
-        values
-            .into_iter()
-            .next()
-            .and_then(Token::into_tuple)
-            .with_context(|| format!("{function}() returned no struct"))
+        values.into_iter().next().and_then(Token::into_tuple).with_context(|| format!("{function}() returned no struct"))
     }
 
     /// What a request's task is worth to its creator.
@@ -684,13 +651,10 @@ impl Demo {
         let (seconds, least) = match self.estimates.get(&units) {
             Some(known) => *known,
             None => {
-                let values = self
-                    .muster
-                    .call(&self.chain, "estimate", &[Token::Uint(0.into()), Token::Uint(units.into())])
-                    .await?;
-                let number = |at: usize| {
-                    values.get(at).cloned().and_then(Token::into_uint).context("estimate() returned no number")
-                };
+                let values =
+                    self.muster.call(&self.chain, "estimate", &[Token::Uint(0.into()), Token::Uint(units.into())]).await?;
+                let number =
+                    |at: usize| values.get(at).cloned().and_then(Token::into_uint).context("estimate() returned no number");
                 let known = (number(0)?.as_u64(), number(2)?);
                 self.estimates.insert(units, known);
                 known
@@ -702,8 +666,7 @@ impl Demo {
 
     fn begin_bar(&mut self, what: &str, length: u64) {
         self.bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{prefix:>10} {bar:40} {pos}/{len} {elapsed} {msg}")
-            .expect("a valid template");
+        let style = ProgressStyle::with_template("{prefix:>10} {bar:40} {pos}/{len} {elapsed} {msg}").expect("a valid template");
         self.bar.set_style(style);
         self.bar.set_prefix(what.to_string());
     }
@@ -800,8 +763,7 @@ impl Demo {
             Action::Answer(id) => {
                 if let Some(place) = self.running(id) {
                     let digest = Token::FixedBytes(keccak256(format!("answer {id}")).to_vec());
-                    self.send(Sender::Operator(place), "submit", &[Token::Uint(id.into()), digest], U256::zero())
-                        .await?;
+                    self.send(Sender::Operator(place), "submit", &[Token::Uint(id.into()), digest], U256::zero()).await?;
                 }
             }
             Action::Report(id) => {
@@ -822,13 +784,8 @@ impl Demo {
                         // The chain's clock is behind ours.
                         self.plan(self.now + 1, Action::Expire(id));
                     } else {
-                        self.send(
-                            Sender::Keeper,
-                            "expire",
-                            &[Token::Uint(node.into()), Token::Uint(id.into())],
-                            U256::zero(),
-                        )
-                        .await?;
+                        self.send(Sender::Keeper, "expire", &[Token::Uint(node.into()), Token::Uint(id.into())], U256::zero())
+                            .await?;
                     }
                 }
             }
@@ -979,11 +936,7 @@ pub async fn books(chain: &Chain, muster: &Muster, since: U64) -> Result<Books> 
     }
     let view = |function: &'static str, argument: Token| async move {
         let values = muster.call(chain, function, &[argument]).await?;
-        values
-            .into_iter()
-            .next()
-            .and_then(Token::into_tuple)
-            .with_context(|| format!("{function}() returned no struct"))
+        values.into_iter().next().and_then(Token::into_tuple).with_context(|| format!("{function}() returned no struct"))
     };
     books.escrow = escrow.values().fold(U256::zero(), |sum, fee| sum + fee);
     for node in nodes {

@@ -17,7 +17,7 @@ use ethers::{
     types::{Address, Bytes, H256, U256},
     utils::{format_ether, keccak256},
 };
-use muster_storage::admin::PARAMETERS;
+use muster_protocol::admin::PARAMETERS;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -117,10 +117,9 @@ impl Config {
         let mut parameters = self.parameters.clone();
         let named = parameters.iter().find(|(name, _)| name == MIN_PRICE).map(|(_, value)| *value);
         match (self.minimum_price, named) {
-            (Some(price), Some(named)) => ensure!(
-                price == named,
-                "MIN_PRICE is {price}, and PARAMETERS sets {MIN_PRICE} to {named}: say it once"
-            ),
+            (Some(price), Some(named)) => {
+                ensure!(price == named, "MIN_PRICE is {price}, and PARAMETERS sets {MIN_PRICE} to {named}: say it once")
+            }
             (Some(price), None) => parameters.push((MIN_PRICE.into(), price)),
             (None, Some(_)) => {}
             (None, None) => ensure!(
@@ -239,13 +238,7 @@ pub async fn deploy(provider: Provider<Http>, signer: LocalWallet, config: Confi
 pub async fn on(chain: &Chain, account: &mut Account, config: &Config) -> Result<Deployment> {
     let say = config.say;
     let balance = chain.provider.get_balance(account.address(), None).await.map_err(|error| chain.trouble(&error))?;
-    say(&format!(
-        "chain {} at {}, account {:?} with {} ether",
-        chain.id,
-        chain.url,
-        account.address(),
-        format_ether(balance)
-    ));
+    say(&format!("chain {} at {}, account {:?} with {} ether", chain.id, chain.url, account.address(), format_ether(balance)));
     ensure!(
         !balance.is_zero(),
         "account {:?} has no ether on chain {}: send it some, then run this again",
@@ -472,8 +465,7 @@ async fn create(
         .send(chain, Outgoing { data: initcode, ..Default::default() })
         .await
         .with_context(|| format!("cannot create {}", program.name))?;
-    let address =
-        receipt.contract_address.with_context(|| format!("the node names no address for {}", program.name))?;
+    let address = receipt.contract_address.with_context(|| format!("the node names no address for {}", program.name))?;
     say(&format!(
         "{}: created at {address:?}, {} bytes, {} gas",
         program.name,
@@ -522,11 +514,9 @@ mod tests {
     fn parameters_are_read_by_name() {
         let read = parameters(" drawDelay=0, alphaMilli=3000,").unwrap();
         assert_eq!(read, [("drawDelay".to_string(), 0.into()), ("alphaMilli".to_string(), 3_000.into())]);
-        for (text, words) in [
-            ("drawDelay", "name=value"),
-            ("delay=1", "there is no parameter delay"),
-            ("tau=fast", "not a whole number"),
-        ] {
+        for (text, words) in
+            [("drawDelay", "name=value"), ("delay=1", "there is no parameter delay"), ("tau=fast", "not a whole number")]
+        {
             let error = format!("{:#}", parameters(text).unwrap_err());
             assert!(error.contains(words), "{error}");
         }

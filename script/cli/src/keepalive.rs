@@ -73,8 +73,8 @@ pub async fn programs(chain: &Chain, root: &Path, options: &Options) -> Result<B
         }
         None => {
             let file = options.record.clone().unwrap_or_else(|| deploy::record(root, chain.id));
-            let record = deploy::read(&file)?
-                .with_context(|| format!("there is no {}: name the router with --router", file.display()))?;
+            let record =
+                deploy::read(&file)?.with_context(|| format!("there is no {}: name the router with --router", file.display()))?;
             ensure!(
                 record.chain_id == chain.id,
                 "{} is of chain {}, and the node is of chain {}",
@@ -211,10 +211,8 @@ impl Row {
             Status::Inactive => "not active".into(),
         };
         let gas = self.start_gas.map_or_else(|| "-".into(), |(cached, uncached)| format!("{cached} / {uncached}"));
-        let expires = self.expires.map_or_else(
-            || "-".into(),
-            |at| format!("{} ({} days)", date(at), at.saturating_sub(now) / DAY),
-        );
+        let expires =
+            self.expires.map_or_else(|| "-".into(), |at| format!("{} ({} days)", date(at), at.saturating_sub(now) / DAY));
         [self.name.clone(), format!("{:?}", self.address), state, gas, expires, self.done.clone()]
     }
 }

@@ -121,8 +121,7 @@ async fn run(command: Command) -> Result<()> {
         Command::Pages { check } => pages::run(&build::root()?, check)?,
         Command::Proof => proof::run(&build::root()?)?,
         Command::Measure { programs, change } => {
-            let (rustc, rows) =
-                measure::measure(&build::root()?, &programs, &change, |change| eprintln!("measuring: {change}"))?;
+            let (rustc, rows) = measure::measure(&build::root()?, &programs, &change, |change| eprintln!("measuring: {change}"))?;
             println!("{rustc}\n");
             println!("| change | program | WASM bytes | deployed bytes | functions | data bytes | pages | start gas cached | not cached |");
             println!("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
@@ -200,10 +199,7 @@ fn print_report(report: &demo::Report) {
         "of the {} that came out of the queue: median {} s, 95 % within {} s, at most {} s.",
         wait.count, wait.median, wait.p95, wait.max
     );
-    println!(
-        "Nodes fell below the threshold of H {} times; {} were kicked out.\n",
-        report.exclusions, report.kicked_out
-    );
+    println!("Nodes fell below the threshold of H {} times; {} were kicked out.\n", report.exclusions, report.kicked_out);
 
     let mut nodes = table(2, &["node", "GPU", "tasks", "share of work", "share of weight"]);
     for node in &report.top_nodes {

@@ -32,9 +32,8 @@ pub fn variants() -> Vec<(String, Settings)> {
         let name = if passes.is_empty() { "no wasm-opt".into() } else { format!("wasm-opt {}", passes.join(" ")) };
         change(&name, &|settings| settings.wasm_opt = passes.iter().map(ToString::to_string).collect())
     };
-    let extra = |flags: &[&str]| {
-        change(&flags.join(" "), &|settings| settings.extra = flags.iter().map(ToString::to_string).collect())
-    };
+    let extra =
+        |flags: &[&str]| change(&flags.join(" "), &|settings| settings.extra = flags.iter().map(ToString::to_string).collect());
     vec![
         ("the default".into(), Settings::default()),
         level("3", "immediate-abort"),

@@ -15,7 +15,7 @@ use anyhow::{ensure, Context, Result};
 
 use crate::{build, pages::row, wasm::MAX_CODE};
 
-const WEAKNESSES: &str = "contracts/storage/tests/weaknesses.rs";
+const WEAKNESSES: &str = "contracts/protocol/tests/weaknesses.rs";
 
 /// A weakness and its test.
 pub struct Weakness {
@@ -49,7 +49,8 @@ pub fn weaknesses(root: &Path) -> Result<Vec<Weakness>> {
         let Some(number) = digits.and_then(|digits| digits.parse().ok()) else { continue };
         let comment = comment(&function.attrs);
         let parts = comment.strip_prefix(&format!("{number}: ")).and_then(|text| text.split_once(" Here "));
-        let (was, holds) = parts.with_context(|| format!("the comment of {test} in {WEAKNESSES} does not read `{number}: … Here …`"))?;
+        let (was, holds) =
+            parts.with_context(|| format!("the comment of {test} in {WEAKNESSES} does not read `{number}: … Here …`"))?;
         let holds = holds.chars().enumerate().map(|(i, c)| if i == 0 { c.to_ascii_uppercase() } else { c }).collect();
         found.push(Weakness { number, was: was.into(), holds, test });
     }
@@ -226,7 +227,13 @@ fn page(root: &Path, heard: &Heard) -> Result<String> {
     }
     page += ATTACKS;
     for figure in heard.of("attack", "comes to")? {
-        page += &format!("| {} | {} | {} | `{}` |\n", figure.get("attack")?, figure.get("with")?, figure.get("comes to")?, figure.test);
+        page += &format!(
+            "| {} | {} | {} | `{}` |\n",
+            figure.get("attack")?,
+            figure.get("with")?,
+            figure.get("comes to")?,
+            figure.test
+        );
     }
     page += MUTANTS;
     page += SIZES;
@@ -258,7 +265,7 @@ the draws; a right sampler exceeds the limit once in a thousand times. In the la
 with weights of which every other one (by rank) is 5 % higher, that is, as if the sampler were biased so: this must
 exceed the limit, and does, or the test fails.
 
-The contracts' code in memory (`contracts/storage/tests/draw.rs`): stakes from 400 to 4,000,000, mixed scores, H and
+The contracts' code in memory (`contracts/protocol/tests/draw.rs`): stakes from 400 to 4,000,000, mixed scores, H and
 models, nodes that go busy and come back.
 
 | state of the network | draws | chi-square | degrees of freedom | limit at 0.1 % | with the bias of 5 % |
@@ -298,7 +305,7 @@ share of draws that go to a node without the model although one that holds it is
 const ATTACKS: &str = "
 ## What attacks cost
 
-Attacks that an audit found, each played as it was made (`contracts/storage/tests/attacks.rs`). A gas figure of these is that of
+Attacks that an audit found, each played as it was made (`contracts/protocol/tests/attacks.rs`). A gas figure of these is that of
 storage and logs, worked out natively; [gas.md](gas.md) has those of compiled programs.
 
 | attack | with | comes to | test |
@@ -349,7 +356,7 @@ How often what happened, by the names of the events. A task is aborted by timeou
 const WEAK: &str = "
 ## The 21 weaknesses of earlier implementations
 
-Tests in `contracts/storage/tests/weaknesses.rs`, by number.
+Tests in `contracts/protocol/tests/weaknesses.rs`, by number.
 
 | | what it was | what holds here | test | |
 | ---: | --- | --- | --- | --- |

@@ -43,7 +43,7 @@ struct Function {
 /// When a source cannot be read.
 pub fn raised(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
     let mut functions = Vec::new();
-    for entry in fs::read_dir(root.join("contracts/storage/src"))? {
+    for entry in fs::read_dir(root.join("contracts/protocol/src"))? {
         let file = entry?.path();
         if file.extension().is_some_and(|extension| extension == "rs") {
             let module = file.file_stem().unwrap_or_default().to_string_lossy().to_string();
@@ -61,11 +61,19 @@ pub fn raised(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
         let mut found = BTreeSet::new();
         let mut answered = false;
         for body in &programs {
-            let entry = if body.module == "router" { body.name == "install" && public == "install" } else { body.name == "route" };
+            let entry =
+                if body.module == "router" { body.name == "install" && public == "install" } else { body.name == "route" };
             if !entry {
                 continue;
             }
-            let mut walk = Walk { functions: &functions, here: body, selector: Some(public), calls: BTreeSet::new(), errors: BTreeSet::new(), unknown: false };
+            let mut walk = Walk {
+                functions: &functions,
+                here: body,
+                selector: Some(public),
+                calls: BTreeSet::new(),
+                errors: BTreeSet::new(),
+                unknown: false,
+            };
             walk.visit_block(&body.body);
             if walk.unknown {
                 continue;
@@ -88,7 +96,8 @@ fn close(functions: &[Function], mut calls: BTreeSet<usize>, errors: &mut BTreeS
     while let Some(next) = calls.pop_first() {
         if done.insert(next) {
             let here = &functions[next];
-            let mut walk = Walk { functions, here, selector: None, calls: BTreeSet::new(), errors: BTreeSet::new(), unknown: false };
+            let mut walk =
+                Walk { functions, here, selector: None, calls: BTreeSet::new(), errors: BTreeSet::new(), unknown: false };
             walk.visit_block(&here.body);
             calls.append(&mut walk.calls);
             errors.append(&mut walk.errors);
@@ -227,7 +236,9 @@ impl<'ast> Visit<'ast> for Walk<'_> {
                 self.call(|f| if there { own(f) } else { f.owner.is_none() && f.name == name });
             }
             Some(of) => {
-                self.call(|f| f.name == name && (f.owner.as_deref() == Some(&of) || f.module == of || (of == "Self" && f.owner == here.1)));
+                self.call(|f| {
+                    f.name == name && (f.owner.as_deref() == Some(&of) || f.module == of || (of == "Self" && f.owner == here.1))
+                });
             }
         }
     }
@@ -263,7 +274,8 @@ pub fn page(root: &Path) -> Result<String> {
     let notices = notices(&fs::read_to_string(root.join("abi/IMuster.sol"))?);
     let mut page = String::from(HEAD);
     for error in interface().errors() {
-        let notice = notices.get(&error.name).with_context(|| format!("error {} has no @notice in abi/IMuster.sol", error.name))?;
+        let notice =
+            notices.get(&error.name).with_context(|| format!("error {} has no @notice in abi/IMuster.sol", error.name))?;
         let values: Vec<String> = error.inputs.iter().map(|input| format!("{} {}", input.kind, input.name)).collect();
         let by = match raised.get(&error.name) {
             _ if ANY.contains(&error.name.as_str()) => "any call".to_string(),

@@ -14,7 +14,7 @@ use muster_core::{
     record::{Ownership, Rules},
     word::{Packed, Word},
 };
-use muster_storage::layout;
+use muster_protocol::layout;
 
 use crate::{
     chain::{date, Account, Chain, Reverted},
@@ -502,10 +502,7 @@ mod tests {
         let code = initcode(&[0xef, 0xf0, 0, 0, 1]);
         let (prelude, rest) = code.split_at(43);
         assert_eq!(rest, [0xef, 0xf0, 0, 0, 1]);
-        assert_eq!(
-            (prelude[0], prelude[32], &prelude[33..]),
-            (0x7f, 5, &[0x80, 0x60, 43, 0x60, 0, 0x39, 0x60, 0, 0xf3, 0][..])
-        );
+        assert_eq!((prelude[0], prelude[32], &prelude[33..]), (0x7f, 5, &[0x80, 0x60, 43, 0x60, 0, 0x39, 0x60, 0, 0xf3, 0][..]));
     }
 
     #[test]
@@ -522,14 +519,8 @@ mod tests {
     fn differences_name_the_function_and_both_programs() {
         let selector = id("owner()");
         let (a, b) = (Address::repeat_byte(1), Address::repeat_byte(2));
-        assert_eq!(
-            differ(&[(selector, a)].into(), &[(selector, b)].into()),
-            [format!("owner leads to {a:?}, not {b:?}")]
-        );
-        assert_eq!(
-            differ(&[([1, 2, 3, 4], a)].into(), &Routes::new()),
-            [format!("0x01020304 leads to {a:?}, not nothing")]
-        );
+        assert_eq!(differ(&[(selector, a)].into(), &[(selector, b)].into()), [format!("owner leads to {a:?}, not {b:?}")]);
+        assert_eq!(differ(&[([1, 2, 3, 4], a)].into(), &Routes::new()), [format!("0x01020304 leads to {a:?}, not nothing")]);
         assert!(differ(&[(selector, a)].into(), &[(selector, a)].into()).is_empty());
     }
 }

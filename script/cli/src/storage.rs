@@ -95,7 +95,9 @@ pub fn page(root: &Path) -> Result<String> {
     // What has no comment of its own is what its struct says.
     let meaning = |name: &str, kind: &Kind| {
         let own = comments.get(name).filter(|text| !text.is_empty());
-        let text = own.or_else(|| comments.get(&kind.name())).with_context(|| format!("abi/MusterStorage.sol does not say what {name} is"))?;
+        let text = own
+            .or_else(|| comments.get(&kind.name()))
+            .with_context(|| format!("abi/MusterStorage.sol does not say what {name} is"))?;
         Ok::<_, anyhow::Error>(text.replace('|', "\\|"))
     };
     let node_records = layout.storage.iter().find(|variable| variable.label == "nodes").context("there is no variable nodes")?;
@@ -111,7 +113,11 @@ pub fn page(root: &Path) -> Result<String> {
             Some((text, key)) => (text, key.trim_end_matches('.')),
             None => (text.as_str(), ""),
         };
-        anyhow::ensure!(kind.label.starts_with("mapping") != key.is_empty(), "the comment of {} must end with its key", variable.label);
+        anyhow::ensure!(
+            kind.label.starts_with("mapping") != key.is_empty(),
+            "the comment of {} must end with its key",
+            variable.label
+        );
         page += &row(&[&variable.slot, &format!("`{}`", variable.label), &format!("`{}`", kind.name()), text, key]);
     }
     page += "\n## Structs\n\nPictures show a word from its left end, with bits; `-` is unused.\n";
@@ -127,7 +133,13 @@ pub fn page(root: &Path) -> Result<String> {
         for member in &record.members {
             let kind = layout.kind(member)?;
             let text = meaning(&format!("{name}.{}", member.label), kind)?;
-            let range = |first: usize, count: usize| if count == 1 { first.to_string() } else { format!("{first} to {}", first + count - 1) };
+            let range = |first: usize, count: usize| {
+                if count == 1 {
+                    first.to_string()
+                } else {
+                    format!("{first} to {}", first + count - 1)
+                }
+            };
             let (kind_name, label) = (format!("`{}`", kind.name()), format!("`{}`", member.label));
             page += &if record.bytes()? == 32 {
                 row(&[&range(8 * member.offset, 8 * kind.bytes()?), &member.offset.to_string(), &kind_name, &label, &text])

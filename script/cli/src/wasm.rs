@@ -35,12 +35,8 @@ pub fn finish(wasm: &[u8]) -> Result<Vec<u8>> {
 
 /// The code that goes on chain: the prefix and the module under brotli at its highest quality.
 pub fn compress(wasm: &[u8]) -> Vec<u8> {
-    let params = brotli::enc::BrotliEncoderParams {
-        quality: 11,
-        lgwin: BROTLI_WINDOW,
-        size_hint: wasm.len(),
-        ..Default::default()
-    };
+    let params =
+        brotli::enc::BrotliEncoderParams { quality: 11, lgwin: BROTLI_WINDOW, size_hint: wasm.len(), ..Default::default() };
     let mut out = PREFIX.to_vec();
     brotli::BrotliCompress(&mut &*wasm, &mut out, &params).expect("writing to memory does not fail");
     out
@@ -188,11 +184,7 @@ impl Shape {
 
     /// The same when the node has to load it first.
     pub fn start_uncached(&self) -> u64 {
-        self.start_cached()
-            + 8_832
-            + self.functions * 8_252 / 1_000
-            + self.types * 1_059 / 1_000
-            + self.length * 1_286 / 10_000
+        self.start_cached() + 8_832 + self.functions * 8_252 / 1_000 + self.types * 1_059 / 1_000 + self.length * 1_286 / 10_000
     }
 
     /// Gas for the memory a program starts with, as a transaction's first frame: two pages are free.

@@ -18,7 +18,7 @@ use muster_cli::{
     router::{bound_initcode, initcode},
 };
 use muster_devnode::{chain::NITRO_DEV_KEY, Devnode};
-use muster_storage::admin::PARAMETERS;
+use muster_protocol::admin::PARAMETERS;
 use tempfile::TempDir;
 
 const OWNER: Address = ethers::types::H160([0x0a; 20]);
@@ -333,11 +333,7 @@ async fn programs_are_kept_alive_with_a_record_or_without() {
     let node = node();
     let dir = tempfile::tempdir().unwrap();
     let url = node.url();
-    let environment = [
-        ("RPC_URL", url.as_str()),
-        ("PRIVATE_KEY", NITRO_DEV_KEY),
-        ("DEPLOYMENTS", dir.path().to_str().unwrap()),
-    ];
+    let environment = [("RPC_URL", url.as_str()), ("PRIVATE_KEY", NITRO_DEV_KEY), ("DEPLOYMENTS", dir.path().to_str().unwrap())];
     let run = |arguments: &[&str]| {
         let out = muster(&[&["keepalive"], arguments].concat(), &environment);
         let said = [out.stdout, out.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
@@ -382,9 +378,7 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
 
     assert_eq!(count("finished") + count("timed_out") + count("aborted") + count("errors_reported"), count("tasks"));
     assert_eq!(count("evicted") + count("cancelled") + count("outlived"), count("aborted"));
-    for case in
-        ["dispatched", "queued", "finished", "timed_out", "evicted", "cancelled", "errors_reported", "exclusions"]
-    {
+    for case in ["dispatched", "queued", "finished", "timed_out", "evicted", "cancelled", "errors_reported", "exclusions"] {
         assert!(count(case) > 0, "the small inputs show no task that was {case}");
     }
     let owed = wei("stake_wei") + wei("escrow_wei") + wei("credit_wei") + wei("treasury_wei");
@@ -399,10 +393,7 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
     let chain = Chain::connect(&url).await.unwrap();
     let address: Address = report["address"].as_str().unwrap().parse().unwrap();
     let read = books(&chain, &Muster { address }, 0.into()).await.unwrap();
-    assert_eq!(
-        (read.stake, read.credit, read.balance),
-        (wei("stake_wei"), wei("credit_wei"), wei("contract_balance_wei"))
-    );
+    assert_eq!((read.stake, read.credit, read.balance), (wei("stake_wei"), wei("credit_wei"), wei("contract_balance_wei")));
 }
 
 #[test]
@@ -451,11 +442,7 @@ fn what_goes_wrong_is_said_in_words_and_nothing_is_printed_as_a_result() {
         (vec!["demo", "--gpus", "1000"], &[], vec!["--gpus is 1000, but the fleet has 8 GPUs"]),
         (vec!["demo", "--speed", "0"], &[], vec!["--speed is 0"]),
         (vec!["demo"], &nowhere, vec!["no node answers at http://127.0.0.1:1"]),
-        (
-            vec!["deploy"],
-            &[("RPC_URL", "http://127.0.0.1:1"), ("PRIVATE_KEY", "0x12")],
-            vec!["PRIVATE_KEY is not a private key"],
-        ),
+        (vec!["deploy"], &[("RPC_URL", "http://127.0.0.1:1"), ("PRIVATE_KEY", "0x12")], vec!["PRIVATE_KEY is not a private key"]),
         (vec!["deploy"], &[("RPC_URL", "http://127.0.0.1:1"), ("PRIVATE_KEY", NITRO_DEV_KEY)], vec!["no node answers"]),
     ] {
         let out = muster(&arguments, environment);

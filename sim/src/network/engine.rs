@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use indicatif::ProgressBar;
 use muster_core::record::Status;
 use muster_core::validation::{judge, End, Member, REDUNDANCY};
-use muster_storage::IMuster;
+use muster_protocol::IMuster;
 
 use super::host::Event;
 use super::ledger::{Call, Ledger, Party, BEGINNING, GRANULE};
@@ -416,11 +416,7 @@ impl Engine {
             self.bar.inc(STRIDE);
         }
         let first = self.create(&spec, 0);
-        let group = if spec.sampled {
-            [first, self.create(&spec, 1), self.create(&spec, 2)]
-        } else {
-            [first, None, None]
-        };
+        let group = if spec.sampled { [first, self.create(&spec, 1), self.create(&spec, 2)] } else { [first, None, None] };
         if let [Some(a), Some(b), Some(c)] = group {
             self.groups.push([a, b, c]);
             for id in [a, b, c] {
@@ -645,8 +641,10 @@ impl Engine {
         (row.state, row.node, row.started, row.expires) = (State::Running, i, tick as u32, expires as u32);
         let work = match spec.kind {
             Kind::Cheat => TICKS,
-            _ => u64::from(row.work) * 1_000 / u64::from(spec.speed.max(1))
-                + missing.iter().map(|model| download_time(spec, *model)).sum::<u64>(),
+            _ => {
+                u64::from(row.work) * 1_000 / u64::from(spec.speed.max(1))
+                    + missing.iter().map(|model| download_time(spec, *model)).sum::<u64>()
+            }
         };
         let ends = tick + work.max(1);
         let (silent, report) = match row.fate {

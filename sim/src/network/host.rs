@@ -7,10 +7,10 @@ use std::hash::BuildHasherDefault;
 use alloy_primitives::{keccak256, B256};
 use alloy_sol_types::SolEvent;
 use muster_core::word::{Address, Word};
-use muster_storage::host::HISTORY;
-use muster_storage::layout::NODES;
-use muster_storage::native::{solidity_slot, Log, SlotHasher};
-use muster_storage::{Host, IMuster};
+use muster_protocol::host::HISTORY;
+use muster_protocol::layout::NODES;
+use muster_protocol::native::{solidity_slot, Log, SlotHasher};
+use muster_protocol::{Host, IMuster};
 
 /// Words of a node's record, rounded up to a power of two.
 const NODE_WORDS: usize = 16;
@@ -113,12 +113,7 @@ impl Arena {
 
     /// Empty storage whose slots, logs and block hashes are those of a chain.
     pub fn like_a_chain() -> Self {
-        Self {
-            hashed: true,
-            logs: Some(Vec::new()),
-            hashes: Hashes::Given(HashMap::new()),
-            ..Self::new(0)
-        }
+        Self { hashed: true, logs: Some(Vec::new()), hashes: Hashes::Given(HashMap::new()), ..Self::new(0) }
     }
 
     /// Runs a call; if it is refused, its writes and events are undone.
@@ -161,8 +156,7 @@ impl Arena {
     fn node_word(slot: Word) -> Option<(usize, usize)> {
         let [low, b, c, map] = slot.0;
         let (number, field) = ((low >> 8) as usize, (low & 0xff) as usize);
-        (b | c == 0 && map == u64::from(NODES) && field < NODE_WORDS && number < 1 << 24)
-            .then_some((number, field))
+        (b | c == 0 && map == u64::from(NODES) && field < NODE_WORDS && number < 1 << 24).then_some((number, field))
     }
 
     fn place(&mut self, slot: Word) -> &mut Word {
@@ -217,7 +211,11 @@ impl Host for Arena {
     }
 
     fn keccak(&self, bytes: &[u8]) -> [u8; 32] {
-        if self.hashed { keccak256(bytes).0 } else { quick_hash(bytes) }
+        if self.hashed {
+            keccak256(bytes).0
+        } else {
+            quick_hash(bytes)
+        }
     }
 
     fn sender(&self) -> Address {
@@ -274,23 +272,13 @@ fn decode(topics: &[B256], data: &[u8]) -> Option<Event> {
     let node = topic(1) as u32;
     let task = topic(1);
     Some(match *topics.first()? {
-        IMuster::TaskStarted::SIGNATURE_HASH => {
-            Event::Started { task, node: topic(2) as u32, deadline: word(0) as u64 }
-        }
-        IMuster::TaskSucceeded::SIGNATURE_HASH => {
-            Event::Succeeded { task, node: topic(2) as u32, paid: word(1) }
-        }
+        IMuster::TaskStarted::SIGNATURE_HASH => Event::Started { task, node: topic(2) as u32, deadline: word(0) as u64 },
+        IMuster::TaskSucceeded::SIGNATURE_HASH => Event::Succeeded { task, node: topic(2) as u32, paid: word(1) },
         IMuster::TaskQueued::SIGNATURE_HASH => Event::Queued { task, ticket: word(0) as u64 },
         IMuster::TaskRedrawn::SIGNATURE_HASH => Event::Redrawn { task },
-        IMuster::TaskAborted::SIGNATURE_HASH => {
-            Event::Aborted { task, reason: topic(3) as u8, refund: word(0) }
-        }
-        IMuster::TaskErrorReported::SIGNATURE_HASH => {
-            Event::ErrorReported { task, node: topic(2) as u32, refund: word(1) }
-        }
-        IMuster::DownloadRequested::SIGNATURE_HASH => {
-            Event::Download { node, model: topic(2), task: topic(3) }
-        }
+        IMuster::TaskAborted::SIGNATURE_HASH => Event::Aborted { task, reason: topic(3) as u8, refund: word(0) },
+        IMuster::TaskErrorReported::SIGNATURE_HASH => Event::ErrorReported { task, node: topic(2) as u32, refund: word(1) },
+        IMuster::DownloadRequested::SIGNATURE_HASH => Event::Download { node, model: topic(2), task: topic(3) },
         IMuster::NodeExcluded::SIGNATURE_HASH => Event::Excluded { node, until: word(0) as u64 },
         IMuster::NodeReadmitted::SIGNATURE_HASH => Event::Readmitted { node },
         IMuster::NodeJoined::SIGNATURE_HASH => Event::Joined { node },

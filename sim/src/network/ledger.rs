@@ -3,11 +3,11 @@
 use alloy_primitives::U256;
 use muster_core::record::{Head, Limits, Node, Operator, Order, Ownership, Rules};
 use muster_core::word::{Address, Word};
-use muster_storage::draw::Seat;
-use muster_storage::host::offset;
-use muster_storage::admin::{self, Genesis};
-use muster_storage::layout::{entry, slot, HEAD, LIMITS, OWNERSHIP, PENDING, RULES};
-use muster_storage::{ Host, IMuster, Network, Refusal};
+use muster_protocol::admin::{self, Genesis};
+use muster_protocol::draw::Seat;
+use muster_protocol::host::offset;
+use muster_protocol::layout::{entry, slot, HEAD, LIMITS, OWNERSHIP, PENDING, RULES};
+use muster_protocol::{Host, IMuster, Network, Refusal};
 
 use super::host::{Arena, Event};
 use super::policy::Policy;
@@ -107,8 +107,7 @@ impl Ledger {
         for (name, value) in parameters {
             let number = admin::PARAMETERS.iter().position(|p| p.name == *name);
             let number = number.ok_or_else(|| format!("there is no parameter {name}"))?;
-            let (_, least, most) =
-                admin::parameter(&host, number as u8).map_err(|refusal| format!("{refusal:?}"))?;
+            let (_, least, most) = admin::parameter(&host, number as u8).map_err(|refusal| format!("{refusal:?}"))?;
             let out_of_bounds = |_| format!("{name} can't be {value}; it can be from {least} to {most}");
             if admin::PARAMETERS[number].delayed {
                 host.now = BEGINNING - u64::from(genesis.upgrade_delay);
@@ -158,7 +157,7 @@ impl Ledger {
                 _ if !policy.is_contract() => {
                     let mut net = Network::open(host)?;
                     policy.serve(&mut net);
-                    net.readmit(muster_storage::network::READMITTED_PER_CALL);
+                    net.readmit(muster_protocol::network::READMITTED_PER_CALL);
                     net
                 }
                 _ => Network::open_and_serve(host)?,
@@ -248,20 +247,24 @@ impl Ledger {
     /// The number of the operator who runs a node; none for an account that is no operator's.
     pub fn operator(&self, number: u32) -> Option<u32> {
         let seat = Seat::load(&self.host, number);
-        let record: Operator = self.host.get(offset(seat.slot, muster_storage::layout::node::OPERATOR));
+        let record: Operator = self.host.get(offset(seat.slot, muster_protocol::layout::node::OPERATOR));
         let number = u32::from_be_bytes(record.account[16..].try_into().ok()?);
         (Party::Operator(number).address() == record.account).then_some(number)
     }
 
     /// The GPU group that nodes of a name and VRAM size make up.
     pub fn gpu_group(&self, name: &str, vram: u16) -> Option<u32> {
-        muster_storage::registry::gpu_group(&self.host, name.as_bytes(), vram)
+        muster_protocol::registry::gpu_group(&self.host, name.as_bytes(), vram)
     }
 
     /// What joining with a GPU costs beside the stake, in granules.
     pub fn group_fee(&self, name: &str, vram: u16) -> u64 {
         let limits: Limits = self.host.get(slot(LIMITS));
-        if self.gpu_group(name, vram).is_some() { 0 } else { limits.group_fee }
+        if self.gpu_group(name, vram).is_some() {
+            0
+        } else {
+            limits.group_fee
+        }
     }
 
     /// Takes the events since the last time.

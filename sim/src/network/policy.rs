@@ -7,13 +7,13 @@
 use muster_core::qos;
 use muster_core::wad::{mul_div_u64, mul_wad, WAD};
 use muster_core::weight;
-use muster_storage::draw::{in_scope, Candidates, Seat};
-use muster_storage::host::{Host, Task};
-use muster_storage::layout::{entry, GPU_COUNTS, PENDING};
-use muster_storage::network::RING;
-use muster_storage::registry::Holders;
-use muster_storage::sampler::{self, Counts, VRAM_MAX};
-use muster_storage::Network;
+use muster_protocol::draw::{in_scope, Candidates, Seat};
+use muster_protocol::host::{Host, Task};
+use muster_protocol::layout::{entry, GPU_COUNTS, PENDING};
+use muster_protocol::network::RING;
+use muster_protocol::registry::Holders;
+use muster_protocol::sampler::{self, Counts, VRAM_MAX};
+use muster_protocol::Network;
 
 use crate::random::Random;
 
@@ -155,8 +155,7 @@ fn choose<H: Host>(net: &Network<H>, task: &Task, merit: Merit, random: &mut Ran
     if total == 0 {
         return None;
     }
-    let entries: u32 =
-        task.models.as_slice().iter().map(|&m| Holders::load(net.host, m).len()).sum();
+    let entries: u32 = task.models.as_slice().iter().map(|&m| Holders::load(net.host, m).len()).sum();
     if entries > FEW {
         if let Some(seat) = by_rejection(net, &field, total, task, merit, true, random) {
             return Some(seat);

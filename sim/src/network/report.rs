@@ -121,7 +121,11 @@ pub fn gini(mut values: Vec<f64>) -> f64 {
 }
 
 fn ratio(a: u64, b: u64) -> f64 {
-    if b == 0 { 0.0 } else { a as f64 / b as f64 }
+    if b == 0 {
+        0.0
+    } else {
+        a as f64 / b as f64
+    }
 }
 
 impl Report {
@@ -212,25 +216,31 @@ impl Report {
     pub fn wages_by(&self, key: impl Fn(&NodeReport) -> u64) -> [f64; 5] {
         let mut nodes: Vec<&NodeReport> = self.honest().filter(|n| n.present > 0).collect();
         nodes.sort_by_key(|n| key(n));
-        let mean = |nodes: &[&NodeReport]| {
-            nodes.iter().map(|n| n.wage()).fold(0.0, |sum, wage| sum + wage) / nodes.len().max(1) as f64
-        };
+        let mean =
+            |nodes: &[&NodeReport]| nodes.iter().map(|n| n.wage()).fold(0.0, |sum, wage| sum + wage) / nodes.len().max(1) as f64;
         let all = mean(&nodes);
         std::array::from_fn(|fifth| {
             let (from, to) = (nodes.len() * fifth / 5, nodes.len() * (fifth + 1) / 5);
-            if all > 0.0 { mean(&nodes[from..to]) / all } else { 0.0 }
+            if all > 0.0 {
+                mean(&nodes[from..to]) / all
+            } else {
+                0.0
+            }
         })
     }
 
     /// Mean wage of a kind relative to that of steady nodes.
     pub fn wage_of(&self, kind: Kind) -> f64 {
         let mean = |kind: Kind| {
-            let wages: Vec<f64> =
-                self.nodes.iter().filter(|n| n.kind == kind && n.present > 0).map(NodeReport::wage).collect();
+            let wages: Vec<f64> = self.nodes.iter().filter(|n| n.kind == kind && n.present > 0).map(NodeReport::wage).collect();
             wages.iter().fold(0.0, |sum, wage| sum + wage) / wages.len().max(1) as f64
         };
         let steady = mean(Kind::Steady);
-        if steady > 0.0 { mean(kind) / steady } else { 0.0 }
+        if steady > 0.0 {
+            mean(kind) / steady
+        } else {
+            0.0
+        }
     }
 }
 

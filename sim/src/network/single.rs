@@ -126,7 +126,9 @@ pub fn run(workload: &Workload, seed: u64, out: &Path) -> Outcome<()> {
             let last = traced.last().map_or(0.0, |request| request.at as f64 / workload.speed);
             if last > LONGEST as f64 {
                 let (file, speed) = (requests.display(), workload.speed);
-                return Err(format!("{file}: at --speed {speed} its requests come over {last:.0} s; {LONGEST} s is the most").into());
+                return Err(
+                    format!("{file}: at --speed {speed} its requests come over {last:.0} s; {LONGEST} s is the most").into()
+                );
             }
             let mut gpus = trace::gpus(&nodes.display().to_string(), open(nodes)?)?;
             if let Some(keep) = workload.gpus {
@@ -217,7 +219,11 @@ fn table(report: &Report) -> String {
         let value = m.of(report);
         let _ = writeln!(out, "{:<44} {value:>14.3}", m.title);
     }
-    let _ = writeln!(out, "\n{:<10} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8}", "nodes", "count", "starts", "timeouts", "excluded", "kicked", "slashed");
+    let _ = writeln!(
+        out,
+        "\n{:<10} {:>6} {:>10} {:>10} {:>9} {:>8} {:>8}",
+        "nodes", "count", "starts", "timeouts", "excluded", "kicked", "slashed"
+    );
     for kind in Kind::ALL {
         let of = || report.nodes.iter().filter(|n| n.kind == kind);
         if of().next().is_some() {

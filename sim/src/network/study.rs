@@ -153,8 +153,7 @@ impl Results {
     /// # Errors
     /// See [`simulate`].
     pub fn play(&mut self, title: &str, setups: &[Setup], first: u64, seeds: u64) -> Result<(), String> {
-        let jobs: Vec<(&Setup, u64)> =
-            setups.iter().flat_map(|setup| (0..seeds).map(move |i| (setup, first + i))).collect();
+        let jobs: Vec<(&Setup, u64)> = setups.iter().flat_map(|setup| (0..seeds).map(move |i| (setup, first + i))).collect();
         let bar = bar(title, jobs.iter().map(|(setup, _)| setup.profile.tasks).sum());
         let values: Result<Vec<Vec<f64>>, String> = jobs
             .par_iter()
@@ -175,11 +174,7 @@ impl Results {
 
 /// A progress bar on standard error, where that is a terminal.
 pub fn bar(title: &str, length: u64) -> ProgressBar {
-    let target = if std::io::stderr().is_terminal() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
+    let target = if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(Some(length), target);
     let template = "{msg:46} {wide_bar} {percent:>3} % {elapsed:>5}, {eta:>5} left";
     bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -247,12 +242,7 @@ impl Scale {
         tasks: 6_000,
         grid_seeds: 2,
         grid_tasks: 4_000,
-        grid: Grid {
-            penalty: &[300_000],
-            boost: &[150_000],
-            threshold: &[100_000, 350_000, 500_000],
-            tau: &[1_800, 5_400],
-        },
+        grid: Grid { penalty: &[300_000], boost: &[150_000], threshold: &[100_000, 350_000, 500_000], tau: &[1_800, 5_400] },
         long_tasks: 20_000,
         sybil_seeds: 2,
         sybil_nodes: 200,
@@ -330,12 +320,7 @@ impl Rule {
 
     /// As the contract's parameters.
     pub fn parameters(&self) -> Vec<(&'static str, u64)> {
-        vec![
-            ("penaltyPpm", self.penalty),
-            ("boostPpm", self.boost),
-            ("exclusionPpm", self.threshold),
-            ("tau", self.tau),
-        ]
+        vec![("penaltyPpm", self.penalty), ("boostPpm", self.boost), ("exclusionPpm", self.threshold), ("tau", self.tau)]
     }
 }
 
@@ -426,8 +411,12 @@ pub fn run(scale: &Scale, seed: u64) -> Result<Findings, String> {
     };
     let setups: Vec<Setup> = found.rules.iter().map(|rule| setup(rule, "grid", &profile)).collect();
     results.play("Rules of exclusion", &setups, seed, scale.grid_seeds)?;
-    let setups: Vec<Setup> =
-        found.rules.iter().filter(|rule| rule.of_000_but_for_threshold_and_tau()).map(|rule| setup(rule, "slice", &profile)).collect();
+    let setups: Vec<Setup> = found
+        .rules
+        .iter()
+        .filter(|rule| rule.of_000_but_for_threshold_and_tau())
+        .map(|rule| setup(rule, "slice", &profile))
+        .collect();
     results.play("Thresholds and tau, more often", &setups, seed, scale.seeds)?;
 
     let usual = results.get(&Rule::OF_000.name("grid"), "wait95").mean;
@@ -466,9 +455,10 @@ pub fn run(scale: &Scale, seed: u64) -> Result<Findings, String> {
         .copied()
         .collect();
     let fewest = good.iter().map(|rule| total(rule, "failed")).fold(f64::INFINITY, f64::min);
-    found.recommended = good.into_iter().filter(|rule| total(rule, "failed") <= fewest * CLOSE).min_by(|a, b| {
-        a.changes().cmp(&b.changes()).then(total(a, "out-steady").total_cmp(&total(b, "out-steady")))
-    });
+    found.recommended = good
+        .into_iter()
+        .filter(|rule| total(rule, "failed") <= fewest * CLOSE)
+        .min_by(|a, b| a.changes().cmp(&b.changes()).then(total(a, "out-steady").total_cmp(&total(b, "out-steady"))));
     found.finalists = rules;
     Ok(found)
 }

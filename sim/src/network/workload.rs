@@ -54,8 +54,7 @@ pub enum Kind {
 
 impl Kind {
     /// All of them, in the order of tables.
-    pub const ALL: [Self; 7] =
-        [Self::Steady, Self::Slow, Self::Flaky, Self::Dead, Self::Broken, Self::Cheat, Self::Sybil];
+    pub const ALL: [Self; 7] = [Self::Steady, Self::Slow, Self::Flaky, Self::Dead, Self::Broken, Self::Cheat, Self::Sybil];
 
     /// As tables show it.
     pub fn name(self) -> &'static str {
@@ -195,7 +194,14 @@ struct Zipf(Vec<usize>);
 impl Zipf {
     fn new(n: usize) -> Self {
         let mut sum = 0;
-        Self((1..=n).map(|k| { sum += 1_000_000_000 / k; sum }).collect())
+        Self(
+            (1..=n)
+                .map(|k| {
+                    sum += 1_000_000_000 / k;
+                    sum
+                })
+                .collect(),
+        )
     }
 
     fn draw(&self, random: &mut Random) -> usize {
@@ -212,8 +218,7 @@ fn percent(random: &mut Random, share: usize) -> bool {
 /// A made-up fleet.
 pub fn fleet(profile: &Profile, seed: u64) -> Vec<NodeSpec> {
     let zipf = Zipf::new(BASE_MODELS);
-    let mut nodes: Vec<NodeSpec> =
-        (0..profile.nodes).map(|i| node(profile, seed, i, &zipf)).collect();
+    let mut nodes: Vec<NodeSpec> = (0..profile.nodes).map(|i| node(profile, seed, i, &zipf)).collect();
     if let Some((sum, count)) = profile.attack {
         let attackers = (0..count).map(|i| NodeSpec {
             kind: Kind::Sybil,
@@ -239,14 +244,20 @@ fn node(profile: &Profile, seed: u64, number: u32, zipf: &Zipf) -> NodeSpec {
     let (gpu, vram, speed, _) = GPUS
         .into_iter()
         .find(|(.., share)| match u.checked_sub(*share) {
-            Some(rest) => { u = rest; false }
+            Some(rest) => {
+                u = rest;
+                false
+            }
             None => true,
         })
         .unwrap_or(GPUS[0]);
     let mut u = random.below(1_000);
     let others = [Kind::Slow, Kind::Flaky, Kind::Dead, Kind::Broken, Kind::Cheat];
     let kind = others.into_iter().zip(profile.mix).find(|(_, share)| match u.checked_sub(*share) {
-        Some(rest) => { u = rest; false }
+        Some(rest) => {
+            u = rest;
+            false
+        }
         None => true,
     });
     let kind = kind.map_or(Kind::Steady, |(kind, _)| kind);
@@ -462,7 +473,11 @@ pub fn fleet_of(gpus: &[Gpu], seed: u64) -> Vec<NodeSpec> {
 
 /// Time a node takes to download a model.
 pub fn download_time(node: &NodeSpec, model: u64) -> u64 {
-    if model > BASE_MODELS as u64 { node.download / LORA_FASTER } else { node.download }
+    if model > BASE_MODELS as u64 {
+        node.download / LORA_FASTER
+    } else {
+        node.download
+    }
 }
 
 /// A fee in wei for an estimate in seconds.

@@ -63,10 +63,7 @@ pub struct Claim {
 type Values = Vec<(Name, Estimate)>;
 
 fn each(value: impl Fn(Name) -> Estimate) -> Values {
-    Name::ALL
-        .into_iter()
-        .map(|name| (name, value(name)))
-        .collect()
+    Name::ALL.into_iter().map(|name| (name, value(name))).collect()
 }
 
 fn count(values: &Values, good: impl Fn(Estimate) -> bool) -> usize {
@@ -97,11 +94,7 @@ struct Judge<'a> {
 
 /// All claims, in the text's order.
 pub fn judge(lab: &Lab, variant: &Variant) -> Vec<Claim> {
-    let mut judge = Judge {
-        lab,
-        v: variant,
-        claims: Vec::new(),
-    };
+    let mut judge = Judge { lab, v: variant, claims: Vec::new() };
     judge.comparison();
     judge.sizes();
     judge.scale();
@@ -115,22 +108,8 @@ pub fn judge(lab: &Lab, variant: &Variant) -> Vec<Claim> {
 }
 
 impl Judge<'_> {
-    fn add(
-        &mut self,
-        place: &'static str,
-        text: &'static str,
-        rule: &'static str,
-        ours: String,
-        verdict: Verdict,
-    ) {
-        self.claims.push(Claim {
-            place,
-            text,
-            rule,
-            ours,
-            verdict,
-            used: false,
-        });
+    fn add(&mut self, place: &'static str, text: &'static str, rule: &'static str, ours: String, verdict: Verdict) {
+        self.claims.push(Claim { place, text, rule, ours, verdict, used: false });
     }
 
     /// Marks the last claim as one the populations were fitted to.
@@ -143,16 +122,14 @@ impl Judge<'_> {
     fn over_fixed(&self, workers: usize, algorithm: Algorithm, of: fn(&Outcome) -> f64) -> Values {
         each(|name| {
             let key = |a| Key::new(name, workers, Measure::Bound, a);
-            self.v
-                .relative(self.lab, key(algorithm), key(Algorithm::Fixed), of)
+            self.v.relative(self.lab, key(algorithm), key(Algorithm::Fixed), of)
         })
     }
 
     fn shortfall(&self, algorithm: Algorithm) -> Values {
         each(|name| {
             let fixed = Key::small(name, Algorithm::Fixed);
-            self.v
-                .difference(self.lab, Key::small(name, algorithm), fixed, success)
+            self.v.difference(self.lab, Key::small(name, algorithm), fixed, success)
         })
     }
 
@@ -201,12 +178,7 @@ impl Judge<'_> {
             .filter(|name| {
                 [Algorithm::FirstFit, tight].into_iter().all(|better| {
                     let key = |a| Key::small(*name, a);
-                    let gap = self.v.relative(
-                        self.lab,
-                        key(Algorithm::RandomFit),
-                        key(better),
-                        throughput,
-                    );
+                    let gap = self.v.relative(self.lab, key(Algorithm::RandomFit), key(better), throughput);
                     gap.high() < 0.0
                 })
             })
@@ -221,9 +193,7 @@ impl Judge<'_> {
         let mut clear = 0;
         let mut high = 0;
         for algorithm in self.v.rated() {
-            clear += count(&self.over_fixed(SMALL, algorithm, throughput), |e| {
-                e.low() > 0.0
-            });
+            clear += count(&self.over_fixed(SMALL, algorithm, throughput), |e| e.low() > 0.0);
             high += count(&self.shortfall(algorithm), |e| e.high() > -MINOR);
         }
         self.add(
@@ -268,23 +238,11 @@ impl Judge<'_> {
             "5.2.2, figure 3b",
             "\"First-fit deviates significantly for most of the distributions\"",
             "by (clearly) more than 0.03 in at least four",
-            format!(
-                "difference {}; more than 0.03 in {off} of 6",
-                span(&first, signed)
-            ),
-            if off >= 4 {
-                Verdict::Holds
-            } else {
-                Verdict::of(off, 6)
-            },
+            format!("difference {}; more than 0.03 in {off} of 6", span(&first, signed)),
+            if off >= 4 { Verdict::Holds } else { Verdict::of(off, 6) },
         );
-        let of = |values: &Values, names: [Name; 2]| -> Values {
-            values
-                .iter()
-                .filter(|v| names.contains(&v.0))
-                .copied()
-                .collect()
-        };
+        let of =
+            |values: &Values, names: [Name; 2]| -> Values { values.iter().filter(|v| names.contains(&v.0)).copied().collect() };
         let low = of(&first, [Name::NormalLow, Name::HeavyLow]);
         let high = of(&first, [Name::NormalHigh, Name::HeavyHigh]);
         self.add(
@@ -306,8 +264,7 @@ impl Judge<'_> {
         let less: Vec<Estimate> = [Name::NormalHigh, Name::HeavyHigh]
             .map(|name| {
                 let key = |a| Key::small(name, a);
-                self.v
-                    .difference(self.lab, key(Algorithm::FirstFit), key(tight), success)
+                self.v.difference(self.lab, key(Algorithm::FirstFit), key(tight), success)
             })
             .to_vec();
         let further = less.iter().filter(|e| e.high() < 0.0).count();
@@ -357,37 +314,20 @@ impl Judge<'_> {
             "5.2.2",
             "\"these algorithms attempt significantly more tasks in each round\"",
             "clearly more than 10 % more",
-            format!(
-                "First-fit {}; Tight-fit {}",
-                span(&more[0], percent),
-                span(&more[1], percent)
-            ),
+            format!("First-fit {}; Tight-fit {}", span(&more[0], percent), span(&more[1], percent)),
             Verdict::of(good, 12),
         );
         let gap = |max, algorithm| {
-            let key = |algorithm| Key {
-                max,
-                ..Key::small(Name::HeavyHigh, algorithm)
-            };
-            self.v
-                .relative(self.lab, key(algorithm), key(Algorithm::Fixed), throughput)
+            let key = |algorithm| Key { max, ..Key::small(Name::HeavyHigh, algorithm) };
+            self.v.relative(self.lab, key(algorithm), key(Algorithm::Fixed), throughput)
         };
         let rows = self.v.rated().map(|algorithm| {
             let gaps = MAXES.map(|max| format!("{:+.0} %", gap(max, algorithm).mean * 100.0));
             format!("{} {}", algorithm.name(), gaps.join(", "))
         });
-        let falls = |algorithm: &Algorithm| {
-            MAXES
-                .windows(2)
-                .all(|m| gap(m[0], *algorithm).mean <= gap(m[1], *algorithm).high())
-        };
+        let falls = |algorithm: &Algorithm| MAXES.windows(2).all(|m| gap(m[0], *algorithm).mean <= gap(m[1], *algorithm).high());
         let falling = self.v.rated().iter().filter(|a| falls(a)).count();
-        let equal = self
-            .v
-            .rated()
-            .iter()
-            .filter(|a| gap(MIN, **a).mean.abs() < 0.03)
-            .count();
+        let equal = self.v.rated().iter().filter(|a| gap(MIN, **a).mean.abs() < 0.03).count();
         let rows = format!("over Fixed at Rmax 3, 5, 7, 9: {}", rows.join("; "));
         self.add(
             "5.2.2, table 2",
@@ -396,10 +336,7 @@ impl Judge<'_> {
             rows,
             Verdict::of(falling, 3),
         );
-        let least = self
-            .v
-            .rated()
-            .map(|a| format!("{} {}", a.name(), percent(gap(MIN, a))));
+        let least = self.v.rated().map(|a| format!("{} {}", a.name(), percent(gap(MIN, a))));
         self.add(
             "5.2.2, table 2",
             "\"if we set Rmin = Rmax [...] nearly the same throughput\"",
@@ -433,24 +370,13 @@ impl Deviations {
     pub fn of(lab: &Lab, v: &Variant) -> Self {
         let cases = v.cases(&v.greedy(), Measure::Bound);
         let climb = v.reading.climb;
-        let estimates = cases
-            .iter()
-            .map(|case| v.deviation(lab, case, climb.targeting(case.alpha)))
-            .collect();
+        let estimates = cases.iter().map(|case| v.deviation(lab, case, climb.targeting(case.alpha))).collect();
         let alike = v.distinct(lab, &cases);
-        Self {
-            cases,
-            estimates,
-            alike,
-        }
+        Self { cases, estimates, alike }
     }
 
     pub fn distinct(&self) -> usize {
-        self.alike
-            .iter()
-            .enumerate()
-            .filter(|(i, j)| i == *j)
-            .count()
+        self.alike.iter().enumerate().filter(|(i, j)| i == *j).count()
     }
 
     pub fn within(&self, limit: f64) -> Within {
@@ -459,9 +385,7 @@ impl Deviations {
         let straddles = |e: &Estimate| e.low() <= -limit && -limit <= e.high();
         Within {
             distinct: all.iter().filter(|i| self.alike[**i] == **i).count(),
-            straddling: (0..self.cases.len())
-                .filter(|i| straddles(&self.estimates[*i]) && self.alike[*i] == *i)
-                .collect(),
+            straddling: (0..self.cases.len()).filter(|i| straddles(&self.estimates[*i]) && self.alike[*i] == *i).collect(),
             most: self.estimates.iter().filter(|e| e.high() > -limit).count(),
             all: all.len(),
         }
@@ -470,12 +394,7 @@ impl Deviations {
     /// A case in words.
     pub fn name(&self, i: usize) -> String {
         let case = &self.cases[i];
-        format!(
-            "{} {} {}",
-            case.algorithm.name(),
-            case.name.text(),
-            case.alpha
-        )
+        format!("{} {} {}", case.algorithm.name(), case.name.text(), case.alpha)
     }
 }
 
@@ -498,16 +417,11 @@ impl Judge<'_> {
                 let ratio = large.mean / small.mean / factor;
                 // Both are uncertain: errors of a ratio add up in squares.
                 let square = |e: Estimate| (e.margin / e.mean) * (e.margin / e.mean);
-                let estimate = Estimate {
-                    mean: ratio - 1.0,
-                    margin: ratio * (square(small) + square(large)).sqrt(),
-                    count: large.count,
-                };
+                let estimate =
+                    Estimate { mean: ratio - 1.0, margin: ratio * (square(small) + square(large)).sqrt(), count: large.count };
                 (name, estimate)
             }));
-            moved.extend(
-                pairs(success).map(|((name, small), (_, large))| (name, apart(small, large))),
-            );
+            moved.extend(pairs(success).map(|((name, small), (_, large))| (name, apart(small, large))));
             if algorithm != Algorithm::Fixed {
                 let small = self.over_fixed(SMALL, algorithm, throughput);
                 let large = self.over_fixed(LARGE, algorithm, throughput);
@@ -536,11 +450,7 @@ impl Judge<'_> {
             "5.2.3, figure 5",
             "\"scaling up the network will have little to no impact on the relative throughput\"",
             "the gain over Fixed within 5 points",
-            format!(
-                "gain over Fixed, 1,000 less 100 workers: {}; {same} of {} within",
-                span(&relative, percent),
-                relative.len()
-            ),
+            format!("gain over Fixed, 1,000 less 100 workers: {}; {same} of {} within", span(&relative, percent), relative.len()),
             Verdict::of(same, relative.len()),
         );
     }
@@ -573,12 +483,7 @@ impl Judge<'_> {
                 &two,
                 25,
             ),
-            (
-                "5.3.1, figures 6-8",
-                "\"and by less than 5 percent in 32 cases\"",
-                &five,
-                32,
-            ),
+            ("5.3.1, figures 6-8", "\"and by less than 5 percent in 32 cases\"", &five, 32),
         ] {
             self.add(
                 place,
@@ -599,9 +504,8 @@ impl Judge<'_> {
                 },
             );
         }
-        let far: Vec<usize> = (0..all)
-            .filter(|i| deviations.estimates[*i].high() < -0.05 && deviations.alike[*i] == *i)
-            .collect();
+        let far: Vec<usize> =
+            (0..all).filter(|i| deviations.estimates[*i].high() < -0.05 && deviations.alike[*i] == *i).collect();
         let meant = |i: &usize| {
             let case = &deviations.cases[*i];
             (case.algorithm, case.name) == (Algorithm::FirstFit, Name::NormalLow)
@@ -610,9 +514,7 @@ impl Judge<'_> {
             .cases
             .iter()
             .zip(&deviations.estimates)
-            .filter(|(case, _)| {
-                (case.algorithm, case.name) == (Algorithm::FirstFit, Name::NormalLow)
-            })
+            .filter(|(case, _)| (case.algorithm, case.name) == (Algorithm::FirstFit, Name::NormalLow))
             .map(|(case, e)| (case.name, *e))
             .collect();
         let others = far.iter().filter(|i| !meant(i)).count();
@@ -634,15 +536,9 @@ impl Judge<'_> {
     fn weights(&mut self) {
         let of = |alpha, value: fn(&Outcome) -> f64| {
             Name::ALL.map(|name| {
-                let case = Case {
-                    name,
-                    algorithm: Algorithm::FirstFit,
-                    measure: Measure::Bound,
-                    alpha,
-                };
+                let case = Case { name, algorithm: Algorithm::FirstFit, measure: Measure::Bound, alpha };
                 let climb = self.v.reading.climb;
-                self.v
-                    .of_case(self.lab, &case, climb.targeting(alpha), value)
+                self.v.of_case(self.lab, &case, climb.targeting(alpha), value)
             })
         };
         let change = |value| -> Values {
@@ -674,10 +570,7 @@ impl Judge<'_> {
                 "5.3.2, figure 9",
                 text,
                 rule,
-                format!(
-                    "{}; clearly in {right} of 6, the contrary in {wrong}",
-                    span(&values, percent)
-                ),
+                format!("{}; clearly in {right} of 6, the contrary in {wrong}", span(&values, percent)),
                 match (right, wrong) {
                     (6, _) => Verdict::Holds,
                     (0, _) => Verdict::Differs,
@@ -725,25 +618,14 @@ impl<'a> Course<'a> {
 
     /// The change from one phase to another, run by run.
     fn change(&self, from: (usize, usize), to: (usize, usize), value: OfRounds) -> Estimate {
-        let (a, b) = (
-            over(&self.0, from.0, from.1, value),
-            over(&self.0, to.0, to.1, value),
-        );
+        let (a, b) = (over(&self.0, from.0, from.1, value), over(&self.0, to.0, to.1, value));
         Estimate::of(&a.iter().zip(&b).map(|(a, b)| b - a).collect::<Vec<_>>())
     }
 
     /// The same relative to the former.
     fn ratio(&self, from: (usize, usize), to: (usize, usize), value: OfRounds) -> Estimate {
-        let (a, b) = (
-            over(&self.0, from.0, from.1, value),
-            over(&self.0, to.0, to.1, value),
-        );
-        Estimate::of(
-            &a.iter()
-                .zip(&b)
-                .map(|(a, b)| b / a - 1.0)
-                .collect::<Vec<_>>(),
-        )
+        let (a, b) = (over(&self.0, from.0, from.1, value), over(&self.0, to.0, to.1, value));
+        Estimate::of(&a.iter().zip(&b).map(|(a, b)| b / a - 1.0).collect::<Vec<_>>())
     }
 
     /// Whether throughput is clearly higher at last than before.
@@ -753,9 +635,7 @@ impl<'a> Course<'a> {
 
     /// Before, at once, about 100 rounds later, at last.
     pub fn phases(&self, value: OfRounds) -> String {
-        [BEFORE, AT_ONCE, LATER, AT_LAST]
-            .map(|phase| plain(self.mean(phase, value)))
-            .join(", ")
+        [BEFORE, AT_ONCE, LATER, AT_LAST].map(|phase| plain(self.mean(phase, value))).join(", ")
     }
 }
 
@@ -774,11 +654,7 @@ impl Judge<'_> {
             "5.3.3, figure 10a",
             "With a static target there is \"a considerable dip in throughput after the blackout\"",
             "by (clearly) more than a tenth over 100 rounds",
-            format!(
-                "{}; before, at once, 100 rounds later, after round 700: {}",
-                percent(dip),
-                fixed.phases(rho)
-            ),
+            format!("{}; before, at once, 100 rounds later, after round 700: {}", percent(dip), fixed.phases(rho)),
             Verdict::if_holds(dip.high() < -0.1),
         );
         let grown = fixed.change(BEFORE, AT_LAST, series::size);
@@ -856,11 +732,7 @@ impl Judge<'_> {
             "It \"stabilizes near round 700 at a higher throughput [...] than it was achieving before the blackout\"",
             "clearly higher; in part if not clearly lower",
             percent(rise),
-            if rise.low() > 0.0 {
-                Verdict::Holds
-            } else {
-                Verdict::of(usize::from(rise.high() >= 0.0), 2)
-            },
+            if rise.low() > 0.0 { Verdict::Holds } else { Verdict::of(usize::from(rise.high() >= 0.0), 2) },
         );
         let rates = (climb.mean(BEFORE, rate), climb.mean(AT_LAST, rate));
         let met = usize::from(fit::BEFORE.meets(rates.0)) + usize::from(fit::AFTER.meets(rates.1));
@@ -891,10 +763,7 @@ impl Judge<'_> {
         let v = self.v;
         let climb = v.reading.climb;
         let least = climb.least_rounds();
-        let earliest = self
-            .converged(&v.climbs(climb))
-            .into_iter()
-            .fold(f64::INFINITY, f64::min);
+        let earliest = self.converged(&v.climbs(climb)).into_iter().fold(f64::INFINITY, f64::min);
         self.add(
             "5.3.4, table 3",
             "Wait 10 rounds, 5 stationary ones: \"the minimum number of rounds for convergence is 50\"",
@@ -904,31 +773,17 @@ impl Judge<'_> {
         );
         let by_wait = WAITS.map(|period| {
             let runs = v.climbs(Climb { period, ..climb });
-            let gains: Vec<f64> = runs
-                .iter()
-                .map(|run| self.lab.outcome(run).gain(0.5))
-                .collect();
+            let gains: Vec<f64> = runs.iter().map(|run| self.lab.outcome(run).gain(0.5)).collect();
             (self.converged(&runs), gains)
         });
-        let mean = |values: &[f64]| {
-            format!(
-                "{:.0} ± {:.0}",
-                Estimate::of(values).mean,
-                Estimate::of(values).margin
-            )
-        };
-        let paired = |a: &[f64], b: &[f64]| {
-            Estimate::of(&a.iter().zip(b).map(|(a, b)| b - a).collect::<Vec<_>>())
-        };
+        let mean = |values: &[f64]| format!("{:.0} ± {:.0}", Estimate::of(values).mean, Estimate::of(values).margin);
+        let paired = |a: &[f64], b: &[f64]| Estimate::of(&a.iter().zip(b).map(|(a, b)| b - a).collect::<Vec<_>>());
         let sooner = [0, 1].map(|i| paired(&by_wait[i].0, &by_wait[i + 1].0).low() > 0.0);
         self.add(
             "5.3.4",
             "\"Selecting a smaller wait time will cause the average time to convergence to decrease\"",
             "clearly, from 20 to 10 and from 10 to 5 rounds",
-            format!(
-                "rounds with a wait of 5, 10, 20: {}",
-                by_wait.each_ref().map(|w| mean(&w.0)).join(", ")
-            ),
+            format!("rounds with a wait of 5, 10, 20: {}", by_wait.each_ref().map(|w| mean(&w.0)).join(", ")),
             Verdict::of(sooner.into_iter().filter(|s| *s).count(), 2),
         );
         let loss = paired(&by_wait[1].1, &by_wait[0].1);
@@ -945,40 +800,16 @@ impl Judge<'_> {
             (times.each_ref().map(|t| mean(t)).join(", "), change)
         };
         let parts = [
-            (
-                "wait",
-                ends(WAITS.map(|period| v.climbs(Climb { period, ..climb }))),
-            ),
+            ("wait", ends(WAITS.map(|period| v.climbs(Climb { period, ..climb })))),
             (
                 "steps of half, once, twice the size",
-                ends(GRANULARITIES.map(|granularity| {
-                    v.climbs(Climb {
-                        granularity,
-                        ..climb
-                    })
-                })),
+                ends(GRANULARITIES.map(|granularity| v.climbs(Climb { granularity, ..climb }))),
             ),
-            (
-                "3, 5, 8 stationary periods",
-                ends(STATIONARY.map(|stationary| {
-                    v.climbs(Climb {
-                        stationary,
-                        ..climb
-                    })
-                })),
-            ),
-            (
-                "normal workers around 0.5, deviation 0.05, 0.15, 0.3",
-                ends(DEVIATIONS.map(|deviation| v.spread(deviation))),
-            ),
+            ("3, 5, 8 stationary periods", ends(STATIONARY.map(|stationary| v.climbs(Climb { stationary, ..climb })))),
+            ("normal workers around 0.5, deviation 0.05, 0.15, 0.3", ends(DEVIATIONS.map(|deviation| v.spread(deviation)))),
         ];
-        let moved = parts
-            .iter()
-            .filter(|(_, (_, change))| change.low() > 0.0 || change.high() < 0.0)
-            .count();
-        let texts = parts
-            .each_ref()
-            .map(|(what, (times, _))| format!("{what}: {times}"));
+        let moved = parts.iter().filter(|(_, (_, change))| change.low() > 0.0 || change.high() < 0.0).count();
+        let texts = parts.each_ref().map(|(what, (times, _))| format!("{what}: {times}"));
         self.add(
             "5.3.4",
             "\"The time to converge [...] is dependent on several different variables - variance in the underlying client distribution, the wait time [...], the granularity of adjustments, and the number of stationary rounds\"",
@@ -1023,11 +854,7 @@ impl Judge<'_> {
                     self.v.estimate(self.lab, key, |o| o.evaluations)
                 };
                 let (small, large) = (of(SMALL), of(LARGE));
-                Estimate {
-                    mean: large.mean / small.mean,
-                    margin: 0.0,
-                    count: large.count,
-                }
+                Estimate { mean: large.mean / small.mean, margin: 0.0, count: large.count }
             })
         };
         let factor: fn(Estimate) -> String = |e| format!("{:.1}", e.mean);
@@ -1038,11 +865,7 @@ impl Judge<'_> {
             "5.4",
             "\"the theoretical overhead is O(n) for First-fit and Random-fit\"",
             "ten times the workers, 9 to 11 times the calls of the LOC function",
-            format!(
-                "First-fit {}, Random-fit {}",
-                span(&first, factor),
-                span(&random, factor)
-            ),
+            format!("First-fit {}, Random-fit {}", span(&first, factor), span(&random, factor)),
             Verdict::of(linear, 12),
         );
         // 10 log 1000 / log 100 = 15; the searches for the size do not grow, so less.
@@ -1054,9 +877,7 @@ impl Judge<'_> {
             format!("Tight-fit {}", span(&tight, factor)),
             Verdict::of(more, 6),
         );
-        let faster = (0..6)
-            .filter(|i| tight[*i].1.mean > 1.1 * first[*i].1.mean.max(random[*i].1.mean))
-            .count();
+        let faster = (0..6).filter(|i| tight[*i].1.mean > 1.1 * first[*i].1.mean.max(random[*i].1.mean)).count();
         self.add(
             "5.4, figure 11",
             "\"the number of calls to the LOC function grows significantly faster for Tight-fit\"",
@@ -1067,10 +888,7 @@ impl Judge<'_> {
     }
 
     fn error(&self, algorithm: Algorithm) -> Values {
-        each(|name| {
-            self.v
-                .estimate(self.lab, Key::small(name, algorithm), |o| o.bound_error)
-        })
+        each(|name| self.v.estimate(self.lab, Key::small(name, algorithm), |o| o.bound_error))
     }
 
     fn exact_gain(&self, algorithm: Algorithm) -> Values {
@@ -1108,9 +926,7 @@ impl Judge<'_> {
             Verdict::of(good, 6),
         );
         self.used();
-        let middle = (0..6)
-            .filter(|i| first[*i].1.mean < tight[*i].1.mean && tight[*i].1.mean < random[*i].1.mean)
-            .count();
+        let middle = (0..6).filter(|i| first[*i].1.mean < tight[*i].1.mean && tight[*i].1.mean < random[*i].1.mean).count();
         self.add(
             "5.5, table 4",
             "\"The error for Tight-fit fell in the middle\"",
@@ -1119,11 +935,7 @@ impl Judge<'_> {
             Verdict::of(middle, 6),
         );
         let gains = rated.map(|a| self.exact_gain(a));
-        let errors: Vec<f64> = [&first, &tight, &random]
-            .into_iter()
-            .flatten()
-            .map(|e| e.1.mean)
-            .collect();
+        let errors: Vec<f64> = [&first, &tight, &random].into_iter().flatten().map(|e| e.1.mean).collect();
         let benefits: Vec<f64> = gains.iter().flatten().map(|e| e.1.mean).collect();
         let correlation = rank_correlation(&errors, &benefits);
         self.add(
@@ -1145,24 +957,12 @@ impl Judge<'_> {
             "5.5, figure 12",
             "\"the benefit is the highest for the distributions where the error was the worst (uniform and bimodal)\"",
             "these two have the highest benefit, and the worst error, for Random-fit",
-            format!(
-                "benefit: {}; error: {}",
-                named(top(&gains[2]).into_iter()),
-                named(top(&random).into_iter())
-            ),
+            format!("benefit: {}; error: {}", named(top(&gains[2]).into_iter()), named(top(&random).into_iter())),
             Verdict::of(benefit + error, 4),
         );
         for (gains, text, most) in [
-            (
-                &gains[1],
-                "\"Tight-fit could improve its throughput by up to 10 percent\"",
-                0.10,
-            ),
-            (
-                &gains[2],
-                "\"Random-fit could gain up to 35 percent\"",
-                0.35,
-            ),
+            (&gains[1], "\"Tight-fit could improve its throughput by up to 10 percent\"", 0.10),
+            (&gains[2], "\"Random-fit could gain up to 35 percent\"", 0.35),
         ] {
             let largest = gains.iter().map(|g| g.1.mean).fold(0.0, f64::max);
             self.add(
@@ -1170,11 +970,7 @@ impl Judge<'_> {
                 text,
                 "the largest within five points; in part if there is one",
                 span(gains, percent),
-                if (largest - most).abs() <= 0.05 {
-                    Verdict::Holds
-                } else {
-                    Verdict::of(usize::from(largest > 0.0), 2)
-                },
+                if (largest - most).abs() <= 0.05 { Verdict::Holds } else { Verdict::of(usize::from(largest > 0.0), 2) },
             );
         }
     }
@@ -1195,11 +991,7 @@ fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
         values.iter().map(rank).collect()
     };
     let n = a.len() as f64;
-    let squares: f64 = ranks(a)
-        .iter()
-        .zip(ranks(b))
-        .map(|(x, y)| (x - y) * (x - y))
-        .sum();
+    let squares: f64 = ranks(a).iter().zip(ranks(b)).map(|(x, y)| (x - y) * (x - y)).sum();
     1.0 - 6.0 * squares / (n * (n * n - 1.0))
 }
 
@@ -1225,25 +1017,11 @@ mod tests {
 
     #[test]
     fn cases_straddle_the_line_their_interval_holds() {
-        let estimate = |mean, margin| Estimate {
-            mean,
-            margin,
-            count: 6,
-        };
-        let case = Case {
-            name: Name::Uniform,
-            algorithm: Algorithm::FirstFit,
-            measure: Measure::Bound,
-            alpha: 0.5,
-        };
+        let estimate = |mean, margin| Estimate { mean, margin, count: 6 };
+        let case = Case { name: Name::Uniform, algorithm: Algorithm::FirstFit, measure: Measure::Bound, alpha: 0.5 };
         let deviations = Deviations {
             cases: vec![case; 4],
-            estimates: vec![
-                estimate(-0.01, 0.005),
-                estimate(-0.015, 0.01),
-                estimate(-0.03, 0.02),
-                estimate(-0.03, 0.02),
-            ],
+            estimates: vec![estimate(-0.01, 0.005), estimate(-0.015, 0.01), estimate(-0.03, 0.02), estimate(-0.03, 0.02)],
             // The last is the third once more.
             alike: vec![0, 1, 2, 2],
         };

@@ -6,8 +6,7 @@ use muster_core::reputation::Fallback;
 use super::fit::{heavy_high, Trial};
 use super::lab::Lab;
 use super::variant::{
-    base, wad, Case, Chooser, Climb, Key, Reading, Scale, Variant, ALPHAS, LARGE, MAX, MAXES,
-    PREDICT_EVERY, SMALL,
+    base, wad, Case, Chooser, Climb, Key, Reading, Scale, Variant, ALPHAS, LARGE, MAX, MAXES, PREDICT_EVERY, SMALL,
 };
 use crate::population::{Name, Population, Set};
 use crate::rounds::{Algorithm, Blackout, Feedback, Measure, Run, Targeting};
@@ -58,11 +57,7 @@ impl Variant {
                 targeting: self.reading.climb.targeting(0.5),
                 rounds,
                 run_seed: 1,
-                blackout: Some(Blackout {
-                    after,
-                    percent,
-                    to: self.set.of(Name::HeavyLow),
-                }),
+                blackout: Some(Blackout { after, percent, to: self.set.of(Name::HeavyLow) }),
                 ..base(population, seed)
             })
             .collect()
@@ -86,11 +81,7 @@ impl Variant {
         let mut runs = Vec::new();
         for algorithm in self.rated() {
             for name in Name::ALL {
-                for (workers, measure) in [
-                    (SMALL, Measure::Bound),
-                    (SMALL, Measure::Exact),
-                    (LARGE, Measure::Bound),
-                ] {
+                for (workers, measure) in [(SMALL, Measure::Bound), (SMALL, Measure::Exact), (LARGE, Measure::Bound)] {
                     runs.extend(self.given(lab, Key::new(name, workers, measure, algorithm)));
                 }
             }
@@ -104,20 +95,12 @@ impl Variant {
 
     fn bases(&self, measure: Measure) -> Vec<Run> {
         let greedy = self.greedy();
-        Name::ALL
-            .into_iter()
-            .flat_map(|name| greedy.map(|a| self.static_bases(name, a, measure)))
-            .flatten()
-            .collect()
+        Name::ALL.into_iter().flat_map(|name| greedy.map(|a| self.static_bases(name, a, measure))).flatten().collect()
     }
 
     fn adaptively(&self, lab: &Lab) -> Vec<Run> {
-        let mut runs: Vec<Run> = self
-            .cases(&self.greedy(), Measure::Bound)
-            .iter()
-            .flat_map(|case| self.adaptive(case))
-            .flatten()
-            .collect();
+        let mut runs: Vec<Run> =
+            self.cases(&self.greedy(), Measure::Bound).iter().flat_map(|case| self.adaptive(case)).flatten().collect();
         runs.extend(blackouts(lab, self).into_iter().flat_map(|kind| kind.runs));
         runs
     }
@@ -129,17 +112,11 @@ impl Variant {
             runs.extend(self.climbs(Climb { period, ..climb }));
         }
         for granularity in GRANULARITIES {
-            let climb = Climb {
-                granularity,
-                ..climb
-            };
+            let climb = Climb { granularity, ..climb };
             runs.extend(self.climbs(climb));
         }
         for stationary in STATIONARY {
-            runs.extend(self.climbs(Climb {
-                stationary,
-                ..climb
-            }));
+            runs.extend(self.climbs(Climb { stationary, ..climb }));
         }
         for deviation in DEVIATIONS {
             runs.extend(self.spread(deviation));
@@ -154,22 +131,14 @@ impl Variant {
 /// Figure 9: adaptive First-fit for alpha in tenths.
 pub fn weights(tenths: u32) -> Vec<Case> {
     let alpha = f64::from(tenths) / 10.0;
-    Name::ALL
-        .map(|name| Case {
-            name,
-            algorithm: Algorithm::FirstFit,
-            measure: Measure::Bound,
-            alpha,
-        })
-        .to_vec()
+    Name::ALL.map(|name| Case { name, algorithm: Algorithm::FirstFit, measure: Measure::Bound, alpha }).to_vec()
 }
 
 /// Plays everything the page shows.
 pub fn play(scale: &Scale, seed: u64) -> Lab {
     let mut lab = Lab::default();
     let variants = Variant::all(*scale, seed);
-    let all =
-        |of: &dyn Fn(&Variant) -> Vec<Run>| -> Vec<Run> { variants.iter().flat_map(of).collect() };
+    let all = |of: &dyn Fn(&Variant) -> Vec<Run>| -> Vec<Run> { variants.iter().flat_map(of).collect() };
     lab.play("Fixed", all(&|v| v.foundations()));
     let runs = all(&|v| v.with_given_target(&lab));
     lab.play("Figures 3-5, 11, 12, tables 2, 4", runs);
@@ -180,12 +149,8 @@ pub fn play(scale: &Scale, seed: u64) -> Lab {
     lab.play("Figures 6-8, 10: adaptive targets", runs);
     lab.play("Section 5.3.4: convergence", all(&|v| v.convergences()));
     let present = variants[3];
-    let runs: Vec<Run> = SWEPT_ALPHAS
-        .iter()
-        .flat_map(|tenths| weights(*tenths))
-        .flat_map(|case| present.adaptive(&case))
-        .flatten()
-        .collect();
+    let runs: Vec<Run> =
+        SWEPT_ALPHAS.iter().flat_map(|tenths| weights(*tenths)).flat_map(|case| present.adaptive(&case)).flatten().collect();
     lab.play("Figure 9: alpha from 0 to 1", runs);
     tried(&mut lab, &present);
     further(&mut lab, &present);
@@ -203,82 +168,37 @@ pub struct Alternative {
 /// The readings that were tried; the chosen one first.
 pub fn alternatives() -> Vec<Alternative> {
     let chosen = Reading::CHOSEN;
-    let with = |label, against, climb| Alternative {
-        label,
-        against,
-        reading: Reading { climb, ..chosen },
-    };
+    let with = |label, against, climb| Alternative { label, against, reading: Reading { climb, ..chosen } };
     let climb = Climb::CHOSEN;
-    let best = Climb {
-        reference: Reference::Best,
-        ..climb
-    };
+    let best = Climb { reference: Reference::Best, ..climb };
     let minimum = "the minimum of 50 rounds";
     let unsmoothed = "the weights of the smoothing, listed among the climb's parameters";
     vec![
-        with(
-            "doubling distances, gain smoothed over all periods (chosen)",
-            "",
-            climb,
-        ),
+        with("doubling distances, gain smoothed over all periods (chosen)", "", climb),
         with(
             "the same, gain smoothed over rises only",
             "an average \"over time\"",
-            Climb {
-                reference: Reference::Rises,
-                ..climb
-            },
+            Climb { reference: Reference::Rises, ..climb },
         ),
         with("the same, best gain as measured", unsmoothed, best),
         with(
             "the same, and the first period does not count",
             "both: the smoothing and the minimum of 50 rounds",
-            Climb {
-                first_is_stationary: false,
-                ..best
-            },
+            Climb { first_is_stationary: false, ..best },
         ),
-        with(
-            "the chosen one, but the first period does not count",
-            minimum,
-            Climb {
-                first_is_stationary: false,
-                ..climb
-            },
-        ),
-        with(
-            "multiples of the distance, gain smoothed over all periods",
-            "",
-            Climb {
-                search: Search::Multiples,
-                ..climb
-            },
-        ),
+        with("the chosen one, but the first period does not count", minimum, Climb { first_is_stationary: false, ..climb }),
+        with("multiples of the distance, gain smoothed over all periods", "", Climb { search: Search::Multiples, ..climb }),
         with(
             "multiples, best gain as measured, first period not counted (the earlier climb)",
             "both: the smoothing and the minimum of 50 rounds",
             Climb::EARLIER,
         ),
-        with(
-            "the chosen one with a period of 30",
-            "the period of 10 rounds",
-            Climb {
-                period: 30,
-                ..climb
-            },
-        ),
-        with(
-            "best gain as measured with a period of 30",
-            "the period of 10 rounds, the smoothing",
-            Climb { period: 30, ..best },
-        ),
+        with("the chosen one with a period of 30", "the period of 10 rounds", Climb { period: 30, ..climb }),
+        with("best gain as measured with a period of 30", "the period of 10 rounds, the smoothing", Climb { period: 30, ..best }),
         Alternative {
             label: "the chosen one, Tight-fit with the closest group as fallback",
             against: "\"large fixed-size groups\" (4.2.2), \"very large [...] groups\" (5.3.3)",
-            reading: Reading {
-                fallback: Fallback::Closest,
-                ..chosen
-            },
+            reading: Reading { fallback: Fallback::Closest, ..chosen },
         },
         Alternative {
             label: "the earlier climb and the closest group as fallback (before)",
@@ -292,10 +212,7 @@ pub fn alternatives() -> Vec<Alternative> {
 fn tried(lab: &mut Lab, v: &Variant) {
     let mut runs = Vec::new();
     for alternative in alternatives() {
-        let v = Variant {
-            reading: alternative.reading,
-            ..*v
-        };
+        let v = Variant { reading: alternative.reading, ..*v };
         for case in v.cases(&v.greedy(), Measure::Bound) {
             runs.extend(v.adaptive(&case).into_iter().flatten());
         }
@@ -304,39 +221,24 @@ fn tried(lab: &mut Lab, v: &Variant) {
     let mut runs = Vec::new();
     for tenths in SWEPT_ALPHAS {
         let (climb, alpha) = (v.reading.climb, f64::from(tenths) / 10.0);
-        for chooser in [
-            Chooser::Climb(climb, alpha),
-            Chooser::ClimbFromStatic(climb, alpha),
-        ] {
+        for chooser in [Chooser::Climb(climb, alpha), Chooser::ClimbFromStatic(climb, alpha)] {
             runs.extend(v.blackout(lab, chooser, Measure::Bound));
         }
     }
     lab.play("Blackout: alpha from 0 to 1", runs);
     let trials = shapes(v);
-    lab.play(
-        "Shapes of heavy-high, Fixed",
-        trials.iter().flat_map(|(_, trial)| trial.fixed()),
-    );
-    let runs: Vec<Run> = trials
-        .iter()
-        .flat_map(|(_, trial)| trial.others(lab, &SHAPED))
-        .collect();
+    lab.play("Shapes of heavy-high, Fixed", trials.iter().flat_map(|(_, trial)| trial.fixed()));
+    let runs: Vec<Run> = trials.iter().flat_map(|(_, trial)| trial.others(lab, &SHAPED)).collect();
     lab.play("Shapes of heavy-high", runs);
 }
 
 /// Algorithms tried with each shape.
-pub const SHAPED: [Algorithm; 3] = [
-    Algorithm::FirstFit,
-    Algorithm::TightFit(Fallback::Largest),
-    Algorithm::TightFit(Fallback::Closest),
-];
+pub const SHAPED: [Algorithm; 3] =
+    [Algorithm::FirstFit, Algorithm::TightFit(Fallback::Largest), Algorithm::TightFit(Fallback::Closest)];
 
 /// Shapes of heavy-high with which Fixed succeeds in 90 % of tasks.
 pub fn shapes(v: &Variant) -> Vec<(Population, Trial)> {
-    heavy_high()
-        .into_iter()
-        .map(|population| (population, Trial::new(population, &v.scale, v.first)))
-        .collect()
+    heavy_high().into_iter().map(|population| (population, Trial::new(population, &v.scale, v.first))).collect()
 }
 
 /// Something to choose targets and groups with, beyond the paper or for comparison.
@@ -348,41 +250,25 @@ pub struct Strategy {
 }
 
 /// The climb on expected instead of counted successes.
-pub const EXPECTED: Climb = Climb {
-    feedback: Feedback::Expected,
-    ..Climb::CHOSEN
-};
+pub const EXPECTED: Climb = Climb { feedback: Feedback::Expected, ..Climb::CHOSEN };
 
 /// The strategies that are compared.
 pub fn beyond(v: &Variant, alpha: f64) -> Vec<Strategy> {
     let climb = v.reading.climb.targeting(alpha);
-    let predictive = Targeting::Predictive {
-        alpha: wad(alpha),
-        every: PREDICT_EVERY,
-    };
+    let predictive = Targeting::Predictive { alpha: wad(alpha), every: PREDICT_EVERY };
     let (bound, exact) = (Measure::Bound, Measure::Exact);
     let (first, tight) = (Algorithm::FirstFit, v.tight_fit());
     [
         ("adaptive First-fit, bound", first, bound, climb),
         ("adaptive Tight-fit, bound", tight, bound, climb),
         ("adaptive Tight-fit, exact", tight, exact, climb),
-        (
-            "climb on expected gain",
-            tight,
-            exact,
-            EXPECTED.targeting(alpha),
-        ),
+        ("climb on expected gain", tight, exact, EXPECTED.targeting(alpha)),
         ("predictive Tight-fit", tight, exact, predictive),
         ("planned", Algorithm::Planned, exact, predictive),
     ]
     .map(|(label, algorithm, measure, targeting)| Strategy {
         label,
-        case: Case {
-            name: Name::Uniform,
-            algorithm,
-            measure,
-            alpha,
-        },
+        case: Case { name: Name::Uniform, algorithm, measure, alpha },
         targeting,
     })
     .into()
@@ -394,17 +280,10 @@ pub type Contender = (&'static str, Vec<Algorithm>, fn(f64) -> Targeting);
 /// What is held against the best static target with the exact likelihood.
 pub fn exact_strategies(v: &Variant) -> Vec<Contender> {
     let greedy = v.greedy().to_vec();
-    let predictive: fn(f64) -> Targeting = |alpha| Targeting::Predictive {
-        alpha: wad(alpha),
-        every: PREDICT_EVERY,
-    };
+    let predictive: fn(f64) -> Targeting = |alpha| Targeting::Predictive { alpha: wad(alpha), every: PREDICT_EVERY };
     vec![
-        ("exact", greedy.clone(), |alpha| {
-            Climb::CHOSEN.targeting(alpha)
-        }),
-        ("expected", greedy.clone(), |alpha| {
-            EXPECTED.targeting(alpha)
-        }),
+        ("exact", greedy.clone(), |alpha| Climb::CHOSEN.targeting(alpha)),
+        ("expected", greedy.clone(), |alpha| EXPECTED.targeting(alpha)),
         ("predictive", greedy, predictive),
         ("planned", vec![Algorithm::Planned], predictive),
     ]
@@ -421,57 +300,32 @@ pub struct Kind {
 pub fn blackouts(lab: &Lab, v: &Variant) -> Vec<Kind> {
     let climb = v.reading.climb;
     let with = |fallback, chooser, measure| {
-        let reading = Reading {
-            fallback,
-            ..v.reading
-        };
+        let reading = Reading { fallback, ..v.reading };
         Variant { reading, ..*v }.blackout(lab, chooser, measure)
     };
     let own = v.reading.fallback;
     let (bound, exact) = (Measure::Bound, Measure::Exact);
     let mut kinds = vec![
-        (
-            "static, large group",
-            with(Fallback::Largest, Chooser::Static, bound),
-        ),
-        (
-            "static, closest group",
-            with(Fallback::Closest, Chooser::Static, bound),
-        ),
-        (
-            "adaptive, alpha 0.5",
-            with(own, Chooser::Climb(climb, 0.5), bound),
-        ),
-        (
-            "adaptive, alpha 0",
-            with(own, Chooser::Climb(climb, 0.0), bound),
-        ),
+        ("static, large group", with(Fallback::Largest, Chooser::Static, bound)),
+        ("static, closest group", with(Fallback::Closest, Chooser::Static, bound)),
+        ("adaptive, alpha 0.5", with(own, Chooser::Climb(climb, 0.5), bound)),
+        ("adaptive, alpha 0", with(own, Chooser::Climb(climb, 0.0), bound)),
     ];
     if (v.set, v.reading) == (Set::FITTED, Reading::CHOSEN) {
-        kinds.push((
-            "climb on expected gain",
-            with(own, Chooser::Climb(EXPECTED, 0.5), exact),
-        ));
+        kinds.push(("climb on expected gain", with(own, Chooser::Climb(EXPECTED, 0.5), exact)));
         kinds.push(("predictive", with(own, Chooser::Predictive(0.5), exact)));
         kinds.push(("planned", with(own, Chooser::Planned(0.5), exact)));
     }
-    kinds
-        .into_iter()
-        .map(|(label, runs)| Kind { label, runs })
-        .collect()
+    kinds.into_iter().map(|(label, runs)| Kind { label, runs }).collect()
 }
 
 /// What goes beyond the paper.
 fn further(lab: &mut Lab, v: &Variant) {
     let bases = v.bases(Measure::Exact);
-    v.scale
-        .sweep()
-        .play(lab, "Beyond: static targets, exact LOC", &bases, &ALPHAS);
+    v.scale.sweep().play(lab, "Beyond: static targets, exact LOC", &bases, &ALPHAS);
     for (label, algorithms, targeting) in exact_strategies(v) {
         let cases = v.cases(&algorithms, Measure::Exact);
-        let runs = cases
-            .iter()
-            .flat_map(|case| v.chosen(case, targeting(case.alpha)));
+        let runs = cases.iter().flat_map(|case| v.chosen(case, targeting(case.alpha)));
         let runs: Vec<Run> = runs.flatten().collect();
         lab.play(&format!("Beyond: {label}"), runs);
     }

@@ -15,11 +15,7 @@ use crate::rounds::{Algorithm, Measure, Outcome};
 use crate::statistics::Estimate;
 
 fn frame(title: &str, y: &str, note: String) -> Frame {
-    Frame {
-        title: title.into(),
-        y: y.into(),
-        note,
-    }
+    Frame { title: title.into(), y: y.into(), note }
 }
 
 fn names() -> Vec<String> {
@@ -51,97 +47,23 @@ fn compare(lab: &Lab, v: &Variant, pictures: &mut Vec<(String, String)>) {
     let rated = v.rated();
     let all: Vec<Algorithm> = std::iter::once(Algorithm::Fixed).chain(rated).collect();
     for (name, title, y, workers, measure, algorithms, value) in [
-        (
-            "fig3a",
-            "Figure 3a: throughput, 100 workers",
-            per_round,
-            SMALL,
-            bound,
-            &all[..],
-            throughput,
-        ),
-        (
-            "fig3b",
-            "Figure 3b: success rate, 100 workers",
-            share,
-            SMALL,
-            bound,
-            &all,
-            success,
-        ),
-        (
-            "fig4",
-            "Figure 4: mean group size, 100 workers",
-            "workers per task",
-            SMALL,
-            bound,
-            &all,
-            size,
-        ),
-        (
-            "fig5a",
-            "Figure 5a: throughput, 1,000 workers",
-            per_round,
-            LARGE,
-            bound,
-            &all,
-            throughput,
-        ),
-        (
-            "fig5b",
-            "Figure 5b: success rate, 1,000 workers",
-            share,
-            LARGE,
-            bound,
-            &all,
-            success,
-        ),
-        (
-            "fig11a",
-            "Figure 11a: calls of the LOC function, 100 workers",
-            "calls per round",
-            SMALL,
-            bound,
-            &rated,
-            calls,
-        ),
-        (
-            "fig11b",
-            "Figure 11b: calls of the LOC function, 1,000 workers",
-            "calls per round",
-            LARGE,
-            bound,
-            &rated,
-            calls,
-        ),
-        (
-            "fig12",
-            "Figure 12: throughput with the exact LOC, 100 workers",
-            per_round,
-            SMALL,
-            Measure::Exact,
-            &all,
-            throughput,
-        ),
+        ("fig3a", "Figure 3a: throughput, 100 workers", per_round, SMALL, bound, &all[..], throughput),
+        ("fig3b", "Figure 3b: success rate, 100 workers", share, SMALL, bound, &all, success),
+        ("fig4", "Figure 4: mean group size, 100 workers", "workers per task", SMALL, bound, &all, size),
+        ("fig5a", "Figure 5a: throughput, 1,000 workers", per_round, LARGE, bound, &all, throughput),
+        ("fig5b", "Figure 5b: success rate, 1,000 workers", share, LARGE, bound, &all, success),
+        ("fig11a", "Figure 11a: calls of the LOC function, 100 workers", "calls per round", SMALL, bound, &rated, calls),
+        ("fig11b", "Figure 11b: calls of the LOC function, 1,000 workers", "calls per round", LARGE, bound, &rated, calls),
+        ("fig12", "Figure 12: throughput with the exact LOC, 100 workers", per_round, SMALL, Measure::Exact, &all, throughput),
     ] {
-        let seeds = if workers == SMALL {
-            v.scale.seeds
-        } else {
-            v.scale.large_seeds
-        };
+        let seeds = if workers == SMALL { v.scale.seeds } else { v.scale.large_seeds };
         let series = algorithms.iter().map(|&algorithm| {
             let of = |name| v.estimate(lab, Key::new(name, workers, measure, algorithm), value);
             (algorithm.name().to_owned(), Name::ALL.map(of).to_vec())
         });
-        let note = format!(
-            "Mean of {seeds} seeds, {} rounds each, with 95 % confidence intervals. Rmin 3, Rmax 7.",
-            v.scale.rounds
-        );
-        let bars = Bars {
-            frame: frame(title, y, note),
-            groups: names(),
-            series: series.collect(),
-        };
+        let note =
+            format!("Mean of {seeds} seeds, {} rounds each, with 95 % confidence intervals. Rmin 3, Rmax 7.", v.scale.rounds);
+        let bars = Bars { frame: frame(title, y, note), groups: names(), series: series.collect() };
         pictures.push((name.to_owned(), bars.svg()));
     }
 }
@@ -150,12 +72,7 @@ fn compare(lab: &Lab, v: &Variant, pictures: &mut Vec<(String, String)>) {
 fn targets(lab: &Lab, v: &Variant, pictures: &mut Vec<(String, String)>) {
     for (figure, alpha) in ALPHAS.into_iter().enumerate() {
         for (letter, algorithm) in ["a", "b"].into_iter().zip(v.greedy()) {
-            let case = |name| Case {
-                name,
-                algorithm,
-                measure: Measure::Bound,
-                alpha,
-            };
+            let case = |name| Case { name, algorithm, measure: Measure::Bound, alpha };
             let range = |name| v.ranges(lab, &case(name));
             let estimate = |values: Vec<f64>| Estimate::of(&values);
             let worst = |name| estimate(range(name).into_iter().map(|r| r.0).collect());
@@ -167,11 +84,7 @@ fn targets(lab: &Lab, v: &Variant, pictures: &mut Vec<(String, String)>) {
                 2 => "gain: success rate",
                 _ => "gain (0 to 1)",
             };
-            let title = format!(
-                "Figure {}{letter}: {}, alpha = {alpha}",
-                figure + 6,
-                algorithm.name()
-            );
+            let title = format!("Figure {}{letter}: {}, alpha = {alpha}", figure + 6, algorithm.name());
             let note = format!(
                 "{} rounds. Static: best and worst of {} targets on each of {} populations; adaptive: {} runs. 95 % intervals.",
                 v.scale.long_rounds,
@@ -198,18 +111,8 @@ fn alphas(lab: &Lab, v: &Variant, pictures: &mut Vec<(String, String)>) {
     let success: Value = |o| o.success;
     let throughput: Value = |o| o.throughput;
     for (name, title, y, value) in [
-        (
-            "fig9a",
-            "Figure 9a: success rate, adaptive First-fit",
-            "share of tasks that succeed",
-            success,
-        ),
-        (
-            "fig9b",
-            "Figure 9b: throughput, adaptive First-fit",
-            "successful tasks per round",
-            throughput,
-        ),
+        ("fig9a", "Figure 9a: success rate, adaptive First-fit", "share of tasks that succeed", success),
+        ("fig9b", "Figure 9b: throughput, adaptive First-fit", "successful tasks per round", throughput),
     ] {
         let curves: Vec<Vec<Estimate>> = SWEPT_ALPHAS
             .iter()
@@ -253,36 +156,15 @@ fn over_time(lab: &Lab, v: &Variant, pictures: &mut Vec<(String, String)>) {
     let all = blackouts(lab, v);
     let throughput: OfRounds = series::throughput;
     for (name, title, y, value, kinds) in [
-        (
-            "throughput",
-            "throughput",
-            "successful tasks per round",
-            throughput,
-            &all[..],
-        ),
-        (
-            "success",
-            "success rate",
-            "share of tasks that succeed",
-            series::success,
-            &all,
-        ),
+        ("throughput", "throughput", "successful tasks per round", throughput, &all[..]),
+        ("success", "success rate", "share of tasks that succeed", series::success, &all),
         ("target", "target", "target LOC", series::target, &all[..4]),
-        (
-            "size",
-            "groups",
-            "workers per task",
-            series::size,
-            &all[..4],
-        ),
+        ("size", "groups", "workers per task", series::size, &all[..4]),
     ] {
-        let series = kinds
-            .iter()
-            .filter(|kind| name != "target" || kind.label != "static, closest group")
-            .map(|kind| {
-                let course = Course::of(lab, &kind.runs);
-                (kind.label.to_owned(), curve(course.outcomes(), value))
-            });
+        let series = kinds.iter().filter(|kind| name != "target" || kind.label != "static, closest group").map(|kind| {
+            let course = Course::of(lab, &kind.runs);
+            (kind.label.to_owned(), curve(course.outcomes(), value))
+        });
         let curves = Curves {
             frame: frame(&format!("Figure 10, blackout: {title}"), y, note.clone()),
             x: "round".into(),
@@ -299,10 +181,7 @@ fn strategies(lab: &Lab, v: &Variant, pictures: &mut Vec<(String, String)>) {
     for (index, alpha) in ALPHAS.into_iter().enumerate() {
         let series = beyond(v, alpha).into_iter().map(|strategy| {
             let gain = |name| {
-                let case = Case {
-                    name,
-                    ..strategy.case
-                };
+                let case = Case { name, ..strategy.case };
                 Estimate::of(&v.of_case(lab, &case, strategy.targeting, |o| o.gain(alpha)))
             };
             (strategy.label.to_owned(), Name::ALL.map(gain).to_vec())
@@ -313,11 +192,7 @@ fn strategies(lab: &Lab, v: &Variant, pictures: &mut Vec<(String, String)>) {
             v.scale.long_rounds
         );
         let title = format!("Beyond the paper: gain, alpha = {alpha}");
-        let bars = Bars {
-            frame: frame(&title, "gain (0 to 1)", note),
-            groups: names(),
-            series: series.collect(),
-        };
+        let bars = Bars { frame: frame(&title, "gain (0 to 1)", note), groups: names(), series: series.collect() };
         pictures.push((format!("beyond{}", index + 1), bars.svg()));
     }
 }
@@ -332,10 +207,7 @@ pub fn tables(lab: &Lab, variants: &[Variant]) -> Tables {
         writer.write_record(head)?;
         rows.iter().try_for_each(|row| writer.write_record(row))?;
         let bytes = writer.into_inner().map_err(|e| e.into_error())?;
-        tables.push((
-            name.to_owned(),
-            String::from_utf8_lossy(&bytes).into_owned(),
-        ));
+        tables.push((name.to_owned(), String::from_utf8_lossy(&bytes).into_owned()));
         Ok(())
     };
 
@@ -369,11 +241,7 @@ pub fn tables(lab: &Lab, variants: &[Variant]) -> Tables {
                                 format!("{:.4}", o.attempted),
                                 format!("{:.4}", o.group_size),
                                 format!("{:.3}", o.evaluations),
-                                if run.compare_measures {
-                                    format!("{:.6}", o.bound_error)
-                                } else {
-                                    String::new()
-                                },
+                                if run.compare_measures { format!("{:.6}", o.bound_error) } else { String::new() },
                             ]);
                         }
                     }
@@ -483,10 +351,7 @@ pub fn tables(lab: &Lab, variants: &[Variant]) -> Tables {
 
 /// The last variant of each set.
 fn by_set(variants: &[Variant]) -> Vec<(Set, &Variant)> {
-    [Set::FIRST, Set::FITTED]
-        .into_iter()
-        .filter_map(|set| Some((set, variants.iter().rfind(|v| v.set == set)?)))
-        .collect()
+    [Set::FIRST, Set::FITTED].into_iter().filter_map(|set| Some((set, variants.iter().rfind(|v| v.set == set)?))).collect()
 }
 
 /// An algorithm's name, with Tight-fit's fallback.

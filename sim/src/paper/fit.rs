@@ -39,10 +39,7 @@ pub const AFTER: Range = Range(0.77, 0.83);
 fn candidates(name: Name) -> Vec<Population> {
     let normal = |means: &[u16]| {
         let deviations = [50, 100, 150, 200, 300];
-        means
-            .iter()
-            .flat_map(|mean| deviations.map(|deviation| Population::normal(*mean, deviation)))
-            .collect()
+        means.iter().flat_map(|mean| deviations.map(|deviation| Population::normal(*mean, deviation))).collect()
     };
     match name {
         Name::Uniform => vec![Population::Uniform],
@@ -50,18 +47,10 @@ fn candidates(name: Name) -> Vec<Population> {
         Name::NormalLow => normal(&[200, 300, 350, 400, 450, 500]),
         // The sentence about Fixed fixes the mean; the shape is free.
         Name::HeavyHigh => heavy_high(),
-        Name::HeavyLow => [500, 1000, 1135, 1500, 2000, 2500, 3000]
-            .map(|scale| Population::pareto(scale, false))
-            .to_vec(),
+        Name::HeavyLow => [500, 1000, 1135, 1500, 2000, 2500, 3000].map(|scale| Population::pareto(scale, false)).to_vec(),
         Name::Bimodal => [(100, 900), (200, 800), (300, 700), (300, 900), (400, 900)]
             .into_iter()
-            .flat_map(|(low, high)| {
-                [50, 100, 150].map(|deviation| Population::Bimodal {
-                    low,
-                    high,
-                    deviation,
-                })
-            })
+            .flat_map(|(low, high)| [50, 100, 150].map(|deviation| Population::Bimodal { low, high, deviation }))
             .collect(),
     }
 }
@@ -72,21 +61,14 @@ pub fn heavy_high() -> Vec<Population> {
     let mut all = Vec::new();
     for clipped in [false, true] {
         for inverse_shape in [16, 12, 8, 6, 4, 3, 2] {
-            let form = Pareto {
-                inverse_shape,
-                above: 0,
-                mirrored: true,
-                clipped,
-            };
+            let form = Pareto { inverse_shape, above: 0, mirrored: true, clipped };
             all.push(Population::Pareto(form.with_mean(MEAN)));
         }
     }
     // What the sets hold, itself.
     let kept = Set::FIRST.of(Name::HeavyHigh);
     all.retain(|p| match (p, kept) {
-        (Population::Pareto(p), Population::Pareto(q)) => {
-            (p.inverse_shape, p.clipped) != (q.inverse_shape, q.clipped)
-        }
+        (Population::Pareto(p), Population::Pareto(q)) => (p.inverse_shape, p.clipped) != (q.inverse_shape, q.clipped),
         _ => true,
     });
     all.push(kept);
@@ -98,20 +80,12 @@ pub struct Trial {
     fixed: Vec<Run>,
 }
 
-const ALGORITHMS: [Algorithm; 3] = [
-    Algorithm::FirstFit,
-    Algorithm::TIGHT_FIT,
-    Algorithm::RandomFit,
-];
+const ALGORITHMS: [Algorithm; 3] = [Algorithm::FirstFit, Algorithm::TIGHT_FIT, Algorithm::RandomFit];
 
 impl Trial {
     pub fn new(population: Population, scale: &Scale, first: u64) -> Self {
         let seeds = first..first + scale.fit_seeds;
-        Self {
-            fixed: seeds
-                .map(|seed| fixed(population, SMALL, MAX, scale.rounds, seed))
-                .collect(),
-        }
+        Self { fixed: seeds.map(|seed| fixed(population, SMALL, MAX, scale.rounds, seed)).collect() }
     }
 
     pub fn fixed(&self) -> Vec<Run> {
@@ -119,13 +93,8 @@ impl Trial {
     }
 
     pub fn others(&self, lab: &Lab, algorithms: &[Algorithm]) -> Vec<Run> {
-        let pairs = self
-            .fixed
-            .iter()
-            .flat_map(|fixed| algorithms.iter().map(move |a| (fixed, *a)));
-        pairs
-            .map(|(fixed, algorithm)| given(lab, fixed, algorithm, Measure::Bound))
-            .collect()
+        let pairs = self.fixed.iter().flat_map(|fixed| algorithms.iter().map(move |a| (fixed, *a)));
+        pairs.map(|(fixed, algorithm)| given(lab, fixed, algorithm, Measure::Bound)).collect()
     }
 
     fn over(&self, of: impl Fn(&Run) -> f64) -> Estimate {
@@ -141,9 +110,7 @@ impl Trial {
     }
 
     pub fn gain(&self, lab: &Lab, algorithm: Algorithm) -> Estimate {
-        self.over(|run| {
-            Self::outcome(lab, run, algorithm).throughput / lab.outcome(run).throughput - 1.0
-        })
+        self.over(|run| Self::outcome(lab, run, algorithm).throughput / lab.outcome(run).throughput - 1.0)
     }
 
     pub fn error(&self, lab: &Lab, algorithm: Algorithm) -> Estimate {
@@ -192,13 +159,7 @@ fn row(lab: &Lab, name: Name, population: Population, trial: &Trial) -> Row {
     if let Some(sentence) = sentences.get(4) {
         cells[0] = mark(sentence, cells[0].clone());
     }
-    Row {
-        name,
-        population,
-        cells,
-        met: sentences.iter().filter(|(e, r)| r.meets(*e)).count(),
-        of: sentences.len(),
-    }
+    Row { name, population, cells, met: sentences.iter().filter(|(e, r)| r.meets(*e)).count(), of: sentences.len() }
 }
 
 /// Success rate before and long after the blackout of a pair of populations.
@@ -216,14 +177,7 @@ impl Blackout {
 }
 
 fn variant(scale: Scale, first: u64, high: Population, low: Population) -> Variant {
-    Variant {
-        set: Set::FITTED
-            .with(Name::NormalHigh, high)
-            .with(Name::HeavyLow, low),
-        reading: Reading::CHOSEN,
-        scale,
-        first,
-    }
+    Variant { set: Set::FITTED.with(Name::NormalHigh, high).with(Name::HeavyLow, low), reading: Reading::CHOSEN, scale, first }
 }
 
 /// Runs everything and writes the page and the table.
@@ -236,29 +190,16 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error + Send + S
         .flat_map(|name| candidates(name).into_iter().map(move |p| (name, p)))
         .map(|(name, p)| (name, p, Trial::new(p, &scale, first)))
         .collect();
-    lab.play(
-        "Candidates, Fixed",
-        all.iter().flat_map(|(.., trial)| trial.fixed()),
-    );
-    let runs: Vec<Run> = all
-        .iter()
-        .flat_map(|(.., trial)| trial.others(&lab, &ALGORITHMS))
-        .collect();
+    lab.play("Candidates, Fixed", all.iter().flat_map(|(.., trial)| trial.fixed()));
+    let runs: Vec<Run> = all.iter().flat_map(|(.., trial)| trial.others(&lab, &ALGORITHMS)).collect();
     lab.play("Candidates", runs);
-    let rows: Vec<Row> = all
-        .iter()
-        .map(|(name, population, trial)| row(&lab, *name, *population, trial))
-        .collect();
+    let rows: Vec<Row> = all.iter().map(|(name, population, trial)| row(&lab, *name, *population, trial)).collect();
 
     // Of those that meet most sentences by themselves, which pairs meet those about the blackout?
     let best = |name: Name| -> Vec<Population> {
         let of: Vec<&Row> = rows.iter().filter(|row| row.name == name).collect();
         let most = of.iter().map(|row| row.met).max().unwrap_or(0);
-        let mut best: Vec<Population> = of
-            .iter()
-            .filter(|row| row.met == most)
-            .map(|row| row.population)
-            .collect();
+        let mut best: Vec<Population> = of.iter().filter(|row| row.met == most).map(|row| row.population).collect();
         for set in [Set::FIRST, Set::FITTED] {
             if !best.contains(&set.of(name)) {
                 best.push(set.of(name));
@@ -267,17 +208,10 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error + Send + S
         best
     };
     let (highs, lows) = (best(Name::NormalHigh), best(Name::HeavyLow));
-    let pairs: Vec<(Population, Population)> = highs
-        .iter()
-        .flat_map(|high| lows.iter().map(move |low| (*high, *low)))
-        .collect();
+    let pairs: Vec<(Population, Population)> = highs.iter().flat_map(|high| lows.iter().map(move |low| (*high, *low))).collect();
     let chooser = Chooser::Climb(Climb::CHOSEN, 0.5);
-    let runs: Vec<Vec<Run>> = pairs
-        .iter()
-        .map(|(high, low)| {
-            variant(scale, first, *high, *low).blackout(&lab, chooser, Measure::Bound)
-        })
-        .collect();
+    let runs: Vec<Vec<Run>> =
+        pairs.iter().map(|(high, low)| variant(scale, first, *high, *low).blackout(&lab, chooser, Measure::Bound)).collect();
     lab.play("Blackouts", runs.iter().flatten().copied());
     let blackouts: Vec<Blackout> = pairs
         .iter()
@@ -288,18 +222,10 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error + Send + S
                 Estimate::of(&runs.iter().map(of).collect::<Vec<_>>())
             };
             let strike = STRIKE as usize;
-            Blackout {
-                high: *high,
-                low: *low,
-                before: rate(strike - 100, strike),
-                after: rate(700, 1000),
-            }
+            Blackout { high: *high, low: *low, before: rate(strike - 100, strike), after: rate(700, 1000) }
         })
         .collect();
-    super::write(
-        &folder.join("paper-populations.csv"),
-        &csv(&rows, &blackouts)?,
-    )?;
+    super::write(&folder.join("paper-populations.csv"), &csv(&rows, &blackouts)?)?;
     let path = options.out.join("simulator-populations.md");
     super::write(&path, &page(&rows, &blackouts, options))?;
     println!("{}", path.display());
@@ -307,10 +233,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn std::error::Error + Send + S
 }
 
 fn role(name: Name, population: Population) -> &'static str {
-    match (
-        Set::FIRST.of(name) == population,
-        Set::FITTED.of(name) == population,
-    ) {
+    match (Set::FIRST.of(name) == population, Set::FITTED.of(name) == population) {
         (true, true) => "first, fitted",
         (true, false) => "first",
         (false, true) => "fitted",
@@ -318,10 +241,7 @@ fn role(name: Name, population: Population) -> &'static str {
     }
 }
 
-fn csv(
-    rows: &[Row],
-    blackouts: &[Blackout],
-) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+fn csv(rows: &[Row], blackouts: &[Blackout]) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record([
         "name",
@@ -406,29 +326,19 @@ fn page(rows: &[Row], blackouts: &[Blackout], options: &Options) -> String {
     for name in Name::ALL {
         let of: Vec<&Row> = rows.iter().filter(|row| row.name == name).collect();
         let most = of.iter().map(|row| row.met).max().unwrap_or(0);
-        let chosen = of
-            .iter()
-            .find(|row| row.population == Set::FITTED.of(name))
-            .map_or(0, |row| row.met);
+        let chosen = of.iter().find(|row| row.population == Set::FITTED.of(name)).map_or(0, |row| row.met);
         let _ = write!(page, "## {}\n\n", name.text());
         let lines: Vec<Vec<String>> = of
             .iter()
             .map(|row| {
-                let mut line = vec![
-                    row.population.describe(),
-                    role(name, row.population).to_owned(),
-                ];
+                let mut line = vec![row.population.describe(), role(name, row.population).to_owned()];
                 line.extend(row.cells.iter().cloned());
                 line.push(format!("{} of {}", row.met, row.of));
                 line
             })
             .collect();
         table(&mut page, &headings, &lines);
-        let equals: Vec<String> = of
-            .iter()
-            .filter(|row| row.met == most)
-            .map(|row| row.population.parameters())
-            .collect();
+        let equals: Vec<String> = of.iter().filter(|row| row.met == most).map(|row| row.population.parameters()).collect();
         if of.len() == 1 {
             page.push_str("Nothing to choose.\n\n");
             continue;
@@ -453,19 +363,12 @@ fn page(rows: &[Row], blackouts: &[Blackout], options: &Options) -> String {
          the two figures, none more. These, and the sets':\n\n",
         blackouts.len()
     );
-    let of_set = |pair: &Blackout, set: &Set| {
-        set.of(Name::NormalHigh) == pair.high && set.of(Name::HeavyLow) == pair.low
-    };
+    let of_set = |pair: &Blackout, set: &Set| set.of(Name::NormalHigh) == pair.high && set.of(Name::HeavyLow) == pair.low;
     let sets = [Set::FIRST, Set::FITTED];
-    let shown = blackouts
-        .iter()
-        .filter(|pair| pair.met() == most || sets.iter().any(|set| of_set(pair, set)));
+    let shown = blackouts.iter().filter(|pair| pair.met() == most || sets.iter().any(|set| of_set(pair, set)));
     let lines: Vec<Vec<String>> = shown
         .map(|pair| {
-            let set = sets
-                .iter()
-                .filter(|set| of_set(pair, set))
-                .map(|set| set.name.to_owned());
+            let set = sets.iter().filter(|set| of_set(pair, set)).map(|set| set.name.to_owned());
             let mark = |estimate: Estimate, range: Range| {
                 let text = format!("{:.3} ± {:.3}", estimate.mean, estimate.margin);
                 if range.meets(estimate) {
@@ -483,22 +386,8 @@ fn page(rows: &[Row], blackouts: &[Blackout], options: &Options) -> String {
             ]
         })
         .collect();
-    table(
-        &mut page,
-        &[
-            "normal-high",
-            "heavy-low",
-            "set",
-            "success rate before",
-            "after round 700",
-        ],
-        &lines,
-    );
+    table(&mut page, &["normal-high", "heavy-low", "set", "success rate before", "after round 700"], &lines);
     let fitted = blackouts.iter().find(|pair| of_set(pair, &Set::FITTED));
-    let _ = writeln!(
-        page,
-        "The fitted pair meets {}.",
-        fitted.map_or(0, Blackout::met)
-    );
+    let _ = writeln!(page, "The fitted pair meets {}.", fitted.map_or(0, Blackout::met));
     page
 }

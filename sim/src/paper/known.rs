@@ -22,21 +22,16 @@ const KNOWN: u64 = 4;
 
 /// Under both fallbacks.
 pub fn known(v: &Variant) -> Vec<(String, Known)> {
-    [
-        (Fallback::Largest, "large group"),
-        (Fallback::Closest, "closest group"),
-    ]
-    .map(|(fallback, label)| (label.to_owned(), under(v, fallback)))
-    .into()
+    [(Fallback::Largest, "large group"), (Fallback::Closest, "closest group")]
+        .map(|(fallback, label)| (label.to_owned(), under(v, fallback)))
+        .into()
 }
 
 fn under(v: &Variant, fallback: Fallback) -> Known {
     let population = v.set.of(Name::HeavyHigh);
     let workers = |seed| {
         let mut random = Random::named(&[KNOWN, v.first + seed]);
-        let mut workers: Vec<u64> = (0..SMALL)
-            .map(|_| wad(population.draw(&mut random)))
-            .collect();
+        let mut workers: Vec<u64> = (0..SMALL).map(|_| wad(population.draw(&mut random))).collect();
         workers.sort_unstable_by(|a, b| b.cmp(a));
         workers
     };
@@ -44,8 +39,7 @@ fn under(v: &Variant, fallback: Fallback) -> Known {
     let all: Vec<u64> = (0..v.scale.seeds).flat_map(workers).collect();
     let mean = all.iter().map(|p| u128::from(*p)).sum::<u128>() / all.len() as u128;
     let target = likelihood(&[mean as u64; MAX]).unwrap_or(0);
-    let rule = Rule::new(MIN, MAX, target)
-        .expect("the paper's sizes are allowed, and a likelihood is at most one");
+    let rule = Rule::new(MIN, MAX, target).expect("the paper's sizes are allowed, and a likelihood is at most one");
     let (mut met, mut missed) = (Vec::new(), Vec::new());
     for seed in 0..v.scale.seeds {
         let mut workers: Vec<LogRating> = workers(seed).into_iter().map(LogRating::new).collect();

@@ -26,18 +26,11 @@ impl Lab {
     /// Plays those of the runs that were not played before.
     pub fn play(&mut self, title: &str, runs: impl IntoIterator<Item = Run>) {
         let mut seen = HashSet::new();
-        let new: Vec<Run> = runs
-            .into_iter()
-            .filter(|run| !self.outcomes.contains_key(run) && seen.insert(*run))
-            .collect();
+        let new: Vec<Run> = runs.into_iter().filter(|run| !self.outcomes.contains_key(run) && seen.insert(*run)).collect();
         if !new.is_empty() {
             let start = Instant::now();
             let outcomes = jobs::play(title, &new);
-            self.times.push(Time {
-                title: title.to_owned(),
-                runs: new.len(),
-                seconds: start.elapsed().as_secs_f64(),
-            });
+            self.times.push(Time { title: title.to_owned(), runs: new.len(), seconds: start.elapsed().as_secs_f64() });
             self.outcomes.extend(new.into_iter().zip(outcomes));
         }
     }
@@ -69,11 +62,7 @@ pub struct Sweep {
 impl Sweep {
     fn targets(&self, base: &Run, rounds: u32) -> Vec<Run> {
         (0..=100 / self.step)
-            .map(|i| Run {
-                targeting: Targeting::Static(i * self.step * (WAD / 100)),
-                rounds,
-                ..*base
-            })
+            .map(|i| Run { targeting: Targeting::Static(i * self.step * (WAD / 100)), rounds, ..*base })
             .collect()
     }
 
@@ -89,24 +78,13 @@ impl Sweep {
             kept.extend(order.last().copied());
         }
         let rounds = base.rounds;
-        kept.into_iter()
-            .map(|i| Run {
-                rounds,
-                ..screened[i]
-            })
-            .collect()
+        kept.into_iter().map(|i| Run { rounds, ..screened[i] }).collect()
     }
 
     pub fn play(&self, lab: &mut Lab, title: &str, bases: &[Run], alphas: &[f64]) {
         let screening = |base| self.targets(base, self.screen);
-        lab.play(
-            &format!("{title}, screening"),
-            bases.iter().flat_map(screening),
-        );
-        let finalists: Vec<Run> = bases
-            .iter()
-            .flat_map(|base| self.finalists(lab, base, alphas))
-            .collect();
+        lab.play(&format!("{title}, screening"), bases.iter().flat_map(screening));
+        let finalists: Vec<Run> = bases.iter().flat_map(|base| self.finalists(lab, base, alphas)).collect();
         lab.play(title, finalists);
     }
 
@@ -115,8 +93,6 @@ impl Sweep {
         self.finalists(lab, base, alphas)
             .iter()
             .map(|run| lab.outcome(run).gain(alpha))
-            .fold((f64::INFINITY, 0.0), |(low, high), gain| {
-                (low.min(gain), high.max(gain))
-            })
+            .fold((f64::INFINITY, 0.0), |(low, high), gain| (low.min(gain), high.max(gain)))
     }
 }

@@ -9,9 +9,7 @@ use super::known::known;
 use super::lab::Lab;
 use super::series;
 use super::text::{by_name, figure, fine, list, percent, plain, signed, table};
-use super::variant::{
-    Case, Chooser, Climb, Key, Variant, ALPHAS, LARGE, MAXES, MIN, PREDICT_EVERY, SMALL,
-};
+use super::variant::{Case, Chooser, Climb, Key, Variant, ALPHAS, LARGE, MAXES, MIN, PREDICT_EVERY, SMALL};
 use super::Options;
 use crate::population::{Name, Set};
 use crate::rounds::{Algorithm, Measure, Targeting};
@@ -86,43 +84,29 @@ fn deviations(
     measure: Measure,
     targeting: impl Fn(f64) -> Targeting,
 ) -> Vec<(Case, Estimate)> {
-    v.cases(algorithms, measure)
-        .into_iter()
-        .map(|case| (case, v.deviation(lab, &case, targeting(case.alpha))))
-        .collect()
+    v.cases(algorithms, measure).into_iter().map(|case| (case, v.deviation(lab, &case, targeting(case.alpha)))).collect()
 }
 
 /// Smallest and largest mean.
 fn extremes(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| {
-        (low.min(x), high.max(x))
-    })
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
 }
 
 fn takeaways(page: &mut String, lab: &Lab, v: &Variant) {
     let hundredths = |x: f64| format!("{:+.1} %", x * 100.0 + 0.0);
     let contenders = exact_strategies(v);
     let of = |label: &str| {
-        let (_, algorithms, targeting) = contenders
-            .iter()
-            .find(|contender| contender.0 == label)
-            .expect("every label is among them");
+        let (_, algorithms, targeting) =
+            contenders.iter().find(|contender| contender.0 == label).expect("every label is among them");
         deviations(lab, v, algorithms, Measure::Exact, targeting)
     };
     let within = |all: &[(Case, Estimate)], limit: f64| {
         let good = all.iter().filter(|(_, e)| e.mean > -limit).count();
         format!("{good} of {}", all.len())
     };
-    let mixed = extremes(
-        exact_gain(lab, v, Algorithm::RandomFit)
-            .iter()
-            .map(|g| g.1.mean),
-    );
-    let climb = deviations(lab, v, &v.greedy(), Measure::Bound, |alpha| {
-        v.reading.climb.targeting(alpha)
-    });
-    let (exact, expected, predictive, planned) =
-        (of("exact"), of("expected"), of("predictive"), of("planned"));
+    let mixed = extremes(exact_gain(lab, v, Algorithm::RandomFit).iter().map(|g| g.1.mean));
+    let climb = deviations(lab, v, &v.greedy(), Measure::Bound, |alpha| v.reading.climb.targeting(alpha));
+    let (exact, expected, predictive, planned) = (of("exact"), of("expected"), of("predictive"), of("planned"));
     let planned_at = |alpha: f64| {
         let of = planned.iter().filter(|(case, _)| case.alpha == alpha);
         let (low, high) = extremes(of.map(|(_, e)| e.mean));
@@ -130,9 +114,7 @@ fn takeaways(page: &mut String, lab: &Lab, v: &Variant) {
     };
     let gap = {
         let key = |a| Key::small(Name::HeavyHigh, a);
-        v.difference(lab, key(v.tight_fit()), key(Algorithm::Fixed), |o| {
-            o.success
-        })
+        v.difference(lab, key(v.tight_fit()), key(Algorithm::Fixed), |o| o.success)
     };
     let _ = write!(
         page,
@@ -157,10 +139,7 @@ fn takeaways(page: &mut String, lab: &Lab, v: &Variant) {
 }
 
 fn count(claims: &[Claim], verdict: Verdict, used: Option<bool>) -> usize {
-    claims
-        .iter()
-        .filter(|c| c.verdict == verdict && used.is_none_or(|used| c.used == used))
-        .count()
+    claims.iter().filter(|c| c.verdict == verdict && used.is_none_or(|used| c.used == used)).count()
 }
 
 fn verdicts(page: &mut String, variants: &[Variant; 4], judged: &[Vec<Claim>; 4]) {
@@ -185,20 +164,7 @@ fn verdicts(page: &mut String, variants: &[Variant; 4], judged: &[Vec<Claim>; 4]
             row
         })
         .collect();
-    table(
-        page,
-        &[
-            "populations",
-            "reading",
-            "hold",
-            "in part",
-            "differ",
-            "not used: hold",
-            "in part",
-            "differ",
-        ],
-        &rows,
-    );
+    table(page, &["populations", "reading", "hold", "in part", "differ", "not used: hold", "in part", "differ"], &rows);
 }
 
 fn claims(page: &mut String, judged: &[Vec<Claim>; 4]) {
@@ -215,11 +181,7 @@ fn claims(page: &mut String, judged: &[Vec<Claim>; 4]) {
                 claim.rule.to_owned(),
                 claim.ours.clone(),
             ];
-            row.extend(
-                judged
-                    .each_ref()
-                    .map(|claims| claims[i].verdict.text().to_owned()),
-            );
+            row.extend(judged.each_ref().map(|claims| claims[i].verdict.text().to_owned()));
             row
         })
         .collect();
@@ -250,14 +212,7 @@ fn elsewhere(page: &mut String, variants: &[Variant; 4], judged: &[Vec<Claim>; 4
         }
         let _ = writeln!(page, "- {}: {}", claim.place, claim.text);
         for (v, claims) in variants.iter().zip(judged) {
-            let _ = writeln!(
-                page,
-                "  - {}, {}: {}. *{}*",
-                v.set.name,
-                v.reading.name,
-                claims[i].ours,
-                claims[i].verdict.text()
-            );
+            let _ = writeln!(page, "  - {}, {}: {}. *{}*", v.set.name, v.reading.name, claims[i].ours, claims[i].verdict.text());
         }
     }
     page.push('\n');
@@ -286,12 +241,7 @@ fn within(deviations: &Deviations, limit: f64) -> String {
 }
 
 fn straddling(deviations: &Deviations, limit: f64) -> String {
-    let names: Vec<String> = deviations
-        .within(limit)
-        .straddling
-        .iter()
-        .map(|i| deviations.name(*i))
-        .collect();
+    let names: Vec<String> = deviations.within(limit).straddling.iter().map(|i| deviations.name(*i)).collect();
     list(&names)
 }
 
@@ -306,18 +256,11 @@ fn attempts(page: &mut String, lab: &Lab, v: &Variant) {
     let rows: Vec<Vec<String>> = alternatives()
         .into_iter()
         .map(|alternative| {
-            let v = Variant {
-                reading: alternative.reading,
-                ..*v
-            };
+            let v = Variant { reading: alternative.reading, ..*v };
             let deviations = Deviations::of(lab, &v);
             let row = vec![
                 alternative.label.to_owned(),
-                if alternative.against.is_empty() {
-                    "nothing".to_owned()
-                } else {
-                    alternative.against.to_owned()
-                },
+                if alternative.against.is_empty() { "nothing".to_owned() } else { alternative.against.to_owned() },
                 alternative.reading.climb.least_rounds().to_string(),
                 deviations.distinct().to_string(),
                 within(&deviations, 0.02),
@@ -331,16 +274,7 @@ fn attempts(page: &mut String, lab: &Lab, v: &Variant) {
         .collect();
     table(
         page,
-        &[
-            "reading",
-            "contradicts of the text",
-            "least rounds",
-            "distinct",
-            "within 2 %",
-            "straddle",
-            "within 5 %",
-            "straddle",
-        ],
+        &["reading", "contradicts of the text", "least rounds", "distinct", "within 2 %", "straddle", "within 5 %", "straddle"],
         &rows,
     );
     if let Some(deviations) = chosen {
@@ -409,18 +343,7 @@ fn attempts(page: &mut String, lab: &Lab, v: &Variant) {
             ]
         })
         .collect();
-    table(
-        page,
-        &[
-            "fallback",
-            "success rate",
-            "target",
-            "groups that meet it",
-            "their success rate",
-            "the others'",
-        ],
-        &rows,
-    );
+    table(page, &["fallback", "success rate", "target", "groups that meet it", "their success rate", "the others'"], &rows);
 
     page.push_str(
         "### Shapes of heavy-high\n\nAll with the mean with which Fixed succeeds in 90 % of tasks, from a long tail to a short one. Gains are over Fixed's \
@@ -435,31 +358,14 @@ fn attempts(page: &mut String, lab: &Lab, v: &Variant) {
             let [_, large_gap, closest_gap] = SHAPED.map(|a| trial.shortfall(lab, a));
             let minor = |gap: Estimate| gap.high() > -0.03;
             let enough = first.high() >= 0.25;
-            both += usize::from(
-                enough
-                    && (minor(large_gap) && large.high() >= 0.25
-                        || minor(closest_gap) && closest.high() >= 0.25),
-            );
-            vec![
-                population.describe(),
-                percent(first),
-                percent(large),
-                signed(large_gap),
-                percent(closest),
-                signed(closest_gap),
-            ]
+            both +=
+                usize::from(enough && (minor(large_gap) && large.high() >= 0.25 || minor(closest_gap) && closest.high() >= 0.25));
+            vec![population.describe(), percent(first), percent(large), signed(large_gap), percent(closest), signed(closest_gap)]
         })
         .collect();
     table(
         page,
-        &[
-            "heavy-high",
-            "First-fit's gain",
-            "Tight-fit's gain, large group",
-            "shortfall",
-            "gain, closest group",
-            "shortfall",
-        ],
+        &["heavy-high", "First-fit's gain", "Tight-fit's gain, large group", "shortfall", "gain, closest group", "shortfall"],
         &rows,
     );
     let _ = write!(
@@ -475,10 +381,7 @@ fn attempts(page: &mut String, lab: &Lab, v: &Variant) {
     );
     let (mut higher, mut smallest) = (0, 0);
     let mut rows = Vec::new();
-    for (start, chooser) in [
-        ("0.5", Chooser::Climb as fn(Climb, f64) -> Chooser),
-        ("static target", Chooser::ClimbFromStatic),
-    ] {
+    for (start, chooser) in [("0.5", Chooser::Climb as fn(Climb, f64) -> Chooser), ("static target", Chooser::ClimbFromStatic)] {
         for tenths in SWEPT_ALPHAS {
             let alpha = f64::from(tenths) / 10.0;
             let runs = v.blackout(lab, chooser(v.reading.climb, alpha), Measure::Bound);
@@ -495,14 +398,7 @@ fn attempts(page: &mut String, lab: &Lab, v: &Variant) {
             ]);
         }
     }
-    let headings = [
-        "start",
-        "alpha",
-        "success rate",
-        "throughput",
-        "members of a group",
-        "target",
-    ];
+    let headings = ["start", "alpha", "success rate", "throughput", "members of a group", "target"];
     table(page, &headings, &rows);
     let _ = write!(
         page,
@@ -515,16 +411,8 @@ fn attempts(page: &mut String, lab: &Lab, v: &Variant) {
 
 fn given_target(page: &mut String, lab: &Lab, v: &Variant) {
     page.push_str("## A given target: figures 3, 4, 5, 11, 12, tables 2 and 4\n\nHere and below: the fitted populations, the chosen reading.\n\n");
-    figure(
-        page,
-        "fig3a",
-        "Throughput of four algorithms under six populations, 100 workers",
-    );
-    figure(
-        page,
-        "fig3b",
-        "Success rate of four algorithms under six populations, 100 workers",
-    );
+    figure(page, "fig3a", "Throughput of four algorithms under six populations, 100 workers");
+    figure(page, "fig3b", "Success rate of four algorithms under six populations, 100 workers");
     let rows = |measure| {
         v.rated().map(|algorithm| {
             let over = |name| {
@@ -537,21 +425,9 @@ fn given_target(page: &mut String, lab: &Lab, v: &Variant) {
     page.push_str("Throughput over Fixed, 100 workers:\n\n");
     by_name(page, "lower bound (2)", &rows(Measure::Bound));
     by_name(page, "exact LOC", &rows(Measure::Exact));
-    figure(
-        page,
-        "fig4",
-        "Mean group size of four algorithms under six populations, 100 workers",
-    );
-    figure(
-        page,
-        "fig5a",
-        "Throughput of four algorithms under six populations, 1,000 workers",
-    );
-    figure(
-        page,
-        "fig5b",
-        "Success rate of four algorithms under six populations, 1,000 workers",
-    );
+    figure(page, "fig4", "Mean group size of four algorithms under six populations, 100 workers");
+    figure(page, "fig5a", "Throughput of four algorithms under six populations, 1,000 workers");
+    figure(page, "fig5b", "Success rate of four algorithms under six populations, 1,000 workers");
 
     page.push_str("Table 2: throughput against Rmax, heavy-high, 100 workers.\n\n");
     let mut headings = vec!["algorithm".to_owned()];
@@ -568,19 +444,9 @@ fn given_target(page: &mut String, lab: &Lab, v: &Variant) {
         })
         .collect();
     table(page, &headings, &rows);
-    figure(
-        page,
-        "fig11a",
-        "Calls of the LOC function per round, 100 workers",
-    );
-    figure(
-        page,
-        "fig11b",
-        "Calls of the LOC function per round, 1,000 workers",
-    );
-    page.push_str(
-        "Table 4: exact LOC minus lower bound, mean over the groups formed, 100 workers.\n\n",
-    );
+    figure(page, "fig11a", "Calls of the LOC function per round, 100 workers");
+    figure(page, "fig11b", "Calls of the LOC function per round, 1,000 workers");
+    page.push_str("Table 4: exact LOC minus lower bound, mean over the groups formed, 100 workers.\n\n");
     let errors = v.rated().map(|a| {
         let cell = |name| fine(v.estimate(lab, Key::small(name, a), |o| o.bound_error));
         (a.name().to_owned(), Name::ALL.map(cell).to_vec())
@@ -629,72 +495,31 @@ fn adaptive_target(page: &mut String, lab: &Lab, v: &Variant) {
     page.push_str("## An adaptive target: figures 6 to 10, table 3\n\n");
     for number in 6..=8 {
         for (letter, algorithm) in ["a", "b"].into_iter().zip(v.greedy()) {
-            let alt = format!(
-                "Worst and best static target and the adaptive one, {}",
-                algorithm.name()
-            );
+            let alt = format!("Worst and best static target and the adaptive one, {}", algorithm.name());
             figure(page, &format!("fig{number}{letter}"), &alt);
         }
     }
-    page.push_str(
-        "Gain of the adaptive target over that of the best static one on the same workers:\n\n",
-    );
+    page.push_str("Gain of the adaptive target over that of the best static one on the same workers:\n\n");
     let climb = v.reading.climb;
-    deviation_table(page, lab, v, &v.greedy(), Measure::Bound, |alpha| {
-        climb.targeting(alpha)
-    });
-    figure(
-        page,
-        "fig9a",
-        "Success rate against alpha, adaptive First-fit",
-    );
-    figure(
-        page,
-        "fig9b",
-        "Throughput against alpha, adaptive First-fit",
-    );
-    figure(
-        page,
-        "fig10-throughput",
-        "Throughput before and after a blackout",
-    );
-    figure(
-        page,
-        "fig10-success",
-        "Success rate before and after a blackout",
-    );
+    deviation_table(page, lab, v, &v.greedy(), Measure::Bound, |alpha| climb.targeting(alpha));
+    figure(page, "fig9a", "Success rate against alpha, adaptive First-fit");
+    figure(page, "fig9b", "Throughput against alpha, adaptive First-fit");
+    figure(page, "fig10-throughput", "Throughput before and after a blackout");
+    figure(page, "fig10-success", "Success rate before and after a blackout");
     figure(page, "fig10-target", "Target before and after a blackout");
-    figure(
-        page,
-        "fig10-size",
-        "Members of a group before and after a blackout",
-    );
+    figure(page, "fig10-size", "Members of a group before and after a blackout");
     page.push_str(
         "Table 3: rounds until the target comes to rest for the first time, from no knowledge, alpha 0.5 (in brackets: the runs in which \
          it never does). The paper's figures are not in its text.\n\n",
     );
     let rows = v.greedy().map(|algorithm| {
         let cells = Name::ALL.map(|name| {
-            let case = Case {
-                name,
-                algorithm,
-                measure: Measure::Bound,
-                alpha: 0.5,
-            };
+            let case = Case { name, algorithm, measure: Measure::Bound, alpha: 0.5 };
             let runs = v.adaptive(&case);
-            let rounds: Vec<Option<u32>> = runs
-                .iter()
-                .flatten()
-                .map(|run| lab.outcome(run).converged)
-                .collect();
+            let rounds: Vec<Option<u32>> = runs.iter().flatten().map(|run| lab.outcome(run).converged).collect();
             let done: Vec<f64> = rounds.iter().flatten().map(|r| f64::from(*r)).collect();
             let estimate = Estimate::of(&done);
-            format!(
-                "{:.0} ± {:.0} ({})",
-                estimate.mean,
-                estimate.margin,
-                rounds.len() - done.len()
-            )
+            format!("{:.0} ± {:.0} ({})", estimate.mean, estimate.margin, rounds.len() - done.len())
         });
         (algorithm.name().to_owned(), cells.to_vec())
     });
@@ -743,33 +568,21 @@ fn beyond(page: &mut String, lab: &Lab, v: &Variant) {
                 for alpha in ALPHAS {
                     let cells = Name::ALL.map(|name| {
                         let best = |measure| {
-                            let case = Case {
-                                name,
-                                algorithm,
-                                measure,
-                                alpha,
-                            };
+                            let case = Case { name, algorithm, measure, alpha };
                             v.best(lab, &case)
                         };
                         let (exact, bound) = (best(Measure::Exact), best(Measure::Bound));
                         let ratios = exact.iter().zip(&bound).map(|(e, b)| e / b - 1.0);
                         percent(Estimate::of(&ratios.collect::<Vec<_>>()))
                     });
-                    rows.push((
-                        format!("{}, alpha {alpha}", algorithm.name()),
-                        cells.to_vec(),
-                    ));
+                    rows.push((format!("{}, alpha {alpha}", algorithm.name()), cells.to_vec()));
                 }
             }
             by_name(page, "algorithm", &rows);
         }
     }
     for index in 1..=ALPHAS.len() {
-        figure(
-            page,
-            &format!("beyond{index}"),
-            "Gain of six strategies under six populations",
-        );
+        figure(page, &format!("beyond{index}"), "Gain of six strategies under six populations");
     }
     page.push_str("### In the blackout\n\nBefore, at once, 100 rounds later, after round 700:\n\n");
     let rows: Vec<Vec<String>> = blackouts(lab, v)
@@ -784,29 +597,16 @@ fn beyond(page: &mut String, lab: &Lab, v: &Variant) {
             ]
         })
         .collect();
-    table(
-        page,
-        &["", "throughput", "success rate", "members of a group"],
-        &rows,
-    );
+    table(page, &["", "throughput", "success rate", "members of a group"], &rows);
 }
 
 fn times(page: &mut String, lab: &Lab) {
     page.push_str(
         "## Times\n\nBy the clock, on the machine and with the threads that made this page; all else on it comes out the same anywhere.\n\n",
     );
-    let row = |title: &str, runs: usize, seconds: f64| {
-        vec![title.to_owned(), runs.to_string(), format!("{seconds:.1}")]
-    };
+    let row = |title: &str, runs: usize, seconds: f64| vec![title.to_owned(), runs.to_string(), format!("{seconds:.1}")];
     let all = lab.times();
-    let mut rows: Vec<Vec<String>> = all
-        .iter()
-        .map(|time| row(&time.title, time.runs, time.seconds))
-        .collect();
-    rows.push(row(
-        "all",
-        all.iter().map(|time| time.runs).sum(),
-        all.iter().map(|time| time.seconds).sum(),
-    ));
+    let mut rows: Vec<Vec<String>> = all.iter().map(|time| row(&time.title, time.runs, time.seconds)).collect();
+    rows.push(row("all", all.iter().map(|time| time.runs).sum(), all.iter().map(|time| time.seconds).sum()));
     table(page, &["experiment", "runs", "seconds"], &rows);
 }

@@ -11,20 +11,12 @@ fn thousandths(x: f64) -> f64 {
 }
 
 pub fn percent(estimate: Estimate) -> String {
-    format!(
-        "{:+.1} % ± {:.1}",
-        thousandths(estimate.mean) * 100.0,
-        estimate.margin * 100.0
-    )
+    format!("{:+.1} % ± {:.1}", thousandths(estimate.mean) * 100.0, estimate.margin * 100.0)
 }
 
 /// Of three decimals, with its sign.
 pub fn signed(estimate: Estimate) -> String {
-    format!(
-        "{:+.3} ± {:.3}",
-        thousandths(estimate.mean),
-        estimate.margin
-    )
+    format!("{:+.3} ± {:.3}", thousandths(estimate.mean), estimate.margin)
 }
 
 pub fn share(estimate: Estimate) -> String {
@@ -78,10 +70,7 @@ pub fn table<H: AsRef<str>>(page: &mut String, headings: &[H], rows: &[Vec<Strin
 pub fn by_name(page: &mut String, first: &str, rows: &[(String, Vec<String>)]) {
     let mut headings = vec![first];
     headings.extend(Name::ALL.map(Name::text));
-    let rows: Vec<Vec<String>> = rows
-        .iter()
-        .map(|(name, cells)| std::iter::once(name).chain(cells).cloned().collect())
-        .collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(|(name, cells)| std::iter::once(name).chain(cells).cloned().collect()).collect();
     table(page, &headings, &rows);
 }
 

@@ -92,18 +92,11 @@ impl Scale {
 
     /// The last round before a change of some workers, when most climbs are over, and all rounds.
     pub const fn change(&self) -> (u32, u32) {
-        (
-            self.convergence_rounds / 5 * 2,
-            self.convergence_rounds / 5 * 4,
-        )
+        (self.convergence_rounds / 5 * 2, self.convergence_rounds / 5 * 4)
     }
 
     pub const fn sweep(&self) -> Sweep {
-        Sweep {
-            step: self.step,
-            screen: self.screen_rounds,
-            keep: self.keep,
-        }
+        Sweep { step: self.step, screen: self.screen_rounds, keep: self.keep }
     }
 }
 
@@ -134,12 +127,8 @@ impl Climb {
     };
 
     /// What ran before.
-    pub const EARLIER: Self = Self {
-        search: Search::Multiples,
-        reference: Reference::Best,
-        first_is_stationary: false,
-        ..Self::CHOSEN
-    };
+    pub const EARLIER: Self =
+        Self { search: Search::Multiples, reference: Reference::Best, first_is_stationary: false, ..Self::CHOSEN };
 
     pub fn settings(&self, alpha: f64) -> Settings {
         let core = Settings::new(wad(alpha));
@@ -156,11 +145,7 @@ impl Climb {
 
     /// The rounds it takes where the gain never changes.
     pub fn least_rounds(&self) -> u32 {
-        let round = Tally {
-            successes: 1,
-            groups: 2,
-            capacity: 2,
-        };
+        let round = Tally { successes: 1, groups: 2, capacity: 2 };
         let mut climber = Climber::new(self.settings(0.5));
         let mut rounds = 0;
         while !climber.is_steady() {
@@ -184,16 +169,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    pub const CHOSEN: Self = Self {
-        name: "chosen",
-        fallback: Fallback::Largest,
-        climb: Climb::CHOSEN,
-    };
-    pub const EARLIER: Self = Self {
-        name: "earlier",
-        fallback: Fallback::Closest,
-        climb: Climb::EARLIER,
-    };
+    pub const CHOSEN: Self = Self { name: "chosen", fallback: Fallback::Largest, climb: Climb::CHOSEN };
+    pub const EARLIER: Self = Self { name: "earlier", fallback: Fallback::Closest, climb: Climb::EARLIER };
 }
 
 /// An adaptive run's algorithm, population and weight of throughput.
@@ -244,14 +221,7 @@ pub fn base(population: Population, seed: u64) -> Run {
 
 /// Fixed on these workers. It asks for no likelihood; the exact measure spares it the logarithms.
 pub fn fixed(population: Population, workers: usize, max: usize, rounds: u32, seed: u64) -> Run {
-    Run {
-        workers,
-        max,
-        algorithm: Algorithm::Fixed,
-        measure: Measure::Exact,
-        rounds,
-        ..base(population, seed)
-    }
+    Run { workers, max, algorithm: Algorithm::Fixed, measure: Measure::Exact, rounds, ..base(population, seed) }
 }
 
 /// Another algorithm on the workers of a run of Fixed, its target being what that reached.
@@ -289,12 +259,7 @@ impl Variant {
             (Set::FITTED, Reading::EARLIER),
             (Set::FITTED, Reading::CHOSEN),
         ]
-        .map(|(set, reading)| Self {
-            set,
-            reading,
-            scale,
-            first,
-        })
+        .map(|(set, reading)| Self { set, reading, scale, first })
     }
 
     pub const fn tight_fit(&self) -> Algorithm {
@@ -324,29 +289,19 @@ impl Variant {
 
     /// Fixed, once for each seed.
     pub fn fixed(&self, name: Name, workers: usize, max: usize) -> Vec<Run> {
-        self.seeds(self.seeds_for(workers))
-            .map(|seed| fixed(self.set.of(name), workers, max, self.scale.rounds, seed))
-            .collect()
+        self.seeds(self.seeds_for(workers)).map(|seed| fixed(self.set.of(name), workers, max, self.scale.rounds, seed)).collect()
     }
 
     /// An experiment with a given target, once for each seed.
     pub fn given(&self, lab: &Lab, key: Key) -> Vec<Run> {
         let fixed = self.fixed(key.name, key.workers, key.max);
-        fixed
-            .iter()
-            .map(|fixed| given(lab, fixed, key.algorithm, key.measure))
-            .collect()
+        fixed.iter().map(|fixed| given(lab, fixed, key.algorithm, key.measure)).collect()
     }
 
     /// What the static targets of a case are tried on, one for each seed.
     pub fn static_bases(&self, name: Name, algorithm: Algorithm, measure: Measure) -> Vec<Run> {
         self.seeds(self.scale.sweep_seeds)
-            .map(|seed| Run {
-                algorithm,
-                measure,
-                rounds: self.scale.long_rounds,
-                ..base(self.set.of(name), seed)
-            })
+            .map(|seed| Run { algorithm, measure, rounds: self.scale.long_rounds, ..base(self.set.of(name), seed) })
             .collect()
     }
 
@@ -356,14 +311,7 @@ impl Variant {
             .into_iter()
             .map(|run| {
                 // Run seed 0 is what the static targets had.
-                (1..=self.scale.repeats)
-                    .map(|run_seed| Run {
-                        targeting,
-                        run_seed,
-                        alpha: wad(case.alpha),
-                        ..run
-                    })
-                    .collect()
+                (1..=self.scale.repeats).map(|run_seed| Run { targeting, run_seed, alpha: wad(case.alpha), ..run }).collect()
             })
             .collect()
     }
@@ -377,12 +325,7 @@ impl Variant {
         let mut cases = Vec::new();
         for &algorithm in algorithms {
             for alpha in ALPHAS {
-                cases.extend(Name::ALL.map(|name| Case {
-                    name,
-                    algorithm,
-                    measure,
-                    alpha,
-                }));
+                cases.extend(Name::ALL.map(|name| Case { name, algorithm, measure, alpha }));
             }
         }
         cases
@@ -396,16 +339,12 @@ impl Variant {
                 Chooser::Static => Targeting::Static(wad(lab.outcome(quiet).success)),
                 Chooser::Climb(climb, alpha) => climb.targeting(alpha),
                 Chooser::ClimbFromStatic(climb, alpha) => Targeting::Adaptive(
-                    Settings {
-                        initial: wad(lab.outcome(quiet).success),
-                        ..climb.settings(alpha)
-                    },
+                    Settings { initial: wad(lab.outcome(quiet).success), ..climb.settings(alpha) },
                     climb.feedback,
                 ),
-                Chooser::Predictive(alpha) | Chooser::Planned(alpha) => Targeting::Predictive {
-                    alpha: wad(alpha),
-                    every: PREDICT_EVERY,
-                },
+                Chooser::Predictive(alpha) | Chooser::Planned(alpha) => {
+                    Targeting::Predictive { alpha: wad(alpha), every: PREDICT_EVERY }
+                }
             };
             Run {
                 algorithm: match chooser {
@@ -415,11 +354,7 @@ impl Variant {
                 measure,
                 targeting,
                 rounds: BLACKOUT_ROUNDS,
-                blackout: Some(Blackout {
-                    after: STRIKE,
-                    percent: STRUCK,
-                    to: self.set.of(Name::HeavyLow),
-                }),
+                blackout: Some(Blackout { after: STRIKE, percent: STRUCK, to: self.set.of(Name::HeavyLow) }),
                 keep_rounds: true,
                 ..*quiet
             }
@@ -430,9 +365,7 @@ impl Variant {
     /// Fixed on the workers of the blackout, without it.
     pub fn blackout_fixed(&self) -> Vec<Run> {
         let population = self.set.of(Name::NormalHigh);
-        self.seeds(self.scale.blackout_seeds)
-            .map(|seed| fixed(population, SMALL, MAX, BLACKOUT_ROUNDS, seed))
-            .collect()
+        self.seeds(self.scale.blackout_seeds).map(|seed| fixed(population, SMALL, MAX, BLACKOUT_ROUNDS, seed)).collect()
     }
 
     /// An estimate over the seeds of an experiment with a given target.
@@ -441,41 +374,18 @@ impl Variant {
     }
 
     fn values(&self, lab: &Lab, key: Key, value: impl Fn(&Outcome) -> f64) -> Vec<f64> {
-        self.given(lab, key)
-            .iter()
-            .map(|run| value(lab.outcome(run)))
-            .collect()
+        self.given(lab, key).iter().map(|run| value(lab.outcome(run))).collect()
     }
 
     /// The same relative to another algorithm or measure on the same workers, seed by seed, minus one.
-    pub fn relative(
-        &self,
-        lab: &Lab,
-        key: Key,
-        to: Key,
-        value: impl Fn(&Outcome) -> f64,
-    ) -> Estimate {
+    pub fn relative(&self, lab: &Lab, key: Key, to: Key, value: impl Fn(&Outcome) -> f64) -> Estimate {
         let (of, to) = (self.values(lab, key, &value), self.values(lab, to, &value));
-        Estimate::of(
-            &of.iter()
-                .zip(&to)
-                .map(|(a, b)| a / b - 1.0)
-                .collect::<Vec<_>>(),
-        )
+        Estimate::of(&of.iter().zip(&to).map(|(a, b)| a / b - 1.0).collect::<Vec<_>>())
     }
 
     /// The same as a difference.
-    pub fn difference(
-        &self,
-        lab: &Lab,
-        key: Key,
-        from: Key,
-        value: impl Fn(&Outcome) -> f64,
-    ) -> Estimate {
-        let (of, from) = (
-            self.values(lab, key, &value),
-            self.values(lab, from, &value),
-        );
+    pub fn difference(&self, lab: &Lab, key: Key, from: Key, value: impl Fn(&Outcome) -> f64) -> Estimate {
+        let (of, from) = (self.values(lab, key, &value), self.values(lab, from, &value));
         Estimate::of(&of.iter().zip(&from).map(|(a, b)| a - b).collect::<Vec<_>>())
     }
 
@@ -485,10 +395,7 @@ impl Variant {
         let best = self.best(lab, case);
         let runs = self.chosen(case, targeting);
         let ratios = runs.iter().zip(best).map(|(runs, best)| {
-            let gain: f64 = runs
-                .iter()
-                .map(|run| lab.outcome(run).gain(case.alpha))
-                .sum();
+            let gain: f64 = runs.iter().map(|run| lab.outcome(run).gain(case.alpha)).sum();
             gain / runs.len() as f64 / best - 1.0
         });
         Estimate::of(&ratios.collect::<Vec<_>>())
@@ -497,10 +404,7 @@ impl Variant {
     /// The largest gain of a static target, for each population. A planned grouping has no target of its own; it is held
     /// against Tight-fit's.
     pub fn best(&self, lab: &Lab, case: &Case) -> Vec<f64> {
-        self.ranges(lab, case)
-            .into_iter()
-            .map(|range| range.1)
-            .collect()
+        self.ranges(lab, case).into_iter().map(|range| range.1).collect()
     }
 
     /// The least and the largest.
@@ -517,17 +421,9 @@ impl Variant {
     }
 
     /// A quantity of a case's runs, one value for each population.
-    pub fn of_case(
-        &self,
-        lab: &Lab,
-        case: &Case,
-        targeting: Targeting,
-        value: impl Fn(&Outcome) -> f64,
-    ) -> Vec<f64> {
+    pub fn of_case(&self, lab: &Lab, case: &Case, targeting: Targeting, value: impl Fn(&Outcome) -> f64) -> Vec<f64> {
         let runs = self.chosen(case, targeting);
-        let mean = |runs: &Vec<Run>| {
-            runs.iter().map(|run| value(lab.outcome(run))).sum::<f64>() / runs.len() as f64
-        };
+        let mean = |runs: &Vec<Run>| runs.iter().map(|run| value(lab.outcome(run))).sum::<f64>() / runs.len() as f64;
         runs.iter().map(mean).collect()
     }
 
@@ -546,9 +442,7 @@ impl Variant {
             let (one, other) = (&cases[a], &cases[b]);
             (one.name, one.algorithm) == (other.name, other.algorithm) && prints[a] == prints[b]
         };
-        (0..cases.len())
-            .map(|i| (0..i).find(|&j| alike(j, i)).unwrap_or(i))
-            .collect()
+        (0..cases.len()).map(|i| (0..i).find(|&j| alike(j, i)).unwrap_or(i)).collect()
     }
 }
 
@@ -565,13 +459,7 @@ pub struct Key {
 impl Key {
     /// With Rmax 7.
     pub const fn new(name: Name, workers: usize, measure: Measure, algorithm: Algorithm) -> Self {
-        Self {
-            name,
-            workers,
-            max: MAX,
-            measure,
-            algorithm,
-        }
+        Self { name, workers, max: MAX, measure, algorithm }
     }
 
     /// With 100 workers and the lower bound.

@@ -53,7 +53,13 @@ fn main() -> Result<()> {
     let o = Options::parse();
     let small = o.check || o.snapshot;
     let whole = !small && o.nodes.is_empty() && o.queues.is_empty() && !o.no_attacks && o.samples.is_none();
-    let or = |given: &[u32], all: &[u32], few: &[u32]| if given.is_empty() { if small { few } else { all }.to_vec() } else { given.to_vec() };
+    let or = |given: &[u32], all: &[u32], few: &[u32]| {
+        if given.is_empty() {
+            if small { few } else { all }.to_vec()
+        } else {
+            given.to_vec()
+        }
+    };
     let nodes = or(&o.nodes, &[1, 10, 100, 1_100, 10_000, 100_000], &[1, 10, 100, 1_100]);
     let queues = or(&o.queues, &[0, 100, 10_000], &[0, 100]);
     let samples = o.samples.unwrap_or(if small { 9 } else { 31 });

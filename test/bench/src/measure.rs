@@ -5,7 +5,7 @@ use crate::world::{Done, World, TOKEN};
 use alloy_primitives::Address;
 use anyhow::{ensure, Context, Result};
 use muster_core::record::CALL_MODELS;
-use muster_storage::IMuster::{self, *};
+use muster_protocol::IMuster::{self, *};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -72,7 +72,16 @@ impl Bench {
         let world = World::new()?;
         let creator = world.account(b'c', 0);
         Ok(Bench {
-            world, creator, joined: 0, nodes: 0, queued: 0, operators: HashMap::new(), cached: false, values: "", taken: BTreeMap::new(), rows: Vec::new(),
+            world,
+            creator,
+            joined: 0,
+            nodes: 0,
+            queued: 0,
+            operators: HashMap::new(),
+            cached: false,
+            values: "",
+            taken: BTreeMap::new(),
+            rows: Vec::new(),
         })
     }
 
@@ -83,7 +92,8 @@ impl Bench {
         let operator = self.world.account(b'n', self.joined);
         // A name that is new costs a hundredth of the minimum stake.
         let fee = if self.world.known(gpu, vram)? { 0 } else { 4 * TOKEN };
-        let done = self.world.call(operator, tokens * TOKEN + fee, joinCall { gpuName: gpu.into(), vram, models: models.to_vec() })?;
+        let done =
+            self.world.call(operator, tokens * TOKEN + fee, joinCall { gpuName: gpu.into(), vram, models: models.to_vec() })?;
         let node = done.events::<NodeJoined>().into_iter().next().context("no NodeJoined")?;
         self.joined += 1;
         self.operators.insert(node.node, operator);
@@ -297,7 +307,14 @@ impl Bench {
     // ------------------------------------------------------------ a queue
 
     /// The queue's operations on `queue` queued tasks of one busy node's GPU group, `fee` giving the i-th task's fee.
-    pub fn queue(&mut self, queue: u32, samples: usize, values: &'static str, fee: impl Fn(u32) -> u128, step: impl Fn(u32)) -> Result<()> {
+    pub fn queue(
+        &mut self,
+        queue: u32,
+        samples: usize,
+        values: &'static str,
+        fee: impl Fn(u32) -> u128,
+        step: impl Fn(u32),
+    ) -> Result<()> {
         self.values = values;
         self.aside(|b| {
             b.world.set("alphaMilli", 1_000_000_000)?;
@@ -343,7 +360,9 @@ impl Bench {
                             let done = b.dispatch(1)?;
                             let queued = done.events::<TaskQueued>();
                             let queued = queued.first().context("not queued")?;
-                            b.take("cancel", |b| b.world.call(b.creator, 0, cancelCall { id: queued.id, ticket: queued.ticket }))?;
+                            b.take("cancel", |b| {
+                                b.world.call(b.creator, 0, cancelCall { id: queued.id, ticket: queued.ticket })
+                            })?;
                         }
                         Ok(())
                     })?;
@@ -397,7 +416,13 @@ impl Dearest {
 
 impl Bench {
     /// Creates tasks, lets nodes answer, fail and time out, join, pause, resume and quit, and counts every call.
-    fn exercise(&mut self, d: &mut Dearest, rounds: usize, models: impl Fn(u64) -> Vec<u64>, task: impl Fn(usize) -> TaskSpec) -> Result<()> {
+    fn exercise(
+        &mut self,
+        d: &mut Dearest,
+        rounds: usize,
+        models: impl Fn(u64) -> Vec<u64>,
+        task: impl Fn(usize) -> TaskSpec,
+    ) -> Result<()> {
         self.create(TOKEN, task(0))?;
         let mut running: Vec<TaskStarted> = Vec::new();
         for i in 1..=rounds {
@@ -505,7 +530,20 @@ impl Bench {
         for held in each.chunks(32) {
             b.join_with_many(&mut d, held)?;
         }
-        b.exercise(&mut d, rounds, |i| (0..CALL_MODELS as u64).map(|k| 1 << 32 | i << 8 | k).collect(), |i| spec(&(0..8).map(|k| 1 + (i as u64 * 8 + k) * 97 % many as u64).collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()))?;
+        b.exercise(
+            &mut d,
+            rounds,
+            |i| (0..CALL_MODELS as u64).map(|k| 1 << 32 | i << 8 | k).collect(),
+            |i| {
+                spec(
+                    &(0..8)
+                        .map(|k| 1 + (i as u64 * 8 + k) * 97 % many as u64)
+                        .collect::<std::collections::BTreeSet<_>>()
+                        .into_iter()
+                        .collect::<Vec<_>>(),
+                )
+            },
+        )?;
         out.push(d.attack(name));
 
         let nodes = 1_000 / scale;
@@ -574,7 +612,8 @@ impl Bench {
         out.push(d.attack(name));
 
         let hostile = 384 / scale;
-        let name = format!("{hostile} idle nodes that held models of tasks of 8 and dropped them, one such task Pending, two queued");
+        let name =
+            format!("{hostile} idle nodes that held models of tasks of 8 and dropped them, one such task Pending, two queued");
         step(&name);
         let (mut b, mut d) = (Bench::new()?, Dearest::default());
         b.world.set("alphaMilli", 100_000)?;

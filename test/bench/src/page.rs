@@ -43,7 +43,14 @@ const DEAREST: u64 = 1_000_000;
 const GROWTH: f64 = 1.25;
 /// Nodes, and gas of a `createTask` that dispatches at once, of the contracts that Muster replaces.
 const EARLIER: [(f64, f64); 8] = [
-    (1.0, 747e3), (10.0, 979e3), (20.0, 1.28e6), (50.0, 2.13e6), (100.0, 3.53e6), (200.0, 6.40e6), (400.0, 12.18e6), (1_100.0, 33.1e6),
+    (1.0, 747e3),
+    (10.0, 979e3),
+    (20.0, 1.28e6),
+    (50.0, 2.13e6),
+    (100.0, 3.53e6),
+    (200.0, 6.40e6),
+    (400.0, 12.18e6),
+    (1_100.0, 33.1e6),
 ];
 
 /// The compiler that made `build/`, as `script/build` recorded it.
@@ -91,7 +98,10 @@ impl Report {
         let mut out = Vec::new();
         for l in LIMITS {
             for r in self.rows.iter().filter(|r| r.operation == l.operation && r.median > l.limit) {
-                out.push(format!("{} with {} nodes and {} queued: median {} above {}", r.operation, r.nodes, r.queued, r.median, l.limit));
+                out.push(format!(
+                    "{} with {} nodes and {} queued: median {} above {}",
+                    r.operation, r.nodes, r.queued, r.median, l.limit
+                ));
             }
         }
         for a in self.attacks.iter().filter(|a| a.most >= DEAREST) {
@@ -106,7 +116,18 @@ impl Report {
     /// For the terminal.
     pub fn tables(&self) -> String {
         let mut table = Table::new();
-        table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(["operation", "nodes", "queued", "values", "programs", "calls", "min", "median", "max", "of the floor"]);
+        table.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
+            "operation",
+            "nodes",
+            "queued",
+            "values",
+            "programs",
+            "calls",
+            "min",
+            "median",
+            "max",
+            "of the floor",
+        ]);
         for r in self.sorted() {
             table.add_row([
                 r.operation.clone(),
@@ -123,9 +144,21 @@ impl Report {
         }
         right(&mut table, &[1, 2, 5, 6, 7, 8, 9]);
         let mut dear = Table::new();
-        dear.load_preset(UTF8_HORIZONTAL_ONLY).set_header(["adversarial run", "calls", "dearest call", "gas", "median create and dispatch"]);
+        dear.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
+            "adversarial run",
+            "calls",
+            "dearest call",
+            "gas",
+            "median create and dispatch",
+        ]);
         for a in &self.attacks {
-            dear.add_row([a.name.clone(), a.calls.to_string(), a.operation.clone(), thousands(a.most), a.dispatch.map_or("-".into(), thousands)]);
+            dear.add_row([
+                a.name.clone(),
+                a.calls.to_string(),
+                a.operation.clone(),
+                thousands(a.most),
+                a.dispatch.map_or("-".into(), thousands),
+            ]);
         }
         right(&mut dear, &[1, 3, 4]);
         format!("{table}\n{dear}\nprograms compiled by {}", self.compiler)
@@ -137,7 +170,11 @@ impl Report {
         for r in &self.rows {
             let cached = if r.cached { "cached" } else { "not cached" };
             let values = if r.values.is_empty() { String::new() } else { format!(" with {} values", r.values) };
-            let _ = writeln!(out, "{}, {} nodes, {} queued{values}, {cached}: {} {}", r.operation, r.nodes, r.queued, r.median, r.most);
+            let _ = writeln!(
+                out,
+                "{}, {} nodes, {} queued{values}, {cached}: {} {}",
+                r.operation, r.nodes, r.queued, r.median, r.most
+            );
         }
         for a in &self.attacks {
             let _ = writeln!(out, "{}: {}", a.name, a.most);
@@ -149,14 +186,21 @@ impl Report {
     pub fn compare(&self, committed: &str) -> Result<()> {
         let now = self.snapshot();
         if committed.lines().nth(1) != now.lines().nth(1) {
-            println!("the snapshot was made with another compiler ({}): figures are not compared, limits are", committed.lines().nth(1).unwrap_or("none"));
+            println!(
+                "the snapshot was made with another compiler ({}): figures are not compared, limits are",
+                committed.lines().nth(1).unwrap_or("none")
+            );
             return Ok(());
         }
         let (old, new): (Vec<&str>, Vec<&str>) = (committed.lines().collect(), now.lines().collect());
         let gone = old.iter().filter(|l| !new.contains(l)).map(|l| format!("- {l}"));
         let come = new.iter().filter(|l| !old.contains(l)).map(|l| format!("+ {l}"));
         let differ: Vec<String> = gone.chain(come).collect();
-        ensure!(differ.is_empty(), "gas differs from test/bench/gas.snap; if that is meant, run script/bench gas --snapshot and commit it:\n{}", differ.join("\n"));
+        ensure!(
+            differ.is_empty(),
+            "gas differs from test/bench/gas.snap; if that is meant, run script/bench gas --snapshot and commit it:\n{}",
+            differ.join("\n")
+        );
         println!("gas is as in test/bench/gas.snap ({} figures)", old.len() - 2);
         Ok(())
     }
@@ -179,8 +223,17 @@ impl Report {
             for (c, u) in of(true).zip(of(false)) {
                 let ratio = c.floor.map_or(String::new(), |(floor, gas)| format!("{:.2}", gas as f64 / floor as f64));
                 let _ = writeln!(
-                    out, "| {} | {} | {} | {} | {} | {} | {} | {} / {} | {ratio} |", l.operation, thousands(c.nodes as u64), thousands(c.queued as u64),
-                    c.values, thousands(c.median), thousands(u.median), thousands(l.limit), thousands(l.goal.0), thousands(l.goal.1),
+                    out,
+                    "| {} | {} | {} | {} | {} | {} | {} | {} / {} | {ratio} |",
+                    l.operation,
+                    thousands(c.nodes as u64),
+                    thousands(c.queued as u64),
+                    c.values,
+                    thousands(c.median),
+                    thousands(u.median),
+                    thousands(l.limit),
+                    thousands(l.goal.0),
+                    thousands(l.goal.1),
                 );
             }
         }
@@ -197,13 +250,30 @@ impl Report {
              | run | calls | dearest | gas, not cached | median create and dispatch |\n| --- | ---: | --- | ---: | ---: |\n",
         );
         for a in &self.attacks {
-            let _ = writeln!(out, "| {} | {} | {} | {} | {} |", a.name, a.calls, a.operation, thousands(a.most), a.dispatch.map_or("-".into(), thousands));
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {} | {} |",
+                a.name,
+                a.calls,
+                a.operation,
+                thousands(a.most),
+                a.dispatch.map_or("-".into(), thousands)
+            );
         }
         out.push_str("\n## Every figure\n\n| operation | nodes | queued | values | programs | calls | min | median | max |\n| --- | ---: | ---: | --- | --- | ---: | ---: | ---: | ---: |\n");
         for r in self.sorted() {
             let _ = writeln!(
-                out, "| {} | {} | {} | {} | {} | {} | {} | {} | {} |", r.operation, thousands(r.nodes as u64), thousands(r.queued as u64), r.values,
-                if r.cached { "cached" } else { "not cached" }, r.samples, thousands(r.least), thousands(r.median), thousands(r.most),
+                out,
+                "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+                r.operation,
+                thousands(r.nodes as u64),
+                thousands(r.queued as u64),
+                r.values,
+                if r.cached { "cached" } else { "not cached" },
+                r.samples,
+                thousands(r.least),
+                thousands(r.median),
+                thousands(r.most),
             );
         }
         out
@@ -214,7 +284,9 @@ impl Report {
         let (start, end) = ("<!-- gas: written by script/bench gas -->\n", "<!-- /gas -->");
         let (before, rest) = readme.split_once(start).context("README.md has no mark where its table of gas begins")?;
         let (_, after) = rest.split_once(end).context("README.md has no mark where its table of gas ends")?;
-        let mut out = format!("{before}{start}| gas, median, programs cached / not cached | 100 nodes | 100 000 nodes |\n| --- | ---: | ---: |\n");
+        let mut out = format!(
+            "{before}{start}| gas, median, programs cached / not cached | 100 nodes | 100 000 nodes |\n| --- | ---: | ---: |\n"
+        );
         for operation in [LIMITS[0].operation, "submit, nothing queued", "join with 10 models that others hold", "pause"] {
             let _ = write!(out, "| {operation} |");
             for nodes in [100, 100_000] {
@@ -229,8 +301,12 @@ impl Report {
     /// Gas against nodes, both axes logarithmic.
     pub fn picture(&self) -> String {
         let line = |operation: &str, cached: bool| -> Vec<(f64, f64)> {
-            let mut points: Vec<(f64, f64)> =
-                self.rows.iter().filter(|r| r.operation == operation && r.cached == cached && r.queued == 0).map(|r| (r.nodes as f64, r.median as f64)).collect();
+            let mut points: Vec<(f64, f64)> = self
+                .rows
+                .iter()
+                .filter(|r| r.operation == operation && r.cached == cached && r.queued == 0)
+                .map(|r| (r.nodes as f64, r.median as f64))
+                .collect();
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
             points
         };
@@ -257,7 +333,11 @@ impl Report {
         let _ = writeln!(out, "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"#222222\">nodes (logarithmic)</text><text x=\"18\" y=\"{2}\" text-anchor=\"middle\" transform=\"rotate(-90 18 {2})\" fill=\"#222222\">gas (logarithmic)</text>", left + width / 2.0, top + height + 40.0, top + height / 2.0);
         for (i, (name, points, colour, dash)) in series.iter().enumerate() {
             let path: Vec<String> = points.iter().map(|&(n, gas)| format!("{:.1},{:.1}", x(n), y(gas))).collect();
-            let _ = writeln!(out, "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2.2\" stroke-dasharray=\"{dash}\"/>", path.join(" "));
+            let _ = writeln!(
+                out,
+                "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2.2\" stroke-dasharray=\"{dash}\"/>",
+                path.join(" ")
+            );
             for p in points {
                 let _ = writeln!(out, "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"{colour}\"/>", x(p.0), y(p.1));
             }

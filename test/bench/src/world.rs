@@ -7,9 +7,9 @@ use muster_core::word::Word;
 use muster_devnode::chain::{Clock, Config, History};
 use muster_devnode::evm::Status;
 use muster_devnode::{Chain, TxRequest};
-use muster_storage::layout::{node, NODES};
-use muster_storage::native::solidity_slot;
-use muster_storage::IMuster;
+use muster_protocol::layout::{node, NODES};
+use muster_protocol::native::solidity_slot;
+use muster_protocol::IMuster;
 use std::cell::Cell;
 
 /// One token; stakes and fees are multiples of it.
@@ -94,13 +94,43 @@ impl World {
         };
         use IMuster::*;
         let programs = vec![
-            of(1, vec![joinCall::SELECTOR, raiseStakeCall::SELECTOR, pauseCall::SELECTOR, resumeCall::SELECTOR, quitCall::SELECTOR,
-                reportDownloadedCall::SELECTOR, reportRemovedCall::SELECTOR, purgeCall::SELECTOR, pokeCall::SELECTOR]),
-            of(2, vec![createTaskCall::SELECTOR, cancelCall::SELECTOR, submitCall::SELECTOR, reportErrorCall::SELECTOR, expireCall::SELECTOR, dispatchCall::SELECTOR]),
+            of(
+                1,
+                vec![
+                    joinCall::SELECTOR,
+                    raiseStakeCall::SELECTOR,
+                    pauseCall::SELECTOR,
+                    resumeCall::SELECTOR,
+                    quitCall::SELECTOR,
+                    reportDownloadedCall::SELECTOR,
+                    reportRemovedCall::SELECTOR,
+                    purgeCall::SELECTOR,
+                    pokeCall::SELECTOR,
+                ],
+            ),
+            of(
+                2,
+                vec![
+                    createTaskCall::SELECTOR,
+                    cancelCall::SELECTOR,
+                    submitCall::SELECTOR,
+                    reportErrorCall::SELECTOR,
+                    expireCall::SELECTOR,
+                    dispatchCall::SELECTOR,
+                ],
+            ),
             of(3, vec![setParameterCall::SELECTOR, withdrawCall::SELECTOR, expireQueuedCall::SELECTOR]),
             of(4, vec![nodeCall::SELECTOR, overviewCall::SELECTOR, gpuGroupCall::SELECTOR]),
         ];
-        let call = initialiseCall { owner, treasury: owner, granule: 1_000_000_000_000_000, minimumStake: 400 * TOKEN, upgradeDelay: 604_800, programs }.abi_encode();
+        let call = initialiseCall {
+            owner,
+            treasury: owner,
+            granule: 1_000_000_000_000_000,
+            minimumStake: 400 * TOKEN,
+            upgradeDelay: 604_800,
+            programs,
+        }
+        .abi_encode();
         let install = installCall { program: world.programs[3], call: call.into() };
         world.call(owner, 0, install)?;
         Ok(world)
@@ -110,9 +140,16 @@ impl World {
         // The router's stores first who may install it, in slot 4.
         let bound = if router { [&[0x73][..], self.owner.as_slice(), &[0x60, 4, 0x55]].concat() } else { Vec::new() };
         // Copies what follows into memory and returns it as the code.
-        let copy = [0x61, (code.len() >> 8) as u8, code.len() as u8, 0x80, 0x60, bound.len() as u8 + 0x0a, 0x5f, 0x39, 0x5f, 0xf3];
+        let copy =
+            [0x61, (code.len() >> 8) as u8, code.len() as u8, 0x80, 0x60, bound.len() as u8 + 0x0a, 0x5f, 0x39, 0x5f, 0xf3];
         let init = [&bound[..], &copy, code].concat();
-        let request = TxRequest { from: Some(self.owner), to: Some(TxKind::Create), gas: Some(30_000_000), input: Bytes::from(init).into(), ..TxRequest::default() };
+        let request = TxRequest {
+            from: Some(self.owner),
+            to: Some(TxKind::Create),
+            gas: Some(30_000_000),
+            input: Bytes::from(init).into(),
+            ..TxRequest::default()
+        };
         let mined = self.chain.send(request).context("create")?;
         ensure!(mined.ok(), "a program could not be created: {:?}", mined.outcome);
         mined.outcome.created.context("no address")
@@ -164,7 +201,12 @@ impl World {
 
     /// Reads.
     pub fn view<C: SolCall>(&self, call: C) -> Result<C::Return> {
-        let request = TxRequest { from: Some(self.owner), to: Some(TxKind::Call(self.muster)), input: Bytes::from(call.abi_encode()).into(), ..TxRequest::default() };
+        let request = TxRequest {
+            from: Some(self.owner),
+            to: Some(TxKind::Call(self.muster)),
+            input: Bytes::from(call.abi_encode()).into(),
+            ..TxRequest::default()
+        };
         let outcome = self.chain.call(&request)?;
         Ok(C::abi_decode_returns(&outcome.output)?)
     }
@@ -172,7 +214,12 @@ impl World {
     /// Whether a node ever joined with a GPU.
     pub fn known(&self, gpu: &str, vram: u16) -> Result<bool> {
         let call = IMuster::gpuGroupCall { name: gpu.into(), vram }.abi_encode();
-        let request = TxRequest { from: Some(self.owner), to: Some(TxKind::Call(self.muster)), input: Bytes::from(call).into(), ..TxRequest::default() };
+        let request = TxRequest {
+            from: Some(self.owner),
+            to: Some(TxKind::Call(self.muster)),
+            input: Bytes::from(call).into(),
+            ..TxRequest::default()
+        };
         Ok(matches!(self.chain.call(&request)?.status, Status::Success))
     }
 
@@ -197,7 +244,7 @@ impl World {
 
     /// Sets a parameter by name.
     pub fn set(&self, name: &str, value: u64) -> Result<()> {
-        let n = muster_storage::admin::PARAMETERS.iter().position(|p| p.name == name).context("no such parameter")?;
+        let n = muster_protocol::admin::PARAMETERS.iter().position(|p| p.name == name).context("no such parameter")?;
         self.call(self.owner, 0, IMuster::setParameterCall { parameter: n as u8, value: U256::from(value) })?;
         Ok(())
     }
@@ -205,9 +252,7 @@ impl World {
     /// Copies the words that a task leaves at its node from one node to others, which saves each of them a task of
     /// its own: a call that starts a task there then costs what it costs after the first.
     pub fn wear(&self, like: u32, others: impl Iterator<Item = u32>) {
-        let at = |number: u32, word: u64| {
-            U256::from_limbs(solidity_slot(NODES, Word::from(number as u64)).0) + U256::from(word)
-        };
+        let at = |number: u32, word: u64| U256::from_limbs(solidity_slot(NODES, Word::from(number as u64)).0) + U256::from(word);
         let state = self.chain.state();
         let worn = [node::TICKET, node::ORDER, node::IN_USE].map(|w| (w, state.storage(self.muster, at(like, w))));
         for number in others {

@@ -6,7 +6,7 @@ use crate::model::{random_op, Model, Op};
 use crate::proof;
 use crate::system::System;
 use crate::world::{Dice, World};
-use muster_storage::abi::IMuster::IMusterEvents as E;
+use muster_protocol::abi::IMuster::IMusterEvents as E;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -113,12 +113,50 @@ pub fn drive<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize,
     }
     let happened: Vec<String> = seen.iter().map(|(name, times)| format!("{name} {times}")).collect();
     let range = format!("{} to {}", seeds.start, seeds.end - 1);
-    proof("driven", &[("operations", &driven), ("seeds", &range), ("each", &length), ("operators", &operators), ("happened", &happened.join(", "))]);
+    proof(
+        "driven",
+        &[
+            ("operations", &driven),
+            ("seeds", &range),
+            ("each", &length),
+            ("operators", &operators),
+            ("happened", &happened.join(", ")),
+        ],
+    );
     for name in [
-        "NodeJoined", "StakeRaised", "NodePausing", "NodePaused", "NodeResumed", "NodeQuitting", "NodeQuit", "NodeKickedOut", "NodeExcluded",
-        "NodeReadmitted", "ScoreRecorded", "ModelAdded", "ModelRemoved", "HolderPurged", "DownloadRequested", "Withdrawn", "TaskCreated",
-        "TaskRedrawn", "TaskQueued", "TaskStarted", "TaskSucceeded", "TaskErrorReported", "TaskAborted0", "TaskAborted1", "TaskAborted2", "TaskAborted3",
-        "StakeReleased", "ParameterProposed", "ParameterChanged", "PausedChanged", "TreasurySwept", "GpuGroupCreated", "ether forced in",
+        "NodeJoined",
+        "StakeRaised",
+        "NodePausing",
+        "NodePaused",
+        "NodeResumed",
+        "NodeQuitting",
+        "NodeQuit",
+        "NodeKickedOut",
+        "NodeExcluded",
+        "NodeReadmitted",
+        "ScoreRecorded",
+        "ModelAdded",
+        "ModelRemoved",
+        "HolderPurged",
+        "DownloadRequested",
+        "Withdrawn",
+        "TaskCreated",
+        "TaskRedrawn",
+        "TaskQueued",
+        "TaskStarted",
+        "TaskSucceeded",
+        "TaskErrorReported",
+        "TaskAborted0",
+        "TaskAborted1",
+        "TaskAborted2",
+        "TaskAborted3",
+        "StakeReleased",
+        "ParameterProposed",
+        "ParameterChanged",
+        "PausedChanged",
+        "TreasurySwept",
+        "GpuGroupCreated",
+        "ether forced in",
     ] {
         assert!(seen.get(name).is_some_and(|&n| n >= least), "{name} hardly happened: {seen:?}");
     }

@@ -4,9 +4,9 @@
 use crate::world::parameter;
 use muster_core::record::{Head, NextParameter, Proposal, Rules, Scores};
 use muster_core::word::{Address, Word};
-use muster_storage::abi::IMuster::{TaskCreated, IMusterEvents as E};
-use muster_storage::layout::{entry, node_slot, slot, HEAD, NEXT_OWNER, NEXT_PARAMETERS, NEXT_TREASURY, RULES};
-use muster_storage::{admin, registry, Host, Network};
+use muster_protocol::abi::IMuster::{IMusterEvents as E, TaskCreated};
+use muster_protocol::layout::{entry, node_slot, slot, HEAD, NEXT_OWNER, NEXT_PARAMETERS, NEXT_TREASURY, RULES};
+use muster_protocol::{admin, registry, Host, Network};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// H is followed in f64.
@@ -143,7 +143,11 @@ impl Explorer {
             }
             E::ProgramsProposed(p) => {
                 let change = (p.program.into_array(), p.selectors.clone());
-                if p.effective == 0 { self.next_programs.remove(&change) } else { self.next_programs.insert(change, p.effective) };
+                if p.effective == 0 {
+                    self.next_programs.remove(&change)
+                } else {
+                    self.next_programs.insert(change, p.effective)
+                };
             }
             E::UpgradesRenouncedForGood(_) => self.upgrades.1 = true,
             E::PausedChanged(p) => self.paused = p.on,
@@ -289,7 +293,13 @@ impl Explorer {
         );
         assert_eq!(
             (o.nodesIssued as usize, o.nodesJoined as usize, o.pending as usize, o.queued as usize, o.largestStake),
-            (self.nodes.len(), joined.len(), self.pending.len(), self.queued.len(), joined.iter().map(|n| n.stake).max().unwrap_or(0))
+            (
+                self.nodes.len(),
+                joined.len(),
+                self.pending.len(),
+                self.queued.len(),
+                joined.iter().map(|n| n.stake).max().unwrap_or(0)
+            )
         );
         assert_eq!(o.queueCapacity as u64, self.parameter("alphaMilli") * joined.len() as u64 / 1_000);
         let proposal = |at: u8| host.get::<Proposal>(slot(at));
@@ -312,7 +322,8 @@ impl Explorer {
             let stored = admin::proposed_programs(host, change.0, change.1);
             assert!(stored == at || done && stored == 0, "{change:?}");
         }
-        let answered: BTreeMap<[u8; 4], Address> = admin::selectors(host).into_iter().map(|s| (s, admin::program_of(host, s))).collect();
+        let answered: BTreeMap<[u8; 4], Address> =
+            admin::selectors(host).into_iter().map(|s| (s, admin::program_of(host, s))).collect();
         assert_eq!(answered, self.programs);
 
         for (&group, (name, vram)) in &self.groups {
@@ -365,7 +376,7 @@ impl Explorer {
         assert!((v.longTerm as f64 / 1e17 - mean).abs() < 1e-9);
         let mut ring = [0u8; 50];
         n.scores.iter().enumerate().for_each(|(i, &s)| ring[i % 50] = s);
-        let at = muster_storage::host::offset(node_slot(&*net.host, number), muster_storage::layout::node::SCORES);
+        let at = muster_protocol::host::offset(node_slot(&*net.host, number), muster_protocol::layout::node::SCORES);
         let s: Scores = net.host.get(at);
         let word = Word([s.low, s.mid, s.high, s.last as u64]);
         let stored: Vec<u8> = (0..50).map(|i| word.bits(i * 4, 4) as u8).collect();
@@ -418,7 +429,7 @@ impl Explorer {
         }
     }
 
-    fn same(&self, v: &muster_storage::IMuster::TaskView, t: &Task) {
+    fn same(&self, v: &muster_protocol::IMuster::TaskView, t: &Task) {
         let (c, s) = (&t.created, &t.created.spec);
         let vram = if s.gpu == 0 { s.vram } else { s.gpu as u16 };
         assert_eq!(

@@ -7,8 +7,8 @@
 use crate::system::{Call, System, What};
 use crate::world::*;
 use muster_core::word::Address;
-use muster_storage::abi::IMuster::{self, IMusterEvents as E};
-use muster_storage::{Host, Network};
+use muster_protocol::abi::IMuster::{self, IMusterEvents as E};
+use muster_protocol::{Host, Network};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const NAMES: [&str; 3] = ["RTX 4090", "A100", "a very long name of a card, longer than one word"];
@@ -25,31 +25,81 @@ const DELAYED: [&str; 2] = ["unbonding", "kickoutMilli"];
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub enum Op {
-    Join { who: u64, gpu: u64, vram: u64, models: u64, stake: u64 },
-    Raise { who: u64, amount: u64 },
+    Join {
+        who: u64,
+        gpu: u64,
+        vram: u64,
+        models: u64,
+        stake: u64,
+    },
+    Raise {
+        who: u64,
+        amount: u64,
+    },
     Pause(u64),
     Resume(u64),
     Quit(u64),
     Withdraw(u64),
-    Report { who: u64, models: u64 },
-    Remove { who: u64, models: u64 },
-    Purge { model: u64, position: u64 },
+    Report {
+        who: u64,
+        models: u64,
+    },
+    Remove {
+        who: u64,
+        models: u64,
+    },
+    Purge {
+        model: u64,
+        position: u64,
+    },
     Poke(u64),
-    Create { who: u64, kind: u64, units: u64, vram: u64, gpu: u64, models: u64, fee: u64 },
-    Cancel { pick: u64, stranger: bool },
-    ExpireQueued { pick: u64, by: u64 },
-    Submit { pick: u64, by: u64 },
-    Fault { pick: u64, by: u64 },
-    Expire { pick: u64, by: u64 },
+    Create {
+        who: u64,
+        kind: u64,
+        units: u64,
+        vram: u64,
+        gpu: u64,
+        models: u64,
+        fee: u64,
+    },
+    Cancel {
+        pick: u64,
+        stranger: bool,
+    },
+    ExpireQueued {
+        pick: u64,
+        by: u64,
+    },
+    Submit {
+        pick: u64,
+        by: u64,
+    },
+    Fault {
+        pick: u64,
+        by: u64,
+    },
+    Expire {
+        pick: u64,
+        by: u64,
+    },
     Dispatch(u64),
-    Score { node: u64, score: u64 },
-    Parameter { which: u64, value: u64 },
+    Score {
+        node: u64,
+        score: u64,
+    },
+    Parameter {
+        which: u64,
+        value: u64,
+    },
     Accept(u64),
     Switch(bool),
     Sweep,
     /// Ether that no function of the contract let in.
     Force(u64),
-    Pass { blocks: u64, seconds: u64 },
+    Pass {
+        blocks: u64,
+        seconds: u64,
+    },
 }
 
 /// A random operation for a network of so many operators.
@@ -67,7 +117,15 @@ pub fn random_op(d: &mut Dice, operators: u64) -> Op {
         24..=26 => Op::Remove { who, models: mask & d.next() },
         27..=28 => Op::Purge { model: 1 + d.below(11), position: d.below(operators) },
         29..=31 => Op::Poke(d.below(operators + 2)),
-        32..=51 => Op::Create { who: d.next(), kind: d.next(), units: d.next(), vram: d.next(), gpu: d.next(), models: mask & d.next() & d.next() | (d.below(3) / 2) << d.below(10), fee: d.next() },
+        32..=51 => Op::Create {
+            who: d.next(),
+            kind: d.next(),
+            units: d.next(),
+            vram: d.next(),
+            gpu: d.next(),
+            models: mask & d.next() & d.next() | (d.below(3) / 2) << d.below(10),
+            fee: d.next(),
+        },
         52..=54 => Op::Cancel { pick: d.next(), stranger: d.below(8) == 0 },
         55..=68 => Op::Submit { pick: d.next(), by: d.below(20) },
         69..=71 => Op::Fault { pick: d.next(), by: d.below(20) },
@@ -218,7 +276,9 @@ type Refused = Result<(), &'static str>;
 
 macro_rules! need {
     ($cond:expr, $name:literal) => {
-        if !$cond { return Err($name); }
+        if !$cond {
+            return Err($name);
+        }
     };
 }
 
@@ -226,16 +286,49 @@ impl Model {
     /// A network just initialised, at the time and block of the next call.
     pub fn new((now, block): (u64, u64), operators: u64) -> Model {
         let set = [
-            ("alphaMilli", 2_000), ("minPrice", 1), ("startFeeBps", 200), ("drawDelay", 1), ("penaltyPpm", 300_000),
-            ("boostPpm", 150_000), ("exclusionPpm", 100_000), ("tau", 1_800), ("sdOverhead", 30), ("sdUnit", 20),
-            ("gptOverhead", 60), ("gptUnit", 0), ("fineTuneMax", 86_400), ("limitMin", 60), ("limitMax", 7_200), ("grace", 0),
-            ("minStake", 400_000), ("unbonding", 86_400), ("kickoutMilli", 2_000), ("scarce", 3), ("spread", 10),
-            ("boostPool", 3), ("queueTime", 21_600), ("groupFee", 4_000),
+            ("alphaMilli", 2_000),
+            ("minPrice", 1),
+            ("startFeeBps", 200),
+            ("drawDelay", 1),
+            ("penaltyPpm", 300_000),
+            ("boostPpm", 150_000),
+            ("exclusionPpm", 100_000),
+            ("tau", 1_800),
+            ("sdOverhead", 30),
+            ("sdUnit", 20),
+            ("gptOverhead", 60),
+            ("gptUnit", 0),
+            ("fineTuneMax", 86_400),
+            ("limitMin", 60),
+            ("limitMax", 7_200),
+            ("grace", 0),
+            ("minStake", 400_000),
+            ("unbonding", 86_400),
+            ("kickoutMilli", 2_000),
+            ("scarce", 3),
+            ("spread", 10),
+            ("boostPool", 3),
+            ("queueTime", 21_600),
+            ("groupFee", 4_000),
         ];
         Model {
-            operators, now, block, nodes: BTreeMap::new(), accounts: BTreeMap::new(), groups: BTreeMap::new(),
-            holders: BTreeMap::new(), pending: VecDeque::new(), queue: Vec::new(), treasury: 0, tasks: 0, paused: false,
-            set: set.into_iter().collect(), proposed: BTreeMap::new(), paid_in: 0, paid_out: 0, forced: 0,
+            operators,
+            now,
+            block,
+            nodes: BTreeMap::new(),
+            accounts: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            holders: BTreeMap::new(),
+            pending: VecDeque::new(),
+            queue: Vec::new(),
+            treasury: 0,
+            tasks: 0,
+            paused: false,
+            set: set.into_iter().collect(),
+            proposed: BTreeMap::new(),
+            paid_in: 0,
+            paid_out: 0,
+            forced: 0,
         }
     }
 
@@ -358,7 +451,10 @@ impl Model {
                     break;
                 }
                 let n = &self.nodes[&d.node];
-                assert!(n.status == 1 && n.parked.is_none() && self.eligible(self.h(n)) && task.fits(n) && !n.held.contains(&model), "{d:?}");
+                assert!(
+                    n.status == 1 && n.parked.is_none() && self.eligible(self.h(n)) && task.fits(n) && !n.held.contains(&model),
+                    "{d:?}"
+                );
                 assert!(seen.insert(d.node), "{d:?} twice");
                 t.next += 1;
             }
@@ -399,7 +495,12 @@ impl Model {
         }
         self.credit(task.creator, task.fee - fee);
         t.expect(E::TaskAborted(IMuster::TaskAborted {
-            id: task.id, creator: task.creator.into(), reason, refund: task.fee - fee, startFee: fee, beneficiary: to.into(),
+            id: task.id,
+            creator: task.creator.into(),
+            reason,
+            refund: task.fee - fee,
+            startFee: fee,
+            beneficiary: to.into(),
         }));
     }
 
@@ -534,7 +635,8 @@ impl Model {
     fn resolve(&self, op: &Op) -> Call {
         let pick = |n: u64, of: usize| if of == 0 { 0 } else { (n % of as u64) as usize };
         let plain = |from, what| Call { from, value: 0, what };
-        let running: Vec<(u32, u64, Address)> = self.nodes.iter().filter_map(|(&i, n)| n.task.as_ref().map(|t| (i, t.id, n.operator))).collect();
+        let running: Vec<(u32, u64, Address)> =
+            self.nodes.iter().filter_map(|(&i, n)| n.task.as_ref().map(|t| (i, t.id, n.operator))).collect();
         match *op {
             Op::Join { who: n, gpu, vram, models, stake } => {
                 let tokens = [400, 400, 401, 1_600, 1_601, 90_000, 4_000_000, 399, 400 << 18][pick(stake, 9)];
@@ -544,7 +646,11 @@ impl Model {
                 let fee = if new != (stake >> 60 == 1) { self.set["groupFee"] as u128 * GRANULE as u128 } else { 0 };
                 Call { from: who(n), value: tokens * TOKEN + fee, what: What::Join(name, vram, models_of(models)) }
             }
-            Op::Raise { who: n, amount } => Call { from: who(n), value: [0, 1, 1_000, 40_000, 7][pick(amount, 5)] as u128 * GRANULE as u128 * 100, what: What::Raise },
+            Op::Raise { who: n, amount } => Call {
+                from: who(n),
+                value: [0, 1, 1_000, 40_000, 7][pick(amount, 5)] as u128 * GRANULE as u128 * 100,
+                what: What::Raise,
+            },
             Op::Pause(n) => plain(who(n), What::Pause),
             Op::Resume(n) => plain(who(n), What::Resume),
             Op::Quit(n) => plain(who(n), What::Quit),
@@ -557,7 +663,13 @@ impl Model {
                 let kind = if kind % 50 == 49 { 3 } else { (kind % 3) as u8 };
                 let units = if kind == 2 { 1 + units % 500 } else { units % 9 };
                 let groups: Vec<u32> = self.groups.values().copied().collect();
-                let gpu = if gpu % 3 == 0 && !groups.is_empty() { groups[pick(gpu / 3, groups.len())] } else if gpu % 97 == 1 { 0x7777 } else { 0 };
+                let gpu = if gpu % 3 == 0 && !groups.is_empty() {
+                    groups[pick(gpu / 3, groups.len())]
+                } else if gpu % 97 == 1 {
+                    0x7777
+                } else {
+                    0
+                };
                 let vram = if vram % 3 == 0 { 0 } else { SIZES[pick(vram / 3, 4)] + (vram % 2) as u16 };
                 // Few distinct values, so that ties are common; now and then a huge one or too little.
                 let fee = match fee % 20 {
@@ -566,8 +678,20 @@ impl Model {
                     2..=5 => TOKEN + (fee >> 8) as u128 % 3,
                     _ => (1 + (fee >> 8) as u128 % 12) * 100_000,
                 };
-                let spec = IMuster::TaskSpec { kind, units: units as u32, vram, gpu, redundancy: 0, inputDigest: [n as u8; 32].into(), models: models_of(models) };
-                Call { from: who(if n % 9 == 0 { 1 + n % self.operators } else { self.operators + 1 + n % 4 }), value: fee, what: What::Create(spec) }
+                let spec = IMuster::TaskSpec {
+                    kind,
+                    units: units as u32,
+                    vram,
+                    gpu,
+                    redundancy: 0,
+                    inputDigest: [n as u8; 32].into(),
+                    models: models_of(models),
+                };
+                Call {
+                    from: who(if n % 9 == 0 { 1 + n % self.operators } else { self.operators + 1 + n % 4 }),
+                    value: fee,
+                    what: What::Create(spec),
+                }
             }
             Op::Cancel { pick: p, stranger } => match self.queue.get(pick(p, self.queue.len())) {
                 Some(t) => plain(if stranger { who(50) } else { t.creator }, What::Cancel(t.id + (p >> 60 == 1) as u64, t.at)),
@@ -581,7 +705,8 @@ impl Model {
                 None => plain(who(50), What::ExpireQueued(p % 90, p >> 8)),
             },
             Op::Submit { pick: p, by } | Op::Fault { pick: p, by } => {
-                let (_, id, operator) = running.get(pick(p, running.len())).copied().unwrap_or((0, p % 40, who(1 + p % self.operators)));
+                let (_, id, operator) =
+                    running.get(pick(p, running.len())).copied().unwrap_or((0, p % 40, who(1 + p % self.operators)));
                 let from = if by == 0 { who(1 + p % self.operators) } else { operator };
                 plain(from, if matches!(op, Op::Submit { .. }) { What::Submit(id) } else { What::Fault(id) })
             }
@@ -592,23 +717,42 @@ impl Model {
             Op::Dispatch(n) => plain(who(50), What::Dispatch(n as u8)),
             Op::Score { node, score } => match self.nodes.keys().nth(pick(node, self.nodes.len())) {
                 // Now and then a whole pool's worth, or nobody would ever be kicked out.
-                Some(&n) => plain(who(50), What::Score(n, [10, 5, 2, 0, 0, 2][pick(score, 6)], if score >> 60 == 1 { 51 } else { 1 })),
+                Some(&n) => {
+                    plain(who(50), What::Score(n, [10, 5, 2, 0, 0, 2][pick(score, 6)], if score >> 60 == 1 { 51 } else { 1 }))
+                }
                 None => plain(who(50), What::Dispatch(1)),
             },
             Op::Parameter { which, value } => {
                 // No product of these lies on a threshold, where the model's f64 could not tell.
                 let choices: [(&'static str, &[u64]); 21] = [
-                    ("alphaMilli", &[0, 400, 2_000, 3_000, 9_000]), ("minPrice", &[1, 1_000]), ("startFeeBps", &[0, 200, 5_000]),
-                    ("drawDelay", &[0, 0, 1, 2]), ("penaltyPpm", &[0, 90_000, 300_000, 1_000_000]), ("boostPpm", &[0, 150_000, 1_000_000]),
-                    ("exclusionPpm", &[0, 100_000, 310_000, 900_000]), ("tau", &[1, 60, 1_800, 1_800, 604_800]), ("sdUnit", &[1, 20]),
-                    ("gptUnit", &[0, 7]), ("limitMin", &[1, 60]), ("limitMax", &[60, 7_200]), ("grace", &[0, 30]),
-                    ("minStake", &[1, 400_000, 500_000]), ("unbonding", &[0, 500, 86_400]), ("kickoutMilli", &[0, 2_000, 4_000]),
-                    ("scarce", &[0, 3, 8]), ("spread", &[0, 10, 16]), ("boostPool", &[0, 1, 3, 8]), ("queueTime", &[60, 900, 21_600]),
+                    ("alphaMilli", &[0, 400, 2_000, 3_000, 9_000]),
+                    ("minPrice", &[1, 1_000]),
+                    ("startFeeBps", &[0, 200, 5_000]),
+                    ("drawDelay", &[0, 0, 1, 2]),
+                    ("penaltyPpm", &[0, 90_000, 300_000, 1_000_000]),
+                    ("boostPpm", &[0, 150_000, 1_000_000]),
+                    ("exclusionPpm", &[0, 100_000, 310_000, 900_000]),
+                    ("tau", &[1, 60, 1_800, 1_800, 604_800]),
+                    ("sdUnit", &[1, 20]),
+                    ("gptUnit", &[0, 7]),
+                    ("limitMin", &[1, 60]),
+                    ("limitMax", &[60, 7_200]),
+                    ("grace", &[0, 30]),
+                    ("minStake", &[1, 400_000, 500_000]),
+                    ("unbonding", &[0, 500, 86_400]),
+                    ("kickoutMilli", &[0, 2_000, 4_000]),
+                    ("scarce", &[0, 3, 8]),
+                    ("spread", &[0, 10, 16]),
+                    ("boostPool", &[0, 1, 3, 8]),
+                    ("queueTime", &[60, 900, 21_600]),
                     ("groupFee", &[0, 1, 4_000]),
                 ];
                 let (name, values) = choices[pick(which, choices.len())];
                 let value = (if value >> 60 == 1 { who(50) } else { OWNER }, values[pick(value, values.len())]);
-                plain(value.0, if DELAYED.contains(&name) { What::Propose(name, value.1) } else { What::Parameter(name, value.1) })
+                plain(
+                    value.0,
+                    if DELAYED.contains(&name) { What::Propose(name, value.1) } else { What::Parameter(name, value.1) },
+                )
             }
             Op::Accept(which) => plain(who(50), What::Accept(DELAYED[pick(which, DELAYED.len())])),
             Op::Switch(on) => plain(OWNER, What::Switch(on)),
@@ -638,7 +782,9 @@ impl Model {
                 let at = self.now + UPGRADE_DELAY as u64;
                 self.proposed.insert(name, (*v, at));
                 t.expect(E::ParameterProposed(IMuster::ParameterProposed {
-                    parameter: parameter(name), value: alloy_primitives::U256::from(*v), effective: at,
+                    parameter: parameter(name),
+                    value: alloy_primitives::U256::from(*v),
+                    effective: at,
                 }));
                 return Ok(0);
             }
@@ -790,7 +936,12 @@ impl Model {
                     self.put_h(node, h);
                 }
                 self.credit(by, task.fee);
-                t.expect(E::TaskSucceeded(IMuster::TaskSucceeded { id: *id, node, resultDigest: [*id as u8; 32].into(), paid: task.fee }));
+                t.expect(E::TaskSucceeded(IMuster::TaskSucceeded {
+                    id: *id,
+                    node,
+                    resultDigest: [*id as u8; 32].into(),
+                    paid: task.fee,
+                }));
                 self.release(t, by, node, true);
             }
             What::Fault(id) => {
@@ -820,13 +971,19 @@ impl Model {
     fn set_parameter(&mut self, t: &mut Trace, name: &'static str, value: u64) {
         let before = self.set.insert(name, value).unwrap();
         t.expect(E::ParameterChanged(IMuster::ParameterChanged {
-            parameter: parameter(name), before: alloy_primitives::U256::from(before), value: alloy_primitives::U256::from(value),
+            parameter: parameter(name),
+            before: alloy_primitives::U256::from(before),
+            value: alloy_primitives::U256::from(value),
         }));
     }
 
     /// What joining with a GPU costs beside the stake, in wei.
     fn group_fee(&self, name: &str, vram: u16) -> u128 {
-        if self.groups.contains_key(&(name.to_string(), vram)) { 0 } else { self.set["groupFee"] as u128 * GRANULE as u128 }
+        if self.groups.contains_key(&(name.to_string(), vram)) {
+            0
+        } else {
+            self.set["groupFee"] as u128 * GRANULE as u128
+        }
     }
 
     fn put_h(&mut self, node: u32, h: f64) {
@@ -874,10 +1031,23 @@ impl Model {
             self.enter(node, m);
         }
         let old = self.nodes.remove(&node).unwrap_or_default();
-        self.nodes.insert(node, Node {
-            operator: call.from, status: 1, stake, in_use: Vec::new(), h: 1.0, h_at: self.now, group, held: models.iter().copied().collect(),
-            joined_at: self.now, task: None, parked: None, ..old
-        });
+        self.nodes.insert(
+            node,
+            Node {
+                operator: call.from,
+                status: 1,
+                stake,
+                in_use: Vec::new(),
+                h: 1.0,
+                h_at: self.now,
+                group,
+                held: models.iter().copied().collect(),
+                joined_at: self.now,
+                task: None,
+                parked: None,
+                ..old
+            },
+        );
         self.release(t, call.from, node, true);
         Ok(())
     }
@@ -908,13 +1078,28 @@ impl Model {
         let now = s["drawDelay"] == 0;
         let draw_block = if now { self.block - 1 } else { self.block + s["drawDelay"] - 1 };
         let task = Task {
-            id: self.tasks, creator: call.from, fee: call.value, estimate, limit, bps: s["startFeeBps"] as u128,
-            vram: if spec.gpu == 0 { spec.vram } else { spec.gpu as u16 }, gpu: (spec.gpu != 0).then_some(spec.gpu),
-            models: spec.models.clone(), at: draw_block, since: 0, boosts: false,
+            id: self.tasks,
+            creator: call.from,
+            fee: call.value,
+            estimate,
+            limit,
+            bps: s["startFeeBps"] as u128,
+            vram: if spec.gpu == 0 { spec.vram } else { spec.gpu as u16 },
+            gpu: (spec.gpu != 0).then_some(spec.gpu),
+            models: spec.models.clone(),
+            at: draw_block,
+            since: 0,
+            boosts: false,
         };
         t.expect(E::TaskCreated(IMuster::TaskCreated {
-            id: task.id, creator: call.from.into(), fee: task.fee, estimate: estimate as u32, timeLimit: limit as u32,
-            startFeeBps: task.bps as u16, drawBlock: draw_block, spec: spec.clone(),
+            id: task.id,
+            creator: call.from.into(),
+            fee: task.fee,
+            estimate: estimate as u32,
+            timeLimit: limit as u32,
+            startFeeBps: task.bps as u16,
+            drawBlock: draw_block,
+            spec: spec.clone(),
         }));
         if now {
             self.draw(t, call.from, task, true);
@@ -955,8 +1140,26 @@ impl Model {
         let joined: Vec<&Node> = self.nodes.values().filter(|n| n.status != 0).collect();
         let largest = joined.iter().map(|n| n.stake).max().unwrap_or(0);
         assert_eq!(
-            (o.tasks, o.nodesIssued as usize, o.nodesJoined as usize, o.pending as usize, o.queued as usize, o.largestStake, o.treasuryBalance, o.paused),
-            (self.tasks, self.nodes.len(), joined.len(), self.pending.len(), self.queue.len(), largest, self.treasury, self.paused)
+            (
+                o.tasks,
+                o.nodesIssued as usize,
+                o.nodesJoined as usize,
+                o.pending as usize,
+                o.queued as usize,
+                o.largestStake,
+                o.treasuryBalance,
+                o.paused
+            ),
+            (
+                self.tasks,
+                self.nodes.len(),
+                joined.len(),
+                self.pending.len(),
+                self.queue.len(),
+                largest,
+                self.treasury,
+                self.paused
+            )
         );
         let class = |stake: u128| (0..10).find(|&c| stake <= (400 * TOKEN) << (2 * c)).unwrap_or(9);
         assert_eq!(net.head.lowest as usize, joined.iter().map(|n| class(n.stake)).min().unwrap_or(0) as usize);
@@ -966,12 +1169,16 @@ impl Model {
         let mut money = self.treasury;
         for (&number, n) in &self.nodes {
             let v = net.node_view(number).unwrap();
-            assert_eq!((v.operator.into_array(), v.status, v.gpu, v.stake, v.scores as usize, v.joinedAt), (n.operator, n.status, n.group, n.stake, n.scores.len(), n.joined_at));
+            assert_eq!(
+                (v.operator.into_array(), v.status, v.gpu, v.stake, v.scores as usize, v.joinedAt),
+                (n.operator, n.status, n.group, n.stake, n.scores.len(), n.joined_at)
+            );
             assert!((v.reliability as f64 / 1e18 - self.h(n)).abs() < EPS, "H of {number}: {} and {}", v.reliability, self.h(n));
             assert_eq!(v.models.iter().copied().collect::<BTreeSet<_>>(), n.held);
             assert_eq!(v.models.len(), n.held.len());
             assert_eq!(v.inUse, n.in_use);
-            let mean = if n.scores.is_empty() { 5.0 } else { n.scores.iter().map(|&s| s as f64).sum::<f64>() / n.scores.len() as f64 };
+            let mean =
+                if n.scores.is_empty() { 5.0 } else { n.scores.iter().map(|&s| s as f64).sum::<f64>() / n.scores.len() as f64 };
             assert!((v.longTerm as f64 / 1e17 - mean).abs() < 1e-9);
             money += n.stake;
             if let Some(t) = &n.task {
@@ -983,7 +1190,10 @@ impl Model {
         }
         for who in self.accounts.keys() {
             let (a, v) = (&self.accounts[who], net.account_view(*who));
-            assert_eq!((v.credit, v.unbonding, v.release, v.node, v.kickedOut), (a.credit, a.unbonding, a.release, a.node, a.kicked));
+            assert_eq!(
+                (v.credit, v.unbonding, v.release, v.node, v.kickedOut),
+                (a.credit, a.unbonding, a.release, a.node, a.kicked)
+            );
             money += a.credit + a.unbonding;
         }
         let pending = net.pending_tasks(0, 4_096);
@@ -1027,7 +1237,19 @@ impl Model {
 
     fn same(&self, v: &IMuster::TaskView, t: &Task) {
         assert_eq!(
-            (v.id, v.creator.into_array(), v.fee, v.estimate as u64, v.timeLimit as u64, v.startFeeBps as u128, v.vram, v.gpu, &v.models, v.at, v.boosts),
+            (
+                v.id,
+                v.creator.into_array(),
+                v.fee,
+                v.estimate as u64,
+                v.timeLimit as u64,
+                v.startFeeBps as u128,
+                v.vram,
+                v.gpu,
+                &v.models,
+                v.at,
+                v.boosts
+            ),
             (t.id, t.creator, t.fee, t.estimate, t.limit, t.bps, t.vram, t.gpu.unwrap_or(0), &t.models, t.at, t.boosts)
         );
     }

@@ -4,9 +4,9 @@ use crate::world::{named, parameter, World};
 use alloy_primitives::IntoLogData;
 use alloy_sol_types::SolEventInterface;
 use muster_core::word::{Address, Word};
-use muster_storage::abi::IMuster::{self, IMusterEvents};
-use muster_storage::native::Memory;
-use muster_storage::{admin, Host, Network};
+use muster_protocol::abi::IMuster::{self, IMusterEvents};
+use muster_protocol::native::Memory;
+use muster_protocol::{admin, Host, Network};
 
 /// A call with its arguments.
 #[derive(Clone, Debug)]
@@ -151,7 +151,7 @@ impl System for World {
 }
 
 /// The call, as the programs run it; gives what it pays out.
-pub fn run<H: Host>(m: &mut H, what: &What) -> muster_storage::Result<u128> {
+pub fn run<H: Host>(m: &mut H, what: &What) -> muster_protocol::Result<u128> {
     match what {
         What::Parameter(name, v) => return admin::set_parameter(m, parameter(name), Word::from(*v)).map(|_| 0),
         What::Propose(name, v) => return admin::propose_parameter(m, parameter(name), Word::from(*v)).map(|_| 0),
@@ -161,7 +161,11 @@ pub fn run<H: Host>(m: &mut H, what: &What) -> muster_storage::Result<u128> {
         _ => {}
     }
     let sender = m.sender();
-    let mut net = if matches!(what, What::Dispatch(_) | What::Withdraw | What::ExpireQueued(..)) { Network::open(m)? } else { Network::open_and_serve(m)? };
+    let mut net = if matches!(what, What::Dispatch(_) | What::Withdraw | What::ExpireQueued(..)) {
+        Network::open(m)?
+    } else {
+        Network::open_and_serve(m)?
+    };
     let mut paid = 0;
     match what.clone() {
         What::Join(name, vram, models) => net.join(name.as_bytes(), vram, models).map(|_| ())?,
@@ -187,4 +191,3 @@ pub fn run<H: Host>(m: &mut H, what: &What) -> muster_storage::Result<u128> {
     net.close();
     Ok(paid)
 }
-

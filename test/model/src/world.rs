@@ -4,14 +4,14 @@
 use alloy_primitives::IntoLogData;
 use alloy_sol_types::SolEventInterface;
 use muster_core::word::{Address, Word};
-use muster_storage::abi::IMuster::IMusterEvents;
-use muster_storage::native::Memory;
-use muster_storage::admin::{self, Genesis};
-use muster_storage::draw::{Draw, Rng};
-use muster_storage::host::Task;
-use muster_storage::{registry, IMuster, Network, Refusal, Result};
+use muster_protocol::abi::IMuster::IMusterEvents;
+use muster_protocol::admin::{self, Genesis};
+use muster_protocol::draw::{Draw, Rng};
+use muster_protocol::host::Task;
+use muster_protocol::native::Memory;
+use muster_protocol::{registry, IMuster, Network, Refusal, Result};
 
-pub use muster_storage::refusal;
+pub use muster_protocol::refusal;
 
 /// One token.
 pub const TOKEN: u128 = 1_000_000_000_000_000_000;
@@ -122,7 +122,11 @@ impl World {
     pub fn group_fee(&mut self, gpu: &str, vram: u16) -> u128 {
         let known = registry::gpu_group(&self.mem, gpu.as_bytes(), vram).is_some();
         let fee = admin::parameter(&self.mem, parameter("groupFee")).expect("a parameter").0;
-        if known { 0 } else { fee as u128 * GRANULE as u128 }
+        if known {
+            0
+        } else {
+            fee as u128 * GRANULE as u128
+        }
     }
 
     /// Joins with a stake in tokens, and pays for the GPU's name where it is new.
@@ -184,12 +188,16 @@ impl World {
 
     /// Everything logged since the last call of this.
     pub fn events(&mut self) -> Vec<IMusterEvents> {
-        std::mem::take(&mut self.mem.logs).iter().map(|l| {
-            let event = IMusterEvents::decode_raw_log(&l.topics, &l.data).expect("every log is one of the interface's events");
-            let again = event.to_log_data();
-            assert_eq!((again.topics(), &again.data[..]), (&l.topics[..], &l.data[..]), "encoded as the ABI demands");
-            event
-        }).collect()
+        std::mem::take(&mut self.mem.logs)
+            .iter()
+            .map(|l| {
+                let event =
+                    IMusterEvents::decode_raw_log(&l.topics, &l.data).expect("every log is one of the interface's events");
+                let again = event.to_log_data();
+                assert_eq!((again.topics(), &again.data[..]), (&l.topics[..], &l.data[..]), "encoded as the ABI demands");
+                event
+            })
+            .collect()
     }
 
     /// The latest ticket of a task.

@@ -6,8 +6,8 @@ extern crate alloc;
 
 use alloc::vec::Vec;
 use alloy_sol_types::{sol, SolCall};
-use muster_storage::chain::{run, Chain, Words};
-use muster_storage::{Network, Result};
+use muster_protocol::chain::{run, Chain, Words};
+use muster_protocol::{Network, Result};
 use stylus_sdk::prelude::*;
 use stylus_sdk::{host::VM, ArbResult};
 

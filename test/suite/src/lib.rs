@@ -216,12 +216,8 @@ impl World {
         let seed = [self.muster.address.as_bytes(), &salt.to_be_bytes()].concat();
         let wallet = LocalWallet::from_bytes(&keccak256(seed)).unwrap();
         let account = Account::new(&self.chain, wallet);
-        let gift = Outgoing {
-            to: Some(account.address()),
-            value: (POCKET + stake).into(),
-            gas: Some(1_000_000),
-            ..Default::default()
-        };
+        let gift =
+            Outgoing { to: Some(account.address()), value: (POCKET + stake).into(), gas: Some(1_000_000), ..Default::default() };
         self.boss.send(&self.chain, gift).await.unwrap();
         self.actors.push(account.address());
         account
@@ -312,9 +308,13 @@ impl World {
     /// What joining with a GPU costs beside the stake, in wei.
     pub async fn group_fee(&self, gpu: &str, vram: u16) -> u64 {
         let group = self.muster.call(&self.chain, "gpuGroup", &[Token::String(gpu.into()), n(vram)]).await;
-        let parameter = muster_storage::admin::PARAMETERS.iter().position(|p| p.name == "groupFee").unwrap();
+        let parameter = muster_protocol::admin::PARAMETERS.iter().position(|p| p.name == "groupFee").unwrap();
         let granules = self.view("parameter", &[n(parameter)]).await.remove(0).into_uint().unwrap().as_u64();
-        if group.is_ok() { 0 } else { granules * self.deployment.granule }
+        if group.is_ok() {
+            0
+        } else {
+            granules * self.deployment.granule
+        }
     }
 
     /// Joins a new node, and pays for its GPU's name where that is new; gives its account and number.

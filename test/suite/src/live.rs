@@ -15,10 +15,10 @@ use muster_devnode::state::State;
 use muster_devnode::{Chain, Devnode, TxRequest};
 use muster_model::system::{decode, run, Call, Done, Logged, Refused, System, What};
 use muster_model::world::{parameter, GRANULE, OWNER, TOKEN, TREASURY, UPGRADE_DELAY};
-use muster_storage::IMuster::{self, *};
-use muster_storage::host::HISTORY;
-use muster_storage::native::solidity_slot;
-use muster_storage::{Host, Network};
+use muster_protocol::host::HISTORY;
+use muster_protocol::native::solidity_slot;
+use muster_protocol::IMuster::{self, *};
+use muster_protocol::{Host, Network};
 
 use crate::{embedded, remote, root, World};
 
@@ -135,7 +135,11 @@ impl Live {
     pub fn group_fee(&self, gpu: &str, vram: u16) -> u128 {
         let known = self.ask([1; 20], 0, gpuGroupCall { name: gpu.into(), vram }.abi_encode()).is_ok();
         let fee: u128 = self.view(parameterCall { which: parameter("groupFee") }).value.to();
-        if known { 0 } else { fee * GRANULE as u128 }
+        if known {
+            0
+        } else {
+            fee * GRANULE as u128
+        }
     }
 
     /// All words of the contract's storage.
@@ -161,9 +165,7 @@ impl Live {
     /// Every log so far, as `eth_getLogs` gives it, with the time of its block.
     pub fn all_logs(&self) -> Vec<Logged> {
         let logs = self.chain.logs(&Filter::new().from_block(0u64).address(self.muster)).expect("all blocks are kept");
-        let time = |number: Option<u64>| {
-            self.chain.block(BlockId::number(number.unwrap())).expect("kept").header.timestamp
-        };
+        let time = |number: Option<u64>| self.chain.block(BlockId::number(number.unwrap())).expect("kept").header.timestamp;
         logs.iter().map(|l| (decode(l.topics(), &l.data().data), time(l.block_number))).collect()
     }
 }
@@ -188,12 +190,8 @@ fn encode(call: &Call) -> Vec<u8> {
         What::Expire(node, id) => expireCall { node, id }.abi_encode(),
         What::Dispatch(count) => dispatchCall { count }.abi_encode(),
         What::Score(node, score, times) => recordScoresCall { node, score, times }.abi_encode(),
-        What::Parameter(name, value) => {
-            setParameterCall { parameter: parameter(name), value: U256::from(value) }.abi_encode()
-        }
-        What::Propose(name, value) => {
-            proposeParameterCall { parameter: parameter(name), value: U256::from(value) }.abi_encode()
-        }
+        What::Parameter(name, value) => setParameterCall { parameter: parameter(name), value: U256::from(value) }.abi_encode(),
+        What::Propose(name, value) => proposeParameterCall { parameter: parameter(name), value: U256::from(value) }.abi_encode(),
         What::Accept(name) => acceptParameterCall { parameter: parameter(name) }.abi_encode(),
         What::Switch(on) => setPausedCall { on }.abi_encode(),
         What::Sweep => sweepTreasuryCall {}.abi_encode(),
@@ -220,7 +218,8 @@ impl System for Live {
         self.calls += 1;
         let mut twin = Overlay { sender: call.from, value: call.value, ..self.overlay() };
         let native = run(&mut twin, &call.what);
-        let (had, caller_had) = (self.balance(), self.rich.contains(&call.from).then(|| self.chain.state().balance(call.from.into())));
+        let (had, caller_had) =
+            (self.balance(), self.rich.contains(&call.from).then(|| self.chain.state().balance(call.from.into())));
         let treasury_had = self.chain.state().balance(TREASURY.into());
         let mined = self.send(call.from, call.value, encode(call));
         let state = self.chain.state();

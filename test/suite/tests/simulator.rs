@@ -18,11 +18,11 @@ use muster_cli::{build, deploy};
 use muster_core::word::Word;
 use muster_devnode::chain::{Clock, Mined, NITRO_DEV_KEY};
 use muster_devnode::{Config, Devnode, TxRequest};
+use muster_protocol::{Host, IMuster, Network, Refusal};
 use muster_sim::network::engine::Engine;
 use muster_sim::network::host::{Arena, Hashes};
 use muster_sim::network::ledger::{digest, Call, Ledger, Mirror, Party, BEGINNING, GRANULE, LEAST_STAKE};
 use muster_sim::network::workload::{fleet, Profile, Source};
-use muster_storage::{Host, IMuster, Network, Refusal};
 use muster_tests::root;
 
 /// More gas than any call needs.
@@ -188,7 +188,8 @@ impl Mirror for Twin {
             let mut tally = self.tally.borrow_mut();
             let name = match event {
                 IMuster::IMusterEvents::TaskAborted(aborted) => {
-                    ["TaskAborted: timeout", "TaskAborted: cancelled", "TaskAborted: evicted", "TaskAborted: waited"][aborted.reason as usize]
+                    ["TaskAborted: timeout", "TaskAborted: cancelled", "TaskAborted: evicted", "TaskAborted: waited"]
+                        [aborted.reason as usize]
                 }
                 IMuster::IMusterEvents::TaskQueued(queued) => {
                     let group = (queued.ticket >> 32) as u32;
@@ -242,8 +243,8 @@ fn meddle(ledger: &mut Ledger, round: u64, nodes: u32) {
     let issued = ledger.head().issued.max(1);
     let node = 1 + (round / 4) as u32 % issued;
     let order: muster_core::record::Order = {
-        let slot = muster_storage::layout::node_slot(&ledger.host, node);
-        ledger.host.get(muster_storage::host::offset(slot, muster_storage::layout::node::ORDER))
+        let slot = muster_protocol::layout::node_slot(&ledger.host, node);
+        ledger.host.get(muster_protocol::host::offset(slot, muster_protocol::layout::node::ORDER))
     };
     let call = match round % 4 {
         0 => Call::Poke(node),
@@ -345,7 +346,7 @@ async fn the_simulator_and_the_chain_do_the_same() {
     }
     ledger.call(Party::Keeper, 0, &Call::Withdraw).expect("start fees of what it let expire");
 
-    let income = muster_storage::admin::income(&ledger.host);
+    let income = muster_protocol::admin::income(&ledger.host);
     let tally = tally.borrow();
     let balance = chain.state().balance(muster);
     assert_eq!(tally.deposits - tally.withdrawn, balance, "what came in and was not paid out");

@@ -153,7 +153,8 @@ async fn malformed_calls_are_refused_by_type() {
                     wrong(put(dirty), "a bool of 2");
                 }
                 Word::Offset | Word::Length => {
-                    for n in [u64::MAX, u32::MAX as u64, 1 << 32, (1 << 32) + number(&good, 4 + at) as u64, good.len() as u64 * 3] {
+                    for n in [u64::MAX, u32::MAX as u64, 1 << 32, (1 << 32) + number(&good, 4 + at) as u64, good.len() as u64 * 3]
+                    {
                         dirty = [0; 32];
                         dirty[24..].copy_from_slice(&n.to_be_bytes());
                         wrong(put(dirty), &format!("{word:?} {n}"));

@@ -7,7 +7,7 @@ use ethers::abi::Token;
 use muster_cli::contract::{interface, Muster};
 use muster_model::system::{Call, Done, System, What};
 use muster_model::world::{parameter, spec, who, OWNER, TOKEN};
-use muster_storage::abi::IMuster::{self, IMusterEvents as E};
+use muster_protocol::abi::IMuster::{self, IMusterEvents as E};
 use muster_tests::live::{recordScoresCall, Live, Site};
 use muster_tests::*;
 

@@ -12,8 +12,8 @@ use muster_core::record as r;
 use muster_core::word::Packed;
 use muster_model::drive::{operations, play};
 use muster_model::world::{who, OWNER, TOKEN, TREASURY};
-use muster_storage::layout::{self, node};
-use muster_storage::IMuster;
+use muster_protocol::layout::{self, node};
+use muster_protocol::IMuster;
 use muster_tests::live::Site;
 use muster_tests::*;
 use serde_json::Value;
@@ -311,7 +311,9 @@ async fn every_word_belongs_to_a_declared_variable() {
         number(&types[of]["numberOfBytes"]).div_ceil(32)
     };
     let facets = live.view(IMuster::facetsCall {});
-    let selectors: Vec<U256> = facets.iter().flat_map(|f| &f.functionSelectors)
+    let selectors: Vec<U256> = facets
+        .iter()
+        .flat_map(|f| &f.functionSelectors)
         .map(|selector| U256::from_big_endian(&[&selector.0[..], &[0; 28]].concat()))
         .collect();
     let sizes = [8u64, 24, 40, 80];
@@ -324,7 +326,8 @@ async fn every_word_belongs_to_a_declared_variable() {
     };
     let changes = [[0; 20].as_slice(), &[1, 2, 3, 4], &[0; 28]].concat();
     let people = (0..60).map(who).chain([OWNER, TREASURY, [0x22; 20]]).map(|a| U256::from_big_endian(&a)).collect();
-    let named: Vec<(String, u16)> = groups.iter()
+    let named: Vec<(String, u16)> = groups
+        .iter()
         .map(|&g| (live.view(IMuster::gpuNameCall { group: g as u32 }), g as u16))
         .filter(|(name, _)| !name.is_empty())
         .collect();

@@ -7,7 +7,7 @@ use muster_devnode::chain::Mined;
 use muster_model::proof;
 use muster_model::system::{Call, System, What};
 use muster_model::world::{spec, who, Dice, OWNER, TOKEN};
-use muster_storage::IMuster::{self, *};
+use muster_protocol::IMuster::{self, *};
 use muster_tests::live::{Live, Site};
 
 /// Draws.
@@ -201,7 +201,9 @@ impl Fleet {
 #[tokio::test(flavor = "multi_thread")]
 async fn selection_follows_weight() {
     let Some(site) = Site::new().await else {
-        return println!("selection_follows_weight: skipped, because RPC_URL names a node that would be sent 10,000 transactions");
+        return println!(
+            "selection_follows_weight: skipped, because RPC_URL names a node that would be sent 10,000 transactions"
+        );
     };
     let mut f = Fleet { live: site.fresh(), peers: Vec::new() };
     f.live.call(&Call { from: OWNER, value: 0, what: What::Parameter("drawDelay", 0) }).unwrap();
@@ -219,8 +221,15 @@ async fn selection_follows_weight() {
         let mined = f.send(who(i as u64 + 1), value, joinCall { gpuName: "card".into(), vram, models: models.clone() });
         let joined = mined.outcome.logs.iter().find_map(|log| NodeJoined::decode_log(log).ok()).expect("joined");
         f.peers.push(Peer {
-            tokens: tokens as f64, h: 1.0, at: f.now(), scores: Vec::new(), models: models.into_iter().collect(),
-            used: BTreeSet::new(), vram, gpu: joined.group, task: None,
+            tokens: tokens as f64,
+            h: 1.0,
+            at: f.now(),
+            scores: Vec::new(),
+            models: models.into_iter().collect(),
+            used: BTreeSet::new(),
+            vram,
+            gpu: joined.group,
+            task: None,
         });
         for _ in 0..dice.below(9) {
             let score = [10, 10, 5, 2][dice.below(4) as usize];
@@ -238,7 +247,12 @@ async fn selection_follows_weight() {
     // From here on no task misses its deadline.
     f.live.call(&Call { from: OWNER, value: 0, what: What::Parameter("grace", 7_200) }).unwrap();
 
-    let mistakes = [(Rule::IgnoresStakes, false), (Rule::IgnoresReliability, false), (Rule::IgnoresScores, false), (Rule::IgnoresModels, true)];
+    let mistakes = [
+        (Rule::IgnoresStakes, false),
+        (Rule::IgnoresReliability, false),
+        (Rule::IgnoresScores, false),
+        (Rule::IgnoresModels, true),
+    ];
     let mut tallies: Vec<Tally> =
         [(Rule::Stated, false), (Rule::Stated, true)].into_iter().chain(mistakes).map(Tally::new).collect();
     let gpu = f.peers[2].gpu;
@@ -270,9 +284,20 @@ async fn selection_follows_weight() {
     for t in &tallies {
         let (chi, df) = t.chi_square();
         let draws: f64 = t.seen.iter().sum();
-        let (tasks, shown, limit_shown) = (if t.models { "those with models" } else { "all" }, format!("{chi:.1}"), format!("{:.1}", limit(df)));
+        let (tasks, shown, limit_shown) =
+            (if t.models { "those with models" } else { "all" }, format!("{chi:.1}"), format!("{:.1}", limit(df)));
         let rule = format!("{:?}", t.rule);
-        proof("choice", &[("rule", &rule), ("tasks", &tasks), ("draws", &draws), ("chi-square", &shown), ("degrees", &df), ("limit", &limit_shown)]);
+        proof(
+            "choice",
+            &[
+                ("rule", &rule),
+                ("tasks", &tasks),
+                ("draws", &draws),
+                ("chi-square", &shown),
+                ("degrees", &df),
+                ("limit", &limit_shown),
+            ],
+        );
         assert_eq!(chi < limit(df), t.rule == Rule::Stated, "{:?}", t.rule);
     }
     // The lens gives the same weights.

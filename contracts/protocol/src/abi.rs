@@ -62,7 +62,11 @@ pub const fn arity(signature: &str) -> usize {
         commas += (bytes[i] == b',') as usize;
         i += 1;
     }
-    if bytes[bytes.len() - 2] == b'(' { 0 } else { commas + 1 }
+    if bytes[bytes.len() - 2] == b'(' {
+        0
+    } else {
+        commas + 1
+    }
 }
 
 /// Why a call was refused: one of the interface's errors, encoded.

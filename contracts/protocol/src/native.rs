@@ -1,8 +1,8 @@
 //! A host in memory: storage as a map, logs as a list, and a call that fails leaves nothing behind.
 
 use crate::host::{Host, HISTORY};
-use alloy_primitives::{keccak256, B256};
 use crate::layout::{slot, OWNERSHIP};
+use alloy_primitives::{keccak256, B256};
 use muster_core::record::Ownership;
 use muster_core::word::{Address, Word};
 use std::cell::RefCell;

@@ -101,9 +101,7 @@ impl<H: Host> Network<'_, H> {
         let task = Task { ticket: Ticket::default(), order, models };
         let f = self.factors(&seat.node);
         let (locality, _) = self.locality(&seat, &models);
-        let fit = seat.idle()
-            && in_scope(&seat, &task)
-            && qos::eligible(f.reliability, self.rules.exclusion_ppm);
+        let fit = seat.idle() && in_scope(&seat, &task) && qos::eligible(f.reliability, self.rules.exclusion_ppm);
         Ok(IMuster::WeightView {
             eligible: fit,
             staking: f.staking,
@@ -172,11 +170,13 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.pendingTasks`.
     pub fn pending_tasks(&self, from: u32, count: u32) -> Vec<IMuster::TaskView> {
-        page(from, count, self.pending()).map(|i| {
-            let place = (self.head.pending_head as u32 + i) % RING as u32;
-            let task = Task::load(self.host, entry(self.host, PENDING, place as u64));
-            self.task_view(&task, task.order.at)
-        }).collect()
+        page(from, count, self.pending())
+            .map(|i| {
+                let place = (self.head.pending_head as u32 + i) % RING as u32;
+                let task = Task::load(self.host, entry(self.host, PENDING, place as u64));
+                self.task_view(&task, task.order.at)
+            })
+            .collect()
     }
 
     /// See `IMuster.queuedTasks`: the tasks at `count` places of a group; free places are left out.

@@ -1,7 +1,7 @@
 //! The life of a task on a single node: Pending, Queued, Started, and its end.
 
-use crate::draw::{Candidates, Rng, Seat};
 use crate::abi::Argument;
+use crate::draw::{Candidates, Rng, Seat};
 use crate::host::{log_words, offset, Host, ModelSet, Task};
 use crate::layout::{node, slot, INCOME, LIMITS};
 use crate::network::{Network, READMITTED_PER_CALL, RING};
@@ -126,7 +126,8 @@ impl<H: Host> Network<'_, H> {
             spec.inputDigest.0.word(),
             Word::from(7 * 32),
             spec.models.len().word(),
-        ].into();
+        ]
+        .into();
         data.extend(spec.models.iter().map(|&m| Word::from(m)));
         let event = IMuster::TaskCreated::SIGNATURE_HASH.0;
         log_words(self.host, &[event.word(), order.id.word(), task.ticket.creator.word()], &data);
@@ -197,7 +198,14 @@ impl<H: Host> Network<'_, H> {
     /// Which nodes to ask for which models: the chosen one for those it lacks, others where a model is scarce. Gives also how many
     /// other nodes that hold one of the models the task could have gone to, counted up to `others`.
     #[inline(never)]
-    fn distribute(&mut self, task: &Task, seat: &Seat, nearby: &[u32], others: u32, rng: Option<&mut Rng>) -> (u32, Vec<(u32, u64)>) {
+    fn distribute(
+        &mut self,
+        task: &Task,
+        seat: &Seat,
+        nearby: &[u32],
+        others: u32,
+        rng: Option<&mut Rng>,
+    ) -> (u32, Vec<(u32, u64)>) {
         let mut requests = Vec::new();
         // A node that was drawn among the holders of one model, of which there are many, holds it.
         let sure = others > 0 && task.models.len == 1;

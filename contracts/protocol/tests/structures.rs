@@ -2,9 +2,9 @@
 
 use muster_core::record::Pool;
 use muster_model::world::Dice;
-use muster_storage::bracket::NONE;
-use muster_storage::native::Memory;
-use muster_storage::pool;
+use muster_protocol::bracket::NONE;
+use muster_protocol::native::Memory;
+use muster_protocol::pool;
 use std::collections::BTreeMap;
 
 /// A pool's greatest and least key and their places, after every insertion and removal, while it grows over every level and
@@ -21,7 +21,13 @@ fn a_pool_knows_its_greatest_and_least_key() {
             let growing = (step < longest) == (d.below(5) > 0);
             if growing || there.is_empty() {
                 // Rising, falling and mixed, with many equal ones.
-                let key = NONE + 1 + match seed % 3 { 0 => step, 1 => 2 * longest - step, _ => d.below(40) };
+                let key = NONE
+                    + 1
+                    + match seed % 3 {
+                        0 => step,
+                        1 => 2 * longest - step,
+                        _ => d.below(40),
+                    };
                 let place = pool::insert(&mut mem, 9, &mut record, key);
                 assert!(there.insert(place, key).is_none(), "place {place} is taken");
             } else {
@@ -30,7 +36,10 @@ fn a_pool_knows_its_greatest_and_least_key() {
                 pool::remove(&mut mem, 9, &mut record, place);
             }
             let (greatest, least) = (there.values().max().copied(), there.values().min().copied());
-            assert_eq!((record.best, record.worst, record.live as usize), (greatest.unwrap_or(0), least.unwrap_or(0), there.len()));
+            assert_eq!(
+                (record.best, record.worst, record.live as usize),
+                (greatest.unwrap_or(0), least.unwrap_or(0), there.len())
+            );
             if let (Some(greatest), Some(least)) = (greatest, least) {
                 assert_eq!(there[&pool::best_place(&mem, 9, &record)], greatest);
                 assert_eq!(there[&pool::worst_place(&mem, 9, &record)], least);

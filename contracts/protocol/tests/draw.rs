@@ -3,13 +3,13 @@
 //! Expected probabilities are worked out here in f64 from the formulas of the seeds, not with
 //! muster_core. Every test is run against perturbed weights too, and has to fail on them.
 
+use muster_core::record::{Node, Order};
 use muster_model::proof;
 use muster_model::world::*;
-use muster_storage::draw::{Draw, Rng};
-use muster_storage::host::{ModelSet, Task};
-use muster_core::record::{Node, Order};
-use muster_storage::layout::node_slot;
-use muster_storage::{Host, Network};
+use muster_protocol::draw::{Draw, Rng};
+use muster_protocol::host::{ModelSet, Task};
+use muster_protocol::layout::node_slot;
+use muster_protocol::{Host, Network};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The value a chi-square of `df` degrees of freedom exceeds once in a thousand (Wilson-Hilferty;
@@ -50,10 +50,21 @@ fn judge(name: &str, seen: &BTreeMap<u32, u64>, expected: &BTreeMap<u32, f64>) {
     let (chi, df) = chi_square(seen, expected);
     let mut rank: Vec<_> = expected.iter().map(|(&n, &w)| (n, w)).collect();
     rank.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let biased: BTreeMap<u32, f64> = rank.iter().enumerate().map(|(i, &(n, w))| (n, if i % 2 == 0 { w * 1.05 } else { w })).collect();
+    let biased: BTreeMap<u32, f64> =
+        rank.iter().enumerate().map(|(i, &(n, w))| (n, if i % 2 == 0 { w * 1.05 } else { w })).collect();
     let (off, _) = chi_square(seen, &biased);
     let (shown, biased) = (format!("{chi:.1}"), format!("{off:.1}"));
-    proof("choice", &[("state", &name), ("draws", &draws), ("chi-square", &shown), ("degrees", &df), ("limit", &format!("{:.1}", limit(df))), ("biased", &biased)]);
+    proof(
+        "choice",
+        &[
+            ("state", &name),
+            ("draws", &draws),
+            ("chi-square", &shown),
+            ("degrees", &df),
+            ("limit", &format!("{:.1}", limit(df))),
+            ("biased", &biased),
+        ],
+    );
     assert!(chi < limit(df), "{name}: {chi} at {df}");
     assert!(off > limit(df), "{name}: a bias of 5 % goes unseen: {off} at {df}");
 }
@@ -83,7 +94,11 @@ impl Peer {
         let qos = (mean / 10.0).max(0.1) * h;
         let s = (self.tokens / largest).sqrt();
         let count = |set: &BTreeSet<u64>| models.iter().filter(|m| set.contains(m)).count() as f64;
-        let m = if models.is_empty() { 1.0 } else { 1.0 + 0.7 * count(&self.models) / models.len() as f64 + 0.3 * count(&self.used) / models.len() as f64 };
+        let m = if models.is_empty() {
+            1.0
+        } else {
+            1.0 + 0.7 * count(&self.models) / models.len() as f64 + 0.3 * count(&self.used) / models.len() as f64
+        };
         m * s * qos / (s + qos)
     }
 }
@@ -107,8 +122,14 @@ impl Fleet {
     fn join(&mut self, gpu: &str, vram: u16, tokens: u128, models: &[u64]) -> u32 {
         let n = self.w.join(self.peers.len() as u64 + 1, gpu, vram, models, tokens).unwrap();
         let peer = Peer {
-            tokens: tokens as f64, h: 1.0, at: self.w.mem.now, scores: vec![], models: models.iter().copied().collect(),
-            used: BTreeSet::new(), vram, gpu: gpu.into(),
+            tokens: tokens as f64,
+            h: 1.0,
+            at: self.w.mem.now,
+            scores: vec![],
+            models: models.iter().copied().collect(),
+            used: BTreeSet::new(),
+            vram,
+            gpu: gpu.into(),
         };
         self.peers.insert(n, peer);
         n
@@ -116,7 +137,12 @@ impl Fleet {
 
     fn scores(&mut self, n: u32, scores: &[u8]) {
         for &s in scores {
-            self.w.call(who(1), 0, |net| { net.record_score(n, s); Ok(()) }).unwrap();
+            self.w
+                .call(who(1), 0, |net| {
+                    net.record_score(n, s);
+                    Ok(())
+                })
+                .unwrap();
             self.peers.get_mut(&n).unwrap().scores.push(s as f64);
         }
     }
@@ -171,15 +197,20 @@ impl Fleet {
     /// Gives a node a task by keeping it queued until this node resumes: the node is paused first.
     fn start(&mut self, n: u32, models: &[u64]) {
         let p = &self.peers[&n];
-        let group = muster_storage::registry::gpu_group(&self.w.mem, p.gpu.as_bytes(), p.vram).unwrap();
-        let others: Vec<u32> = self.peers.iter().filter(|(&i, q)| i != n && q.gpu == p.gpu && q.vram == p.vram && !self.busy.contains(&i)).map(|(&i, _)| i).collect();
+        let group = muster_protocol::registry::gpu_group(&self.w.mem, p.gpu.as_bytes(), p.vram).unwrap();
+        let others: Vec<u32> = self
+            .peers
+            .iter()
+            .filter(|(&i, q)| i != n && q.gpu == p.gpu && q.vram == p.vram && !self.busy.contains(&i))
+            .map(|(&i, _)| i)
+            .collect();
         // The others of its group stand aside, so that the task waits for this node alone.
         let aside: Vec<u32> = others.into_iter().filter(|&i| self.w.node(i).status == 1).collect();
         for &i in aside.iter().chain([&n]) {
             self.w.call(who(i as u64), 0, |net| net.pause()).unwrap();
         }
         self.w.set("alphaMilli", 100_000);
-        let wanted = muster_storage::IMuster::TaskSpec { gpu: group, ..spec(0, models) };
+        let wanted = muster_protocol::IMuster::TaskSpec { gpu: group, ..spec(0, models) };
         self.w.create(5_000, TOKEN, wanted).unwrap();
         for &i in [n].iter().chain(&aside) {
             self.w.call(who(i as u64), 0, |net| net.resume()).unwrap();
@@ -202,7 +233,7 @@ impl Fleet {
 
     /// Draws again and again from the state as it is, and counts. Undecided draws are made again
     /// from another hash, as the network does.
-    fn draws(&mut self, wanted: &muster_storage::IMuster::TaskSpec, count: u64, salt: u64) -> (BTreeMap<u32, u64>, u64) {
+    fn draws(&mut self, wanted: &muster_protocol::IMuster::TaskSpec, count: u64, salt: u64) -> (BTreeMap<u32, u64>, u64) {
         let net = Network::open(&mut self.w.mem).unwrap();
         let (order, models, _): (_, ModelSet, _) = net.order(wanted).unwrap();
         let mut task = Task { order, models, ..Task::default() };
@@ -229,11 +260,15 @@ impl Fleet {
     }
 
     /// The weights of everyone who may be drawn.
-    fn expected(&self, wanted: &muster_storage::IMuster::TaskSpec, gpu: Option<(&str, u16)>) -> BTreeMap<u32, f64> {
+    fn expected(&self, wanted: &muster_protocol::IMuster::TaskSpec, gpu: Option<(&str, u16)>) -> BTreeMap<u32, f64> {
         let now = self.w.mem.now;
         let largest = self.peers.values().map(|p| p.tokens).fold(0.0, f64::max);
-        let able: Vec<(u32, &Peer, f64)> = self.peers.iter()
-            .filter(|(n, p)| !self.busy.contains(n) && gpu.map_or(p.vram >= wanted.vram, |(name, v)| p.gpu == name && p.vram == v))
+        let able: Vec<(u32, &Peer, f64)> = self
+            .peers
+            .iter()
+            .filter(|(n, p)| {
+                !self.busy.contains(n) && gpu.map_or(p.vram >= wanted.vram, |(name, v)| p.gpu == name && p.vram == v)
+            })
             .map(|(&n, p)| (n, p, p.weight(now, largest, &wanted.models)))
             .filter(|x| x.2 > 0.0)
             .collect();
@@ -242,7 +277,7 @@ impl Fleet {
         able.into_iter().filter(|x| !any || local(x.1)).map(|(n, _, w)| (n, w)).collect()
     }
 
-    fn check(&mut self, name: &str, wanted: &muster_storage::IMuster::TaskSpec, gpu: Option<(&str, u16)>, count: u64) {
+    fn check(&mut self, name: &str, wanted: &muster_protocol::IMuster::TaskSpec, gpu: Option<(&str, u16)>, count: u64) {
         let (seen, undecided) = self.draws(wanted, count, count ^ name.len() as u64);
         let expected = self.expected(wanted, gpu);
         println!("{name}: {:.2} % undecided", undecided as f64 / (undecided + count) as f64 * 100.0);
@@ -269,7 +304,7 @@ fn skewed_stakes_scores_and_reliability() {
 /// Below three quarters of 2^64, multiplying and cutting off alone would give every third number twice as often.
 #[test]
 fn random_numbers_below_a_large_number_are_without_bias() {
-    let mem = muster_storage::native::Memory::new();
+    let mem = muster_protocol::native::Memory::new();
     let mut rng = Rng::new(&mem, [3; 32], 1);
     let mut thirds = [0u32; 3];
     for _ in 0..9_000 {
@@ -392,8 +427,8 @@ fn required_gpus_and_sizes_up_to_the_largest() {
     for _ in 0..6 {
         g.join(&name, vram, 400 + d.below(40_000) as u128, &[]);
     }
-    let group = muster_storage::registry::gpu_group(&g.w.mem, name.as_bytes(), vram).unwrap();
-    let wanted = muster_storage::IMuster::TaskSpec { gpu: group, ..spec(960, &[]) };
+    let group = muster_protocol::registry::gpu_group(&g.w.mem, name.as_bytes(), vram).unwrap();
+    let wanted = muster_protocol::IMuster::TaskSpec { gpu: group, ..spec(960, &[]) };
     g.check("a required GPU", &wanted, Some((&name, vram)), 200_000);
 }
 
@@ -457,7 +492,15 @@ fn how_often_an_idle_holder_is_missed_in_a_busy_network() {
                 }
             }
             let share = missed as f64 / decided as f64;
-            proof("busy", &[("holders", &holders), ("idle", &idle), ("others idle", &(NODES - holders)), ("missed", &format!("{:.1} %", share * 100.0))]);
+            proof(
+                "busy",
+                &[
+                    ("holders", &holders),
+                    ("idle", &idle),
+                    ("others idle", &(NODES - holders)),
+                    ("missed", &format!("{:.1} %", share * 100.0)),
+                ],
+            );
             if percent == 50 {
                 assert!(share < 0.01, "{holders} holders, {idle} idle: {share}");
             }
@@ -472,15 +515,31 @@ fn how_often_an_idle_holder_is_missed_in_a_busy_network() {
 #[test]
 fn what_a_search_that_is_not_exhaustive_costs_in_exactness() {
     // Chance alone gives about 0.01 at 100,000 draws.
-    for (name, nodes, one_in, most) in [("half hold it", 160, 2, 0.02), ("a third", 160, 3, 0.02), ("a quarter", 160, 4, 0.02), ("27 of 160", 160, 6, 0.04), ("40 of 400", 400, 10, 0.15)] {
+    for (name, nodes, one_in, most) in [
+        ("half hold it", 160, 2, 0.02),
+        ("a third", 160, 3, 0.02),
+        ("a quarter", 160, 4, 0.02),
+        ("27 of 160", 160, 6, 0.04),
+        ("40 of 400", 400, 10, 0.15),
+    ] {
         let mut f = Fleet::mixed(nodes, 19, |i, _| if i % one_in == 0 { vec![5] } else { vec![] });
         let wanted = spec(0, &[5]);
         let (seen, undecided) = f.draws(&wanted, 100_000, one_in);
         let expected = f.expected(&wanted, None);
         let sum: f64 = expected.values().sum();
-        let away: f64 = expected.iter().map(|(n, w)| (w / sum - seen.get(n).copied().unwrap_or(0) as f64 / 1e5).abs()).sum::<f64>() / 2.0;
+        let away: f64 =
+            expected.iter().map(|(n, w)| (w / sum - seen.get(n).copied().unwrap_or(0) as f64 / 1e5).abs()).sum::<f64>() / 2.0;
         let again = undecided as f64 / (1e5 + undecided as f64) * 100.0;
-        proof("search", &[("holders", &name), ("draws", &100_000), ("distance", &format!("{away:.4}")), ("limit", &most), ("again", &format!("{again:.2} %"))]);
+        proof(
+            "search",
+            &[
+                ("holders", &name),
+                ("draws", &100_000),
+                ("distance", &format!("{away:.4}")),
+                ("limit", &most),
+                ("again", &format!("{again:.2} %")),
+            ],
+        );
         assert!(seen.keys().all(|n| expected.contains_key(n)), "only holders while holders are idle");
         assert!(away < most, "{name}: {away}");
     }

@@ -3,9 +3,9 @@
 use crate::abi::{IMuster, Refusal, Result};
 use crate::host::Host;
 use alloc::vec::Vec;
-use core::cell::Cell;
 use alloy_primitives::{address, Address as Account, B256, KECCAK256_EMPTY, U256};
 use alloy_sol_types::SolCall;
+use core::cell::Cell;
 use muster_core::word::{Address, Word};
 use stylus_sdk::call::{transfer::transfer_eth, RawCall};
 use stylus_sdk::host::VM;
@@ -77,7 +77,9 @@ impl Host for Chain {
         call[..4].copy_from_slice(&BLOCK_HASH);
         call[28..].copy_from_slice(&number.to_be_bytes());
         // The precompile knows 256 blocks and reverts for older ones; a place that the contract has not filled yet is zero.
-        self.ask(ARB_SYS, &call).or_else(|| self.ask(HISTORY_STORAGE, &call[4..]).filter(|w| !w.is_zero())).map(|w| w.to_be_bytes())
+        self.ask(ARB_SYS, &call)
+            .or_else(|| self.ask(HISTORY_STORAGE, &call[4..]).filter(|w| !w.is_zero()))
+            .map(|w| w.to_be_bytes())
     }
 
     #[inline(never)]
@@ -217,15 +219,12 @@ pub fn arguments<C: SolCall>(data: &[u8]) -> Result<C> {
 }
 
 /// Runs a program: `route` answers the calls it knows with their encoded results.
-pub fn run(
-    input: Vec<u8>,
-    vm: VM,
-    route: impl FnOnce(&mut Chain, [u8; 4], &[u8]) -> Result<Option<Vec<u8>>>,
-) -> ArbResult {
+pub fn run(input: Vec<u8>, vm: VM, route: impl FnOnce(&mut Chain, [u8; 4], &[u8]) -> Result<Option<Vec<u8>>>) -> ArbResult {
     let mut chain = Chain::new(vm);
     let answer = match input.split_first_chunk::<4>() {
-        Some((&selector, data)) => route(&mut chain, selector, data)
-            .and_then(|out| out.ok_or_else(|| refusal!(UnknownFunction(selector)))),
+        Some((&selector, data)) => {
+            route(&mut chain, selector, data).and_then(|out| out.ok_or_else(|| refusal!(UnknownFunction(selector))))
+        }
         None => Err(refusal!(MalformedCalldata([0; 4]))),
     };
     answer.map_err(Refusal::into_bytes)

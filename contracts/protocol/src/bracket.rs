@@ -102,7 +102,11 @@ impl Bracket {
 /// Levels of a tree with `places` places.
 #[inline]
 pub fn height(places: u32) -> u32 {
-    if places <= 1 { 0 } else { (33 - (places - 1).leading_zeros()) / 2 }
+    if places <= 1 {
+        0
+    } else {
+        (33 - (places - 1).leading_zeros()) / 2
+    }
 }
 
 /// The greatest key of a word.

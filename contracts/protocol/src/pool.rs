@@ -99,11 +99,8 @@ fn set<H: Host>(host: &mut H, id: u32, pool: &mut Pool, place: u32, key: u64) {
         pool.best = if k > NONE { k } else { 0 };
     }
     let low = least(best.word(host, 0, place));
-    let worst = if h == 1 {
-        Some(!low)
-    } else {
-        Bracket::worst(id).set(host, 1, h, place, if low == u64::MAX { NONE } else { !low })
-    };
+    let worst =
+        if h == 1 { Some(!low) } else { Bracket::worst(id).set(host, 1, h, place, if low == u64::MAX { NONE } else { !low }) };
     if let Some(k) = worst {
         pool.worst = if k > NONE { !k } else { 0 };
     }

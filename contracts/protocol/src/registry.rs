@@ -76,10 +76,13 @@ pub fn count_joined<H: Host>(host: &mut H, group: u32, come: bool, largest: &mut
         *largest = vram.max(*largest);
     } else if vram == *largest {
         let highest = |w: &Word| (0..256).rev().find(|&i| w.bits(i, 1) > 0);
-        *largest = (0..=vram / 256).rev().find_map(|word| {
-            let bits = if word == vram / 256 { w } else { host.load(at(word)) };
-            highest(&bits).map(|i| word * 256 + i as u16)
-        }).unwrap_or(0);
+        *largest = (0..=vram / 256)
+            .rev()
+            .find_map(|word| {
+                let bits = if word == vram / 256 { w } else { host.load(at(word)) };
+                highest(&bits).map(|i| word * 256 + i as u16)
+            })
+            .unwrap_or(0);
     }
     host.store(slot, w);
 }
@@ -141,7 +144,11 @@ fn holders_slot<H: Host>(host: &H, model: u64, word: u32) -> Word {
 
 /// Where the entries beyond the spilled words begin.
 fn spilled(count: u32) -> u32 {
-    if count == 0 { 0 } else { (count - 1) / INLINE * INLINE }
+    if count == 0 {
+        0
+    } else {
+        (count - 1) / INLINE * INLINE
+    }
 }
 
 /// A model's holders, with the first word read.
@@ -269,8 +276,7 @@ impl Held {
         match self.find(model) {
             Some(i) => self.entries[i].1 = false,
             None => {
-                ensure!(self.entries.len() < NODE_MODELS as usize,
-                    TooManyModels(NODE_MODELS + 1, NODE_MODELS));
+                ensure!(self.entries.len() < NODE_MODELS as usize, TooManyModels(NODE_MODELS + 1, NODE_MODELS));
                 Holders::load(host, model).push(host, number);
                 self.entries.push((model, false));
             }
@@ -307,4 +313,3 @@ pub fn count_in_use<H: Host>(host: &H, slot: Word, wanted: &ModelSet) -> u32 {
     let used = in_use(host, slot);
     wanted.as_slice().iter().filter(|m| used.as_slice().contains(m)).count() as u32
 }
-

@@ -8,9 +8,9 @@ use alloy_primitives::B256;
 use muster_core::word::{Address, Word};
 use muster_model::world::*;
 use muster_model::{proof, refused};
-use muster_storage::host::Host;
-use muster_storage::native::Memory;
-use muster_storage::{admin, IMuster, Network};
+use muster_protocol::host::Host;
+use muster_protocol::native::Memory;
+use muster_protocol::{admin, IMuster, Network};
 
 const FEE: u128 = TOKEN;
 /// What a transaction may cost at most, whatever others have done (docs/gas.md).
@@ -97,7 +97,12 @@ impl Host for Meter<'_> {
 }
 
 /// A call's gas, and what it gave; whether accepted or refused, it is played and stays if accepted.
-fn metered<T>(w: &mut World, from: Address, value: u128, call: impl FnOnce(&mut Network<Meter>) -> muster_storage::Result<T>) -> (u64, String) {
+fn metered<T>(
+    w: &mut World,
+    from: Address,
+    value: u128,
+    call: impl FnOnce(&mut Network<Meter>) -> muster_protocol::Result<T>,
+) -> (u64, String) {
     let mut gas = 0;
     let out = w.raw(from, value, |m| {
         let mut meter = Meter::new(m);
@@ -220,7 +225,11 @@ fn h_is_not_bought_back_with_a_private_model() {
         tasks += 1;
     }
     let seconds = w.mem.now - start;
-    priced("H bought back from 0.3", "three nodes of one's own that alone hold a model", &format!("three stakes, {tasks} tasks, {seconds} s"));
+    priced(
+        "H bought back from 0.3",
+        "three nodes of one's own that alone hold a model",
+        &format!("three stakes, {tasks} tasks, {seconds} s"),
+    );
     assert!(seconds >= 5 * 30, "five rises, half an estimate apart");
 }
 
@@ -326,7 +335,11 @@ fn using_up_gpu_names_costs_a_fee_each() {
     }
     let spent = w.view(|n| n.overview()).treasuryBalance - before;
     assert_eq!(spent, 400 * TOKEN);
-    priced("the GPU names of a VRAM size used up", "65,534 names", &format!("{} minimum stakes", 65_534 * spent / 100 / (400 * TOKEN)));
+    priced(
+        "the GPU names of a VRAM size used up",
+        "65,534 names",
+        &format!("{} minimum stakes", 65_534 * spent / 100 / (400 * TOKEN)),
+    );
 }
 
 /// What others hold and queue made an innocent call cost millions: it drew a task of eight models, re-admitted a node and started two
@@ -379,13 +392,15 @@ fn no_call_pays_millions_for_what_others_did() {
             net.serve(16);
             net.close();
             Ok(())
-        }).unwrap();
+        })
+        .unwrap();
         w.raw(who(66), FEE, |m| {
             let mut net = Network::open(m)?;
             net.create_task(spec(8, &set(0)))?;
             net.close();
             Ok(())
-        }).unwrap();
+        })
+        .unwrap();
         w.pass(1, 0);
         let victim = w.node(1).task;
         let (gas, done) = metered(&mut w, who(1), 0, |n| n.submit(victim, [0; 32]));
@@ -393,7 +408,11 @@ fn no_call_pays_millions_for_what_others_did() {
         let left = w.view(|n| n.overview());
         let nodes = sets * 8 * per;
         assert!(left.pending == 0 && left.queued < 2, "it served the others");
-        priced("an innocent submit made dear", &format!("{nodes} nodes that held the models and dropped them"), &format!("{gas} gas for storage, logs and start"));
+        priced(
+            "an innocent submit made dear",
+            &format!("{nodes} nodes that held the models and dropped them"),
+            &format!("{gas} gas for storage, logs and start"),
+        );
         assert!(gas < MOST_GAS, "{gas} with {nodes} hostile nodes");
     }
 }
@@ -410,13 +429,16 @@ fn long_model_lists_do_not_make_a_draw_dearer_without_end() {
         w.call(who(n), 0, |net| net.report_downloaded(own[24..].to_vec())).unwrap();
         w.call(who(n), 0, |net| net.report_removed(vec![7])).unwrap();
     }
-    let most = (0..50u64).map(|i| {
-        let hash = w.mem.keccak(&i.to_be_bytes());
-        let before = *w.mem.loads.borrow();
-        foretell(&mut w, hash, i, &spec(0, &[7]));
-        let after = *w.mem.loads.borrow();
-        after - before
-    }).max().unwrap();
+    let most = (0..50u64)
+        .map(|i| {
+            let hash = w.mem.keccak(&i.to_be_bytes());
+            let before = *w.mem.loads.borrow();
+            foretell(&mut w, hash, i, &spec(0, &[7]));
+            let after = *w.mem.loads.borrow();
+            after - before
+        })
+        .max()
+        .unwrap();
     assert!(most < 270, "{most}");
 }
 

@@ -1,7 +1,7 @@
 //! What Muster needs of the chain below it.
 
-use alloy_primitives::B256;
 use alloc::vec::Vec;
+use alloy_primitives::B256;
 use muster_core::record::*;
 use muster_core::word::{Address, Packed, Word};
 

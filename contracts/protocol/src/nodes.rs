@@ -1,8 +1,8 @@
 //! The life of a node: join, stake, pause, resume, quit, kickout, exclusion, models.
 
+use crate::abi::Argument;
 use crate::bracket::{height, Bracket, NONE};
 use crate::draw::{parking_key, Candidates, Seat};
-use crate::abi::Argument;
 use crate::host::{log_words, offset, Host};
 use crate::layout::{account_slot, node, slot, JOINED, LIMITS, OWNERSHIP, TERMS};
 use crate::network::Network;
@@ -333,11 +333,8 @@ impl<H: Host> Network<'_, H> {
         let caller = self.host.sender();
         let mut account = self.account(caller);
         let credit = account.credit;
-        let stake = if account.unbonding > 0 && self.now >= account.release {
-            core::mem::take(&mut account.unbonding)
-        } else {
-            0
-        };
+        let stake =
+            if account.unbonding > 0 && self.now >= account.release { core::mem::take(&mut account.unbonding) } else { 0 };
         let stake = self.wei(stake);
         ensure!(credit + stake > 0, NothingToWithdraw(caller));
         account.credit = 0;
@@ -576,7 +573,11 @@ fn levels(issued: u32) -> u32 {
 
 /// When the first excluded node can return; 0 if there is none.
 fn earliest(p: &Pool) -> u32 {
-    if p.live == 0 { 0 } else { !((p.best >> 32) as u32) }
+    if p.live == 0 {
+        0
+    } else {
+        !((p.best >> 32) as u32)
+    }
 }
 
 /// Checks a list of models: not too many, ids in range, no duplicates.

@@ -194,7 +194,11 @@ impl<H: Host> Network<'_, H> {
 
     /// How many of a set of models a node holds.
     fn local(&self, seat: &Seat, models: &ModelSet) -> u32 {
-        if models.len == 0 { 0 } else { count_held(self.host, seat.slot, seat.node.models, models) }
+        if models.len == 0 {
+            0
+        } else {
+            count_held(self.host, seat.slot, seat.node.models, models)
+        }
     }
 
     /// M of a node that holds `local` of the models.
@@ -221,11 +225,8 @@ impl<H: Host> Network<'_, H> {
             return Draw::Nobody;
         }
         let models = task.models.len as u32;
-        let holders: u32 = if models == 0 {
-            0
-        } else {
-            task.models.as_slice().iter().map(|&m| Holders::load(self.host, m).len()).sum()
-        };
+        let holders: u32 =
+            if models == 0 { 0 } else { task.models.as_slice().iter().map(|&m| Holders::load(self.host, m).len()).sum() };
         if holders > 0 && self.popular(holders) {
             let pass = self.pass(field, models, true);
             match self.tries(&pass, task, rng) {
@@ -335,8 +336,7 @@ impl<H: Host> Network<'_, H> {
             let merit = self.merit(&seat.node);
             let shift = spot.class.saturating_sub(self.head.lowest) as u32;
             // Uniform below bound x 2^shift: the node is accepted if this is below its weight.
-            let height = (rng.below(self.host, pass.bound) as u128) << shift
-                | (rng.next(self.host) & ((1 << shift) - 1)) as u128;
+            let height = (rng.below(self.host, pass.bound) as u128) << shift | (rng.next(self.host) & ((1 << shift) - 1)) as u128;
             // Excluded since it came to stand here, by a raised threshold: no candidate.
             if merit == 0 {
                 continue;
@@ -395,7 +395,15 @@ impl<H: Host> Network<'_, H> {
     /// was drawn among holders of its models because many hold them.
     #[inline(never)]
     pub(crate) fn available_holders(
-        &self, task: &Task, model: u64, enough: u32, nearby: &[u32], pool: u32, eligible: &mut Vec<u32>, reads: &mut u32, rng: &mut Rng,
+        &self,
+        task: &Task,
+        model: u64,
+        enough: u32,
+        nearby: &[u32],
+        pool: u32,
+        eligible: &mut Vec<u32>,
+        reads: &mut u32,
+        rng: &mut Rng,
     ) -> u32 {
         let wanted = ModelSet::one(model);
         let entries = || Holders::load(self.host, model).len();

@@ -65,7 +65,19 @@ impl<'h, H: Host> Network<'h, H> {
         ensure!(rules.base > 0, NotInitialised);
         let head: Head = host.get(slot(HEAD));
         let now = host.now();
-        Ok(Network { host, head, rules, now, block: None, stored: head, began, served: 0, left: 0, spread: SPREAD_READS, readmitted: 0 })
+        Ok(Network {
+            host,
+            head,
+            rules,
+            now,
+            block: None,
+            stored: head,
+            began,
+            served: 0,
+            left: 0,
+            spread: SPREAD_READS,
+            readmitted: 0,
+        })
     }
 
     /// Opens the network for a state-changing call and serves what is due: two tasks, fewer if the first was dear, and one

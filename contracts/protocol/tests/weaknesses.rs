@@ -6,11 +6,11 @@
 use muster_model::world::*;
 use muster_model::{proof, refused};
 
-use muster_core::record::CALL_MODELS;
-use muster_storage::abi::IMuster::{IMusterCalls, IMusterEvents as E};
-use muster_storage::{admin, Host, IMuster, Network, Refusal};
-use std::collections::{BTreeMap, BTreeSet};
 use alloy_sol_types::SolInterface;
+use muster_core::record::CALL_MODELS;
+use muster_protocol::abi::IMuster::{IMusterCalls, IMusterEvents as E};
+use muster_protocol::{admin, Host, IMuster, Network, Refusal};
+use std::collections::{BTreeMap, BTreeSet};
 
 const FEE: u128 = TOKEN;
 
@@ -95,7 +95,10 @@ fn judged(delay: u64, trick: Trick, (made, won, blocks): (u64, u64, u64)) -> f64
     let (p, n) = (1.0 / 8.0, made as f64);
     let z = (won as f64 - n * p) / (n * p * (1.0 - p)).sqrt();
     let (trick, shown) = (format!("{trick:?}"), format!("{z:.2}"));
-    proof("fast caller", &[("delay", &delay), ("trick", &trick), ("tasks", &made), ("won", &won), ("blocks", &blocks), ("z", &shown)]);
+    proof(
+        "fast caller",
+        &[("delay", &delay), ("trick", &trick), ("tasks", &made), ("won", &won), ("blocks", &blocks), ("z", &shown)],
+    );
     z
 }
 
@@ -132,7 +135,15 @@ fn fall(w: &mut World, meddling: Option<&str>, running: u64, ids: &[u64]) -> (Ve
                 "create" => 50,
                 _ => 2,
             };
-            (m.sender, m.value) = (who(by), word(match what { "join" => 90_000 * TOKEN, "raise stake" => TOKEN, "create" => FEE, _ => 0 }));
+            (m.sender, m.value) = (
+                who(by),
+                word(match what {
+                    "join" => 90_000 * TOKEN,
+                    "raise stake" => TOKEN,
+                    "create" => FEE,
+                    _ => 0,
+                }),
+            );
             let mut net = Network::open_and_serve(m)?;
             match what {
                 "create" => net.create_task(spec(0, &[])).map(drop),
@@ -192,7 +203,10 @@ fn a_backlog_of_due_tasks_buys_its_first_caller_nothing() {
             let (fell, refusal) = fall(&mut w, Some(what), running, &ids);
             // Whom nobody idle was left for is queued; whoever is freed later may take it from there.
             for (fell, plain) in fell.iter().zip(&plain) {
-                assert!(fell == plain || plain.is_none() && matches!(fell, Some(7 | 8 | 9)), "{what} moved a draw: {fell:?} for {plain:?}");
+                assert!(
+                    fell == plain || plain.is_none() && matches!(fell, Some(7 | 8 | 9)),
+                    "{what} moved a draw: {fell:?} for {plain:?}"
+                );
             }
             *tried.entry(what).or_insert(0) += 1;
             if let Some(bytes) = refusal {
@@ -445,14 +459,18 @@ fn w12_no_call_costs_more_in_a_large_network() {
         let mut most = [0; 3];
         for _ in 0..20 {
             w.pass(1, 1);
-            let creating = count(&mut w, &mut |w| { w.create(nodes + 5, FEE, spec(24, &[1])).unwrap(); });
+            let creating = count(&mut w, &mut |w| {
+                w.create(nodes + 5, FEE, spec(24, &[1])).unwrap();
+            });
             most[0] = most[0].max(creating);
         }
         for i in 0..queued {
             w.create(nodes + 5, FEE + i as u128, spec(900 + (i % 9) as u16, &[])).unwrap();
         }
         for _ in 0..5 {
-            let creating = count(&mut w, &mut |w| { w.create(nodes + 5, FEE, spec(901, &[])).unwrap(); });
+            let creating = count(&mut w, &mut |w| {
+                w.create(nodes + 5, FEE, spec(901, &[])).unwrap();
+            });
             most[1] = most[1].max(creating);
         }
         let busy: Vec<u32> = (1..=nodes as u32).filter(|&n| w.node(n).status == 2).collect();
@@ -463,7 +481,11 @@ fn w12_no_call_costs_more_in_a_large_network() {
         most
     };
     let (small, large) = (cost(40, 1, 3, 4), cost(3_000, 256, 2_000, 32));
-    for (call, small, large) in [("createTask, drawn at once", small[0], large[0]), ("createTask, queued", small[1], large[1]), ("submit", small[2], large[2])] {
+    for (call, small, large) in [
+        ("createTask, drawn at once", small[0], large[0]),
+        ("createTask, queued", small[1], large[1]),
+        ("submit", small[2], large[2]),
+    ] {
         proof("words", &[("call", &call), ("small", &small), ("large", &large)]);
     }
     for (s, l) in small.iter().zip(large) {
@@ -592,7 +614,13 @@ fn w19_the_owner_is_no_party_to_any_task() {
 #[test]
 fn w20_a_bad_record_cannot_be_shed() {
     let mut w = world(2, 0);
-    let score = |w: &mut World, times: u32| w.call(who(9), 0, |net| { (0..times).for_each(|_| net.record_score(1, 0)); Ok(()) }).unwrap();
+    let score = |w: &mut World, times: u32| {
+        w.call(who(9), 0, |net| {
+            (0..times).for_each(|_| net.record_score(1, 0));
+            Ok(())
+        })
+        .unwrap()
+    };
     score(&mut w, 49);
     w.call(who(1), 0, |n| n.quit()).unwrap();
     w.join(1, "B", 24, &[], 400).unwrap();
@@ -630,4 +658,3 @@ fn w21_a_false_declaration_costs_its_author() {
     assert_eq!(w.node(2).task, id);
     assert!(w.events().iter().any(|e| matches!(e, E::NodeExcluded(x) if x.node == 1)));
 }
-

@@ -1,13 +1,13 @@
 //! Initialisation, parameters, ownership, treasury, and which program answers which selector.
 
 use crate::host::{log_words, offset, Host};
-use crate::network::pending;
 use crate::layout::*;
+use crate::network::pending;
 use crate::{IMuster, Result};
 use alloc::vec::Vec;
 use alloy_primitives::FixedBytes;
-use muster_core::qos::PPM;
 use alloy_sol_types::SolEvent;
+use muster_core::qos::PPM;
 use muster_core::record::*;
 use muster_core::weight;
 use muster_core::word::{Address, Word};
@@ -366,10 +366,12 @@ pub fn program_of<H: Host>(host: &H, selector: [u8; 4]) -> Address {
 /// All selectors answered.
 pub fn selectors<H: Host>(host: &H) -> Vec<[u8; 4]> {
     let n = host.load(slot(SELECTORS)).0[0];
-    (0..n).map(|i| {
-        let (at, lane) = selector_at(host, i);
-        host.load(at).lane32(lane).to_be_bytes()
-    }).collect()
+    (0..n)
+        .map(|i| {
+            let (at, lane) = selector_at(host, i);
+            host.load(at).lane32(lane).to_be_bytes()
+        })
+        .collect()
 }
 
 /// Sets which program answers some selectors, the zero address for none. No check of the caller.

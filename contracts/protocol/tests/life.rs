@@ -1,14 +1,14 @@
 //! Every public function and every refusal, one scene each.
 
-use muster_model::world::*;
-use muster_model::refused;
 use muster_core::wad::WAD;
 use muster_core::word::Word;
-use muster_storage::abi::IMuster::{IMusterErrors, IMusterEvents as E};
-use muster_storage::admin::{self, Genesis};
-use muster_storage::native::Memory;
-use muster_storage::host::HISTORY;
-use muster_storage::{IMuster, Network};
+use muster_model::refused;
+use muster_model::world::*;
+use muster_protocol::abi::IMuster::{IMusterErrors, IMusterEvents as E};
+use muster_protocol::admin::{self, Genesis};
+use muster_protocol::host::HISTORY;
+use muster_protocol::native::Memory;
+use muster_protocol::{IMuster, Network};
 
 const FEE: u128 = TOKEN;
 
@@ -23,15 +23,15 @@ fn world(nodes: u64) -> World {
     w
 }
 
-fn submit(w: &mut World, n: u64, id: u64) -> muster_storage::Result<()> {
+fn submit(w: &mut World, n: u64, id: u64) -> muster_protocol::Result<()> {
     w.call(who(n), 0, |net| net.submit(id, [9; 32]))
 }
 
-fn error(w: &mut World, n: u64, id: u64) -> muster_storage::Result<()> {
+fn error(w: &mut World, n: u64, id: u64) -> muster_protocol::Result<()> {
     w.call(who(n), 0, |net| net.report_error(id, 3))
 }
 
-fn expire(w: &mut World, by: u64, node: u32, id: u64) -> muster_storage::Result<()> {
+fn expire(w: &mut World, by: u64, node: u32, id: u64) -> muster_protocol::Result<()> {
     w.call(who(by), 0, |net| net.expire(node, id))
 }
 
@@ -121,19 +121,23 @@ fn joining_needs_a_stake_a_gpu_and_sane_models() {
     match &w.events()[..] {
         [E::GpuGroupCreated(g), E::NodeJoined(j), E::GpuGroupCreated(_), E::NodeJoined(_)] => {
             assert_eq!((g.group, &g.name, g.vram, g.fee), (24, &name, 24, fee));
-            assert_eq!((j.node, j.operator.into_array(), j.group, j.stake, &j.models[..]), (1, who(1), 24, 400 * TOKEN, &many[..12]));
+            assert_eq!(
+                (j.node, j.operator.into_array(), j.group, j.stake, &j.models[..]),
+                (1, who(1), 24, 400 * TOKEN, &many[..12])
+            );
         }
         other => panic!("{other:?}"),
     }
-    assert_eq!(muster_storage::registry::gpu_name(&w.mem, 24), name);
-    assert_eq!(muster_storage::registry::gpu_name(&w.mem, 1 << 16 | 24), "B");
-    assert_eq!(muster_storage::registry::gpu_name(&w.mem, 9), "");
+    assert_eq!(muster_protocol::registry::gpu_name(&w.mem, 24), name);
+    assert_eq!(muster_protocol::registry::gpu_name(&w.mem, 1 << 16 | 24), "B");
+    assert_eq!(muster_protocol::registry::gpu_name(&w.mem, 9), "");
 }
 
 #[test]
 fn the_largest_stake_and_lowest_class_follow_every_change() {
     let mut w = World::new();
-    let stakes = [400u128, 5_000, 77_000, 401, 1_600, 77_001, 400, 300_000, 6_400, 401, 402, 403, 404, 405, 406, 407, 408, 4_000_000];
+    let stakes =
+        [400u128, 5_000, 77_000, 401, 1_600, 77_001, 400, 300_000, 6_400, 401, 402, 403, 404, 405, 406, 407, 408, 4_000_000];
     for (i, &s) in stakes.iter().enumerate() {
         w.join(i as u64 + 1, "A", 24, &[], s).unwrap();
         let largest = stakes[..=i].iter().max().unwrap() * TOKEN;
@@ -233,7 +237,9 @@ fn a_stake_comes_back_after_unbonding_and_only_once() {
     w.join(1, "A", 24, &[], 600).unwrap();
     w.events();
     w.call(who(1), 0, |n| n.quit()).unwrap();
-    assert!(matches!(&w.events()[..], [E::StakeReleased(r), E::NodeQuit(q)] if r.amount == 500 * TOKEN && r.account.into_array() == who(1) && q.stake == 600 * TOKEN));
+    assert!(
+        matches!(&w.events()[..], [E::StakeReleased(r), E::NodeQuit(q)] if r.amount == 500 * TOKEN && r.account.into_array() == who(1) && q.stake == 600 * TOKEN)
+    );
     assert_eq!(w.withdraw(1).unwrap(), 500 * TOKEN);
     assert_eq!((w.account(1).unbonding, w.account(1).release), (600 * TOKEN, w.mem.now + 86_400));
     w.pass(1, 86_400);
@@ -256,7 +262,10 @@ fn no_stake_is_taken_that_could_not_be_returned() {
     let most = ((1u128 << 48) - 1) * granule as u128 - 2 * ((400 << 18) * TOKEN);
     refused!(w.join(1, "A", 24, &[], 400 << 18), StakeTooHigh(word((400 << 18) * TOKEN), word(most)));
     w.join(1, "A", 24, &[], 400).unwrap();
-    refused!(w.call(who(1), (400 << 18) * TOKEN - 400 * TOKEN, |n| n.raise_stake()), StakeTooHigh(word((400 << 18) * TOKEN), word(most)));
+    refused!(
+        w.call(who(1), (400 << 18) * TOKEN - 400 * TOKEN, |n| n.raise_stake()),
+        StakeTooHigh(word((400 << 18) * TOKEN), word(most))
+    );
     w.call(who(1), 0, |n| n.quit()).unwrap();
     w.pass(1, 86_400);
     assert_eq!(w.withdraw(1).unwrap(), w.paid_in);
@@ -268,7 +277,10 @@ fn a_task_runs_at_once_with_no_delay_and_in_the_next_block_with_one() {
     let id = w.create(5, FEE, spec(24, &[])).unwrap();
     match &w.events()[..] {
         [E::TaskCreated(c), E::TaskStarted(s)] => {
-            assert_eq!((c.id, c.creator.into_array(), c.fee, c.estimate, c.timeLimit, c.startFeeBps, c.drawBlock), (1, who(5), FEE, 60, 120, 200, 999));
+            assert_eq!(
+                (c.id, c.creator.into_array(), c.fee, c.estimate, c.timeLimit, c.startFeeBps, c.drawBlock),
+                (1, who(5), FEE, 60, 120, 200, 999)
+            );
             assert_eq!((s.id, s.deadline, s.boosts), (1, 1_700_000_120, true));
             assert_eq!(status(&mut w, s.node), 2);
             let t = w.view(|n| n.running_task(s.node)).unwrap();
@@ -403,7 +415,15 @@ fn creating_a_task_refuses_what_it_cannot_run() {
     refused!(w.create(5, 0, spec(0, &[])), FeeTooLow(word(0), 1u64));
     w.create(5, 1, spec(0, &[])).unwrap();
     w.create(5, (1 << 87) - 1, with(&|s| s.gpu = 24)).unwrap();
-    for (kind, units, estimated, limit) in [(0, 1, 50, 100), (0, 3, 90, 180), (1, 1, 60, 120), (1, 9, 60, 120), (2, 10, 30, 60), (2, 31, 31, 62), (2, 86_400, 86_400, 7_200)] {
+    for (kind, units, estimated, limit) in [
+        (0, 1, 50, 100),
+        (0, 3, 90, 180),
+        (1, 1, 60, 120),
+        (1, 9, 60, 120),
+        (2, 10, 30, 60),
+        (2, 31, 31, 62),
+        (2, 86_400, 86_400, 7_200),
+    ] {
         let e = w.view(|n| n.estimate_view(kind, units)).unwrap();
         assert_eq!((e.estimated, e.timeLimit), (estimated, limit));
     }
@@ -422,7 +442,10 @@ fn a_task_that_no_joined_node_could_run_is_refused() {
         let wanted = IMuster::TaskSpec { gpu, ..spec(vram, &[]) };
         match w.call(who(99), FEE, |n| n.order(&wanted).map(drop)) {
             Ok(()) => true,
-            Err(e) => { assert_eq!(e, refusal!(NobodyCanRun(if gpu == 0 { vram } else { gpu as u16 }, gpu))); false }
+            Err(e) => {
+                assert_eq!(e, refusal!(NobodyCanRun(if gpu == 0 { vram } else { gpu as u16 }, gpu)));
+                false
+            }
         }
     };
     let sizes = [8u16, 255, 256, 511, 512, 700, 959, 960, 24];
@@ -458,12 +481,14 @@ fn a_task_queued_for_too_long_can_be_ended_by_anyone() {
     w.create(5, FEE, spec(0, &[])).unwrap();
     let id = w.create(5, 1_000, spec(0, &[])).unwrap();
     let ticket = w.ticket(id);
-    let end = |w: &mut World, n: u64| w.raw(who(n), 0, |m| {
-        let mut net = Network::open(m)?;
-        net.expire_queued(id, ticket)?;
-        net.close();
-        Ok(())
-    });
+    let end = |w: &mut World, n: u64| {
+        w.raw(who(n), 0, |m| {
+            let mut net = Network::open(m)?;
+            net.expire_queued(id, ticket)?;
+            net.close();
+            Ok(())
+        })
+    };
     let until = w.mem.now + 21_600;
     w.pass(1, 21_600);
     refused!(end(&mut w, 6), QueueTimeNotOver(id, until));
@@ -471,16 +496,20 @@ fn a_task_queued_for_too_long_can_be_ended_by_anyone() {
     refused!(w.call(who(6), 0, |net| net.expire_queued(id + 1, ticket)), TaskNotQueued(id + 1, ticket));
     w.pass(1, 1);
     w.events();
-    w.mem.call(|m| -> Result<(), ()> {
-        // Undone: the creator does not earn by it.
-        (m.sender, m.value) = (who(5), word(0));
-        let mut net = Network::open_and_serve(m).unwrap();
-        net.expire_queued(id, ticket).unwrap();
-        assert_eq!((admin::income(net.host), net.account(who(5)).credit), (4 * TOKEN + 20, 980));
-        Err(())
-    }).unwrap_err();
+    w.mem
+        .call(|m| -> Result<(), ()> {
+            // Undone: the creator does not earn by it.
+            (m.sender, m.value) = (who(5), word(0));
+            let mut net = Network::open_and_serve(m).unwrap();
+            net.expire_queued(id, ticket).unwrap();
+            assert_eq!((admin::income(net.host), net.account(who(5)).credit), (4 * TOKEN + 20, 980));
+            Err(())
+        })
+        .unwrap_err();
     end(&mut w, 6).unwrap();
-    assert!(matches!(&w.events()[..], [E::TaskAborted(a)] if (a.reason, a.refund, a.startFee, a.beneficiary.into_array()) == (3, 980, 20, who(6))));
+    assert!(
+        matches!(&w.events()[..], [E::TaskAborted(a)] if (a.reason, a.refund, a.startFee, a.beneficiary.into_array()) == (3, 980, 20, who(6)))
+    );
     assert_eq!((w.account(5).credit, w.account(6).credit, w.view(|n| n.overview()).queued), (980, 20, 0));
     refused!(end(&mut w, 6), TaskNotQueued(id, ticket));
 }
@@ -496,28 +525,35 @@ fn timeouts_lower_h_and_successes_raise_it() {
     let deadline = w.mem.now;
     refused!(expire(&mut w, 6, 1, id), DeadlineNotPassed(id, deadline));
     // At the deadline itself it is still in time; undone.
-    w.mem.call(|m| -> Result<(), ()> {
-        (m.sender, m.value) = (who(1), word(0));
-        Network::open_and_serve(m).unwrap().submit(id, [9; 32]).unwrap();
-        Err(())
-    }).unwrap_err();
+    w.mem
+        .call(|m| -> Result<(), ()> {
+            (m.sender, m.value) = (who(1), word(0));
+            Network::open_and_serve(m).unwrap().submit(id, [9; 32]).unwrap();
+            Err(())
+        })
+        .unwrap_err();
     w.pass(1, 1);
     refused!(submit(&mut w, 1, id), DeadlinePassed(id, deadline));
     refused!(error(&mut w, 1, id), DeadlinePassed(id, deadline));
     w.events();
-    w.mem.call(|m| -> Result<(), ()> {
-        // Undone: whoever let it time out does not earn by it.
-        (m.sender, m.value) = (who(1), word(0));
-        let mut net = Network::open_and_serve(m).unwrap();
-        net.expire(1, id).unwrap();
-        assert_eq!((admin::income(net.host), net.account(who(1)).credit), (4 * TOKEN + 20, 0));
-        net.close();
-        Err(())
-    }).unwrap_err();
+    w.mem
+        .call(|m| -> Result<(), ()> {
+            // Undone: whoever let it time out does not earn by it.
+            (m.sender, m.value) = (who(1), word(0));
+            let mut net = Network::open_and_serve(m).unwrap();
+            net.expire(1, id).unwrap();
+            assert_eq!((admin::income(net.host), net.account(who(1)).credit), (4 * TOKEN + 20, 0));
+            net.close();
+            Err(())
+        })
+        .unwrap_err();
     expire(&mut w, 6, 1, id).unwrap();
     match &w.events()[..] {
         [E::TaskAborted(a)] => {
-            assert_eq!((a.id, a.creator.into_array(), a.reason, a.refund, a.startFee, a.beneficiary.into_array()), (1, who(5), 0, 980, 20, who(6)));
+            assert_eq!(
+                (a.id, a.creator.into_array(), a.reason, a.refund, a.startFee, a.beneficiary.into_array()),
+                (1, who(5), 0, 980, 20, who(6))
+            );
         }
         other => panic!("{other:?}"),
     }
@@ -578,7 +614,9 @@ fn a_success_raises_h_only_after_a_real_draw_and_some_time() {
         (boosts, raised)
     };
     let nothing = |_: &mut World| ();
-    let hold = |nodes: u64| move |w: &mut World| (2..=nodes).for_each(|n| w.call(who(n), 0, |net| net.report_downloaded(vec![7])).unwrap());
+    let hold = |nodes: u64| {
+        move |w: &mut World| (2..=nodes).for_each(|n| w.call(who(n), 0, |net| net.report_downloaded(vec![7])).unwrap())
+    };
     let pause = |from: u64| move |w: &mut World| (from..=6).for_each(|n| w.call(who(n), 0, |net| net.pause()).unwrap());
     // A model that nobody else holds, or one other; a third makes a draw of it.
     assert_eq!(after(&nothing, spec(0, &[7]), 60), (false, false));
@@ -588,10 +626,12 @@ fn a_success_raises_h_only_after_a_real_draw_and_some_time() {
     assert_eq!(after(&nothing, spec(0, &[]), 60), (true, true));
     assert_eq!(after(&pause(3), spec(0, &[]), 60), (false, false));
     assert_eq!(after(&pause(4), spec(0, &[]), 60), (true, true));
-    let other = |n: usize| move |w: &mut World| {
-        pause(2)(w);
-        for i in 0..n {
-            w.join(50 + i as u64, ["x", "y", "z"][i], [24, 25, 960][i], &[], 400).unwrap();
+    let other = |n: usize| {
+        move |w: &mut World| {
+            pause(2)(w);
+            for i in 0..n {
+                w.join(50 + i as u64, ["x", "y", "z"][i], [24, 25, 960][i], &[], 400).unwrap();
+            }
         }
     };
     assert_eq!(after(&other(1), spec(24, &[]), 60), (false, false));
@@ -652,7 +692,9 @@ fn an_excluded_node_is_parked_gets_nothing_and_comes_back() {
     assert_eq!(w.withdraw(5).unwrap(), 1_960);
     assert_eq!(status(&mut w, 1), 1, "but a withdrawal, which nothing can keep from paying");
     w.join(2, "B", 8, &[], 400).unwrap();
-    assert!(matches!(&w.events()[..], [E::Withdrawn(_), E::NodeReadmitted(r), E::TaskStarted(s), ..] if r.node == 1 && s.id == id));
+    assert!(
+        matches!(&w.events()[..], [E::Withdrawn(_), E::NodeReadmitted(r), E::TaskStarted(s), ..] if r.node == 1 && s.id == id)
+    );
     assert_eq!(w.view(|n| n.head.parked_due), 0);
     refused!(w.call(who(7), 0, |n| n.poke(1)), WrongStatus(1u32, 2u8));
     refused!(w.call(who(7), 0, |n| n.poke(3)), NodeUnknown(3u32));
@@ -758,7 +800,10 @@ fn a_full_queue_lets_the_lowest_go_the_newest_among_equals() {
     assert_eq!(w.view(|n| n.overview()).queueCapacity, 2);
     w.events();
     let aborted = |w: &mut World| -> Vec<(u64, u8, u128, u128)> {
-        w.events().into_iter().filter_map(|e| if let E::TaskAborted(a) = e { Some((a.id, a.reason, a.refund, a.startFee)) } else { None }).collect()
+        w.events()
+            .into_iter()
+            .filter_map(|e| if let E::TaskAborted(a) = e { Some((a.id, a.reason, a.refund, a.startFee)) } else { None })
+            .collect()
     };
     let c = w.create(7, 1_000, spec(9, &[])).unwrap();
     assert_eq!(aborted(&mut w), [(c, 2, 1_000, 0)], "an equal newcomer goes");
@@ -806,7 +851,13 @@ fn only_the_creator_cancels_and_pays_the_start_fee() {
 #[test]
 fn kickout_needs_a_full_pool_and_is_for_good() {
     let mut w = world(3);
-    let score = |w: &mut World, n: u32, s: u8| w.call(who(9), 0, |net| { net.record_score(n, s); Ok(()) }).unwrap();
+    let score = |w: &mut World, n: u32, s: u8| {
+        w.call(who(9), 0, |net| {
+            net.record_score(n, s);
+            Ok(())
+        })
+        .unwrap()
+    };
     for i in 0..50 {
         score(&mut w, 1, 2);
         score(&mut w, 2, if i == 0 { 1 } else { 2 });
@@ -844,7 +895,11 @@ fn the_pool_forgets_the_oldest_score() {
     let mut kept = std::collections::VecDeque::new();
     for i in 0..173u32 {
         let s = [10, 5, 2, 10][(i * 7 % 4) as usize];
-        w.call(who(9), 0, |net| { net.record_score(1, s); Ok(()) }).unwrap();
+        w.call(who(9), 0, |net| {
+            net.record_score(1, s);
+            Ok(())
+        })
+        .unwrap();
         kept.push_back(s as f64);
         if kept.len() > 50 {
             kept.pop_front();
@@ -876,7 +931,9 @@ fn models_are_reported_removed_and_purged() {
     refused!(remove(&mut w, 1, &[7]), ModelNotHeld(7u64));
     assert_eq!(w.view(|n| n.holders_view(7, 0, 99)).unwrap().0, 20, "the entry stays, stale");
     refused!(w.view(|n| n.holders_view(0, 0, 9)), BadModel(0u64));
-    let at = |w: &mut World, model: u64, node: u32| w.view(|n| n.holders_view(model, 0, 99)).unwrap().1.iter().position(|&n| n == node).unwrap() as u32;
+    let at = |w: &mut World, model: u64, node: u32| {
+        w.view(|n| n.holders_view(model, 0, 99)).unwrap().1.iter().position(|&n| n == node).unwrap() as u32
+    };
     let purge = |w: &mut World, model: u64, position: u32| w.call(who(50), 0, |n| n.purge(model, position));
     refused!(purge(&mut w, 7, 1), HolderNotStale(7u64, 1u32));
     refused!(purge(&mut w, 7, 20), HolderNotStale(7u64, 20u32));
@@ -912,7 +969,8 @@ fn models_are_reported_removed_and_purged() {
 fn a_scarce_model_is_asked_for_and_a_missing_one_of_the_node_that_runs() {
     let mut w = world(30);
     w.create(5, FEE, spec(0, &[77])).unwrap();
-    let mut asked: Vec<u32> = w.events().into_iter().filter_map(|e| if let E::DownloadRequested(d) = e { Some(d.node) } else { None }).collect();
+    let mut asked: Vec<u32> =
+        w.events().into_iter().filter_map(|e| if let E::DownloadRequested(d) = e { Some(d.node) } else { None }).collect();
     let runs = (1..=30).find(|&n| w.node(n).status == 2).unwrap();
     assert_eq!(asked[0], runs, "the node that runs it");
     let others = asked.split_off(1);
@@ -959,11 +1017,20 @@ fn parameters_keep_their_bounds() {
         let (value, least, most) = admin::parameter(&w.mem, i).unwrap();
         assert!(least <= value && value <= most, "default of {}", admin::PARAMETERS[i as usize].name);
         if least > 0 {
-            refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, i, Word::from(least - 1))), ParameterOutOfBounds(i, least - 1, least, most));
+            refused!(
+                w.raw(OWNER, 0, |m| admin::set_parameter(m, i, Word::from(least - 1))),
+                ParameterOutOfBounds(i, least - 1, least, most)
+            );
         }
         if most < u64::MAX {
-            refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, i, Word::from(most + 1))), ParameterOutOfBounds(i, most + 1, least, most));
-            refused!(w.raw(OWNER, 0, |m| admin::propose_parameter(m, i, Word::from(most + 1))), ParameterOutOfBounds(i, most + 1, least, most));
+            refused!(
+                w.raw(OWNER, 0, |m| admin::set_parameter(m, i, Word::from(most + 1))),
+                ParameterOutOfBounds(i, most + 1, least, most)
+            );
+            refused!(
+                w.raw(OWNER, 0, |m| admin::propose_parameter(m, i, Word::from(most + 1))),
+                ParameterOutOfBounds(i, most + 1, least, most)
+            );
         }
         let huge = Word([value, 0, 0, 1]);
         refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, i, huge)), ParameterOutOfBounds(i, huge, least, most));
@@ -1057,14 +1124,20 @@ fn programs_answer_selectors_and_leave_the_list_whole() {
     let mut w = World::new();
     let list = |n: u32| -> Vec<alloy_primitives::FixedBytes<4>> { (0..n).map(|i| (i * 77 + 1).to_be_bytes().into()).collect() };
     w.mem.codeless = vec![who(7)];
-    let propose = |w: &mut World, by: [u8; 20], program: [u8; 20], s: &[alloy_primitives::FixedBytes<4>]| w.raw(by, 0, |m| admin::propose_programs(m, program, s));
-    let accept = |w: &mut World, program: [u8; 20], s: &[alloy_primitives::FixedBytes<4>]| w.raw(who(9), 0, |m| admin::accept_programs(m, program, s));
+    let propose = |w: &mut World, by: [u8; 20], program: [u8; 20], s: &[alloy_primitives::FixedBytes<4>]| {
+        w.raw(by, 0, |m| admin::propose_programs(m, program, s))
+    };
+    let accept = |w: &mut World, program: [u8; 20], s: &[alloy_primitives::FixedBytes<4>]| {
+        w.raw(who(9), 0, |m| admin::accept_programs(m, program, s))
+    };
     refused!(propose(&mut w, who(1), who(2), &list(1)), NotOwner(who(1)));
     refused!(propose(&mut w, OWNER, who(2), &list(65)), TooManyAtOnce(65usize, 64u8));
     refused!(propose(&mut w, OWNER, who(7), &list(1)), NoCode(who(7)));
     refused!(accept(&mut w, who(2), &list(64)), NotProposed);
     refused!(accept(&mut w, who(2), &list(65)), TooManyAtOnce(65usize, 64u8));
-    for (program, s) in [(who(2), &list(64)[..]), (who(3), &list(20)[3..]), ([0; 20], &list(9)), (who(4), &list(2)), (who(5), &list(3))] {
+    for (program, s) in
+        [(who(2), &list(64)[..]), (who(3), &list(20)[3..]), ([0; 20], &list(9)), (who(4), &list(2)), (who(5), &list(3))]
+    {
         propose(&mut w, OWNER, program, s).unwrap();
     }
     let at = w.mem.now + UPGRADE_DELAY as u64;
@@ -1097,10 +1170,16 @@ fn programs_answer_selectors_and_leave_the_list_whole() {
     left.sort();
     assert_eq!(left, list(64)[9..].iter().map(|s| s.0).collect::<Vec<_>>());
     for (i, s) in list(64).iter().enumerate() {
-        let expected = if i < 9 { [0; 20] } else if i < 20 { who(3) } else { who(2) };
+        let expected = if i < 9 {
+            [0; 20]
+        } else if i < 20 {
+            who(3)
+        } else {
+            who(2)
+        };
         assert_eq!(admin::program_of(&w.mem, s.0), expected);
     }
-    let facets = muster_storage::lens::facets(&w.mem);
+    let facets = muster_protocol::lens::facets(&w.mem);
     assert_eq!(facets.iter().map(|f| f.functionSelectors.len()).sum::<usize>(), 55);
 }
 
