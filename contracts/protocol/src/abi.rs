@@ -1,89 +1,36 @@
 //! The public interface as Rust types, generated from `abi/IMuster.sol` so that the two cannot drift.
 #![allow(missing_docs, clippy::too_many_arguments)]
 
+use crate::codec::{Out, Topics, Values};
+use crate::host::Host;
 use alloc::vec::Vec;
-use muster_core::word::{Address, Word};
+use alloy_sol_types::{SolError, SolEvent};
 
 alloy_sol_types::sol!(
     #[sol(all_derives)]
     "../../abi/IMuster.sol"
 );
 
-/// A static argument of an error or an event: one word of its encoding.
-pub trait Argument {
-    /// The word as the ABI encodes it.
-    fn word(self) -> Word;
-}
-
-macro_rules! numbers {
-    ($($t:ty)*) => {$(impl Argument for $t {
-        #[inline]
-        fn word(self) -> Word { Word::from(self as u64) }
-    })*};
-}
-numbers!(u8 u16 u32 u64 usize bool);
-
-impl Argument for u128 {
-    #[inline]
-    fn word(self) -> Word {
-        Word([self as u64, (self >> 64) as u64, 0, 0])
-    }
-}
-impl Argument for Word {
-    #[inline]
-    fn word(self) -> Word {
-        self
-    }
-}
-impl Argument for Address {
-    #[inline]
-    fn word(self) -> Word {
-        Word::from(self)
-    }
-}
-impl Argument for [u8; 32] {
-    #[inline]
-    fn word(self) -> Word {
-        Word::from_be_bytes(self)
-    }
-}
-impl Argument for [u8; 4] {
-    #[inline]
-    fn word(self) -> Word {
-        crate::layout::selector_key(self)
-    }
-}
-
-/// Arguments in a signature such as `Name(uint64,address)`, none of them a tuple.
-pub const fn arity(signature: &str) -> usize {
-    let bytes = signature.as_bytes();
-    let (mut i, mut commas) = (0, 0);
-    while i < bytes.len() {
-        commas += (bytes[i] == b',') as usize;
-        i += 1;
-    }
-    if bytes[bytes.len() - 2] == b'(' {
-        0
-    } else {
-        commas + 1
-    }
-}
+/// The interface's source, which the programs are checked against.
+pub const SOURCE: &str = include_str!("../../../abi/IMuster.sol");
 
 /// Why a call was refused: one of the interface's errors, encoded.
 ///
-/// Encoded at once and word by word, so that a program carries only the errors it can give.
+/// Encoded at once, so that a program carries only the errors it can give.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Refusal(Vec<u8>);
 
 impl Refusal {
-    /// Encodes an error; [`refusal!`] checks the number of its arguments.
-    #[inline(never)]
-    #[cold]
-    pub fn new(selector: [u8; 4], words: &[Word]) -> Refusal {
-        let mut bytes = Vec::with_capacity(4 + words.len() * 32);
-        bytes.extend_from_slice(&selector);
-        words.iter().for_each(|w| bytes.extend_from_slice(&w.to_be_bytes()));
-        Refusal(bytes)
+    /// An error of the interface with its arguments, in declared order and of the declared types.
+    #[inline(always)]
+    pub fn of<E: SolError>(arguments: impl Values<E::Parameters<'static>>) -> Refusal {
+        fn encode<S, V: Values<S>>(selector: [u8; 4], arguments: V) -> Refusal {
+            let mut out = Out::with_capacity(4 + V::HEADS);
+            out.bytes(&selector);
+            arguments.put_all(&mut out);
+            Refusal(out.0)
+        }
+        encode(E::SELECTOR, arguments)
     }
 
     /// The encoding: selector and arguments.
@@ -95,7 +42,7 @@ impl Refusal {
     #[cfg(any(test, feature = "native"))]
     pub fn decode(&self) -> IMuster::IMusterErrors {
         use alloy_sol_types::SolInterface;
-        IMuster::IMusterErrors::abi_decode_validate(&self.0).expect("every refusal! fits its declaration")
+        IMuster::IMusterErrors::abi_decode_validate(&self.0).expect("encoded as it is declared")
     }
 }
 
@@ -109,17 +56,24 @@ impl core::fmt::Debug for Refusal {
 /// What a public function gives.
 pub type Result<T> = core::result::Result<T, Refusal>;
 
-/// Builds a [`Refusal`] from an error's name and its arguments in declared order.
+/// Emits an event of the interface: what is indexed, and the rest, each in declared order and of the declared types.
+#[inline(always)]
+pub fn emit<E: SolEvent>(host: &mut impl Host, indexed: impl Topics<E::TopicList>, data: impl Values<E::DataTuple<'static>>) {
+    fn encode<H: Host, T, I: Topics<T>, D, V: Values<D>>(host: &mut H, event: [u8; 32], indexed: I, data: V) {
+        let mut out = Out::with_capacity(I::COUNT * 32 + V::HEADS);
+        out.bytes(&event);
+        indexed.put_topics(&mut out);
+        data.put_all(&mut out);
+        host.log(I::COUNT, &out.0);
+    }
+    encode(host, E::SIGNATURE_HASH.0, indexed, data);
+}
+
+/// A [`Refusal`] from an error's name and its arguments: `refusal!(DeadlinePassed(id, order.at))`.
 #[macro_export]
 macro_rules! refusal {
-    ($name:ident) => { $crate::refusal!($name()) };
-    ($name:ident($($arg:expr),*)) => {{
-        type E = $crate::abi::IMuster::$name;
-        let words = [$($crate::abi::Argument::word($arg)),*];
-        const GIVEN: usize = <[&str]>::len(&[$(stringify!($arg)),*]);
-        const { assert!($crate::abi::arity(<E as alloy_sol_types::SolError>::SIGNATURE) == GIVEN) };
-        $crate::abi::Refusal::new(<E as alloy_sol_types::SolError>::SELECTOR, &words)
-    }};
+    ($name:ident) => { $crate::Refusal::of::<$crate::IMuster::$name>(()) };
+    ($name:ident($($arg:expr),*)) => { $crate::Refusal::of::<$crate::IMuster::$name>(($($arg,)*)) };
 }
 
 /// Leaves the function with a [`Refusal`] unless the condition holds.
@@ -128,24 +82,4 @@ macro_rules! ensure {
     ($cond:expr, $name:ident $($args:tt)*) => {
         if !$cond { return Err($crate::refusal!($name $($args)*)); }
     };
-}
-
-/// Emits an event of static arguments: `emit!(host, Name[indexed](others))`, each list in declared order.
-#[macro_export]
-macro_rules! emit {
-    ($host:expr, $name:ident[$($topic:expr),*]($($data:expr),*)) => {{
-        type E = $crate::abi::IMuster::$name;
-        const TOPICS: usize = <[&str]>::len(&[$(stringify!($topic)),*]);
-        const DATA: usize = <[&str]>::len(&[$(stringify!($data)),*]);
-        const {
-            assert!(<<E as alloy_sol_types::SolEvent>::TopicList as alloy_sol_types::TopicList>::COUNT == TOPICS + 1);
-            assert!($crate::abi::arity(<E as alloy_sol_types::SolEvent>::SIGNATURE) == TOPICS + DATA);
-        };
-        let topics = [
-            $crate::abi::Argument::word(<E as alloy_sol_types::SolEvent>::SIGNATURE_HASH.0),
-            $($crate::abi::Argument::word($topic)),*
-        ];
-        let data: [muster_core::word::Word; DATA] = [$($crate::abi::Argument::word($data)),*];
-        $crate::host::log_words($host, &topics, &data);
-    }};
 }

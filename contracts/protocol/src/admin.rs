@@ -1,12 +1,12 @@
 //! Initialisation, parameters, ownership, treasury, and which program answers which selector.
 
-use crate::host::{log_words, offset, Host};
+use crate::abi::{emit, IMuster::*};
+use crate::host::{offset, Host};
 use crate::layout::*;
 use crate::network::pending;
-use crate::{IMuster, Result};
+use crate::{IMuster, Network, Result};
 use alloc::vec::Vec;
 use alloy_primitives::FixedBytes;
-use alloy_sol_types::SolEvent;
 use muster_core::qos::PPM;
 use muster_core::record::*;
 use muster_core::weight;
@@ -186,10 +186,10 @@ pub fn initialise<H: Host>(host: &mut H, genesis: &Genesis, programs: &[IMuster:
     let limits = Limits { unbonding: 86_400, kickout_milli: 2_000, queue_time: 21_600, group_fee: base as u64 / 100 };
     let settings = Settings { rules, terms, limits };
     settings.store(host);
-    emit!(host, Initialised[](owner, treasury, granule, minimum_stake, upgrade_delay));
+    emit::<Initialised>(host, (), (owner, treasury, granule, minimum_stake, upgrade_delay));
     // Who reads nothing but logs has to know the defaults too.
     for (number, p) in PARAMETERS.iter().enumerate() {
-        emit!(host, ParameterChanged[number](0u64, (p.get)(&settings)));
+        emit::<ParameterChanged>(host, (number as u8,), (0u64, (p.get)(&settings)));
     }
     for f in programs {
         assign_program(host, f.facetAddress.into_array(), &f.functionSelectors);
@@ -222,7 +222,7 @@ fn put_parameter<H: Host>(host: &mut H, number: u8, p: &Parameter, value: u64) {
     let before = (p.get)(&settings);
     (p.set)(&mut settings, value);
     settings.store(host);
-    emit!(host, ParameterChanged[number](before, value));
+    emit::<ParameterChanged>(host, (number,), (before, value));
 }
 
 /// See `IMuster.setParameter`.
@@ -248,7 +248,7 @@ pub fn propose_parameter<H: Host>(host: &mut H, number: u8, value: Word) -> Resu
     let at = host.now() + o.upgrade_delay as u64;
     let place = entry(host, NEXT_PARAMETERS, number as u64);
     host.put(place, &NextParameter { value, at });
-    emit!(host, ParameterProposed[number](value, at));
+    emit::<ParameterProposed>(host, (number,), (value, at));
     Ok(())
 }
 
@@ -265,16 +265,16 @@ pub fn accept_parameter<H: Host>(host: &mut H, number: u8) -> Result<()> {
 }
 
 /// See `IMuster.proposedParameter`: value, and when it can take effect.
-pub fn proposed_parameter<H: Host>(host: &H, number: u8) -> Result<(u64, u64)> {
+pub fn proposed_parameter<H: Host>(host: &H, number: u8) -> Result<(Word, u64)> {
     bounded(host, number)?;
     let next: NextParameter = host.get(entry(host, NEXT_PARAMETERS, number as u64));
-    Ok((next.value, next.at))
+    Ok((Word::from(next.value), next.at))
 }
 
 /// See `IMuster.parameter`: value, least, most.
-pub fn parameter<H: Host>(host: &H, number: u8) -> Result<(u64, u64, u64)> {
+pub fn parameter<H: Host>(host: &H, number: u8) -> Result<(Word, u64, u64)> {
     let (p, least, most) = bounded(host, number)?;
-    Ok(((p.get)(&Settings::load(host)), least, most))
+    Ok((Word::from((p.get)(&Settings::load(host))), least, most))
 }
 
 /// See `IMuster.setPaused`.
@@ -282,7 +282,7 @@ pub fn set_paused<H: Host>(host: &mut H, on: bool) -> Result<()> {
     only_owner(host)?;
     let terms: Terms = host.get(slot(TERMS));
     host.put(slot(TERMS), &Terms { paused: on, ..terms });
-    emit!(host, PausedChanged[](on));
+    emit::<PausedChanged>(host, (), (on,));
     Ok(())
 }
 
@@ -290,7 +290,7 @@ pub fn set_paused<H: Host>(host: &mut H, on: bool) -> Result<()> {
 pub fn transfer_ownership<H: Host>(host: &mut H, next: Address) -> Result<()> {
     let o = only_owner(host)?;
     host.put(slot(NEXT_OWNER), &Proposal { account: next, at: 0 });
-    emit!(host, OwnershipTransferStarted[o.owner, next]());
+    emit::<OwnershipTransferStarted>(host, (o.owner, next), ());
     Ok(())
 }
 
@@ -301,7 +301,7 @@ pub fn accept_ownership<H: Host>(host: &mut H) -> Result<()> {
     ensure!(caller == next.account && caller != [0; 20], NotPendingOwner(caller));
     host.put(slot(NEXT_OWNER), &Proposal::default());
     host.put(slot(OWNERSHIP), &Ownership { owner: caller, ..o });
-    emit!(host, OwnershipTransferred[o.owner, caller]());
+    emit::<OwnershipTransferred>(host, (o.owner, caller), ());
     Ok(())
 }
 
@@ -310,7 +310,7 @@ pub fn propose_treasury<H: Host>(host: &mut H, account: Address) -> Result<()> {
     only_owner(host)?;
     let at = if account == [0; 20] { 0 } else { host.now() + TREASURY_DELAY };
     host.put(slot(NEXT_TREASURY), &Proposal { account, at });
-    emit!(host, TreasuryProposed[account](at));
+    emit::<TreasuryProposed>(host, (account,), (at,));
     Ok(())
 }
 
@@ -323,7 +323,7 @@ pub fn accept_treasury<H: Host>(host: &mut H) -> Result<()> {
     let before = treasury(host);
     host.put(slot(NEXT_TREASURY), &Proposal::default());
     host.store(slot(TREASURY), Word::from(next.account));
-    emit!(host, TreasuryChanged[before, next.account]());
+    emit::<TreasuryChanged>(host, (before, next.account), ());
     Ok(())
 }
 
@@ -337,14 +337,35 @@ pub fn income<H: Host>(host: &H) -> u128 {
     host.load(slot(INCOME)).to_u128().unwrap_or(u128::MAX)
 }
 
-/// See `IMuster.sweepTreasury`: whom to pay and how much, already taken off the books.
-pub fn take_treasury<H: Host>(host: &mut H) -> Result<(Address, u128)> {
+/// See `IMuster.sweepTreasury`.
+pub fn sweep_treasury<H: Host>(host: &mut H) -> Result<()> {
     ownership(host)?;
     let (account, amount) = (treasury(host), income(host));
     ensure!(amount > 0, NothingToWithdraw(account));
     host.store(slot(INCOME), Word::ZERO);
-    emit!(host, TreasurySwept[account](amount));
-    Ok((account, amount))
+    emit::<TreasurySwept>(host, (account,), (amount,));
+    pay(host, account, amount)
+}
+
+/// See `IMuster.withdraw`.
+pub fn withdraw<H: Host>(host: &mut H, to: Address) -> Result<()> {
+    let wei = Network::open(host)?.take_owed(to)?;
+    pay(host, to, wei)
+}
+
+fn pay<H: Host>(host: &mut H, to: Address, wei: u128) -> Result<()> {
+    ensure!(host.pay(to, wei), TransferFailed(to, wei));
+    Ok(())
+}
+
+/// `supportsInterface` itself.
+const ERC165: [u8; 4] = [0x01, 0xff, 0xc9, 0xa7];
+/// The four functions of ERC-2535's loupe.
+const ERC2535_LOUPE: [u8; 4] = [0x48, 0xe2, 0xb0, 0x93];
+
+/// See `IMuster.supportsInterface`.
+pub fn supports_interface(id: [u8; 4]) -> bool {
+    matches!(id, ERC165 | ERC2535_LOUPE)
 }
 
 // ---------------------------------------------------------------- programs
@@ -397,7 +418,7 @@ pub fn assign_program<H: Host>(host: &mut H, program: Address, list: &[FixedByte
             write_selector(host, n - 1, [0; 4]);
             host.store(slot(SELECTORS), Word::from(n - 1));
         }
-        emit!(host, ProgramChanged[selector, before, program]());
+        emit::<ProgramChanged>(host, (selector, before, program), ());
     }
 }
 
@@ -426,7 +447,7 @@ pub fn propose_programs<H: Host>(host: &mut H, program: Address, list: &[FixedBy
     let at = host.now() + o.upgrade_delay as u64;
     let place = next_programs(host, program, list);
     host.store(place, Word::from(at));
-    log_programs(host, IMuster::ProgramsProposed::SIGNATURE_HASH.0, program, list, at);
+    emit::<ProgramsProposed>(host, (program,), (list, at));
     Ok(())
 }
 
@@ -434,7 +455,7 @@ pub fn propose_programs<H: Host>(host: &mut H, program: Address, list: &[FixedBy
 pub fn withdraw_programs<H: Host>(host: &mut H, program: Address, list: &[FixedBytes<4>]) -> Result<()> {
     only_owner(host)?;
     take_proposal(host, program, list)?;
-    log_programs(host, IMuster::ProgramsProposed::SIGNATURE_HASH.0, program, list, 0);
+    emit::<ProgramsProposed>(host, (program,), (list, 0u64));
     Ok(())
 }
 
@@ -446,12 +467,6 @@ fn take_proposal<H: Host>(host: &mut H, program: Address, list: &[FixedBytes<4>]
     ensure!(at > 0, NotProposed);
     host.store(place, Word::ZERO);
     Ok(at)
-}
-
-fn log_programs<H: Host>(host: &mut H, event: [u8; 32], program: Address, list: &[FixedBytes<4>], at: u64) {
-    let mut data: Vec<Word> = [Word::from(64), Word::from(at), Word::from(list.len() as u64)].into();
-    data.extend(list.iter().map(|s| selector_key(s.0)));
-    log_words(host, &[Word::from_be_bytes(event), Word::from(program)], &data);
 }
 
 /// See `IMuster.acceptPrograms`.
@@ -474,7 +489,7 @@ pub fn renounce_upgrades<H: Host>(host: &mut H) -> Result<()> {
     let o = only_owner(host)?;
     ensure!(!o.renounced, UpgradesRenounced);
     host.put(slot(OWNERSHIP), &Ownership { renounced: true, ..o });
-    emit!(host, UpgradesRenouncedForGood[]());
+    emit::<UpgradesRenouncedForGood>(host, (), ());
     Ok(())
 }
 

@@ -1,7 +1,5 @@
 //! What Muster needs of the chain below it.
 
-use alloc::vec::Vec;
-use alloy_primitives::B256;
 use muster_core::record::*;
 use muster_core::word::{Address, Packed, Word};
 
@@ -28,8 +26,10 @@ pub trait Host {
     fn block(&self) -> u64;
     /// Hash of an earlier L2 block; none if it is not earlier or more than [`HISTORY`] blocks old.
     fn block_hash(&self, number: u64) -> Option<[u8; 32]>;
-    /// Writes a log.
-    fn log(&mut self, topics: &[B256], data: &[u8]);
+    /// Writes a log: its topics, this many words, and then its data.
+    fn log(&mut self, topics: usize, bytes: &[u8]);
+    /// Sends wei with all gas left; gives whether it arrived. Called last, after everything is written.
+    fn pay(&mut self, to: Address, wei: u128) -> bool;
     /// Words read so far, each access counted.
     fn reads(&self) -> u32;
     /// Whether there is code at an address.
@@ -52,15 +52,6 @@ pub trait Host {
     {
         self.store(slot, record.pack());
     }
-}
-
-/// Emits an event: topics, the event's first, and the words of its data. [`emit!`] does it for events of single words.
-#[inline(never)]
-pub fn log_words<H: Host>(host: &mut H, topics: &[Word], data: &[Word]) {
-    let topics: Vec<B256> = topics.iter().map(|w| w.to_be_bytes().into()).collect();
-    let mut bytes = Vec::with_capacity(data.len() * 32);
-    data.iter().for_each(|w| bytes.extend_from_slice(&w.to_be_bytes()));
-    host.log(&topics, &bytes);
 }
 
 /// `slot + n`, as the words of a struct follow each other.

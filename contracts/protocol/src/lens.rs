@@ -113,15 +113,11 @@ impl<H: Host> Network<'_, H> {
     }
 
     /// See `IMuster.estimate`.
-    pub fn estimate_view(&self, kind: u8, units: u32) -> Result<IMuster::estimateReturn> {
+    pub fn estimate_view(&self, kind: u8, units: u32) -> Result<(u32, u32, u128)> {
         let terms = self.terms();
         let estimated = crate::tasks::estimate(&terms, kind, units)?;
         let limit = muster_core::value::time_limit(estimated, terms.limit_min, terms.limit_max);
-        Ok(IMuster::estimateReturn {
-            estimated,
-            timeLimit: limit as u32 + terms.grace as u32,
-            leastFee: (estimated as u128 * terms.min_price as u128).max(1),
-        })
+        Ok((estimated, limit as u32 + terms.grace as u32, (estimated as u128 * terms.min_price as u128).max(1)))
     }
 
     /// See `IMuster.idleNodes`.

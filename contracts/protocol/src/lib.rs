@@ -31,6 +31,9 @@ pub mod admin;
 pub mod bracket;
 #[cfg(feature = "chain")]
 pub mod chain;
+pub mod codec;
+#[macro_use]
+pub mod door;
 pub mod draw;
 pub mod host;
 pub mod layout;
@@ -40,11 +43,12 @@ pub mod native;
 pub mod network;
 pub mod nodes;
 pub mod pool;
+pub mod programs;
 pub mod queue;
 pub mod registry;
 pub mod sampler;
 pub mod tasks;
 
-pub use abi::{IMuster, Refusal, Result};
+pub use abi::{emit, IMuster, Refusal, Result};
 pub use host::Host;
 pub use network::Network;

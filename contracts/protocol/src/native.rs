@@ -70,6 +70,10 @@ pub struct Memory {
     pub hashed: bool,
     /// Accounts without code; all others have some.
     pub codeless: Vec<Address>,
+    /// Accounts that refuse to be paid.
+    pub refusing: Vec<Address>,
+    /// Wei paid out by all calls.
+    pub paid: u128,
 }
 
 impl Memory {
@@ -89,13 +93,14 @@ impl Memory {
     /// Runs a call; if it is refused, its writes and logs are undone.
     pub fn call<T, E>(&mut self, f: impl FnOnce(&mut Memory) -> Result<T, E>) -> Result<T, E> {
         self.journal.clear();
-        let logs = self.logs.len();
+        let (logs, paid) = (self.logs.len(), self.paid);
         let out = f(self);
         if out.is_err() {
             for (slot, word) in std::mem::take(&mut self.journal).into_iter().rev() {
                 self.words.insert(slot, word);
             }
             self.logs.truncate(logs);
+            self.paid = paid;
         }
         out
     }
@@ -108,6 +113,14 @@ impl Memory {
     /// Whether storage is empty.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
+    }
+}
+
+impl Log {
+    /// A log from its bytes, of which this many words are topics.
+    pub fn new(topics: usize, bytes: &[u8]) -> Log {
+        let (head, data) = bytes.split_at(topics * 32);
+        Log { topics: head.chunks(32).map(B256::from_slice).collect(), data: data.to_vec() }
     }
 }
 
@@ -159,10 +172,18 @@ impl Host for Memory {
         (number < self.block && number + HISTORY >= self.block).then(|| keccak256(number.to_be_bytes()).0)
     }
 
-    fn log(&mut self, topics: &[B256], data: &[u8]) {
+    fn log(&mut self, topics: usize, bytes: &[u8]) {
         if self.keep_logs {
-            self.logs.push(Log { topics: topics.to_vec(), data: data.to_vec() });
+            self.logs.push(Log::new(topics, bytes));
         }
+    }
+
+    fn pay(&mut self, to: Address, wei: u128) -> bool {
+        let takes = !self.refusing.contains(&to);
+        if takes {
+            self.paid += wei;
+        }
+        takes
     }
 
     fn reads(&self) -> u32 {

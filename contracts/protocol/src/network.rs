@@ -1,6 +1,7 @@
 //! A transaction's view of the network: the head word and the rules, read once and written once,
 //! and what every state-changing call serves before its own work.
 
+use crate::abi::{emit, IMuster::*};
 use crate::draw::{Draw, Rng};
 use crate::host::{offset, Host, ModelSet, Task};
 use crate::layout::{entry, slot, HEAD, PENDING, RULES};
@@ -214,7 +215,7 @@ impl<'h, H: Host> Network<'h, H> {
     pub fn redraw(&mut self, task: Task) {
         let at = self.target();
         self.push_pending(task, at);
-        emit!(self.host, TaskRedrawn[task.order.id](at));
+        emit::<TaskRedrawn>(self.host, (task.order.id,), (at,));
     }
 
     /// Draws a task with the given entropy and starts or queues it; false if the draw stayed undecided.

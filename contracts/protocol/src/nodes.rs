@@ -1,22 +1,21 @@
 //! The life of a node: join, stake, pause, resume, quit, kickout, exclusion, models.
 
-use crate::abi::Argument;
+use crate::abi::{emit, IMuster::*};
 use crate::bracket::{height, Bracket, NONE};
 use crate::draw::{parking_key, Candidates, Seat};
-use crate::host::{log_words, offset, Host};
+use crate::host::{offset, Host};
 use crate::layout::{account_slot, node, slot, JOINED, LIMITS, OWNERSHIP, TERMS};
 use crate::network::Network;
 use crate::pool::{self, PARKING};
 use crate::registry::{self, Held, Holders, GPU_NAME_MAX};
 use crate::sampler::{self, Counts, VRAM_MAX};
-use crate::{queue, IMuster, Result};
+use crate::{queue, Result};
 use alloc::vec::Vec;
-use alloy_sol_types::SolEvent;
 use muster_core::qos;
 use muster_core::record::*;
 use muster_core::wad::WAD;
 use muster_core::weight;
-use muster_core::word::{Address, Word};
+use muster_core::word::Address;
 
 /// Largest model id + 1.
 pub const MODEL_END: u64 = 1 << 40;
@@ -135,13 +134,7 @@ impl<H: Host> Network<'_, H> {
                 let group = registry::create_gpu_group(self.host, gpu_name, vram)?;
                 let fee = self.wei(fee);
                 self.earn(fee);
-                let mut data: Vec<Word> = [Word::from(96), vram.word(), fee.word(), gpu_name.len().word()].into();
-                data.extend(gpu_name.chunks(32).map(|chunk| {
-                    let mut bytes = [0; 32];
-                    bytes[..chunk.len()].copy_from_slice(chunk);
-                    Word::from_be_bytes(bytes)
-                }));
-                log_words(self.host, &[IMuster::GpuGroupCreated::SIGNATURE_HASH.0.word(), group.word()], &data);
+                emit::<GpuGroupCreated>(self.host, (group,), (gpu_name, vram, fee));
                 group
             }
         };
@@ -179,10 +172,7 @@ impl<H: Host> Network<'_, H> {
         self.count_class(None, Some(seat.node.class));
         self.set_stake_key(seat.number, stake + 1);
         let staked = self.wei(stake);
-        let mut data: Vec<Word> = [Argument::word(staked), Word::from(64), Word::from(models.len() as u64)].into();
-        data.extend(models.iter().map(|&m| Word::from(m)));
-        let event = IMuster::NodeJoined::SIGNATURE_HASH.0;
-        log_words(self.host, &[event.word(), seat.number.word(), caller.word(), group.word()], &data);
+        emit::<NodeJoined>(self.host, (seat.number, caller, group), (staked, &models[..]));
         let number = seat.number;
         self.release(seat, true);
         Ok(number)
@@ -243,7 +233,7 @@ impl<H: Host> Network<'_, H> {
         self.set_stake_key(seat.number, stake + 1);
         self.put_node(&seat);
         let (added, stake) = (self.wei(added), self.wei(stake));
-        emit!(self.host, StakeRaised[seat.number](added, stake));
+        emit::<StakeRaised>(self.host, (seat.number,), (added, stake));
         Ok(())
     }
 
@@ -254,11 +244,11 @@ impl<H: Host> Network<'_, H> {
             Status::Available => {
                 seat = self.withdraw_from_work(seat);
                 seat.node.status = Status::Paused as u8;
-                emit!(self.host, NodePaused[seat.number]());
+                emit::<NodePaused>(self.host, (seat.number,), ());
             }
             Status::Busy => {
                 seat.node.status = Status::PendingPause as u8;
-                emit!(self.host, NodePausing[seat.number]());
+                emit::<NodePausing>(self.host, (seat.number,), ());
             }
             _ => return Err(refusal!(WrongStatus(seat.number, seat.node.status))),
         }
@@ -271,7 +261,7 @@ impl<H: Host> Network<'_, H> {
         let mut seat = self.own_settled_seat()?;
         ensure!(Status::new(seat.node.status) == Status::Paused, WrongStatus(seat.number, seat.node.status));
         seat.node.status = Status::Available as u8;
-        emit!(self.host, NodeResumed[seat.number]());
+        emit::<NodeResumed>(self.host, (seat.number,), ());
         self.release(seat, true);
         Ok(())
     }
@@ -288,7 +278,7 @@ impl<H: Host> Network<'_, H> {
             Status::Busy => {
                 seat.node.status = Status::PendingQuit as u8;
                 self.put_node(&seat);
-                emit!(self.host, NodeQuitting[seat.number]());
+                emit::<NodeQuitting>(self.host, (seat.number,), ());
             }
             _ => return Err(refusal!(WrongStatus(seat.number, seat.node.status))),
         }
@@ -306,7 +296,7 @@ impl<H: Host> Network<'_, H> {
             // What could be withdrawn already does not wait again.
             let matured = self.wei(core::mem::take(&mut account.unbonding));
             account.credit += matured;
-            emit!(self.host, StakeReleased[operator](matured));
+            emit::<StakeReleased>(self.host, (operator,), (matured,));
         }
         // Cannot exceed its field: `check_returnable`.
         account.unbonding += stake;
@@ -321,10 +311,10 @@ impl<H: Host> Network<'_, H> {
         seat.node.stake = 0;
         self.put_node(&seat);
         if kicked {
-            emit!(self.host, NodeKickedOut[seat.number, operator]());
+            emit::<NodeKickedOut>(self.host, (seat.number, operator), ());
         }
         let stake = self.wei(stake);
-        emit!(self.host, NodeQuit[seat.number, operator](stake, release));
+        emit::<NodeQuit>(self.host, (seat.number, operator), (stake, release));
     }
 
     /// See `IMuster.withdraw`: what is owed, already taken off the books. The program sends it last.
@@ -339,7 +329,7 @@ impl<H: Host> Network<'_, H> {
         ensure!(credit + stake > 0, NothingToWithdraw(caller));
         account.credit = 0;
         self.put_account(caller, &account);
-        emit!(self.host, Withdrawn[caller, to](credit, stake));
+        emit::<Withdrawn>(self.host, (caller, to), (credit, stake));
         Ok(credit + stake)
     }
 
@@ -380,7 +370,7 @@ impl<H: Host> Network<'_, H> {
             Status::PendingPause => {
                 seat.node.status = Status::Paused as u8;
                 self.put_node(&seat);
-                emit!(self.host, NodePaused[seat.number]());
+                emit::<NodePaused>(self.host, (seat.number,), ());
                 return;
             }
             _ => {}
@@ -414,7 +404,7 @@ impl<H: Host> Network<'_, H> {
         seat.node.parked = true;
         self.head.parked_due = earliest(&p);
         self.put_node(&seat);
-        emit!(self.host, NodeExcluded[seat.number](due));
+        emit::<NodeExcluded>(self.host, (seat.number,), (due,));
     }
 
     fn unpark(&mut self, place: u32) {
@@ -440,7 +430,7 @@ impl<H: Host> Network<'_, H> {
         self.unpark(seat.node.pos);
         seat.node.parked = false;
         self.readmitted = seat.number;
-        emit!(self.host, NodeReadmitted[seat.number]());
+        emit::<NodeReadmitted>(self.host, (seat.number,), ());
         self.release(seat, true);
     }
 
@@ -486,7 +476,7 @@ impl<H: Host> Network<'_, H> {
         seat.node.score_count = (seat.node.score_count + 1).min(qos::POOL);
         seat.node.score_sum = seat.node.score_sum + score.min(qos::Q_MAX as u8) as u16 - old as u16;
         self.head.best = self.head.best.max(qos::long_term_200ths(seat.node.score_sum, seat.node.score_count));
-        emit!(self.host, ScoreRecorded[number](score));
+        emit::<ScoreRecorded>(self.host, (number,), (score,));
         let least = self.host.get::<Limits>(slot(LIMITS)).kickout_milli;
         let out = qos::kicked_out(seat.node.score_sum, seat.node.score_count, least);
         match Status::new(seat.node.status) {
@@ -510,7 +500,7 @@ impl<H: Host> Network<'_, H> {
         for model in models {
             ensure!(!held.holds(model), ModelHeld(model));
             held.add(self.host, seat.number, model)?;
-            emit!(self.host, ModelAdded[seat.number, model]());
+            emit::<ModelAdded>(self.host, (seat.number, model), ());
         }
         seat.node.models = held.store(self.host);
         self.put_node(&seat);
@@ -525,7 +515,7 @@ impl<H: Host> Network<'_, H> {
             ensure!(held.holds(model), ModelNotHeld(model));
             let i = held.find(model).unwrap_or(0);
             held.entries[i].1 = true;
-            emit!(self.host, ModelRemoved[seat.number, model]());
+            emit::<ModelRemoved>(self.host, (seat.number, model), ());
         }
         held.store(self.host);
         Ok(())
@@ -555,7 +545,7 @@ impl<H: Host> Network<'_, H> {
         }
         seat.node.models = held.store(self.host);
         self.put_node(&seat);
-        emit!(self.host, HolderPurged[seat.number, model]());
+        emit::<HolderPurged>(self.host, (seat.number, model), ());
         Ok(())
     }
 

@@ -1,8 +1,8 @@
 //! The life of a task on a single node: Pending, Queued, Started, and its end.
 
-use crate::abi::Argument;
+use crate::abi::{emit, IMuster::*};
 use crate::draw::{Candidates, Rng, Seat};
-use crate::host::{log_words, offset, Host, ModelSet, Task};
+use crate::host::{offset, Host, ModelSet, Task};
 use crate::layout::{node, slot, INCOME, LIMITS};
 use crate::network::{Network, READMITTED_PER_CALL, RING};
 use crate::nodes::check_models;
@@ -10,7 +10,6 @@ use crate::registry::{self, Held};
 use crate::sampler::{self, VRAM_MAX};
 use crate::{pool, queue, IMuster, Result};
 use alloc::vec::Vec;
-use alloy_sol_types::SolEvent;
 use muster_core::qos::{boost, penalise, share_bps};
 use muster_core::record::*;
 use muster_core::value::{key, time_limit, Kind};
@@ -93,7 +92,8 @@ impl<H: Host> Network<'_, H> {
         self.head.tasks = order.id;
         let at_once = self.rules.draw_delay == 0;
         let block = if at_once { self.block().saturating_sub(1) } else { self.target() };
-        self.log_created(&task, block, &spec);
+        let frozen = (fee, order.estimate, order.limit, order.start_fee_bps, block, spec);
+        emit::<TaskCreated>(self.host, (order.id, creator), frozen);
         if at_once {
             let settled = match self.host.block_hash(block) {
                 Some(hash) => self.draw_and_place(&task, hash),
@@ -106,31 +106,6 @@ impl<H: Host> Network<'_, H> {
             self.push_pending(task, block);
         }
         Ok(order.id)
-    }
-
-    fn log_created(&mut self, task: &Task, block: u64, spec: &IMuster::TaskSpec) {
-        let order = &task.order;
-        let mut data: Vec<Word> = [
-            task.ticket.fee.word(),
-            order.estimate.word(),
-            order.limit.word(),
-            order.start_fee_bps.word(),
-            block.word(),
-            // Where the specification starts, and within it where its models do.
-            Word::from(6 * 32),
-            spec.kind.word(),
-            spec.units.word(),
-            spec.vram.word(),
-            spec.gpu.word(),
-            spec.redundancy.word(),
-            spec.inputDigest.0.word(),
-            Word::from(7 * 32),
-            spec.models.len().word(),
-        ]
-        .into();
-        data.extend(spec.models.iter().map(|&m| Word::from(m)));
-        let event = IMuster::TaskCreated::SIGNATURE_HASH.0;
-        log_words(self.host, &[event.word(), order.id.word(), task.ticket.creator.word()], &data);
     }
 
     /// Most tasks that can be queued now: floor(alpha x joined nodes), at most [`QUEUE_MAX`].
@@ -155,7 +130,7 @@ impl<H: Host> Network<'_, H> {
         let since = Task { order: Order { at: self.now, ..task.order }, ..*task };
         let ticket = queue::insert(self.host, &since, key);
         self.head.queued += 1;
-        emit!(self.host, TaskQueued[task.order.id](ticket));
+        emit::<TaskQueued>(self.host, (task.order.id,), (ticket,));
     }
 
     /// Starts a task on a node that stands nowhere; writes the node's record. With entropy in hand
@@ -181,9 +156,9 @@ impl<H: Host> Network<'_, H> {
         };
         let boosts = there >= pool;
         self.host.put(offset(seat.slot, node::ORDER), &Order { at: deadline, boosts, ..task.order });
-        emit!(self.host, TaskStarted[task.order.id, seat.number](deadline, boosts));
+        emit::<TaskStarted>(self.host, (task.order.id, seat.number), (deadline, boosts));
         for (node, model) in requests {
-            emit!(self.host, DownloadRequested[node, model, task.order.id]());
+            emit::<DownloadRequested>(self.host, (node, model, task.order.id), ());
         }
     }
 
@@ -274,7 +249,7 @@ impl<H: Host> Network<'_, H> {
         }
         let operator = self.host.sender();
         self.credit(operator, ticket.fee);
-        emit!(self.host, TaskSucceeded[id, seat.number](digest, ticket.fee));
+        emit::<TaskSucceeded>(self.host, (id, seat.number), (digest, ticket.fee));
         self.release(seat, true);
         Ok(())
     }
@@ -284,7 +259,7 @@ impl<H: Host> Network<'_, H> {
         let (seat, ticket, order) = self.own_task(id)?;
         ensure!(self.now <= order.at, DeadlinePassed(id, order.at));
         self.credit(ticket.creator, ticket.fee);
-        emit!(self.host, TaskErrorReported[id, seat.number](code, ticket.fee));
+        emit::<TaskErrorReported>(self.host, (id, seat.number), (code, ticket.fee));
         // The node that could not run this one is not handed the next in the same breath.
         self.release(seat, false);
         Ok(())
@@ -354,7 +329,7 @@ impl<H: Host> Network<'_, H> {
             None => self.earn(start_fee),
         }
         self.credit(task.ticket.creator, refund);
-        emit!(self.host, TaskAborted[task.order.id, task.ticket.creator, reason](refund, start_fee, beneficiary));
+        emit::<TaskAborted>(self.host, (task.order.id, task.ticket.creator, reason), (refund, start_fee, beneficiary));
     }
 
     /// Adds to protocol income.
@@ -363,7 +338,7 @@ impl<H: Host> Network<'_, H> {
             let Word([a, b, ..]) = self.host.load(slot(INCOME));
             // Below 2^127 for all start fees ever, and 2^112 for each new GPU name.
             let income = (a as u128 | (b as u128) << 64) + wei;
-            self.host.store(slot(INCOME), income.word());
+            self.host.store(slot(INCOME), Word([income as u64, (income >> 64) as u64, 0, 0]));
         }
     }
 

@@ -249,11 +249,16 @@ impl Host for Arena {
         }
     }
 
-    fn log(&mut self, topics: &[B256], data: &[u8]) {
+    fn log(&mut self, topics: usize, bytes: &[u8]) {
+        let log = Log::new(topics, bytes);
+        self.events.extend(decode(&log.topics, &log.data));
         if let Some(logs) = &mut self.logs {
-            logs.push(Log { topics: topics.to_vec(), data: data.to_vec() });
+            logs.push(log);
         }
-        self.events.extend(decode(topics, data));
+    }
+
+    fn pay(&mut self, _: Address, _: u128) -> bool {
+        true
     }
 
     fn reads(&self) -> u32 {

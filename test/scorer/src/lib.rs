@@ -4,33 +4,29 @@
 
 extern crate alloc;
 
-use alloc::vec::Vec;
-use alloy_sol_types::{sol, SolCall};
-use muster_protocol::chain::{run, Chain, Words};
-use muster_protocol::{Network, Result};
+use muster_protocol::{chain, program, Network, Result};
 use stylus_sdk::prelude::*;
 use stylus_sdk::{host::VM, ArbResult};
 
-sol! {
+alloy_sol_types::sol! {
     /// Records `score` for `node`, `times` times over. Anyone may call, so never on a chain that matters.
     function recordScores(uint32 node, uint8 score, uint8 times) external;
 }
 
-/// Answers a call.
-#[entrypoint]
-pub fn main(input: Vec<u8>, vm: VM) -> ArbResult {
-    run(input, vm, route)
+program! { "function recordScores(uint32 node, uint8 score, uint8 times) external;";
+    /// The program.
+    scorer SCORER {
+        serving(net) {
+            recordScoresCall(node: u32, score: u8, times: u8) {
+                (0..times).for_each(|_| net.record_score(node, score));
+                Ok(())
+            }
+        }
+    }
 }
 
-fn route(chain: &mut Chain, selector: [u8; 4], data: &[u8]) -> Result<Option<Vec<u8>>> {
-    if selector != recordScoresCall::SELECTOR {
-        return Ok(None);
-    }
-    chain.no_value()?;
-    let c = Words::new(selector, data, 3)?;
-    let (node, score, times) = (c.number(0, 32)? as u32, c.number(1, 8)? as u8, c.number(2, 8)?);
-    let mut net = Network::open_and_serve(chain)?;
-    (0..times).for_each(|_| net.record_score(node, score));
-    net.close();
-    Ok(Some(Vec::new()))
+/// Answers a call.
+#[entrypoint]
+pub fn main(input: alloc::vec::Vec<u8>, vm: VM) -> ArbResult {
+    chain::run(input, vm, scorer)
 }

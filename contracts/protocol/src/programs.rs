@@ -1,0 +1,130 @@
+//! The programs: which of them answers which function of the interface, and how.
+
+use crate::abi::{IMuster::*, SOURCE};
+use crate::admin::{self, Genesis};
+use crate::door::Function;
+use crate::host::Host;
+use crate::{lens, registry, Result};
+use alloc::string::String;
+use alloc::vec::Vec;
+use alloy_primitives::{Address as Account, FixedBytes};
+use muster_core::word::{Address, Word};
+
+program! { SOURCE;
+    /// The program of nodes: joining, staking, working or not, models.
+    nodes NODES {
+        serving(net) {
+            #[payable] joinCall(gpu: &[u8], vram: u16, models: Vec<u64>) -> u32 { net.join(gpu, vram, models) }
+            #[payable] raiseStakeCall() { net.raise_stake() }
+            pauseCall() { net.pause() }
+            resumeCall() { net.resume() }
+            quitCall() { net.quit() }
+            reportDownloadedCall(models: Vec<u64>) { net.report_downloaded(models) }
+            reportRemovedCall(models: Vec<u64>) { net.report_removed(models) }
+            purgeCall(model: u64, position: u32) { net.purge(model, position) }
+            pokeCall(node: u32) { net.poke(node) }
+        }
+    }
+
+    /// The program of tasks: from creation to their end.
+    tasks TASKS {
+        serving(net) {
+            #[payable] createTaskCall(spec: TaskSpec) -> u64 { net.create_task(spec) }
+            cancelCall(id: u64, ticket: u64) { net.cancel(id, ticket) }
+            submitCall(id: u64, digest: [u8; 32]) { net.submit(id, digest) }
+            reportErrorCall(id: u64, code: u8) { net.report_error(id, code) }
+            expireCall(node: u32, id: u64) { net.expire(node, id) }
+        }
+        // It says itself how many it serves.
+        acting(net) {
+            dispatchCall(count: u8) -> u8 { net.dispatch(count) }
+        }
+    }
+
+    /// The program of administration, payments, the loupe, and the end of what was queued for too long. Nothing here draws, so
+    /// that nothing can keep it from paying.
+    admin ADMIN {
+        acting(net) {
+            expireQueuedCall(id: u64, ticket: u64) { net.expire_queued(id, ticket) }
+        }
+        alone(host) {
+            initialiseCall(owner: Address, treasury: Address, granule: u64, minimum_stake: u128, upgrade_delay: u32, programs: Vec<Facet>) {
+                admin::initialise(host, &Genesis { owner, treasury, granule, minimum_stake, upgrade_delay }, &programs)
+            }
+            setParameterCall(parameter: u8, value: Word) { admin::set_parameter(host, parameter, value) }
+            proposeParameterCall(parameter: u8, value: Word) { admin::propose_parameter(host, parameter, value) }
+            acceptParameterCall(parameter: u8) { admin::accept_parameter(host, parameter) }
+            setPausedCall(on: bool) { admin::set_paused(host, on) }
+            transferOwnershipCall(next: Address) { admin::transfer_ownership(host, next) }
+            acceptOwnershipCall() { admin::accept_ownership(host) }
+            proposeTreasuryCall(treasury: Address) { admin::propose_treasury(host, treasury) }
+            acceptTreasuryCall() { admin::accept_treasury(host) }
+            sweepTreasuryCall() { admin::sweep_treasury(host) }
+            withdrawCall(to: Address) { admin::withdraw(host, to) }
+            proposeProgramsCall(program: Address, selectors: Vec<FixedBytes<4>>) { admin::propose_programs(host, program, &selectors) }
+            withdrawProgramsCall(program: Address, selectors: Vec<FixedBytes<4>>) { admin::withdraw_programs(host, program, &selectors) }
+            acceptProgramsCall(program: Address, selectors: Vec<FixedBytes<4>>) { admin::accept_programs(host, program, &selectors) }
+            renounceUpgradesCall() { admin::renounce_upgrades(host) }
+        }
+        looking(host) {
+            parameterCall(which: u8) -> (Word, u64, u64) { admin::parameter(host, which) }
+            proposedParameterCall(which: u8) -> (Word, u64) { admin::proposed_parameter(host, which) }
+            proposedProgramsCall(program: Address, selectors: Vec<FixedBytes<4>>) -> u64 {
+                Ok(admin::proposed_programs(host, program, &selectors))
+            }
+            upgradesCall() -> (u32, bool) { admin::upgrades(host) }
+            facetsCall() -> Vec<Facet> { Ok(lens::facets(host)) }
+            facetFunctionSelectorsCall(facet: Account) -> Vec<FixedBytes<4>> {
+                Ok(lens::facets(host).into_iter().find(|f| f.facetAddress == facet).map_or(Vec::new(), |f| f.functionSelectors))
+            }
+            facetAddressesCall() -> Vec<Account> { Ok(lens::facets(host).into_iter().map(|f| f.facetAddress).collect()) }
+            facetAddressCall(selector: [u8; 4]) -> Address { Ok(admin::program_of(host, selector)) }
+            supportsInterfaceCall(id: [u8; 4]) -> bool { Ok(admin::supports_interface(id)) }
+        }
+    }
+
+    /// The program of reading.
+    lens LENS {
+        reading(net) {
+            overviewCall() -> Overview { Ok(net.overview()) }
+            ownerCall() -> Account { Ok(net.overview().owner) }
+            accountCall(who: Address) -> AccountView { Ok(net.account_view(who)) }
+            nodeCall(number: u32) -> NodeView { net.node_view(number) }
+            nodeOfCall(operator: Address) -> u32 { Ok(net.account(operator).node) }
+            nodesCall(from: u32, count: u32) -> Vec<NodeView> { Ok(net.node_views(from, count)) }
+            weightOfCall(number: u32, spec: TaskSpec) -> WeightView { net.weight_of(number, &spec) }
+            estimateCall(kind: u8, units: u32) -> (u32, u32, u128) { net.estimate_view(kind, units) }
+            idleNodesCall(group: u32, class: u8, from: u32, count: u32) -> (u32, Vec<u32>) { Ok(net.idle_nodes(group, class, from, count)) }
+            holdersCall(model: u64, from: u32, count: u32) -> (u32, Vec<u32>) { net.holders_view(model, from, count) }
+            runningTaskCall(number: u32) -> TaskView { net.running_task(number) }
+            pendingTasksCall(from: u32, count: u32) -> Vec<TaskView> { Ok(net.pending_tasks(from, count)) }
+            queuedTasksCall(group: u32, from: u32, count: u32) -> (u32, Vec<TaskView>) { Ok(net.queued_tasks(group, from, count)) }
+            bestQueuedCall(number: u32) -> TaskView { net.best_queued(number) }
+            excludedNodesCall(from: u32, count: u32) -> (u32, Vec<u32>) { Ok(net.excluded_nodes(from, count)) }
+        }
+        looking(host) {
+            gpuGroupCall(name: &[u8], vram: u16) -> u32 {
+                registry::gpu_group(host, name, vram).ok_or_else(|| refusal!(GpuUnknown(vram)))
+            }
+            gpuNameCall(group: u32) -> String { Ok(registry::gpu_name(host, group)) }
+            gpuGroupsCall(vram: u16) -> u32 { Ok(registry::gpu_count(host, vram)) }
+        }
+    }
+}
+
+/// All programs behind the router: their crates' names, and what they answer.
+pub const PROGRAMS: [(&str, &[Function]); 4] = [("nodes", NODES), ("tasks", TASKS), ("admin", ADMIN), ("lens", LENS)];
+
+/// Answers a call as the router with all its programs would: the whole contract on any host.
+pub fn answer<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
+    let knows = |functions: &[Function]| functions.iter().any(|f| calldata.starts_with(&f.selector));
+    if knows(NODES) {
+        nodes(host, calldata)
+    } else if knows(TASKS) {
+        tasks(host, calldata)
+    } else if knows(LENS) {
+        lens(host, calldata)
+    } else {
+        admin(host, calldata)
+    }
+}
