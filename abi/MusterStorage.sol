@@ -161,7 +161,7 @@ contract MusterStorage {
     }
 
     /// Who pays for a task, and how much.
-    struct Ticket {
+    struct Escrow {
         /// The application.
         address creator;
         /// The escrowed fee, in wei.
@@ -310,7 +310,7 @@ contract MusterStorage {
         Node node;
         Operator operator;
         /// Of the running (or last) task.
-        Ticket ticket;
+        Escrow escrow;
         /// Of the running (or last) task.
         Order order;
         /// The last started task's, written only where it requires more than one model; a single one stands in `order`.
@@ -322,7 +322,7 @@ contract MusterStorage {
 
     /// A Pending or queued task: 4 words.
     struct TaskRecord {
-        Ticket ticket;
+        Escrow escrow;
         Order order;
         /// Written only where it requires more than one model; a single one stands in `order`.
         Models[2] models;

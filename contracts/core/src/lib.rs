@@ -15,6 +15,7 @@
 //! | [`validation`] | how a validation group is judged |
 //! | [`word`] | a storage word and the macro that packs records into it |
 //! | [`record`] | every packed record, one word each |
+//! | [`id`] | what numbers of nodes, tasks, models, GPU groups and tickets are |
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -22,10 +23,19 @@
 pub mod word;
 pub mod adaptive;
 pub mod bound;
+pub mod id;
 pub mod qos;
-pub mod record;
+mod records;
 pub mod reputation;
 pub mod validation;
 pub mod value;
 pub mod wad;
 pub mod weight;
+
+/// Every packed record, one storage word each. `abi/MusterStorage.sol` declares them to Solidity.
+///
+/// Stakes are in granules (a whole number of wei fixed at initialisation), fees and credits in wei, times in seconds since
+/// 1970 unless said otherwise.
+pub mod record {
+    pub use crate::records::*;
+}

@@ -163,10 +163,13 @@ impl Field for Address {
     }
 }
 
+/// Name, width in bits and Solidity type of every field, in order from the low bits up.
+pub type Fields = &'static [(&'static str, u32, &'static str)];
+
 /// A record that is exactly one storage word.
 pub trait Packed: Sized {
-    /// Name, width in bits and Solidity type of every field, in order from the low bits up.
-    const FIELDS: &'static [(&'static str, u32, &'static str)];
+    /// What it is made of.
+    const FIELDS: Fields;
     /// Reads the record out of its word.
     fn unpack(w: Word) -> Self;
     /// The word to store.
@@ -175,7 +178,7 @@ pub trait Packed: Sized {
 
 /// An address alone in its word.
 impl Packed for Address {
-    const FIELDS: &'static [(&'static str, u32, &'static str)] = &[("", 160, "address")];
+    const FIELDS: Fields = &[("", 160, "address")];
     fn unpack(w: Word) -> Self {
         Field::read(&w, 0, 160)
     }
@@ -208,7 +211,7 @@ macro_rules! packed {
             }
             assert!(at(WIDTHS.len()) <= 256, "the record is wider than a word");
             impl $crate::word::Packed for $name {
-                const FIELDS: &'static [(&'static str, u32, &'static str)] =
+                const FIELDS: $crate::word::Fields =
                     &[$((stringify!($field), $bits, $sol)),*];
                 #[inline(never)]
                 fn unpack(w: $crate::word::Word) -> Self {

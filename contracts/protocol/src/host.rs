@@ -134,7 +134,7 @@ impl ModelSet {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Task {
     /// Creator and fee.
-    pub ticket: Ticket,
+    pub escrow: Escrow,
     /// The frozen terms.
     pub order: Order,
     /// Required models.
@@ -142,15 +142,15 @@ pub struct Task {
 }
 
 impl Task {
-    /// Reads a Pending or queued task: ticket, order, and the models if there is more than one.
+    /// Reads a Pending or queued task: escrow, order, and the models if there is more than one.
     pub fn load<H: Host>(host: &H, slot: Word) -> Task {
-        let (ticket, order) = (host.get(slot), host.get::<Order>(offset(slot, 1)));
-        Task { ticket, order, models: ModelSet::load(host, &order, offset(slot, 2)) }
+        let (escrow, order) = (host.get(slot), host.get::<Order>(offset(slot, 1)));
+        Task { escrow, order, models: ModelSet::load(host, &order, offset(slot, 2)) }
     }
 
     /// Writes what [`Task::load`] reads.
     pub fn store<H: Host>(&self, host: &mut H, slot: Word) {
-        host.put(slot, &self.ticket);
+        host.put(slot, &self.escrow);
         host.put(offset(slot, 1), &self.order);
         self.models.store(host, offset(slot, 2));
     }

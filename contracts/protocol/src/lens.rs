@@ -98,7 +98,7 @@ impl<H: Host> Network<'_, H> {
     pub fn weight_of(&self, number: u32, spec: &IMuster::TaskSpec) -> Result<IMuster::WeightView> {
         let seat = self.known(number)?;
         let (order, models, _) = self.order(spec)?;
-        let task = Task { ticket: Ticket::default(), order, models };
+        let task = Task { escrow: Escrow::default(), order, models };
         let f = self.factors(&seat.node);
         let (locality, _) = self.locality(&seat, &models);
         let fit = seat.idle() && in_scope(&seat, &task) && qos::eligible(f.reliability, self.rules.exclusion_ppm);
@@ -140,8 +140,8 @@ impl<H: Host> Network<'_, H> {
         let o = &task.order;
         IMuster::TaskView {
             id: o.id,
-            creator: task.ticket.creator.into(),
-            fee: task.ticket.fee,
+            creator: task.escrow.creator.into(),
+            fee: task.escrow.fee,
             kind: o.kind,
             estimate: o.estimate,
             timeLimit: o.limit,
@@ -159,8 +159,8 @@ impl<H: Host> Network<'_, H> {
         let seat = self.known(number)?;
         let order: Order = self.host.get(offset(seat.slot, node::ORDER));
         ensure!(seat.node.running(), TaskNotRunning(0u64, number));
-        let ticket = self.host.get(offset(seat.slot, node::TICKET));
-        let task = Task { ticket, order, models: registry::in_use(self.host, seat.slot) };
+        let escrow = self.host.get(offset(seat.slot, node::ESCROW));
+        let task = Task { escrow, order, models: registry::in_use(self.host, seat.slot) };
         Ok(self.task_view(&task, order.at))
     }
 

@@ -194,7 +194,7 @@ impl<'h, H: Host> Network<'h, H> {
     /// Draws the next Pending task, whose block has come and whose order has been read.
     #[inline(never)]
     fn serve_next(&mut self, place: Word, order: Order) {
-        let task = Task { ticket: self.host.get(place), order, models: ModelSet::load(self.host, &order, offset(place, 2)) };
+        let task = Task { escrow: self.host.get(place), order, models: ModelSet::load(self.host, &order, offset(place, 2)) };
         self.served += 1;
         self.head.pending_head = (self.head.pending_head + 1) % RING;
         if self.head.pending_head == self.head.pending_tail {

@@ -88,7 +88,7 @@ impl<H: Host> Network<'_, H> {
         ensure!(fee > 0 && fee >= least, FeeTooLow(value, least.max(1)));
         ensure!(!self.ring_full(), TooManyPending(RING as u32 - 1));
         let creator = self.host.sender();
-        let task = Task { ticket: Ticket { creator, fee }, order, models };
+        let task = Task { escrow: Escrow { creator, fee }, order, models };
         self.head.tasks = order.id;
         let at_once = self.rules.draw_delay == 0;
         let block = if at_once { self.block().saturating_sub(1) } else { self.target() };
@@ -115,7 +115,7 @@ impl<H: Host> Network<'_, H> {
 
     /// Queues a task; where the queue is full, the lowest value goes, the newcomer's included.
     pub fn enqueue(&mut self, task: &Task) {
-        let key = key(task.ticket.fee, task.order.estimate, task.order.id);
+        let key = key(task.escrow.fee, task.order.estimate, task.order.id);
         if self.head.queued as u64 >= self.queue_capacity() {
             match queue::worst(self.host) {
                 Some(worst) if worst < key => {
@@ -143,7 +143,7 @@ impl<H: Host> Network<'_, H> {
         let neighbours = if task.models.len > 0 && left > 0 { self.idle_neighbours(&seat, left) } else { Vec::new() };
         seat.node.status = Status::Busy as u8;
         self.host.put(seat.slot, &seat.node);
-        self.host.put(offset(seat.slot, node::TICKET), &task.ticket);
+        self.host.put(offset(seat.slot, node::ESCROW), &task.escrow);
         task.models.store(self.host, offset(seat.slot, node::IN_USE));
         // One node is chosen already; how many others there were need not be known beyond the pool.
         let pool = self.rules.boost_pool as u32;
@@ -220,17 +220,17 @@ impl<H: Host> Network<'_, H> {
     // ------------------------------------------------------------ ends
 
     /// The caller's node and its running task.
-    fn own_task(&self, id: u64) -> Result<(Seat, Ticket, Order)> {
+    fn own_task(&self, id: u64) -> Result<(Seat, Escrow, Order)> {
         let seat = self.own_seat()?;
-        let (ticket, order) = self.running(&seat, id)?;
-        Ok((seat, ticket, order))
+        let (escrow, order) = self.running(&seat, id)?;
+        Ok((seat, escrow, order))
     }
 
-    fn running(&self, seat: &Seat, id: u64) -> Result<(Ticket, Order)> {
+    fn running(&self, seat: &Seat, id: u64) -> Result<(Escrow, Order)> {
         let order: Order = self.host.get(offset(seat.slot, node::ORDER));
         let here = seat.node.running() && order.id == id;
         ensure!(here, TaskNotRunning(id, seat.number));
-        Ok((self.host.get(offset(seat.slot, node::TICKET)), order))
+        Ok((self.host.get(offset(seat.slot, node::ESCROW)), order))
     }
 
     fn set_reliability(&self, seat: &mut Seat, h: u64) {
@@ -240,7 +240,7 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.submit`.
     pub fn submit(&mut self, id: u64, digest: [u8; 32]) -> Result<()> {
-        let (mut seat, ticket, order) = self.own_task(id)?;
+        let (mut seat, escrow, order) = self.own_task(id)?;
         ensure!(self.now <= order.at, DeadlinePassed(id, order.at));
         // Half the estimate apart, so that no string of small tasks buys back in minutes what time gives in half an hour.
         if order.boosts && (self.now - seat.node.h_at as u64) * 2 >= order.estimate as u64 {
@@ -248,18 +248,18 @@ impl<H: Host> Network<'_, H> {
             self.set_reliability(&mut seat, h);
         }
         let operator = self.host.sender();
-        self.credit(operator, ticket.fee);
-        emit::<TaskSucceeded>(self.host, (id, seat.number), (digest, ticket.fee));
+        self.credit(operator, escrow.fee);
+        emit::<TaskSucceeded>(self.host, (id, seat.number), (digest, escrow.fee));
         self.release(seat, true);
         Ok(())
     }
 
     /// See `IMuster.reportError`.
     pub fn report_error(&mut self, id: u64, code: u8) -> Result<()> {
-        let (seat, ticket, order) = self.own_task(id)?;
+        let (seat, escrow, order) = self.own_task(id)?;
         ensure!(self.now <= order.at, DeadlinePassed(id, order.at));
-        self.credit(ticket.creator, ticket.fee);
-        emit::<TaskErrorReported>(self.host, (id, seat.number), (code, ticket.fee));
+        self.credit(ticket.creator, escrow.fee);
+        emit::<TaskErrorReported>(self.host, (id, seat.number), (code, escrow.fee));
         // The node that could not run this one is not handed the next in the same breath.
         self.release(seat, false);
         Ok(())
@@ -269,14 +269,14 @@ impl<H: Host> Network<'_, H> {
     pub fn expire(&mut self, number: u32, id: u64) -> Result<()> {
         ensure!(number > 0 && number <= self.head.issued, NodeUnknown(number));
         let mut seat = Seat::load(self.host, number);
-        let (ticket, order) = self.running(&seat, id)?;
+        let (escrow, order) = self.running(&seat, id)?;
         ensure!(self.now > order.at, DeadlineNotPassed(id, order.at));
         let h = penalise(self.reliability(&seat.node), self.rules.penalty_ppm);
         self.set_reliability(&mut seat, h);
         let caller = self.host.sender();
         // Whoever let it time out does not earn by it.
         let driver = (self.account(caller).node != number).then_some(caller);
-        self.abort(&Task { ticket, order, models: ModelSet::default() }, TIMEOUT, order.start_fee_bps, driver);
+        self.abort(&Task { escrow, order, models: ModelSet::default() }, TIMEOUT, order.start_fee_bps, driver);
         self.release(seat, true);
         Ok(())
     }
@@ -296,7 +296,7 @@ impl<H: Host> Network<'_, H> {
     pub fn cancel(&mut self, id: u64, ticket: u64) -> Result<()> {
         let (group, place, task) = self.queued_under(id, ticket)?;
         let caller = self.host.sender();
-        ensure!(task.ticket.creator == caller, NotTheCreator(id, caller));
+        ensure!(task.escrow.creator == caller, NotTheCreator(id, caller));
         self.end_queued(group, place, CANCELLED, None);
         Ok(())
     }
@@ -307,7 +307,7 @@ impl<H: Host> Network<'_, H> {
         let until = task.order.at + self.host.get::<Limits>(slot(LIMITS)).queue_time as u64;
         ensure!(self.now > until, QueueTimeNotOver(id, until));
         let caller = self.host.sender();
-        let driver = (task.ticket.creator != caller).then_some(caller);
+        let driver = (task.escrow.creator != caller).then_some(caller);
         self.end_queued(group, place, WAITED, driver);
         Ok(())
     }
@@ -321,15 +321,15 @@ impl<H: Host> Network<'_, H> {
     /// Refunds a task less the start fee, which goes to whoever drove what its owner should have, else to the treasury.
     #[inline(never)]
     fn abort(&mut self, task: &Task, reason: u8, start_fee_bps: u16, driver: Option<Address>) {
-        let start_fee = share_bps(task.ticket.fee, start_fee_bps);
-        let refund = task.ticket.fee - start_fee;
+        let start_fee = share_bps(task.escrow.fee, start_fee_bps);
+        let refund = task.escrow.fee - start_fee;
         let beneficiary = driver.filter(|_| start_fee > 0).unwrap_or_default();
         match driver {
             Some(driver) => self.credit(driver, start_fee),
             None => self.earn(start_fee),
         }
-        self.credit(task.ticket.creator, refund);
-        emit::<TaskAborted>(self.host, (task.order.id, task.ticket.creator, reason), (refund, start_fee, beneficiary));
+        self.credit(task.escrow.creator, refund);
+        emit::<TaskAborted>(self.host, (task.order.id, task.escrow.creator, reason), (refund, start_fee, beneficiary));
     }
 
     /// Adds to protocol income.

@@ -325,7 +325,7 @@ const MUTANTS: &str = "
 | `bound.rs`, `ceil`: `code > 255` to `code >= 255` | 255 comes out as 255 either way |
 | `value.rs`, `key`: `bits > 32` to `bits >= 32` | a shift by 0 either way |
 
-Those of `wad.rs` and `record.rs`, and of the contract's rules (`script/mutants rules`, hours), have not been run to the end.
+Those of `wad.rs` and `records/`, and of the contract's rules (`script/mutants rules`, hours), have not been run to the end.
 ";
 
 const DRIVEN: &str = "

@@ -8,8 +8,7 @@ use alloy_sol_types::SolCall;
 use ethers::abi::Token;
 use ethers::types::U256;
 use ethers::utils::keccak256;
-use muster_core::record as r;
-use muster_core::word::Packed;
+use muster_core::record;
 use muster_model::drive::{operations, play};
 use muster_model::world::{who, OWNER, TOKEN, TREASURY};
 use muster_protocol::layout::{self, node};
@@ -38,34 +37,10 @@ fn camel(name: &str) -> String {
     })
 }
 
-type Fields = &'static [(&'static str, u32, &'static str)];
-
-/// Every record by its name.
-const RECORDS: [(&str, Fields); 18] = [
-    ("Head", r::Head::FIELDS),
-    ("Rules", r::Rules::FIELDS),
-    ("Terms", r::Terms::FIELDS),
-    ("Account", r::Account::FIELDS),
-    ("Node", r::Node::FIELDS),
-    ("Operator", r::Operator::FIELDS),
-    ("Scores", r::Scores::FIELDS),
-    ("Ticket", r::Ticket::FIELDS),
-    ("Order", r::Order::FIELDS),
-    ("Models", r::Models::FIELDS),
-    ("Classes", r::Classes::FIELDS),
-    ("Pool", r::Pool::FIELDS),
-    ("Queue", r::Queue::FIELDS),
-    ("Limits", r::Limits::FIELDS),
-    ("Size", r::Size::FIELDS),
-    ("NextParameter", r::NextParameter::FIELDS),
-    ("Ownership", r::Ownership::FIELDS),
-    ("Proposal", r::Proposal::FIELDS),
-];
-
 #[test]
 fn records_are_packed_as_solc_packs_them() {
     let types = solc()["types"].clone();
-    for (name, fields) in RECORDS {
+    for (name, fields) in record::RECORDS {
         let members = types[format!("t_struct({name})_storage")]["members"].as_array().unwrap().clone();
         assert_eq!(members.len(), fields.len(), "{name}");
         let mut bit = 0;
@@ -84,7 +59,7 @@ fn records_are_packed_as_solc_packs_them() {
     let expected = [
         ("node", node::NODE),
         ("operator", node::OPERATOR),
-        ("ticket", node::TICKET),
+        ("escrow", node::ESCROW),
         ("order", node::ORDER),
         ("inUse", node::IN_USE),
         ("scores", node::SCORES),
@@ -218,8 +193,8 @@ async fn a_contract_in_use_holds_what_solidity_would_read() {
     assert_eq!(s.member("Node", "models", first), 8.into());
     assert_eq!(s.member("Operator", "account", w.word(at + 1).await), as_number(a.address()));
     let running = w.word(at + 2).await;
-    assert_eq!(s.member("Ticket", "creator", running), as_number(app.address()));
-    assert_eq!(s.member("Ticket", "fee", running), 12_345.into());
+    assert_eq!(s.member("Escrow", "creator", running), as_number(app.address()));
+    assert_eq!(s.member("Escrow", "fee", running), 12_345.into());
     assert_eq!(s.member("Order", "id", w.word(at + 3).await), id.into());
     assert_eq!(s.member("Models", "flags", w.word(at + 4).await), 7.into());
     assert_eq!(s.member("Models", "m0", w.word(at + 5).await), 107.into());
@@ -229,7 +204,7 @@ async fn a_contract_in_use_holds_what_solidity_would_read() {
 
     // A queued task of four words, at its ticket.
     let entry = s.entry("entries", ticket.into());
-    assert_eq!(s.member("Ticket", "fee", w.word(entry).await), 20_000.into());
+    assert_eq!(s.member("Escrow", "fee", w.word(entry).await), 20_000.into());
     assert_eq!(s.member("Order", "id", w.word(entry + 1).await), queued.into());
     assert_eq!(s.member("Models", "m0", w.word(entry + 3).await), 107.into());
 

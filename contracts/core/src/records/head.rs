@@ -1,0 +1,32 @@
+packed! {
+    /// What nearly every transaction reads and most write.
+    ///
+    /// ```text
+    /// | best | max_vram | lowest | max_stake | parked_due | queued | joined | issued | pending_tail | pending_head | tasks |
+    ///    8        16        8          48          32         24       24       24          16             16          40
+    /// ```
+    pub struct Head {
+        /// Tasks created so far; the last task's id.
+        tasks: u64 = "uint40" 40,
+        /// First Pending task in the ring.
+        pending_head: u16 = "uint16" 16,
+        /// Where the next Pending task goes; equal to the head when there is none.
+        pending_tail: u16 = "uint16" 16,
+        /// Node numbers given out; numbers start at 1 and stay with their operator for good.
+        issued: u32 = "uint24" 24,
+        /// Nodes joined now.
+        joined: u32 = "uint24" 24,
+        /// Tasks queued now.
+        queued: u32 = "uint24" 24,
+        /// Earliest time at which an excluded node can return; 0 when none is parked.
+        parked_due: u32 = "uint32" 32,
+        /// Largest stake of all joined nodes, in granules.
+        max_stake: u64 = "uint48" 48,
+        /// Lowest stake class that has a joined node.
+        lowest: u8 = "uint8" 8,
+        /// Largest VRAM of all joined nodes, in GiB; 0 when there are none.
+        max_vram: u16 = "uint16" 16,
+        /// What no node's Q_long / Q_max ever was above, in 200ths; below 100 it stands for 100, as without scores.
+        best: u8 = "uint8" 8,
+    }
+}

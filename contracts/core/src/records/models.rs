@@ -1,0 +1,37 @@
+/// Model ids in one word.
+pub const MODELS_PER_WORD: u32 = 6;
+/// Most models a task can require.
+pub const TASK_MODELS: usize = 8;
+/// Most models a node can hold, counting removed ones not yet purged.
+pub const NODE_MODELS: u32 = 32;
+/// Most models that one call can add to a node's: 32 of which it is the first holder would cost more than a million gas.
+pub const CALL_MODELS: usize = 12;
+
+packed! {
+    /// Six model ids (40 bits each, 0 for none) and a flag for each.
+    ///
+    /// Among a node's models the flag says "removed": the node is still in the model's holder array, but no longer has it.
+    ///
+    /// ```text
+    /// | used | flags | m5 | m4 | m3 | m2 | m1 | m0 |
+    ///    8       8     40   40   40   40   40   40
+    /// ```
+    pub struct Models {
+        /// First model.
+        m0: u64 = "uint40" 40,
+        /// Second model.
+        m1: u64 = "uint40" 40,
+        /// Third model.
+        m2: u64 = "uint40" 40,
+        /// Fourth model.
+        m3: u64 = "uint40" 40,
+        /// Fifth model.
+        m4: u64 = "uint40" 40,
+        /// Sixth model.
+        m5: u64 = "uint40" 40,
+        /// Bit i is the flag of model i.
+        flags: u8 = "uint8" 8,
+        /// Always 1 once written, so that the word never falls back to zero.
+        used: u8 = "uint8" 8,
+    }
+}

@@ -1,0 +1,14 @@
+packed! {
+    /// A proposed value of a parameter.
+    ///
+    /// ```text
+    /// |  -  | at | value |
+    ///   152   40     64
+    /// ```
+    pub struct NextParameter {
+        /// The value.
+        value: u64 = "uint64" 64,
+        /// Earliest time it can take effect; 0 where nothing is proposed.
+        at: u64 = "uint40" 40,
+    }
+}

@@ -1,0 +1,81 @@
+packed! {
+    /// What a draw reads of a candidate.
+    ///
+    /// ```text
+    /// | parked | models | class | gpu | vram | pos | score_count | score_sum | h_at | h  | stake | status |
+    ///     8        8        8      16    16     24        8            16       32    64     48      8
+    /// ```
+    pub struct Node {
+        /// [`Status`] as a number.
+        status: u8 = "uint8" 8,
+        /// Stake in granules; 0 when quit.
+        stake: u64 = "uint48" 48,
+        /// Reliability factor at `h_at`, a wad.
+        h: u64 = "uint64" 64,
+        /// When `h` held.
+        h_at: u32 = "uint32" 32,
+        /// Sum of the score pool.
+        score_sum: u16 = "uint16" 16,
+        /// Scores in the pool.
+        score_count: u8 = "uint8" 8,
+        /// Place among the idle nodes of its group and class, or in the parking pool.
+        pos: u32 = "uint24" 24,
+        /// VRAM in GiB.
+        vram: u16 = "uint16" 16,
+        /// Number of its GPU model among those of its VRAM size.
+        gpu: u16 = "uint16" 16,
+        /// Stake class.
+        class: u8 = "uint8" 8,
+        /// Entries of its model list, removed ones included.
+        models: u8 = "uint8" 8,
+        /// Whether it is excluded, or held back by due draws, and waits in the parking pool.
+        parked: bool = "bool" 8,
+    }
+}
+
+impl Node {
+    /// Whether it has a task. One that is held back on its way out still has the status of a running one.
+    pub fn running(&self) -> bool {
+        Status::new(self.status).running() && !self.parked
+    }
+}
+
+/// A node's status. Kicked out and slashed nodes are [`Status::Quit`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Status {
+    /// Not in the network.
+    Quit = 0,
+    /// Joined and without a task.
+    Available = 1,
+    /// Running a task.
+    Busy = 2,
+    /// Running a task, to be paused when it ends.
+    PendingPause = 3,
+    /// Running a task, to quit when it ends.
+    PendingQuit = 4,
+    /// Joined, takes no task.
+    Paused = 5,
+    /// Running a task, to be kicked out when it ends.
+    PendingKickout = 6,
+}
+
+impl Status {
+    /// The status with this number; numbers that stand for none read as [`Status::Quit`].
+    pub fn new(n: u8) -> Status {
+        match n {
+            1 => Status::Available,
+            2 => Status::Busy,
+            3 => Status::PendingPause,
+            4 => Status::PendingQuit,
+            5 => Status::Paused,
+            6 => Status::PendingKickout,
+            _ => Status::Quit,
+        }
+    }
+
+    /// Whether a node with this status has a task, or is held back after its end; see [`Node::running`].
+    pub fn running(self) -> bool {
+        matches!(self, Status::Busy | Status::PendingPause | Status::PendingQuit | Status::PendingKickout)
+    }
+}

@@ -1,0 +1,20 @@
+use crate::word::Address;
+
+packed! {
+    /// The owner, and what was fixed at initialisation.
+    ///
+    /// ```text
+    /// | renounced | upgrade_delay | granule | owner |
+    ///       8             24           64      160
+    /// ```
+    pub struct Ownership {
+        /// Before initialisation the deployer, who alone may install; then who may change parameters and propose programs.
+        owner: Address = "address" 160,
+        /// Wei in a granule of stake; not 0 once initialised.
+        granule: u64 = "uint64" 64,
+        /// Seconds between the proposal and the effect of another program, or of a parameter that reaches into stakes.
+        upgrade_delay: u32 = "uint24" 24,
+        /// Whether programs can never be changed again.
+        renounced: bool = "bool" 8,
+    }
+}
