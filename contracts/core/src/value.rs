@@ -1,5 +1,7 @@
 //! Estimated time, deadline and task value (seed 001), and the key by which the queue is ordered.
 
+use crate::id::TaskId;
+
 /// What a task is, which decides how its time is estimated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -39,12 +41,12 @@ const ORDER: u32 = 26;
 /// the earlier task is the greater key. Two equal values compare by arrival as long as fewer than
 /// 2^26 tasks were created between them. Keys 0 and 1 are never made: they mean "none".
 #[inline]
-pub fn key(fee: u128, estimate: u32, id: u64) -> u64 {
+pub fn key(fee: u128, estimate: u32, id: TaskId) -> u64 {
     let v = (fee.max(1) << 31) / estimate.max(1) as u128;
     let bits = 128 - v.leading_zeros();
     let mantissa = if bits > 32 { (v >> (bits - 32)) as u64 } else { (v as u64) << (32 - bits) };
     let float = (bits as u64) << 31 | (mantissa & 0x7fff_ffff);
-    float << ORDER | (!id & ((1 << ORDER) - 1))
+    float << ORDER | (!id.0 & ((1 << ORDER) - 1))
 }
 
 /// Whether two keys stand for the same task value.
@@ -61,12 +63,12 @@ mod tests {
     fn higher_value_first_then_earlier() {
         let e18 = 1_000_000_000_000_000_000u128;
         // 10 per 50 s against 15 per 70 s: the example of the pricing page.
-        assert!(key(15 * e18, 70, 9) > key(10 * e18, 50, 1));
-        assert!(key(10 * e18, 50, 1) > key(10 * e18, 50, 2));
-        assert!(key(20 * e18, 100, 1) > key(10 * e18, 50, 2));
-        assert!(key(1, 0xff_ffff, 1) > 1);
+        assert!(key(15 * e18, 70, TaskId(9)) > key(10 * e18, 50, TaskId(1)));
+        assert!(key(10 * e18, 50, TaskId(1)) > key(10 * e18, 50, TaskId(2)));
+        assert!(key(20 * e18, 100, TaskId(1)) > key(10 * e18, 50, TaskId(2)));
+        assert!(key(1, 0xff_ffff, TaskId(1)) > 1);
         assert!(key((1 << 96) - 1, 1, u64::MAX) < u64::MAX);
-        assert!(key(10 * e18 + 10_000_000_000, 50, 2) > key(10 * e18, 50, 1));
+        assert!(key(10 * e18 + 10_000_000_000, 50, TaskId(2)) > key(10 * e18, 50, TaskId(1)));
     }
 
     #[test]
@@ -74,8 +76,8 @@ mod tests {
         for shift in 0..60u32 {
             let a = (0x8000_0001u128) << shift;
             let b = (0x8000_0002u128) << shift;
-            assert!(key(b, 1, 5) > key(a, 1, 4));
-            assert!(key(b, 7, 5) > key(a, 7, 4));
+            assert!(key(b, 1, TaskId(5)) > key(a, 1, TaskId(4)));
+            assert!(key(b, 7, TaskId(5)) > key(a, 7, TaskId(4)));
         }
     }
 

@@ -3,8 +3,8 @@
 use crate::abi::{emit, IMuster::*};
 use crate::host::{offset, Host};
 use crate::layout::*;
-use crate::network::pending;
-use crate::{IMuster, Network, Result};
+use crate::ring::Ring;
+use crate::{purse, IMuster, Result};
 use alloc::vec::Vec;
 use alloy_primitives::FixedBytes;
 use muster_core::qos::PPM;
@@ -168,6 +168,7 @@ pub fn initialise<H: Host>(host: &mut H, genesis: &Genesis, programs: &[IMuster:
         boost_pool: 3,
         scarce: 3,
         spread: 10,
+        best: 0,
     };
     let terms = Terms {
         sd_overhead: 30,
@@ -233,7 +234,7 @@ pub fn set_parameter<H: Host>(host: &mut H, number: u8, value: Word) -> Result<(
     if p.name == "drawDelay" {
         // A new task's block is never before that of one already Pending: those behind would be known before their turn.
         let (rules, head): (Rules, Head) = (host.get(slot(RULES)), host.get(slot(HEAD)));
-        let pending = pending(&head);
+        let pending = Ring::of(&head).len();
         ensure!(v >= rules.draw_delay as u64 || pending == 0, TasksPending(pending));
     }
     put_parameter(host, number, p, v);
@@ -320,41 +321,10 @@ pub fn accept_treasury<H: Host>(host: &mut H) -> Result<()> {
     let next: Proposal = host.get(slot(NEXT_TREASURY));
     ensure!(next.account != [0; 20], NotProposed);
     ensure!(host.now() >= next.at, TooEarly(next.at));
-    let before = treasury(host);
+    let before = purse::treasury(host);
     host.put(slot(NEXT_TREASURY), &Proposal::default());
     host.store(slot(TREASURY), Word::from(next.account));
     emit::<TreasuryChanged>(host, (before, next.account), ());
-    Ok(())
-}
-
-/// The account that protocol income goes to.
-pub fn treasury<H: Host>(host: &H) -> Address {
-    host.get(slot(TREASURY))
-}
-
-/// Protocol income not yet taken, in wei.
-pub fn income<H: Host>(host: &H) -> u128 {
-    host.load(slot(INCOME)).to_u128().unwrap_or(u128::MAX)
-}
-
-/// See `IMuster.sweepTreasury`.
-pub fn sweep_treasury<H: Host>(host: &mut H) -> Result<()> {
-    ownership(host)?;
-    let (account, amount) = (treasury(host), income(host));
-    ensure!(amount > 0, NothingToWithdraw(account));
-    host.store(slot(INCOME), Word::ZERO);
-    emit::<TreasurySwept>(host, (account,), (amount,));
-    pay(host, account, amount)
-}
-
-/// See `IMuster.withdraw`.
-pub fn withdraw<H: Host>(host: &mut H, to: Address) -> Result<()> {
-    let wei = Network::open(host)?.take_owed(to)?;
-    pay(host, to, wei)
-}
-
-fn pay<H: Host>(host: &mut H, to: Address, wei: u128) -> Result<()> {
-    ensure!(host.pay(to, wei), TransferFailed(to, wei));
     Ok(())
 }
 

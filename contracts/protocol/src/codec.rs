@@ -11,6 +11,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use alloy_primitives::{Address as Account, FixedBytes};
 use alloy_sol_types::sol_data;
+use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
 use muster_core::word::{Address, Word};
 
 /// Bytes of a word.
@@ -186,6 +187,30 @@ numbers! {
     u64 = number as u64: 64 128 256;
     usize = number as u64: 64 128 256;
     u128 = wide as u128: 128 256;
+}
+
+macro_rules! ids {
+    ($($t:ty = $number:ty as $bits:literal;)*) => {$(
+        impl Value<sol_data::Uint<$bits>> for $t {
+            #[inline(always)]
+            fn put(self, out: &mut Out) {
+                Value::<sol_data::Uint<$bits>>::put(self.0, out);
+            }
+        }
+        impl<'a> Read<'a, sol_data::Uint<$bits>> for $t {
+            #[inline(always)]
+            fn read(c: Calldata<'a>, at: usize) -> Result<Self> {
+                Ok(Self(<$number as Read<'a, sol_data::Uint<$bits>>>::read(c, at)?))
+            }
+        }
+    )*};
+}
+ids! {
+    NodeId = u32 as 32;
+    TaskId = u64 as 64;
+    ModelId = u64 as 64;
+    GpuGroup = u32 as 32;
+    Ticket = u64 as 64;
 }
 
 impl Value<sol_data::Uint<256>> for Word {

@@ -12,15 +12,16 @@
 //! [`SEARCHED`] but few in the network's scale are [`SEARCHED`] random holders looked at and the
 //! choice made among those found.
 
-use crate::bracket::NONE;
 use crate::host::{Host, ModelSet, Task};
 use crate::layout::node_slot;
 use crate::network::Network;
 use crate::registry::{count_held, count_in_use, Holders};
+use crate::roster::Seat;
 use crate::sampler::{Field, Scope};
 use alloc::vec::Vec;
+use muster_core::id::{ModelId, NodeId, TaskId};
 use muster_core::qos;
-use muster_core::record::{Node, Status, MODELS_PER_WORD};
+use muster_core::record::{Node, MODELS_PER_WORD};
 use muster_core::wad::mul_wad;
 use muster_core::weight;
 use muster_core::word::Word;
@@ -47,10 +48,10 @@ pub struct Rng {
 
 impl Rng {
     /// A stream for one draw of one task.
-    pub fn new<H: Host>(host: &H, hash: [u8; 32], id: u64) -> Rng {
+    pub fn new<H: Host>(host: &H, hash: [u8; 32], id: TaskId) -> Rng {
         let mut bytes = [0; 40];
         bytes[..32].copy_from_slice(&hash);
-        bytes[32..].copy_from_slice(&id.to_be_bytes());
+        bytes[32..].copy_from_slice(&id.0.to_be_bytes());
         let mut block = [0; 40];
         block[..32].copy_from_slice(&host.keccak(&bytes));
         Rng { block, counter: 0, words: [0; 4], left: 0 }
@@ -77,35 +78,6 @@ impl Rng {
                 return (wide >> 64) as u64;
             }
         }
-    }
-}
-
-/// A node with its record read.
-#[derive(Clone, Copy, Debug)]
-pub struct Seat {
-    /// Its number.
-    pub number: u32,
-    /// The slot of its record.
-    pub slot: Word,
-    /// What it says.
-    pub node: Node,
-}
-
-impl Seat {
-    /// Reads a node.
-    pub fn load<H: Host>(host: &H, number: u32) -> Seat {
-        let slot = node_slot(host, number);
-        Seat { number, slot, node: host.get(slot) }
-    }
-
-    /// The node's GPU group.
-    pub fn group(&self) -> u32 {
-        (self.node.gpu as u32) << 16 | self.node.vram as u32
-    }
-
-    /// Whether it is idle and not excluded.
-    pub fn idle(&self) -> bool {
-        Status::new(self.node.status) == Status::Available && !self.node.parked
     }
 }
 
@@ -161,9 +133,11 @@ enum Missed {
 impl<H: Host> Network<'_, H> {
     /// Where a task's candidates stand.
     pub fn scope(task: &Task) -> Scope {
-        match task.order.gpu {
-            0 => Scope::Vram(task.order.vram as u32),
-            gpu => Scope::Group((gpu - 1) << 16 | task.order.vram as u32),
+        let group = task.order.group;
+        if group.is_any() {
+            Scope::Vram(group.vram() as u32)
+        } else {
+            Scope::Group(group)
         }
     }
 
@@ -176,7 +150,7 @@ impl<H: Host> Network<'_, H> {
     pub fn factors(&self, node: &Node) -> Factors {
         let reliability = self.reliability(node);
         Factors {
-            staking: weight::staking_score(node.stake, self.head.max_stake),
+            staking: weight::staking_score(node.stake, self.roster.max_stake()),
             reliability,
             qos: qos::qos(qos::long_term(node.score_sum, node.score_count), reliability),
         }
@@ -203,7 +177,7 @@ impl<H: Host> Network<'_, H> {
 
     /// M of a node that holds `local` of the models.
     fn boost(&self, seat: &Seat, models: &ModelSet, local: u32) -> u64 {
-        let used = if models.len == 0 { 0 } else { count_in_use(self.host, seat.slot, models) };
+        let used = if models.len == 0 { 0 } else { count_in_use(self.host, seat, models) };
         weight::locality_boost(local, used, models.len as u32)
     }
 
@@ -215,7 +189,7 @@ impl<H: Host> Network<'_, H> {
 
     /// Whether a good share of the network holds a model: sampling the network then meets holders sooner than a search.
     fn popular(&self, entries: u32) -> bool {
-        entries.saturating_mul(POPULAR) >= self.head.joined
+        entries.saturating_mul(POPULAR) >= self.roster.joined()
     }
 
     /// Draws a node for a task.
@@ -247,7 +221,7 @@ impl<H: Host> Network<'_, H> {
             let mut sum = 0;
             for number in self.some_holders(task.models.as_slice(), holders, rng) {
                 let seat = Seat::load(self.host, number);
-                if !seat.idle() || !in_scope(&seat, task) {
+                if !seat.node.idle() || !in_scope(&seat, task) {
                     continue;
                 }
                 let local = self.local(&seat, &task.models);
@@ -283,7 +257,7 @@ impl<H: Host> Network<'_, H> {
     }
 
     /// Up to [`SEARCHED`] different nodes entered as holders of any of the models: all if they are few, else random ones.
-    fn some_holders(&self, models: &[u64], entries: u32, rng: &mut Rng) -> Vec<u32> {
+    fn some_holders(&self, models: &[ModelId], entries: u32, rng: &mut Rng) -> Vec<NodeId> {
         let lists: Vec<Holders> = models.iter().map(|&m| Holders::load(self.host, m)).collect();
         let at = |mut i: u32| {
             for list in &lists {
@@ -292,9 +266,9 @@ impl<H: Host> Network<'_, H> {
                 }
                 i -= list.len();
             }
-            0
+            NodeId(0)
         };
-        let mut numbers: Vec<u32> = Vec::new();
+        let mut numbers: Vec<NodeId> = Vec::new();
         for i in 0..entries.min(SEARCHED) {
             let i = if entries <= SEARCHED { i } else { rng.below(self.host, entries as u64) as u32 };
             let number = at(i);
@@ -308,7 +282,12 @@ impl<H: Host> Network<'_, H> {
     fn pass(&self, field: Field, models: u32, local_only: bool) -> Pass {
         // Without local nodes M is at most 1.3, but a search that is not exhaustive may have missed one.
         let largest_boost = weight::largest_boost(models, models > 0);
-        let bound = weight::class_bound(self.rules.base, self.head.max_stake, self.head.lowest, qos::highest_qos(self.head.best));
+        let bound = weight::class_bound(
+            self.rules.base,
+            self.roster.max_stake(),
+            self.roster.lowest(),
+            qos::highest_qos(self.rules.best),
+        );
         Pass {
             field,
             bound: mul_wad(bound, largest_boost) + 1,
@@ -334,7 +313,7 @@ impl<H: Host> Network<'_, H> {
             let Some(spot) = pass.field.pick(self.host, u) else { continue };
             let seat = Seat::load(self.host, spot.node);
             let merit = self.merit(&seat.node);
-            let shift = spot.class.saturating_sub(self.head.lowest) as u32;
+            let shift = spot.class.saturating_sub(self.roster.lowest()) as u32;
             // Uniform below bound x 2^shift: the node is accepted if this is below its weight.
             let height = (rng.below(self.host, pass.bound) as u128) << shift | (rng.next(self.host) & ((1 << shift) - 1)) as u128;
             // Excluded since it came to stand here, by a raised threshold: no candidate.
@@ -366,8 +345,8 @@ impl<H: Host> Network<'_, H> {
     }
 
     /// Up to `most` different eligible nodes for a task that lack a model, drawn by weight; `reads` bounds the words of nodes read.
-    pub(crate) fn draw_lacking(&self, task: &Task, model: u64, most: u32, reads: &mut u32, rng: &mut Rng) -> Vec<u32> {
-        let mut chosen: Vec<u32> = Vec::new();
+    pub(crate) fn draw_lacking(&self, task: &Task, model: ModelId, most: u32, reads: &mut u32, rng: &mut Rng) -> Vec<NodeId> {
+        let mut chosen: Vec<NodeId> = Vec::new();
         let field = Field::new(self.host, Self::scope(task));
         if field.total() == 0 {
             return chosen;
@@ -379,12 +358,12 @@ impl<H: Host> Network<'_, H> {
             // Where it stands, and its record.
             *reads = reads.saturating_sub(2);
             let Ok((seat, _)) = self.tries(&pass, &plain, rng) else { continue };
-            if chosen.contains(&seat.number) {
+            if chosen.contains(&seat.id) {
                 continue;
             }
             *reads = reads.saturating_sub((seat.node.models as u32).div_ceil(MODELS_PER_WORD));
             if count_held(self.host, seat.slot, seat.node.models, &wanted) == 0 {
-                chosen.push(seat.number);
+                chosen.push(seat.id);
             }
         }
         chosen
@@ -397,19 +376,19 @@ impl<H: Host> Network<'_, H> {
     pub(crate) fn available_holders(
         &self,
         task: &Task,
-        model: u64,
+        model: ModelId,
         enough: u32,
-        nearby: &[u32],
+        nearby: &[NodeId],
         pool: u32,
-        eligible: &mut Vec<u32>,
+        eligible: &mut Vec<NodeId>,
         reads: &mut u32,
         rng: &mut Rng,
     ) -> u32 {
         let wanted = ModelSet::one(model);
         let entries = || Holders::load(self.host, model).len();
         let words = |entries: u8| (entries as u32).div_ceil(MODELS_PER_WORD);
-        let mut counted: Vec<u32> = Vec::new();
-        let done = |counted: &[u32], eligible: &[u32]| counted.len() as u32 >= enough && eligible.len() as u32 >= pool;
+        let mut counted: Vec<NodeId> = Vec::new();
+        let done = |counted: &[NodeId], eligible: &[NodeId]| counted.len() as u32 >= enough && eligible.len() as u32 >= pool;
         // Nodes known to be idle are looked at first where many hold the model: they cost a read less.
         if pool > 0 && task.models.len == 1 || self.popular(entries()) {
             for &number in nearby {
@@ -441,7 +420,7 @@ impl<H: Host> Network<'_, H> {
                 // Where it is entered, and its record.
                 *reads = reads.saturating_sub(2);
                 let seat = Seat::load(self.host, number);
-                if counted.contains(&number) || !seat.idle() {
+                if counted.contains(&number) || !seat.node.idle() {
                     continue;
                 }
                 *reads = reads.saturating_sub(words(seat.node.models));
@@ -459,13 +438,10 @@ impl<H: Host> Network<'_, H> {
 
 /// Whether a node has the VRAM or the GPU a task requires.
 pub fn in_scope(seat: &Seat, task: &Task) -> bool {
-    match task.order.gpu {
-        0 => seat.node.vram >= task.order.vram,
-        gpu => seat.node.gpu as u32 + 1 == gpu && seat.node.vram == task.order.vram,
+    let group = task.order.group;
+    if group.is_any() {
+        seat.node.group.vram() >= group.vram()
+    } else {
+        seat.node.group == group
     }
-}
-
-/// Key of an excluded node in the parking pool: the earliest return is the greatest.
-pub(crate) fn parking_key(due: u64, number: u32) -> u64 {
-    ((!(due as u32) as u64) << 32 | number as u64).max(NONE + 1)
 }

@@ -1,5 +1,6 @@
 //! What Muster needs of the chain below it.
 
+use muster_core::id::ModelId;
 use muster_core::record::*;
 use muster_core::word::{Address, Packed, Word};
 
@@ -68,21 +69,21 @@ pub fn offset(slot: Word, n: u64) -> Word {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ModelSet {
     /// The ids; those beyond `len` are 0.
-    pub ids: [u64; TASK_MODELS],
+    pub ids: [ModelId; TASK_MODELS],
     /// How many there are.
     pub len: u8,
 }
 
 impl ModelSet {
     /// A set of one.
-    pub fn one(model: u64) -> ModelSet {
+    pub fn one(model: ModelId) -> ModelSet {
         let mut set = ModelSet { len: 1, ..ModelSet::default() };
         set.ids[0] = model;
         set
     }
 
     /// The ids in use.
-    pub fn as_slice(&self) -> &[u64] {
+    pub fn as_slice(&self) -> &[ModelId] {
         &self.ids[..(self.len as usize).min(TASK_MODELS)]
     }
 
@@ -119,13 +120,13 @@ impl ModelSet {
     /// The inverse of [`ModelSet::pack`]; `second` is only asked for sets of more than six.
     pub fn unpack(first: Models, second: impl FnOnce() -> Models) -> ModelSet {
         let len = first.flags.min(TASK_MODELS as u8);
-        let mut ids = [first.m0, first.m1, first.m2, first.m3, first.m4, first.m5, 0, 0];
+        let mut ids = [first.m0, first.m1, first.m2, first.m3, first.m4, first.m5, ModelId(0), ModelId(0)];
         if len as u32 > MODELS_PER_WORD {
             let s = second();
             ids[6] = s.m0;
             ids[7] = s.m1;
         }
-        ids[len as usize..].fill(0);
+        ids[len as usize..].fill(ModelId(0));
         ModelSet { ids, len }
     }
 }

@@ -1,6 +1,7 @@
 //! Which slot holds what: the numbers of `abi/MusterStorage.sol`.
 
 use crate::host::Host;
+use muster_core::id::NodeId;
 use muster_core::word::{Address, Word};
 
 /// [`muster_core::record::Head`].
@@ -102,8 +103,8 @@ pub fn entry<H: Host>(host: &H, map: u8, key: u64) -> Word {
 
 /// The slot of a node's record.
 #[inline]
-pub fn node_slot<H: Host>(host: &H, number: u32) -> Word {
-    entry(host, NODES, number as u64)
+pub fn node_slot<H: Host>(host: &H, id: NodeId) -> Word {
+    entry(host, NODES, id.0 as u64)
 }
 
 /// The slot of an account.

@@ -42,10 +42,14 @@ pub mod lens;
 pub mod native;
 pub mod network;
 pub mod nodes;
+pub mod parking;
 pub mod pool;
 pub mod programs;
+pub mod purse;
 pub mod queue;
 pub mod registry;
+pub mod ring;
+pub mod roster;
 pub mod sampler;
 pub mod tasks;
 

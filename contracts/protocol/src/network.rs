@@ -3,14 +3,15 @@
 
 use crate::abi::{emit, IMuster::*};
 use crate::draw::{Draw, Rng};
-use crate::host::{offset, Host, ModelSet, Task};
-use crate::layout::{entry, slot, HEAD, PENDING, RULES};
+use crate::host::{Host, Task};
+use crate::layout::{slot, HEAD, RULES};
+use crate::parking::Parking;
+use crate::ring::Ring;
+use crate::roster::Roster;
 use crate::Result;
+use muster_core::id::NodeId;
 use muster_core::record::{Head, Order, Rules};
-use muster_core::word::{Packed, Word};
 
-/// Pending tasks there can be at once.
-pub const RING: u16 = 4_096;
 /// Pending tasks that any state-changing call draws before its own work.
 pub const SERVED_PER_CALL: u32 = 2;
 /// Pending tasks that a call draws which needs all due draws made.
@@ -29,33 +30,31 @@ const READMITTING_READS: u32 = 96;
 /// Words that all pre-downloads of a call together may read.
 pub const SPREAD_READS: u32 = 32;
 
-/// Tasks waiting for their draw.
-pub fn pending(head: &Head) -> u32 {
-    ((RING + head.pending_tail - head.pending_head) % RING) as u32
-}
-
-/// The state of a call.
+/// The state of a call: what is read once and written once, and of each subject its own part of the head word.
 pub struct Network<'h, H: Host> {
     /// The chain.
     pub host: &'h mut H,
-    /// The head word; written by [`Network::close`].
-    pub head: Head,
-    /// The rules, as they are now.
-    pub rules: Rules,
     /// Time of the block.
     pub now: u64,
+    /// The rules, as they are now.
+    pub(crate) rules: Rules,
+    /// Tasks created so far.
+    pub(crate) tasks: u64,
+    /// Tasks queued now.
+    pub(crate) queued: u32,
+    pub(crate) ring: Ring,
+    pub(crate) roster: Roster,
+    pub(crate) parking: Parking,
     block: Option<u64>,
-    stored: Head,
+    stored: (Head, Rules),
     /// `Host::reads` when the call began.
     began: u32,
     /// Pending tasks drawn by this call.
     served: u32,
-    /// Nodes in the list that a node was last taken out of, which is to start a task.
-    pub(crate) left: u32,
     /// What is left of [`SPREAD_READS`].
     pub(crate) spread: u32,
     /// The node that this call re-admitted last; 0 for none.
-    pub(crate) readmitted: u32,
+    pub(crate) readmitted: NodeId,
 }
 
 impl<'h, H: Host> Network<'h, H> {
@@ -68,16 +67,19 @@ impl<'h, H: Host> Network<'h, H> {
         let now = host.now();
         Ok(Network {
             host,
-            head,
-            rules,
             now,
+            rules,
+            tasks: head.tasks,
+            queued: head.queued,
+            ring: Ring::of(&head),
+            roster: Roster::of(&head),
+            parking: Parking::of(&head),
             block: None,
-            stored: head,
+            stored: (head, rules),
             began,
             served: 0,
-            left: 0,
             spread: SPREAD_READS,
-            readmitted: 0,
+            readmitted: NodeId(0),
         })
     }
 
@@ -92,21 +94,71 @@ impl<'h, H: Host> Network<'h, H> {
         Ok(net)
     }
 
+    /// The head word as it is now.
+    pub fn head(&self) -> Head {
+        let mut head = Head { tasks: self.tasks, queued: self.queued, ..Head::default() };
+        self.ring.write(&mut head);
+        self.roster.write(&mut head);
+        self.parking.write(&mut head);
+        head
+    }
+
+    /// Writes the head word and the rules where they changed.
+    pub fn close(self) {
+        let head = self.head();
+        if head != self.stored.0 {
+            self.host.put(slot(HEAD), &head);
+        }
+        if self.rules != self.stored.1 {
+            self.host.put(slot(RULES), &self.rules);
+        }
+    }
+
+    /// The rules, as they are now.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// All joined nodes together.
+    pub fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// The ring of Pending tasks.
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    /// Tasks queued now.
+    pub fn queued(&self) -> u32 {
+        self.queued
+    }
+
     /// Words this call has read.
     fn reads(&self) -> u32 {
         self.host.reads().wrapping_sub(self.began)
     }
 
+    /// The L2 block in progress; asked of the chain once.
+    pub fn block(&mut self) -> u64 {
+        match self.block {
+            Some(n) => n,
+            None => *self.block.insert(self.host.block()),
+        }
+    }
+
+    // ---------------------------------------------------------------- what is due
+
     /// Draws due tasks until the call has drawn `most`, or the next could read more than [`SERVING_READS`]; the first always.
     #[inline(never)]
     fn serve_up_to(&mut self, most: u32) {
         while self.served < most {
-            let Some((place, order)) = self.next_due() else { return };
+            let Some(order) = self.next_due() else { return };
             let next = if order.models > 1 { DRAW_READS_SEVERAL } else { DRAW_READS };
             if self.served > 0 && self.reads() + next > SERVING_READS {
                 return;
             }
-            self.serve_next(place, order);
+            self.serve_next(order);
         }
     }
 
@@ -119,55 +171,21 @@ impl<'h, H: Host> Network<'h, H> {
         self.next_due().is_some()
     }
 
-    /// Slot and order of the next Pending task, if its hash is known.
-    fn next_due(&mut self) -> Option<(Word, Order)> {
-        if self.pending() == 0 {
+    /// The order of the next Pending task, if its hash is known.
+    fn next_due(&mut self) -> Option<Order> {
+        if self.ring.is_empty() {
             return None;
         }
-        let place = entry(self.host, PENDING, self.head.pending_head as u64);
-        let order: Order = self.host.get(offset(place, 1));
-        (order.at < self.block()).then_some((place, order))
+        let order = self.ring.first_order(self.host);
+        (order.moment < self.block()).then_some(order)
     }
 
     /// Makes the draws that are due, at most [`SETTLED_PER_CALL`] in all; refuses if some are left.
     #[inline(never)]
     pub fn settled(&mut self) -> Result<()> {
         self.serve_up_to(SETTLED_PER_CALL);
-        ensure!(!self.draws_due(), DrawsDue(self.pending()));
+        ensure!(!self.draws_due(), DrawsDue(self.ring.len()));
         Ok(())
-    }
-
-    /// Writes the head word if it changed.
-    pub fn close(self) {
-        if self.head != self.stored {
-            self.host.store(slot(HEAD), self.head.pack());
-        }
-    }
-
-    /// The L2 block in progress; asked of the chain once.
-    pub fn block(&mut self) -> u64 {
-        match self.block {
-            Some(n) => n,
-            None => *self.block.insert(self.host.block()),
-        }
-    }
-
-    /// Tasks waiting for their draw.
-    pub fn pending(&self) -> u32 {
-        pending(&self.head)
-    }
-
-    /// Whether the ring of Pending tasks has no place left.
-    pub fn ring_full(&self) -> bool {
-        self.pending() as u16 == RING - 1
-    }
-
-    /// Puts a task at the end of the ring, to be drawn by the hash of block `at`.
-    pub fn push_pending(&mut self, mut task: Task, at: u64) {
-        task.order.at = at;
-        let place = entry(self.host, PENDING, self.head.pending_tail as u64);
-        task.store(self.host, place);
-        self.head.pending_tail = (self.head.pending_tail + 1) % RING;
     }
 
     /// The block whose hash is to draw a task that is created, or drawn again, now.
@@ -181,11 +199,11 @@ impl<'h, H: Host> Network<'h, H> {
     /// First come, first drawn. One that stays undecided, or whose block's hash is no longer known,
     /// gets a new block and goes to the end.
     pub fn serve(&mut self, most: u32) -> u32 {
-        let most = most.min(self.pending());
+        let most = most.min(self.ring.len());
         let mut served = 0;
         while served < most {
-            let Some((place, order)) = self.next_due() else { break };
-            self.serve_next(place, order);
+            let Some(order) = self.next_due() else { break };
+            self.serve_next(order);
             served += 1;
         }
         served
@@ -193,38 +211,46 @@ impl<'h, H: Host> Network<'h, H> {
 
     /// Draws the next Pending task, whose block has come and whose order has been read.
     #[inline(never)]
-    fn serve_next(&mut self, place: Word, order: Order) {
-        let task = Task { escrow: self.host.get(place), order, models: ModelSet::load(self.host, &order, offset(place, 2)) };
+    fn serve_next(&mut self, order: Order) {
+        let task = self.ring.take(self.host, order);
         self.served += 1;
-        self.head.pending_head = (self.head.pending_head + 1) % RING;
-        if self.head.pending_head == self.head.pending_tail {
-            // Starting again at 0 reuses words that are not zero.
-            self.head.pending_head = 0;
-            self.head.pending_tail = 0;
-        }
-        let drawn = match self.host.block_hash(task.order.at) {
+        let drawn = match self.host.block_hash(order.moment) {
             Some(hash) => self.draw_and_place(&task, hash),
             None => false,
         };
         if !drawn {
-            self.redraw(task);
+            self.redraw(&task);
         }
     }
 
+    /// Takes the first Pending task off the ring if its block has come: for whoever compares other ways of choosing with the
+    /// contract's. What is chosen goes to [`Network::place`].
+    pub fn take_due(&mut self) -> Option<Task> {
+        let order = self.next_due()?;
+        Some(self.ring.take(self.host, order))
+    }
+
     /// Gives a task a new block and puts it at the end of the ring.
-    pub fn redraw(&mut self, task: Task) {
-        let at = self.target();
-        self.push_pending(task, at);
-        emit::<TaskRedrawn>(self.host, (task.order.id,), (at,));
+    pub(crate) fn redraw(&mut self, task: &Task) {
+        let block = self.target();
+        self.ring.push(self.host, task, block);
+        emit::<TaskRedrawn>(self.host, (task.order.id,), (block,));
     }
 
     /// Draws a task with the given entropy and starts or queues it; false if the draw stayed undecided.
-    pub fn draw_and_place(&mut self, task: &Task, hash: [u8; 32]) -> bool {
+    pub(crate) fn draw_and_place(&mut self, task: &Task, hash: [u8; 32]) -> bool {
         let mut rng = Rng::new(self.host, hash, task.order.id);
-        match self.draw(task, &mut rng) {
+        let draw = self.draw(task, &mut rng);
+        self.place(task, draw, Some(&mut rng))
+    }
+
+    /// Starts a task on the node that was drawn, or queues it where there is none; false if the draw stayed undecided.
+    #[inline(always)]
+    pub fn place(&mut self, task: &Task, draw: Draw, rng: Option<&mut Rng>) -> bool {
+        match draw {
             Draw::Node(seat, candidates) => {
-                let seat = self.leave_sampler(seat);
-                self.start(task, seat, candidates, Some(&mut rng));
+                let left = self.leave_sampler(&seat);
+                self.start(task, seat, candidates, left, rng);
             }
             Draw::Nobody => self.enqueue(task),
             Draw::Undecided => return false,

@@ -1,38 +1,27 @@
 //! The life of a node: join, stake, pause, resume, quit, kickout, exclusion, models.
 
 use crate::abi::{emit, IMuster::*};
-use crate::bracket::{height, Bracket, NONE};
-use crate::draw::{parking_key, Candidates, Seat};
-use crate::host::{offset, Host};
-use crate::layout::{account_slot, node, slot, JOINED, LIMITS, OWNERSHIP, TERMS};
+use crate::draw::Candidates;
+use crate::host::Host;
+use crate::layout::{slot, LIMITS, TERMS};
 use crate::network::Network;
-use crate::pool::{self, PARKING};
 use crate::registry::{self, Held, Holders, GPU_NAME_MAX};
-use crate::sampler::{self, Counts, VRAM_MAX};
-use crate::{queue, Result};
+use crate::roster::Seat;
+use crate::sampler::{self, VRAM_MAX};
+use crate::{purse, queue, Result};
 use alloc::vec::Vec;
+use muster_core::id::{ModelId, NodeId};
 use muster_core::qos;
 use muster_core::record::*;
 use muster_core::wad::WAD;
 use muster_core::weight;
-use muster_core::word::Address;
 
 /// Largest model id + 1.
 pub const MODEL_END: u64 = 1 << 40;
-/// Most granules an account can have waiting for their release.
-const UNBONDING_MAX: u64 = (1 << 48) - 1;
-/// Nodes ever and at once: what a place in a list can hold.
-pub const NODES_MAX: u32 = (1 << 24) - 2;
-
 impl<H: Host> Network<'_, H> {
-    /// Wei in a granule of stake.
-    pub fn granule(&self) -> u64 {
-        self.host.get::<Ownership>(slot(OWNERSHIP)).granule
-    }
-
     /// A stake in wei.
     pub fn wei(&self, granules: u64) -> u128 {
-        granules as u128 * self.granule() as u128
+        purse::wei(self.host, granules)
     }
 
     /// Reads the parameters of creating, joining and leaving.
@@ -40,32 +29,12 @@ impl<H: Host> Network<'_, H> {
         self.host.get(slot(TERMS))
     }
 
-    /// The account of an address.
-    pub fn account(&self, who: Address) -> Account {
-        self.host.get(account_slot(self.host, who))
-    }
-
-    /// Writes an account.
-    pub fn put_account(&mut self, who: Address, account: &Account) {
-        let at = account_slot(self.host, who);
-        self.host.put(at, account);
-    }
-
-    /// Adds to what an address can withdraw. Cannot overflow: see [`crate::tasks::FEE_END`].
-    pub fn credit(&mut self, who: Address, wei: u128) {
-        if wei > 0 {
-            let mut account = self.account(who);
-            account.credit += wei;
-            self.put_account(who, &account);
-        }
-    }
-
     /// The caller's node.
     pub fn own_seat(&self) -> Result<Seat> {
         let caller = self.host.sender();
-        let number = self.account(caller).node;
-        ensure!(number > 0, NotAnOperator(caller));
-        Ok(Seat::load(self.host, number))
+        let node = purse::account(self.host, caller).node;
+        ensure!(node.0 > 0, NotAnOperator(caller));
+        Ok(Seat::load(self.host, node))
     }
 
     /// The caller's node, for a call that can change who a draw's candidates are.
@@ -74,41 +43,26 @@ impl<H: Host> Network<'_, H> {
         self.own_seat()
     }
 
-    /// Who runs a node.
-    pub fn operator(&self, seat: &Seat) -> Operator {
-        self.host.get(offset(seat.slot, node::OPERATOR))
-    }
-
-    fn put_node(&mut self, seat: &Seat) {
-        self.host.put(seat.slot, &seat.node);
-    }
-
     /// Value sent as stake, in granules, after `fee` (in granules) is taken from it.
     fn stake_sent(&self, fee: u64) -> Result<u64> {
-        let (sent, granule) = (self.host.value(), self.granule());
-        let most = self.wei(weight::stake_limit(self.rules.base) + fee);
-        let wei = sent.to_u128().filter(|&wei| wei <= most).ok_or_else(|| refusal!(StakeTooHigh(sent, most)))?;
-        let granules = (wei / granule as u128) as u64;
-        ensure!(self.wei(granules) == wei, StakeNotWhole(sent, granule));
+        let (sent, granule) = (self.host.value(), purse::granule(self.host));
+        let wei = |granules: u64| granules as u128 * granule as u128;
+        let most = wei(weight::stake_limit(self.rules.base) + fee);
+        let amount = sent.to_u128().filter(|&amount| amount <= most).ok_or_else(|| refusal!(StakeTooHigh(sent, most)))?;
+        let granules = (amount / granule as u128) as u64;
+        ensure!(wei(granules) == amount, StakeNotWhole(sent, granule));
         Ok(granules.saturating_sub(fee))
-    }
-
-    /// Refuses a stake that, returned, would not fit beside what still waits to be withdrawn.
-    fn check_returnable(&self, account: &Account, stake: u64) -> Result<()> {
-        let most = UNBONDING_MAX - account.unbonding;
-        ensure!(stake <= most, StakeTooHigh(self.wei(stake), self.wei(most)));
-        Ok(())
     }
 
     // ------------------------------------------------------------ join and leave
 
     /// See `IMuster.join`.
-    pub fn join(&mut self, gpu_name: &[u8], vram: u16, models: Vec<u64>) -> Result<u32> {
+    pub fn join(&mut self, gpu_name: &[u8], vram: u16, models: Vec<ModelId>) -> Result<NodeId> {
         let terms = self.terms();
         ensure!(!terms.paused, PausedByOwner);
         self.settled()?;
         let caller = self.host.sender();
-        let mut account = self.account(caller);
+        let account = purse::account(self.host, caller);
         ensure!(!account.kicked, KickedOut(caller));
         let bytes = gpu_name.len();
         let printable = gpu_name.iter().all(|c| (b' '..=b'~').contains(c));
@@ -118,22 +72,26 @@ impl<H: Host> Network<'_, H> {
         let fee = if known.is_none() { self.host.get::<Limits>(slot(LIMITS)).group_fee } else { 0 };
         let stake = self.stake_sent(fee)?;
         ensure!(stake >= terms.min_stake, StakeTooLow(self.host.value(), self.wei(terms.min_stake + fee)));
-        self.check_returnable(&account, stake)?;
+        purse::check_returnable(self.host, &account, stake)?;
         check_models(&models, CALL_MODELS)?;
-        ensure!(self.head.joined < NODES_MAX, NetworkFull(self.head.joined));
-        if account.node == 0 {
-            account.node = self.issue_number()?;
-            self.put_account(caller, &account);
-        }
-        let mut seat = Seat::load(self.host, account.node);
-        ensure!(Status::new(seat.node.status) == Status::Quit, WrongStatus(seat.number, seat.node.status));
+        self.roster.check_room()?;
+        let id = match account.node {
+            NodeId(0) => {
+                let id = self.roster.issue(self.host)?;
+                purse::name_node(self.host, caller, account, id);
+                id
+            }
+            id => id,
+        };
+        let mut seat = Seat::load(self.host, id);
+        ensure!(Status::new(seat.node.status) == Status::Quit, WrongStatus(id, seat.node.status));
 
         let group = match known {
             Some(group) => group,
             None => {
                 let group = registry::create_gpu_group(self.host, gpu_name, vram)?;
                 let fee = self.wei(fee);
-                self.earn(fee);
+                purse::earn(self.host, fee);
                 emit::<GpuGroupCreated>(self.host, (group,), (gpu_name, vram, fee));
                 group
             }
@@ -143,97 +101,49 @@ impl<H: Host> Network<'_, H> {
             e.1 = !models.contains(&e.0);
         }
         for &model in &models {
-            held.add(self.host, seat.number, model)?;
+            held.add(self.host, seat.id, model)?;
         }
         seat.node.models = held.store(self.host);
-        self.host.put(offset(seat.slot, node::OPERATOR), &Operator { account: caller, joined_at: self.now });
+        seat.set_operator(self.host, caller, self.now);
         seat.node = Node {
             status: Status::Available as u8,
             stake,
             h: WAD,
             h_at: self.now as u32,
             pos: 0,
-            vram,
-            gpu: (group >> 16) as u16,
-            class: weight::class_of(stake, self.rules.base),
+            group,
             parked: false,
             ..seat.node
         };
-        // What an earlier membership last ran is no longer loaded.
-        if seat.node.h_at > 0 {
-            let at = offset(seat.slot, node::ORDER);
-            let order: Order = self.host.get(at);
-            if order.models > 0 {
-                self.host.put(at, &Order { models: 0, model: 0, ..order });
-            }
-        }
-        self.head.joined += 1;
-        registry::count_joined(self.host, group, true, &mut self.head.max_vram);
-        self.count_class(None, Some(seat.node.class));
-        self.set_stake_key(seat.number, stake + 1);
+        seat.unload(self.host);
+        self.roster.enter(self.host, &seat, self.rules.base);
         let staked = self.wei(stake);
-        emit::<NodeJoined>(self.host, (seat.number, caller, group), (staked, &models[..]));
-        let number = seat.number;
+        emit::<NodeJoined>(self.host, (id, caller, group), (staked, &models[..]));
         self.release(seat, true);
-        Ok(number)
-    }
-
-    fn issue_number(&mut self) -> Result<u32> {
-        let issued = self.head.issued;
-        ensure!(issued < NODES_MAX, NetworkFull(self.head.joined));
-        if levels(issued + 1) > levels(issued) {
-            let top = if self.head.joined == 0 { NONE } else { self.head.max_stake + 1 };
-            Bracket::STAKES.grow(self.host, levels(issued), top);
-        }
-        self.head.issued = issued + 1;
-        Ok(issued + 1)
-    }
-
-    /// Enters a node's stake (+ 1; [`NONE`] when it leaves) and keeps the largest right.
-    fn set_stake_key(&mut self, number: u32, key: u64) {
-        if let Some(top) = Bracket::STAKES.set(self.host, 0, levels(self.head.issued), number - 1, key) {
-            self.head.max_stake = top.max(NONE) - 1;
-        }
-    }
-
-    /// Moves a joined node between stake classes and keeps the lowest class right.
-    fn count_class(&mut self, from: Option<u8>, to: Option<u8>) {
-        let mut counts = Counts(self.host.load(slot(JOINED)));
-        if let Some(c) = from {
-            counts.set(c, counts.get(c).saturating_sub(1));
-        }
-        if let Some(c) = to {
-            counts.set(c, counts.get(c) + 1);
-        }
-        self.host.store(slot(JOINED), counts.0);
-        self.head.lowest = counts.lowest().unwrap_or(0);
+        Ok(id)
     }
 
     /// See `IMuster.raiseStake`.
     pub fn raise_stake(&mut self) -> Result<()> {
         let mut seat = self.own_settled_seat()?;
         let status = seat.node.status;
-        ensure!(matches!(status, 1 | 2 | 3 | 5), WrongStatus(seat.number, status));
+        ensure!(matches!(status, 1 | 2 | 3 | 5), WrongStatus(seat.id, status));
         let added = self.stake_sent(0)?;
-        ensure!(added > 0, StakeTooLow(self.host.value(), self.granule()));
+        ensure!(added > 0, StakeTooLow(self.host.value(), purse::granule(self.host)));
         let most = weight::stake_limit(self.rules.base);
         let stake = seat.node.stake + added;
         ensure!(stake <= most, StakeTooHigh(self.wei(stake), self.wei(most)));
-        self.check_returnable(&self.account(self.host.sender()), stake)?;
-        let class = weight::class_of(stake, self.rules.base);
-        if class != seat.node.class {
-            self.count_class(Some(seat.node.class), Some(class));
-            if seat.idle() {
-                seat = self.leave_sampler(seat);
-                seat.node.pos = sampler::insert(self.host, seat.group(), class, seat.number);
-            }
+        purse::check_returnable(self.host, &purse::account(self.host, self.host.sender()), stake)?;
+        let (before, class) = (seat.node.class(self.rules.base), weight::class_of(stake, self.rules.base));
+        if class != before && seat.node.idle() {
+            self.leave_sampler(&seat);
+            seat.node.pos = sampler::insert(self.host, seat.node.group, class, seat.id);
         }
-        seat.node.class = class;
         seat.node.stake = stake;
-        self.set_stake_key(seat.number, stake + 1);
-        self.put_node(&seat);
+        self.roster.restake(self.host, &seat, before, class);
+        seat.put(self.host);
         let (added, stake) = (self.wei(added), self.wei(stake));
-        emit::<StakeRaised>(self.host, (seat.number,), (added, stake));
+        emit::<StakeRaised>(self.host, (seat.id,), (added, stake));
         Ok(())
     }
 
@@ -242,26 +152,26 @@ impl<H: Host> Network<'_, H> {
         let mut seat = self.own_settled_seat()?;
         match Status::new(seat.node.status) {
             Status::Available => {
-                seat = self.withdraw_from_work(seat);
+                self.withdraw_from_work(&mut seat);
                 seat.node.status = Status::Paused as u8;
-                emit::<NodePaused>(self.host, (seat.number,), ());
+                emit::<NodePaused>(self.host, (seat.id,), ());
             }
             Status::Busy => {
                 seat.node.status = Status::PendingPause as u8;
-                emit::<NodePausing>(self.host, (seat.number,), ());
+                emit::<NodePausing>(self.host, (seat.id,), ());
             }
-            _ => return Err(refusal!(WrongStatus(seat.number, seat.node.status))),
+            _ => return Err(refusal!(WrongStatus(seat.id, seat.node.status))),
         }
-        self.put_node(&seat);
+        seat.put(self.host);
         Ok(())
     }
 
     /// See `IMuster.resume`.
     pub fn resume(&mut self) -> Result<()> {
         let mut seat = self.own_settled_seat()?;
-        ensure!(Status::new(seat.node.status) == Status::Paused, WrongStatus(seat.number, seat.node.status));
+        ensure!(Status::new(seat.node.status) == Status::Paused, WrongStatus(seat.id, seat.node.status));
         seat.node.status = Status::Available as u8;
-        emit::<NodeResumed>(self.host, (seat.number,), ());
+        emit::<NodeResumed>(self.host, (seat.id,), ());
         self.release(seat, true);
         Ok(())
     }
@@ -271,16 +181,16 @@ impl<H: Host> Network<'_, H> {
         let mut seat = self.own_settled_seat()?;
         match Status::new(seat.node.status) {
             Status::Available => {
-                seat = self.withdraw_from_work(seat);
+                self.withdraw_from_work(&mut seat);
                 self.leave(seat, false);
             }
             Status::Paused => self.leave(seat, false),
             Status::Busy => {
                 seat.node.status = Status::PendingQuit as u8;
-                self.put_node(&seat);
-                emit::<NodeQuitting>(self.host, (seat.number,), ());
+                seat.put(self.host);
+                emit::<NodeQuitting>(self.host, (seat.id,), ());
             }
-            _ => return Err(refusal!(WrongStatus(seat.number, seat.node.status))),
+            _ => return Err(refusal!(WrongStatus(seat.id, seat.node.status))),
         }
         Ok(())
     }
@@ -288,73 +198,41 @@ impl<H: Host> Network<'_, H> {
     /// Takes a node that has no task and stands nowhere out of the network; its stake starts to unbond.
     #[inline(never)]
     fn leave(&mut self, mut seat: Seat, kicked: bool) {
-        let operator = self.operator(&seat).account;
-        let mut account = self.account(operator);
+        let operator = seat.operator(self.host).account;
         let release = self.now + self.host.get::<Limits>(slot(LIMITS)).unbonding as u64;
         let stake = seat.node.stake;
-        if account.unbonding > 0 && self.now >= account.release {
-            // What could be withdrawn already does not wait again.
-            let matured = self.wei(core::mem::take(&mut account.unbonding));
-            account.credit += matured;
-            emit::<StakeReleased>(self.host, (operator,), (matured,));
-        }
-        // Cannot exceed its field: `check_returnable`.
-        account.unbonding += stake;
-        account.release = release;
-        account.kicked |= kicked;
-        self.put_account(operator, &account);
-        self.head.joined -= 1;
-        registry::count_joined(self.host, seat.group(), false, &mut self.head.max_vram);
-        self.count_class(Some(seat.node.class), None);
-        self.set_stake_key(seat.number, NONE);
+        purse::unbond(self.host, operator, stake, release, kicked);
+        self.roster.leave(self.host, &seat, self.rules.base);
         seat.node.status = Status::Quit as u8;
         seat.node.stake = 0;
-        self.put_node(&seat);
+        seat.put(self.host);
         if kicked {
-            emit::<NodeKickedOut>(self.host, (seat.number, operator), ());
+            emit::<NodeKickedOut>(self.host, (seat.id, operator), ());
         }
         let stake = self.wei(stake);
-        emit::<NodeQuit>(self.host, (seat.number, operator), (stake, release));
-    }
-
-    /// See `IMuster.withdraw`: what is owed, already taken off the books. The program sends it last.
-    pub fn take_owed(&mut self, to: Address) -> Result<u128> {
-        ensure!(to != [0; 20], ZeroAddress);
-        let caller = self.host.sender();
-        let mut account = self.account(caller);
-        let credit = account.credit;
-        let stake =
-            if account.unbonding > 0 && self.now >= account.release { core::mem::take(&mut account.unbonding) } else { 0 };
-        let stake = self.wei(stake);
-        ensure!(credit + stake > 0, NothingToWithdraw(caller));
-        account.credit = 0;
-        self.put_account(caller, &account);
-        emit::<Withdrawn>(self.host, (caller, to), (credit, stake));
-        Ok(credit + stake)
+        emit::<NodeQuit>(self.host, (seat.id, operator), (stake, release));
     }
 
     // ------------------------------------------------------------ availability
 
-    /// Takes an idle node out of the sampler.
-    pub fn leave_sampler(&mut self, seat: Seat) -> Seat {
-        let (moved, left) = sampler::remove(self.host, seat.group(), seat.node.class, seat.node.pos);
-        self.left = left;
+    /// Takes an idle node out of the sampler; gives how many are left in its list.
+    pub(crate) fn leave_sampler(&mut self, seat: &Seat) -> u32 {
+        let (moved, left) = sampler::remove(self.host, seat.node.group, seat.node.class(self.rules.base), seat.node.pos);
         if let Some(moved) = moved {
             let mut other = Seat::load(self.host, moved);
             other.node.pos = seat.node.pos;
-            self.put_node(&other);
+            other.put(self.host);
         }
-        seat
+        left
     }
 
     /// Takes an available node out of the sampler, or out of the parking pool.
-    fn withdraw_from_work(&mut self, mut seat: Seat) -> Seat {
+    fn withdraw_from_work(&mut self, seat: &mut Seat) {
         if seat.node.parked {
-            self.unpark(seat.node.pos);
+            self.parking.take(self.host, seat.node.pos);
             seat.node.parked = false;
-            seat
         } else {
-            self.leave_sampler(seat)
+            self.leave_sampler(seat);
         }
     }
 
@@ -369,8 +247,8 @@ impl<H: Host> Network<'_, H> {
             Status::PendingQuit => return self.leave(seat, false),
             Status::PendingPause => {
                 seat.node.status = Status::Paused as u8;
-                self.put_node(&seat);
-                emit::<NodePaused>(self.host, (seat.number,), ());
+                seat.put(self.host);
+                emit::<NodePaused>(self.host, (seat.id,), ());
                 return;
             }
             _ => {}
@@ -384,79 +262,67 @@ impl<H: Host> Network<'_, H> {
         if self.draws_due() {
             return self.park(seat, self.now);
         }
-        if may_take && self.head.queued > 0 {
-            if let Some((group, place)) = queue::best_for(self.host, seat.group()) {
-                let task = queue::remove(self.host, group, place);
-                self.head.queued -= 1;
-                return self.start(&task, seat, Candidates::AtLeast(0), None);
+        if may_take && self.queued > 0 {
+            if let Some(ticket) = queue::best_for(self.host, seat.node.group) {
+                let task = self.dequeue(ticket);
+                return self.start(&task, seat, Candidates::AtLeast(0), 0, None);
             }
         }
-        seat.node.pos = sampler::insert(self.host, seat.group(), seat.node.class, seat.number);
-        self.put_node(&seat);
+        seat.node.pos = sampler::insert(self.host, seat.node.group, seat.node.class(self.rules.base), seat.id);
+        seat.put(self.host);
     }
 
     /// Sets a node aside until `due`: one that H excludes, or (until now) one held back by due draws.
     #[inline(never)]
     fn park(&mut self, mut seat: Seat, due: u64) {
-        let mut p = pool::load(self.host, PARKING);
-        seat.node.pos = pool::insert(self.host, PARKING, &mut p, parking_key(due, seat.number));
-        pool::store(self.host, PARKING, &p);
+        seat.node.pos = self.parking.put(self.host, seat.id, due);
         seat.node.parked = true;
-        self.head.parked_due = earliest(&p);
-        self.put_node(&seat);
-        emit::<NodeExcluded>(self.host, (seat.number,), (due,));
-    }
-
-    fn unpark(&mut self, place: u32) {
-        let mut p = pool::load(self.host, PARKING);
-        pool::remove(self.host, PARKING, &mut p, place);
-        pool::store(self.host, PARKING, &p);
-        self.head.parked_due = earliest(&p);
+        seat.put(self.host);
+        emit::<NodeExcluded>(self.host, (seat.id,), (due,));
     }
 
     /// Re-admits up to `most` excluded nodes whose time has come.
     pub fn readmit(&mut self, most: u32) {
         for _ in 0..most {
-            if self.head.parked_due == 0 || self.head.parked_due as u64 > self.now || self.draws_due() {
+            if !self.parking.ready(self.now) || self.draws_due() {
                 return;
             }
-            let number = pool::load(self.host, PARKING).best as u32;
-            let seat = Seat::load(self.host, number);
+            let seat = Seat::load(self.host, self.parking.first(self.host));
             self.return_to_work(seat);
         }
     }
 
     fn return_to_work(&mut self, mut seat: Seat) {
-        self.unpark(seat.node.pos);
+        self.parking.take(self.host, seat.node.pos);
         seat.node.parked = false;
-        self.readmitted = seat.number;
-        emit::<NodeReadmitted>(self.host, (seat.number,), ());
+        self.readmitted = seat.id;
+        emit::<NodeReadmitted>(self.host, (seat.id,), ());
         self.release(seat, true);
     }
 
     /// See `IMuster.poke`.
-    pub fn poke(&mut self, number: u32) -> Result<()> {
-        ensure!(number > 0 && number <= self.head.issued, NodeUnknown(number));
-        if self.readmitted == number {
+    pub fn poke(&mut self, id: NodeId) -> Result<()> {
+        self.roster.check(id)?;
+        if self.readmitted == id {
             // What every call serves first was just this; to refuse now would undo it.
             return Ok(());
         }
         self.settled()?;
-        let seat = Seat::load(self.host, number);
+        let seat = Seat::load(self.host, id);
         let status = seat.node.status;
-        ensure!(Status::new(status) == Status::Available, WrongStatus(number, status));
+        ensure!(Status::new(status) == Status::Available, WrongStatus(id, status));
         let eligible = qos::eligible(self.reliability(&seat.node), self.rules.exclusion_ppm);
         if seat.node.parked {
-            ensure!(eligible, NothingToPoke(number));
+            ensure!(eligible, NothingToPoke(id));
             self.return_to_work(seat);
         } else if !eligible {
             // The threshold was raised under it.
-            let seat = self.leave_sampler(seat);
+            self.leave_sampler(&seat);
             self.release(seat, false);
         } else {
-            let waits = self.head.queued > 0 && queue::best_for(self.host, seat.group()).is_some();
-            ensure!(waits, NothingToPoke(number));
-            let seat = self.leave_sampler(seat);
+            let waits = self.queued > 0 && queue::best_for(self.host, seat.node.group).is_some();
+            ensure!(waits, NothingToPoke(id));
+            self.leave_sampler(&seat);
             self.release(seat, true);
         }
         Ok(())
@@ -467,55 +333,53 @@ impl<H: Host> Network<'_, H> {
     /// Records a task score of a node, and kicks it out if its full pool's mean is below the threshold
     /// (when its task ends, if it has one). Reached by no deployed selector: validation groups will call it,
     /// when no draw is due ([`Network::settled`]), for scores weigh in draws.
-    pub fn record_score(&mut self, number: u32, score: u8) {
-        let mut seat = Seat::load(self.host, number);
-        let at = offset(seat.slot, node::SCORES);
-        let mut scores: Scores = self.host.get(at);
-        let old = scores.push(score.min(qos::Q_MAX as u8));
-        self.host.put(at, &scores);
+    pub fn record_score(&mut self, id: NodeId, score: u8) {
+        let mut seat = Seat::load(self.host, id);
+        let score = score.min(qos::Q_MAX as u8);
+        let old = seat.push_score(self.host, score);
         seat.node.score_count = (seat.node.score_count + 1).min(qos::POOL);
-        seat.node.score_sum = seat.node.score_sum + score.min(qos::Q_MAX as u8) as u16 - old as u16;
-        self.head.best = self.head.best.max(qos::long_term_200ths(seat.node.score_sum, seat.node.score_count));
-        emit::<ScoreRecorded>(self.host, (number,), (score,));
+        seat.node.score_sum = seat.node.score_sum + score as u16 - old as u16;
+        self.rules.best = self.rules.best.max(qos::long_term_200ths(seat.node.score_sum, seat.node.score_count));
+        emit::<ScoreRecorded>(self.host, (id,), (score,));
         let least = self.host.get::<Limits>(slot(LIMITS)).kickout_milli;
         let out = qos::kicked_out(seat.node.score_sum, seat.node.score_count, least);
         match Status::new(seat.node.status) {
             s if out && s.running() => seat.node.status = Status::PendingKickout as u8,
             Status::Available if out => {
-                let seat = self.withdraw_from_work(seat);
+                self.withdraw_from_work(&mut seat);
                 return self.leave(seat, true);
             }
             Status::Paused if out => return self.leave(seat, true),
             _ => {}
         }
-        self.put_node(&seat);
+        seat.put(self.host);
     }
 
     // ------------------------------------------------------------ models
 
     /// See `IMuster.reportDownloaded`.
-    pub fn report_downloaded(&mut self, models: Vec<u64>) -> Result<()> {
+    pub fn report_downloaded(&mut self, models: Vec<ModelId>) -> Result<()> {
         check_models(&models, CALL_MODELS)?;
         let (mut seat, mut held) = self.own_models()?;
         for model in models {
             ensure!(!held.holds(model), ModelHeld(model));
-            held.add(self.host, seat.number, model)?;
-            emit::<ModelAdded>(self.host, (seat.number, model), ());
+            held.add(self.host, seat.id, model)?;
+            emit::<ModelAdded>(self.host, (seat.id, model), ());
         }
         seat.node.models = held.store(self.host);
-        self.put_node(&seat);
+        seat.put(self.host);
         Ok(())
     }
 
     /// See `IMuster.reportRemoved`.
-    pub fn report_removed(&mut self, models: Vec<u64>) -> Result<()> {
+    pub fn report_removed(&mut self, models: Vec<ModelId>) -> Result<()> {
         check_models(&models, NODE_MODELS as usize)?;
         let (seat, mut held) = self.own_models()?;
         for model in models {
             ensure!(held.holds(model), ModelNotHeld(model));
             let i = held.find(model).unwrap_or(0);
             held.entries[i].1 = true;
-            emit::<ModelRemoved>(self.host, (seat.number, model), ());
+            emit::<ModelRemoved>(self.host, (seat.id, model), ());
         }
         held.store(self.host);
         Ok(())
@@ -524,15 +388,15 @@ impl<H: Host> Network<'_, H> {
     fn own_models(&mut self) -> Result<(Seat, Held)> {
         let seat = self.own_settled_seat()?;
         let status = seat.node.status;
-        ensure!(Status::new(status) != Status::Quit, WrongStatus(seat.number, status));
+        ensure!(Status::new(status) != Status::Quit, WrongStatus(seat.id, status));
         let held = Held::load(self.host, seat.slot, seat.node.models);
         Ok((seat, held))
     }
 
     /// See `IMuster.purge`.
-    pub fn purge(&mut self, model: u64, position: u32) -> Result<()> {
+    pub fn purge(&mut self, model: ModelId, position: u32) -> Result<()> {
         self.settled()?;
-        ensure!(model > 0 && model < MODEL_END, BadModel(model));
+        check_model(model)?;
         let mut holders = Holders::load(self.host, model);
         ensure!(position < holders.len(), HolderNotStale(model, position));
         let mut seat = Seat::load(self.host, holders.get(self.host, position));
@@ -544,38 +408,30 @@ impl<H: Host> Network<'_, H> {
             held.entries.swap_remove(i);
         }
         seat.node.models = held.store(self.host);
-        self.put_node(&seat);
-        emit::<HolderPurged>(self.host, (seat.number, model), ());
+        seat.put(self.host);
+        emit::<HolderPurged>(self.host, (seat.id, model), ());
         Ok(())
     }
 
     /// Models a node holds now.
-    pub fn held_models(&self, seat: &Seat) -> Vec<u64> {
+    pub fn held_models(&self, seat: &Seat) -> Vec<ModelId> {
         let held = Held::load(self.host, seat.slot, seat.node.models);
         held.entries.iter().filter(|e| !e.1).map(|e| e.0).collect()
     }
 }
 
-/// Levels of the bracket of stakes; one at least, so that the second node to join finds its word written.
-fn levels(issued: u32) -> u32 {
-    height(issued).max(1)
-}
-
-/// When the first excluded node can return; 0 if there is none.
-fn earliest(p: &Pool) -> u32 {
-    if p.live == 0 {
-        0
-    } else {
-        !((p.best >> 32) as u32)
-    }
-}
-
 /// Checks a list of models: not too many, ids in range, no duplicates.
-pub fn check_models(models: &[u64], most: usize) -> Result<()> {
+pub fn check_models(models: &[ModelId], most: usize) -> Result<()> {
     ensure!(models.len() <= most, TooManyModels(models.len(), most));
     for (i, &model) in models.iter().enumerate() {
-        ensure!(model > 0 && model < MODEL_END, BadModel(model));
+        check_model(model)?;
         ensure!(!models[..i].contains(&model), DuplicateModel(model));
     }
+    Ok(())
+}
+
+/// Refuses a number that no model can have.
+pub fn check_model(model: ModelId) -> Result<()> {
+    ensure!(model.0 > 0 && model.0 < MODEL_END, BadModel(model));
     Ok(())
 }

@@ -6,33 +6,34 @@
 use crate::bracket::{greatest, height, lane_of, least, Bracket, NONE};
 use crate::host::Host;
 use crate::layout::{entry, FREE, POOLS};
+use muster_core::id::GpuGroup;
 use muster_core::record::Pool;
 
-/// The pool of excluded nodes.
-pub const PARKING: u32 = u32::MAX;
+/// The pool of nodes that wait in [`crate::parking`]; all others are named by the GPU group whose queue they are. No group has this number.
+pub const PARKING: GpuGroup = GpuGroup(u32::MAX);
 
 /// Reads a pool's record.
-pub fn load<H: Host>(host: &H, id: u32) -> Pool {
-    host.get(entry(host, POOLS, id as u64))
+pub fn load<H: Host>(host: &H, id: GpuGroup) -> Pool {
+    host.get(entry(host, POOLS, id.0 as u64))
 }
 
 /// Writes a pool's record.
-pub fn store<H: Host>(host: &mut H, id: u32, pool: &Pool) {
-    let slot = entry(host, POOLS, id as u64);
+pub fn store<H: Host>(host: &mut H, id: GpuGroup, pool: &Pool) {
+    let slot = entry(host, POOLS, id.0 as u64);
     host.put(slot, &Pool { used: 1, ..*pool });
 }
 
 /// The key at a place; at most [`NONE`] if the place is free. `pool` is the pool's record.
-pub fn key_at<H: Host>(host: &H, id: u32, pool: &Pool, place: u32) -> u64 {
+pub fn key_at<H: Host>(host: &H, id: GpuGroup, pool: &Pool, place: u32) -> u64 {
     match () {
         _ if place >= pool.slots => NONE,
         _ if pool.slots == 1 => pool.best,
-        _ => Bracket::best(id).word(host, 0, place).0[(place & 3) as usize],
+        _ => Bracket::best(id.0).word(host, 0, place).0[(place & 3) as usize],
     }
 }
 
 /// Puts a key (above [`NONE`]) into a pool; gives its place. The caller stores `pool`.
-pub fn insert<H: Host>(host: &mut H, id: u32, pool: &mut Pool, key: u64) -> u32 {
+pub fn insert<H: Host>(host: &mut H, id: GpuGroup, pool: &mut Pool, key: u64) -> u32 {
     let place = if pool.free > 0 {
         pool.free -= 1;
         host.load(free_slot(host, id, pool.free)).lane32(pool.free & 7)
@@ -41,9 +42,9 @@ pub fn insert<H: Host>(host: &mut H, id: u32, pool: &mut Pool, key: u64) -> u32 
         let old = height(place);
         pool.slots += 1;
         if place > 0 && height(pool.slots) > old {
-            Bracket::best(id).grow(host, old, pool.best);
+            Bracket::best(id.0).grow(host, old, pool.best);
             if old > 0 {
-                Bracket::worst(id).grow(host, old, !pool.worst);
+                Bracket::worst(id.0).grow(host, old, !pool.worst);
             }
         }
         place
@@ -54,7 +55,7 @@ pub fn insert<H: Host>(host: &mut H, id: u32, pool: &mut Pool, key: u64) -> u32 
 }
 
 /// Takes the key at `place` out. The caller stores `pool`.
-pub fn remove<H: Host>(host: &mut H, id: u32, pool: &mut Pool, place: u32) {
+pub fn remove<H: Host>(host: &mut H, id: GpuGroup, pool: &mut Pool, place: u32) {
     set(host, id, pool, place, NONE);
     pool.live -= 1;
     if pool.live == 0 {
@@ -69,38 +70,38 @@ pub fn remove<H: Host>(host: &mut H, id: u32, pool: &mut Pool, place: u32) {
 }
 
 /// The place of the greatest key.
-pub fn best_place<H: Host>(host: &H, id: u32, pool: &Pool) -> u32 {
-    Bracket::best(id).descend(host, height(pool.slots), 0, 0)
+pub fn best_place<H: Host>(host: &H, id: GpuGroup, pool: &Pool) -> u32 {
+    Bracket::best(id.0).descend(host, height(pool.slots), 0, 0)
 }
 
 /// The place of the least key.
-pub fn worst_place<H: Host>(host: &H, id: u32, pool: &Pool) -> u32 {
+pub fn worst_place<H: Host>(host: &H, id: GpuGroup, pool: &Pool) -> u32 {
     let h = height(pool.slots);
     if h == 0 {
         return 0;
     }
-    let word = Bracket::worst(id).descend(host, h, 0, 1);
-    let leaf = Bracket::best(id).word(host, 0, word * 4);
+    let word = Bracket::worst(id.0).descend(host, h, 0, 1);
+    let leaf = Bracket::best(id.0).word(host, 0, word * 4);
     word * 4 + lane_of(leaf, least(leaf))
 }
 
-fn free_slot<H: Host>(host: &H, id: u32, n: u32) -> muster_core::word::Word {
-    entry(host, FREE, (id as u64) << 32 | (n / 8) as u64)
+fn free_slot<H: Host>(host: &H, id: GpuGroup, n: u32) -> muster_core::word::Word {
+    entry(host, FREE, (id.0 as u64) << 32 | (n / 8) as u64)
 }
 
-fn set<H: Host>(host: &mut H, id: u32, pool: &mut Pool, place: u32, key: u64) {
+fn set<H: Host>(host: &mut H, id: GpuGroup, pool: &mut Pool, place: u32, key: u64) {
     let h = height(pool.slots);
     if h == 0 {
         (pool.best, pool.worst) = if key > NONE { (key, key) } else { (0, 0) };
         return;
     }
-    let best = Bracket::best(id);
+    let best = Bracket::best(id.0);
     if let Some(k) = best.set(host, 0, h, place, key) {
         pool.best = if k > NONE { k } else { 0 };
     }
     let low = least(best.word(host, 0, place));
     let worst =
-        if h == 1 { Some(!low) } else { Bracket::worst(id).set(host, 1, h, place, if low == u64::MAX { NONE } else { !low }) };
+        if h == 1 { Some(!low) } else { Bracket::worst(id.0).set(host, 1, h, place, if low == u64::MAX { NONE } else { !low }) };
     if let Some(k) = worst {
         pool.worst = if k > NONE { !k } else { 0 };
     }

@@ -4,36 +4,37 @@ use crate::abi::{IMuster::*, SOURCE};
 use crate::admin::{self, Genesis};
 use crate::door::Function;
 use crate::host::Host;
-use crate::{lens, registry, Result};
+use crate::{lens, purse, registry, Result};
 use alloc::string::String;
 use alloc::vec::Vec;
 use alloy_primitives::{Address as Account, FixedBytes};
+use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
 use muster_core::word::{Address, Word};
 
 program! { SOURCE;
     /// The program of nodes: joining, staking, working or not, models.
     nodes NODES {
         serving(net) {
-            #[payable] joinCall(gpu: &[u8], vram: u16, models: Vec<u64>) -> u32 { net.join(gpu, vram, models) }
+            #[payable] joinCall(gpu: &[u8], vram: u16, models: Vec<ModelId>) -> NodeId { net.join(gpu, vram, models) }
             #[payable] raiseStakeCall() { net.raise_stake() }
             pauseCall() { net.pause() }
             resumeCall() { net.resume() }
             quitCall() { net.quit() }
-            reportDownloadedCall(models: Vec<u64>) { net.report_downloaded(models) }
-            reportRemovedCall(models: Vec<u64>) { net.report_removed(models) }
-            purgeCall(model: u64, position: u32) { net.purge(model, position) }
-            pokeCall(node: u32) { net.poke(node) }
+            reportDownloadedCall(models: Vec<ModelId>) { net.report_downloaded(models) }
+            reportRemovedCall(models: Vec<ModelId>) { net.report_removed(models) }
+            purgeCall(model: ModelId, position: u32) { net.purge(model, position) }
+            pokeCall(node: NodeId) { net.poke(node) }
         }
     }
 
     /// The program of tasks: from creation to their end.
     tasks TASKS {
         serving(net) {
-            #[payable] createTaskCall(spec: TaskSpec) -> u64 { net.create_task(spec) }
-            cancelCall(id: u64, ticket: u64) { net.cancel(id, ticket) }
-            submitCall(id: u64, digest: [u8; 32]) { net.submit(id, digest) }
-            reportErrorCall(id: u64, code: u8) { net.report_error(id, code) }
-            expireCall(node: u32, id: u64) { net.expire(node, id) }
+            #[payable] createTaskCall(spec: TaskSpec) -> TaskId { net.create_task(spec) }
+            cancelCall(id: TaskId, ticket: Ticket) { net.cancel(id, ticket) }
+            submitCall(id: TaskId, digest: [u8; 32]) { net.submit(id, digest) }
+            reportErrorCall(id: TaskId, code: u8) { net.report_error(id, code) }
+            expireCall(node: NodeId, id: TaskId) { net.expire(node, id) }
         }
         // It says itself how many it serves.
         acting(net) {
@@ -45,7 +46,7 @@ program! { SOURCE;
     /// that nothing can keep it from paying.
     admin ADMIN {
         acting(net) {
-            expireQueuedCall(id: u64, ticket: u64) { net.expire_queued(id, ticket) }
+            expireQueuedCall(id: TaskId, ticket: Ticket) { net.expire_queued(id, ticket) }
         }
         alone(host) {
             initialiseCall(owner: Address, treasury: Address, granule: u64, minimum_stake: u128, upgrade_delay: u32, programs: Vec<Facet>) {
@@ -59,8 +60,8 @@ program! { SOURCE;
             acceptOwnershipCall() { admin::accept_ownership(host) }
             proposeTreasuryCall(treasury: Address) { admin::propose_treasury(host, treasury) }
             acceptTreasuryCall() { admin::accept_treasury(host) }
-            sweepTreasuryCall() { admin::sweep_treasury(host) }
-            withdrawCall(to: Address) { admin::withdraw(host, to) }
+            sweepTreasuryCall() { purse::sweep_treasury(host) }
+            withdrawCall(to: Address) { purse::withdraw(host, to) }
             proposeProgramsCall(program: Address, selectors: Vec<FixedBytes<4>>) { admin::propose_programs(host, program, &selectors) }
             withdrawProgramsCall(program: Address, selectors: Vec<FixedBytes<4>>) { admin::withdraw_programs(host, program, &selectors) }
             acceptProgramsCall(program: Address, selectors: Vec<FixedBytes<4>>) { admin::accept_programs(host, program, &selectors) }
@@ -89,24 +90,24 @@ program! { SOURCE;
             overviewCall() -> Overview { Ok(net.overview()) }
             ownerCall() -> Account { Ok(net.overview().owner) }
             accountCall(who: Address) -> AccountView { Ok(net.account_view(who)) }
-            nodeCall(number: u32) -> NodeView { net.node_view(number) }
-            nodeOfCall(operator: Address) -> u32 { Ok(net.account(operator).node) }
+            nodeCall(number: NodeId) -> NodeView { net.node_view(number) }
+            nodeOfCall(operator: Address) -> NodeId { Ok(purse::account(net.host, operator).node) }
             nodesCall(from: u32, count: u32) -> Vec<NodeView> { Ok(net.node_views(from, count)) }
-            weightOfCall(number: u32, spec: TaskSpec) -> WeightView { net.weight_of(number, &spec) }
+            weightOfCall(number: NodeId, spec: TaskSpec) -> WeightView { net.weight_of(number, &spec) }
             estimateCall(kind: u8, units: u32) -> (u32, u32, u128) { net.estimate_view(kind, units) }
-            idleNodesCall(group: u32, class: u8, from: u32, count: u32) -> (u32, Vec<u32>) { Ok(net.idle_nodes(group, class, from, count)) }
-            holdersCall(model: u64, from: u32, count: u32) -> (u32, Vec<u32>) { net.holders_view(model, from, count) }
-            runningTaskCall(number: u32) -> TaskView { net.running_task(number) }
+            idleNodesCall(group: GpuGroup, class: u8, from: u32, count: u32) -> (u32, Vec<NodeId>) { Ok(net.idle_nodes(group, class, from, count)) }
+            holdersCall(model: ModelId, from: u32, count: u32) -> (u32, Vec<NodeId>) { net.holders_view(model, from, count) }
+            runningTaskCall(number: NodeId) -> TaskView { net.running_task(number) }
             pendingTasksCall(from: u32, count: u32) -> Vec<TaskView> { Ok(net.pending_tasks(from, count)) }
-            queuedTasksCall(group: u32, from: u32, count: u32) -> (u32, Vec<TaskView>) { Ok(net.queued_tasks(group, from, count)) }
-            bestQueuedCall(number: u32) -> TaskView { net.best_queued(number) }
-            excludedNodesCall(from: u32, count: u32) -> (u32, Vec<u32>) { Ok(net.excluded_nodes(from, count)) }
+            queuedTasksCall(group: GpuGroup, from: u32, count: u32) -> (u32, Vec<TaskView>) { Ok(net.queued_tasks(group, from, count)) }
+            bestQueuedCall(number: NodeId) -> TaskView { net.best_queued(number) }
+            excludedNodesCall(from: u32, count: u32) -> (u32, Vec<NodeId>) { Ok(net.excluded_nodes(from, count)) }
         }
         looking(host) {
-            gpuGroupCall(name: &[u8], vram: u16) -> u32 {
+            gpuGroupCall(name: &[u8], vram: u16) -> GpuGroup {
                 registry::gpu_group(host, name, vram).ok_or_else(|| refusal!(GpuUnknown(vram)))
             }
-            gpuNameCall(group: u32) -> String { Ok(registry::gpu_name(host, group)) }
+            gpuNameCall(group: GpuGroup) -> String { Ok(registry::gpu_name(host, group)) }
             gpuGroupsCall(vram: u16) -> u32 { Ok(registry::gpu_count(host, vram)) }
         }
     }

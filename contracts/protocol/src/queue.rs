@@ -5,7 +5,8 @@
 use crate::bracket::{height, Bracket, NONE};
 use crate::host::{Host, Task};
 use crate::layout::{entry, slot, ENTRIES, QUEUE, QUEUE_GROUPS};
-use crate::pool;
+use crate::pool::{self, PARKING};
+use muster_core::id::{GpuGroup, Ticket};
 use muster_core::record::{Pool, Queue};
 use muster_core::value::value_of_key;
 use muster_core::word::Word;
@@ -13,20 +14,14 @@ use muster_core::word::Word;
 /// Levels of the bracket over VRAM sizes: 4^5 = 1,024 sizes.
 const SIZE_LEVELS: u32 = 5;
 
-/// The queue group of a task: its VRAM, or its GPU group + 0x10000.
-#[inline]
-pub fn group_of(task: &Task) -> u32 {
-    task.order.gpu << 16 | task.order.vram as u32
-}
-
 /// The slot of a queued task.
-pub fn entry_slot<H: Host>(host: &H, group: u32, place: u32) -> Word {
-    entry(host, ENTRIES, (group as u64) << 32 | place as u64)
+pub fn entry_slot<H: Host>(host: &H, ticket: Ticket) -> Word {
+    entry(host, ENTRIES, ticket.0)
 }
 
-/// Queues a task under its key; gives its ticket, `group << 32 | place`.
-pub fn insert<H: Host>(host: &mut H, task: &Task, key: u64) -> u64 {
-    let group = group_of(task);
+/// Queues a task under its key.
+pub fn insert<H: Host>(host: &mut H, task: &Task, key: u64) -> Ticket {
+    let group = task.order.group;
     let mut p = pool::load(host, group);
     let before = p;
     if p.index == 0 {
@@ -40,37 +35,46 @@ pub fn insert<H: Host>(host: &mut H, task: &Task, key: u64) -> u64 {
         host.put(slot(QUEUE), &q);
         let names = entry(host, QUEUE_GROUPS, (q.groups - 1) as u64 / 8);
         let mut w = host.load(names);
-        w.set_lane32((q.groups - 1) & 7, group);
+        w.set_lane32((q.groups - 1) & 7, group.0);
         host.store(names, w);
     }
     let place = pool::insert(host, group, &mut p, key);
-    let at = entry_slot(host, group, place);
+    let ticket = Ticket::new(group, place);
+    let at = entry_slot(host, ticket);
     task.store(host, at);
     settle(host, group, &before, &p);
-    (group as u64) << 32 | place as u64
+    ticket
 }
 
-/// Takes the task at a place out of its group.
-pub fn remove<H: Host>(host: &mut H, group: u32, place: u32) -> Task {
-    let task = Task::load(host, entry_slot(host, group, place));
+/// The task queued under a ticket, if there is one.
+pub fn task_at<H: Host>(host: &H, ticket: Ticket) -> Option<Task> {
+    let (group, place) = (ticket.group(), ticket.place());
+    let queued = group != PARKING && pool::key_at(host, group, &pool::load(host, group), place) > NONE;
+    queued.then(|| Task::load(host, entry_slot(host, ticket)))
+}
+
+/// Takes a queued task out.
+pub fn remove<H: Host>(host: &mut H, ticket: Ticket) -> Task {
+    let group = ticket.group();
+    let task = Task::load(host, entry_slot(host, ticket));
     let mut p = pool::load(host, group);
     let before = p;
-    pool::remove(host, group, &mut p, place);
+    pool::remove(host, group, &mut p, ticket.place());
     settle(host, group, &before, &p);
     task
 }
 
-/// The best queued task for a node of GPU group `gpu << 16 | vram`: the better head of its own GPU
+/// The best queued task for a node of a GPU group: the better head of its own GPU
 /// group and of all "Any" groups up to its VRAM; the GPU group's on a tie.
-pub fn best_for<H: Host>(host: &H, gpu_group: u32) -> Option<(u32, u32)> {
-    let own = gpu_group + 0x10000;
+pub fn best_for<H: Host>(host: &H, own: GpuGroup) -> Option<Ticket> {
     let mine = pool::load(host, own);
-    let any = Bracket::SIZES.best_up_to(host, SIZE_LEVELS, gpu_group & 0xffff);
+    let any = Bracket::SIZES.best_up_to(host, SIZE_LEVELS, own.vram() as u32);
     match any {
         Some((key, vram)) if mine.live == 0 || value_of_key(key) > value_of_key(mine.best) => {
-            Some((vram, pool::best_place(host, vram, &pool::load(host, vram))))
+            let group = GpuGroup::any(vram as u16);
+            Some(Ticket::new(group, pool::best_place(host, group, &pool::load(host, group))))
         }
-        _ if mine.live > 0 => Some((own, pool::best_place(host, own, &mine))),
+        _ if mine.live > 0 => Some(Ticket::new(own, pool::best_place(host, own, &mine))),
         _ => None,
     }
 }
@@ -81,19 +85,19 @@ pub fn worst<H: Host>(host: &H) -> Option<u64> {
     (q.worst > NONE).then_some(!q.worst)
 }
 
-/// Group and place of the lowest key; only while something is queued.
-pub fn worst_entry<H: Host>(host: &H) -> (u32, u32) {
+/// The task with the lowest key; only while something is queued.
+pub fn worst_ticket<H: Host>(host: &H) -> Ticket {
     let q: Queue = host.get(slot(QUEUE));
     let index = Bracket::GROUPS.descend(host, height(q.groups), 0, 0);
-    let group = host.load(entry(host, QUEUE_GROUPS, index as u64 / 8)).lane32(index & 7);
-    (group, pool::worst_place(host, group, &pool::load(host, group)))
+    let group = GpuGroup(host.load(entry(host, QUEUE_GROUPS, index as u64 / 8)).lane32(index & 7));
+    Ticket::new(group, pool::worst_place(host, group, &pool::load(host, group)))
 }
 
 /// Stores a pool and carries a changed head or tail up.
-fn settle<H: Host>(host: &mut H, group: u32, before: &Pool, after: &Pool) {
+fn settle<H: Host>(host: &mut H, group: GpuGroup, before: &Pool, after: &Pool) {
     pool::store(host, group, after);
-    if group >> 16 == 0 && before.best != after.best {
-        Bracket::SIZES.set(host, 0, SIZE_LEVELS, group, after.best.max(NONE));
+    if group.is_any() && before.best != after.best {
+        Bracket::SIZES.set(host, 0, SIZE_LEVELS, group.0, after.best.max(NONE));
     }
     if before.worst != after.worst {
         let key = if after.live == 0 { NONE } else { !after.worst };

@@ -9,10 +9,12 @@
 
 use crate::host::{offset, Host, ModelSet};
 use crate::layout::{entry, node, GPU_COUNTS, GPU_NAMES, GPU_NUMBERS, GROUP_JOINED, HOLDERS, SIZES_JOINED};
+use crate::roster::Seat;
 use crate::sampler::{self, GPU_MODELS_MAX};
 use crate::Result;
 use alloc::string::String;
 use alloc::vec::Vec;
+use muster_core::id::{GpuGroup, ModelId, NodeId};
 use muster_core::record::{Models, Size, MODELS_PER_WORD, NODE_MODELS};
 use muster_core::word::Word;
 
@@ -32,9 +34,9 @@ fn gpu_number_slot<H: Host>(host: &H, name: &[u8], vram: u16) -> Word {
 }
 
 /// The group of a GPU name and VRAM size, if any node ever joined with it.
-pub fn gpu_group<H: Host>(host: &H, name: &[u8], vram: u16) -> Option<u32> {
+pub fn gpu_group<H: Host>(host: &H, name: &[u8], vram: u16) -> Option<GpuGroup> {
     let number = host.load(gpu_number_slot(host, name, vram)).0[0];
-    (number > 0).then(|| (number as u32 - 1) << 16 | vram as u32)
+    (number > 0).then(|| GpuGroup::of(number as u16, vram))
 }
 
 /// GPU models of a VRAM size.
@@ -43,8 +45,8 @@ pub fn gpu_count<H: Host>(host: &H, vram: u16) -> u32 {
 }
 
 /// Joined nodes of a GPU group; none if there is no such group.
-pub fn joined<H: Host>(host: &H, group: u32) -> Option<u32> {
-    let w = host.load(entry(host, GROUP_JOINED, group as u64)).0[0] as u32;
+pub fn joined<H: Host>(host: &H, group: GpuGroup) -> Option<u32> {
+    let w = host.load(entry(host, GROUP_JOINED, group.0 as u64)).0[0] as u32;
     w.checked_sub(1)
 }
 
@@ -52,15 +54,15 @@ pub fn joined<H: Host>(host: &H, group: u32) -> Option<u32> {
 ///
 /// One word, and two more where a group gets its first node or loses its last; at most four where a size does.
 #[inline(never)]
-pub fn count_joined<H: Host>(host: &mut H, group: u32, come: bool, largest: &mut u16) {
-    let at = entry(host, GROUP_JOINED, group as u64);
+pub fn count_joined<H: Host>(host: &mut H, group: GpuGroup, come: bool, largest: &mut u16) {
+    let at = entry(host, GROUP_JOINED, group.0 as u64);
     let before = joined(host, group).unwrap_or(0);
     let after = if come { before + 1 } else { before.saturating_sub(1) };
     host.store(at, Word::from(after as u64 + 1));
     if (before == 0) == (after == 0) {
         return;
     }
-    let vram = group as u16;
+    let vram = group.vram();
     let at = entry(host, GPU_COUNTS, vram as u64);
     let mut size: Size = host.get(at);
     let manned = size.manned > 0;
@@ -89,7 +91,7 @@ pub fn count_joined<H: Host>(host: &mut H, group: u32, come: bool, largest: &mut
 
 /// Creates the group of a new GPU name; the name is stored as a Solidity string.
 #[inline(never)]
-pub fn create_gpu_group<H: Host>(host: &mut H, name: &[u8], vram: u16) -> Result<u32> {
+pub fn create_gpu_group<H: Host>(host: &mut H, name: &[u8], vram: u16) -> Result<GpuGroup> {
     let count = entry(host, GPU_COUNTS, vram as u64);
     let size: Size = host.get(count);
     let number = size.models;
@@ -98,8 +100,8 @@ pub fn create_gpu_group<H: Host>(host: &mut H, name: &[u8], vram: u16) -> Result
     let slot = gpu_number_slot(host, name, vram);
     host.store(slot, Word::from(number as u64 + 1));
     sampler::add_group(host, vram as u32, number);
-    let group = number << 16 | vram as u32;
-    let (head, bytes) = (entry(host, GPU_NAMES, group as u64), name);
+    let group = GpuGroup::of(number as u16 + 1, vram);
+    let (head, bytes) = (entry(host, GPU_NAMES, group.0 as u64), name);
     if bytes.len() < 32 {
         let mut w = [0; 32];
         w[..bytes.len()].copy_from_slice(bytes);
@@ -118,8 +120,8 @@ pub fn create_gpu_group<H: Host>(host: &mut H, name: &[u8], vram: u16) -> Result
 }
 
 /// The name of a GPU group; empty if there is no such group.
-pub fn gpu_name<H: Host>(host: &H, group: u32) -> String {
-    let head = entry(host, GPU_NAMES, group as u64);
+pub fn gpu_name<H: Host>(host: &H, group: GpuGroup) -> String {
+    let head = entry(host, GPU_NAMES, group.0 as u64);
     let w = host.load(head);
     let mut bytes = Vec::new();
     if w.0[0] & 1 == 0 {
@@ -137,9 +139,9 @@ pub fn gpu_name<H: Host>(host: &H, group: u32) -> String {
 
 // ---------------------------------------------------------------- holders of a model
 
-fn holders_slot<H: Host>(host: &H, model: u64, word: u32) -> Word {
+fn holders_slot<H: Host>(host: &H, model: ModelId, word: u32) -> Word {
     // Word 0 is the length and the inline entries; words 1.. are the spilled ones.
-    entry(host, HOLDERS, model << 24 | word as u64)
+    entry(host, HOLDERS, model.0 << 24 | word as u64)
 }
 
 /// Where the entries beyond the spilled words begin.
@@ -154,13 +156,13 @@ fn spilled(count: u32) -> u32 {
 /// A model's holders, with the first word read.
 #[derive(Clone, Copy, Debug)]
 pub struct Holders {
-    model: u64,
+    model: ModelId,
     head: Word,
 }
 
 impl Holders {
     /// Reads the first word of a model's holders.
-    pub fn load<H: Host>(host: &H, model: u64) -> Holders {
+    pub fn load<H: Host>(host: &H, model: ModelId) -> Holders {
         Holders { model, head: host.load(holders_slot(host, model, 0)) }
     }
 
@@ -175,16 +177,16 @@ impl Holders {
     }
 
     /// The node at a position below [`Holders::len`].
-    pub fn get<H: Host>(&self, host: &H, position: u32) -> u32 {
-        if position >= spilled(self.len()) {
+    pub fn get<H: Host>(&self, host: &H, position: u32) -> NodeId {
+        NodeId(if position >= spilled(self.len()) {
             self.head.lane32(1 + position % INLINE)
         } else {
             host.load(holders_slot(host, self.model, 1 + position / INLINE)).lane32(position % INLINE)
-        }
+        })
     }
 
     /// Appends a node.
-    pub fn push<H: Host>(&mut self, host: &mut H, node: u32) {
+    pub fn push<H: Host>(&mut self, host: &mut H, node: NodeId) {
         let n = self.len();
         if n > 0 && n % INLINE == 0 {
             let mut full = Word::ZERO;
@@ -192,14 +194,14 @@ impl Holders {
             let slot = holders_slot(host, self.model, n / INLINE);
             host.store(slot, full);
         }
-        self.head.set_lane32(1 + n % INLINE, node);
+        self.head.set_lane32(1 + n % INLINE, node.0);
         self.store_len(host, n + 1);
     }
 
     /// Removes the entry at a position; the last one takes its place.
     pub fn swap_remove<H: Host>(&mut self, host: &mut H, position: u32) {
         let last = self.len() - 1;
-        let moved = self.get(host, last);
+        let NodeId(moved) = self.get(host, last);
         if position >= spilled(self.len()) {
             self.head.set_lane32(1 + position % INLINE, moved);
         } else {
@@ -229,7 +231,7 @@ impl Holders {
 pub struct Held {
     slot: Word,
     /// `(model, stale)`; the index is the entry's place.
-    pub entries: Vec<(u64, bool)>,
+    pub entries: Vec<(ModelId, bool)>,
     written: u32,
 }
 
@@ -253,7 +255,7 @@ impl Held {
         let words = self.written.max(self.entries.len() as u32).div_ceil(MODELS_PER_WORD);
         for w in 0..words {
             let from = (w * MODELS_PER_WORD) as usize;
-            let id = |i: usize| self.entries.get(from + i).map_or(0, |e| e.0);
+            let id = |i: usize| self.entries.get(from + i).map_or(ModelId(0), |e| e.0);
             let flags = (0..6).fold(0, |f, i| f | (self.entries.get(from + i).is_some_and(|e| e.1) as u8) << i);
             let m = Models { m0: id(0), m1: id(1), m2: id(2), m3: id(3), m4: id(4), m5: id(5), flags, used: 1 };
             host.put(offset(self.slot, node::MODELS + w as u64), &m);
@@ -262,22 +264,22 @@ impl Held {
     }
 
     /// The place of a model's entry, stale or not.
-    pub fn find(&self, model: u64) -> Option<usize> {
+    pub fn find(&self, model: ModelId) -> Option<usize> {
         self.entries.iter().position(|e| e.0 == model)
     }
 
     /// Whether the model is held.
-    pub fn holds(&self, model: u64) -> bool {
+    pub fn holds(&self, model: ModelId) -> bool {
         self.entries.iter().any(|e| *e == (model, false))
     }
 
     /// Marks a model as held, entering the node among its holders if it is not there.
-    pub fn add<H: Host>(&mut self, host: &mut H, number: u32, model: u64) -> Result<()> {
+    pub fn add<H: Host>(&mut self, host: &mut H, node: NodeId, model: ModelId) -> Result<()> {
         match self.find(model) {
             Some(i) => self.entries[i].1 = false,
             None => {
                 ensure!(self.entries.len() < NODE_MODELS as usize, TooManyModels(NODE_MODELS + 1, NODE_MODELS));
-                Holders::load(host, model).push(host, number);
+                Holders::load(host, model).push(host, node);
                 self.entries.push((model, false));
             }
         }
@@ -303,13 +305,8 @@ pub fn count_held<H: Host>(host: &H, slot: Word, entries: u8, wanted: &ModelSet)
     local
 }
 
-/// The models in use on a node: those of its last started task.
-pub fn in_use<H: Host>(host: &H, slot: Word) -> ModelSet {
-    ModelSet::load(host, &host.get(offset(slot, node::ORDER)), offset(slot, node::IN_USE))
-}
-
 /// How many of `wanted` are in use on a node.
-pub fn count_in_use<H: Host>(host: &H, slot: Word, wanted: &ModelSet) -> u32 {
-    let used = in_use(host, slot);
+pub fn count_in_use<H: Host>(host: &H, seat: &Seat, wanted: &ModelSet) -> u32 {
+    let used = seat.in_use(host);
     wanted.as_slice().iter().filter(|m| used.as_slice().contains(m)).count() as u32
 }

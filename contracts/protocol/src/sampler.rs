@@ -12,6 +12,7 @@ use crate::host::Host;
 use crate::layout::{entry, BRANCHES, CLASSES, MEMBERS};
 use alloc::vec::Vec;
 use muster_core::bound;
+use muster_core::id::{GpuGroup, NodeId};
 use muster_core::weight::CLASSES as CLASS_COUNT;
 use muster_core::word::Word;
 
@@ -50,8 +51,8 @@ pub struct Counts(pub Word);
 
 impl Counts {
     /// Reads a group's counts.
-    pub fn load<H: Host>(host: &H, group: u32) -> Counts {
-        Counts(host.load(entry(host, CLASSES, group as u64)))
+    pub fn load<H: Host>(host: &H, group: GpuGroup) -> Counts {
+        Counts(host.load(entry(host, CLASSES, group.0 as u64)))
     }
     /// Members of a class.
     #[inline]
@@ -98,11 +99,11 @@ pub fn add_group<H: Host>(host: &mut H, vram: u32, number: u32) {
 }
 
 /// Adds a node to its group's list; gives its place there.
-pub fn insert<H: Host>(host: &mut H, group: u32, class: u8, node: u32) -> u32 {
+pub fn insert<H: Host>(host: &mut H, group: GpuGroup, class: u8, node: NodeId) -> u32 {
     let mut counts = Counts::load(host, group);
     let (place, old) = (counts.get(class), counts.total());
     counts.set(class, place + 1);
-    let slot = entry(host, CLASSES, group as u64);
+    let slot = entry(host, CLASSES, group.0 as u64);
     host.store(slot, counts.0);
     write_member(host, group, class, place, node);
     lift(host, group, old, counts.total());
@@ -110,11 +111,11 @@ pub fn insert<H: Host>(host: &mut H, group: u32, class: u8, node: u32) -> u32 {
 }
 
 /// Takes the node at `place` out of its group's list; gives the node that moves into the place, if any, and how many are left.
-pub fn remove<H: Host>(host: &mut H, group: u32, class: u8, place: u32) -> (Option<u32>, u32) {
+pub fn remove<H: Host>(host: &mut H, group: GpuGroup, class: u8, place: u32) -> (Option<NodeId>, u32) {
     let mut counts = Counts::load(host, group);
     let (last, old) = (counts.get(class).saturating_sub(1), counts.total());
     counts.set(class, last);
-    let slot = entry(host, CLASSES, group as u64);
+    let slot = entry(host, CLASSES, group.0 as u64);
     host.store(slot, counts.0);
     let moved = (place != last).then(|| {
         let node = member(host, group, class, last);
@@ -126,31 +127,31 @@ pub fn remove<H: Host>(host: &mut H, group: u32, class: u8, place: u32) -> (Opti
 }
 
 /// The node at a place of a list.
-pub fn member<H: Host>(host: &H, group: u32, class: u8, place: u32) -> u32 {
-    host.load(member_slot(host, group, class, place)).lane32(place & 7)
+pub fn member<H: Host>(host: &H, group: GpuGroup, class: u8, place: u32) -> NodeId {
+    NodeId(host.load(member_slot(host, group, class, place)).lane32(place & 7))
 }
 
 /// Up to eight nodes of a list that share a word with `place`, those beyond the list's end left out.
-pub fn neighbours<H: Host>(host: &H, group: u32, class: u8, place: u32, count: u32) -> Vec<u32> {
+pub fn neighbours<H: Host>(host: &H, group: GpuGroup, class: u8, place: u32, count: u32) -> Vec<NodeId> {
     let w = host.load(member_slot(host, group, class, place));
     let first = place & !7;
-    (0..8).filter(|i| first + i < count).map(|i| w.lane32(i)).collect()
+    (0..8).filter(|i| first + i < count).map(|i| NodeId(w.lane32(i))).collect()
 }
 
-fn member_slot<H: Host>(host: &H, group: u32, class: u8, place: u32) -> Word {
-    entry(host, MEMBERS, (group as u64) << 32 | (class as u64) << 24 | (place / 8) as u64)
+fn member_slot<H: Host>(host: &H, group: GpuGroup, class: u8, place: u32) -> Word {
+    entry(host, MEMBERS, (group.0 as u64) << 32 | (class as u64) << 24 | (place / 8) as u64)
 }
 
-fn write_member<H: Host>(host: &mut H, group: u32, class: u8, place: u32, node: u32) {
+fn write_member<H: Host>(host: &mut H, group: GpuGroup, class: u8, place: u32, node: NodeId) {
     let slot = member_slot(host, group, class, place);
     let mut w = host.load(slot);
-    w.set_lane32(place & 7, node);
+    w.set_lane32(place & 7, node.0);
     host.store(slot, w);
 }
 
 /// Carries a group's changed total up the tree, as far as the rounded bounds change.
-fn lift<H: Host>(host: &mut H, group: u32, old: u64, new: u64) {
-    let (vram, gpu) = (group & 0xffff, group >> 16);
+fn lift<H: Host>(host: &mut H, group: GpuGroup, old: u64, new: u64) {
+    let (vram, gpu) = (group.vram() as u32, group.gpu() as u32 - 1);
     let mut code = bound::ceil(new);
     if bound::ceil(old) == code {
         return;
@@ -195,7 +196,7 @@ pub enum Scope {
     /// Every group with at least this VRAM.
     Vram(u32),
     /// One GPU group.
-    Group(u32),
+    Group(GpuGroup),
 }
 
 /// A scope with the words at its top read.
@@ -210,10 +211,10 @@ pub struct Field {
 /// A drawn node and where it stands.
 #[derive(Clone, Copy, Debug)]
 pub struct Spot {
-    /// Node number.
-    pub node: u32,
+    /// Its number.
+    pub node: NodeId,
     /// GPU group.
-    pub group: u32,
+    pub group: GpuGroup,
     /// Stake class.
     pub class: u8,
     /// Place in the class's list.
@@ -266,7 +267,7 @@ impl Field {
             w = host.load(branch_slot(host, size, level, child));
             child = child * FAN + descend(&w, 0, &mut u)?;
         }
-        let group = child << 16 | size;
+        let group = GpuGroup::of(child as u16 + 1, size as u16);
         spot(host, group, Counts::load(host, group), u)
     }
 }
@@ -308,7 +309,7 @@ fn count_below<H: Host>(host: &H, vram: u32, w: &Word, levels: u64, child: u32, 
         }
         let child = child * FAN + i;
         found = match levels {
-            0 => found + Counts::load(host, child << 16 | vram).members(),
+            0 => found + Counts::load(host, GpuGroup::of(child as u16 + 1, vram as u16)).members(),
             _ => count_below(host, vram, &host.load(branch_slot(host, vram, levels - 1, child)), levels - 1, child, found, most),
         };
     }
@@ -327,7 +328,7 @@ fn descend(w: &Word, first: u32, u: &mut u64) -> Option<u32> {
     None
 }
 
-fn spot<H: Host>(host: &H, group: u32, counts: Counts, mut u: u64) -> Option<Spot> {
+fn spot<H: Host>(host: &H, group: GpuGroup, counts: Counts, mut u: u64) -> Option<Spot> {
     for class in 0..CLASS_COUNT {
         let count = counts.get(class);
         let all = (count as u64) << class;

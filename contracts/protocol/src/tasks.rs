@@ -1,19 +1,22 @@
 //! The life of a task on a single node: Pending, Queued, Started, and its end.
 
 use crate::abi::{emit, IMuster::*};
-use crate::draw::{Candidates, Rng, Seat};
-use crate::host::{offset, Host, ModelSet, Task};
-use crate::layout::{node, slot, INCOME, LIMITS};
-use crate::network::{Network, READMITTED_PER_CALL, RING};
+use crate::draw::{Candidates, Rng};
+use crate::host::{Host, ModelSet, Task};
+use crate::layout::{slot, LIMITS};
+use crate::network::{Network, READMITTED_PER_CALL};
 use crate::nodes::check_models;
 use crate::registry::{self, Held};
+use crate::ring::RING;
+use crate::roster::Seat;
 use crate::sampler::{self, VRAM_MAX};
-use crate::{pool, queue, IMuster, Result};
+use crate::{purse, queue, IMuster, Result};
 use alloc::vec::Vec;
+use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
 use muster_core::qos::{boost, penalise, share_bps};
 use muster_core::record::*;
 use muster_core::value::{key, time_limit, Kind};
-use muster_core::word::{Address, Word};
+use muster_core::word::Address;
 
 /// Fees stay below this many wei: so all fees of all 2^40 tasks together stay below 2^127, and no account's credit overflows.
 pub const FEE_END: u128 = 1 << 87;
@@ -49,47 +52,48 @@ impl<H: Host> Network<'_, H> {
     fn order_under(&self, terms: &Terms, spec: &IMuster::TaskSpec) -> Result<(Order, ModelSet, u128)> {
         let estimate = estimate(terms, spec.kind, spec.units)?;
         ensure!(spec.redundancy == 0, RedundancyUnsupported(spec.redundancy));
-        check_models(&spec.models, TASK_MODELS)?;
-        let (vram, gpu) = if spec.gpu == 0 {
+        let given: Vec<ModelId> = spec.models.iter().map(|&m| ModelId(m)).collect();
+        check_models(&given, TASK_MODELS)?;
+        let group = if spec.gpu == 0 {
             ensure!(spec.vram <= VRAM_MAX, BadVram(spec.vram, VRAM_MAX));
-            ensure!(spec.vram <= self.head.max_vram, NobodyCanRun(spec.vram, 0u32));
-            (spec.vram, 0)
+            ensure!(spec.vram <= self.roster.max_vram(), NobodyCanRun(spec.vram, 0u32));
+            GpuGroup::any(spec.vram)
         } else {
-            let joined = registry::joined(self.host, spec.gpu).ok_or_else(|| refusal!(GpuUnknown(spec.gpu)))?;
-            ensure!(joined > 0, NobodyCanRun(spec.gpu as u16, spec.gpu));
-            (spec.gpu as u16, (spec.gpu >> 16) + 1)
+            let group = GpuGroup(spec.gpu);
+            let joined = registry::joined(self.host, group).ok_or_else(|| refusal!(GpuUnknown(group)))?;
+            ensure!(joined > 0, NobodyCanRun(group.vram(), group));
+            group
         };
-        let mut models = ModelSet { len: spec.models.len() as u8, ..ModelSet::default() };
-        models.ids[..spec.models.len()].copy_from_slice(&spec.models);
+        let mut models = ModelSet { len: given.len() as u8, ..ModelSet::default() };
+        models.ids[..given.len()].copy_from_slice(&given);
         let order = Order {
-            id: self.head.tasks + 1,
+            id: TaskId(self.tasks + 1),
             estimate,
             limit: time_limit(estimate, terms.limit_min, terms.limit_max) as u32 + terms.grace as u32,
             start_fee_bps: self.rules.start_fee_bps,
-            vram,
-            gpu,
+            group,
             kind: spec.kind,
             models: models.len,
             model: models.ids[0],
-            at: 0,
-            boosts: false,
+            moment: 0,
+            flags: 0,
         };
         Ok((order, models, estimate as u128 * terms.min_price as u128))
     }
 
     /// See `IMuster.createTask`.
-    pub fn create_task(&mut self, spec: IMuster::TaskSpec) -> Result<u64> {
+    pub fn create_task(&mut self, spec: IMuster::TaskSpec) -> Result<TaskId> {
         let terms = self.terms();
         ensure!(!terms.paused, PausedByOwner);
-        ensure!(self.head.joined > 0, NoNodes);
+        ensure!(self.roster.joined() > 0, NoNodes);
         let (order, models, least) = self.order_under(&terms, &spec)?;
         let value = self.host.value();
         let fee = value.to_u128().filter(|&fee| fee < FEE_END).ok_or_else(|| refusal!(FeeTooHigh(value, FEE_END - 1)))?;
         ensure!(fee > 0 && fee >= least, FeeTooLow(value, least.max(1)));
-        ensure!(!self.ring_full(), TooManyPending(RING as u32 - 1));
+        ensure!(!self.ring.is_full(), TooManyPending(RING as u32 - 1));
         let creator = self.host.sender();
         let task = Task { escrow: Escrow { creator, fee }, order, models };
-        self.head.tasks = order.id;
+        self.tasks = order.id.0;
         let at_once = self.rules.draw_delay == 0;
         let block = if at_once { self.block().saturating_sub(1) } else { self.target() };
         let frozen = (fee, order.estimate, order.limit, order.start_fee_bps, block, spec);
@@ -100,51 +104,47 @@ impl<H: Host> Network<'_, H> {
                 None => false,
             };
             if !settled {
-                self.redraw(task);
+                self.redraw(&task);
             }
         } else {
-            self.push_pending(task, block);
+            self.ring.push(self.host, &task, block);
         }
         Ok(order.id)
     }
 
     /// Most tasks that can be queued now: floor(alpha x joined nodes), at most [`QUEUE_MAX`].
     pub fn queue_capacity(&self) -> u64 {
-        (self.rules.alpha_milli as u64 * self.head.joined as u64 / 1_000).min(QUEUE_MAX)
+        (self.rules.alpha_milli as u64 * self.roster.joined() as u64 / 1_000).min(QUEUE_MAX)
     }
 
     /// Queues a task; where the queue is full, the lowest value goes, the newcomer's included.
     pub fn enqueue(&mut self, task: &Task) {
         let key = key(task.escrow.fee, task.order.estimate, task.order.id);
-        if self.head.queued as u64 >= self.queue_capacity() {
+        if self.queued as u64 >= self.queue_capacity() {
             match queue::worst(self.host) {
                 Some(worst) if worst < key => {
-                    let (group, place) = queue::worst_entry(self.host);
-                    let lowest = queue::remove(self.host, group, place);
-                    self.head.queued -= 1;
+                    let lowest = self.dequeue(queue::worst_ticket(self.host));
                     self.abort(&lowest, EVICTED, 0, None);
                 }
                 _ => return self.abort(task, EVICTED, 0, None),
             }
         }
-        let since = Task { order: Order { at: self.now, ..task.order }, ..*task };
+        let since = Task { order: Order { moment: self.now, ..task.order }, ..*task };
         let ticket = queue::insert(self.host, &since, key);
-        self.head.queued += 1;
+        self.queued += 1;
         emit::<TaskQueued>(self.host, (task.order.id,), (ticket,));
     }
 
     /// Starts a task on a node that stands nowhere; writes the node's record. With entropy in hand
     /// ([`Rng`]) it is used for the pre-download, else the task's id has to do: who is asked to
     /// download decides nothing. Whether success raises H follows from the candidates of the draw; a task that comes
-    /// from the queue was not drawn and has none.
-    pub fn start(&mut self, task: &Task, mut seat: Seat, candidates: Candidates, rng: Option<&mut Rng>) {
+    /// from the queue was not drawn and has none. `left` is the length of the list that the node was drawn from, without it.
+    pub(crate) fn start(&mut self, task: &Task, mut seat: Seat, candidates: Candidates, left: u32, rng: Option<&mut Rng>) {
         let deadline = self.now + task.order.limit as u64;
-        let left = core::mem::take(&mut self.left);
         let neighbours = if task.models.len > 0 && left > 0 { self.idle_neighbours(&seat, left) } else { Vec::new() };
         seat.node.status = Status::Busy as u8;
-        self.host.put(seat.slot, &seat.node);
-        self.host.put(offset(seat.slot, node::ESCROW), &task.escrow);
-        task.models.store(self.host, offset(seat.slot, node::IN_USE));
+        seat.put(self.host);
+        seat.assign(self.host, task);
         // One node is chosen already; how many others there were need not be known beyond the pool.
         let pool = self.rules.boost_pool as u32;
         let others = if candidates == Candidates::Holders { pool.saturating_sub(1) } else { 0 };
@@ -155,17 +155,18 @@ impl<H: Host> Network<'_, H> {
             Candidates::AtLeast(n) => n,
         };
         let boosts = there >= pool;
-        self.host.put(offset(seat.slot, node::ORDER), &Order { at: deadline, boosts, ..task.order });
-        emit::<TaskStarted>(self.host, (task.order.id, seat.number), (deadline, boosts));
+        let flags = if boosts { task.order.flags | Order::BOOSTS } else { task.order.flags };
+        seat.set_order(self.host, &Order { moment: deadline, flags, ..task.order });
+        emit::<TaskStarted>(self.host, (task.order.id, seat.id), (deadline, boosts));
         for (node, model) in requests {
             emit::<DownloadRequested>(self.host, (node, model, task.order.id), ());
         }
     }
 
     /// Up to three idle nodes that stood beside a drawn node in a list that has `left` now; their word has been read already.
-    fn idle_neighbours(&self, seat: &Seat, left: u32) -> Vec<u32> {
-        let mut near = sampler::neighbours(self.host, seat.group(), seat.node.class, seat.node.pos, left);
-        near.retain(|&n| n != seat.number && n != 0);
+    fn idle_neighbours(&self, seat: &Seat, left: u32) -> Vec<NodeId> {
+        let mut near = sampler::neighbours(self.host, seat.node.group, seat.node.class(self.rules.base), seat.node.pos, left);
+        near.retain(|&n| n != seat.id && n != NodeId(0));
         near.truncate(3);
         near
     }
@@ -177,17 +178,17 @@ impl<H: Host> Network<'_, H> {
         &mut self,
         task: &Task,
         seat: &Seat,
-        nearby: &[u32],
+        nearby: &[NodeId],
         others: u32,
         rng: Option<&mut Rng>,
-    ) -> (u32, Vec<(u32, u64)>) {
+    ) -> (u32, Vec<(NodeId, ModelId)>) {
         let mut requests = Vec::new();
         // A node that was drawn among the holders of one model, of which there are many, holds it.
         let sure = others > 0 && task.models.len == 1;
         if !sure && registry::count_held(self.host, seat.slot, seat.node.models, &task.models) < task.models.len as u32 {
             let held = Held::load(self.host, seat.slot, seat.node.models);
             let missing = task.models.as_slice().iter().filter(|&&m| !held.holds(m));
-            requests.extend(missing.map(|&model| (seat.number, model)));
+            requests.extend(missing.map(|&model| (seat.id, model)));
         }
         let (scarce, spread) = (self.rules.scarce as u32, self.rules.spread as u32);
         let mut own;
@@ -220,17 +221,17 @@ impl<H: Host> Network<'_, H> {
     // ------------------------------------------------------------ ends
 
     /// The caller's node and its running task.
-    fn own_task(&self, id: u64) -> Result<(Seat, Escrow, Order)> {
+    fn own_task(&self, id: TaskId) -> Result<(Seat, Escrow, Order)> {
         let seat = self.own_seat()?;
         let (escrow, order) = self.running(&seat, id)?;
         Ok((seat, escrow, order))
     }
 
-    fn running(&self, seat: &Seat, id: u64) -> Result<(Escrow, Order)> {
-        let order: Order = self.host.get(offset(seat.slot, node::ORDER));
+    fn running(&self, seat: &Seat, id: TaskId) -> Result<(Escrow, Order)> {
+        let order = seat.order(self.host);
         let here = seat.node.running() && order.id == id;
-        ensure!(here, TaskNotRunning(id, seat.number));
-        Ok((self.host.get(offset(seat.slot, node::ESCROW)), order))
+        ensure!(here, TaskNotRunning(id, seat.id));
+        Ok((seat.escrow(self.host), order))
     }
 
     fn set_reliability(&self, seat: &mut Seat, h: u64) {
@@ -239,82 +240,82 @@ impl<H: Host> Network<'_, H> {
     }
 
     /// See `IMuster.submit`.
-    pub fn submit(&mut self, id: u64, digest: [u8; 32]) -> Result<()> {
+    pub fn submit(&mut self, id: TaskId, digest: [u8; 32]) -> Result<()> {
         let (mut seat, escrow, order) = self.own_task(id)?;
-        ensure!(self.now <= order.at, DeadlinePassed(id, order.at));
+        ensure!(self.now <= order.moment, DeadlinePassed(id, order.moment));
         // Half the estimate apart, so that no string of small tasks buys back in minutes what time gives in half an hour.
-        if order.boosts && (self.now - seat.node.h_at as u64) * 2 >= order.estimate as u64 {
+        if order.boosts() && (self.now - seat.node.h_at as u64) * 2 >= order.estimate as u64 {
             let h = boost(self.reliability(&seat.node), self.rules.boost_ppm);
             self.set_reliability(&mut seat, h);
         }
         let operator = self.host.sender();
-        self.credit(operator, escrow.fee);
-        emit::<TaskSucceeded>(self.host, (id, seat.number), (digest, escrow.fee));
+        purse::credit(self.host, operator, escrow.fee);
+        emit::<TaskSucceeded>(self.host, (id, seat.id), (digest, escrow.fee));
         self.release(seat, true);
         Ok(())
     }
 
     /// See `IMuster.reportError`.
-    pub fn report_error(&mut self, id: u64, code: u8) -> Result<()> {
+    pub fn report_error(&mut self, id: TaskId, code: u8) -> Result<()> {
         let (seat, escrow, order) = self.own_task(id)?;
-        ensure!(self.now <= order.at, DeadlinePassed(id, order.at));
-        self.credit(ticket.creator, escrow.fee);
-        emit::<TaskErrorReported>(self.host, (id, seat.number), (code, escrow.fee));
+        ensure!(self.now <= order.moment, DeadlinePassed(id, order.moment));
+        purse::credit(self.host, escrow.creator, escrow.fee);
+        emit::<TaskErrorReported>(self.host, (id, seat.id), (code, escrow.fee));
         // The node that could not run this one is not handed the next in the same breath.
         self.release(seat, false);
         Ok(())
     }
 
     /// See `IMuster.expire`.
-    pub fn expire(&mut self, number: u32, id: u64) -> Result<()> {
-        ensure!(number > 0 && number <= self.head.issued, NodeUnknown(number));
-        let mut seat = Seat::load(self.host, number);
+    pub fn expire(&mut self, node: NodeId, id: TaskId) -> Result<()> {
+        self.roster.check(node)?;
+        let mut seat = Seat::load(self.host, node);
         let (escrow, order) = self.running(&seat, id)?;
-        ensure!(self.now > order.at, DeadlineNotPassed(id, order.at));
+        ensure!(self.now > order.moment, DeadlineNotPassed(id, order.moment));
         let h = penalise(self.reliability(&seat.node), self.rules.penalty_ppm);
         self.set_reliability(&mut seat, h);
         let caller = self.host.sender();
         // Whoever let it time out does not earn by it.
-        let driver = (self.account(caller).node != number).then_some(caller);
+        let driver = (purse::account(self.host, caller).node != node).then_some(caller);
         self.abort(&Task { escrow, order, models: ModelSet::default() }, TIMEOUT, order.start_fee_bps, driver);
         self.release(seat, true);
         Ok(())
     }
 
     /// The task queued under a ticket.
-    fn queued_under(&self, id: u64, ticket: u64) -> Result<(u32, u32, Task)> {
-        let (group, place) = ((ticket >> 32) as u32, ticket as u32);
-        let p = pool::load(self.host, group);
-        let queued = group != pool::PARKING && pool::key_at(self.host, group, &p, place) > crate::bracket::NONE;
-        ensure!(queued, TaskNotQueued(id, ticket));
-        let task = Task::load(self.host, queue::entry_slot(self.host, group, place));
-        ensure!(task.order.id == id, TaskNotQueued(id, ticket));
-        Ok((group, place, task))
+    fn queued_under(&self, id: TaskId, ticket: Ticket) -> Result<Task> {
+        let task = queue::task_at(self.host, ticket).filter(|task| task.order.id == id);
+        task.ok_or_else(|| refusal!(TaskNotQueued(id, ticket)))
+    }
+
+    /// Takes a task out of the queue.
+    pub(crate) fn dequeue(&mut self, ticket: Ticket) -> Task {
+        self.queued -= 1;
+        queue::remove(self.host, ticket)
     }
 
     /// See `IMuster.cancel`.
-    pub fn cancel(&mut self, id: u64, ticket: u64) -> Result<()> {
-        let (group, place, task) = self.queued_under(id, ticket)?;
+    pub fn cancel(&mut self, id: TaskId, ticket: Ticket) -> Result<()> {
+        let task = self.queued_under(id, ticket)?;
         let caller = self.host.sender();
         ensure!(task.escrow.creator == caller, NotTheCreator(id, caller));
-        self.end_queued(group, place, CANCELLED, None);
+        self.end_queued(ticket, CANCELLED, None);
         Ok(())
     }
 
     /// See `IMuster.expireQueued`.
-    pub fn expire_queued(&mut self, id: u64, ticket: u64) -> Result<()> {
-        let (group, place, task) = self.queued_under(id, ticket)?;
-        let until = task.order.at + self.host.get::<Limits>(slot(LIMITS)).queue_time as u64;
+    pub fn expire_queued(&mut self, id: TaskId, ticket: Ticket) -> Result<()> {
+        let task = self.queued_under(id, ticket)?;
+        let until = task.order.moment + self.host.get::<Limits>(slot(LIMITS)).queue_time as u64;
         ensure!(self.now > until, QueueTimeNotOver(id, until));
         let caller = self.host.sender();
         let driver = (task.escrow.creator != caller).then_some(caller);
-        self.end_queued(group, place, WAITED, driver);
+        self.end_queued(ticket, WAITED, driver);
         Ok(())
     }
 
-    fn end_queued(&mut self, group: u32, place: u32, reason: u8, driver: Option<Address>) {
-        let task = queue::remove(self.host, group, place);
-        self.head.queued -= 1;
+    fn end_queued(&mut self, ticket: Ticket, reason: u8, driver: Option<Address>) {
+        let task = self.dequeue(ticket);
         self.abort(&task, reason, task.order.start_fee_bps, driver);
     }
 
@@ -325,21 +326,11 @@ impl<H: Host> Network<'_, H> {
         let refund = task.escrow.fee - start_fee;
         let beneficiary = driver.filter(|_| start_fee > 0).unwrap_or_default();
         match driver {
-            Some(driver) => self.credit(driver, start_fee),
-            None => self.earn(start_fee),
+            Some(driver) => purse::credit(self.host, driver, start_fee),
+            None => purse::earn(self.host, start_fee),
         }
-        self.credit(task.escrow.creator, refund);
+        purse::credit(self.host, task.escrow.creator, refund);
         emit::<TaskAborted>(self.host, (task.order.id, task.escrow.creator, reason), (refund, start_fee, beneficiary));
-    }
-
-    /// Adds to protocol income.
-    pub(crate) fn earn(&mut self, wei: u128) {
-        if wei > 0 {
-            let Word([a, b, ..]) = self.host.load(slot(INCOME));
-            // Below 2^127 for all start fees ever, and 2^112 for each new GPU name.
-            let income = (a as u128 | (b as u128) << 64) + wei;
-            self.host.store(slot(INCOME), Word([income as u64, (income >> 64) as u64, 0, 0]));
-        }
     }
 
     /// See `IMuster.dispatch`.

@@ -1,3 +1,5 @@
+use crate::id::NodeId;
+
 packed! {
     /// An account: what Muster owes it, and its node.
     ///
@@ -13,7 +15,7 @@ packed! {
         /// When `unbonding` can be withdrawn.
         release: u64 = "uint40" 40,
         /// Number of the account's node; 0 if it never joined.
-        node: u32 = "uint24" 24,
+        node: NodeId = "uint24" 24,
         /// Whether the account's node was kicked out; it can never join again.
         kicked: bool = "bool" 8,
     }

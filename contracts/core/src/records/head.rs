@@ -2,8 +2,8 @@ packed! {
     /// What nearly every transaction reads and most write.
     ///
     /// ```text
-    /// | best | max_vram | lowest | max_stake | parked_due | queued | joined | issued | pending_tail | pending_head | tasks |
-    ///    8        16        8          48          32         24       24       24          16             16          40
+    /// | - | max_vram | lowest | max_stake | parked_due | queued | joined | issued | pending_tail | pending_head | tasks |
+    ///   8       16        8          48          32         24       24       24          16             16          40
     /// ```
     pub struct Head {
         /// Tasks created so far; the last task's id.
@@ -26,7 +26,5 @@ packed! {
         lowest: u8 = "uint8" 8,
         /// Largest VRAM of all joined nodes, in GiB; 0 when there are none.
         max_vram: u16 = "uint16" 16,
-        /// What no node's Q_long / Q_max ever was above, in 200ths; below 100 it stands for 100, as without scores.
-        best: u8 = "uint8" 8,
     }
 }

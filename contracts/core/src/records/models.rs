@@ -1,3 +1,5 @@
+use crate::id::ModelId;
+
 /// Model ids in one word.
 pub const MODELS_PER_WORD: u32 = 6;
 /// Most models a task can require.
@@ -18,17 +20,17 @@ packed! {
     /// ```
     pub struct Models {
         /// First model.
-        m0: u64 = "uint40" 40,
+        m0: ModelId = "uint40" 40,
         /// Second model.
-        m1: u64 = "uint40" 40,
+        m1: ModelId = "uint40" 40,
         /// Third model.
-        m2: u64 = "uint40" 40,
+        m2: ModelId = "uint40" 40,
         /// Fourth model.
-        m3: u64 = "uint40" 40,
+        m3: ModelId = "uint40" 40,
         /// Fifth model.
-        m4: u64 = "uint40" 40,
+        m4: ModelId = "uint40" 40,
         /// Sixth model.
-        m5: u64 = "uint40" 40,
+        m5: ModelId = "uint40" 40,
         /// Bit i is the flag of model i.
         flags: u8 = "uint8" 8,
         /// Always 1 once written, so that the word never falls back to zero.

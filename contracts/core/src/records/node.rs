@@ -1,9 +1,12 @@
+use crate::id::GpuGroup;
+use crate::weight;
+
 packed! {
     /// What a draw reads of a candidate.
     ///
     /// ```text
-    /// | parked | models | class | gpu | vram | pos | score_count | score_sum | h_at | h  | stake | status |
-    ///     8        8        8      16    16     24        8            16       32    64     48      8
+    /// | - | parked | models | group | pos | score_count | score_sum | h_at | h  | stake | status |
+    ///   8     8        8       32     24        8            16       32    64     48      8
     /// ```
     pub struct Node {
         /// [`Status`] as a number.
@@ -20,12 +23,8 @@ packed! {
         score_count: u8 = "uint8" 8,
         /// Place among the idle nodes of its group and class, or in the parking pool.
         pos: u32 = "uint24" 24,
-        /// VRAM in GiB.
-        vram: u16 = "uint16" 16,
-        /// Number of its GPU model among those of its VRAM size.
-        gpu: u16 = "uint16" 16,
-        /// Stake class.
-        class: u8 = "uint8" 8,
+        /// Its GPU.
+        group: GpuGroup = "uint32" 32,
         /// Entries of its model list, removed ones included.
         models: u8 = "uint8" 8,
         /// Whether it is excluded, or held back by due draws, and waits in the parking pool.
@@ -34,6 +33,16 @@ packed! {
 }
 
 impl Node {
+    /// Its stake class, of classes of this base.
+    pub fn class(&self, base: u64) -> u8 {
+        weight::class_of(self.stake, base)
+    }
+
+    /// Whether it is idle and not excluded.
+    pub fn idle(&self) -> bool {
+        self.status == Status::Available as u8 && !self.parked
+    }
+
     /// Whether it has a task. One that is held back on its way out still has the status of a running one.
     pub fn running(&self) -> bool {
         Status::new(self.status).running() && !self.parked

@@ -1,9 +1,9 @@
 packed! {
-    /// Parameters that dispatching needs.
+    /// What dispatching needs and few calls change: parameters, and the best score there ever was.
     ///
     /// ```text
-    /// | -  | tau | exclusion_ppm | boost_ppm | penalty_ppm | spread | scarce |
-    ///   48    24         24            24           24         8        8
+    /// | -  | best | tau | exclusion_ppm | boost_ppm | penalty_ppm | spread | scarce |
+    ///   40    8      24        24            24           24         8        8
     /// | boost_pool | draw_delay | start_fee_bps | alpha_milli | base |
     ///       8            8              16             32        32
     /// ```
@@ -30,5 +30,7 @@ packed! {
         exclusion_ppm: u32 = "uint24" 24,
         /// Time constant of H's recovery, in seconds.
         tau: u32 = "uint24" 24,
+        /// What no node's Q_long / Q_max ever was above, in 200ths; below 100 it stands for 100, as without scores. No parameter.
+        best: u8 = "uint8" 8,
     }
 }

@@ -1,0 +1,116 @@
+//! The purse: what Muster owes to accounts, and protocol income. Nothing else writes those words.
+
+use crate::abi::{emit, IMuster::*};
+use crate::host::Host;
+use crate::layout::{account_slot, slot, INCOME, OWNERSHIP, TREASURY};
+use crate::Result;
+use muster_core::id::NodeId;
+use muster_core::record::{Account, Ownership};
+use muster_core::word::{Address, Word};
+
+/// Most granules an account can have waiting for their release.
+const UNBONDING_MAX: u64 = (1 << 48) - 1;
+
+/// Wei in a granule of stake.
+pub fn granule<H: Host>(host: &H) -> u64 {
+    host.get::<Ownership>(slot(OWNERSHIP)).granule
+}
+
+/// Granules in wei.
+pub fn wei<H: Host>(host: &H, granules: u64) -> u128 {
+    granules as u128 * granule(host) as u128
+}
+
+/// The account of an address.
+pub fn account<H: Host>(host: &H, who: Address) -> Account {
+    host.get(account_slot(host, who))
+}
+
+fn put<H: Host>(host: &mut H, who: Address, account: &Account) {
+    let at = account_slot(host, who);
+    host.put(at, account);
+}
+
+/// Gives an account its node's number, once and for good.
+pub fn name_node<H: Host>(host: &mut H, who: Address, account: Account, node: NodeId) {
+    put(host, who, &Account { node, ..account });
+}
+
+/// Adds to what an address can withdraw. Cannot overflow: see [`crate::tasks::FEE_END`].
+pub fn credit<H: Host>(host: &mut H, who: Address, wei: u128) {
+    if wei > 0 {
+        let account = account(host, who);
+        put(host, who, &Account { credit: account.credit + wei, ..account });
+    }
+}
+
+/// Refuses a stake, in granules, that, returned, would not fit beside what still waits to be withdrawn.
+pub fn check_returnable<H: Host>(host: &H, account: &Account, stake: u64) -> Result<()> {
+    let most = UNBONDING_MAX - account.unbonding;
+    ensure!(stake <= most, StakeTooHigh(wei(host, stake), wei(host, most)));
+    Ok(())
+}
+
+/// Lets a returned stake wait until `release`. What waited long enough already becomes credit, so that it does not wait again.
+pub fn unbond<H: Host>(host: &mut H, who: Address, stake: u64, release: u64, kicked: bool) {
+    let mut account = account(host, who);
+    if account.unbonding > 0 && host.now() >= account.release {
+        let matured = wei(host, core::mem::take(&mut account.unbonding));
+        account.credit += matured;
+        emit::<StakeReleased>(host, (who,), (matured,));
+    }
+    // Cannot exceed its field: `check_returnable`.
+    account.unbonding += stake;
+    account.release = release;
+    account.kicked |= kicked;
+    put(host, who, &account);
+}
+
+/// See `IMuster.withdraw`. It draws nothing: money that is owed is paid, whatever waits.
+pub fn withdraw<H: Host>(host: &mut H, to: Address) -> Result<()> {
+    ensure!(granule(host) > 0, NotInitialised);
+    ensure!(to != [0; 20], ZeroAddress);
+    let caller = host.sender();
+    let mut account = account(host, caller);
+    let credit = core::mem::take(&mut account.credit);
+    let free = account.unbonding > 0 && host.now() >= account.release;
+    let stake = if free { wei(host, core::mem::take(&mut account.unbonding)) } else { 0 };
+    ensure!(credit + stake > 0, NothingToWithdraw(caller));
+    put(host, caller, &account);
+    emit::<Withdrawn>(host, (caller, to), (credit, stake));
+    pay(host, to, credit + stake)
+}
+
+fn pay<H: Host>(host: &mut H, to: Address, wei: u128) -> Result<()> {
+    ensure!(host.pay(to, wei), TransferFailed(to, wei));
+    Ok(())
+}
+
+/// Protocol income not yet taken, in wei: below 2^127 for all start fees ever, and 2^112 for each new GPU name.
+pub fn income<H: Host>(host: &H) -> u128 {
+    host.load(slot(INCOME)).to_u128().unwrap_or(u128::MAX)
+}
+
+/// Adds to protocol income.
+pub fn earn<H: Host>(host: &mut H, wei: u128) {
+    if wei > 0 {
+        let Word([a, b, ..]) = host.load(slot(INCOME));
+        let income = (a as u128 | (b as u128) << 64) + wei;
+        host.store(slot(INCOME), Word([income as u64, (income >> 64) as u64, 0, 0]));
+    }
+}
+
+/// The account that protocol income goes to.
+pub fn treasury<H: Host>(host: &H) -> Address {
+    host.get(slot(TREASURY))
+}
+
+/// See `IMuster.sweepTreasury`.
+pub fn sweep_treasury<H: Host>(host: &mut H) -> Result<()> {
+    ensure!(granule(host) > 0, NotInitialised);
+    let (account, amount) = (treasury(host), income(host));
+    ensure!(amount > 0, NothingToWithdraw(account));
+    host.store(slot(INCOME), Word::ZERO);
+    emit::<TreasurySwept>(host, (account,), (amount,));
+    pay(host, account, amount)
+}

@@ -1,0 +1,216 @@
+//! The roster: every node's record, and what is kept of all joined ones together. Nothing else writes those words.
+
+use crate::bracket::{height, Bracket, NONE};
+use crate::host::{offset, Host, ModelSet, Task};
+use crate::layout::{node, node_slot, slot, JOINED};
+use crate::registry;
+use crate::sampler::Counts;
+use crate::Result;
+use muster_core::id::{ModelId, NodeId};
+use muster_core::record::*;
+use muster_core::word::{Address, Word};
+
+/// Nodes ever and at once: what a place in a list can hold.
+pub const NODES_MAX: u32 = (1 << 24) - 2;
+
+/// A node with its record read.
+#[derive(Clone, Copy, Debug)]
+pub struct Seat {
+    /// Its number.
+    pub id: NodeId,
+    /// The slot of its record.
+    pub slot: Word,
+    /// What it says.
+    pub node: Node,
+}
+
+impl Seat {
+    /// Reads a node.
+    pub fn load<H: Host>(host: &H, id: NodeId) -> Seat {
+        let slot = node_slot(host, id);
+        Seat { id, slot, node: host.get(slot) }
+    }
+
+    /// Writes what was changed in [`Seat::node`].
+    pub fn put<H: Host>(&self, host: &mut H) {
+        host.put(self.slot, &self.node);
+    }
+
+    /// Who runs it.
+    pub fn operator<H: Host>(&self, host: &H) -> Operator {
+        host.get(offset(self.slot, node::OPERATOR))
+    }
+
+    /// Writes who runs it.
+    pub fn set_operator<H: Host>(&self, host: &mut H, account: Address, joined_at: u64) {
+        host.put(offset(self.slot, node::OPERATOR), &Operator { account, joined_at });
+    }
+
+    /// The order of the running (or last) task.
+    pub fn order<H: Host>(&self, host: &H) -> Order {
+        host.get(offset(self.slot, node::ORDER))
+    }
+
+    /// Writes it.
+    pub fn set_order<H: Host>(&self, host: &mut H, order: &Order) {
+        host.put(offset(self.slot, node::ORDER), order);
+    }
+
+    /// Who pays for the running (or last) task.
+    pub fn escrow<H: Host>(&self, host: &H) -> Escrow {
+        host.get(offset(self.slot, node::ESCROW))
+    }
+
+    /// Writes a starting task, all but its order.
+    pub fn assign<H: Host>(&self, host: &mut H, task: &Task) {
+        host.put(offset(self.slot, node::ESCROW), &task.escrow);
+        task.models.store(host, offset(self.slot, node::IN_USE));
+    }
+
+    /// The models in use: those of the last started task.
+    pub fn in_use<H: Host>(&self, host: &H) -> ModelSet {
+        ModelSet::load(host, &self.order(host), offset(self.slot, node::IN_USE))
+    }
+
+    /// Forgets what an earlier membership last ran: it is no longer loaded.
+    pub fn unload<H: Host>(&self, host: &mut H) {
+        let order = self.order(host);
+        if order.models > 0 {
+            self.set_order(host, &Order { models: 0, model: ModelId(0), ..order });
+        }
+    }
+
+    /// Puts a score into the pool in the place of the oldest, which it gives.
+    pub fn push_score<H: Host>(&self, host: &mut H, score: u8) -> u8 {
+        let at = offset(self.slot, node::SCORES);
+        let mut scores: Scores = host.get(at);
+        let old = scores.push(score);
+        host.put(at, &scores);
+        old
+    }
+}
+
+/// All joined nodes together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Roster {
+    issued: u32,
+    joined: u32,
+    max_stake: u64,
+    lowest: u8,
+    max_vram: u16,
+}
+
+impl Roster {
+    /// As the head word has it.
+    pub fn of(head: &Head) -> Roster {
+        let &Head { issued, joined, max_stake, lowest, max_vram, .. } = head;
+        Roster { issued, joined, max_stake, lowest, max_vram }
+    }
+
+    /// Its part of the head word.
+    pub fn write(&self, head: &mut Head) {
+        head.issued = self.issued;
+        head.joined = self.joined;
+        head.max_stake = self.max_stake;
+        head.lowest = self.lowest;
+        head.max_vram = self.max_vram;
+    }
+
+    /// Node numbers given out.
+    pub fn issued(&self) -> u32 {
+        self.issued
+    }
+
+    /// Nodes joined now.
+    pub fn joined(&self) -> u32 {
+        self.joined
+    }
+
+    /// Their largest stake, in granules.
+    pub fn max_stake(&self) -> u64 {
+        self.max_stake
+    }
+
+    /// The lowest stake class that has one.
+    pub fn lowest(&self) -> u8 {
+        self.lowest
+    }
+
+    /// Their largest VRAM, in GiB; 0 when there are none.
+    pub fn max_vram(&self) -> u16 {
+        self.max_vram
+    }
+
+    /// Refuses a number that no node has.
+    pub fn check(&self, id: NodeId) -> Result<()> {
+        ensure!(id.0 > 0 && id.0 <= self.issued, NodeUnknown(id));
+        Ok(())
+    }
+
+    /// Refuses a node more than there can be.
+    pub fn check_room(&self) -> Result<()> {
+        ensure!(self.joined < NODES_MAX, NetworkFull(self.joined));
+        Ok(())
+    }
+
+    /// Gives out a number.
+    pub fn issue<H: Host>(&mut self, host: &mut H) -> Result<NodeId> {
+        let issued = self.issued;
+        ensure!(issued < NODES_MAX, NetworkFull(self.joined));
+        if levels(issued + 1) > levels(issued) {
+            let top = if self.joined == 0 { NONE } else { self.max_stake + 1 };
+            Bracket::STAKES.grow(host, levels(issued), top);
+        }
+        self.issued = issued + 1;
+        Ok(NodeId(issued + 1))
+    }
+
+    /// Counts a node that joined.
+    pub fn enter<H: Host>(&mut self, host: &mut H, seat: &Seat, base: u64) {
+        self.joined += 1;
+        registry::count_joined(host, seat.node.group, true, &mut self.max_vram);
+        self.count_class(host, None, Some(seat.node.class(base)));
+        self.set_stake_key(host, seat.id, seat.node.stake + 1);
+    }
+
+    /// Takes a node that leaves out of the counts.
+    pub fn leave<H: Host>(&mut self, host: &mut H, seat: &Seat, base: u64) {
+        self.joined -= 1;
+        registry::count_joined(host, seat.node.group, false, &mut self.max_vram);
+        self.count_class(host, Some(seat.node.class(base)), None);
+        self.set_stake_key(host, seat.id, NONE);
+    }
+
+    /// Enters a node's changed stake; `from` and `to` are the stake classes before and after.
+    pub fn restake<H: Host>(&mut self, host: &mut H, seat: &Seat, from: u8, to: u8) {
+        if from != to {
+            self.count_class(host, Some(from), Some(to));
+        }
+        self.set_stake_key(host, seat.id, seat.node.stake + 1);
+    }
+
+    /// Enters a node's stake (+ 1; [`NONE`] when it leaves) and keeps the largest right.
+    fn set_stake_key<H: Host>(&mut self, host: &mut H, id: NodeId, key: u64) {
+        if let Some(top) = Bracket::STAKES.set(host, 0, levels(self.issued), id.0 - 1, key) {
+            self.max_stake = top.max(NONE) - 1;
+        }
+    }
+
+    /// Moves a joined node between stake classes and keeps the lowest class right.
+    fn count_class<H: Host>(&mut self, host: &mut H, from: Option<u8>, to: Option<u8>) {
+        let mut counts = Counts(host.load(slot(JOINED)));
+        if let Some(c) = from {
+            counts.set(c, counts.get(c).saturating_sub(1));
+        }
+        if let Some(c) = to {
+            counts.set(c, counts.get(c) + 1);
+        }
+        host.store(slot(JOINED), counts.0);
+        self.lowest = counts.lowest().unwrap_or(0);
+    }
+}
+
+/// Levels of the bracket of stakes; one at least, so that the second node to join finds its word written.
+fn levels(issued: u32) -> u32 {
+    height(issued).max(1)
+}
