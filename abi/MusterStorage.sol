@@ -32,67 +32,43 @@ contract MusterStorage {
         uint8 best;
     }
 
-    /// Parameters that dispatching needs.
+    /// Parameters that dispatching needs. docs/parameters.md says what each is, and in what unit.
     struct Rules {
         /// Base of the stake classes, in granules: the minimum stake at initialisation. Never changes.
         uint32 base;
-        /// Queue capacity per joined node, in thousandths.
         uint32 alphaMilli;
-        /// Start fee in ten-thousandths of the fee.
         uint16 startFeeBps;
-        /// Blocks between creation and draw; 0 draws at creation.
         uint8 drawDelay;
-        /// Eligible candidates that a draw needs for the task's success to raise H.
         uint8 boostPool;
-        /// Fewer available holders of a model than this start a pre-download.
         uint8 scarce;
-        /// Holders a pre-download aims at.
         uint8 spread;
-        /// Factor on H at a timeout, in millionths.
         uint24 penaltyPpm;
-        /// Added to H at a success, in millionths.
         uint24 boostPpm;
-        /// H below this excludes, in millionths.
         uint24 exclusionPpm;
-        /// Time constant of H's recovery, in seconds.
         uint24 tau;
     }
 
-    /// Parameters that creating tasks and joining need.
+    /// Parameters that creating tasks and joining need. docs/parameters.md says what each is, and in what unit.
     struct Terms {
-        /// Stable Diffusion: seconds a task takes before the first image.
         uint16 sdOverhead;
-        /// Stable Diffusion: seconds per image.
         uint16 sdUnit;
-        /// GPT: seconds a task takes.
         uint16 gptOverhead;
-        /// GPT: seconds per unit.
         uint16 gptUnit;
-        /// Most seconds a creator may state for fine-tuning.
         uint24 fineTuneMax;
-        /// Shortest time limit of a running task, in seconds.
         uint16 limitMin;
-        /// Longest time limit of a running task, in seconds.
         uint16 limitMax;
-        /// Seconds added to every time limit, for outages of the sequencer.
         uint16 grace;
-        /// Minimum stake, in granules.
         uint48 minStake;
-        /// Least price of an estimated second, in wei.
         uint64 minPrice;
         /// Whether new tasks and joins are stopped.
         bool paused;
     }
 
-    /// Parameters that only rare calls need.
+    /// Parameters that only rare calls need. docs/parameters.md says what each is, and in what unit.
     struct Limits {
-        /// Seconds before a returned stake can be withdrawn.
         uint32 unbonding;
-        /// Q_long below this, in thousandths, kicks out.
         uint16 kickoutMilli;
-        /// Seconds a task may stay queued before anyone can end it.
         uint32 queueTime;
-        /// Price of a new GPU name, in granules.
         uint48 groupFee;
     }
 

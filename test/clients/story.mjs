@@ -12,14 +12,16 @@ export const DIGEST = `0x${"09".repeat(32)}`;
 export const FEE = 10_000n;
 const ZERO = `0x${"00".repeat(20)}`;
 const DAY = 86_400n;
-/** Numbers of the parameters that the story sets: docs/parameters.md. */
-const MIN_PRICE = 1;
-const START_FEE = 2;
-const DRAW_DELAY = 3;
-const MIN_STAKE = 16;
-const UNBONDING = 17;
-const QUEUE_TIME = 22;
-const GROUP_FEE = 23;
+/** Numbers of the parameters that the story sets. */
+const [MIN_PRICE, START_FEE, DRAW_DELAY, MIN_STAKE, UNBONDING, QUEUE_TIME, GROUP_FEE] = (() => {
+  const list = JSON.parse(readFileSync(new URL("../../abi/parameters.json", import.meta.url), "utf8"));
+  const number = (name) => {
+    const found = list.find((parameter) => parameter.name === name);
+    assert(found, `no parameter ${name}`);
+    return found.number;
+  };
+  return ["minPrice", "startFeeBps", "drawDelay", "minStake", "unbonding", "queueTime", "groupFee"].map(number);
+})();
 
 /** What no transaction can bring about here, and why. */
 const OUT_OF_REACH = {

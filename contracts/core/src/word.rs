@@ -166,6 +166,28 @@ impl Field for Address {
 /// Name, width in bits and Solidity type of every field, in order from the low bits up.
 pub type Fields = &'static [(&'static str, u32, &'static str)];
 
+/// Where a field lies: its lowest bit and its width. For constants; it stops the compilation where there is no such field.
+pub const fn place(fields: Fields, name: &str) -> (u32, u32) {
+    let (mut i, mut at) = (0, 0);
+    loop {
+        let (field, width, _) = fields[i];
+        if same(field.as_bytes(), name.as_bytes()) {
+            return (at, width);
+        }
+        at += width;
+        i += 1;
+    }
+}
+
+/// Whether two texts are the same, in a constant.
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    let mut i = 0;
+    while i < a.len() && i < b.len() && a[i] == b[i] {
+        i += 1;
+    }
+    i == a.len() && i == b.len()
+}
+
 /// A record that is exactly one storage word.
 pub trait Packed: Sized {
     /// What it is made of.
@@ -260,6 +282,23 @@ mod tests {
         (0..20).for_each(|i| who[i] = i as u8 * 11 + 1);
         let o = Owned { n: 7, who, on: true };
         assert_eq!(Owned::unpack(o.pack()), o);
+    }
+
+    #[test]
+    fn fields_lie_one_after_the_other() {
+        assert_eq!(place(Sample::FIELDS, "a"), (0, 8));
+        assert_eq!(place(Sample::FIELDS, "e"), (216, 40));
+        assert_eq!(place(Owned::FIELDS, "on"), (192, 8));
+        let mut w = Word::ZERO;
+        let (at, width) = const { place(Sample::FIELDS, "d") };
+        w.set_bits(at, width, 7);
+        assert_eq!(Sample::unpack(w), Sample { d: 7, ..Default::default() });
+    }
+
+    #[test]
+    #[should_panic]
+    fn a_field_that_is_not_there_lies_nowhere() {
+        place(Sample::FIELDS, "ab");
     }
 
     #[test]

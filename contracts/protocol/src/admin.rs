@@ -3,11 +3,11 @@
 use crate::abi::{emit, IMuster::*};
 use crate::host::{offset, Host};
 use crate::layout::*;
+use crate::parameters::{bounded, put_defaults, put_parameter, within, Change, BASE_MAX};
 use crate::ring::Ring;
 use crate::{purse, IMuster, Result};
 use alloc::vec::Vec;
 use alloy_primitives::FixedBytes;
-use muster_core::qos::PPM;
 use muster_core::record::*;
 use muster_core::weight;
 use muster_core::word::{Address, Word};
@@ -25,85 +25,7 @@ const SELECTORS_MAX: usize = 64;
 /// A node's largest stake stays below this many wei; with it all that a new GPU name can cost.
 const STAKE_END: u128 = 1 << 88;
 
-/// The words that parameters lie in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Settings {
-    /// Read by every call.
-    pub rules: Rules,
-    /// Read by calls that create and join.
-    pub terms: Terms,
-    /// Read by rare calls.
-    pub limits: Limits,
-}
-
-impl Settings {
-    fn load<H: Host>(host: &H) -> Settings {
-        Settings { rules: host.get(slot(RULES)), terms: host.get(slot(TERMS)), limits: host.get(slot(LIMITS)) }
-    }
-
-    fn store<H: Host>(&self, host: &mut H) {
-        host.put(slot(RULES), &self.rules);
-        host.put(slot(TERMS), &self.terms);
-        host.put(slot(LIMITS), &self.limits);
-    }
-}
-
-/// A parameter: its name, its bounds, and how it is read and written.
-pub struct Parameter {
-    /// As in the documentation and in tools.
-    pub name: &'static str,
-    /// Least value allowed.
-    pub least: u64,
-    /// Greatest value allowed.
-    pub most: u64,
-    /// Whether it reaches into stakes, so that a change has to be proposed.
-    pub delayed: bool,
-    get: fn(&Settings) -> u64,
-    set: fn(&mut Settings, u64),
-}
-
-macro_rules! parameters {
-    ($($name:literal $word:ident.$field:ident: $ty:ty = $least:expr, $most:expr $(, $delayed:ident)?;)*) => {
-        /// Every parameter, by its number. Stakes are in granules, shares in the unit their names say.
-        pub const PARAMETERS: &[Parameter] = &[$(Parameter {
-            name: $name,
-            least: $least,
-            most: $most,
-            delayed: <[&str]>::len(&[$(stringify!($delayed))?]) > 0,
-            get: |s| s.$word.$field as u64,
-            set: |s, v| s.$word.$field = v as $ty,
-        }),*];
-    };
-}
-
-parameters! {
-    "alphaMilli" rules.alpha_milli: u32 = 0, 1_000_000_000;
-    "minPrice" terms.min_price: u64 = 0, u64::MAX;
-    "startFeeBps" rules.start_fee_bps: u16 = 0, 5_000;
-    "drawDelay" rules.draw_delay: u8 = 0, 64;
-    "penaltyPpm" rules.penalty_ppm: u32 = 0, PPM;
-    "boostPpm" rules.boost_ppm: u32 = 0, PPM;
-    "exclusionPpm" rules.exclusion_ppm: u32 = 0, 900_000;
-    "tau" rules.tau: u32 = 1, 604_800;
-    "sdOverhead" terms.sd_overhead: u16 = 0, 3_600;
-    "sdUnit" terms.sd_unit: u16 = 1, 3_600;
-    "gptOverhead" terms.gpt_overhead: u16 = 1, 3_600;
-    "gptUnit" terms.gpt_unit: u16 = 0, 3_600;
-    "fineTuneMax" terms.fine_tune_max: u32 = 1, 1_000_000;
-    "limitMin" terms.limit_min: u16 = 1, 3_600;
-    "limitMax" terms.limit_max: u16 = 60, 65_535;
-    "grace" terms.grace: u16 = 0, 7_200;
-    "minStake" terms.min_stake: u64 = 1, (1 << 48) - 1;
-    "unbonding" limits.unbonding: u32 = 0, 2_592_000, delayed;
-    "kickoutMilli" limits.kickout_milli: u16 = 0, 10_000, delayed;
-    "scarce" rules.scarce: u8 = 0, 8;
-    "spread" rules.spread: u8 = 0, 16;
-    "boostPool" rules.boost_pool: u8 = 0, 8;
-    "queueTime" limits.queue_time: u32 = 60, 2_592_000;
-    "groupFee" limits.group_fee: u64 = 0, (1 << 48) - 1;
-}
-
-fn ownership<H: Host>(host: &H) -> Result<Ownership> {
+pub(crate) fn ownership<H: Host>(host: &H) -> Result<Ownership> {
     let o: Ownership = host.get(slot(OWNERSHIP));
     ensure!(o.granule > 0, NotInitialised);
     Ok(o)
@@ -140,14 +62,14 @@ pub fn only_deployer<H: Host>(host: &H) -> Result<()> {
     Ok(())
 }
 
-/// See `IMuster.initialise`. The defaults are those of the seeds and of `docs/parameters.md`.
+/// See `IMuster.initialise`. Parameters begin with the defaults of [`crate::parameters`].
 pub fn initialise<H: Host>(host: &mut H, genesis: &Genesis, programs: &[IMuster::Facet]) -> Result<()> {
     only_deployer(host)?;
     let Genesis { owner, treasury, granule, minimum_stake, upgrade_delay } = *genesis;
     ensure!(owner != [0; 20] && treasury != [0; 20], ZeroAddress);
     ensure!(granule >= 1_000 && minimum_stake % granule as u128 == 0, BadInitialisation);
     let base = minimum_stake / granule as u128;
-    ensure!((1..1 << 30).contains(&base), BadInitialisation);
+    ensure!((1..=BASE_MAX as u128).contains(&base), BadInitialisation);
     ensure!((weight::stake_limit(base as u64) as u128) < STAKE_END / granule as u128, BadInitialisation);
     ensure!((UPGRADE_DELAY_MIN..=UPGRADE_DELAY_MAX).contains(&upgrade_delay), BadInitialisation);
     for f in programs {
@@ -156,86 +78,23 @@ pub fn initialise<H: Host>(host: &mut H, genesis: &Genesis, programs: &[IMuster:
     }
     host.put(slot(OWNERSHIP), &Ownership { owner, granule, upgrade_delay, renounced: false });
     host.store(slot(TREASURY), Word::from(treasury));
-    let rules = Rules {
-        base: base as u64,
-        alpha_milli: 2_000,
-        start_fee_bps: 200,
-        draw_delay: 1,
-        penalty_ppm: 300_000,
-        boost_ppm: 150_000,
-        exclusion_ppm: 100_000,
-        tau: 1_800,
-        boost_pool: 3,
-        scarce: 3,
-        spread: 10,
-        best: 0,
-    };
-    let terms = Terms {
-        sd_overhead: 30,
-        sd_unit: 20,
-        gpt_overhead: 60,
-        gpt_unit: 0,
-        fine_tune_max: 86_400,
-        limit_min: 60,
-        limit_max: 7_200,
-        grace: 0,
-        min_stake: base as u64,
-        min_price: 1,
-        paused: false,
-    };
-    // A hundredth of the minimum stake for a GPU name.
-    let limits = Limits { unbonding: 86_400, kickout_milli: 2_000, queue_time: 21_600, group_fee: base as u64 / 100 };
-    let settings = Settings { rules, terms, limits };
-    settings.store(host);
     emit::<Initialised>(host, (), (owner, treasury, granule, minimum_stake, upgrade_delay));
-    // Who reads nothing but logs has to know the defaults too.
-    for (number, p) in PARAMETERS.iter().enumerate() {
-        emit::<ParameterChanged>(host, (number as u8,), (0u64, (p.get)(&settings)));
-    }
+    put_defaults(host, base as u64)?;
     for f in programs {
         assign_program(host, f.facetAddress.into_array(), &f.functionSelectors);
     }
     Ok(())
 }
 
-/// The parameter of a number, and its bounds: the minimum stake cannot exceed what the stake classes hold, nor the
-/// unbonding reach the delay of upgrades.
-fn bounded<H: Host>(host: &H, number: u8) -> Result<(&'static Parameter, u64, u64)> {
-    let p = PARAMETERS.get(number as usize).ok_or_else(|| refusal!(ParameterUnknown(number)))?;
-    let most = match p.name {
-        "minStake" | "groupFee" => weight::stake_limit(host.get::<Rules>(slot(RULES)).base),
-        "unbonding" => ownership(host)?.upgrade_delay.saturating_sub(NOTICE) as u64,
-        _ => p.most,
-    };
-    Ok((p, p.least, most.min(p.most)))
-}
-
-/// Refuses a value outside of a parameter's bounds.
-fn within<H: Host>(host: &H, number: u8, value: Word) -> Result<(&'static Parameter, u64)> {
-    let (p, least, most) = bounded(host, number)?;
-    let [v, rest @ ..] = value.0;
-    ensure!(rest == [0; 3] && v >= least && v <= most, ParameterOutOfBounds(number, value, least, most));
-    Ok((p, v))
-}
-
-fn put_parameter<H: Host>(host: &mut H, number: u8, p: &Parameter, value: u64) {
-    let mut settings = Settings::load(host);
-    let before = (p.get)(&settings);
-    (p.set)(&mut settings, value);
-    settings.store(host);
-    emit::<ParameterChanged>(host, (number,), (before, value));
-}
-
 /// See `IMuster.setParameter`.
 pub fn set_parameter<H: Host>(host: &mut H, number: u8, value: Word) -> Result<()> {
     only_owner(host)?;
     let (p, v) = within(host, number, value)?;
-    ensure!(!p.delayed, ParameterDelayed(number));
-    if p.name == "drawDelay" {
+    ensure!(p.change != Change::Proposed, ParameterDelayed(number));
+    if p.change == Change::LoweredWhileIdle {
         // A new task's block is never before that of one already Pending: those behind would be known before their turn.
-        let (rules, head): (Rules, Head) = (host.get(slot(RULES)), host.get(slot(HEAD)));
-        let pending = Ring::of(&head).len();
-        ensure!(v >= rules.draw_delay as u64 || pending == 0, TasksPending(pending));
+        let pending = Ring::of(&host.get(slot(HEAD))).len();
+        ensure!(v >= p.get(host) || pending == 0, TasksPending(pending));
     }
     put_parameter(host, number, p, v);
     Ok(())
@@ -245,7 +104,7 @@ pub fn set_parameter<H: Host>(host: &mut H, number: u8, value: Word) -> Result<(
 pub fn propose_parameter<H: Host>(host: &mut H, number: u8, value: Word) -> Result<()> {
     let o = only_owner(host)?;
     let (p, value) = within(host, number, value)?;
-    ensure!(p.delayed, ParameterNotDelayed(number));
+    ensure!(p.change == Change::Proposed, ParameterNotDelayed(number));
     let at = host.now() + o.upgrade_delay as u64;
     let place = entry(host, NEXT_PARAMETERS, number as u64);
     host.put(place, &NextParameter { value, at });
@@ -275,7 +134,7 @@ pub fn proposed_parameter<H: Host>(host: &H, number: u8) -> Result<(Word, u64)> 
 /// See `IMuster.parameter`: value, least, most.
 pub fn parameter<H: Host>(host: &H, number: u8) -> Result<(Word, u64, u64)> {
     let (p, least, most) = bounded(host, number)?;
-    Ok((Word::from((p.get)(&Settings::load(host))), least, most))
+    Ok((Word::from(p.get(host)), least, most))
 }
 
 /// See `IMuster.setPaused`.

@@ -17,6 +17,7 @@
 //! | [`network`] | a transaction's view of it all; serving what is due |
 //! | [`draw`] | weighted random selection |
 //! | [`nodes`], [`tasks`], [`admin`] | what the public functions do |
+//! | [`parameters`] | every parameter, declared once |
 //! | [`lens`] | reading |
 //! | [`chain`] | the Stylus host, and how a program answers a call (feature `chain`) |
 //! | [`native`] | an in-memory host (feature `native`) |
@@ -42,6 +43,7 @@ pub mod lens;
 pub mod native;
 pub mod network;
 pub mod nodes;
+pub mod parameters;
 pub mod parking;
 pub mod pool;
 pub mod programs;

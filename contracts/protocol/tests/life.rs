@@ -8,6 +8,7 @@ use muster_protocol::abi::IMuster::{IMusterErrors, IMusterEvents as E};
 use muster_protocol::admin::{self, Genesis};
 use muster_protocol::host::HISTORY;
 use muster_protocol::native::Memory;
+use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::{IMuster, Network};
 
 const FEE: u128 = TOKEN;
@@ -107,7 +108,7 @@ fn joining_needs_a_stake_a_gpu_and_sane_models() {
     refused!(w.join(1, "A", 24, &[1 << 40], 400), BadModel(1u64 << 40));
     let many: Vec<u64> = (1..=13).collect();
     refused!(w.join(1, "A", 24, &many, 400), TooManyModels(13usize, 12usize));
-    assert_eq!((w.paid_in, w.events().len()), (0, 1 + admin::PARAMETERS.len()));
+    assert_eq!((w.paid_in, w.events().len()), (0, 1 + PARAMETERS.len()));
 
     let name = "x".repeat(64);
     assert_eq!(w.join(1, &name, 24, &many[..12], 400).unwrap(), 1);
@@ -1009,13 +1010,13 @@ fn a_pre_download_asks_only_as_many_as_are_missing() {
 fn parameters_keep_their_bounds() {
     let mut w = World::new();
     refused!(w.raw(who(1), 0, |m| admin::set_parameter(m, 0, Word::from(1))), NotOwner(who(1)));
-    let count = admin::PARAMETERS.len() as u8;
+    let count = PARAMETERS.len() as u8;
     refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, count, Word::from(1))), ParameterUnknown(count));
     refused!(admin::parameter(&w.mem, count), ParameterUnknown(count));
     w.events();
     for i in 0..count {
         let (value, least, most) = admin::parameter(&w.mem, i).unwrap();
-        assert!(least <= value && value <= most, "default of {}", admin::PARAMETERS[i as usize].name);
+        assert!(least <= value && value <= most, "default of {}", PARAMETERS[i as usize].name);
         if least > 0 {
             refused!(
                 w.raw(OWNER, 0, |m| admin::set_parameter(m, i, Word::from(least - 1))),
@@ -1035,7 +1036,7 @@ fn parameters_keep_their_bounds() {
         let huge = Word([value, 0, 0, 1]);
         refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, i, huge)), ParameterOutOfBounds(i, huge, least, most));
         for v in [least, most, value] {
-            w.set(admin::PARAMETERS[i as usize].name, v);
+            w.set(PARAMETERS[i as usize].name, v);
             assert_eq!(admin::parameter(&w.mem, i).unwrap().0, v);
             // No parameter runs over into another.
             for j in (0..count).filter(|&j| j != i) {
@@ -1054,7 +1055,7 @@ fn parameters_keep_their_bounds() {
 #[test]
 fn parameters_that_reach_into_stakes_have_to_be_proposed() {
     let mut w = World::new();
-    let delayed: Vec<&str> = admin::PARAMETERS.iter().filter(|p| p.delayed).map(|p| p.name).collect();
+    let delayed: Vec<&str> = PARAMETERS.iter().filter(|p| p.delayed()).map(|p| p.name).collect();
     assert_eq!(delayed, ["unbonding", "kickoutMilli"]);
     let (number, plain) = (parameter("kickoutMilli"), parameter("tau"));
     refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, number, Word::from(9_000))), ParameterDelayed(number));

@@ -25,7 +25,7 @@ use ethers::{
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use muster_core::record::{CALL_MODELS, NODE_MODELS};
-use muster_protocol::admin::PARAMETERS;
+use muster_protocol::parameters::number_of;
 use muster_sim::trace::{self, Gpu, Outcome, Request};
 use rand::{seq::SliceRandom, Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -634,7 +634,7 @@ impl Demo {
 
     /// A parameter by its name.
     async fn parameter(&self, name: &str) -> Result<U256> {
-        let number = PARAMETERS.iter().position(|each| each.name == name).with_context(|| format!("no parameter {name}"))?;
+        let number = number_of(name).with_context(|| format!("no parameter {name}"))?;
         let values = self.muster.call(&self.chain, "parameter", &[Token::Uint(number.into())]).await?;
         values.first().cloned().and_then(Token::into_uint).context("parameter() returned no number")
     }

@@ -17,7 +17,7 @@ use ethers::{
     types::{Address, Bytes, H256, U256},
     utils::{format_ether, keccak256},
 };
-use muster_protocol::admin::PARAMETERS;
+use muster_protocol::parameters::{self, PARAMETERS};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -25,6 +25,7 @@ use crate::{
     build::{self, Program},
     chain::{date, Account, Chain, Outgoing},
     contract::Muster,
+    parameters::in_words,
     router::{self, bound_initcode, initcode, Router, Step},
 };
 
@@ -122,12 +123,15 @@ impl Config {
             }
             (Some(price), None) => parameters.push((MIN_PRICE.into(), price)),
             (None, Some(_)) => {}
-            (None, None) => ensure!(
-                DEVELOPMENT_CHAINS.contains(&chain_id),
-                "MIN_PRICE is not set: say what an estimated second of work has to pay at least on chain {chain_id}, in wei. \
-                 The contract begins with 1, for which anybody fills the queue with tasks worth nothing (.env.example \
-                 says how to find a price)"
-            ),
+            (None, None) => {
+                let default = in_words(PARAMETERS[usize::from(number_of(MIN_PRICE)?)].setting.default);
+                ensure!(
+                    DEVELOPMENT_CHAINS.contains(&chain_id),
+                    "MIN_PRICE is not set: say what an estimated second of work has to pay at least on chain {chain_id}, in wei. \
+                     The contract begins with {default}, for which anybody fills the queue with tasks worth nothing \
+                     (.env.example says how to find a price)"
+                )
+            }
         }
         Ok(parameters)
     }
@@ -169,11 +173,10 @@ fn parameters(text: &str) -> Result<Vec<(String, U256)>> {
 }
 
 fn number_of(name: &str) -> Result<u8> {
-    let at = PARAMETERS.iter().position(|parameter| parameter.name == name).with_context(|| {
+    parameters::number_of(name).with_context(|| {
         let names: Vec<_> = PARAMETERS.iter().map(|parameter| parameter.name).collect();
         format!("there is no parameter {name}; there are: {}", names.join(", "))
-    })?;
-    Ok(at as u8)
+    })
 }
 
 /// What is on a chain.
@@ -369,7 +372,7 @@ async fn set_parameters(
         }
         let owner = router.owner().await?;
         let arguments = [number.clone(), Token::Uint(*value)];
-        let step = if PARAMETERS[usize::from(number_of(name)?)].delayed {
+        let step = if PARAMETERS[usize::from(number_of(name)?)].delayed() {
             let proposed = muster.call(chain, "proposedParameter", std::slice::from_ref(&number)).await?;
             let proposed = proposed[0] == Token::Uint(*value) && proposed[1] != Token::Uint(U256::zero());
             router.change(account, "Parameter", proposed, &arguments, std::slice::from_ref(&number)).await

@@ -12,6 +12,7 @@ pub mod deploy;
 pub mod keepalive;
 pub mod measure;
 pub mod pages;
+pub mod parameters;
 pub mod proof;
 pub mod refusals;
 pub mod router;

@@ -37,7 +37,8 @@ enum Command {
     Keepalive(keepalive::Options),
     /// Let a fleet join, replay requests as tasks, and show what the contract made of them
     Demo(demo::Options),
-    /// Write docs/refusals.md, the table of errors, and docs/storage.md, where what lies (script/abi runs it)
+    /// Write docs/refusals.md, the table of errors, docs/storage.md, where what lies, and what shows the parameters:
+    /// the table of docs/parameters.md, abi/parameters.json and abi/parameters.ts (script/abi runs it)
     Pages {
         /// Change nothing, and fail if a file differs
         #[arg(long)]

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use anyhow::{ensure, Context, Result};
 
-use crate::{refusals, storage};
+use crate::{parameters, refusals, storage};
 
 /// Lines of Solidity with the text of the `///` comment right above each, in order. Comments are joined to one line.
 pub(crate) fn documented(solidity: &str) -> Vec<(String, &str)> {
@@ -24,12 +24,20 @@ pub(crate) fn row(cells: &[&str]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// Writes `docs/refusals.md` and `docs/storage.md`, or with `check` only compares.
+/// Writes `docs/refusals.md`, `docs/storage.md`, the table of `docs/parameters.md`, and the lists of parameters under
+/// `abi/`, or with `check` only compares.
 ///
 /// # Errors
 /// When a source cannot be read or lacks a comment, and with `check` when a file differs.
 pub fn run(root: &Path, check: bool) -> Result<()> {
-    for (name, page) in [("docs/refusals.md", refusals::page(root)?), ("docs/storage.md", storage::page(root)?)] {
+    let pages = [
+        ("docs/refusals.md", refusals::page(root)?),
+        ("docs/storage.md", storage::page(root)?),
+        ("docs/parameters.md", parameters::page(root)?),
+        ("abi/parameters.json", parameters::json()),
+        ("abi/parameters.ts", parameters::typescript()),
+    ];
+    for (name, page) in pages {
         let file = root.join(name);
         if check {
             let same = fs::read_to_string(&file).is_ok_and(|text| text == page);

@@ -1,4 +1,5 @@
-//! `docs/storage.md`: what lies in which slot, from solc's layout and the comments of `abi/MusterStorage.sol`.
+//! `docs/storage.md`: what lies in which slot, from solc's layout, the comments of `abi/MusterStorage.sol`, and for the
+//! fields that are parameters from their table.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -10,6 +11,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 
 use crate::pages::{documented, row};
+use muster_protocol::parameters::PARAMETERS;
 
 /// `abi/MusterStorage.json`, as solc writes it.
 #[derive(Deserialize)]
@@ -100,6 +102,12 @@ pub fn page(root: &Path) -> Result<String> {
             .with_context(|| format!("abi/MusterStorage.sol does not say what {name} is"))?;
         Ok::<_, anyhow::Error>(text.replace('|', "\\|"))
     };
+    // A field that is a parameter has no comment: its table says what it is.
+    let parameter = |record: &str, member: &str| {
+        let number = PARAMETERS.iter().position(|p| (p.record, p.name) == (record, member))?;
+        let p = &PARAMETERS[number];
+        Some(format!("{} ({}; [parameter {number}](parameters.md)).", p.doc, p.unit))
+    };
     let node_records = layout.storage.iter().find(|variable| variable.label == "nodes").context("there is no variable nodes")?;
     let mut page = HEAD
         .replace("NODES", &node_records.slot)
@@ -132,7 +140,10 @@ pub fn page(root: &Path) -> Result<String> {
         }
         for member in &record.members {
             let kind = layout.kind(member)?;
-            let text = meaning(&format!("{name}.{}", member.label), kind)?;
+            let text = match parameter(name, &member.label) {
+                Some(text) => text,
+                None => meaning(&format!("{name}.{}", member.label), kind)?,
+            };
             let range = |first: usize, count: usize| {
                 if count == 1 {
                     first.to_string()

@@ -18,7 +18,7 @@ use muster_cli::{
     router::{bound_initcode, initcode},
 };
 use muster_devnode::{chain::NITRO_DEV_KEY, Devnode};
-use muster_protocol::admin::PARAMETERS;
+use muster_protocol::parameters::number_of;
 use tempfile::TempDir;
 
 const OWNER: Address = ethers::types::H160([0x0a; 20]);
@@ -274,7 +274,7 @@ async fn a_network_of_value_is_not_deployed_without_a_price() {
     let error = format!("{:#}", deploy::on(&chain, &mut account, &twice).await.unwrap_err());
     assert!(error.contains("say it once"), "{error}");
     let deployed = deploy::on(&chain, &mut account, &own).await.unwrap();
-    let number = PARAMETERS.iter().position(|parameter| parameter.name == "minPrice").unwrap();
+    let number = number_of("minPrice").unwrap();
     let muster = Muster { address: deployed.address };
     let values = muster.call(&chain, "parameter", &[Token::Uint(number.into())]).await.unwrap();
     assert_eq!(values[0], Token::Uint(price));
@@ -294,7 +294,7 @@ async fn the_owner_sets_parameters_and_moves_functions_to_new_code() {
     let first = deploy::deploy(provider.clone(), wallet(), config.clone()).await.unwrap();
     let at = Muster { address: first.address };
     let parameter = |name: &'static str| {
-        let number = PARAMETERS.iter().position(|parameter| parameter.name == name).unwrap();
+        let number = number_of(name).unwrap();
         let chain = &chain;
         async move { at.call(chain, "parameter", &[Token::Uint(number.into())]).await.unwrap().remove(0).into_uint().unwrap() }
     };

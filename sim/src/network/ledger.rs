@@ -7,6 +7,7 @@ use muster_protocol::admin::{self, Genesis};
 use muster_protocol::draw::Seat;
 use muster_protocol::host::offset;
 use muster_protocol::layout::{entry, slot, HEAD, LIMITS, OWNERSHIP, PENDING, RULES};
+use muster_protocol::parameters::{number_of, PARAMETERS};
 use muster_protocol::{Host, IMuster, Network, Refusal};
 
 use super::host::{Arena, Event};
@@ -105,17 +106,16 @@ impl Ledger {
         host.put(slot(OWNERSHIP), &Ownership { owner, ..Ownership::default() });
         admin::initialise(&mut host, &genesis, &[]).map_err(|refusal| format!("{refusal:?}"))?;
         for (name, value) in parameters {
-            let number = admin::PARAMETERS.iter().position(|p| p.name == *name);
-            let number = number.ok_or_else(|| format!("there is no parameter {name}"))?;
-            let (_, least, most) = admin::parameter(&host, number as u8).map_err(|refusal| format!("{refusal:?}"))?;
+            let number = number_of(name).ok_or_else(|| format!("there is no parameter {name}"))?;
+            let (_, least, most) = admin::parameter(&host, number).map_err(|refusal| format!("{refusal:?}"))?;
             let out_of_bounds = |_| format!("{name} can't be {value}; it can be from {least} to {most}");
-            if admin::PARAMETERS[number].delayed {
+            if PARAMETERS[usize::from(number)].delayed() {
                 host.now = BEGINNING - u64::from(genesis.upgrade_delay);
-                admin::propose_parameter(&mut host, number as u8, Word::from(*value)).map_err(out_of_bounds)?;
+                admin::propose_parameter(&mut host, number, Word::from(*value)).map_err(out_of_bounds)?;
                 host.now = BEGINNING;
-                admin::accept_parameter(&mut host, number as u8).map_err(out_of_bounds)?;
+                admin::accept_parameter(&mut host, number).map_err(out_of_bounds)?;
             } else {
-                admin::set_parameter(&mut host, number as u8, Word::from(*value)).map_err(out_of_bounds)?;
+                admin::set_parameter(&mut host, number, Word::from(*value)).map_err(out_of_bounds)?;
             }
         }
         if !policy.is_contract() && host.get::<Rules>(slot(RULES)).draw_delay == 0 {

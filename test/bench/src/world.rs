@@ -244,8 +244,8 @@ impl World {
 
     /// Sets a parameter by name.
     pub fn set(&self, name: &str, value: u64) -> Result<()> {
-        let n = muster_protocol::admin::PARAMETERS.iter().position(|p| p.name == name).context("no such parameter")?;
-        self.call(self.owner, 0, IMuster::setParameterCall { parameter: n as u8, value: U256::from(value) })?;
+        let n = muster_protocol::parameters::number_of(name).context("no such parameter")?;
+        self.call(self.owner, 0, IMuster::setParameterCall { parameter: n, value: U256::from(value) })?;
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use muster_core::record::{Head, NextParameter, Proposal, Rules, Scores};
 use muster_core::word::{Address, Word};
 use muster_protocol::abi::IMuster::{IMusterEvents as E, TaskCreated};
 use muster_protocol::layout::{entry, node_slot, slot, HEAD, NEXT_OWNER, NEXT_PARAMETERS, NEXT_TREASURY, RULES};
+use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::{admin, registry, Host, Network};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -133,7 +134,7 @@ impl Explorer {
                 let before = self.parameters.insert(p.parameter, p.value.to());
                 assert_eq!(before.unwrap_or(0), p.before.to::<u64>(), "the value before");
                 // Only what was proposed changes where that is demanded.
-                if admin::PARAMETERS[p.parameter as usize].delayed && before.is_some() {
+                if PARAMETERS[p.parameter as usize].delayed() && before.is_some() {
                     let (value, at) = self.next_parameters.remove(&p.parameter).expect("proposed");
                     assert!(value == p.value.to::<u64>() && at <= now);
                 }
@@ -306,11 +307,11 @@ impl Explorer {
         assert_eq!(proposal(NEXT_OWNER).account, self.next_owner);
         assert_eq!((proposal(NEXT_TREASURY).account, proposal(NEXT_TREASURY).at), self.next_treasury);
         assert_eq!(host.get::<Rules>(slot(RULES)).base as u128 * self.granule as u128, self.base);
-        for i in 0..admin::PARAMETERS.len() as u8 {
+        for i in 0..PARAMETERS.len() as u8 {
             let (value, ..) = admin::parameter(host, i).expect("known");
-            assert_eq!(self.parameters.get(&i), Some(&value), "{}", admin::PARAMETERS[i as usize].name);
+            assert_eq!(self.parameters.get(&i), Some(&value), "{}", PARAMETERS[i as usize].name);
         }
-        for i in 0..admin::PARAMETERS.len() as u8 {
+        for i in 0..PARAMETERS.len() as u8 {
             let next: NextParameter = host.get(entry(host, NEXT_PARAMETERS, i as u64));
             assert_eq!((next.value, next.at), self.next_parameters.get(&i).copied().unwrap_or_default());
         }

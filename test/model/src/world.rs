@@ -9,6 +9,7 @@ use muster_protocol::admin::{self, Genesis};
 use muster_protocol::draw::{Draw, Rng};
 use muster_protocol::host::Task;
 use muster_protocol::native::Memory;
+use muster_protocol::parameters::{number_of, PARAMETERS};
 use muster_protocol::{registry, IMuster, Network, Refusal, Result};
 
 pub use muster_protocol::refusal;
@@ -29,9 +30,9 @@ pub fn genesis() -> Genesis {
     Genesis { owner: OWNER, treasury: TREASURY, granule: GRANULE, minimum_stake: 400 * TOKEN, upgrade_delay: UPGRADE_DELAY }
 }
 
-/// Numbers of the parameters, in the order of `admin::PARAMETERS`.
+/// The number of a parameter.
 pub fn parameter(name: &str) -> u8 {
-    admin::PARAMETERS.iter().position(|p| p.name == name).expect("a parameter's name") as u8
+    number_of(name).expect("a parameter's name")
 }
 
 /// A person by number.
@@ -160,7 +161,7 @@ impl World {
     /// Changes a parameter, one that has to be proposed as if it had been in time.
     pub fn set(&mut self, name: &str, value: u64) {
         let number = parameter(name);
-        if !admin::PARAMETERS[number as usize].delayed {
+        if !PARAMETERS[number as usize].delayed() {
             return self.raw(OWNER, 0, |m| admin::set_parameter(m, number, Word::from(value))).expect("within bounds");
         }
         let now = self.mem.now;

@@ -308,7 +308,7 @@ impl World {
     /// What joining with a GPU costs beside the stake, in wei.
     pub async fn group_fee(&self, gpu: &str, vram: u16) -> u64 {
         let group = self.muster.call(&self.chain, "gpuGroup", &[Token::String(gpu.into()), n(vram)]).await;
-        let parameter = muster_protocol::admin::PARAMETERS.iter().position(|p| p.name == "groupFee").unwrap();
+        let parameter = muster_protocol::parameters::number_of("groupFee").unwrap();
         let granules = self.view("parameter", &[n(parameter)]).await.remove(0).into_uint().unwrap().as_u64();
         if group.is_ok() {
             0

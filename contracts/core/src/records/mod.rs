@@ -64,10 +64,7 @@ pub const RECORDS: [(&str, Fields); 18] = [
 mod tests {
     use super::*;
     extern crate std;
-    use std::{
-        string::String,
-        vec::{self, Vec},
-    };
+    use std::vec::Vec;
 
     /// The sources, in the order of [`RECORDS`].
     const SOURCES: [&str; 18] = [

@@ -1,5 +1,6 @@
 packed! {
-    /// What dispatching needs and few calls change: parameters, and the best score there ever was.
+    /// What dispatching needs and few calls change: parameters, of which `muster_protocol::parameters` says what each is, and the
+    /// best score there ever was.
     ///
     /// ```text
     /// | -  | best | tau | exclusion_ppm | boost_ppm | penalty_ppm | spread | scarce |
@@ -10,25 +11,25 @@ packed! {
     pub struct Rules {
         /// Base of the stake classes, in granules: the minimum stake at initialisation. Never changes.
         base: u64 = "uint32" 32,
-        /// Queue capacity per joined node, in thousandths.
+        /// Parameter `alphaMilli`.
         alpha_milli: u32 = "uint32" 32,
-        /// Start fee in ten-thousandths of the fee.
+        /// Parameter `startFeeBps`.
         start_fee_bps: u16 = "uint16" 16,
-        /// Blocks between creation and draw; 0 draws at creation.
+        /// Parameter `drawDelay`.
         draw_delay: u8 = "uint8" 8,
-        /// Eligible candidates that a draw needs for the task's success to raise H.
+        /// Parameter `boostPool`.
         boost_pool: u8 = "uint8" 8,
-        /// Fewer available holders of a model than this start a pre-download.
+        /// Parameter `scarce`.
         scarce: u8 = "uint8" 8,
-        /// Holders a pre-download aims at.
+        /// Parameter `spread`.
         spread: u8 = "uint8" 8,
-        /// Factor on H at a timeout, in millionths.
+        /// Parameter `penaltyPpm`.
         penalty_ppm: u32 = "uint24" 24,
-        /// Added to H at a success, in millionths.
+        /// Parameter `boostPpm`.
         boost_ppm: u32 = "uint24" 24,
-        /// H below this excludes, in millionths.
+        /// Parameter `exclusionPpm`.
         exclusion_ppm: u32 = "uint24" 24,
-        /// Time constant of H's recovery, in seconds.
+        /// Parameter `tau`.
         tau: u32 = "uint24" 24,
         /// What no node's Q_long / Q_max ever was above, in 200ths; below 100 it stands for 100, as without scores. No parameter.
         best: u8 = "uint8" 8,

@@ -1,5 +1,5 @@
 packed! {
-    /// Parameters that creating tasks and joining need.
+    /// Parameters that creating tasks and joining need; `muster_protocol::parameters` says what each is, and in what unit.
     ///
     /// ```text
     /// | paused | min_price | min_stake | grace | limit_max | limit_min |
@@ -8,25 +8,25 @@ packed! {
     ///         24           16           16           16          16
     /// ```
     pub struct Terms {
-        /// Stable Diffusion: seconds a task takes before the first image.
+        /// Parameter `sdOverhead`.
         sd_overhead: u16 = "uint16" 16,
-        /// Stable Diffusion: seconds per image.
+        /// Parameter `sdUnit`.
         sd_unit: u16 = "uint16" 16,
-        /// GPT: seconds a task takes.
+        /// Parameter `gptOverhead`.
         gpt_overhead: u16 = "uint16" 16,
-        /// GPT: seconds per unit.
+        /// Parameter `gptUnit`.
         gpt_unit: u16 = "uint16" 16,
-        /// Most seconds a creator may state for fine-tuning.
+        /// Parameter `fineTuneMax`.
         fine_tune_max: u32 = "uint24" 24,
-        /// Shortest time limit of a running task, in seconds.
+        /// Parameter `limitMin`.
         limit_min: u16 = "uint16" 16,
-        /// Longest time limit of a running task, in seconds.
+        /// Parameter `limitMax`.
         limit_max: u16 = "uint16" 16,
-        /// Seconds added to every time limit, for outages of the sequencer.
+        /// Parameter `grace`.
         grace: u16 = "uint16" 16,
-        /// Minimum stake, in granules.
+        /// Parameter `minStake`.
         min_stake: u64 = "uint48" 48,
-        /// Least price of an estimated second, in wei.
+        /// Parameter `minPrice`.
         min_price: u64 = "uint64" 64,
         /// Whether new tasks and joins are stopped.
         paused: bool = "bool" 8,

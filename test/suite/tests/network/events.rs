@@ -27,7 +27,7 @@ async fn every_event_is_seen_and_decodes() {
     assert_eq!(one(&events, "Initialised").number("minimumStake"), LEAST.into());
     let count = |name: &str| events.iter().filter(|event| event.name == name).count();
     assert_eq!(count("ProgramChanged"), interface().functions().count() - 2, "every function but two has a program");
-    assert_eq!(count("ParameterChanged"), muster_protocol::admin::PARAMETERS.len());
+    assert_eq!(count("ParameterChanged"), muster_protocol::parameters::PARAMETERS.len());
 
     let (mut a, node) = w.join(LEAST, "NVIDIA A100", 80, &[1, 2]).await;
     let (mut b, _) = w.join(LEAST, "NVIDIA A100", 80, &[]).await;

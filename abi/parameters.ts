@@ -1,0 +1,27 @@
+// Written by script/abi from contracts/protocol/src/parameters.rs.
+export const musterParameters = [
+  {"number":0,"name":"alphaMilli","doc":"Queue capacity per joined node","unit":"thousandths of a task","default":2000n,"least":0n,"most":1000000000n,"delayed":false},
+  {"number":1,"name":"minPrice","doc":"Least price of an estimated second","unit":"wei","default":1n,"least":0n,"most":18446744073709551615n,"delayed":false},
+  {"number":2,"name":"startFeeBps","doc":"Start fee","unit":"ten-thousandths of the fee","default":200n,"least":0n,"most":5000n,"delayed":false},
+  {"number":3,"name":"drawDelay","doc":"Time between creation and draw; 0 draws at creation","unit":"blocks","default":1n,"least":0n,"most":64n,"delayed":false},
+  {"number":4,"name":"penaltyPpm","doc":"Factor on H at a timeout","unit":"millionths","default":300000n,"least":0n,"most":1000000n,"delayed":false},
+  {"number":5,"name":"boostPpm","doc":"Added to H at a success","unit":"millionths","default":150000n,"least":0n,"most":1000000n,"delayed":false},
+  {"number":6,"name":"exclusionPpm","doc":"H below this excludes","unit":"millionths","default":100000n,"least":0n,"most":900000n,"delayed":false},
+  {"number":7,"name":"tau","doc":"Time constant of H's recovery","unit":"seconds","default":1800n,"least":1n,"most":604800n,"delayed":false},
+  {"number":8,"name":"sdOverhead","doc":"Stable Diffusion: what a task takes before the first image","unit":"seconds","default":30n,"least":0n,"most":3600n,"delayed":false},
+  {"number":9,"name":"sdUnit","doc":"Stable Diffusion: what an image takes","unit":"seconds","default":20n,"least":1n,"most":3600n,"delayed":false},
+  {"number":10,"name":"gptOverhead","doc":"GPT: what a task takes","unit":"seconds","default":60n,"least":1n,"most":3600n,"delayed":false},
+  {"number":11,"name":"gptUnit","doc":"GPT: what a unit takes","unit":"seconds","default":0n,"least":0n,"most":3600n,"delayed":false},
+  {"number":12,"name":"fineTuneMax","doc":"Longest that a creator may state for fine-tuning","unit":"seconds","default":86400n,"least":1n,"most":1000000n,"delayed":false},
+  {"number":13,"name":"limitMin","doc":"Shortest time limit of a running task","unit":"seconds","default":60n,"least":1n,"most":3600n,"delayed":false},
+  {"number":14,"name":"limitMax","doc":"Longest time limit of a running task","unit":"seconds","default":7200n,"least":60n,"most":65535n,"delayed":false},
+  {"number":15,"name":"grace","doc":"Added to every time limit, for outages of the sequencer","unit":"seconds","default":0n,"least":0n,"most":7200n,"delayed":false},
+  {"number":16,"name":"minStake","doc":"Minimum stake","unit":"granules","default":{"minimumStake":{"times":1n,"over":1n}},"least":1n,"most":{"minimumStake":{"times":262144n,"over":1n}},"delayed":false},
+  {"number":17,"name":"unbonding","doc":"Time before a returned stake can be withdrawn","unit":"seconds","default":86400n,"least":0n,"most":{"lesserOf":[2592000n,{"upgradeDelay":{"less":86400n}}]},"delayed":true},
+  {"number":18,"name":"kickoutMilli","doc":"Q_long below this kicks out","unit":"thousandths","default":2000n,"least":0n,"most":10000n,"delayed":true},
+  {"number":19,"name":"scarce","doc":"Fewer available holders of a model than this start a pre-download","unit":"nodes","default":3n,"least":0n,"most":8n,"delayed":false},
+  {"number":20,"name":"spread","doc":"Holders that a pre-download aims at","unit":"nodes","default":10n,"least":0n,"most":16n,"delayed":false},
+  {"number":21,"name":"boostPool","doc":"Eligible candidates that a draw needs for the task's success to raise H; with 0 every success does, as in seed 000","unit":"nodes","default":3n,"least":0n,"most":8n,"delayed":false},
+  {"number":22,"name":"queueTime","doc":"Time after which anyone can end a queued task","unit":"seconds","default":21600n,"least":60n,"most":2592000n,"delayed":false},
+  {"number":23,"name":"groupFee","doc":"Price of a GPU name that nobody ever joined with","unit":"granules","default":{"minimumStake":{"times":1n,"over":100n}},"least":0n,"most":{"minimumStake":{"times":262144n,"over":1n}},"delayed":false}
+] as const;
