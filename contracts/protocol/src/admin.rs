@@ -140,7 +140,7 @@ pub fn only_deployer<H: Host>(host: &H) -> Result<()> {
     Ok(())
 }
 
-/// See `IMuster.initialise`. The defaults are those of the seeds and of `docs/parameters.md`.
+/// See `IMuster.initialise`. The defaults are those of the source documents (`docs/sources.md`) and of `docs/parameters.md`.
 pub fn initialise<H: Host>(host: &mut H, genesis: &Genesis, programs: &[IMuster::Facet]) -> Result<()> {
     only_deployer(host)?;
     let Genesis { owner, treasury, granule, minimum_stake, upgrade_delay } = *genesis;

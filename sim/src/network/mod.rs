@@ -1,4 +1,4 @@
-//! A whole network under seeds 000 and 001, event by event, on the contract's own code.
+//! A whole network under the QoS and the dispatch document, event by event, on the contract's own code.
 //!
 //! | module | what |
 //! | --- | --- |

@@ -296,10 +296,10 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Seed 000's.
+    /// The QoS document's.
     pub const OF_000: Self = Self { penalty: 300_000, boost: 150_000, threshold: 100_000, tau: 1_800 };
 
-    /// How many parameters differ from seed 000's.
+    /// How many parameters differ from the QoS document's.
     fn changes(&self) -> usize {
         let other = Self::OF_000;
         [self.penalty != other.penalty, self.boost != other.boost, self.threshold != other.threshold, self.tau != other.tau]
@@ -342,7 +342,7 @@ pub fn scenarios(scale: &Scale) -> Vec<(&'static str, &'static str, Profile)> {
 pub struct Findings {
     pub results: Results,
     pub rules: Vec<Rule>,
-    /// The finalists, in the grid's order; seed 000's rule is not among them.
+    /// The finalists, in the grid's order; the QoS document's rule is not among them.
     pub finalists: Vec<Rule>,
     /// Of these, what is recommended.
     pub recommended: Option<Rule>,
