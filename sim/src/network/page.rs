@@ -653,8 +653,10 @@ fn summary(page: &mut String, found: &Findings, options: &Options) {
             );
         }
         None => {
-            let _ =
-                writeln!(page, "- **No rule of the grid is better than the default one** without costing steady nodes or waiting time.");
+            let _ = writeln!(
+                page,
+                "- **No rule of the grid is better than the default one** without costing steady nodes or waiting time."
+            );
         }
     }
     let qos = format!("choice/{LOAD}/{}", merit_name(Some(Merit::Qos)));
