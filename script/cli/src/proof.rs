@@ -12,6 +12,7 @@ use std::{
 };
 
 use anyhow::{ensure, Context, Result};
+use muster_sim::numbers::thousands;
 
 use crate::{build, pages::row, wasm::MAX_CODE};
 
@@ -242,12 +243,6 @@ fn page(root: &Path, heard: &Heard) -> Result<String> {
         page += &row(&[name, &thousands(program.wasm_bytes as u64), &thousands(program.deployed_bytes as u64), &share]);
     }
     Ok(page)
-}
-
-fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let parts: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|part| std::str::from_utf8(part).unwrap_or_default()).collect();
-    parts.join(",")
 }
 
 const HEAD: &str = "\

@@ -8,6 +8,7 @@ use super::lab::Lab;
 use super::text::{list, percent, table};
 use super::variant::{fixed, given, Chooser, Climb, Reading, Scale, Variant, MAX, SMALL, STRIKE};
 use super::Options;
+use crate::numbers::{self, thousands};
 use crate::population::{Name, Pareto, Population, Set};
 use crate::rounds::{Algorithm, Measure, Outcome, Run};
 use crate::statistics::Estimate;
@@ -310,7 +311,7 @@ fn page(rows: &[Row], blackouts: &[Blackout], options: &Options) -> String {
         if scale.quick { " --quick" } else { "" },
         options.seed_argument(),
         scale.fit_seeds,
-        scale.rounds,
+        thousands(scale.rounds.into()),
         scale.blackout_seeds,
     );
     let headings = [
@@ -370,7 +371,7 @@ fn page(rows: &[Row], blackouts: &[Blackout], options: &Options) -> String {
         .map(|pair| {
             let set = sets.iter().filter(|set| of_set(pair, set)).map(|set| set.name.to_owned());
             let mark = |estimate: Estimate, range: Range| {
-                let text = format!("{:.3} ± {:.3}", estimate.mean, estimate.margin);
+                let text = numbers::estimate(estimate, 3);
                 if range.meets(estimate) {
                     text
                 } else {

@@ -9,8 +9,9 @@ use super::known::known;
 use super::lab::Lab;
 use super::series;
 use super::text::{by_name, figure, fine, list, percent, plain, signed, table};
-use super::variant::{Case, Chooser, Climb, Key, Variant, ALPHAS, LARGE, MAXES, MIN, PREDICT_EVERY, SMALL};
+use super::variant::{Case, Chooser, Climb, Key, Variant, ALPHAS, BLACKOUT_ROUNDS, LARGE, MAXES, MIN, PREDICT_EVERY, SMALL};
 use super::Options;
+use crate::numbers::{self, thousands};
 use crate::population::{Name, Set};
 use crate::rounds::{Algorithm, Measure, Targeting};
 use crate::statistics::Estimate;
@@ -54,25 +55,28 @@ fn introduction(page: &mut String, options: &Options) {
     }
     let _ = write!(
         page,
-        "100 workers (or {LARGE}), Rmin 3, Rmax 7 unless said otherwise. Target given: {} seeds of {} rounds ({} seeds for {LARGE} \
+        "100 workers (or {}), Rmin 3, Rmax 7 unless said otherwise. Target given: {} seeds of {} rounds ({} seeds for {} \
          workers). Figures 6 to 9: {} populations for each distribution, {} adaptive run of {} rounds on each, alpha 0.5, 1 and 0. \
          The best static target of each of them: every target in steps of {} over {} rounds, judged by their second half; of these the \
-         {} best and the worst for each alpha over {} rounds; the best of those. Blackout: {} seeds of 1000 rounds. Convergence: {} seeds of \
+         {} best and the worst for each alpha over {} rounds; the best of those. Blackout: {} seeds of {} rounds. Convergence: {} seeds of \
          {} rounds for each distribution and algorithm. ± is a 95 % confidence interval (Student's t) over seeds; \
          comparisons are made on the same workers. Intervals are each for itself: of twenty true statements, one misses on average.\n\n",
+        thousands(LARGE as u64),
         scale.seeds,
-        scale.rounds,
+        thousands(scale.rounds.into()),
         scale.large_seeds,
+        thousands(LARGE as u64),
         scale.sweep_seeds,
         scale.repeats,
-        scale.long_rounds,
+        thousands(scale.long_rounds.into()),
         scale.step as f64 / 100.0,
-        scale.screen_rounds,
+        thousands(scale.screen_rounds.into()),
         scale.keep,
-        scale.long_rounds,
+        thousands(scale.long_rounds.into()),
         scale.blackout_seeds,
+        thousands(BLACKOUT_ROUNDS.into()),
         scale.convergence_seeds,
-        scale.convergence_rounds,
+        thousands(scale.convergence_rounds.into()),
     );
 }
 
@@ -246,9 +250,18 @@ fn straddling(deviations: &Deviations, limit: f64) -> String {
 }
 
 fn attempts(page: &mut String, lab: &Lab, v: &Variant) {
-    page.push_str("## What was tried\n\n### Readings of the adaptive algorithm\n\n");
+    page.push_str("## What was tried\n\n");
+    readings(page, lab, v);
+    fallbacks(page, lab, v);
+    knowing(page, v);
+    heavy_high(page, lab, v);
+    starts(page, lab, v);
+}
+
+/// Of the adaptive algorithm, which the text does not list.
+fn readings(page: &mut String, lab: &Lab, v: &Variant) {
     page.push_str(
-        "The algorithm's listing is not in the text; its parameters and its idea are. How many of the 36 cases (two algorithms, \
+        "### Readings of the adaptive algorithm\n\nThe algorithm's listing is not in the text; its parameters and its idea are. How many of the 36 cases (two algorithms, \
          three alphas, six distributions) come within 2 and 5 % of the best static target, on average over populations; in brackets of the distinct ones: where alpha \
          changes nothing, to the last digit, a case is counted once. Those whose interval holds the line straddle it. The paper: 25 and 32.\n\n",
     );
@@ -286,7 +299,10 @@ fn attempts(page: &mut String, lab: &Lab, v: &Variant) {
             straddling(&deviations, 0.05)
         );
     }
+}
 
+/// Where no group reaches the target.
+fn fallbacks(page: &mut String, lab: &Lab, v: &Variant) {
     page.push_str(
         "### Tight-fit when no group meets the target\n\n\
          Algorithm 2 takes \"the set of n workers [...] for which [the shortfall] is minimized\", section 4.2.2 says that the scheduler \
@@ -324,13 +340,15 @@ fn attempts(page: &mut String, lab: &Lab, v: &Variant) {
         .collect();
     page.push_str("Success rate less Fixed's:\n\n");
     by_name(page, "", &rows);
+}
 
-    let knowing = known(v);
+/// What a server would achieve that knew every worker's probability.
+fn knowing(page: &mut String, v: &Variant) {
     page.push_str(
         "### Is it the ratings?\n\nTight-fit under heavy-high if the server knew every worker's probability, by computation, the target \
          being Fixed's success rate:\n\n",
     );
-    let rows: Vec<Vec<String>> = knowing
+    let rows: Vec<Vec<String>> = known(v)
         .iter()
         .map(|(label, k)| {
             vec![
@@ -344,7 +362,9 @@ fn attempts(page: &mut String, lab: &Lab, v: &Variant) {
         })
         .collect();
     table(page, &["fallback", "success rate", "target", "groups that meet it", "their success rate", "the others'"], &rows);
+}
 
+fn heavy_high(page: &mut String, lab: &Lab, v: &Variant) {
     page.push_str(
         "### Shapes of heavy-high\n\nAll with the mean with which Fixed succeeds in 90 % of tasks, from a long tail to a short one. Gains are over Fixed's \
          throughput, shortfalls in success rate:\n\n",
@@ -373,7 +393,10 @@ fn attempts(page: &mut String, lab: &Lab, v: &Variant) {
         "{both} of {} shapes have gains of 25 % and shortfalls that are not clearly above 0.03, under either fallback.\n\n",
         trials.len()
     );
+}
 
+/// What alpha and the first target have to do with the blackout.
+fn starts(page: &mut String, lab: &Lab, v: &Variant) {
     page.push_str(
         "### Alpha, the first target and the blackout\n\nThe text says neither which alpha figure 10 had nor where its climb started. Adaptive Tight-fit \
          from no knowledge (0.5) and from the target that the static runs keep; before, at once, 100 rounds later, after round 700. The paper's success rate: 0.96, then \
@@ -519,7 +542,7 @@ fn adaptive_target(page: &mut String, lab: &Lab, v: &Variant) {
             let rounds: Vec<Option<u32>> = runs.iter().flatten().map(|run| lab.outcome(run).converged).collect();
             let done: Vec<f64> = rounds.iter().flatten().map(|r| f64::from(*r)).collect();
             let estimate = Estimate::of(&done);
-            format!("{:.0} ± {:.0} ({})", estimate.mean, estimate.margin, rounds.len() - done.len())
+            format!("{} ({})", numbers::estimate(estimate, 0), rounds.len() - done.len())
         });
         (algorithm.name().to_owned(), cells.to_vec())
     });
@@ -604,7 +627,7 @@ fn times(page: &mut String, lab: &Lab) {
     page.push_str(
         "## Times\n\nBy the clock, on the machine and with the threads that made this page; all else on it comes out the same anywhere.\n\n",
     );
-    let row = |title: &str, runs: usize, seconds: f64| vec![title.to_owned(), runs.to_string(), format!("{seconds:.1}")];
+    let row = |title: &str, runs: usize, seconds: f64| vec![title.to_owned(), thousands(runs as u64), numbers::fixed(seconds, 1)];
     let all = lab.times();
     let mut rows: Vec<Vec<String>> = all.iter().map(|time| row(&time.title, time.runs, time.seconds)).collect();
     rows.push(row("all", all.iter().map(|time| time.runs).sum(), all.iter().map(|time| time.seconds).sum()));
