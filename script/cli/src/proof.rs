@@ -248,6 +248,8 @@ fn page(root: &Path, heard: &Heard) -> Result<String> {
 const HEAD: &str = "\
 # What is tested, and what came out
 
+[All pages](README.md)
+
 Written by `script/proof`, which runs the tests named here and collects the figures that they print. It fails, and
 writes nothing, if one of them does. Seeds and hashes are fixed: on the same sources the page comes out the same.
 ";

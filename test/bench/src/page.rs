@@ -198,7 +198,7 @@ impl Report {
     /// `docs/gas.md`.
     pub fn page(&self) -> String {
         let mut out = String::from(
-            "# Gas\n\nMade by `script/bench gas`, which deploys the compiled programs on the embedded devnode and sends real transactions; do not edit. \
+            "# Gas\n\n[All pages](README.md)\n\nMade by `script/bench gas`, which deploys the compiled programs on the embedded devnode and sends real transactions; do not edit. \
              Gas as a receipt states it, through the public address, without the cost of data on L1. The same figures as JSON are in [gas.json](gas.json); \
              a smaller set is a snapshot (`test/bench/gas.snap`) that `script/test` compares exactly. Where the gas of a call goes is in [gas-breakdown.md](gas-breakdown.md).\n\n",
         );
