@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use muster_core::wad::{neg_ln_wad, WAD};
 
+use crate::numbers::number;
 use crate::statistics::Estimate;
 
 /// Told apart by people who see colours differently (Okabe and Ito's palette).
@@ -49,14 +50,19 @@ pub struct Curves {
     pub marks: Vec<(f64, String)>,
     /// Whether the vertical axis starts at zero.
     pub from_zero: bool,
-    /// Whether the common axis is logarithmic; its values are then from 1 to 1e6.
+    /// Whether the common axis is logarithmic; its values are then at least 1.
     pub log: bool,
+    /// Whether the vertical axis is logarithmic; its values are then at least 1, and it does not start at zero.
+    pub log_y: bool,
+    /// Whether values are marked, which tells few of them from a curve.
+    pub dots: bool,
 }
 
 impl Bars {
     pub fn svg(&self) -> String {
         let highest = largest(self.series.iter().flat_map(|(_, values)| values).map(|v| v.high()));
-        let mut canvas = Canvas::new(&self.frame, self.series.iter().map(|(name, _)| name.as_str()), 0.0, highest, RIGHT);
+        let names = self.series.iter().map(|(name, _)| name.as_str());
+        let mut canvas = Canvas::new(&self.frame, names, (0.0, highest), RIGHT, false);
         let slot = canvas.plot_width() / self.groups.len().max(1) as f64;
         let bar = slot * 0.82 / self.series.len().max(1) as f64;
         for (g, name) in self.groups.iter().enumerate() {
@@ -80,7 +86,7 @@ impl Curves {
         // Names stand at the ends of their lines, where it is plain which is whose.
         let longest = self.series.iter().map(|(name, _)| name.chars().count());
         let right = RIGHT + LETTER * longest.max().unwrap_or(0) as f64;
-        let mut canvas = Canvas::new(&self.frame, std::iter::empty(), lowest, highest, right);
+        let mut canvas = Canvas::new(&self.frame, std::iter::empty(), (lowest, highest), right, self.log_y);
         let scale = |x: f64| if self.log { logarithm(x) } else { x };
         let last = largest(points().map(|(x, _)| *x));
         let first = -largest(points().map(|(x, _)| -*x));
@@ -88,12 +94,7 @@ impl Curves {
         let span = if right > left { right - left } else { 1.0 };
         let width = canvas.plot_width();
         let at = |x: f64| LEFT + (scale(x) - left) / span * width;
-        let marks = if self.log {
-            [1.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6].into_iter().filter(|x| (first..=last).contains(x)).collect()
-        } else {
-            ticks(first, last, 8)
-        };
-        for tick in marks {
+        for tick in if self.log { powers(left, right) } else { ticks(first, last, 8) } {
             canvas.text(at(tick), canvas.bottom() + 18.0, "middle", 12, &number(tick));
             canvas.line((at(tick), canvas.bottom()), (at(tick), canvas.bottom() + 5.0), "#444444", "");
         }
@@ -102,7 +103,7 @@ impl Curves {
             canvas.text(at(*x) + 5.0, canvas.top + 13.0, "start", 11, name);
         }
         for (s, (_, points)) in self.series.iter().enumerate() {
-            canvas.band(points.iter().map(|(x, v)| (at(*x), v)).collect(), colour(s));
+            canvas.band(points.iter().map(|(x, v)| (at(*x), v)).collect(), colour(s), self.dots);
         }
         let ends = self.series.iter().enumerate().filter_map(|(s, (name, points))| {
             let (x, value) = points.last()?;
@@ -128,6 +129,11 @@ fn largest(values: impl Iterator<Item = f64>) -> f64 {
     values.fold(f64::NEG_INFINITY, f64::max)
 }
 
+/// Powers of ten whose logarithms lie between both ends.
+fn powers(low: f64, high: f64) -> Vec<f64> {
+    [1.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8].into_iter().filter(|x| (low..=high).contains(&logarithm(*x))).collect()
+}
+
 /// Round numbers between both ends, about `count` of them.
 fn ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
     let span = high - low;
@@ -149,28 +155,6 @@ fn ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
     (from..=to).map(|i| i as f64 * step).collect()
 }
 
-/// As many decimals as the value needs to be told from its neighbours.
-pub fn number(value: f64) -> String {
-    let size = value.abs();
-    let decimals = if size >= 100.0 || value == 0.0 {
-        0
-    } else if size >= 10.0 {
-        1
-    } else if size >= 0.1 {
-        2
-    } else if size >= 0.01 {
-        3
-    } else {
-        4
-    };
-    let text = format!("{value:.decimals$}");
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    }
-}
-
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -178,14 +162,17 @@ fn escape(text: &str) -> String {
 struct Canvas {
     svg: String,
     top: f64,
+    /// Ends of the vertical axis; logarithms where it is logarithmic.
     low: f64,
     high: f64,
+    log: bool,
     right: f64,
     note: String,
 }
 
-/// Where labels go whose lines end at these heights, in ascending order: as near as can be, a row apart, and none below `bottom`.
-fn spread(heights: &[f64], bottom: f64) -> Vec<f64> {
+/// Where labels go whose lines end at these heights, in ascending order: as near as can be, a row apart, and none beyond `top` and
+/// `bottom` if they fit between.
+fn spread(heights: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     let mut places = heights.to_vec();
     // Those that overlap move apart around their common middle, a little at a time.
     for _ in 0..500 {
@@ -196,6 +183,9 @@ fn spread(heights: &[f64], bottom: f64) -> Vec<f64> {
                 places[i] += overlap / 2.0;
             }
         }
+        if let Some(first) = places.first_mut() {
+            *first = first.max(top);
+        }
         if let Some(last) = places.last_mut() {
             *last = last.min(bottom);
         }
@@ -204,12 +194,13 @@ fn spread(heights: &[f64], bottom: f64) -> Vec<f64> {
 }
 
 impl Canvas {
-    fn new<'a>(frame: &Frame, names: impl Iterator<Item = &'a str>, low: f64, high: f64, right: f64) -> Self {
+    fn new<'a>(frame: &Frame, names: impl Iterator<Item = &'a str>, (low, high): (f64, f64), right: f64, log: bool) -> Self {
+        let (low, high) = if log { (logarithm(low), logarithm(high)) } else { (low, high) };
         // Some air above the highest value; an empty or flat picture still gets an axis.
         let high = if high.is_finite() && high > low { high } else { low + 1.0 };
         let margin = (high - low) * 0.05;
         let low = if low == 0.0 { 0.0 } else { low - margin };
-        let mut canvas = Self { svg: String::new(), top: 0.0, low, high: high + margin, right, note: frame.note.clone() };
+        let mut canvas = Self { svg: String::new(), top: 0.0, low, high: high + margin, log, right, note: frame.note.clone() };
         canvas.text(LEFT, 24.0, "start", 15, &frame.title);
         let (mut x, mut y) = (LEFT, 46.0);
         for (s, name) in names.enumerate() {
@@ -228,7 +219,8 @@ impl Canvas {
             x += width;
         }
         canvas.top = if x > LEFT || y > 46.0 { y + 16.0 } else { 40.0 };
-        for tick in ticks(canvas.low, canvas.high, 6) {
+        let marks = if log { powers(canvas.low, canvas.high) } else { ticks(canvas.low, canvas.high, 6) };
+        for tick in marks {
             let at = canvas.y(tick);
             canvas.line((LEFT, at), (WIDTH - right, at), "#dddddd", "");
             canvas.text(LEFT - 8.0, at + 4.0, "end", 12, &number(tick));
@@ -251,6 +243,7 @@ impl Canvas {
     }
 
     fn y(&self, value: f64) -> f64 {
+        let value = if self.log { logarithm(value) } else { value };
         self.bottom() - (value - self.low) / (self.high - self.low) * PLOT_HEIGHT
     }
 
@@ -290,7 +283,7 @@ impl Canvas {
     fn labels(&mut self, mut ends: Vec<(f64, f64, &str, &str)>) {
         ends.sort_by(|a, b| a.1.total_cmp(&b.1));
         let heights: Vec<f64> = ends.iter().map(|end| end.1).collect();
-        for ((x, height, name, colour), place) in ends.iter().zip(spread(&heights, self.bottom())) {
+        for ((x, height, name, colour), place) in ends.iter().zip(spread(&heights, self.top, self.bottom())) {
             self.line((*x, *height), (x + 8.0, place), colour, "");
             let _ = write!(
                 self.svg,
@@ -303,17 +296,22 @@ impl Canvas {
     }
 
     /// A curve in the middle of its interval.
-    fn band(&mut self, points: Vec<(f64, &Estimate)>, colour: &str) {
-        let there = points.iter().map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.high())));
-        let back = points.iter().rev().map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.low().max(self.low))));
-        let outline: Vec<String> = there.chain(back).collect();
-        let _ = write!(self.svg, "<polygon points=\"{}\" fill=\"{colour}\" fill-opacity=\"0.2\"/>", outline.join(" "));
+    fn band(&mut self, points: Vec<(f64, &Estimate)>, colour: &str, dots: bool) {
+        if points.iter().any(|(_, v)| v.margin > 0.0) {
+            let there = points.iter().map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.high())));
+            let back = points.iter().rev().map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.low()).min(self.bottom())));
+            let outline: Vec<String> = there.chain(back).collect();
+            let _ = write!(self.svg, "<polygon points=\"{}\" fill=\"{colour}\" fill-opacity=\"0.2\"/>", outline.join(" "));
+        }
         let middle: Vec<String> = points.iter().map(|(x, v)| format!("{x:.1},{:.1}", self.y(v.mean))).collect();
         let _ = write!(
             self.svg,
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.8\"/>",
             middle.join(" ")
         );
+        for (x, v) in points.iter().filter(|_| dots) {
+            let _ = write!(self.svg, "<circle cx=\"{x:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"{colour}\"/>", self.y(v.mean));
+        }
     }
 
     fn finish(mut self, x_label: &str) -> String {
@@ -357,19 +355,12 @@ mod tests {
 
     #[test]
     fn labels_keep_apart() {
-        assert_eq!(spread(&[10.0, 50.0], 100.0), [10.0, 50.0]);
-        let places = spread(&[20.0, 20.0, 21.0, 99.0, 100.0], 100.0);
+        assert_eq!(spread(&[10.0, 50.0], 0.0, 100.0), [10.0, 50.0]);
+        let places = spread(&[5.0, 5.0], 5.0, 100.0);
+        assert!(places[0] == 5.0 && (places[1] - 19.0).abs() < 0.1, "{places:?}");
+        let places = spread(&[20.0, 20.0, 21.0, 99.0, 100.0], 0.0, 100.0);
         assert!(places.windows(2).all(|p| p[1] - p[0] > LABEL_ROW - 0.1), "{places:?}");
         assert!(places[4] <= 100.0 && (places[1] - 20.3).abs() < 0.5, "{places:?}");
-    }
-
-    #[test]
-    fn numbers_are_short() {
-        assert_eq!(number(0.30000000000000004), "0.3");
-        assert_eq!(number(0.0), "0");
-        assert_eq!(number(1234.5), "1234");
-        assert_eq!(number(12.34), "12.3");
-        assert_eq!(number(0.0213), "0.021");
     }
 
     #[test]
@@ -390,5 +381,27 @@ mod tests {
         // The background and two squares of the legend come first.
         assert_eq!(heights.len(), 2);
         assert!((heights[1] / heights[0] - 2.0).abs() < 0.01, "{heights:?}");
+    }
+
+    #[test]
+    fn both_axes_can_be_logarithmic() {
+        let curves = Curves {
+            series: vec![(
+                "one".into(),
+                [1.0, 10.0, 100.0].map(|x| (x, Estimate { mean: 50.0 * x, margin: 0.0, count: 1 })).to_vec(),
+            )],
+            log: true,
+            log_y: true,
+            dots: true,
+            ..Curves::default()
+        };
+        let svg = curves.svg();
+        assert!(!svg.contains("<polygon"), "no band around what has no interval");
+        let heights: Vec<f64> = svg.split("cy=\"").skip(1).map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect();
+        assert_eq!(heights.len(), 3);
+        assert!((heights[0] - 2.0 * heights[1] + heights[2]).abs() < 0.11, "equal factors are equal steps: {heights:?}");
+        for tick in [">1<", ">10<", ">100<", ">1,000<"] {
+            assert!(svg.contains(tick), "{tick}");
+        }
     }
 }

@@ -6,6 +6,7 @@
 //! - [`plan`] groups and targets computed from the ratings
 //! - [`jobs`] many runs on all processors, with progress
 //! - [`statistics`] means and confidence intervals
+//! - [`numbers`] numbers as pages and pictures show them
 //! - [`chart`] pictures
 //! - [`gpu`] which GPU a name means
 //! - [`trace`] traces of requests and of GPU nodes
@@ -19,6 +20,7 @@ pub mod chart;
 pub mod gpu;
 pub mod jobs;
 pub mod network;
+pub mod numbers;
 pub mod paper;
 pub mod plan;
 pub mod population;

@@ -93,6 +93,9 @@ struct Network {
     /// Smaller networks and few seeds, in under a minute: for a look, not for conclusions
     #[arg(long, conflicts_with_all = ["requests", "nodes", "tasks", "fleet"])]
     quick: bool,
+    /// Runs nothing: paints the pictures again, from the table figures/network.csv
+    #[arg(long, conflicts_with_all = ["requests", "nodes", "tasks", "fleet"])]
+    repaint: bool,
     #[command(flatten)]
     common: Common,
     #[command(flatten)]
@@ -110,7 +113,11 @@ impl Network {
             return single::run(&self.workload, seed, &self.common.out(false));
         }
         let scale = if self.quick { network::Scale::QUICK } else { network::Scale::FULL };
-        network::run(&network::Options { scale, seed, out: self.common.out(!self.quick) })
+        let options = network::Options { scale, seed, out: self.common.out(!self.quick) };
+        if self.repaint {
+            return network::repaint(&options);
+        }
+        network::run(&options)
     }
 }
 

@@ -137,8 +137,8 @@ impl Population {
             Self::Pareto(pareto) => format!(
                 "{}, X Pareto of shape {} and scale {}, {} 1",
                 if pareto.mirrored { "1 - X" } else { "X" },
-                crate::chart::number(8.0 / f64::from(pareto.inverse_shape)),
-                crate::chart::number(pareto.scale()),
+                crate::numbers::number(8.0 / f64::from(pareto.inverse_shape)),
+                crate::numbers::number(pareto.scale()),
                 if pareto.clipped { "clipped at" } else { "within 0 and" }
             ),
         }
@@ -157,8 +157,8 @@ impl Population {
             }
             Self::Pareto(pareto) => format!(
                 "{} ({}){}",
-                crate::chart::number(8.0 / f64::from(pareto.inverse_shape)),
-                crate::chart::number(pareto.scale()),
+                crate::numbers::number(8.0 / f64::from(pareto.inverse_shape)),
+                crate::numbers::number(pareto.scale()),
                 if pareto.clipped { " clipped" } else { "" }
             ),
         }

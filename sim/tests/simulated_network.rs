@@ -88,7 +88,7 @@ fn every_task_ends_once_and_the_counts_agree() {
         assert!(r.nodes.iter().all(|n| n.excluded <= n.present));
         assert!(r.succeeded > 1_000 && r.timed_out > 10 && r.groups > 50, "{r:?}");
         assert!(r.waits.len() as u64 >= r.succeeded + r.timed_out + r.reported);
-        // Longest exclusion there can be under 000's rule, and a second for whoever brings the node back.
+        // Longest exclusion there can be under the default rule, and a second for whoever brings the node back.
         assert!(r.exclusion(1.0) <= 192.0, "{}", r.exclusion(1.0));
         if load == 1_200 {
             assert!(r.evicted > 0 && r.cancelled > 0);

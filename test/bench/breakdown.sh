@@ -56,6 +56,8 @@ section() {
   cat <<'TEXT'
 # Where the gas goes
 
+[All pages](README.md)
+
 Made by `script/bench breakdown`, which plays a task on a node of its own and asks `muster-devnode gas` about each call; not by
 hand. One node, one task at a time: sizes of the network are [gas.md](gas.md)'s subject. Host calls are without what the
 frames they open take, and with the storage they charge for; WASM is what a program's own instructions take. Programs are

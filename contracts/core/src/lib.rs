@@ -6,12 +6,12 @@
 //! | module | what |
 //! | --- | --- |
 //! | [`wad`] | fixed-point arithmetic, 1e18 scale |
-//! | [`qos`] | task scores, reliability factor H, Q_long, QoS (seed 000) |
-//! | [`weight`] | staking score S, locality boost M, weight W, class bounds (seed 001) |
-//! | [`value`] | estimated time, deadline, task value and its sortable key (seed 001) |
+//! | [`qos`] | task scores, reliability factor H, Q_long, QoS (the QoS document) |
+//! | [`weight`] | staking score S, locality boost M, weight W, class bounds (the dispatch document) |
+//! | [`value`] | estimated time, deadline, task value and its sortable key (the dispatch document) |
 //! | [`bound`] | the 8-bit upper bounds the sampler's tree is made of |
-//! | [`reputation`] | ratings, likelihood of correctness, group formation (seed 004) |
-//! | [`adaptive`] | the gain, and the target that follows it (seed 004) |
+//! | [`reputation`] | ratings, likelihood of correctness, group formation (the paper) |
+//! | [`adaptive`] | the gain, and the target that follows it (the paper) |
 //! | [`validation`] | how a validation group is judged |
 //! | [`word`] | a storage word and the macro that packs records into it |
 //! | [`record`] | every packed record, one word each |

@@ -1,4 +1,4 @@
-//! Quality of service (seed 000): task scores, the reliability factor H, Q_long and QoS.
+//! Quality of service (the QoS document): task scores, the reliability factor H, Q_long and QoS.
 //!
 //! H and QoS are wads in 0..=1e18. Times are seconds.
 

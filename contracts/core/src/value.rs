@@ -1,4 +1,4 @@
-//! Estimated time, deadline and task value (seed 001), and the key by which the queue is ordered.
+//! Estimated time, deadline and task value (the dispatch document), and the key by which the queue is ordered.
 
 use crate::id::TaskId;
 

@@ -1,4 +1,4 @@
-//! Selection weight (seed 001): staking score S, locality boost M, weight W, and the bounds that
+//! Selection weight (the dispatch document): staking score S, locality boost M, weight W, and the bounds that
 //! exact sampling rejects against. Stakes are in granules, everything else is a wad.
 
 use crate::wad::{mul_div_u64, mul_wad, sqrt_ratio_wad, WAD};
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_formulas_of_seed_001() {
+    fn the_formulas_of_the_dispatch_document() {
         assert_eq!(staking_score(100, 400), WAD / 2);
         assert_eq!(staking_score(400, 400), WAD);
         assert_eq!(locality_boost(0, 0, 0), WAD);

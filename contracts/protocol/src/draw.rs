@@ -1,4 +1,4 @@
-//! Weighted random selection (seed 001), exact by rejection.
+//! Weighted random selection (the dispatch document), exact by rejection.
 //!
 //! A node is drawn in proportion to 2^class ([`crate::sampler`]) and accepted with probability
 //! W / (K 2^class), K being [`class_bound`] times the largest boost there can be: so it comes out

@@ -1,4 +1,4 @@
-//! The task queue (seed 001): groups by VRAM ("Any") and by GPU group, each a pool; a bracket over
+//! The task queue (the dispatch document): groups by VRAM ("Any") and by GPU group, each a pool; a bracket over
 //! the heads of the "Any" groups, so that a freed node finds its best task in a few words; a
 //! bracket over the worst of every group, so that the lowest value of all is found as quickly.
 

@@ -1,6 +1,6 @@
 //! The choice follows the weights: chi-square at 0.1 % on draws with seeds fixed beforehand.
 //!
-//! Expected probabilities are worked out here in f64 from the formulas of the seeds, not with
+//! Expected probabilities are worked out here in f64 from the formulas of the source documents, not with
 //! muster_core. Every test is run against perturbed weights too, and has to fail on them.
 
 use muster_core::record::{Node, Order};
@@ -84,7 +84,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// W by seeds 000 and 001.
+    /// W by the QoS and the dispatch document.
     fn weight(&self, now: u64, largest: f64, models: &[u64]) -> f64 {
         let h = 1.0 - (1.0 - self.h) * (-((now - self.at) as f64) / 1_800.0).exp();
         if h < 0.1 {

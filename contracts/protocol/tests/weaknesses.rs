@@ -1,4 +1,4 @@
-//! The 21 ways in which earlier implementations of the seeds broke, by number. Where there is nothing of the kind to call
+//! The 21 ways in which earlier implementations of the source documents broke, by number. Where there is nothing of the kind to call
 //! here, the test shows that no selector offers it, and tests the property that takes its place.
 //!
 //! docs/proof.md lists them from the comments of these tests: the number, what it was, and after "Here" what holds.
@@ -115,7 +115,7 @@ fn the_fast_caller_gains_nothing_with_delay_one_and_everything_with_none() {
     }
     let (made, won, blocks) = fast_caller(0, Trick::Look, 1_000);
     judged(0, Trick::Look, (made, won, blocks));
-    assert_eq!(won, made, "001's own rule can be waited out");
+    assert_eq!(won, made, "the dispatch document's own rule can be waited out");
     assert!(blocks > 6 * made);
 }
 

@@ -711,6 +711,8 @@ impl Row {
 const HEAD: &str = "\
 # Conformance of the development node
 
+[All pages](README.md)
+
 Made by `script/bench conformance`; `devnode/tests/conformance.rs` checks every figure, and that this page is what the
 command prints.
 

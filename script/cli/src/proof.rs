@@ -12,6 +12,7 @@ use std::{
 };
 
 use anyhow::{ensure, Context, Result};
+use muster_sim::numbers::thousands;
 
 use crate::{build, pages::row, wasm::MAX_CODE};
 
@@ -244,14 +245,10 @@ fn page(root: &Path, heard: &Heard) -> Result<String> {
     Ok(page)
 }
 
-fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let parts: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|part| std::str::from_utf8(part).unwrap_or_default()).collect();
-    parts.join(",")
-}
-
 const HEAD: &str = "\
 # What is tested, and what came out
+
+[All pages](README.md)
 
 Written by `script/proof`, which runs the tests named here and collects the figures that they print. It fails, and
 writes nothing, if one of them does. Seeds and hashes are fixed: on the same sources the page comes out the same.

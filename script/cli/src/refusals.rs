@@ -302,6 +302,8 @@ pub fn page(root: &Path) -> Result<String> {
 const HEAD: &str = "\
 # Refusals
 
+[All pages](README.md)
+
 Written by `script/abi` from `abi/IMuster.sol` and the contracts' sources; `script/abi --check` fails when it differs.
 
 A call that is refused changes nothing, keeps no value and gives one of these errors. The last column is read off the

@@ -184,6 +184,8 @@ fn picture(layout: &Layout, record: &Kind) -> Result<String> {
 const HEAD: &str = "\
 # Storage layout
 
+[All pages](README.md)
+
 Written by `script/abi` from [`abi/MusterStorage.sol`](../abi/MusterStorage.sol) and what solc makes of it,
 [`abi/MusterStorage.json`](../abi/MusterStorage.json); `script/abi --check` fails when it differs. That the contracts put
 things there, and nothing anywhere else, is tested (`test/suite/tests/network/storage.rs`).

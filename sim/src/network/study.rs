@@ -296,12 +296,12 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Seed 000's.
-    pub const OF_000: Self = Self { penalty: 300_000, boost: 150_000, threshold: 100_000, tau: 1_800 };
+    /// The QoS document's.
+    pub const DEFAULT: Self = Self { penalty: 300_000, boost: 150_000, threshold: 100_000, tau: 1_800 };
 
-    /// How many parameters differ from seed 000's.
+    /// How many parameters differ from the QoS document's.
     fn changes(&self) -> usize {
-        let other = Self::OF_000;
+        let other = Self::DEFAULT;
         [self.penalty != other.penalty, self.boost != other.boost, self.threshold != other.threshold, self.tau != other.tau]
             .into_iter()
             .filter(|differs| *differs)
@@ -310,7 +310,7 @@ impl Rule {
 
     /// Whether it is drawn in the pictures of thresholds.
     fn of_000_but_for_threshold_and_tau(&self) -> bool {
-        (self.penalty, self.boost) == (Self::OF_000.penalty, Self::OF_000.boost)
+        (self.penalty, self.boost) == (Self::DEFAULT.penalty, Self::DEFAULT.boost)
     }
 
     /// Its name among the results of a scenario.
@@ -342,7 +342,7 @@ pub fn scenarios(scale: &Scale) -> Vec<(&'static str, &'static str, Profile)> {
 pub struct Findings {
     pub results: Results,
     pub rules: Vec<Rule>,
-    /// The finalists, in the grid's order; seed 000's rule is not among them.
+    /// The finalists, in the grid's order; the QoS document's rule is not among them.
     pub finalists: Vec<Rule>,
     /// Of these, what is recommended.
     pub recommended: Option<Rule>,
@@ -419,12 +419,12 @@ pub fn run(scale: &Scale, seed: u64) -> Result<Findings, String> {
         .collect();
     results.play("Thresholds and tau, more often", &setups, seed, scale.seeds)?;
 
-    let usual = results.get(&Rule::OF_000.name("grid"), "wait95").mean;
+    let usual = results.get(&Rule::DEFAULT.name("grid"), "wait95").mean;
     let value = |rule: &Rule, id| results.get(&rule.name("grid"), id).mean;
     let mut rules: Vec<Rule> = found
         .rules
         .iter()
-        .filter(|rule| **rule != Rule::OF_000)
+        .filter(|rule| **rule != Rule::DEFAULT)
         .filter(|rule| value(rule, "out-steady") <= STEADY_OUT)
         .filter(|rule| value(rule, "wait95") <= (usual * SLOWER).max(usual + 1.0))
         .copied()
@@ -435,7 +435,7 @@ pub fn run(scale: &Scale, seed: u64) -> Result<Findings, String> {
     let first = seed + 1_000_000;
     let mut setups = Vec::new();
     for (scenario, _, profile) in scenarios(scale) {
-        for rule in rules.iter().chain([&Rule::OF_000]) {
+        for rule in rules.iter().chain([&Rule::DEFAULT]) {
             setups.push(setup(rule, scenario, &profile));
         }
     }
@@ -443,15 +443,15 @@ pub fn run(scale: &Scale, seed: u64) -> Result<Findings, String> {
     let names: Vec<&str> = scenarios(scale).into_iter().map(|(name, ..)| name).collect();
     let mean = |rule: &Rule, scenario: &str, id| results.get(&rule.name(scenario), id).mean;
     let slower = |rule: &Rule, scenario: &str| {
-        let usual = mean(&Rule::OF_000, scenario, "wait95");
-        let more = results.difference(&rule.name(scenario), &Rule::OF_000.name(scenario), "wait95");
+        let usual = mean(&Rule::DEFAULT, scenario, "wait95");
+        let more = results.difference(&rule.name(scenario), &Rule::DEFAULT.name(scenario), "wait95");
         more.low() > (usual * (SLOWER - 1.0)).max(1.0)
     };
     let total = |rule: &Rule, id| names.iter().map(|name| mean(rule, name, id)).sum::<f64>();
     let good: Vec<Rule> = rules
         .iter()
         .filter(|rule| names.iter().all(|name| mean(rule, name, "out-steady") <= STEADY_OUT && !slower(rule, name)))
-        .filter(|rule| total(rule, "failed") < total(&Rule::OF_000, "failed"))
+        .filter(|rule| total(rule, "failed") < total(&Rule::DEFAULT, "failed"))
         .copied()
         .collect();
     let fewest = good.iter().map(|rule| total(rule, "failed")).fold(f64::INFINITY, f64::min);

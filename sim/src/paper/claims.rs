@@ -6,6 +6,7 @@ use super::lab::Lab;
 use super::series::{self, over, OfRounds};
 use super::text::{fine, list, named, percent, plain, share, signed, span};
 use super::variant::{Case, Chooser, Climb, Key, Variant, LARGE, MAXES, MIN, SMALL, STRIKE};
+use crate::numbers;
 use crate::population::Name;
 use crate::rounds::{Algorithm, Measure, Outcome, Run};
 use crate::statistics::Estimate;
@@ -776,7 +777,7 @@ impl Judge<'_> {
             let gains: Vec<f64> = runs.iter().map(|run| self.lab.outcome(run).gain(0.5)).collect();
             (self.converged(&runs), gains)
         });
-        let mean = |values: &[f64]| format!("{:.0} ± {:.0}", Estimate::of(values).mean, Estimate::of(values).margin);
+        let mean = |values: &[f64]| numbers::estimate(Estimate::of(values), 0);
         let paired = |a: &[f64], b: &[f64]| Estimate::of(&a.iter().zip(b).map(|(a, b)| b - a).collect::<Vec<_>>());
         let sooner = [0, 1].map(|i| paired(&by_wait[i].0, &by_wait[i + 1].0).low() > 0.0);
         self.add(
@@ -873,7 +874,7 @@ impl Judge<'_> {
         self.add(
             "5.4",
             "\"and O(n log n) for Tight-fit\"",
-            "11 to 15 times: 10 log 1000 / log 100 is 15",
+            "11 to 15 times: 10 log 1,000 / log 100 is 15",
             format!("Tight-fit {}", span(&tight, factor)),
             Verdict::of(more, 6),
         );

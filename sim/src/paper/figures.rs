@@ -10,6 +10,7 @@ use super::lab::Lab;
 use super::series::{self, curve, OfRounds};
 use super::variant::{Case, Key, Variant, ALPHAS, LARGE, SMALL, STRIKE};
 use crate::chart::{Bars, Curves, Frame};
+use crate::numbers::thousands;
 use crate::population::{Name, Set};
 use crate::rounds::{Algorithm, Measure, Outcome};
 use crate::statistics::Estimate;
@@ -61,8 +62,10 @@ fn compare(lab: &Lab, v: &Variant, pictures: &mut Vec<(String, String)>) {
             let of = |name| v.estimate(lab, Key::new(name, workers, measure, algorithm), value);
             (algorithm.name().to_owned(), Name::ALL.map(of).to_vec())
         });
-        let note =
-            format!("Mean of {seeds} seeds, {} rounds each, with 95 % confidence intervals. Rmin 3, Rmax 7.", v.scale.rounds);
+        let note = format!(
+            "Mean of {seeds} seeds, {} rounds each, with 95 % confidence intervals. Rmin 3, Rmax 7.",
+            thousands(v.scale.rounds.into())
+        );
         let bars = Bars { frame: frame(title, y, note), groups: names(), series: series.collect() };
         pictures.push((name.to_owned(), bars.svg()));
     }
@@ -87,7 +90,7 @@ fn targets(lab: &Lab, v: &Variant, pictures: &mut Vec<(String, String)>) {
             let title = format!("Figure {}{letter}: {}, alpha = {alpha}", figure + 6, algorithm.name());
             let note = format!(
                 "{} rounds. Static: best and worst of {} targets on each of {} populations; adaptive: {} runs. 95 % intervals.",
-                v.scale.long_rounds,
+                thousands(v.scale.long_rounds.into()),
                 100 / v.scale.step + 1,
                 v.scale.sweep_seeds,
                 v.scale.sweep_seeds * v.scale.repeats
@@ -134,7 +137,7 @@ fn alphas(lab: &Lab, v: &Variant, pictures: &mut Vec<(String, String)>) {
         let note = format!(
             "Mean of {} runs of {} rounds, with 95 % confidence bands. 100 workers.",
             v.scale.sweep_seeds * v.scale.repeats,
-            v.scale.long_rounds
+            thousands(v.scale.long_rounds.into())
         );
         let curves = Curves {
             frame: frame(title, y, note),
@@ -189,7 +192,7 @@ fn strategies(lab: &Lab, v: &Variant, pictures: &mut Vec<(String, String)>) {
         let note = format!(
             "Mean of {} runs of {} rounds, with 95 % confidence intervals. 100 workers, Rmax 7.",
             v.scale.sweep_seeds * v.scale.repeats,
-            v.scale.long_rounds
+            thousands(v.scale.long_rounds.into())
         );
         let title = format!("Beyond the paper: gain, alpha = {alpha}");
         let bars = Bars { frame: frame(&title, "gain (0 to 1)", note), groups: names(), series: series.collect() };

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::numbers;
 use crate::population::Name;
 use crate::statistics::Estimate;
 
@@ -11,24 +12,26 @@ fn thousandths(x: f64) -> f64 {
 }
 
 pub fn percent(estimate: Estimate) -> String {
-    format!("{:+.1} % ± {:.1}", thousandths(estimate.mean) * 100.0, estimate.margin * 100.0)
+    let sign = if thousandths(estimate.mean) < 0.0 { "" } else { "+" };
+    let (mean, margin) = (thousandths(estimate.mean) * 100.0, estimate.margin * 100.0);
+    format!("{sign}{} % ± {}", numbers::fixed(mean, 1), numbers::fixed(margin, 1))
 }
 
 /// Of three decimals, with its sign.
 pub fn signed(estimate: Estimate) -> String {
-    format!("{:+.3} ± {:.3}", thousandths(estimate.mean), estimate.margin)
+    numbers::signed(Estimate { mean: thousandths(estimate.mean), ..estimate }, 3)
 }
 
 pub fn share(estimate: Estimate) -> String {
-    format!("{:.3} ± {:.3}", estimate.mean, estimate.margin)
+    numbers::estimate(estimate, 3)
 }
 
 pub fn fine(estimate: Estimate) -> String {
-    format!("{:.4} ± {:.4}", estimate.mean, estimate.margin)
+    numbers::estimate(estimate, 4)
 }
 
 pub fn plain(estimate: Estimate) -> String {
-    format!("{:.2} ± {:.2}", estimate.mean, estimate.margin)
+    numbers::estimate(estimate, 2)
 }
 
 /// "a, b and c".

@@ -44,6 +44,9 @@ struct Options {
     /// Calls measured per figure.
     #[arg(long)]
     samples: Option<usize>,
+    /// Measure nothing: write docs/gas.md, docs/figures/gas.svg and the table in README.md again, from docs/gas.json.
+    #[arg(long, conflicts_with_all = ["check", "snapshot", "nodes", "queues", "no_attacks", "samples", "json"])]
+    repaint: bool,
     /// Print JSON instead of tables.
     #[arg(long)]
     json: bool,
@@ -51,6 +54,10 @@ struct Options {
 
 fn main() -> Result<()> {
     let o = Options::parse();
+    if o.repaint {
+        let figures = std::fs::read_to_string("docs/gas.json").context("docs/gas.json")?;
+        return show(&serde_json::from_str(&figures).context("docs/gas.json")?);
+    }
     let small = o.check || o.snapshot;
     let whole = !small && o.nodes.is_empty() && o.queues.is_empty() && !o.no_attacks && o.samples.is_none();
     let or = |given: &[u32], all: &[u32], few: &[u32]| {
@@ -120,13 +127,20 @@ fn main() -> Result<()> {
         report.compare(&std::fs::read_to_string(&snapshot).context("test/bench/gas.snap")?)?;
     }
     if whole {
-        std::fs::write("docs/gas.md", report.page())?;
         std::fs::write("docs/gas.json", serde_json::to_string_pretty(&report)? + "\n")?;
-        std::fs::write("docs/figures/gas.svg", report.picture())?;
-        let readme = std::fs::read_to_string("README.md").context("README.md")?;
-        std::fs::write("README.md", report.readme(&readme)?)?;
-        println!("written: docs/gas.md, docs/gas.json, docs/figures/gas.svg, the table in README.md");
+        println!("written: docs/gas.json");
+        show(&report)?;
     }
     ensure!(broken.is_empty(), "limits broken:\n{}", broken.join("\n"));
+    Ok(())
+}
+
+/// Writes what shows the figures.
+fn show(report: &Report) -> Result<()> {
+    std::fs::write("docs/gas.md", report.page())?;
+    std::fs::write("docs/figures/gas.svg", report.picture())?;
+    let readme = std::fs::read_to_string("README.md").context("README.md")?;
+    std::fs::write("README.md", report.readme(&readme)?)?;
+    println!("written: docs/gas.md, docs/figures/gas.svg, the table in README.md");
     Ok(())
 }

@@ -3,11 +3,14 @@
 use crate::measure::{Attack, Row};
 use anyhow::{ensure, Context, Result};
 use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, CellAlignment, Table};
-use serde::Serialize;
+use muster_sim::chart::{Curves, Frame};
+pub use muster_sim::numbers::thousands;
+use muster_sim::statistics::Estimate;
+use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
 /// Everything that was measured.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Report {
     /// What compiled the programs.
     pub compiler: String,
@@ -58,19 +61,6 @@ pub fn compiler() -> Result<String> {
     let manifest = std::fs::read_to_string("build/manifest.json").context("build/manifest.json is missing: run script/build")?;
     let manifest: serde_json::Value = serde_json::from_str(&manifest).context("build/manifest.json")?;
     Ok(manifest["rustc"].as_str().context("build/manifest.json names no compiler")?.into())
-}
-
-/// A number in groups of three digits.
-pub fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(' ');
-        }
-        out.push(c);
-    }
-    out
 }
 
 impl Report {
@@ -208,14 +198,14 @@ impl Report {
     /// `docs/gas.md`.
     pub fn page(&self) -> String {
         let mut out = String::from(
-            "# Gas\n\nMade by `script/bench gas`, which deploys the compiled programs on the embedded devnode and sends real transactions; do not edit. \
+            "# Gas\n\n[All pages](README.md)\n\nMade by `script/bench gas`, which deploys the compiled programs on the embedded devnode and sends real transactions; do not edit. \
              Gas as a receipt states it, through the public address, without the cost of data on L1. The same figures as JSON are in [gas.json](gas.json); \
              a smaller set is a snapshot (`test/bench/gas.snap`) that `script/test` compares exactly. Where the gas of a call goes is in [gas-breakdown.md](gas-breakdown.md).\n\n",
         );
         let _ = writeln!(out, "Programs compiled by {}.\n\n![Gas against the number of nodes](figures/gas.svg)\n", self.compiler);
         out.push_str(
-            "## Against the limits\n\nMedians, programs cached / not cached. *Floor*: what any contract would pay at least for the same change: 21 000, calldata, \
-             5 000 for each storage word that ends up different (22 100 for one that was zero), events. What is read and computed is free in it.\n\n\
+            "## Against the limits\n\nMedians, programs cached / not cached. *Floor*: what any contract would pay at least for the same change: 21,000, calldata, \
+             5,000 for each storage word that ends up different (22,100 for one that was zero), events. What is read and computed is free in it.\n\n\
              | operation | nodes | queued | values | cached | not cached | limit | goal | times the floor |\n| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n",
         );
         for l in LIMITS {
@@ -244,9 +234,9 @@ impl Report {
             "\nTo see every size at its steady cost, the words that a task leaves at its node (who pays, the order, the models in use) are copied from one node that \
              worked to all others before the rows that are not \"a node's first\".\n\n\
              What moves a little: with few nodes a tree's rounded sums change more often, which writes more words. The tree of stakes, which `quit` leaves, \
-             has a level more for every four times as many nodes (five more from 100 to 100 000), the queue's trees likewise for queued tasks; \
+             has a level more for every four times as many nodes (five more from 100 to 100,000), the queue's trees likewise for queued tasks; \
              starting or ending a task that never queued touches neither.\n\n\
-             ## What an adversary can do\n\nThe dearest transaction of each run, `dispatch` of more than one task apart (whoever calls it chooses how many to draw). The limit is 1 000 000.\n\n\
+             ## What an adversary can do\n\nThe dearest transaction of each run, `dispatch` of more than one task apart (whoever calls it chooses how many to draw). The limit is 1,000,000.\n\n\
              | run | calls | dearest | gas, not cached | median create and dispatch |\n| --- | ---: | --- | ---: | ---: |\n",
         );
         for a in &self.attacks {
@@ -285,7 +275,7 @@ impl Report {
         let (before, rest) = readme.split_once(start).context("README.md has no mark where its table of gas begins")?;
         let (_, after) = rest.split_once(end).context("README.md has no mark where its table of gas ends")?;
         let mut out = format!(
-            "{before}{start}| gas, median, programs cached / not cached | 100 nodes | 100 000 nodes |\n| --- | ---: | ---: |\n"
+            "{before}{start}| gas, median, programs cached / not cached | 100 nodes | 100,000 nodes |\n| --- | ---: | ---: |\n"
         );
         for operation in [LIMITS[0].operation, "submit, nothing queued", "join with 10 models that others hold", "pause"] {
             let _ = write!(out, "| {operation} |");
@@ -311,41 +301,31 @@ impl Report {
             points
         };
         let series = [
-            ("earlier contracts: create a task and dispatch it", EARLIER.to_vec(), "#d55e00", ""),
-            ("Muster: create a task and dispatch one, not cached", line(LIMITS[0].operation, false), "#0072b2", ""),
-            ("Muster: the same, cached", line(LIMITS[0].operation, true), "#0072b2", "6 4"),
-            ("Muster: submit, not cached", line("submit, nothing queued", false), "#009e73", ""),
-            ("Muster: join with 10 models, not cached", line("join with 10 models that others hold", false), "#cc79a7", ""),
+            ("earlier contracts", EARLIER.to_vec()),
+            ("join with 10 models", line("join with 10 models that others hold", false)),
+            ("create and dispatch", line(LIMITS[0].operation, false)),
+            ("the same, cached", line(LIMITS[0].operation, true)),
+            ("submit", line("submit, nothing queued", false)),
         ];
-        let (left, top, width, height) = (80.0, 60.0, 640.0, 340.0);
-        let x = |n: f64| left + n.log10() / 5.0 * width;
-        let y = |gas: f64| top + height - (gas.log10() - 4.5) / 3.5 * height;
-        let mut out = String::from(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 760 600\" font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"760\" height=\"600\" fill=\"#ffffff\"/>\n\
-             <text x=\"80\" y=\"30\" font-size=\"17\" fill=\"#222222\">Gas of a transaction against the size of the network</text>\n",
-        );
-        for (gas, name) in [(1e5, "100 k"), (1e6, "1 M"), (1e7, "10 M"), (1e8, "100 M")] {
-            let _ = writeln!(out, "<line x1=\"{left}\" y1=\"{0:.1}\" x2=\"{1}\" y2=\"{0:.1}\" stroke=\"#dddddd\"/><text x=\"{2}\" y=\"{3:.1}\" text-anchor=\"end\" fill=\"#444444\">{name}</text>", y(gas), left + width, left - 8.0, y(gas) + 4.0);
-        }
-        for (n, name) in [(1.0, "1"), (10.0, "10"), (100.0, "100"), (1e3, "1 000"), (1e4, "10 000"), (1e5, "100 000")] {
-            let _ = writeln!(out, "<line x1=\"{0:.1}\" y1=\"{top}\" x2=\"{0:.1}\" y2=\"{1}\" stroke=\"#eeeeee\"/><text x=\"{0:.1}\" y=\"{2}\" text-anchor=\"middle\" fill=\"#444444\">{name}</text>", x(n), top + height, top + height + 18.0);
-        }
-        let _ = writeln!(out, "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"#222222\">nodes (logarithmic)</text><text x=\"18\" y=\"{2}\" text-anchor=\"middle\" transform=\"rotate(-90 18 {2})\" fill=\"#222222\">gas (logarithmic)</text>", left + width / 2.0, top + height + 40.0, top + height / 2.0);
-        for (i, (name, points, colour, dash)) in series.iter().enumerate() {
-            let path: Vec<String> = points.iter().map(|&(n, gas)| format!("{:.1},{:.1}", x(n), y(gas))).collect();
-            let _ = writeln!(
-                out,
-                "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2.2\" stroke-dasharray=\"{dash}\"/>",
-                path.join(" ")
-            );
-            for p in points {
-                let _ = writeln!(out, "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"{colour}\"/>", x(p.0), y(p.1));
-            }
-            let at = top + height + 68.0 + 20.0 * i as f64;
-            let _ = writeln!(out, "<line x1=\"{left}\" y1=\"{at}\" x2=\"{}\" y2=\"{at}\" stroke=\"{colour}\" stroke-width=\"2.2\" stroke-dasharray=\"{dash}\"/><text x=\"{}\" y=\"{}\" fill=\"#222222\">{name}</text>", left + 34.0, left + 42.0, at + 4.0);
-        }
-        out.push_str("</svg>\n");
-        out
+        // A median has no interval.
+        let points = |line: Vec<(f64, f64)>| {
+            line.into_iter().map(|(nodes, gas)| (nodes, Estimate { mean: gas / 1e3, margin: 0.0, count: 1 })).collect()
+        };
+        let curves = Curves {
+            frame: Frame {
+                title: "Gas of a transaction against the size of the network".into(),
+                y: "thousands of gas (logarithmic)".into(),
+                note: "Medians, programs not cached unless it says so. The earlier contracts: create a task and dispatch it."
+                    .into(),
+            },
+            x: "nodes (logarithmic)".into(),
+            series: series.map(|(name, line)| (name.to_owned(), points(line))).to_vec(),
+            log: true,
+            log_y: true,
+            dots: true,
+            ..Curves::default()
+        };
+        curves.svg()
     }
 }
 
@@ -354,5 +334,21 @@ fn right(table: &mut Table, columns: &[usize]) {
         if let Some(c) = table.column_mut(i) {
             c.set_cell_alignment(CellAlignment::Right);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is committed belongs together, and to this code.
+    #[test]
+    fn the_page_and_its_picture_are_those_of_the_figures() {
+        let read = |name: &str| std::fs::read_to_string(format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let report: Report = serde_json::from_str(&read("docs/gas.json")).unwrap();
+        assert!(report.page() == read("docs/gas.md"), "docs/gas.md: run script/bench gas --repaint");
+        assert!(report.picture() == read("docs/figures/gas.svg"), "docs/figures/gas.svg: run script/bench gas --repaint");
+        let readme = read("README.md");
+        assert!(report.readme(&readme).unwrap() == readme, "README.md: run script/bench gas --repaint");
     }
 }

@@ -46,7 +46,7 @@ impl Peer {
         1.0 - (1.0 - self.h) * (-((now - self.at) as f64) / 1_800.0).exp()
     }
 
-    /// W by seeds 000 and 001.
+    /// W by the QoS and the dispatch document.
     fn weight(&self, now: u64, largest: f64, wanted: &[u64], rule: Rule) -> f64 {
         let mut h = self.reliability(now);
         if h < 0.1 {
