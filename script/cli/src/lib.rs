@@ -16,4 +16,5 @@ pub mod proof;
 pub mod refusals;
 pub mod router;
 pub mod storage;
+pub mod table;
 pub mod wasm;
