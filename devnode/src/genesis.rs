@@ -1,11 +1,14 @@
 //! The state a chain starts from.
 //!
-//! Beside the precompiles there are three contracts where tools expect them. The CREATE2 factory is the one every
-//! chain has. StylusDeployer and CacheManager are written anew for this node (`genesis/*.sol`, compiled by solc
-//! 0.8.30, optimiser 200 runs, cancun, no metadata, into `genesis/*.hex`): same interface, same address, not the
-//! same code, so what they cost differs slightly from a network, and the cache manager holds no auction. StylusDeployer
-//! has the length of the code at its well-known address, since tools look at it: what is missing is zeros, which are
-//! never reached.
+//! Beside the precompiles there are four contracts where tools expect them. The CREATE2 factory and Multicall3 are the
+//! ones of every chain, byte for byte. `genesis/Multicall3.sol` is the published source (mds1/multicall3, MIT), unchanged;
+//! solc 0.8.12 makes `genesis/Multicall3.hex` of it under the name `Multicall3.sol`, with the optimiser at 10,000,000 runs
+//! and no other setting (the metadata at its end hashes name and settings too).
+//!
+//! StylusDeployer and CacheManager are written anew for this node (`genesis/*.sol`, compiled by solc 0.8.30, optimiser
+//! 200 runs, cancun, no metadata, into `genesis/*.hex`): same interface, same address, not the same code, so what they
+//! cost differs slightly from a network, and the cache manager holds no auction. StylusDeployer has the length of the
+//! code at its well-known address, since tools look at it: what is missing is zeros, which are never reached.
 
 use revm::primitives::{address, hex, Address, Bytes, B256, U256};
 
@@ -17,6 +20,8 @@ use crate::state::State;
 pub const DEV_ACCOUNT: Address = address!("3f1eae7d46d88f08fc2f8ed27fcb2ab183eb2d0e");
 /// Creates contracts by CREATE2: the first 32 bytes sent to it are the salt, the rest is init code.
 pub const CREATE2_FACTORY: Address = address!("4e59b44847b379578588920ca78fbf26c0b4956c");
+/// Carries out many calls in one, and says of each whether it failed.
+pub const MULTICALL3: Address = address!("ca11bde05977b3631167028862be2a173976ca11");
 /// Deploys, activates and initialises a program in one transaction.
 pub const STYLUS_DEPLOYER: Address = address!("cecba2f1dc234f70dd89f2041029807f8d03a990");
 /// Bytes of its code on every network.
@@ -61,6 +66,7 @@ impl Evm {
         precompiles::genesis(&mut state, self.config().arbos, DEV_ACCOUNT, CACHE_MANAGER);
         for (address, code) in [
             (CREATE2_FACTORY, CREATE2_FACTORY_CODE),
+            (MULTICALL3, include_str!("genesis/Multicall3.hex")),
             (STYLUS_DEPLOYER, include_str!("genesis/StylusDeployer.hex")),
             (CACHE_MANAGER, include_str!("genesis/CacheManager.hex")),
         ] {

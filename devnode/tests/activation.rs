@@ -5,7 +5,11 @@ mod support;
 use alloy_primitives::{Address, U256};
 use alloy_sol_types::{sol, SolCall, SolError, SolEvent};
 use muster_devnode::evm::{Outcome, Status};
-use support::{activateProgramCall, Chain, ARB_OWNER, ARB_WASM, ARB_WASM_CACHE};
+use support::cases::start_gas;
+use support::chain::{
+    activateProgramCall, becomeChainOwnerCall, init_code, ok, Chain, ALICE, ARB_DEBUG, ARB_OWNER, ARB_WASM, ARB_WASM_CACHE,
+    BASE_FEE,
+};
 
 sol! {
     function codehashKeepalive(bytes32 codehash) external payable;
@@ -186,11 +190,6 @@ fn too_large_after_decompression() {
     assert_eq!(chain.activate(program).status, Status::Revert);
 }
 
-fn ok(outcome: Outcome) -> Outcome {
-    assert_eq!(outcome.status, Status::Success, "{outcome:?}");
-    outcome
-}
-
 fn number(outcome: &Outcome) -> u64 {
     U256::from_be_slice(&outcome.output[..32]).to()
 }
@@ -213,7 +212,7 @@ fn activation_is_paid_recorded_and_done_once() {
     let error = ProgramInsufficientValue::abi_decode(&poor.output).expect("its own error");
     assert_eq!(error.have, U256::ZERO);
 
-    let before = chain.state.balance(support::ALICE);
+    let before = chain.state.balance(ALICE);
     let activated = ok(chain.activate(program));
     let event =
         ProgramActivated::decode_raw_log(activated.logs[0].data.topics().iter().copied(), &activated.logs[0].data.data).unwrap();
@@ -227,8 +226,8 @@ fn activation_is_paid_recorded_and_done_once() {
     assert!(fee.abs_diff(price * asm) <= price * asm / 10_000, "{fee} and {}", price * asm);
     assert!(error.want.to::<u64>().abs_diff(fee) < fee / 100);
     // The rest of the ether came back.
-    let spent = before - chain.state.balance(support::ALICE);
-    assert_eq!(spent, event.dataFee + U256::from(activated.gas_used) * U256::from(support::BASE_FEE));
+    let spent = before - chain.state.balance(ALICE);
+    assert_eq!(spent, event.dataFee + U256::from(activated.gas_used) * U256::from(BASE_FEE));
 
     // 21,000 + calldata (4 + 20 non-zero bytes x 16 + 12 zeros x 4) + open 800 + argument 3 + activation gas read 800
     // + 1,659,168 + parameters 100 + program 800 + work + module hash 20,000 + pricer 44,000 + program 20,000
@@ -255,7 +254,7 @@ fn activation_is_paid_recorded_and_done_once() {
     let size = number(&ok(chain.send(ARB_WASM, codehashAsmSizeCall { codehash: hash }.abi_encode())));
     assert_eq!(size, asm.div_ceil(1024) * 1024);
     let init = ok(chain.send(ARB_WASM, programInitGasCall { program }.abi_encode()));
-    let (uncached, cached) = support::cases::start_gas(&wasm);
+    let (uncached, cached) = start_gas(&wasm);
     assert_eq!(U256::from_be_slice(&init.output[..32]), U256::from(uncached));
     assert_eq!(U256::from_be_slice(&init.output[32..]), U256::from(cached));
 }
@@ -318,7 +317,7 @@ fn caching_makes_the_start_cheap() {
     assert!(cached.stylus[0].cached);
     let init = uncached.gas_used - cached.gas_used;
     let wasm = wat::parse_str(module("")).unwrap();
-    let (full, small) = support::cases::start_gas(&wasm);
+    let (full, small) = start_gas(&wasm);
     assert_eq!(init, full - small);
     assert_eq!(number(&ok(chain.send(ARB_WASM_CACHE, codehashIsCachedCall { codehash: hash }.abi_encode()))), 1);
 
@@ -371,7 +370,7 @@ fn earlier_versions_have_their_own_rules() {
 #[test]
 fn owners_can_pause_activation() {
     let mut chain = Chain::new();
-    ok(chain.send(support::ARB_DEBUG, support::becomeChainOwnerCall {}.abi_encode()));
+    ok(chain.send(ARB_DEBUG, becomeChainOwnerCall {}.abi_encode()));
     let set = ok(chain.send(ARB_OWNER, setWasmActivationGasCall { gas: u64::MAX }.abi_encode()));
     assert_eq!(
         set.gas_used,
@@ -428,6 +427,6 @@ fn a_program_in_pieces() {
     assert_eq!(chain.activate(pieces[0]).status, Status::Revert);
     // Before ArbOS 60 neither can be deployed.
     let mut old = Chain::of_version(51);
-    let tx = old.tx(None, support::init_code(&[0xef, 0xf0, 0x01, 1, 2]));
+    let tx = old.tx(None, init_code(&[0xef, 0xf0, 0x01, 1, 2]));
     assert!(matches!(old.run(&tx).status, Status::Halt(_)));
 }

@@ -4,7 +4,7 @@ mod support;
 
 use muster_devnode::evm::Status;
 use support::cases::{cases, page, run, start_gas, Row, BLOCK, GAS, IMPORTS};
-use support::Chain;
+use support::chain::Chain;
 
 #[test]
 fn every_case_costs_what_it_must() {

@@ -1,6 +1,5 @@
 //! What clients may ask for, and how long the node waits for them.
 
-#[path = "support/rpc.rs"]
 mod support;
 
 use std::io::{Read, Write};
@@ -13,7 +12,7 @@ use alloy_primitives::hex;
 use muster_devnode::rpc::Patience;
 use muster_devnode::{Config, Devnode};
 use serde_json::{json, Value};
-use support::*;
+use support::rpc::*;
 
 /// Returns a million zeros.
 const LARGE: &[u8] = &hex!("620f4240 6000 f3");

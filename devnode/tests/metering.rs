@@ -8,30 +8,15 @@ mod support;
 use std::collections::HashMap;
 
 use muster_devnode::evm::Status;
-use support::Chain;
+use support::chain::Chain;
+use support::Random;
 use wasmparser::{Operator, Parser, Payload};
-
-/// A sequence of numbers that is the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-}
 
 /// Writes one function at a time; functions call later ones only, and loops share a budget, so all programs end.
 struct Writer<'r> {
     random: &'r mut Random,
-    function: u64,
-    functions: u64,
+    function: usize,
+    functions: usize,
 }
 
 const OPERATIONS: [&str; 14] = [
@@ -73,7 +58,7 @@ impl Writer<'_> {
             }
             7 => format!("(if (result i32) {} (then {}) (else {}))", self.value(d), self.value(d), self.value(d)),
             _ => {
-                let operation = OPERATIONS[self.random.below(OPERATIONS.len() as u64) as usize];
+                let operation = OPERATIONS[self.random.below(OPERATIONS.len())];
                 format!("({operation} {} {})", self.value(d), self.value(d))
             }
         }
@@ -91,7 +76,7 @@ impl Writer<'_> {
             3 => format!("(i32.store8 (i32.and (i32.const 1023) {}) {})", self.value(1), self.value(1)),
             4 => format!(
                 "(memory.{} (i32.and (i32.const 255) {}) {} (i32.and (i32.const 255) {}))",
-                ["fill", "copy"][self.random.below(2) as usize],
+                ["fill", "copy"][self.random.below(2)],
                 self.value(1),
                 format_args!("(i32.and (i32.const 255) {})", self.value(1)),
                 self.value(1)

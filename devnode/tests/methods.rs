@@ -1,6 +1,5 @@
 //! Methods that clients of other development nodes call.
 
-#[path = "support/rpc.rs"]
 mod support;
 
 use std::str::FromStr;
@@ -14,17 +13,14 @@ use alloy_primitives::{address, hex, keccak256, Address, Bytes, B256, U256};
 use alloy_signer::SignerSync;
 use alloy_signer_local::PrivateKeySigner;
 use serde_json::{json, Value};
-use support::*;
+use support::rpc::*;
+use support::word;
 
 /// PREVRANDAO, COINBASE, GASLIMIT, BASEFEE, and BLOCKHASH of the first word of the calldata.
 const BLOCK: &[u8] = &hex!("44600052 41602052 45604052 48606052 6000354060805260a06000f3");
 
 fn bytes(value: &Value) -> Bytes {
     serde_json::from_value(value.clone()).unwrap()
-}
-
-fn word(value: impl TryInto<U256>) -> B256 {
-    B256::from(value.try_into().unwrap_or_default())
 }
 
 #[test]
@@ -186,7 +182,7 @@ fn the_blocks_to_come_can_be_set() {
     let code = node.deploy(BLOCK);
     let coinbase = address!("00000000000000000000000000000000c0ffee00");
     node.ok("hardhat_setCoinbase", json!([coinbase]));
-    node.ok("hardhat_setPrevRandao", json!([word(U256::from(77))]));
+    node.ok("hardhat_setPrevRandao", json!([word(77)]));
     node.ok("evm_setBlockGasLimit", json!(["0x1c9c380"]));
     node.ok("hardhat_setNextBlockBaseFeePerGas", json!(["0x77359400"]));
     assert_eq!(node.ok("eth_coinbase", json!([])), json!(coinbase));
@@ -221,8 +217,8 @@ fn overrides_of_the_block_and_of_precompiles() {
     let hash = B256::repeat_byte(0xab);
     let seen = bytes(&node.ok(
         "eth_call",
-        json!([{"to": code, "data": word(U256::from(5))}, "latest", {}, {
-            "prevRandao": word(U256::from(99)), "number": "0x9", "blockHash": {"5": hash}, "blobBaseFee": "0x1"
+        json!([{"to": code, "data": word(5)}, "latest", {}, {
+            "prevRandao": word(99), "number": "0x9", "blockHash": {"5": hash}, "blobBaseFee": "0x1"
         }]),
     ));
     assert_eq!(U256::from_be_slice(&seen[..32]), U256::from(99));
@@ -286,7 +282,7 @@ fn accounts_set_their_code() {
         gas_limit: 200_000,
         max_fee_per_gas: GWEI,
         to: account.address(),
-        input: word(U256::from(5)).into(),
+        input: word(5).into(),
         authorization_list: list,
         ..Default::default()
     };
@@ -298,7 +294,7 @@ fn accounts_set_their_code() {
     assert_eq!(number(&receipt["gasUsed"]), 21_000 + 140 + 25_000 + 22_100 + 1_381 + 36);
     assert_eq!(node.ok("eth_getCode", json!([account.address()])), format!("0xef0100{}", hex::encode(store)));
     assert_eq!(node.ok("eth_getTransactionCount", json!([account.address()])), "0x1");
-    assert_eq!(node.ok("eth_getStorageAt", json!([account.address(), "0x0"])), json!(word(U256::from(5))));
+    assert_eq!(node.ok("eth_getStorageAt", json!([account.address(), "0x0"])), json!(word(5)));
     let shown = node.ok("eth_getTransactionByHash", json!([hash]));
     assert_eq!(shown["authorizationList"][0]["address"], json!(store));
     // A wrong nonce changes nothing, but is paid for; the account's own gas comes back, since it exists.
@@ -313,7 +309,7 @@ fn accounts_set_their_code() {
     assert_eq!(node.ok("eth_getCode", json!([account.address()])), "0x");
     // A call may do it as well.
     let seen = node.ok("eth_call", json!([{"to": account.address(), "authorizationList": [authorize(2, node.deploy(LOAD))]}]));
-    assert_eq!(seen, json!(word(U256::from(5))));
+    assert_eq!(seen, json!(word(5)));
     let (_, message) =
         node.err("eth_sendRawTransaction", json!([hex::encode_prefixed(sign(tx(5, vec![]), &dev()).encoded_2718())]));
     assert_eq!(message, "EIP-7702 transaction with empty auth list");
@@ -335,7 +331,7 @@ fn blocks_are_simulated() {
         "blockStateCalls": [
             {
                 "stateOverrides": {(to.to_string()): {"balance": "0x1"}},
-                "calls": [{"from": me, "to": store, "data": word(U256::from(6))}, {"from": me, "to": revert, "data": "0x12"}]
+                "calls": [{"from": me, "to": store, "data": word(6)}, {"from": me, "to": revert, "data": "0x12"}]
             },
             {
                 "blockOverrides": {"number": "0x6", "time": format!("{:#x}", START + 100)},
@@ -356,7 +352,7 @@ fn blocks_are_simulated() {
     assert_eq!(first[1]["error"], json!({"code": 3, "message": "execution reverted", "data": "0x12"}));
     assert_eq!(number(&blocks[0]["gasUsed"]), number(&first[0]["gasUsed"]) + number(&first[1]["gasUsed"]));
     let last = &blocks[2]["calls"];
-    assert_eq!(last[0]["returnData"], json!(word(U256::from(6))));
+    assert_eq!(last[0]["returnData"], json!(word(6)));
     // Moved ether shows as an event of an address that is none.
     assert_eq!(last[1]["logs"][0]["address"], "0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee");
     assert_eq!(last[1]["logs"][0]["topics"][2], json!(to.into_word()));
@@ -385,10 +381,10 @@ fn proofs_lead_to_the_state_root() {
     use alloy_trie::{Nibbles, TrieAccount};
     let node = start_with(|c| c.state_root = true);
     let store = node.deploy(STORE);
-    node.ok("eth_sendTransaction", json!([{"to": store, "data": word(U256::from(1_000))}]));
+    node.ok("eth_sendTransaction", json!([{"to": store, "data": word(1_000)}]));
     let root: B256 =
         serde_json::from_value(node.ok("eth_getBlockByNumber", json!(["latest", false]))["stateRoot"].clone()).unwrap();
-    let proof = node.ok("eth_getProof", json!([store, ["0x0", word(U256::from(5))], "latest"]));
+    let proof = node.ok("eth_getProof", json!([store, ["0x0", word(5)], "latest"]));
     let read = |value: &Value| -> U256 { serde_json::from_value(value.clone()).unwrap() };
     let nodes = |value: &Value| -> Vec<Bytes> { serde_json::from_value(value.clone()).unwrap() };
     let storage_root = B256::from(read(&proof["storageHash"]));
@@ -402,7 +398,7 @@ fn proofs_lead_to_the_state_root() {
         .unwrap();
     let slot = &proof["storageProof"][0];
     assert_eq!((&slot["key"], &slot["value"]), (&json!("0x0"), &json!("0x3e8")));
-    let key = |n: u64| Nibbles::unpack(keccak256(word(U256::from(n))));
+    let key = |n: u64| Nibbles::unpack(keccak256(word(n)));
     verify_proof(storage_root, key(0), Some(alloy_rlp::encode(U256::from(1_000))), &nodes(&slot["proof"])).unwrap();
     verify_proof(storage_root, key(5), None, &nodes(&proof["storageProof"][1]["proof"])).unwrap();
     assert_eq!(node.err("eth_getProof", json!([store, vec!["0x0"; 1_025], "latest"])).0, -32602);

@@ -1,15 +1,26 @@
-//! What the views of ArbOS's precompiles tell, and what asking costs.
+//! What ArbOS's precompiles tell and change, and what that costs.
 
 mod support;
 
 use alloy_primitives::{Address, B256, U256};
-use alloy_sol_types::{sol, SolCall};
-use muster_devnode::evm::Status;
+use alloy_sol_types::{sol, SolCall, SolError};
+use muster_devnode::evm::{Config, Evm, Status, BATCH_POSTER};
 use muster_devnode::genesis::{CACHE_MANAGER, DEV_ACCOUNT};
-use support::cases::start_gas;
-use support::{Chain, ALICE, ARB_DEBUG, ARB_OWNER, ARB_WASM, ARB_WASM_CACHE, BASE_FEE};
+use support::actor::{evm_actor, through, ACTOR};
+use support::cases::{self, start_gas};
+use support::chain::{becomeChainOwnerCall, ok, Chain, ALICE, ARB_DEBUG, ARB_OWNER, ARB_SYS, ARB_WASM, ARB_WASM_CACHE, BASE_FEE};
+use support::word;
 
 sol! {
+    function arbBlockNumber() external view returns (uint256);
+    function arbBlockHash(uint256 arbBlockNum) external view returns (bytes32);
+    function arbChainID() external view returns (uint256);
+    function arbOSVersion() external view returns (uint256);
+    function isTopLevelCall() external view returns (bool);
+    function myCallersAddressWithoutAliasing() external view returns (address);
+    function mapL1SenderContractAddressToL2Alias(address sender, address unused) external pure returns (address);
+    error InvalidBlockNumber(uint256 requested, uint256 current);
+
     function stylusVersion() external view returns (uint16);
     function inkPrice() external view returns (uint32);
     function maxStackDepth() external view returns (uint32);
@@ -57,6 +68,7 @@ sol! {
     function scheduleArbOSUpgrade(uint64 newVersion, uint64 timestamp) external;
     function setL1PricePerUnit(uint256 pricePerUnit) external;
     function setInkPrice(uint32 price) external;
+    function setCalldataPriceIncrease(bool enable) external;
 }
 
 const ARB_INFO: Address = Address::with_last_byte(0x65);
@@ -69,10 +81,6 @@ const READ: u64 = 800;
 const PARAMS: u64 = 100;
 /// ArbOS looks an account's code hash up.
 const CODE_HASH: u64 = 2600;
-
-fn word(number: u64) -> B256 {
-    U256::from(number).into()
-}
 
 fn address(address: Address) -> B256 {
     B256::left_padding_from(address.as_slice())
@@ -152,10 +160,10 @@ fn arb_wasm_cache_and_arb_info() {
     c.cache(program);
     tells(c, ARB_WASM_CACHE, codehashIsCachedCall { codehash }, &[word(1)], READ);
 
-    let other = support::cases::OTHER;
-    support::cases::prepare(&mut c.state);
+    let other = cases::OTHER;
+    cases::prepare(&mut c.state);
     let mut code = [0; 32];
-    code[..4].copy_from_slice(&support::cases::EVM_CODE);
+    code[..4].copy_from_slice(&cases::EVM_CODE);
     tells(c, ARB_INFO, getBalanceCall { account: other }, &[word(5)], 700);
     tells(c, ARB_INFO, getCodeCall { account: other }, &[word(32), word(4), code.into()], 2100 + 3);
 }
@@ -226,7 +234,7 @@ fn only_owners_rule_and_the_price_of_ink_follows() {
 }
 
 fn own(chain: &mut Chain) {
-    let outcome = chain.send(ARB_DEBUG, support::becomeChainOwnerCall {}.abi_encode());
+    let outcome = chain.send(ARB_DEBUG, becomeChainOwnerCall {}.abi_encode());
     assert_eq!(outcome.status, Status::Success);
 }
 
@@ -299,9 +307,7 @@ fn arb_address_table_gives_short_names() {
 
 #[test]
 fn what_belongs_to_l1_says_that_there_is_none() {
-    use alloy_sol_types::SolError;
     use l1::*;
-    use muster_devnode::evm::BATCH_POSTER;
     let mut chain = Chain::new();
     let (retryable, aggregator) = (Address::with_last_byte(0x6e), Address::with_last_byte(0x6d));
     let ask = |chain: &mut Chain, to: Address, call: Vec<u8>| chain.send(to, call);
@@ -331,4 +337,106 @@ fn what_belongs_to_l1_says_that_there_is_none() {
     let state = chain.evm.call(&chain.state, &chain.block(&hashes), &tx).unwrap().output;
     let state = sendMerkleTreeStateCall::abi_decode_returns(&state).unwrap();
     assert_eq!((state._0, state._1, state._2.len()), (U256::ZERO, B256::ZERO, 0));
+}
+
+#[test]
+fn arb_sys_knows_the_chain() {
+    let mut chain = Chain::new();
+    let a = chain.program(ACTOR);
+    for _ in 0..300 {
+        chain.mine();
+    }
+    let number = chain.number;
+    let outcome = ok(chain.send(ARB_SYS, arbBlockNumberCall {}.abi_encode()));
+    assert_eq!(U256::from_be_slice(&outcome.output), U256::from(number));
+    // 21,000, calldata of 4 non-zero bytes, ArbOS opened, no argument words, one result word.
+    assert_eq!(outcome.gas_used, 21_000 + 64 + 800 + 3);
+    // Through a program, as contracts use it.
+    let ask = |chain: &mut Chain, n: u64| {
+        chain.send(a, through(2, ARB_SYS, 0, &arbBlockHashCall { arbBlockNum: U256::from(n) }.abi_encode()))
+    };
+    let number = chain.number;
+    let known = ok(ask(&mut chain, number - 1));
+    assert_eq!(known.output.as_ref(), chain.hashes[number as usize - 1].1.as_slice());
+    let number = chain.number;
+    let oldest = ok(ask(&mut chain, number - 256));
+    assert_eq!(oldest.output.as_ref(), chain.hashes[number as usize - 256].1.as_slice());
+    for asked in [chain.number, chain.number - 256] {
+        // By the time it runs the second is 257 blocks old.
+        let unknown = ask(&mut chain, asked);
+        let error = InvalidBlockNumber::abi_decode(&unknown.output);
+        if asked == chain.number - 1 {
+            assert_eq!(error.unwrap().requested, U256::from(asked));
+        } else {
+            assert!(error.is_ok(), "{unknown:?}");
+        }
+    }
+    let id = ok(chain.send(ARB_SYS, arbChainIDCall {}.abi_encode()));
+    assert_eq!(U256::from_be_slice(&id.output), U256::from(412_346));
+    let version = ok(chain.send(ARB_SYS, arbOSVersionCall {}.abi_encode()));
+    assert_eq!(U256::from_be_slice(&version.output), U256::from(55 + 61));
+    let top = ok(chain.send(a, through(0, ARB_SYS, 0, &isTopLevelCallCall {}.abi_encode())));
+    assert_eq!(U256::from_be_slice(&top.output), U256::from(1));
+    let evm = chain.deploy(&evm_actor());
+    let below = ok(chain.send(evm, through(0, a, 0, &through(0, ARB_SYS, 0, &isTopLevelCallCall {}.abi_encode()))));
+    assert_eq!(U256::from_be_slice(&below.output), U256::ZERO);
+    let caller = ok(chain.send(a, through(0, ARB_SYS, 0, &myCallersAddressWithoutAliasingCall {}.abi_encode())));
+    assert_eq!(Address::from_slice(&caller.output[12..]), ALICE);
+    let alias = ok(chain
+        .send(ARB_SYS, mapL1SenderContractAddressToL2AliasCall { sender: Address::ZERO, unused: Address::ZERO }.abi_encode()));
+    assert_eq!(Address::from_slice(&alias.output[12..]), alloy_primitives::address!("1111000000000000000000000000000000001111"));
+    // What isn't there says so and takes all gas, as any unknown method does.
+    let missing = chain.send(ARB_SYS, vec![1, 2, 3, 4]);
+    assert_eq!(missing.status, Status::Halt("ArbSys has no method 0x01020304 on this node".into()));
+}
+
+#[test]
+fn precompiles_look_at_accounts_without_warming_them() {
+    let mut chain = Chain::new();
+    let whom = Address::repeat_byte(0x77);
+    // Asks ArbInfo for the balance, then for it by BALANCE, and returns the gas between two GAS: SWAP1 3, BALANCE,
+    // POP 2, GAS 2.
+    let code = [
+        &[0x63, 0xf8, 0xb2, 0xcb, 0x4f, 0x60, 0xe0, 0x1b, 0x5f, 0x52, 0x73][..],
+        whom.as_slice(),
+        &[0x60, 4, 0x52, 0x5f, 0x5f, 0x60, 0x24, 0x5f, 0x60, 0x65, 0x5a, 0xfa, 0x50, 0x73],
+        whom.as_slice(),
+        &[0x5a, 0x90, 0x31, 0x50, 0x5a, 0x90, 0x03, 0x5f, 0x52, 0x60, 0x20, 0x5f, 0xf3],
+    ]
+    .concat();
+    let contract = chain.deploy(&code);
+    let outcome = ok(chain.send(contract, vec![]));
+    assert_eq!(U256::from_be_slice(&outcome.output), U256::from(2600 + 3 + 2 + 2));
+}
+
+#[test]
+fn calldata_has_a_floor_once_an_owner_has_set_it() {
+    let mut chain = Chain::new();
+    let nobody = Address::repeat_byte(0x77);
+    // 1,000 bytes that are not zero and 10 that are, at 16 and 4 gas; at the floor at 40 and 10.
+    let data = [vec![1; 1000], vec![0; 10]].concat();
+    assert_eq!(ok(chain.send(nobody, data.clone())).gas_used, 21_000 + 16_040);
+    ok(chain.send(ARB_DEBUG, becomeChainOwnerCall {}.abi_encode()));
+    ok(chain.send(ARB_OWNER, setCalldataPriceIncreaseCall { enable: true }.abi_encode()));
+    let told = ok(chain.send(ARB_OWNER_PUBLIC, isCalldataPriceIncreaseEnabledCall {}.abi_encode())).output;
+    assert_eq!(U256::from_be_slice(&told), U256::from(1));
+    assert_eq!(ok(chain.send(nobody, data.clone())).gas_used, 21_000 + 40_100);
+    let mut tx = chain.tx(Some(nobody), data);
+    tx.gas_limit = 61_099;
+    let hashes = chain.hashes.clone();
+    let block = chain.block(&hashes);
+    let error = chain.evm.transact(&mut chain.state, &block, &tx).unwrap_err();
+    assert_eq!(error.to_string(), "insufficient gas for floor data gas cost: have 61099, want 61100");
+}
+
+#[test]
+fn blobs_and_debug_precompiles_are_absent_where_they_must_be() {
+    let mut chain = Chain::new();
+    let code = chain.deploy(&[0x4a]);
+    assert!(matches!(chain.send(code, vec![]).status, Status::Halt(_)));
+    chain.evm = Evm::new(Config { debug: false, ..Config::default() }).unwrap();
+    let refused = chain.send(ARB_DEBUG, becomeChainOwnerCall {}.abi_encode());
+    assert_eq!(refused.status, Status::Halt("debug precompiles are disabled".into()));
+    assert!(Evm::new(Config { arbos: 31, ..Config::default() }).is_err());
+    assert!(Evm::new(Config { arbos: 62, ..Config::default() }).is_err());
 }

@@ -1,12 +1,11 @@
 //! Polled filters and subscriptions when the chain is taken back, and subscriptions in batches.
 
-#[path = "support/rpc.rs"]
 mod support;
 
 use alloy_primitives::B256;
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{json, Value};
-use support::*;
+use support::rpc::*;
 use tokio_tungstenite::tungstenite::Message;
 
 #[test]

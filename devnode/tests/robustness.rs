@@ -3,25 +3,11 @@
 mod support;
 
 use alloy_primitives::{Address, Bytes, U256};
+use alloy_sol_types::SolCall;
 use muster_devnode::evm::{Status, TraceRequest};
 use muster_devnode::trace::StepOptions;
-use support::Chain;
-
-/// A sequence of numbers that is the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-}
+use support::chain::{activateProgramCall, becomeChainOwnerCall, cacheProgramCall, Chain};
+use support::Random;
 
 /// Everything that can be recorded.
 const TRACES: [TraceRequest; 5] = [
@@ -111,10 +97,7 @@ fn arbitrary_calldata_to_the_precompiles() {
     let mut random = Random(42);
     let mut chain = Chain::new();
     // Selectors of what exists are found by trying those of the interfaces with random arguments.
-    let selectors: Vec<[u8; 4]> = {
-        use alloy_sol_types::SolCall;
-        vec![support::activateProgramCall::SELECTOR, support::becomeChainOwnerCall::SELECTOR, support::cacheProgramCall::SELECTOR]
-    };
+    let selectors = [activateProgramCall::SELECTOR, becomeChainOwnerCall::SELECTOR, cacheProgramCall::SELECTOR];
     for _ in 0..1000 {
         let to = Address::with_last_byte([0x64, 0x65, 0x6b, 0x6c, 0x6e, 0x70, 0x71, 0x72, 0x73, 0x74, 0xff][random.below(11)]);
         let mut data: Vec<u8> = (0..random.below(100)).map(|_| random.next() as u8).collect();

@@ -1,6 +1,5 @@
 //! The protocol itself: what a client gets for good and for bad requests, over plain HTTP.
 
-#[path = "support/rpc.rs"]
 mod support;
 
 use std::str::FromStr;
@@ -16,7 +15,7 @@ use alloy_signer_local::PrivateKeySigner;
 use muster_devnode::chain::{Clock, History, NITRO_DEV_KEY};
 use muster_devnode::{Config, Devnode};
 use serde_json::{json, Value};
-use support::*;
+use support::rpc::*;
 
 #[test]
 fn identity() {

@@ -2,17 +2,17 @@
 
 #![cfg(unix)]
 
-#[path = "support/rpc.rs"]
 mod support;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use alloy_primitives::{hex, Address, B256, U256};
+use alloy_primitives::{hex, Address};
 use muster_devnode::{Chain, Config, Devnode};
 use serde_json::{json, Value};
-use support::*;
+use support::rpc::*;
+use support::word;
 
 /// A folder that goes when the test ends.
 struct Folder(PathBuf);
@@ -40,10 +40,6 @@ fn keep(path: &Path) -> Result<Rpc, String> {
     let mut config = Config { state: Some(path.to_owned()), ..Config::default() };
     config.chain.clock = muster_devnode::chain::Clock::Manual(START);
     Devnode::start(config).map(Rpc).map_err(|e| e.to_string())
-}
-
-fn word(n: u64) -> B256 {
-    B256::from(U256::from(n))
 }
 
 /// A bit of everything; gives what has to be there afterwards.

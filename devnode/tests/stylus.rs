@@ -2,121 +2,12 @@
 
 mod support;
 
-use alloy_primitives::{keccak256, Address, Bytes, B256, U256};
-use alloy_sol_types::{sol, SolCall, SolError};
+use alloy_primitives::{Address, Bytes, B256, U256};
 use muster_devnode::evm::{CallFrame, CallKind, Outcome, Status, Trace, TraceRequest, BATCH_POSTER};
-use muster_devnode::genesis::{CREATE2_FACTORY, STYLUS_DEPLOYER};
-use support::{init_code, Chain, ALICE, ARB_SYS, ARB_WASM};
-
-/// What its calldata says: byte 0 is 0 to call, 1 to delegate, 2 to call statically, 3 to create (init code in the
-/// rest), 4 to store, 5 to load, 6 to log the rest, 7 to store the rest transiently, 8 to load it, 9 to tell whether
-/// it was re-entered, 10 to store and then fail, 11 to store and revert with the rest. Calls have the address in bytes
-/// 1 to 20, the value in 21 to 52 and calldata after it; 4 and 10 a word in 1 to 32. Return data of calls is passed on,
-/// with the status as its own.
-const ACTOR: &str = r#"(module
-    (import "vm_hooks" "read_args" (func $read_args (param i32)))
-    (import "vm_hooks" "write_result" (func $write_result (param i32 i32)))
-    (import "vm_hooks" "storage_load_bytes32" (func $load (param i32 i32)))
-    (import "vm_hooks" "storage_cache_bytes32" (func $cache (param i32 i32)))
-    (import "vm_hooks" "storage_flush_cache" (func $flush (param i32)))
-    (import "vm_hooks" "transient_load_bytes32" (func $tload (param i32 i32)))
-    (import "vm_hooks" "transient_store_bytes32" (func $tstore (param i32 i32)))
-    (import "vm_hooks" "call_contract" (func $call (param i32 i32 i32 i32 i64 i32) (result i32)))
-    (import "vm_hooks" "delegate_call_contract" (func $delegate (param i32 i32 i32 i64 i32) (result i32)))
-    (import "vm_hooks" "static_call_contract" (func $static (param i32 i32 i32 i64 i32) (result i32)))
-    (import "vm_hooks" "create1" (func $create (param i32 i32 i32 i32 i32)))
-    (import "vm_hooks" "read_return_data" (func $read_return_data (param i32 i32 i32) (result i32)))
-    (import "vm_hooks" "return_data_size" (func $return_data_size (result i32)))
-    (import "vm_hooks" "emit_log" (func $log (param i32 i32 i32)))
-    (import "vm_hooks" "msg_reentrant" (func $reentrant (result i32)))
-    (memory (export "memory") 2 2)
-    (func $pass (param $status i32) (result i32) (local $len i32)
-        (local.set $len (call $return_data_size))
-        (drop (call $read_return_data (i32.const 0) (i32.const 0) (local.get $len)))
-        (call $write_result (i32.const 0) (local.get $len))
-        (local.get $status))
-    (func (export "user_entrypoint") (param $len i32) (result i32) (local $op i32)
-        (call $read_args (i32.const 1024))
-        (local.set $op (i32.load8_u (i32.const 1024)))
-        (if (i32.eq (local.get $op) (i32.const 0)) (then (return (call $pass (call $call (i32.const 1025)
-            (i32.const 1077) (i32.sub (local.get $len) (i32.const 53)) (i32.const 1045) (i64.const -1) (i32.const 64))))))
-        (if (i32.eq (local.get $op) (i32.const 1)) (then (return (call $pass (call $delegate (i32.const 1025)
-            (i32.const 1077) (i32.sub (local.get $len) (i32.const 53)) (i64.const -1) (i32.const 64))))))
-        (if (i32.eq (local.get $op) (i32.const 2)) (then (return (call $pass (call $static (i32.const 1025)
-            (i32.const 1077) (i32.sub (local.get $len) (i32.const 53)) (i64.const -1) (i32.const 64))))))
-        (if (i32.eq (local.get $op) (i32.const 3)) (then
-            (call $create (i32.const 1025) (i32.sub (local.get $len) (i32.const 1)) (i32.const 128) (i32.const 64) (i32.const 96))
-            (call $write_result (i32.const 64) (i32.const 20))))
-        (if (i32.or (i32.or (i32.eq (local.get $op) (i32.const 4)) (i32.eq (local.get $op) (i32.const 10))) (i32.eq (local.get $op) (i32.const 11))) (then
-            (call $cache (i32.const 128) (i32.const 1025)) (call $flush (i32.const 0))
-            (if (i32.eq (local.get $op) (i32.const 10)) (then unreachable))
-            (if (i32.eq (local.get $op) (i32.const 11)) (then
-                (call $write_result (i32.const 1025) (i32.const 32)) (return (i32.const 1))))))
-        (if (i32.eq (local.get $op) (i32.const 5)) (then
-            (call $load (i32.const 128) (i32.const 64)) (call $write_result (i32.const 64) (i32.const 32))))
-        (if (i32.eq (local.get $op) (i32.const 6)) (then
-            (call $log (i32.const 1025) (i32.sub (local.get $len) (i32.const 1)) (i32.const 1))))
-        (if (i32.eq (local.get $op) (i32.const 7)) (then (call $tstore (i32.const 128) (i32.const 1025))))
-        (if (i32.eq (local.get $op) (i32.const 8)) (then
-            (call $tload (i32.const 128) (i32.const 64)) (call $write_result (i32.const 64) (i32.const 32))))
-        (if (i32.eq (local.get $op) (i32.const 9)) (then
-            (i32.store8 (i32.const 64) (call $reentrant)) (call $write_result (i32.const 64) (i32.const 1))))
-        (i32.const 0)))"#;
-
-/// EVM code that does the like: CALL, DELEGATECALL or STATICCALL (by the first byte) to the address in bytes 1 to 20
-/// with the call value and the calldata from byte 53 on; passes the return data on.
-fn evm_actor() -> Vec<u8> {
-    let mut code = vec![
-        0x60, 0x35, 0x36, 0x03, // PUSH1 53, CALLDATASIZE, SUB
-        0x80, 0x60, 0x35, 0x5f, 0x37, // DUP1, PUSH1 53, PUSH0, CALLDATACOPY
-        0x5f, 0x35, 0x60, 0xf8, 0x1c, // first byte
-        0x80, 0x60, 0x01, 0x14, 0x60, 0x2e, 0x57, // DUP1, == 1 -> 0x2e
-        0x60, 0x02, 0x14, 0x60, 0x40, 0x57, // == 2 -> 0x40
-    ];
-    // CALL(gas, address, callvalue, 0, len, 0, 0); stack: len
-    code.extend([0x5f, 0x5f, 0x91, 0x5f, 0x34]); // PUSH0 PUSH0 SWAP2 PUSH0 CALLVALUE : 0 0 -> [0,0(len moved)]
-    code.extend([0x60, 0x01, 0x35, 0x60, 0x60, 0x1c, 0x5a, 0xf1]); // address, GAS, CALL
-    code.extend([0x60, 0x4f, 0x56]); // jump to end
-    while code.len() < 0x2e {
-        code.push(0x00);
-    }
-    code.extend([0x5b, 0x50, 0x5f, 0x5f, 0x91, 0x5f]); // JUMPDEST POP(op) PUSH0 PUSH0 SWAP2 PUSH0
-    code.extend([0x60, 0x01, 0x35, 0x60, 0x60, 0x1c, 0x5a, 0xf4, 0x60, 0x4f, 0x56]); // DELEGATECALL
-    while code.len() < 0x40 {
-        code.push(0x00);
-    }
-    code.extend([0x5b, 0x5f, 0x5f, 0x91, 0x5f]);
-    code.extend([0x60, 0x01, 0x35, 0x60, 0x60, 0x1c, 0x5a, 0xfa]); // STATICCALL
-    while code.len() < 0x4f {
-        code.push(0x5b);
-    }
-    // JUMPDEST, copy the return data, RETURN or REVERT
-    code.extend([0x5b, 0x3d, 0x5f, 0x5f, 0x3e, 0x5f, 0x3d, 0x91, 0x60, 0x5d, 0x57, 0xfd, 0x00, 0x00, 0x5b, 0xf3]);
-    code
-}
-
-fn through(op: u8, to: Address, value: u64, data: &[u8]) -> Vec<u8> {
-    let mut call = vec![op];
-    call.extend(to);
-    call.extend(U256::from(value).to_be_bytes::<32>());
-    call.extend(data);
-    call
-}
-
-fn with_word(op: u8, word: u8) -> Vec<u8> {
-    let mut call = vec![op];
-    call.extend(B256::repeat_byte(word));
-    call
-}
-
-fn ok(outcome: Outcome) -> Outcome {
-    assert_eq!(outcome.status, Status::Success, "{outcome:?}");
-    outcome
-}
-
-fn stored(chain: &Chain, at: Address) -> u8 {
-    chain.state.storage(at, U256::ZERO).to_be_bytes::<32>()[0]
-}
+use muster_devnode::genesis::STYLUS_DEPLOYER;
+use support::actor::{evm_actor, stored, through, with_word, ACTOR};
+use support::cases::start_gas;
+use support::chain::{init_code, ok, Chain, ALICE, ARB_WASM, BASE_FEE};
 
 #[test]
 fn every_kind_of_call_between_programs_and_contracts() {
@@ -196,7 +87,7 @@ fn value_moves_with_calls_and_comes_back_with_reverts() {
     let before = chain.state.balance(ALICE);
     let failed = pay(&mut chain, 5, with_word(10, 1));
     assert_eq!(failed.status, Status::Revert);
-    assert_eq!(before - chain.state.balance(ALICE), U256::from(failed.gas_used) * U256::from(support::BASE_FEE));
+    assert_eq!(before - chain.state.balance(ALICE), U256::from(failed.gas_used) * U256::from(BASE_FEE));
 }
 
 #[test]
@@ -320,7 +211,7 @@ fn pages_are_shared_and_given_back() {
     let a = chain.program(wat);
     let b = chain.deploy_wasm(&wat::parse_str(wat).unwrap());
     let outcome = ok(chain.send(a, b.to_vec()));
-    let (uncached, cached) = support::cases::start_gas(&wat::parse_str(wat).unwrap());
+    let (uncached, cached) = start_gas(&wat::parse_str(wat).unwrap());
     let pages_alone = 8 * 1000;
     // Inner runs, twice: pages 11 to 20 at 1,000 each; the ramp from 10 to 20 pages (14 - 3) once. All runs but the
     // first are cached by the block. Outer: 8 pages, ramp 3 - 1.
@@ -423,72 +314,6 @@ fn traces_show_programs_and_contracts_alike() {
     assert_eq!(top.calls[0].logs[0].address, b);
 }
 
-sol! {
-    function arbBlockNumber() external view returns (uint256);
-    function arbBlockHash(uint256 arbBlockNum) external view returns (bytes32);
-    function arbChainID() external view returns (uint256);
-    function arbOSVersion() external view returns (uint256);
-    function isTopLevelCall() external view returns (bool);
-    function myCallersAddressWithoutAliasing() external view returns (address);
-    function mapL1SenderContractAddressToL2Alias(address sender, address unused) external pure returns (address);
-    error InvalidBlockNumber(uint256 requested, uint256 current);
-    function deploy(bytes bytecode, bytes initData, uint256 initValue, bytes32 salt) external payable returns (address);
-    function placeBid(address program) external payable;
-    function isPaused() external view returns (bool);
-    error ContractInitializationError(address newContract, bytes data);
-}
-
-#[test]
-fn arb_sys_knows_the_chain() {
-    let mut chain = Chain::new();
-    let a = chain.program(ACTOR);
-    for _ in 0..300 {
-        chain.mine();
-    }
-    let number = chain.number;
-    let outcome = ok(chain.send(ARB_SYS, arbBlockNumberCall {}.abi_encode()));
-    assert_eq!(U256::from_be_slice(&outcome.output), U256::from(number));
-    // 21,000, calldata of 4 non-zero bytes, ArbOS opened, no argument words, one result word.
-    assert_eq!(outcome.gas_used, 21_000 + 64 + 800 + 3);
-    // Through a program, as contracts use it.
-    let ask = |chain: &mut Chain, n: u64| {
-        chain.send(a, through(2, ARB_SYS, 0, &arbBlockHashCall { arbBlockNum: U256::from(n) }.abi_encode()))
-    };
-    let number = chain.number;
-    let known = ok(ask(&mut chain, number - 1));
-    assert_eq!(known.output.as_ref(), chain.hashes[number as usize - 1].1.as_slice());
-    let number = chain.number;
-    let oldest = ok(ask(&mut chain, number - 256));
-    assert_eq!(oldest.output.as_ref(), chain.hashes[number as usize - 256].1.as_slice());
-    for asked in [chain.number, chain.number - 256] {
-        // By the time it runs the second is 257 blocks old.
-        let unknown = ask(&mut chain, asked);
-        let error = InvalidBlockNumber::abi_decode(&unknown.output);
-        if asked == chain.number - 1 {
-            assert_eq!(error.unwrap().requested, U256::from(asked));
-        } else {
-            assert!(error.is_ok(), "{unknown:?}");
-        }
-    }
-    let id = ok(chain.send(ARB_SYS, arbChainIDCall {}.abi_encode()));
-    assert_eq!(U256::from_be_slice(&id.output), U256::from(412_346));
-    let version = ok(chain.send(ARB_SYS, arbOSVersionCall {}.abi_encode()));
-    assert_eq!(U256::from_be_slice(&version.output), U256::from(55 + 61));
-    let top = ok(chain.send(a, through(0, ARB_SYS, 0, &isTopLevelCallCall {}.abi_encode())));
-    assert_eq!(U256::from_be_slice(&top.output), U256::from(1));
-    let evm = chain.deploy(&evm_actor());
-    let below = ok(chain.send(evm, through(0, a, 0, &through(0, ARB_SYS, 0, &isTopLevelCallCall {}.abi_encode()))));
-    assert_eq!(U256::from_be_slice(&below.output), U256::ZERO);
-    let caller = ok(chain.send(a, through(0, ARB_SYS, 0, &myCallersAddressWithoutAliasingCall {}.abi_encode())));
-    assert_eq!(Address::from_slice(&caller.output[12..]), ALICE);
-    let alias = ok(chain
-        .send(ARB_SYS, mapL1SenderContractAddressToL2AliasCall { sender: Address::ZERO, unused: Address::ZERO }.abi_encode()));
-    assert_eq!(Address::from_slice(&alias.output[12..]), alloy_primitives::address!("1111000000000000000000000000000000001111"));
-    // What isn't there says so and takes all gas, as any unknown method does.
-    let missing = chain.send(ARB_SYS, vec![1, 2, 3, 4]);
-    assert_eq!(missing.status, Status::Halt("ArbSys has no method 0x01020304 on this node".into()));
-}
-
 #[test]
 fn block_data_is_arbitrums() {
     let mut chain = Chain::new();
@@ -508,57 +333,6 @@ fn block_data_is_arbitrums() {
     assert_eq!(&outcome.output[108..128], BATCH_POSTER.as_slice());
     let later = ok(chain.send(evm, vec![]));
     assert_eq!(&later.output[64..96], parent.as_slice());
-}
-
-#[test]
-fn factory_and_deployer_are_where_tools_expect_them() {
-    let mut chain = Chain::new();
-    let mut data = B256::repeat_byte(5).to_vec();
-    let init = init_code(&[0x60, 0x01]);
-    data.extend(&init);
-    let outcome = ok(chain.send(CREATE2_FACTORY, data));
-    let address = Address::from_slice(&outcome.output);
-    assert_eq!(address, CREATE2_FACTORY.create2(B256::repeat_byte(5), keccak256(&init)));
-    assert_eq!(chain.state.code(address).as_ref(), [0x60, 0x01]);
-
-    let code = muster_devnode::stylus::deployed_code(&wat::parse_str(ACTOR).unwrap());
-    let deploy = |chain: &mut Chain, init_data: Vec<u8>, salt: u8| {
-        let call = deployCall {
-            bytecode: init_code(&code).into(),
-            initData: init_data.into(),
-            initValue: U256::ZERO,
-            salt: B256::repeat_byte(salt),
-        };
-        let mut tx = chain.tx(Some(STYLUS_DEPLOYER), call.abi_encode());
-        tx.value = U256::from(10).pow(U256::from(17));
-        chain.run(&tx)
-    };
-    let balance = chain.state.balance(ALICE);
-    let outcome = ok(deploy(&mut chain, with_word(4, 3), 0));
-    let program = Address::from_slice(&outcome.output[12..]);
-    assert_eq!(stored(&chain, program), 3);
-    assert_eq!(outcome.logs.len(), 2, "activated and deployed");
-    assert!(balance - chain.state.balance(ALICE) < U256::from(10).pow(U256::from(16)), "the rest came back");
-    // The same code again needs no activation; a failing initialisation undoes it all.
-    let outcome = ok(deploy(&mut chain, vec![], 1));
-    assert_eq!(outcome.logs.len(), 1);
-    let failed = deploy(&mut chain, with_word(10, 3), 2);
-    assert_eq!(failed.status, Status::Revert);
-    assert!(ContractInitializationError::abi_decode(&failed.output).unwrap().data.is_empty());
-    // What the constructor said reaches whoever deploys, with the address that would have been.
-    let failed = deploy(&mut chain, with_word(11, 7), 2);
-    let error = ContractInitializationError::abi_decode(&failed.output).unwrap();
-    assert_eq!(error.data.as_ref(), B256::repeat_byte(7).as_slice());
-    let salt = keccak256([B256::repeat_byte(2).as_slice(), &with_word(11, 7)].concat());
-    assert_eq!(error.newContract, STYLUS_DEPLOYER.create2(salt, keccak256(init_code(&code))));
-    // Tools know the code by its length.
-    assert_eq!(chain.state.code(STYLUS_DEPLOYER).len(), 2_269);
-
-    // The cache manager takes any bid.
-    ok(chain.send(muster_devnode::genesis::CACHE_MANAGER, placeBidCall { program }.abi_encode()));
-    assert!(ok(chain.send(program, vec![5])).stylus[0].cached);
-    let paused = ok(chain.send(muster_devnode::genesis::CACHE_MANAGER, isPausedCall {}.abi_encode()));
-    assert_eq!(U256::from_be_slice(&paused.output), U256::ZERO);
 }
 
 #[test]
@@ -611,41 +385,6 @@ fn a_transaction_computes_no_more_than_32_million_gas() {
 }
 
 #[test]
-fn hashes_of_l2_blocks_lie_in_the_history_contract() {
-    let mut chain = Chain::new();
-    for _ in 0..300 {
-        chain.mine();
-    }
-    let history = muster_devnode::genesis::HISTORY_STORAGE;
-    let ask = |chain: &mut Chain, number: u64| chain.send(history, U256::from(number).to_be_bytes::<32>().to_vec());
-    let number = chain.number;
-    let known = ok(ask(&mut chain, number - 1));
-    assert_eq!(known.output.as_ref(), chain.hashes[number as usize - 1].1.as_slice());
-    let number = chain.number;
-    for _ in 0..300 {
-        chain.mine();
-    }
-    // Older than what ArbSys tells.
-    let known = ok(ask(&mut chain, number - 1));
-    assert_eq!(known.output.as_ref(), chain.hashes[number as usize - 1].1.as_slice());
-    let number = chain.number;
-    assert_eq!(ask(&mut chain, number).status, Status::Revert);
-}
-
-#[test]
-fn blobs_and_debug_precompiles_are_absent_where_they_must_be() {
-    use muster_devnode::evm::{Config, Evm};
-    let mut chain = Chain::new();
-    let code = chain.deploy(&[0x4a]);
-    assert!(matches!(chain.send(code, vec![]).status, Status::Halt(_)));
-    chain.evm = Evm::new(Config { debug: false, ..Config::default() }).unwrap();
-    let refused = chain.send(support::ARB_DEBUG, support::becomeChainOwnerCall {}.abi_encode());
-    assert_eq!(refused.status, Status::Halt("debug precompiles are disabled".into()));
-    assert!(Evm::new(Config { arbos: 31, ..Config::default() }).is_err());
-    assert!(Evm::new(Config { arbos: 62, ..Config::default() }).is_err());
-}
-
-#[test]
 fn the_stack_ends_where_the_words_do() {
     // Recurses as often as there are bytes of calldata. Each function needs 2 values at most (the meter's own header)
     // and 4 words for the frame; parameters don't count. 22,000 words: the entry point takes 6, then each call 6, and
@@ -687,25 +426,6 @@ fn one_instance_serves_several_threads() {
 }
 
 #[test]
-fn precompiles_look_at_accounts_without_warming_them() {
-    let mut chain = Chain::new();
-    let whom = Address::repeat_byte(0x77);
-    // Asks ArbInfo for the balance, then for it by BALANCE, and returns the gas between two GAS: SWAP1 3, BALANCE,
-    // POP 2, GAS 2.
-    let code = [
-        &[0x63, 0xf8, 0xb2, 0xcb, 0x4f, 0x60, 0xe0, 0x1b, 0x5f, 0x52, 0x73][..],
-        whom.as_slice(),
-        &[0x60, 4, 0x52, 0x5f, 0x5f, 0x60, 0x24, 0x5f, 0x60, 0x65, 0x5a, 0xfa, 0x50, 0x73],
-        whom.as_slice(),
-        &[0x5a, 0x90, 0x31, 0x50, 0x5a, 0x90, 0x03, 0x5f, 0x52, 0x60, 0x20, 0x5f, 0xf3],
-    ]
-    .concat();
-    let contract = chain.deploy(&code);
-    let outcome = ok(chain.send(contract, vec![]));
-    assert_eq!(U256::from_be_slice(&outcome.output), U256::from(2600 + 3 + 2 + 2));
-}
-
-#[test]
 fn selfdestruct_on_behalf_of_a_program_is_paid_for_and_refused() {
     let mut chain = Chain::new();
     let actor = chain.program(ACTOR);
@@ -720,30 +440,4 @@ fn selfdestruct_on_behalf_of_a_program_is_paid_for_and_refused() {
     };
     // SELFDESTRUCT 5,000 and 2,600 for the cold beneficiary, against PUSH0 PUSH0 REVERT.
     assert_eq!(gas(&[0xff]) - gas(&[0x5f, 0x5f, 0xfd]), 5000 + 2600 - 4);
-}
-
-#[test]
-fn calldata_has_a_floor_once_an_owner_has_set_it() {
-    sol! {
-        function becomeChainOwner() external;
-        function setCalldataPriceIncrease(bool enable) external;
-        function isCalldataPriceIncreaseEnabled() external view returns (bool);
-    }
-    let mut chain = Chain::new();
-    let nobody = Address::repeat_byte(0x77);
-    // 1,000 bytes that are not zero and 10 that are, at 16 and 4 gas; at the floor at 40 and 10.
-    let data = [vec![1; 1000], vec![0; 10]].concat();
-    assert_eq!(ok(chain.send(nobody, data.clone())).gas_used, 21_000 + 16_040);
-    ok(chain.send(support::ARB_DEBUG, becomeChainOwnerCall {}.abi_encode()));
-    ok(chain.send(support::ARB_OWNER, setCalldataPriceIncreaseCall { enable: true }.abi_encode()));
-    let public = Address::with_last_byte(0x6b);
-    let told = ok(chain.send(public, isCalldataPriceIncreaseEnabledCall {}.abi_encode())).output;
-    assert_eq!(U256::from_be_slice(&told), U256::from(1));
-    assert_eq!(ok(chain.send(nobody, data.clone())).gas_used, 21_000 + 40_100);
-    let mut tx = chain.tx(Some(nobody), data);
-    tx.gas_limit = 61_099;
-    let hashes = chain.hashes.clone();
-    let block = chain.block(&hashes);
-    let error = chain.evm.transact(&mut chain.state, &block, &tx).unwrap_err();
-    assert_eq!(error.to_string(), "insufficient gas for floor data gas cost: have 61099, want 61100");
 }

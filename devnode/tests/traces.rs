@@ -1,17 +1,13 @@
 //! Tracers, and where the gas of a transaction went.
 
-#[path = "support/rpc.rs"]
 mod support;
 
 use std::process::Command;
 
-use alloy_primitives::{hex, Address, Bytes, B256, U256};
+use alloy_primitives::{hex, Address, Bytes, B256};
 use serde_json::{json, Value};
-use support::*;
-
-fn word(n: u64) -> B256 {
-    B256::from(U256::from(n))
-}
+use support::rpc::*;
+use support::word;
 
 /// Loads slot 0, adds 1, stores it, asks who calls, hashes that, logs it, calls the address in its calldata, and ends
 /// with a status of its own.

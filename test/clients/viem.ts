@@ -32,6 +32,7 @@ const chain = defineChain({
   name: "muster-devnode",
   nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 },
   rpcUrls: { default: { http: [RPC_URL], webSocket: [WS_URL] } },
+  contracts: { multicall3: { address: "0xcA11bde05977b3631167028862bE2a173976CA11" } },
 });
 const reader = createPublicClient({ chain, transport: http(RPC_URL, { batch: true }), pollingInterval: 20 });
 const socket = createPublicClient({ chain, transport: webSocket(WS_URL) });
@@ -97,6 +98,26 @@ const task = { kind: 0, units: 4, vram: 24, gpu: 0, redundancy: 0, inputDigest, 
 await mined(await application.writeContract({ ...muster, functionName: "createTask", args: [task], value: FEE }));
 const [pending] = await reader.readContract({ ...muster, functionName: "pendingTasks", args: [0, 10] });
 assert.deepEqual([pending.creator, pending.fee], [application.account.address, FEE]);
+
+// What a page shows is read at once by Multicall3, one refusal among it. A node without that contract gets its code along.
+const deployless = (await reader.getCode(chain.contracts.multicall3)) === undefined;
+assert.ok(!deployless || !(await timeTravel()), "Multicall3 is not at its address");
+const [overview, nodes, tasks, unknown] = await reader.multicall({
+  deployless,
+  contracts: [
+    { ...muster, functionName: "overview" },
+    { ...muster, functionName: "nodes", args: [node, 1] },
+    { ...muster, functionName: "pendingTasks", args: [0, 10] },
+    { ...muster, functionName: "gpuGroup", args: ["a GPU of nobody", 24] },
+  ],
+});
+assert.ok(overview.status === "success" && nodes.status === "success" && tasks.status === "success");
+assert.deepEqual([overview.result.granule, overview.result.pending], [granule, tasks.result.length]);
+assert.deepEqual(nodes.result.map((view) => [view.node, view.operator]), [[node, operator.account.address]]);
+assert.deepEqual(tasks.result[0], pending);
+assert.ok(unknown.status === "failure" && unknown.error instanceof BaseError);
+const { data: nobody } = unknown.error.walk((e) => e instanceof ContractFunctionRevertedError) as ContractFunctionRevertedError;
+assert.equal(nobody?.errorName, "GpuUnknown");
 assert.deepEqual(started, []);
 for (let tries = 0; tries < 100 && started.length === 0; tries++) {
   await mined(await boss.writeContract({ ...muster, functionName: "dispatch", args: [1] }));

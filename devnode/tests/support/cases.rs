@@ -637,7 +637,7 @@ pub struct Row {
 
 /// Runs a case uncached and cached.
 pub fn run(case: &Case) -> Row {
-    use super::{Chain, BASE_FEE};
+    use super::chain::{Chain, BASE_FEE};
     use muster_devnode::evm::Status;
     let wasm = wat::parse_str(case.wat()).unwrap_or_else(|e| panic!("{}: {e}", case.name));
     let mut chain = Chain::new();

@@ -1,7 +1,5 @@
 //! A node, and a client that hides nothing: plain HTTP.
 
-#![allow(dead_code)]
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::str::FromStr;

@@ -180,6 +180,14 @@ fn brief(error: &ProviderError) -> String {
     }
 }
 
+/// The key that PRIVATE_KEY holds.
+///
+/// # Errors
+/// When it is none.
+pub fn wallet(key: &str) -> Result<LocalWallet> {
+    key.parse().map_err(|_| anyhow!("PRIVATE_KEY is not a private key of 32 bytes in hexadecimal"))
+}
+
 /// An account that sends its transactions one after another and counts its nonce itself.
 pub struct Account {
     /// Its key.

@@ -44,6 +44,15 @@ impl Muster {
         find(function)?.decode_output(&answer).with_context(|| format!("cannot read what {function} returned: {answer}"))
     }
 
+    /// Calls a function that returns one struct, and gives its fields.
+    ///
+    /// # Errors
+    /// A refusal in words, or the node's.
+    pub async fn view(&self, chain: &Chain, function: &str, arguments: &[Token]) -> Result<Vec<Token>> {
+        let values = self.call(chain, function, arguments).await?;
+        values.into_iter().next().and_then(Token::into_tuple).with_context(|| format!("{function}() returned no struct"))
+    }
+
     /// Sends a transaction and waits for it.
     ///
     /// # Errors
@@ -60,6 +69,18 @@ impl Muster {
         let data = self.encode(function, arguments)?;
         account.send(chain, Outgoing { to: Some(self.address), value, data, gas }).await.map_err(|error| explain(error, function))
     }
+}
+
+/// A number among the values that a function returned.
+///
+/// # Errors
+/// When there is none at that place.
+pub fn field(values: &[Token], at: usize) -> Result<U256> {
+    values
+        .get(at)
+        .cloned()
+        .and_then(Token::into_uint)
+        .with_context(|| format!("field {at} of the contract's answer is no number"))
 }
 
 fn find(function: &str) -> Result<&'static Function> {

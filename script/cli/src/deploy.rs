@@ -172,7 +172,8 @@ fn parameters(text: &str) -> Result<Vec<(String, U256)>> {
         .collect()
 }
 
-fn number_of(name: &str) -> Result<u8> {
+/// A parameter's number by its name.
+pub(crate) fn number_of(name: &str) -> Result<u8> {
     parameters::number_of(name).with_context(|| {
         let names: Vec<_> = PARAMETERS.iter().map(|parameter| parameter.name).collect();
         format!("there is no parameter {name}; there are: {}", names.join(", "))

@@ -17,4 +17,5 @@ pub mod proof;
 pub mod refusals;
 pub mod router;
 pub mod storage;
+pub mod table;
 pub mod wasm;

@@ -1,0 +1,33 @@
+//! What is to happen, and when.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Action {
+    /// A request arrives.
+    Arrive(usize),
+    Draw,
+    Answer(u64),
+    Report(u64),
+    Expire(u64),
+    Cancel(u64),
+    Outlive(u64),
+}
+
+/// In the order of time; what is due at the same time, in the order in which it was planned.
+#[derive(Default)]
+pub struct Agenda {
+    entries: BinaryHeap<Reverse<(u64, u64, Action)>>,
+    sequence: u64,
+}
+
+impl Agenda {
+    pub fn plan(&mut self, at: u64, action: Action) {
+        self.sequence += 1;
+        self.entries.push(Reverse((at, self.sequence, action)));
+    }
+
+    pub fn next(&mut self) -> Option<(u64, Action)> {
+        self.entries.pop().map(|Reverse((at, _, action))| (at, action))
+    }
+}

@@ -1,0 +1,162 @@
+//! The requests arrive, nodes answer or fail, and whoever has to sends what the contracts wait for.
+
+use anyhow::{ensure, Result};
+use ethers::{abi::Token, types::U256, utils::keccak256};
+
+use super::{agenda::Action, creator_of, specification, Demo, Sender};
+use crate::contract::Refusal;
+
+/// `dispatch` without any progress before we give up.
+const FRUITLESS: u32 = 500;
+/// Tasks that `dispatch` draws at once at most.
+const DRAWS: u8 = 16;
+/// How often we wait for excluded nodes, five minutes each time, before queued tasks are cancelled.
+const PATIENCE: u32 = 48;
+
+impl Demo {
+    /// Lets the requests arrive, and goes on until every task has ended.
+    pub(super) async fn replay(&mut self) -> Result<()> {
+        self.begin_bar("tasks", self.requests.len() as u64);
+        self.began = self.clock.now;
+        for (at, request) in self.requests.iter().enumerate() {
+            let after = (request.at as f64 / self.options.speed).round() as u64;
+            self.agenda.plan(self.began + after, Action::Arrive(at));
+        }
+        for round in 1.. {
+            self.follow_agenda().await?;
+            let left: Vec<u64> = self.tasks.iter().filter(|(_, task)| !task.ended).map(|(id, _)| *id).collect();
+            if left.is_empty() {
+                break;
+            }
+            // Queued, with nobody running a task whose end would start them: their nodes are excluded for now.
+            if round <= PATIENCE {
+                self.clock.wait_until(self.clock.now + 300).await?;
+                self.wake().await?;
+            } else {
+                eprintln!("demo: no node can run {} queued tasks; their creators cancel them", left.len());
+                for id in left {
+                    self.act(Action::Cancel(id)).await?;
+                }
+            }
+        }
+        self.bar.finish_and_clear();
+        Ok(())
+    }
+
+    async fn follow_agenda(&mut self) -> Result<()> {
+        while let Some((at, action)) = self.agenda.next() {
+            // What left the queue in time is no reason to wait.
+            if matches!(action, Action::Outlive(id) if self.ticket(id).is_none()) {
+                continue;
+            }
+            self.clock.wait_until(at).await?;
+            self.act(action).await?;
+            self.bar.set_message(format!("{} s on chain", self.clock.now - self.began));
+        }
+        Ok(())
+    }
+
+    async fn act(&mut self, action: Action) -> Result<()> {
+        let number = |id: u64| Token::Uint(id.into());
+        match action {
+            Action::Arrive(at) => self.arrive(at).await?,
+            Action::Draw => self.draw().await?,
+            Action::Answer(id) => {
+                if let Some(place) = self.running(id) {
+                    let digest = Token::FixedBytes(keccak256(format!("answer {id}")).to_vec());
+                    self.tell(Sender::Operator(place), "submit", &[number(id), digest]).await?;
+                }
+            }
+            Action::Report(id) => {
+                if let Some(place) = self.running(id) {
+                    self.tell(Sender::Operator(place), "reportError", &[number(id), number(1)]).await?;
+                }
+            }
+            Action::Expire(id) => self.expire(id).await?,
+            Action::Cancel(id) => {
+                if let (Some(ticket), Some(task)) = (self.ticket(id), self.tasks.get(&id)) {
+                    self.tell(Sender::Creator(task.creator), "cancel", &[number(id), number(ticket)]).await?;
+                }
+            }
+            Action::Outlive(id) => {
+                if let Some(ticket) = self.ticket(id) {
+                    self.tell(Sender::Keeper, "expireQueued", &[number(id), number(ticket)]).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends without any value.
+    async fn tell(&mut self, who: Sender, function: &str, arguments: &[Token]) -> Result<()> {
+        self.send(who, function, arguments, U256::zero()).await.map(drop)
+    }
+
+    /// A request's task is created, unless nobody can run it.
+    async fn arrive(&mut self, at: usize) -> Result<()> {
+        let fee = self.fee(at).await?;
+        let request = &self.requests[at];
+        let creator = creator_of(request);
+        let digest = keccak256(format!("{} {at}", self.options.seed));
+        let specification = specification(request.units, request.vram, &request.models, digest);
+        self.arriving = Some((at, creator));
+        match self.send(Sender::Creator(creator), "createTask", &[specification], fee).await {
+            Ok(_) => {}
+            Err(error) if Refusal::behind(&error).is_some_and(|refusal| refusal.name == "NobodyCanRun") => {
+                self.arriving = None;
+                self.tally.counts.refused += 1;
+                self.bar.inc(1);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Draws nodes for tasks whose block has come.
+    async fn draw(&mut self) -> Result<()> {
+        self.draw_planned = false;
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        self.fruitless += 1;
+        ensure!(
+            self.fruitless < FRUITLESS,
+            "{} pending tasks are not drawn, however often dispatch is called",
+            self.pending.len()
+        );
+        self.tell(Sender::Keeper, "dispatch", &[Token::Uint(DRAWS.into())]).await
+    }
+
+    /// Ends a task whose node stayed silent.
+    async fn expire(&mut self, id: u64) -> Result<()> {
+        let Some((false, Some(node))) = self.tasks.get(&id).map(|task| (task.ended, task.node)) else { return Ok(()) };
+        if !self.clock.has_chain_caught_up(&self.chain).await? {
+            self.agenda.plan(self.clock.now + 1, Action::Expire(id));
+            return Ok(());
+        }
+        self.tell(Sender::Keeper, "expire", &[Token::Uint(node.into()), Token::Uint(id.into())]).await
+    }
+
+    /// The ticket of a task that is queued.
+    fn ticket(&self, id: u64) -> Option<u64> {
+        self.tasks.get(&id)?.ticket
+    }
+
+    /// The place of the node that runs a task, unless it has ended or the node is not ours.
+    fn running(&self, id: u64) -> Option<usize> {
+        let task = self.tasks.get(&id).filter(|task| !task.ended)?;
+        self.nodes.get(&task.node?).map(|node| node.place)
+    }
+
+    /// Offers queued tasks to nodes that are available or can be readmitted by now.
+    async fn wake(&mut self) -> Result<()> {
+        for node in self.nodes.keys().copied().collect::<Vec<_>>() {
+            let arguments = [Token::Uint(node.into())];
+            let poke = self.muster.encode("poke", &arguments)?;
+            if self.chain.call(Some(self.keeper.address()), self.muster.address, U256::zero(), poke).await.is_ok() {
+                self.tell(Sender::Keeper, "poke", &arguments).await?;
+            }
+        }
+        Ok(())
+    }
+}
