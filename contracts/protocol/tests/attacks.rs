@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use alloy_primitives::B256;
+use muster_core::id::{GpuGroup, NodeId, TaskId, Ticket};
 use muster_core::word::{Address, Word};
 use muster_model::world::*;
 use muster_model::{proof, refused};
@@ -139,7 +140,7 @@ fn holding_the_queue_costs_its_start_fees_every_six_hours() {
             // The queue is emptied by anyone, who earns the start fees; the attacker fills it again.
             for id in std::mem::take(&mut ids) {
                 let ticket = w.ticket(id);
-                w.call(who(77), 0, |n| n.expire_queued(id, ticket)).unwrap();
+                w.call(who(77), 0, |n| n.expire_queued(TaskId(id), Ticket(ticket))).unwrap();
             }
             lost_before = w.account(77).credit;
             for _ in 0..capacity {
@@ -153,7 +154,7 @@ fn holding_the_queue_costs_its_start_fees_every_six_hours() {
     }
     for id in ids {
         let ticket = w.ticket(id);
-        w.call(who(77), 0, |n| n.expire_queued(id, ticket)).unwrap();
+        w.call(who(77), 0, |n| n.expire_queued(TaskId(id), Ticket(ticket))).unwrap();
     }
     let earned = w.account(77).credit;
     assert!(earned > lost_before);
@@ -170,7 +171,7 @@ fn holding_the_queue_costs_its_start_fees_every_six_hours() {
     drain(&mut w);
     let better = w.create(50, FEE + FEE / 100, spec(0, &[])).unwrap();
     drain(&mut w);
-    assert!(w.view(|n| n.queued_tasks(0, 0, 9)).1.iter().any(|t| t.id == better));
+    assert!(w.view(|n| n.queued_tasks(GpuGroup(0), 0, 9)).1.iter().any(|t| t.id == better));
 }
 
 /// One stated second of fine-tuning was worth sixty of a GPT task. Now no task counts for less than half the shortest time limit.
@@ -185,13 +186,13 @@ fn a_stated_second_buys_no_rank() {
     assert_eq!((half.estimated, half.timeLimit), (30, 60));
     // The same price per second that the node is held for at most, and not a wei less.
     w.create(6, FEE / 2 - 1, second.clone()).unwrap();
-    w.call(who(1), 0, |n| n.submit(1, [0; 32])).unwrap();
+    w.call(who(1), 0, |n| n.submit(TaskId(1), [0; 32])).unwrap();
     assert_eq!(w.node(1).task, honest);
     let mut w = world(1, 0);
     w.create(5, FEE, spec(0, &[])).unwrap();
     w.create(5, FEE, spec(0, &[])).unwrap();
     let sly = w.create(6, FEE / 2 + FEE / 1_000, second).unwrap();
-    w.call(who(1), 0, |n| n.submit(1, [0; 32])).unwrap();
+    w.call(who(1), 0, |n| n.submit(TaskId(1), [0; 32])).unwrap();
     assert_eq!(w.node(1).task, sly, "more per second is more");
 }
 
@@ -199,21 +200,21 @@ fn a_stated_second_buys_no_rank() {
 #[test]
 fn h_is_not_bought_back_with_a_private_model() {
     let mut w = world(50, 1);
-    w.call(who(1), 0, |n| n.report_downloaded(vec![0xdead])).unwrap();
+    w.call(who(1), 0, |n| n.report_downloaded(ids(vec![0xdead]))).unwrap();
     let id = w.create(50, FEE, spec(0, &[0xdead])).unwrap();
     drain(&mut w);
     w.pass(10, 121);
-    w.call(who(9), 0, |n| n.expire(1, id)).unwrap();
+    w.call(who(9), 0, |n| n.expire(NodeId(1), TaskId(id))).unwrap();
     let before = w.node(1).reliability;
     for _ in 0..40 {
         let id = w.create(1, 60, spec(0, &[0xdead])).unwrap();
         drain(&mut w);
-        w.call(who(1), 0, |n| n.submit(id, [0; 32])).unwrap();
+        w.call(who(1), 0, |n| n.submit(TaskId(id), [0; 32])).unwrap();
     }
     assert_eq!(w.node(1).reliability, before);
     // Through three nodes of one's own that hold it, a success in three is one's own, and none sooner than half an estimate.
     for n in [2, 3] {
-        w.call(who(n), 0, |net| net.report_downloaded(vec![0xdead])).unwrap();
+        w.call(who(n), 0, |net| net.report_downloaded(ids(vec![0xdead]))).unwrap();
     }
     let (start, mut tasks) = (w.mem.now, 0);
     while w.node(1).reliability < 999_000_000_000_000_000 {
@@ -221,7 +222,7 @@ fn h_is_not_bought_back_with_a_private_model() {
         drain(&mut w);
         let ran = (1..=3u32).find(|&n| w.node(n).task == id && w.node(n).status == 2).unwrap();
         w.pass(1, 10);
-        w.call(who(ran as u64), 0, |n| n.submit(id, [0; 32])).unwrap();
+        w.call(who(ran as u64), 0, |n| n.submit(TaskId(id), [0; 32])).unwrap();
         tasks += 1;
     }
     let seconds = w.mem.now - start;
@@ -241,7 +242,7 @@ fn keeping_somebody_from_quitting_takes_many_tasks_in_every_block() {
         let mut w = world(60, 1);
         w.set("alphaMilli", 1_000_000);
         for n in 1..=60 {
-            w.call(who(n), 0, |net| net.report_downloaded(vec![901, 902])).unwrap();
+            w.call(who(n), 0, |net| net.report_downloaded(ids(vec![901, 902]))).unwrap();
         }
         let (mut refused, mut gas) = (0, 0);
         for round in 0..40u64 {
@@ -262,7 +263,7 @@ fn keeping_somebody_from_quitting_takes_many_tasks_in_every_block() {
             for n in 1..=60u32 {
                 let v = w.node(n);
                 if matches!(v.status, 2..=4) {
-                    let _ = w.call(who(n as u64), 0, |net| net.submit(v.task, [0; 32]));
+                    let _ = w.call(who(n as u64), 0, |net| net.submit(TaskId(v.task), [0; 32]));
                 }
             }
             drain(&mut w);
@@ -297,7 +298,7 @@ fn a_bad_hash_is_not_waited_out() {
         w.dispatch(1).unwrap();
         assert_eq!((w.node(node).task, w.node(node).status), (id, 2));
         won += (node == 1) as u32;
-        w.call(who(node as u64), 0, |n| n.submit(id, [0; 32])).unwrap();
+        w.call(who(node as u64), 0, |n| n.submit(TaskId(id), [0; 32])).unwrap();
     }
     priced("a bad hash waited out", "100,000 blocks for each of 200 tasks", &format!("{won} won where 25 are fair"));
     assert!((5..=50).contains(&won), "{won} of 200, an eighth is 25");
@@ -365,11 +366,11 @@ fn no_call_pays_millions_for_what_others_did() {
                 for _ in 0..per {
                     let fill: Vec<u64> = (1..=31).map(|k| 5_000_000 + n * 100 + k).collect();
                     w.join(n, "old card", 8, &fill[..12], 400).unwrap();
-                    w.call(who(n), 0, |net| net.report_downloaded(fill[12..24].to_vec())).unwrap();
+                    w.call(who(n), 0, |net| net.report_downloaded(ids(fill[12..24].to_vec()))).unwrap();
                     let mut last = fill[24..].to_vec();
                     last.push(1 + set * 8 + i);
-                    w.call(who(n), 0, |net| net.report_downloaded(last)).unwrap();
-                    w.call(who(n), 0, |net| net.report_removed(vec![1 + set * 8 + i])).unwrap();
+                    w.call(who(n), 0, |net| net.report_downloaded(ids(last))).unwrap();
+                    w.call(who(n), 0, |net| net.report_removed(ids(vec![1 + set * 8 + i]))).unwrap();
                     n += 1;
                 }
             }
@@ -386,7 +387,7 @@ fn no_call_pays_millions_for_what_others_did() {
         }
         w.pass(1, 0);
         let held = w.node(2).task;
-        w.call(who(2), 0, |net| net.submit(held, [0; 32])).unwrap();
+        w.call(who(2), 0, |net| net.submit(TaskId(held), [0; 32])).unwrap();
         w.raw(who(9), 0, |m| {
             let mut net = Network::open(m)?;
             net.serve(16);
@@ -403,7 +404,7 @@ fn no_call_pays_millions_for_what_others_did() {
         .unwrap();
         w.pass(1, 0);
         let victim = w.node(1).task;
-        let (gas, done) = metered(&mut w, who(1), 0, |n| n.submit(victim, [0; 32]));
+        let (gas, done) = metered(&mut w, who(1), 0, |n| n.submit(TaskId(victim), [0; 32]));
         assert_eq!(done, "accepted");
         let left = w.view(|n| n.overview());
         let nodes = sets * 8 * per;
@@ -425,9 +426,9 @@ fn long_model_lists_do_not_make_a_draw_dearer_without_end() {
     for n in 1..=40u64 {
         let own: Vec<u64> = (1..32).map(|k| n * 100 + k).chain([7]).collect();
         w.join(n, "RTX 4090", 24, &own[..12], 400).unwrap();
-        w.call(who(n), 0, |net| net.report_downloaded(own[12..24].to_vec())).unwrap();
-        w.call(who(n), 0, |net| net.report_downloaded(own[24..].to_vec())).unwrap();
-        w.call(who(n), 0, |net| net.report_removed(vec![7])).unwrap();
+        w.call(who(n), 0, |net| net.report_downloaded(ids(own[12..24].to_vec()))).unwrap();
+        w.call(who(n), 0, |net| net.report_downloaded(ids(own[24..].to_vec()))).unwrap();
+        w.call(who(n), 0, |net| net.report_removed(ids(vec![7]))).unwrap();
     }
     let most = (0..50u64)
         .map(|i| {
@@ -449,6 +450,6 @@ fn nobody_earns_by_what_he_failed_to_do() {
     let id = w.create(5, FEE, spec(0, &[])).unwrap();
     let before = w.view(|n| n.overview()).treasuryBalance;
     w.pass(1, 121);
-    w.call(who(1), 0, |n| n.expire(1, id)).unwrap();
+    w.call(who(1), 0, |n| n.expire(NodeId(1), TaskId(id))).unwrap();
     assert_eq!((w.account(1).credit, w.view(|n| n.overview()).treasuryBalance - before), (0, FEE / 50));
 }

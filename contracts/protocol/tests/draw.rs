@@ -3,6 +3,7 @@
 //! Expected probabilities are worked out here in f64 from the formulas of the source documents, not with
 //! muster_core. Every test is run against perturbed weights too, and has to fail on them.
 
+use muster_core::id::{NodeId, TaskId};
 use muster_core::record::{Node, Order};
 use muster_model::proof;
 use muster_model::world::*;
@@ -139,7 +140,7 @@ impl Fleet {
         for &s in scores {
             self.w
                 .call(who(1), 0, |net| {
-                    net.record_score(n, s);
+                    net.record_score(NodeId(n), s);
                     Ok(())
                 })
                 .unwrap();
@@ -174,7 +175,7 @@ impl Fleet {
         if fail {
             self.w.pass(1, 121);
             let id = self.w.node(n).task;
-            self.w.call(who(0), 0, |net| net.expire(n, id)).unwrap();
+            self.w.call(who(0), 0, |net| net.expire(NodeId(n), TaskId(id))).unwrap();
             let h = self.h(n) * 0.3;
             self.set_h(n, h);
         } else {
@@ -222,7 +223,7 @@ impl Fleet {
 
     fn finish(&mut self, n: u32) {
         let id = self.w.node(n).task;
-        self.w.call(who(n as u64), 0, |net| net.submit(id, [0; 32])).unwrap();
+        self.w.call(who(n as u64), 0, |net| net.submit(TaskId(id), [0; 32])).unwrap();
         // Half the estimate of 60 s after H was last set, at the earliest.
         if self.w.mem.now - self.peers[&n].at >= 30 {
             let h = (self.h(n) + 0.15).min(1.0);

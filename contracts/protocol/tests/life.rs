@@ -1,5 +1,6 @@
 //! Every public function and every refusal, one scene each.
 
+use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
 use muster_core::wad::WAD;
 use muster_core::word::Word;
 use muster_model::refused;
@@ -25,15 +26,15 @@ fn world(nodes: u64) -> World {
 }
 
 fn submit(w: &mut World, n: u64, id: u64) -> muster_protocol::Result<()> {
-    w.call(who(n), 0, |net| net.submit(id, [9; 32]))
+    w.call(who(n), 0, |net| net.submit(TaskId(id), [9; 32]))
 }
 
 fn error(w: &mut World, n: u64, id: u64) -> muster_protocol::Result<()> {
-    w.call(who(n), 0, |net| net.report_error(id, 3))
+    w.call(who(n), 0, |net| net.report_error(TaskId(id), 3))
 }
 
 fn expire(w: &mut World, by: u64, node: u32, id: u64) -> muster_protocol::Result<()> {
-    w.call(who(by), 0, |net| net.expire(node, id))
+    w.call(who(by), 0, |net| net.expire(NodeId(node), TaskId(id)))
 }
 
 fn status(w: &mut World, node: u32) -> u8 {
@@ -92,12 +93,12 @@ fn joining_needs_a_stake_a_gpu_and_sane_models() {
     // A new GPU name costs a hundredth of the minimum stake beside the stake.
     let fee = 4 * TOKEN;
     refused!(w.join(1, "A", 24, &[], 399), StakeTooLow(word(403 * TOKEN), word(404 * TOKEN)));
-    refused!(w.call(who(1), 1, |n| n.join(b"A", 24, vec![])), StakeNotWhole(word(1), GRANULE));
-    refused!(w.call(who(1), fee, |n| n.join(b"A", 24, vec![])), StakeTooLow(word(fee), word(404 * TOKEN)));
-    refused!(w.call(who(1), TOKEN, |n| n.join(b"A", 24, vec![])), StakeTooLow(word(TOKEN), word(404 * TOKEN)));
+    refused!(w.call(who(1), 1, |n| n.join(b"A", 24, ids(vec![]))), StakeNotWhole(word(1), GRANULE));
+    refused!(w.call(who(1), fee, |n| n.join(b"A", 24, ids(vec![]))), StakeTooLow(word(fee), word(404 * TOKEN)));
+    refused!(w.call(who(1), TOKEN, |n| n.join(b"A", 24, ids(vec![]))), StakeTooLow(word(TOKEN), word(404 * TOKEN)));
     let most = (400 * TOKEN) << 18;
     refused!(w.join(1, "A", 24, &[], (400 << 18) + 1), StakeTooHigh(word(most + fee + TOKEN), word(most + fee)));
-    refused!(w.call(who(1), 404 * TOKEN + 1, |n| n.join(b"A", 24, vec![])), StakeNotWhole(word(404 * TOKEN + 1), GRANULE));
+    refused!(w.call(who(1), 404 * TOKEN + 1, |n| n.join(b"A", 24, ids(vec![]))), StakeNotWhole(word(404 * TOKEN + 1), GRANULE));
     refused!(w.join(1, "", 24, &[], 400), BadGpuName(0usize, 64usize));
     refused!(w.join(1, &"x".repeat(65), 24, &[], 400), BadGpuName(65usize, 64usize));
     refused!(w.join(1, "A\n", 24, &[], 400), BadGpuName(2usize, 64usize));
@@ -143,7 +144,7 @@ fn the_largest_stake_and_lowest_class_follow_every_change() {
         w.join(i as u64 + 1, "A", 24, &[], s).unwrap();
         let largest = stakes[..=i].iter().max().unwrap() * TOKEN;
         assert_eq!(w.view(|n| n.overview()).largestStake, largest);
-        assert_eq!(w.view(|n| n.head.lowest), 0);
+        assert_eq!(w.view(|n| n.head().lowest), 0);
     }
     for i in (0..stakes.len()).rev() {
         w.call(who(i as u64 + 1), 0, |n| n.quit()).unwrap();
@@ -151,7 +152,7 @@ fn the_largest_stake_and_lowest_class_follow_every_change() {
         assert_eq!(w.view(|n| n.overview()).largestStake, largest);
     }
     w.join(3, "A", 24, &[], 1_601).unwrap();
-    assert_eq!(w.view(|n| (n.head.lowest, n.overview().largestStake)), (2, 1_601 * TOKEN));
+    assert_eq!(w.view(|n| (n.head().lowest, n.overview().largestStake)), (2, 1_601 * TOKEN));
 }
 
 #[test]
@@ -165,8 +166,8 @@ fn raising_a_stake_moves_the_node_between_classes() {
     w.call(who(1), 1_200 * TOKEN + GRANULE as u128, |n| n.raise_stake()).unwrap();
     assert_eq!(w.node(1).stake, 1_600 * TOKEN + GRANULE as u128);
     assert_eq!(w.view(|n| n.overview()).largestStake, 1_600 * TOKEN + GRANULE as u128);
-    assert_eq!(w.view(|n| n.idle_nodes(24, 2, 0, 9)), (1, vec![1]));
-    assert_eq!(w.view(|n| n.idle_nodes(24, 0, 0, 9)).0, 8);
+    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(24), 2, 0, 9)), (1, vec![1]));
+    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(24), 0, 0, 9)).0, 8);
     assert!(matches!(&w.events()[..], [E::StakeRaised(e)] if e.node == 1 && e.stake == 1_600 * TOKEN + GRANULE as u128));
     w.call(who(1), 0, |n| n.quit()).unwrap();
     refused!(w.call(who(1), TOKEN, |n| n.raise_stake()), WrongStatus(1u32, 0u8));
@@ -199,7 +200,7 @@ fn pausing_and_quitting_wait_for_the_task() {
     assert_eq!(status(&mut w, 1), 0);
     refused!(w.call(who(1), 0, |n| n.quit()), WrongStatus(1u32, 0u8));
     assert_eq!(w.view(|n| n.overview()).nodesJoined, 0);
-    w.call(who(1), 0, |n| n.join(b"A", 1, vec![])).expect_err("no stake");
+    w.call(who(1), 0, |n| n.join(b"A", 1, ids(vec![]))).expect_err("no stake");
     assert_eq!(w.join(1, "A", 1, &[], 400).unwrap(), 1, "the number stays");
     w.call(who(1), 0, |n| n.pause()).unwrap();
     w.call(who(1), 0, |n| n.quit()).unwrap();
@@ -284,14 +285,14 @@ fn a_task_runs_at_once_with_no_delay_and_in_the_next_block_with_one() {
             );
             assert_eq!((s.id, s.deadline, s.boosts), (1, 1_700_000_120, true));
             assert_eq!(status(&mut w, s.node), 2);
-            let t = w.view(|n| n.running_task(s.node)).unwrap();
+            let t = w.view(|n| n.running_task(NodeId(s.node))).unwrap();
             assert_eq!((t.id, t.fee, t.at), (1, FEE, s.deadline));
         }
         other => panic!("{other:?}"),
     }
     let runs = w.view(|n| n.node_views(0, 9)).into_iter().find(|v| v.status == 2).unwrap().node;
     let idle = (1..=3).find(|&n| n != runs).unwrap();
-    refused!(w.view(|n| n.running_task(idle)), TaskNotRunning(0u64, idle));
+    refused!(w.view(|n| n.running_task(NodeId(idle))), TaskNotRunning(0u64, idle));
     refused!(submit(&mut w, idle as u64, id), TaskNotRunning(id, idle));
     refused!(submit(&mut w, 77, id), NotAnOperator(who(77)));
     refused!(submit(&mut w, runs as u64, id + 1), TaskNotRunning(id + 1, runs));
@@ -305,7 +306,7 @@ fn a_task_runs_at_once_with_no_delay_and_in_the_next_block_with_one() {
     let pending = w.view(|n| n.pending_tasks(0, 9));
     assert_eq!((pending.len(), pending[0].id, pending[0].at), (1, 2, w.mem.block));
     assert_eq!(w.dispatch(16).unwrap(), 0, "the block is not over");
-    refused!(w.call(who(5), 0, |n| n.cancel(2, 0)), TaskNotQueued(2u64, 0u64));
+    refused!(w.call(who(5), 0, |n| n.cancel(TaskId(2), Ticket(0))), TaskNotQueued(2u64, 0u64));
     refused!(w.dispatch(17), TooManyAtOnce(17u8, 16u8));
     w.pass(1, 1);
     assert_eq!(w.dispatch(16).unwrap(), 1);
@@ -457,15 +458,15 @@ fn a_task_that_no_joined_node_could_run_is_refused() {
     }
     // They leave in an order that meets every word and the edges between them; both nodes of a size have to go.
     for gone in [7usize, 3, 6, 0, 5, 4, 2, 1, 8] {
-        let largest = w.view(|n| n.head.max_vram);
+        let largest = w.view(|n| n.head().max_vram);
         let a = sizes[gone] as u32;
         w.call(who(1 + 2 * gone as u64), 0, |n| n.quit()).unwrap();
-        assert_eq!(w.view(|n| n.head.max_vram), largest, "one of its size is left");
+        assert_eq!(w.view(|n| n.head().max_vram), largest, "one of its size is left");
         assert!(runs(&mut w, 0, 1 << 16 | a));
         w.call(who(2 + 2 * gone as u64), 0, |n| n.quit()).unwrap();
         assert!(!runs(&mut w, 0, 1 << 16 | a));
         let left = (0..sizes.len()).filter(|&i| w.node(1 + 2 * i as u32).status == 1).map(|i| sizes[i]).max();
-        assert_eq!(w.view(|n| n.head.max_vram), left.unwrap_or(0));
+        assert_eq!(w.view(|n| n.head().max_vram), left.unwrap_or(0));
         for v in sizes {
             let able = left.is_some_and(|l| l >= v);
             assert!(w.view(|n| n.overview()).nodesJoined == 0 || runs(&mut w, v, 0) == able, "{v} with {left:?}");
@@ -485,7 +486,7 @@ fn a_task_queued_for_too_long_can_be_ended_by_anyone() {
     let end = |w: &mut World, n: u64| {
         w.raw(who(n), 0, |m| {
             let mut net = Network::open(m)?;
-            net.expire_queued(id, ticket)?;
+            net.expire_queued(TaskId(id), Ticket(ticket))?;
             net.close();
             Ok(())
         })
@@ -493,8 +494,8 @@ fn a_task_queued_for_too_long_can_be_ended_by_anyone() {
     let until = w.mem.now + 21_600;
     w.pass(1, 21_600);
     refused!(end(&mut w, 6), QueueTimeNotOver(id, until));
-    refused!(w.call(who(6), 0, |net| net.expire_queued(id, ticket + 1)), TaskNotQueued(id, ticket + 1));
-    refused!(w.call(who(6), 0, |net| net.expire_queued(id + 1, ticket)), TaskNotQueued(id + 1, ticket));
+    refused!(w.call(who(6), 0, |net| net.expire_queued(TaskId(id), Ticket(ticket + 1))), TaskNotQueued(id, ticket + 1));
+    refused!(w.call(who(6), 0, |net| net.expire_queued(TaskId(id + 1), Ticket(ticket))), TaskNotQueued(id + 1, ticket));
     w.pass(1, 1);
     w.events();
     w.mem
@@ -502,7 +503,7 @@ fn a_task_queued_for_too_long_can_be_ended_by_anyone() {
             // Undone: the creator does not earn by it.
             (m.sender, m.value) = (who(5), word(0));
             let mut net = Network::open_and_serve(m).unwrap();
-            net.expire_queued(id, ticket).unwrap();
+            net.expire_queued(TaskId(id), Ticket(ticket)).unwrap();
             assert_eq!((admin::income(net.host), net.account(who(5)).credit), (4 * TOKEN + 20, 980));
             Err(())
         })
@@ -542,7 +543,7 @@ fn timeouts_lower_h_and_successes_raise_it() {
             // Undone: whoever let it time out does not earn by it.
             (m.sender, m.value) = (who(1), word(0));
             let mut net = Network::open_and_serve(m).unwrap();
-            net.expire(1, id).unwrap();
+            net.expire(NodeId(1), TaskId(id)).unwrap();
             assert_eq!((admin::income(net.host), net.account(who(1)).credit), (4 * TOKEN + 20, 0));
             net.close();
             Err(())
@@ -586,7 +587,7 @@ fn a_success_raises_h_only_after_a_real_draw_and_some_time() {
     // Lets node 1 time out once in a world where it can be steered to, and gives H after a success.
     let after = |prepare: &dyn Fn(&mut World), wanted: IMuster::TaskSpec, wait: u64| {
         let mut w = world(6);
-        w.call(who(1), 0, |n| n.report_downloaded(vec![7])).unwrap();
+        w.call(who(1), 0, |n| n.report_downloaded(ids(vec![7]))).unwrap();
         let id = w.create(5, 1_000, spec(0, &[7])).unwrap();
         assert_eq!(w.node(1).task, id);
         w.pass(1, 121);
@@ -601,12 +602,12 @@ fn a_success_raises_h_only_after_a_real_draw_and_some_time() {
             for n in 2..=w.view(|n| n.overview()).nodesIssued {
                 if status(&mut w, n) == 2 {
                     let (id, operator) = (w.node(n).task, w.node(n).operator.into_array());
-                    w.call(operator, 0, |net| net.report_error(id, 3)).unwrap();
+                    w.call(operator, 0, |net| net.report_error(TaskId(id), 3)).unwrap();
                 }
             }
             w.pass(1, 0);
         };
-        let boosts = w.view(|n| n.running_task(1)).unwrap().boosts;
+        let boosts = w.view(|n| n.running_task(NodeId(1))).unwrap().boosts;
         w.pass(1, wait);
         let (h, id) = (w.node(1).reliability, w.node(1).task);
         submit(&mut w, 1, id).unwrap();
@@ -616,7 +617,7 @@ fn a_success_raises_h_only_after_a_real_draw_and_some_time() {
     };
     let nothing = |_: &mut World| ();
     let hold = |nodes: u64| {
-        move |w: &mut World| (2..=nodes).for_each(|n| w.call(who(n), 0, |net| net.report_downloaded(vec![7])).unwrap())
+        move |w: &mut World| (2..=nodes).for_each(|n| w.call(who(n), 0, |net| net.report_downloaded(ids(vec![7]))).unwrap())
     };
     let pause = |from: u64| move |w: &mut World| (from..=6).for_each(|n| w.call(who(n), 0, |net| net.pause()).unwrap());
     // A model that nobody else holds, or one other; a third makes a draw of it.
@@ -645,10 +646,10 @@ fn a_success_raises_h_only_after_a_real_draw_and_some_time() {
     let mut w = world(1);
     w.set("boostPool", 1);
     let (first, second) = (w.create(5, 1_000, spec(0, &[])).unwrap(), w.create(5, 1_000, spec(0, &[])).unwrap());
-    assert!(w.view(|n| n.running_task(1)).unwrap().boosts);
+    assert!(w.view(|n| n.running_task(NodeId(1))).unwrap().boosts);
     submit(&mut w, 1, first).unwrap();
     assert_eq!(w.node(1).task, second);
-    assert!(!w.view(|n| n.running_task(1)).unwrap().boosts);
+    assert!(!w.view(|n| n.running_task(NodeId(1))).unwrap().boosts);
 }
 
 /// A fine-tuning task of `seconds`: its time limit is clamped to at least `limitMin`.
@@ -679,12 +680,12 @@ fn an_excluded_node_is_parked_gets_nothing_and_comes_back() {
     let seconds = (1_800.0 * ((1.0 - h) / 0.9).ln()).ceil() as u64;
     assert_eq!(until, w.mem.now + seconds);
     assert_eq!(w.view(|n| n.excluded_nodes(0, 9)), (1, vec![1]));
-    assert_eq!(w.view(|n| n.idle_nodes(24, 0, 0, 9)).0, 0);
+    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(24), 0, 0, 9)).0, 0);
     let id = w.create(5, FEE, spec(0, &[])).unwrap();
     assert_eq!(w.view(|n| n.overview()).queued, 1, "the excluded node is not asked");
-    refused!(w.call(who(7), 0, |n| n.poke(1)), NothingToPoke(1u32));
+    refused!(w.call(who(7), 0, |n| n.poke(NodeId(1))), NothingToPoke(1u32));
     w.pass(1, seconds - 1);
-    refused!(w.call(who(7), 0, |n| n.poke(1)), NothingToPoke(1u32));
+    refused!(w.call(who(7), 0, |n| n.poke(NodeId(1))), NothingToPoke(1u32));
     w.pass(1, 1);
     w.events();
     // Any call re-admits it, and it takes what is queued.
@@ -696,9 +697,9 @@ fn an_excluded_node_is_parked_gets_nothing_and_comes_back() {
     assert!(
         matches!(&w.events()[..], [E::Withdrawn(_), E::NodeReadmitted(r), E::TaskStarted(s), ..] if r.node == 1 && s.id == id)
     );
-    assert_eq!(w.view(|n| n.head.parked_due), 0);
-    refused!(w.call(who(7), 0, |n| n.poke(1)), WrongStatus(1u32, 2u8));
-    refused!(w.call(who(7), 0, |n| n.poke(3)), NodeUnknown(3u32));
+    assert_eq!(w.view(|n| n.head().parked_due), 0);
+    refused!(w.call(who(7), 0, |n| n.poke(NodeId(1))), WrongStatus(1u32, 2u8));
+    refused!(w.call(who(7), 0, |n| n.poke(NodeId(3))), NodeUnknown(3u32));
 }
 
 #[test]
@@ -707,10 +708,10 @@ fn poking_the_node_that_is_first_in_line_to_return_is_no_error() {
     exclude(&mut w);
     w.pass(1, 200);
     w.events();
-    w.call(who(7), 0, |n| n.poke(1)).unwrap();
+    w.call(who(7), 0, |n| n.poke(NodeId(1))).unwrap();
     assert!(matches!(&w.events()[..], [E::NodeReadmitted(r)] if r.node == 1));
-    assert_eq!(w.view(|n| n.idle_nodes(24, 0, 0, 9)).1, [1]);
-    refused!(w.call(who(7), 0, |n| n.poke(1)), NothingToPoke(1u32));
+    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(24), 0, 0, 9)).1, [1]);
+    refused!(w.call(who(7), 0, |n| n.poke(NodeId(1))), NothingToPoke(1u32));
 }
 
 #[test]
@@ -718,14 +719,14 @@ fn poke_readmits_offers_work_and_takes_out_who_fell_below_a_raised_threshold() {
     let mut w = world(1);
     exclude(&mut w);
     w.set("exclusionPpm", 50_000);
-    w.call(who(7), 0, |n| n.poke(1)).unwrap();
-    assert_eq!(w.view(|n| n.idle_nodes(24, 0, 0, 9)).1, [1]);
+    w.call(who(7), 0, |n| n.poke(NodeId(1))).unwrap();
+    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(24), 0, 0, 9)).1, [1]);
     w.set("exclusionPpm", 500_000);
-    w.call(who(7), 0, |n| n.poke(1)).unwrap();
+    w.call(who(7), 0, |n| n.poke(NodeId(1))).unwrap();
     assert_eq!(w.view(|n| n.excluded_nodes(0, 9)).1, [1]);
     w.set("exclusionPpm", 100);
-    w.call(who(7), 0, |n| n.poke(1)).unwrap();
-    refused!(w.call(who(7), 0, |n| n.poke(1)), NothingToPoke(1u32));
+    w.call(who(7), 0, |n| n.poke(NodeId(1))).unwrap();
+    refused!(w.call(who(7), 0, |n| n.poke(NodeId(1))), NothingToPoke(1u32));
     // After an error the node stays idle beside a queue; a poke offers it the task.
     let first = w.create(5, FEE, spec(0, &[])).unwrap();
     while status(&mut w, 1) == 1 {
@@ -735,9 +736,9 @@ fn poke_readmits_offers_work_and_takes_out_who_fell_below_a_raised_threshold() {
     }
     let second = w.create(5, FEE, spec(0, &[])).unwrap();
     error(&mut w, 1, first).unwrap();
-    assert_eq!((status(&mut w, 1), w.view(|n| n.best_queued(1)).unwrap().id), (1, second));
-    w.call(who(7), 0, |n| n.poke(1)).unwrap();
-    assert_eq!((status(&mut w, 1), w.node(1).task, w.view(|n| n.best_queued(1)).unwrap().id), (2, second, 0));
+    assert_eq!((status(&mut w, 1), w.view(|n| n.best_queued(NodeId(1))).unwrap().id), (1, second));
+    w.call(who(7), 0, |n| n.poke(NodeId(1))).unwrap();
+    assert_eq!((status(&mut w, 1), w.node(1).task, w.view(|n| n.best_queued(NodeId(1))).unwrap().id), (2, second, 0));
 }
 
 #[test]
@@ -747,15 +748,15 @@ fn pausing_quitting_or_raising_a_parked_node_unparks_it() {
     w.call(who(1), 2_000 * TOKEN, |n| n.raise_stake()).unwrap();
     assert_eq!(w.view(|n| n.excluded_nodes(0, 9)).1, [1]);
     w.call(who(1), 0, |n| n.pause()).unwrap();
-    assert_eq!((w.view(|n| n.excluded_nodes(0, 9)).1.len(), w.view(|n| n.head.parked_due)), (0, 0));
+    assert_eq!((w.view(|n| n.excluded_nodes(0, 9)).1.len(), w.view(|n| n.head().parked_due)), (0, 0));
     w.call(who(1), 0, |n| n.resume()).unwrap();
     assert_eq!(w.view(|n| n.excluded_nodes(0, 9)).1, [1], "H did not change");
     w.call(who(1), 0, |n| n.quit()).unwrap();
-    assert_eq!(w.view(|n| n.head.parked_due), 0);
+    assert_eq!(w.view(|n| n.head().parked_due), 0);
     w.join(1, "A", 24, &[], 400).unwrap();
     assert_eq!(w.node(1).reliability, WAD, "joining resets H");
-    assert_eq!(w.view(|n| n.idle_nodes(24, 0, 0, 9)).0, 0);
-    assert_eq!(w.view(|n| n.idle_nodes(1 << 16 | 24, 0, 0, 9)).1, [1]);
+    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(24), 0, 0, 9)).0, 0);
+    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(1 << 16 | 24), 0, 0, 9)).1, [1]);
 }
 
 fn starts(w: &mut World) -> Vec<u64> {
@@ -835,15 +836,15 @@ fn only_the_creator_cancels_and_pays_the_start_fee() {
     w.create(5, FEE, spec(0, &[])).unwrap();
     let id = w.create(5, 1_000, spec(24, &[])).unwrap();
     let ticket = w.ticket(id);
-    refused!(w.call(who(6), 0, |n| n.cancel(id, ticket)), NotTheCreator(id, who(6)));
-    refused!(w.call(who(5), 0, |n| n.cancel(id, ticket + 1)), TaskNotQueued(id, ticket + 1));
-    refused!(w.call(who(5), 0, |n| n.cancel(id + 1, ticket)), TaskNotQueued(id + 1, ticket));
-    refused!(w.call(who(5), 0, |n| n.cancel(id, u64::MAX)), TaskNotQueued(id, u64::MAX));
+    refused!(w.call(who(6), 0, |n| n.cancel(TaskId(id), Ticket(ticket))), NotTheCreator(id, who(6)));
+    refused!(w.call(who(5), 0, |n| n.cancel(TaskId(id), Ticket(ticket + 1))), TaskNotQueued(id, ticket + 1));
+    refused!(w.call(who(5), 0, |n| n.cancel(TaskId(id + 1), Ticket(ticket))), TaskNotQueued(id + 1, ticket));
+    refused!(w.call(who(5), 0, |n| n.cancel(TaskId(id), Ticket(u64::MAX))), TaskNotQueued(id, u64::MAX));
     w.set("startFeeBps", 5_000);
-    w.call(who(5), 0, |n| n.cancel(id, ticket)).unwrap();
+    w.call(who(5), 0, |n| n.cancel(TaskId(id), Ticket(ticket))).unwrap();
     assert_eq!(w.account(5).credit, 980, "the start fee was frozen at creation");
     assert_eq!(w.view(|n| n.overview()).treasuryBalance, 4 * TOKEN + 20);
-    refused!(w.call(who(5), 0, |n| n.cancel(id, ticket)), TaskNotQueued(id, ticket));
+    refused!(w.call(who(5), 0, |n| n.cancel(TaskId(id), Ticket(ticket))), TaskNotQueued(id, ticket));
     let (to, amount) = w.raw(who(9), 0, admin::take_treasury).unwrap();
     assert_eq!((to, amount), (TREASURY, 4 * TOKEN + 20));
     refused!(w.raw(who(9), 0, admin::take_treasury), NothingToWithdraw(TREASURY));
@@ -854,7 +855,7 @@ fn kickout_needs_a_full_pool_and_is_for_good() {
     let mut w = world(3);
     let score = |w: &mut World, n: u32, s: u8| {
         w.call(who(9), 0, |net| {
-            net.record_score(n, s);
+            net.record_score(NodeId(n), s);
             Ok(())
         })
         .unwrap()
@@ -897,7 +898,7 @@ fn the_pool_forgets_the_oldest_score() {
     for i in 0..173u32 {
         let s = [10, 5, 2, 10][(i * 7 % 4) as usize];
         w.call(who(9), 0, |net| {
-            net.record_score(1, s);
+            net.record_score(NodeId(1), s);
             Ok(())
         })
         .unwrap();
@@ -915,8 +916,8 @@ fn models_are_reported_removed_and_purged() {
     for n in 1..=20 {
         w.join(n, "A", 24, &[7, 8], 400).unwrap();
     }
-    let report = |w: &mut World, n: u64, m: &[u64]| w.call(who(n), 0, |net| net.report_downloaded(m.to_vec()));
-    let remove = |w: &mut World, n: u64, m: &[u64]| w.call(who(n), 0, |net| net.report_removed(m.to_vec()));
+    let report = |w: &mut World, n: u64, m: &[u64]| w.call(who(n), 0, |net| net.report_downloaded(ids(m.to_vec())));
+    let remove = |w: &mut World, n: u64, m: &[u64]| w.call(who(n), 0, |net| net.report_removed(ids(m.to_vec())));
     refused!(report(&mut w, 99, &[1]), NotAnOperator(who(99)));
     refused!(report(&mut w, 1, &[7]), ModelHeld(7u64));
     refused!(report(&mut w, 1, &[9, 9]), DuplicateModel(9u64));
@@ -930,12 +931,12 @@ fn models_are_reported_removed_and_purged() {
     remove(&mut w, 1, &[7]).unwrap();
     assert_eq!(w.node(1).models, [8, 9, 10]);
     refused!(remove(&mut w, 1, &[7]), ModelNotHeld(7u64));
-    assert_eq!(w.view(|n| n.holders_view(7, 0, 99)).unwrap().0, 20, "the entry stays, stale");
-    refused!(w.view(|n| n.holders_view(0, 0, 9)), BadModel(0u64));
+    assert_eq!(w.view(|n| n.holders_view(ModelId(7), 0, 99)).unwrap().0, 20, "the entry stays, stale");
+    refused!(w.view(|n| n.holders_view(ModelId(0), 0, 9)), BadModel(0u64));
     let at = |w: &mut World, model: u64, node: u32| {
-        w.view(|n| n.holders_view(model, 0, 99)).unwrap().1.iter().position(|&n| n == node).unwrap() as u32
+        w.view(|n| n.holders_view(ModelId(model), 0, 99)).unwrap().1.iter().position(|&n| n == node).unwrap() as u32
     };
-    let purge = |w: &mut World, model: u64, position: u32| w.call(who(50), 0, |n| n.purge(model, position));
+    let purge = |w: &mut World, model: u64, position: u32| w.call(who(50), 0, |n| n.purge(ModelId(model), position));
     refused!(purge(&mut w, 7, 1), HolderNotStale(7u64, 1u32));
     refused!(purge(&mut w, 7, 20), HolderNotStale(7u64, 20u32));
     refused!(purge(&mut w, 0, 0), BadModel(0u64));
@@ -944,22 +945,22 @@ fn models_are_reported_removed_and_purged() {
     w.call(who(13), 0, |n| n.quit()).unwrap();
     let place = at(&mut w, 7, 13);
     purge(&mut w, 7, place).unwrap();
-    let mut left = w.view(|n| n.holders_view(7, 0, 99)).unwrap().1;
+    let mut left = w.view(|n| n.holders_view(ModelId(7), 0, 99)).unwrap().1;
     left.sort();
     assert_eq!(left, (2..=20).filter(|&n| n != 13).collect::<Vec<u32>>());
     // Joining again with a model that is still entered does not enter it twice.
     w.join(13, "A", 24, &[8, 7], 400).unwrap();
     for model in [7, 8] {
-        assert_eq!(w.view(|n| n.holders_view(model, 0, 99)).unwrap().1.iter().filter(|&&n| n == 13).count(), 1);
+        assert_eq!(w.view(|n| n.holders_view(ModelId(model), 0, 99)).unwrap().1.iter().filter(|&&n| n == 13).count(), 1);
     }
     // All leave and are purged, from the front, and the array is empty.
     for n in 1..=20 {
         w.call(who(n), 0, |n| n.quit()).unwrap();
     }
     for model in [7, 8] {
-        for left in (0..w.view(|n| n.holders_view(model, 0, 99)).unwrap().0).rev() {
+        for left in (0..w.view(|n| n.holders_view(ModelId(model), 0, 99)).unwrap().0).rev() {
             purge(&mut w, model, 0).unwrap();
-            assert_eq!(w.view(|n| n.holders_view(model, 0, 99)).unwrap().0, left);
+            assert_eq!(w.view(|n| n.holders_view(ModelId(model), 0, 99)).unwrap().0, left);
         }
     }
     refused!(purge(&mut w, 8, 0), HolderNotStale(8u64, 0u32));
@@ -977,9 +978,9 @@ fn a_scarce_model_is_asked_for_and_a_missing_one_of_the_node_that_runs() {
     let others = asked.split_off(1);
     assert!(others.len() >= 5 && others.len() <= 10 && !others.contains(&runs), "{others:?}");
     for &n in &others[..3] {
-        w.call(who(n as u64), 0, |net| net.report_downloaded(vec![77])).unwrap();
+        w.call(who(n as u64), 0, |net| net.report_downloaded(ids(vec![77]))).unwrap();
     }
-    w.call(who(runs as u64), 0, |net| net.report_downloaded(vec![77])).unwrap();
+    w.call(who(runs as u64), 0, |net| net.report_downloaded(ids(vec![77]))).unwrap();
     submit(&mut w, runs as u64, 1).unwrap();
     w.events();
     w.create(5, FEE, spec(0, &[77])).unwrap();
@@ -998,7 +999,7 @@ fn a_pre_download_asks_only_as_many_as_are_missing() {
     let mut w = world(30);
     w.set("spread", 3);
     for n in 1..=3 {
-        w.call(who(n), 0, |net| net.report_downloaded(vec![77])).unwrap();
+        w.call(who(n), 0, |net| net.report_downloaded(ids(vec![77]))).unwrap();
     }
     w.events();
     w.create(5, FEE, spec(0, &[77])).unwrap();
@@ -1191,18 +1192,18 @@ fn lens_pages_end_where_the_list_ends() {
     assert_eq!(w.view(|n| n.node_views(65, 1_000)).iter().map(|v| v.node).collect::<Vec<_>>(), (65..=70).collect::<Vec<_>>());
     assert_eq!(w.view(|n| n.node_views(71, 5)).len(), 0);
     assert_eq!(w.view(|n| n.node_views(u32::MAX, u32::MAX)).len(), 0);
-    assert_eq!(w.view(|n| n.idle_nodes(24, 0, 60, 100)), (70, (61..=70).collect()));
-    assert_eq!(w.view(|n| n.idle_nodes(24, 10, 0, 100)), (0, vec![]));
-    assert_eq!(w.view(|n| n.idle_nodes(24, 255, u32::MAX, u32::MAX)), (0, vec![]));
-    refused!(w.view(|n| n.node_view(0)), NodeUnknown(0u32));
-    refused!(w.view(|n| n.node_view(71)), NodeUnknown(71u32));
-    assert_eq!(w.view(|n| n.queued_tasks(u32::MAX, 0, 9)), (0, vec![]));
+    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(24), 0, 60, 100)), (70, (61..=70).collect()));
+    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(24), 10, 0, 100)), (0, vec![]));
+    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(24), 255, u32::MAX, u32::MAX)), (0, vec![]));
+    refused!(w.view(|n| n.node_view(NodeId(0))), NodeUnknown(0u32));
+    refused!(w.view(|n| n.node_view(NodeId(71))), NodeUnknown(71u32));
+    assert_eq!(w.view(|n| n.queued_tasks(GpuGroup(u32::MAX), 0, 9)), (0, vec![]));
     assert_eq!(w.view(|n| n.excluded_nodes(5, u32::MAX)), (0, vec![]));
-    let v = w.view(|n| n.weight_of(1, &spec(24, &[]))).unwrap();
+    let v = w.view(|n| n.weight_of(NodeId(1), &spec(24, &[]))).unwrap();
     assert_eq!((v.eligible, v.staking, v.reliability, v.qos, v.locality), (true, WAD, WAD, WAD / 2, WAD));
     close(v.weight, 1.0 * 0.5 / 1.5);
-    refused!(w.view(|n| n.weight_of(1, &spec(25, &[]))), NobodyCanRun(25u16, 0u32));
-    refused!(w.view(|n| n.weight_of(71, &spec(24, &[]))), NodeUnknown(71u32));
+    refused!(w.view(|n| n.weight_of(NodeId(1), &spec(25, &[]))), NobodyCanRun(25u16, 0u32));
+    refused!(w.view(|n| n.weight_of(NodeId(71), &spec(24, &[]))), NodeUnknown(71u32));
     w.join(71, "larger", 48, &[], 400).unwrap();
-    assert!(!w.view(|n| n.weight_of(1, &spec(25, &[]))).unwrap().eligible);
+    assert!(!w.view(|n| n.weight_of(NodeId(1), &spec(25, &[]))).unwrap().eligible);
 }

@@ -7,6 +7,7 @@ use muster_model::world::*;
 use muster_model::{proof, refused};
 
 use alloy_sol_types::SolInterface;
+use muster_core::id::{GpuGroup, NodeId, TaskId, Ticket};
 use muster_core::record::CALL_MODELS;
 use muster_protocol::abi::IMuster::{IMusterCalls, IMusterEvents as E};
 use muster_protocol::parameters::PARAMETERS;
@@ -16,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const FEE: u128 = TOKEN;
 
 fn submit(w: &mut World, n: u64, id: u64) {
-    w.call(who(n), 0, |net| net.submit(id, [1; 32])).unwrap();
+    w.call(who(n), 0, |net| net.submit(TaskId(id), [1; 32])).unwrap();
 }
 
 /// Asserts that no public function's signature has any of these words in it.
@@ -57,7 +58,7 @@ fn fast_caller(delay: u64, trick: Trick, tasks: u64) -> (u64, u64, u64) {
         made += 1;
         if trick == Trick::Cancel && delay > 0 {
             for ticket in [0, 24, (id) << 32] {
-                refused!(w.call(who(50), 0, |n| n.cancel(id, ticket)), TaskNotQueued(id, ticket));
+                refused!(w.call(who(50), 0, |n| n.cancel(TaskId(id), Ticket(ticket))), TaskNotQueued(id, ticket));
             }
         }
         let mut paused = false;
@@ -152,12 +153,12 @@ fn fall(w: &mut World, meddling: Option<&str>, running: u64, ids: &[u64]) -> (Ve
                 "quit" => net.quit(),
                 "resume" => net.resume(),
                 "raise stake" => net.raise_stake(),
-                "join" => net.join(b"RTX 4090", 24, vec![1]).map(drop),
-                "report" => net.report_downloaded(vec![99]),
-                "remove" => net.report_removed(vec![1]),
-                "submit" => net.submit(running, [1; 32]),
-                "report error" => net.report_error(running, 1),
-                _ => net.poke(2),
+                "join" => net.join(b"RTX 4090", 24, ids(vec![1])).map(drop),
+                "report" => net.report_downloaded(ids(vec![99])),
+                "remove" => net.report_removed(ids(vec![1])),
+                "submit" => net.submit(TaskId(running), [1; 32]),
+                "report error" => net.report_error(TaskId(running), 1),
+                _ => net.poke(NodeId(2)),
             }?;
             net.close();
             Ok(())
@@ -165,7 +166,7 @@ fn fall(w: &mut World, meddling: Option<&str>, running: u64, ids: &[u64]) -> (Ve
         out.1 = played.err().map(Refusal::into_bytes);
         let mut net = Network::open(m).unwrap();
         net.dispatch(16).unwrap();
-        let runs = |id: u64, n: u32| net.node_view(n).is_ok_and(|v| v.task == id && matches!(v.status, 2..=4));
+        let runs = |id: u64, n: u32| net.node_view(NodeId(n)).is_ok_and(|v| v.task == id && matches!(v.status, 2..=4));
         out.0 = ids.iter().map(|&id| (1..=9).find(|&n| runs(id, n))).collect();
         net.close();
         Err(())
@@ -181,7 +182,7 @@ fn a_backlog_of_due_tasks_buys_its_first_caller_nothing() {
     let mut w = world(8, 1);
     w.mem.keep_logs = false;
     w.call(who(8), 0, |n| n.pause()).unwrap();
-    w.call(who(2), 0, |n| n.report_downloaded(vec![1])).unwrap();
+    w.call(who(2), 0, |n| n.report_downloaded(ids(vec![1]))).unwrap();
     let (mut refused, mut tried) = (BTreeMap::new(), BTreeMap::new());
     for _ in 0..300 {
         // Node 7 gets its task by standing alone.
@@ -259,9 +260,9 @@ fn a_node_freed_while_draws_are_due_is_held_back_until_they_are_made() {
         w.pass(1, 0);
         submit(&mut w, busy as u64, first[0]);
         assert_eq!(w.node(busy).status, if leaving { 4 } else { 1 });
-        let again = w.call(who(busy as u64), 0, |n| n.submit(first[0], [1; 32]));
+        let again = w.call(who(busy as u64), 0, |n| n.submit(TaskId(first[0]), [1; 32]));
         assert_eq!(named(again), "TaskNotRunning", "what has ended cannot be ended again");
-        let at_work = |w: &mut World| w.view(|n| n.weight_of(busy, &spec(0, &[])).unwrap().eligible);
+        let at_work = |w: &mut World| w.view(|n| n.weight_of(NodeId(busy), &spec(0, &[])).unwrap().eligible);
         assert!(!at_work(&mut w));
         w.dispatch(16).unwrap();
         assert_eq!(w.node(busy).status, if leaving { 0 } else { 1 });
@@ -294,7 +295,7 @@ fn w02_randomness_has_no_state_and_no_selector() {
     let before = foretell(&mut w, [3; 32], 4, &spec(0, &[]));
     for _ in 0..20 {
         foretell(&mut w, [8; 32], 5, &spec(0, &[]));
-        let _ = w.call(who(99), 0, |n| n.poke(1));
+        let _ = w.call(who(99), 0, |n| n.poke(NodeId(1)));
         w.pass(1, 0);
     }
     assert_eq!(foretell(&mut w, [3; 32], 4, &spec(0, &[])), before);
@@ -319,7 +320,7 @@ fn w04_no_task_overwrites_another() {
     w.set("alphaMilli", 100_000);
     let ids: Vec<u64> = (0..30).map(|i| w.create(5 + i % 3, FEE + i as u128, spec(0, &[])).unwrap()).collect();
     assert_eq!(ids, (1..=30).collect::<Vec<_>>());
-    let (_, tasks) = w.view(|n| n.queued_tasks(0, 0, 99));
+    let (_, tasks) = w.view(|n| n.queued_tasks(GpuGroup(0), 0, 99));
     assert_eq!(tasks.len(), 29);
     assert!(tasks.iter().all(|t| t.fee == FEE + t.id as u128 - 1 && t.creator.into_array() == who(5 + (t.id - 1) % 3)));
 }
@@ -332,7 +333,7 @@ fn w05_nobody_can_have_an_honest_node_slashed() {
     let mut w = world(2, 0);
     let id = w.create(5, FEE, spec(0, &[])).unwrap();
     let ran = (1..=2u32).find(|&n| w.node(n).status == 2).unwrap();
-    w.call(who(ran as u64), 0, |n| n.report_error(id, 1)).unwrap();
+    w.call(who(ran as u64), 0, |n| n.report_error(TaskId(id), 1)).unwrap();
     assert!((1..=2).all(|n| w.node(n).stake == 400 * TOKEN && w.node(n).status == 1));
 }
 
@@ -346,9 +347,9 @@ fn w06_a_task_never_waits_for_another_member() {
     w.pass(1, 121);
     let node = |w: &mut World, id| (1..=3u32).find(|&n| w.node(n).task == id).unwrap();
     let (late, others) = (node(&mut w, ids[0]), [node(&mut w, ids[1]), node(&mut w, ids[2])]);
-    w.call(who(9), 0, |n| n.expire(late, ids[0])).unwrap();
+    w.call(who(9), 0, |n| n.expire(NodeId(late), TaskId(ids[0]))).unwrap();
     for (n, id) in others.into_iter().zip(&ids[1..]) {
-        w.call(who(9), 0, |net| net.expire(n, *id)).unwrap();
+        w.call(who(9), 0, |net| net.expire(NodeId(n), TaskId(*id))).unwrap();
     }
     assert_eq!(w.account(5).credit + w.account(9).credit, 3 * FEE);
 }
@@ -371,13 +372,13 @@ fn w08_every_end_refunds() {
     w.create(7, FEE, spec(0, &[])).unwrap();
     assert_eq!(w.account(7).credit, FEE, "evicted: all of it");
     let ticket = w.ticket(cancelled);
-    w.call(who(5), 0, |n| n.cancel(cancelled, ticket)).unwrap();
+    w.call(who(5), 0, |n| n.cancel(TaskId(cancelled), Ticket(ticket))).unwrap();
     assert_eq!(w.account(5).credit, FEE / 100 * 98);
-    w.call(who(1), 0, |n| n.report_error(1, 0)).unwrap();
+    w.call(who(1), 0, |n| n.report_error(TaskId(1), 0)).unwrap();
     assert_eq!(w.account(4).credit, FEE, "error: all of it");
-    w.call(who(9), 0, |n| n.poke(1)).unwrap();
+    w.call(who(9), 0, |n| n.poke(NodeId(1))).unwrap();
     w.pass(1, 121);
-    w.call(who(9), 0, |n| n.expire(1, 3)).unwrap();
+    w.call(who(9), 0, |n| n.expire(NodeId(1), TaskId(3))).unwrap();
     assert_eq!((w.account(6).credit, w.account(9).credit), (FEE / 100 * 98, FEE / 100 * 2));
     let treasury = w.view(|n| n.overview()).treasuryBalance;
     assert_eq!(treasury + [4, 5, 6, 7, 9].map(|n| w.account(n).credit).iter().sum::<u128>() + 400 * TOKEN, w.paid_in);
@@ -394,9 +395,9 @@ fn w09_a_full_queue_neither_reverts_nor_can_be_flushed_cheaply() {
         w.create(6, 60, spec(0, &[])).unwrap();
     }
     assert_eq!(w.account(6).credit, 3_000);
-    assert_eq!(w.view(|n| n.queued_tasks(0, 0, 9)).1.iter().map(|t| t.id).collect::<Vec<_>>(), good);
+    assert_eq!(w.view(|n| n.queued_tasks(GpuGroup(0), 0, 9)).1.iter().map(|t| t.id).collect::<Vec<_>>(), good);
     let better = w.create(6, FEE + FEE / 1_000_000, spec(0, &[])).unwrap();
-    assert!(w.view(|n| n.queued_tasks(0, 0, 9)).1.iter().any(|t| t.id == better));
+    assert!(w.view(|n| n.queued_tasks(GpuGroup(0), 0, 9)).1.iter().any(|t| t.id == better));
 }
 
 /// 10: The creator stated a task's size, so a small lie bought priority, and 0 divided by zero. Here the estimate is
@@ -445,7 +446,7 @@ fn w12_no_call_costs_more_in_a_large_network() {
             let (now, later) = all.split_at(all.len().min(CALL_MODELS));
             w.join(n, &format!("card {}", n % 7), vram, now, 400 + n as u128 % 900).unwrap();
             for models in later.chunks(CALL_MODELS) {
-                w.call(who(n), 0, |net| net.report_downloaded(models.to_vec())).unwrap();
+                w.call(who(n), 0, |net| net.report_downloaded(ids(models.to_vec()))).unwrap();
             }
         }
         // One that could run the tasks queued below, but takes none.
@@ -500,13 +501,13 @@ fn w12_no_call_costs_more_in_a_large_network() {
 fn w13_an_ended_task_cannot_be_ended_again() {
     let mut w = world(1, 0);
     let id = w.create(5, FEE, spec(0, &[])).unwrap();
-    refused!(w.call(who(5), 0, |n| n.expire(1, id)), DeadlineNotPassed(id, 1_700_000_120u64));
+    refused!(w.call(who(5), 0, |n| n.expire(NodeId(1), TaskId(id))), DeadlineNotPassed(id, 1_700_000_120u64));
     submit(&mut w, 1, id);
     w.pass(1, 10_000);
-    refused!(w.call(who(5), 0, |n| n.expire(1, id)), TaskNotRunning(id, 1u32));
-    refused!(w.call(who(1), 0, |n| n.submit(id, [0; 32])), TaskNotRunning(id, 1u32));
-    refused!(w.call(who(1), 0, |n| n.report_error(id, 0)), TaskNotRunning(id, 1u32));
-    refused!(w.call(who(5), 0, |n| n.cancel(id, 0)), TaskNotQueued(id, 0u64));
+    refused!(w.call(who(5), 0, |n| n.expire(NodeId(1), TaskId(id))), TaskNotRunning(id, 1u32));
+    refused!(w.call(who(1), 0, |n| n.submit(TaskId(id), [0; 32])), TaskNotRunning(id, 1u32));
+    refused!(w.call(who(1), 0, |n| n.report_error(TaskId(id), 0)), TaskNotRunning(id, 1u32));
+    refused!(w.call(who(5), 0, |n| n.cancel(TaskId(id), Ticket(0))), TaskNotQueued(id, 0u64));
     assert_eq!((w.account(1).credit, w.account(5).credit), (FEE, 0));
 }
 
@@ -528,10 +529,10 @@ fn w14_no_recipient_can_block_an_end() {
 fn w15_poke_by_anyone_starts_nothing_twice() {
     nothing_called(&["callback"]);
     let mut w = world(1, 0);
-    refused!(w.call(who(77), 0, |n| n.poke(1)), NothingToPoke(1u32));
+    refused!(w.call(who(77), 0, |n| n.poke(NodeId(1))), NothingToPoke(1u32));
     w.create(5, FEE, spec(0, &[])).unwrap();
     w.create(5, FEE, spec(0, &[])).unwrap();
-    refused!(w.call(who(77), 0, |n| n.poke(1)), WrongStatus(1u32, 2u8));
+    refused!(w.call(who(77), 0, |n| n.poke(NodeId(1))), WrongStatus(1u32, 2u8));
     assert_eq!((w.node(1).task, w.view(|n| n.overview()).queued), (1, 1));
 }
 
@@ -564,7 +565,7 @@ fn w17_an_error_report_is_not_paid() {
     nothing_called(&["commit", "disclose"]);
     let mut w = world(1, 0);
     let id = w.create(5, FEE, spec(0, &[])).unwrap();
-    w.call(who(1), 0, |n| n.report_error(id, 9)).unwrap();
+    w.call(who(1), 0, |n| n.report_error(TaskId(id), 9)).unwrap();
     assert_eq!((w.account(1).credit, w.account(5).credit), (0, FEE));
 }
 
@@ -596,14 +597,14 @@ fn w19_the_owner_is_no_party_to_any_task() {
     let id = w.create(5, FEE, spec(0, &[])).unwrap();
     let queued = w.create(5, FEE, spec(0, &[])).unwrap();
     let ticket = w.ticket(queued);
-    refused!(w.call(OWNER, 0, |n| n.cancel(queued, ticket)), NotTheCreator(queued, OWNER));
-    refused!(w.call(OWNER, 0, |n| n.submit(id, [0; 32])), NotAnOperator(OWNER));
+    refused!(w.call(OWNER, 0, |n| n.cancel(TaskId(queued), Ticket(ticket))), NotTheCreator(queued, OWNER));
+    refused!(w.call(OWNER, 0, |n| n.submit(TaskId(id), [0; 32])), NotAnOperator(OWNER));
     refused!(w.call(OWNER, 0, |n| n.take_owed(OWNER)), NothingToWithdraw(OWNER));
     // What was frozen at creation no longer follows the parameters.
     w.set("startFeeBps", 5_000);
     w.set("limitMin", 3_600);
     w.pass(1, 121);
-    w.call(who(9), 0, |n| n.expire(1, id)).unwrap();
+    w.call(who(9), 0, |n| n.expire(NodeId(1), TaskId(id))).unwrap();
     assert_eq!(w.account(9).credit, FEE / 100 * 2);
     assert!(
         (0..PARAMETERS.len() as u8).all(|number| admin::parameter(&w.mem, number).is_ok_and(|(_, least, most)| least <= most))
@@ -619,7 +620,7 @@ fn w20_a_bad_record_cannot_be_shed() {
     let mut w = world(2, 0);
     let score = |w: &mut World, times: u32| {
         w.call(who(9), 0, |net| {
-            (0..times).for_each(|_| net.record_score(1, 0));
+            (0..times).for_each(|_| net.record_score(NodeId(1), 0));
             Ok(())
         })
         .unwrap()
@@ -652,7 +653,7 @@ fn w21_a_false_declaration_costs_its_author() {
             w.dispatch(1).unwrap();
         }
         w.pass(1, 3);
-        w.call(who(9), 0, |n| n.expire(1, id)).unwrap();
+        w.call(who(9), 0, |n| n.expire(NodeId(1), TaskId(id))).unwrap();
     }
     assert!(w.node(1).excluded);
     assert_eq!(w.account(1).credit, 0);
