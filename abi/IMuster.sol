@@ -4,7 +4,9 @@ pragma solidity ^0.8.24;
 /// @title Muster: task dispatch and quality of service for decentralised GPU networks
 /// @notice One address, one storage. Amounts are wei, times seconds, fixed-point numbers wads (1e18),
 /// VRAM GiB. A model id is the first five bytes of the keccak256 of the model's name, as a number.
-/// A GPU group is one GPU model with one VRAM size, numbered `model << 16 | vram`.
+/// A GPU group is one GPU model with one VRAM size, numbered `model << 16 | vram`, models counted from 1 in order of first join; with 0
+/// for the model it is every GPU with at least that VRAM. Lists are read page by page: `from` is the first position looked at,
+/// counted from 0, `count` at most 256 ({nodes}: 64), and asking for more is refused ({PageTooLong}).
 interface IMuster {
     // ------------------------------------------------------------------ types
 
@@ -20,12 +22,15 @@ interface IMuster {
         uint32 gpu;
         /// Redundancy policy: 0 runs the task on a single node.
         uint8 redundancy;
+        /// Bit 0 asks for a receipt, so that {outcome} can tell what became of the task. Other bits are refused.
+        uint32 flags;
         /// Digest of the input, which travels off chain.
         bytes32 inputDigest;
         /// Required models, at most 8, no duplicates.
         uint64[] models;
     }
 
+    /// @notice A node, joined or not.
     struct NodeView {
         uint32 node;
         address operator;
@@ -41,6 +46,10 @@ interface IMuster {
         uint8 scores;
         /// Whether H keeps it from being selected.
         bool excluded;
+        /// Whether it waits apart, excluded by its H or held back by due draws, and gets no task before `parkedUntil`.
+        bool parked;
+        /// When it can return to work; 0 if it is not parked.
+        uint64 parkedUntil;
         uint64 joinedAt;
         /// The running task, or the last one.
         uint64 task;
@@ -59,8 +68,11 @@ interface IMuster {
         uint64 weight;
     }
 
+    /// @notice A task that has not ended. All zero where there is none.
     struct TaskView {
         uint64 id;
+        /// 0 there is none, 1 Pending, 2 queued, 3 running.
+        uint8 status;
         address creator;
         uint128 fee;
         uint8 kind;
@@ -68,14 +80,56 @@ interface IMuster {
         uint32 timeLimit;
         uint16 startFeeBps;
         uint16 vram;
+        /// Required GPU group, or 0 for any.
         uint32 gpu;
+        /// As in its specification.
+        uint32 flags;
         uint64[] models;
-        /// Pending: block of the draw. Queued: the ticket for `cancel`. Running: the deadline.
-        uint64 at;
+        /// Pending: number of the L2 block whose hash decides the draw.
+        uint64 drawBlock;
+        /// Queued: what `cancel` and `expireQueued` take.
+        uint64 ticket;
+        /// Queued: since when.
+        uint64 queuedAt;
+        /// Queued: the greatest key is served first, the least is evicted first.
+        uint64 queueKey;
+        /// Running: on which node.
+        uint32 node;
+        /// Running: until when an answer counts.
+        uint64 deadline;
         /// Running: whether its success raises its node's H, because its draw had candidates enough.
         bool boosts;
     }
 
+    /// @notice What became of a task that asked for a receipt.
+    struct Outcome {
+        /// 0 no receipt: there is no such task, or it asked for none. 1 not ended, 2 succeeded, 3 the node reported an error, 4 timed
+        /// out, 5 cancelled, 6 evicted, 7 queued for too long.
+        uint8 state;
+        /// The node that ran it; 0 if it never started or has not ended.
+        uint32 node;
+        /// The error's code as the node gave it.
+        uint8 code;
+        /// When it ended; 0 before.
+        uint64 ended;
+        /// Digest of the result; 0 unless it succeeded.
+        bytes32 resultDigest;
+    }
+
+    /// @notice A queue: the tasks that require the same GPU group, or the same VRAM of any GPU.
+    struct QueueView {
+        uint32 group;
+        /// Tasks in it.
+        uint32 queued;
+        /// Places it has, free ones included: how far {queuedTasks} goes.
+        uint32 places;
+        /// Greatest key; 0 when empty.
+        uint64 best;
+        /// Least key; 0 when empty.
+        uint64 worst;
+    }
+
+    /// @notice What Muster owes an account, and its node.
     struct AccountView {
         uint128 credit;
         uint128 unbonding;
@@ -84,6 +138,7 @@ interface IMuster {
         bool kickedOut;
     }
 
+    /// @notice The network as a whole.
     struct Overview {
         address owner;
         address treasury;
@@ -102,6 +157,14 @@ interface IMuster {
     /// @notice ERC-2535: a program and the selectors it answers.
     struct Facet {
         address facetAddress;
+        bytes4[] functionSelectors;
+    }
+
+    /// @notice ERC-2535: a change of what a program answers.
+    struct FacetCut {
+        address facetAddress;
+        /// 0 added, 1 another program's until now, 2 no longer answered (with the zero address).
+        uint8 action;
         bytes4[] functionSelectors;
     }
 
@@ -138,6 +201,11 @@ interface IMuster {
 
     /// @notice Re-admits an excluded node whose time has come, or offers an idle node the best queued task. Anyone may call.
     function poke(uint32 node) external;
+
+    /// @notice Writes a model's name into a log, so that explorers can show it: once for each id, anyone may call.
+    /// @param name 1 to 128 characters of printable ASCII.
+    /// @return model The id that follows from it.
+    function nameModel(string calldata name) external returns (uint64 model);
 
     /// @notice Pays out the caller's credit, and its returned stake once unbonded. It draws nothing, so that nothing can keep it from paying.
     function withdraw(address payable to) external;
@@ -230,8 +298,15 @@ interface IMuster {
 
     // ------------------------------------------------------------------ reading
 
+    /// @notice The network as a whole.
     function overview() external view returns (Overview memory);
+    /// @notice Who may change parameters and propose programs.
     function owner() external view returns (address);
+    /// @notice Whom ownership was offered to, who has to accept it; zero for nobody.
+    function pendingOwner() external view returns (address);
+    /// @notice The proposed treasury, zero for none, and when it can take effect.
+    function pendingTreasury() external view returns (address treasury, uint64 effective);
+    /// @notice A parameter and its bounds, by its number.
     function parameter(uint8 which) external view returns (uint256 value, uint256 least, uint256 most);
     /// @notice A proposed parameter and when it can take effect; `effective` is 0 where nothing is proposed.
     function proposedParameter(uint8 which) external view returns (uint256 value, uint64 effective);
@@ -239,81 +314,152 @@ interface IMuster {
     function proposedPrograms(address program, bytes4[] calldata selectors) external view returns (uint64 effective);
     /// @notice Seconds between proposal and effect, and whether programs can never be changed again.
     function upgrades() external view returns (uint32 delay, bool renounced);
+
+    /// @notice What an account is owed, and its node.
     function account(address who) external view returns (AccountView memory);
+    /// @notice A node by its number.
     function node(uint32 number) external view returns (NodeView memory);
+    /// @notice The number of an operator's node; 0 if he never joined.
     function nodeOf(address operator) external view returns (uint32);
+    /// @notice Nodes by number, those that quit included.
+    /// @param from The first number, from 1 on (0 stands for 1).
+    /// @param count At most 64.
     function nodes(uint32 from, uint32 count) external view returns (NodeView[] memory);
+    /// @notice The factors of a node's weight for a task that would be drawn now.
     function weightOf(uint32 number, TaskSpec calldata spec) external view returns (WeightView memory);
+    /// @notice What a task's kind and units come to: estimated seconds, seconds from start to deadline, and the least fee.
     function estimate(uint8 kind, uint32 units) external view returns (uint32 estimated, uint32 timeLimit, uint128 leastFee);
+    /// @notice The GPU group of a name and VRAM size, once a node has joined with them.
     function gpuGroup(string calldata name, uint16 vram) external view returns (uint32);
+    /// @notice The name of a GPU group; empty if there is no such group.
     function gpuName(uint32 group) external view returns (string memory);
+    /// @notice How many GPU models of a VRAM size there ever were: they have the numbers 1 to `count`.
     function gpuGroups(uint16 vram) external view returns (uint32 count);
+    /// @notice The idle nodes of a GPU group and stake class, none of them stale, and how many there are.
     function idleNodes(uint32 group, uint8 class, uint32 from, uint32 count) external view returns (uint32 total, uint32[] memory numbers);
+    /// @notice The nodes entered as holders of a model, and how many entries there are. Stale entries are in it: nodes that quit, or
+    /// that reported the model removed; {node} says what a node holds, {purge} takes such an entry out.
     function holders(uint64 model, uint32 from, uint32 count) external view returns (uint32 total, uint32[] memory numbers);
-    function runningTask(uint32 number) external view returns (TaskView memory);
-    function pendingTasks(uint32 from, uint32 count) external view returns (TaskView[] memory);
-    /// @param group 0x0000vvvv for the "Any" group of VRAM v, or a GPU group + 0x10000.
-    function queuedTasks(uint32 group, uint32 from, uint32 count) external view returns (uint32 places, TaskView[] memory);
-    function bestQueued(uint32 number) external view returns (TaskView memory);
+    /// @notice Nodes that wait apart (see NodeView.parked), by place; free places are left out. `places` is how far places go.
     function excludedNodes(uint32 from, uint32 count) external view returns (uint32 places, uint32[] memory numbers);
 
+    /// @notice What became of a task that asked for a receipt; for a contract that has to know.
+    function outcome(uint64 id) external view returns (Outcome memory);
+    /// @notice A task that has not ended, by its id: running on the node `nodeHint`, queued under the ticket `ticketHint`, or Pending. Hints
+    /// are what {TaskStarted} and {TaskQueued} say, 0 for none; without the right one a running or queued task is not found.
+    function locate(uint64 id, uint32 nodeHint, uint64 ticketHint) external view returns (TaskView memory);
+    /// @notice The task that a node runs now.
+    function runningTask(uint32 number) external view returns (TaskView memory);
+    /// @notice Tasks that wait for their draw, in the order in which they are drawn.
+    function pendingTasks(uint32 from, uint32 count) external view returns (TaskView[] memory);
+    /// @notice Queues ever used, in order of first use, and how many there are.
+    function queues(uint32 from, uint32 count) external view returns (uint32 total, QueueView[] memory);
+    /// @notice The tasks at some places of a queue; free places are left out. `places` is how far places go.
+    /// @param group A GPU group, or a VRAM size for the queue of tasks that any GPU with as much will do for.
+    function queuedTasks(uint32 group, uint32 from, uint32 count) external view returns (uint32 places, TaskView[] memory);
+    /// @notice How many of the tasks at some places of a ticket's queue are served before it: over all places it is the task's place in the
+    /// queue. `places` is how far places go.
+    function queuedBefore(uint64 ticket, uint32 from, uint32 count) external view returns (uint32 places, uint32 before);
+    /// @notice The queued task that a node would take if it became available now.
+    function bestQueued(uint32 number) external view returns (TaskView memory);
+
+    /// @notice ERC-2535: all programs and what they answer; the router itself answers {install}.
     function facets() external view returns (Facet[] memory);
+    /// @notice ERC-2535: what a program answers.
     function facetFunctionSelectors(address facet) external view returns (bytes4[] memory);
+    /// @notice ERC-2535: all programs.
     function facetAddresses() external view returns (address[] memory);
+    /// @notice ERC-2535: the program that answers a selector; zero if none does.
     function facetAddress(bytes4 selector) external view returns (address);
+    /// @notice ERC-165: whether this interface, ERC-165 or ERC-2535's loupe is meant.
     function supportsInterface(bytes4 interfaceId) external view returns (bool);
 
     // ------------------------------------------------------------------ events
 
+    /// @notice A node joined with a GPU that nobody had joined with before.
     /// @param fee What the new name cost, in wei: protocol income.
     event GpuGroupCreated(uint32 indexed group, string name, uint16 vram, uint128 fee);
+    /// @notice A node joined. Its H is 1.
     event NodeJoined(uint32 indexed node, address indexed operator, uint32 indexed group, uint128 stake, uint64[] models);
+    /// @notice A node's stake was raised.
     event StakeRaised(uint32 indexed node, uint128 added, uint128 stake);
+    /// @notice The node will be paused when its task ends.
     event NodePausing(uint32 indexed node);
+    /// @notice The node takes no tasks until it is resumed.
     event NodePaused(uint32 indexed node);
+    /// @notice The node is available again.
     event NodeResumed(uint32 indexed node);
+    /// @notice The node will quit when its task ends.
     event NodeQuitting(uint32 indexed node);
+    /// @notice The node left. Its stake can be withdrawn from `release` on.
     event NodeQuit(uint32 indexed node, address indexed operator, uint128 stake, uint64 release);
+    /// @notice The node was kicked out for its scores; its operator can never join again. A NodeQuit follows.
     event NodeKickedOut(uint32 indexed node, address indexed operator);
     /// @notice The node gets no task before `until`: its reliability is too low, or (until now) draws are due that it must not change.
     event NodeExcluded(uint32 indexed node, uint64 until);
+    /// @notice An excluded node's time has come, or the draws that held it back are made.
     event NodeReadmitted(uint32 indexed node);
+    /// @notice A node's answer was scored.
     event ScoreRecorded(uint32 indexed node, uint8 score);
+    /// @notice The node says that it now holds a model.
     event ModelAdded(uint32 indexed node, uint64 indexed model);
+    /// @notice The node says that it no longer holds a model; its entry among the holders is stale now.
     event ModelRemoved(uint32 indexed node, uint64 indexed model);
+    /// @notice A stale entry was taken out of a model's holders.
     event HolderPurged(uint32 indexed node, uint64 indexed model);
+    /// @notice A model's name: its id is the first five bytes of the name's keccak256.
+    event ModelNamed(uint64 indexed model, string name);
     /// @notice The node is asked to download a model: it runs a task that needs it, or the model is scarce.
     event DownloadRequested(uint32 indexed node, uint64 indexed model, uint64 indexed task);
     /// @notice Stake whose unbonding was over has become credit, so that the operator's next exit does not lock it again.
     event StakeReleased(address indexed account, uint128 amount);
+    /// @notice An account was paid what it was owed.
     event Withdrawn(address indexed account, address indexed to, uint128 credit, uint128 stake);
 
+    /// @notice A task was created, its fee is in escrow, and its terms are fixed.
     event TaskCreated(uint64 indexed id, address indexed creator, uint128 fee, uint32 estimate, uint32 timeLimit, uint16 startFeeBps, uint64 drawBlock, TaskSpec spec);
     /// @notice The draw stayed undecided, or its block's hash has aged out: it is drawn again from a later block.
     event TaskRedrawn(uint64 indexed id, uint64 drawBlock);
-    event TaskQueued(uint64 indexed id, uint64 ticket);
+    /// @notice No node could take the task: it waits in the queue of its GPU group, or of its VRAM.
+    event TaskQueued(uint64 indexed id, uint32 indexed group, address indexed creator, uint64 ticket);
+    /// @notice A node was chosen and has until the deadline.
     /// @param boosts Whether the draw had candidates enough for the task's success to raise the node's H.
-    event TaskStarted(uint64 indexed id, uint32 indexed node, uint64 deadline, bool boosts);
-    event TaskSucceeded(uint64 indexed id, uint32 indexed node, bytes32 resultDigest, uint128 paid);
-    event TaskErrorReported(uint64 indexed id, uint32 indexed node, uint8 code, uint128 refund);
+    event TaskStarted(uint64 indexed id, uint32 indexed node, address indexed creator, uint64 deadline, bool boosts);
+    /// @notice The node answered and was paid.
+    event TaskSucceeded(uint64 indexed id, uint32 indexed node, address indexed creator, bytes32 resultDigest, uint128 paid);
+    /// @notice The node said that it cannot run the task.
+    event TaskErrorReported(uint64 indexed id, uint32 indexed node, address indexed creator, uint8 code, uint128 refund);
+    /// @notice The task ended without an answer.
+    /// @param node The node that let it time out; 0 if it never started.
     /// @param reason 0 timeout, 1 cancelled, 2 evicted, 3 queued for too long.
     /// @param startFee Credited to `beneficiary`; if that is zero, protocol income.
-    event TaskAborted(uint64 indexed id, address indexed creator, uint8 indexed reason, uint128 refund, uint128 startFee, address beneficiary);
+    event TaskAborted(uint64 indexed id, uint32 indexed node, address indexed creator, uint8 reason, uint128 refund, uint128 startFee, address beneficiary);
 
+    /// @notice The network was set up.
     event Initialised(address owner, address treasury, uint64 granule, uint128 minimumStake, uint32 upgradeDelay);
+    /// @notice A parameter has another value; at initialisation, its first.
     event ParameterChanged(uint8 indexed parameter, uint256 before, uint256 value);
+    /// @notice A parameter can take this value from `effective` on.
     event ParameterProposed(uint8 indexed parameter, uint256 value, uint64 effective);
+    /// @notice New tasks and joins were stopped, or are allowed again.
     event PausedChanged(bool on);
+    /// @notice Ownership was offered to an account, or to nobody.
     event OwnershipTransferStarted(address indexed previousOwner, address indexed newOwner);
+    /// @notice The new owner has accepted.
     event OwnershipTransferred(address indexed previousOwner, address indexed newOwner);
+    /// @notice Another treasury can take effect from `effective` on; with the zero address the proposal was withdrawn.
     event TreasuryProposed(address indexed treasury, uint64 effective);
+    /// @notice Protocol income goes to another account.
     event TreasuryChanged(address indexed before, address indexed treasury);
+    /// @notice Protocol income was paid out.
     event TreasurySwept(address indexed treasury, uint128 amount);
-    /// @param effective When it can take effect; 0 where it was withdrawn.
+    /// @notice A change of programs can take effect from `effective` on.
+    /// @param effective 0 where the proposal was withdrawn.
     event ProgramsProposed(address indexed program, bytes4[] selectors, uint64 effective);
     /// @notice Programs can never be changed again.
     event UpgradesRenouncedForGood();
-    event ProgramChanged(bytes4 indexed selector, address indexed before, address indexed program);
+    /// @notice ERC-2535: other programs answer some selectors. `init` and `initCalldata` are always empty: nothing is run.
+    event DiamondCut(FacetCut[] cuts, address init, bytes initCalldata);
 
     // ------------------------------------------------------------------ errors
 
@@ -389,6 +535,10 @@ interface IMuster {
     error TooManyModels(uint256 given, uint256 most);
     /// @notice Model ids are 1 to 2^40 - 1.
     error BadModel(uint64 model);
+    /// @notice The model has its name already.
+    error ModelHasName(uint64 model);
+    /// @notice The name is empty, longer than `most` bytes, or not printable ASCII.
+    error BadModelName(uint256 length, uint256 most);
     /// @notice The list names the model twice.
     error DuplicateModel(uint64 model);
     /// @notice The node holds the model already.
@@ -408,10 +558,14 @@ interface IMuster {
     error BadUnits(uint32 units, uint256 most);
     /// @notice No node ever joined with this GPU group.
     error GpuUnknown(uint32 group);
+    /// @notice No node ever joined with a GPU of this name and VRAM size.
+    error GpuNameUnknown(string name, uint16 vram);
     /// @notice No joined node has the VRAM, or is of the GPU group, that the task requires.
     error NobodyCanRun(uint16 vram, uint32 gpu);
     /// @notice Only policy 0, a single node, is there yet.
     error RedundancyUnsupported(uint8 policy);
+    /// @notice Some of the specification's flags mean nothing yet.
+    error FlagsUnsupported(uint32 flags);
     /// @notice The value sent is less than the least fee for the estimated time.
     error FeeTooLow(uint256 sent, uint256 least);
     /// @notice The value sent is more than a fee can be.
@@ -433,6 +587,8 @@ interface IMuster {
     error DeadlinePassed(uint64 id, uint64 deadline);
     /// @notice The task can still be answered until its deadline.
     error DeadlineNotPassed(uint64 id, uint64 deadline);
+    /// @notice A page is at most `most` long.
+    error PageTooLong(uint32 count, uint32 most);
     /// @notice More than one call takes.
     error TooManyAtOnce(uint256 given, uint256 most);
 }
