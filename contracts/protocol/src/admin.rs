@@ -4,10 +4,12 @@ use crate::abi::{emit, IMuster::*};
 use crate::host::{offset, Host};
 use crate::layout::*;
 use crate::parameters::{bounded, put_defaults, put_parameter, within, Change, BASE_MAX};
+use crate::programs::INTERFACE_ID;
 use crate::ring::Ring;
 use crate::{purse, IMuster, Result};
 use alloc::vec::Vec;
 use alloy_primitives::FixedBytes;
+use alloy_sol_types::SolCall;
 use muster_core::record::*;
 use muster_core::weight;
 use muster_core::word::{Address, Word};
@@ -80,9 +82,13 @@ pub fn initialise<H: Host>(host: &mut H, genesis: &Genesis, programs: &[IMuster:
     host.store(slot(TREASURY), Word::from(treasury));
     emit::<Initialised>(host, (), (owner, treasury, granule, minimum_stake, upgrade_delay));
     put_defaults(host, base as u64)?;
+    let own =
+        FacetCut { facetAddress: host.here().into(), action: ADDED, functionSelectors: [installCall::SELECTOR.into()].to_vec() };
+    let mut cuts = [own].to_vec();
     for f in programs {
-        assign_program(host, f.facetAddress.into_array(), &f.functionSelectors);
+        assign_programs(host, f.facetAddress.into_array(), &f.functionSelectors, &mut cuts);
     }
+    tell_cuts(host, cuts);
     Ok(())
 }
 
@@ -165,6 +171,17 @@ pub fn accept_ownership<H: Host>(host: &mut H) -> Result<()> {
     Ok(())
 }
 
+/// See `IMuster.pendingOwner`.
+pub fn pending_owner<H: Host>(host: &H) -> Address {
+    host.get::<Proposal>(slot(NEXT_OWNER)).account
+}
+
+/// See `IMuster.pendingTreasury`: the account, and when it can take effect.
+pub fn pending_treasury<H: Host>(host: &H) -> (Address, u64) {
+    let next: Proposal = host.get(slot(NEXT_TREASURY));
+    (next.account, next.at)
+}
+
 /// See `IMuster.proposeTreasury`.
 pub fn propose_treasury<H: Host>(host: &mut H, account: Address) -> Result<()> {
     only_owner(host)?;
@@ -194,7 +211,7 @@ const ERC2535_LOUPE: [u8; 4] = [0x48, 0xe2, 0xb0, 0x93];
 
 /// See `IMuster.supportsInterface`.
 pub fn supports_interface(id: [u8; 4]) -> bool {
-    matches!(id, ERC165 | ERC2535_LOUPE)
+    matches!(id, ERC165 | ERC2535_LOUPE | INTERFACE_ID)
 }
 
 // ---------------------------------------------------------------- programs
@@ -224,31 +241,54 @@ pub fn selectors<H: Host>(host: &H) -> Vec<[u8; 4]> {
         .collect()
 }
 
-/// Sets which program answers some selectors, the zero address for none. No check of the caller.
-pub fn assign_program<H: Host>(host: &mut H, program: Address, list: &[FixedBytes<4>]) {
+/// Sets which program answers some selectors, the zero address for none, and tells it as ERC-2535 demands. No check of the caller.
+fn assign_programs<H: Host>(host: &mut H, program: Address, list: &[FixedBytes<4>], cuts: &mut Vec<FacetCut>) {
+    // Added, replaced, removed.
+    let mut changed: [Vec<FixedBytes<4>>; 3] = Default::default();
     for selector in list.iter().map(|s| s.0) {
         let before = program_of(host, selector);
         let at = host.mapping(PROGRAMS, selector_key(selector));
         host.store(at, Word::from(program));
         let place = host.mapping(SELECTOR_PLACES, selector_key(selector));
         let n = host.load(slot(SELECTORS)).0[0];
-        if before == [0; 20] && program != [0; 20] {
-            write_selector(host, n, selector);
-            host.store(place, Word::from(n + 1));
-            host.store(slot(SELECTORS), Word::from(n + 1));
-        } else if before != [0; 20] && program == [0; 20] {
-            let gap = host.load(place).0[0] - 1;
-            let (last_at, lane) = selector_at(host, n - 1);
-            let last = host.load(last_at).lane32(lane).to_be_bytes();
-            write_selector(host, gap, last);
-            let moved = host.mapping(SELECTOR_PLACES, selector_key(last));
-            host.store(moved, Word::from(gap + 1));
-            host.store(place, Word::ZERO);
-            write_selector(host, n - 1, [0; 4]);
-            host.store(slot(SELECTORS), Word::from(n - 1));
-        }
-        emit::<ProgramChanged>(host, (selector, before, program), ());
+        let action = match (before == [0; 20], program == [0; 20]) {
+            (true, true) => continue,
+            (true, false) => {
+                write_selector(host, n, selector);
+                host.store(place, Word::from(n + 1));
+                host.store(slot(SELECTORS), Word::from(n + 1));
+                ADDED
+            }
+            (false, false) => REPLACED,
+            (false, true) => {
+                let gap = host.load(place).0[0] - 1;
+                let (last_at, lane) = selector_at(host, n - 1);
+                let last = host.load(last_at).lane32(lane).to_be_bytes();
+                write_selector(host, gap, last);
+                let moved = host.mapping(SELECTOR_PLACES, selector_key(last));
+                host.store(moved, Word::from(gap + 1));
+                host.store(place, Word::ZERO);
+                write_selector(host, n - 1, [0; 4]);
+                host.store(slot(SELECTORS), Word::from(n - 1));
+                REMOVED
+            }
+        };
+        changed[action as usize].push(selector.into());
     }
+    for (action, selectors) in changed.into_iter().enumerate() {
+        if !selectors.is_empty() {
+            cuts.push(FacetCut { facetAddress: program.into(), action: action as u8, functionSelectors: selectors });
+        }
+    }
+}
+
+/// Actions of `IMuster.FacetCut`.
+const ADDED: u8 = 0;
+const REPLACED: u8 = 1;
+const REMOVED: u8 = 2;
+
+fn tell_cuts<H: Host>(host: &mut H, cuts: Vec<FacetCut>) {
+    emit::<DiamondCut>(host, (), (cuts, [0; 20], &[][..]));
 }
 
 fn write_selector<H: Host>(host: &mut H, i: u64, selector: [u8; 4]) {
@@ -304,7 +344,9 @@ pub fn accept_programs<H: Host>(host: &mut H, program: Address, list: &[FixedByt
     let at = take_proposal(host, program, list)?;
     ensure!(host.now() >= at, TooEarly(at));
     ensure!(program == [0; 20] || host.has_code(program), NoCode(program));
-    assign_program(host, program, list);
+    let mut cuts = Vec::new();
+    assign_programs(host, program, list, &mut cuts);
+    tell_cuts(host, cuts);
     Ok(())
 }
 

@@ -58,6 +58,10 @@ impl Host for Chain {
         self.vm.msg_sender().into_array()
     }
 
+    fn here(&self) -> Address {
+        self.vm.contract_address().into_array()
+    }
+
     fn value(&self) -> Word {
         Word(self.vm.msg_value().into_limbs())
     }

@@ -148,6 +148,9 @@ tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 
 tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 8 S8 T8, 9 S9 T9, 10 S10 T10, 11 S11 T11, 12 S12 T12, 13 S13 T13);
 tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 8 S8 T8, 9 S9 T9, 10 S10 T10, 11 S11 T11, 12 S12 T12, 13 S13 T13, 14 S14 T14);
 tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 8 S8 T8, 9 S9 T9, 10 S10 T10, 11 S11 T11, 12 S12 T12, 13 S13 T13, 14 S14 T14, 15 S15 T15);
+tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 8 S8 T8, 9 S9 T9, 10 S10 T10, 11 S11 T11, 12 S12 T12, 13 S13 T13, 14 S14 T14, 15 S15 T15, 16 S16 T16);
+tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 8 S8 T8, 9 S9 T9, 10 S10 T10, 11 S11 T11, 12 S12 T12, 13 S13 T13, 14 S14 T14, 15 S15 T15, 16 S16 T16, 17 S17 T17);
+tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 8 S8 T8, 9 S9 T9, 10 S10 T10, 11 S11 T11, 12 S12 T12, 13 S13 T13, 14 S14 T14, 15 S15 T15, 16 S16 T16, 17 S17 T17, 18 S18 T18);
 
 impl Answer<()> for () {
     #[inline(always)]
@@ -257,6 +260,13 @@ impl Value<sol_data::String> for &[u8] {
         out.padded(self);
     }
 }
+impl Value<sol_data::Bytes> for &[u8] {
+    const DYNAMIC: bool = true;
+    #[inline(always)]
+    fn put(self, out: &mut Out) {
+        Value::<sol_data::String>::put(self, out);
+    }
+}
 impl Value<sol_data::String> for String {
     const DYNAMIC: bool = true;
     #[inline(always)]
@@ -328,11 +338,14 @@ macro_rules! structs {
 }
 
 structs! {
-    TaskSpec(u8, u32, u16, u32, u8, FixedBytes<32>, Vec<u64>);
+    TaskSpec(u8, u32, u16, u32, u8, u32, FixedBytes<32>, Vec<u64>);
     Facet(Account, Vec<FixedBytes<4>>);
-    NodeView(u32, Account, u8, u32, u16, u128, u64, u64, u8, bool, u64, u64, u64, Vec<u64>, Vec<u64>);
+    NodeView(u32, Account, u8, u32, u16, u128, u64, u64, u8, bool, bool, u64, u64, u64, u64, Vec<u64>, Vec<u64>);
     WeightView(bool, u64, u64, u64, u64, u64);
-    TaskView(u64, Account, u128, u8, u32, u32, u16, u16, u32, Vec<u64>, u64, bool);
+    TaskView(u64, u8, Account, u128, u8, u32, u32, u16, u16, u32, u32, Vec<u64>, u64, u64, u64, u64, u32, u64, bool);
+    Outcome(u8, u32, u8, u64, FixedBytes<32>);
+    QueueView(u32, u32, u32, u64, u64);
+    FacetCut(Account, u8, Vec<FixedBytes<4>>);
     AccountView(u128, u128, u64, u32, bool);
     Overview(Account, Account, u128, u64, bool, u64, u32, u32, u32, u32, u32, u128);
 }
@@ -350,7 +363,7 @@ macro_rules! read_structs {
     )*};
 }
 read_structs! {
-    TaskSpec(u8, u32, u16, u32, u8, FixedBytes<32>, Vec<u64>);
+    TaskSpec(u8, u32, u16, u32, u8, u32, FixedBytes<32>, Vec<u64>);
     Facet(Account, Vec<FixedBytes<4>>);
 }
 

@@ -19,6 +19,8 @@ pub trait Host {
     fn keccak(&self, bytes: &[u8]) -> [u8; 32];
     /// Who calls.
     fn sender(&self) -> Address;
+    /// The contract's own address.
+    fn here(&self) -> Address;
     /// Wei sent with the call.
     fn value(&self) -> Word;
     /// Seconds since 1970.

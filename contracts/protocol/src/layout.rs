@@ -71,6 +71,11 @@ pub const NEXT_PROGRAMS: u8 = 31;
 /// `mapping(uint256 => NextParameter)`: proposed values of parameters that reach into stakes.
 pub const NEXT_PARAMETERS: u8 = 32;
 
+/// `mapping(uint256 => ReceiptRecord)`: a [`muster_core::record::Receipt`], and behind it the result's digest.
+pub const RECEIPTS: u8 = 33;
+/// `mapping(uint256 => uint256)`: 1 for a model whose name was logged.
+pub const MODEL_NAMED: u8 = 34;
+
 /// Words of a node's record, from its slot on.
 pub mod node {
     /// [`muster_core::record::Node`].

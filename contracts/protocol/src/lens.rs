@@ -4,28 +4,35 @@
 
 use crate::bracket::NONE;
 use crate::draw::in_scope;
-use crate::host::{Host, Task};
-use crate::layout::*;
+use crate::host::{offset, Host, Task};
+use crate::layout::{slot, OWNERSHIP};
 use crate::network::Network;
 use crate::nodes::check_model;
 use crate::pool::{self, PARKING};
 use crate::registry::Holders;
 use crate::roster::Seat;
 use crate::sampler::{self, Counts};
-use crate::{admin, parking, purse, queue, IMuster, Result};
+use crate::tasks::FLAG_RECEIPT;
+use crate::{admin, parking, purse, queue, receipt, IMuster, Result};
 use alloc::vec::Vec;
-use muster_core::id::{GpuGroup, ModelId, NodeId, Ticket};
+use alloy_sol_types::SolCall;
+use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
 use muster_core::qos;
 use muster_core::record::*;
+use muster_core::value::key;
 use muster_core::weight::{self, CLASSES as CLASS_COUNT};
 use muster_core::word::Address;
 
 /// Longest page of a list.
 pub const PAGE: u32 = 256;
+/// Longest page of nodes, each of which is a dozen words.
+pub const NODES_PAGE: u32 = 64;
 
-fn page(from: u32, count: u32, total: u32) -> core::ops::Range<u32> {
+/// The positions of a page of a list of `total`.
+fn page(from: u32, count: u32, total: u32) -> Result<core::ops::Range<u32>> {
+    ensure!(count <= PAGE, PageTooLong(count, PAGE));
     let from = from.min(total);
-    from..from.saturating_add(count.min(PAGE)).min(total)
+    Ok(from..from.saturating_add(count).min(total))
 }
 
 impl<H: Host> Network<'_, H> {
@@ -72,6 +79,7 @@ impl<H: Host> Network<'_, H> {
         let reliability = self.reliability(n);
         let operator = seat.operator(self.host);
         let order = seat.order(self.host);
+        let until = if n.parked { parking::places(self.host).1(n.pos).map_or(0, |(_, until)| until) } else { 0 };
         Ok(IMuster::NodeView {
             node: id.0,
             operator: operator.account.into(),
@@ -83,6 +91,8 @@ impl<H: Host> Network<'_, H> {
             longTerm: qos::long_term(n.score_sum, n.score_count),
             scores: n.score_count,
             excluded: !qos::eligible(reliability, self.rules.exclusion_ppm),
+            parked: n.parked,
+            parkedUntil: until,
             joinedAt: operator.joined_at,
             task: order.id.0,
             deadline: order.moment,
@@ -91,9 +101,10 @@ impl<H: Host> Network<'_, H> {
         })
     }
 
-    /// See `IMuster.nodes`: joined or not, from number `from` on.
-    pub fn node_views(&self, from: u32, count: u32) -> Vec<IMuster::NodeView> {
-        page(from.max(1) - 1, count.min(64), self.roster.issued()).filter_map(|i| self.node_view(NodeId(i + 1)).ok()).collect()
+    /// See `IMuster.nodes`.
+    pub fn node_views(&self, from: u32, count: u32) -> Result<Vec<IMuster::NodeView>> {
+        ensure!(count <= NODES_PAGE, PageTooLong(count, NODES_PAGE));
+        page(from.max(1) - 1, count, self.roster.issued())?.map(|i| self.node_view(NodeId(i + 1))).collect()
     }
 
     /// See `IMuster.weightOf`.
@@ -123,25 +134,26 @@ impl<H: Host> Network<'_, H> {
     }
 
     /// See `IMuster.idleNodes`.
-    pub fn idle_nodes(&self, group: GpuGroup, class: u8, from: u32, count: u32) -> (u32, Vec<NodeId>) {
-        if class >= CLASS_COUNT {
-            return (0, Vec::new());
-        }
-        let total = Counts::load(self.host, group).get(class);
-        (total, page(from, count, total).map(|i| sampler::member(self.host, group, class, i)).collect())
+    pub fn idle_nodes(&self, group: GpuGroup, class: u8, from: u32, count: u32) -> Result<(u32, Vec<NodeId>)> {
+        let total = if class < CLASS_COUNT { Counts::load(self.host, group).get(class) } else { 0 };
+        Ok((total, page(from, count, total)?.map(|i| sampler::member(self.host, group, class, i)).collect()))
     }
 
     /// See `IMuster.holders`.
     pub fn holders_view(&self, model: ModelId, from: u32, count: u32) -> Result<(u32, Vec<NodeId>)> {
         check_model(model)?;
         let holders = Holders::load(self.host, model);
-        Ok((holders.len(), page(from, count, holders.len()).map(|i| holders.get(self.host, i)).collect()))
+        Ok((holders.len(), page(from, count, holders.len())?.map(|i| holders.get(self.host, i)).collect()))
     }
 
-    fn task_view(&self, task: &Task, at: u64) -> IMuster::TaskView {
+    // ---------------------------------------------------------------- tasks
+
+    /// What all tasks show that have not ended; [`TaskView::status`](IMuster::TaskView) and what goes with it are left to the caller.
+    fn task_view(task: &Task, status: u8) -> IMuster::TaskView {
         let o = &task.order;
         IMuster::TaskView {
             id: o.id.0,
+            status,
             creator: task.escrow.creator.into(),
             fee: task.escrow.fee,
             kind: o.kind,
@@ -150,61 +162,149 @@ impl<H: Host> Network<'_, H> {
             startFeeBps: o.start_fee_bps,
             vram: o.group.vram(),
             gpu: if o.group.is_any() { 0 } else { o.group.0 },
+            flags: if o.flags & Order::RECEIPT != 0 { FLAG_RECEIPT } else { 0 },
             models: numbers(task.models.as_slice()),
-            at,
-            boosts: o.boosts(),
+            drawBlock: 0,
+            ticket: 0,
+            queuedAt: 0,
+            queueKey: 0,
+            node: 0,
+            deadline: 0,
+            boosts: false,
+        }
+    }
+
+    /// What there is not.
+    fn no_task() -> IMuster::TaskView {
+        Self::task_view(&Task::default(), NONE_THERE)
+    }
+
+    fn running_view(&self, seat: &Seat) -> IMuster::TaskView {
+        if !seat.node.running() {
+            return Self::no_task();
+        }
+        let order = seat.order(self.host);
+        let task = Task { escrow: seat.escrow(self.host), order, models: seat.in_use(self.host) };
+        let view = Self::task_view(&task, RUNNING);
+        IMuster::TaskView { node: seat.id.0, deadline: order.moment, boosts: order.boosts(), ..view }
+    }
+
+    fn pending_view(&self, i: u32) -> IMuster::TaskView {
+        let task = Task::load(self.host, self.ring.slot(self.host, i));
+        IMuster::TaskView { drawBlock: task.order.moment, ..Self::task_view(&task, PENDING) }
+    }
+
+    fn queued_view(&self, ticket: Ticket) -> IMuster::TaskView {
+        match queue::task_at(self.host, ticket) {
+            Some(task) => IMuster::TaskView {
+                ticket: ticket.0,
+                queuedAt: task.order.moment,
+                queueKey: key(task.escrow.fee, task.order.estimate, task.order.id),
+                ..Self::task_view(&task, QUEUED)
+            },
+            None => Self::no_task(),
+        }
+    }
+
+    /// See `IMuster.outcome`.
+    pub fn outcome(&self, id: TaskId) -> IMuster::Outcome {
+        let (Receipt { state, node, ended, code }, digest) = receipt::read(self.host, id);
+        IMuster::Outcome { state, node: node.0, code, ended, resultDigest: digest.into() }
+    }
+
+    /// See `IMuster.locate`. The ring is searched from where the task is if none was drawn again since it was created.
+    pub fn locate(&self, id: TaskId, node: NodeId, ticket: Ticket) -> IMuster::TaskView {
+        if id.0 == 0 || id.0 > self.tasks {
+            return Self::no_task();
+        }
+        if self.roster.check(node).is_ok() {
+            let view = self.running_view(&Seat::load(self.host, node));
+            if view.id == id.0 {
+                return view;
+            }
+        }
+        if ticket != Ticket::default() {
+            let view = self.queued_view(ticket);
+            if view.id == id.0 {
+                return view;
+            }
+        }
+        let waiting = self.ring.len();
+        let first = (waiting as u64).saturating_sub(self.tasks - id.0 + 1) as u32;
+        let here = |i: &u32| self.host.get::<Order>(offset(self.ring.slot(self.host, *i), 1)).id == id;
+        match (0..=first.min(waiting.saturating_sub(1))).rev().chain(first + 1..waiting).filter(|i| *i < waiting).find(here) {
+            Some(i) => self.pending_view(i),
+            None => Self::no_task(),
         }
     }
 
     /// See `IMuster.runningTask`.
     pub fn running_task(&self, id: NodeId) -> Result<IMuster::TaskView> {
-        let seat = self.known(id)?;
-        let order = seat.order(self.host);
-        ensure!(seat.node.running(), TaskNotRunning(0u64, id));
-        let task = Task { escrow: seat.escrow(self.host), order, models: seat.in_use(self.host) };
-        Ok(self.task_view(&task, order.moment))
+        Ok(self.running_view(&self.known(id)?))
     }
 
     /// See `IMuster.pendingTasks`.
-    pub fn pending_tasks(&self, from: u32, count: u32) -> Vec<IMuster::TaskView> {
-        page(from, count, self.ring.len())
-            .map(|i| {
-                let task = Task::load(self.host, self.ring.slot(self.host, i));
-                self.task_view(&task, task.order.moment)
-            })
-            .collect()
+    pub fn pending_tasks(&self, from: u32, count: u32) -> Result<Vec<IMuster::TaskView>> {
+        Ok(page(from, count, self.ring.len())?.map(|i| self.pending_view(i)).collect())
     }
 
-    /// See `IMuster.queuedTasks`: the tasks at `count` places of a group; free places are left out.
-    pub fn queued_tasks(&self, group: GpuGroup, from: u32, count: u32) -> (u32, Vec<IMuster::TaskView>) {
-        let p = if group == PARKING { Pool::default() } else { pool::load(self.host, group) };
-        let tasks = page(from, count, p.slots)
-            .filter(|&place| pool::key_at(self.host, group, &p, place) > NONE)
-            .map(|place| self.queued_at(Ticket::new(group, place)))
-            .collect();
-        (p.slots, tasks)
+    /// See `IMuster.queues`.
+    pub fn queues(&self, from: u32, count: u32) -> Result<(u32, Vec<IMuster::QueueView>)> {
+        let total = queue::groups(self.host);
+        let views = page(from, count, total)?.map(|i| {
+            let group = queue::group_at(self.host, i);
+            let p = pool::load(self.host, group);
+            IMuster::QueueView { group: group.0, queued: p.live, places: p.slots, best: p.best, worst: p.worst }
+        });
+        Ok((total, views.collect()))
     }
 
-    fn queued_at(&self, ticket: Ticket) -> IMuster::TaskView {
-        let task = Task::load(self.host, queue::entry_slot(self.host, ticket));
-        self.task_view(&task, ticket.0)
+    /// A queue's pool; an empty one for the number that is not a queue's.
+    fn queue_pool(&self, group: GpuGroup) -> Pool {
+        if group == PARKING {
+            Pool::default()
+        } else {
+            pool::load(self.host, group)
+        }
     }
 
-    /// See `IMuster.bestQueued`: what a node would take now; id 0 for nothing.
+    /// See `IMuster.queuedTasks`.
+    pub fn queued_tasks(&self, group: GpuGroup, from: u32, count: u32) -> Result<(u32, Vec<IMuster::TaskView>)> {
+        let places = self.queue_pool(group).slots;
+        let tasks = page(from, count, places)?.map(|place| self.queued_view(Ticket::new(group, place)));
+        Ok((places, tasks.filter(|view| view.status == QUEUED).collect()))
+    }
+
+    /// See `IMuster.queuedBefore`.
+    pub fn queued_before(&self, ticket: Ticket, from: u32, count: u32) -> Result<(u32, u32)> {
+        let (group, p) = (ticket.group(), self.queue_pool(ticket.group()));
+        let key = |place| pool::key_at(self.host, group, &p, place);
+        let own = key(ticket.place());
+        let before = page(from, count, p.slots)?.filter(|&place| own > NONE && key(place) > own).count();
+        Ok((p.slots, before as u32))
+    }
+
+    /// See `IMuster.bestQueued`.
     pub fn best_queued(&self, id: NodeId) -> Result<IMuster::TaskView> {
         let seat = self.known(id)?;
         Ok(match queue::best_for(self.host, seat.node.group) {
-            Some(ticket) if self.queued > 0 => self.queued_at(ticket),
-            _ => self.task_view(&Task::default(), 0),
+            Some(ticket) if self.queued > 0 => self.queued_view(ticket),
+            _ => Self::no_task(),
         })
     }
 
     /// See `IMuster.excludedNodes`.
-    pub fn excluded_nodes(&self, from: u32, count: u32) -> (u32, Vec<NodeId>) {
+    pub fn excluded_nodes(&self, from: u32, count: u32) -> Result<(u32, Vec<NodeId>)> {
         let (places, at) = parking::places(self.host);
-        (places, page(from, count, places).filter_map(|place| at(place).map(|(node, _)| node)).collect())
+        Ok((places, page(from, count, places)?.filter_map(|place| at(place).map(|(node, _)| node)).collect()))
     }
 }
+
+/// Statuses of `IMuster.TaskView`.
+const NONE_THERE: u8 = 0;
+const PENDING: u8 = 1;
+const QUEUED: u8 = 2;
+const RUNNING: u8 = 3;
 
 fn numbers(models: &[ModelId]) -> Vec<u64> {
     models.iter().map(|m| m.0).collect()
@@ -213,6 +313,11 @@ fn numbers(models: &[ModelId]) -> Vec<u64> {
 /// See `IMuster.facets`.
 pub fn facets<H: Host>(host: &H) -> Vec<IMuster::Facet> {
     let mut out: Vec<IMuster::Facet> = Vec::new();
+    // The router answers one function itself.
+    out.push(IMuster::Facet {
+        facetAddress: host.here().into(),
+        functionSelectors: [IMuster::installCall::SELECTOR.into()].to_vec(),
+    });
     for selector in admin::selectors(host) {
         let program: alloy_primitives::Address = admin::program_of(host, selector).into();
         match out.iter_mut().find(|f| f.facetAddress == program) {

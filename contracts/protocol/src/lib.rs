@@ -49,6 +49,7 @@ pub mod pool;
 pub mod programs;
 pub mod purse;
 pub mod queue;
+pub mod receipt;
 pub mod registry;
 pub mod ring;
 pub mod roster;

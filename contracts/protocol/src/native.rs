@@ -37,6 +37,9 @@ pub fn solidity_slot(map: u8, key: Word) -> Word {
     Word::from_be_bytes(keccak256(bytes).0)
 }
 
+/// The contract's address in memory.
+pub const HERE: Address = [0xcc; 20];
+
 /// A log as a chain would record it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Log {
@@ -154,6 +157,10 @@ impl Host for Memory {
 
     fn sender(&self) -> Address {
         self.sender
+    }
+
+    fn here(&self) -> Address {
+        HERE
     }
 
     fn value(&self) -> Word {

@@ -3,7 +3,7 @@
 use crate::abi::{emit, IMuster::*};
 use crate::draw::Candidates;
 use crate::host::Host;
-use crate::layout::{slot, LIMITS, TERMS};
+use crate::layout::{entry, slot, LIMITS, MODEL_NAMED, TERMS};
 use crate::network::Network;
 use crate::registry::{self, Held, Holders, GPU_NAME_MAX};
 use crate::roster::Seat;
@@ -15,7 +15,10 @@ use muster_core::qos;
 use muster_core::record::*;
 use muster_core::wad::WAD;
 use muster_core::weight;
+use muster_core::word::Word;
 
+/// Longest model name, in bytes.
+pub const MODEL_NAME_MAX: usize = 128;
 /// Largest model id + 1.
 pub const MODEL_END: u64 = 1 << 40;
 impl<H: Host> Network<'_, H> {
@@ -418,6 +421,20 @@ impl<H: Host> Network<'_, H> {
         let held = Held::load(self.host, seat.slot, seat.node.models);
         held.entries.iter().filter(|e| !e.1).map(|e| e.0).collect()
     }
+}
+
+/// See `IMuster.nameModel`.
+pub fn name_model<H: Host>(host: &mut H, name: &[u8]) -> Result<ModelId> {
+    let printable = name.iter().all(|c| (b' '..=b'~').contains(c));
+    ensure!((1..=MODEL_NAME_MAX).contains(&name.len()) && printable, BadModelName(name.len(), MODEL_NAME_MAX));
+    let [a, b, c, d, e, ..] = host.keccak(name);
+    let model = ModelId(u64::from_be_bytes([0, 0, 0, a, b, c, d, e]));
+    check_model(model)?;
+    let at = entry(host, MODEL_NAMED, model.0);
+    ensure!(host.load(at).is_zero(), ModelHasName(model));
+    host.store(at, Word::from(1));
+    emit::<ModelNamed>(host, (model,), (name,));
+    Ok(model)
 }
 
 /// Checks a list of models: not too many, ids in range, no duplicates.

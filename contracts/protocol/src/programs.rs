@@ -4,10 +4,12 @@ use crate::abi::{IMuster::*, SOURCE};
 use crate::admin::{self, Genesis};
 use crate::door::Function;
 use crate::host::Host;
+use crate::nodes::name_model;
 use crate::{lens, purse, registry, Result};
 use alloc::string::String;
 use alloc::vec::Vec;
 use alloy_primitives::{Address as Account, FixedBytes};
+use alloy_sol_types::SolCall;
 use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
 use muster_core::word::{Address, Word};
 
@@ -61,6 +63,7 @@ program! { SOURCE;
             proposeTreasuryCall(treasury: Address) { admin::propose_treasury(host, treasury) }
             acceptTreasuryCall() { admin::accept_treasury(host) }
             sweepTreasuryCall() { purse::sweep_treasury(host) }
+            nameModelCall(name: &[u8]) -> ModelId { name_model(host, name) }
             withdrawCall(to: Address) { purse::withdraw(host, to) }
             proposeProgramsCall(program: Address, selectors: Vec<FixedBytes<4>>) { admin::propose_programs(host, program, &selectors) }
             withdrawProgramsCall(program: Address, selectors: Vec<FixedBytes<4>>) { admin::withdraw_programs(host, program, &selectors) }
@@ -73,13 +76,17 @@ program! { SOURCE;
             proposedProgramsCall(program: Address, selectors: Vec<FixedBytes<4>>) -> u64 {
                 Ok(admin::proposed_programs(host, program, &selectors))
             }
+            pendingOwnerCall() -> Address { Ok(admin::pending_owner(host)) }
+            pendingTreasuryCall() -> (Address, u64) { Ok(admin::pending_treasury(host)) }
             upgradesCall() -> (u32, bool) { admin::upgrades(host) }
             facetsCall() -> Vec<Facet> { Ok(lens::facets(host)) }
             facetFunctionSelectorsCall(facet: Account) -> Vec<FixedBytes<4>> {
                 Ok(lens::facets(host).into_iter().find(|f| f.facetAddress == facet).map_or(Vec::new(), |f| f.functionSelectors))
             }
             facetAddressesCall() -> Vec<Account> { Ok(lens::facets(host).into_iter().map(|f| f.facetAddress).collect()) }
-            facetAddressCall(selector: [u8; 4]) -> Address { Ok(admin::program_of(host, selector)) }
+            facetAddressCall(selector: [u8; 4]) -> Address {
+                Ok(if selector == installCall::SELECTOR { host.here() } else { admin::program_of(host, selector) })
+            }
             supportsInterfaceCall(id: [u8; 4]) -> bool { Ok(admin::supports_interface(id)) }
         }
     }
@@ -92,26 +99,46 @@ program! { SOURCE;
             accountCall(who: Address) -> AccountView { Ok(net.account_view(who)) }
             nodeCall(number: NodeId) -> NodeView { net.node_view(number) }
             nodeOfCall(operator: Address) -> NodeId { Ok(purse::account(net.host, operator).node) }
-            nodesCall(from: u32, count: u32) -> Vec<NodeView> { Ok(net.node_views(from, count)) }
+            nodesCall(from: u32, count: u32) -> Vec<NodeView> { net.node_views(from, count) }
             weightOfCall(number: NodeId, spec: TaskSpec) -> WeightView { net.weight_of(number, &spec) }
             estimateCall(kind: u8, units: u32) -> (u32, u32, u128) { net.estimate_view(kind, units) }
-            idleNodesCall(group: GpuGroup, class: u8, from: u32, count: u32) -> (u32, Vec<NodeId>) { Ok(net.idle_nodes(group, class, from, count)) }
+            idleNodesCall(group: GpuGroup, class: u8, from: u32, count: u32) -> (u32, Vec<NodeId>) { net.idle_nodes(group, class, from, count) }
             holdersCall(model: ModelId, from: u32, count: u32) -> (u32, Vec<NodeId>) { net.holders_view(model, from, count) }
+            excludedNodesCall(from: u32, count: u32) -> (u32, Vec<NodeId>) { net.excluded_nodes(from, count) }
+            outcomeCall(id: TaskId) -> Outcome { Ok(net.outcome(id)) }
+            locateCall(id: TaskId, node: NodeId, ticket: Ticket) -> TaskView { Ok(net.locate(id, node, ticket)) }
             runningTaskCall(number: NodeId) -> TaskView { net.running_task(number) }
-            pendingTasksCall(from: u32, count: u32) -> Vec<TaskView> { Ok(net.pending_tasks(from, count)) }
-            queuedTasksCall(group: GpuGroup, from: u32, count: u32) -> (u32, Vec<TaskView>) { Ok(net.queued_tasks(group, from, count)) }
+            pendingTasksCall(from: u32, count: u32) -> Vec<TaskView> { net.pending_tasks(from, count) }
+            queuesCall(from: u32, count: u32) -> (u32, Vec<QueueView>) { net.queues(from, count) }
+            queuedTasksCall(group: GpuGroup, from: u32, count: u32) -> (u32, Vec<TaskView>) { net.queued_tasks(group, from, count) }
+            queuedBeforeCall(ticket: Ticket, from: u32, count: u32) -> (u32, u32) { net.queued_before(ticket, from, count) }
             bestQueuedCall(number: NodeId) -> TaskView { net.best_queued(number) }
-            excludedNodesCall(from: u32, count: u32) -> (u32, Vec<NodeId>) { Ok(net.excluded_nodes(from, count)) }
         }
         looking(host) {
             gpuGroupCall(name: &[u8], vram: u16) -> GpuGroup {
-                registry::gpu_group(host, name, vram).ok_or_else(|| refusal!(GpuUnknown(vram)))
+                registry::gpu_group(host, name, vram).ok_or_else(|| refusal!(GpuNameUnknown(name, vram)))
             }
             gpuNameCall(group: GpuGroup) -> String { Ok(registry::gpu_name(host, group)) }
             gpuGroupsCall(vram: u16) -> u32 { Ok(registry::gpu_count(host, vram)) }
         }
     }
 }
+
+/// `type(IMuster).interfaceId`: all selectors of the interface, the router's and [`initialiseCall`]'s included, by exclusive or.
+pub const INTERFACE_ID: [u8; 4] = {
+    let mut id = installCall::SELECTOR;
+    let mut p = 0;
+    while p < PROGRAMS.len() {
+        let mut i = 0;
+        while i < PROGRAMS[p].1.len() {
+            let selector = PROGRAMS[p].1[i].selector;
+            id = [id[0] ^ selector[0], id[1] ^ selector[1], id[2] ^ selector[2], id[3] ^ selector[3]];
+            i += 1;
+        }
+        p += 1;
+    }
+    id
+};
 
 /// All programs behind the router: their crates' names, and what they answer.
 pub const PROGRAMS: [(&str, &[Function]); 4] = [("nodes", NODES), ("tasks", TASKS), ("admin", ADMIN), ("lens", LENS)];

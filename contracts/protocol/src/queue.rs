@@ -89,8 +89,18 @@ pub fn worst<H: Host>(host: &H) -> Option<u64> {
 pub fn worst_ticket<H: Host>(host: &H) -> Ticket {
     let q: Queue = host.get(slot(QUEUE));
     let index = Bracket::GROUPS.descend(host, height(q.groups), 0, 0);
-    let group = GpuGroup(host.load(entry(host, QUEUE_GROUPS, index as u64 / 8)).lane32(index & 7));
+    let group = group_at(host, index);
     Ticket::new(group, pool::worst_place(host, group, &pool::load(host, group)))
+}
+
+/// Queues ever used.
+pub fn groups<H: Host>(host: &H) -> u32 {
+    host.get::<Queue>(slot(QUEUE)).groups
+}
+
+/// What the tasks of the `i`-th queue, in order of first use, require.
+pub fn group_at<H: Host>(host: &H, i: u32) -> GpuGroup {
+    GpuGroup(host.load(entry(host, QUEUE_GROUPS, i as u64 / 8)).lane32(i & 7))
 }
 
 /// Stores a pool and carries a changed head or tail up.

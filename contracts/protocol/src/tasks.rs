@@ -10,7 +10,7 @@ use crate::registry::{self, Held};
 use crate::ring::RING;
 use crate::roster::Seat;
 use crate::sampler::{self, VRAM_MAX};
-use crate::{purse, queue, IMuster, Result};
+use crate::{purse, queue, receipt, IMuster, Result};
 use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
 use muster_core::qos::{boost, penalise, share_bps};
@@ -24,6 +24,8 @@ pub const FEE_END: u128 = 1 << 87;
 pub const QUEUE_MAX: u64 = (1 << 24) - 2;
 /// Most tasks that one `dispatch` serves.
 pub const DISPATCH_MAX: u8 = 16;
+/// The flag of a task's specification that asks for a receipt.
+pub const FLAG_RECEIPT: u32 = 1;
 const TIMEOUT: u8 = 0;
 const CANCELLED: u8 = 1;
 const EVICTED: u8 = 2;
@@ -52,6 +54,7 @@ impl<H: Host> Network<'_, H> {
     fn order_under(&self, terms: &Terms, spec: &IMuster::TaskSpec) -> Result<(Order, ModelSet, u128)> {
         let estimate = estimate(terms, spec.kind, spec.units)?;
         ensure!(spec.redundancy == 0, RedundancyUnsupported(spec.redundancy));
+        ensure!(spec.flags & !FLAG_RECEIPT == 0, FlagsUnsupported(spec.flags));
         let given: Vec<ModelId> = spec.models.iter().map(|&m| ModelId(m)).collect();
         check_models(&given, TASK_MODELS)?;
         let group = if spec.gpu == 0 {
@@ -76,7 +79,7 @@ impl<H: Host> Network<'_, H> {
             models: models.len,
             model: models.ids[0],
             moment: 0,
-            flags: 0,
+            flags: if spec.flags & FLAG_RECEIPT != 0 { Order::RECEIPT } else { 0 },
         };
         Ok((order, models, estimate as u128 * terms.min_price as u128))
     }
@@ -98,6 +101,7 @@ impl<H: Host> Network<'_, H> {
         let block = if at_once { self.block().saturating_sub(1) } else { self.target() };
         let frozen = (fee, order.estimate, order.limit, order.start_fee_bps, block, spec);
         emit::<TaskCreated>(self.host, (order.id, creator), frozen);
+        receipt::open(self.host, &order);
         if at_once {
             let settled = match self.host.block_hash(block) {
                 Some(hash) => self.draw_and_place(&task, hash),
@@ -124,15 +128,15 @@ impl<H: Host> Network<'_, H> {
             match queue::worst(self.host) {
                 Some(worst) if worst < key => {
                     let lowest = self.dequeue(queue::worst_ticket(self.host));
-                    self.abort(&lowest, EVICTED, 0, None);
+                    self.abort(&lowest, NodeId(0), EVICTED, 0, None);
                 }
-                _ => return self.abort(task, EVICTED, 0, None),
+                _ => return self.abort(task, NodeId(0), EVICTED, 0, None),
             }
         }
         let since = Task { order: Order { moment: self.now, ..task.order }, ..*task };
         let ticket = queue::insert(self.host, &since, key);
         self.queued += 1;
-        emit::<TaskQueued>(self.host, (task.order.id,), (ticket,));
+        emit::<TaskQueued>(self.host, (task.order.id, task.order.group, task.escrow.creator), (ticket,));
     }
 
     /// Starts a task on a node that stands nowhere; writes the node's record. With entropy in hand
@@ -157,7 +161,7 @@ impl<H: Host> Network<'_, H> {
         let boosts = there >= pool;
         let flags = if boosts { task.order.flags | Order::BOOSTS } else { task.order.flags };
         seat.set_order(self.host, &Order { moment: deadline, flags, ..task.order });
-        emit::<TaskStarted>(self.host, (task.order.id, seat.id), (deadline, boosts));
+        emit::<TaskStarted>(self.host, (task.order.id, seat.id, task.escrow.creator), (deadline, boosts));
         for (node, model) in requests {
             emit::<DownloadRequested>(self.host, (node, model, task.order.id), ());
         }
@@ -250,7 +254,8 @@ impl<H: Host> Network<'_, H> {
         }
         let operator = self.host.sender();
         purse::credit(self.host, operator, escrow.fee);
-        emit::<TaskSucceeded>(self.host, (id, seat.id), (digest, escrow.fee));
+        emit::<TaskSucceeded>(self.host, (id, seat.id, escrow.creator), (digest, escrow.fee));
+        receipt::close(self.host, &order, self.now, seat.id, Receipt::SUCCEEDED, 0, Some(digest));
         self.release(seat, true);
         Ok(())
     }
@@ -260,7 +265,8 @@ impl<H: Host> Network<'_, H> {
         let (seat, escrow, order) = self.own_task(id)?;
         ensure!(self.now <= order.moment, DeadlinePassed(id, order.moment));
         purse::credit(self.host, escrow.creator, escrow.fee);
-        emit::<TaskErrorReported>(self.host, (id, seat.id), (code, escrow.fee));
+        emit::<TaskErrorReported>(self.host, (id, seat.id, escrow.creator), (code, escrow.fee));
+        receipt::close(self.host, &order, self.now, seat.id, Receipt::ERROR, code, None);
         // The node that could not run this one is not handed the next in the same breath.
         self.release(seat, false);
         Ok(())
@@ -277,7 +283,7 @@ impl<H: Host> Network<'_, H> {
         let caller = self.host.sender();
         // Whoever let it time out does not earn by it.
         let driver = (purse::account(self.host, caller).node != node).then_some(caller);
-        self.abort(&Task { escrow, order, models: ModelSet::default() }, TIMEOUT, order.start_fee_bps, driver);
+        self.abort(&Task { escrow, order, models: ModelSet::default() }, node, TIMEOUT, order.start_fee_bps, driver);
         self.release(seat, true);
         Ok(())
     }
@@ -316,12 +322,12 @@ impl<H: Host> Network<'_, H> {
 
     fn end_queued(&mut self, ticket: Ticket, reason: u8, driver: Option<Address>) {
         let task = self.dequeue(ticket);
-        self.abort(&task, reason, task.order.start_fee_bps, driver);
+        self.abort(&task, NodeId(0), reason, task.order.start_fee_bps, driver);
     }
 
     /// Refunds a task less the start fee, which goes to whoever drove what its owner should have, else to the treasury.
     #[inline(never)]
-    fn abort(&mut self, task: &Task, reason: u8, start_fee_bps: u16, driver: Option<Address>) {
+    fn abort(&mut self, task: &Task, node: NodeId, reason: u8, start_fee_bps: u16, driver: Option<Address>) {
         let start_fee = share_bps(task.escrow.fee, start_fee_bps);
         let refund = task.escrow.fee - start_fee;
         let beneficiary = driver.filter(|_| start_fee > 0).unwrap_or_default();
@@ -330,7 +336,8 @@ impl<H: Host> Network<'_, H> {
             None => purse::earn(self.host, start_fee),
         }
         purse::credit(self.host, task.escrow.creator, refund);
-        emit::<TaskAborted>(self.host, (task.order.id, task.escrow.creator, reason), (refund, start_fee, beneficiary));
+        emit::<TaskAborted>(self.host, (task.order.id, node, task.escrow.creator), (reason, refund, start_fee, beneficiary));
+        receipt::close(self.host, &task.order, self.now, node, Receipt::ABORTED + reason, 0, None);
     }
 
     /// See `IMuster.dispatch`.

@@ -12,6 +12,7 @@ mod ownership;
 mod pool;
 mod proposal;
 mod queue;
+mod receipt;
 mod rules;
 mod scores;
 mod size;
@@ -31,6 +32,7 @@ pub use ownership::Ownership;
 pub use pool::Pool;
 pub use proposal::Proposal;
 pub use queue::Queue;
+pub use receipt::Receipt;
 pub use rules::Rules;
 pub use scores::Scores;
 pub use size::Size;
@@ -39,7 +41,7 @@ pub use terms::Terms;
 use crate::word::{Fields, Packed};
 
 /// Every record's name and fields, for whoever checks that others lay them out alike.
-pub const RECORDS: [(&str, Fields); 18] = [
+pub const RECORDS: [(&str, Fields); 19] = [
     ("Account", Account::FIELDS),
     ("Classes", Classes::FIELDS),
     ("Escrow", Escrow::FIELDS),
@@ -54,6 +56,7 @@ pub const RECORDS: [(&str, Fields); 18] = [
     ("Pool", Pool::FIELDS),
     ("Proposal", Proposal::FIELDS),
     ("Queue", Queue::FIELDS),
+    ("Receipt", Receipt::FIELDS),
     ("Rules", Rules::FIELDS),
     ("Scores", Scores::FIELDS),
     ("Size", Size::FIELDS),

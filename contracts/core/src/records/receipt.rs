@@ -1,0 +1,32 @@
+use crate::id::NodeId;
+
+packed! {
+    /// What became of a task that asked for a receipt; the digest of its result is in the word behind. Written at creation, so that
+    /// who ends the task pays for no new word.
+    ///
+    /// ```text
+    /// |  -  | code | ended | node | state |
+    ///   176    8      40      24      8
+    /// ```
+    pub struct Receipt {
+        /// One of this record's constants; 0 for no receipt.
+        state: u8 = "uint8" 8,
+        /// The node that ran it; 0 if it never started or has not ended.
+        node: NodeId = "uint24" 24,
+        /// When it ended, in seconds since 1970; 0 before.
+        ended: u64 = "uint40" 40,
+        /// The code of a reported error.
+        code: u8 = "uint8" 8,
+    }
+}
+
+impl Receipt {
+    /// It has not ended.
+    pub const OPEN: u8 = 1;
+    /// It succeeded.
+    pub const SUCCEEDED: u8 = 2;
+    /// Its node reported an error.
+    pub const ERROR: u8 = 3;
+    /// It was aborted; added to this the reason.
+    pub const ABORTED: u8 = 4;
+}
