@@ -191,17 +191,33 @@ impl<'h, H: Host> Network<'h, H> {
         served
     }
 
-    /// Draws the next Pending task, whose block has come and whose order has been read.
-    #[inline(never)]
-    fn serve_next(&mut self, place: Word, order: Order) {
+    /// Takes the first Pending task off the ring if its block has come.
+    ///
+    /// This is all that the contract's own draws have beside the choice of a node: who wants to compare other choices with
+    /// it takes tasks here, and starts or queues each.
+    pub fn take_due(&mut self) -> Option<Task> {
+        let (place, order) = self.next_due()?;
+        Some(self.take(place, order))
+    }
+
+    /// Takes the first Pending task, whose order has been read, off the ring.
+    #[inline(always)]
+    fn take(&mut self, place: Word, order: Order) -> Task {
         let task = Task { ticket: self.host.get(place), order, models: ModelSet::load(self.host, &order, offset(place, 2)) };
-        self.served += 1;
         self.head.pending_head = (self.head.pending_head + 1) % RING;
         if self.head.pending_head == self.head.pending_tail {
             // Starting again at 0 reuses words that are not zero.
             self.head.pending_head = 0;
             self.head.pending_tail = 0;
         }
+        task
+    }
+
+    /// Draws the next Pending task, whose block has come and whose order has been read.
+    #[inline(never)]
+    fn serve_next(&mut self, place: Word, order: Order) {
+        let task = self.take(place, order);
+        self.served += 1;
         let drawn = match self.host.block_hash(task.order.at) {
             Some(hash) => self.draw_and_place(&task, hash),
             None => false,
