@@ -4,7 +4,7 @@ use muster_core::wad::WAD;
 use muster_core::word::Word;
 use muster_model::refused;
 use muster_model::world::*;
-use muster_protocol::abi::IMuster::{IMusterErrors, IMusterEvents as E};
+use muster_protocol::abi::IMuster::{IMusterErrors, IMusterEvents as E, *};
 use muster_protocol::admin::{self, Genesis};
 use muster_protocol::host::HISTORY;
 use muster_protocol::native::Memory;
@@ -25,6 +25,12 @@ fn world(nodes: u64) -> World {
 
 fn submit(w: &mut World, n: u64, id: u64) -> muster_protocol::Result<()> {
     w.call(who(n), 0, |net| net.submit(id, [9; 32]))
+}
+
+/// A parameter, and its bounds.
+fn numbers(w: &mut World, which: u8) -> [u64; 3] {
+    let p = w.ask(parameterCall { which });
+    [p.value, p.least, p.most].map(|v| v.to())
 }
 
 fn error(w: &mut World, n: u64, id: u64) -> muster_protocol::Result<()> {
@@ -48,10 +54,10 @@ fn nothing_works_before_initialisation_and_it_happens_once() {
     let mut mem = Memory::created_by(OWNER);
     assert!(matches!(Network::open(&mut mem).err().unwrap().decode(), IMusterErrors::NotInitialised(_)));
     mem.codeless = vec![who(7)];
-    let mut w = World { mem, paid_in: 0, paid_out: 0, forced: 0 };
+    let mut w = World::on(mem);
     refused!(w.raw(OWNER, 0, |m| admin::set_paused(m, true)), NotInitialised);
     refused!(w.raw(OWNER, 0, admin::accept_treasury), NotInitialised);
-    refused!(w.raw(OWNER, 0, admin::take_treasury), NotInitialised);
+    refused!(w.send(OWNER, 0, sweepTreasuryCall {}), NotInitialised);
     refused!(w.raw(OWNER, 0, |m| admin::upgrades(m)), NotInitialised);
     let first = genesis();
     let day = 86_400;
@@ -73,7 +79,7 @@ fn nothing_works_before_initialisation_and_it_happens_once() {
     refused!(w.raw(OWNER, 0, |m| admin::initialise(m, &first, &[program(who(7))])), NoCode(who(7)));
     // Only whom the router was created for; with init code that names nobody, nobody.
     refused!(w.raw(who(1), 0, |m| admin::initialise(m, &first, &[])), NotOwner(who(1)));
-    let mut orphan = World { mem: Memory::new(), paid_in: 0, paid_out: 0, forced: 0 };
+    let mut orphan = World::on(Memory::new());
     refused!(orphan.raw(OWNER, 0, |m| admin::initialise(m, &first, &[])), NotOwner(OWNER));
     assert!(w.mem.logs.is_empty());
     w.raw(OWNER, 0, |m| admin::initialise(m, &Genesis { owner: who(3), ..first }, &[program(who(8))])).unwrap();
@@ -245,13 +251,13 @@ fn a_stake_comes_back_after_unbonding_and_only_once() {
     w.pass(1, 86_400);
     assert_eq!(w.withdraw(1).unwrap(), 600 * TOKEN);
     let names = w.view(|n| n.overview()).treasuryBalance;
-    assert_eq!((w.paid_in, names), (w.paid_out + names, 2 * 4 * TOKEN));
+    assert_eq!((w.paid_in, names), (w.mem.paid + names, 2 * 4 * TOKEN));
 }
 
 #[test]
 fn no_stake_is_taken_that_could_not_be_returned() {
     // A fine granule, as deployments have it: three of the largest stakes fill the 48 bits of what unbonds.
-    let mut w = World { mem: Memory::created_by(OWNER), paid_in: 0, paid_out: 0, forced: 0 };
+    let mut w = World::on(Memory::created_by(OWNER));
     let granule = 1_000_000_000_000u64;
     w.raw(OWNER, 0, |m| admin::initialise(m, &Genesis { granule, ..genesis() }, &[])).unwrap();
     w.set("groupFee", 0);
@@ -424,13 +430,13 @@ fn creating_a_task_refuses_what_it_cannot_run() {
         (2, 31, 31, 62),
         (2, 86_400, 86_400, 7_200),
     ] {
-        let e = w.view(|n| n.estimate_view(kind, units)).unwrap();
+        let e = w.ask(estimateCall { kind, units });
         assert_eq!((e.estimated, e.timeLimit), (estimated, limit));
     }
     w.set("grace", 600);
-    assert_eq!(w.view(|n| n.estimate_view(1, 1)).unwrap().timeLimit, 720);
+    assert_eq!(w.ask(estimateCall { kind: 1, units: 1 }).timeLimit, 720);
     w.set("limitMin", 301);
-    let e = w.view(|n| n.estimate_view(1, 1)).unwrap();
+    let e = w.ask(estimateCall { kind: 1, units: 1 });
     assert_eq!((e.estimated, e.timeLimit, e.leastFee), (151, 902, 1));
 }
 
@@ -843,9 +849,10 @@ fn only_the_creator_cancels_and_pays_the_start_fee() {
     assert_eq!(w.account(5).credit, 980, "the start fee was frozen at creation");
     assert_eq!(w.view(|n| n.overview()).treasuryBalance, 4 * TOKEN + 20);
     refused!(w.call(who(5), 0, |n| n.cancel(id, ticket)), TaskNotQueued(id, ticket));
-    let (to, amount) = w.raw(who(9), 0, admin::take_treasury).unwrap();
-    assert_eq!((to, amount), (TREASURY, 4 * TOKEN + 20));
-    refused!(w.raw(who(9), 0, admin::take_treasury), NothingToWithdraw(TREASURY));
+    let paid = w.mem.paid;
+    w.send(who(9), 0, sweepTreasuryCall {}).unwrap();
+    assert_eq!(w.mem.paid - paid, 4 * TOKEN + 20);
+    refused!(w.send(who(9), 0, sweepTreasuryCall {}), NothingToWithdraw(TREASURY));
 }
 
 #[test]
@@ -1007,14 +1014,14 @@ fn a_pre_download_asks_only_as_many_as_are_missing() {
 
 #[test]
 fn parameters_keep_their_bounds() {
-    let mut w = World::new();
+    let (mut w, mut fresh) = (World::new(), World::new());
     refused!(w.raw(who(1), 0, |m| admin::set_parameter(m, 0, Word::from(1))), NotOwner(who(1)));
     let count = admin::PARAMETERS.len() as u8;
     refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, count, Word::from(1))), ParameterUnknown(count));
-    refused!(admin::parameter(&w.mem, count), ParameterUnknown(count));
+    refused!(w.send(who(1), 0, parameterCall { which: count }), ParameterUnknown(count));
     w.events();
     for i in 0..count {
-        let (value, least, most) = admin::parameter(&w.mem, i).unwrap();
+        let [value, least, most] = numbers(&mut w, i);
         assert!(least <= value && value <= most, "default of {}", admin::PARAMETERS[i as usize].name);
         if least > 0 {
             refused!(
@@ -1036,18 +1043,17 @@ fn parameters_keep_their_bounds() {
         refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, i, huge)), ParameterOutOfBounds(i, huge, least, most));
         for v in [least, most, value] {
             w.set(admin::PARAMETERS[i as usize].name, v);
-            assert_eq!(admin::parameter(&w.mem, i).unwrap().0, v);
+            assert_eq!(numbers(&mut w, i)[0], v);
             // No parameter runs over into another.
             for j in (0..count).filter(|&j| j != i) {
-                let fresh = World::new();
-                assert_eq!(admin::parameter(&w.mem, j).unwrap(), admin::parameter(&fresh.mem, j).unwrap());
+                assert_eq!(numbers(&mut w, j), numbers(&mut fresh, j));
             }
         }
         let changes = w.events().iter().filter(|e| matches!(e, E::ParameterChanged(_))).count();
         assert_eq!(changes, 3);
     }
-    assert_eq!(admin::parameter(&w.mem, parameter("minStake")).unwrap().2, 400_000 << 18);
-    assert_eq!(admin::parameter(&w.mem, parameter("unbonding")).unwrap().2, UPGRADE_DELAY as u64 - 86_400);
+    assert_eq!(numbers(&mut w, parameter("minStake"))[2], 400_000 << 18);
+    assert_eq!(numbers(&mut w, parameter("unbonding"))[2], UPGRADE_DELAY as u64 - 86_400);
 }
 
 /// What reaches into stakes is proposed, and takes effect no sooner than whoever disagrees can have left.
@@ -1062,17 +1068,18 @@ fn parameters_that_reach_into_stakes_have_to_be_proposed() {
     refused!(w.raw(who(1), 0, |m| admin::propose_parameter(m, number, Word::from(9_000))), NotOwner(who(1)));
     refused!(w.raw(who(1), 0, |m| admin::accept_parameter(m, number)), NotProposed);
     refused!(w.raw(who(1), 0, |m| admin::accept_parameter(m, 200)), ParameterUnknown(200u8));
-    refused!(admin::proposed_parameter(&w.mem, 200), ParameterUnknown(200u8));
+    refused!(w.send(who(1), 0, proposedParameterCall { which: 200 }), ParameterUnknown(200u8));
     w.raw(OWNER, 0, |m| admin::propose_parameter(m, number, Word::from(8_000))).unwrap();
     w.pass(1, 1_000);
     w.raw(OWNER, 0, |m| admin::propose_parameter(m, number, Word::from(9_000))).unwrap();
     let at = w.mem.now + UPGRADE_DELAY as u64;
-    assert_eq!(admin::proposed_parameter(&w.mem, number).unwrap(), (9_000, at));
+    let proposed = w.ask(proposedParameterCall { which: number });
+    assert_eq!((proposed.value.to(), proposed.effective), (9_000u64, at));
     w.pass(1, UPGRADE_DELAY as u64 - 1);
     refused!(w.raw(who(1), 0, |m| admin::accept_parameter(m, number)), TooEarly(at));
     w.pass(1, 1);
     w.raw(who(1), 0, |m| admin::accept_parameter(m, number)).unwrap();
-    assert_eq!(admin::parameter(&w.mem, number).unwrap().0, 9_000);
+    assert_eq!(numbers(&mut w, number)[0], 9_000);
     refused!(w.raw(who(1), 0, |m| admin::accept_parameter(m, number)), NotProposed);
 }
 

@@ -308,7 +308,7 @@ impl Explorer {
         assert_eq!(host.get::<Rules>(slot(RULES)).base as u128 * self.granule as u128, self.base);
         for i in 0..admin::PARAMETERS.len() as u8 {
             let (value, ..) = admin::parameter(host, i).expect("known");
-            assert_eq!(self.parameters.get(&i), Some(&value), "{}", admin::PARAMETERS[i as usize].name);
+            assert_eq!(self.parameters.get(&i).map(|&v| Word::from(v)), Some(value), "{}", admin::PARAMETERS[i as usize].name);
         }
         for i in 0..admin::PARAMETERS.len() as u8 {
             let next: NextParameter = host.get(entry(host, NEXT_PARAMETERS, i as u64));

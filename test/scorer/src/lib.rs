@@ -1,12 +1,9 @@
 //! A program that only tests put behind a router: it records task scores, which no deployed program can.
-#![cfg_attr(not(any(test, feature = "export-abi")), no_main)]
-#![cfg_attr(not(any(test, feature = "export-abi")), no_std)]
+#![cfg_attr(target_arch = "wasm32", no_main, no_std)]
 
 extern crate alloc;
 
-use muster_protocol::{chain, program, Network, Result};
-use stylus_sdk::prelude::*;
-use stylus_sdk::{host::VM, ArbResult};
+use muster_protocol::program;
 
 alloy_sol_types::sol! {
     /// Records `score` for `node`, `times` times over. Anyone may call, so never on a chain that matters.
@@ -25,8 +22,15 @@ program! { "function recordScores(uint32 node, uint8 score, uint8 times) externa
     }
 }
 
-/// Answers a call.
-#[entrypoint]
-pub fn main(input: alloc::vec::Vec<u8>, vm: VM) -> ArbResult {
-    chain::run(input, vm, scorer)
+#[cfg(target_arch = "wasm32")]
+mod entry {
+    use muster_protocol::chain;
+    use stylus_sdk::prelude::*;
+    use stylus_sdk::{host::VM, ArbResult};
+
+    /// Answers a call.
+    #[entrypoint]
+    pub fn main(input: alloc::vec::Vec<u8>, vm: VM) -> ArbResult {
+        chain::run(input, vm, super::scorer)
+    }
 }
