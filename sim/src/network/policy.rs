@@ -9,11 +9,10 @@ use muster_core::wad::{mul_div_u64, mul_wad, WAD};
 use muster_core::weight;
 use muster_protocol::draw::{in_scope, Candidates, Seat};
 use muster_protocol::host::{Host, Task};
-use muster_protocol::layout::{entry, GPU_COUNTS, PENDING};
-use muster_protocol::network::RING;
+use muster_protocol::layout::{entry, GPU_COUNTS};
 use muster_protocol::registry::Holders;
 use muster_protocol::sampler::{self, Counts, VRAM_MAX};
-use muster_protocol::Network;
+use muster_protocol::{Network, Result};
 
 use crate::random::Random;
 
@@ -63,26 +62,26 @@ impl Policy {
         matches!(self, Self::Contract)
     }
 
-    /// Draws every Pending task whose block has come, so that none is left for the contract to draw.
-    pub fn serve<H: Host>(&mut self, net: &mut Network<H>) {
-        let Self::Exact(merit, random) = self else { return };
-        let block = net.host.block();
-        while net.pending() > 0 {
-            let place = entry(net.host, PENDING, net.head.pending_head.into());
-            let task = Task::load(net.host, place);
-            if task.order.at >= block {
-                return;
-            }
-            net.head.pending_head = (net.head.pending_head + 1) % RING;
-            match choose(net, &task, *merit, random) {
+    /// Draws every Pending task whose block has come, so that none is left for the contract to draw. Nothing where the contract
+    /// chooses.
+    ///
+    /// # Errors
+    /// Before initialisation.
+    pub fn serve<H: Host>(&mut self, host: &mut H) -> Result<()> {
+        let Self::Exact(merit, random) = self else { return Ok(()) };
+        let mut net = Network::open(host)?;
+        while let Some(task) = net.take_due() {
+            match choose(&net, &task, *merit, random) {
                 Some(seat) => {
-                    let there = candidates(net, &task, &seat);
+                    let there = candidates(&net, &task, &seat);
                     let seat = net.leave_sampler(seat);
                     net.start(&task, seat, Candidates::AtLeast(there), None);
                 }
                 None => net.enqueue(&task),
             }
         }
+        net.close();
+        Ok(())
     }
 }
 
