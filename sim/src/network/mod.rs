@@ -2,8 +2,8 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`host`] | the contract's storage, in memory |
-//! | [`ledger`] | its calls, and the mirror that a test holds up to it |
+//! | [`ledger`] | the contract in memory, and the mirror that a test holds up to it |
+//! | [`events`] | what its logs mean |
 //! | [`policy`] | other ways of choosing a node, for comparison |
 //! | [`workload`] | nodes and tasks, made up or from traces |
 //! | [`engine`] | the clock: what nodes and applications do |
@@ -13,7 +13,7 @@
 //! | [`page`] | what they show, in words and pictures |
 
 pub mod engine;
-pub mod host;
+pub mod events;
 pub mod ledger;
 pub mod page;
 pub mod policy;
