@@ -122,16 +122,16 @@ fn joining_needs_a_stake_a_gpu_and_sane_models() {
     refused!(w.join(1, &name, 24, &[], 400), WrongStatus(1u32, 1u8));
     assert_eq!(w.join(2, "B", 24, &[], 400 << 18).unwrap(), 2);
     let v = w.node(1);
-    assert_eq!((v.status, v.vram, v.gpu, v.stake, v.reliability, v.longTerm), (1, 24, 24, 400 * TOKEN, WAD, WAD / 2));
+    assert_eq!((v.status, v.vram, v.gpu, v.stake, v.reliability, v.longTerm), (1, 24, 1 << 16 | 24, 400 * TOKEN, WAD, WAD / 2));
     assert_eq!(v.models, many[..12]);
-    assert_eq!(w.node(2).gpu, 1 << 16 | 24);
+    assert_eq!(w.node(2).gpu, 2 << 16 | 24);
     assert_eq!(w.view(|n| n.overview()).largestStake, most);
     match &w.events()[..] {
         [E::GpuGroupCreated(g), E::NodeJoined(j), E::GpuGroupCreated(_), E::NodeJoined(_)] => {
-            assert_eq!((g.group, &g.name, g.vram, g.fee), (24, &name, 24, fee));
+            assert_eq!((g.group, &g.name, g.vram, g.fee), (1 << 16 | 24, &name, 24, fee));
             assert_eq!(
                 (j.node, j.operator.into_array(), j.group, j.stake, &j.models[..]),
-                (1, who(1), 24, 400 * TOKEN, &many[..12])
+                (1, who(1), 1 << 16 | 24, 400 * TOKEN, &many[..12])
             );
         }
         other => panic!("{other:?}"),
@@ -412,7 +412,9 @@ fn creating_a_task_refuses_what_it_cannot_run() {
     refused!(w.create(5, FEE, with(&|s| s.vram = 25)), NobodyCanRun(25u16, 0u32));
     refused!(w.create(5, FEE, with(&|s| s.vram = 960)), NobodyCanRun(960u16, 0u32));
     refused!(w.create(5, FEE, with(&|s| s.gpu = 25)), GpuUnknown(25u32));
-    refused!(w.create(5, FEE, with(&|s| s.gpu = 1 << 16 | 24)), GpuUnknown(1u32 << 16 | 24));
+    // What stands for any GPU of a size is no group to require.
+    refused!(w.create(5, FEE, with(&|s| s.gpu = 24)), GpuUnknown(24u32));
+    refused!(w.create(5, FEE, with(&|s| s.gpu = 2 << 16 | 24)), GpuUnknown(2u32 << 16 | 24));
     refused!(w.create(5, FEE, with(&|s| s.gpu = 0xffff)), GpuUnknown(0xffffu32));
     refused!(w.create(5, FEE, spec(0, &[1, 2, 1])), DuplicateModel(1u64));
     refused!(w.create(5, FEE, spec(0, &[0])), BadModel(0u64));
@@ -422,7 +424,7 @@ fn creating_a_task_refuses_what_it_cannot_run() {
     w.set("minPrice", 0);
     refused!(w.create(5, 0, spec(0, &[])), FeeTooLow(word(0), 1u64));
     w.create(5, 1, spec(0, &[])).unwrap();
-    w.create(5, (1 << 87) - 1, with(&|s| s.gpu = 24)).unwrap();
+    w.create(5, (1 << 87) - 1, with(&|s| s.gpu = 1 << 16 | 24)).unwrap();
     for (kind, units, estimated, limit) in [
         (0, 1, 50, 100),
         (0, 3, 90, 180),
@@ -468,9 +470,9 @@ fn a_task_that_no_joined_node_could_run_is_refused() {
         let a = sizes[gone] as u32;
         w.call(who(1 + 2 * gone as u64), 0, |n| n.quit()).unwrap();
         assert_eq!(w.view(|n| n.head().max_vram), largest, "one of its size is left");
-        assert!(runs(&mut w, 0, 1 << 16 | a));
+        assert!(runs(&mut w, 0, 2 << 16 | a));
         w.call(who(2 + 2 * gone as u64), 0, |n| n.quit()).unwrap();
-        assert!(!runs(&mut w, 0, 1 << 16 | a));
+        assert!(!runs(&mut w, 0, 2 << 16 | a));
         let left = (0..sizes.len()).filter(|&i| w.node(1 + 2 * i as u32).status == 1).map(|i| sizes[i]).max();
         assert_eq!(w.view(|n| n.head().max_vram), left.unwrap_or(0));
         for v in sizes {
@@ -644,7 +646,7 @@ fn a_success_raises_h_only_after_a_real_draw_and_some_time() {
     };
     assert_eq!(after(&other(1), spec(24, &[]), 60), (false, false));
     assert_eq!(after(&other(2), spec(24, &[]), 60), (true, true));
-    assert_eq!(after(&other(2), IMuster::TaskSpec { gpu: 24, ..spec(0, &[]) }, 60), (false, false));
+    assert_eq!(after(&other(2), IMuster::TaskSpec { gpu: 1 << 16 | 24, ..spec(0, &[]) }, 60), (false, false));
     // Too soon after H was last set: half of 60 s.
     assert_eq!(after(&nothing, spec(0, &[]), 29), (true, false));
     assert_eq!(after(&nothing, spec(0, &[]), 30), (true, true));
@@ -780,7 +782,7 @@ fn the_queue_serves_value_then_arrival_and_only_what_fits() {
     let b = w.create(5, 3_000, spec(24, &[])).unwrap();
     let too_big = w.create(5, 9_000, spec(25, &[])).unwrap();
     let c = w.create(5, 3_000, spec(0, &[])).unwrap();
-    let own = w.create(5, 3_000, IMuster::TaskSpec { gpu: 24, ..spec(0, &[]) }).unwrap();
+    let own = w.create(5, 3_000, IMuster::TaskSpec { gpu: 1 << 16 | 24, ..spec(0, &[]) }).unwrap();
     // 10 a second for 50 s against 15 for 70 s: the longer one is worth more.
     let d = w.create(5, 3_500, IMuster::TaskSpec { kind: 0, units: 2, ..spec(0, &[]) }).unwrap();
     w.events();
