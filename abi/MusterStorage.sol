@@ -28,11 +28,10 @@ contract MusterStorage {
         uint8 lowest;
         /// Largest VRAM of all joined nodes, in GiB; 0 when there are none.
         uint16 maxVram;
-        /// What no node's Q_long / Q_max ever was above, in 200ths; below 100 it stands for 100, as without scores.
-        uint8 best;
     }
 
-    /// Parameters that dispatching needs. docs/parameters.md says what each is, and in what unit.
+    /// What dispatching needs and few calls change: parameters (docs/parameters.md says what each is, and in what unit), and the best
+    /// score there ever was.
     struct Rules {
         /// Base of the stake classes, in granules: the minimum stake at initialisation. Never changes.
         uint32 base;
@@ -46,6 +45,8 @@ contract MusterStorage {
         uint24 boostPpm;
         uint24 exclusionPpm;
         uint24 tau;
+        /// What no node's Q_long / Q_max ever was above, in 200ths; below 100 it stands for 100, as without scores. No parameter.
+        uint8 best;
     }
 
     /// Parameters that creating tasks and joining need. docs/parameters.md says what each is, and in what unit.
@@ -102,12 +103,8 @@ contract MusterStorage {
         uint8 scoreCount;
         /// Place among the idle nodes of its group and class, or in the pool of excluded nodes.
         uint24 pos;
-        /// VRAM in GiB.
-        uint16 vram;
-        /// Number of its GPU model among those of its VRAM size.
-        uint16 gpu;
-        /// Stake class: c holds stakes above base x 4^(c - 1) and up to base x 4^c; 0 all up to base.
-        uint8 class;
+        /// Its GPU group.
+        uint32 group;
         /// Entries of its model list, removed ones included.
         uint8 models;
         /// Whether it is excluded, or held back by due draws, and waits in the pool of excluded nodes.
@@ -154,10 +151,8 @@ contract MusterStorage {
         uint24 limit;
         /// Start fee in ten-thousandths of the fee.
         uint16 startFeeBps;
-        /// Least VRAM in GiB, or with `gpu` the exact VRAM.
-        uint16 vram;
-        /// 0 for any GPU, else 1 + the required GPU model's number among those of its VRAM size.
-        uint24 gpu;
+        /// The GPUs it may go to, and the queue it waits in: a GPU group, or a VRAM size for any GPU with as much.
+        uint32 group;
         /// 0 Stable Diffusion, 1 GPT, 2 fine-tuning.
         uint8 kind;
         /// Required models.
@@ -165,9 +160,9 @@ contract MusterStorage {
         /// The first required model; 0 if there is none.
         uint40 model;
         /// Pending: the L2 block whose hash decides the draw. Queued: since when. Running: the deadline.
-        uint40 at;
-        /// Running: whether its draw had candidates enough for its success to raise H.
-        bool boosts;
+        uint40 moment;
+        /// Bit 0, running: its draw had candidates enough for its success to raise H. Bit 1: it has a receipt.
+        uint8 flags;
     }
 
     /// Six model ids (40 bits each, 0 for none) and a flag for each. Among a node's models the flag says "removed": the

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use alloy_primitives::keccak256;
-use muster_protocol::{IMuster, Network};
+use muster_protocol::native::Memory;
+use muster_protocol::IMuster::{self, createTaskCall, joinCall, weightOfCall};
 use muster_sim::network::engine::Engine;
-use muster_sim::network::host::{Arena, Event};
-use muster_sim::network::ledger::{Call, Ledger, Party, BEGINNING, GRANULE, LEAST_STAKE};
+use muster_sim::network::events::Event;
+use muster_sim::network::ledger::{submit, Ledger, Party, BEGINNING, GRANULE, LEAST_STAKE};
 use muster_sim::network::policy::{Merit, Policy};
 use muster_sim::network::report::Report;
 use muster_sim::network::study::{Grid, Scale};
@@ -71,7 +72,7 @@ fn writes_page_pictures_and_table_whatever_the_threads() {
 fn simulate(profile: &Profile, policy: Policy, parameters: &[(&str, u64)], seed: u64) -> Report {
     let nodes = fleet(profile, seed);
     let source = Source::made_up(profile, &nodes, seed);
-    let ledger = Ledger::new(Arena::new(seed), policy, parameters).unwrap();
+    let ledger = Ledger::new(Memory::quick(seed), policy, parameters).unwrap();
     Engine::new(ledger, nodes, source, seed, None).run().0
 }
 
@@ -118,13 +119,13 @@ fn without_h_nobody_is_excluded_and_cheats_are_slashed() {
 
 /// Draws among the same idle nodes again and again; gives how often each was chosen, and its weight.
 fn draws(policy: Policy, count: u64) -> (Vec<u64>, Vec<u64>) {
-    let mut ledger = Ledger::new(Arena::new(11), policy, &[("scarce", 0)]).unwrap();
+    let mut ledger = Ledger::new(Memory::quick(11), policy, &[("scarce", 0)]).unwrap();
     const NODES: u32 = 24;
     for i in 0..NODES {
         let stake = u128::from(LEAST_STAKE) * u128::from(1 + i % 7 * (i % 7) * 3) * u128::from(GRANULE);
         let (gpu, vram) = (["A", "B", "C"][i as usize % 3], 16 + 8 * (i % 3) as u16);
         let stake = stake + u128::from(ledger.group_fee(gpu, vram)) * u128::from(GRANULE);
-        let call = Call::Join { gpu: gpu.into(), vram, models: vec![] };
+        let call = joinCall { gpuName: gpu.into(), vram, models: vec![] };
         ledger.call(Party::Operator(i), stake, &call).unwrap();
         for _ in 0..i % 5 {
             ledger.record_score(i + 1, [10, 5, 2][i as usize % 3]);
@@ -138,7 +139,7 @@ fn draws(policy: Policy, count: u64) -> (Vec<u64>, Vec<u64>) {
     for task in 1..=count {
         block += 1;
         ledger.set_time(BEGINNING + task, block);
-        ledger.call(Party::Application(0), 1_000_000, &Call::Create(spec.clone())).unwrap();
+        ledger.call(Party::Application(0), 1_000_000, &createTaskCall { spec: spec.clone() }).unwrap();
         let node = loop {
             block += 1;
             ledger.set_time(BEGINNING + task, block);
@@ -153,10 +154,10 @@ fn draws(policy: Policy, count: u64) -> (Vec<u64>, Vec<u64>) {
             }
         };
         chosen[node as usize - 1] += 1;
-        ledger.call(Party::Operator(node - 1), 0, &Call::Submit { task }).unwrap();
+        ledger.call(Party::Operator(node - 1), 0, &submit(task)).unwrap();
     }
-    let net = Network::open(&mut ledger.host).unwrap();
-    let weights = (1..=NODES).map(|number| net.weight_of(number, &spec).unwrap().weight).collect();
+    let mut weight = |number| ledger.call(Party::Keeper, 0, &weightOfCall { number, spec: spec.clone() }).unwrap().weight;
+    let weights = (1..=NODES).map(&mut weight).collect();
     (chosen, weights)
 }
 

@@ -12,6 +12,8 @@ same() { [ "$2" = "$3" ] || { echo "cast: $1 is $2, not $3" >&2; exit 1; }; }
 field() { node -p "JSON.parse(require('fs').readFileSync(0, 'utf8'))$1"; }
 # Declarations are taken from the interface: an event as cast wants it, or an error's types.
 declaration() { sed -nE "s/^ *$1 ($2\(.*\));\$/\1/p" ../../abi/IMuster.sol; }
+# The number of a parameter.
+number_of() { node -p "require('../../abi/parameters.json').find((parameter) => parameter.name === '$1').number"; }
 
 me=$(cast wallet address --private-key "$key")
 same "the chain id" "$(cast chain-id)" 412346
@@ -19,9 +21,9 @@ same "the chain id" "$(cast chain-id)" 412346
 
 # Calls.
 same "the owner" "$(cast call "$muster" 'owner()(address)')" "$me"
-least=$(cast call --json "$muster" 'parameter(uint8)(uint256,uint256,uint256)' 16 | field '[0]')
+least=$(cast call --json "$muster" 'parameter(uint8)(uint256,uint256,uint256)' "$(number_of minStake)" | field '[0]')
 # Nobody has joined with this GPU before.
-fee=$(cast call --json "$muster" 'parameter(uint8)(uint256,uint256,uint256)' 23 | field '[0]')
+fee=$(cast call --json "$muster" 'parameter(uint8)(uint256,uint256,uint256)' "$(number_of groupFee)" | field '[0]')
 granule=$(cast call --json "$muster" 'overview()((address,address,uint128,uint64,bool,uint64,uint32,uint32,uint32,uint32,uint32,uint128))' | field '[0][3]')
 stake=$(node -p "String((${least%% *}n + ${fee%% *}n) * ${granule}n)")
 

@@ -16,7 +16,7 @@ import {
 } from "ethers";
 import { compile } from "./compile.mjs";
 import { DEV_KEY, MUSTER, RPC_URL, WS_URL, timeTravel, until } from "./node.mjs";
-import { DIGEST, FEE, named, newKey, spec, story } from "./story.mjs";
+import { DIGEST, FEE, named, newKey, numberOf, spec, story } from "./story.mjs";
 
 const musterAbi = JSON.parse(readFileSync(new URL("../../abi/IMuster.json", import.meta.url), "utf8"));
 const provider = new JsonRpcProvider(RPC_URL, undefined, { polling: true, cacheTimeout: -1 });
@@ -43,9 +43,9 @@ await new Promise((resolve) => setTimeout(resolve, 200));
 
 // A node joins.
 const [operator, application] = [new Wallet(newKey(), provider), new Wallet(newKey(), provider)];
-const [least] = await muster.parameter(16);
+const [least] = await muster.parameter(numberOf("minStake"));
 // Nobody has joined with this GPU before.
-const [groupFee] = await muster.parameter(23);
+const [groupFee] = await muster.parameter(numberOf("groupFee"));
 const { granule } = await muster.overview();
 const stake = (least + groupFee) * granule;
 for (const { address } of [operator, application]) {

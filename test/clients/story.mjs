@@ -12,16 +12,21 @@ export const DIGEST = `0x${"09".repeat(32)}`;
 export const FEE = 10_000n;
 const ZERO = `0x${"00".repeat(20)}`;
 const DAY = 86_400n;
-/** Numbers of the parameters that the story sets. */
-const [MIN_PRICE, START_FEE, DRAW_DELAY, MIN_STAKE, UNBONDING, QUEUE_TIME, GROUP_FEE] = (() => {
-  const list = JSON.parse(readFileSync(new URL("../../abi/parameters.json", import.meta.url), "utf8"));
-  const number = (name) => {
-    const found = list.find((parameter) => parameter.name === name);
-    assert(found, `no parameter ${name}`);
-    return found.number;
-  };
-  return ["minPrice", "startFeeBps", "drawDelay", "minStake", "unbonding", "queueTime", "groupFee"].map(number);
-})();
+const parameters = JSON.parse(readFileSync(new URL("../../abi/parameters.json", import.meta.url), "utf8"));
+/** The number of a parameter. */
+export const numberOf = (name) => {
+  const found = parameters.find((parameter) => parameter.name === name);
+  assert(found, `there is no parameter ${name}`);
+  return found.number;
+};
+/** Those that the story sets. */
+const MIN_PRICE = numberOf("minPrice");
+const START_FEE = numberOf("startFeeBps");
+const DRAW_DELAY = numberOf("drawDelay");
+const MIN_STAKE = numberOf("minStake");
+const UNBONDING = numberOf("unbonding");
+const QUEUE_TIME = numberOf("queueTime");
+const GROUP_FEE = numberOf("groupFee");
 
 /** What no transaction can bring about here, and why. */
 const OUT_OF_REACH = {

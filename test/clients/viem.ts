@@ -23,6 +23,7 @@ import {
 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { musterAbi } from "../../abi/muster";
+import { musterParameters } from "../../abi/parameters";
 import { compile } from "./compile.mjs";
 import { DEV_KEY, MUSTER, RPC_URL, WS_URL, timeTravel, until } from "./node.mjs";
 import { DIGEST, FEE, named, newKey, story } from "./story.mjs";
@@ -58,11 +59,22 @@ const stops = [
 ];
 await new Promise((resolve) => setTimeout(resolve, 200));
 
+// The list of parameters is what the contract says itself, as far as it is the same in every network.
+const parameter = (number: number) => reader.readContract({ ...muster, functionName: "parameter", args: [number] });
+for (const { number, name, default: begins, least, most } of musterParameters) {
+  const [value, lowest, highest] = await parameter(number);
+  assert.equal(lowest, least, name);
+  if (typeof begins === "bigint") assert.equal(value, begins, name);
+  if (typeof most === "bigint") assert.equal(highest, most, name);
+}
+type Name = (typeof musterParameters)[number]["name"];
+const numberOf = (name: Name) => musterParameters.find((parameter) => parameter.name === name)!.number;
+
 // A node joins.
 const [operator, application] = [wallet(newKey()), wallet(newKey())];
-const [least] = await reader.readContract({ ...muster, functionName: "parameter", args: [16] });
+const [least] = await parameter(numberOf("minStake"));
 // Nobody has joined with this GPU before.
-const [groupFee] = await reader.readContract({ ...muster, functionName: "parameter", args: [23] });
+const [groupFee] = await parameter(numberOf("groupFee"));
 const { granule } = await reader.readContract({ ...muster, functionName: "overview" });
 const stake = (least + groupFee) * granule;
 for (const { account } of [operator, application]) {

@@ -67,7 +67,7 @@ mod tests {
         assert!(key(10 * e18, 50, TaskId(1)) > key(10 * e18, 50, TaskId(2)));
         assert!(key(20 * e18, 100, TaskId(1)) > key(10 * e18, 50, TaskId(2)));
         assert!(key(1, 0xff_ffff, TaskId(1)) > 1);
-        assert!(key((1 << 96) - 1, 1, u64::MAX) < u64::MAX);
+        assert!(key((1 << 96) - 1, 1, TaskId(u64::MAX)) < u64::MAX);
         assert!(key(10 * e18 + 10_000_000_000, 50, TaskId(2)) > key(10 * e18, 50, TaskId(1)));
     }
 

@@ -1,5 +1,6 @@
 //! What `script/mutants` changed without another test noticing: the edges of the small formulas.
 
+use muster_core::id::TaskId;
 use muster_core::qos::*;
 use muster_core::value::*;
 use muster_core::wad::WAD;
@@ -92,16 +93,16 @@ fn kinds_have_their_numbers() {
 #[test]
 fn a_key_is_a_value_and_an_arrival() {
     // Fee 3 in 2 s is 1.5, whose mantissa after the leading one is a half; its exponent counts the bits of 1.5 x 2^31.
-    assert_eq!(value_of_key(key(3, 2, 7)), 32 << 31 | 1 << 30);
-    assert_eq!(key(3, 2, 7) & ((1 << 26) - 1), (1 << 26) - 1 - 7);
-    assert_eq!(value_of_key(key(6, 4, 7)), value_of_key(key(3, 2, 9)), "arrival is no part of the value");
-    assert_eq!(key(3, 2, (1 << 26) + 7), key(3, 2, 7), "and is counted modulo 2^26");
+    assert_eq!(value_of_key(key(3, 2, TaskId(7))), 32 << 31 | 1 << 30);
+    assert_eq!(key(3, 2, TaskId(7)) & ((1 << 26) - 1), (1 << 26) - 1 - 7);
+    assert_eq!(value_of_key(key(6, 4, TaskId(7))), value_of_key(key(3, 2, TaskId(9))), "arrival is no part of the value");
+    assert_eq!(key(3, 2, TaskId((1 << 26) + 7)), key(3, 2, TaskId(7)), "and is counted modulo 2^26");
     // A third of a wei a second has fewer than 32 bits, which count from the top all the same.
     let third = (1u64 << 31) / 3;
-    assert_eq!(value_of_key(key(1, 3, 7)), 30 << 31 | (third << 2 & 0x7fff_ffff));
+    assert_eq!(value_of_key(key(1, 3, TaskId(7))), 30 << 31 | (third << 2 & 0x7fff_ffff));
     // Less than one wei, or second, counts as one.
-    assert_eq!(key(0, 5, 1), key(1, 5, 1));
-    assert_eq!(key(5, 0, 1), key(5, 1, 1));
+    assert_eq!(key(0, 5, TaskId(1)), key(1, 5, TaskId(1)));
+    assert_eq!(key(5, 0, TaskId(1)), key(5, 1, TaskId(1)));
     assert_eq!(time_limit(5, 70, 60), 70, "a longest limit below the shortest is none");
     assert_eq!(time_limit(u32::MAX, 60, u16::MAX), u16::MAX);
 }

@@ -58,4 +58,5 @@ pub mod tasks;
 
 pub use abi::{emit, IMuster, Refusal, Result};
 pub use host::Host;
+pub use muster_core::id;
 pub use network::Network;

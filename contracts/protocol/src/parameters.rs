@@ -6,7 +6,7 @@
 //! here, at the end, and a field in one of the records.
 
 use crate::abi::{emit, IMuster::*};
-use crate::admin::{ownership, NOTICE};
+use crate::admin::{ownership, NOTICE, UPGRADE_DELAY_MIN};
 use crate::host::Host;
 use crate::layout::{slot, LIMITS, RULES, TERMS};
 use crate::Result;
@@ -41,13 +41,30 @@ impl Amount {
         })
     }
 
-    /// What it never exceeds, in any network.
+    /// The greatest number it is in any network.
     const fn ceiling(self) -> u64 {
         match self {
             Fixed(n) | BeforeUpgrades(n) => n,
             StakeOver(n) => BASE_MAX / n,
             StakeLimit => BASE_MAX << (2 * (weight::CLASSES as u32 - 1)),
         }
+    }
+
+    /// The least number it is in any network.
+    const fn floor(self) -> u64 {
+        const SOONEST: u64 = (UPGRADE_DELAY_MIN - NOTICE) as u64;
+        match self {
+            BeforeUpgrades(n) if n > SOONEST => SOONEST,
+            Fixed(n) | BeforeUpgrades(n) => n,
+            StakeOver(n) => 1 / n,
+            StakeLimit => 1 << (2 * (weight::CLASSES as u32 - 1)),
+        }
+    }
+
+    /// Whether it is at most `other` in every network.
+    const fn at_most(self, other: Amount) -> bool {
+        // Of what follows from the stake, all divisors are at least 1 and the limit is above the stake.
+        self.ceiling() <= other.floor() || matches!((self, other), (StakeOver(1..), StakeLimit))
     }
 }
 
@@ -137,8 +154,8 @@ macro_rules! parameters {
                 most: $most,
                 default: $default,
             };
-            assert!(width == 64 || setting.most.ceiling() >> width == 0, "the field is too narrow for what the parameter can be");
-            assert!(setting.least <= setting.most.ceiling() && setting.default.ceiling() <= setting.most.ceiling());
+            assert!(width == 64 || setting.most.ceiling() >> width == 0, "the field is too narrow for the parameter");
+            assert!(setting.least <= setting.default.floor() && setting.default.at_most(setting.most), "the default is out of bounds");
             setting
         }),*];
 

@@ -4,14 +4,14 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-use alloy_primitives::B256;
 use muster_core::id::{GpuGroup, NodeId, TaskId, Ticket};
 use muster_core::word::{Address, Word};
 use muster_model::world::*;
 use muster_model::{proof, refused};
 use muster_protocol::host::Host;
 use muster_protocol::native::Memory;
-use muster_protocol::{admin, IMuster, Network};
+use muster_protocol::IMuster::{self, estimateCall};
+use muster_protocol::{admin, Network};
 
 const FEE: u128 = TOKEN;
 /// What a transaction may cost at most, whatever others have done (docs/gas.md).
@@ -85,9 +85,12 @@ impl Host for Meter<'_> {
     fn block_hash(&self, number: u64) -> Option<[u8; 32]> {
         self.mem.block_hash(number)
     }
-    fn log(&mut self, topics: &[B256], data: &[u8]) {
-        self.logged += 375 * (1 + topics.len() as u64) + 8 * data.len() as u64;
-        self.mem.log(topics, data)
+    fn log(&mut self, topics: usize, bytes: &[u8]) {
+        self.logged += 375 * (1 + topics as u64) + 8 * (bytes.len() - topics * 32) as u64;
+        self.mem.log(topics, bytes)
+    }
+    fn pay(&mut self, to: Address, wei: u128) -> bool {
+        self.mem.pay(to, wei)
     }
     fn reads(&self) -> u32 {
         self.mem.reads()
@@ -182,7 +185,7 @@ fn a_stated_second_buys_no_rank() {
     w.create(5, FEE, spec(0, &[])).unwrap();
     let honest = w.create(5, FEE, spec(0, &[])).unwrap();
     let second = IMuster::TaskSpec { kind: 2, units: 1, ..spec(0, &[]) };
-    let half = w.view(|n| n.estimate_view(2, 1)).unwrap();
+    let half = w.ask(estimateCall { kind: 2, units: 1 });
     assert_eq!((half.estimated, half.timeLimit), (30, 60));
     // The same price per second that the node is held for at most, and not a wei less.
     w.create(6, FEE / 2 - 1, second.clone()).unwrap();
@@ -315,7 +318,7 @@ fn no_draw_is_known_before_its_turn() {
 /// What was in storage before initialisation could take a stake later. Now nobody but whom the init code named can call anything before.
 #[test]
 fn nobody_else_installs_or_initialises() {
-    let mut w = World { mem: Memory::created_by(OWNER), paid_in: 0, paid_out: 0, forced: 0 };
+    let mut w = World::on(Memory::created_by(OWNER));
     refused!(w.raw(who(66), 0, |m| admin::only_deployer(m)), NotOwner(who(66)));
     refused!(w.raw(who(66), 0, |m| admin::initialise(m, &genesis(), &[])), NotOwner(who(66)));
     w.raw(OWNER, 0, |m| admin::only_deployer(m)).unwrap();
@@ -433,9 +436,9 @@ fn long_model_lists_do_not_make_a_draw_dearer_without_end() {
     let most = (0..50u64)
         .map(|i| {
             let hash = w.mem.keccak(&i.to_be_bytes());
-            let before = *w.mem.loads.borrow();
+            let before = w.mem.reads();
             foretell(&mut w, hash, i, &spec(0, &[7]));
-            let after = *w.mem.loads.borrow();
+            let after = w.mem.reads();
             after - before
         })
         .max()

@@ -211,7 +211,7 @@ impl Fleet {
             self.w.call(who(i as u64), 0, |net| net.pause()).unwrap();
         }
         self.w.set("alphaMilli", 100_000);
-        let wanted = muster_protocol::IMuster::TaskSpec { gpu: group, ..spec(0, models) };
+        let wanted = muster_protocol::IMuster::TaskSpec { gpu: group.0, ..spec(0, models) };
         self.w.create(5_000, TOKEN, wanted).unwrap();
         for &i in [n].iter().chain(&aside) {
             self.w.call(who(i as u64), 0, |net| net.resume()).unwrap();
@@ -242,7 +242,7 @@ impl Fleet {
         let (mut undecided, mut decided, mut i) = (0, 0, 0u64);
         while decided < count {
             i += 1;
-            task.order.id = i & ((1 << 40) - 1);
+            task.order.id = TaskId(i & ((1 << 40) - 1));
             let mut bytes = [0; 16];
             bytes[..8].copy_from_slice(&salt.to_be_bytes());
             bytes[8..].copy_from_slice(&(i / 16).to_be_bytes());
@@ -250,7 +250,7 @@ impl Fleet {
             let mut rng = Rng::new(net.host, hash, task.order.id);
             match net.draw(&task, &mut rng) {
                 Draw::Node(seat, _) => {
-                    *seen.entry(seat.number).or_default() += 1;
+                    *seen.entry(seat.id.0).or_default() += 1;
                     decided += 1;
                 }
                 Draw::Undecided => undecided += 1,
@@ -306,7 +306,7 @@ fn skewed_stakes_scores_and_reliability() {
 #[test]
 fn random_numbers_below_a_large_number_are_without_bias() {
     let mem = muster_protocol::native::Memory::new();
-    let mut rng = Rng::new(&mem, [3; 32], 1);
+    let mut rng = Rng::new(&mem, [3; 32], TaskId(1));
     let mut thirds = [0u32; 3];
     for _ in 0..9_000 {
         thirds[(rng.below(&mem, 3 << 62) % 3) as usize] += 1;
@@ -340,7 +340,7 @@ fn a_holder_rejected_by_weight_is_a_holder_seen() {
     for n in 2..=40 {
         f.scores(n, &[0; 10]);
         // As after timeouts: just above exclusion.
-        let slot = node_slot(&f.w.mem, n);
+        let slot = node_slot(&f.w.mem, NodeId(n));
         let node: Node = f.w.mem.get(slot);
         f.w.mem.put(slot, &Node { h: 110_000_000_000_000_000, h_at: f.w.mem.now as u32, ..node });
         f.set_h(n, 0.11);
@@ -429,7 +429,7 @@ fn required_gpus_and_sizes_up_to_the_largest() {
         g.join(&name, vram, 400 + d.below(40_000) as u128, &[]);
     }
     let group = muster_protocol::registry::gpu_group(&g.w.mem, name.as_bytes(), vram).unwrap();
-    let wanted = muster_protocol::IMuster::TaskSpec { gpu: group, ..spec(960, &[]) };
+    let wanted = muster_protocol::IMuster::TaskSpec { gpu: group.0, ..spec(960, &[]) };
     g.check("a required GPU", &wanted, Some((&name, vram)), 200_000);
 }
 
@@ -461,7 +461,7 @@ fn more_gpu_models_of_one_size_than_one_and_two_levels_hold() {
     let net = Network::open(&mut f.w.mem).unwrap();
     let (order, models, _) = net.order(&spec(0, &[])).unwrap();
     let task = Task { order, models, ..Task::default() };
-    let mut rng = Rng::new(net.host, [1; 32], 1);
+    let mut rng = Rng::new(net.host, [1; 32], TaskId(1));
     assert!(matches!(net.draw(&task, &mut rng), Draw::Nobody), "an empty tree is exactly empty");
 }
 
@@ -485,11 +485,11 @@ fn how_often_an_idle_holder_is_missed_in_a_busy_network() {
             let (order, models, _) = net.order(&spec(0, &[7])).unwrap();
             let (mut missed, mut decided) = (0u32, 0u32);
             for i in 1..=10_000u64 {
-                let task = Task { order: Order { id: i, ..order }, models, ..Task::default() };
-                let mut rng = Rng::new(net.host, net.host.keccak(&i.to_be_bytes()), i);
+                let task = Task { order: Order { id: TaskId(i), ..order }, models, ..Task::default() };
+                let mut rng = Rng::new(net.host, net.host.keccak(&i.to_be_bytes()), TaskId(i));
                 if let Draw::Node(seat, _) = net.draw(&task, &mut rng) {
                     decided += 1;
-                    missed += (seat.number as u64 > holders) as u32;
+                    missed += (seat.id.0 as u64 > holders) as u32;
                 }
             }
             let share = missed as f64 / decided as f64;

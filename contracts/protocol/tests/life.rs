@@ -5,12 +5,12 @@ use muster_core::wad::WAD;
 use muster_core::word::Word;
 use muster_model::refused;
 use muster_model::world::*;
-use muster_protocol::abi::IMuster::{IMusterErrors, IMusterEvents as E};
+use muster_protocol::abi::IMuster::{IMusterErrors, IMusterEvents as E, *};
 use muster_protocol::admin::{self, Genesis};
 use muster_protocol::host::HISTORY;
 use muster_protocol::native::Memory;
 use muster_protocol::parameters::PARAMETERS;
-use muster_protocol::{IMuster, Network};
+use muster_protocol::{purse, IMuster, Network};
 
 const FEE: u128 = TOKEN;
 
@@ -27,6 +27,12 @@ fn world(nodes: u64) -> World {
 
 fn submit(w: &mut World, n: u64, id: u64) -> muster_protocol::Result<()> {
     w.call(who(n), 0, |net| net.submit(TaskId(id), [9; 32]))
+}
+
+/// A parameter, and its bounds.
+fn numbers(w: &mut World, which: u8) -> [u64; 3] {
+    let p = w.ask(parameterCall { which });
+    [p.value, p.least, p.most].map(|v| v.to())
 }
 
 fn error(w: &mut World, n: u64, id: u64) -> muster_protocol::Result<()> {
@@ -50,10 +56,10 @@ fn nothing_works_before_initialisation_and_it_happens_once() {
     let mut mem = Memory::created_by(OWNER);
     assert!(matches!(Network::open(&mut mem).err().unwrap().decode(), IMusterErrors::NotInitialised(_)));
     mem.codeless = vec![who(7)];
-    let mut w = World { mem, paid_in: 0, paid_out: 0, forced: 0 };
+    let mut w = World::on(mem);
     refused!(w.raw(OWNER, 0, |m| admin::set_paused(m, true)), NotInitialised);
     refused!(w.raw(OWNER, 0, admin::accept_treasury), NotInitialised);
-    refused!(w.raw(OWNER, 0, admin::take_treasury), NotInitialised);
+    refused!(w.send(OWNER, 0, sweepTreasuryCall {}), NotInitialised);
     refused!(w.raw(OWNER, 0, |m| admin::upgrades(m)), NotInitialised);
     let first = genesis();
     let day = 86_400;
@@ -75,7 +81,7 @@ fn nothing_works_before_initialisation_and_it_happens_once() {
     refused!(w.raw(OWNER, 0, |m| admin::initialise(m, &first, &[program(who(7))])), NoCode(who(7)));
     // Only whom the router was created for; with init code that names nobody, nobody.
     refused!(w.raw(who(1), 0, |m| admin::initialise(m, &first, &[])), NotOwner(who(1)));
-    let mut orphan = World { mem: Memory::new(), paid_in: 0, paid_out: 0, forced: 0 };
+    let mut orphan = World::on(Memory::new());
     refused!(orphan.raw(OWNER, 0, |m| admin::initialise(m, &first, &[])), NotOwner(OWNER));
     assert!(w.mem.logs.is_empty());
     w.raw(OWNER, 0, |m| admin::initialise(m, &Genesis { owner: who(3), ..first }, &[program(who(8))])).unwrap();
@@ -116,23 +122,23 @@ fn joining_needs_a_stake_a_gpu_and_sane_models() {
     refused!(w.join(1, &name, 24, &[], 400), WrongStatus(1u32, 1u8));
     assert_eq!(w.join(2, "B", 24, &[], 400 << 18).unwrap(), 2);
     let v = w.node(1);
-    assert_eq!((v.status, v.vram, v.gpu, v.stake, v.reliability, v.longTerm), (1, 24, 24, 400 * TOKEN, WAD, WAD / 2));
+    assert_eq!((v.status, v.vram, v.gpu, v.stake, v.reliability, v.longTerm), (1, 24, 1 << 16 | 24, 400 * TOKEN, WAD, WAD / 2));
     assert_eq!(v.models, many[..12]);
-    assert_eq!(w.node(2).gpu, 1 << 16 | 24);
+    assert_eq!(w.node(2).gpu, 2 << 16 | 24);
     assert_eq!(w.view(|n| n.overview()).largestStake, most);
     match &w.events()[..] {
         [E::GpuGroupCreated(g), E::NodeJoined(j), E::GpuGroupCreated(_), E::NodeJoined(_)] => {
-            assert_eq!((g.group, &g.name, g.vram, g.fee), (24, &name, 24, fee));
+            assert_eq!((g.group, &g.name, g.vram, g.fee), (1 << 16 | 24, &name, 24, fee));
             assert_eq!(
                 (j.node, j.operator.into_array(), j.group, j.stake, &j.models[..]),
-                (1, who(1), 24, 400 * TOKEN, &many[..12])
+                (1, who(1), 1 << 16 | 24, 400 * TOKEN, &many[..12])
             );
         }
         other => panic!("{other:?}"),
     }
-    assert_eq!(muster_protocol::registry::gpu_name(&w.mem, 24), name);
-    assert_eq!(muster_protocol::registry::gpu_name(&w.mem, 1 << 16 | 24), "B");
-    assert_eq!(muster_protocol::registry::gpu_name(&w.mem, 9), "");
+    assert_eq!(muster_protocol::registry::gpu_name(&w.mem, GpuGroup::of(1, 24)), name);
+    assert_eq!(muster_protocol::registry::gpu_name(&w.mem, GpuGroup::of(2, 24)), "B");
+    assert_eq!(muster_protocol::registry::gpu_name(&w.mem, GpuGroup(9)), "");
 }
 
 #[test]
@@ -166,8 +172,8 @@ fn raising_a_stake_moves_the_node_between_classes() {
     w.call(who(1), 1_200 * TOKEN + GRANULE as u128, |n| n.raise_stake()).unwrap();
     assert_eq!(w.node(1).stake, 1_600 * TOKEN + GRANULE as u128);
     assert_eq!(w.view(|n| n.overview()).largestStake, 1_600 * TOKEN + GRANULE as u128);
-    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(24), 2, 0, 9)), (1, vec![1]));
-    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(24), 0, 0, 9)).0, 8);
+    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(1, 24), 2, 0, 9))), (1, vec![1]));
+    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(1, 24), 0, 0, 9))).0, 8);
     assert!(matches!(&w.events()[..], [E::StakeRaised(e)] if e.node == 1 && e.stake == 1_600 * TOKEN + GRANULE as u128));
     w.call(who(1), 0, |n| n.quit()).unwrap();
     refused!(w.call(who(1), TOKEN, |n| n.raise_stake()), WrongStatus(1u32, 0u8));
@@ -216,7 +222,7 @@ fn a_stake_comes_back_after_unbonding_and_only_once() {
     assert_eq!((a.unbonding, a.release, a.credit), (400 * TOKEN, w.mem.now + 86_400, 0));
     w.pass(1, 86_399);
     refused!(w.withdraw(1), NothingToWithdraw(who(1)));
-    refused!(w.call(who(1), 0, |n| n.take_owed([0; 20])), ZeroAddress);
+    refused!(w.send(who(1), 0, withdrawCall { to: [0; 20].into() }), ZeroAddress);
     w.pass(1, 1);
     w.events();
     assert_eq!(w.withdraw(1).unwrap(), 400 * TOKEN);
@@ -247,13 +253,13 @@ fn a_stake_comes_back_after_unbonding_and_only_once() {
     w.pass(1, 86_400);
     assert_eq!(w.withdraw(1).unwrap(), 600 * TOKEN);
     let names = w.view(|n| n.overview()).treasuryBalance;
-    assert_eq!((w.paid_in, names), (w.paid_out + names, 2 * 4 * TOKEN));
+    assert_eq!((w.paid_in, names), (w.mem.paid + names, 2 * 4 * TOKEN));
 }
 
 #[test]
 fn no_stake_is_taken_that_could_not_be_returned() {
     // A fine granule, as deployments have it: three of the largest stakes fill the 48 bits of what unbonds.
-    let mut w = World { mem: Memory::created_by(OWNER), paid_in: 0, paid_out: 0, forced: 0 };
+    let mut w = World::on(Memory::created_by(OWNER));
     let granule = 1_000_000_000_000u64;
     w.raw(OWNER, 0, |m| admin::initialise(m, &Genesis { granule, ..genesis() }, &[])).unwrap();
     w.set("groupFee", 0);
@@ -406,7 +412,9 @@ fn creating_a_task_refuses_what_it_cannot_run() {
     refused!(w.create(5, FEE, with(&|s| s.vram = 25)), NobodyCanRun(25u16, 0u32));
     refused!(w.create(5, FEE, with(&|s| s.vram = 960)), NobodyCanRun(960u16, 0u32));
     refused!(w.create(5, FEE, with(&|s| s.gpu = 25)), GpuUnknown(25u32));
-    refused!(w.create(5, FEE, with(&|s| s.gpu = 1 << 16 | 24)), GpuUnknown(1u32 << 16 | 24));
+    // What stands for any GPU of a size is no group to require.
+    refused!(w.create(5, FEE, with(&|s| s.gpu = 24)), GpuUnknown(24u32));
+    refused!(w.create(5, FEE, with(&|s| s.gpu = 2 << 16 | 24)), GpuUnknown(2u32 << 16 | 24));
     refused!(w.create(5, FEE, with(&|s| s.gpu = 0xffff)), GpuUnknown(0xffffu32));
     refused!(w.create(5, FEE, spec(0, &[1, 2, 1])), DuplicateModel(1u64));
     refused!(w.create(5, FEE, spec(0, &[0])), BadModel(0u64));
@@ -416,7 +424,7 @@ fn creating_a_task_refuses_what_it_cannot_run() {
     w.set("minPrice", 0);
     refused!(w.create(5, 0, spec(0, &[])), FeeTooLow(word(0), 1u64));
     w.create(5, 1, spec(0, &[])).unwrap();
-    w.create(5, (1 << 87) - 1, with(&|s| s.gpu = 24)).unwrap();
+    w.create(5, (1 << 87) - 1, with(&|s| s.gpu = 1 << 16 | 24)).unwrap();
     for (kind, units, estimated, limit) in [
         (0, 1, 50, 100),
         (0, 3, 90, 180),
@@ -426,13 +434,13 @@ fn creating_a_task_refuses_what_it_cannot_run() {
         (2, 31, 31, 62),
         (2, 86_400, 86_400, 7_200),
     ] {
-        let e = w.view(|n| n.estimate_view(kind, units)).unwrap();
+        let e = w.ask(estimateCall { kind, units });
         assert_eq!((e.estimated, e.timeLimit), (estimated, limit));
     }
     w.set("grace", 600);
-    assert_eq!(w.view(|n| n.estimate_view(1, 1)).unwrap().timeLimit, 720);
+    assert_eq!(w.ask(estimateCall { kind: 1, units: 1 }).timeLimit, 720);
     w.set("limitMin", 301);
-    let e = w.view(|n| n.estimate_view(1, 1)).unwrap();
+    let e = w.ask(estimateCall { kind: 1, units: 1 });
     assert_eq!((e.estimated, e.timeLimit, e.leastFee), (151, 902, 1));
 }
 
@@ -462,9 +470,9 @@ fn a_task_that_no_joined_node_could_run_is_refused() {
         let a = sizes[gone] as u32;
         w.call(who(1 + 2 * gone as u64), 0, |n| n.quit()).unwrap();
         assert_eq!(w.view(|n| n.head().max_vram), largest, "one of its size is left");
-        assert!(runs(&mut w, 0, 1 << 16 | a));
+        assert!(runs(&mut w, 0, 2 << 16 | a));
         w.call(who(2 + 2 * gone as u64), 0, |n| n.quit()).unwrap();
-        assert!(!runs(&mut w, 0, 1 << 16 | a));
+        assert!(!runs(&mut w, 0, 2 << 16 | a));
         let left = (0..sizes.len()).filter(|&i| w.node(1 + 2 * i as u32).status == 1).map(|i| sizes[i]).max();
         assert_eq!(w.view(|n| n.head().max_vram), left.unwrap_or(0));
         for v in sizes {
@@ -504,7 +512,7 @@ fn a_task_queued_for_too_long_can_be_ended_by_anyone() {
             (m.sender, m.value) = (who(5), word(0));
             let mut net = Network::open_and_serve(m).unwrap();
             net.expire_queued(TaskId(id), Ticket(ticket)).unwrap();
-            assert_eq!((admin::income(net.host), net.account(who(5)).credit), (4 * TOKEN + 20, 980));
+            assert_eq!((purse::income(net.host), purse::account(net.host, who(5)).credit), (4 * TOKEN + 20, 980));
             Err(())
         })
         .unwrap_err();
@@ -530,7 +538,7 @@ fn timeouts_lower_h_and_successes_raise_it() {
     w.mem
         .call(|m| -> Result<(), ()> {
             (m.sender, m.value) = (who(1), word(0));
-            Network::open_and_serve(m).unwrap().submit(id, [9; 32]).unwrap();
+            Network::open_and_serve(m).unwrap().submit(TaskId(id), [9; 32]).unwrap();
             Err(())
         })
         .unwrap_err();
@@ -544,7 +552,7 @@ fn timeouts_lower_h_and_successes_raise_it() {
             (m.sender, m.value) = (who(1), word(0));
             let mut net = Network::open_and_serve(m).unwrap();
             net.expire(NodeId(1), TaskId(id)).unwrap();
-            assert_eq!((admin::income(net.host), net.account(who(1)).credit), (4 * TOKEN + 20, 0));
+            assert_eq!((purse::income(net.host), purse::account(net.host, who(1)).credit), (4 * TOKEN + 20, 0));
             net.close();
             Err(())
         })
@@ -638,7 +646,7 @@ fn a_success_raises_h_only_after_a_real_draw_and_some_time() {
     };
     assert_eq!(after(&other(1), spec(24, &[]), 60), (false, false));
     assert_eq!(after(&other(2), spec(24, &[]), 60), (true, true));
-    assert_eq!(after(&other(2), IMuster::TaskSpec { gpu: 24, ..spec(0, &[]) }, 60), (false, false));
+    assert_eq!(after(&other(2), IMuster::TaskSpec { gpu: 1 << 16 | 24, ..spec(0, &[]) }, 60), (false, false));
     // Too soon after H was last set: half of 60 s.
     assert_eq!(after(&nothing, spec(0, &[]), 29), (true, false));
     assert_eq!(after(&nothing, spec(0, &[]), 30), (true, true));
@@ -679,8 +687,8 @@ fn an_excluded_node_is_parked_gets_nothing_and_comes_back() {
     let h = w.node(1).reliability as f64 / 1e18;
     let seconds = (1_800.0 * ((1.0 - h) / 0.9).ln()).ceil() as u64;
     assert_eq!(until, w.mem.now + seconds);
-    assert_eq!(w.view(|n| n.excluded_nodes(0, 9)), (1, vec![1]));
-    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(24), 0, 0, 9)).0, 0);
+    assert_eq!(w.view(|n| raw(n.excluded_nodes(0, 9))), (1, vec![1]));
+    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(1, 24), 0, 0, 9))).0, 0);
     let id = w.create(5, FEE, spec(0, &[])).unwrap();
     assert_eq!(w.view(|n| n.overview()).queued, 1, "the excluded node is not asked");
     refused!(w.call(who(7), 0, |n| n.poke(NodeId(1))), NothingToPoke(1u32));
@@ -710,7 +718,7 @@ fn poking_the_node_that_is_first_in_line_to_return_is_no_error() {
     w.events();
     w.call(who(7), 0, |n| n.poke(NodeId(1))).unwrap();
     assert!(matches!(&w.events()[..], [E::NodeReadmitted(r)] if r.node == 1));
-    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(24), 0, 0, 9)).1, [1]);
+    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(1, 24), 0, 0, 9))).1, [1]);
     refused!(w.call(who(7), 0, |n| n.poke(NodeId(1))), NothingToPoke(1u32));
 }
 
@@ -720,10 +728,10 @@ fn poke_readmits_offers_work_and_takes_out_who_fell_below_a_raised_threshold() {
     exclude(&mut w);
     w.set("exclusionPpm", 50_000);
     w.call(who(7), 0, |n| n.poke(NodeId(1))).unwrap();
-    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(24), 0, 0, 9)).1, [1]);
+    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(1, 24), 0, 0, 9))).1, [1]);
     w.set("exclusionPpm", 500_000);
     w.call(who(7), 0, |n| n.poke(NodeId(1))).unwrap();
-    assert_eq!(w.view(|n| n.excluded_nodes(0, 9)).1, [1]);
+    assert_eq!(w.view(|n| raw(n.excluded_nodes(0, 9))).1, [1]);
     w.set("exclusionPpm", 100);
     w.call(who(7), 0, |n| n.poke(NodeId(1))).unwrap();
     refused!(w.call(who(7), 0, |n| n.poke(NodeId(1))), NothingToPoke(1u32));
@@ -746,17 +754,17 @@ fn pausing_quitting_or_raising_a_parked_node_unparks_it() {
     let mut w = world(1);
     exclude(&mut w);
     w.call(who(1), 2_000 * TOKEN, |n| n.raise_stake()).unwrap();
-    assert_eq!(w.view(|n| n.excluded_nodes(0, 9)).1, [1]);
+    assert_eq!(w.view(|n| raw(n.excluded_nodes(0, 9))).1, [1]);
     w.call(who(1), 0, |n| n.pause()).unwrap();
-    assert_eq!((w.view(|n| n.excluded_nodes(0, 9)).1.len(), w.view(|n| n.head().parked_due)), (0, 0));
+    assert_eq!((w.view(|n| raw(n.excluded_nodes(0, 9))).1.len(), w.view(|n| n.head().parked_due)), (0, 0));
     w.call(who(1), 0, |n| n.resume()).unwrap();
-    assert_eq!(w.view(|n| n.excluded_nodes(0, 9)).1, [1], "H did not change");
+    assert_eq!(w.view(|n| raw(n.excluded_nodes(0, 9))).1, [1], "H did not change");
     w.call(who(1), 0, |n| n.quit()).unwrap();
     assert_eq!(w.view(|n| n.head().parked_due), 0);
     w.join(1, "A", 24, &[], 400).unwrap();
     assert_eq!(w.node(1).reliability, WAD, "joining resets H");
-    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(24), 0, 0, 9)).0, 0);
-    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(1 << 16 | 24), 0, 0, 9)).1, [1]);
+    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(1, 24), 0, 0, 9))).0, 0);
+    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(2, 24), 0, 0, 9))).1, [1]);
 }
 
 fn starts(w: &mut World) -> Vec<u64> {
@@ -774,7 +782,7 @@ fn the_queue_serves_value_then_arrival_and_only_what_fits() {
     let b = w.create(5, 3_000, spec(24, &[])).unwrap();
     let too_big = w.create(5, 9_000, spec(25, &[])).unwrap();
     let c = w.create(5, 3_000, spec(0, &[])).unwrap();
-    let own = w.create(5, 3_000, IMuster::TaskSpec { gpu: 24, ..spec(0, &[]) }).unwrap();
+    let own = w.create(5, 3_000, IMuster::TaskSpec { gpu: 1 << 16 | 24, ..spec(0, &[]) }).unwrap();
     // 10 a second for 50 s against 15 for 70 s: the longer one is worth more.
     let d = w.create(5, 3_500, IMuster::TaskSpec { kind: 0, units: 2, ..spec(0, &[]) }).unwrap();
     w.events();
@@ -845,9 +853,10 @@ fn only_the_creator_cancels_and_pays_the_start_fee() {
     assert_eq!(w.account(5).credit, 980, "the start fee was frozen at creation");
     assert_eq!(w.view(|n| n.overview()).treasuryBalance, 4 * TOKEN + 20);
     refused!(w.call(who(5), 0, |n| n.cancel(TaskId(id), Ticket(ticket))), TaskNotQueued(id, ticket));
-    let (to, amount) = w.raw(who(9), 0, admin::take_treasury).unwrap();
-    assert_eq!((to, amount), (TREASURY, 4 * TOKEN + 20));
-    refused!(w.raw(who(9), 0, admin::take_treasury), NothingToWithdraw(TREASURY));
+    let paid = w.mem.paid;
+    w.send(who(9), 0, sweepTreasuryCall {}).unwrap();
+    assert_eq!(w.mem.paid - paid, 4 * TOKEN + 20);
+    refused!(w.send(who(9), 0, sweepTreasuryCall {}), NothingToWithdraw(TREASURY));
 }
 
 #[test]
@@ -931,10 +940,10 @@ fn models_are_reported_removed_and_purged() {
     remove(&mut w, 1, &[7]).unwrap();
     assert_eq!(w.node(1).models, [8, 9, 10]);
     refused!(remove(&mut w, 1, &[7]), ModelNotHeld(7u64));
-    assert_eq!(w.view(|n| n.holders_view(ModelId(7), 0, 99)).unwrap().0, 20, "the entry stays, stale");
+    assert_eq!(w.view(|n| raw(n.holders_view(ModelId(7), 0, 99).unwrap())).0, 20, "the entry stays, stale");
     refused!(w.view(|n| n.holders_view(ModelId(0), 0, 9)), BadModel(0u64));
     let at = |w: &mut World, model: u64, node: u32| {
-        w.view(|n| n.holders_view(ModelId(model), 0, 99)).unwrap().1.iter().position(|&n| n == node).unwrap() as u32
+        w.view(|n| raw(n.holders_view(ModelId(model), 0, 99).unwrap())).1.iter().position(|&n| n == node).unwrap() as u32
     };
     let purge = |w: &mut World, model: u64, position: u32| w.call(who(50), 0, |n| n.purge(ModelId(model), position));
     refused!(purge(&mut w, 7, 1), HolderNotStale(7u64, 1u32));
@@ -945,22 +954,22 @@ fn models_are_reported_removed_and_purged() {
     w.call(who(13), 0, |n| n.quit()).unwrap();
     let place = at(&mut w, 7, 13);
     purge(&mut w, 7, place).unwrap();
-    let mut left = w.view(|n| n.holders_view(ModelId(7), 0, 99)).unwrap().1;
+    let mut left = w.view(|n| raw(n.holders_view(ModelId(7), 0, 99).unwrap())).1;
     left.sort();
     assert_eq!(left, (2..=20).filter(|&n| n != 13).collect::<Vec<u32>>());
     // Joining again with a model that is still entered does not enter it twice.
     w.join(13, "A", 24, &[8, 7], 400).unwrap();
     for model in [7, 8] {
-        assert_eq!(w.view(|n| n.holders_view(ModelId(model), 0, 99)).unwrap().1.iter().filter(|&&n| n == 13).count(), 1);
+        assert_eq!(w.view(|n| raw(n.holders_view(ModelId(model), 0, 99).unwrap())).1.iter().filter(|&&n| n == 13).count(), 1);
     }
     // All leave and are purged, from the front, and the array is empty.
     for n in 1..=20 {
         w.call(who(n), 0, |n| n.quit()).unwrap();
     }
     for model in [7, 8] {
-        for left in (0..w.view(|n| n.holders_view(ModelId(model), 0, 99)).unwrap().0).rev() {
+        for left in (0..w.view(|n| raw(n.holders_view(ModelId(model), 0, 99).unwrap())).0).rev() {
             purge(&mut w, model, 0).unwrap();
-            assert_eq!(w.view(|n| n.holders_view(ModelId(model), 0, 99)).unwrap().0, left);
+            assert_eq!(w.view(|n| raw(n.holders_view(ModelId(model), 0, 99).unwrap())).0, left);
         }
     }
     refused!(purge(&mut w, 8, 0), HolderNotStale(8u64, 0u32));
@@ -1009,14 +1018,14 @@ fn a_pre_download_asks_only_as_many_as_are_missing() {
 
 #[test]
 fn parameters_keep_their_bounds() {
-    let mut w = World::new();
+    let (mut w, mut fresh) = (World::new(), World::new());
     refused!(w.raw(who(1), 0, |m| admin::set_parameter(m, 0, Word::from(1))), NotOwner(who(1)));
     let count = PARAMETERS.len() as u8;
     refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, count, Word::from(1))), ParameterUnknown(count));
-    refused!(admin::parameter(&w.mem, count), ParameterUnknown(count));
+    refused!(w.send(who(1), 0, parameterCall { which: count }), ParameterUnknown(count));
     w.events();
     for i in 0..count {
-        let (value, least, most) = admin::parameter(&w.mem, i).unwrap();
+        let [value, least, most] = numbers(&mut w, i);
         assert!(least <= value && value <= most, "default of {}", PARAMETERS[i as usize].name);
         if least > 0 {
             refused!(
@@ -1038,18 +1047,17 @@ fn parameters_keep_their_bounds() {
         refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, i, huge)), ParameterOutOfBounds(i, huge, least, most));
         for v in [least, most, value] {
             w.set(PARAMETERS[i as usize].name, v);
-            assert_eq!(admin::parameter(&w.mem, i).unwrap().0, v);
+            assert_eq!(numbers(&mut w, i)[0], v);
             // No parameter runs over into another.
             for j in (0..count).filter(|&j| j != i) {
-                let fresh = World::new();
-                assert_eq!(admin::parameter(&w.mem, j).unwrap(), admin::parameter(&fresh.mem, j).unwrap());
+                assert_eq!(numbers(&mut w, j), numbers(&mut fresh, j));
             }
         }
         let changes = w.events().iter().filter(|e| matches!(e, E::ParameterChanged(_))).count();
         assert_eq!(changes, 3);
     }
-    assert_eq!(admin::parameter(&w.mem, parameter("minStake")).unwrap().2, 400_000 << 18);
-    assert_eq!(admin::parameter(&w.mem, parameter("unbonding")).unwrap().2, UPGRADE_DELAY as u64 - 86_400);
+    assert_eq!(numbers(&mut w, parameter("minStake"))[2], 400_000 << 18);
+    assert_eq!(numbers(&mut w, parameter("unbonding"))[2], UPGRADE_DELAY as u64 - 86_400);
 }
 
 /// What reaches into stakes is proposed, and takes effect no sooner than whoever disagrees can have left.
@@ -1064,17 +1072,18 @@ fn parameters_that_reach_into_stakes_have_to_be_proposed() {
     refused!(w.raw(who(1), 0, |m| admin::propose_parameter(m, number, Word::from(9_000))), NotOwner(who(1)));
     refused!(w.raw(who(1), 0, |m| admin::accept_parameter(m, number)), NotProposed);
     refused!(w.raw(who(1), 0, |m| admin::accept_parameter(m, 200)), ParameterUnknown(200u8));
-    refused!(admin::proposed_parameter(&w.mem, 200), ParameterUnknown(200u8));
+    refused!(w.send(who(1), 0, proposedParameterCall { which: 200 }), ParameterUnknown(200u8));
     w.raw(OWNER, 0, |m| admin::propose_parameter(m, number, Word::from(8_000))).unwrap();
     w.pass(1, 1_000);
     w.raw(OWNER, 0, |m| admin::propose_parameter(m, number, Word::from(9_000))).unwrap();
     let at = w.mem.now + UPGRADE_DELAY as u64;
-    assert_eq!(admin::proposed_parameter(&w.mem, number).unwrap(), (9_000, at));
+    let proposed = w.ask(proposedParameterCall { which: number });
+    assert_eq!((proposed.value.to(), proposed.effective), (9_000u64, at));
     w.pass(1, UPGRADE_DELAY as u64 - 1);
     refused!(w.raw(who(1), 0, |m| admin::accept_parameter(m, number)), TooEarly(at));
     w.pass(1, 1);
     w.raw(who(1), 0, |m| admin::accept_parameter(m, number)).unwrap();
-    assert_eq!(admin::parameter(&w.mem, number).unwrap().0, 9_000);
+    assert_eq!(numbers(&mut w, number)[0], 9_000);
     refused!(w.raw(who(1), 0, |m| admin::accept_parameter(m, number)), NotProposed);
 }
 
@@ -1192,13 +1201,13 @@ fn lens_pages_end_where_the_list_ends() {
     assert_eq!(w.view(|n| n.node_views(65, 1_000)).iter().map(|v| v.node).collect::<Vec<_>>(), (65..=70).collect::<Vec<_>>());
     assert_eq!(w.view(|n| n.node_views(71, 5)).len(), 0);
     assert_eq!(w.view(|n| n.node_views(u32::MAX, u32::MAX)).len(), 0);
-    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(24), 0, 60, 100)), (70, (61..=70).collect()));
-    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(24), 10, 0, 100)), (0, vec![]));
-    assert_eq!(w.view(|n| n.idle_nodes(GpuGroup(24), 255, u32::MAX, u32::MAX)), (0, vec![]));
+    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(1, 24), 0, 60, 100))), (70, (61..=70).collect()));
+    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(1, 24), 10, 0, 100))), (0, vec![]));
+    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(1, 24), 255, u32::MAX, u32::MAX))), (0, vec![]));
     refused!(w.view(|n| n.node_view(NodeId(0))), NodeUnknown(0u32));
     refused!(w.view(|n| n.node_view(NodeId(71))), NodeUnknown(71u32));
     assert_eq!(w.view(|n| n.queued_tasks(GpuGroup(u32::MAX), 0, 9)), (0, vec![]));
-    assert_eq!(w.view(|n| n.excluded_nodes(5, u32::MAX)), (0, vec![]));
+    assert_eq!(w.view(|n| raw(n.excluded_nodes(5, u32::MAX))), (0, vec![]));
     let v = w.view(|n| n.weight_of(NodeId(1), &spec(24, &[]))).unwrap();
     assert_eq!((v.eligible, v.staking, v.reliability, v.qos, v.locality), (true, WAD, WAD, WAD / 2, WAD));
     close(v.weight, 1.0 * 0.5 / 1.5);

@@ -9,7 +9,7 @@ use muster_model::{proof, refused};
 use alloy_sol_types::SolInterface;
 use muster_core::id::{GpuGroup, NodeId, TaskId, Ticket};
 use muster_core::record::CALL_MODELS;
-use muster_protocol::abi::IMuster::{IMusterCalls, IMusterEvents as E};
+use muster_protocol::abi::IMuster::{estimateCall, IMusterCalls, IMusterEvents as E};
 use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::{admin, Host, IMuster, Network, Refusal};
 use std::collections::{BTreeMap, BTreeSet};
@@ -153,9 +153,9 @@ fn fall(w: &mut World, meddling: Option<&str>, running: u64, ids: &[u64]) -> (Ve
                 "quit" => net.quit(),
                 "resume" => net.resume(),
                 "raise stake" => net.raise_stake(),
-                "join" => net.join(b"RTX 4090", 24, ids(vec![1])).map(drop),
-                "report" => net.report_downloaded(ids(vec![99])),
-                "remove" => net.report_removed(ids(vec![1])),
+                "join" => net.join(b"RTX 4090", 24, muster_model::world::ids(vec![1])).map(drop),
+                "report" => net.report_downloaded(muster_model::world::ids(vec![99])),
+                "remove" => net.report_removed(muster_model::world::ids(vec![1])),
                 "submit" => net.submit(TaskId(running), [1; 32]),
                 "report error" => net.report_error(TaskId(running), 1),
                 _ => net.poke(NodeId(2)),
@@ -407,7 +407,7 @@ fn w10_a_stated_size_gives_priority_only_with_its_deadline() {
     let mut w = world(1, 0);
     refused!(w.create(5, FEE, IMuster::TaskSpec { kind: 2, units: 0, ..spec(0, &[]) }), BadUnits(0u32, 86_400u32));
     for (kind, a, b) in [(0, 1, 9), (2, 100, 3_000)] {
-        let (a, b) = (w.view(|n| n.estimate_view(kind, a)).unwrap(), w.view(|n| n.estimate_view(kind, b)).unwrap());
+        let (a, b) = (w.ask(estimateCall { kind, units: a }), w.ask(estimateCall { kind, units: b }));
         assert!(a.estimated < b.estimated && a.timeLimit < b.timeLimit && a.leastFee < b.leastFee);
         assert_eq!((a.timeLimit, b.timeLimit), (2 * a.estimated, 2 * b.estimated));
     }
@@ -453,9 +453,9 @@ fn w12_no_call_costs_more_in_a_large_network() {
         w.join(nodes + 1, "large", 908, &[], 400).unwrap();
         w.call(who(nodes + 1), 0, |n| n.pause()).unwrap();
         let count = |w: &mut World, f: &mut dyn FnMut(&mut World)| {
-            let before = *w.mem.loads.borrow();
+            let before = u64::from(w.mem.reads());
             f(w);
-            let after = *w.mem.loads.borrow();
+            let after = u64::from(w.mem.reads());
             after - before
         };
         let mut most = [0; 3];
@@ -518,7 +518,7 @@ fn w14_no_recipient_can_block_an_end() {
     let mut w = world(1, 0);
     let id = w.create(5, FEE, spec(0, &[])).unwrap();
     submit(&mut w, 1, id);
-    assert_eq!((w.paid_out, w.account(1).credit), (0, FEE));
+    assert_eq!((w.mem.paid, w.account(1).credit), (0, FEE));
     assert_eq!(w.withdraw(1).unwrap(), FEE);
     refused!(w.withdraw(1), NothingToWithdraw(who(1)));
 }
@@ -599,7 +599,7 @@ fn w19_the_owner_is_no_party_to_any_task() {
     let ticket = w.ticket(queued);
     refused!(w.call(OWNER, 0, |n| n.cancel(TaskId(queued), Ticket(ticket))), NotTheCreator(queued, OWNER));
     refused!(w.call(OWNER, 0, |n| n.submit(TaskId(id), [0; 32])), NotAnOperator(OWNER));
-    refused!(w.call(OWNER, 0, |n| n.take_owed(OWNER)), NothingToWithdraw(OWNER));
+    refused!(w.send(OWNER, 0, IMuster::withdrawCall { to: OWNER.into() }), NothingToWithdraw(OWNER));
     // What was frozen at creation no longer follows the parameters.
     w.set("startFeeBps", 5_000);
     w.set("limitMin", 3_600);

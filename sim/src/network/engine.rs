@@ -3,13 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use alloy_sol_types::SolCall;
 use indicatif::ProgressBar;
 use muster_core::record::Status;
 use muster_core::validation::{judge, End, Member, REDUNDANCY};
-use muster_protocol::IMuster;
+use muster_protocol::IMuster::{self, *};
 
-use super::host::Event;
-use super::ledger::{Call, Ledger, Party, BEGINNING, GRANULE};
+use super::events::Event;
+use super::ledger::{submit, Ledger, Party, BEGINNING, GRANULE};
 use super::report::{NodeReport, Report};
 use super::workload::{download_time, exponential, fee, Kind, NodeSpec, Source, TaskSpec, TICKS};
 use crate::random::Random;
@@ -237,19 +238,19 @@ impl Engine {
             Due::Join(i) => self.join(i),
             Due::Leave(i) => {
                 if self.present(i) {
-                    self.operate(i, Call::Quit);
+                    self.operate(i, &quitCall {});
                 } else if self.actors[i as usize].slashed && self.status(i) == Status::PendingPause {
                     self.due(self.tick + TICKS, Due::Leave(i));
                 }
             }
             Due::Pause(i) => {
                 if matches!(self.status(i), Status::Available | Status::Busy) && !self.actor(i).silent {
-                    self.operate(i, Call::Pause);
+                    self.operate(i, &pauseCall {});
                 }
             }
             Due::Resume(i) => match self.status(i) {
                 Status::Paused => {
-                    self.operate(i, Call::Resume);
+                    self.operate(i, &resumeCall {});
                 }
                 Status::PendingPause => self.due(self.tick + 10 * TICKS, Due::Resume(i)),
                 _ => {}
@@ -282,7 +283,7 @@ impl Engine {
             Due::Raise(i) => {
                 if self.present(i) {
                     let added = u128::from(self.actors[i as usize].spec.stake / 10);
-                    self.call(Party::Operator(i), added * u128::from(GRANULE), &Call::RaiseStake);
+                    self.call(Party::Operator(i), added * u128::from(GRANULE), &raiseStakeCall {});
                 }
             }
             Due::Downloaded(i, model) => self.downloaded(i, model),
@@ -294,14 +295,14 @@ impl Engine {
                 let row = &self.rows[id as usize - 1];
                 if row.state == State::Running {
                     let node = self.actors[row.node as usize].number;
-                    self.call(Party::Keeper, 0, &Call::Expire { node, task: id.into() });
+                    self.call(Party::Keeper, 0, &expireCall { node, id: id.into() });
                 }
             }
             Due::Cancel(id) => {
                 let row = &self.rows[id as usize - 1];
                 if row.state == State::Waiting && row.ticket > 0 {
                     let (by, ticket) = (Party::Application(row.application), row.ticket);
-                    self.call(by, 0, &Call::Cancel { task: id.into(), ticket });
+                    self.call(by, 0, &cancelCall { id: id.into(), ticket });
                 }
             }
         }
@@ -310,7 +311,7 @@ impl Engine {
     // ------------------------------------------------------------ calls
 
     /// Makes a call and takes in what it brought about; one that has to wait for draws is made again after them.
-    fn call(&mut self, by: Party, value: u128, call: &Call) -> bool {
+    fn call(&mut self, by: Party, value: u128, call: &impl SolCall) -> bool {
         let mut outcome = self.ledger.call(by, value, call);
         if outcome.is_err() && self.ledger.due() {
             self.ledger.dispatch();
@@ -325,8 +326,8 @@ impl Engine {
         outcome.is_ok()
     }
 
-    fn operate(&mut self, i: u32, call: Call) -> bool {
-        self.call(Party::Operator(i), 0, &call)
+    fn operate(&mut self, i: u32, call: &impl SolCall) -> bool {
+        self.call(Party::Operator(i), 0, call)
     }
 
     fn actor(&mut self, i: u32) -> &mut Actor {
@@ -355,7 +356,7 @@ impl Engine {
         let stake = actor.spec.stake + self.ledger.group_fee(&actor.spec.gpu, actor.spec.vram);
         let value = u128::from(stake) * u128::from(GRANULE);
         let (gpu, vram, models) = (actor.spec.gpu.clone(), actor.spec.vram, actor.held.clone());
-        let call = Call::Join { gpu, vram, models };
+        let call = joinCall { gpuName: gpu, vram, models };
         if self.call(Party::Operator(i), value, &call) {
             let actor = &mut self.actors[i as usize];
             for model in &actor.held {
@@ -376,12 +377,12 @@ impl Engine {
         let actor = self.actor(i);
         if actor.held.len() >= DISK {
             let oldest = actor.held[0];
-            if !self.operate(i, Call::ReportRemoved(vec![oldest])) {
+            if !self.operate(i, &reportRemovedCall { models: vec![oldest] }) {
                 return;
             }
             self.actor(i).held.remove(0);
         }
-        if self.operate(i, Call::ReportDownloaded(vec![model])) {
+        if self.operate(i, &reportDownloadedCall { models: vec![model] }) {
             let actor = self.actor(i);
             actor.held.push(model);
             if !actor.listed.contains(&model) {
@@ -399,7 +400,7 @@ impl Engine {
         let node = self.ledger.node(number);
         let idle = Status::new(node.status) == Status::Available;
         if node.parked || idle && self.ledger.head().queued > 0 {
-            self.call(Party::Keeper, 0, &Call::Poke(number));
+            self.call(Party::Keeper, 0, &pokeCall { node: number });
             if self.ledger.node(number).parked {
                 self.due(self.tick + TICKS, Due::Poke(i));
             }
@@ -437,15 +438,15 @@ impl Engine {
             None => None,
         };
         let estimate = if spec.kind == 1 { 60 } else { 30 + 20 * spec.units };
-        let call = Call::Create(IMuster::TaskSpec {
+        let asked = IMuster::TaskSpec {
             kind: spec.kind,
             units: spec.units,
             vram: if gpu.is_some() { 0 } else { spec.vram },
-            gpu: gpu.unwrap_or(0),
+            gpu: gpu.map_or(0, |group| group.0),
             redundancy: 0,
             inputDigest: [7; 32].into(),
             models: spec.models.clone(),
-        });
+        };
         let random = &mut Random::named(&[self.seed, 4, self.arrivals, copy]);
         let row = Row {
             created: self.tick as u32,
@@ -466,7 +467,7 @@ impl Engine {
         self.open += 1;
         let id = self.rows.len() as u32;
         let fee = fee(estimate, spec.generosity);
-        if !self.call(Party::Application(spec.application), fee, &call) {
+        if !self.call(Party::Application(spec.application), fee, &createTaskCall { spec: asked }) {
             self.rows.pop();
             self.open -= 1;
             self.report.refused += 1;
@@ -488,7 +489,7 @@ impl Engine {
             // It went down in between; the task is lost.
             let expires = row.expires.into();
             self.due(expires, Due::Expire(id));
-        } else if !self.operate(i, Call::Submit { task: id.into() }) {
+        } else if !self.operate(i, &submit(id.into())) {
             let expires = self.rows[id as usize - 1].expires.into();
             self.due(expires, Due::Expire(id));
         }
@@ -501,7 +502,7 @@ impl Engine {
         }
         let i = row.node;
         let silent = self.actors[i as usize].silent;
-        if silent || !self.operate(i, Call::ReportError { task: id.into() }) {
+        if silent || !self.operate(i, &reportErrorCall { id: id.into(), code: 1 }) {
             let expires = self.rows[id as usize - 1].expires.into();
             self.due(expires, Due::Expire(id));
         } else {

@@ -1,16 +1,19 @@
 //! The contract as its users see it: calls by accounts, at a time, in a block.
 
 use alloy_primitives::U256;
-use muster_core::record::{Head, Limits, Node, Operator, Order, Ownership, Rules};
+use alloy_sol_types::SolCall;
+use muster_core::record::{Head, Limits, Node, Rules};
 use muster_core::word::{Address, Word};
-use muster_protocol::admin::{self, Genesis};
-use muster_protocol::draw::Seat;
-use muster_protocol::host::offset;
-use muster_protocol::layout::{entry, slot, HEAD, LIMITS, OWNERSHIP, PENDING, RULES};
+use muster_protocol::id::{GpuGroup, NodeId};
+use muster_protocol::layout::{slot, HEAD, LIMITS, RULES};
+use muster_protocol::native::Memory;
 use muster_protocol::parameters::{number_of, PARAMETERS};
-use muster_protocol::{Host, IMuster, Network, Refusal};
+use muster_protocol::ring::Ring;
+use muster_protocol::roster::Seat;
+use muster_protocol::IMuster::*;
+use muster_protocol::{admin, programs, Host, Network, Refusal};
 
-use super::host::{Arena, Event};
+use super::events::Event;
 use super::policy::Policy;
 
 /// Wei in a granule of stake.
@@ -49,40 +52,22 @@ impl Party {
     }
 }
 
-/// A state-changing call.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Call {
-    Join { gpu: String, vram: u16, models: Vec<u64> },
-    Pause,
-    Resume,
-    Quit,
-    RaiseStake,
-    ReportDownloaded(Vec<u64>),
-    ReportRemoved(Vec<u64>),
-    Poke(u32),
-    Withdraw,
-    Create(IMuster::TaskSpec),
-    Cancel { task: u64, ticket: u64 },
-    Submit { task: u64 },
-    ReportError { task: u64 },
-    Expire { node: u32, task: u64 },
-    Dispatch(u8),
-}
-
 /// The same contract elsewhere, to which every call goes first.
 pub trait Mirror {
     /// Makes the call at `now`; gives the block it was made in, and its time. Sets the hashes that the simulator's
     /// contract is to see.
-    fn call(&mut self, host: &mut Arena, now: u64, by: Party, value: u128, call: &Call) -> (u64, u64);
-    /// Compares what became of it.
-    fn compare(&mut self, host: &mut Arena, call: &Call, outcome: &Result<(), Refusal>);
+    fn call(&mut self, host: &mut Memory, now: u64, by: Party, value: u128, calldata: &[u8]) -> (u64, u64);
+    /// Compares what became of it: the answer or the refusal, the host's words, and the logs in it, which are the call's.
+    fn compare(&mut self, host: &mut Memory, calldata: &[u8], outcome: &Result<Vec<u8>, Refusal>);
 }
 
 /// The simulated contract.
 pub struct Ledger {
-    pub host: Arena,
+    /// Its storage; the logs in it are the last call's.
+    pub host: Memory,
     /// Who chooses nodes.
     pub policy: Policy,
+    events: Vec<Event>,
     mirror: Option<Box<dyn Mirror>>,
 }
 
@@ -91,43 +76,45 @@ impl Ledger {
     ///
     /// # Errors
     /// A parameter that does not exist, or is out of its bounds, in words.
-    pub fn new(mut host: Arena, policy: Policy, parameters: &[(&str, u64)]) -> Result<Self, String> {
-        host.now = BEGINNING;
-        host.block = 1;
-        let owner = Party::Owner.address();
-        let genesis = Genesis {
-            owner,
-            treasury: owner,
+    pub fn new(host: Memory, policy: Policy, parameters: &[(&str, u64)]) -> Result<Self, String> {
+        let mut ledger = Self { host, policy: Policy::Contract, events: Vec::new(), mirror: None };
+        let owner = Party::Owner;
+        ledger.host.create(owner.address());
+        ledger.set_time(BEGINNING, 1);
+        let said = |refusal: Refusal| format!("{refusal:?}");
+        let initialise = initialiseCall {
+            owner: owner.address().into(),
+            treasury: owner.address().into(),
             granule: GRANULE,
-            minimum_stake: u128::from(LEAST_STAKE) * u128::from(GRANULE),
-            upgrade_delay: admin::UPGRADE_DELAY_MAX,
+            minimumStake: u128::from(LEAST_STAKE) * u128::from(GRANULE),
+            upgradeDelay: admin::UPGRADE_DELAY_MAX,
+            programs: vec![],
         };
-        host.sender = owner;
-        host.put(slot(OWNERSHIP), &Ownership { owner, ..Ownership::default() });
-        admin::initialise(&mut host, &genesis, &[]).map_err(|refusal| format!("{refusal:?}"))?;
+        ledger.call(owner, 0, &initialise).map_err(said)?;
         for (name, value) in parameters {
-            let number = number_of(name).ok_or_else(|| format!("there is no parameter {name}"))?;
-            let (_, least, most) = admin::parameter(&host, number).map_err(|refusal| format!("{refusal:?}"))?;
-            let out_of_bounds = |_| format!("{name} can't be {value}; it can be from {least} to {most}");
-            if PARAMETERS[usize::from(number)].delayed() {
-                host.now = BEGINNING - u64::from(genesis.upgrade_delay);
-                admin::propose_parameter(&mut host, number, Word::from(*value)).map_err(out_of_bounds)?;
-                host.now = BEGINNING;
-                admin::accept_parameter(&mut host, number).map_err(out_of_bounds)?;
+            let parameter = number_of(name).ok_or_else(|| format!("there is no parameter {name}"))?;
+            let value = U256::from(*value);
+            let bounds = ledger.call(owner, 0, &parameterCall { which: parameter }).map_err(said)?;
+            let out_of_bounds = |_| format!("{name} can't be {value}; it can be from {} to {}", bounds.least, bounds.most);
+            if PARAMETERS[usize::from(parameter)].delayed() {
+                ledger.set_time(BEGINNING - u64::from(admin::UPGRADE_DELAY_MAX), 1);
+                ledger.call(owner, 0, &proposeParameterCall { parameter, value }).map_err(out_of_bounds)?;
+                ledger.set_time(BEGINNING, 1);
+                ledger.call(owner, 0, &acceptParameterCall { parameter }).map_err(out_of_bounds)?;
             } else {
-                admin::set_parameter(&mut host, number, Word::from(*value)).map_err(out_of_bounds)?;
+                ledger.call(owner, 0, &setParameterCall { parameter, value }).map_err(out_of_bounds)?;
             }
         }
-        if !policy.is_contract() && host.get::<Rules>(slot(RULES)).draw_delay == 0 {
+        if !policy.is_contract() && ledger.host.get::<Rules>(slot(RULES)).draw_delay == 0 {
             return Err("drawDelay can't be 0 where not the contract chooses: it would draw at once".into());
         }
-        host.events.clear();
-        Ok(Self { host, policy, mirror: None })
+        ledger.policy = policy;
+        Ok(ledger)
     }
 
     /// A contract that stands in `host` already and whose calls go to a mirror first.
-    pub fn mirrored(host: Arena, mirror: Box<dyn Mirror>) -> Self {
-        Self { host, policy: Policy::Contract, mirror: Some(mirror) }
+    pub fn mirrored(host: Memory, mirror: Box<dyn Mirror>) -> Self {
+        Self { host, policy: Policy::Contract, events: Vec::new(), mirror: Some(mirror) }
     }
 
     /// Time and block from now on.
@@ -138,100 +125,84 @@ impl Ledger {
         }
     }
 
-    /// Makes a call. What it brought about is in the host's events; a refused one leaves no trace.
+    /// Makes a call, and gives its answer. What it brought about is among the events; a refused one leaves no trace.
     ///
     /// # Errors
     /// Why it was refused.
-    pub fn call(&mut self, by: Party, value: u128, call: &Call) -> Result<(), Refusal> {
+    pub fn call<C: SolCall>(&mut self, by: Party, value: u128, call: &C) -> Result<C::Return, Refusal> {
+        let answer = self.send(by, value, &call.abi_encode())?;
+        Ok(C::abi_decode_returns(&answer).expect("encoded as it is declared"))
+    }
+
+    fn send(&mut self, by: Party, value: u128, calldata: &[u8]) -> Result<Vec<u8>, Refusal> {
+        self.host.logs.clear();
         if let Some(mirror) = &mut self.mirror {
             let now = self.host.now;
-            (self.host.block, self.host.now) = mirror.call(&mut self.host, now, by, value, call);
+            (self.host.block, self.host.now) = mirror.call(&mut self.host, now, by, value, calldata);
         }
         self.host.sender = by.address();
         self.host.value = Word([value as u64, (value >> 64) as u64, 0, 0]);
         let policy = &mut self.policy;
         let outcome = self.host.call(|host| {
-            let mut net = match call {
-                // One says itself how many it serves, the other serves nothing.
-                Call::Dispatch(_) | Call::Withdraw => Network::open(host)?,
-                _ if !policy.is_contract() => {
-                    let mut net = Network::open(host)?;
-                    policy.serve(&mut net);
-                    net.readmit(muster_protocol::network::READMITTED_PER_CALL);
-                    net
-                }
-                _ => Network::open_and_serve(host)?,
-            };
-            match call {
-                Call::Join { gpu, vram, models } => {
-                    net.join(gpu.as_bytes(), *vram, models.clone())?;
-                }
-                Call::Pause => net.pause()?,
-                Call::Resume => net.resume()?,
-                Call::Quit => net.quit()?,
-                Call::RaiseStake => net.raise_stake()?,
-                Call::ReportDownloaded(models) => net.report_downloaded(models.clone())?,
-                Call::ReportRemoved(models) => net.report_removed(models.clone())?,
-                Call::Poke(node) => net.poke(*node)?,
-                Call::Withdraw => {
-                    net.take_owed(by.address())?;
-                }
-                Call::Create(spec) => {
-                    net.create_task(spec.clone())?;
-                }
-                Call::Cancel { task, ticket } => net.cancel(*task, *ticket)?,
-                Call::Submit { task } => net.submit(*task, digest(*task))?,
-                Call::ReportError { task } => net.report_error(*task, 1)?,
-                Call::Expire { node, task } => net.expire(*node, *task)?,
-                Call::Dispatch(count) if policy.is_contract() => {
-                    net.dispatch(*count)?;
-                }
-                Call::Dispatch(_) => policy.serve(&mut net),
-            }
-            net.close();
-            Ok(())
+            policy.serve(host)?;
+            programs::answer(host, calldata)
         });
         if let Some(mirror) = &mut self.mirror {
-            mirror.compare(&mut self.host, call, &outcome);
+            mirror.compare(&mut self.host, calldata, &outcome);
         }
+        self.note();
         outcome
+    }
+
+    /// Takes note of what was logged.
+    fn note(&mut self) {
+        self.events.extend(self.host.logs.iter().filter_map(Event::of));
     }
 
     /// Records a node's task score, as validating its group would.
     pub fn record_score(&mut self, node: u32, score: u8) {
+        self.host.logs.clear();
         let Ok(mut net) = Network::open(&mut self.host) else { return };
-        net.record_score(node, score);
+        net.record_score(NodeId(node), score);
         net.close();
+        self.note();
     }
 
     /// Draws every Pending task whose block has come.
     pub fn dispatch(&mut self) {
+        let draws = dispatchCall { count: DRAWS };
         if self.mirror.is_some() && self.pending() && !self.due() {
             // Elsewhere blocks come with calls only.
-            let _ = self.call(Party::Keeper, 0, &Call::Dispatch(DRAWS));
+            let _ = self.call(Party::Keeper, 0, &draws);
         }
         while self.due() {
-            if self.call(Party::Keeper, 0, &Call::Dispatch(DRAWS)).is_err() {
-                return;
+            if self.policy.is_contract() {
+                if self.call(Party::Keeper, 0, &draws).is_err() {
+                    return;
+                }
+            } else {
+                self.host.logs.clear();
+                if self.policy.serve(&mut self.host).is_err() {
+                    return;
+                }
+                self.note();
             }
         }
     }
 
     /// Whether a Pending task can be drawn.
-    pub fn due(&self) -> bool {
-        let head: Head = self.host.get(slot(HEAD));
-        if head.pending_head == head.pending_tail {
-            return false;
-        }
-        let place = entry(&self.host, PENDING, head.pending_head.into());
+    pub fn due(&mut self) -> bool {
         // With a mirror each call has a block of its own, after the one seen last.
-        self.host.get::<Order>(offset(place, 1)).at < self.host.block + u64::from(self.mirror.is_some())
+        let next = u64::from(self.mirror.is_some());
+        self.host.block += next;
+        let due = Network::open(&mut self.host).is_ok_and(|mut net| net.draws_due());
+        self.host.block -= next;
+        due
     }
 
     /// Whether any task is Pending.
     pub fn pending(&self) -> bool {
-        let head: Head = self.host.get(slot(HEAD));
-        head.pending_head != head.pending_tail
+        !Ring::of(&self.head()).is_empty()
     }
 
     /// The head word.
@@ -241,19 +212,19 @@ impl Ledger {
 
     /// A node's record.
     pub fn node(&self, number: u32) -> Node {
-        Seat::load(&self.host, number).node
+        Seat::load(&self.host, NodeId(number)).node
     }
 
     /// The number of the operator who runs a node; none for an account that is no operator's.
     pub fn operator(&self, number: u32) -> Option<u32> {
-        let seat = Seat::load(&self.host, number);
-        let record: Operator = self.host.get(offset(seat.slot, muster_protocol::layout::node::OPERATOR));
+        let seat = Seat::load(&self.host, NodeId(number));
+        let record = seat.operator(&self.host);
         let number = u32::from_be_bytes(record.account[16..].try_into().ok()?);
         (Party::Operator(number).address() == record.account).then_some(number)
     }
 
     /// The GPU group that nodes of a name and VRAM size make up.
-    pub fn gpu_group(&self, name: &str, vram: u16) -> Option<u32> {
+    pub fn gpu_group(&self, name: &str, vram: u16) -> Option<GpuGroup> {
         muster_protocol::registry::gpu_group(&self.host, name.as_bytes(), vram)
     }
 
@@ -270,11 +241,11 @@ impl Ledger {
     /// Takes the events since the last time.
     pub fn take_events(&mut self, into: &mut Vec<Event>) {
         into.clear();
-        std::mem::swap(into, &mut self.host.events);
+        std::mem::swap(into, &mut self.events);
     }
 }
 
-/// The digest a node hands in.
-pub fn digest(task: u64) -> [u8; 32] {
-    U256::from(task).to_be_bytes()
+/// The call by which a node hands in a task's result.
+pub fn submit(task: u64) -> submitCall {
+    submitCall { id: task, resultDigest: U256::from(task).into() }
 }

@@ -2,8 +2,8 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`host`] | the contract's storage, in memory |
-//! | [`ledger`] | its calls, and the mirror that a test holds up to it |
+//! | [`ledger`] | the contract in memory, and the mirror that a test holds up to it |
+//! | [`events`] | what its logs mean |
 //! | [`policy`] | other ways of choosing a node, for comparison |
 //! | [`workload`] | nodes and tasks, made up or from traces |
 //! | [`engine`] | the clock: what nodes and applications do |
@@ -13,7 +13,7 @@
 //! | [`page`] | what they show, in words and pictures |
 
 pub mod engine;
-pub mod host;
+pub mod events;
 pub mod ledger;
 pub mod page;
 pub mod policy;
@@ -29,8 +29,6 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-
-use crate::statistics::Estimate;
 
 /// What to do, and where to put it.
 #[derive(Clone, Debug)]
@@ -52,8 +50,8 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
     fs::create_dir_all(&figures).map_err(|e| format!("can't create {}: {e}", figures.display()))?;
     let start = Instant::now();
     let found = study::run(&options.scale, options.seed)?;
-    paint(&figures, &|name, id| found.results.get(name, id), &options.scale)?;
     write(&figures.join("network.csv"), &page::figures::csv(&found))?;
+    repaint(options)?;
     let path = options.out.join("simulator-network.md");
     let text = page::write(&found, options);
     write(&path, &text)?;
@@ -64,7 +62,7 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
     Ok(())
 }
 
-/// Paints the pictures again, from the table beside them: after a change of how they are painted.
+/// Paints the pictures from the table beside them: after a run, and again after a change of how they are painted.
 ///
 /// # Errors
 /// A table that is not there or was not written by [`run`], and a file that can't be written.
@@ -73,12 +71,8 @@ pub fn repaint(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
     let path = figures.join("network.csv");
     let table = fs::read_to_string(&path).map_err(|e| format!("can't read {}: {e}", path.display()))?;
     let table = page::figures::Written::read(&table).map_err(|e| format!("{}: {e}", path.display()))?;
-    paint(&figures, &|name, id| table.get(name, id), &options.scale)
-}
-
-fn paint(folder: &Path, get: &dyn Fn(&str, &str) -> Estimate, scale: &Scale) -> Result<(), Box<dyn Error + Send + Sync>> {
-    for (name, svg) in page::figures::figures(get, scale) {
-        write(&folder.join(format!("network-{name}.svg")), &svg)?;
+    for (name, svg) in page::figures::figures(&table, &options.scale) {
+        write(&figures.join(format!("network-{name}.svg")), &svg)?;
     }
     Ok(())
 }

@@ -7,13 +7,13 @@
 use muster_core::qos;
 use muster_core::wad::{mul_div_u64, mul_wad, WAD};
 use muster_core::weight;
-use muster_protocol::draw::{in_scope, Candidates, Seat};
+use muster_protocol::draw::{in_scope, Candidates, Draw};
 use muster_protocol::host::{Host, Task};
-use muster_protocol::layout::{entry, GPU_COUNTS, PENDING};
-use muster_protocol::network::RING;
-use muster_protocol::registry::Holders;
+use muster_protocol::id::GpuGroup;
+use muster_protocol::registry::{self, Holders};
+use muster_protocol::roster::Seat;
 use muster_protocol::sampler::{self, Counts, VRAM_MAX};
-use muster_protocol::Network;
+use muster_protocol::{Network, Result};
 
 use crate::random::Random;
 
@@ -63,35 +63,32 @@ impl Policy {
         matches!(self, Self::Contract)
     }
 
-    /// Draws every Pending task whose block has come, so that none is left for the contract to draw.
-    pub fn serve<H: Host>(&mut self, net: &mut Network<H>) {
-        let Self::Exact(merit, random) = self else { return };
-        let block = net.host.block();
-        while net.pending() > 0 {
-            let place = entry(net.host, PENDING, net.head.pending_head.into());
-            let task = Task::load(net.host, place);
-            if task.order.at >= block {
-                return;
-            }
-            net.head.pending_head = (net.head.pending_head + 1) % RING;
-            match choose(net, &task, *merit, random) {
-                Some(seat) => {
-                    let there = candidates(net, &task, &seat);
-                    let seat = net.leave_sampler(seat);
-                    net.start(&task, seat, Candidates::AtLeast(there), None);
-                }
-                None => net.enqueue(&task),
-            }
+    /// Draws every Pending task whose block has come, so that none is left for the contract to draw. Nothing where the contract
+    /// chooses.
+    ///
+    /// # Errors
+    /// Before initialisation.
+    pub fn serve<H: Host>(&mut self, host: &mut H) -> Result<()> {
+        let Self::Exact(merit, random) = self else { return Ok(()) };
+        let mut net = Network::open(host)?;
+        while let Some(task) = net.take_due() {
+            let draw = match choose(&net, &task, *merit, random) {
+                Some(seat) => Draw::Node(seat, Candidates::AtLeast(candidates(&net, &task, &seat))),
+                None => Draw::Nobody,
+            };
+            net.place(&task, draw, None);
         }
+        net.close();
+        Ok(())
     }
 }
 
 fn merit_of<H: Host>(net: &Network<H>, seat: &Seat, merit: Merit) -> u64 {
     let f = net.factors(&seat.node);
-    if !qos::eligible(f.reliability, net.rules.exclusion_ppm) {
+    if !qos::eligible(f.reliability, net.rules().exclusion_ppm) {
         return 0;
     }
-    let linear = || mul_div_u64(seat.node.stake, WAD, net.head.max_stake.max(1)).unwrap_or(WAD);
+    let linear = || mul_div_u64(seat.node.stake, WAD, net.roster().max_stake().max(1)).unwrap_or(WAD);
     match merit {
         Merit::Weight => weight::harmonic(f.staking, f.qos),
         Merit::Uniform => WAD,
@@ -105,18 +102,14 @@ fn merit_of<H: Host>(net: &Network<H>, seat: &Seat, merit: Merit) -> u64 {
 }
 
 /// Groups in a task's scope, with their idle nodes by class.
-fn field<H: Host>(net: &Network<H>, task: &Task) -> Vec<(u32, Counts)> {
-    let vram = u32::from(task.order.vram);
-    let exact = task.order.gpu.checked_sub(1).map(|gpu| gpu << 16 | vram);
-    let groups: Vec<u32> = match exact {
-        Some(group) => vec![group],
-        None => (vram..=u32::from(VRAM_MAX))
-            .take_while(|vram| *vram <= LARGEST_VRAM)
-            .flat_map(|vram| {
-                let models = net.host.load(entry(net.host, GPU_COUNTS, vram.into())).0[0] as u32;
-                (0..models).map(move |gpu| gpu << 16 | vram)
-            })
-            .collect(),
+fn field<H: Host>(net: &Network<H>, task: &Task) -> Vec<(GpuGroup, Counts)> {
+    let wanted = task.order.group;
+    let groups: Vec<GpuGroup> = if wanted.is_any() {
+        let sizes = (wanted.vram()..=VRAM_MAX).take_while(|vram| u32::from(*vram) <= LARGEST_VRAM);
+        let models = |vram| 1..=registry::gpu_count(net.host, vram) as u16;
+        sizes.flat_map(|vram| models(vram).map(move |gpu| GpuGroup::of(gpu, vram))).collect()
+    } else {
+        vec![wanted]
     };
     groups.into_iter().map(|group| (group, Counts::load(net.host, group))).collect()
 }
@@ -134,7 +127,7 @@ fn candidates<H: Host>(net: &Network<H>, task: &Task, chosen: &Seat) -> u32 {
 }
 
 /// The `n`-th idle node of a field.
-fn nth<H: Host>(net: &Network<H>, field: &[(u32, Counts)], mut n: u64) -> Option<Seat> {
+fn nth<H: Host>(net: &Network<H>, field: &[(GpuGroup, Counts)], mut n: u64) -> Option<Seat> {
     for (group, counts) in field {
         for class in 0..weight::CLASSES {
             let count = u64::from(counts.get(class));
@@ -174,7 +167,7 @@ fn choose<H: Host>(net: &Network<H>, task: &Task, merit: Merit, random: &mut Ran
 
 fn by_rejection<H: Host>(
     net: &Network<H>,
-    field: &[(u32, Counts)],
+    field: &[(GpuGroup, Counts)],
     total: u64,
     task: &Task,
     merit: Merit,
@@ -209,7 +202,7 @@ fn holders<H: Host>(net: &Network<H>, task: &Task) -> impl Iterator<Item = Seat>
     numbers.sort_unstable();
     numbers.dedup();
     let seats: Vec<Seat> = numbers.into_iter().map(|n| Seat::load(net.host, n)).collect();
-    seats.into_iter().filter(|seat| seat.idle())
+    seats.into_iter().filter(|seat| seat.node.idle())
 }
 
 fn among<H: Host>(

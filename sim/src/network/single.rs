@@ -8,8 +8,9 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use muster_protocol::native::Memory;
+
 use super::engine::Engine;
-use super::host::Arena;
 use super::ledger::Ledger;
 use super::policy::{Merit, Policy};
 use super::report::Report;
@@ -172,7 +173,7 @@ pub fn run(workload: &Workload, seed: u64, out: &Path) -> Outcome<()> {
         Choice::Stake => Policy::exact(Merit::Stake, seed),
         Choice::Qos => Policy::exact(Merit::Qos, seed),
     };
-    let ledger = Ledger::new(Arena::new(seed), policy, &parameters)?;
+    let ledger = Ledger::new(Memory::quick(seed), policy, &parameters)?;
     let (tasks, count) = (source.len(), nodes.len());
     let bar = bar(&format!("{tasks} tasks on {count} nodes"), tasks);
     let start = Instant::now();

@@ -5,10 +5,10 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use muster_protocol::native::Memory;
 use rayon::prelude::*;
 
 use super::engine::Engine;
-use super::host::Arena;
 use super::ledger::{Ledger, LEAST_STAKE};
 use super::policy::{Merit, Policy};
 use super::report::Report;
@@ -121,7 +121,7 @@ pub fn simulate(setup: &Setup, seed: u64, bar: &ProgressBar) -> Result<Report, S
     let nodes = fleet(&setup.profile, seed);
     let source = Source::made_up(&setup.profile, &nodes, seed);
     let policy = setup.merit.map_or(Policy::Contract, |merit| Policy::exact(merit, seed));
-    let ledger = Ledger::new(Arena::new(seed), policy, &setup.parameters)?;
+    let ledger = Ledger::new(Memory::quick(seed), policy, &setup.parameters)?;
     Ok(Engine::new(ledger, nodes, source, seed, Some(bar.clone())).run().0)
 }
 

@@ -254,7 +254,7 @@ impl World {
     pub fn wear(&self, like: u32, others: impl Iterator<Item = u32>) {
         let at = |number: u32, word: u64| U256::from_limbs(solidity_slot(NODES, Word::from(number as u64)).0) + U256::from(word);
         let state = self.chain.state();
-        let worn = [node::TICKET, node::ORDER, node::IN_USE].map(|w| (w, state.storage(self.muster, at(like, w))));
+        let worn = [node::ESCROW, node::ORDER, node::IN_USE].map(|w| (w, state.storage(self.muster, at(like, w))));
         for number in others {
             for (word, value) in worn {
                 self.chain.set_storage(self.muster, at(number, word), value);

@@ -2,6 +2,7 @@
 //! blocks, and the comparison of it with storage, word by word where a view does not show it.
 
 use crate::world::parameter;
+use muster_core::id::{GpuGroup, ModelId, NodeId};
 use muster_core::record::{Head, NextParameter, Proposal, Rules, Scores};
 use muster_core::word::{Address, Word};
 use muster_protocol::abi::IMuster::{IMusterEvents as E, TaskCreated};
@@ -309,7 +310,7 @@ impl Explorer {
         assert_eq!(host.get::<Rules>(slot(RULES)).base as u128 * self.granule as u128, self.base);
         for i in 0..PARAMETERS.len() as u8 {
             let (value, ..) = admin::parameter(host, i).expect("known");
-            assert_eq!(self.parameters.get(&i), Some(&value), "{}", PARAMETERS[i as usize].name);
+            assert_eq!(self.parameters.get(&i).map(|&v| Word::from(v)), Some(value), "{}", PARAMETERS[i as usize].name);
         }
         for i in 0..PARAMETERS.len() as u8 {
             let next: NextParameter = host.get(entry(host, NEXT_PARAMETERS, i as u64));
@@ -329,9 +330,9 @@ impl Explorer {
 
         for (&group, (name, vram)) in &self.groups {
             let there = joined.iter().filter(|n| n.group == group).count();
-            assert_eq!(registry::joined(host, group).map(|n| n as usize), Some(there), "joined in {group}");
-            assert_eq!(registry::gpu_group(host, name.as_bytes(), *vram), Some(group));
-            assert_eq!(&registry::gpu_name(host, group), name);
+            assert_eq!(registry::joined(host, GpuGroup(group)).map(|n| n as usize), Some(there), "joined in {group}");
+            assert_eq!(registry::gpu_group(host, name.as_bytes(), *vram), Some(GpuGroup(group)));
+            assert_eq!(&registry::gpu_name(host, GpuGroup(group)), name);
             let of_size = self.groups.values().filter(|g| g.1 == *vram).count();
             assert_eq!(registry::gpu_count(host, *vram) as usize, of_size);
         }
@@ -348,9 +349,9 @@ impl Explorer {
         for (&model, list) in &self.holders {
             let mut all = Vec::new();
             while all.len() < list.len() {
-                let (total, more) = net.holders_view(model, all.len() as u32, 256).expect("a model");
+                let (total, more) = net.holders_view(ModelId(model), all.len() as u32, 256).expect("a model");
                 assert!(total as usize == list.len() && !more.is_empty(), "holders of {model}");
-                all.extend(more);
+                all.extend(more.iter().map(|n| n.0));
             }
             assert_eq!(&all, list, "holders of {model}");
         }
@@ -359,7 +360,7 @@ impl Explorer {
     }
 
     fn compare_node<H: Host>(&self, net: &Network<H>, number: u32, n: &Node) {
-        let v = net.node_view(number).expect("known");
+        let v = net.node_view(NodeId(number)).expect("known");
         assert_eq!(
             (v.operator.into_array(), v.status, v.gpu, v.vram, v.stake, v.joinedAt, (v.task, v.deadline)),
             (n.operator, n.status, n.group, n.group as u16, n.stake, n.joined_at, n.task),
@@ -377,15 +378,15 @@ impl Explorer {
         assert!((v.longTerm as f64 / 1e17 - mean).abs() < 1e-9);
         let mut ring = [0u8; 50];
         n.scores.iter().enumerate().for_each(|(i, &s)| ring[i % 50] = s);
-        let at = muster_protocol::host::offset(node_slot(&*net.host, number), muster_protocol::layout::node::SCORES);
+        let at = muster_protocol::host::offset(node_slot(&*net.host, NodeId(number)), muster_protocol::layout::node::SCORES);
         let s: Scores = net.host.get(at);
         let word = Word([s.low, s.mid, s.high, s.last as u64]);
         let stored: Vec<u8> = (0..50).map(|i| word.bits(i * 4, 4) as u8).collect();
         assert_eq!((&stored[..], s.next as usize), (&ring[..], n.scores.len() % 50), "scores of {number}");
         if let Some(task) = self.tasks.get(&n.task.0).filter(|t| t.node == number) {
-            self.same(&net.running_task(number).expect("it runs"), task);
+            self.same(&net.running_task(NodeId(number)).expect("it runs"), task);
         } else {
-            assert!(net.running_task(number).is_err(), "{number} runs nothing");
+            assert!(net.running_task(NodeId(number)).is_err(), "{number} runs nothing");
         }
     }
 
@@ -402,13 +403,13 @@ impl Explorer {
         for id in &self.queued {
             let task = &self.tasks[id];
             let (group, place) = ((task.at >> 32) as u32, task.at as u32);
-            let (_, found) = net.queued_tasks(group, place, 1);
+            let (_, found) = net.queued_tasks(GpuGroup(group), place, 1);
             self.same(found.first().expect("queued at its ticket"), task);
         }
     }
 
     fn compare_idle<H: Host>(&self, net: &Network<H>) {
-        let mut parked: Vec<u32> = net.excluded_nodes(0, 256).1;
+        let mut parked: Vec<u32> = net.excluded_nodes(0, 256).1.iter().map(|n| n.0).collect();
         parked.sort();
         let expected: Vec<u32> = self.nodes.iter().filter(|(_, n)| n.parked.is_some()).map(|(&i, _)| i).collect();
         assert_eq!(parked, expected);
@@ -421,7 +422,7 @@ impl Explorer {
         let class = |stake: u128| (0..10).find(|&c| stake <= self.base << (2 * c)).unwrap_or(9) as u8;
         for &group in self.groups.keys() {
             for c in 0..10 {
-                let mut there = net.idle_nodes(group, c, 0, 256).1;
+                let mut there: Vec<u32> = net.idle_nodes(GpuGroup(group), c, 0, 256).1.iter().map(|n| n.0).collect();
                 there.sort();
                 let idle = |n: &Node| n.status == 1 && n.parked.is_none() && (n.group, class(n.stake)) == (group, c);
                 let expected: Vec<u32> = self.nodes.iter().filter(|(_, n)| idle(n)).map(|(&i, _)| i).collect();

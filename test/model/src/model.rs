@@ -4,11 +4,16 @@
 //! The model foretells every event and every refusal. Only what chance decides is taken from the
 //! events (which node a draw fell on, which place of a queue a task got) and checked to be allowed.
 
-use crate::system::{Call, System, What};
+use crate::system::{Call, System};
 use crate::world::*;
+use alloy_primitives::U256;
+use alloy_sol_types::{SolCall, SolInterface};
+use muster_core::id::{GpuGroup, ModelId, NodeId};
 use muster_core::word::Address;
-use muster_protocol::abi::IMuster::{self, IMusterEvents as E};
+use muster_protocol::abi::IMuster::{self, IMusterCalls as C, IMusterEvents as E, *};
+use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::{Host, Network};
+use muster_scorer::recordScoresCall;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const NAMES: [&str; 3] = ["RTX 4090", "A100", "a very long name of a card, longer than one word"];
@@ -186,7 +191,7 @@ impl Task {
         (e, n / d)
     }
     fn group(&self) -> u32 {
-        self.gpu.map_or(self.vram as u32, |g| g + 0x10000)
+        self.gpu.unwrap_or(self.vram as u32)
     }
     fn fits(&self, node: &Node) -> bool {
         self.gpu.map_or(node.group & 0xffff >= self.vram as u32, |g| g == node.group)
@@ -634,7 +639,6 @@ impl Model {
     /// Makes an operation's loose numbers into a call that fits the state, so that most are accepted.
     fn resolve(&self, op: &Op) -> Call {
         let pick = |n: u64, of: usize| if of == 0 { 0 } else { (n % of as u64) as usize };
-        let plain = |from, what| Call { from, value: 0, what };
         let running: Vec<(u32, u64, Address)> =
             self.nodes.iter().filter_map(|(&i, n)| n.task.as_ref().map(|t| (i, t.id, n.operator))).collect();
         match *op {
@@ -644,21 +648,21 @@ impl Model {
                 // Now and then the price of a new name is forgotten, or paid for an old one.
                 let new = self.group_fee(name, vram) > 0;
                 let fee = if new != (stake >> 60 == 1) { self.set["groupFee"] as u128 * GRANULE as u128 } else { 0 };
-                Call { from: who(n), value: tokens * TOKEN + fee, what: What::Join(name, vram, models_of(models)) }
+                let call = joinCall { gpuName: name.into(), vram, models: models_of(models) };
+                Call::new(who(n), call).paying(tokens * TOKEN + fee)
             }
-            Op::Raise { who: n, amount } => Call {
-                from: who(n),
-                value: [0, 1, 1_000, 40_000, 7][pick(amount, 5)] as u128 * GRANULE as u128 * 100,
-                what: What::Raise,
-            },
-            Op::Pause(n) => plain(who(n), What::Pause),
-            Op::Resume(n) => plain(who(n), What::Resume),
-            Op::Quit(n) => plain(who(n), What::Quit),
-            Op::Withdraw(n) => plain(who(n), What::Withdraw),
-            Op::Report { who: n, models } => plain(who(n), What::Report(models_of(models))),
-            Op::Remove { who: n, models } => plain(who(n), What::Remove(models_of(models))),
-            Op::Purge { model, position } => plain(who(50), What::Purge(model, position as u32)),
-            Op::Poke(node) => plain(who(50), What::Poke(node as u32)),
+            Op::Raise { who: n, amount } => {
+                let value = [0, 1, 1_000, 40_000, 7][pick(amount, 5)] as u128 * GRANULE as u128 * 100;
+                Call::new(who(n), raiseStakeCall {}).paying(value)
+            }
+            Op::Pause(n) => Call::new(who(n), pauseCall {}),
+            Op::Resume(n) => Call::new(who(n), resumeCall {}),
+            Op::Quit(n) => Call::new(who(n), quitCall {}),
+            Op::Withdraw(n) => Call::new(who(n), withdrawCall { to: who(n).into() }),
+            Op::Report { who: n, models } => Call::new(who(n), reportDownloadedCall { models: models_of(models) }),
+            Op::Remove { who: n, models } => Call::new(who(n), reportRemovedCall { models: models_of(models) }),
+            Op::Purge { model, position } => Call::new(who(50), purgeCall { model, position: position as u32 }),
+            Op::Poke(node) => Call::new(who(50), pokeCall { node: node as u32 }),
             Op::Create { who: n, kind, units, vram, gpu, models, fee } => {
                 let kind = if kind % 50 == 49 { 3 } else { (kind % 3) as u8 };
                 let units = if kind == 2 { 1 + units % 500 } else { units % 9 };
@@ -687,40 +691,45 @@ impl Model {
                     inputDigest: [n as u8; 32].into(),
                     models: models_of(models),
                 };
-                Call {
-                    from: who(if n % 9 == 0 { 1 + n % self.operators } else { self.operators + 1 + n % 4 }),
-                    value: fee,
-                    what: What::Create(spec),
-                }
+                let from = who(if n % 9 == 0 { 1 + n % self.operators } else { self.operators + 1 + n % 4 });
+                Call::new(from, createTaskCall { spec }).paying(fee)
             }
             Op::Cancel { pick: p, stranger } => match self.queue.get(pick(p, self.queue.len())) {
-                Some(t) => plain(if stranger { who(50) } else { t.creator }, What::Cancel(t.id + (p >> 60 == 1) as u64, t.at)),
-                None => plain(who(50), What::Cancel(p % 90, p >> 8)),
+                Some(t) => Call::new(
+                    if stranger { who(50) } else { t.creator },
+                    cancelCall { id: t.id + (p >> 60 == 1) as u64, ticket: t.at },
+                ),
+                None => Call::new(who(50), cancelCall { id: p % 90, ticket: p >> 8 }),
             },
             Op::ExpireQueued { pick: p, by } => match self.queue.get(pick(p, self.queue.len())) {
                 Some(t) => {
                     let from = [t.creator, who(50), who(1 + by % self.operators)][pick(by, 3)];
-                    plain(from, What::ExpireQueued(t.id + (p >> 60 == 1) as u64, t.at))
+                    Call::new(from, expireQueuedCall { id: t.id + (p >> 60 == 1) as u64, ticket: t.at })
                 }
-                None => plain(who(50), What::ExpireQueued(p % 90, p >> 8)),
+                None => Call::new(who(50), expireQueuedCall { id: p % 90, ticket: p >> 8 }),
             },
             Op::Submit { pick: p, by } | Op::Fault { pick: p, by } => {
                 let (_, id, operator) =
                     running.get(pick(p, running.len())).copied().unwrap_or((0, p % 40, who(1 + p % self.operators)));
                 let from = if by == 0 { who(1 + p % self.operators) } else { operator };
-                plain(from, if matches!(op, Op::Submit { .. }) { What::Submit(id) } else { What::Fault(id) })
+                if matches!(op, Op::Submit { .. }) {
+                    Call::new(from, submitCall { id, resultDigest: [id as u8; 32].into() })
+                } else {
+                    Call::new(from, reportErrorCall { id, code: 3 })
+                }
             }
             Op::Expire { pick: p, by } => {
                 let (node, id, _) = running.get(pick(p, running.len())).copied().unwrap_or(((p % 20) as u32, p % 40, [0; 20]));
-                plain(who(1 + by % (self.operators + 4)), What::Expire(node, id))
+                Call::new(who(1 + by % (self.operators + 4)), expireCall { node, id })
             }
-            Op::Dispatch(n) => plain(who(50), What::Dispatch(n as u8)),
+            Op::Dispatch(n) => Call::new(who(50), dispatchCall { count: n as u8 }),
             Op::Score { node, score } => match self.nodes.keys().nth(pick(node, self.nodes.len())) {
                 // Now and then a whole pool's worth, or nobody would ever be kicked out.
                 Some(&n) => {
-                    plain(who(50), What::Score(n, [10, 5, 2, 0, 0, 2][pick(score, 6)], if score >> 60 == 1 { 51 } else { 1 }))
+                    let (score, times) = ([10, 5, 2, 0, 0, 2][pick(score, 6)], if score >> 60 == 1 { 51 } else { 1 });
+                    Call::new(who(50), recordScoresCall { node: n, score, times })
                 }
-                None => plain(who(50), What::Dispatch(1)),
+                None => Call::new(who(50), dispatchCall { count: 1 }),
             },
             Op::Parameter { which, value } => {
                 // No product of these lies on a threshold, where the model's f64 could not tell.
@@ -748,15 +757,18 @@ impl Model {
                     ("groupFee", &[0, 1, 4_000]),
                 ];
                 let (name, values) = choices[pick(which, choices.len())];
-                let value = (if value >> 60 == 1 { who(50) } else { OWNER }, values[pick(value, values.len())]);
-                plain(
-                    value.0,
-                    if DELAYED.contains(&name) { What::Propose(name, value.1) } else { What::Parameter(name, value.1) },
-                )
+                let (by, value) = (if value >> 60 == 1 { who(50) } else { OWNER }, U256::from(values[pick(value, values.len())]));
+                if DELAYED.contains(&name) {
+                    Call::new(by, proposeParameterCall { parameter: parameter(name), value })
+                } else {
+                    Call::new(by, setParameterCall { parameter: parameter(name), value })
+                }
             }
-            Op::Accept(which) => plain(who(50), What::Accept(DELAYED[pick(which, DELAYED.len())])),
-            Op::Switch(on) => plain(OWNER, What::Switch(on)),
-            Op::Sweep => plain(who(50), What::Sweep),
+            Op::Accept(which) => {
+                Call::new(who(50), acceptParameterCall { parameter: parameter(DELAYED[pick(which, DELAYED.len())]) })
+            }
+            Op::Switch(on) => Call::new(OWNER, setPausedCall { on }),
+            Op::Sweep => Call::new(who(50), sweepTreasuryCall {}),
             Op::Pass { .. } | Op::Force(_) => unreachable!("no call"),
         }
     }
@@ -764,50 +776,59 @@ impl Model {
     /// What the call must do; gives what it pays out.
     fn apply(&mut self, call: &Call, t: &mut Trace) -> Result<u128, &'static str> {
         let by = call.from;
-        match &call.what {
-            What::Dispatch(n) => {
-                need!(*n <= 16, "TooManyAtOnce");
-                self.serve(t, by, 0, *n as u64, false);
+        if let Ok(c) = recordScoresCall::abi_decode_validate(&call.data) {
+            let served = self.serve(t, by, 0, 2, true);
+            self.readmit(t, by, served > 0);
+            (0..c.times).for_each(|_| self.score(t, c.node, c.score));
+            return Ok(0);
+        }
+        let asked = C::abi_decode_validate(&call.data).expect("a function of the interface");
+        match &asked {
+            C::dispatch(c) => {
+                need!(c.count <= 16, "TooManyAtOnce");
+                self.serve(t, by, 0, c.count as u64, false);
                 self.readmit(t, by, false);
                 return Ok(0);
             }
-            What::Parameter(name, v) => {
+            C::setParameter(c) => {
+                let (name, value) = (PARAMETERS[c.parameter as usize].name, c.value.to());
                 need!(by == OWNER, "NotOwner");
-                need!(*name != "drawDelay" || *v >= self.set[name] || self.pending.is_empty(), "TasksPending");
-                self.set_parameter(t, name, *v);
+                need!(name != "drawDelay" || value >= self.set[name] || self.pending.is_empty(), "TasksPending");
+                self.set_parameter(t, name, value);
                 return Ok(0);
             }
-            What::Propose(name, v) => {
+            C::proposeParameter(c) => {
                 need!(by == OWNER, "NotOwner");
                 let at = self.now + UPGRADE_DELAY as u64;
-                self.proposed.insert(name, (*v, at));
+                self.proposed.insert(PARAMETERS[c.parameter as usize].name, (c.value.to(), at));
                 t.expect(E::ParameterProposed(IMuster::ParameterProposed {
-                    parameter: parameter(name),
-                    value: alloy_primitives::U256::from(*v),
+                    parameter: c.parameter,
+                    value: c.value,
                     effective: at,
                 }));
                 return Ok(0);
             }
-            What::Accept(name) => {
+            C::acceptParameter(c) => {
+                let name = PARAMETERS[c.parameter as usize].name;
                 let (value, at) = *self.proposed.get(name).ok_or("NotProposed")?;
                 need!(self.now >= at, "TooEarly");
                 self.proposed.remove(name);
                 self.set_parameter(t, name, value);
                 return Ok(0);
             }
-            What::Switch(on) => {
-                self.paused = *on;
-                t.expect(E::PausedChanged(IMuster::PausedChanged { on: *on }));
+            C::setPaused(c) => {
+                self.paused = c.on;
+                t.expect(E::PausedChanged(IMuster::PausedChanged { on: c.on }));
                 return Ok(0);
             }
-            What::ExpireQueued(id, ticket) => {
-                let i = self.queue.iter().position(|q| q.id == *id && q.at == *ticket).ok_or("TaskNotQueued")?;
+            C::expireQueued(c) => {
+                let i = self.queue.iter().position(|q| q.id == c.id && q.at == c.ticket).ok_or("TaskNotQueued")?;
                 need!(self.now > self.queue[i].since + self.set["queueTime"], "QueueTimeNotOver");
                 let task = self.queue.remove(i);
                 self.abort(t, &task, 3, Some(by).filter(|&by| by != task.creator));
                 return Ok(0);
             }
-            What::Withdraw => {
+            C::withdraw(_) => {
                 let now = self.now;
                 let a = self.accounts.entry(by).or_default();
                 let stake = if now >= a.release { std::mem::take(&mut a.unbonding) } else { 0 };
@@ -817,7 +838,7 @@ impl Model {
                 t.expect(E::Withdrawn(IMuster::Withdrawn { account: by.into(), to: by.into(), credit, stake }));
                 return Ok(paid);
             }
-            What::Sweep => {
+            C::sweepTreasury(_) => {
                 let amount = std::mem::take(&mut self.treasury);
                 need!(amount > 0, "NothingToWithdraw");
                 t.expect(E::TreasurySwept(IMuster::TreasurySwept { treasury: TREASURY.into(), amount }));
@@ -827,19 +848,20 @@ impl Model {
         }
         let served = self.serve(t, by, 0, 2, true);
         let back = self.readmit(t, by, served > 0);
-        let unsettled = match &call.what {
-            What::Join(..) => !self.paused,
-            What::Poke(node) => self.nodes.contains_key(node) && back != Some(*node),
-            What::Raise | What::Pause | What::Resume | What::Quit | What::Report(_) | What::Remove(_) | What::Purge(..) => true,
+        let unsettled = match &asked {
+            C::join(_) => !self.paused,
+            C::poke(c) => self.nodes.contains_key(&c.node) && back != Some(c.node),
+            C::raiseStake(_) | C::pause(_) | C::resume(_) | C::quit(_) => true,
+            C::reportDownloaded(_) | C::reportRemoved(_) | C::purge(_) => true,
             _ => false,
         };
         if unsettled {
             self.serve(t, by, served, 8, true);
         }
         need!(!(unsettled && self.draws_due()), "DrawsDue");
-        match &call.what {
-            What::Join(name, vram, models) => self.join(t, call, name, *vram, models)?,
-            What::Raise => {
+        match &asked {
+            C::join(c) => self.join(t, call, c)?,
+            C::raiseStake(_) => {
                 let node = self.own(by)?;
                 need!(matches!(self.nodes[&node].status, 1 | 2 | 3 | 5), "WrongStatus");
                 need!(call.value > 0, "StakeTooLow");
@@ -848,7 +870,7 @@ impl Model {
                 n.stake += call.value;
                 t.expect(E::StakeRaised(IMuster::StakeRaised { node, added: call.value, stake: n.stake }));
             }
-            What::Pause => {
+            C::pause(_) => {
                 let node = self.own(by)?;
                 let n = self.nodes.get_mut(&node).unwrap();
                 match n.status {
@@ -863,13 +885,13 @@ impl Model {
                     _ => return Err("WrongStatus"),
                 }
             }
-            What::Resume => {
+            C::resume(_) => {
                 let node = self.own(by)?;
                 need!(self.nodes[&node].status == 5, "WrongStatus");
                 t.expect(E::NodeResumed(IMuster::NodeResumed { node }));
                 self.release(t, by, node, true);
             }
-            What::Quit => {
+            C::quit(_) => {
                 let node = self.own(by)?;
                 match self.nodes[&node].status {
                     1 | 5 => self.leave(t, node, false),
@@ -880,56 +902,57 @@ impl Model {
                     _ => return Err("WrongStatus"),
                 }
             }
-            What::Report(models) => {
+            C::reportDownloaded(c) => {
                 let node = self.own(by)?;
                 need!(self.nodes[&node].status != 0, "WrongStatus");
-                for &model in models {
+                for &model in &c.models {
                     need!(self.nodes.get_mut(&node).unwrap().held.insert(model), "ModelHeld");
                     self.enter(node, model);
                     t.expect(E::ModelAdded(IMuster::ModelAdded { node, model }));
                 }
             }
-            What::Remove(models) => {
+            C::reportRemoved(c) => {
                 let node = self.own(by)?;
                 need!(self.nodes[&node].status != 0, "WrongStatus");
-                for &model in models {
+                for &model in &c.models {
                     need!(self.nodes.get_mut(&node).unwrap().held.remove(&model), "ModelNotHeld");
                     t.expect(E::ModelRemoved(IMuster::ModelRemoved { node, model }));
                 }
             }
-            What::Purge(model, position) => {
-                let list = self.holders.entry(*model).or_default();
-                need!((*position as usize) < list.len(), "HolderNotStale");
-                let node = list[*position as usize];
+            C::purge(c) => {
+                let (model, position) = (c.model, c.position as usize);
+                let list = self.holders.entry(model).or_default();
+                need!(position < list.len(), "HolderNotStale");
+                let node = list[position];
                 let n = self.nodes.get_mut(&node).unwrap();
-                need!(n.status == 0 || !n.held.contains(model), "HolderNotStale");
-                list.swap_remove(*position as usize);
-                n.held.remove(model);
-                t.expect(E::HolderPurged(IMuster::HolderPurged { node, model: *model }));
+                need!(n.status == 0 || !n.held.contains(&model), "HolderNotStale");
+                list.swap_remove(position);
+                n.held.remove(&model);
+                t.expect(E::HolderPurged(IMuster::HolderPurged { node, model }));
             }
-            What::Poke(node) if back == Some(*node) => {}
-            What::Poke(node) => {
-                let n = self.nodes.get(node).ok_or("NodeUnknown")?;
+            C::poke(c) if back == Some(c.node) => {}
+            C::poke(c) => {
+                let n = self.nodes.get(&c.node).ok_or("NodeUnknown")?;
                 need!(n.status == 1, "WrongStatus");
                 let able = self.eligible(self.h(n));
                 if n.parked.is_some() {
                     need!(able, "NothingToPoke");
-                    self.return_to_work(t, by, *node);
+                    self.return_to_work(t, by, c.node);
                 } else {
                     need!(!able || self.best(n).is_some(), "NothingToPoke");
-                    self.release(t, by, *node, able);
+                    self.release(t, by, c.node, able);
                 }
             }
-            What::Create(spec) => self.create(t, call, spec)?,
-            What::Cancel(id, ticket) => {
-                let i = self.queue.iter().position(|q| q.id == *id && q.at == *ticket).ok_or("TaskNotQueued")?;
+            C::createTask(c) => self.create(t, call, &c.spec)?,
+            C::cancel(c) => {
+                let i = self.queue.iter().position(|q| q.id == c.id && q.at == c.ticket).ok_or("TaskNotQueued")?;
                 need!(self.queue[i].creator == by, "NotTheCreator");
                 let task = self.queue.remove(i);
                 self.abort(t, &task, 1, None);
             }
-            What::Submit(id) => {
+            C::submit(c) => {
                 let node = self.own(by)?;
-                let task = self.running(node, *id)?;
+                let task = self.running(node, c.id)?;
                 need!(self.now <= task.at, "DeadlinePassed");
                 if task.boosts && 2 * (self.now - self.nodes[&node].h_at) >= task.estimate {
                     let h = (self.h(&self.nodes[&node]) + self.set["boostPpm"] as f64 / 1e6).min(1.0);
@@ -937,32 +960,31 @@ impl Model {
                 }
                 self.credit(by, task.fee);
                 t.expect(E::TaskSucceeded(IMuster::TaskSucceeded {
-                    id: *id,
+                    id: c.id,
                     node,
-                    resultDigest: [*id as u8; 32].into(),
+                    resultDigest: c.resultDigest,
                     paid: task.fee,
                 }));
                 self.release(t, by, node, true);
             }
-            What::Fault(id) => {
+            C::reportError(c) => {
                 let node = self.own(by)?;
-                let task = self.running(node, *id)?;
+                let task = self.running(node, c.id)?;
                 need!(self.now <= task.at, "DeadlinePassed");
                 self.credit(task.creator, task.fee);
-                t.expect(E::TaskErrorReported(IMuster::TaskErrorReported { id: *id, node, code: 3, refund: task.fee }));
+                t.expect(E::TaskErrorReported(IMuster::TaskErrorReported { id: c.id, node, code: c.code, refund: task.fee }));
                 self.release(t, by, node, false);
             }
-            What::Expire(node, id) => {
-                need!(self.nodes.contains_key(node), "NodeUnknown");
-                let task = self.running(*node, *id)?;
+            C::expire(c) => {
+                need!(self.nodes.contains_key(&c.node), "NodeUnknown");
+                let task = self.running(c.node, c.id)?;
                 need!(self.now > task.at, "DeadlineNotPassed");
-                let h = self.h(&self.nodes[node]) * self.set["penaltyPpm"] as f64 / 1e6;
-                self.put_h(*node, h);
-                let own = self.accounts.get(&by).is_some_and(|a| a.node == *node);
+                let h = self.h(&self.nodes[&c.node]) * self.set["penaltyPpm"] as f64 / 1e6;
+                self.put_h(c.node, h);
+                let own = self.accounts.get(&by).is_some_and(|a| a.node == c.node);
                 self.abort(t, &task, 0, Some(by).filter(|_| !own));
-                self.release(t, by, *node, true);
+                self.release(t, by, c.node, true);
             }
-            What::Score(node, score, times) => (0..*times).for_each(|_| self.score(t, *node, *score)),
             _ => unreachable!("done above"),
         }
         Ok(0)
@@ -999,7 +1021,9 @@ impl Model {
         }
     }
 
-    fn join(&mut self, t: &mut Trace, call: &Call, name: &str, vram: u16, models: &[u64]) -> Refused {
+    fn join(&mut self, t: &mut Trace, call: &Call, asked: &joinCall) -> Refused {
+        let joinCall { gpuName: name, vram, models } = asked;
+        let vram = *vram;
         need!(!self.paused, "PausedByOwner");
         let issued = self.nodes.len() as u32;
         let a = self.accounts.entry(call.from).or_default();
@@ -1019,7 +1043,7 @@ impl Model {
         let group = match self.groups.get(&key) {
             Some(&g) => g,
             None => {
-                let group = same << 16 | vram as u32;
+                let group = (same + 1) << 16 | vram as u32;
                 self.groups.insert(key, group);
                 self.treasury += fee;
                 t.expect(E::GpuGroupCreated(IMuster::GpuGroupCreated { group, name: name.into(), vram, fee }));
@@ -1162,13 +1186,13 @@ impl Model {
             )
         );
         let class = |stake: u128| (0..10).find(|&c| stake <= (400 * TOKEN) << (2 * c)).unwrap_or(9);
-        assert_eq!(net.head.lowest as usize, joined.iter().map(|n| class(n.stake)).min().unwrap_or(0) as usize);
+        assert_eq!(net.head().lowest as usize, joined.iter().map(|n| class(n.stake)).min().unwrap_or(0) as usize);
         let due = self.nodes.values().filter_map(|n| n.parked).min().unwrap_or(0);
-        assert_eq!(net.head.parked_due as u64, due);
+        assert_eq!(net.head().parked_due as u64, due);
 
         let mut money = self.treasury;
         for (&number, n) in &self.nodes {
-            let v = net.node_view(number).unwrap();
+            let v = net.node_view(NodeId(number)).unwrap();
             assert_eq!(
                 (v.operator.into_array(), v.status, v.gpu, v.stake, v.scores as usize, v.joinedAt),
                 (n.operator, n.status, n.group, n.stake, n.scores.len(), n.joined_at)
@@ -1182,10 +1206,10 @@ impl Model {
             assert!((v.longTerm as f64 / 1e17 - mean).abs() < 1e-9);
             money += n.stake;
             if let Some(t) = &n.task {
-                self.same(&net.running_task(number).unwrap(), t);
+                self.same(&net.running_task(NodeId(number)).unwrap(), t);
                 money += t.fee;
             }
-            let best = net.best_queued(number).unwrap().id;
+            let best = net.best_queued(NodeId(number)).unwrap().id;
             assert_eq!(best, self.best(n).map_or(0, |i| self.queue[i].id));
         }
         for who in self.accounts.keys() {
@@ -1202,13 +1226,13 @@ impl Model {
         }
         money += self.pending.iter().chain(&self.queue).map(|t| t.fee).sum::<u128>();
         assert_eq!(money, self.paid_in - self.paid_out, "money");
-        let (_, mut parked) = net.excluded_nodes(0, 256);
+        let mut parked: Vec<u32> = net.excluded_nodes(0, 256).1.iter().map(|n| n.0).collect();
         parked.sort();
         assert_eq!(parked, self.nodes.iter().filter(|(_, n)| n.parked.is_some()).map(|(&i, _)| i).collect::<Vec<_>>());
         let mut idle: Vec<u32> = Vec::new();
         for &g in self.groups.values() {
             for c in 0..10 {
-                for number in net.idle_nodes(g, c, 0, 256).1 {
+                for NodeId(number) in net.idle_nodes(GpuGroup(g), c, 0, 256).1 {
                     let n = &self.nodes[&number];
                     assert_eq!((n.group, class(n.stake) as u8), (g, c), "{number} stands wrong");
                     idle.push(number);
@@ -1219,7 +1243,7 @@ impl Model {
         assert_eq!(idle, self.idle().map(|(&i, _)| i).collect::<Vec<_>>());
         let groups: BTreeSet<u32> = self.queue.iter().map(Task::group).collect();
         for group in groups {
-            let (_, tasks) = net.queued_tasks(group, 0, 256);
+            let (_, tasks) = net.queued_tasks(GpuGroup(group), 0, 256);
             let mine: Vec<&Task> = self.queue.iter().filter(|t| t.group() == group).collect();
             assert_eq!(tasks.len(), mine.len());
             for v in &tasks {
@@ -1229,7 +1253,10 @@ impl Model {
         if full {
             for (&m, list) in &self.holders {
                 if m > 0 {
-                    assert_eq!(net.holders_view(m, 0, 256).unwrap(), (list.len() as u32, list.clone()));
+                    assert_eq!(
+                        net.holders_view(ModelId(m), 0, 256).unwrap(),
+                        (list.len() as u32, list.iter().map(|&n| NodeId(n)).collect())
+                    );
                 }
             }
         }

@@ -1,55 +1,49 @@
 //! What operations are tried on: the code of the contracts in memory, or the compiled programs on a chain.
 
-use crate::world::{named, parameter, World};
+use crate::world::{named, World};
 use alloy_primitives::IntoLogData;
-use alloy_sol_types::SolEventInterface;
-use muster_core::word::{Address, Word};
-use muster_protocol::abi::IMuster::{self, IMusterEvents};
+use alloy_sol_types::{SolCall, SolEventInterface};
+use muster_core::word::Address;
+use muster_protocol::abi::IMuster::IMusterEvents;
 use muster_protocol::native::Memory;
-use muster_protocol::{admin, Host, Network};
+use muster_protocol::{programs, Host, Network};
+use muster_scorer::recordScoresCall;
 
-/// A call with its arguments.
+/// A call as it is sent.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// Who calls.
     pub from: Address,
     /// Wei sent along.
     pub value: u128,
-    /// What is called.
-    pub what: What,
+    /// Selector and arguments.
+    pub data: Vec<u8>,
 }
 
-/// A function and its arguments, in the interface's order.
-#[derive(Clone, Debug)]
-#[allow(missing_docs)]
-pub enum What {
-    Join(&'static str, u16, Vec<u64>),
-    Raise,
-    Pause,
-    Resume,
-    Quit,
-    /// To the caller himself.
-    Withdraw,
-    Report(Vec<u64>),
-    Remove(Vec<u64>),
-    Purge(u64, u32),
-    Poke(u32),
-    Create(IMuster::TaskSpec),
-    Cancel(u64, u64),
-    ExpireQueued(u64, u64),
-    /// With 32 times the id's lowest byte as the digest.
-    Submit(u64),
-    /// With code 3.
-    Fault(u64),
-    Expire(u32, u64),
-    Dispatch(u8),
-    /// Node, score, and how many times over: what only tests can call.
-    Score(u32, u8, u8),
-    Parameter(&'static str, u64),
-    Propose(&'static str, u64),
-    Accept(&'static str),
-    Switch(bool),
-    Sweep,
+impl Call {
+    /// A call without value.
+    pub fn new(from: Address, call: impl SolCall) -> Call {
+        Call { from, value: 0, data: call.abi_encode() }
+    }
+
+    /// The same with value.
+    pub fn paying(self, value: u128) -> Call {
+        Call { value, ..self }
+    }
+
+    /// Whether it is a call of this function.
+    pub fn is<C: SolCall>(&self) -> bool {
+        self.data.starts_with(&C::SELECTOR)
+    }
+}
+
+/// Answers a call as a router does that has the program behind it too that records scores.
+pub fn answer<H: Host>(host: &mut H, calldata: &[u8]) -> muster_protocol::Result<Vec<u8>> {
+    if calldata.starts_with(&recordScoresCall::SELECTOR) {
+        muster_scorer::scorer(host, calldata)
+    } else {
+        programs::answer(host, calldata)
+    }
 }
 
 /// What an accepted call did.
@@ -115,19 +109,16 @@ impl System for World {
     }
 
     fn call(&mut self, call: &Call) -> Result<Done, Refused> {
-        let from = self.mem.logs.len();
+        let (from, paid) = (self.mem.logs.len(), self.mem.paid);
         let mut logs = Vec::new();
         let out = self.raw(call.from, call.value, |m| {
-            let out = run(m, &call.what);
+            let out = answer(m, &call.data);
             logs = m.logs[from..].to_vec();
             out
         });
         let events = logs.iter().map(|l| decode(&l.topics, &l.data)).collect();
         match out {
-            Ok(paid) => {
-                self.paid_out += paid;
-                Ok(Done { paid, events })
-            }
+            Ok(_) => Ok(Done { paid: self.mem.paid - paid, events }),
             Err(e) => Err(Refused { name: named::<()>(Err(e)), events }),
         }
     }
@@ -137,7 +128,7 @@ impl System for World {
     }
 
     fn balance(&mut self) -> u128 {
-        self.paid_in - self.paid_out + self.forced
+        self.paid_in - self.mem.paid + self.forced
     }
 
     fn read<T>(&mut self, f: impl FnOnce(&Network<Memory>) -> T) -> T {
@@ -148,46 +139,4 @@ impl System for World {
         let now = self.mem.now;
         self.mem.logs.iter().map(|l| (decode(&l.topics, &l.data), now)).collect()
     }
-}
-
-/// The call, as the programs run it; gives what it pays out.
-pub fn run<H: Host>(m: &mut H, what: &What) -> muster_protocol::Result<u128> {
-    match what {
-        What::Parameter(name, v) => return admin::set_parameter(m, parameter(name), Word::from(*v)).map(|_| 0),
-        What::Propose(name, v) => return admin::propose_parameter(m, parameter(name), Word::from(*v)).map(|_| 0),
-        What::Accept(name) => return admin::accept_parameter(m, parameter(name)).map(|_| 0),
-        What::Switch(on) => return admin::set_paused(m, *on).map(|_| 0),
-        What::Sweep => return admin::take_treasury(m).map(|(_, wei)| wei),
-        _ => {}
-    }
-    let sender = m.sender();
-    let mut net = if matches!(what, What::Dispatch(_) | What::Withdraw | What::ExpireQueued(..)) {
-        Network::open(m)?
-    } else {
-        Network::open_and_serve(m)?
-    };
-    let mut paid = 0;
-    match what.clone() {
-        What::Join(name, vram, models) => net.join(name.as_bytes(), vram, models).map(|_| ())?,
-        What::Raise => net.raise_stake()?,
-        What::Pause => net.pause()?,
-        What::Resume => net.resume()?,
-        What::Quit => net.quit()?,
-        What::Withdraw => paid = net.take_owed(sender)?,
-        What::Report(models) => net.report_downloaded(models)?,
-        What::Remove(models) => net.report_removed(models)?,
-        What::Purge(model, position) => net.purge(model, position)?,
-        What::Poke(node) => net.poke(node)?,
-        What::Create(spec) => net.create_task(spec).map(|_| ())?,
-        What::Cancel(id, ticket) => net.cancel(id, ticket)?,
-        What::ExpireQueued(id, ticket) => net.expire_queued(id, ticket)?,
-        What::Submit(id) => net.submit(id, [id as u8; 32])?,
-        What::Fault(id) => net.report_error(id, 3)?,
-        What::Expire(node, id) => net.expire(node, id)?,
-        What::Dispatch(n) => net.dispatch(n).map(|_| ())?,
-        What::Score(node, score, times) => (0..times).for_each(|_| net.record_score(node, score)),
-        What::Parameter(..) | What::Propose(..) | What::Accept(_) | What::Switch(_) | What::Sweep => {}
-    }
-    net.close();
-    Ok(paid)
 }

@@ -1,16 +1,18 @@
 //! A world in memory that plays calls as the programs do, keeps the books of what came in and went
 //! out, and decodes logs and refusals by the interface's own decoders.
 
-use alloy_primitives::IntoLogData;
-use alloy_sol_types::SolEventInterface;
+use crate::system::{answer, decode};
+use alloy_primitives::U256;
+use alloy_sol_types::SolCall;
+use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId};
 use muster_core::word::{Address, Word};
-use muster_protocol::abi::IMuster::IMusterEvents;
-use muster_protocol::admin::{self, Genesis};
+use muster_protocol::abi::IMuster::*;
+use muster_protocol::admin::Genesis;
 use muster_protocol::draw::{Draw, Rng};
 use muster_protocol::host::Task;
 use muster_protocol::native::Memory;
 use muster_protocol::parameters::{number_of, PARAMETERS};
-use muster_protocol::{registry, IMuster, Network, Refusal, Result};
+use muster_protocol::{IMuster, Network, Refusal, Result};
 
 pub use muster_protocol::refusal;
 
@@ -30,6 +32,18 @@ pub fn genesis() -> Genesis {
     Genesis { owner: OWNER, treasury: TREASURY, granule: GRANULE, minimum_stake: 400 * TOKEN, upgrade_delay: UPGRADE_DELAY }
 }
 
+/// The call that initialises.
+pub fn initialise(genesis: &Genesis, programs: &[IMuster::Facet]) -> initialiseCall {
+    initialiseCall {
+        owner: genesis.owner.into(),
+        treasury: genesis.treasury.into(),
+        granule: genesis.granule,
+        minimumStake: genesis.minimum_stake,
+        upgradeDelay: genesis.upgrade_delay,
+        programs: programs.to_vec(),
+    }
+}
+
 /// The number of a parameter.
 pub fn parameter(name: &str) -> u8 {
     number_of(name).expect("a parameter's name")
@@ -40,6 +54,16 @@ pub fn who(n: u64) -> Address {
     let mut a = [0x11; 20];
     a[12..].copy_from_slice(&n.to_be_bytes());
     a
+}
+
+/// Models by their numbers.
+pub fn ids(models: Vec<u64>) -> Vec<ModelId> {
+    models.into_iter().map(ModelId).collect()
+}
+
+/// A list of nodes and what goes with it, by their numbers.
+pub fn raw((total, nodes): (u32, Vec<NodeId>)) -> (u32, Vec<u32>) {
+    (total, nodes.into_iter().map(|node| node.0).collect())
 }
 
 /// Wei as a word.
@@ -80,8 +104,6 @@ pub struct World {
     pub mem: Memory,
     /// Wei that came in by accepted calls.
     pub paid_in: u128,
-    /// Wei that was sent out.
-    pub paid_out: u128,
     /// Wei that came in past every function.
     pub forced: u128,
 }
@@ -89,12 +111,28 @@ pub struct World {
 impl World {
     /// An initialised world: minimum stake 400 tokens, granules of a thousandth of a token.
     pub fn new() -> World {
-        let mut mem = Memory::created_by(OWNER);
-        mem.call(|m| admin::initialise(m, &genesis(), &[])).expect("initialises");
-        World { mem, paid_in: 0, paid_out: 0, forced: 0 }
+        let mut world = World::on(Memory::created_by(OWNER));
+        world.send(OWNER, 0, initialise(&genesis(), &[])).expect("initialises");
+        world
     }
 
-    /// A call as the programs run it: what is due is served first, the head is written last.
+    /// A world on a storage.
+    pub fn on(mem: Memory) -> World {
+        World { mem, paid_in: 0, forced: 0 }
+    }
+
+    /// Calls a function as the router does; gives its answer.
+    pub fn send<C: SolCall>(&mut self, from: Address, value: u128, call: C) -> Result<C::Return> {
+        let answer = self.raw(from, value, |m| answer(m, &call.abi_encode()))?;
+        Ok(C::abi_decode_returns_validate(&answer).expect("encoded as it is declared"))
+    }
+
+    /// Asks a view that refuses nothing here.
+    pub fn ask<C: SolCall>(&mut self, call: C) -> C::Return {
+        self.send([0; 20], 0, call).expect("answers")
+    }
+
+    /// Something on the network as in a call: what is due is served first, the head is written last.
     pub fn call<T>(&mut self, from: Address, value: u128, f: impl FnOnce(&mut Network<Memory>) -> Result<T>) -> Result<T> {
         self.raw(from, value, |m| {
             let mut net = Network::open_and_serve(m)?;
@@ -104,7 +142,7 @@ impl World {
         })
     }
 
-    /// A call that does not serve first.
+    /// Something on the host as in a call.
     pub fn raw<T>(&mut self, from: Address, value: u128, f: impl FnOnce(&mut Memory) -> Result<T>) -> Result<T> {
         self.mem.sender = from;
         self.mem.value = word(value);
@@ -121,54 +159,50 @@ impl World {
 
     /// What joining with a GPU costs beside the stake, in wei.
     pub fn group_fee(&mut self, gpu: &str, vram: u16) -> u128 {
-        let known = registry::gpu_group(&self.mem, gpu.as_bytes(), vram).is_some();
-        let fee = admin::parameter(&self.mem, parameter("groupFee")).expect("a parameter").0;
+        let known = self.send([0; 20], 0, gpuGroupCall { name: gpu.into(), vram }).is_ok();
+        let fee: u128 = self.ask(parameterCall { which: parameter("groupFee") }).value.to();
         if known {
             0
         } else {
-            fee as u128 * GRANULE as u128
+            fee * GRANULE as u128
         }
     }
 
     /// Joins with a stake in tokens, and pays for the GPU's name where it is new.
     pub fn join(&mut self, n: u64, gpu: &str, vram: u16, models: &[u64], tokens: u128) -> Result<u32> {
         let fee = self.group_fee(gpu, vram);
-        self.call(who(n), tokens * TOKEN + fee, |net| net.join(gpu.as_bytes(), vram, models.to_vec()))
+        self.send(who(n), tokens * TOKEN + fee, joinCall { gpuName: gpu.into(), vram, models: models.to_vec() })
     }
 
     /// Creates a task.
     pub fn create(&mut self, n: u64, fee: u128, spec: IMuster::TaskSpec) -> Result<u64> {
-        self.call(who(n), fee, |net| net.create_task(spec))
+        self.send(who(n), fee, createTaskCall { spec })
     }
 
     /// Draws up to `n` Pending tasks.
     pub fn dispatch(&mut self, n: u8) -> Result<u8> {
-        self.raw(who(999), 0, |m| {
-            let mut net = Network::open(m)?;
-            let out = net.dispatch(n)?;
-            net.close();
-            Ok(out)
-        })
+        self.send(who(999), 0, dispatchCall { count: n })
     }
 
-    /// Pays out what a person is owed.
+    /// Pays out what a person is owed, and gives how much.
     pub fn withdraw(&mut self, n: u64) -> Result<u128> {
-        let wei = self.raw(who(n), 0, |m| Network::open(m)?.take_owed(who(n)))?;
-        self.paid_out += wei;
-        Ok(wei)
+        let paid = self.mem.paid;
+        self.send(who(n), 0, withdrawCall { to: who(n).into() })?;
+        Ok(self.mem.paid - paid)
     }
 
     /// Changes a parameter, one that has to be proposed as if it had been in time.
     pub fn set(&mut self, name: &str, value: u64) {
-        let number = parameter(name);
-        if !PARAMETERS[number as usize].delayed() {
-            return self.raw(OWNER, 0, |m| admin::set_parameter(m, number, Word::from(value))).expect("within bounds");
+        let (parameter, value) = (parameter(name), U256::from(value));
+        if !PARAMETERS[parameter as usize].delayed() {
+            self.send(OWNER, 0, setParameterCall { parameter, value }).expect("within bounds");
+            return;
         }
         let now = self.mem.now;
         self.mem.now -= UPGRADE_DELAY as u64;
-        self.raw(OWNER, 0, |m| admin::propose_parameter(m, number, Word::from(value))).expect("within bounds");
+        self.send(OWNER, 0, proposeParameterCall { parameter, value }).expect("within bounds");
         self.mem.now = now;
-        self.raw(OWNER, 0, |m| admin::accept_parameter(m, number)).expect("in time");
+        self.send(OWNER, 0, acceptParameterCall { parameter }).expect("in time");
     }
 
     /// Lets blocks and seconds pass.
@@ -179,33 +213,24 @@ impl World {
 
     /// A node's view.
     pub fn node(&mut self, number: u32) -> IMuster::NodeView {
-        self.view(|n| n.node_view(number)).expect("known")
+        self.ask(nodeCall { number })
     }
 
     /// A person's account.
     pub fn account(&mut self, n: u64) -> IMuster::AccountView {
-        self.view(|net| net.account_view(who(n)))
+        self.ask(accountCall { who: who(n).into() })
     }
 
     /// Everything logged since the last call of this.
     pub fn events(&mut self) -> Vec<IMusterEvents> {
-        std::mem::take(&mut self.mem.logs)
-            .iter()
-            .map(|l| {
-                let event =
-                    IMusterEvents::decode_raw_log(&l.topics, &l.data).expect("every log is one of the interface's events");
-                let again = event.to_log_data();
-                assert_eq!((again.topics(), &again.data[..]), (&l.topics[..], &l.data[..]), "encoded as the ABI demands");
-                event
-            })
-            .collect()
+        std::mem::take(&mut self.mem.logs).iter().map(|l| decode(&l.topics, &l.data)).collect()
     }
 
     /// The latest ticket of a task.
     pub fn ticket(&mut self, id: u64) -> u64 {
         let net = Network::open(&mut self.mem).expect("initialised");
         for group in (0..=960).chain((0..4u32).flat_map(|g| (1..=960).map(move |v| (g + 1) << 16 | v))) {
-            if let Some(t) = net.queued_tasks(group, 0, 256).1.into_iter().find(|t| t.id == id) {
+            if let Some(t) = net.queued_tasks(GpuGroup(group), 0, 256).1.into_iter().find(|t| t.id == id) {
                 return t.at;
             }
         }
@@ -229,9 +254,9 @@ pub fn foretell(w: &mut World, hash: [u8; 32], id: u64, wanted: &IMuster::TaskSp
     let net = Network::open(&mut w.mem).unwrap();
     let (order, models, _) = net.order(wanted).unwrap();
     let task = Task { order, models, ..Task::default() };
-    let mut rng = Rng::new(net.host, hash, id);
+    let mut rng = Rng::new(net.host, hash, TaskId(id));
     match net.draw(&task, &mut rng) {
-        Draw::Node(seat, _) => Some(seat.number),
+        Draw::Node(seat, _) => Some(seat.id.0),
         _ => None,
     }
 }
@@ -240,7 +265,7 @@ pub fn foretell(w: &mut World, hash: [u8; 32], id: u64, wanted: &IMuster::TaskSp
 #[macro_export]
 macro_rules! refused {
     ($call:expr, $($error:tt)*) => {
-        assert_eq!($call.expect_err("must be refused"), $crate::world::refusal!($($error)*))
+        assert_eq!($call.map(drop).expect_err("must be refused"), $crate::world::refusal!($($error)*))
     };
 }
 

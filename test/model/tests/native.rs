@@ -3,11 +3,12 @@
 use muster_core::word::Word;
 use muster_model::drive::{drive_native, operations, play, shrink};
 use muster_model::proof;
-use muster_model::system::{Call, Done, Logged, Refused, System, What};
+use muster_model::system::{Call, Done, Logged, Refused, System};
 use muster_model::world::World;
-use muster_protocol::admin;
 use muster_protocol::layout::{slot, INCOME};
 use muster_protocol::native::Memory;
+use muster_protocol::purse;
+use muster_protocol::IMuster::{cancelCall, pauseCall};
 use muster_protocol::{Host, Network};
 use std::cell::Cell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -55,9 +56,9 @@ impl System for Faulty {
     }
     fn call(&mut self, call: &Call) -> Result<Done, Refused> {
         let mut done = System::call(&mut self.world, call)?;
-        match (self.fault, &call.what) {
-            (Fault::Generous, What::Cancel(..)) => Network::open(&mut self.world.mem).unwrap().credit(call.from, 1),
-            (Fault::Silent, What::Pause) => done.events.clear(),
+        match self.fault {
+            Fault::Generous if call.is::<cancelCall>() => purse::credit(&mut self.world.mem, call.from, 1),
+            Fault::Silent if call.is::<pauseCall>() => done.events.clear(),
             _ => {}
         }
         Ok(done)
@@ -65,7 +66,7 @@ impl System for Faulty {
     fn force(&mut self, wei: u128) {
         self.world.force(wei);
         if matches!(self.fault, Fault::Gullible) {
-            let income = admin::income(&self.world.mem) + wei;
+            let income = purse::income(&self.world.mem) + wei;
             self.world.mem.store(slot(INCOME), Word([income as u64, (income >> 64) as u64, 0, 0]));
         }
     }

@@ -1,12 +1,10 @@
 //! A program that only tests put behind a router: it records task scores, which no deployed program can.
-#![cfg_attr(not(any(test, feature = "export-abi")), no_main)]
-#![cfg_attr(not(any(test, feature = "export-abi")), no_std)]
+#![cfg_attr(target_arch = "wasm32", no_main, no_std)]
 
 extern crate alloc;
 
-use muster_protocol::{chain, program, Network, Result};
-use stylus_sdk::prelude::*;
-use stylus_sdk::{host::VM, ArbResult};
+use muster_protocol::id::NodeId;
+use muster_protocol::program;
 
 alloy_sol_types::sol! {
     /// Records `score` for `node`, `times` times over. Anyone may call, so never on a chain that matters.
@@ -17,7 +15,7 @@ program! { "function recordScores(uint32 node, uint8 score, uint8 times) externa
     /// The program.
     scorer SCORER {
         serving(net) {
-            recordScoresCall(node: u32, score: u8, times: u8) {
+            recordScoresCall(node: NodeId, score: u8, times: u8) {
                 (0..times).for_each(|_| net.record_score(node, score));
                 Ok(())
             }
@@ -25,8 +23,15 @@ program! { "function recordScores(uint32 node, uint8 score, uint8 times) externa
     }
 }
 
-/// Answers a call.
-#[entrypoint]
-pub fn main(input: alloc::vec::Vec<u8>, vm: VM) -> ArbResult {
-    chain::run(input, vm, scorer)
+#[cfg(target_arch = "wasm32")]
+mod entry {
+    use muster_protocol::chain;
+    use stylus_sdk::prelude::*;
+    use stylus_sdk::{host::VM, ArbResult};
+
+    /// Answers a call.
+    #[entrypoint]
+    pub fn main(input: alloc::vec::Vec<u8>, vm: VM) -> ArbResult {
+        chain::run(input, vm, super::scorer)
+    }
 }

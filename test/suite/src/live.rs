@@ -322,7 +322,7 @@ impl System for Live {
             same!(accountCall { who: who.into() } = net.account_view(who));
         }
         let spec = IMuster::TaskSpec { kind: 1, units: 1, models: vec![1, 2, 3], ..IMuster::TaskSpec::default() };
-        for number in 1..=net.head.issued.min(3) {
+        for number in 1..=net.head().issued.min(3) {
             same!(weightOfCall { number: number, spec: spec.clone() } = net.weight_of(number, &spec).expect("known"));
             same!(bestQueuedCall { number: number } = net.best_queued(number).expect("known"));
         }

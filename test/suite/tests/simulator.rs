@@ -104,7 +104,7 @@ impl Twin {
 
         let groups = self.tally.borrow().groups.clone();
         let net = Network::open(host).unwrap();
-        let issued = net.head.issued;
+        let issued = net.head().issued;
         for from in (1..=issued).step_by(64) {
             // H among them, recovered to now.
             let there = self.view(&IMuster::nodesCall { from, count: 64 });

@@ -1,4 +1,4 @@
-//! The pictures, and all figures as a table, from which the pictures can be painted again.
+//! All figures as a table, and the pictures, which are painted from it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,31 +18,31 @@ fn frame(title: &str, y: &str, seeds: u64) -> Frame {
     }
 }
 
-/// All pictures, by name. `get` gives a measure of an arrangement.
-pub fn figures(get: &dyn Fn(&str, &str) -> Estimate, scale: &Scale) -> Vec<(&'static str, String)> {
+/// All pictures, by name, painted from the table alone.
+pub fn figures(of: &Written, scale: &Scale) -> Vec<(&'static str, String)> {
     let mut out = vec![
-        ("waiting", by_load(get, scale, "Waiting time by load", "95th percentile of waiting time (s)", "wait95")),
-        ("h", by_load(get, scale, "Failed tasks with and without H", "tasks that were started and failed (%)", "failed")),
+        ("waiting", by_load(of, scale, "Waiting time by load", "95th percentile of waiting time (s)", "wait95")),
+        ("h", by_load(of, scale, "Failed tasks with and without H", "tasks that were started and failed (%)", "failed")),
     ];
     for (name, heading, measure, ends) in [
         ("stake", "Income by stake", "stake", ["lowest stakes", "highest stakes"]),
         ("speed", "Income by speed", "speed", ["slowest", "fastest"]),
     ] {
-        out.push((name, by_fifth(get, scale, heading, measure, ends)));
+        out.push((name, by_fifth(of, scale, heading, measure, ends)));
     }
     for (name, heading, y, id) in [
         ("threshold-failed", "What a higher threshold prevents", "tasks that were started and failed (%)", "failed"),
         ("threshold-cost", "What a higher threshold costs", "time that steady nodes are excluded (%)", "out-steady"),
     ] {
-        out.push((name, by_threshold(get, scale, heading, y, id)));
+        out.push((name, by_threshold(of, scale, heading, y, id)));
     }
-    out.push(("sybil", by_split(get, scale)));
+    out.push(("sybil", by_split(of, scale)));
     out
 }
 
-fn by_load(get: &dyn Fn(&str, &str) -> Estimate, scale: &Scale, title: &str, y: &str, id: &str) -> String {
+fn by_load(of: &Written, scale: &Scale, title: &str, y: &str, id: &str) -> String {
     let line = |name: &dyn Fn(u32) -> String| -> Vec<(f64, Estimate)> {
-        LOADS.iter().map(|&load| (f64::from(load) / 10.0, get(&name(load), id))).collect()
+        LOADS.iter().map(|&load| (f64::from(load) / 10.0, of.get(&name(load), id))).collect()
     };
     let curves = Curves {
         frame: frame(title, y, scale.seeds),
@@ -54,21 +54,21 @@ fn by_load(get: &dyn Fn(&str, &str) -> Estimate, scale: &Scale, title: &str, y: 
     curves.svg()
 }
 
-fn by_fifth(get: &dyn Fn(&str, &str) -> Estimate, scale: &Scale, heading: &str, measure: &str, ends: [&str; 2]) -> String {
+fn by_fifth(of: &Written, scale: &Scale, heading: &str, measure: &str, ends: [&str; 2]) -> String {
     let series = choices()
         .into_iter()
         .filter(|(heading, _)| heading != merit_name(Some(Merit::Weight)))
-        .map(|(heading, name)| (heading, (1..=5).map(|fifth| get(&name, &format!("{measure}{fifth}"))).collect()))
+        .map(|(heading, name)| (heading, (1..=5).map(|fifth| of.get(&name, &format!("{measure}{fifth}"))).collect()))
         .collect();
     let groups = [ends[0], "second fifth", "third fifth", "fourth fifth", ends[1]].map(String::from).to_vec();
     Bars { frame: frame(heading, "income per hour, mean of all = 1", scale.seeds), groups, series }.svg()
 }
 
-fn by_threshold(get: &dyn Fn(&str, &str) -> Estimate, scale: &Scale, heading: &str, y: &str, id: &str) -> String {
+fn by_threshold(of: &Written, scale: &Scale, heading: &str, y: &str, id: &str) -> String {
     let series = scale.grid.tau.iter().map(|&tau| {
         let points = scale.grid.threshold.iter().map(|&threshold| {
             let rule = Rule { threshold, tau, ..Rule::DEFAULT };
-            (share(threshold), get(&rule.name("slice"), id))
+            (share(threshold), of.get(&rule.name("slice"), id))
         });
         (format!("tau {} s", thousands(tau)), points.collect())
     });
@@ -82,9 +82,9 @@ fn by_threshold(get: &dyn Fn(&str, &str) -> Estimate, scale: &Scale, heading: &s
     curves.svg()
 }
 
-fn by_split(get: &dyn Fn(&str, &str) -> Estimate, scale: &Scale) -> String {
+fn by_split(of: &Written, scale: &Scale) -> String {
     let series = DEFENCES.iter().map(|merit| {
-        let points = scale.splits.iter().map(|&n| (f64::from(n), get(&attack(*merit, n), "share-sybil")));
+        let points = scale.splits.iter().map(|&n| (f64::from(n), of.get(&attack(*merit, n), "share-sybil")));
         (merit_name(*merit).to_string(), points.collect())
     });
     let curves = Curves {
@@ -145,5 +145,24 @@ impl Written {
     /// A measure of an arrangement.
     pub fn get(&self, name: &str, id: &str) -> Estimate {
         self.0.get(&(name.to_owned(), id.to_owned())).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::page::contract;
+
+    /// The committed pictures are those of the committed table.
+    #[test]
+    fn pictures_belong_to_the_table() {
+        let folder = format!("{}/../docs/figures", env!("CARGO_MANIFEST_DIR"));
+        let read = |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).unwrap();
+        let table = Written::read(&read("network.csv")).unwrap();
+        assert!(table.get(&contract(500), "failed").count > 1);
+        for (name, svg) in figures(&table, &Scale::FULL) {
+            assert!(svg == read(&format!("network-{name}.svg")), "{name}: run script/sim network --repaint");
+        }
+        assert!(Written::read("arrangement,seeds,a,a-margin95\nx,2,one,0").is_err());
     }
 }

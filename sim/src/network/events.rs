@@ -1,0 +1,45 @@
+//! What the contract's logs mean to the simulator.
+
+use muster_protocol::native::Log;
+use muster_protocol::IMuster::IMusterEvents as E;
+
+/// What the engine wants to know of the logs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    Joined { node: u32 },
+    Paused { node: u32 },
+    Quit { node: u32 },
+    KickedOut { node: u32 },
+    Excluded { node: u32, until: u64 },
+    Readmitted { node: u32 },
+    Download { node: u32, model: u64, task: u64 },
+    Redrawn { task: u64 },
+    Queued { task: u64, ticket: u64 },
+    Started { task: u64, node: u32, deadline: u64 },
+    Succeeded { task: u64, node: u32, paid: u128 },
+    ErrorReported { task: u64, node: u32, refund: u128 },
+    Aborted { task: u64, reason: u8, refund: u128 },
+}
+
+impl Event {
+    /// The event of a log; none for those that the engine has no use for.
+    pub fn of(log: &Log) -> Option<Self> {
+        use alloy_sol_types::SolEventInterface;
+        Some(match E::decode_raw_log(&log.topics, &log.data).ok()? {
+            E::TaskStarted(e) => Self::Started { task: e.id, node: e.node, deadline: e.deadline },
+            E::TaskSucceeded(e) => Self::Succeeded { task: e.id, node: e.node, paid: e.paid },
+            E::TaskQueued(e) => Self::Queued { task: e.id, ticket: e.ticket },
+            E::TaskRedrawn(e) => Self::Redrawn { task: e.id },
+            E::TaskAborted(e) => Self::Aborted { task: e.id, reason: e.reason, refund: e.refund },
+            E::TaskErrorReported(e) => Self::ErrorReported { task: e.id, node: e.node, refund: e.refund },
+            E::DownloadRequested(e) => Self::Download { node: e.node, model: e.model, task: e.task },
+            E::NodeExcluded(e) => Self::Excluded { node: e.node, until: e.until },
+            E::NodeReadmitted(e) => Self::Readmitted { node: e.node },
+            E::NodeJoined(e) => Self::Joined { node: e.node },
+            E::NodePaused(e) => Self::Paused { node: e.node },
+            E::NodeQuit(e) => Self::Quit { node: e.node },
+            E::NodeKickedOut(e) => Self::KickedOut { node: e.node },
+            _ => return None,
+        })
+    }
+}
