@@ -17,6 +17,7 @@
 //! | [`record`] | every packed record, one word each |
 #![no_std]
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 #[macro_use]
 pub mod word;
