@@ -73,6 +73,9 @@ impl Host for Meter<'_> {
     fn sender(&self) -> Address {
         self.mem.sender()
     }
+    fn here(&self) -> Address {
+        self.mem.here()
+    }
     fn value(&self) -> Word {
         self.mem.value()
     }
@@ -174,7 +177,7 @@ fn holding_the_queue_costs_its_start_fees_every_six_hours() {
     drain(&mut w);
     let better = w.create(50, FEE + FEE / 100, spec(0, &[])).unwrap();
     drain(&mut w);
-    assert!(w.view(|n| n.queued_tasks(GpuGroup(0), 0, 9)).1.iter().any(|t| t.id == better));
+    assert!(w.view(|n| n.queued_tasks(GpuGroup(0), 0, 9)).unwrap().1.iter().any(|t| t.id == better));
 }
 
 /// One stated second of fine-tuning was worth sixty of a GPT task. Now no task counts for less than half the shortest time limit.
@@ -292,7 +295,7 @@ fn a_bad_hash_is_not_waited_out() {
     let mut won = 0;
     for _ in 0..200 {
         let id = w.create(50, FEE, spec(0, &[])).unwrap();
-        let at = w.view(|n| n.pending_tasks(0, 1))[0].at;
+        let at = w.view(|n| n.pending_tasks(0, 1)).unwrap()[0].drawBlock;
         w.pass(1, 0);
         let hash = w.mem.block_hash(at).unwrap();
         let node = foretell(&mut w, hash, id, &spec(0, &[])).unwrap();

@@ -63,7 +63,7 @@ fn fast_caller(delay: u64, trick: Trick, tasks: u64) -> (u64, u64, u64) {
         }
         let mut paused = false;
         while w.view(|n| n.overview()).pending > 0 {
-            let at = w.view(|n| n.pending_tasks(0, 1))[0].at;
+            let at = w.view(|n| n.pending_tasks(0, 1)).unwrap()[0].drawBlock;
             w.pass(1, 0);
             let hash = w.mem.block_hash(at).unwrap();
             let bad = foretell(&mut w, hash, id, &wanted) != Some(1);
@@ -320,7 +320,7 @@ fn w04_no_task_overwrites_another() {
     w.set("alphaMilli", 100_000);
     let ids: Vec<u64> = (0..30).map(|i| w.create(5 + i % 3, FEE + i as u128, spec(0, &[])).unwrap()).collect();
     assert_eq!(ids, (1..=30).collect::<Vec<_>>());
-    let (_, tasks) = w.view(|n| n.queued_tasks(GpuGroup(0), 0, 99));
+    let (_, tasks) = w.view(|n| n.queued_tasks(GpuGroup(0), 0, 99)).unwrap();
     assert_eq!(tasks.len(), 29);
     assert!(tasks.iter().all(|t| t.fee == FEE + t.id as u128 - 1 && t.creator.into_array() == who(5 + (t.id - 1) % 3)));
 }
@@ -395,9 +395,9 @@ fn w09_a_full_queue_neither_reverts_nor_can_be_flushed_cheaply() {
         w.create(6, 60, spec(0, &[])).unwrap();
     }
     assert_eq!(w.account(6).credit, 3_000);
-    assert_eq!(w.view(|n| n.queued_tasks(GpuGroup(0), 0, 9)).1.iter().map(|t| t.id).collect::<Vec<_>>(), good);
+    assert_eq!(w.view(|n| n.queued_tasks(GpuGroup(0), 0, 9)).unwrap().1.iter().map(|t| t.id).collect::<Vec<_>>(), good);
     let better = w.create(6, FEE + FEE / 1_000_000, spec(0, &[])).unwrap();
-    assert!(w.view(|n| n.queued_tasks(GpuGroup(0), 0, 9)).1.iter().any(|t| t.id == better));
+    assert!(w.view(|n| n.queued_tasks(GpuGroup(0), 0, 9)).unwrap().1.iter().any(|t| t.id == better));
 }
 
 /// 10: The creator stated a task's size, so a small lie bought priority, and 0 divided by zero. Here the estimate is

@@ -2,10 +2,11 @@
 //! blocks, and the comparison of it with storage, word by word where a view does not show it.
 
 use crate::world::parameter;
-use muster_core::id::{GpuGroup, ModelId, NodeId};
+use alloy_sol_types::SolCall;
+use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
 use muster_core::record::{Head, NextParameter, Proposal, Rules, Scores};
 use muster_core::word::{Address, Word};
-use muster_protocol::abi::IMuster::{IMusterEvents as E, TaskCreated};
+use muster_protocol::abi::IMuster::{self, IMusterEvents as E, Outcome, TaskCreated};
 use muster_protocol::layout::{entry, node_slot, slot, HEAD, NEXT_OWNER, NEXT_PARAMETERS, NEXT_TREASURY, RULES};
 use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::{admin, registry, Host, Network};
@@ -49,7 +50,12 @@ struct Task {
     at: u64,
     node: u32,
     boosts: bool,
+    /// Since when it is queued.
+    since: u64,
 }
+
+/// What a task without a receipt has for one.
+const NO_RECEIPT: Outcome = Outcome { state: 0, node: 0, code: 0, ended: 0, resultDigest: alloy_primitives::FixedBytes::ZERO };
 
 /// What the logs say.
 #[derive(Default, Debug)]
@@ -76,6 +82,10 @@ pub struct Explorer {
     pending: VecDeque<u64>,
     queued: BTreeSet<u64>,
     holders: BTreeMap<u64, Vec<u32>>,
+    /// Models by their names.
+    names: BTreeMap<u64, String>,
+    /// What became of the tasks that asked for a receipt.
+    outcomes: BTreeMap<u64, Outcome>,
 }
 
 impl Explorer {
@@ -161,12 +171,21 @@ impl Explorer {
                 self.next_treasury = ([0; 20], 0);
             }
             E::TreasurySwept(s) => self.treasury.1 -= s.amount,
-            E::ProgramChanged(p) => {
-                if p.program.is_zero() {
-                    self.programs.remove(&p.selector.0);
-                } else {
-                    self.programs.insert(p.selector.0, p.program.into_array());
+            E::DiamondCut(d) => {
+                assert!(d.init.is_zero() && d.initCalldata.is_empty(), "nothing is run");
+                for cut in &d.cuts {
+                    for selector in &cut.functionSelectors {
+                        let before = match cut.action {
+                            2 => self.programs.remove(&selector.0),
+                            _ => self.programs.insert(selector.0, cut.facetAddress.into_array()),
+                        };
+                        assert_eq!(before.is_none(), cut.action == 0, "added exactly if nothing answered it");
+                        assert_eq!(cut.facetAddress.is_zero(), cut.action == 2, "removed exactly if nothing answers it");
+                    }
                 }
+            }
+            E::ModelNamed(m) => {
+                assert!(self.names.insert(m.model, m.name.clone()).is_none(), "once for each id");
             }
             E::GpuGroupCreated(g) => {
                 self.groups.insert(g.group, (g.name.clone(), g.vram));
@@ -232,8 +251,11 @@ impl Explorer {
             }
             E::TaskCreated(c) => {
                 self.created = c.id;
-                self.tasks.insert(c.id, Task { created: c.clone(), at: c.drawBlock, node: 0, boosts: false });
+                self.tasks.insert(c.id, Task { created: c.clone(), at: c.drawBlock, since: 0, node: 0, boosts: false });
                 self.pending.push_back(c.id);
+                if c.spec.flags == 1 {
+                    self.outcomes.insert(c.id, Outcome { state: 1, ..NO_RECEIPT });
+                }
             }
             E::TaskRedrawn(r) => {
                 self.pending.retain(|&p| p != r.id);
@@ -243,12 +265,15 @@ impl Explorer {
             E::TaskQueued(q) => {
                 self.pending.retain(|&p| p != q.id);
                 self.queued.insert(q.id);
-                self.tasks.get_mut(&q.id).expect("created").at = q.ticket;
+                let task = self.tasks.get_mut(&q.id).expect("created");
+                (task.at, task.since) = (q.ticket, now);
+                assert_eq!((q.creator, (q.ticket >> 32) as u32), (task.created.creator, q.group));
             }
             E::TaskStarted(s) => {
                 self.pending.retain(|&p| p != s.id);
                 self.queued.remove(&s.id);
                 let task = self.tasks.get_mut(&s.id).expect("created");
+                assert_eq!(s.creator, task.created.creator);
                 (task.at, task.node, task.boosts) = (s.deadline, s.node, s.boosts);
                 let models = task.created.spec.models.clone();
                 let n = self.node(s.node);
@@ -256,6 +281,7 @@ impl Explorer {
             }
             E::TaskSucceeded(s) => {
                 let task = &self.tasks[&s.id];
+                assert_eq!((s.creator, s.node), (task.created.creator, task.node));
                 if task.boosts && 2 * (now - self.nodes[&s.node].h_at) >= task.created.estimate as u64 {
                     let boost = self.parameter("boostPpm") as f64 / 1e6;
                     self.set_h(s.node, now, |h| (h + boost).min(1.0));
@@ -263,13 +289,18 @@ impl Explorer {
                 let operator = self.nodes[&s.node].operator;
                 self.account(operator).credit += s.paid;
                 self.end(s.id);
+                self.conclude(s.id, Outcome { state: 2, node: s.node, ended: now, resultDigest: s.resultDigest, ..NO_RECEIPT });
             }
             E::TaskErrorReported(x) => {
                 let task = self.end(x.id);
+                assert_eq!((x.creator, x.node), (task.created.creator, task.node));
                 self.account(task.created.creator).credit += x.refund;
+                self.conclude(x.id, Outcome { state: 3, node: x.node, ended: now, code: x.code, ..NO_RECEIPT });
             }
             E::TaskAborted(a) => {
                 let task = self.end(a.id);
+                assert_eq!((a.creator, a.node), (task.created.creator, task.node));
+                self.conclude(a.id, Outcome { state: 4 + a.reason, node: a.node, ended: now, ..NO_RECEIPT });
                 self.account(a.creator).credit += a.refund;
                 if a.reason == 0 {
                     let penalty = self.parameter("penaltyPpm") as f64 / 1e6;
@@ -281,6 +312,13 @@ impl Explorer {
                     self.account(a.beneficiary).credit += a.startFee;
                 }
             }
+        }
+    }
+
+    /// Notes how a task ended that asked for a receipt.
+    fn conclude(&mut self, id: u64, outcome: Outcome) {
+        if let Some(receipt) = self.outcomes.get_mut(&id) {
+            *receipt = outcome;
         }
     }
 
@@ -326,7 +364,12 @@ impl Explorer {
         }
         let answered: BTreeMap<[u8; 4], Address> =
             admin::selectors(host).into_iter().map(|s| (s, admin::program_of(host, s))).collect();
-        assert_eq!(answered, self.programs);
+        let mut known = self.programs.clone();
+        assert_eq!(known.remove(&IMuster::installCall::SELECTOR), Some(host.here()), "the router's own");
+        assert_eq!(answered, known);
+        for id in 0..=self.created + 1 {
+            assert_eq!(net.outcome(TaskId(id)), self.outcomes.get(&id).cloned().unwrap_or(NO_RECEIPT), "outcome of {id}");
+        }
 
         for (&group, (name, vram)) in &self.groups {
             let there = joined.iter().filter(|n| n.group == group).count();
@@ -384,32 +427,47 @@ impl Explorer {
         let stored: Vec<u8> = (0..50).map(|i| word.bits(i * 4, 4) as u8).collect();
         assert_eq!((&stored[..], s.next as usize), (&ring[..], n.scores.len() % 50), "scores of {number}");
         if let Some(task) = self.tasks.get(&n.task.0).filter(|t| t.node == number) {
-            self.same(&net.running_task(NodeId(number)).expect("it runs"), task);
+            let view = net.running_task(NodeId(number)).expect("known");
+            assert_eq!(net.locate(TaskId(n.task.0), NodeId(number), Ticket(0)), view);
+            self.same(&view, task, 3);
         } else {
-            assert!(net.running_task(NodeId(number)).is_err(), "{number} runs nothing");
+            assert_eq!(net.running_task(NodeId(number)).expect("known").status, 0, "{number} runs nothing");
         }
+        assert_eq!((v.parked, v.parkedUntil), (n.parked.is_some(), n.parked.unwrap_or(0)), "node {number} waits");
     }
 
     fn compare_tasks<H: Host>(&self, net: &Network<H>) {
         let mut pending = Vec::new();
         while pending.len() < self.pending.len() {
-            let more = net.pending_tasks(pending.len() as u32, 256);
+            let more = net.pending_tasks(pending.len() as u32, 256).expect("a page");
             assert!(!more.is_empty());
             pending.extend(more);
         }
         for (view, id) in pending.iter().zip(&self.pending) {
-            self.same(view, &self.tasks[id]);
+            self.same(view, &self.tasks[id], 1);
+            assert_eq!(&net.locate(TaskId(*id), NodeId(0), Ticket(0)), view);
         }
         for id in &self.queued {
             let task = &self.tasks[id];
             let (group, place) = ((task.at >> 32) as u32, task.at as u32);
-            let (_, found) = net.queued_tasks(GpuGroup(group), place, 1);
-            self.same(found.first().expect("queued at its ticket"), task);
+            let (places, found) = net.queued_tasks(GpuGroup(group), place, 1).expect("a page");
+            let view = found.first().expect("queued at its ticket");
+            self.same(view, task, 2);
+            assert_eq!(&net.locate(TaskId(*id), NodeId(0), Ticket(task.at)), view);
+            let ahead = |other: &&u64| {
+                let other = &self.tasks[other];
+                let rank = |t: &Task| (t.value(), std::cmp::Reverse(t.created.id));
+                (other.at >> 32) as u32 == group && rank(other) > rank(task)
+            };
+            let counted = net.queued_before(Ticket(task.at), 0, 256).expect("a page");
+            if places <= 256 {
+                assert_eq!(counted, (places, self.queued.iter().filter(ahead).count() as u32), "before {id}");
+            }
         }
     }
 
     fn compare_idle<H: Host>(&self, net: &Network<H>) {
-        let mut parked: Vec<u32> = net.excluded_nodes(0, 256).1.iter().map(|n| n.0).collect();
+        let mut parked: Vec<u32> = net.excluded_nodes(0, 256).expect("a page").1.iter().map(|n| n.0).collect();
         parked.sort();
         let expected: Vec<u32> = self.nodes.iter().filter(|(_, n)| n.parked.is_some()).map(|(&i, _)| i).collect();
         assert_eq!(parked, expected);
@@ -422,7 +480,8 @@ impl Explorer {
         let class = |stake: u128| (0..10).find(|&c| stake <= self.base << (2 * c)).unwrap_or(9) as u8;
         for &group in self.groups.keys() {
             for c in 0..10 {
-                let mut there: Vec<u32> = net.idle_nodes(GpuGroup(group), c, 0, 256).1.iter().map(|n| n.0).collect();
+                let mut there: Vec<u32> =
+                    net.idle_nodes(GpuGroup(group), c, 0, 256).expect("a page").1.iter().map(|n| n.0).collect();
                 there.sort();
                 let idle = |n: &Node| n.status == 1 && n.parked.is_none() && (n.group, class(n.stake)) == (group, c);
                 let expected: Vec<u32> = self.nodes.iter().filter(|(_, n)| idle(n)).map(|(&i, _)| i).collect();
@@ -431,13 +490,35 @@ impl Explorer {
         }
     }
 
-    fn same(&self, v: &muster_protocol::IMuster::TaskView, t: &Task) {
+    fn same(&self, v: &IMuster::TaskView, t: &Task, status: u8) {
         let (c, s) = (&t.created, &t.created.spec);
         let vram = if s.gpu == 0 { s.vram } else { s.gpu as u16 };
         assert_eq!(
-            (v.id, v.creator, v.fee, v.kind, v.estimate, v.timeLimit, v.startFeeBps, v.vram, v.gpu, &v.models, v.at),
-            (c.id, c.creator, c.fee, s.kind, c.estimate, c.timeLimit, c.startFeeBps, vram, s.gpu, &s.models, t.at)
+            (v.id, v.creator, v.fee, v.kind, v.estimate, v.timeLimit, v.startFeeBps, v.vram, v.gpu, v.flags, &v.models),
+            (c.id, c.creator, c.fee, s.kind, c.estimate, c.timeLimit, c.startFeeBps, vram, s.gpu, s.flags, &s.models)
         );
-        assert_eq!(v.boosts, t.boosts);
+        let at = |wanted| if status == wanted { t.at } else { 0 };
+        let since = if status == 2 { t.since } else { 0 };
+        let node = if status == 3 { t.node } else { 0 };
+        assert_eq!(
+            (v.status, v.drawBlock, v.ticket, v.queuedAt, v.deadline, v.node, v.boosts),
+            (status, at(1), at(2), since, at(3), node, t.boosts)
+        );
+    }
+}
+
+impl Task {
+    /// Fee / estimate to 32 significant bits: exponent and mantissa.
+    fn value(&self) -> (i32, u128) {
+        let (mut n, mut d, mut e) = (self.created.fee, self.created.estimate as u128, 0);
+        while n >= d << 32 {
+            d <<= 1;
+            e += 1;
+        }
+        while n < d << 31 {
+            n <<= 1;
+            e -= 1;
+        }
+        (e, n / d)
     }
 }

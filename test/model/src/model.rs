@@ -6,6 +6,7 @@
 
 use crate::system::{Call, System};
 use crate::world::*;
+use alloy_primitives::keccak256;
 use alloy_primitives::U256;
 use alloy_sol_types::{SolCall, SolInterface};
 use muster_core::id::{GpuGroup, ModelId, NodeId};
@@ -99,6 +100,8 @@ pub enum Op {
     Accept(u64),
     Switch(bool),
     Sweep,
+    /// One of a hundred names, good and bad.
+    Name(u64),
     /// Ether that no function of the contract let in.
     Force(u64),
     Pass {
@@ -111,7 +114,7 @@ pub enum Op {
 pub fn random_op(d: &mut Dice, operators: u64) -> Op {
     let who = 1 + d.below(operators);
     let mask = d.next() & d.next() & 0x3ff;
-    match d.below(105) {
+    match d.below(106) {
         0..=7 => Op::Join { who, gpu: d.next(), vram: d.next(), models: mask, stake: d.next() },
         8..=9 => Op::Raise { who, amount: d.next() },
         10..=12 => Op::Pause(who),
@@ -143,6 +146,7 @@ pub fn random_op(d: &mut Dice, operators: u64) -> Op {
         100 => Op::Force(d.next()),
         101..=103 => Op::ExpireQueued { pick: d.next(), by: d.next() },
         104 => Op::Accept(d.next()),
+        105 => Op::Name(d.below(100)),
         91 => Op::Pass { blocks: 250 + d.below(20), seconds: d.below(4_000) },
         92 => Op::Pass { blocks: HISTORY - 10 + d.below(20), seconds: d.below(4_000) },
         93 => Op::Pass { blocks: 1, seconds: d.below(200_000) },
@@ -241,6 +245,8 @@ pub struct Model {
     treasury: u128,
     tasks: u64,
     paused: bool,
+    /// Models whose names were logged.
+    names: BTreeSet<u64>,
     set: BTreeMap<&'static str, u64>,
     /// Proposed parameters, and when they can take effect.
     proposed: BTreeMap<&'static str, (u64, u64)>,
@@ -329,6 +335,7 @@ impl Model {
             treasury: 0,
             tasks: 0,
             paused: false,
+            names: BTreeSet::new(),
             set: set.into_iter().collect(),
             proposed: BTreeMap::new(),
             paid_in: 0,
@@ -435,7 +442,13 @@ impl Model {
     fn start(&mut self, t: &mut Trace, _by: Address, mut task: Task, node: u32, boosts: bool) {
         (task.at, task.boosts) = (self.now + task.limit, boosts);
         t.spread |= !task.models.is_empty();
-        t.expect(E::TaskStarted(IMuster::TaskStarted { id: task.id, node, deadline: task.at, boosts }));
+        t.expect(E::TaskStarted(IMuster::TaskStarted {
+            id: task.id,
+            node,
+            creator: task.creator.into(),
+            deadline: task.at,
+            boosts,
+        }));
         let n = self.nodes.get_mut(&node).unwrap();
         n.status = 2;
         n.in_use = task.models.clone();
@@ -477,13 +490,14 @@ impl Model {
             match worst.filter(|&i| rank(&self.queue[i]) < rank(&task)) {
                 Some(i) => {
                     let gone = self.queue.remove(i);
-                    self.abort(t, &gone, 2, None);
+                    self.abort(t, &gone, 0, 2, None);
                 }
-                None => return self.abort(t, &task, 2, None),
+                None => return self.abort(t, &task, 0, 2, None),
             }
         }
         let Some(E::TaskQueued(q)) = t.peek().cloned() else { panic!("must be queued: {:?}", t.peek()) };
-        assert_eq!((q.id, (q.ticket >> 32) as u32), (task.id, task.group()));
+        assert_eq!((q.id, (q.ticket >> 32) as u32, q.group), (task.id, task.group(), task.group()));
+        assert_eq!(q.creator.into_array(), task.creator);
         assert!(self.queue.iter().all(|other| other.at != q.ticket), "place taken");
         t.next += 1;
         (task.at, task.since) = (q.ticket, self.now);
@@ -491,7 +505,7 @@ impl Model {
     }
 
     /// `driver` earns the start fee; without one it is income.
-    fn abort(&mut self, t: &mut Trace, task: &Task, reason: u8, driver: Option<Address>) {
+    fn abort(&mut self, t: &mut Trace, task: &Task, node: u32, reason: u8, driver: Option<Address>) {
         let fee = if reason == 2 { 0 } else { task.start_fee() };
         let to = driver.filter(|_| fee > 0).unwrap_or([0; 20]);
         match driver {
@@ -501,6 +515,7 @@ impl Model {
         self.credit(task.creator, task.fee - fee);
         t.expect(E::TaskAborted(IMuster::TaskAborted {
             id: task.id,
+            node,
             creator: task.creator.into(),
             reason,
             refund: task.fee - fee,
@@ -688,6 +703,8 @@ impl Model {
                     vram,
                     gpu,
                     redundancy: 0,
+                    // Now and then one that means nothing yet.
+                    flags: if fee % 83 == 5 { 2 } else { (fee % 3 == 1) as u32 },
                     inputDigest: [n as u8; 32].into(),
                     models: models_of(models),
                 };
@@ -769,6 +786,17 @@ impl Model {
             }
             Op::Switch(on) => Call::new(OWNER, setPausedCall { on }),
             Op::Sweep => Call::new(who(50), sweepTreasuryCall {}),
+            Op::Name(n) => {
+                let name = match n % 20 {
+                    0 => String::new(),
+                    1 => "x".repeat(129),
+                    2 => format!("model\n{n}"),
+                    3 => format!("modèle {n}"),
+                    4 => "y".repeat(128 - n as usize % 3),
+                    _ => format!("org/model {n}"),
+                };
+                Call::new(who(50 + n % 2), nameModelCall { name })
+            }
             Op::Pass { .. } | Op::Force(_) => unreachable!("no call"),
         }
     }
@@ -825,7 +853,7 @@ impl Model {
                 let i = self.queue.iter().position(|q| q.id == c.id && q.at == c.ticket).ok_or("TaskNotQueued")?;
                 need!(self.now > self.queue[i].since + self.set["queueTime"], "QueueTimeNotOver");
                 let task = self.queue.remove(i);
-                self.abort(t, &task, 3, Some(by).filter(|&by| by != task.creator));
+                self.abort(t, &task, 0, 3, Some(by).filter(|&by| by != task.creator));
                 return Ok(0);
             }
             C::withdraw(_) => {
@@ -837,6 +865,15 @@ impl Model {
                 need!(paid > 0, "NothingToWithdraw");
                 t.expect(E::Withdrawn(IMuster::Withdrawn { account: by.into(), to: by.into(), credit, stake }));
                 return Ok(paid);
+            }
+            C::nameModel(c) => {
+                let printable = c.name.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
+                need!((1..=128).contains(&c.name.len()) && printable, "BadModelName");
+                let hash = keccak256(c.name.as_bytes());
+                let model = hash[..5].iter().fold(0, |id: u64, &b| id << 8 | b as u64);
+                need!(self.names.insert(model), "ModelHasName");
+                t.expect(E::ModelNamed(IMuster::ModelNamed { model, name: c.name.clone() }));
+                return Ok(0);
             }
             C::sweepTreasury(_) => {
                 let amount = std::mem::take(&mut self.treasury);
@@ -948,7 +985,7 @@ impl Model {
                 let i = self.queue.iter().position(|q| q.id == c.id && q.at == c.ticket).ok_or("TaskNotQueued")?;
                 need!(self.queue[i].creator == by, "NotTheCreator");
                 let task = self.queue.remove(i);
-                self.abort(t, &task, 1, None);
+                self.abort(t, &task, 0, 1, None);
             }
             C::submit(c) => {
                 let node = self.own(by)?;
@@ -962,6 +999,7 @@ impl Model {
                 t.expect(E::TaskSucceeded(IMuster::TaskSucceeded {
                     id: c.id,
                     node,
+                    creator: task.creator.into(),
                     resultDigest: c.resultDigest,
                     paid: task.fee,
                 }));
@@ -972,7 +1010,13 @@ impl Model {
                 let task = self.running(node, c.id)?;
                 need!(self.now <= task.at, "DeadlinePassed");
                 self.credit(task.creator, task.fee);
-                t.expect(E::TaskErrorReported(IMuster::TaskErrorReported { id: c.id, node, code: c.code, refund: task.fee }));
+                t.expect(E::TaskErrorReported(IMuster::TaskErrorReported {
+                    id: c.id,
+                    node,
+                    creator: task.creator.into(),
+                    code: c.code,
+                    refund: task.fee,
+                }));
                 self.release(t, by, node, false);
             }
             C::expire(c) => {
@@ -982,7 +1026,7 @@ impl Model {
                 let h = self.h(&self.nodes[&c.node]) * self.set["penaltyPpm"] as f64 / 1e6;
                 self.put_h(c.node, h);
                 let own = self.accounts.get(&by).is_some_and(|a| a.node == c.node);
-                self.abort(t, &task, 0, Some(by).filter(|_| !own));
+                self.abort(t, &task, c.node, 0, Some(by).filter(|_| !own));
                 self.release(t, by, c.node, true);
             }
             _ => unreachable!("done above"),
@@ -1093,6 +1137,7 @@ impl Model {
             _ => return Err("BadKind"),
         };
         let estimate = estimate.max(s["limitMin"].div_ceil(2));
+        need!(spec.flags < 2, "FlagsUnsupported");
         need!(spec.gpu == 0 || self.groups.values().any(|&g| g == spec.gpu), "GpuUnknown");
         let could = |n: &Node| n.status != 0 && if spec.gpu == 0 { n.group as u16 >= spec.vram } else { n.group == spec.gpu };
         need!(self.nodes.values().any(could), "NobodyCanRun");
@@ -1206,7 +1251,7 @@ impl Model {
             assert!((v.longTerm as f64 / 1e17 - mean).abs() < 1e-9);
             money += n.stake;
             if let Some(t) = &n.task {
-                self.same(&net.running_task(NodeId(number)).unwrap(), t);
+                self.same(&net.running_task(NodeId(number)).unwrap(), t, 3);
                 money += t.fee;
             }
             let best = net.best_queued(NodeId(number)).unwrap().id;
@@ -1220,19 +1265,19 @@ impl Model {
             );
             money += a.credit + a.unbonding;
         }
-        let pending = net.pending_tasks(0, 4_096);
+        let pending = net.pending_tasks(0, 256).unwrap();
         for (v, t) in pending.iter().zip(self.pending.iter().take(256)) {
-            self.same(v, t);
+            self.same(v, t, 1);
         }
         money += self.pending.iter().chain(&self.queue).map(|t| t.fee).sum::<u128>();
         assert_eq!(money, self.paid_in - self.paid_out, "money");
-        let mut parked: Vec<u32> = net.excluded_nodes(0, 256).1.iter().map(|n| n.0).collect();
+        let mut parked: Vec<u32> = net.excluded_nodes(0, 256).unwrap().1.iter().map(|n| n.0).collect();
         parked.sort();
         assert_eq!(parked, self.nodes.iter().filter(|(_, n)| n.parked.is_some()).map(|(&i, _)| i).collect::<Vec<_>>());
         let mut idle: Vec<u32> = Vec::new();
         for &g in self.groups.values() {
             for c in 0..10 {
-                for NodeId(number) in net.idle_nodes(GpuGroup(g), c, 0, 256).1 {
+                for NodeId(number) in net.idle_nodes(GpuGroup(g), c, 0, 256).unwrap().1 {
                     let n = &self.nodes[&number];
                     assert_eq!((n.group, class(n.stake) as u8), (g, c), "{number} stands wrong");
                     idle.push(number);
@@ -1243,11 +1288,11 @@ impl Model {
         assert_eq!(idle, self.idle().map(|(&i, _)| i).collect::<Vec<_>>());
         let groups: BTreeSet<u32> = self.queue.iter().map(Task::group).collect();
         for group in groups {
-            let (_, tasks) = net.queued_tasks(GpuGroup(group), 0, 256);
+            let (_, tasks) = net.queued_tasks(GpuGroup(group), 0, 256).unwrap();
             let mine: Vec<&Task> = self.queue.iter().filter(|t| t.group() == group).collect();
             assert_eq!(tasks.len(), mine.len());
             for v in &tasks {
-                self.same(v, mine.iter().find(|t| t.id == v.id).expect("queued"));
+                self.same(v, mine.iter().find(|t| t.id == v.id).expect("queued"), 2);
             }
         }
         if full {
@@ -1262,7 +1307,9 @@ impl Model {
         }
     }
 
-    fn same(&self, v: &IMuster::TaskView, t: &Task) {
+    fn same(&self, v: &IMuster::TaskView, t: &Task, status: u8) {
+        let at = [0, v.drawBlock, v.ticket, v.deadline][status as usize];
+        assert_eq!((v.status, v.drawBlock + v.ticket + v.deadline), (status, at));
         assert_eq!(
             (
                 v.id,
@@ -1274,7 +1321,7 @@ impl Model {
                 v.vram,
                 v.gpu,
                 &v.models,
-                v.at,
+                at,
                 v.boosts
             ),
             (t.id, t.creator, t.fee, t.estimate, t.limit, t.bps, t.vram, t.gpu.unwrap_or(0), &t.models, t.at, t.boosts)

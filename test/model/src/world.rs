@@ -61,8 +61,9 @@ pub fn ids(models: Vec<u64>) -> Vec<ModelId> {
     models.into_iter().map(ModelId).collect()
 }
 
-/// A list of nodes and what goes with it, by their numbers.
-pub fn raw((total, nodes): (u32, Vec<NodeId>)) -> (u32, Vec<u32>) {
+/// A page of nodes, by their numbers.
+pub fn raw(page: Result<(u32, Vec<NodeId>)>) -> (u32, Vec<u32>) {
+    let (total, nodes) = page.expect("a page");
     (total, nodes.into_iter().map(|node| node.0).collect())
 }
 
@@ -73,7 +74,16 @@ pub fn word(wei: u128) -> Word {
 
 /// A task's specification: GPT, any GPU with `vram`.
 pub fn spec(vram: u16, models: &[u64]) -> IMuster::TaskSpec {
-    IMuster::TaskSpec { kind: 1, units: 1, vram, gpu: 0, redundancy: 0, inputDigest: [7; 32].into(), models: models.to_vec() }
+    IMuster::TaskSpec {
+        kind: 1,
+        units: 1,
+        vram,
+        gpu: 0,
+        redundancy: 0,
+        flags: 0,
+        inputDigest: [7; 32].into(),
+        models: models.to_vec(),
+    }
 }
 
 /// SplitMix64: a small generator apart from the one under test.
@@ -230,8 +240,8 @@ impl World {
     pub fn ticket(&mut self, id: u64) -> u64 {
         let net = Network::open(&mut self.mem).expect("initialised");
         for group in (0..=960).chain((0..4u32).flat_map(|g| (1..=960).map(move |v| (g + 1) << 16 | v))) {
-            if let Some(t) = net.queued_tasks(GpuGroup(group), 0, 256).1.into_iter().find(|t| t.id == id) {
-                return t.at;
+            if let Some(t) = net.queued_tasks(GpuGroup(group), 0, 256).unwrap().1.into_iter().find(|t| t.id == id) {
+                return t.ticket;
             }
         }
         panic!("task {id} is not queued")

@@ -1,0 +1,275 @@
+//! What contracts and explorers ask of the interface beyond what the network itself needs.
+
+use muster_core::id::{NodeId, Ticket};
+use muster_model::refused;
+use muster_model::world::*;
+use muster_protocol::layout::{entry, RECEIPTS};
+use muster_protocol::native::{Memory, HERE};
+use muster_protocol::IMuster::{IMusterEvents as E, *};
+use muster_protocol::{host::offset, Host};
+
+const FEE: u128 = 1_000_000;
+
+fn flagged(flags: u32) -> TaskSpec {
+    TaskSpec { flags, ..spec(0, &[]) }
+}
+
+/// A world with this many nodes whose tasks are drawn in the next block.
+fn world(nodes: u64) -> World {
+    muster_model::world::world(nodes, 1)
+}
+
+fn draw(w: &mut World) {
+    w.pass(1, 1);
+    w.dispatch(16).unwrap();
+}
+
+/// The node that runs a task.
+fn runner(w: &mut World, id: u64) -> u32 {
+    (1..=9).find(|&number| w.ask(runningTaskCall { number }).id == id).expect("it runs")
+}
+
+#[test]
+fn a_receipt_tells_every_end_and_is_there_only_where_asked_for() {
+    let mut w = world(3);
+    refused!(w.create(5, FEE, flagged(2)), FlagsUnsupported(2u32));
+    refused!(w.create(5, FEE, flagged(u32::MAX)), FlagsUnsupported(u32::MAX));
+    let plain = w.create(5, FEE, flagged(0)).unwrap();
+    let ids: Vec<u64> = (0..3).map(|_| w.create(5, FEE, flagged(1)).unwrap()).collect();
+    let open = Outcome { state: 1, node: 0, code: 0, ended: 0, resultDigest: [0; 32].into() };
+    let none = Outcome { state: 0, ..open.clone() };
+    assert_eq!(w.ask(outcomeCall { id: plain }), none);
+    assert_eq!(w.ask(outcomeCall { id: 99 }), none);
+    assert!(ids.iter().all(|&id| w.ask(outcomeCall { id }) == open));
+    draw(&mut w);
+    // Three run, the fourth is queued. Not one more word has been written for a receipt.
+    let queued = *ids.last().unwrap();
+    assert!(ids.iter().all(|&id| w.ask(outcomeCall { id }) == open));
+    let ends = w.mem.now + 7;
+    w.pass(1, 7);
+    let [a, b] = [ids[0], ids[1]].map(|id| (id, runner(&mut w, id)));
+    w.send(who(a.1 as u64), 0, submitCall { id: a.0, resultDigest: [9; 32].into() }).unwrap();
+    assert_eq!(
+        w.ask(outcomeCall { id: a.0 }),
+        Outcome { state: 2, node: a.1, ended: ends, resultDigest: [9; 32].into(), ..open.clone() }
+    );
+    w.send(who(b.1 as u64), 0, reportErrorCall { id: b.0, code: 77 }).unwrap();
+    assert_eq!(w.ask(outcomeCall { id: b.0 }), Outcome { state: 3, node: b.1, ended: ends, code: 77, ..open.clone() });
+    // The first of them took the queued task; it times out.
+    let slow = runner(&mut w, queued);
+    w.pass(1, 121);
+    w.send(who(50), 0, expireCall { node: slow, id: queued }).unwrap();
+    assert_eq!(w.ask(outcomeCall { id: queued }), Outcome { state: 4, node: slow, ended: w.mem.now, ..open.clone() });
+}
+
+#[test]
+fn a_receipt_tells_the_ends_of_queued_tasks() {
+    let mut w = world(1);
+    w.set("alphaMilli", 2_000);
+    w.create(5, FEE, flagged(0)).unwrap();
+    let ids: Vec<u64> = (0..3).map(|i| w.create(5, FEE + i, flagged(1)).unwrap()).collect();
+    draw(&mut w);
+    draw(&mut w);
+    // Two places: the first, of the least value, had to go.
+    let ended = w.mem.now;
+    let outcome = |w: &mut World, id: u64| w.ask(outcomeCall { id });
+    let end = |state: u8, ended: u64| Outcome { state, node: 0, code: 0, ended, resultDigest: [0; 32].into() };
+    let gone = outcome(&mut w, ids[0]);
+    assert_eq!(gone, end(6, gone.ended));
+    assert!(gone.ended > 0 && gone.ended <= ended);
+    let ticket = w.ticket(ids[1]);
+    w.send(who(5), 0, cancelCall { id: ids[1], ticket }).unwrap();
+    assert_eq!(outcome(&mut w, ids[1]), end(5, w.mem.now));
+    let ticket = w.ticket(ids[2]);
+    w.pass(1, 30_000);
+    w.send(who(6), 0, expireQueuedCall { id: ids[2], ticket }).unwrap();
+    assert_eq!(outcome(&mut w, ids[2]), end(7, w.mem.now));
+}
+
+/// Who ends the task changes words of the receipt and makes none; who did not ask for one pays for nothing.
+#[test]
+fn a_receipts_words_are_made_by_who_wants_them() {
+    let touched = |w: &World, id: u64| {
+        let at = entry(&w.mem, RECEIPTS, id);
+        [at, offset(at, 1)].map(|slot| !w.mem.load(slot).is_zero())
+    };
+    let mut w = world(1);
+    let id = w.create(5, FEE, flagged(1)).unwrap();
+    assert_eq!(touched(&w, id), [true, true]);
+    let plain = w.create(5, FEE, flagged(0)).unwrap();
+    draw(&mut w);
+    w.send(who(1), 0, submitCall { id, resultDigest: [0; 32].into() }).unwrap();
+    assert_eq!(w.ask(outcomeCall { id }).resultDigest, [0; 32], "an empty digest is a digest too");
+    assert_eq!(touched(&w, plain), [false, false]);
+}
+
+#[test]
+fn a_task_is_located_wherever_it_is() {
+    let mut w = world(1);
+    let none = w.ask(locateCall { id: 1, nodeHint: 0, ticketHint: 0 });
+    assert_eq!((none.id, none.status), (0, 0));
+    let at = |w: &mut World, id: u64, node: u32, ticket: u64| w.ask(locateCall { id, nodeHint: node, ticketHint: ticket });
+    let ids: Vec<u64> = (0..9).map(|i| w.create(5, FEE + i, flagged(i as u32 & 1)).unwrap()).collect();
+    for (i, &id) in ids.iter().enumerate() {
+        let v = at(&mut w, id, 0, 0);
+        assert_eq!((v.id, v.status, v.drawBlock, v.flags), (id, 1, w.mem.block, i as u32 & 1));
+    }
+    // Hashes that are gone: what was first is last now, and is found all the same.
+    w.pass(muster_protocol::host::HISTORY + 10, 1);
+    w.dispatch(4).unwrap();
+    let waiting: Vec<u64> = w.ask(pendingTasksCall { from: 0, count: 256 }).iter().map(|t| t.id).collect();
+    assert_eq!(waiting, [5, 6, 7, 8, 9, 1, 2, 3, 4]);
+    for &id in &ids {
+        assert_eq!(at(&mut w, id, 1, 1 << 32).id, id);
+    }
+    w.dispatch(16).unwrap();
+    w.pass(1, 1);
+    w.dispatch(16).unwrap();
+    let running = w.ask(runningTaskCall { number: 1 });
+    assert_eq!((running.status, running.node, running.deadline), (3, 1, w.mem.now + 120));
+    assert_eq!(at(&mut w, running.id, 1, 0), running);
+    assert_eq!(at(&mut w, running.id, 0, 0).status, 0, "not without its node");
+    let (total, queues) = {
+        let q = w.ask(queuesCall { from: 0, count: 9 });
+        (q.total, q._1)
+    };
+    assert_eq!((total, queues.len(), queues[0].group, queues[0].queued), (1, 1, 0, 2));
+    let best = w.ask(bestQueuedCall { number: 1 });
+    assert_eq!((best.status, best.queuedAt, best.queueKey), (2, w.mem.now, queues[0].best));
+    assert_eq!(at(&mut w, best.id, 0, best.ticket), best);
+    assert_eq!(at(&mut w, best.id, 0, best.ticket + 1).status, 0, "not under another ticket");
+    // The better of the two is served first.
+    let other = w.ask(queuedTasksCall { group: 0, from: 0, count: 9 })._1.into_iter().find(|t| t.id != best.id).unwrap();
+    let before = |w: &mut World, ticket: u64| w.ask(queuedBeforeCall { ticket, from: 0, count: 256 }).before;
+    assert_eq!((before(&mut w, best.ticket), before(&mut w, other.ticket), before(&mut w, u64::MAX)), (0, 1, 0));
+    let free = Ticket::new(muster_core::id::GpuGroup::any(0), 77);
+    assert_eq!(before(&mut w, free.0), 0, "nothing waits there");
+}
+
+#[test]
+fn a_page_too_long_is_refused() {
+    let mut w = world(1);
+    let long = 257u32;
+    macro_rules! long {
+        ($($call:expr),*) => {$(refused!(w.send(who(1), 0, $call), PageTooLong(long, 256u32));)*};
+    }
+    long!(
+        idleNodesCall { group: 1 << 16 | 24, class: 0, from: 0, count: long },
+        holdersCall { model: 1, from: 0, count: long },
+        excludedNodesCall { from: 0, count: long },
+        pendingTasksCall { from: 0, count: long },
+        queuesCall { from: 0, count: long },
+        queuedTasksCall { group: 0, from: 0, count: long },
+        queuedBeforeCall { ticket: 0, from: 0, count: long }
+    );
+    refused!(w.send(who(1), 0, nodesCall { from: 1, count: 65 }), PageTooLong(65u32, 64u32));
+    assert_eq!(w.ask(nodesCall { from: 0, count: 64 }).len(), 1);
+}
+
+#[test]
+fn a_node_says_until_when_it_waits() {
+    let mut w = world(1);
+    w.set("drawDelay", 0);
+    w.set("penaltyPpm", 200_000);
+    let v = w.node(1);
+    assert_eq!((v.parked, v.parkedUntil), (false, 0));
+    for _ in 0..2 {
+        let id = w.create(5, FEE, spec(0, &[])).unwrap();
+        w.pass(1, 121);
+        w.send(who(50), 0, expireCall { node: 1, id }).unwrap();
+    }
+    let v = w.node(1);
+    assert!(v.excluded && v.parked && v.parkedUntil > w.mem.now && v.parkedUntil < w.mem.now + 191, "{v:?}");
+    assert!(w.events().iter().any(|e| matches!(e, E::NodeExcluded(x) if x.until == v.parkedUntil)));
+    w.pass(1, v.parkedUntil - w.mem.now);
+    w.send(who(50), 0, pokeCall { node: 1 }).unwrap();
+    let v = w.node(1);
+    assert_eq!((v.excluded, v.parked, v.parkedUntil), (false, false, 0));
+    assert_eq!(w.view(|n| n.node_view(NodeId(1))).unwrap(), v);
+}
+
+#[test]
+fn what_is_offered_can_be_read() {
+    let mut w = World::new();
+    assert_eq!(w.ask(pendingOwnerCall {}), [0; 20]);
+    w.send(OWNER, 0, transferOwnershipCall { newOwner: who(3).into() }).unwrap();
+    assert_eq!(w.ask(pendingOwnerCall {}), who(3));
+    let none = w.ask(pendingTreasuryCall {});
+    assert_eq!((none.treasury.into_array(), none.effective), ([0; 20], 0));
+    w.send(OWNER, 0, proposeTreasuryCall { treasury: who(4).into() }).unwrap();
+    let next = w.ask(pendingTreasuryCall {});
+    assert_eq!((next.treasury.into_array(), next.effective), (who(4), w.mem.now + 2 * 86_400));
+    refused!(w.send(who(1), 0, gpuGroupCall { name: "A".into(), vram: 24 }), GpuNameUnknown(&b"A"[..], 24u16));
+}
+
+#[test]
+fn the_diamond_tells_of_itself_from_its_installation_on() {
+    let mut mem = Memory::created_by(OWNER);
+    let facet = |n: u8, list: &[[u8; 4]]| Facet {
+        facetAddress: [n; 20].into(),
+        functionSelectors: list.iter().map(|&s| s.into()).collect(),
+    };
+    let programs = [facet(1, &[[1; 4], [2; 4]]), facet(2, &[[3; 4]])];
+    mem.call(|m| muster_protocol::admin::initialise(m, &genesis(), &programs)).unwrap();
+    let mut w = World { mem, ..World::new() };
+    let cuts = |w: &mut World| -> Vec<FacetCut> {
+        w.events().into_iter().filter_map(|e| if let E::DiamondCut(d) = e { Some(d.cuts) } else { None }).flatten().collect()
+    };
+    let cut = |n: u8, action: u8, list: &[[u8; 4]]| {
+        let Facet { facetAddress, functionSelectors } = facet(n, list);
+        FacetCut { facetAddress, action, functionSelectors }
+    };
+    let own = FacetCut { facetAddress: HERE.into(), ..cut(0, 0, &[install_selector()]) };
+    assert_eq!(cuts(&mut w), [own, cut(1, 0, &[[1; 4], [2; 4]]), cut(2, 0, &[[3; 4]])]);
+    // One more, one of another program's, one not known: added and replaced, each told for itself.
+    let change = facet(2, &[[2; 4], [4; 4]]);
+    let (program, selectors) = (change.facetAddress, change.functionSelectors);
+    w.send(OWNER, 0, proposeProgramsCall { program, selectors: selectors.clone() }).unwrap();
+    w.pass(1, UPGRADE_DELAY as u64);
+    w.send(who(9), 0, acceptProgramsCall { program, selectors }).unwrap();
+    assert_eq!(cuts(&mut w), [cut(2, 0, &[[4; 4]]), cut(2, 1, &[[2; 4]])]);
+    let (program, selectors) = ([0; 20].into(), vec![[1; 4].into(), [9; 4].into()]);
+    w.send(OWNER, 0, proposeProgramsCall { program, selectors: selectors.clone() }).unwrap();
+    w.pass(1, UPGRADE_DELAY as u64);
+    w.send(who(9), 0, acceptProgramsCall { program, selectors }).unwrap();
+    assert_eq!(cuts(&mut w), [cut(0, 2, &[[1; 4]])], "what nothing answered is not removed");
+    let mut facets = w.ask(facetsCall {});
+    facets.iter_mut().for_each(|f| f.functionSelectors.sort());
+    let own = Facet { facetAddress: HERE.into(), functionSelectors: vec![install_selector().into()] };
+    assert_eq!(facets, [own, facet(2, &[[2; 4], [3; 4], [4; 4]])]);
+    assert_eq!(w.ask(facetAddressCall { selector: install_selector().into() }), HERE);
+    assert_eq!(w.ask(facetAddressesCall {}), [HERE, [2; 20]]);
+}
+
+fn install_selector() -> [u8; 4] {
+    <installCall as alloy_sol_types::SolCall>::SELECTOR
+}
+
+#[test]
+fn the_interface_knows_its_own_id() {
+    let mut w = World::new();
+    let id = <IMusterCalls as alloy_sol_types::SolInterface>::selectors()
+        .fold([0u8; 4], |id, s| std::array::from_fn(|i| id[i] ^ s[i]));
+    for (known, id) in
+        [(true, id), (true, [0x01, 0xff, 0xc9, 0xa7]), (true, [0x48, 0xe2, 0xb0, 0x93]), (false, [0xff; 4]), (false, [0; 4])]
+    {
+        assert_eq!(w.ask(supportsInterfaceCall { interfaceId: id.into() }), known);
+    }
+}
+
+#[test]
+fn a_models_name_is_logged_once() {
+    let mut w = World::new();
+    let name = |w: &mut World, by: u64, name: &str| w.send(who(by), 0, nameModelCall { name: name.into() });
+    // keccak256("stabilityai/sdxl-turbo") begins with the id.
+    let id = name(&mut w, 1, "stabilityai/sdxl-turbo").unwrap();
+    let hash = alloy_primitives::keccak256("stabilityai/sdxl-turbo");
+    assert_eq!(id.to_be_bytes()[3..], hash[..5]);
+    assert!(matches!(&w.events()[..], [.., E::ModelNamed(m)] if m.model == id && m.name == "stabilityai/sdxl-turbo"));
+    refused!(name(&mut w, 2, "stabilityai/sdxl-turbo"), ModelHasName(id));
+    let long = "m".repeat(129);
+    refused!(name(&mut w, 1, &long), BadModelName(129usize, 128usize));
+    refused!(name(&mut w, 1, ""), BadModelName(0usize, 128usize));
+    refused!(name(&mut w, 1, "a\tb"), BadModelName(3usize, 128usize));
+    name(&mut w, 1, &long[..128]).unwrap();
+}
