@@ -165,8 +165,21 @@ contract MusterStorage {
         uint8 flags;
     }
 
+    /// What became of a task that asked for a receipt.
+    struct Receipt {
+        /// As in IMuster.Outcome: 0 no receipt, 1 not ended, 2 succeeded, 3 error reported; timed out, cancelled, evicted and queued
+        /// for too long are 4 to 7.
+        uint8 state;
+        /// The node that ran it; 0 if it never started or has not ended.
+        uint24 node;
+        /// When it ended; 0 before.
+        uint40 ended;
+        /// The code of a reported error.
+        uint8 code;
+    }
+
     /// Six model ids (40 bits each, 0 for none) and a flag for each. Among a node's models the flag says "removed": the
-    /// node still stands in the model's holder array, but no longer has it.
+    /// node still stands in the model's holder array, but no longer has it. Among a task's there are no such flags.
     struct Models {
         /// First model.
         uint40 m0;
@@ -180,7 +193,7 @@ contract MusterStorage {
         uint40 m4;
         /// Sixth model.
         uint40 m5;
-        /// Bit i is the flag of model i.
+        /// A node's models: bit i is the flag of model i. A task's: how many there are in both its words, 0 in the second.
         uint8 flags;
         /// Always 1 once written, so that the word never falls back to zero.
         uint8 used;
@@ -299,6 +312,13 @@ contract MusterStorage {
         Models[2] models;
     }
 
+    /// A receipt: 2 words, both written when the task is created.
+    struct ReceiptRecord {
+        Receipt receipt;
+        /// Digest of the result; 1 until the task succeeds.
+        bytes32 resultDigest;
+    }
+
     Head internal head;
     Rules internal rules;
     Terms internal terms;
@@ -326,11 +346,11 @@ contract MusterStorage {
     /// `1 << 57` for the root; `1 << 56 | i` for the sizes from 31 i on; `vram << 32 | 0xff << 24` for a VRAM size;
     /// `vram << 32 | level << 24 | i` for the words below it.
     mapping(uint256 => bytes32) internal branches;
-    /// Idle nodes of a GPU group by stake class. Key: the group, `number << 16 | vram`.
+    /// Idle nodes of a GPU group by stake class. Key: the group, `model << 16 | vram`, models numbered from 1.
     mapping(uint256 => Classes) internal classes;
     /// Idle nodes of a GPU group, eight numbers to a word. Key: `group << 32 | class << 24 | place / 8`.
     mapping(uint256 => uint32[8]) internal members;
-    /// 1 + a GPU model's number among those of its VRAM size. Key: `keccak256(name . uint16 vram)`.
+    /// A GPU model's number among those of its VRAM size, from 1. Key: `keccak256(name . uint16 vram)`.
     mapping(bytes32 => uint256) internal gpuNumbers;
     /// The name of a GPU group. Key: the group.
     mapping(uint256 => string) internal gpuNames;
@@ -342,10 +362,10 @@ contract MusterStorage {
     mapping(uint256 => uint32[8]) internal holders;
     /// The ring of Pending tasks; `head` says from where to where. Key: the place, 0 to 4,095.
     mapping(uint256 => TaskRecord) internal pending;
-    /// Queued tasks. Key: the ticket, `queue group << 32 | place`; a queue group is the VRAM required, or a GPU group +
-    /// 0x10000.
+    /// Queued tasks. Key: the ticket, `group << 32 | place`, with the GPU group required, or the VRAM where any GPU with as much
+    /// will do.
     mapping(uint256 => TaskRecord) internal entries;
-    /// Queue groups, and the pool of excluded nodes. Key: the queue group, or 2^32 - 1.
+    /// Queues, and the pool of excluded nodes. Key: the queue's group, or 2^32 - 1.
     mapping(uint256 => Pool) internal pools;
     /// Words of all knock-out trees: at level 0 the keys, above it the greatest key of each word below. Key:
     /// `tree << 29 | level << 24 | place >> (2 level + 2)`. Trees: a pool's number for its keys, `2^32 + number` for
@@ -367,4 +387,8 @@ contract MusterStorage {
     mapping(bytes32 => uint256) internal nextPrograms;
     /// Proposed values of parameters that reach into stakes. Key: the parameter's number.
     mapping(uint256 => NextParameter) internal nextParameters;
+    /// Receipts of tasks that asked for one. Key: the task's id.
+    mapping(uint256 => ReceiptRecord) internal receipts;
+    /// 1 for a model whose name was logged. Key: the model's id.
+    mapping(uint256 => uint256) internal modelNamed;
 }

@@ -131,8 +131,16 @@ fn draws(policy: Policy, count: u64) -> (Vec<u64>, Vec<u64>) {
             ledger.record_score(i + 1, [10, 5, 2][i as usize % 3]);
         }
     }
-    let spec =
-        IMuster::TaskSpec { kind: 0, units: 1, vram: 0, gpu: 0, redundancy: 0, inputDigest: [0; 32].into(), models: vec![] };
+    let spec = IMuster::TaskSpec {
+        kind: 0,
+        units: 1,
+        vram: 0,
+        gpu: 0,
+        redundancy: 0,
+        flags: 0,
+        inputDigest: [0; 32].into(),
+        models: vec![],
+    };
     let mut chosen = vec![0; NODES as usize];
     let mut events = Vec::new();
     let mut block = 1;

@@ -223,11 +223,10 @@ impl<H: Host> Network<'_, H> {
                 return view;
             }
         }
-        if ticket != Ticket::default() {
-            let view = self.queued_view(ticket);
-            if view.id == id.0 {
-                return view;
-            }
+        // 0 is a ticket like others: the first place among the tasks that any GPU will do for.
+        let view = self.queued_view(ticket);
+        if view.id == id.0 {
+            return view;
         }
         let waiting = self.ring.len();
         let first = (waiting as u64).saturating_sub(self.tasks - id.0 + 1) as u32;

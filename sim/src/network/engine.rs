@@ -444,6 +444,7 @@ impl Engine {
             vram: if gpu.is_some() { 0 } else { spec.vram },
             gpu: gpu.map_or(0, |group| group.0),
             redundancy: 0,
+            flags: 0,
             inputDigest: [7; 32].into(),
             models: spec.models.clone(),
         };

@@ -177,7 +177,7 @@ impl Demo {
         let (name, vram) = (Token::String(join.gpu.name.clone()), Token::Uint(join.gpu.vram.into()));
         let known = match self.muster.call(&self.chain, "gpuGroup", &[name.clone(), vram.clone()]).await {
             Ok(_) => true,
-            Err(error) if Refusal::behind(&error).is_some() => false,
+            Err(error) if Refusal::behind(&error).is_some_and(|refusal| refusal.name == "GpuNameUnknown") => false,
             Err(error) => return Err(error),
         };
         let value = if known { join.stake } else { join.stake + terms.group_fee };

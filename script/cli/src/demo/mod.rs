@@ -269,6 +269,7 @@ fn specification(units: u32, vram: u16, models: &[String], digest: [u8; 32]) -> 
         Token::Uint(vram.into()),
         Token::Uint(0.into()),
         Token::Uint(0.into()),
+        Token::Uint(0.into()),
         Token::FixedBytes(digest.to_vec()),
         Token::Array(models.iter().map(|name| Token::Uint(model_id(name).into())).collect()),
     ])
