@@ -338,6 +338,9 @@ impl Host for Overlay {
     fn sender(&self) -> Address {
         self.sender
     }
+    fn here(&self) -> Address {
+        self.muster.into_array()
+    }
     fn value(&self) -> Word {
         Word([self.value as u64, (self.value >> 64) as u64, 0, 0])
     }
