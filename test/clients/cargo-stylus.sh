@@ -27,7 +27,8 @@ if ! there; then
   (
     cd "$root"
     export CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_LTO=off
-    export CARGO_PROFILE_RELEASE_DEBUG=false CARGO_PROFILE_RELEASE_STRIP=true
+    # Alike for what runs and for what only compiles it, so that what both use is compiled once.
+    export CARGO_PROFILE_RELEASE_BUILD_OVERRIDE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_STRIP=debuginfo CARGO_PROFILE_RELEASE_DEBUG=false
     cargo install cargo-stylus --version "$version" --locked --force --root "$tools" --target-dir "$tools/build"
   ) >"$tools/install.log" 2>&1 || { tail -n 30 "$tools/install.log" >&2; die "cargo install failed, see $tools/install.log"; }
   there || die "cargo install left no cargo-stylus $version in $tools/bin"

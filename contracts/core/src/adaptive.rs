@@ -17,6 +17,7 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Both together.
     pub const fn add(self, other: Self) -> Self {
         Self {
             successes: self.successes.saturating_add(other.successes),
@@ -81,13 +82,16 @@ pub struct Settings {
     pub steps: [u64; 3],
     /// Where the climb starts without knowledge.
     pub initial: u64,
+    /// How the target climbs.
     pub search: Search,
+    /// What a period is compared with.
     pub reference: Reference,
     /// Whether the period that measures the initial target is one without a rise.
     pub first_is_stationary: bool,
 }
 
 impl Settings {
+    /// The defaults at this `alpha`.
     pub const fn new(alpha: u64) -> Self {
         const HUNDREDTH: u64 = WAD / 100;
         Self {
@@ -149,6 +153,7 @@ pub struct Climber {
 }
 
 impl Climber {
+    /// Before its first period.
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,

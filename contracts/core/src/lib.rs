@@ -18,6 +18,7 @@
 //! | [`id`] | what numbers of nodes, tasks, models, GPU groups and tickets are |
 #![no_std]
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 #[macro_use]
 pub mod word;

@@ -32,10 +32,12 @@ impl Record {
         Some(Self { correct, attempted })
     }
 
+    /// How many were correct.
     pub const fn correct(self) -> u32 {
         self.correct
     }
 
+    /// Out of how many.
     pub const fn attempted(self) -> u32 {
         self.attempted
     }
@@ -154,6 +156,7 @@ impl LogRating {
         Self { rating, neg_ln_right: neg_ln(rating), neg_ln_wrong: neg_ln(WAD - rating) }
     }
 
+    /// The rating it was made of.
     pub const fn rating(&self) -> u64 {
         self.rating
     }
@@ -239,16 +242,28 @@ pub struct Rule {
     target: u64,
 }
 
+/// Why a [`Rule`] is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleError {
     /// Rmin must be at least 1.
     NoMember,
     /// Rmin must not exceed Rmax.
-    MinAboveMax { min: usize, max: usize },
+    MinAboveMax {
+        /// Rmin.
+        min: usize,
+        /// Rmax.
+        max: usize,
+    },
     /// Rmax must not exceed [`MAX_GROUP`].
-    TooLarge { max: usize },
+    TooLarge {
+        /// Rmax.
+        max: usize,
+    },
     /// A target is a probability: at most 1e18.
-    TargetAboveOne { target: u64 },
+    TargetAboveOne {
+        /// The target, a wad.
+        target: u64,
+    },
 }
 
 impl core::fmt::Display for RuleError {
@@ -286,14 +301,17 @@ impl Rule {
         Ok(Self { min, max, target })
     }
 
+    /// Rmin.
     pub const fn min(&self) -> usize {
         self.min
     }
 
+    /// Rmax.
     pub const fn max(&self) -> usize {
         self.max
     }
 
+    /// The target likelihood of correctness, a wad.
     pub const fn target(&self) -> u64 {
         self.target
     }
@@ -302,6 +320,7 @@ impl Rule {
 /// A group that was formed: the first `size` of the slice it was taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Formed {
+    /// How many members it has.
     pub size: usize,
     /// The likelihood by the measure used, a wad; `None` where the algorithm never asks for it.
     pub likelihood: Option<u64>,

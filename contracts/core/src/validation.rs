@@ -10,9 +10,17 @@ pub const RANK_SCORES: [u8; REDUNDANCY] = [10, 5, 2];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Member<A> {
     /// It answered, this many seconds after its start.
-    Answered { answer: A, elapsed: u64 },
+    Answered {
+        /// What it answered.
+        answer: A,
+        /// Seconds.
+        elapsed: u64,
+    },
     /// It reported that the task can't be run.
-    Failed { elapsed: u64 },
+    Failed {
+        /// Seconds.
+        elapsed: u64,
+    },
     /// It timed out, or was aborted before.
     Aborted,
 }
@@ -26,12 +34,14 @@ pub enum End {
     Refunded,
     /// The others agree against it: slashed.
     Invalidated,
+    /// Nothing was judged of it.
     Aborted,
 }
 
 /// The judgement of a group, in the order of its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Judgement {
+    /// How each ends.
     pub ends: [End; REDUNDANCY],
     /// What goes into each member's score pool; `None` is not recorded.
     pub scores: [Option<u8>; REDUNDANCY],

@@ -128,7 +128,7 @@ impl Field for bool {
     }
     #[inline(always)]
     fn write(&self, w: &mut Word, at: u32, width: u32) {
-        w.set_bits(at, width, *self as u64)
+        w.set_bits(at, width, *self as u64);
     }
 }
 

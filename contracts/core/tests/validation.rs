@@ -73,7 +73,7 @@ fn what_holds_for_every_group() {
                     match (group[i], ends[i]) {
                         (Member::Aborted, end) => assert_eq!(end, Aborted),
                         (Member::Failed { .. }, end) => {
-                            assert!(matches!(end, Invalidated | Aborted))
+                            assert!(matches!(end, Invalidated | Aborted));
                         }
                         (Member::Answered { answer, .. }, end) => {
                             let backed = (0..3)

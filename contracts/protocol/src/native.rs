@@ -20,16 +20,23 @@ const PLAIN: usize = 64;
 pub struct SlotHasher(u64);
 
 impl Hasher for SlotHasher {
+    #[inline]
     fn finish(&self) -> u64 {
         self.0
     }
+    #[inline]
     fn write(&mut self, bytes: &[u8]) {
-        bytes.chunks(8).for_each(|c| self.write_u64(c.iter().fold(0, |v, &b| v << 8 | b as u64)));
+        // The limbs of a word come all at once.
+        let (limbs, rest) = bytes.as_chunks::<8>();
+        limbs.iter().for_each(|limb| self.write_u64(u64::from_ne_bytes(*limb)));
+        rest.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
     }
+    #[inline]
     fn write_u64(&mut self, v: u64) {
         self.0 = (self.0.rotate_left(29) ^ v).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 ^= self.0 >> 32;
     }
+    #[inline]
     fn write_usize(&mut self, v: usize) {
         self.write_u64(v as u64);
     }
@@ -47,6 +54,7 @@ pub fn solidity_slot(map: u8, key: Word) -> Word {
 pub const HERE: Address = [0xcc; 20];
 
 /// SplitMix64's finaliser.
+#[inline]
 fn mix(v: u64) -> u64 {
     let v = v.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let v = (v ^ (v >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -55,6 +63,7 @@ fn mix(v: u64) -> u64 {
 }
 
 /// A hash of 32 bytes that is good enough for luck, at a tenth of keccak's cost.
+#[inline]
 fn quick_hash(bytes: &[u8]) -> [u8; 32] {
     let mut lanes = [1, 2, 3, 4u64].map(mix);
     for chunk in bytes.chunks(8) {
@@ -81,6 +90,7 @@ pub struct Log {
 
 impl Log {
     /// A log from its bytes, of which this many words are topics.
+    #[inline]
     pub fn new(topics: usize, bytes: &[u8]) -> Log {
         let (head, data) = bytes.split_at(topics * 32);
         Log { topics: head.chunks(32).map(B256::from_slice).collect(), data: data.to_vec() }
@@ -188,6 +198,7 @@ impl Memory {
     }
 
     /// Runs a call; if it is refused, its writes, logs and payments are undone.
+    #[inline]
     pub fn call<T, E>(&mut self, f: impl FnOnce(&mut Memory) -> Result<T, E>) -> Result<T, E> {
         self.journal.clear();
         let (logs, paid) = (self.logs.len(), self.paid);
@@ -219,12 +230,14 @@ impl Memory {
     }
 
     /// The place of a node's word in its record, if the slot is one.
+    #[inline]
     fn node_word(slot: Word) -> Option<(usize, usize)> {
         let [low, b, c, map] = slot.0;
         let (number, field) = ((low >> 8) as usize, (low & 0xff) as usize);
         (b | c == 0 && map == u64::from(NODES) && field < NODE_WORDS && number < 1 << 24).then_some((number, field))
     }
 
+    #[inline]
     fn place(&mut self, slot: Word) -> &mut Word {
         let [low, b, c, d] = slot.0;
         if b | c | d == 0 && low < PLAIN as u64 {
@@ -262,6 +275,7 @@ impl Host for Memory {
         self.journal.push((slot, old));
     }
 
+    #[inline]
     fn mapping(&self, map: u8, key: Word) -> Word {
         if self.hashed {
             return solidity_slot(map, key);
@@ -275,6 +289,7 @@ impl Host for Memory {
         Word([(a ^ d.rotate_left(17)) << 8, b, c, d.rotate_left(9) ^ a >> 56 ^ ((map as u64) << 56 | 1 << 63)])
     }
 
+    #[inline]
     fn keccak(&self, bytes: &[u8]) -> [u8; 32] {
         if self.quick {
             quick_hash(bytes)
@@ -303,6 +318,7 @@ impl Host for Memory {
         self.block
     }
 
+    #[inline]
     fn block_hash(&self, number: u64) -> Option<[u8; 32]> {
         if number >= self.block || number + HISTORY < self.block {
             return None;
@@ -319,6 +335,7 @@ impl Host for Memory {
         }
     }
 
+    #[inline]
     fn log(&mut self, topics: usize, bytes: &[u8]) {
         if self.keep_logs {
             self.logs.push(Log::new(topics, bytes));

@@ -2,6 +2,7 @@
 
 use crate::abi::{IMuster::*, SOURCE};
 use crate::admin::{self, Genesis};
+use crate::codec::Calldata;
 use crate::door::Function;
 use crate::host::Host;
 use crate::nodes::name_model;
@@ -143,16 +144,19 @@ pub const INTERFACE_ID: [u8; 4] = {
 /// All programs behind the router: their crates' names, and what they answer.
 pub const PROGRAMS: [(&str, &[Function]); 4] = [("nodes", NODES), ("tasks", TASKS), ("admin", ADMIN), ("lens", LENS)];
 
-/// Answers a call as the router with all its programs would: the whole contract on any host.
+/// Answers a call as the router with all its programs would, or one that installs: the whole contract on any host.
 pub fn answer<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
-    let knows = |functions: &[Function]| functions.iter().any(|f| calldata.starts_with(&f.selector));
+    let call = Calldata::new(calldata)?;
+    let knows = |functions: &[Function]| functions.iter().any(|f| f.selector == call.selector);
     if knows(NODES) {
         nodes(host, calldata)
     } else if knows(TASKS) {
         tasks(host, calldata)
     } else if knows(LENS) {
         lens(host, calldata)
-    } else {
+    } else if knows(ADMIN) {
         admin(host, calldata)
+    } else {
+        Err(refusal!(UnknownFunction(call.selector)))
     }
 }

@@ -324,7 +324,7 @@ async fn wire(chain: &Chain, account: &mut Account, config: &Config, deployment:
     let router = Router { chain, muster: Muster { address: deployment.address } };
     let terms = config.terms();
     let programs = deployment.programs.iter().filter(|(name, _)| *name != ROUTER);
-    let wanted = router::routes(chain, programs.map(|(name, program)| (name.as_str(), program.address))).await?;
+    let wanted = router::routes(programs.map(|(name, program)| (name.as_str(), program.address)))?;
     let created_in = deployment.programs[ROUTER].created_in;
     let code = config.programs.iter().find(|program| program.name == ROUTER).map_or(&[][..], |program| &program.code);
     let hint =

@@ -3,6 +3,8 @@
 //!
 //! The library part is there for the tests, which build and deploy the same way.
 
+#![warn(missing_docs)]
+
 pub mod arbwasm;
 pub mod build;
 pub mod chain;

@@ -1,9 +1,9 @@
 //! `docs/refusals.md`: every typed error of the interface, when it is raised, and which public functions can raise it.
 //!
-//! The functions are read off the contracts' sources: from the branch of a program's `route` that answers a selector
-//! on, through every function called that returns a `Result`, to the `ensure!` and `refusal!` at the end. Calls are
-//! resolved by name, so a function may be named that cannot raise an error for another reason; none is left out that
-//! can. The integration tests check every refusal they provoke against it.
+//! The functions are read off the contracts' sources: from a function's row in the tables of `programs.rs` on, through every
+//! function called that returns a `Result`, to the `ensure!` and `refusal!` at the end. Calls are resolved by name, so a
+//! function may be named that cannot raise an error for another reason; none is left out that can. The integration tests
+//! check every refusal they provoke against it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,12 +11,13 @@ use std::{
     path::Path,
 };
 
-use anyhow::{ensure, Context, Result};
+use anyhow::{Context, Result};
 use syn::{
-    parse::Parser,
+    braced, parenthesized,
+    parse::{ParseStream, Parser},
     punctuated::Punctuated,
     visit::{self, Visit},
-    Block, Expr, ImplItem, Item, Pat, ReturnType, Token, Type,
+    Attribute, Block, Expr, FnArg, Ident, ImplItem, Item, ReturnType, Token, Type,
 };
 
 use crate::{
@@ -24,10 +25,10 @@ use crate::{
     pages::{documented, row},
 };
 
-/// Programs with a `route`; the router has `install` instead.
-const PROGRAMS: [&str; 4] = ["nodes", "tasks", "admin", "lens"];
 /// What the router itself, or the platform, gives on any call.
 const ANY: [&str; 3] = ["NoCode", "ProgramFailed", "UnknownFunction"];
+/// What reading the arguments gives.
+const UNREADABLE: &str = "MalformedCalldata";
 
 /// A function that returns a `Result`.
 struct Function {
@@ -45,49 +46,86 @@ pub fn raised(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
     let mut functions = Vec::new();
     for entry in fs::read_dir(root.join("contracts/protocol/src"))? {
         let file = entry?.path();
-        if file.extension().is_some_and(|extension| extension == "rs") {
-            let module = file.file_stem().unwrap_or_default().to_string_lossy().to_string();
+        let module = file.file_stem().unwrap_or_default().to_string_lossy().to_string();
+        // The codec's functions have names that others have too; what they refuse is the same everywhere.
+        if file.extension().is_some_and(|extension| extension == "rs") && module != "codec" {
             read(&file, &module, &mut functions)?;
         }
     }
-    let mut programs = Vec::new();
-    for program in PROGRAMS.iter().chain(&["router"]) {
-        let mut own = Vec::new();
-        read(&root.join(format!("contracts/{program}/src/lib.rs")), program, &mut own)?;
-        programs.extend(own);
-    }
+    let mut entries = rows(&root.join("contracts/protocol/src/programs.rs"))?;
+    let mut router = Vec::new();
+    read(&root.join("contracts/router/src/lib.rs"), "router", &mut router)?;
+    entries.extend(router.into_iter().filter(|f| f.name == "target").map(|f| Function { name: "install".into(), ..f }));
     let mut table: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for public in interface().functions().map(|function| function.name.as_str()) {
-        let mut found = BTreeSet::new();
-        let mut answered = false;
-        for body in &programs {
-            let entry =
-                if body.module == "router" { body.name == "install" && public == "install" } else { body.name == "route" };
-            if !entry {
-                continue;
-            }
-            let mut walk = Walk {
-                functions: &functions,
-                here: body,
-                selector: Some(public),
-                calls: BTreeSet::new(),
-                errors: BTreeSet::new(),
-                unknown: false,
-            };
-            walk.visit_block(&body.body);
-            if walk.unknown {
-                continue;
-            }
-            answered = true;
-            found.append(&mut walk.errors);
-            close(&functions, walk.calls, &mut found);
+    for public in interface().functions() {
+        let entry = entries.iter().find(|entry| entry.name == public.name);
+        let entry = entry.with_context(|| format!("no program answers {}: {} is to be mended", public.name, file!()))?;
+        let mut walk = Walk { functions: &functions, here: entry, calls: BTreeSet::new(), errors: BTreeSet::new() };
+        walk.visit_block(&entry.body);
+        let mut found = std::mem::take(&mut walk.errors);
+        close(&functions, walk.calls, &mut found);
+        if !public.inputs.is_empty() {
+            found.insert(UNREADABLE.into());
         }
-        ensure!(answered, "no program answers {public}: {} cannot read the sources any more", file!());
         for error in found {
-            table.entry(error).or_default().insert(public.to_string());
+            table.entry(error).or_default().insert(public.name.clone());
         }
     }
     Ok(table)
+}
+
+/// The functions in the tables: what is done for each, its state's opening and the refusal of value first.
+fn rows(file: &Path) -> Result<Vec<Function>> {
+    let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let parsed = syn::parse_file(&text).with_context(|| file.display().to_string())?;
+    let mut found = Vec::new();
+    let tables = |input: ParseStream| {
+        input.parse::<Expr>()?;
+        input.parse::<Token![;]>()?;
+        while !input.is_empty() {
+            input.call(Attribute::parse_outer)?;
+            (input.parse::<Ident>()?, input.parse::<Ident>()?);
+            let program;
+            braced!(program in input);
+            while !program.is_empty() {
+                let mode: Ident = program.parse()?;
+                let (state, rows);
+                parenthesized!(state in program);
+                state.parse::<Ident>()?;
+                braced!(rows in program);
+                while !rows.is_empty() {
+                    let attributes = rows.call(Attribute::parse_outer)?;
+                    let call: Ident = rows.parse()?;
+                    let arguments;
+                    parenthesized!(arguments in rows);
+                    Punctuated::<FnArg, Token![,]>::parse_terminated(&arguments)?;
+                    rows.parse::<ReturnType>()?;
+                    let mut body: Block = rows.parse()?;
+                    let opening = match mode.to_string().as_str() {
+                        "serving" => "Network::open_and_serve(host)?;",
+                        "acting" | "reading" => "Network::open(host)?;",
+                        _ => "",
+                    };
+                    let value = if attributes.is_empty() { "door::no_value(host)?;" } else { "" };
+                    let first: Block = syn::parse_str(&format!("{{ {value} {opening} }}"))?;
+                    body.stmts.splice(0..0, first.stmts);
+                    let name = call.to_string().trim_end_matches("Call").to_string();
+                    found.push(Function { module: "programs".into(), owner: None, name, body });
+                }
+            }
+        }
+        Ok(())
+    };
+    let mut tables = Some(tables);
+    for item in parsed.items {
+        if let Item::Macro(item) = item {
+            if item.mac.path.is_ident("program") {
+                let parse = tables.take().context("more than one program!")?;
+                parse.parse2(item.mac.tokens).with_context(|| file.display().to_string())?;
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Follows calls to their ends.
@@ -96,8 +134,7 @@ fn close(functions: &[Function], mut calls: BTreeSet<usize>, errors: &mut BTreeS
     while let Some(next) = calls.pop_first() {
         if done.insert(next) {
             let here = &functions[next];
-            let mut walk =
-                Walk { functions, here, selector: None, calls: BTreeSet::new(), errors: BTreeSet::new(), unknown: false };
+            let mut walk = Walk { functions, here, calls: BTreeSet::new(), errors: BTreeSet::new() };
             walk.visit_block(&here.body);
             calls.append(&mut walk.calls);
             errors.append(&mut walk.errors);
@@ -139,87 +176,21 @@ fn read(file: &Path, module: &str, out: &mut Vec<Function>) -> Result<()> {
     Ok(())
 }
 
-/// Collects what a function's body raises and calls; with a selector, only what is done for it.
+/// Collects what a function's body raises and calls.
 struct Walk<'a> {
     functions: &'a [Function],
     here: &'a Function,
-    selector: Option<&'a str>,
     calls: BTreeSet<usize>,
     errors: BTreeSet<String>,
-    /// The body does not know the selector.
-    unknown: bool,
 }
 
 impl Walk<'_> {
     fn call(&mut self, fits: impl Fn(&Function) -> bool) {
         self.calls.extend(self.functions.iter().enumerate().filter(|(_, f)| fits(f)).map(|(i, _)| i));
     }
-
-    fn is_selector(&self, expression: &Expr) -> bool {
-        matches!(expression, Expr::Path(path) if self.selector.is_some() && path.path.is_ident("selector"))
-    }
-
-    /// Whether a path such as `joinCall::SELECTOR` is the selector looked at.
-    fn names(&self, path: &syn::Path) -> bool {
-        let call = path.segments.first().map(|first| first.ident.to_string());
-        self.selector.is_some_and(|selector| call == Some(format!("{selector}Call")))
-    }
-
-    fn matches(&self, pattern: &Pat) -> bool {
-        match pattern {
-            Pat::Path(path) => self.names(&path.path),
-            Pat::Or(or) => or.cases.iter().any(|case| self.matches(case)),
-            Pat::Wild(_) => true,
-            _ => false,
-        }
-    }
-
-    /// A condition on the selector alone.
-    fn decide(&self, condition: &Expr) -> Option<bool> {
-        match condition {
-            Expr::Unary(not) if matches!(not.op, syn::UnOp::Not(_)) => self.decide(&not.expr).map(|yes| !yes),
-            Expr::Macro(call) if call.mac.path.is_ident("matches") => {
-                let parts = |input: syn::parse::ParseStream| {
-                    let scrutinee: Expr = input.parse()?;
-                    input.parse::<Token![,]>()?;
-                    Ok((scrutinee, Pat::parse_multi(input)?))
-                };
-                let (scrutinee, pattern) = parts.parse2(call.mac.tokens.clone()).ok()?;
-                self.is_selector(&scrutinee).then(|| self.matches(&pattern))
-            }
-            Expr::Binary(binary) if self.is_selector(&binary.left) => match (&binary.op, &*binary.right) {
-                (syn::BinOp::Eq(_), Expr::Path(path)) => Some(self.names(&path.path)),
-                (syn::BinOp::Ne(_), Expr::Path(path)) => Some(!self.names(&path.path)),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
 }
 
 impl<'ast> Visit<'ast> for Walk<'_> {
-    fn visit_expr_match(&mut self, node: &'ast syn::ExprMatch) {
-        if !self.is_selector(&node.expr) {
-            return visit::visit_expr_match(self, node);
-        }
-        if let Some(arm) = node.arms.iter().find(|arm| self.matches(&arm.pat)) {
-            self.unknown |= matches!(&*arm.body, Expr::Return(_));
-            self.visit_expr(&arm.body);
-        }
-    }
-
-    fn visit_expr_if(&mut self, node: &'ast syn::ExprIf) {
-        match self.decide(&node.cond) {
-            Some(true) => self.visit_block(&node.then_branch),
-            Some(false) => {
-                if let Some((_, other)) = &node.else_branch {
-                    self.visit_expr(other);
-                }
-            }
-            None => visit::visit_expr_if(self, node),
-        }
-    }
-
     fn visit_expr_method_call(&mut self, node: &'ast syn::ExprMethodCall) {
         self.call(|f| f.owner.is_some() && node.method == f.name);
         visit::visit_expr_method_call(self, node);

@@ -8,16 +8,16 @@ use ethers::{
     abi::Token,
     providers::Middleware,
     types::{Address, Bytes, TransactionReceipt, H256, U256},
-    utils::{id, keccak256},
+    utils::keccak256,
 };
 use muster_core::{
     record::{Ownership, Rules},
     word::{Packed, Word},
 };
-use muster_protocol::layout;
+use muster_protocol::{layout, programs::PROGRAMS};
 
 use crate::{
-    chain::{date, Account, Chain, Reverted},
+    chain::{date, Account, Chain},
     contract::{explain, interface, Event, Muster, Refusal},
 };
 
@@ -75,42 +75,20 @@ pub struct Terms {
     pub upgrade_delay: u32,
 }
 
-/// What the programs at these addresses answer, by the functions of the interface.
+/// What the programs of these names answer, at their addresses.
 ///
 /// # Errors
-/// When two answer the same, or none answers a function of the interface.
-pub async fn routes(chain: &Chain, programs: impl Iterator<Item = (&str, Address)>) -> Result<Routes> {
+/// When a program is not there, or one is that the interface knows nothing of.
+pub fn routes<'a>(programs: impl IntoIterator<Item = (&'a str, Address)>) -> Result<Routes> {
+    let mut there: BTreeMap<&str, Address> = programs.into_iter().collect();
     let mut wanted = Routes::new();
-    for (name, program) in programs {
-        for selector in answered(chain, program).await? {
-            if let Some(other) = wanted.insert(selector, program) {
-                bail!("both {other:?} and {program:?} ({name}) answer {}", Bytes::from(selector));
-            }
-        }
+    for (name, functions) in PROGRAMS {
+        let program = there.remove(name).with_context(|| format!("there is no program {name}"))?;
+        let through = functions.iter().filter(|function| !ONLY_AT_FIRST.contains(&function.name()));
+        wanted.extend(through.map(|function| (function.selector, program)));
     }
-    for function in interface().functions().filter(|function| !ONLY_AT_FIRST.contains(&function.name.as_str())) {
-        ensure!(wanted.contains_key(&function.short_signature()), "no program answers {}", function.signature());
-    }
+    ensure!(there.is_empty(), "nothing is known of the programs {}", there.into_keys().collect::<Vec<_>>().join(", "));
     Ok(wanted)
-}
-
-/// The selectors that the program at `address` answers. It is asked directly: with no arguments it refuses what it
-/// knows in one way or another, and what it does not know with `UnknownFunction`.
-async fn answered(chain: &Chain, address: Address) -> Result<Vec<[u8; 4]>> {
-    let unknown = id("UnknownFunction(bytes4)");
-    let mut found = Vec::new();
-    for function in interface().functions().filter(|function| !ONLY_AT_FIRST.contains(&function.name.as_str())) {
-        let selector = function.short_signature();
-        match chain.call(None, address, U256::zero(), selector.to_vec()).await {
-            Ok(_) => found.push(selector),
-            Err(error) => match error.downcast_ref::<Reverted>() {
-                Some(reverted) if reverted.data.get(..4) == Some(&unknown) => {}
-                Some(_) => found.push(selector),
-                None => return Err(error),
-            },
-        }
-    }
-    Ok(found)
 }
 
 /// A router on a chain.
@@ -517,7 +495,7 @@ mod tests {
 
     #[test]
     fn differences_name_the_function_and_both_programs() {
-        let selector = id("owner()");
+        let selector = ethers::utils::id("owner()");
         let (a, b) = (Address::repeat_byte(1), Address::repeat_byte(2));
         assert_eq!(differ(&[(selector, a)].into(), &[(selector, b)].into()), [format!("owner leads to {a:?}, not {b:?}")]);
         assert_eq!(differ(&[([1, 2, 3, 4], a)].into(), &Routes::new()), [format!("0x01020304 leads to {a:?}, not nothing")]);

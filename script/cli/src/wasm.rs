@@ -156,13 +156,13 @@ impl Shape {
                 Payload::DataSection(section) => {
                     for data in section {
                         let range = data?.range;
-                        shape.data += range.end - range.start;
+                        shape.data += (range.end - range.start) as u64;
                     }
                 }
                 Payload::ElementSection(section) => {
                     for element in section {
                         let range = element?.range;
-                        shape.data += range.end - range.start;
+                        shape.data += (range.end - range.start) as u64;
                     }
                 }
                 _ => {}

@@ -1,7 +1,8 @@
 //! What the contract's logs mean to the simulator.
 
+use alloy_sol_types::{SolEvent, SolEventInterface};
 use muster_protocol::native::Log;
-use muster_protocol::IMuster::IMusterEvents as E;
+use muster_protocol::IMuster::{IMusterEvents as E, TaskCreated};
 
 /// What the engine wants to know of the logs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +25,10 @@ pub enum Event {
 impl Event {
     /// The event of a log; none for those that the engine has no use for.
     pub fn of(log: &Log) -> Option<Self> {
-        use alloy_sol_types::SolEventInterface;
+        if log.topics.first() == Some(&TaskCreated::SIGNATURE_HASH) {
+            // The longest, and of no use.
+            return None;
+        }
         Some(match E::decode_raw_log(&log.topics, &log.data).ok()? {
             E::TaskStarted(e) => Self::Started { task: e.id, node: e.node, deadline: e.deadline },
             E::TaskSucceeded(e) => Self::Succeeded { task: e.id, node: e.node, paid: e.paid },

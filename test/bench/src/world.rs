@@ -9,6 +9,7 @@ use muster_devnode::evm::Status;
 use muster_devnode::{Chain, TxRequest};
 use muster_protocol::layout::{node, NODES};
 use muster_protocol::native::solidity_slot;
+use muster_protocol::programs::PROGRAMS;
 use muster_protocol::IMuster;
 use std::cell::Cell;
 
@@ -16,7 +17,8 @@ use std::cell::Cell;
 pub const TOKEN: u128 = 1_000_000_000_000_000_000;
 /// The program that has the public address.
 const ROUTER: &str = "router";
-const PROGRAMS: [&str; 5] = ["router", "nodes", "tasks", "admin", "lens"];
+/// The program that initialises it.
+const ADMIN: &str = "admin";
 
 sol! {
     interface Arb {
@@ -79,7 +81,7 @@ impl World {
         chain.impersonate_all(true);
         let owner = chain.accounts()[0];
         let mut world = World { chain, muster: Address::ZERO, programs: Vec::new(), owner, floor: Cell::new(false) };
-        for name in PROGRAMS {
+        for name in [ROUTER].into_iter().chain(PROGRAMS.map(|(name, _)| name)) {
             let path = format!("build/{name}.deploy");
             let code = std::fs::read(&path).with_context(|| format!("{path} is missing: run script/build"))?;
             let address = world.create(&code, name == ROUTER)?;
@@ -88,50 +90,27 @@ impl World {
             world.programs.push(address);
         }
         world.muster = world.programs[0];
-        let of = |program: usize, selectors: Vec<[u8; 4]>| IMuster::Facet {
-            facetAddress: world.programs[program],
-            functionSelectors: selectors.into_iter().map(Into::into).collect(),
-        };
-        use IMuster::*;
-        let programs = vec![
-            of(
-                1,
-                vec![
-                    joinCall::SELECTOR,
-                    raiseStakeCall::SELECTOR,
-                    pauseCall::SELECTOR,
-                    resumeCall::SELECTOR,
-                    quitCall::SELECTOR,
-                    reportDownloadedCall::SELECTOR,
-                    reportRemovedCall::SELECTOR,
-                    purgeCall::SELECTOR,
-                    pokeCall::SELECTOR,
-                ],
-            ),
-            of(
-                2,
-                vec![
-                    createTaskCall::SELECTOR,
-                    cancelCall::SELECTOR,
-                    submitCall::SELECTOR,
-                    reportErrorCall::SELECTOR,
-                    expireCall::SELECTOR,
-                    dispatchCall::SELECTOR,
-                ],
-            ),
-            of(3, vec![setParameterCall::SELECTOR, withdrawCall::SELECTOR, expireQueuedCall::SELECTOR]),
-            of(4, vec![nodeCall::SELECTOR, overviewCall::SELECTOR, gpuGroupCall::SELECTOR]),
-        ];
-        let call = initialiseCall {
+        let behind = PROGRAMS.iter().zip(&world.programs[1..]);
+        let (_, &admin) = behind.clone().find(|((name, _), _)| *name == ADMIN).context("no program initialises")?;
+        let programs = behind.map(|((_, functions), &program)| IMuster::Facet {
+            facetAddress: program,
+            functionSelectors: functions
+                .iter()
+                .map(|f| f.selector)
+                .filter(|s| *s != IMuster::initialiseCall::SELECTOR)
+                .map(Into::into)
+                .collect(),
+        });
+        let call = IMuster::initialiseCall {
             owner,
             treasury: owner,
             granule: 1_000_000_000_000_000,
             minimumStake: 400 * TOKEN,
             upgradeDelay: 604_800,
-            programs,
+            programs: programs.collect(),
         }
         .abi_encode();
-        let install = installCall { program: world.programs[3], call: call.into() };
+        let install = IMuster::installCall { program: admin, call: call.into() };
         world.call(owner, 0, install)?;
         Ok(world)
     }

@@ -4,28 +4,24 @@
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 
-use alloy_primitives::{Address as Account, Bytes, TxKind, B256, U256};
+use alloy_primitives::{Address as Account, Bytes, TxKind, U256};
 use alloy_rpc_types_eth::{BlockId, Filter};
-use alloy_sol_types::{sol, SolCall, SolInterface};
+use alloy_sol_types::{SolCall, SolInterface};
 use muster_cli::{build, deploy};
 use muster_core::word::{Address, Word};
 use muster_devnode::chain::Mined;
 use muster_devnode::evm::Status;
 use muster_devnode::state::State;
 use muster_devnode::{Chain, Devnode, TxRequest};
-use muster_model::system::{decode, run, Call, Done, Logged, Refused, System, What};
+use muster_model::system::{answer, decode, Call, Done, Logged, Refused, System};
 use muster_model::world::{parameter, GRANULE, OWNER, TOKEN, TREASURY, UPGRADE_DELAY};
 use muster_protocol::host::HISTORY;
-use muster_protocol::native::solidity_slot;
+use muster_protocol::native::{solidity_slot, Log};
 use muster_protocol::IMuster::{self, *};
 use muster_protocol::{Host, Network};
+pub use muster_scorer::recordScoresCall;
 
 use crate::{embedded, remote, root, World};
-
-sol! {
-    /// Of `test/scorer`.
-    function recordScores(uint32 node, uint8 score, uint8 times) external;
-}
 
 /// What callers own, in wei, apart from what a test gives them.
 const WEALTH: u128 = 1 << 120;
@@ -158,6 +154,7 @@ impl Live {
             value: 0,
             now: self.chain.next_timestamp(),
             reads: Cell::new(0),
+            paid: 0,
             block: self.chain.head().header.number + 1,
         }
     }
@@ -167,34 +164,6 @@ impl Live {
         let logs = self.chain.logs(&Filter::new().from_block(0u64).address(self.muster)).expect("all blocks are kept");
         let time = |number: Option<u64>| self.chain.block(BlockId::number(number.unwrap())).expect("kept").header.timestamp;
         logs.iter().map(|l| (decode(l.topics(), &l.data().data), time(l.block_number))).collect()
-    }
-}
-
-fn encode(call: &Call) -> Vec<u8> {
-    match call.what.clone() {
-        What::Join(name, vram, models) => joinCall { gpuName: name.into(), vram, models }.abi_encode(),
-        What::Raise => raiseStakeCall {}.abi_encode(),
-        What::Pause => pauseCall {}.abi_encode(),
-        What::Resume => resumeCall {}.abi_encode(),
-        What::Quit => quitCall {}.abi_encode(),
-        What::Withdraw => withdrawCall { to: call.from.into() }.abi_encode(),
-        What::Report(models) => reportDownloadedCall { models }.abi_encode(),
-        What::Remove(models) => reportRemovedCall { models }.abi_encode(),
-        What::Purge(model, position) => purgeCall { model, position }.abi_encode(),
-        What::Poke(node) => pokeCall { node }.abi_encode(),
-        What::Create(spec) => createTaskCall { spec }.abi_encode(),
-        What::Cancel(id, ticket) => cancelCall { id, ticket }.abi_encode(),
-        What::ExpireQueued(id, ticket) => expireQueuedCall { id, ticket }.abi_encode(),
-        What::Submit(id) => submitCall { id, resultDigest: [id as u8; 32].into() }.abi_encode(),
-        What::Fault(id) => reportErrorCall { id, code: 3 }.abi_encode(),
-        What::Expire(node, id) => expireCall { node, id }.abi_encode(),
-        What::Dispatch(count) => dispatchCall { count }.abi_encode(),
-        What::Score(node, score, times) => recordScoresCall { node, score, times }.abi_encode(),
-        What::Parameter(name, value) => setParameterCall { parameter: parameter(name), value: U256::from(value) }.abi_encode(),
-        What::Propose(name, value) => proposeParameterCall { parameter: parameter(name), value: U256::from(value) }.abi_encode(),
-        What::Accept(name) => acceptParameterCall { parameter: parameter(name) }.abi_encode(),
-        What::Switch(on) => setPausedCall { on }.abi_encode(),
-        What::Sweep => sweepTreasuryCall {}.abi_encode(),
     }
 }
 
@@ -217,28 +186,30 @@ impl System for Live {
     fn call(&mut self, call: &Call) -> Result<Done, Refused> {
         self.calls += 1;
         let mut twin = Overlay { sender: call.from, value: call.value, ..self.overlay() };
-        let native = run(&mut twin, &call.what);
+        let native = answer(&mut twin, &call.data);
         let (had, caller_had) =
             (self.balance(), self.rich.contains(&call.from).then(|| self.chain.state().balance(call.from.into())));
         let treasury_had = self.chain.state().balance(TREASURY.into());
-        let mined = self.send(call.from, call.value, encode(call));
+        let mined = self.send(call.from, call.value, call.data.clone());
         let state = self.chain.state();
         let has = self.balance();
-        let events = twin.logs.iter().map(|(topics, data)| decode(topics, data)).collect();
+        let events = twin.logs.iter().map(|l| decode(&l.topics, &l.data)).collect();
         let cost = U256::from(mined.outcome.gas_used) * U256::from(self.chain.config().base_fee);
         let caller_had = caller_had.unwrap_or(U256::from(WEALTH));
         match native {
-            Ok(owed) => {
+            Ok(said) => {
                 assert!(mined.ok(), "accepted natively, refused by the programs: {}", mined.outcome.output);
-                let logs: Vec<_> = mined.outcome.logs.iter().map(|l| (l.topics().to_vec(), l.data.data.to_vec())).collect();
+                assert_eq!(mined.outcome.output[..], said[..], "answered");
+                let logs = mined.outcome.logs.iter().map(|l| Log { topics: l.topics().to_vec(), data: l.data.data.to_vec() });
+                let logs: Vec<_> = logs.collect();
                 assert_eq!(logs, twin.logs, "logs");
                 for (slot, word) in twin.writes {
                     assert_eq!(state.storage(self.muster, slot), word, "slot {slot:#x}");
                     self.mirror.insert(slot, word);
                 }
                 let paid = had + call.value - has;
-                assert_eq!(paid, owed, "sent away");
-                let (caller, treasury) = if matches!(call.what, What::Sweep) { (0, paid) } else { (paid, 0) };
+                assert_eq!(paid, twin.paid, "sent away");
+                let (caller, treasury) = if call.is::<sweepTreasuryCall>() { (0, paid) } else { (paid, 0) };
                 assert_eq!(state.balance(call.from.into()) + cost + U256::from(call.value), caller_had + U256::from(caller));
                 assert_eq!(state.balance(TREASURY.into()), treasury_had + U256::from(treasury));
                 Ok(Done { paid, events })
@@ -295,37 +266,41 @@ impl System for Live {
         assert!(there == self.mirror, "storage holds {} words, natively {}", there.len(), self.mirror.len());
 
         let mut overlay = self.overlay();
-        let net = Network::open(&mut overlay).expect("initialised");
-        macro_rules! same {
-            ($call:ident { $($field:ident: $value:expr),* } = $native:expr) => {
-                let native = $call::abi_encode_returns(&$native);
-                let data = $call { $($field: $value),* }.abi_encode();
-                assert_eq!(self.ask([1; 20], 0, data).expect("a view")[..], native[..], stringify!($call));
-            };
-        }
-        same!(overviewCall {} = net.overview());
-        same!(nodesCall { from: 1, count: 64 } = net.node_views(1, 64));
-        same!(pendingTasksCall { from: 0, count: 256 } = net.pending_tasks(0, 256));
-        let (places, numbers) = net.excluded_nodes(0, 256);
-        same!(excludedNodesCall { from: 0, count: 256 } = excludedNodesReturn { places, numbers });
-        for vram in [0, 24, 40] {
-            let (places, _1) = net.queued_tasks(vram, 0, 256);
-            same!(queuedTasksCall { group: vram, from: 0, count: 256 } = queuedTasksReturn { places, _1 });
-            let (total, numbers) = net.idle_nodes(vram, 0, 0, 256);
-            same!(idleNodesCall { group: vram, class: 0, from: 0, count: 256 } = idleNodesReturn { total, numbers });
+        let mut same = |data: Vec<u8>| {
+            let said = self.ask([1; 20], 0, data.clone()).map_err(|refusal| refusal.to_vec());
+            let native = answer(&mut overlay, &data).map_err(|refusal| refusal.into_bytes());
+            assert_eq!(said.map(|answer| answer.to_vec()), native, "{:?}", IMusterCalls::abi_decode(&data));
+        };
+        same(overviewCall {}.abi_encode());
+        same(nodesCall { from: 1, count: 64 }.abi_encode());
+        same(pendingTasksCall { from: 0, count: 256 }.abi_encode());
+        same(excludedNodesCall { from: 0, count: 256 }.abi_encode());
+        for group in [0, 24, 40, 1 << 16 | 24, 1 << 16 | 40] {
+            same(queuedTasksCall { group, from: 0, count: 256 }.abi_encode());
+            same(idleNodesCall { group, class: 0, from: 0, count: 256 }.abi_encode());
+            same(gpuNameCall { group }.abi_encode());
+            same(gpuGroupsCall { vram: group as u16 }.abi_encode());
+            same(gpuGroupCall { name: "RTX 4090".into(), vram: group as u16 }.abi_encode());
         }
         for model in 1..4 {
-            let (total, numbers) = net.holders_view(model, 0, 256).expect("a model");
-            same!(holdersCall { model: model, from: 0, count: 256 } = holdersReturn { total, numbers });
+            same(holdersCall { model, from: 0, count: 256 }.abi_encode());
         }
-        if let Some(&who) = self.rich.iter().nth(self.calls as usize % self.rich.len().max(1)) {
-            same!(accountCall { who: who.into() } = net.account_view(who));
+        if let Some(who) = self.rich.iter().nth(self.calls as usize % self.rich.len().max(1)) {
+            same(accountCall { who: (*who).into() }.abi_encode());
+            same(nodeOfCall { operator: (*who).into() }.abi_encode());
         }
         let spec = IMuster::TaskSpec { kind: 1, units: 1, models: vec![1, 2, 3], ..IMuster::TaskSpec::default() };
-        for number in 1..=net.head().issued.min(3) {
-            same!(weightOfCall { number: number, spec: spec.clone() } = net.weight_of(number, &spec).expect("known"));
-            same!(bestQueuedCall { number: number } = net.best_queued(number).expect("known"));
+        for number in 1..=3 {
+            same(nodeCall { number }.abi_encode());
+            same(weightOfCall { number, spec: spec.clone() }.abi_encode());
+            same(bestQueuedCall { number }.abi_encode());
+            same(runningTaskCall { number }.abi_encode());
         }
+        let which = (self.calls % 30) as u8;
+        same(parameterCall { which }.abi_encode());
+        same(proposedParameterCall { which }.abi_encode());
+        same(estimateCall { kind: which % 4, units: 1 + which as u32 }.abi_encode());
+        same(facetsCall {}.abi_encode());
     }
 }
 
@@ -335,7 +310,8 @@ pub struct Overlay {
     chain: Chain,
     muster: Account,
     writes: HashMap<U256, U256>,
-    logs: Vec<(Vec<B256>, Vec<u8>)>,
+    logs: Vec<Log>,
+    paid: u128,
     sender: Address,
     value: u128,
     now: u64,
@@ -375,8 +351,12 @@ impl Host for Overlay {
         let known = number < self.block && number + HISTORY >= self.block;
         known.then(|| self.chain.block(BlockId::number(number)).expect("kept").hash.0)
     }
-    fn log(&mut self, topics: &[B256], data: &[u8]) {
-        self.logs.push((topics.to_vec(), data.to_vec()));
+    fn log(&mut self, topics: usize, bytes: &[u8]) {
+        self.logs.push(Log::new(topics, bytes));
+    }
+    fn pay(&mut self, _: Address, wei: u128) -> bool {
+        self.paid += wei;
+        true
     }
     fn reads(&self) -> u32 {
         self.reads.get()

@@ -11,17 +11,18 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use alloy_primitives::{Address, Bytes, TxKind, U256};
-use alloy_sol_types::SolCall;
+use alloy_sol_types::{SolCall, SolInterface};
 use ethers::signers::LocalWallet;
 use muster_cli::chain::{Account, Chain};
 use muster_cli::{build, deploy};
 use muster_core::word::Word;
 use muster_devnode::chain::{Clock, Mined, NITRO_DEV_KEY};
 use muster_devnode::{Config, Devnode, TxRequest};
-use muster_protocol::{Host, IMuster, Network, Refusal};
+use muster_protocol::native::{Hashes, Memory};
+use muster_protocol::IMuster::{self, *};
+use muster_protocol::{programs, Host, Network, Refusal};
 use muster_sim::network::engine::Engine;
-use muster_sim::network::host::{Arena, Hashes};
-use muster_sim::network::ledger::{digest, Call, Ledger, Mirror, Party, BEGINNING, GRANULE, LEAST_STAKE};
+use muster_sim::network::ledger::{submit, Ledger, Mirror, Party, BEGINNING, GRANULE, LEAST_STAKE};
 use muster_sim::network::workload::{fleet, Profile, Source};
 use muster_tests::root;
 
@@ -58,76 +59,50 @@ struct Twin {
     tally: Rc<RefCell<Tally>>,
 }
 
-fn calldata(by: Party, call: &Call) -> Vec<u8> {
-    match call.clone() {
-        Call::Join { gpu, vram, models } => IMuster::joinCall { gpuName: gpu, vram, models }.abi_encode(),
-        Call::Pause => IMuster::pauseCall {}.abi_encode(),
-        Call::Resume => IMuster::resumeCall {}.abi_encode(),
-        Call::Quit => IMuster::quitCall {}.abi_encode(),
-        Call::RaiseStake => IMuster::raiseStakeCall {}.abi_encode(),
-        Call::ReportDownloaded(models) => IMuster::reportDownloadedCall { models }.abi_encode(),
-        Call::ReportRemoved(models) => IMuster::reportRemovedCall { models }.abi_encode(),
-        Call::Poke(node) => IMuster::pokeCall { node }.abi_encode(),
-        Call::Withdraw => IMuster::withdrawCall { to: by.address().into() }.abi_encode(),
-        Call::Create(spec) => IMuster::createTaskCall { spec }.abi_encode(),
-        Call::Cancel { task, ticket } => IMuster::cancelCall { id: task, ticket }.abi_encode(),
-        Call::Submit { task } => IMuster::submitCall { id: task, resultDigest: digest(task).into() }.abi_encode(),
-        Call::ReportError { task } => IMuster::reportErrorCall { id: task, code: 1 }.abi_encode(),
-        Call::Expire { node, task } => IMuster::expireCall { node, id: task }.abi_encode(),
-        Call::Dispatch(count) => IMuster::dispatchCall { count }.abi_encode(),
-    }
-}
-
 fn word(value: U256) -> Word {
     Word(value.into_limbs())
 }
 
 impl Twin {
-    /// A view's answer.
-    fn view<C: SolCall>(&self, call: &C) -> C::Return {
-        let request = TxRequest {
-            to: Some(TxKind::Call(self.muster)),
-            input: Bytes::from(call.abi_encode()).into(),
-            ..TxRequest::default()
-        };
-        let outcome = self.chain.call(&request).expect("a view");
-        C::abi_decode_returns(&outcome.output).expect("what the interface says")
+    /// Asserts that a view answers the same here and there.
+    fn same(&self, host: &mut Memory, view: impl SolCall) {
+        let data = view.abi_encode();
+        let request =
+            TxRequest { to: Some(TxKind::Call(self.muster)), input: Bytes::from(data.clone()).into(), ..TxRequest::default() };
+        let there = self.chain.call(&request).expect("a view").output;
+        let here = programs::answer(host, &data).unwrap_or_else(Refusal::into_bytes);
+        assert_eq!(here[..], there[..], "{:?}", IMusterCalls::abi_decode(&data));
     }
 
     /// Compares all words, and what the compiled views say with what the same functions say here.
-    fn compare_all(&self, host: &mut Arena) {
+    fn compare_all(&self, host: &mut Memory) {
         let state = self.chain.state();
         let there: BTreeMap<U256, U256> = state.storage_iter(self.muster).filter(|(_, v)| !v.is_zero()).collect();
         let here: BTreeMap<U256, U256> =
             host.words().map(|(slot, w)| (U256::from_limbs(slot.0), U256::from_limbs(w.0))).collect();
         assert_eq!(here, there, "all words");
 
-        let groups = self.tally.borrow().groups.clone();
-        let net = Network::open(host).unwrap();
-        let issued = net.head().issued;
+        host.value = muster_core::word::Word::ZERO;
+        let issued = Network::open(host).unwrap().head().issued;
         for from in (1..=issued).step_by(64) {
             // H among them, recovered to now.
-            let there = self.view(&IMuster::nodesCall { from, count: 64 });
-            assert_eq!(net.node_views(from, 64), there, "nodes");
+            self.same(host, nodesCall { from, count: 64 });
         }
         for number in 1..=issued {
-            let there = self.view(&IMuster::bestQueuedCall { number });
-            assert_eq!(net.best_queued(number).unwrap(), there, "what node {number} would take");
+            self.same(host, bestQueuedCall { number });
         }
+        let groups = self.tally.borrow().groups.clone();
         for group in groups {
-            let there = self.view(&IMuster::queuedTasksCall { group, from: 0, count: 256 });
-            let (places, tasks) = net.queued_tasks(group, 0, 256);
-            assert_eq!((places, tasks), (there.places, there._1), "queue of group {group}");
+            self.same(host, queuedTasksCall { group, from: 0, count: 256 });
         }
-        let there = self.view(&IMuster::excludedNodesCall { from: 0, count: 256 });
-        assert_eq!(net.excluded_nodes(0, 256), (there.places, there.numbers), "excluded nodes");
-        assert_eq!(net.overview(), self.view(&IMuster::overviewCall {}), "overview");
+        self.same(host, excludedNodesCall { from: 0, count: 256 });
+        self.same(host, overviewCall {});
         self.tally.borrow_mut().whole += 1;
     }
 }
 
 impl Mirror for Twin {
-    fn call(&mut self, host: &mut Arena, now: u64, by: Party, value: u128, call: &Call) -> (u64, u64) {
+    fn call(&mut self, host: &mut Memory, now: u64, by: Party, value: u128, calldata: &[u8]) -> (u64, u64) {
         let from = Address::from(by.address());
         let head = self.chain.head().header.timestamp;
         self.chain.set_next_timestamp(now.max(head)).unwrap();
@@ -148,7 +123,7 @@ impl Mirror for Twin {
             from: Some(from),
             to: Some(TxKind::Call(self.muster)),
             value: Some(U256::from(value)),
-            input: Bytes::from(calldata(by, call)).into(),
+            input: Bytes::copy_from_slice(calldata).into(),
             gas: Some(GAS),
             ..TxRequest::default()
         };
@@ -165,10 +140,14 @@ impl Mirror for Twin {
         (number, time)
     }
 
-    fn compare(&mut self, host: &mut Arena, call: &Call, outcome: &Result<(), Refusal>) {
+    fn compare(&mut self, host: &mut Memory, calldata: &[u8], outcome: &Result<Vec<u8>, Refusal>) {
+        let call = IMusterCalls::abi_decode_validate(calldata).expect("a function of the interface");
         let mined = self.mined.take().expect("it was called before");
         match outcome {
-            Ok(()) => assert!(mined.ok(), "only the chain refuses {call:?}: {}", mined.outcome.output),
+            Ok(answer) => {
+                assert!(mined.ok(), "only the chain refuses {call:?}: {}", mined.outcome.output);
+                assert_eq!(answer[..], mined.outcome.output[..], "{call:?}");
+            }
             Err(refusal) => {
                 assert!(!mined.ok(), "only the simulator refuses {call:?}: {refusal:?}");
                 assert_eq!(refusal.clone().into_bytes(), mined.outcome.output.to_vec(), "{call:?}");
@@ -177,7 +156,7 @@ impl Mirror for Twin {
                 *self.tally.borrow_mut().refused.entry(name.into()).or_default() += 1;
             }
         }
-        let here = host.logs.as_deref().expect("logs are kept");
+        let here = &host.logs;
         let there: Vec<_> = mined.outcome.logs.iter().filter(|log| log.address == self.muster).collect();
         assert_eq!(here.len(), there.len(), "logs of {call:?}");
         for (a, b) in here.iter().zip(&there) {
@@ -238,6 +217,10 @@ impl Mirror for Twin {
     }
 }
 
+fn withdraw(to: Party) -> withdrawCall {
+    withdrawCall { to: to.address().into() }
+}
+
 /// What nobody has asked for, most of it to be refused.
 fn meddle(ledger: &mut Ledger, round: u64, nodes: u32) {
     let issued = ledger.head().issued.max(1);
@@ -246,14 +229,13 @@ fn meddle(ledger: &mut Ledger, round: u64, nodes: u32) {
         let slot = muster_protocol::layout::node_slot(&ledger.host, node);
         ledger.host.get(muster_protocol::host::offset(slot, muster_protocol::layout::node::ORDER))
     };
-    let call = match round % 4 {
-        0 => Call::Poke(node),
-        1 => Call::Expire { node, task: order.id },
-        2 => Call::Cancel { task: order.id, ticket: u64::from(node) << 32 },
-        _ => Call::Submit { task: order.id + 1 },
+    let id = order.id;
+    let _ = match round % 4 {
+        0 => ledger.call(Party::Keeper, 0, &pokeCall { node }).is_ok(),
+        1 => ledger.call(Party::Keeper, 0, &expireCall { node, id }).is_ok(),
+        2 => ledger.call(Party::Keeper, 0, &cancelCall { id, ticket: u64::from(node) << 32 }).is_ok(),
+        _ => ledger.call(Party::Operator(node % nodes), 0, &submit(id + 1)).is_ok(),
     };
-    let by = if round % 4 == 3 { Party::Operator(node % nodes) } else { Party::Keeper };
-    let _ = ledger.call(by, 0, &call);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -291,7 +273,7 @@ async fn the_simulator_and_the_chain_do_the_same() {
     let chain = node.chain().clone();
 
     // Both begin with the same words.
-    let mut host = Arena::like_a_chain();
+    let mut host = Memory::like_a_chain();
     for (slot, value) in chain.state().storage_iter(muster) {
         host.store(word(slot), word(value));
     }
@@ -326,7 +308,7 @@ async fn the_simulator_and_the_chain_do_the_same() {
         }
         if Network::open(&mut engine.ledger().host).unwrap().pending() > 8 {
             // Refused, because it finds a draw due after the eight that it makes.
-            let _ = engine.ledger().call(Party::Operator(steps as u32 % count), 0, &Call::ReportDownloaded(vec![1]));
+            let _ = engine.ledger().call(Party::Operator(steps as u32 % count), 0, &reportDownloadedCall { models: vec![1] });
         }
     }
     let (report, mut ledger) = engine.finish();
@@ -335,16 +317,16 @@ async fn the_simulator_and_the_chain_do_the_same() {
     // Everything owed is paid, to the wei: whoever is still there leaves first.
     let now = ledger.host.now;
     for i in 0..count {
-        let _ = ledger.call(Party::Operator(i), 0, &Call::Quit);
+        let _ = ledger.call(Party::Operator(i), 0, &quitCall {});
     }
     ledger.set_time(now + 86_401, 0);
     for i in 0..count {
-        let _ = ledger.call(Party::Operator(i), 0, &Call::Withdraw);
+        let _ = ledger.call(Party::Operator(i), 0, &withdraw(Party::Operator(i)));
     }
     for i in 0..50 {
-        let _ = ledger.call(Party::Application(i), 0, &Call::Withdraw);
+        let _ = ledger.call(Party::Application(i), 0, &withdraw(Party::Application(i)));
     }
-    ledger.call(Party::Keeper, 0, &Call::Withdraw).expect("start fees of what it let expire");
+    ledger.call(Party::Keeper, 0, &withdraw(Party::Keeper)).expect("start fees of what it let expire");
 
     let income = muster_protocol::admin::income(&ledger.host);
     let tally = tally.borrow();

@@ -3,8 +3,9 @@
 use alloy_primitives::Bytes;
 use ethers::abi::{Function, ParamType, StateMutability, Token};
 use muster_cli::contract::interface;
-use muster_model::system::{Call, System, What};
-use muster_model::world::{who, Dice, TOKEN};
+use muster_model::system::{Call, System};
+use muster_model::world::{spec, who, Dice, TOKEN};
+use muster_protocol::IMuster::{createTaskCall, joinCall};
 use muster_tests::live::{error_name, Live, Site};
 
 /// Random calls of each kind.
@@ -87,11 +88,11 @@ fn malformed(selector: [u8; 4]) -> Vec<u8> {
 fn peopled(site: &Site) -> Live {
     let mut live = site.fresh();
     for n in 1..=3 {
-        let what = What::Join("RTX 4090", 24, vec![1, 10 + n]);
+        let call = joinCall { gpuName: "RTX 4090".into(), vram: 24, models: vec![1, 10 + n] };
         let value = 400 * TOKEN + live.group_fee("RTX 4090", 24);
-        live.call(&Call { from: who(n), value, what }).unwrap();
+        live.call(&Call::new(who(n), call).paying(value)).unwrap();
     }
-    live.call(&Call { from: who(9), value: TOKEN, what: What::Create(muster_model::world::spec(8, &[1])) }).unwrap();
+    live.call(&Call::new(who(9), createTaskCall { spec: spec(8, &[1]) }).paying(TOKEN)).unwrap();
     live
 }
 

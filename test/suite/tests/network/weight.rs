@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use alloy_primitives::U256;
 use alloy_sol_types::{SolCall, SolEvent};
 use muster_devnode::chain::Mined;
 use muster_model::proof;
-use muster_model::system::{Call, System, What};
-use muster_model::world::{spec, who, Dice, OWNER, TOKEN};
+use muster_model::system::{Call, System};
+use muster_model::world::{parameter, spec, who, Dice, OWNER, TOKEN};
 use muster_protocol::IMuster::{self, *};
-use muster_tests::live::{Live, Site};
+use muster_tests::live::{recordScoresCall, Live, Site};
 
 /// Draws.
 const DRAWS: usize = 5_000;
@@ -144,6 +145,10 @@ impl Fleet {
         mined
     }
 
+    fn set(&mut self, name: &str, value: u64) {
+        self.send(OWNER, 0, setParameterCall { parameter: parameter(name), value: U256::from(value) });
+    }
+
     fn now(&self) -> u64 {
         System::clock(&self.live).0
     }
@@ -206,7 +211,7 @@ async fn selection_follows_weight() {
         );
     };
     let mut f = Fleet { live: site.fresh(), peers: Vec::new() };
-    f.live.call(&Call { from: OWNER, value: 0, what: What::Parameter("drawDelay", 0) }).unwrap();
+    f.set("drawDelay", 0);
     let mut dice = Dice(2_026);
     for i in 0..NODES {
         let tokens = match i {
@@ -233,8 +238,8 @@ async fn selection_follows_weight() {
         });
         for _ in 0..dice.below(9) {
             let score = [10, 10, 5, 2][dice.below(4) as usize];
-            let what = What::Score(i as u32 + 1, score, 1);
-            f.live.call(&Call { from: who(APP), value: 0, what }).unwrap();
+            let call = recordScoresCall { node: i as u32 + 1, score, times: 1 };
+            f.live.call(&Call::new(who(APP), call)).unwrap();
             f.peers[i].scores.push(score as f64);
         }
     }
@@ -245,7 +250,7 @@ async fn selection_follows_weight() {
     let hs: Vec<f64> = f.peers.iter().map(|p| p.reliability(f.now())).collect();
     assert!(hs.iter().any(|h| *h < 0.6) && hs.contains(&1.0), "{hs:?}");
     // From here on no task misses its deadline.
-    f.live.call(&Call { from: OWNER, value: 0, what: What::Parameter("grace", 7_200) }).unwrap();
+    f.set("grace", 7_200);
 
     let mistakes = [
         (Rule::IgnoresStakes, false),
