@@ -179,7 +179,7 @@ contract MusterStorage {
     }
 
     /// Six model ids (40 bits each, 0 for none) and a flag for each. Among a node's models the flag says "removed": the
-    /// node still stands in the model's holder array, but no longer has it. Among a task's there are no such flags.
+    /// node still stands in the model's holder array, but no longer has it.
     struct Models {
         /// First model.
         uint40 m0;

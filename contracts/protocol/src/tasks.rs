@@ -55,8 +55,10 @@ impl<H: Host> Network<'_, H> {
         let estimate = estimate(terms, spec.kind, spec.units)?;
         ensure!(spec.redundancy == 0, RedundancyUnsupported(spec.redundancy));
         ensure!(spec.flags & !FLAG_RECEIPT == 0, FlagsUnsupported(spec.flags));
-        let given: Vec<ModelId> = spec.models.iter().map(|&m| ModelId(m)).collect();
-        check_models(&given, TASK_MODELS)?;
+        ensure!(spec.models.len() <= TASK_MODELS, TooManyModels(spec.models.len(), TASK_MODELS));
+        let mut models = ModelSet { len: spec.models.len() as u8, ..ModelSet::default() };
+        models.ids.iter_mut().zip(&spec.models).for_each(|(id, &given)| *id = ModelId(given));
+        check_models(models.as_slice(), TASK_MODELS)?;
         let group = if spec.gpu == 0 {
             ensure!(spec.vram <= VRAM_MAX, BadVram(spec.vram, VRAM_MAX));
             ensure!(spec.vram <= self.roster.max_vram(), NobodyCanRun(spec.vram, 0u32));
@@ -67,8 +69,6 @@ impl<H: Host> Network<'_, H> {
             ensure!(joined > 0, NobodyCanRun(group.vram(), group));
             group
         };
-        let mut models = ModelSet { len: given.len() as u8, ..ModelSet::default() };
-        models.ids[..given.len()].copy_from_slice(&given);
         let order = Order {
             id: TaskId(self.tasks + 1),
             estimate,

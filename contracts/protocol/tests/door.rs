@@ -32,7 +32,7 @@ fn sample<C: SolCall>(call: C) -> Sample {
 }
 
 fn wanted() -> TaskSpec {
-    TaskSpec { kind: 2, units: 90, vram: 16, gpu: 24, redundancy: 0, inputDigest: [8; 32].into(), models: vec![1, 2, 3] }
+    TaskSpec { kind: 2, units: 90, vram: 16, gpu: 1 << 16 | 24, flags: 1, inputDigest: [8; 32].into(), models: vec![1, 2, 3], ..spec(0, &[]) }
 }
 
 /// A call of every function, most of which a world of [`peopled`] has something to say to.
@@ -87,15 +87,22 @@ fn samples() -> Vec<Sample> {
         sample(weightOfCall { number: 1, spec: wanted() }),
         sample(estimateCall { kind: 0, units: 3 }),
         sample(gpuGroupCall { name: "RTX 4090".into(), vram: 24 }),
-        sample(gpuNameCall { group: 24 }),
+        sample(gpuNameCall { group: 1 << 16 | 24 }),
         sample(gpuGroupsCall { vram: 24 }),
-        sample(idleNodesCall { group: 24, class: 0, from: 0, count: 9 }),
+        sample(idleNodesCall { group: 1 << 16 | 24, class: 0, from: 0, count: 9 }),
         sample(holdersCall { model: 1, from: 0, count: 9 }),
         sample(runningTaskCall { number: 2 }),
         sample(pendingTasksCall { from: 0, count: 9 }),
         sample(queuedTasksCall { group: 16, from: 0, count: 9 }),
         sample(bestQueuedCall { number: 1 }),
         sample(excludedNodesCall { from: 0, count: 9 }),
+        sample(outcomeCall { id: 8 }),
+        sample(locateCall { id: 9, nodeHint: 0, ticketHint: 0 }),
+        sample(queuesCall { from: 0, count: 9 }),
+        sample(queuedBeforeCall { ticket: 16 << 32, from: 0, count: 9 }),
+        sample(nameModelCall { name: "a model with a name longer than one word".into() }),
+        sample(pendingOwnerCall {}),
+        sample(pendingTreasuryCall {}),
         sample(facetsCall {}),
         sample(facetFunctionSelectorsCall { facet: who(71).into() }),
         sample(facetAddressesCall {}),

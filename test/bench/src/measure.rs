@@ -63,7 +63,7 @@ pub struct Bench {
 
 /// A task for any node with 8 GiB: one image.
 pub fn spec(models: &[u64]) -> TaskSpec {
-    TaskSpec { kind: 0, units: 1, vram: 8, gpu: 0, redundancy: 0, inputDigest: [7; 32].into(), models: models.to_vec() }
+    TaskSpec { kind: 0, units: 1, vram: 8, gpu: 0, redundancy: 0, flags: 0, inputDigest: [7; 32].into(), models: models.to_vec() }
 }
 
 impl Bench {

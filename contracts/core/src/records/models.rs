@@ -13,6 +13,7 @@ packed! {
     /// Six model ids (40 bits each, 0 for none) and a flag for each.
     ///
     /// Among a node's models the flag says "removed": the node is still in the model's holder array, but no longer has it.
+    /// Among a task's models `flags` is how many there are in both words.
     ///
     /// ```text
     /// | used | flags | m5 | m4 | m3 | m2 | m1 | m0 |
