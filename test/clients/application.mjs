@@ -57,6 +57,11 @@ export async function application(muster, client) {
   const tell = async (key, name, args = [], value = 0n) =>
     decode(await client.send(key, { to: app.address, data: app.encode(name, args), value }));
 
+  // ERC-165: the interface, ERC-165 itself, ERC-2535's loupe; nothing else.
+  for (const [id, known] of [[await meter.call("interfaceId", []), true], ["0x01ffc9a7", true], ["0x48e2b093", true], ["0xffffffff", false]]) {
+    assert.equal(await client.call("supportsInterface", [id]), known, id);
+  }
+
   // A node, and somebody who asks for images.
   const [operator, user, other] = [await actor(0n), await actor(0n), await actor(0n)];
   const { granule } = await client.call("overview", []);

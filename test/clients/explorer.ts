@@ -1,6 +1,6 @@
 // What an explorer knows that has read nothing but events, each by a filter, and the comparison of all of it with the views.
 import assert from "node:assert/strict";
-import { type Address, type GetContractEventsReturnType, type Hex, type PublicClient, encodeEventTopics, numberToHex, pad } from "viem";
+import { type Address, type GetContractEventsReturnType, type Hex, type PublicClient, encodeEventTopics, keccak256, numberToHex, pad, toHex } from "viem";
 import { musterAbi } from "../../abi/muster";
 
 type Log = GetContractEventsReturnType<typeof musterAbi, undefined, true>[number];
@@ -116,6 +116,7 @@ class State {
         }
         break;
       case "ModelNamed":
+        assert.equal(args.model, BigInt(keccak256(toHex(args.name)).slice(0, 12)));
         this.models.set(args.model, args.name);
         break;
       case "GpuGroupCreated":

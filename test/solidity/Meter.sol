@@ -6,6 +6,11 @@ import {IMuster} from "../../abi/IMuster.sol";
 /// @title What it costs a contract to ask Muster
 /// @notice The gas of a call and of decoding its answer, where nothing it reads was read before in the transaction.
 contract Meter {
+    /// @notice What Muster has to say yes to when it is asked for its interface.
+    function interfaceId() external pure returns (bytes4) {
+        return type(IMuster).interfaceId;
+    }
+
     function outcome(IMuster muster, uint64 id) external view returns (uint256 gas, IMuster.Outcome memory answer) {
         gas = gasleft();
         answer = muster.outcome(id);
