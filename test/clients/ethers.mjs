@@ -14,9 +14,10 @@ import {
   isError,
   parseEther,
 } from "ethers";
+import { application as follow } from "./application.mjs";
 import { compile } from "./compile.mjs";
 import { DEV_KEY, MUSTER, RPC_URL, WS_URL, timeTravel, until } from "./node.mjs";
-import { DIGEST, FEE, named, newKey, numberOf, spec, story } from "./story.mjs";
+import { DIGEST, FEE, byName, newKey, numberOf, spec, story } from "./story.mjs";
 
 const musterAbi = JSON.parse(readFileSync(new URL("../../abi/IMuster.json", import.meta.url), "utf8"));
 const provider = new JsonRpcProvider(RPC_URL, undefined, { polling: true, cacheTimeout: -1 });
@@ -76,41 +77,54 @@ assert.deepEqual(started.sort(), [["polling", pending.id], ["subscription", pend
 // The node answers and is paid.
 const answer = await mined(muster.connect(operator).submit(pending.id, DIGEST));
 const success = answer.logs.find((log) => log.eventName === "TaskSucceeded");
-assert.deepEqual(success.args.toObject(), { id: pending.id, node, resultDigest: DIGEST, paid: FEE });
+assert.deepEqual(success.args.toObject(), { id: pending.id, node, creator: application.address, resultDigest: DIGEST, paid: FEE });
 assert.equal((await muster.account(operator)).credit, FEE);
 await mined(muster.connect(operator).quit());
 
 // Every event and every error.
 let told = "events and errors left out, because this node's clock cannot be moved";
 if (await timeTravel()) {
-  const face = muster.interface;
-  const decoded = ({ name, fragment, args }) => ({ name, args: named(fragment.inputs.map(plain), args) });
-  const plain = (input) => ({
-    name: input.name,
-    type: input.baseType === "tuple" ? "tuple" : input.type,
-    components: input.components?.map(plain),
-  });
-  const error = (data) => decoded(face.parseError(data));
-  const { summary, logs } = await story(MUSTER, {
+  const decoded = ({ name, fragment, args }) => ({ name, args: byName(fragment.inputs.map(plain), args) });
+  const plain = (input) => {
+    const one = input.arrayChildren ?? input;
+    const type = one.baseType === "tuple" ? "tuple" : one.type;
+    return { name: input.name, type: type + (one === input ? "" : "[]"), components: one.components?.map(plain) };
+  };
+  /** A contract by its interface. */
+  const at = (address, abi) => {
+    const contract = new Contract(address, abi, provider);
+    const face = contract.interface;
+    return {
+      address: address.toLowerCase(),
+      call: (name, args) => contract[name](...args),
+      encode: (name, args) => face.encodeFunctionData(name, args),
+      error: (data) => decoded(face.parseError(data)),
+      event: (log) => decoded(face.parseLog(log)),
+      refused: async (from, name, args, value) => {
+        const failed = await failure(contract[name].staticCall(...args, value ? { from, value } : { from }));
+        assert.ok(isCallException(failed) && failed.revert, failed.message);
+        // ethers hands the name and the values out itself; the fragment names them.
+        return decoded({ name: failed.revert.name, fragment: face.getError(failed.revert.name), args: failed.revert.args });
+      },
+    };
+  };
+  const raw = async (call) => {
+    const failed = await failure(provider.call(call));
+    assert.ok(isCallException(failed), failed.message);
+    return failed;
+  };
+  const own = at(MUSTER, musterAbi);
+  const client = {
+    ...own,
     address: (key) => computeAddress(key),
-    call: (name, args) => muster[name](...args),
-    encode: (name, args) => face.encodeFunctionData(name, args),
     send: (key, tx) => mined(new Wallet(key, provider).sendTransaction({ gasLimit: 6_000_000n, ...tx })),
-    refusal: async (call) => {
-      const failed = await failure(provider.call(call));
-      assert.ok(isCallException(failed), failed.message);
-      return error(failed.data);
-    },
-    refused: async (from, name, args, value) => {
-      const failed = await failure(muster[name].staticCall(...args, value ? { from, value } : { from }));
-      assert.ok(isCallException(failed) && failed.revert, failed.message);
-      // ethers hands the name and the values out itself; the fragment names them.
-      return decoded({ name: failed.revert.name, fragment: face.getError(failed.revert.name), args: failed.revert.args });
-    },
-    error,
-    event: (log) => decoded(face.parseLog(log)),
+    at,
+    raw,
+    refusal: async (call, by = own) => by.error((await raw(call)).data),
     rpc: (method, params) => provider.send(method, params),
-  });
+  };
+  await follow(MUSTER, client);
+  const { summary, logs } = await story(MUSTER, client);
   told = summary;
 
   // Both ways of watching have seen all of it, in order, once. The contract was deployed before they began.

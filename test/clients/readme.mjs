@@ -2,12 +2,13 @@
 // operator is started, and the application has to see its task succeed. RPC_URL=http://... MUSTER=0x... node readme.mjs
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { JsonRpcProvider, Wallet, parseEther } from "ethers";
-import { DEV_KEY, RPC_URL, until } from "./node.mjs";
+import { compile } from "./compile.mjs";
+import { DEV_KEY, MUSTER, RPC_URL, until } from "./node.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const modules = fileURLToPath(new URL("node_modules", import.meta.url));
@@ -26,13 +27,24 @@ npm("pkg", "set", "type=module");
 symlinkSync(modules, join(project, "node_modules"));
 cpSync(join(root, "abi"), join(project, "abi"), { recursive: true });
 const files = [];
-for (const { language, text } of blocks.filter(({ language }) => language !== "sh")) {
+for (const { language, text } of blocks.filter(({ language }) => ["ts", "js"].includes(language))) {
   const [, file] = text.match(/^\/\/ (\S+)\n/) ?? assert.fail(`a block of ${language} does not begin with its file's name`);
   writeFileSync(join(project, file), text);
   files.push(file);
 }
 assert.deepEqual(files, ["application.ts", "operator.mjs"]);
 assert.ok(shell.includes("node operator.mjs") && shell.includes("npx tsx application.ts"));
+
+// What a contract does compiles within one.
+const { text: solidity } = blocks.find(({ language }) => language === "solidity");
+compile("test/solidity/Example.sol", `pragma solidity ^0.8.24;
+import {IMuster} from "../../abi/IMuster.sol";
+contract Example {
+  IMuster muster;
+  mapping(uint64 => bytes32) results;
+  function refund(uint64) private {}
+  function example(bytes32 inputDigest, uint64[] calldata models) external payable { ${solidity} }
+}`);
 
 // Its types are right, too.
 const compiler = { target: "ES2022", module: "ESNext", moduleResolution: "Bundler", strict: true, noEmit: true, skipLibCheck: true, types: ["node"] };
@@ -65,6 +77,18 @@ try {
   assert.ok(right, `the example did not end as it should, with ${code}:\n${application.out}\noperator:\n${operator.out}`);
   const answer = application.out.match(/resultDigest: '(0x[0-9a-f]{64})'/)[1];
   await until("the operator's line", () => operator.out.includes(answer));
+
+  // The lines for cast, the application's address filled in, and the numbers that they print.
+  const { text: session } = blocks.find(({ language }) => language === "console");
+  const scope = join(modules, "@foundry-rs");
+  const [platform] = readdirSync(scope).filter((name) => name.startsWith("cast-"));
+  const [, creator] = application.out.match(/creator: '(0x[0-9a-fA-F]{40})'/);
+  const env = { ...process.env, MUSTER, ETH_RPC_URL: RPC_URL, NO_COLOR: "1", PATH: `${join(scope, platform, "bin")}:${process.env.PATH}` };
+  const cast = (line) => execFileSync("sh", ["-c", line.slice(2).replace("0x...", creator)], { env, encoding: "utf8" });
+  const [group, outcome, logs] = session.split("\n").filter((line) => line.startsWith("$ ")).map(cast);
+  assert.ok(session.includes(group), group);
+  assert.match(outcome, /^\(0, 0, 0, 0, 0x0{64}\)/);
+  assert.equal(logs.match(/transactionHash/g).length, 1, logs);
 } finally {
   operator.child.kill();
   await operator.ended;

@@ -57,10 +57,10 @@ const declared = (() => {
 })();
 
 /** Decoded values, however the client holds them, as an object by name: numbers as bigint, addresses in lower case. */
-export function named(inputs, values) {
+export function byName(inputs, values) {
   const plain = ({ type, components }, value) => {
     if (type.endsWith("[]")) return Array.from(value, (one) => plain({ type: type.slice(0, -2), components }, one));
-    if (type === "tuple") return named(components, value);
+    if (type === "tuple") return byName(components, value);
     if (type === "address") return value.toLowerCase();
     return /^u?int/.test(type) ? BigInt(value) : value;
   };
@@ -78,6 +78,7 @@ export const spec = (change = {}) => ({
   vram: 0,
   gpu: 0,
   redundancy: 0,
+  flags: 0,
   inputDigest: `0x${"07".repeat(32)}`,
   models: [],
   ...change,
@@ -118,7 +119,8 @@ function encoded(kind, name) {
  * The client gives `address` (of a key), `call(name, args)` (a view's result),
  * `encode(name, args)`, `send(key, {to, data, value})` (a receipt that succeeded), `refusal({from, to, data, value})`
  * (decoded), `refused(from, name, args, value)` (the same by the client's own way of calling a function), `error(data)` and
- * `event(log)` (decoders, giving `{name, args}`), and `rpc(method, params)`.
+ * `event(log)` (decoders, giving `{name, args}`), and `rpc(method, params)`; and if it likes `compare()`, which is called while
+ * tasks are Pending, queued and running, and nodes wait apart.
  *
  * Returns the names it has seen, `{event, error}`.
  */
@@ -205,6 +207,8 @@ export async function story(muster, client) {
   const joining = (gpu, vram, models, value, error, ...values) =>
     refused(outsider, "join", [gpu, vram, models], value, error, ...values);
 
+  const compare = () => client.compare?.();
+
   // The router and what lies behind it.
   await refusal({ data: "0xdeadbeef" }, "UnknownFunction", "0xdeadbeef");
   await refusal({ data: "0x", value: 1n }, "MalformedCalldata", "0x00000000");
@@ -260,7 +264,16 @@ export async function story(muster, client) {
   await creating({ kind: 3 }, FEE, "BadKind", 3n);
   await creating({ units: 0 }, FEE, "BadUnits", 0n, 1_000n);
   await creating({ gpu: (1 << 16) | 49 }, FEE, "GpuUnknown", (1n << 16n) | 49n);
+  await creating({ gpu: 49 }, FEE, "GpuUnknown", 49n);
   await creating({ redundancy: 1 }, FEE, "RedundancyUnsupported", 1n);
+  await creating({ flags: 3 }, FEE, "FlagsUnsupported", 3n);
+  await refuse("gpuGroup", ["NVIDIA L41", 48], "GpuNameUnknown", "NVIDIA L41", 48n);
+  await refuse("nodes", [1, 65], "PageTooLong", 65n, 64n);
+  await refuse("pendingTasks", [0, 257], "PageTooLong", 257n, 256n);
+  const named = one(await send(app.key, "nameModel", ["stabilityai/sdxl-turbo"]), "ModelNamed");
+  assert.equal(named.name, "stabilityai/sdxl-turbo");
+  await refuse("nameModel", [named.name], "ModelHasName", named.model);
+  await refuse("nameModel", ["x".repeat(129)], "BadModelName", 129n, 128n);
   await creating({ vram: 961 }, FEE, "BadVram", 961n, 960n);
   await creating({ vram: 49 }, FEE, "NobodyCanRun", 49n, 0n);
   await creating({}, 149n, "FeeTooLow", 149n, 150n);
@@ -290,6 +303,7 @@ export async function story(muster, client) {
   const running = await create();
   await refuse("expire", [Number(a.node), running.id], "DeadlineNotPassed", running.id, running.deadline);
   const queued = await create();
+  await compare();
   await refused(a.address, "cancel", [queued.id, queued.ticket], 0n, "NotTheCreator", queued.id, a.address);
   await refuse("cancel", [queued.id, queued.ticket + 1n], "TaskNotQueued", queued.id, queued.ticket + 1n);
   const { timestamp } = await client.rpc("eth_getBlockByNumber", ["latest", false]);
@@ -342,6 +356,7 @@ export async function story(muster, client) {
     await send(app.key, "expire", [Number(b.node), id]);
   }
   const waiting = await create();
+  await compare();
   assert.equal(one(await send(app.key, "cancel", [waiting.id, waiting.ticket]), "TaskAborted").reason, 1n);
   await travel(200);
   await send(app.key, "poke", [Number(b.node)]);
@@ -359,6 +374,7 @@ export async function story(muster, client) {
   await rule("setParameter", DRAW_DELAY, 20);
   for (let i = 0; i < 12; i++) await send(app.key, "createTask", [spec()], FEE);
   await refused(me, "setParameter", [DRAW_DELAY, 1], 0n, "TasksPending", 12n);
+  await compare();
   await client.rpc("anvil_mine", ["0x20"]);
   await refused(c.address, "raiseStake", [], granule, "DrawsDue", 4n);
 
@@ -366,6 +382,7 @@ export async function story(muster, client) {
   await rule("setParameter", START_FEE, 300);
   await rule("sweepTreasury");
   const { effective } = one(await rule("proposeTreasury", outsider), "TreasuryProposed");
+  await compare();
   await travel(DAY);
   await refuse("acceptTreasury", [], "TooEarly", effective);
   await travel(DAY);
@@ -373,6 +390,7 @@ export async function story(muster, client) {
   await rule("renounceUpgrades");
   await refused(me, "renounceUpgrades", [], 0n, "UpgradesRenounced");
   await rule("transferOwnership", outsider);
+  await compare();
   await send(app.key, "acceptOwnership");
   assert.equal((await client.call("owner", [])).toLowerCase(), outsider);
 

@@ -24,9 +24,11 @@ import {
 import { privateKeyToAccount } from "viem/accounts";
 import { musterAbi } from "../../abi/muster";
 import { musterParameters } from "../../abi/parameters";
+import { application as follow } from "./application.mjs";
 import { compile } from "./compile.mjs";
+import { Index } from "./explorer";
 import { DEV_KEY, MUSTER, RPC_URL, WS_URL, timeTravel, until } from "./node.mjs";
-import { DIGEST, FEE, named, newKey, story } from "./story.mjs";
+import { DIGEST, FEE, byName, newKey, story } from "./story.mjs";
 
 const chain = defineChain({
   id: 412346,
@@ -106,7 +108,7 @@ for (const [by, client] of [["polling", reader], ["subscription", socket]] as co
 }
 await new Promise((resolve) => setTimeout(resolve, 200));
 const inputDigest = keccak256(toHex("a horse on the moon"));
-const task = { kind: 0, units: 4, vram: 24, gpu: 0, redundancy: 0, inputDigest, models: [model] };
+const task = { kind: 0, units: 4, vram: 24, gpu: 0, redundancy: 0, flags: 0, inputDigest, models: [model] };
 await mined(await application.writeContract({ ...muster, functionName: "createTask", args: [task], value: FEE }));
 const [pending] = await reader.readContract({ ...muster, functionName: "pendingTasks", args: [0, 10] });
 assert.deepEqual([pending.creator, pending.fee], [application.account.address, FEE]);
@@ -129,7 +131,7 @@ assert.deepEqual(nodes.result.map((view) => [view.node, view.operator]), [[node,
 assert.deepEqual(tasks.result[0], pending);
 assert.ok(unknown.status === "failure" && unknown.error instanceof BaseError);
 const { data: nobody } = unknown.error.walk((e) => e instanceof ContractFunctionRevertedError) as ContractFunctionRevertedError;
-assert.equal(nobody?.errorName, "GpuUnknown");
+assert.deepEqual([nobody?.errorName, nobody?.args], ["GpuNameUnknown", ["a GPU of nobody", 24]]);
 assert.deepEqual(started, []);
 for (let tries = 0; tries < 100 && started.length === 0; tries++) {
   await mined(await boss.writeContract({ ...muster, functionName: "dispatch", args: [1] }));
@@ -144,7 +146,7 @@ const answer = await mined(
   await operator.writeContract({ ...muster, functionName: "submit", args: [pending.id, DIGEST as Hex] }),
 );
 const [success] = answer.logs.map((log) => decodeEventLog({ abi: musterAbi, ...log })).filter((event) => event.eventName === "TaskSucceeded");
-assert.deepEqual(success.args, { id: pending.id, node, resultDigest: DIGEST, paid: FEE });
+assert.deepEqual(success.args, { id: pending.id, node, creator: application.account.address, resultDigest: DIGEST, paid: FEE });
 const { credit } = await reader.readContract({ ...muster, functionName: "account", args: [operator.account.address] });
 assert.equal(credit, FEE);
 await mined(await operator.writeContract({ ...muster, functionName: "quit" }));
@@ -152,41 +154,58 @@ await mined(await operator.writeContract({ ...muster, functionName: "quit" }));
 // Every event and every error.
 let told = "events and errors left out, because this node's clock cannot be moved";
 if (await timeTravel()) {
-  const rest = { abi: musterAbi as Abi };
-  const parameters = (kind: "event" | "error", name: string) =>
-    musterAbi.find((item) => item.type === kind && item.name === name)!.inputs as readonly AbiParameter[];
-  const error = (data: Hex) => {
-    const { errorName: name, args = [] } = decodeErrorResult({ ...rest, data });
-    return { name, args: named(parameters("error", name), args) };
+  /** A contract by its interface. */
+  const at = (address: Address, abi: Abi) => {
+    const inputs = (kind: "event" | "error", name: string) =>
+      (abi.find((item) => item.type === kind && item.name === name) as { inputs: readonly AbiParameter[] }).inputs;
+    return {
+      address: address.toLowerCase(),
+      call: (functionName: string, args: unknown[]) => reader.readContract({ address, abi, functionName, args }),
+      encode: (functionName: string, args: unknown[]) => encodeFunctionData({ abi, functionName, args }),
+      error: (data: Hex) => {
+        const { errorName: name, args = [] } = decodeErrorResult({ abi, data });
+        return { name, args: byName(inputs("error", name), args) };
+      },
+      event: (log: { topics: [Hex, ...Hex[]]; data: Hex }) => {
+        const { eventName, args = {} } = decodeEventLog({ abi, topics: log.topics, data: log.data });
+        return { name: eventName!, args: byName(inputs("event", eventName!), args) };
+      },
+      refused: async (account: Address, functionName: string, args: unknown[], value: bigint) => {
+        const call = { address, abi, account, functionName, args, value };
+        const e = await reader.simulateContract(call as never).then(() => assert.fail(`${functionName} was not refused`), reverted);
+        const { data } = e.walk((cause) => cause instanceof ContractFunctionRevertedError) as ContractFunctionRevertedError;
+        assert.ok(data, e.message);
+        return { name: data.errorName, args: byName(inputs("error", data.errorName), data.args ?? []) };
+      },
+    };
   };
   const reverted = (e: unknown) => {
     assert.ok(e instanceof BaseError);
     return e;
   };
-  const { summary, logs } = await story(MUSTER, {
+  const raw = async ({ from, ...call }: { from: Address; to: Address; data: Hex; value?: bigint }) => {
+    const e = await reader.call({ account: from, ...call }).then(() => assert.fail("was not refused"), reverted);
+    return e.walk((cause) => typeof (cause as { data?: unknown }).data === "string") as unknown as { data: Hex };
+  };
+  const own = at(address, musterAbi as Abi);
+  const index = new Index(reader, address);
+  const client = {
+    ...own,
     address: (key: string) => privateKeyToAccount(key as Hex).address,
-    call: (functionName: string, args: unknown[]) => reader.readContract({ address, ...rest, functionName, args }),
-    encode: (functionName: string, args: unknown[]) => encodeFunctionData({ ...rest, functionName, args }),
     send: async (key: string, tx: object) => mined(await wallet(key).sendTransaction({ gas: 6_000_000n, ...tx })),
-    refusal: async ({ from, ...call }: { from: Address; to: Address; data: Hex; value?: bigint }) => {
-      const e = await reader.call({ account: from, ...call }).then(() => assert.fail("was not refused"), reverted);
-      const { data } = e.walk((cause) => typeof (cause as { data?: unknown }).data === "string") as unknown as { data: Hex };
-      return error(data);
-    },
-    refused: async (account: Address, functionName: string, args: unknown[], value: bigint) => {
-      const call = { address, ...rest, account, functionName, args, value };
-      const e = await reader.simulateContract(call as never).then(() => assert.fail(`${functionName} was not refused`), reverted);
-      const { data } = e.walk((cause) => cause instanceof ContractFunctionRevertedError) as ContractFunctionRevertedError;
-      assert.ok(data, e.message);
-      return { name: data.errorName, args: named(parameters("error", data.errorName), data.args ?? []) };
-    },
-    error,
-    event: (log: { topics: [Hex, ...Hex[]]; data: Hex }) => {
-      const { eventName, args = {} } = decodeEventLog({ ...rest, topics: log.topics, data: log.data });
-      return { name: eventName!, args: named(parameters("event", eventName!), args) };
-    },
+    at,
+    raw,
+    refusal: async (call: { from: Address; to: Address; data: Hex; value?: bigint }, by: { error: typeof own.error } = own) =>
+      by.error((await raw(call)).data),
     rpc: (method: string, params: unknown[]) => reader.request({ method, params } as never),
-  });
+    compare: () => index.compare(),
+  };
+  const gas = await follow(MUSTER, client);
+  console.log("gas that a contract needs to ask, its call and decoding included:");
+  for (const [what, used] of Object.entries(gas)) console.log(`  ${what}: ${used}`);
+  const { summary, logs } = await story(MUSTER, client);
+  await index.compare();
+  await index.histories();
   told = summary;
 
   // Both ways of watching have seen all of it, in order, once. The contract was deployed before they began.

@@ -4,12 +4,48 @@ pragma solidity ^0.8.24;
 import {IMuster} from "../../abi/IMuster.sol";
 
 /// @title A contract that has its users' requests run by a network of GPU nodes
-/// @notice Creates tasks with ether of its own, follows them through the views, and takes refunds back.
+/// @notice Creates tasks with what its users pay, learns from their receipts what became of them, and hands refunds on. It reads no
+/// log and searches no list.
 contract Application {
+    /// TaskSpec.flags: what becomes of the task is to be kept for us.
+    uint32 private constant RECEIPT = 1;
+    /// The parameter that says which share of its fee a task costs that is cancelled, or lets its time pass.
+    uint8 private constant START_FEE_BPS = 2;
+
+    /// IMuster.Outcome.state.
+    enum State {
+        None,
+        Open,
+        Succeeded,
+        Error,
+        TimedOut,
+        Cancelled,
+        Evicted,
+        WaitedTooLong
+    }
+
+    /// What a user asked for.
+    struct Request {
+        address user;
+        uint96 fee;
+        /// Under which its task was created: later changes do not reach it.
+        uint16 startFeeBps;
+        bool settled;
+    }
+
     IMuster public immutable muster;
     uint64 public lastTask;
+    mapping(uint64 id => Request) public requests;
+    mapping(uint64 id => bytes32) public results;
+    mapping(address user => uint256) public owed;
+
+    event Answered(uint64 indexed id, address indexed user, bytes32 resultDigest);
+    event Failed(uint64 indexed id, address indexed user, State state, uint8 code, uint256 refund);
 
     error Refused(bytes4 reason);
+    error NotYours(uint64 id);
+    error NotEnded(uint64 id);
+    error Settled(uint64 id);
 
     constructor(IMuster muster_) {
         muster = muster_;
@@ -17,54 +53,71 @@ contract Application {
 
     receive() external payable {}
 
-    /// @notice Asks for `units` images, paying what is sent.
-    function request(uint32 units, uint16 vram, uint64[] calldata models, bytes32 digest) external payable returns (uint64) {
-        lastTask = muster.createTask{value: msg.value}(spec(units, vram, models, digest));
-        return lastTask;
-    }
-
     /// @notice The least that `units` images cost.
     function quote(uint32 units) external view returns (uint128 leastFee) {
         (,, leastFee) = muster.estimate(0, units);
     }
 
-    /// @notice The node that runs the last task, or 0.
-    function runner() external view returns (uint32) {
-        IMuster.NodeView[] memory all = muster.nodes(1, 64);
-        for (uint256 i; i < all.length; ++i) {
-            bool running = all[i].status == 2 || all[i].status == 3 || all[i].status == 4 || all[i].status == 6;
-            if (running && all[i].task == lastTask) return all[i].node;
-        }
-        return 0;
+    /// @notice Asks for `units` images, paying what is sent.
+    function request(uint32 units, uint16 vram, uint64[] calldata models, bytes32 digest) external payable returns (uint64 id) {
+        (uint256 bps,,) = muster.parameter(START_FEE_BPS);
+        id = muster.createTask{value: msg.value}(IMuster.TaskSpec(0, units, vram, 0, 0, RECEIPT, digest, models));
+        requests[id] = Request(msg.sender, uint96(msg.value), uint16(bps), false);
+        lastTask = id;
     }
 
-    /// @notice Where the last task waits for a node: its ticket, or 0.
-    function ticket(uint16 vram) public view returns (uint64) {
-        (, IMuster.TaskView[] memory tasks) = muster.queuedTasks(vram, 0, 64);
-        for (uint256 i; i < tasks.length; ++i) {
-            if (tasks[i].id == lastTask) return tasks[i].at;
-        }
-        return 0;
+    /// @notice How a task stands, as its receipt has it.
+    function state(uint64 id) external view returns (State) {
+        return State(muster.outcome(id).state);
     }
 
-    /// @notice Takes the last task out of the queue; a refusal comes back as this contract's own error.
-    function giveUp(uint64 ticket_) external {
-        try muster.cancel(lastTask, ticket_) {}
+    /// @notice Where a task is that has not ended: Pending (1), queued (2), or running (3) on a node until a deadline. `node` and `ticket`
+    /// are what the events say, or 0; with wrong ones it is not found (0), and nothing worse.
+    function where(uint64 id, uint32 node, uint64 ticket) external view returns (uint8 status, uint32 runner, uint64 deadline) {
+        IMuster.TaskView memory task = muster.locate(id, node, ticket);
+        return (task.status, task.node, task.deadline);
+    }
+
+    /// @notice Takes the result of a task that succeeded; else its user is owed what came back of his payment. Anyone may call.
+    function settle(uint64 id) external {
+        Request storage asked = requests[id];
+        if (asked.settled) revert Settled(id);
+        IMuster.Outcome memory outcome = muster.outcome(id);
+        State how = State(outcome.state);
+        if (how <= State.Open) revert NotEnded(id);
+        asked.settled = true;
+        if (how == State.Succeeded) {
+            results[id] = outcome.resultDigest;
+            emit Answered(id, asked.user, outcome.resultDigest);
+            return;
+        }
+        uint256 refund = asked.fee;
+        // An error report and an eviction give the whole fee back.
+        if (how != State.Error && how != State.Evicted) refund -= uint256(asked.fee) * asked.startFeeBps / 10_000;
+        owed[asked.user] += refund;
+        emit Failed(id, asked.user, how, outcome.code, refund);
+    }
+
+    /// @notice Takes a task out of the queue; a refusal comes back as this contract's own error.
+    function giveUp(uint64 id, uint64 ticket) external {
+        if (requests[id].user != msg.sender) revert NotYours(id);
+        try muster.cancel(id, ticket) {}
         catch (bytes memory reason) {
             revert Refused(bytes4(reason));
         }
     }
 
-    /// @notice Takes what Muster owes this contract.
-    function collect() external {
+    /// @notice Takes what Muster owes this contract, for all of its users.
+    function collect() public {
         muster.withdraw(payable(address(this)));
     }
 
-    function spec(uint32 units, uint16 vram, uint64[] calldata models, bytes32 digest)
-        private
-        pure
-        returns (IMuster.TaskSpec memory)
-    {
-        return IMuster.TaskSpec(0, units, vram, 0, 0, digest, models);
+    /// @notice Pays the caller what he is owed.
+    function claim() external {
+        uint256 amount = owed[msg.sender];
+        owed[msg.sender] = 0;
+        if (address(this).balance < amount) collect();
+        (bool paid,) = msg.sender.call{value: amount}("");
+        require(paid);
     }
 }

@@ -41,8 +41,9 @@ async fn a_solidity_application_creates_and_follows_tasks() {
         let receipt = w.boss.send(&w.chain, what).await.unwrap_or_else(|error| panic!("{error:#}"));
         w.decode(&receipt)
     }
+    // The first value of an answer.
     async fn ask(w: &World, to: Address, data: Bytes) -> U256 {
-        U256::from_big_endian(&w.chain.call(None, to, U256::zero(), data).await.unwrap())
+        U256::from_big_endian(&w.chain.call(None, to, U256::zero(), data).await.unwrap()[..32])
     }
 
     let (mut operator, node) = w.join(LEAST, "NVIDIA H100", 80, &[31]).await;
@@ -52,29 +53,48 @@ async fn a_solidity_application_creates_and_follows_tasks() {
     let events = send(&mut w, app, task(80), quote * 10).await;
     assert_eq!(one(&events, "TaskCreated").values["creator"], Token::Address(app));
     assert_eq!(one(&events, "TaskStarted").number("node"), node.into());
-    assert_eq!(ask(&w, app, input("runner", &[])).await, node.into());
     let first = ask(&w, app, input("lastTask", &[])).await;
+    // Statuses of `locate`, by the node and the ticket that the events say; states of `outcome`, which needs neither.
+    let status = |id: U256, node: U256, ticket: U256| input("where", &[n(id), n(node), n(ticket)]);
+    let state = |id: U256| input("state", &[n(id)]);
+    let (zero, node) = (U256::zero(), U256::from(node));
+    assert_eq!(ask(&w, app, status(first, node, zero)).await, 3.into());
+    assert_eq!(ask(&w, app, status(first, zero, zero)).await, zero);
+    assert_eq!(ask(&w, app, state(first)).await, 1.into());
 
     let events = send(&mut w, app, task(80), quote * 5).await;
     assert_eq!(*names(&events).last().unwrap(), "TaskQueued");
-    let ticket = ask(&w, app, input("ticket", &[n(80)])).await;
-    assert_eq!(ticket, one(&events, "TaskQueued").number("ticket").into());
+    let second = ask(&w, app, input("lastTask", &[])).await;
+    let ticket = U256::from(one(&events, "TaskQueued").number("ticket"));
+    assert_eq!(ask(&w, app, status(second, zero, ticket)).await, 2.into());
 
     // A refusal of ours reaches Solidity as what it is.
-    let wrong = w.chain.call(None, app, U256::zero(), input("giveUp", &[n(ticket + 1)])).await.unwrap_err();
+    let (boss, wrong) = (w.boss.address(), input("giveUp", &[n(second), n(ticket + 1)]));
+    let wrong = w.chain.call(Some(boss), app, zero, wrong).await.unwrap_err();
     let wrong = wrong.downcast_ref::<muster_cli::chain::Reverted>().unwrap();
     let errors = muster_cli::contract::interface();
     let reason = errors.error("TaskNotQueued").unwrap().signature();
     assert_eq!(wrong.data[..4], abi.error("Refused").unwrap().signature()[..4]);
     assert_eq!(wrong.data[4..8], reason[..4]);
 
-    let events = send(&mut w, app, input("giveUp", &[n(ticket)]), U256::zero()).await;
+    let events = send(&mut w, app, input("giveUp", &[n(second), n(ticket)]), zero).await;
     assert_eq!(one(&events, "TaskAborted").number("refund"), 343);
-    let events = send(&mut w, app, input("collect", &[]), U256::zero()).await;
-    assert_eq!(one(&events, "Withdrawn").number("credit"), 343);
-    assert_eq!(w.chain.provider.get_balance(app, None).await.unwrap(), 343.into());
+    assert_eq!(ask(&w, app, state(second)).await, 5.into());
     let events = w.send(&mut operator, "submit", &[n(first), Token::FixedBytes(vec![6; 32])], 0).await;
     assert_eq!(one(&events, "TaskSucceeded").number("paid"), 700);
-    assert_eq!(ask(&w, app, input("runner", &[])).await, U256::zero());
+    assert_eq!(ask(&w, app, state(first)).await, 2.into());
+    assert_eq!(ask(&w, app, status(first, node, zero)).await, zero);
+
+    // What the receipts say settles the application's own books.
+    for id in [first, second] {
+        send(&mut w, app, input("settle", &[n(id)]), zero).await;
+    }
+    assert_eq!(ask(&w, app, input("results", &[n(first)])).await, U256::from([6; 32]));
+    assert_eq!(ask(&w, app, input("owed", &[Token::Address(boss)])).await, 343.into());
+    let events = send(&mut w, app, input("collect", &[]), zero).await;
+    assert_eq!(one(&events, "Withdrawn").number("credit"), 343);
+    assert_eq!(w.chain.provider.get_balance(app, None).await.unwrap(), 343.into());
+    send(&mut w, app, input("claim", &[]), zero).await;
+    assert_eq!(w.chain.provider.get_balance(app, None).await.unwrap(), zero);
     w.conserved().await;
 }
