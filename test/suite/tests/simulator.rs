@@ -15,9 +15,11 @@ use alloy_sol_types::{SolCall, SolInterface};
 use ethers::signers::LocalWallet;
 use muster_cli::chain::{Account, Chain};
 use muster_cli::{build, deploy};
+use muster_core::id::NodeId;
 use muster_core::word::Word;
 use muster_devnode::chain::{Clock, Mined, NITRO_DEV_KEY};
 use muster_devnode::{Config, Devnode, TxRequest};
+use muster_protocol::roster::Seat;
 use muster_protocol::native::{Hashes, Memory};
 use muster_protocol::IMuster::{self, *};
 use muster_protocol::{programs, Host, Network, Refusal};
@@ -107,7 +109,7 @@ impl Mirror for Twin {
         let head = self.chain.head().header.timestamp;
         self.chain.set_next_timestamp(now.max(head)).unwrap();
         // With nine due, a call that makes eight and may not come between finds one left.
-        let waiting = Network::open(host).unwrap().pending();
+        let waiting = Network::open(host).unwrap().ring().len();
         if self.tally.borrow().calls.is_multiple_of(STRETCH) || waiting > 8 {
             self.chain.mine(DELAY, 0).unwrap();
         }
@@ -225,11 +227,7 @@ fn withdraw(to: Party) -> withdrawCall {
 fn meddle(ledger: &mut Ledger, round: u64, nodes: u32) {
     let issued = ledger.head().issued.max(1);
     let node = 1 + (round / 4) as u32 % issued;
-    let order: muster_core::record::Order = {
-        let slot = muster_protocol::layout::node_slot(&ledger.host, node);
-        ledger.host.get(muster_protocol::host::offset(slot, muster_protocol::layout::node::ORDER))
-    };
-    let id = order.id;
+    let id = Seat::load(&ledger.host, NodeId(node)).order(&ledger.host).id.0;
     let _ = match round % 4 {
         0 => ledger.call(Party::Keeper, 0, &pokeCall { node }).is_ok(),
         1 => ledger.call(Party::Keeper, 0, &expireCall { node, id }).is_ok(),
@@ -306,7 +304,7 @@ async fn the_simulator_and_the_chain_do_the_same() {
         if steps % 7 == 0 {
             meddle(engine.ledger(), steps / 7, count);
         }
-        if Network::open(&mut engine.ledger().host).unwrap().pending() > 8 {
+        if Network::open(&mut engine.ledger().host).unwrap().ring().len() > 8 {
             // Refused, because it finds a draw due after the eight that it makes.
             let _ = engine.ledger().call(Party::Operator(steps as u32 % count), 0, &reportDownloadedCall { models: vec![1] });
         }
@@ -328,7 +326,7 @@ async fn the_simulator_and_the_chain_do_the_same() {
     }
     ledger.call(Party::Keeper, 0, &withdraw(Party::Keeper)).expect("start fees of what it let expire");
 
-    let income = muster_protocol::admin::income(&ledger.host);
+    let income = muster_protocol::purse::income(&ledger.host);
     let tally = tally.borrow();
     let balance = chain.state().balance(muster);
     assert_eq!(tally.deposits - tally.withdrawn, balance, "what came in and was not paid out");
