@@ -27,7 +27,7 @@ pub type Routes = BTreeMap<[u8; 4], Address>;
 /// Functions that the router refuses once it is initialised, and that no program may answer through it.
 const ONLY_AT_FIRST: [&str; 2] = ["install", "initialise"];
 /// The last slot of the layout. Until a router is initialised all of them are empty but the one that says who may do so.
-const LAST_SLOT: u8 = layout::NEXT_PARAMETERS;
+const LAST_SLOT: u8 = layout::MODEL_NAMED;
 /// Most selectors in one proposal.
 const SELECTORS_AT_ONCE: usize = 64;
 
@@ -255,7 +255,9 @@ impl Router<'_> {
     /// Where its selectors lead: what its list says, compared with the words that it goes by.
     async fn routes(&self, wanted: &Routes) -> Result<Routes> {
         let at = self.muster.address;
-        let listed = facets(&self.muster.call(self.chain, "facets", &[]).await?)?;
+        let mut listed = facets(&self.muster.call(self.chain, "facets", &[]).await?)?;
+        // What the router answers itself leads to no program.
+        listed.retain(|_, program| *program != at);
         let known = interface().functions().map(|function| function.short_signature());
         let selectors: BTreeSet<[u8; 4]> = known.chain(listed.keys().copied()).chain(wanted.keys().copied()).collect();
         let mut stored = Routes::new();

@@ -70,7 +70,7 @@ mod tests {
     use std::vec::Vec;
 
     /// The sources, in the order of [`RECORDS`].
-    const SOURCES: [&str; 18] = [
+    const SOURCES: [&str; 19] = [
         include_str!("account.rs"),
         include_str!("classes.rs"),
         include_str!("escrow.rs"),
@@ -85,6 +85,7 @@ mod tests {
         include_str!("pool.rs"),
         include_str!("proposal.rs"),
         include_str!("queue.rs"),
+        include_str!("receipt.rs"),
         include_str!("rules.rs"),
         include_str!("scores.rs"),
         include_str!("size.rs"),
