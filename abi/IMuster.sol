@@ -112,6 +112,8 @@ interface IMuster {
         uint8 code;
         /// When it ended; 0 before.
         uint64 ended;
+        /// What its creator got back of the fee, in wei.
+        uint128 refund;
         /// Digest of the result; 0 unless it succeeded.
         bytes32 resultDigest;
     }

@@ -176,6 +176,8 @@ contract MusterStorage {
         uint40 ended;
         /// The code of a reported error.
         uint8 code;
+        /// What its creator got back, in wei.
+        uint96 refund;
     }
 
     /// Six model ids (40 bits each, 0 for none) and a flag for each. Among a node's models the flag says "removed": the

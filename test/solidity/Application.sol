@@ -9,8 +9,6 @@ import {IMuster} from "../../abi/IMuster.sol";
 contract Application {
     /// TaskSpec.flags: what becomes of the task is to be kept for us.
     uint32 private constant RECEIPT = 1;
-    /// The parameter that says which share of its fee a task costs that is cancelled, or lets its time pass.
-    uint8 private constant START_FEE_BPS = 2;
 
     /// IMuster.Outcome.state.
     enum State {
@@ -27,9 +25,6 @@ contract Application {
     /// What a user asked for.
     struct Request {
         address user;
-        uint96 fee;
-        /// Under which its task was created: later changes do not reach it.
-        uint16 startFeeBps;
         bool settled;
     }
 
@@ -60,9 +55,8 @@ contract Application {
 
     /// @notice Asks for `units` images, paying what is sent.
     function request(uint32 units, uint16 vram, uint64[] calldata models, bytes32 digest) external payable returns (uint64 id) {
-        (uint256 bps,,) = muster.parameter(START_FEE_BPS);
         id = muster.createTask{value: msg.value}(IMuster.TaskSpec(0, units, vram, 0, 0, RECEIPT, digest, models));
-        requests[id] = Request(msg.sender, uint96(msg.value), uint16(bps), false);
+        requests[id] = Request(msg.sender, false);
         lastTask = id;
     }
 
@@ -91,11 +85,8 @@ contract Application {
             emit Answered(id, asked.user, outcome.resultDigest);
             return;
         }
-        uint256 refund = asked.fee;
-        // An error report and an eviction give the whole fee back.
-        if (how != State.Error && how != State.Evicted) refund -= uint256(asked.fee) * asked.startFeeBps / 10_000;
-        owed[asked.user] += refund;
-        emit Failed(id, asked.user, how, outcome.code, refund);
+        owed[asked.user] += outcome.refund;
+        emit Failed(id, asked.user, how, outcome.code, outcome.refund);
     }
 
     /// @notice Takes a task out of the queue; a refusal comes back as this contract's own error.

@@ -343,7 +343,7 @@ structs! {
     NodeView(u32, Account, u8, u32, u16, u128, u64, u64, u8, bool, bool, u64, u64, u64, u64, Vec<u64>, Vec<u64>);
     WeightView(bool, u64, u64, u64, u64, u64);
     TaskView(u64, u8, Account, u128, u8, u32, u32, u16, u16, u32, u32, Vec<u64>, u64, u64, u64, u64, u32, u64, bool);
-    Outcome(u8, u32, u8, u64, FixedBytes<32>);
+    Outcome(u8, u32, u8, u64, u128, FixedBytes<32>);
     QueueView(u32, u32, u32, u64, u64);
     FacetCut(Account, u8, Vec<FixedBytes<4>>);
     AccountView(u128, u128, u64, u32, bool);

@@ -110,7 +110,7 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.weightOf`.
     pub fn weight_of(&self, id: NodeId, spec: &IMuster::TaskSpec) -> Result<IMuster::WeightView> {
         let seat = self.known(id)?;
-        let (order, models, _) = self.order(spec)?;
+        let (order, models, _) = self.order_for(spec)?;
         let task = Task { escrow: Escrow::default(), order, models };
         let f = self.factors(&seat.node);
         let (locality, _) = self.locality(&seat, &models);
@@ -208,8 +208,8 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.outcome`.
     pub fn outcome(&self, id: TaskId) -> IMuster::Outcome {
-        let (Receipt { state, node, ended, code }, digest) = receipt::read(self.host, id);
-        IMuster::Outcome { state, node: node.0, code, ended, resultDigest: digest.into() }
+        let (Receipt { state, node, ended, code, refund }, digest) = receipt::read(self.host, id);
+        IMuster::Outcome { state, node: node.0, code, ended, refund, resultDigest: digest.into() }
     }
 
     /// See `IMuster.locate`. The ring is searched from where the task is if none was drawn again since it was created.

@@ -5,7 +5,7 @@ use crate::draw::Candidates;
 use crate::host::Host;
 use crate::layout::{entry, slot, LIMITS, MODEL_NAMED, TERMS};
 use crate::network::Network;
-use crate::registry::{self, Held, Holders, GPU_NAME_MAX};
+use crate::registry::{self, Held, Holders};
 use crate::roster::Seat;
 use crate::sampler::{self, VRAM_MAX};
 use crate::{purse, queue, Result};
@@ -67,9 +67,7 @@ impl<H: Host> Network<'_, H> {
         let caller = self.host.sender();
         let account = purse::account(self.host, caller);
         ensure!(!account.kicked, KickedOut(caller));
-        let bytes = gpu_name.len();
-        let printable = gpu_name.iter().all(|c| (b' '..=b'~').contains(c));
-        ensure!((1..=GPU_NAME_MAX).contains(&bytes) && printable, BadGpuName(bytes, GPU_NAME_MAX));
+        registry::check_gpu_name(gpu_name)?;
         ensure!((1..=VRAM_MAX).contains(&vram), BadVram(vram, VRAM_MAX));
         let known = registry::gpu_group(self.host, gpu_name, vram);
         let fee = if known.is_none() { self.host.get::<Limits>(slot(LIMITS)).group_fee } else { 0 };
@@ -425,8 +423,7 @@ impl<H: Host> Network<'_, H> {
 
 /// See `IMuster.nameModel`.
 pub fn name_model<H: Host>(host: &mut H, name: &[u8]) -> Result<ModelId> {
-    let printable = name.iter().all(|c| (b' '..=b'~').contains(c));
-    ensure!((1..=MODEL_NAME_MAX).contains(&name.len()) && printable, BadModelName(name.len(), MODEL_NAME_MAX));
+    ensure!(registry::is_name(name, MODEL_NAME_MAX), BadModelName(name.len(), MODEL_NAME_MAX));
     let [a, b, c, d, e, ..] = host.keccak(name);
     let model = ModelId(u64::from_be_bytes([0, 0, 0, a, b, c, d, e]));
     check_model(model)?;

@@ -116,9 +116,7 @@ program! { SOURCE;
             bestQueuedCall(number: NodeId) -> TaskView { net.best_queued(number) }
         }
         looking(host) {
-            gpuGroupCall(name: &[u8], vram: u16) -> GpuGroup {
-                registry::gpu_group(host, name, vram).ok_or_else(|| refusal!(GpuNameUnknown(name, vram)))
-            }
+            gpuGroupCall(name: &[u8], vram: u16) -> GpuGroup { registry::find_gpu_group(host, name, vram) }
             gpuNameCall(group: GpuGroup) -> String { Ok(registry::gpu_name(host, group)) }
             gpuGroupsCall(vram: u16) -> u32 { Ok(registry::gpu_count(host, vram)) }
         }

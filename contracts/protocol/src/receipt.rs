@@ -3,7 +3,7 @@
 
 use crate::host::{offset, Host};
 use crate::layout::{entry, RECEIPTS};
-use muster_core::id::{NodeId, TaskId};
+use muster_core::id::TaskId;
 use muster_core::record::{Order, Receipt};
 use muster_core::word::Word;
 
@@ -23,10 +23,10 @@ pub fn open<H: Host>(host: &mut H, order: &Order) {
 
 /// Writes into the receipt, if there is one, how the task ended.
 #[inline(never)]
-pub fn close<H: Host>(host: &mut H, order: &Order, now: u64, node: NodeId, state: u8, code: u8, digest: Option<[u8; 32]>) {
+pub fn close<H: Host>(host: &mut H, order: &Order, receipt: Receipt, digest: Option<[u8; 32]>) {
     if order.flags & Order::RECEIPT != 0 {
         let at = slot(host, order.id);
-        host.put(at, &Receipt { state, node, ended: now, code });
+        host.put(at, &receipt);
         if let Some(digest) = digest {
             host.store(offset(at, 1), Word::from_be_bytes(digest));
         }

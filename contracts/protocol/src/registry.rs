@@ -26,6 +26,23 @@ const INLINE: u32 = 7;
 
 // ---------------------------------------------------------------- GPU groups
 
+/// Whether a name is printable ASCII, not empty and not longer than `most` bytes.
+pub fn is_name(name: &[u8], most: usize) -> bool {
+    (1..=most).contains(&name.len()) && name.iter().all(|c| (b' '..=b'~').contains(c))
+}
+
+/// Refuses what cannot be a GPU's name.
+pub fn check_gpu_name(name: &[u8]) -> Result<()> {
+    ensure!(is_name(name, GPU_NAME_MAX), BadGpuName(name.len(), GPU_NAME_MAX));
+    Ok(())
+}
+
+/// See `IMuster.gpuGroup`.
+pub fn find_gpu_group<H: Host>(host: &H, name: &[u8], vram: u16) -> Result<GpuGroup> {
+    check_gpu_name(name)?;
+    gpu_group(host, name, vram).ok_or_else(|| refusal!(GpuNameUnknown(name, vram)))
+}
+
 fn gpu_number_slot<H: Host>(host: &H, name: &[u8], vram: u16) -> Word {
     let mut bytes = Vec::with_capacity(name.len() + 2);
     bytes.extend_from_slice(name);

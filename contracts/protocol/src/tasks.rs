@@ -47,7 +47,7 @@ pub fn estimate(terms: &Terms, kind: u8, units: u32) -> Result<u32> {
 
 impl<H: Host> Network<'_, H> {
     /// The frozen terms of a task that would be created now, and the least fee.
-    pub fn order(&self, spec: &IMuster::TaskSpec) -> Result<(Order, ModelSet, u128)> {
+    pub fn order_for(&self, spec: &IMuster::TaskSpec) -> Result<(Order, ModelSet, u128)> {
         self.order_under(&self.terms(), spec)
     }
 
@@ -255,7 +255,8 @@ impl<H: Host> Network<'_, H> {
         let operator = self.host.sender();
         purse::credit(self.host, operator, escrow.fee);
         emit::<TaskSucceeded>(self.host, (id, seat.id, escrow.creator), (digest, escrow.fee));
-        receipt::close(self.host, &order, self.now, seat.id, Receipt::SUCCEEDED, 0, Some(digest));
+        let receipt = Receipt { state: Receipt::SUCCEEDED, node: seat.id, ended: self.now, ..Receipt::default() };
+        receipt::close(self.host, &order, receipt, Some(digest));
         self.release(seat, true);
         Ok(())
     }
@@ -266,7 +267,8 @@ impl<H: Host> Network<'_, H> {
         ensure!(self.now <= order.moment, DeadlinePassed(id, order.moment));
         purse::credit(self.host, escrow.creator, escrow.fee);
         emit::<TaskErrorReported>(self.host, (id, seat.id, escrow.creator), (code, escrow.fee));
-        receipt::close(self.host, &order, self.now, seat.id, Receipt::ERROR, code, None);
+        let receipt = Receipt { state: Receipt::ERROR, node: seat.id, ended: self.now, code, refund: escrow.fee };
+        receipt::close(self.host, &order, receipt, None);
         // The node that could not run this one is not handed the next in the same breath.
         self.release(seat, false);
         Ok(())
@@ -337,7 +339,8 @@ impl<H: Host> Network<'_, H> {
         }
         purse::credit(self.host, task.escrow.creator, refund);
         emit::<TaskAborted>(self.host, (task.order.id, node, task.escrow.creator), (reason, refund, start_fee, beneficiary));
-        receipt::close(self.host, &task.order, self.now, node, Receipt::ABORTED + reason, 0, None);
+        let receipt = Receipt { state: Receipt::ABORTED + reason, node, ended: self.now, code: 0, refund };
+        receipt::close(self.host, &task.order, receipt, None);
     }
 
     /// See `IMuster.dispatch`.

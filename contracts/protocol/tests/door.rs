@@ -32,7 +32,16 @@ fn sample<C: SolCall>(call: C) -> Sample {
 }
 
 fn wanted() -> TaskSpec {
-    TaskSpec { kind: 2, units: 90, vram: 16, gpu: 1 << 16 | 24, flags: 1, inputDigest: [8; 32].into(), models: vec![1, 2, 3], ..spec(0, &[]) }
+    TaskSpec {
+        kind: 2,
+        units: 90,
+        vram: 16,
+        gpu: 1 << 16 | 24,
+        flags: 1,
+        inputDigest: [8; 32].into(),
+        models: vec![1, 2, 3],
+        ..spec(0, &[])
+    }
 }
 
 /// A call of every function, most of which a world of [`peopled`] has something to say to.

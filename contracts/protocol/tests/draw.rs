@@ -236,7 +236,7 @@ impl Fleet {
     /// from another hash, as the network does.
     fn draws(&mut self, wanted: &muster_protocol::IMuster::TaskSpec, count: u64, salt: u64) -> (BTreeMap<u32, u64>, u64) {
         let net = Network::open(&mut self.w.mem).unwrap();
-        let (order, models, _): (_, ModelSet, _) = net.order(wanted).unwrap();
+        let (order, models, _): (_, ModelSet, _) = net.order_for(wanted).unwrap();
         let mut task = Task { order, models, ..Task::default() };
         let mut seen = BTreeMap::new();
         let (mut undecided, mut decided, mut i) = (0, 0, 0u64);
@@ -459,7 +459,7 @@ fn more_gpu_models_of_one_size_than_one_and_two_levels_hold() {
     f.w.join(5_000, "card 7", 24, &[], 400).unwrap();
     f.w.call(who(5_000), 0, |n| n.quit()).unwrap();
     let net = Network::open(&mut f.w.mem).unwrap();
-    let (order, models, _) = net.order(&spec(0, &[])).unwrap();
+    let (order, models, _) = net.order_for(&spec(0, &[])).unwrap();
     let task = Task { order, models, ..Task::default() };
     let mut rng = Rng::new(net.host, [1; 32], TaskId(1));
     assert!(matches!(net.draw(&task, &mut rng), Draw::Nobody), "an empty tree is exactly empty");
@@ -482,7 +482,7 @@ fn how_often_an_idle_holder_is_missed_in_a_busy_network() {
                 w.call(who(n), 0, |net| net.pause()).unwrap();
             }
             let net = Network::open(&mut w.mem).unwrap();
-            let (order, models, _) = net.order(&spec(0, &[7])).unwrap();
+            let (order, models, _) = net.order_for(&spec(0, &[7])).unwrap();
             let (mut missed, mut decided) = (0u32, 0u32);
             for i in 1..=10_000u64 {
                 let task = Task { order: Order { id: TaskId(i), ..order }, models, ..Task::default() };

@@ -36,7 +36,7 @@ fn a_receipt_tells_every_end_and_is_there_only_where_asked_for() {
     refused!(w.create(5, FEE, flagged(u32::MAX)), FlagsUnsupported(u32::MAX));
     let plain = w.create(5, FEE, flagged(0)).unwrap();
     let ids: Vec<u64> = (0..3).map(|_| w.create(5, FEE, flagged(1)).unwrap()).collect();
-    let open = Outcome { state: 1, node: 0, code: 0, ended: 0, resultDigest: [0; 32].into() };
+    let open = Outcome { state: 1, node: 0, code: 0, ended: 0, refund: 0, resultDigest: [0; 32].into() };
     let none = Outcome { state: 0, ..open.clone() };
     assert_eq!(w.ask(outcomeCall { id: plain }), none);
     assert_eq!(w.ask(outcomeCall { id: 99 }), none);
@@ -54,12 +54,18 @@ fn a_receipt_tells_every_end_and_is_there_only_where_asked_for() {
         Outcome { state: 2, node: a.1, ended: ends, resultDigest: [9; 32].into(), ..open.clone() }
     );
     w.send(who(b.1 as u64), 0, reportErrorCall { id: b.0, code: 77 }).unwrap();
-    assert_eq!(w.ask(outcomeCall { id: b.0 }), Outcome { state: 3, node: b.1, ended: ends, code: 77, ..open.clone() });
+    assert_eq!(
+        w.ask(outcomeCall { id: b.0 }),
+        Outcome { state: 3, node: b.1, ended: ends, code: 77, refund: FEE, ..open.clone() }
+    );
     // The first of them took the queued task; it times out.
     let slow = runner(&mut w, queued);
     w.pass(1, 121);
     w.send(who(50), 0, expireCall { node: slow, id: queued }).unwrap();
-    assert_eq!(w.ask(outcomeCall { id: queued }), Outcome { state: 4, node: slow, ended: w.mem.now, ..open.clone() });
+    assert_eq!(
+        w.ask(outcomeCall { id: queued }),
+        Outcome { state: 4, node: slow, ended: w.mem.now, refund: FEE / 100 * 98, ..open.clone() }
+    );
 }
 
 #[test]
@@ -73,17 +79,17 @@ fn a_receipt_tells_the_ends_of_queued_tasks() {
     // Two places: the first, of the least value, had to go.
     let ended = w.mem.now;
     let outcome = |w: &mut World, id: u64| w.ask(outcomeCall { id });
-    let end = |state: u8, ended: u64| Outcome { state, node: 0, code: 0, ended, resultDigest: [0; 32].into() };
+    let end = |state, ended, refund| Outcome { state, node: 0, code: 0, ended, refund, resultDigest: [0; 32].into() };
     let gone = outcome(&mut w, ids[0]);
-    assert_eq!(gone, end(6, gone.ended));
+    assert_eq!(gone, end(6, gone.ended, FEE));
     assert!(gone.ended > 0 && gone.ended <= ended);
     let ticket = w.ticket(ids[1]);
     w.send(who(5), 0, cancelCall { id: ids[1], ticket }).unwrap();
-    assert_eq!(outcome(&mut w, ids[1]), end(5, w.mem.now));
+    assert_eq!(outcome(&mut w, ids[1]), end(5, w.mem.now, FEE + 1 - FEE / 50));
     let ticket = w.ticket(ids[2]);
     w.pass(1, 30_000);
     w.send(who(6), 0, expireQueuedCall { id: ids[2], ticket }).unwrap();
-    assert_eq!(outcome(&mut w, ids[2]), end(7, w.mem.now));
+    assert_eq!(outcome(&mut w, ids[2]), end(7, w.mem.now, FEE + 2 - FEE / 50));
 }
 
 /// Who ends the task changes words of the receipt and makes none; who did not ask for one pays for nothing.

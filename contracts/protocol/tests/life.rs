@@ -451,7 +451,7 @@ fn a_task_that_no_joined_node_could_run_is_refused() {
     let mut w = World::new();
     let runs = |w: &mut World, vram: u16, gpu: u32| {
         let wanted = IMuster::TaskSpec { gpu, ..spec(vram, &[]) };
-        match w.call(who(99), FEE, |n| n.order(&wanted).map(drop)) {
+        match w.call(who(99), FEE, |n| n.order_for(&wanted).map(drop)) {
             Ok(()) => true,
             Err(e) => {
                 assert_eq!(e, refusal!(NobodyCanRun(if gpu == 0 { vram } else { gpu as u16 }, gpu)));

@@ -587,13 +587,19 @@ impl Bench {
         let (spared, _) = b.join("Spared", 80, &[MODEL], 400)?;
         for _ in 0..3 {
             let mut running: Vec<TaskStarted> = Vec::new();
-            let task = TaskSpec { gpu: VRAM as u32, ..spec(&[MODEL]) };
+            let task = TaskSpec { gpu: 1 << 16 | VRAM as u32, ..spec(&[MODEL]) };
             while b.create(TOKEN, task.clone())?.events::<TaskQueued>().is_empty() {}
             // Everybody has a task now; what is left over waits in the queue, or is aborted with it.
             for node in 1..=nodes {
                 let v = b.view(node)?;
                 if v.status == 2 {
-                    running.push(TaskStarted { id: v.task, node, creator: Default::default(), deadline: v.deadline, boosts: false });
+                    running.push(TaskStarted {
+                        id: v.task,
+                        node,
+                        creator: Default::default(),
+                        deadline: v.deadline,
+                        boosts: false,
+                    });
                 }
             }
             b.world.pass(101)?;

@@ -55,7 +55,8 @@ struct Task {
 }
 
 /// What a task without a receipt has for one.
-const NO_RECEIPT: Outcome = Outcome { state: 0, node: 0, code: 0, ended: 0, resultDigest: alloy_primitives::FixedBytes::ZERO };
+const NO_RECEIPT: Outcome =
+    Outcome { state: 0, node: 0, code: 0, ended: 0, refund: 0, resultDigest: alloy_primitives::FixedBytes::ZERO };
 
 /// What the logs say.
 #[derive(Default, Debug)]
@@ -295,12 +296,13 @@ impl Explorer {
                 let task = self.end(x.id);
                 assert_eq!((x.creator, x.node), (task.created.creator, task.node));
                 self.account(task.created.creator).credit += x.refund;
-                self.conclude(x.id, Outcome { state: 3, node: x.node, ended: now, code: x.code, ..NO_RECEIPT });
+                let end = Outcome { state: 3, node: x.node, ended: now, code: x.code, refund: x.refund, ..NO_RECEIPT };
+                self.conclude(x.id, end);
             }
             E::TaskAborted(a) => {
                 let task = self.end(a.id);
                 assert_eq!((a.creator, a.node), (task.created.creator, task.node));
-                self.conclude(a.id, Outcome { state: 4 + a.reason, node: a.node, ended: now, ..NO_RECEIPT });
+                self.conclude(a.id, Outcome { state: 4 + a.reason, node: a.node, ended: now, refund: a.refund, ..NO_RECEIPT });
                 self.account(a.creator).credit += a.refund;
                 if a.reason == 0 {
                     let penalty = self.parameter("penaltyPpm") as f64 / 1e6;

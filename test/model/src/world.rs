@@ -262,7 +262,7 @@ pub fn world(nodes: u64, delay: u64) -> World {
 /// Which node a hash would give a task, by the public code that decides it.
 pub fn foretell(w: &mut World, hash: [u8; 32], id: u64, wanted: &IMuster::TaskSpec) -> Option<u32> {
     let net = Network::open(&mut w.mem).unwrap();
-    let (order, models, _) = net.order(wanted).unwrap();
+    let (order, models, _) = net.order_for(wanted).unwrap();
     let task = Task { order, models, ..Task::default() };
     let mut rng = Rng::new(net.host, hash, TaskId(id));
     match net.draw(&task, &mut rng) {

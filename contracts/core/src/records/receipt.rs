@@ -5,8 +5,8 @@ packed! {
     /// who ends the task pays for no new word.
     ///
     /// ```text
-    /// |  -  | code | ended | node | state |
-    ///   176    8      40      24      8
+    /// | -  | refund | code | ended | node | state |
+    ///   80     96      8      40      24      8
     /// ```
     pub struct Receipt {
         /// One of this record's constants; 0 for no receipt.
@@ -17,6 +17,8 @@ packed! {
         ended: u64 = "uint40" 40,
         /// The code of a reported error.
         code: u8 = "uint8" 8,
+        /// What its creator got back, in wei.
+        refund: u128 = "uint96" 96,
     }
 }
 

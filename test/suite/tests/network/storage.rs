@@ -105,6 +105,8 @@ fn variables_have_the_slots_that_solc_gives_them() {
         ("sizesJoined", SIZES_JOINED),
         ("nextPrograms", NEXT_PROGRAMS),
         ("nextParameters", NEXT_PARAMETERS),
+        ("receipts", RECEIPTS),
+        ("modelNamed", MODEL_NAMED),
     ];
     let storage = solc()["storage"].as_array().unwrap().clone();
     assert_eq!(storage.len(), expected.len());
@@ -292,10 +294,16 @@ async fn every_word_belongs_to_a_declared_variable() {
         .map(|selector| U256::from_big_endian(&[&selector.0[..], &[0; 28]].concat()))
         .collect();
     let sizes = [8u64, 24, 40, 80];
-    let groups: Vec<u64> = sizes.iter().flat_map(|v| (0..4).map(move |g| g << 16 | v)).collect();
-    // "Any" groups of sizes asked for, 0 and one above included, and GPU groups + 0x10000; the excluded nodes.
-    let pools: Vec<u64> = (0..=81).chain(groups.iter().map(|g| g + 0x10000)).chain([u64::from(u32::MAX)]).collect();
+    let groups: Vec<u64> = sizes.iter().flat_map(|v| (1..=4).map(move |g| g << 16 | v)).collect();
+    // Any GPU of sizes asked for, 0 and one above included, and GPU groups; the excluded nodes.
+    let pools: Vec<u64> = (0..=81).chain(groups.iter().copied()).chain([u64::from(u32::MAX)]).collect();
+    let tasks = live.view(IMuster::overviewCall {}).tasks;
+    let models = live.all_logs().into_iter().filter_map(|(event, _)| match event {
+        IMuster::IMusterEvents::ModelNamed(named) => Some(named.model),
+        _ => None,
+    });
     let keys = |list: Vec<u64>| list.into_iter().map(U256::from).collect::<Vec<_>>();
+    let models = keys(models.collect());
     let each = |of: &[u64], shift: u32, count: u64| -> Vec<u64> {
         of.iter().flat_map(|key| (0..count).map(move |i| key << shift | i)).collect()
     };
@@ -337,6 +345,8 @@ async fn every_word_belongs_to_a_declared_variable() {
         ("sizesJoined", keys((0..4).collect())),
         ("nextPrograms", vec![keccak256(changes).into()]),
         ("nextParameters", keys(vec![17, 18])),
+        ("receipts", keys((1..=tasks).collect())),
+        ("modelNamed", models),
     ];
     let mut owners: HashMap<U256, String> = HashMap::new();
     for variable in s.layout["storage"].as_array().unwrap() {
