@@ -25,8 +25,7 @@ impl Refusal {
     #[inline(always)]
     pub fn of<E: SolError>(arguments: impl Values<E::Parameters<'static>>) -> Refusal {
         fn encode<S, V: Values<S>>(selector: [u8; 4], arguments: V) -> Refusal {
-            let mut out = Out::with_capacity(4 + V::HEADS);
-            out.bytes(&selector);
+            let mut out = Out::starting(&selector, V::HEADS);
             arguments.put_all(&mut out);
             Refusal(out.0)
         }
@@ -60,8 +59,7 @@ pub type Result<T> = core::result::Result<T, Refusal>;
 #[inline(always)]
 pub fn emit<E: SolEvent>(host: &mut impl Host, indexed: impl Topics<E::TopicList>, data: impl Values<E::DataTuple<'static>>) {
     fn encode<H: Host, T, I: Topics<T>, D, V: Values<D>>(host: &mut H, event: [u8; 32], indexed: I, data: V) {
-        let mut out = Out::with_capacity(I::COUNT * 32 + V::HEADS);
-        out.bytes(&event);
+        let mut out = Out::starting(&event, (I::COUNT - 1) * 32 + V::HEADS);
         indexed.put_topics(&mut out);
         data.put_all(&mut out);
         host.log(I::COUNT, &out.0);

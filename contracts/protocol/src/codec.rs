@@ -24,9 +24,12 @@ const WORD: usize = 32;
 pub struct Out(pub Vec<u8>);
 
 impl Out {
-    /// Room for this many bytes.
-    pub fn with_capacity(bytes: usize) -> Out {
-        Out(Vec::with_capacity(bytes))
+    /// What begins with these bytes, with room for so many after them.
+    #[inline(never)]
+    pub fn starting(with: &[u8], room: usize) -> Out {
+        let mut out = Vec::with_capacity(with.len() + room);
+        out.extend_from_slice(with);
+        Out(out)
     }
 
     /// Appends a number.

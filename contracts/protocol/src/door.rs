@@ -109,15 +109,17 @@ macro_rules! program {
         $(#[$doc])*
         pub fn $program<H: $crate::Host>(host: &mut H, calldata: &[u8]) -> $crate::Result<alloc::vec::Vec<u8>> {
             let call = $crate::codec::Calldata::new(calldata)?;
-            const PAYABLE: &[[u8; 4]] = &[$($($($crate::program!(@payable $payable $call),)?)*)*];
-            if !PAYABLE.contains(&call.selector) {
+            // Compared as numbers: byte by byte, a program would be hundreds of bytes larger.
+            let selector = u32::from_be_bytes(call.selector);
+            const PAYABLE: &[u32] = &[$($($($crate::program!(@payable $payable $call),)?)*)*];
+            if !PAYABLE.contains(&selector) {
                 $crate::door::no_value(host)?;
             }
             let mut out = $crate::codec::Out::default();
-            $(if [$(<$call as alloy_sol_types::SolCall>::SELECTOR),*].contains(&call.selector) {
+            $(if [$($crate::program!(@selector $call)),*].contains(&selector) {
                 $crate::program!(@$mode host $state);
-                match call.selector {
-                    $(<$call as alloy_sol_types::SolCall>::SELECTOR => {
+                match selector {
+                    $(one if one == const { $crate::program!(@selector $call) } => {
                         let ($($argument,)*): ($($type,)*) =
                             call.arguments::<<$call as alloy_sol_types::SolCall>::Parameters<'static>, _>()?;
                         let answer: $crate::Result<$crate::program!(@result $($result)?)> = $body;
@@ -143,7 +145,8 @@ macro_rules! program {
             },
         }),*),*];
     )*};
-    (@payable payable $call:ident) => { <$call as alloy_sol_types::SolCall>::SELECTOR };
+    (@payable payable $call:ident) => { $crate::program!(@selector $call) };
+    (@selector $call:ident) => { u32::from_be_bytes(<$call as alloy_sol_types::SolCall>::SELECTOR) };
     (@mutability reading) => { $crate::door::Mutability::View };
     (@mutability looking) => { $crate::door::Mutability::View };
     (@mutability $mode:ident) => { $crate::door::Mutability::NonPayable };

@@ -11,6 +11,7 @@ use crate::roster::Roster;
 use crate::Result;
 use muster_core::id::NodeId;
 use muster_core::record::{Head, Order, Rules};
+use muster_core::word::Word;
 
 /// Pending tasks that any state-changing call draws before its own work.
 pub const SERVED_PER_CALL: u32 = 2;
@@ -153,12 +154,12 @@ impl<'h, H: Host> Network<'h, H> {
     #[inline(never)]
     fn serve_up_to(&mut self, most: u32) {
         while self.served < most {
-            let Some(order) = self.next_due() else { return };
-            let next = if order.models > 1 { DRAW_READS_SEVERAL } else { DRAW_READS };
+            let Some(first) = self.next_due() else { return };
+            let next = if first.1.models > 1 { DRAW_READS_SEVERAL } else { DRAW_READS };
             if self.served > 0 && self.reads() + next > SERVING_READS {
                 return;
             }
-            self.serve_next(order);
+            self.serve_next(first);
         }
     }
 
@@ -171,13 +172,13 @@ impl<'h, H: Host> Network<'h, H> {
         self.next_due().is_some()
     }
 
-    /// The order of the next Pending task, if its hash is known.
-    fn next_due(&mut self) -> Option<Order> {
+    /// Slot and order of the next Pending task, if its hash is known.
+    fn next_due(&mut self) -> Option<(Word, Order)> {
         if self.ring.is_empty() {
             return None;
         }
-        let order = self.ring.first_order(self.host);
-        (order.moment < self.block()).then_some(order)
+        let first = self.ring.first(self.host);
+        (first.1.moment < self.block()).then_some(first)
     }
 
     /// Makes the draws that are due, at most [`SETTLED_PER_CALL`] in all; refuses if some are left.
@@ -202,8 +203,8 @@ impl<'h, H: Host> Network<'h, H> {
         let most = most.min(self.ring.len());
         let mut served = 0;
         while served < most {
-            let Some(order) = self.next_due() else { break };
-            self.serve_next(order);
+            let Some(first) = self.next_due() else { break };
+            self.serve_next(first);
             served += 1;
         }
         served
@@ -211,10 +212,10 @@ impl<'h, H: Host> Network<'h, H> {
 
     /// Draws the next Pending task, whose block has come and whose order has been read.
     #[inline(never)]
-    fn serve_next(&mut self, order: Order) {
-        let task = self.ring.take(self.host, order);
+    fn serve_next(&mut self, first: (Word, Order)) {
+        let task = self.ring.take(self.host, first);
         self.served += 1;
-        let drawn = match self.host.block_hash(order.moment) {
+        let drawn = match self.host.block_hash(task.order.moment) {
             Some(hash) => self.draw_and_place(&task, hash),
             None => false,
         };
@@ -226,8 +227,8 @@ impl<'h, H: Host> Network<'h, H> {
     /// Takes the first Pending task off the ring if its block has come: for whoever compares other ways of choosing with the
     /// contract's. What is chosen goes to [`Network::place`].
     pub fn take_due(&mut self) -> Option<Task> {
-        let order = self.next_due()?;
-        Some(self.ring.take(self.host, order))
+        let first = self.next_due()?;
+        Some(self.ring.take(self.host, first))
     }
 
     /// Gives a task a new block and puts it at the end of the ring.

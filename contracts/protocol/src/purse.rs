@@ -39,8 +39,9 @@ pub fn name_node<H: Host>(host: &mut H, who: Address, account: Account, node: No
 /// Adds to what an address can withdraw. Cannot overflow: see [`crate::tasks::FEE_END`].
 pub fn credit<H: Host>(host: &mut H, who: Address, wei: u128) {
     if wei > 0 {
-        let account = account(host, who);
-        put(host, who, &Account { credit: account.credit + wei, ..account });
+        let at = account_slot(host, who);
+        let account: Account = host.get(at);
+        host.put(at, &Account { credit: account.credit + wei, ..account });
     }
 }
 

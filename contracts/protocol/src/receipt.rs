@@ -3,7 +3,7 @@
 
 use crate::host::{offset, Host};
 use crate::layout::{entry, RECEIPTS};
-use muster_core::id::TaskId;
+use muster_core::id::{NodeId, TaskId};
 use muster_core::record::{Order, Receipt};
 use muster_core::word::Word;
 
@@ -23,15 +23,19 @@ pub fn open<H: Host>(host: &mut H, order: &Order) {
 
 /// Writes into the receipt, if there is one, how the task ended.
 #[inline(never)]
-pub fn close<H: Host>(host: &mut H, order: &Order, receipt: Receipt, digest: Option<[u8; 32]>) {
+pub fn close<H: Host>(host: &mut H, order: &Order, state: u8, node: NodeId, code: u8, refund: u128, digest: &[u8; 32]) {
     if order.flags & Order::RECEIPT != 0 {
         let at = slot(host, order.id);
-        host.put(at, &receipt);
-        if let Some(digest) = digest {
-            host.store(offset(at, 1), Word::from_be_bytes(digest));
+        let ended = host.now();
+        host.put(at, &Receipt { state, node, ended, code, refund });
+        if state == Receipt::SUCCEEDED {
+            host.store(offset(at, 1), Word::from_be_bytes(*digest));
         }
     }
 }
+
+/// What stands for the digest of a task that has no result.
+pub const UNSET: [u8; 32] = [0; 32];
 
 /// A task's receipt, and the digest of its result, 0 unless it succeeded.
 pub fn read<H: Host>(host: &H, id: TaskId) -> (Receipt, [u8; 32]) {

@@ -47,9 +47,10 @@ impl Ring {
         entry(host, PENDING, (self.first as u64 + i as u64) % RING as u64)
     }
 
-    /// The first task's order; only while one waits.
-    pub fn first_order<H: Host>(&self, host: &H) -> Order {
-        host.get(offset(self.slot(host, 0), 1))
+    /// The first task's slot and order; only while one waits.
+    pub fn first<H: Host>(&self, host: &H) -> (Word, Order) {
+        let slot = self.slot(host, 0);
+        (slot, host.get(offset(slot, 1)))
     }
 
     /// Puts a task at the end, to be drawn by the hash of `block`.
@@ -59,10 +60,9 @@ impl Ring {
         self.end = (self.end + 1) % RING;
     }
 
-    /// Takes the first task out, whose order has been read.
-    pub fn take<H: Host>(&mut self, host: &H, order: Order) -> Task {
-        let place = self.slot(host, 0);
-        let task = Task { escrow: host.get(place), order, models: ModelSet::load(host, &order, offset(place, 2)) };
+    /// Takes the first task out, which [`Ring::first`] gave.
+    pub fn take<H: Host>(&mut self, host: &H, (slot, order): (Word, Order)) -> Task {
+        let task = Task { escrow: host.get(slot), order, models: ModelSet::load(host, &order, offset(slot, 2)) };
         self.first = (self.first + 1) % RING;
         if self.is_empty() {
             // Starting again at 0 reuses words that are not zero.

@@ -100,10 +100,10 @@ pub fn add_group<H: Host>(host: &mut H, vram: u32, number: u32) {
 
 /// Adds a node to its group's list; gives its place there.
 pub fn insert<H: Host>(host: &mut H, group: GpuGroup, class: u8, node: NodeId) -> u32 {
-    let mut counts = Counts::load(host, group);
+    let slot = entry(host, CLASSES, group.0 as u64);
+    let mut counts = Counts(host.load(slot));
     let (place, old) = (counts.get(class), counts.total());
     counts.set(class, place + 1);
-    let slot = entry(host, CLASSES, group.0 as u64);
     host.store(slot, counts.0);
     write_member(host, group, class, place, node);
     lift(host, group, old, counts.total());
@@ -112,10 +112,10 @@ pub fn insert<H: Host>(host: &mut H, group: GpuGroup, class: u8, node: NodeId) -
 
 /// Takes the node at `place` out of its group's list; gives the node that moves into the place, if any, and how many are left.
 pub fn remove<H: Host>(host: &mut H, group: GpuGroup, class: u8, place: u32) -> (Option<NodeId>, u32) {
-    let mut counts = Counts::load(host, group);
+    let slot = entry(host, CLASSES, group.0 as u64);
+    let mut counts = Counts(host.load(slot));
     let (last, old) = (counts.get(class).saturating_sub(1), counts.total());
     counts.set(class, last);
-    let slot = entry(host, CLASSES, group.0 as u64);
     host.store(slot, counts.0);
     let moved = (place != last).then(|| {
         let node = member(host, group, class, last);
@@ -157,29 +157,32 @@ fn lift<H: Host>(host: &mut H, group: GpuGroup, old: u64, new: u64) {
         return;
     }
     let top = top_slot(host, vram);
-    let levels = host.load(top).bits(248, 8).max(1) - 1;
+    let there = host.load(top);
+    let levels = there.bits(248, 8).max(1) - 1;
     let mut child = gpu;
     for level in 0..levels {
         let slot = branch_slot(host, vram, level, child / FAN);
-        if !set_lane(host, slot, child % FAN, &mut code) {
+        let w = host.load(slot);
+        if !set_lane(host, slot, w, child % FAN, &mut code) {
             return;
         }
         child /= FAN;
     }
-    if !set_lane(host, top, child, &mut code) {
+    if !set_lane(host, top, there, child, &mut code) {
         return;
     }
     let middle = entry(host, BRANCHES, MIDDLE | (vram / FAN) as u64);
-    if !set_lane(host, middle, vram % FAN, &mut code) {
+    let w = host.load(middle);
+    if !set_lane(host, middle, w, vram % FAN, &mut code) {
         return;
     }
     let root = entry(host, BRANCHES, ROOT);
-    set_lane(host, root, vram / FAN, &mut code);
+    let w = host.load(root);
+    set_lane(host, root, w, vram / FAN, &mut code);
 }
 
-/// Sets a bound; gives whether the word's own rounded sum (left in `code`) changed.
-fn set_lane<H: Host>(host: &mut H, slot: Word, i: u32, code: &mut u8) -> bool {
-    let mut w = host.load(slot);
+/// Sets a bound in a word that has been read; gives whether the word's own rounded sum (left in `code`) changed.
+fn set_lane<H: Host>(host: &mut H, slot: Word, mut w: Word, i: u32, code: &mut u8) -> bool {
     let old = bound::ceil(sum_from(&w, 0));
     w.set_bits(i * 8, 8, *code as u64);
     if w.bits(248, 8) == 0 {

@@ -6,11 +6,12 @@ use crate::host::{Host, ModelSet, Task};
 use crate::layout::{slot, LIMITS};
 use crate::network::{Network, READMITTED_PER_CALL};
 use crate::nodes::check_models;
+use crate::receipt::{self, UNSET};
 use crate::registry::{self, Held};
 use crate::ring::RING;
 use crate::roster::Seat;
 use crate::sampler::{self, VRAM_MAX};
-use crate::{purse, queue, receipt, IMuster, Result};
+use crate::{purse, queue, IMuster, Result};
 use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
 use muster_core::qos::{boost, penalise, share_bps};
@@ -255,8 +256,7 @@ impl<H: Host> Network<'_, H> {
         let operator = self.host.sender();
         purse::credit(self.host, operator, escrow.fee);
         emit::<TaskSucceeded>(self.host, (id, seat.id, escrow.creator), (digest, escrow.fee));
-        let receipt = Receipt { state: Receipt::SUCCEEDED, node: seat.id, ended: self.now, ..Receipt::default() };
-        receipt::close(self.host, &order, receipt, Some(digest));
+        receipt::close(self.host, &order, Receipt::SUCCEEDED, seat.id, 0, 0, &digest);
         self.release(seat, true);
         Ok(())
     }
@@ -267,8 +267,7 @@ impl<H: Host> Network<'_, H> {
         ensure!(self.now <= order.moment, DeadlinePassed(id, order.moment));
         purse::credit(self.host, escrow.creator, escrow.fee);
         emit::<TaskErrorReported>(self.host, (id, seat.id, escrow.creator), (code, escrow.fee));
-        let receipt = Receipt { state: Receipt::ERROR, node: seat.id, ended: self.now, code, refund: escrow.fee };
-        receipt::close(self.host, &order, receipt, None);
+        receipt::close(self.host, &order, Receipt::ERROR, seat.id, code, escrow.fee, &UNSET);
         // The node that could not run this one is not handed the next in the same breath.
         self.release(seat, false);
         Ok(())
@@ -339,8 +338,7 @@ impl<H: Host> Network<'_, H> {
         }
         purse::credit(self.host, task.escrow.creator, refund);
         emit::<TaskAborted>(self.host, (task.order.id, node, task.escrow.creator), (reason, refund, start_fee, beneficiary));
-        let receipt = Receipt { state: Receipt::ABORTED + reason, node, ended: self.now, code: 0, refund };
-        receipt::close(self.host, &task.order, receipt, None);
+        receipt::close(self.host, &task.order, Receipt::ABORTED + reason, node, 0, refund, &UNSET);
     }
 
     /// See `IMuster.dispatch`.
