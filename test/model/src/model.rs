@@ -150,6 +150,7 @@ pub fn random_op(d: &mut Dice, operators: u64) -> Op {
         91 => Op::Pass { blocks: 250 + d.below(20), seconds: d.below(4_000) },
         92 => Op::Pass { blocks: HISTORY - 10 + d.below(20), seconds: d.below(4_000) },
         93 => Op::Pass { blocks: 1, seconds: d.below(200_000) },
+        94..=95 => Op::Purge { model: 1 + d.below(11), position: d.below(3) },
         _ => Op::Pass { blocks: d.below(3), seconds: d.below(150) },
     }
 }
@@ -385,11 +386,15 @@ impl Model {
     }
 
     fn readmit(&mut self, t: &mut Trace, by: Address, thrifty: bool) -> Option<u32> {
-        if self.draws_due() || thrifty && !matches!(t.peek(), Some(E::NodeReadmitted(_))) {
+        if self.draws_due() {
             return None;
         }
         let due = self.nodes.iter().filter_map(|(&i, n)| n.parked.map(|at| (at, i))).min();
         let (at, _) = due.filter(|(at, _)| *at <= self.now)?;
+        // After dear draws there may be none; a later one that comes back all the same was poked.
+        if thrifty && !matches!(t.peek(), Some(E::NodeReadmitted(r)) if self.nodes[&r.node].parked == Some(at)) {
+            return None;
+        }
         // Of those due first at once any may be.
         let E::NodeReadmitted(r) = t.peek().expect("a node is due").clone() else { panic!("a node is due: {:?}", t.peek()) };
         assert_eq!(self.nodes[&r.node].parked, Some(at));
@@ -427,7 +432,10 @@ impl Model {
             // Between what it certainly had and what it can have had at most. Nodes that a raised threshold excludes stand there
             // until poked; a search among many, or within what is left of a call's reads, may count too few.
             let (least, most) = if local(&s.node) {
-                let searched = entries <= 16 && task.models.len() == 1 && !t.spread;
+                // Where many hold the model they are counted with the pre-download's 32 reads, of which three nearby nodes can take
+                // twelve and every entry four.
+                let popular = entries as u64 * 4 >= self.joined() as u64;
+                let searched = entries <= if popular { 5 } else { 16 } && task.models.len() == 1 && !t.spread;
                 (if searched { able.iter().filter(|i| local(i)).count() } else { 1 }, idle.iter().filter(|i| local(i)).count())
             } else {
                 (idle.len(), idle.len())

@@ -126,13 +126,15 @@ pub struct Spec {
     /// As in the interface.
     pub redundancy: u8,
     /// As in the interface.
+    pub flags: u32,
+    /// As in the interface.
     pub models: Vec<u64>,
 }
 
 impl Default for Spec {
     /// One image on any node: estimated at 50 seconds, with a time limit of 100.
     fn default() -> Self {
-        Self { kind: 0, units: 1, vram: 0, gpu: 0, redundancy: 0, models: Vec::new() }
+        Self { kind: 0, units: 1, vram: 0, gpu: 0, redundancy: 0, flags: 0, models: Vec::new() }
     }
 }
 
@@ -145,6 +147,7 @@ impl Spec {
             n(self.vram),
             n(self.gpu),
             n(self.redundancy),
+            n(self.flags),
             Token::FixedBytes(vec![7; 32]),
             list(&self.models),
         ])

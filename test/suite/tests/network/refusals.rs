@@ -148,9 +148,16 @@ async fn every_error_has_a_call_that_provokes_it() {
     check!(outsider, "createTask", [spec(|s| s.kind = 3)], fee => "BadKind"[n(3)]);
     check!(outsider, "createTask", [spec(|s| s.units = 0)], fee => "BadUnits"[n(0), n(1_000)]);
     check!(outsider, "createTask", [spec(|s| s.units = 1_001)], fee => "BadUnits"[n(1_001), n(1_000)]);
-    check!(outsider, "createTask", [spec(|s| s.gpu = 1 << 16 | 48)], fee => "GpuUnknown"[n(1 << 16 | 48)]);
+    check!(outsider, "createTask", [spec(|s| s.gpu = 2 << 16 | 48)], fee => "GpuUnknown"[n(2 << 16 | 48)]);
     check!(outsider, "createTask", [spec(|s| s.vram = 49)], fee => "NobodyCanRun"[n(49), n(0)]);
     check!(outsider, "createTask", [spec(|s| s.redundancy = 1)], fee => "RedundancyUnsupported"[n(1)]);
+    check!(outsider, "createTask", [spec(|s| s.flags = 2)], fee => "FlagsUnsupported"[n(2)]);
+    check!(outsider, "gpuGroup", [text("unheard of"), n(48)], 0 => "GpuNameUnknown"[text("unheard of"), n(48)]);
+    check!(outsider, "nodes", [n(1), n(65)], 0 => "PageTooLong"[n(65), n(64)]);
+    check!(outsider, "nameModel", [text("")], 0 => "BadModelName"[n(0), n(128)]);
+    let model = u64::from_be_bytes([&[0; 3][..], &ethers::utils::keccak256("named")[..5]].concat().try_into().unwrap());
+    w.send(&mut a, "nameModel", &[text("named")], 0).await;
+    check!(outsider, "nameModel", [text("named")], 0 => "ModelHasName"[n(model)]);
     check!(outsider, "createTask", [spec(|s| s.vram = 961)], fee => "BadVram"[n(961), n(960)]);
     check!(outsider, "createTask", [Spec::default().token()], 149 => "FeeTooLow"[n(149), n(150)]);
     check!(outsider, "createTask", [spec(|s| s.models = (1..10).collect())], fee => "TooManyModels"[n(9), n(8)]);

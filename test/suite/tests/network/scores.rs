@@ -141,7 +141,7 @@ async fn no_deployed_selector_records_scores() {
             answered.insert(<[u8; 4]>::try_from(&selector[..]).unwrap());
         }
     }
-    let declared = interface().functions().filter(|f| !["install", "initialise"].contains(&f.name.as_str()));
+    let declared = interface().functions().filter(|f| f.name != "initialise");
     assert_eq!(answered, declared.map(|f| f.short_signature()).collect());
     assert!(!answered.contains(&recordScoresCall::SELECTOR));
     let data = recordScoresCall { node: 1, score: 0, times: 1 }.abi_encode();

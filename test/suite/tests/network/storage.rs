@@ -155,7 +155,7 @@ async fn a_contract_in_use_holds_what_solidity_would_read() {
     let (mut a, node) = w.join(3 * LEAST, name, 48, &models).await;
     w.join(LEAST, "Short", 24, &[101]).await;
     let mut app = w.actor(0).await;
-    let spec = Spec { gpu: 48, models: vec![101, 102, 103, 104, 105, 106, 107], ..Spec::default() };
+    let spec = Spec { gpu: 1 << 16 | 48, models: vec![101, 102, 103, 104, 105, 106, 107], ..Spec::default() };
     let (id, _) = w.create(&mut app, &spec, 12_345).await;
     let (queued, events) = w.create(&mut app, &spec, 20_000).await;
     let ticket = one(&events, "TaskQueued").number("ticket");
@@ -182,7 +182,7 @@ async fn a_contract_in_use_holds_what_solidity_would_read() {
     let treasury = w.word(s.slot("treasury")).await;
     assert_eq!(U256::from(treasury), as_number(w.boss.address()));
     assert_eq!(U256::from(w.word(s.slot("income")).await), (2 * LEAST / 100).into());
-    assert_eq!(U256::from(w.word(s.entry("groupJoined", 48.into())).await), 2.into());
+    assert_eq!(U256::from(w.word(s.entry("groupJoined", (1 << 16 | 48).into())).await), 2.into());
     assert_eq!(U256::from(w.word(s.entry("sizesJoined", 0.into())).await), (U256::one() << 48) + (U256::one() << 24));
 
     // A node of 13 words.
@@ -191,7 +191,7 @@ async fn a_contract_in_use_holds_what_solidity_would_read() {
     assert_eq!(s.member("Node", "status", first), 2.into());
     assert_eq!(s.member("Node", "stake", first), (3 * LEAST / GRANULE).into());
     assert_eq!(s.member("Node", "h", first), WAD.into());
-    assert_eq!(s.member("Node", "vram", first), 48.into());
+    assert_eq!(s.member("Node", "group", first), (1 << 16 | 48).into());
     assert_eq!(s.member("Node", "models", first), 8.into());
     assert_eq!(s.member("Operator", "account", w.word(at + 1).await), as_number(a.address()));
     let running = w.word(at + 2).await;
@@ -211,14 +211,14 @@ async fn a_contract_in_use_holds_what_solidity_would_read() {
     assert_eq!(s.member("Models", "m0", w.word(entry + 3).await), 107.into());
 
     // Strings, lists and the rest of the mappings.
-    let text = s.entry("gpuNames", 48.into());
+    let text = s.entry("gpuNames", (1 << 16 | 48).into());
     assert_eq!(U256::from(w.word(text).await), (name.len() * 2 + 1).into());
     let mut bytes = [0; 32];
     text.to_big_endian(&mut bytes);
     let data = U256::from(keccak256(bytes));
     let stored = [w.word(data).await, w.word(data + 1).await].concat();
     assert_eq!(&stored[..name.len()], name.as_bytes());
-    let short = w.word(s.entry("gpuNames", 24.into())).await;
+    let short = w.word(s.entry("gpuNames", (1 << 16 | 24).into())).await;
     assert_eq!((&short[..5], short[31]), (b"Short".as_slice(), 10));
     let holders = w.word(s.entry("holders", U256::from(101u64) << 24)).await;
     assert_eq!((&holders[28..], &holders[24..28], &holders[20..24]), (&[0, 0, 0, 2][..], &[0, 0, 0, 1][..], &[0, 0, 0, 2][..]));
@@ -233,6 +233,10 @@ async fn a_contract_in_use_holds_what_solidity_would_read() {
     let mut found = 0;
     for facet in facets {
         let [Token::Address(program), Token::Array(selectors)] = &facet.into_tuple().unwrap()[..] else { panic!() };
+        if *program == w.muster.address {
+            // What the router answers itself is in no table.
+            continue;
+        }
         for selector in selectors {
             let Token::FixedBytes(selector) = selector else { panic!() };
             let mut key = [0; 32];
@@ -364,7 +368,7 @@ async fn every_word_belongs_to_a_declared_variable() {
             None => {
                 owners.insert(s.slot(name), name.into());
                 if name == "selectors" {
-                    (0..8).for_each(|i| drop(owners.insert(data(s.slot(name)) + i, name.into())));
+                    (0..16).for_each(|i| drop(owners.insert(data(s.slot(name)) + i, name.into())));
                 }
             }
         }
