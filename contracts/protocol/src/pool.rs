@@ -3,7 +3,7 @@
 //! An entry keeps its place from insertion to removal. Costs, for n places: [`insert`] and
 //! [`remove`] write one leaf word and then log4(n) - 1 words of each bracket at worst, one on average.
 
-use crate::bracket::{greatest, height, lane_of, least, Bracket, NONE};
+use crate::bracket::{height, lane_of, least, Bracket, NONE};
 use crate::host::Host;
 use crate::layout::{entry, FREE, POOLS};
 use muster_core::id::GpuGroup;
@@ -105,5 +105,4 @@ fn set<H: Host>(host: &mut H, id: GpuGroup, pool: &mut Pool, place: u32, key: u6
     if let Some(k) = worst {
         pool.worst = if k > NONE { !k } else { 0 };
     }
-    debug_assert!(greatest(best.word(host, 0, place)) <= pool.best.max(NONE));
 }
