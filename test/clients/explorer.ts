@@ -7,7 +7,7 @@ type Log = GetContractEventsReturnType<typeof musterAbi, undefined, true>[number
 type EventName = Log["eventName"];
 const EVENTS = musterAbi.flatMap((item) => (item.type === "event" ? [item.name] : []));
 const NOBODY: Address = `0x${"00".repeat(20)}`;
-const NO_RECEIPT = { state: 0, node: 0, code: 0, ended: 0n, resultDigest: pad("0x") };
+const NO_RECEIPT = { state: 0, node: 0, code: 0, ended: 0n, refund: 0n, resultDigest: pad("0x") };
 /** Everything that ends a task. */
 const ENDS = ["TaskSucceeded", "TaskErrorReported", "TaskAborted"] as const;
 
@@ -218,10 +218,10 @@ class State {
         break;
       case "TaskErrorReported":
         this.account(args.creator).credit += args.refund;
-        this.end(args.id, { state: 3, node: args.node, ended: now, code: args.code });
+        this.end(args.id, { state: 3, node: args.node, ended: now, code: args.code, refund: args.refund });
         break;
       case "TaskAborted": {
-        const { node: ran } = this.end(args.id, { state: 4 + args.reason, node: args.node, ended: now });
+        const { node: ran } = this.end(args.id, { state: 4 + args.reason, node: args.node, ended: now, refund: args.refund });
         assert.equal(args.node, ran);
         this.account(args.creator).credit += args.refund;
         if (args.beneficiary === NOBODY) this.treasury.income += args.startFee;
