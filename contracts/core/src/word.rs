@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic]
+    #[should_panic(expected = "index out of bounds")]
     fn a_field_that_is_not_there_lies_nowhere() {
         place(Sample::FIELDS, "ab");
     }
