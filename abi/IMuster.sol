@@ -20,7 +20,8 @@ interface IMuster {
         uint16 vram;
         /// Required GPU group, or 0 for any; see `gpuGroup`.
         uint32 gpu;
-        /// Redundancy policy: 0 runs the task on a single node.
+        /// Redundancy policy. 0 runs the task on a single node and pays any answer. 1, sampled: the node commits to its answer, and with
+        /// the probability of the parameter sampleBps two more nodes are given the same task and all are judged; the node cannot know.
         uint8 redundancy;
         /// Bit 0 asks for a receipt, so that {outcome} can tell what became of the task. Other bits are refused.
         uint32 flags;
@@ -56,6 +57,12 @@ interface IMuster {
         uint64 deadline;
         uint64[] models;
         uint64[] inUse;
+        /// Commitments to answers that are not settled yet. While there are some, returned stake stays locked.
+        uint8 openCommitments;
+        /// Whether it has as many of them as it may (the parameter openMost) and gets no task until one is settled.
+        bool held;
+        /// The place of the validation group that it was called to while busy and joins when its task ends; 0 for none.
+        uint32 calledTo;
     }
 
     /// @notice The factors of a node's selection weight for a task, now.
@@ -71,7 +78,8 @@ interface IMuster {
     /// @notice A task that has not ended. All zero where there is none.
     struct TaskView {
         uint64 id;
-        /// 0 there is none, 1 Pending, 2 queued, 3 running.
+        /// 0 there is none, 1 Pending, 2 queued, 3 running, 4 its node has committed to its answer, 5 it was sampled and its validators are
+        /// being drawn, 6 a validation group runs it.
         uint8 status;
         address creator;
         uint128 fee;
@@ -99,12 +107,54 @@ interface IMuster {
         uint64 deadline;
         /// Running: whether its success raises its node's H, because its draw had candidates enough.
         bool boosts;
+        /// As in its specification.
+        uint8 redundancy;
+        /// Probability of its validation, in ten-thousandths.
+        uint16 sampleBps;
+        /// Status 6: the place of its validation group, see {group}.
+        uint32 group;
+    }
+
+    /// @notice A member of a validation group.
+    struct MemberView {
+        /// 0 if there is no such member.
+        uint32 node;
+        /// 1 called and still busy, 2 running, 3 committed, 4 its answer is revealed, 5 it is revealed that it could not run the task,
+        /// 6 it let its deadline pass, 7 it was slashed out of the network before.
+        uint8 stage;
+        /// Running: its deadline. From the commitment on: when that was made.
+        uint64 moment;
+        /// Seconds from its start to its commitment.
+        uint32 elapsed;
+        /// Committed: the commitment's first 24 bytes, then zeros. Revealed: the answer, or the error's code.
+        bytes32 answer;
+    }
+
+    /// @notice A validation group: several nodes run one task, and their answers judge each other. All zero where there is none.
+    struct GroupView {
+        uint32 group;
+        uint64 id;
+        address creator;
+        uint128 fee;
+        uint8 kind;
+        /// Images of an answer; 0 where answers have to be equal.
+        uint8 images;
+        uint32 estimate;
+        uint16 sampleBps;
+        /// Whether its scope had nodes enough (the parameter scorePool) for scores and slashes.
+        bool scored;
+        /// When answers can be revealed from, until `closes`; 0 while a member has neither committed nor timed out.
+        uint64 opens;
+        uint64 closes;
+        /// The first ran the task before it was sampled.
+        MemberView[] members;
     }
 
     /// @notice What became of a task that asked for a receipt.
     struct Outcome {
         /// 0 no receipt: there is no such task, or it asked for none. 1 not ended, 2 succeeded, 3 the node reported an error, 4 timed
-        /// out, 5 cancelled, 6 evicted, 7 queued for too long.
+        /// out, 5 cancelled, 6 evicted, 7 queued for too long, 8 its node was slashed out of the network, 9 it was validated, and no two
+        /// answers were the same.
         uint8 state;
         /// The node that ran it; 0 if it never started or has not ended.
         uint32 node;
@@ -145,6 +195,13 @@ interface IMuster {
         address owner;
         address treasury;
         uint128 treasuryBalance;
+        /// What validations are paid from beside the fees, in wei.
+        uint128 reserve;
+        /// What was taken from nodes that answered wrong or withheld, in wei. It stays in the contract for good.
+        uint128 burnt;
+        /// Validation groups that are not settled, and places there are for them.
+        uint32 groups;
+        uint32 groupPlaces;
         uint64 granule;
         bool paused;
         uint64 tasks;
@@ -233,14 +290,44 @@ interface IMuster {
     /// @notice The node says it cannot run the task: ends it, refunds the fee in full.
     function reportError(uint64 id, uint8 code) external;
 
-    /// @notice Ends a task whose deadline has passed without an answer. Anyone may call, and earns the start fee; the node's own
-    /// operator does not.
+    /// @notice Ends a task whose deadline has passed without an answer, or whose answer was committed to and neither sampled nor revealed
+    /// within the parameter sampleWindow. Anyone may call, and earns the start fee; the node's own operator does not. A member of a
+    /// validation group is released; nobody earns by that.
     function expire(uint32 node, uint64 id) external;
 
     /// @notice Draws up to `count` (at most 16) Pending tasks whose block has come. Anyone may call; every other call
     /// of nodes and applications but {withdraw} and {expireQueued} draws two. On a quiet network nobody else does: whoever wants his task started calls this in a later block.
     /// @return drawn How many it served.
     function dispatch(uint8 count) external returns (uint8 drawn);
+
+    // ------------------------------------------------------------------ validation
+
+    /// @notice The node commits to its answer of a task that can be validated, instead of {submit} and {reportError}.
+    /// @param commitment keccak256(abi.encode(id, node, kind, value, salt)), of which 24 bytes are kept: id is a uint64, node a uint32,
+    /// kind (uint8) 0 for an answer and 1 for an error, value (bytes32) the answer or the error's code, salt (bytes32) secret. An answer
+    /// is the result's digest; of a Stable Diffusion task four perceptual hashes of 64 bits, the first image's first, 0 where there is none.
+    function commit(uint64 id, bytes32 commitment) external;
+
+    /// @notice Reveals what a node has committed to. Anyone may call. A task that was not sampled ends with it: the node is paid fee / (1 + 2
+    /// sampleBps / 10000) and the rest goes to the reserve, unless fewer nodes than the parameter scorePool are active in its scope; an
+    /// error refunds the fee. In a validation group reveals begin when every member has committed or timed out, and end after the
+    /// parameter revealWindow; the last one judges, unless draws are due.
+    /// @param group The group's place, as in {GroupFormed}; 0 for a task that was not sampled.
+    function reveal(uint64 id, uint32 group, uint32 node, uint8 kind, bytes32 value, bytes32 salt) external;
+
+    /// @notice Has the validators drawn of a task whose node has committed, and which the hash of a later block has sampled. Anyone may
+    /// call; who is not the node's operator gets the task's start fee out of the reserve, as far as it goes.
+    function validate(uint64 id, uint32 node) external;
+
+    /// @notice Draws the validators of the next sampled task whose block has come. Anyone may call; every call that draws Pending tasks
+    /// does the same.
+    function formGroup() external returns (bool formed);
+
+    /// @notice Judges a validation group whose members have all revealed, or whose time for it is over. Anyone may call.
+    function settle(uint64 id, uint32 group) external;
+
+    /// @notice Says that the nodes of a GPU group answer bit by bit alike, so that its tasks can be validated (or no longer). Only the owner.
+    function listGpuGroup(uint32 group, bool listed) external;
 
     // ------------------------------------------------------------------ administration
 
@@ -362,6 +449,16 @@ interface IMuster {
     /// @notice How many of the tasks at some places of a ticket's queue are served before it: over all places it is the task's place in the
     /// queue. `places` is how far places go.
     function queuedBefore(uint64 ticket, uint32 from, uint32 count) external view returns (uint32 places, uint32 before);
+    /// @notice The validation groups at some places; free places are left out. Places begin with 1.
+    function groups(uint32 from, uint32 count) external view returns (uint32 places, GroupView[] memory);
+    /// @notice The validation group at a place.
+    function group(uint32 place) external view returns (GroupView memory);
+    /// @notice Sampled tasks whose validators wait to be drawn, in the order in which they are.
+    function calls(uint32 from, uint32 count) external view returns (TaskView[] memory);
+    /// @notice Whether tasks whose answers have to be equal can be validated on a GPU group.
+    function gpuListed(uint32 group) external view returns (bool);
+    /// @notice The active nodes of a GPU group and stake class, those that have joined and are not paused, and how many there are.
+    function activeNodes(uint32 group, uint8 class, uint32 from, uint32 count) external view returns (uint32 total, uint32[] memory numbers);
     /// @notice The queued task that a node would take if it became available now.
     function bestQueued(uint32 number) external view returns (TaskView memory);
 
@@ -427,15 +524,49 @@ interface IMuster {
     /// @notice A node was chosen and has until the deadline.
     /// @param boosts Whether the draw had candidates enough for the task's success to raise the node's H.
     event TaskStarted(uint64 indexed id, uint32 indexed node, address indexed creator, uint64 deadline, bool boosts);
-    /// @notice The node answered and was paid.
+    /// @notice The node answered and was paid. Of a task that could have been sampled, what is not paid went to the reserve.
     event TaskSucceeded(uint64 indexed id, uint32 indexed node, address indexed creator, bytes32 resultDigest, uint128 paid);
     /// @notice The node said that it cannot run the task.
     event TaskErrorReported(uint64 indexed id, uint32 indexed node, address indexed creator, uint8 code, uint128 refund);
     /// @notice The task ended without an answer.
     /// @param node The node that let it time out; 0 if it never started.
-    /// @param reason 0 timeout, 1 cancelled, 2 evicted, 3 queued for too long.
+    /// @param reason 0 timeout, 1 cancelled, 2 evicted, 3 queued for too long, 4 the node was slashed out of the network.
     /// @param startFee Credited to `beneficiary`; if that is zero, protocol income.
     event TaskAborted(uint64 indexed id, uint32 indexed node, address indexed creator, uint8 reason, uint128 refund, uint128 startFee, address beneficiary);
+
+    /// @notice A node has committed to its answer.
+    /// @param group The place of its validation group; 0 for a task that may still be sampled.
+    /// @param commitment Its first 24 bytes.
+    /// @param block The L2 block whose hash decides whether the task is sampled; 0 in a group.
+    event AnswerCommitted(uint64 indexed id, uint32 indexed node, uint32 group, bytes24 commitment, uint64 block);
+    /// @notice What a node had committed to; with the salt, which opens whatever was encrypted with it.
+    event AnswerRevealed(uint64 indexed id, uint32 indexed node, uint32 group, uint8 kind, bytes32 value, bytes32 salt);
+    /// @notice A task was sampled: its validators are drawn by a later block's hash.
+    /// @param beneficiary Got `paid` out of the reserve.
+    event TaskSampled(uint64 indexed id, uint32 indexed node, address indexed creator, uint64 drawBlock, address beneficiary, uint128 paid);
+    /// @notice A validation group was formed. Its first member has committed already; of the others, MemberStarted says when they begin.
+    /// @param scored Whether its judgement is scored, slashes, and is paid out of the reserve too.
+    event GroupFormed(uint64 indexed id, uint32 indexed group, address indexed creator, uint32[] nodes, bool scored);
+    /// @notice A member of a validation group was busy when it was called; it begins when its task ends.
+    event MemberCalled(uint64 indexed id, uint32 indexed node, uint32 group);
+    /// @notice A member of a validation group has begun, and has until the deadline.
+    event MemberStarted(uint64 indexed id, uint32 indexed node, uint32 group, uint64 deadline);
+    /// @notice A member of a validation group has let its deadline pass, or left before.
+    event MemberTimedOut(uint64 indexed id, uint32 indexed node, uint32 group);
+    /// @notice What a member's part came to.
+    /// @param verdict 1 right, 2 wrong, 3 withheld, 4 error reported, 5 timed out, 6 no two answers were the same.
+    event MemberJudged(uint64 indexed id, uint32 indexed node, uint32 group, uint8 verdict, uint128 paid);
+    /// @notice A validation group was judged; its place is free.
+    /// @param outcome 0 two or more answers were the same, 1 the first node alone answered and is paid as if not sampled, 2 all answers
+    /// differ, 3 nobody answered, or a validator alone.
+    /// @param answer The right answer.
+    /// @param startFee Protocol income.
+    /// @param reserve What is in the reserve now.
+    event GroupSettled(uint64 indexed id, uint32 indexed group, address indexed creator, uint8 outcome, bytes32 answer, uint128 refund, uint128 startFee, uint128 reserve);
+    /// @notice A node answered wrong, or withheld its answer: this much was taken of its stake, of its returned stake and of its credit.
+    event NodeSlashed(uint32 indexed node, address indexed operator, uint64 indexed id, uint128 stake, uint128 unbonding, uint128 credit);
+    /// @notice Tasks whose answers have to be equal can be validated on a GPU group, or no longer.
+    event GpuGroupListed(uint32 indexed group, bool listed);
 
     /// @notice The network was set up.
     event Initialised(address owner, address treasury, uint64 granule, uint128 minimumStake, uint32 upgradeDelay);
@@ -564,7 +695,7 @@ interface IMuster {
     error GpuNameUnknown(string name, uint16 vram);
     /// @notice No joined node has the VRAM, or is of the GPU group, that the task requires.
     error NobodyCanRun(uint16 vram, uint32 gpu);
-    /// @notice Only policy 0, a single node, is there yet.
+    /// @notice There is no such policy yet.
     error RedundancyUnsupported(uint8 policy);
     /// @notice Some of the specification's flags mean nothing yet.
     error FlagsUnsupported(uint32 flags);
@@ -583,6 +714,40 @@ interface IMuster {
     error QueueTimeNotOver(uint64 id, uint64 until);
     /// @notice Only the task's creator may call this.
     error NotTheCreator(uint64 id, address caller);
+    /// @notice The task can be validated: its node commits to the answer first.
+    error CommitFirst(uint64 id);
+    /// @notice The node has committed already, or the task cannot be validated.
+    error NothingToCommit(uint64 id, uint32 node);
+    /// @notice The node has committed to nothing that could be revealed, sampled or judged.
+    error NotCommitted(uint64 id, uint32 node);
+    /// @notice The block whose hash decides has not come, or is too long ago.
+    error HashUnknown(uint64 id, uint64 block);
+    /// @notice The task was sampled: it has to be validated.
+    error Sampled(uint64 id);
+    /// @notice The task was not sampled.
+    error NotSampled(uint64 id);
+    /// @notice As many sampled tasks wait for the draw of their validators as can.
+    error TooManyCalls(uint32 waiting);
+    /// @notice No validation group of this task is at this place.
+    error GroupUnknown(uint64 id, uint32 group);
+    /// @notice The node is no member of the group.
+    error NotAMember(uint64 id, uint32 node);
+    /// @notice A member has neither committed nor timed out.
+    error NotOpen(uint64 id, uint32 group);
+    /// @notice The time for reveals was over then.
+    error RevealsClosed(uint64 id, uint64 closed);
+    /// @notice Not all members have revealed, and they have time until then.
+    error RevealsOpen(uint64 id, uint64 closes);
+    /// @notice What was revealed is not what the node has committed to.
+    error NotWhatWasCommitted(uint64 id, uint32 node);
+    /// @notice An answer is of kind 0, an error of kind 1 with a code below 256.
+    error BadAnswerKind(uint8 kind, bytes32 value);
+    /// @notice The answer has not one perceptual hash for each image and no other.
+    error BadImages(uint64 id, uint8 images);
+    /// @notice The answers of such tasks have to be equal: the task has to require a GPU group that the owner has listed.
+    error GpuNotListed(uint32 group);
+    /// @notice Returned stake stays locked while the node has open commitments.
+    error StakeLocked(uint32 node, uint8 open);
     /// @notice The node does not run this task.
     error TaskNotRunning(uint64 id, uint32 node);
     /// @notice The task's deadline was before now.

@@ -24,14 +24,16 @@ contract MusterStorage {
         uint32 parkedDue;
         /// Largest stake of all joined nodes, in granules.
         uint48 maxStake;
-        /// Lowest stake class that has a joined node.
-        uint8 lowest;
+        /// The first of the draws of validators that wait.
+        uint8 callsHead;
+        /// Where the next one goes; equal to the first when none waits.
+        uint8 callsTail;
         /// Largest VRAM of all joined nodes, in GiB; 0 when there are none.
         uint16 maxVram;
     }
 
-    /// What dispatching needs and few calls change: parameters (docs/parameters.md says what each is, and in what unit), and the best
-    /// score there ever was.
+    /// What dispatching needs and few calls change: parameters (docs/parameters.md says what each is, and in what unit), the best
+    /// score there ever was, and the lowest stake class.
     struct Rules {
         /// Base of the stake classes, in granules: the minimum stake at initialisation. Never changes.
         uint32 base;
@@ -47,6 +49,8 @@ contract MusterStorage {
         uint24 tau;
         /// What no node's Q_long / Q_max ever was above, in 200ths; below 100 it stands for 100, as without scores. No parameter.
         uint8 best;
+        /// Lowest stake class that has a joined node. No parameter.
+        uint8 lowest;
     }
 
     /// Parameters that creating tasks and joining need. docs/parameters.md says what each is, and in what unit.
@@ -71,6 +75,16 @@ contract MusterStorage {
         uint16 kickoutMilli;
         uint32 queueTime;
         uint48 groupFee;
+        uint16 sampleWindow;
+        uint16 revealWindow;
+        uint16 downloadTime;
+        uint16 sampleBps;
+        uint16 slashTimes;
+        uint8 sampleDelay;
+        uint8 openMost;
+        uint8 scorePool;
+        uint8 hammingMost;
+        uint8 slashImages;
     }
 
     /// An account: what Muster owes it, and its node.
@@ -109,6 +123,8 @@ contract MusterStorage {
         uint8 models;
         /// Whether it is excluded, or held back by due draws, and waits in the pool of excluded nodes.
         bool parked;
+        /// Its open commitments; 0x40 is added while they hold it, 0x80 while a validation group waits for it to begin.
+        uint8 duties;
     }
 
     /// Who runs a node.
@@ -117,6 +133,8 @@ contract MusterStorage {
         address account;
         /// When it last joined.
         uint40 joinedAt;
+        /// Place among the active nodes of its group and class.
+        uint24 place;
     }
 
     /// The last 50 task scores, four bits each, and the place of the oldest.
@@ -151,9 +169,10 @@ contract MusterStorage {
         uint24 limit;
         /// Start fee in ten-thousandths of the fee.
         uint16 startFeeBps;
-        /// The GPUs it may go to, and the queue it waits in: a GPU group, or a VRAM size for any GPU with as much.
+        /// The GPUs it may go to, and the queue it waits in: a GPU group, or a VRAM size for any GPU with as much. On the
+        /// node of a validation group's member: the group's place.
         uint32 group;
-        /// 0 Stable Diffusion, 1 GPT, 2 fine-tuning.
+        /// 0 Stable Diffusion, 1 GPT, 2 fine-tuning; 16 times the images of a Stable Diffusion task that can be validated are added.
         uint8 kind;
         /// Required models.
         uint8 models;
@@ -161,14 +180,18 @@ contract MusterStorage {
         uint40 model;
         /// Pending: the L2 block whose hash decides the draw. Queued: since when. Running: the deadline.
         uint40 moment;
-        /// Bit 0, running: its draw had candidates enough for its success to raise H. Bit 1: it has a receipt.
+        /// Bit 0, running: its draw had candidates enough for its success to raise H. Bit 1: it has a receipt. Bit 2: its answer is
+        /// committed to and may be sampled. Running: bit 3, it is committed to; bit 4, it was sampled and its validators are being
+        /// drawn; bit 5, a validation group runs it. In a group: bit 6, it is scored.
         uint8 flags;
+        /// Probability of its validation, in ten-thousandths.
+        uint16 sampleBps;
     }
 
     /// What became of a task that asked for a receipt.
     struct Receipt {
-        /// As in IMuster.Outcome: 0 no receipt, 1 not ended, 2 succeeded, 3 error reported; timed out, cancelled, evicted and queued
-        /// for too long are 4 to 7.
+        /// As in IMuster.Outcome: 0 no receipt, 1 not ended, 2 succeeded, 3 error reported; timed out, cancelled, evicted, queued
+        /// for too long, node slashed and validated without two equal answers are 4 to 9.
         uint8 state;
         /// The node that ran it; 0 if it never started or has not ended.
         uint24 node;
@@ -201,7 +224,7 @@ contract MusterStorage {
         uint8 used;
     }
 
-    /// Idle nodes of a GPU group by stake class. Also: joined nodes by stake class.
+    /// Idle (or active) nodes of a GPU group by stake class. Also: joined nodes by stake class.
     struct Classes {
         /// Nodes in class 0.
         uint24 c0;
@@ -263,6 +286,66 @@ contract MusterStorage {
         uint32 manned;
     }
 
+    /// A node's commitment to its answer of a task that may be sampled for validation.
+    struct Commitment {
+        /// Its bytes 8 to 23, as a number.
+        uint128 hashLow;
+        /// Its first eight bytes.
+        uint64 hashHigh;
+        /// Seconds from the task's start to it.
+        uint24 elapsed;
+        /// The L2 block whose hash decides whether the task is sampled.
+        uint40 block;
+    }
+
+    /// Where a node begins that was called to a validation group while it was busy.
+    struct Duty {
+        /// The group's place.
+        uint32 group;
+    }
+
+    /// A draw of validators that waits, in the place of a Pending task's escrow.
+    struct Call {
+        /// The node whose task was sampled.
+        uint24 node;
+        /// Draws made so far that stayed undecided.
+        uint8 tries;
+    }
+
+    /// A validation group's members.
+    struct Members {
+        /// First member; it ran the task before it was sampled.
+        uint24 n0;
+        /// Second member.
+        uint24 n1;
+        /// Third member.
+        uint24 n2;
+        /// While the first runs, its deadline; from its commitment on, when that was made. In a free place: the next free one.
+        uint32 t0;
+        /// The second's.
+        uint32 t1;
+        /// The third's.
+        uint32 t2;
+        /// Seconds from the first's start to its commitment.
+        uint24 e0;
+        /// The second's.
+        uint24 e1;
+        /// The third's.
+        uint24 e2;
+        /// Stages as in IMuster.MemberView, four bits each, the first member's lowest; the upper four bits are 1 while the group lives.
+        uint16 states;
+    }
+
+    /// The places of validation groups.
+    struct Places {
+        /// Places there are; they are numbered from 1.
+        uint32 issued;
+        /// The free place that is used next, which names the one after it; 0 for none.
+        uint32 free;
+        /// Places in use.
+        uint32 live;
+    }
+
     /// The owner, and what was fixed at initialisation.
     struct Ownership {
         /// Before initialisation the deployer, who alone may install; then who may change parameters and propose programs.
@@ -291,7 +374,7 @@ contract MusterStorage {
         uint40 at;
     }
 
-    /// A node: 13 words.
+    /// A node: 15 words.
     struct NodeRecord {
         Node node;
         Operator operator;
@@ -304,6 +387,21 @@ contract MusterStorage {
         Scores scores;
         /// What the node holds, six to a word.
         Models[6] models;
+        /// To the answer of the running (or an earlier) task.
+        Commitment commitment;
+        Duty duty;
+    }
+
+    /// A validation group: 8 words.
+    struct GroupRecord {
+        /// The fee is the task's, of which the group is paid.
+        Escrow escrow;
+        Order order;
+        /// Written only where the task requires more than one model; a single one stands in `order`.
+        Models[2] models;
+        Members members;
+        /// A member's: the first 24 bytes of its commitment, then what it revealed.
+        bytes32[3] answers;
     }
 
     /// A Pending or queued task: 4 words.
@@ -344,13 +442,13 @@ contract MusterStorage {
     mapping(address => Account) internal accounts;
     /// Nodes and their tasks. Key: the node's number, from 1.
     mapping(uint256 => NodeRecord) internal nodes;
-    /// The sampler's tree. Bytes 0 to 30 of a word, from the right, bound what is below; byte 31 is a mark. Key:
+    /// The sampler's tree of idle nodes, and with 2^47 added to the key that of active ones: those that have joined and are not paused. Bytes 0 to 30 of a word, from the right, bound what is below; byte 31 is a mark. Key:
     /// `1 << 57` for the root; `1 << 56 | i` for the sizes from 31 i on; `vram << 32 | 0xff << 24` for a VRAM size;
     /// `vram << 32 | level << 24 | i` for the words below it.
     mapping(uint256 => bytes32) internal branches;
-    /// Idle nodes of a GPU group by stake class. Key: the group, `model << 16 | vram`, models numbered from 1.
+    /// Idle nodes of a GPU group by stake class. Key: the group, `model << 16 | vram`, models numbered from 1; active ones: 2^15 more.
     mapping(uint256 => Classes) internal classes;
-    /// Idle nodes of a GPU group, eight numbers to a word. Key: `group << 32 | class << 24 | place / 8`.
+    /// Idle nodes of a GPU group, eight numbers to a word. Key: `group << 32 | class << 24 | place / 8`; active ones: 2^47 more.
     mapping(uint256 => uint32[8]) internal members;
     /// A GPU model's number among those of its VRAM size, from 1. Key: `keccak256(name . uint16 vram)`.
     mapping(bytes32 => uint256) internal gpuNumbers;
@@ -362,7 +460,8 @@ contract MusterStorage {
     /// others are the last one to seven of them; word 1 holds the first seven, word 2 the next, and so on. Key:
     /// `model << 24 | word`.
     mapping(uint256 => uint32[8]) internal holders;
-    /// The ring of Pending tasks; `head` says from where to where. Key: the place, 0 to 4,095.
+    /// The ring of Pending tasks; `head` says from where to where. Key: the place, 0 to 4,095. From 4,096 on, 256 places: the ring of
+    /// sampled tasks whose validators wait to be drawn, with a {Call} for the escrow; the task itself is on its node.
     mapping(uint256 => TaskRecord) internal pending;
     /// Queued tasks. Key: the ticket, `group << 32 | place`, with the GPU group required, or the VRAM where any GPU with as much
     /// will do.
@@ -393,4 +492,13 @@ contract MusterStorage {
     mapping(uint256 => ReceiptRecord) internal receipts;
     /// 1 for a model whose name was logged. Key: the model's id.
     mapping(uint256 => uint256) internal modelNamed;
+    /// 1 for a GPU group whose tasks can be validated. Key: the group.
+    mapping(uint256 => uint256) internal gpuListed;
+    /// Validation groups. Key: the place, from 1.
+    mapping(uint256 => GroupRecord) internal groups;
+    Places internal groupPlaces;
+    /// What validations are paid from beside the fees, in wei; one wei stays for good.
+    uint256 internal reserve;
+    /// What was taken from nodes that answered wrong or withheld, in wei.
+    uint256 internal burnt;
 }

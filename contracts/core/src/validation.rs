@@ -1,94 +1,153 @@
-//! The outcome of a validation group: three nodes run one task, and their answers judge each other.
+//! The outcome of a validation group: its members run one task, and their answers judge each other. And what is paid for it.
 
-/// The members of a validation group.
-pub const REDUNDANCY: usize = 3;
-
-/// Task scores by rank among the members that ended validly, the fastest first.
-pub const RANK_SCORES: [u8; REDUNDANCY] = [10, 5, 2];
+use crate::qos::RANK_SCORES;
+use crate::record::MEMBERS;
 
 /// How a member stands when its group is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Member<A> {
-    /// It answered, this many seconds after its start.
+    /// There is no such member.
+    None,
+    /// It committed to an answer and revealed it.
     Answered {
         /// What it answered.
         answer: A,
-        /// Seconds.
-        elapsed: u64,
+        /// Seconds from its start to its commitment.
+        elapsed: u32,
+        /// When it committed.
+        at: u32,
     },
-    /// It reported that the task can't be run.
-    Failed {
-        /// Seconds.
-        elapsed: u64,
-    },
-    /// It timed out, or was aborted before.
-    Aborted,
+    /// It committed to not being able to run the task, and revealed that.
+    Failed,
+    /// It committed and did not reveal.
+    Withheld,
+    /// It let its deadline pass, or left before.
+    TimedOut,
 }
 
-/// How a member's task ends.
+/// What a member's part comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// Its answer is the group's.
-    Validated,
-    /// Its answer agrees; the creator gets this duplicate's fee back.
-    Refunded,
-    /// The others agree against it: slashed.
-    Invalidated,
-    /// Nothing was judged of it.
-    Aborted,
+#[repr(u8)]
+pub enum Verdict {
+    /// There is no such member.
+    None = 0,
+    /// Another answered the same.
+    Right = 1,
+    /// Others answered the same, and it answered otherwise.
+    Wrong = 2,
+    /// It did not reveal.
+    Withheld = 3,
+    /// It reported an error.
+    Failed = 4,
+    /// It gave no answer in time.
+    TimedOut = 5,
+    /// It answered, and no two answered the same.
+    Open = 6,
+}
+
+/// What a group comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Two or more answered the same; the fastest of them is this member.
+    Agreed(usize),
+    /// This member alone answered.
+    Alone(usize),
+    /// Several answered, each otherwise.
+    Differing,
+    /// Nobody answered.
+    Unanswered,
 }
 
 /// The judgement of a group, in the order of its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// How each ends.
-    pub ends: [End; REDUNDANCY],
+    /// What the group comes to.
+    pub outcome: Outcome,
+    /// What each member's part comes to.
+    pub verdicts: [Verdict; MEMBERS],
     /// What goes into each member's score pool; `None` is not recorded.
-    pub scores: [Option<u8>; REDUNDANCY],
+    pub scores: [Option<u8>; MEMBERS],
 }
 
-/// Judges a group. `same` says whether two answers agree; it need not be transitive.
+/// Judges a group. `same` says whether two answers agree; it need not be transitive, and is asked of an earlier and a later
+/// member only.
 ///
-/// Two members agreeing make a majority: whoever agrees with anyone is valid, and the fastest of them (the earlier one of
-/// equals) is `Validated`; a third that answered otherwise or reported an error is `Invalidated`. Two errors outvote a
-/// lone answer, and nobody is valid. In every other case all are `Aborted`.
-///
-/// Scores are 10, 5, 2 by elapsed time among the valid, 0 for an invalidated member and for one that was aborted before.
-/// If all three end aborted, for whatever reason, nothing is recorded; nor is it for an error that outvoted an answer.
-pub fn judge<A>(members: &[Member<A>; REDUNDANCY], same: impl Fn(&A, &A) -> bool) -> Judgement {
-    let agree = |i: usize, j: usize| match (&members[i], &members[j]) {
-        (Member::Answered { answer: a, .. }, Member::Answered { answer: b, .. }) => {
-            // Asked in one order only, so that an answer to (i, j) is an answer to (j, i).
-            if i < j {
-                same(a, b)
-            } else {
-                i > j && same(b, a)
+/// Whoever agrees with anyone is right. The right ones score 10, 5, 2 in the order of their elapsed times, of equals the earlier
+/// commitment first, then the earlier member; all others score 0. Where no two agree nothing is scored: an error is no answer,
+/// so errors agree with nobody. Withholding is withholding whatever the others did.
+pub fn judge<A>(members: &[Member<A>; MEMBERS], same: impl Fn(&A, &A) -> bool) -> Judgement {
+    let mut right = [false; MEMBERS];
+    for (i, first) in members.iter().enumerate() {
+        for (j, second) in members.iter().enumerate().skip(i + 1) {
+            if let (Member::Answered { answer: a, .. }, Member::Answered { answer: b, .. }) = (first, second) {
+                if same(a, b) {
+                    right[i] = true;
+                    right[j] = true;
+                }
             }
         }
-        _ => false,
-    };
-    let elapsed = |i: usize| match members[i] {
-        Member::Answered { elapsed, .. } | Member::Failed { elapsed } => elapsed,
-        Member::Aborted => u64::MAX,
-    };
-    let valid: [bool; REDUNDANCY] = core::array::from_fn(|i| (0..REDUNDANCY).any(|j| agree(i, j)));
-    let rank = |i: usize| (0..REDUNDANCY).filter(|&j| valid[j] && (elapsed(j), j) < (elapsed(i), i)).count();
-    let any_valid = valid.contains(&true);
-    let failed = members.iter().filter(|m| matches!(m, Member::Failed { .. })).count();
-
-    let mut ends = [End::Aborted; REDUNDANCY];
-    let mut scores = [None; REDUNDANCY];
-    for (i, member) in members.iter().enumerate() {
-        (ends[i], scores[i]) = match member {
-            _ if valid[i] => {
-                let rank = rank(i);
-                (if rank == 0 { End::Validated } else { End::Refunded }, Some(RANK_SCORES[rank]))
-            }
-            Member::Aborted => (End::Aborted, any_valid.then_some(0)),
-            Member::Failed { .. } if any_valid => (End::Invalidated, Some(0)),
-            Member::Answered { .. } if any_valid || failed == 2 => (End::Invalidated, Some(0)),
-            _ => (End::Aborted, None),
-        };
     }
-    Judgement { ends, scores }
+    let order = |i: usize| match members[i] {
+        Member::Answered { elapsed, at, .. } => (elapsed, at, i),
+        _ => (u32::MAX, u32::MAX, i),
+    };
+    let rank = |i: usize| (0..MEMBERS).filter(|&j| right[j] && order(j) < order(i)).count();
+    let agreed = right.contains(&true);
+
+    let (mut verdicts, mut scores) = ([Verdict::None; MEMBERS], [None; MEMBERS]);
+    for (i, member) in members.iter().enumerate() {
+        verdicts[i] = match member {
+            Member::None => continue,
+            Member::Answered { .. } if right[i] => Verdict::Right,
+            Member::Answered { .. } if agreed => Verdict::Wrong,
+            Member::Answered { .. } => Verdict::Open,
+            Member::Failed => Verdict::Failed,
+            Member::Withheld => Verdict::Withheld,
+            Member::TimedOut => Verdict::TimedOut,
+        };
+        if agreed {
+            scores[i] = Some(if right[i] { RANK_SCORES[rank(i)] } else { 0 });
+        }
+    }
+    let mut answers = (0..MEMBERS).filter(|&i| matches!(members[i], Member::Answered { .. }));
+    let outcome = match ((0..MEMBERS).find(|&i| right[i] && rank(i) == 0), answers.next(), answers.next()) {
+        (Some(fastest), ..) => Outcome::Agreed(fastest),
+        (None, Some(_), Some(_)) => Outcome::Differing,
+        (None, Some(i), None) => Outcome::Alone(i),
+        (None, None, _) => Outcome::Unanswered,
+    };
+    Judgement { outcome, verdicts, scores }
+}
+
+/// Perceptual hashes of an answer: 64 bits for each of up to four images.
+pub type Images = [u64; 4];
+
+/// Whether two answers are the same images: no hash differs from its counterpart in more than `most` bits.
+pub fn same_images(a: &Images, b: &Images, most: u8) -> bool {
+    a.iter().zip(b).all(|(x, y)| (x ^ y).count_ones() <= most as u32)
+}
+
+/// Whether an answer has a hash for each image and for nothing else.
+pub fn has_images(a: &Images, images: u8) -> bool {
+    a.iter().enumerate().all(|(i, &hash)| (hash != 0) == (i < images as usize))
+}
+
+/// What a node is paid for a task of this fee that is sampled with probability `sample_bps` / 10000: fee / (1 + 2 r), rounded
+/// down. What is left of the fee lets a validation pay three such payments: in expectation r (3 / (1 + 2 r) - 1) fees are
+/// spent on it, and (1 - r) (1 - 1 / (1 + 2 r)) are left, which is the same. Fees are below 2^100.
+pub fn payment(fee: u128, sample_bps: u16) -> u128 {
+    fee * 10_000 / (10_000 + 2 * sample_bps as u128)
+}
+
+/// Shares a pot by scores, rounded down, the remainder to the last who has one. All of it is shared if any score is above 0.
+pub fn shares(pot: u128, scores: &[Option<u8>; MEMBERS]) -> [u128; MEMBERS] {
+    let score = |i: usize| scores[i].unwrap_or(0) as u128;
+    let sum: u128 = (0..MEMBERS).map(score).sum();
+    let (mut shares, mut left) = ([0; MEMBERS], pot);
+    for i in (0..MEMBERS).filter(|&i| score(i) > 0) {
+        let last = (i + 1..MEMBERS).all(|j| score(j) == 0);
+        shares[i] = if last { left } else { pot / sum * score(i) + pot % sum * score(i) / sum };
+        left -= shares[i];
+    }
+    shares
 }

@@ -1,50 +1,51 @@
 //! Every outcome of a validation group, and what holds for all of them.
 
-use muster_core::validation::End::{Aborted, Invalidated, Refunded, Validated};
+use muster_core::record::MEMBERS;
+use muster_core::validation::Verdict::{Failed, Open, Right, TimedOut, Withheld, Wrong};
 use muster_core::validation::*;
 
-type Group = [Member<u8>; REDUNDANCY];
+type Group = [Member<u8>; MEMBERS];
 
-fn answer(answer: u8, elapsed: u64) -> Member<u8> {
-    Member::Answered { answer, elapsed }
+fn answer(answer: u8, elapsed: u32) -> Member<u8> {
+    Member::Answered { answer, elapsed, at: 1_000 + elapsed }
 }
 
-fn failed(elapsed: u64) -> Member<u8> {
-    Member::Failed { elapsed }
-}
-
-fn judged(group: Group) -> ([End; 3], [Option<u8>; 3]) {
-    let judgement = judge(&group, |a, b| a == b);
-    (judgement.ends, judgement.scores)
+fn judged(group: Group) -> Judgement {
+    judge(&group, |a, b| a == b)
 }
 
 #[test]
 fn the_table_of_outcomes() {
     let (a, b, c) = (answer(1, 30), answer(2, 20), answer(3, 10));
-    let (gone, error) = (Member::Aborted, failed(5));
-    let slower = |elapsed| answer(1, elapsed);
+    let same = |elapsed| answer(1, elapsed);
+    let (error, kept, late, nobody) = (Member::Failed, Member::Withheld, Member::TimedOut, Member::None);
+    let check =
+        |group: Group, outcome, verdicts, scores| assert_eq!(judged(group), Judgement { outcome, verdicts, scores }, "{group:?}");
     let none = [None; 3];
-    let all_aborted = ([Aborted; 3], none);
 
-    assert_eq!(judged([slower(30), slower(20), slower(40)]), ([Refunded, Validated, Refunded], [Some(5), Some(10), Some(2)]));
-    assert_eq!(judged([a, slower(35), b]), ([Validated, Refunded, Invalidated], [Some(10), Some(5), Some(0)]));
-    assert_eq!(judged([a, b, c]), all_aborted);
-    assert_eq!(judged([error, a, slower(35)]), ([Invalidated, Validated, Refunded], [Some(0), Some(10), Some(5)]));
-    assert_eq!(judged([a, b, error]), all_aborted);
-    assert_eq!(judged([a, gone, slower(29)]), ([Refunded, Aborted, Validated], [Some(5), Some(0), Some(10)]));
-    assert_eq!(judged([a, b, gone]), all_aborted);
-    assert_eq!(judged([error, a, error]), ([Aborted, Invalidated, Aborted], [None, Some(0), None]));
-    assert_eq!(judged([a, error, gone]), all_aborted);
-    assert_eq!(judged([a, gone, gone]), all_aborted);
-    for group in [[error; 3], [error, error, gone], [error, gone, gone], [gone; 3]] {
-        assert_eq!(judged(group), all_aborted);
+    check([same(30), same(20), same(40)], Outcome::Agreed(1), [Right; 3], [Some(5), Some(10), Some(2)]);
+    check([a, same(35), b], Outcome::Agreed(0), [Right, Right, Wrong], [Some(10), Some(5), Some(0)]);
+    check([error, a, same(35)], Outcome::Agreed(1), [Failed, Right, Right], [Some(0), Some(10), Some(5)]);
+    check([a, kept, same(29)], Outcome::Agreed(2), [Right, Withheld, Right], [Some(5), Some(0), Some(10)]);
+    check([late, a, same(29)], Outcome::Agreed(2), [TimedOut, Right, Right], [Some(0), Some(5), Some(10)]);
+    check([a, same(29), nobody], Outcome::Agreed(1), [Right, Right, Verdict::None], [Some(5), Some(10), None]);
+    check([a, b, c], Outcome::Differing, [Open; 3], none);
+    check([a, error, b], Outcome::Differing, [Open, Failed, Open], none);
+    check([a, kept, b], Outcome::Differing, [Open, Withheld, Open], none);
+    check([late, b, error], Outcome::Alone(1), [TimedOut, Open, Failed], none);
+    check([a, error, error], Outcome::Alone(0), [Open, Failed, Failed], none);
+    check([a, nobody, nobody], Outcome::Alone(0), [Open, Verdict::None, Verdict::None], none);
+    for silent in [[error; 3], [error, kept, late], [late; 3], [kept; 3], [error, nobody, nobody]] {
+        let judgement = judged(silent);
+        assert_eq!((judgement.outcome, judgement.scores), (Outcome::Unanswered, none));
     }
 }
 
 #[test]
-fn ties_go_to_the_earlier_member() {
-    let group = [answer(1, 7), answer(1, 7), answer(1, 7)];
-    assert_eq!(judged(group).1, [Some(10), Some(5), Some(2)]);
+fn ties_go_to_the_earlier_commitment_and_then_to_the_earlier_member() {
+    let at = |elapsed, at| Member::Answered { answer: 1, elapsed, at };
+    assert_eq!(judged([at(7, 50), at(7, 50), at(7, 49)]).scores, [Some(5), Some(2), Some(10)]);
+    assert_eq!(judged([at(7, 50), at(7, 50), at(7, 50)]).scores, [Some(10), Some(5), Some(2)]);
 }
 
 #[test]
@@ -52,56 +53,99 @@ fn agreement_need_not_be_transitive() {
     // 1 and 2 are close, 2 and 3 are close, 1 and 3 are not: nobody stands alone.
     let group = [answer(1, 3), answer(2, 2), answer(3, 1)];
     let judgement = judge(&group, |a: &u8, b: &u8| a.abs_diff(*b) <= 1);
-    assert_eq!(judgement.ends, [Refunded, Refunded, Validated]);
+    assert_eq!(judgement.verdicts, [Right; 3]);
+    assert_eq!(judgement.outcome, Outcome::Agreed(2));
 }
 
-/// All 7^3 groups of three answers, each fast or slow, an error or an abort, in every order.
+/// All 9^3 groups: three answers, each fast or slow, and everything that is no answer, in every order.
 #[test]
 fn what_holds_for_every_group() {
-    let kinds = [answer(1, 10), answer(1, 20), answer(2, 10), answer(2, 20), answer(3, 15), failed(12), Member::Aborted];
-    for first in kinds {
-        for second in kinds {
-            for third in kinds {
+    let quiet = [Member::Failed, Member::Withheld, Member::TimedOut, Member::None];
+    let kinds: Vec<Member<u8>> =
+        [answer(1, 10), answer(1, 20), answer(2, 10), answer(2, 20), answer(3, 15)].into_iter().chain(quiet).collect();
+    let mut groups = 0;
+    for &first in &kinds {
+        for &second in &kinds {
+            for &third in &kinds {
+                groups += 1;
                 let group = [first, second, third];
-                let (ends, scores) = judged(group);
-                let count = |end: End| ends.iter().filter(|e| **e == end).count();
-                let valid = count(Validated) + count(Refunded);
-                assert!(count(Validated) <= 1 && valid != 1, "{group:?}");
-                assert!(count(Invalidated) <= 1, "at most one is slashed: {group:?}");
-                assert_eq!(count(Validated) == 0, valid == 0);
+                let Judgement { outcome, verdicts, scores } = judged(group);
+                let count = |verdict| verdicts.iter().filter(|v| **v == verdict).count();
+                assert!(count(Right) != 1 && count(Wrong) <= 1, "no minority makes anybody wrong: {group:?}");
+                assert_eq!(count(Right) > 0, matches!(outcome, Outcome::Agreed(_)));
+                assert!(count(Wrong) == 0 || count(Open) == 0);
+                let pot = 1_000_003;
+                let shares = shares(pot, &scores);
+                assert_eq!(shares.iter().sum::<u128>(), if count(Right) > 0 { pot } else { 0 }, "{group:?}");
                 for i in 0..3 {
-                    match (group[i], ends[i]) {
-                        (Member::Aborted, end) => assert_eq!(end, Aborted),
-                        (Member::Failed { .. }, end) => {
-                            assert!(matches!(end, Invalidated | Aborted));
-                        }
-                        (Member::Answered { answer, .. }, end) => {
-                            let backed = (0..3)
-                                .any(|j| j != i && matches!(group[j], Member::Answered { answer: other, .. } if other == answer));
-                            assert_eq!(matches!(end, Validated | Refunded), backed, "{group:?}");
-                        }
-                    }
-                    match ends[i] {
-                        Validated => assert_eq!(scores[i], Some(10)),
-                        Refunded => assert!(matches!(scores[i], Some(5 | 2))),
-                        Invalidated => assert_eq!(scores[i], Some(0)),
-                        Aborted => assert_eq!(scores[i], (valid > 0).then_some(0), "{group:?}"),
-                    }
+                    let backed =
+                        |a: u8| (0..3).any(|j| j != i && matches!(group[j], Member::Answered { answer, .. } if answer == a));
+                    let expected = match group[i] {
+                        Member::None => Verdict::None,
+                        Member::Failed => Failed,
+                        Member::Withheld => Withheld,
+                        Member::TimedOut => TimedOut,
+                        Member::Answered { answer, .. } if backed(answer) => Right,
+                        Member::Answered { .. } if count(Right) > 0 => Wrong,
+                        Member::Answered { .. } => Open,
+                    };
+                    assert_eq!(verdicts[i], expected, "{group:?}");
+                    assert_eq!(scores[i].is_some(), count(Right) > 0 && verdicts[i] != Verdict::None, "{group:?}");
+                    assert_eq!(scores[i].is_some_and(|score| score > 0), verdicts[i] == Right);
+                    assert_eq!(shares[i] > 0, verdicts[i] == Right);
+                }
+                if let Outcome::Agreed(fastest) = outcome {
+                    assert_eq!(scores[fastest], Some(10));
                 }
                 // The same judgement in any order, as long as no two are equally fast.
-                let times: Vec<u64> = group
-                    .iter()
-                    .map(|m| match m {
-                        Member::Answered { elapsed, .. } | Member::Failed { elapsed } => *elapsed,
-                        Member::Aborted => 0,
-                    })
-                    .collect();
-                if times[0] != times[1] && times[1] != times[2] && times[0] != times[2] {
-                    let (ends_turned, scores_turned) = judged([third, first, second]);
-                    assert_eq!(ends_turned, [ends[2], ends[0], ends[1]]);
-                    assert_eq!(scores_turned, [scores[2], scores[0], scores[1]]);
+                let time = |m: Member<u8>| match m {
+                    Member::Answered { elapsed, .. } => elapsed,
+                    _ => 0,
+                };
+                let distinct = |a, b| time(a) != time(b) || time(a) == 0;
+                if distinct(first, second) && distinct(second, third) && distinct(first, third) {
+                    let turned = judged([third, first, second]);
+                    assert_eq!(turned.verdicts, [verdicts[2], verdicts[0], verdicts[1]]);
+                    assert_eq!(turned.scores, [scores[2], scores[0], scores[1]]);
                 }
             }
         }
     }
+    assert_eq!(groups, 729);
+}
+
+#[test]
+fn a_pot_is_shared_by_scores_to_the_last_wei() {
+    assert_eq!(shares(17, &[Some(10), Some(5), Some(2)]), [10, 5, 2]);
+    assert_eq!(shares(100, &[Some(5), Some(0), Some(10)]), [33, 0, 67]);
+    assert_eq!(shares(1, &[Some(10), Some(5), Some(2)]), [0, 0, 1]);
+    assert_eq!(shares(5, &[Some(0), None, None]), [0; 3]);
+    let most = (1 << 100) - 1;
+    assert_eq!(shares(most, &[Some(2), Some(10), Some(5)]).iter().sum::<u128>(), most);
+}
+
+/// What sampling costs and what it leaves balance: in expectation nobody pays for validation but by the lower payment.
+#[test]
+fn payments_balance() {
+    let fee = 1_000_000_000_000_000_000u128;
+    for bps in [0u16, 1, 500, 1_000, 2_500, 10_000] {
+        let paid = payment(fee, bps);
+        let r = f64::from(bps) / 1e4;
+        let (left, spent) = ((1.0 - r) * (fee - paid) as f64, r * (3.0 * paid as f64 - fee as f64));
+        assert!((left - spent).abs() < 1e4, "at {bps}: {left} left, {spent} spent");
+    }
+    assert_eq!(payment(fee, 0), fee);
+    assert_eq!(payment(12, 1_000), 10);
+    assert_eq!(payment(13, 1_000), 10);
+}
+
+#[test]
+fn images_agree_within_so_many_bits_each() {
+    let a: Images = [0xff00, 1, 0, 0];
+    assert!(same_images(&a, &[0xff00 ^ 0xff, 1, 0, 0], 8));
+    assert!(!same_images(&a, &[0xff00 ^ 0x1ff, 1, 0, 0], 8));
+    assert!(!same_images(&a, &[0xff00, 1 << 63 | 0xff << 8, 0, 0], 8));
+    assert!(same_images(&a, &a, 0));
+    assert!(has_images(&a, 2) && !has_images(&a, 1) && !has_images(&a, 3));
+    assert!(has_images(&[0; 4], 0) && !has_images(&[0, 1, 0, 0], 2));
 }

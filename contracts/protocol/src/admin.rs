@@ -6,10 +6,11 @@ use crate::layout::*;
 use crate::parameters::{bounded, put_defaults, put_parameter, within, Change, BASE_MAX};
 use crate::programs::INTERFACE_ID;
 use crate::ring::Ring;
-use crate::{purse, IMuster, Result};
+use crate::{groups, purse, registry, IMuster, Result};
 use alloc::vec::Vec;
 use alloy_primitives::FixedBytes;
 use alloy_sol_types::SolCall;
+use muster_core::id::GpuGroup;
 use muster_core::record::*;
 use muster_core::weight;
 use muster_core::word::{Address, Word};
@@ -99,7 +100,8 @@ pub fn set_parameter<H: Host>(host: &mut H, number: u8, value: Word) -> Result<(
     ensure!(p.change != Change::Proposed, ParameterDelayed(number));
     if p.change == Change::LoweredWhileIdle {
         // A new task's block is never before that of one already Pending: those behind would be known before their turn.
-        let pending = Ring::of(&host.get(slot(HEAD))).len();
+        let head = host.get(slot(HEAD));
+        let pending = Ring::of_tasks(&head).len() + Ring::of_calls(&head).len();
         ensure!(v >= p.get(host) || pending == 0, TasksPending(pending));
     }
     put_parameter(host, number, p, v);
@@ -141,6 +143,14 @@ pub fn proposed_parameter<H: Host>(host: &H, number: u8) -> Result<(Word, u64)> 
 pub fn parameter<H: Host>(host: &H, number: u8) -> Result<(Word, u64, u64)> {
     let (p, least, most) = bounded(host, number)?;
     Ok((Word::from(p.get(host)), least, most))
+}
+
+/// See `IMuster.listGpuGroup`.
+pub fn list_gpu_group<H: Host>(host: &mut H, group: GpuGroup, on: bool) -> Result<()> {
+    only_owner(host)?;
+    ensure!(registry::joined(host, group).is_some(), GpuUnknown(group));
+    groups::set_listed(host, group, on);
+    Ok(())
 }
 
 /// See `IMuster.setPaused`.

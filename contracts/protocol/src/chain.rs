@@ -1,9 +1,11 @@
 //! The Stylus host, and how a program answers a call.
 
-use crate::abi::{Refusal, Result};
+use crate::abi::{IMuster::formGroupCall, Refusal, Result};
+use crate::admin;
 use crate::host::Host;
 use alloc::vec::Vec;
 use alloy_primitives::{address, Address as Account, B256, KECCAK256_EMPTY, U256};
+use alloy_sol_types::SolCall;
 use core::cell::Cell;
 use muster_core::word::{Address, Word};
 use stylus_sdk::call::{transfer::transfer_eth, RawCall};
@@ -101,6 +103,17 @@ impl Host for Chain {
     #[inline(never)]
     fn has_code(&self, at: Address) -> bool {
         has_code(&self.vm, at.into())
+    }
+
+    #[inline(never)]
+    #[allow(unsafe_code)]
+    fn ask_groups(&mut self, call: &[u8]) -> bool {
+        let program = admin::program_of(self, formGroupCall::SELECTOR);
+        // SAFETY: a program of this contract, which shares its storage by design; what was written is flushed first, and nothing that
+        // was read is used again by whoever asks.
+        let answer =
+            unsafe { RawCall::new_delegate(&self.vm).clear_storage_cache().skip_return_data().call(program.into(), call) };
+        answer.is_ok()
     }
 }
 

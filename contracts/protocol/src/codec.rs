@@ -102,23 +102,29 @@ pub trait Answer<S> {
     fn put_answer(self, out: &mut Out);
 }
 
+/// Tuples of each length up to the longest list.
 macro_rules! tuples {
-    ($($n:tt $S:ident $T:ident),*) => {
+    ($($n:tt $S:ident $T:ident,)*) => { tuples!(() $($n $S $T,)*); };
+    (($($n:tt $S:ident $T:ident,)*) $next:tt $NextS:ident $NextT:ident, $($rest:tt)*) => {
+        tuples!(@one $($n $S $T,)*);
+        tuples!(($($n $S $T,)* $next $NextS $NextT,) $($rest)*);
+    };
+    (($($n:tt $S:ident $T:ident,)*)) => { tuples!(@one $($n $S $T,)*); };
+    (@one $($n:tt $S:ident $T:ident,)*) => {
         impl<$($S, $T: Value<$S>),*> Values<($($S,)*)> for ($($T,)*) {
             const HEADS: usize = 0 $(+ $T::HEAD)*;
             const ANY_DYNAMIC: bool = false $(|| $T::DYNAMIC)*;
             #[inline(always)]
             #[allow(unused_mut, unused_variables)]
             fn put_all(self, out: &mut Out) {
-                let heads = 0 $(+ $T::HEAD)*;
                 let mut behind = Out::default();
                 $(if $T::DYNAMIC {
-                    out.number((heads + behind.0.len()) as u64);
+                    out.number((Self::HEADS + behind.0.len()) as u64);
                     self.$n.put(&mut behind);
                 } else {
                     self.$n.put(out);
                 })*
-                if false $(|| $T::DYNAMIC)* {
+                if Self::ANY_DYNAMIC {
                     out.bytes(&behind.0);
                 }
             }
@@ -134,26 +140,10 @@ macro_rules! tuples {
         }
     };
 }
-tuples!();
-tuples!(0 S0 T0);
-tuples!(0 S0 T0, 1 S1 T1);
-tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2);
-tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3);
-tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4);
-tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5);
-tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6);
-tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7);
-tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 8 S8 T8);
-tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 8 S8 T8, 9 S9 T9);
-tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 8 S8 T8, 9 S9 T9, 10 S10 T10);
-tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 8 S8 T8, 9 S9 T9, 10 S10 T10, 11 S11 T11);
-tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 8 S8 T8, 9 S9 T9, 10 S10 T10, 11 S11 T11, 12 S12 T12);
-tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 8 S8 T8, 9 S9 T9, 10 S10 T10, 11 S11 T11, 12 S12 T12, 13 S13 T13);
-tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 8 S8 T8, 9 S9 T9, 10 S10 T10, 11 S11 T11, 12 S12 T12, 13 S13 T13, 14 S14 T14);
-tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 8 S8 T8, 9 S9 T9, 10 S10 T10, 11 S11 T11, 12 S12 T12, 13 S13 T13, 14 S14 T14, 15 S15 T15);
-tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 8 S8 T8, 9 S9 T9, 10 S10 T10, 11 S11 T11, 12 S12 T12, 13 S13 T13, 14 S14 T14, 15 S15 T15, 16 S16 T16);
-tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 8 S8 T8, 9 S9 T9, 10 S10 T10, 11 S11 T11, 12 S12 T12, 13 S13 T13, 14 S14 T14, 15 S15 T15, 16 S16 T16, 17 S17 T17);
-tuples!(0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 8 S8 T8, 9 S9 T9, 10 S10 T10, 11 S11 T11, 12 S12 T12, 13 S13 T13, 14 S14 T14, 15 S15 T15, 16 S16 T16, 17 S17 T17, 18 S18 T18);
+tuples! {
+    0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 8 S8 T8, 9 S9 T9, 10 S10 T10, 11 S11 T11, 12 S12 T12,
+    13 S13 T13, 14 S14 T14, 15 S15 T15, 16 S16 T16, 17 S17 T17, 18 S18 T18, 19 S19 T19, 20 S20 T20, 21 S21 T21,
+}
 
 impl Answer<()> for () {
     #[inline(always)]
@@ -318,12 +308,17 @@ plain! {
     u128 => sol_data::Uint<128>, bool => sol_data::Bool, Account => sol_data::Address,
     FixedBytes<32> => sol_data::FixedBytes<32>, Vec<u64> => sol_data::Array<sol_data::Uint<64>>,
     Vec<FixedBytes<4>> => sol_data::Array<sol_data::FixedBytes<4>>,
+    Vec<IMuster::MemberView> => sol_data::Array<IMuster::MemberView>,
 }
 
 /// Structs of the interface, written as the tuples of their fields: the conversion, and with it the fields' order, is the
 /// interface's own, so that nothing but the types has to be repeated here.
 macro_rules! structs {
-    ($($name:ident($($field:ty),*);)*) => {$(
+    ($($(#[$read:ident])? $name:ident $fields:tt;)*) => {$(
+        structs!(@put $name $fields);
+        $(structs!(@$read $name $fields);)?
+    )*};
+    (@put $name:ident($($field:ty),*)) => {
         impl Value<IMuster::$name> for IMuster::$name {
             const HEAD: usize = if <Self as Value<IMuster::$name>>::DYNAMIC {
                 WORD
@@ -337,25 +332,9 @@ macro_rules! structs {
                 Values::<($(<$field as Plain>::Sol,)*)>::put_all(fields, out);
             }
         }
-    )*};
-}
-
-structs! {
-    TaskSpec(u8, u32, u16, u32, u8, u32, FixedBytes<32>, Vec<u64>);
-    Facet(Account, Vec<FixedBytes<4>>);
-    NodeView(u32, Account, u8, u32, u16, u128, u64, u64, u8, bool, bool, u64, u64, u64, u64, Vec<u64>, Vec<u64>);
-    WeightView(bool, u64, u64, u64, u64, u64);
-    TaskView(u64, u8, Account, u128, u8, u32, u32, u16, u16, u32, u32, Vec<u64>, u64, u64, u64, u64, u32, u64, bool);
-    Outcome(u8, u32, u8, u64, u128, FixedBytes<32>);
-    QueueView(u32, u32, u32, u64, u64);
-    FacetCut(Account, u8, Vec<FixedBytes<4>>);
-    AccountView(u128, u128, u64, u32, bool);
-    Overview(Account, Account, u128, u64, bool, u64, u32, u32, u32, u32, u32, u128);
-}
-
-/// Structs that calls take; each has a list among its fields.
-macro_rules! read_structs {
-    ($($name:ident($($field:ty),*);)*) => {$(
+    };
+    // One that calls take; a list is among its fields.
+    (@read $name:ident($($field:ty),*)) => {
         impl<'a> Read<'a, IMuster::$name> for IMuster::$name {
             #[inline(never)]
             fn read(c: Calldata<'a>, at: usize) -> Result<Self> {
@@ -363,11 +342,22 @@ macro_rules! read_structs {
                 Ok(fields.into())
             }
         }
-    )*};
+    };
 }
-read_structs! {
-    TaskSpec(u8, u32, u16, u32, u8, u32, FixedBytes<32>, Vec<u64>);
-    Facet(Account, Vec<FixedBytes<4>>);
+
+structs! {
+    #[read] TaskSpec(u8, u32, u16, u32, u8, u32, FixedBytes<32>, Vec<u64>);
+    #[read] Facet(Account, Vec<FixedBytes<4>>);
+    NodeView(u32, Account, u8, u32, u16, u128, u64, u64, u8, bool, bool, u64, u64, u64, u64, Vec<u64>, Vec<u64>, u8, bool, u32);
+    WeightView(bool, u64, u64, u64, u64, u64);
+    TaskView(u64, u8, Account, u128, u8, u32, u32, u16, u16, u32, u32, Vec<u64>, u64, u64, u64, u64, u32, u64, bool, u8, u16, u32);
+    MemberView(u32, u8, u64, u32, FixedBytes<32>);
+    GroupView(u32, u64, Account, u128, u8, u8, u32, u16, bool, u64, u64, Vec<IMuster::MemberView>);
+    Outcome(u8, u32, u8, u64, u128, FixedBytes<32>);
+    QueueView(u32, u32, u32, u64, u64);
+    FacetCut(Account, u8, Vec<FixedBytes<4>>);
+    AccountView(u128, u128, u64, u32, bool);
+    Overview(Account, Account, u128, u128, u128, u32, u32, u64, bool, u64, u32, u32, u32, u32, u32, u128);
 }
 
 // ---------------------------------------------------------------- reading

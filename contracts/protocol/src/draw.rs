@@ -17,11 +17,11 @@ use crate::layout::node_slot;
 use crate::network::Network;
 use crate::registry::{count_held, count_in_use, Holders};
 use crate::roster::Seat;
-use crate::sampler::{Field, Scope};
+use crate::sampler::{Among, Field, Scope};
 use alloc::vec::Vec;
 use muster_core::id::{ModelId, NodeId, TaskId};
 use muster_core::qos;
-use muster_core::record::{Node, MODELS_PER_WORD};
+use muster_core::record::{Node, Status, MODELS_PER_WORD};
 use muster_core::wad::mul_wad;
 use muster_core::weight;
 use muster_core::word::Word;
@@ -120,6 +120,8 @@ struct Pass {
     largest_boost: u64,
     local_only: bool,
     tries: u32,
+    /// Whether a validator is drawn: only who [can be called](can_validate) is a candidate.
+    validators: bool,
 }
 
 /// What a pass came to, apart from a chosen node.
@@ -194,7 +196,7 @@ impl<H: Host> Network<'_, H> {
 
     /// Draws a node for a task.
     pub fn draw(&self, task: &Task, rng: &mut Rng) -> Draw {
-        let field = Field::new(self.host, Self::scope(task));
+        let field = Field::new(self.host, Among::Idle, Self::scope(task));
         if field.total() == 0 {
             return Draw::Nobody;
         }
@@ -203,7 +205,7 @@ impl<H: Host> Network<'_, H> {
             if models == 0 { 0 } else { task.models.as_slice().iter().map(|&m| Holders::load(self.host, m).len()).sum() };
         if holders > 0 && self.popular(holders) {
             let pass = self.pass(field, models, true);
-            match self.tries(&pass, task, rng) {
+            match self.tries(&pass, task, &[], rng) {
                 Ok((seat, _)) => return Draw::Node(seat, Candidates::Holders),
                 Err(Missed::Rejected) => return Draw::Undecided,
                 Err(Missed::NoneSeen) => {}
@@ -246,7 +248,7 @@ impl<H: Host> Network<'_, H> {
             }
         }
         let pass = self.pass(field, task.models.len as u32, false);
-        match self.tries(&pass, task, rng) {
+        match self.tries(&pass, task, &[], rng) {
             Ok((seat, beside)) => {
                 let enough = self.rules.boost_pool as u32;
                 let there = if beside < enough { pass.field.count(self.host, enough) } else { beside };
@@ -294,15 +296,16 @@ impl<H: Host> Network<'_, H> {
             largest_boost,
             local_only,
             tries: if local_only { LOCAL_TRIES } else { TRIES },
+            validators: false,
         }
     }
 
-    /// Tries to draw and accept a node; gives it and how many are idle in its group.
+    /// Tries to draw and accept a node that is not among `besides`; gives it and how many of its group are in the field.
     ///
     /// After [`MORE_MODEL_WORDS`] words of long model lists no further try is made: one that is made is accepted by the same
     /// rule, so the proportions stay.
     #[inline(never)]
-    fn tries(&self, pass: &Pass, task: &Task, rng: &mut Rng) -> core::result::Result<(Seat, u32), Missed> {
+    fn tries(&self, pass: &Pass, task: &Task, besides: &[NodeId], rng: &mut Rng) -> core::result::Result<(Seat, u32), Missed> {
         let mut missed = Missed::NoneSeen;
         let mut more = 0;
         for _ in 0..pass.tries {
@@ -317,7 +320,7 @@ impl<H: Host> Network<'_, H> {
             // Uniform below bound x 2^shift: the node is accepted if this is below its weight.
             let height = (rng.below(self.host, pass.bound) as u128) << shift | (rng.next(self.host) & ((1 << shift) - 1)) as u128;
             // Excluded since it came to stand here, by a raised threshold: no candidate.
-            if merit == 0 {
+            if merit == 0 || besides.contains(&spot.node) || pass.validators && !can_validate(&seat.node) {
                 continue;
             }
             let hopeless = height >= mul_wad(merit, pass.largest_boost) as u128;
@@ -338,16 +341,29 @@ impl<H: Host> Network<'_, H> {
             }
             let boost = self.boost(&seat, &task.models, local);
             if height < mul_wad(merit, boost) as u128 {
-                return Ok((seat, spot.idle));
+                return Ok((seat, spot.peers));
             }
         }
         Err(missed)
     }
 
+    /// Draws up to `most` validators for a task among the active nodes of a field, by weight, one after the other; holding a model weighs
+    /// and is not required. Fewer if the draw of one stayed undecided.
+    pub(crate) fn draw_validators(&self, field: Field, task: &Task, first: NodeId, most: usize, rng: &mut Rng) -> Vec<Seat> {
+        let pass = Pass { validators: true, ..self.pass(field, task.models.len as u32, false) };
+        let (mut besides, mut drawn) = (Vec::from([first]), Vec::new());
+        while drawn.len() < most {
+            let Ok((seat, _)) = self.tries(&pass, task, &besides, rng) else { break };
+            besides.push(seat.id);
+            drawn.push(seat);
+        }
+        drawn
+    }
+
     /// Up to `most` different eligible nodes for a task that lack a model, drawn by weight; `reads` bounds the words of nodes read.
     pub(crate) fn draw_lacking(&self, task: &Task, model: ModelId, most: u32, reads: &mut u32, rng: &mut Rng) -> Vec<NodeId> {
         let mut chosen: Vec<NodeId> = Vec::new();
-        let field = Field::new(self.host, Self::scope(task));
+        let field = Field::new(self.host, Among::Idle, Self::scope(task));
         if field.total() == 0 {
             return chosen;
         }
@@ -357,7 +373,7 @@ impl<H: Host> Network<'_, H> {
         while *reads > 0 && (chosen.len() as u32) < most {
             // Where it stands, and its record.
             *reads = reads.saturating_sub(2);
-            let Ok((seat, _)) = self.tries(&pass, &plain, rng) else { continue };
+            let Ok((seat, _)) = self.tries(&pass, &plain, &[], rng) else { continue };
             if chosen.contains(&seat.id) {
                 continue;
             }
@@ -434,6 +450,12 @@ impl<H: Host> Network<'_, H> {
         }
         counted.len() as u32
     }
+}
+
+/// Whether an active node can be called to a validation group: it takes tasks, and no other call waits for it. Whether it is busy or
+/// held does not matter, so that neither load nor a well-timed release decides who validates.
+fn can_validate(node: &Node) -> bool {
+    matches!(Status::new(node.status), Status::Available | Status::Busy) && !node.called()
 }
 
 /// Whether a node has the VRAM or the GPU a task requires.

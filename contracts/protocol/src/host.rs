@@ -37,6 +37,10 @@ pub trait Host {
     fn reads(&self) -> u32;
     /// Whether there is code at an address.
     fn has_code(&self, at: Address) -> bool;
+    /// Has the program of validation groups answer a call of [`crate::programs::inner`] on this storage: it sees what was written
+    /// so far, and what it writes is there afterwards. Gives whether it did; if not, nothing of it is left. What it reads is not
+    /// among [`Host::reads`].
+    fn ask_groups(&mut self, call: &[u8]) -> bool;
 
     /// The record at `slot`.
     #[inline]

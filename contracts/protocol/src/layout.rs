@@ -75,6 +75,16 @@ pub const NEXT_PARAMETERS: u8 = 32;
 pub const RECEIPTS: u8 = 33;
 /// `mapping(uint256 => uint256)`: 1 for a model whose name was logged.
 pub const MODEL_NAMED: u8 = 34;
+/// `mapping(uint256 => uint256)`: 1 for a GPU group whose nodes answer bit by bit alike.
+pub const GPU_LISTED: u8 = 35;
+/// `mapping(uint256 => GroupRecord)`: validation groups by place, see [`group`].
+pub const GROUPS: u8 = 36;
+/// [`muster_core::record::Places`]: the places of validation groups.
+pub const GROUP_PLACES: u8 = 37;
+/// `uint256`: what validations are paid from beside the fees, in wei.
+pub const RESERVE: u8 = 38;
+/// `uint256`: what slashes took, in wei.
+pub const BURNT: u8 = 39;
 
 /// Words of a node's record, from its slot on.
 pub mod node {
@@ -92,6 +102,24 @@ pub mod node {
     pub const SCORES: u64 = 6;
     /// Six words of [`muster_core::record::Models`]: models held.
     pub const MODELS: u64 = 7;
+    /// [`muster_core::record::Commitment`] to the answer of the running (or an earlier) task.
+    pub const COMMITMENT: u64 = 13;
+    /// [`muster_core::record::Duty`].
+    pub const DUTY: u64 = 14;
+}
+
+/// Words of a validation group's record, from its slot on.
+pub mod group {
+    /// [`muster_core::record::Escrow`].
+    pub const ESCROW: u64 = 0;
+    /// [`muster_core::record::Order`].
+    pub const ORDER: u64 = 1;
+    /// Two words: the task's models, if it requires more than one.
+    pub const MODELS: u64 = 2;
+    /// [`muster_core::record::Members`].
+    pub const MEMBERS: u64 = 4;
+    /// A word for each member: the first 24 bytes of its commitment, then what it revealed.
+    pub const ANSWERS: u64 = 5;
 }
 
 /// The slot of a plain variable.

@@ -4,16 +4,17 @@
 
 use crate::bracket::NONE;
 use crate::draw::in_scope;
+use crate::groups::Group;
 use crate::host::{offset, Host, Task};
-use crate::layout::{slot, OWNERSHIP};
+use crate::layout::{slot, LIMITS, OWNERSHIP};
 use crate::network::Network;
 use crate::nodes::check_model;
 use crate::pool::{self, PARKING};
 use crate::registry::Holders;
 use crate::roster::Seat;
-use crate::sampler::{self, Counts};
-use crate::tasks::FLAG_RECEIPT;
-use crate::{admin, parking, purse, queue, receipt, IMuster, Result};
+use crate::sampler::{self, Among, Counts};
+use crate::tasks::{FLAG_RECEIPT, SAMPLED};
+use crate::{admin, groups, parking, purse, queue, receipt, IMuster, Result};
 use alloc::vec::Vec;
 use alloy_sol_types::SolCall;
 use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
@@ -39,10 +40,15 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.overview`.
     pub fn overview(&self) -> IMuster::Overview {
         let o: Ownership = self.host.get(slot(OWNERSHIP));
+        let places = groups::places(self.host);
         IMuster::Overview {
             owner: o.owner.into(),
             treasury: purse::treasury(self.host).into(),
             treasuryBalance: purse::income(self.host),
+            reserve: purse::reserve(self.host),
+            burnt: purse::burnt(self.host),
+            groups: places.live,
+            groupPlaces: places.issued,
             granule: o.granule,
             paused: self.terms().paused,
             tasks: self.tasks,
@@ -98,6 +104,9 @@ impl<H: Host> Network<'_, H> {
             deadline: order.moment,
             models: numbers(&self.held_models(&seat)),
             inUse: numbers(seat.in_use(self.host).as_slice()),
+            openCommitments: n.open(),
+            held: n.held(),
+            calledTo: if n.called() { seat.duty(self.host) } else { 0 },
         })
     }
 
@@ -133,10 +142,10 @@ impl<H: Host> Network<'_, H> {
         Ok((estimated, limit as u32 + terms.grace as u32, (estimated as u128 * terms.min_price as u128).max(1)))
     }
 
-    /// See `IMuster.idleNodes`.
-    pub fn idle_nodes(&self, group: GpuGroup, class: u8, from: u32, count: u32) -> Result<(u32, Vec<NodeId>)> {
-        let total = if class < CLASS_COUNT { Counts::load(self.host, group).get(class) } else { 0 };
-        Ok((total, page(from, count, total)?.map(|i| sampler::member(self.host, group, class, i)).collect()))
+    /// See `IMuster.idleNodes` and `IMuster.activeNodes`.
+    pub fn listed_nodes(&self, among: Among, group: GpuGroup, class: u8, from: u32, count: u32) -> Result<(u32, Vec<NodeId>)> {
+        let total = if class < CLASS_COUNT { Counts::load(self.host, among, group).get(class) } else { 0 };
+        Ok((total, page(from, count, total)?.map(|i| sampler::member(self.host, among, group, class, i)).collect()))
     }
 
     /// See `IMuster.holders`.
@@ -156,13 +165,13 @@ impl<H: Host> Network<'_, H> {
             status,
             creator: task.escrow.creator.into(),
             fee: task.escrow.fee,
-            kind: o.kind,
+            kind: o.sort(),
             estimate: o.estimate,
             timeLimit: o.limit,
             startFeeBps: o.start_fee_bps,
             vram: o.group.vram(),
             gpu: if o.group.is_any() { 0 } else { o.group.0 },
-            flags: if o.flags & Order::RECEIPT != 0 { FLAG_RECEIPT } else { 0 },
+            flags: if o.is(Order::RECEIPT) { FLAG_RECEIPT } else { 0 },
             models: numbers(task.models.as_slice()),
             drawBlock: 0,
             ticket: 0,
@@ -171,6 +180,9 @@ impl<H: Host> Network<'_, H> {
             node: 0,
             deadline: 0,
             boosts: false,
+            redundancy: if o.is(Order::SAMPLED) { SAMPLED } else { 0 },
+            sampleBps: o.sample_bps,
+            group: 0,
         }
     }
 
@@ -184,9 +196,73 @@ impl<H: Host> Network<'_, H> {
             return Self::no_task();
         }
         let order = seat.order(self.host);
-        let task = Task { escrow: seat.escrow(self.host), order, models: seat.in_use(self.host) };
-        let view = Self::task_view(&task, RUNNING);
-        IMuster::TaskView { node: seat.id.0, deadline: order.moment, boosts: order.boosts(), ..view }
+        let group = if order.is(Order::MEMBER) { Group::at(self.host, order.group.0) } else { None };
+        let status = match () {
+            _ if group.is_some() => IN_GROUP,
+            _ if order.is(Order::CALLING) => CALLING,
+            _ if order.is(Order::COMMITTED) => COMMITTED,
+            _ => RUNNING,
+        };
+        let own = || Task { escrow: seat.escrow(self.host), order, models: seat.in_use(self.host) };
+        let task = group.map_or_else(own, |group| group.task(self.host));
+        let view = Self::task_view(&task, status);
+        IMuster::TaskView {
+            node: seat.id.0,
+            deadline: order.moment,
+            boosts: order.is(Order::BOOSTS),
+            group: group.map_or(0, |group| group.place),
+            ..view
+        }
+    }
+
+    /// A validation group; all zero where there is none.
+    pub fn group_view(&self, place: u32) -> IMuster::GroupView {
+        let Some(group) = Group::at(self.host, place) else { return IMuster::GroupView::default() };
+        let Task { escrow, order, .. } = group.task(self.host);
+        let opens = group.opened(self.now);
+        let window = self.host.get::<Limits>(slot(LIMITS)).reveal_window as u64;
+        let member = |(i, m): (usize, &Membership)| IMuster::MemberView {
+            node: m.node.0,
+            stage: m.stage as u8,
+            moment: m.moment as u64,
+            elapsed: m.elapsed,
+            answer: match m.stage {
+                Stage::Committed | Stage::Answered | Stage::Failed => group.answer(self.host, i).to_be_bytes().into(),
+                _ => [0; 32].into(),
+            },
+        };
+        IMuster::GroupView {
+            group: place,
+            id: order.id.0,
+            creator: escrow.creator.into(),
+            fee: escrow.fee,
+            kind: order.sort(),
+            images: order.images(),
+            estimate: order.estimate,
+            sampleBps: order.sample_bps,
+            scored: order.is(Order::SCORED),
+            opens: opens.unwrap_or(0),
+            closes: opens.map_or(0, |opens| opens + window),
+            members: group.members.iter().enumerate().map(member).collect(),
+        }
+    }
+
+    /// See `IMuster.groups`.
+    pub fn groups_view(&self, from: u32, count: u32) -> Result<(u32, Vec<IMuster::GroupView>)> {
+        let places = groups::places(self.host).issued;
+        let page = page(from.max(1) - 1, count, places)?.map(|i| self.group_view(i + 1));
+        Ok((places, page.filter(|view| view.id > 0).collect()))
+    }
+
+    /// See `IMuster.calls`.
+    pub fn calls_view(&self, from: u32, count: u32) -> Result<Vec<IMuster::TaskView>> {
+        let view = |i| {
+            let at = self.calls.slot(self.host, i);
+            let block = self.host.get::<Order>(offset(at, 1)).moment;
+            let view = self.running_view(&Seat::load(self.host, self.host.get::<Call>(at).node));
+            IMuster::TaskView { drawBlock: block, ..view }
+        };
+        Ok(page(from, count, self.calls.len())?.map(view).collect())
     }
 
     fn pending_view(&self, i: u32) -> IMuster::TaskView {
@@ -304,6 +380,9 @@ const NONE_THERE: u8 = 0;
 const PENDING: u8 = 1;
 const QUEUED: u8 = 2;
 const RUNNING: u8 = 3;
+const COMMITTED: u8 = 4;
+const CALLING: u8 = 5;
+const IN_GROUP: u8 = 6;
 
 fn numbers(models: &[ModelId]) -> Vec<u64> {
     models.iter().map(|m| m.0).collect()

@@ -16,7 +16,7 @@
 //! | [`registry`] | GPU groups, and which node holds which model |
 //! | [`network`] | a transaction's view of it all; serving what is due |
 //! | [`draw`] | weighted random selection |
-//! | [`nodes`], [`tasks`], [`admin`] | what the public functions do |
+//! | [`nodes`], [`tasks`], [`groups`], [`admin`] | what the public functions do |
 //! | [`parameters`] | every parameter, declared once |
 //! | [`lens`] | reading |
 //! | [`chain`] | the Stylus host, and how a program answers a call (feature `chain`) |
@@ -36,6 +36,7 @@ pub mod codec;
 #[macro_use]
 pub mod door;
 pub mod draw;
+pub mod groups;
 pub mod host;
 pub mod layout;
 pub mod lens;

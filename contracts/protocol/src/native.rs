@@ -204,13 +204,18 @@ impl Memory {
         let (logs, paid) = (self.logs.len(), self.paid);
         let out = f(self);
         if out.is_err() {
-            for (slot, word) in std::mem::take(&mut self.journal).into_iter().rev() {
-                *self.place(slot) = word;
-            }
+            self.undo(0);
             self.logs.truncate(logs);
             self.paid = paid;
         }
         out
+    }
+
+    /// Undoes the call's writes from the `from`-th on.
+    fn undo(&mut self, from: usize) {
+        for (slot, word) in self.journal.split_off(from).into_iter().rev() {
+            *self.place(slot) = word;
+        }
     }
 
     /// Slots that the last call wrote, some more than once.
@@ -356,5 +361,16 @@ impl Host for Memory {
 
     fn has_code(&self, at: Address) -> bool {
         !self.codeless.contains(&at)
+    }
+
+    fn ask_groups(&mut self, call: &[u8]) -> bool {
+        let (reads, writes, logs) = (self.reads.get(), self.journal.len(), self.logs.len());
+        let answer = crate::programs::inner(self, call);
+        self.reads.set(reads);
+        if answer.is_err() {
+            self.undo(writes);
+            self.logs.truncate(logs);
+        }
+        answer.is_ok()
     }
 }

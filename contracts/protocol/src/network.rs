@@ -2,13 +2,17 @@
 //! and what every state-changing call serves before its own work.
 
 use crate::abi::{emit, IMuster::*};
+use crate::codec::{Out, Values};
 use crate::draw::{Draw, Rng};
 use crate::host::{Host, Task};
 use crate::layout::{slot, HEAD, RULES};
 use crate::parking::Parking;
+use crate::programs::{beginDutyCall, formNextCall};
 use crate::ring::Ring;
 use crate::roster::Roster;
 use crate::Result;
+use alloy_sol_types::sol_data::Uint;
+use alloy_sol_types::SolCall;
 use muster_core::id::NodeId;
 use muster_core::record::{Head, Order, Rules};
 use muster_core::word::Word;
@@ -26,6 +30,8 @@ pub const SERVING_READS: u32 = 208;
 const DRAW_READS: u32 = 24;
 /// The same with several models, whose holders have to be looked at one by one.
 const DRAW_READS_SEVERAL: u32 = 96;
+/// What the draw of a task's validators is taken to read, all that follows included.
+const CALL_READS: u32 = 96;
 /// Words read by draws beyond which no excluded node is re-admitted: it may start one more task.
 const READMITTING_READS: u32 = 96;
 /// Words that all pre-downloads of a call together may read.
@@ -44,18 +50,31 @@ pub struct Network<'h, H: Host> {
     /// Tasks queued now.
     pub(crate) queued: u32,
     pub(crate) ring: Ring,
+    /// Sampled tasks whose validators wait to be drawn.
+    pub(crate) calls: Ring,
     pub(crate) roster: Roster,
     pub(crate) parking: Parking,
     block: Option<u64>,
     stored: (Head, Rules),
     /// `Host::reads` when the call began.
     began: u32,
-    /// Pending tasks drawn by this call.
+    /// Words that the program of groups is taken to have read for it.
+    elsewhere: u32,
+    /// Draws made by this call.
     served: u32,
     /// What is left of [`SPREAD_READS`].
     pub(crate) spread: u32,
     /// The node that this call re-admitted last; 0 for none.
     pub(crate) readmitted: NodeId,
+}
+
+/// A draw whose hash is known: where it waits, and its order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Due {
+    /// A Pending task's.
+    Task(Word, Order),
+    /// The draw of a sampled task's validators.
+    Call(Word, Order),
 }
 
 impl<'h, H: Host> Network<'h, H> {
@@ -72,12 +91,14 @@ impl<'h, H: Host> Network<'h, H> {
             rules,
             tasks: head.tasks,
             queued: head.queued,
-            ring: Ring::of(&head),
-            roster: Roster::of(&head),
+            ring: Ring::of_tasks(&head),
+            calls: Ring::of_calls(&head),
+            roster: Roster::of(&head, &rules),
             parking: Parking::of(&head),
             block: None,
             stored: (head, rules),
             began,
+            elsewhere: 0,
             served: 0,
             spread: SPREAD_READS,
             readmitted: NodeId(0),
@@ -95,24 +116,60 @@ impl<'h, H: Host> Network<'h, H> {
         Ok(net)
     }
 
+    /// The head word and the rules as they are now.
+    fn words(&self) -> (Head, Rules) {
+        let (mut head, mut rules) = (Head { tasks: self.tasks, queued: self.queued, ..Head::default() }, self.rules);
+        self.ring.write_tasks(&mut head);
+        self.calls.write_calls(&mut head);
+        self.roster.write(&mut head, &mut rules);
+        self.parking.write(&mut head);
+        (head, rules)
+    }
+
     /// The head word as it is now.
     pub fn head(&self) -> Head {
-        let mut head = Head { tasks: self.tasks, queued: self.queued, ..Head::default() };
-        self.ring.write(&mut head);
-        self.roster.write(&mut head);
-        self.parking.write(&mut head);
-        head
+        self.words().0
     }
 
     /// Writes the head word and the rules where they changed.
-    pub fn close(self) {
-        let head = self.head();
+    #[inline(never)]
+    fn write(&mut self) {
+        let (head, rules) = self.words();
         if head != self.stored.0 {
             self.host.put(slot(HEAD), &head);
         }
-        if self.rules != self.stored.1 {
-            self.host.put(slot(RULES), &self.rules);
+        if rules != self.stored.1 {
+            self.host.put(slot(RULES), &rules);
         }
+        self.stored = (head, rules);
+    }
+
+    /// Writes the head word and the rules where they changed.
+    pub fn close(mut self) {
+        self.write();
+    }
+
+    /// Has the program of validation groups do something, see [`Host::ask_groups`]; gives whether it did.
+    #[inline(never)]
+    fn ask_groups(&mut self, call: &[u8]) -> bool {
+        self.write();
+        let done = self.host.ask_groups(call);
+        let (head, rules): (Head, Rules) = (self.host.get(slot(HEAD)), self.host.get(slot(RULES)));
+        (self.tasks, self.queued, self.rules) = (head.tasks, head.queued, rules);
+        (self.ring, self.calls) = (Ring::of_tasks(&head), Ring::of_calls(&head));
+        (self.roster, self.parking) = (Roster::of(&head, &rules), Parking::of(&head));
+        self.stored = (head, rules);
+        self.elsewhere += CALL_READS;
+        done
+    }
+
+    /// Lets a node, whose record is written and which stands nowhere, begin in the validation group that it was called to.
+    ///
+    /// Reverts the whole call if that fails, which only too little gas can make it do: half done, the node would be lost.
+    pub(crate) fn begin_duty(&mut self, node: NodeId) {
+        let mut call = Out::starting(&beginDutyCall::SELECTOR, 32);
+        Values::<(Uint<32>,)>::put_all((node,), &mut call);
+        assert!(self.ask_groups(&call.0), "too little gas");
     }
 
     /// The rules, as they are now.
@@ -130,6 +187,11 @@ impl<'h, H: Host> Network<'h, H> {
         &self.ring
     }
 
+    /// The ring of sampled tasks whose validators wait to be drawn.
+    pub fn calls(&self) -> &Ring {
+        &self.calls
+    }
+
     /// Tasks queued now.
     pub fn queued(&self) -> u32 {
         self.queued
@@ -137,7 +199,7 @@ impl<'h, H: Host> Network<'h, H> {
 
     /// Words this call has read.
     fn reads(&self) -> u32 {
-        self.host.reads().wrapping_sub(self.began)
+        self.host.reads().wrapping_sub(self.began) + self.elsewhere
     }
 
     /// The L2 block in progress; asked of the chain once.
@@ -150,20 +212,26 @@ impl<'h, H: Host> Network<'h, H> {
 
     // ---------------------------------------------------------------- what is due
 
-    /// Draws due tasks until the call has drawn `most`, or the next could read more than [`SERVING_READS`]; the first always.
+    /// Makes due draws until the call has made `most`, or the next could read more than [`SERVING_READS`]; the first always.
     #[inline(never)]
     fn serve_up_to(&mut self, most: u32) {
         while self.served < most {
-            let Some(first) = self.next_due() else { return };
-            let next = if first.1.models > 1 { DRAW_READS_SEVERAL } else { DRAW_READS };
-            if self.served > 0 && self.reads() + next > SERVING_READS {
+            let Some(next) = self.next_due() else { return };
+            let reads = match next {
+                Due::Call(..) => CALL_READS,
+                Due::Task(_, order) if order.models > 1 => DRAW_READS_SEVERAL,
+                Due::Task(..) => DRAW_READS,
+            };
+            if self.served > 0 && self.reads() + reads > SERVING_READS {
                 return;
             }
-            self.serve_next(first);
+            if !self.serve_next(next) {
+                return;
+            }
         }
     }
 
-    /// Whether tasks wait whose draw is decided by a hash that is known already.
+    /// Whether draws wait that are decided by a hash which is known already.
     ///
     /// While they do, nothing may change who their candidates are or what those weigh: whoever could
     /// would know what he chooses. So calls that would are refused ([`Network::settled`]), nodes whose
@@ -172,12 +240,28 @@ impl<'h, H: Host> Network<'h, H> {
         self.next_due().is_some()
     }
 
-    /// Slot and order of the next Pending task, if its hash is known.
-    fn next_due(&mut self) -> Option<(Word, Order)> {
-        if self.ring.is_empty() {
+    /// Whether validators wait to be drawn by a hash which is known already.
+    pub(crate) fn call_due(&mut self) -> bool {
+        self.first_due(self.calls).is_some()
+    }
+
+    /// The next draw whose hash is known: of the first Pending task and the first call the one whose block is earlier, the task's
+    /// of equal ones.
+    pub(crate) fn next_due(&mut self) -> Option<Due> {
+        let task = self.first_due(self.ring).map(|(slot, order)| Due::Task(slot, order));
+        let call = self.first_due(self.calls).map(|(slot, order)| Due::Call(slot, order));
+        match (&task, &call) {
+            (Some(Due::Task(_, task)), Some(Due::Call(_, called))) if called.moment < task.moment => call,
+            (None, _) => call,
+            _ => task,
+        }
+    }
+
+    fn first_due(&mut self, ring: Ring) -> Option<(Word, Order)> {
+        if ring.is_empty() {
             return None;
         }
-        let first = self.ring.first(self.host);
+        let first = ring.first(self.host);
         (first.1.moment < self.block()).then_some(first)
     }
 
@@ -185,7 +269,7 @@ impl<'h, H: Host> Network<'h, H> {
     #[inline(never)]
     pub fn settled(&mut self) -> Result<()> {
         self.serve_up_to(SETTLED_PER_CALL);
-        ensure!(!self.draws_due(), DrawsDue(self.ring.len()));
+        ensure!(!self.draws_due(), DrawsDue(self.ring.len() + self.calls.len()));
         Ok(())
     }
 
@@ -195,26 +279,31 @@ impl<'h, H: Host> Network<'h, H> {
         self.block() + delay.max(1) - 1
     }
 
-    /// Draws up to `most` Pending tasks whose block has come; gives how many were served.
+    /// Makes up to `most` draws whose block has come; gives how many.
     ///
     /// First come, first drawn. One that stays undecided, or whose block's hash is no longer known,
     /// gets a new block and goes to the end.
     pub fn serve(&mut self, most: u32) -> u32 {
-        let most = most.min(self.ring.len());
+        let most = most.min(self.ring.len() + self.calls.len());
         let mut served = 0;
         while served < most {
-            let Some(first) = self.next_due() else { break };
-            self.serve_next(first);
+            let Some(next) = self.next_due() else { break };
+            if !self.serve_next(next) {
+                break;
+            }
             served += 1;
         }
         served
     }
 
-    /// Draws the next Pending task, whose block has come and whose order has been read.
+    /// Makes the next draw; false if it takes more gas than there is.
     #[inline(never)]
-    fn serve_next(&mut self, first: (Word, Order)) {
-        let task = self.ring.take(self.host, first);
+    fn serve_next(&mut self, next: Due) -> bool {
         self.served += 1;
+        let Due::Task(slot, order) = next else {
+            return self.ask_groups(&formNextCall::SELECTOR);
+        };
+        let task = self.ring.take(self.host, (slot, order));
         let drawn = match self.host.block_hash(task.order.moment) {
             Some(hash) => self.draw_and_place(&task, hash),
             None => false,
@@ -222,12 +311,13 @@ impl<'h, H: Host> Network<'h, H> {
         if !drawn {
             self.redraw(&task);
         }
+        true
     }
 
     /// Takes the first Pending task off the ring if its block has come: for whoever compares other ways of choosing with the
     /// contract's. What is chosen goes to [`Network::place`].
     pub fn take_due(&mut self) -> Option<Task> {
-        let first = self.next_due()?;
+        let first = self.first_due(self.ring)?;
         Some(self.ring.take(self.host, first))
     }
 

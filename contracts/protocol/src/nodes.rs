@@ -7,7 +7,7 @@ use crate::layout::{entry, slot, LIMITS, MODEL_NAMED, TERMS};
 use crate::network::Network;
 use crate::registry::{self, Held, Holders};
 use crate::roster::Seat;
-use crate::sampler::{self, VRAM_MAX};
+use crate::sampler::{self, Among, VRAM_MAX};
 use crate::{purse, queue, Result};
 use alloc::vec::Vec;
 use muster_core::id::{ModelId, NodeId};
@@ -21,6 +21,7 @@ use muster_core::word::Word;
 pub const MODEL_NAME_MAX: usize = 128;
 /// Largest model id + 1.
 pub const MODEL_END: u64 = 1 << 40;
+
 impl<H: Host> Network<'_, H> {
     /// A stake in wei.
     pub fn wei(&self, granules: u64) -> u128 {
@@ -105,7 +106,6 @@ impl<H: Host> Network<'_, H> {
             held.add(self.host, seat.id, model)?;
         }
         seat.node.models = held.store(self.host);
-        seat.set_operator(self.host, caller, self.now);
         seat.node = Node {
             status: Status::Available as u8,
             stake,
@@ -117,7 +117,9 @@ impl<H: Host> Network<'_, H> {
             ..seat.node
         };
         seat.unload(self.host);
+        let operator = Operator { account: caller, joined_at: self.now, place: 0 };
         self.roster.enter(self.host, &seat, self.rules.base);
+        self.roster.activate(self.host, &seat, operator, self.rules.base);
         let staked = self.wei(stake);
         emit::<NodeJoined>(self.host, (id, caller, group), (staked, &models[..]));
         self.release(seat, true);
@@ -135,17 +137,29 @@ impl<H: Host> Network<'_, H> {
         let stake = seat.node.stake + added;
         ensure!(stake <= most, StakeTooHigh(self.wei(stake), self.wei(most)));
         purse::check_returnable(self.host, &purse::account(self.host, self.host.sender()), stake)?;
-        let (before, class) = (seat.node.class(self.rules.base), weight::class_of(stake, self.rules.base));
-        if class != before && seat.node.idle() {
-            self.leave_sampler(&seat);
-            seat.node.pos = sampler::insert(self.host, seat.node.group, class, seat.id);
-        }
-        seat.node.stake = stake;
-        self.roster.restake(self.host, &seat, before, class);
+        self.restake(&mut seat, stake);
         seat.put(self.host);
         let (added, stake) = (self.wei(added), self.wei(stake));
         emit::<StakeRaised>(self.host, (seat.id,), (added, stake));
         Ok(())
+    }
+
+    /// Changes a joined node's stake, and with it where it stands.
+    #[inline(never)]
+    pub(crate) fn restake(&mut self, seat: &mut Seat, stake: u64) {
+        let base = self.rules.base;
+        let (from, to) = (seat.node.class(base), weight::class_of(stake, base));
+        let active = seat.node.status != Status::Paused as u8;
+        if from != to && seat.node.idle() {
+            self.leave_sampler(seat);
+            seat.node.pos = sampler::insert(self.host, Among::Idle, seat.node.group, to, seat.id);
+        }
+        seat.node.stake = stake;
+        if from != to && active {
+            let operator = self.roster.deactivate(self.host, seat, from);
+            self.roster.activate(self.host, seat, operator, base);
+        }
+        self.roster.restake(self.host, seat, from, to);
     }
 
     /// See `IMuster.pause`.
@@ -154,8 +168,7 @@ impl<H: Host> Network<'_, H> {
         match Status::new(seat.node.status) {
             Status::Available => {
                 self.withdraw_from_work(&mut seat);
-                seat.node.status = Status::Paused as u8;
-                emit::<NodePaused>(self.host, (seat.id,), ());
+                self.rest(&mut seat);
             }
             Status::Busy => {
                 seat.node.status = Status::PendingPause as u8;
@@ -172,6 +185,8 @@ impl<H: Host> Network<'_, H> {
         let mut seat = self.own_settled_seat()?;
         ensure!(Status::new(seat.node.status) == Status::Paused, WrongStatus(seat.id, seat.node.status));
         seat.node.status = Status::Available as u8;
+        let operator = seat.operator(self.host);
+        self.roster.activate(self.host, &seat, operator, self.rules.base);
         emit::<NodeResumed>(self.host, (seat.id,), ());
         self.release(seat, true);
         Ok(())
@@ -198,8 +213,12 @@ impl<H: Host> Network<'_, H> {
 
     /// Takes a node that has no task and stands nowhere out of the network; its stake starts to unbond.
     #[inline(never)]
-    fn leave(&mut self, mut seat: Seat, kicked: bool) {
-        let operator = seat.operator(self.host).account;
+    pub(crate) fn leave(&mut self, mut seat: Seat, kicked: bool) {
+        let operator = if seat.node.status == Status::Paused as u8 {
+            seat.operator(self.host).account
+        } else {
+            self.roster.deactivate(self.host, &seat, seat.node.class(self.rules.base)).account
+        };
         let release = self.now + self.host.get::<Limits>(slot(LIMITS)).unbonding as u64;
         let stake = seat.node.stake;
         purse::unbond(self.host, operator, stake, release, kicked);
@@ -218,7 +237,8 @@ impl<H: Host> Network<'_, H> {
 
     /// Takes an idle node out of the sampler; gives how many are left in its list.
     pub(crate) fn leave_sampler(&mut self, seat: &Seat) -> u32 {
-        let (moved, left) = sampler::remove(self.host, seat.node.group, seat.node.class(self.rules.base), seat.node.pos);
+        let (moved, left) =
+            sampler::remove(self.host, Among::Idle, seat.node.group, seat.node.class(self.rules.base), seat.node.pos);
         if let Some(moved) = moved {
             let mut other = Seat::load(self.host, moved);
             other.node.pos = seat.node.pos;
@@ -227,8 +247,15 @@ impl<H: Host> Network<'_, H> {
         left
     }
 
+    /// Pauses a node that has no task and stands nowhere.
+    fn rest(&mut self, seat: &mut Seat) {
+        self.roster.deactivate(self.host, seat, seat.node.class(self.rules.base));
+        seat.node.status = Status::Paused as u8;
+        emit::<NodePaused>(self.host, (seat.id,), ());
+    }
+
     /// Takes an available node out of the sampler, or out of the parking pool.
-    fn withdraw_from_work(&mut self, seat: &mut Seat) {
+    pub(crate) fn withdraw_from_work(&mut self, seat: &mut Seat) {
         if seat.node.parked {
             self.parking.take(self.host, seat.node.pos);
             seat.node.parked = false;
@@ -241,15 +268,24 @@ impl<H: Host> Network<'_, H> {
     /// busy, else a queued task, else the sampler, or exclusion. Writes its record.
     #[inline(never)]
     pub(crate) fn release(&mut self, mut seat: Seat, may_take: bool) {
-        match Status::new(seat.node.status) {
+        let status = Status::new(seat.node.status);
+        // Who pauses is an active node less, who begins in a validation group can be called to another: not while one is being drawn.
+        if (seat.node.called() || status == Status::PendingPause) && self.call_due() {
+            return self.park(seat, self.now);
+        }
+        if seat.node.called() {
+            // Before all else: neither the queue nor a well-timed exit decides who validates.
+            seat.put(self.host);
+            return self.begin_duty(seat.id);
+        }
+        match status {
             // A node that leaves can change the largest stake, and with it what all others weigh.
             Status::PendingKickout | Status::PendingQuit if self.draws_due() => return self.park(seat, self.now),
             Status::PendingKickout => return self.leave(seat, true),
             Status::PendingQuit => return self.leave(seat, false),
             Status::PendingPause => {
-                seat.node.status = Status::Paused as u8;
+                self.rest(&mut seat);
                 seat.put(self.host);
-                emit::<NodePaused>(self.host, (seat.id,), ());
                 return;
             }
             _ => {}
@@ -269,7 +305,7 @@ impl<H: Host> Network<'_, H> {
                 return self.start(&task, seat, Candidates::AtLeast(0), 0, None);
             }
         }
-        seat.node.pos = sampler::insert(self.host, seat.node.group, seat.node.class(self.rules.base), seat.id);
+        seat.node.pos = sampler::insert(self.host, Among::Idle, seat.node.group, seat.node.class(self.rules.base), seat.id);
         seat.put(self.host);
     }
 
@@ -336,14 +372,7 @@ impl<H: Host> Network<'_, H> {
     /// when no draw is due ([`Network::settled`]), for scores weigh in draws.
     pub fn record_score(&mut self, id: NodeId, score: u8) {
         let mut seat = Seat::load(self.host, id);
-        let score = score.min(qos::Q_MAX as u8);
-        let old = seat.push_score(self.host, score);
-        seat.node.score_count = (seat.node.score_count + 1).min(qos::POOL);
-        seat.node.score_sum = seat.node.score_sum + score as u16 - old as u16;
-        self.rules.best = self.rules.best.max(qos::long_term_200ths(seat.node.score_sum, seat.node.score_count));
-        emit::<ScoreRecorded>(self.host, (id,), (score,));
-        let least = self.host.get::<Limits>(slot(LIMITS)).kickout_milli;
-        let out = qos::kicked_out(seat.node.score_sum, seat.node.score_count, least);
+        let out = self.score(&mut seat, score);
         match Status::new(seat.node.status) {
             s if out && s.running() => seat.node.status = Status::PendingKickout as u8,
             Status::Available if out => {
@@ -354,6 +383,18 @@ impl<H: Host> Network<'_, H> {
             _ => {}
         }
         seat.put(self.host);
+    }
+
+    /// Enters a task score of a node, whose record is left to the caller; gives whether it is to be kicked out.
+    pub(crate) fn score(&mut self, seat: &mut Seat, score: u8) -> bool {
+        let score = score.min(qos::Q_MAX as u8);
+        let old = seat.push_score(self.host, score);
+        seat.node.score_count = (seat.node.score_count + 1).min(qos::POOL);
+        seat.node.score_sum = seat.node.score_sum + score as u16 - old as u16;
+        self.rules.best = self.rules.best.max(qos::long_term_200ths(seat.node.score_sum, seat.node.score_count));
+        emit::<ScoreRecorded>(self.host, (seat.id,), (score,));
+        let least = self.host.get::<Limits>(slot(LIMITS)).kickout_milli;
+        qos::kicked_out(seat.node.score_sum, seat.node.score_count, least)
     }
 
     // ------------------------------------------------------------ models

@@ -229,6 +229,26 @@ parameters! {
     "queueTime" in "seconds": Limits.queue_time = Fixed(21_600), 60 to Fixed(2_592_000);
     /// Price of a GPU name that nobody ever joined with
     "groupFee" in "granules": Limits.group_fee = StakeOver(100), 0 to StakeLimit;
+    /// Probability that a committed answer is validated
+    "sampleBps" in "ten-thousandths": Limits.sample_bps = Fixed(1_000), 0 to Fixed(10_000);
+    /// Blocks from a commitment to the one whose hash decides whether it is validated, and from there to the draw of validators
+    "sampleDelay" in "blocks": Limits.sample_delay = Fixed(2), 2 to Fixed(64), LoweredWhileIdle;
+    /// Time after a commitment within which an answer that is not validated has to be revealed
+    "sampleWindow" in "seconds": Limits.sample_window = Fixed(600), 60 to Fixed(65_535), Proposed;
+    /// Time for the reveals of a validation group
+    "revealWindow" in "seconds": Limits.reveal_window = Fixed(7_200), 3_600 to Fixed(65_535), Proposed;
+    /// Open commitments that a node can have and still get work
+    "openMost" in "commitments": Limits.open_most = Fixed(2), 1 to Fixed(8), Proposed;
+    /// What a wrong or withheld answer costs
+    "slashTimes" in "fees": Limits.slash_times = Fixed(20), 0 to Fixed(1_000), Proposed;
+    /// Active nodes that a task's scope needs for scores, slashes and the reserve
+    "scorePool" in "nodes": Limits.score_pool = Fixed(9), 3 to Fixed(200), Proposed;
+    /// Added to the time limit of a validator that lacks a model
+    "downloadTime" in "seconds": Limits.download_time = Fixed(600), 0 to Fixed(65_535);
+    /// Bits in which the perceptual hashes of two equal images may differ
+    "hammingMost" in "bits": Limits.hamming_most = Fixed(8), 0 to Fixed(64), Proposed;
+    /// Whether images slash too: 1, or 0 for scores and fees only
+    "slashImages" in "yes or no": Limits.slash_images = Fixed(0), 0 to Fixed(1), Proposed;
 }
 
 /// The number of a parameter by its name.

@@ -6,7 +6,8 @@ use crate::codec::Calldata;
 use crate::door::Function;
 use crate::host::Host;
 use crate::nodes::name_model;
-use crate::{lens, purse, registry, Result};
+use crate::sampler::Among;
+use crate::{groups, lens, purse, registry, Result};
 use alloc::string::String;
 use alloc::vec::Vec;
 use alloy_primitives::{Address as Account, FixedBytes};
@@ -37,11 +38,26 @@ program! { SOURCE;
             cancelCall(id: TaskId, ticket: Ticket) { net.cancel(id, ticket) }
             submitCall(id: TaskId, digest: [u8; 32]) { net.submit(id, digest) }
             reportErrorCall(id: TaskId, code: u8) { net.report_error(id, code) }
-            expireCall(node: NodeId, id: TaskId) { net.expire(node, id) }
         }
         // It says itself how many it serves.
         acting(net) {
             dispatchCall(count: u8) -> u8 { net.dispatch(count) }
+        }
+    }
+
+    /// The program of validation, and of tasks whose time is over. Commitments and reveals are taken whatever is due, and serve nothing.
+    groups GROUPS {
+        acting(net) {
+            commitCall(id: TaskId, commitment: [u8; 32]) { net.commit(id, commitment) }
+            revealCall(id: TaskId, group: u32, node: NodeId, kind: u8, value: [u8; 32], salt: [u8; 32]) {
+                net.reveal(id, group, node, kind, value, salt)
+            }
+            validateCall(id: TaskId, node: NodeId) { net.validate(id, node) }
+            formGroupCall() -> bool { Ok(net.form()) }
+            settleCall(id: TaskId, group: u32) { net.settle(id, group) }
+        }
+        serving(net) {
+            expireCall(node: NodeId, id: TaskId) { net.expire(node, id) }
         }
     }
 
@@ -58,6 +74,7 @@ program! { SOURCE;
             setParameterCall(parameter: u8, value: Word) { admin::set_parameter(host, parameter, value) }
             proposeParameterCall(parameter: u8, value: Word) { admin::propose_parameter(host, parameter, value) }
             acceptParameterCall(parameter: u8) { admin::accept_parameter(host, parameter) }
+            listGpuGroupCall(group: GpuGroup, on: bool) { admin::list_gpu_group(host, group, on) }
             setPausedCall(on: bool) { admin::set_paused(host, on) }
             transferOwnershipCall(next: Address) { admin::transfer_ownership(host, next) }
             acceptOwnershipCall() { admin::accept_ownership(host) }
@@ -103,7 +120,7 @@ program! { SOURCE;
             nodesCall(from: u32, count: u32) -> Vec<NodeView> { net.node_views(from, count) }
             weightOfCall(number: NodeId, spec: TaskSpec) -> WeightView { net.weight_of(number, &spec) }
             estimateCall(kind: u8, units: u32) -> (u32, u32, u128) { net.estimate_view(kind, units) }
-            idleNodesCall(group: GpuGroup, class: u8, from: u32, count: u32) -> (u32, Vec<NodeId>) { net.idle_nodes(group, class, from, count) }
+            idleNodesCall(group: GpuGroup, class: u8, from: u32, count: u32) -> (u32, Vec<NodeId>) { net.listed_nodes(Among::Idle, group, class, from, count) }
             holdersCall(model: ModelId, from: u32, count: u32) -> (u32, Vec<NodeId>) { net.holders_view(model, from, count) }
             excludedNodesCall(from: u32, count: u32) -> (u32, Vec<NodeId>) { net.excluded_nodes(from, count) }
             outcomeCall(id: TaskId) -> Outcome { Ok(net.outcome(id)) }
@@ -113,11 +130,18 @@ program! { SOURCE;
             queuesCall(from: u32, count: u32) -> (u32, Vec<QueueView>) { net.queues(from, count) }
             queuedTasksCall(group: GpuGroup, from: u32, count: u32) -> (u32, Vec<TaskView>) { net.queued_tasks(group, from, count) }
             queuedBeforeCall(ticket: Ticket, from: u32, count: u32) -> (u32, u32) { net.queued_before(ticket, from, count) }
+            groupsCall(from: u32, count: u32) -> (u32, Vec<GroupView>) { net.groups_view(from, count) }
+            groupCall(place: u32) -> GroupView { Ok(net.group_view(place)) }
+            callsCall(from: u32, count: u32) -> Vec<TaskView> { net.calls_view(from, count) }
+            activeNodesCall(group: GpuGroup, class: u8, from: u32, count: u32) -> (u32, Vec<NodeId>) {
+                net.listed_nodes(Among::Active, group, class, from, count)
+            }
             bestQueuedCall(number: NodeId) -> TaskView { net.best_queued(number) }
         }
         looking(host) {
             gpuGroupCall(name: &[u8], vram: u16) -> GpuGroup { registry::find_gpu_group(host, name, vram) }
             gpuNameCall(group: GpuGroup) -> String { Ok(registry::gpu_name(host, group)) }
+            gpuListedCall(group: GpuGroup) -> bool { Ok(groups::listed(host, group)) }
             gpuGroupsCall(vram: u16) -> u32 { Ok(registry::gpu_count(host, vram)) }
         }
     }
@@ -140,7 +164,39 @@ pub const INTERFACE_ID: [u8; 4] = {
 };
 
 /// All programs behind the router: their crates' names, and what they answer.
-pub const PROGRAMS: [(&str, &[Function]); 4] = [("nodes", NODES), ("tasks", TASKS), ("admin", ADMIN), ("lens", LENS)];
+pub const PROGRAMS: [(&str, &[Function]); 5] =
+    [("nodes", NODES), ("tasks", TASKS), ("groups", GROUPS), ("admin", ADMIN), ("lens", LENS)];
+
+alloy_sol_types::sol! {
+    /// Draws the validators of the next call.
+    function formNext() external payable returns (bool);
+    /// Lets a node begin in the validation group that it was called to.
+    function beginDuty(uint32 node) external payable;
+}
+
+program! { "function formNext() external payable returns (bool); function beginDuty(uint32 node) external payable;";
+    /// What other programs have the program of validation do, in the middle of a call of theirs and whatever value that has: no
+    /// selector of the router leads here.
+    inner INNER {
+        acting(net) {
+            #[payable] formNextCall() -> bool { Ok(net.form()) }
+            #[payable] beginDutyCall(node: NodeId) {
+                net.begin(node);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The program of validation with what others ask of it.
+pub fn groups_and_inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
+    let asked = Calldata::new(calldata)?.selector;
+    if INNER.iter().any(|f| f.selector == asked) {
+        inner(host, calldata)
+    } else {
+        groups(host, calldata)
+    }
+}
 
 /// Answers a call as the router with all its programs would, or one that installs: the whole contract on any host.
 pub fn answer<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
@@ -150,6 +206,8 @@ pub fn answer<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
         nodes(host, calldata)
     } else if knows(TASKS) {
         tasks(host, calldata)
+    } else if knows(GROUPS) {
+        groups(host, calldata)
     } else if knows(LENS) {
         lens(host, calldata)
     } else if knows(ADMIN) {

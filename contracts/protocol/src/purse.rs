@@ -2,10 +2,10 @@
 
 use crate::abi::{emit, IMuster::*};
 use crate::host::Host;
-use crate::layout::{account_slot, slot, INCOME, OWNERSHIP, TREASURY};
+use crate::layout::{account_slot, node_slot, slot, BURNT, INCOME, OWNERSHIP, RESERVE, TREASURY};
 use crate::Result;
 use muster_core::id::NodeId;
-use muster_core::record::{Account, Ownership};
+use muster_core::record::{Account, Node, Ownership};
 use muster_core::word::{Address, Word};
 
 /// Most granules an account can have waiting for their release.
@@ -55,7 +55,7 @@ pub fn check_returnable<H: Host>(host: &H, account: &Account, stake: u64) -> Res
 /// Lets a returned stake wait until `release`. What waited long enough already becomes credit, so that it does not wait again.
 pub fn unbond<H: Host>(host: &mut H, who: Address, stake: u64, release: u64, kicked: bool) {
     let mut account = account(host, who);
-    if account.unbonding > 0 && host.now() >= account.release {
+    if account.unbonding > 0 && host.now() >= account.release && open_commitments(host, account.node) == 0 {
         let matured = wei(host, core::mem::take(&mut account.unbonding));
         account.credit += matured;
         emit::<StakeReleased>(host, (who,), (matured,));
@@ -74,12 +74,22 @@ pub fn withdraw<H: Host>(host: &mut H, to: Address) -> Result<()> {
     let caller = host.sender();
     let mut account = account(host, caller);
     let credit = core::mem::take(&mut account.credit);
-    let free = account.unbonding > 0 && host.now() >= account.release;
+    let mut free = account.unbonding > 0 && host.now() >= account.release;
+    if free {
+        let open = open_commitments(host, account.node);
+        ensure!(open == 0 || credit > 0, StakeLocked(account.node, open));
+        free = open == 0;
+    }
     let stake = if free { wei(host, core::mem::take(&mut account.unbonding)) } else { 0 };
     ensure!(credit + stake > 0, NothingToWithdraw(caller));
     put(host, caller, &account);
     emit::<Withdrawn>(host, (caller, to), (credit, stake));
     pay(host, to, credit + stake)
+}
+
+/// Commitments of a node that are not settled yet.
+fn open_commitments<H: Host>(host: &H, node: NodeId) -> u8 {
+    host.get::<Node>(node_slot(host, node)).open()
 }
 
 fn pay<H: Host>(host: &mut H, to: Address, wei: u128) -> Result<()> {
@@ -89,15 +99,71 @@ fn pay<H: Host>(host: &mut H, to: Address, wei: u128) -> Result<()> {
 
 /// Protocol income not yet taken, in wei: below 2^127 for all start fees ever, and 2^112 for each new GPU name.
 pub fn income<H: Host>(host: &H) -> u128 {
-    host.load(slot(INCOME)).to_u128().unwrap_or(u128::MAX)
+    held(host, INCOME)
 }
 
 /// Adds to protocol income.
 pub fn earn<H: Host>(host: &mut H, wei: u128) {
+    add(host, INCOME, wei);
+}
+
+/// What validations are paid from beside the fees, in wei: below 2^127, as all fees ever.
+pub fn reserve<H: Host>(host: &H) -> u128 {
+    held(host, RESERVE)
+}
+
+/// Adds to the reserve.
+pub fn save<H: Host>(host: &mut H, wei: u128) {
+    add(host, RESERVE, wei);
+}
+
+/// Takes up to this much out of the reserve, all but one wei; gives how much.
+pub fn draw_reserve<H: Host>(host: &mut H, wei: u128) -> u128 {
+    let there = reserve(host);
+    // One wei stays, so that the word does not fall back to zero.
+    let taken = wei.min(there.saturating_sub(1));
+    set(host, RESERVE, there - taken);
+    taken
+}
+
+/// What slashes took, in wei: it stays here for good.
+pub fn burnt<H: Host>(host: &H) -> u128 {
+    held(host, BURNT)
+}
+
+/// Counts what a slash took.
+pub fn burn<H: Host>(host: &mut H, wei: u128) {
+    add(host, BURNT, wei);
+}
+
+/// Takes up to this much, in wei, of an account's returned stake (in whole granules, rounded down), and then of its credit;
+/// `kicked` also bars it from joining again. Gives how much of each.
+pub fn seize<H: Host>(host: &mut H, who: Address, wei: u128, kicked: bool) -> (u128, u128) {
+    let mut account = account(host, who);
+    let granule = granule(host) as u128;
+    let granules = (wei / granule).min(account.unbonding as u128);
+    account.unbonding -= granules as u64;
+    let unbonding = granules * granule;
+    let credit = (wei - unbonding).min(account.credit);
+    account.credit -= credit;
+    account.kicked |= kicked;
+    put(host, who, &account);
+    (unbonding, credit)
+}
+
+fn held<H: Host>(host: &H, variable: u8) -> u128 {
+    let Word([low, high, ..]) = host.load(slot(variable));
+    low as u128 | (high as u128) << 64
+}
+
+fn set<H: Host>(host: &mut H, variable: u8, wei: u128) {
+    host.store(slot(variable), Word([wei as u64, (wei >> 64) as u64, 0, 0]));
+}
+
+fn add<H: Host>(host: &mut H, variable: u8, wei: u128) {
     if wei > 0 {
-        let Word([a, b, ..]) = host.load(slot(INCOME));
-        let income = (a as u128 | (b as u128) << 64) + wei;
-        host.store(slot(INCOME), Word([income as u64, (income >> 64) as u64, 0, 0]));
+        let before = held(host, variable);
+        set(host, variable, before + wei);
     }
 }
 

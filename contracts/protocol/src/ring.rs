@@ -1,35 +1,50 @@
-//! The ring of Pending tasks: first come, first drawn. Nothing else writes its words.
+//! Rings of draws that wait for the hash of their block, first come, first drawn: Pending tasks, and sampled tasks whose
+//! validators are called. Nothing else writes their words.
 
 use crate::host::{offset, Host, ModelSet, Task};
 use crate::layout::{entry, PENDING};
-use muster_core::record::{Head, Order};
+use muster_core::record::{Call, Head, Order};
 use muster_core::word::Word;
 
-/// Places in the ring; one is always free.
+/// Places in the ring of tasks; one is always free.
 pub const RING: u16 = 4_096;
+/// Places in the ring of calls, which lie behind those; one is always free.
+pub const CALLS: u16 = 256;
 
-/// The waiting tasks.
+/// What waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ring {
     first: u16,
     /// Where the next one goes; equal to `first` when none waits.
     end: u16,
+    /// Places.
+    size: u16,
 }
 
 impl Ring {
-    /// As the head word has it.
-    pub fn of(head: &Head) -> Ring {
-        Ring { first: head.pending_head, end: head.pending_tail }
+    /// The Pending tasks, as the head word has them.
+    pub fn of_tasks(head: &Head) -> Ring {
+        Ring { first: head.pending_head, end: head.pending_tail, size: RING }
     }
 
-    /// Its part of the head word.
-    pub fn write(&self, head: &mut Head) {
+    /// Their part of the head word.
+    pub fn write_tasks(&self, head: &mut Head) {
         (head.pending_head, head.pending_tail) = (self.first, self.end);
     }
 
-    /// Tasks that wait.
+    /// The calls for validators, as the head word has them.
+    pub fn of_calls(head: &Head) -> Ring {
+        Ring { first: head.calls_head as u16, end: head.calls_tail as u16, size: CALLS }
+    }
+
+    /// Their part of the head word.
+    pub fn write_calls(&self, head: &mut Head) {
+        (head.calls_head, head.calls_tail) = (self.first as u8, self.end as u8);
+    }
+
+    /// How many wait.
     pub fn len(&self) -> u32 {
-        ((RING + self.end - self.first) % RING) as u32
+        ((self.size + self.end - self.first) % self.size) as u32
     }
 
     /// Whether none waits.
@@ -39,15 +54,20 @@ impl Ring {
 
     /// Whether no other can wait.
     pub fn is_full(&self) -> bool {
-        self.len() as u16 == RING - 1
+        self.len() as u16 == self.size - 1
     }
 
-    /// The slot of the `i`-th waiting task.
+    fn place<H: Host>(&self, host: &H, i: u64) -> Word {
+        let behind = if self.size == CALLS { RING as u64 } else { 0 };
+        entry(host, PENDING, behind + i % self.size as u64)
+    }
+
+    /// The slot of the `i`-th that waits.
     pub fn slot<H: Host>(&self, host: &H, i: u32) -> Word {
-        entry(host, PENDING, (self.first as u64 + i as u64) % RING as u64)
+        self.place(host, self.first as u64 + i as u64)
     }
 
-    /// The first task's slot and order; only while one waits.
+    /// The first one's slot and order; only while one waits.
     pub fn first<H: Host>(&self, host: &H) -> (Word, Order) {
         let slot = self.slot(host, 0);
         (slot, host.get(offset(slot, 1)))
@@ -55,19 +75,37 @@ impl Ring {
 
     /// Puts a task at the end, to be drawn by the hash of `block`.
     pub fn push<H: Host>(&mut self, host: &mut H, task: &Task, block: u64) {
-        let place = entry(host, PENDING, self.end as u64);
+        let place = self.place(host, self.end as u64);
         Task { order: Order { moment: block, ..task.order }, ..*task }.store(host, place);
-        self.end = (self.end + 1) % RING;
+        self.end = (self.end + 1) % self.size;
     }
 
     /// Takes the first task out, which [`Ring::first`] gave.
     pub fn take<H: Host>(&mut self, host: &H, (slot, order): (Word, Order)) -> Task {
         let task = Task { escrow: host.get(slot), order, models: ModelSet::load(host, &order, offset(slot, 2)) };
-        self.first = (self.first + 1) % RING;
+        self.drop_first();
+        task
+    }
+
+    /// Puts the call for a sampled task's validators at the end, to be drawn by the hash of `block`.
+    pub fn push_call<H: Host>(&mut self, host: &mut H, call: &Call, order: &Order, block: u64) {
+        let place = self.place(host, self.end as u64);
+        host.put(place, call);
+        host.put(offset(place, 1), &Order { moment: block, ..*order });
+        self.end = (self.end + 1) % self.size;
+    }
+
+    /// Takes the first call out, which [`Ring::first`] gave.
+    pub fn take_call<H: Host>(&mut self, host: &H, slot: Word) -> Call {
+        self.drop_first();
+        host.get(slot)
+    }
+
+    fn drop_first(&mut self) {
+        self.first = (self.first + 1) % self.size;
         if self.is_empty() {
             // Starting again at 0 reuses words that are not zero.
-            *self = Ring { first: 0, end: 0 };
+            (self.first, self.end) = (0, 0);
         }
-        task
     }
 }

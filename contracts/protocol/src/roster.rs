@@ -4,11 +4,11 @@ use crate::bracket::{height, Bracket, NONE};
 use crate::host::{offset, Host, ModelSet, Task};
 use crate::layout::{node, node_slot, slot, JOINED};
 use crate::registry;
-use crate::sampler::Counts;
+use crate::sampler::{self, Among, Counts};
 use crate::Result;
 use muster_core::id::{ModelId, NodeId};
 use muster_core::record::*;
-use muster_core::word::{Address, Word};
+use muster_core::word::Word;
 
 /// Nodes ever and at once: what a place in a list can hold.
 pub const NODES_MAX: u32 = (1 << 24) - 2;
@@ -42,8 +42,28 @@ impl Seat {
     }
 
     /// Writes who runs it.
-    pub fn set_operator<H: Host>(&self, host: &mut H, account: Address, joined_at: u64) {
-        host.put(offset(self.slot, node::OPERATOR), &Operator { account, joined_at });
+    pub fn set_operator<H: Host>(&self, host: &mut H, operator: &Operator) {
+        host.put(offset(self.slot, node::OPERATOR), operator);
+    }
+
+    /// The commitment to the answer of the running (or an earlier) task.
+    pub fn commitment<H: Host>(&self, host: &H) -> Commitment {
+        host.get(offset(self.slot, node::COMMITMENT))
+    }
+
+    /// Writes it.
+    pub fn set_commitment<H: Host>(&self, host: &mut H, commitment: &Commitment) {
+        host.put(offset(self.slot, node::COMMITMENT), commitment);
+    }
+
+    /// The place of the validation group that it was called to.
+    pub fn duty<H: Host>(&self, host: &H) -> u32 {
+        host.get::<Duty>(offset(self.slot, node::DUTY)).group
+    }
+
+    /// Writes it.
+    pub fn set_duty<H: Host>(&self, host: &mut H, group: u32) {
+        host.put(offset(self.slot, node::DUTY), &Duty { group });
     }
 
     /// The order of the running (or last) task.
@@ -64,12 +84,17 @@ impl Seat {
     /// Writes a starting task, all but its order.
     pub fn assign<H: Host>(&self, host: &mut H, task: &Task) {
         host.put(offset(self.slot, node::ESCROW), &task.escrow);
-        task.models.store(host, offset(self.slot, node::IN_USE));
+        task.models.store(host, self.in_use_slot());
     }
 
     /// The models in use: those of the last started task.
     pub fn in_use<H: Host>(&self, host: &H) -> ModelSet {
-        ModelSet::load(host, &self.order(host), offset(self.slot, node::IN_USE))
+        ModelSet::load(host, &self.order(host), self.in_use_slot())
+    }
+
+    /// Where they stand if there are several.
+    pub fn in_use_slot(&self) -> Word {
+        offset(self.slot, node::IN_USE)
     }
 
     /// Forgets what an earlier membership last ran: it is no longer loaded.
@@ -101,19 +126,19 @@ pub struct Roster {
 }
 
 impl Roster {
-    /// As the head word has it.
-    pub fn of(head: &Head) -> Roster {
-        let &Head { issued, joined, max_stake, lowest, max_vram, .. } = head;
-        Roster { issued, joined, max_stake, lowest, max_vram }
+    /// As the head word and the rules have it.
+    pub fn of(head: &Head, rules: &Rules) -> Roster {
+        let &Head { issued, joined, max_stake, max_vram, .. } = head;
+        Roster { issued, joined, max_stake, lowest: rules.lowest, max_vram }
     }
 
-    /// Its part of the head word.
-    pub fn write(&self, head: &mut Head) {
+    /// Its part of them.
+    pub fn write(&self, head: &mut Head, rules: &mut Rules) {
         head.issued = self.issued;
         head.joined = self.joined;
         head.max_stake = self.max_stake;
-        head.lowest = self.lowest;
         head.max_vram = self.max_vram;
+        rules.lowest = self.lowest;
     }
 
     /// Node numbers given out.
@@ -194,6 +219,25 @@ impl Roster {
         if let Some(top) = Bracket::STAKES.set(host, 0, levels(self.issued), id.0 - 1, key) {
             self.max_stake = top.max(NONE) - 1;
         }
+    }
+
+    /// Enters a node, whose operator's record is given, among the active ones.
+    pub fn activate<H: Host>(&self, host: &mut H, seat: &Seat, operator: Operator, base: u64) {
+        let place = sampler::insert(host, Among::Active, seat.node.group, seat.node.class(base), seat.id);
+        seat.set_operator(host, &Operator { place, ..operator });
+    }
+
+    /// Takes a node out of the active ones; `class` is the stake class that it was entered with.
+    #[inline(never)]
+    pub fn deactivate<H: Host>(&self, host: &mut H, seat: &Seat, class: u8) -> Operator {
+        let operator = seat.operator(host);
+        let (moved, _) = sampler::remove(host, Among::Active, seat.node.group, class, operator.place);
+        if let Some(moved) = moved {
+            let other = Seat { id: moved, slot: node_slot(host, moved), node: seat.node };
+            let entry = other.operator(host);
+            other.set_operator(host, &Operator { place: operator.place, ..entry });
+        }
+        operator
     }
 
     /// Moves a joined node between stake classes and keeps the lowest class right.

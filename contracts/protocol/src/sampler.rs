@@ -1,4 +1,5 @@
-//! Idle nodes, drawn at random in proportion to an upper bound of their weight.
+//! Nodes, drawn at random in proportion to an upper bound of their weight: the idle ones, among whom tasks are dispatched, and
+//! the active ones, busy or not, among whom validators are found.
 //!
 //! Nodes stand in lists by GPU group and stake class; a member of class c counts 2^c. A tree sums
 //! the counts up: GPU group, VRAM size, 31 sizes, all. Each bound in it is one byte
@@ -27,13 +28,51 @@ const TOP: u64 = 0xff;
 const MIDDLE: u64 = 1 << 56;
 const ROOT: u64 = 1 << 57;
 
-/// The tree word above one VRAM size: its mark is 1 + the levels of words below it.
-fn top_slot<H: Host>(host: &H, vram: u32) -> Word {
-    branch_slot(host, vram, TOP, 0)
+/// Which nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Among {
+    /// Those that can be given a task now.
+    Idle,
+    /// Those that have joined and are not paused, whatever they do now.
+    Active,
 }
 
-fn branch_slot<H: Host>(host: &H, vram: u32, level: u64, index: u32) -> Word {
-    entry(host, BRANCHES, (vram as u64) << 32 | level << 24 | index as u64)
+impl Among {
+    /// What is added to a VRAM size, which is below it, where the active ones are meant.
+    const MARK: u32 = 1 << 15;
+
+    fn mark(self) -> u32 {
+        if self == Among::Active {
+            Among::MARK
+        } else {
+            0
+        }
+    }
+
+    fn group(self, group: GpuGroup) -> u64 {
+        (group.0 | self.mark()) as u64
+    }
+
+    fn branch<H: Host>(self, host: &H, key: u64) -> Word {
+        entry(host, BRANCHES, key | (self.mark() as u64) << 32)
+    }
+
+    /// The tree word above one VRAM size: its mark is 1 + the levels of words below it.
+    fn top_slot<H: Host>(self, host: &H, vram: u32) -> Word {
+        self.branch_slot(host, vram, TOP, 0)
+    }
+
+    fn branch_slot<H: Host>(self, host: &H, vram: u32, level: u64, index: u32) -> Word {
+        self.branch(host, (vram as u64) << 32 | level << 24 | index as u64)
+    }
+
+    fn classes_slot<H: Host>(self, host: &H, group: GpuGroup) -> Word {
+        entry(host, CLASSES, self.group(group))
+    }
+
+    fn member_slot<H: Host>(self, host: &H, group: GpuGroup, class: u8, place: u32) -> Word {
+        entry(host, MEMBERS, self.group(group) << 32 | (class as u64) << 24 | (place / 8) as u64)
+    }
 }
 
 fn lane(w: &Word, i: u32) -> u64 {
@@ -51,8 +90,8 @@ pub struct Counts(pub Word);
 
 impl Counts {
     /// Reads a group's counts.
-    pub fn load<H: Host>(host: &H, group: GpuGroup) -> Counts {
-        Counts(host.load(entry(host, CLASSES, group.0 as u64)))
+    pub fn load<H: Host>(host: &H, among: Among, group: GpuGroup) -> Counts {
+        Counts(host.load(among.classes_slot(host, group)))
     }
     /// Members of a class.
     #[inline]
@@ -80,7 +119,13 @@ impl Counts {
 
 /// Makes room for the `number`-th (from 0) GPU model of a VRAM size.
 pub fn add_group<H: Host>(host: &mut H, vram: u32, number: u32) {
-    let top = top_slot(host, vram);
+    add_group_among(host, Among::Idle, vram, number);
+    add_group_among(host, Among::Active, vram, number);
+}
+
+#[inline(never)]
+fn add_group_among<H: Host>(host: &mut H, among: Among, vram: u32, number: u32) {
+    let top = among.top_slot(host, vram);
     let mut w = host.load(top);
     let levels = w.bits(248, 8).max(1);
     let capacity = FAN.checked_pow(levels as u32).unwrap_or(u32::MAX);
@@ -92,76 +137,74 @@ pub fn add_group<H: Host>(host: &mut H, vram: u32, number: u32) {
         above.set_bits(0, 8, bound::ceil(sum_from(&w, 0)) as u64);
         above.set_bits(248, 8, levels + 1);
         w.set_bits(248, 8, 1);
-        let below = branch_slot(host, vram, levels - 1, 0);
+        let below = among.branch_slot(host, vram, levels - 1, 0);
         host.store(below, w);
         host.store(top, above);
     }
 }
 
 /// Adds a node to its group's list; gives its place there.
-pub fn insert<H: Host>(host: &mut H, group: GpuGroup, class: u8, node: NodeId) -> u32 {
-    let slot = entry(host, CLASSES, group.0 as u64);
+#[inline(never)]
+pub fn insert<H: Host>(host: &mut H, among: Among, group: GpuGroup, class: u8, node: NodeId) -> u32 {
+    let slot = among.classes_slot(host, group);
     let mut counts = Counts(host.load(slot));
     let (place, old) = (counts.get(class), counts.total());
     counts.set(class, place + 1);
     host.store(slot, counts.0);
-    write_member(host, group, class, place, node);
-    lift(host, group, old, counts.total());
+    write_member(host, among, group, class, place, node);
+    lift(host, among, group, old, counts.total());
     place
 }
 
 /// Takes the node at `place` out of its group's list; gives the node that moves into the place, if any, and how many are left.
-pub fn remove<H: Host>(host: &mut H, group: GpuGroup, class: u8, place: u32) -> (Option<NodeId>, u32) {
-    let slot = entry(host, CLASSES, group.0 as u64);
+#[inline(never)]
+pub fn remove<H: Host>(host: &mut H, among: Among, group: GpuGroup, class: u8, place: u32) -> (Option<NodeId>, u32) {
+    let slot = among.classes_slot(host, group);
     let mut counts = Counts(host.load(slot));
     let (last, old) = (counts.get(class).saturating_sub(1), counts.total());
     counts.set(class, last);
     host.store(slot, counts.0);
     let moved = (place != last).then(|| {
-        let node = member(host, group, class, last);
-        write_member(host, group, class, place, node);
+        let node = member(host, among, group, class, last);
+        write_member(host, among, group, class, place, node);
         node
     });
-    lift(host, group, old, counts.total());
+    lift(host, among, group, old, counts.total());
     (moved, last)
 }
 
 /// The node at a place of a list.
-pub fn member<H: Host>(host: &H, group: GpuGroup, class: u8, place: u32) -> NodeId {
-    NodeId(host.load(member_slot(host, group, class, place)).lane32(place & 7))
+pub fn member<H: Host>(host: &H, among: Among, group: GpuGroup, class: u8, place: u32) -> NodeId {
+    NodeId(host.load(among.member_slot(host, group, class, place)).lane32(place & 7))
 }
 
-/// Up to eight nodes of a list that share a word with `place`, those beyond the list's end left out.
+/// Up to eight idle nodes of a list that share a word with `place`, those beyond the list's end left out.
 pub fn neighbours<H: Host>(host: &H, group: GpuGroup, class: u8, place: u32, count: u32) -> Vec<NodeId> {
-    let w = host.load(member_slot(host, group, class, place));
+    let w = host.load(Among::Idle.member_slot(host, group, class, place));
     let first = place & !7;
     (0..8).filter(|i| first + i < count).map(|i| NodeId(w.lane32(i))).collect()
 }
 
-fn member_slot<H: Host>(host: &H, group: GpuGroup, class: u8, place: u32) -> Word {
-    entry(host, MEMBERS, (group.0 as u64) << 32 | (class as u64) << 24 | (place / 8) as u64)
-}
-
-fn write_member<H: Host>(host: &mut H, group: GpuGroup, class: u8, place: u32, node: NodeId) {
-    let slot = member_slot(host, group, class, place);
+fn write_member<H: Host>(host: &mut H, among: Among, group: GpuGroup, class: u8, place: u32, node: NodeId) {
+    let slot = among.member_slot(host, group, class, place);
     let mut w = host.load(slot);
     w.set_lane32(place & 7, node.0);
     host.store(slot, w);
 }
 
 /// Carries a group's changed total up the tree, as far as the rounded bounds change.
-fn lift<H: Host>(host: &mut H, group: GpuGroup, old: u64, new: u64) {
+fn lift<H: Host>(host: &mut H, among: Among, group: GpuGroup, old: u64, new: u64) {
     let (vram, gpu) = (group.vram() as u32, group.gpu() as u32 - 1);
     let mut code = bound::ceil(new);
     if bound::ceil(old) == code {
         return;
     }
-    let top = top_slot(host, vram);
+    let top = among.top_slot(host, vram);
     let there = host.load(top);
     let levels = there.bits(248, 8).max(1) - 1;
     let mut child = gpu;
     for level in 0..levels {
-        let slot = branch_slot(host, vram, level, child / FAN);
+        let slot = among.branch_slot(host, vram, level, child / FAN);
         let w = host.load(slot);
         if !set_lane(host, slot, w, child % FAN, &mut code) {
             return;
@@ -171,12 +214,12 @@ fn lift<H: Host>(host: &mut H, group: GpuGroup, old: u64, new: u64) {
     if !set_lane(host, top, there, child, &mut code) {
         return;
     }
-    let middle = entry(host, BRANCHES, MIDDLE | (vram / FAN) as u64);
+    let middle = among.branch(host, MIDDLE | (vram / FAN) as u64);
     let w = host.load(middle);
     if !set_lane(host, middle, w, vram % FAN, &mut code) {
         return;
     }
-    let root = entry(host, BRANCHES, ROOT);
+    let root = among.branch(host, ROOT);
     let w = host.load(root);
     set_lane(host, root, w, vram / FAN, &mut code);
 }
@@ -205,6 +248,7 @@ pub enum Scope {
 /// A scope with the words at its top read.
 #[derive(Debug)]
 pub struct Field {
+    among: Among,
     scope: Scope,
     upper: Word,
     edge: Word,
@@ -224,28 +268,28 @@ pub struct Spot {
     pub place: u32,
     /// Length of that list.
     pub count: u32,
-    /// Nodes idle in the group.
-    pub idle: u32,
+    /// Nodes in the group, idle or active as was asked.
+    pub peers: u32,
 }
 
 impl Field {
     /// Reads the top of a scope.
-    pub fn new<H: Host>(host: &H, scope: Scope) -> Field {
+    pub fn new<H: Host>(host: &H, among: Among, scope: Scope) -> Field {
         match scope {
             Scope::Group(group) => {
-                let counts = Counts::load(host, group);
-                Field { scope, upper: counts.0, edge: Word::ZERO, total: counts.total() }
+                let counts = Counts::load(host, among, group);
+                Field { among, scope, upper: counts.0, edge: Word::ZERO, total: counts.total() }
             }
             Scope::Vram(vram) => {
-                let upper = host.load(entry(host, BRANCHES, ROOT));
-                let edge = host.load(entry(host, BRANCHES, MIDDLE | (vram / FAN) as u64));
+                let upper = host.load(among.branch(host, ROOT));
+                let edge = host.load(among.branch(host, MIDDLE | (vram / FAN) as u64));
                 let total = sum_from(&upper, vram / FAN + 1) + sum_from(&edge, vram % FAN);
-                Field { scope, upper, edge, total }
+                Field { among, scope, upper, edge, total }
             }
         }
     }
 
-    /// Sum of the bounds in it: what `u` of [`Field::pick`] stays below. 0 exactly when nobody is idle.
+    /// Sum of the bounds in it: what `u` of [`Field::pick`] stays below. 0 exactly when nobody is in it.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -253,67 +297,70 @@ impl Field {
     /// The node that `u`, uniform below the total, falls on; none where a rounded bound is not covered.
     pub fn pick<H: Host>(&self, host: &H, mut u: u64) -> Option<Spot> {
         let vram = match self.scope {
-            Scope::Group(group) => return spot(host, group, Counts(self.upper), u),
+            Scope::Group(group) => return spot(host, self.among, group, Counts(self.upper), u),
             Scope::Vram(vram) => vram,
         };
         let size = match descend(&self.edge, vram % FAN, &mut u) {
             Some(i) => vram / FAN * FAN + i,
             None => {
                 let i = descend(&self.upper, vram / FAN + 1, &mut u)?;
-                let middle = host.load(entry(host, BRANCHES, MIDDLE | i as u64));
+                let middle = host.load(self.among.branch(host, MIDDLE | i as u64));
                 i * FAN + descend(&middle, 0, &mut u)?
             }
         };
-        let mut w = host.load(top_slot(host, size));
+        let mut w = host.load(self.among.top_slot(host, size));
         let mut child = descend(&w, 0, &mut u)?;
         for level in (0..w.bits(248, 8).max(1) - 1).rev() {
-            w = host.load(branch_slot(host, size, level, child));
+            w = host.load(self.among.branch_slot(host, size, level, child));
             child = child * FAN + descend(&w, 0, &mut u)?;
         }
         let group = GpuGroup::of(child as u16 + 1, size as u16);
-        spot(host, group, Counts::load(host, group), u)
+        spot(host, self.among, group, Counts::load(host, self.among, group), u)
     }
 }
 
 impl Field {
-    /// Idle nodes in it, counted up to `most`: every group looked at has one, so it takes at most seven words for each.
+    /// Nodes in it, counted up to `most`: every group looked at has one, so it takes at most seven words for each.
     pub fn count<H: Host>(&self, host: &H, most: u32) -> u32 {
         let vram = match self.scope {
             Scope::Group(_) => return Counts(self.upper).members(),
             Scope::Vram(vram) => vram,
         };
-        let mut found = count_sizes(host, vram / FAN * FAN, &self.edge, vram % FAN, 0, most);
+        let mut found = count_sizes(host, self.among, vram / FAN * FAN, &self.edge, vram % FAN, 0, most);
         for i in vram / FAN + 1..FAN {
             if found < most && lane(&self.upper, i) > 0 {
-                let middle = host.load(entry(host, BRANCHES, MIDDLE | i as u64));
-                found = count_sizes(host, i * FAN, &middle, 0, found, most);
+                let middle = host.load(self.among.branch(host, MIDDLE | i as u64));
+                found = count_sizes(host, self.among, i * FAN, &middle, 0, found, most);
             }
         }
         found
     }
 }
 
-/// Adds the idle nodes of the sizes from lane `from` of a word on, whose first size is `first`, to `found`, until that is `most`.
-fn count_sizes<H: Host>(host: &H, first: u32, w: &Word, from: u32, mut found: u32, most: u32) -> u32 {
+/// Adds the nodes of the sizes from lane `from` of a word on, whose first size is `first`, to `found`, until that is `most`.
+fn count_sizes<H: Host>(host: &H, among: Among, first: u32, w: &Word, from: u32, mut found: u32, most: u32) -> u32 {
     for i in from..FAN {
         if found < most && lane(w, i) > 0 {
-            let top = host.load(top_slot(host, first + i));
-            found = count_below(host, first + i, &top, top.bits(248, 8).max(1) - 1, 0, found, most);
+            let top = host.load(among.top_slot(host, first + i));
+            found = count_below(host, among, first + i, &top, top.bits(248, 8).max(1) - 1, 0, found, most);
         }
     }
     found
 }
 
-/// Adds the idle nodes under a word to `found`, until that is `most`.
-fn count_below<H: Host>(host: &H, vram: u32, w: &Word, levels: u64, child: u32, mut found: u32, most: u32) -> u32 {
+/// Adds the nodes under a word to `found`, until that is `most`.
+fn count_below<H: Host>(host: &H, among: Among, vram: u32, w: &Word, levels: u64, child: u32, mut found: u32, most: u32) -> u32 {
     for i in 0..FAN {
         if found >= most || lane(w, i) == 0 {
             continue;
         }
         let child = child * FAN + i;
         found = match levels {
-            0 => found + Counts::load(host, GpuGroup::of(child as u16 + 1, vram as u16)).members(),
-            _ => count_below(host, vram, &host.load(branch_slot(host, vram, levels - 1, child)), levels - 1, child, found, most),
+            0 => found + Counts::load(host, among, GpuGroup::of(child as u16 + 1, vram as u16)).members(),
+            _ => {
+                let w = host.load(among.branch_slot(host, vram, levels - 1, child));
+                count_below(host, among, vram, &w, levels - 1, child, found, most)
+            }
         };
     }
     found
@@ -331,14 +378,14 @@ fn descend(w: &Word, first: u32, u: &mut u64) -> Option<u32> {
     None
 }
 
-fn spot<H: Host>(host: &H, group: GpuGroup, counts: Counts, mut u: u64) -> Option<Spot> {
+fn spot<H: Host>(host: &H, among: Among, group: GpuGroup, counts: Counts, mut u: u64) -> Option<Spot> {
     for class in 0..CLASS_COUNT {
         let count = counts.get(class);
         let all = (count as u64) << class;
         if u < all {
             let place = (u >> class) as u32;
-            let node = member(host, group, class, place);
-            return Some(Spot { node, group, class, place, count, idle: counts.members() });
+            let node = member(host, among, group, class, place);
+            return Some(Spot { node, group, class, place, count, peers: counts.members() });
         }
         u -= all;
     }

@@ -11,10 +11,10 @@ use crate::registry::{self, Held};
 use crate::ring::RING;
 use crate::roster::Seat;
 use crate::sampler::{self, VRAM_MAX};
-use crate::{purse, queue, IMuster, Result};
+use crate::{groups, purse, queue, IMuster, Result};
 use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
-use muster_core::qos::{boost, penalise, share_bps};
+use muster_core::qos::{boost, share_bps};
 use muster_core::record::*;
 use muster_core::value::{key, time_limit, Kind};
 use muster_core::word::Address;
@@ -25,12 +25,17 @@ pub const FEE_END: u128 = 1 << 87;
 pub const QUEUE_MAX: u64 = (1 << 24) - 2;
 /// Most tasks that one `dispatch` serves.
 pub const DISPATCH_MAX: u8 = 16;
+/// The redundancy policy of sampled tasks; 0 is that of single ones.
+pub const SAMPLED: u8 = 1;
+/// Most images of a task that can be validated.
+pub const IMAGES_MAX: u32 = 4;
 /// The flag of a task's specification that asks for a receipt.
 pub const FLAG_RECEIPT: u32 = 1;
-const TIMEOUT: u8 = 0;
+pub(crate) const TIMEOUT: u8 = 0;
 const CANCELLED: u8 = 1;
 const EVICTED: u8 = 2;
 const WAITED: u8 = 3;
+pub(crate) const SLASHED: u8 = 4;
 
 /// Estimated seconds of a task: what its kind and units say, but at least half the shortest time limit, since a node
 /// is held that long. So nobody buys rank in the queue, or reliability, by stating less.
@@ -54,7 +59,7 @@ impl<H: Host> Network<'_, H> {
 
     fn order_under(&self, terms: &Terms, spec: &IMuster::TaskSpec) -> Result<(Order, ModelSet, u128)> {
         let estimate = estimate(terms, spec.kind, spec.units)?;
-        ensure!(spec.redundancy == 0, RedundancyUnsupported(spec.redundancy));
+        ensure!(spec.redundancy <= SAMPLED, RedundancyUnsupported(spec.redundancy));
         ensure!(spec.flags & !FLAG_RECEIPT == 0, FlagsUnsupported(spec.flags));
         ensure!(spec.models.len() <= TASK_MODELS, TooManyModels(spec.models.len(), TASK_MODELS));
         let mut models = ModelSet { len: spec.models.len() as u8, ..ModelSet::default() };
@@ -70,17 +75,32 @@ impl<H: Host> Network<'_, H> {
             ensure!(joined > 0, NobodyCanRun(group.vram(), group));
             group
         };
+        let (mut kind, mut flags, mut sample_bps) = (spec.kind, 0, 0);
+        if spec.flags & FLAG_RECEIPT != 0 {
+            flags |= Order::RECEIPT;
+        }
+        if spec.redundancy == SAMPLED {
+            flags |= Order::SAMPLED;
+            sample_bps = self.host.get::<Limits>(slot(LIMITS)).sample_bps;
+            if kind == Kind::StableDiffusion as u8 {
+                ensure!(spec.units <= IMAGES_MAX, BadUnits(spec.units, IMAGES_MAX));
+                kind |= (spec.units as u8) << 4;
+            } else {
+                ensure!(groups::listed(self.host, group), GpuNotListed(group));
+            }
+        }
         let order = Order {
             id: TaskId(self.tasks + 1),
             estimate,
             limit: time_limit(estimate, terms.limit_min, terms.limit_max) as u32 + terms.grace as u32,
             start_fee_bps: self.rules.start_fee_bps,
             group,
-            kind: spec.kind,
+            kind,
             models: models.len,
             model: models.ids[0],
             moment: 0,
-            flags: if spec.flags & FLAG_RECEIPT != 0 { Order::RECEIPT } else { 0 },
+            flags,
+            sample_bps,
         };
         Ok((order, models, estimate as u128 * terms.min_price as u128))
     }
@@ -92,7 +112,8 @@ impl<H: Host> Network<'_, H> {
         ensure!(self.roster.joined() > 0, NoNodes);
         let (order, models, least) = self.order_under(&terms, &spec)?;
         let value = self.host.value();
-        let fee = value.to_u128().filter(|&fee| fee < FEE_END).ok_or_else(|| refusal!(FeeTooHigh(value, FEE_END - 1)))?;
+        let most = if order.is(Order::SAMPLED) { self.most_at_stake(&terms) } else { FEE_END - 1 };
+        let fee = value.to_u128().filter(|&fee| fee <= most).ok_or_else(|| refusal!(FeeTooHigh(value, most)))?;
         ensure!(fee > 0 && fee >= least, FeeTooLow(value, least.max(1)));
         ensure!(!self.ring.is_full(), TooManyPending(RING as u32 - 1));
         let creator = self.host.sender();
@@ -115,6 +136,13 @@ impl<H: Host> Network<'_, H> {
             self.ring.push(self.host, &task, block);
         }
         Ok(order.id)
+    }
+
+    /// The highest fee, in wei, that the least stake covers: a wrong answer to each of the tasks that a node can have open.
+    fn most_at_stake(&self, terms: &Terms) -> u128 {
+        let limits: Limits = self.host.get(slot(LIMITS));
+        let times = limits.slash_times as u128 * limits.open_most as u128;
+        (self.wei(terms.min_stake) / times.max(1)).min(FEE_END - 1)
     }
 
     /// Most tasks that can be queued now: floor(alpha x joined nodes), at most [`QUEUE_MAX`].
@@ -236,57 +264,67 @@ impl<H: Host> Network<'_, H> {
         let order = seat.order(self.host);
         let here = seat.node.running() && order.id == id;
         ensure!(here, TaskNotRunning(id, seat.id));
+        ensure!(!order.is(Order::SAMPLED | Order::MEMBER), CommitFirst(id));
         Ok((seat.escrow(self.host), order))
     }
 
-    fn set_reliability(&self, seat: &mut Seat, h: u64) {
+    pub(crate) fn set_reliability(&self, seat: &mut Seat, h: u64) {
         seat.node.h = h;
         seat.node.h_at = self.now as u32;
     }
 
     /// See `IMuster.submit`.
     pub fn submit(&mut self, id: TaskId, digest: [u8; 32]) -> Result<()> {
-        let (mut seat, escrow, order) = self.own_task(id)?;
+        let (seat, escrow, order) = self.own_task(id)?;
         ensure!(self.now <= order.moment, DeadlinePassed(id, order.moment));
-        // Half the estimate apart, so that no string of small tasks buys back in minutes what time gives in half an hour.
-        if order.boosts() && (self.now - seat.node.h_at as u64) * 2 >= order.estimate as u64 {
-            let h = boost(self.reliability(&seat.node), self.rules.boost_ppm);
-            self.set_reliability(&mut seat, h);
-        }
         let operator = self.host.sender();
-        purse::credit(self.host, operator, escrow.fee);
-        emit::<TaskSucceeded>(self.host, (id, seat.id, escrow.creator), (digest, escrow.fee));
-        receipt::close(self.host, &order, Receipt::SUCCEEDED, seat.id, 0, 0, &digest);
-        self.release(seat, true);
+        self.succeed(seat, &escrow, &order, operator, digest, escrow.fee);
         Ok(())
+    }
+
+    /// Ends a node's task as a success, for which its operator gets so much.
+    pub(crate) fn succeed(
+        &mut self,
+        mut seat: Seat,
+        escrow: &Escrow,
+        order: &Order,
+        operator: Address,
+        digest: [u8; 32],
+        paid: u128,
+    ) {
+        if order.is(Order::BOOSTS) {
+            self.raise_reliability(&mut seat, order.estimate);
+        }
+        purse::credit(self.host, operator, paid);
+        emit::<TaskSucceeded>(self.host, (order.id, seat.id, escrow.creator), (digest, paid));
+        receipt::close(self.host, order, Receipt::SUCCEEDED, seat.id, 0, 0, &digest);
+        self.release(seat, true);
+    }
+
+    /// Raises H for a success, but only half the task's estimate apart, so that no string of small tasks buys back in minutes what time
+    /// gives in half an hour.
+    pub(crate) fn raise_reliability(&self, seat: &mut Seat, estimate: u32) {
+        if (self.now - seat.node.h_at as u64) * 2 >= estimate as u64 {
+            let h = boost(self.reliability(&seat.node), self.rules.boost_ppm);
+            self.set_reliability(seat, h);
+        }
     }
 
     /// See `IMuster.reportError`.
     pub fn report_error(&mut self, id: TaskId, code: u8) -> Result<()> {
         let (seat, escrow, order) = self.own_task(id)?;
         ensure!(self.now <= order.moment, DeadlinePassed(id, order.moment));
-        purse::credit(self.host, escrow.creator, escrow.fee);
-        emit::<TaskErrorReported>(self.host, (id, seat.id, escrow.creator), (code, escrow.fee));
-        receipt::close(self.host, &order, Receipt::ERROR, seat.id, code, escrow.fee, &UNSET);
-        // The node that could not run this one is not handed the next in the same breath.
-        self.release(seat, false);
+        self.fail(seat, &escrow, &order, code);
         Ok(())
     }
 
-    /// See `IMuster.expire`.
-    pub fn expire(&mut self, node: NodeId, id: TaskId) -> Result<()> {
-        self.roster.check(node)?;
-        let mut seat = Seat::load(self.host, node);
-        let (escrow, order) = self.running(&seat, id)?;
-        ensure!(self.now > order.moment, DeadlineNotPassed(id, order.moment));
-        let h = penalise(self.reliability(&seat.node), self.rules.penalty_ppm);
-        self.set_reliability(&mut seat, h);
-        let caller = self.host.sender();
-        // Whoever let it time out does not earn by it.
-        let driver = (purse::account(self.host, caller).node != node).then_some(caller);
-        self.abort(&Task { escrow, order, models: ModelSet::default() }, node, TIMEOUT, order.start_fee_bps, driver);
-        self.release(seat, true);
-        Ok(())
+    /// Ends a node's task by an error, refunded in full.
+    pub(crate) fn fail(&mut self, seat: Seat, escrow: &Escrow, order: &Order, code: u8) {
+        purse::credit(self.host, escrow.creator, escrow.fee);
+        emit::<TaskErrorReported>(self.host, (order.id, seat.id, escrow.creator), (code, escrow.fee));
+        receipt::close(self.host, order, Receipt::ERROR, seat.id, code, escrow.fee, &UNSET);
+        // The node that could not run this one is not handed the next in the same breath.
+        self.release(seat, false);
     }
 
     /// The task queued under a ticket.
@@ -328,7 +366,7 @@ impl<H: Host> Network<'_, H> {
 
     /// Refunds a task less the start fee, which goes to whoever drove what its owner should have, else to the treasury.
     #[inline(never)]
-    fn abort(&mut self, task: &Task, node: NodeId, reason: u8, start_fee_bps: u16, driver: Option<Address>) {
+    pub(crate) fn abort(&mut self, task: &Task, node: NodeId, reason: u8, start_fee_bps: u16, driver: Option<Address>) {
         let start_fee = share_bps(task.escrow.fee, start_fee_bps);
         let refund = task.escrow.fee - start_fee;
         let beneficiary = driver.filter(|_| start_fee > 0).unwrap_or_default();

@@ -11,7 +11,7 @@ use muster_model::{proof, refused};
 use muster_protocol::host::Host;
 use muster_protocol::native::Memory;
 use muster_protocol::IMuster::{self, estimateCall};
-use muster_protocol::{admin, Network};
+use muster_protocol::{admin, programs, Network};
 
 const FEE: u128 = TOKEN;
 /// What a transaction may cost at most, whatever others have done (docs/gas.md).
@@ -100,6 +100,9 @@ impl Host for Meter<'_> {
     }
     fn has_code(&self, at: Address) -> bool {
         self.mem.has_code(at)
+    }
+    fn ask_groups(&mut self, call: &[u8]) -> bool {
+        programs::inner(self, call).is_ok()
     }
 }
 

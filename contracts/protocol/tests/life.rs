@@ -10,6 +10,7 @@ use muster_protocol::admin::{self, Genesis};
 use muster_protocol::host::HISTORY;
 use muster_protocol::native::Memory;
 use muster_protocol::parameters::PARAMETERS;
+use muster_protocol::sampler::Among;
 use muster_protocol::{purse, IMuster, Network};
 
 const FEE: u128 = TOKEN;
@@ -151,7 +152,7 @@ fn the_largest_stake_and_lowest_class_follow_every_change() {
         w.join(i as u64 + 1, "A", 24, &[], s).unwrap();
         let largest = stakes[..=i].iter().max().unwrap() * TOKEN;
         assert_eq!(w.view(|n| n.overview()).largestStake, largest);
-        assert_eq!(w.view(|n| n.head().lowest), 0);
+        assert_eq!(w.view(|n| n.rules().lowest), 0);
     }
     for i in (0..stakes.len()).rev() {
         w.call(who(i as u64 + 1), 0, |n| n.quit()).unwrap();
@@ -159,7 +160,7 @@ fn the_largest_stake_and_lowest_class_follow_every_change() {
         assert_eq!(w.view(|n| n.overview()).largestStake, largest);
     }
     w.join(3, "A", 24, &[], 1_601).unwrap();
-    assert_eq!(w.view(|n| (n.head().lowest, n.overview().largestStake)), (2, 1_601 * TOKEN));
+    assert_eq!(w.view(|n| (n.rules().lowest, n.overview().largestStake)), (2, 1_601 * TOKEN));
 }
 
 #[test]
@@ -173,8 +174,8 @@ fn raising_a_stake_moves_the_node_between_classes() {
     w.call(who(1), 1_200 * TOKEN + GRANULE as u128, |n| n.raise_stake()).unwrap();
     assert_eq!(w.node(1).stake, 1_600 * TOKEN + GRANULE as u128);
     assert_eq!(w.view(|n| n.overview()).largestStake, 1_600 * TOKEN + GRANULE as u128);
-    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(1, 24), 2, 0, 9))), (1, vec![1]));
-    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(1, 24), 0, 0, 9))).0, 8);
+    assert_eq!(w.view(|n| raw(n.listed_nodes(Among::Idle, GpuGroup::of(1, 24), 2, 0, 9))), (1, vec![1]));
+    assert_eq!(w.view(|n| raw(n.listed_nodes(Among::Idle, GpuGroup::of(1, 24), 0, 0, 9))).0, 8);
     assert!(matches!(&w.events()[..], [E::StakeRaised(e)] if e.node == 1 && e.stake == 1_600 * TOKEN + GRANULE as u128));
     w.call(who(1), 0, |n| n.quit()).unwrap();
     refused!(w.call(who(1), TOKEN, |n| n.raise_stake()), WrongStatus(1u32, 0u8));
@@ -689,7 +690,7 @@ fn an_excluded_node_is_parked_gets_nothing_and_comes_back() {
     let seconds = (1_800.0 * ((1.0 - h) / 0.9).ln()).ceil() as u64;
     assert_eq!(until, w.mem.now + seconds);
     assert_eq!(w.view(|n| raw(n.excluded_nodes(0, 9))), (1, vec![1]));
-    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(1, 24), 0, 0, 9))).0, 0);
+    assert_eq!(w.view(|n| raw(n.listed_nodes(Among::Idle, GpuGroup::of(1, 24), 0, 0, 9))).0, 0);
     let id = w.create(5, FEE, spec(0, &[])).unwrap();
     assert_eq!(w.view(|n| n.overview()).queued, 1, "the excluded node is not asked");
     refused!(w.call(who(7), 0, |n| n.poke(NodeId(1))), NothingToPoke(1u32));
@@ -719,7 +720,7 @@ fn poking_the_node_that_is_first_in_line_to_return_is_no_error() {
     w.events();
     w.call(who(7), 0, |n| n.poke(NodeId(1))).unwrap();
     assert!(matches!(&w.events()[..], [E::NodeReadmitted(r)] if r.node == 1));
-    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(1, 24), 0, 0, 9))).1, [1]);
+    assert_eq!(w.view(|n| raw(n.listed_nodes(Among::Idle, GpuGroup::of(1, 24), 0, 0, 9))).1, [1]);
     refused!(w.call(who(7), 0, |n| n.poke(NodeId(1))), NothingToPoke(1u32));
 }
 
@@ -729,7 +730,7 @@ fn poke_readmits_offers_work_and_takes_out_who_fell_below_a_raised_threshold() {
     exclude(&mut w);
     w.set("exclusionPpm", 50_000);
     w.call(who(7), 0, |n| n.poke(NodeId(1))).unwrap();
-    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(1, 24), 0, 0, 9))).1, [1]);
+    assert_eq!(w.view(|n| raw(n.listed_nodes(Among::Idle, GpuGroup::of(1, 24), 0, 0, 9))).1, [1]);
     w.set("exclusionPpm", 500_000);
     w.call(who(7), 0, |n| n.poke(NodeId(1))).unwrap();
     assert_eq!(w.view(|n| raw(n.excluded_nodes(0, 9))).1, [1]);
@@ -764,8 +765,8 @@ fn pausing_quitting_or_raising_a_parked_node_unparks_it() {
     assert_eq!(w.view(|n| n.head().parked_due), 0);
     w.join(1, "A", 24, &[], 400).unwrap();
     assert_eq!(w.node(1).reliability, WAD, "joining resets H");
-    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(1, 24), 0, 0, 9))).0, 0);
-    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(2, 24), 0, 0, 9))).1, [1]);
+    assert_eq!(w.view(|n| raw(n.listed_nodes(Among::Idle, GpuGroup::of(1, 24), 0, 0, 9))).0, 0);
+    assert_eq!(w.view(|n| raw(n.listed_nodes(Among::Idle, GpuGroup::of(2, 24), 0, 0, 9))).1, [1]);
 }
 
 fn starts(w: &mut World) -> Vec<u64> {
@@ -1205,9 +1206,9 @@ fn lens_pages_end_where_the_list_ends() {
     );
     assert_eq!(w.view(|n| n.node_views(71, 5)).unwrap().len(), 0);
     assert_eq!(w.view(|n| n.node_views(u32::MAX, 64)).unwrap().len(), 0);
-    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(1, 24), 0, 60, 100))), (70, (61..=70).collect()));
-    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(1, 24), 10, 0, 100))), (0, vec![]));
-    assert_eq!(w.view(|n| raw(n.idle_nodes(GpuGroup::of(1, 24), 255, u32::MAX, 256))), (0, vec![]));
+    assert_eq!(w.view(|n| raw(n.listed_nodes(Among::Idle, GpuGroup::of(1, 24), 0, 60, 100))), (70, (61..=70).collect()));
+    assert_eq!(w.view(|n| raw(n.listed_nodes(Among::Idle, GpuGroup::of(1, 24), 10, 0, 100))), (0, vec![]));
+    assert_eq!(w.view(|n| raw(n.listed_nodes(Among::Idle, GpuGroup::of(1, 24), 255, u32::MAX, 256))), (0, vec![]));
     refused!(w.view(|n| n.node_view(NodeId(0))), NodeUnknown(0u32));
     refused!(w.view(|n| n.node_view(NodeId(71))), NodeUnknown(71u32));
     assert_eq!(w.view(|n| n.queued_tasks(GpuGroup(u32::MAX), 0, 9)).unwrap(), (0, vec![]));

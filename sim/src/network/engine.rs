@@ -6,7 +6,8 @@ use std::collections::BinaryHeap;
 use alloy_sol_types::SolCall;
 use indicatif::ProgressBar;
 use muster_core::record::Status;
-use muster_core::validation::{judge, End, Member, REDUNDANCY};
+use muster_core::record::MEMBERS;
+use muster_core::validation::{judge, Member, Verdict};
 use muster_protocol::IMuster::{self, *};
 
 use super::events::Event;
@@ -112,7 +113,7 @@ pub struct Engine {
     of_number: Vec<u32>,
     /// Rows by task id - 1.
     rows: Vec<Row>,
-    groups: Vec<[u32; REDUNDANCY]>,
+    groups: Vec<[u32; MEMBERS]>,
     open: u64,
     arrivals: u64,
     last_arrival: u64,
@@ -698,33 +699,33 @@ impl Engine {
     }
 
     /// Judges a validation group whose members have all ended: scores, and the slashing of who is outvoted.
-    fn judge(&mut self, ids: [u32; REDUNDANCY]) {
+    fn judge(&mut self, ids: [u32; MEMBERS]) {
         let row = |i: usize| &self.rows[ids[i] as usize - 1];
-        let nodes: [u32; REDUNDANCY] = std::array::from_fn(|i| row(i).node);
-        let ran = (0..REDUNDANCY).all(|i| row(i).state != State::Dropped);
+        let nodes: [u32; MEMBERS] = std::array::from_fn(|i| row(i).node);
+        let ran = (0..MEMBERS).all(|i| row(i).state != State::Dropped);
         if !ran || nodes[0] == nodes[1] || nodes[1] == nodes[2] || nodes[0] == nodes[2] {
             self.report.groups_void += 1;
             return;
         }
-        let members: [Member<u32>; REDUNDANCY] = std::array::from_fn(|i| {
-            let elapsed = row(i).started.into();
+        let members: [Member<u32>; MEMBERS] = std::array::from_fn(|i| {
+            let elapsed = row(i).started;
             let wrong = self.actors[nodes[i] as usize].spec.kind == Kind::Cheat;
             match row(i).state {
                 // Wrong answers never agree.
-                State::Succeeded => Member::Answered { answer: if wrong { 1 + i as u32 } else { 0 }, elapsed },
-                State::Reported => Member::Failed { elapsed },
-                _ => Member::Aborted,
+                State::Succeeded => Member::Answered { answer: if wrong { 1 + i as u32 } else { 0 }, elapsed, at: 0 },
+                State::Reported => Member::Failed,
+                _ => Member::TimedOut,
             }
         });
         self.report.groups += 1;
         let judgement = judge(&members, |a, b| a == b);
-        for ((i, score), end) in nodes.into_iter().zip(judgement.scores).zip(judgement.ends) {
+        for ((i, score), verdict) in nodes.into_iter().zip(judgement.scores).zip(judgement.verdicts) {
             let number = self.actors[i as usize].number;
             if let Some(score) = score {
                 self.actor(i).report.scores.push(score);
                 self.ledger.record_score(number, score);
             }
-            if end == End::Invalidated && !self.actors[i as usize].slashed {
+            if verdict == Verdict::Wrong && !self.actors[i as usize].slashed {
                 self.actor(i).slashed = true;
                 self.actor(i).report.slashed = true;
                 self.due(self.tick, Due::Leave(i));

@@ -9,6 +9,7 @@ use muster_core::word::{Address, Word};
 use muster_protocol::abi::IMuster::{self, IMusterEvents as E, Outcome, TaskCreated};
 use muster_protocol::layout::{entry, node_slot, slot, HEAD, NEXT_OWNER, NEXT_PARAMETERS, NEXT_TREASURY, RULES};
 use muster_protocol::parameters::PARAMETERS;
+use muster_protocol::sampler::Among;
 use muster_protocol::{admin, registry, Host, Network};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -314,6 +315,17 @@ impl Explorer {
                     self.account(a.beneficiary).credit += a.startFee;
                 }
             }
+            E::AnswerCommitted(_)
+            | E::AnswerRevealed(_)
+            | E::TaskSampled(_)
+            | E::GroupFormed(_)
+            | E::MemberCalled(_)
+            | E::MemberStarted(_)
+            | E::MemberTimedOut(_)
+            | E::MemberJudged(_)
+            | E::GroupSettled(_)
+            | E::NodeSlashed(_)
+            | E::GpuGroupListed(_) => unreachable!("nothing is validated yet"),
         }
     }
 
@@ -483,7 +495,7 @@ impl Explorer {
         for &group in self.groups.keys() {
             for c in 0..10 {
                 let mut there: Vec<u32> =
-                    net.idle_nodes(GpuGroup(group), c, 0, 256).expect("a page").1.iter().map(|n| n.0).collect();
+                    net.listed_nodes(Among::Idle, GpuGroup(group), c, 0, 256).expect("a page").1.iter().map(|n| n.0).collect();
                 there.sort();
                 let idle = |n: &Node| n.status == 1 && n.parked.is_none() && (n.group, class(n.stake)) == (group, c);
                 let expected: Vec<u32> = self.nodes.iter().filter(|(_, n)| idle(n)).map(|(&i, _)| i).collect();

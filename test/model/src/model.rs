@@ -13,6 +13,7 @@ use muster_core::id::{GpuGroup, ModelId, NodeId};
 use muster_core::word::Address;
 use muster_protocol::abi::IMuster::{self, IMusterCalls as C, IMusterEvents as E, *};
 use muster_protocol::parameters::PARAMETERS;
+use muster_protocol::sampler::Among;
 use muster_protocol::{Host, Network};
 use muster_scorer::recordScoresCall;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -1239,7 +1240,7 @@ impl Model {
             )
         );
         let class = |stake: u128| (0..10).find(|&c| stake <= (400 * TOKEN) << (2 * c)).unwrap_or(9);
-        assert_eq!(net.head().lowest as usize, joined.iter().map(|n| class(n.stake)).min().unwrap_or(0) as usize);
+        assert_eq!(net.rules().lowest as usize, joined.iter().map(|n| class(n.stake)).min().unwrap_or(0) as usize);
         let due = self.nodes.values().filter_map(|n| n.parked).min().unwrap_or(0);
         assert_eq!(net.head().parked_due as u64, due);
 
@@ -1285,7 +1286,7 @@ impl Model {
         let mut idle: Vec<u32> = Vec::new();
         for &g in self.groups.values() {
             for c in 0..10 {
-                for NodeId(number) in net.idle_nodes(GpuGroup(g), c, 0, 256).unwrap().1 {
+                for NodeId(number) in net.listed_nodes(Among::Idle, GpuGroup(g), c, 0, 256).unwrap().1 {
                     let n = &self.nodes[&number];
                     assert_eq!((n.group, class(n.stake) as u8), (g, c), "{number} stands wrong");
                     idle.push(number);

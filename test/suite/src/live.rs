@@ -18,7 +18,7 @@ use muster_model::world::{parameter, GRANULE, OWNER, TOKEN, TREASURY, UPGRADE_DE
 use muster_protocol::host::HISTORY;
 use muster_protocol::native::{solidity_slot, Log};
 use muster_protocol::IMuster::{self, *};
-use muster_protocol::{Host, Network};
+use muster_protocol::{programs, Host, Network};
 pub use muster_scorer::recordScoresCall;
 
 use crate::{embedded, remote, root, World};
@@ -366,6 +366,12 @@ impl Host for Overlay {
     }
     fn has_code(&self, at: Address) -> bool {
         !self.state.code(at.into()).is_empty()
+    }
+    fn ask_groups(&mut self, call: &[u8]) -> bool {
+        let reads = self.reads.get();
+        let done = programs::inner(self, call).is_ok();
+        self.reads.set(reads);
+        done
     }
 }
 

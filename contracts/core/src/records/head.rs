@@ -2,8 +2,8 @@ packed! {
     /// What nearly every transaction reads and most write.
     ///
     /// ```text
-    /// | - | max_vram | lowest | max_stake | parked_due | queued | joined | issued | pending_tail | pending_head | tasks |
-    ///   8       16        8          48          32         24       24       24          16             16          40
+    /// | max_vram | calls_tail | calls_head | max_stake | parked_due | queued | joined | issued | pending_tail | pending_head | tasks |
+    ///      16           8            8           48          32         24       24       24          16             16          40
     /// ```
     pub struct Head {
         /// Tasks created so far; the last task's id.
@@ -22,8 +22,10 @@ packed! {
         parked_due: u32 = "uint32" 32,
         /// Largest stake of all joined nodes, in granules.
         max_stake: u64 = "uint48" 48,
-        /// Lowest stake class that has a joined node.
-        lowest: u8 = "uint8" 8,
+        /// The first of the draws of validators that wait.
+        calls_head: u8 = "uint8" 8,
+        /// Where the next one goes; equal to the first when none waits.
+        calls_tail: u8 = "uint8" 8,
         /// Largest VRAM of all joined nodes, in GiB; 0 when there are none.
         max_vram: u16 = "uint16" 16,
     }

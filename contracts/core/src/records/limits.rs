@@ -2,8 +2,10 @@ packed! {
     /// Parameters that only rare calls need; `muster_protocol::parameters` says what each is, and in what unit.
     ///
     /// ```text
-    /// |  -  | group_fee | queue_time | kickout_milli | unbonding |
-    ///   128       48          32             16            32
+    /// | - | slash_images | hamming_most | score_pool | open_most | sample_delay | slash_times | sample_bps |
+    ///   8        8              8             8            8            8            16            16
+    /// | download_time | reveal_window | sample_window | group_fee | queue_time | kickout_milli | unbonding |
+    ///        16               16              16            48          32             16            32
     /// ```
     pub struct Limits {
         /// Parameter `unbonding`.
@@ -14,5 +16,25 @@ packed! {
         queue_time: u32 = "uint32" 32,
         /// Parameter `groupFee`.
         group_fee: u64 = "uint48" 48,
+        /// Parameter `sampleWindow`.
+        sample_window: u16 = "uint16" 16,
+        /// Parameter `revealWindow`.
+        reveal_window: u16 = "uint16" 16,
+        /// Parameter `downloadTime`.
+        download_time: u16 = "uint16" 16,
+        /// Parameter `sampleBps`.
+        sample_bps: u16 = "uint16" 16,
+        /// Parameter `slashTimes`.
+        slash_times: u16 = "uint16" 16,
+        /// Parameter `sampleDelay`.
+        sample_delay: u8 = "uint8" 8,
+        /// Parameter `openMost`.
+        open_most: u8 = "uint8" 8,
+        /// Parameter `scorePool`.
+        score_pool: u8 = "uint8" 8,
+        /// Parameter `hammingMost`.
+        hamming_most: u8 = "uint8" 8,
+        /// Parameter `slashImages`.
+        slash_images: u8 = "uint8" 8,
     }
 }

@@ -5,8 +5,8 @@ packed! {
     /// What a draw reads of a candidate.
     ///
     /// ```text
-    /// | - | parked | models | group | pos | score_count | score_sum | h_at | h  | stake | status |
-    ///   8     8        8       32     24        8            16       32    64     48      8
+    /// | duties | parked | models | group | pos | score_count | score_sum | h_at | h  | stake | status |
+    ///     8        8        8       32     24        8            16       32    64     48      8
     /// ```
     pub struct Node {
         /// [`Status`] as a number.
@@ -29,10 +29,17 @@ packed! {
         models: u8 = "uint8" 8,
         /// Whether it is excluded, or held back by due draws, and waits in the parking pool.
         parked: bool = "bool" 8,
+        /// What it owes to validation groups: [`Node::HELD`], [`Node::CALLED`], and below them its open commitments.
+        duties: u8 = "uint8" 8,
     }
 }
 
 impl Node {
+    /// In `duties`: it has as many open commitments as it may, and gets no work until one is settled.
+    pub const HELD: u8 = 0x40;
+    /// In `duties`: it was busy when it was called to a validation group, and begins there when its task ends.
+    pub const CALLED: u8 = 0x80;
+
     /// Its stake class, of classes of this base.
     pub fn class(&self, base: u64) -> u8 {
         weight::class_of(self.stake, base)
@@ -43,9 +50,25 @@ impl Node {
         self.status == Status::Available as u8 && !self.parked
     }
 
-    /// Whether it has a task. One that is held back on its way out still has the status of a running one.
+    /// Whether it has a task. One that is held back on its way out, or held by its open commitments, still has the status of a
+    /// running one.
     pub fn running(&self) -> bool {
-        Status::new(self.status).running() && !self.parked
+        Status::new(self.status).running() && !self.parked && !self.held()
+    }
+
+    /// Commitments to answers that are not settled yet.
+    pub fn open(&self) -> u8 {
+        self.duties & (Node::HELD - 1)
+    }
+
+    /// Whether its open commitments keep it from work.
+    pub fn held(&self) -> bool {
+        self.duties & Node::HELD != 0
+    }
+
+    /// Whether a place in a validation group waits for it.
+    pub fn called(&self) -> bool {
+        self.duties & Node::CALLED != 0
     }
 }
 

@@ -4,13 +4,15 @@ packed! {
     /// Who runs a node.
     ///
     /// ```text
-    /// | -  | joined_at | account |
-    ///   56       40        160
+    /// | -  | place | joined_at | account |
+    ///   32    24         40        160
     /// ```
     pub struct Operator {
         /// The account that joined it.
         account: Address = "address" 160,
         /// When it last joined.
         joined_at: u64 = "uint40" 40,
+        /// Place among the active nodes of its group and class.
+        place: u32 = "uint24" 24,
     }
 }

@@ -4,8 +4,8 @@ packed! {
     /// A Pending, queued or running task: everything that was frozen at its creation.
     ///
     /// ```text
-    /// | -  | flags | moment | model | models | kind | group | start_fee_bps | limit | estimate | id |
-    ///   16     8       40      40      8        8      32          16          24       24       40
+    /// | sample_bps | flags | moment | model | models | kind | group | start_fee_bps | limit | estimate | id |
+    ///       16         8       40      40      8        8      32          16          24       24       40
     /// ```
     pub struct Order {
         /// Task id.
@@ -16,9 +16,9 @@ packed! {
         limit: u32 = "uint24" 24,
         /// Start fee in ten-thousandths of the fee.
         start_fee_bps: u16 = "uint16" 16,
-        /// The GPUs it may go to, and the queue it waits in.
+        /// The GPUs it may go to, and the queue it waits in. On the node of a validation group's member: the group's place.
         group: GpuGroup = "uint32" 32,
-        /// [`crate::value::Kind`] as a number.
+        /// [`crate::value::Kind`] as a number; 16 times the images of a Stable Diffusion task that can be validated are added.
         kind: u8 = "uint8" 8,
         /// Required models.
         models: u8 = "uint8" 8,
@@ -26,8 +26,10 @@ packed! {
         model: ModelId = "uint40" 40,
         /// Pending: the L2 block whose hash decides the draw. Queued: since when. Running: the deadline.
         moment: u64 = "uint40" 40,
-        /// Of [`Order::BOOSTS`] and [`Order::RECEIPT`] those that hold.
+        /// Those of this record's constants that hold.
         flags: u8 = "uint8" 8,
+        /// Probability of its validation, in ten-thousandths.
+        sample_bps: u16 = "uint16" 16,
     }
 }
 
@@ -36,9 +38,29 @@ impl Order {
     pub const BOOSTS: u8 = 1;
     /// What becomes of it is written into storage.
     pub const RECEIPT: u8 = 2;
+    /// Its node commits to its answer, which may then be sampled for validation: policy 1.
+    pub const SAMPLED: u8 = 4;
+    /// Running: its node has committed to its answer.
+    pub const COMMITTED: u8 = 8;
+    /// Running: it was sampled, and its validators are being drawn.
+    pub const CALLING: u8 = 16;
+    /// It is a validation group's, which says who runs it.
+    pub const MEMBER: u8 = 32;
+    /// A validation group's: its scope had nodes enough for scores and slashes.
+    pub const SCORED: u8 = 64;
 
-    /// Whether its success raises H.
-    pub fn boosts(&self) -> bool {
-        self.flags & Order::BOOSTS != 0
+    /// Whether some of these flags are set.
+    pub fn is(&self, flags: u8) -> bool {
+        self.flags & flags != 0
+    }
+
+    /// What kind of task it is: [`crate::value::Kind`] as a number.
+    pub fn sort(&self) -> u8 {
+        self.kind & 15
+    }
+
+    /// Images that an answer has, each with a perceptual hash; 0 for a task whose answers have to be equal.
+    pub fn images(&self) -> u8 {
+        self.kind >> 4
     }
 }

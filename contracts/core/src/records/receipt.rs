@@ -31,4 +31,6 @@ impl Receipt {
     pub const ERROR: u8 = 3;
     /// It was aborted; added to this the reason.
     pub const ABORTED: u8 = 4;
+    /// It was validated, and no two answers were the same.
+    pub const UNDECIDED: u8 = 9;
 }

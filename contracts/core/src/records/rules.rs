@@ -1,10 +1,10 @@
 packed! {
-    /// What dispatching needs and few calls change: parameters, of which `muster_protocol::parameters` says what each is, and the
-    /// best score there ever was.
+    /// What dispatching needs and few calls change: parameters, of which `muster_protocol::parameters` says what each is, the best
+    /// score there ever was, and the lowest stake class.
     ///
     /// ```text
-    /// | -  | best | tau | exclusion_ppm | boost_ppm | penalty_ppm | spread | scarce |
-    ///   40    8      24        24            24           24         8        8
+    /// | -  | lowest | best | tau | exclusion_ppm | boost_ppm | penalty_ppm | spread | scarce |
+    ///   32     8       8      24        24            24           24         8        8
     /// | boost_pool | draw_delay | start_fee_bps | alpha_milli | base |
     ///       8            8              16             32        32
     /// ```
@@ -33,5 +33,7 @@ packed! {
         tau: u32 = "uint24" 24,
         /// What no node's Q_long / Q_max ever was above, in 200ths; below 100 it stands for 100, as without scores. No parameter.
         best: u8 = "uint8" 8,
+        /// Lowest stake class that has a joined node. No parameter.
+        lowest: u8 = "uint8" 8,
     }
 }

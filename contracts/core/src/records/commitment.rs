@@ -1,0 +1,40 @@
+packed! {
+    /// A node's commitment to its answer of a task that may be sampled for validation.
+    ///
+    /// ```text
+    /// | block | elapsed | hash_high | hash_low |
+    ///    40       24        64          128
+    /// ```
+    pub struct Commitment {
+        /// The commitment's bytes 8 to 23, as a number.
+        hash_low: u128 = "uint128" 128,
+        /// Its first eight bytes.
+        hash_high: u64 = "uint64" 64,
+        /// Seconds from the task's start to it.
+        elapsed: u32 = "uint24" 24,
+        /// The L2 block whose hash decides whether the task is sampled.
+        block: u64 = "uint40" 40,
+    }
+}
+
+impl Commitment {
+    /// A commitment's first 24 bytes, which are all that is kept of it: two openings of one are 2^96 hashes away.
+    pub fn of(hash: [u8; 32], elapsed: u32, block: u64) -> Commitment {
+        let [high, mid, low, _] = hash.as_chunks::<8>().0 else { return Commitment::default() };
+        let number = |bytes: &[u8; 8]| u64::from_be_bytes(*bytes);
+        Commitment { hash_high: number(high), hash_low: (number(mid) as u128) << 64 | number(low) as u128, elapsed, block }
+    }
+
+    /// The commitment's first 24 bytes, and zeros.
+    pub fn hash(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&self.hash_high.to_be_bytes());
+        bytes[8..24].copy_from_slice(&self.hash_low.to_be_bytes());
+        bytes
+    }
+
+    /// Whether it is a commitment to what has this hash.
+    pub fn opens(&self, hash: [u8; 32]) -> bool {
+        *self == Commitment::of(hash, self.elapsed, self.block)
+    }
+}

@@ -1,0 +1,154 @@
+use crate::id::NodeId;
+
+/// Members of a validation group.
+pub const MEMBERS: usize = 3;
+
+packed! {
+    /// A validation group's members.
+    ///
+    /// ```text
+    /// | states | e2 | e1 | e0 | t2 | t1 | t0 | n2 | n1 | n0 |
+    ///     16     24   24   24   32   32   32   24   24   24
+    /// ```
+    pub struct Members {
+        /// First member; in the first place of a sampled task's group the node that ran it.
+        n0: NodeId = "uint24" 24,
+        /// Second member.
+        n1: NodeId = "uint24" 24,
+        /// Third member.
+        n2: NodeId = "uint24" 24,
+        /// While the first runs, its deadline; from its commitment on, when that was made. In a free place: the next free one.
+        t0: u32 = "uint32" 32,
+        /// The second's.
+        t1: u32 = "uint32" 32,
+        /// The third's.
+        t2: u32 = "uint32" 32,
+        /// Seconds from the first's start to its commitment.
+        e0: u32 = "uint24" 24,
+        /// The second's.
+        e1: u32 = "uint24" 24,
+        /// The third's.
+        e2: u32 = "uint24" 24,
+        /// [`Stage`]s, four bits each, the first member's lowest; the upper four bits are 1 while the group lives.
+        states: u16 = "uint16" 16,
+    }
+}
+
+/// How far a member of a validation group is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Stage {
+    /// There is no such member.
+    #[default]
+    None = 0,
+    /// It was busy when it was called, and has not begun.
+    Called = 1,
+    /// It runs the task.
+    Running = 2,
+    /// It has committed to its answer, or to an error.
+    Committed = 3,
+    /// Its answer is revealed.
+    Answered = 4,
+    /// It is revealed that it could not run the task.
+    Failed = 5,
+    /// It let its deadline pass.
+    TimedOut = 6,
+    /// It was slashed out of the network before it had committed.
+    Gone = 7,
+}
+
+impl Stage {
+    fn new(n: u16) -> Stage {
+        match n & 15 {
+            1 => Stage::Called,
+            2 => Stage::Running,
+            3 => Stage::Committed,
+            4 => Stage::Answered,
+            5 => Stage::Failed,
+            6 => Stage::TimedOut,
+            7 => Stage::Gone,
+            _ => Stage::None,
+        }
+    }
+}
+
+/// A member of a validation group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Membership {
+    /// Who it is.
+    pub node: NodeId,
+    /// How far it is.
+    pub stage: Stage,
+    /// See [`Members::t0`].
+    pub moment: u32,
+    /// See [`Members::e0`].
+    pub elapsed: u32,
+}
+
+impl Members {
+    const LIVE: u16 = 0x1000;
+
+    /// A group of these.
+    pub fn of(members: &[Membership; MEMBERS]) -> Members {
+        let [a, b, c] = members;
+        let states = a.stage as u16 | (b.stage as u16) << 4 | (c.stage as u16) << 8 | Members::LIVE;
+        Members {
+            n0: a.node,
+            n1: b.node,
+            n2: c.node,
+            t0: a.moment,
+            t1: b.moment,
+            t2: c.moment,
+            e0: a.elapsed,
+            e1: b.elapsed,
+            e2: c.elapsed,
+            states,
+        }
+    }
+
+    /// Its members.
+    pub fn all(&self) -> [Membership; MEMBERS] {
+        let stage = |i: u16| Stage::new(self.states >> (4 * i));
+        [
+            Membership { node: self.n0, stage: stage(0), moment: self.t0, elapsed: self.e0 },
+            Membership { node: self.n1, stage: stage(1), moment: self.t1, elapsed: self.e1 },
+            Membership { node: self.n2, stage: stage(2), moment: self.t2, elapsed: self.e2 },
+        ]
+    }
+
+    /// Whether there is a group.
+    pub fn live(&self) -> bool {
+        self.states & Members::LIVE != 0
+    }
+
+    /// What a free place says; `next` is the next free one.
+    pub fn vacant(next: u32) -> Members {
+        Members { t0: next, ..Members::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_come_back_as_they_were() {
+        use Stage::*;
+        for (i, stages) in
+            [[Called, Running, Committed], [Answered, Failed, TimedOut], [Gone, None, Answered]].into_iter().enumerate()
+        {
+            let member = |n: usize| Membership {
+                node: NodeId((1 << 24) - 1 - (i * 3 + n) as u32),
+                stage: stages[n],
+                moment: u32::MAX - n as u32,
+                elapsed: (1 << 24) - 2 - n as u32,
+            };
+            let group = core::array::from_fn(member);
+            let members = Members::of(&group);
+            assert!(members.live());
+            assert_eq!(members.all(), group);
+        }
+        assert!(!Members::vacant(7).live());
+        assert_eq!(Members::vacant(7).t0, 7);
+    }
+}

@@ -1,0 +1,16 @@
+packed! {
+    /// The places of validation groups.
+    ///
+    /// ```text
+    /// |  -  | live | free | issued |
+    ///   160    32     32      32
+    /// ```
+    pub struct Places {
+        /// Places there are; they are numbered from 1.
+        issued: u32 = "uint32" 32,
+        /// The free place that is used next, which names the one after it; 0 for none.
+        free: u32 = "uint32" 32,
+        /// Places in use.
+        live: u32 = "uint32" 32,
+    }
+}

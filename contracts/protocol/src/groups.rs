@@ -1,0 +1,704 @@
+//! Validation: a node commits to its answer, a later hash decides whether it is checked, and then two more nodes run the same task
+//! and all are judged by [`muster_core::validation`].
+//!
+//! A sampled task starts and runs as a single one, beside its node. Only once it is sampled does it move into a place of its own,
+//! from the draw of its validators to its settlement; from its commitment on, the node can work on. All that a member owes is in its
+//! node's record: [`muster_core::record::Node::duties`].
+
+use crate::abi::{emit, IMuster::*};
+use crate::draw::Rng;
+use crate::host::{offset, Host, ModelSet, Task};
+use crate::layout::{entry, group as words, slot, GPU_LISTED, GROUPS, GROUP_PLACES, LIMITS};
+use crate::network::{Due, Network};
+use crate::receipt::{self, UNSET};
+use crate::registry::Held;
+use crate::roster::Seat;
+use crate::sampler::{Among, Field};
+use crate::tasks::{SLASHED, TIMEOUT};
+use crate::{purse, Result};
+use alloc::vec::Vec;
+use muster_core::id::{GpuGroup, NodeId, TaskId};
+use muster_core::qos::{penalise, share_bps};
+use muster_core::record::*;
+use muster_core::validation::{has_images, judge, payment, same_images, shares, Member, Outcome, Verdict};
+use muster_core::word::{Address, Word};
+
+/// Draws of a task's validators that may stay undecided; after that it is judged with as many as were found.
+pub const CALL_DRAWS: u8 = 8;
+/// The kind of a revealed answer.
+const ANSWER: u8 = 0;
+/// The kind of a revealed error.
+const ERROR: u8 = 1;
+
+/// Outcomes of `IMuster.GroupSettled`.
+const AGREED: u8 = 0;
+const ALONE: u8 = 1;
+const DIFFERING: u8 = 2;
+const UNANSWERED: u8 = 3;
+
+/// Whether the nodes of a GPU group answer bit by bit alike.
+pub fn listed<H: Host>(host: &H, group: GpuGroup) -> bool {
+    !host.load(entry(host, GPU_LISTED, group.0 as u64)).is_zero()
+}
+
+/// Says whether they do.
+pub fn set_listed<H: Host>(host: &mut H, group: GpuGroup, on: bool) {
+    let at = entry(host, GPU_LISTED, group.0 as u64);
+    host.store(at, Word::from(on as u64));
+    emit::<GpuGroupListed>(host, (group,), (on,));
+}
+
+/// The places of groups.
+pub fn places<H: Host>(host: &H) -> Places {
+    host.get(slot(GROUP_PLACES))
+}
+
+/// A validation group: its place, and what is read of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Group {
+    /// Its place, from 1.
+    pub place: u32,
+    slot: Word,
+    /// Its members.
+    pub members: [Membership; MEMBERS],
+}
+
+impl Group {
+    /// The group at a place; none if it is free.
+    pub fn at<H: Host>(host: &H, place: u32) -> Option<Group> {
+        let slot = entry(host, GROUPS, place as u64);
+        let members: Members = host.get(offset(slot, words::MEMBERS));
+        members.live().then(|| Group { place, slot, members: members.all() })
+    }
+
+    /// Takes a free place for a task, whose order's flags say whether it is scored.
+    fn new<H: Host>(host: &mut H, task: &Task, members: [Membership; MEMBERS]) -> Group {
+        let mut places = places(host);
+        let place = if places.free > 0 { places.free } else { places.issued + 1 };
+        let slot = entry(host, GROUPS, place as u64);
+        if places.free > 0 {
+            places.free = host.get::<Members>(offset(slot, words::MEMBERS)).t0;
+        } else {
+            places.issued = place;
+        }
+        places.live += 1;
+        host.put(self::slot(GROUP_PLACES), &places);
+        task.store(host, offset(slot, words::ESCROW));
+        Group { place, slot, members }
+    }
+
+    /// Its task.
+    pub fn task<H: Host>(&self, host: &H) -> Task {
+        Task::load(host, offset(self.slot, words::ESCROW))
+    }
+
+    fn order<H: Host>(&self, host: &H) -> Order {
+        host.get(offset(self.slot, words::ORDER))
+    }
+
+    fn escrow<H: Host>(&self, host: &H) -> Escrow {
+        host.get(offset(self.slot, words::ESCROW))
+    }
+
+    /// What a member has committed to, or revealed.
+    pub fn answer<H: Host>(&self, host: &H, member: usize) -> Word {
+        host.load(offset(self.slot, words::ANSWERS + member as u64))
+    }
+
+    fn set_answer<H: Host>(&self, host: &mut H, member: usize, answer: Word) {
+        host.store(offset(self.slot, words::ANSWERS + member as u64), answer);
+    }
+
+    fn put<H: Host>(&self, host: &mut H) {
+        host.put(offset(self.slot, words::MEMBERS), &Members::of(&self.members));
+    }
+
+    /// Frees its place.
+    fn free<H: Host>(&self, host: &mut H) {
+        let mut places = places(host);
+        host.put(offset(self.slot, words::MEMBERS), &Members::vacant(places.free));
+        places.free = self.place;
+        places.live -= 1;
+        host.put(slot(GROUP_PLACES), &places);
+    }
+
+    /// Where a node stands among the members.
+    fn find(&self, node: NodeId) -> Option<usize> {
+        self.members.iter().position(|m| m.node == node && m.stage != Stage::None)
+    }
+
+    /// When reveals began: the last commitment, or deadline that passed; none while somebody runs the task or is still to begin.
+    pub fn opened(&self, now: u64) -> Option<u64> {
+        let waits = |m: &Membership| match m.stage {
+            Stage::Called => true,
+            Stage::Running => now <= m.moment as u64,
+            _ => false,
+        };
+        let last = self.members.iter().map(|m| m.moment as u64).max();
+        last.filter(|_| !self.members.iter().any(waits))
+    }
+
+    /// Whether nobody is left who has committed and not revealed.
+    fn revealed(&self) -> bool {
+        self.members.iter().all(|m| m.stage != Stage::Committed)
+    }
+}
+
+/// What a commitment to this would be.
+fn hash_of<H: Host>(host: &H, id: TaskId, node: NodeId, kind: u8, value: [u8; 32], salt: [u8; 32]) -> [u8; 32] {
+    let mut bytes = [0; 160];
+    bytes[24..32].copy_from_slice(&id.0.to_be_bytes());
+    bytes[60..64].copy_from_slice(&node.0.to_be_bytes());
+    bytes[95] = kind;
+    bytes[96..128].copy_from_slice(&value);
+    bytes[128..].copy_from_slice(&salt);
+    host.keccak(&bytes)
+}
+
+/// What is kept of a commitment.
+fn kept(mut hash: [u8; 32]) -> Word {
+    hash[24..].fill(0);
+    Word::from_be_bytes(hash)
+}
+
+/// The perceptual hashes in an answer, the first image's first.
+fn images(answer: Word) -> [u64; 4] {
+    let [d, c, b, a] = answer.0;
+    [a, b, c, d]
+}
+
+/// When a running task began.
+fn began(order: &Order) -> u64 {
+    order.moment - order.limit as u64
+}
+
+impl<H: Host> Network<'_, H> {
+    fn limits(&self) -> Limits {
+        self.host.get(slot(LIMITS))
+    }
+
+    /// The running task of a node.
+    fn running_order(&self, seat: &Seat, id: TaskId) -> Result<Order> {
+        let order = seat.order(self.host);
+        ensure!(seat.node.running() && order.id == id, TaskNotRunning(id, seat.id));
+        Ok(order)
+    }
+
+    /// The active nodes that a task can go to, and how many there are, counted up to what scores need and to a whole group.
+    fn scope_of(&self, order: &Order, limits: &Limits) -> (Field, u32) {
+        let task = Task { escrow: Escrow::default(), order: *order, models: ModelSet::default() };
+        let field = Field::new(self.host, Among::Active, Self::scope(&task));
+        let there = field.count(self.host, (limits.score_pool as u32).max(MEMBERS as u32));
+        (field, there)
+    }
+
+    fn scored(&self, order: &Order, limits: &Limits) -> bool {
+        self.scope_of(order, limits).1 >= limits.score_pool as u32
+    }
+
+    /// Whether the hash of the commitment's block samples a task.
+    fn sampled(&self, order: &Order, commitment: &Commitment) -> Result<bool> {
+        let hash = self.host.block_hash(commitment.block).ok_or_else(|| refusal!(HashUnknown(order.id, commitment.block)))?;
+        let lot = Rng::new(self.host, hash, order.id).below(self.host, 10_000);
+        Ok(lot < order.sample_bps as u64)
+    }
+
+    // ------------------------------------------------------------ commit
+
+    /// See `IMuster.commit`.
+    pub fn commit(&mut self, id: TaskId, hash: [u8; 32]) -> Result<()> {
+        let seat = self.own_seat()?;
+        let order = self.running_order(&seat, id)?;
+        ensure!(order.is(Order::SAMPLED | Order::MEMBER) && !order.is(Order::COMMITTED), NothingToCommit(id, seat.id));
+        ensure!(self.now <= order.moment, DeadlinePassed(id, order.moment));
+        let elapsed = (self.now - began(&order)) as u32;
+        let limits = self.limits();
+        if order.is(Order::MEMBER) {
+            return self.commit_member(seat, &order, hash, elapsed, &limits);
+        }
+        let block = self.block() + limits.sample_delay as u64;
+        let commitment = Commitment::of(hash, elapsed, block);
+        seat.set_commitment(self.host, &commitment);
+        seat.set_order(self.host, &Order { flags: order.flags | Order::COMMITTED, ..order });
+        self.tell_commitment(id, seat.id, 0, hash, block);
+        Ok(())
+    }
+
+    fn tell_commitment(&mut self, id: TaskId, node: NodeId, place: u32, hash: [u8; 32], block: u64) {
+        let mut commitment = [0; 24];
+        commitment.copy_from_slice(&hash[..24]);
+        emit::<AnswerCommitted>(self.host, (id, node), (place, commitment, block));
+    }
+
+    fn commit_member(&mut self, seat: Seat, order: &Order, hash: [u8; 32], elapsed: u32, limits: &Limits) -> Result<()> {
+        let place = order.group.0;
+        let none = || refusal!(GroupUnknown(order.id, place));
+        let mut group = Group::at(self.host, place).ok_or_else(none)?;
+        let i = group.find(seat.id).ok_or_else(none)?;
+        group.members[i] = Membership { node: seat.id, stage: Stage::Committed, moment: self.now as u32, elapsed };
+        group.put(self.host);
+        group.set_answer(self.host, i, kept(hash));
+        self.tell_commitment(order.id, seat.id, place, hash, 0);
+        self.free_for_work(seat, limits);
+        Ok(())
+    }
+
+    /// Counts an open commitment of a node whose task moved on without it, and lets it work on unless it has too many.
+    fn free_for_work(&mut self, mut seat: Seat, limits: &Limits) {
+        seat.node.duties += 1;
+        if seat.node.open() < limits.open_most {
+            return self.release(seat, true);
+        }
+        seat.node.duties |= Node::HELD;
+        seat.put(self.host);
+    }
+
+    // ------------------------------------------------------------ a task on its own
+
+    /// See `IMuster.reveal`.
+    pub fn reveal(&mut self, id: TaskId, place: u32, node: NodeId, kind: u8, value: [u8; 32], salt: [u8; 32]) -> Result<()> {
+        let code = Word::from_be_bytes(value).0;
+        ensure!(kind == ANSWER || kind == ERROR && matches!(code, [0..256, 0, 0, 0]), BadAnswerKind(kind, value));
+        let hash = hash_of(self.host, id, node, kind, value, salt);
+        if place == 0 {
+            self.reveal_alone(id, node, kind, value, salt, hash)
+        } else {
+            self.reveal_member(id, place, node, kind, value, salt, hash)
+        }
+    }
+
+    fn check_images(order: &Order, kind: u8, value: [u8; 32]) -> Result<()> {
+        let fits = kind == ERROR || order.images() == 0 || has_images(&images(Word::from_be_bytes(value)), order.images());
+        ensure!(fits, BadImages(order.id, order.images()));
+        Ok(())
+    }
+
+    /// A node's task that is committed to and not sampled yet, and when it has to be revealed.
+    fn committed(&self, node: NodeId, id: TaskId, limits: &Limits) -> Result<(Seat, Order, Commitment, u64)> {
+        self.roster.check(node)?;
+        let seat = Seat::load(self.host, node);
+        let order = self.running_order(&seat, id)?;
+        ensure!(order.is(Order::COMMITTED), NotCommitted(id, node));
+        ensure!(!order.is(Order::CALLING), Sampled(id));
+        let commitment = seat.commitment(self.host);
+        let due = began(&order) + commitment.elapsed as u64 + limits.sample_window as u64;
+        Ok((seat, order, commitment, due))
+    }
+
+    fn reveal_alone(
+        &mut self,
+        id: TaskId,
+        node: NodeId,
+        kind: u8,
+        value: [u8; 32],
+        salt: [u8; 32],
+        hash: [u8; 32],
+    ) -> Result<()> {
+        let limits = self.limits();
+        let (seat, order, commitment, due) = self.committed(node, id, &limits)?;
+        ensure!(commitment.opens(hash), NotWhatWasCommitted(id, node));
+        Self::check_images(&order, kind, value)?;
+        ensure!(self.now <= due, DeadlinePassed(id, due));
+        ensure!(!self.sampled(&order, &commitment)?, Sampled(id));
+        emit::<AnswerRevealed>(self.host, (id, node), (0u32, kind, value, salt));
+        let escrow = seat.escrow(self.host);
+        if kind == ERROR {
+            self.fail(seat, &escrow, &order, value[31]);
+            return Ok(());
+        }
+        let paid = if self.scored(&order, &limits) { payment(escrow.fee, order.sample_bps) } else { escrow.fee };
+        purse::save(self.host, escrow.fee - paid);
+        let operator = seat.operator(self.host).account;
+        self.succeed(seat, &escrow, &order, operator, value, paid);
+        Ok(())
+    }
+
+    /// See `IMuster.expire`.
+    pub fn expire(&mut self, node: NodeId, id: TaskId) -> Result<()> {
+        self.roster.check(node)?;
+        let mut seat = Seat::load(self.host, node);
+        let order = self.running_order(&seat, id)?;
+        if order.is(Order::COMMITTED) {
+            let (_, _, commitment, due) = self.committed(node, id, &self.limits())?;
+            ensure!(self.now > due, DeadlineNotPassed(id, due));
+            // Of a hash that is too long ago nobody can say what it had decided.
+            ensure!(!self.sampled(&order, &commitment).unwrap_or(false), Sampled(id));
+        } else {
+            ensure!(self.now > order.moment, DeadlineNotPassed(id, order.moment));
+        }
+        if order.is(Order::MEMBER) {
+            self.time_out(&mut seat, &order);
+        } else {
+            let escrow = seat.escrow(self.host);
+            self.penalise(&mut seat);
+            let caller = self.host.sender();
+            // Whoever let it time out does not earn by it.
+            let driver = (purse::account(self.host, caller).node != node).then_some(caller);
+            self.abort(&Task { escrow, order, models: ModelSet::default() }, node, TIMEOUT, order.start_fee_bps, driver);
+        }
+        self.release(seat, true);
+        Ok(())
+    }
+
+    /// Lowers a node's H for a task without an answer in time.
+    fn penalise(&mut self, seat: &mut Seat) {
+        let h = penalise(self.reliability(&seat.node), self.rules.penalty_ppm);
+        self.set_reliability(seat, h);
+    }
+
+    /// Notes in its group that a node let the deadline of its order pass.
+    fn time_out(&mut self, seat: &mut Seat, order: &Order) {
+        self.penalise(seat);
+        self.drop_out(order.group.0, seat.id, Stage::TimedOut, order.moment);
+    }
+
+    /// Notes in a group that a member will not answer.
+    fn drop_out(&mut self, place: u32, node: NodeId, stage: Stage, moment: u64) {
+        if let Some(mut group) = Group::at(self.host, place) {
+            if let Some(i) = group.find(node) {
+                group.members[i] = Membership { node, stage, moment: moment as u32, elapsed: 0 };
+                group.put(self.host);
+                let id = group.order(self.host).id;
+                emit::<MemberTimedOut>(self.host, (id, node), (place,));
+            }
+        }
+    }
+
+    // ------------------------------------------------------------ calling validators
+
+    /// See `IMuster.validate`.
+    pub fn validate(&mut self, id: TaskId, node: NodeId) -> Result<()> {
+        let limits = self.limits();
+        let (seat, order, commitment, _) = self.committed(node, id, &limits)?;
+        ensure!(self.sampled(&order, &commitment)?, NotSampled(id));
+        ensure!(!self.calls.is_full(), TooManyCalls(self.calls.len()));
+        seat.set_order(self.host, &Order { flags: order.flags | Order::CALLING, ..order });
+        let block = self.block() + limits.sample_delay as u64;
+        self.calls.push_call(self.host, &Call { node, tries: 0 }, &order, block);
+        let (escrow, caller) = (seat.escrow(self.host), self.host.sender());
+        // A scope that pays nothing into the reserve takes nothing out of it.
+        let earns = purse::account(self.host, caller).node != node && self.scored(&order, &limits);
+        let paid = if earns { purse::draw_reserve(self.host, share_bps(escrow.fee, order.start_fee_bps)) } else { 0 };
+        purse::credit(self.host, caller, paid);
+        let beneficiary = if paid > 0 { caller } else { [0; 20] };
+        emit::<TaskSampled>(self.host, (id, node, escrow.creator), (block, beneficiary, paid));
+        Ok(())
+    }
+
+    /// See `IMuster.formGroup`: draws the validators of the first call that waits, if its draw is the next.
+    pub fn form(&mut self) -> bool {
+        let Some(Due::Call(at, waiting)) = self.next_due() else { return false };
+        let call = self.calls.take_call(self.host, at);
+        let first = Seat::load(self.host, call.node);
+        let order = first.order(self.host);
+        // Its node may have been slashed out of the network, its task refunded.
+        if !(first.node.running() && order.id == waiting.id && order.is(Order::CALLING)) {
+            return true;
+        }
+        let task = Task { escrow: first.escrow(self.host), order, models: first.in_use(self.host) };
+        let limits = self.limits();
+        let Some(hash) = self.host.block_hash(waiting.moment) else {
+            self.call_again(&call, &order, &limits);
+            return true;
+        };
+        let mut rng = Rng::new(self.host, hash, order.id);
+        let (field, there) = self.scope_of(&order, &limits);
+        let peers = self.draw_validators(field, &task, first.id, MEMBERS - 1, &mut rng);
+        // Where there are fewer active nodes than a group has members, no other draw would find more.
+        if peers.len() < MEMBERS - 1 && there >= MEMBERS as u32 && call.tries + 1 < CALL_DRAWS {
+            self.call_again(&Call { tries: call.tries + 1, ..call }, &order, &limits);
+            return true;
+        }
+        self.form_of(first, task, &peers, there >= limits.score_pool as u32, &limits);
+        true
+    }
+
+    fn call_again(&mut self, call: &Call, order: &Order, limits: &Limits) {
+        let block = self.block() + limits.sample_delay as u64;
+        self.calls.push_call(self.host, call, order, block);
+        emit::<TaskRedrawn>(self.host, (order.id,), (block,));
+    }
+
+    fn form_of(&mut self, first: Seat, mut task: Task, peers: &[Seat], scored: bool, limits: &Limits) {
+        let commitment = first.commitment(self.host);
+        let committed_at = began(&task.order) + commitment.elapsed as u64;
+        let frozen = task.order.flags & (Order::RECEIPT | Order::SAMPLED);
+        task.order = Order { flags: if scored { frozen | Order::SCORED } else { frozen }, moment: 0, ..task.order };
+        let mut members = [Membership::default(); MEMBERS];
+        members[0] =
+            Membership { node: first.id, stage: Stage::Committed, moment: committed_at as u32, elapsed: commitment.elapsed };
+        let mut group = Group::new(self.host, &task, members);
+        group.set_answer(self.host, 0, kept(commitment.hash()));
+        let nodes: Vec<NodeId> = [first.id].into_iter().chain(peers.iter().map(|p| p.id)).collect();
+        emit::<GroupFormed>(self.host, (task.order.id, group.place, task.escrow.creator), (&nodes[..], scored));
+        for (i, &node) in nodes.iter().enumerate().skip(1) {
+            // Read again: whoever left the sampler before may have moved it there.
+            let mut seat = Seat::load(self.host, node);
+            group.members[i] = Membership { node, stage: Stage::Called, moment: 0, elapsed: 0 };
+            if seat.node.status == Status::Available as u8 {
+                self.withdraw_from_work(&mut seat);
+                group.members[i].stage = Stage::Running;
+                group.members[i].moment = self.start_member(seat, &task, group.place, limits) as u32;
+            } else {
+                seat.node.duties |= Node::CALLED;
+                seat.put(self.host);
+                seat.set_duty(self.host, group.place);
+                emit::<MemberCalled>(self.host, (task.order.id, node), (group.place,));
+            }
+        }
+        group.put(self.host);
+        self.free_for_work(Seat::load(self.host, first.id), limits);
+    }
+
+    /// Starts a group's task on a node that stands nowhere; gives its deadline.
+    fn start_member(&mut self, mut seat: Seat, task: &Task, place: u32, limits: &Limits) -> u64 {
+        let held = Held::load(self.host, seat.slot, seat.node.models);
+        let missing: Vec<_> = task.models.as_slice().iter().copied().filter(|&m| !held.holds(m)).collect();
+        let order = &task.order;
+        let limit = order.limit + if missing.is_empty() { 0 } else { limits.download_time as u32 };
+        let deadline = self.now + limit as u64;
+        if seat.node.status == Status::Available as u8 {
+            seat.node.status = Status::Busy as u8;
+        }
+        seat.put(self.host);
+        task.models.store(self.host, seat.in_use_slot());
+        seat.set_order(self.host, &Order { limit, moment: deadline, group: GpuGroup(place), flags: Order::MEMBER, ..*order });
+        emit::<MemberStarted>(self.host, (order.id, seat.id), (place, deadline));
+        for model in missing {
+            emit::<DownloadRequested>(self.host, (seat.id, model, order.id), ());
+        }
+        deadline
+    }
+
+    /// Lets a node that stands nowhere begin in the group that it was called to; see [`Network::release`].
+    pub fn begin(&mut self, node: NodeId) {
+        let mut seat = Seat::load(self.host, node);
+        let place = seat.duty(self.host);
+        seat.node.duties &= !Node::CALLED;
+        // A group is not settled before all who were called have begun or left.
+        let Some(mut group) = Group::at(self.host, place) else { return self.release(seat, true) };
+        let Some(i) = group.find(node) else { return self.release(seat, true) };
+        let (task, limits) = (group.task(self.host), self.limits());
+        let deadline = self.start_member(seat, &task, place, &limits);
+        group.members[i] = Membership { node, stage: Stage::Running, moment: deadline as u32, elapsed: 0 };
+        group.put(self.host);
+    }
+
+    // ------------------------------------------------------------ revealing in a group
+
+    /// A task's group at a place, and its order.
+    fn group_of(&self, id: TaskId, place: u32) -> Result<(Group, Order)> {
+        let found = Group::at(self.host, place).map(|group| (group, group.order(self.host)));
+        found.filter(|(_, order)| order.id == id).ok_or_else(|| refusal!(GroupUnknown(id, place)))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn reveal_member(
+        &mut self,
+        id: TaskId,
+        place: u32,
+        node: NodeId,
+        kind: u8,
+        value: [u8; 32],
+        salt: [u8; 32],
+        hash: [u8; 32],
+    ) -> Result<()> {
+        let (mut group, order) = self.group_of(id, place)?;
+        let i = group.find(node).ok_or_else(|| refusal!(NotAMember(id, node)))?;
+        ensure!(group.members[i].stage == Stage::Committed, NotCommitted(id, node));
+        let opened = group.opened(self.now).ok_or_else(|| refusal!(NotOpen(id, place)))?;
+        let closes = opened + self.limits().reveal_window as u64;
+        ensure!(self.now <= closes, RevealsClosed(id, closes));
+        ensure!(group.answer(self.host, i) == kept(hash), NotWhatWasCommitted(id, node));
+        Self::check_images(&order, kind, value)?;
+        emit::<AnswerRevealed>(self.host, (id, node), (place, kind, value, salt));
+        group.members[i].stage = if kind == ANSWER { Stage::Answered } else { Stage::Failed };
+        group.set_answer(self.host, i, Word::from_be_bytes(value));
+        group.put(self.host);
+        // Scores and slashes weigh in draws, so judging waits for those that are due.
+        if group.revealed() && !self.draws_due() {
+            self.judge(group, &order);
+        }
+        Ok(())
+    }
+
+    /// See `IMuster.settle`.
+    pub fn settle(&mut self, id: TaskId, place: u32) -> Result<()> {
+        let (group, order) = self.group_of(id, place)?;
+        let opened = group.opened(self.now).ok_or_else(|| refusal!(NotOpen(id, place)))?;
+        let closes = opened + self.limits().reveal_window as u64;
+        ensure!(group.revealed() || self.now > closes, RevealsOpen(id, closes));
+        self.settled()?;
+        self.judge(group, &order);
+        Ok(())
+    }
+
+    // ------------------------------------------------------------ judging
+
+    /// Judges a group whose reveals are over: pays, scores, slashes, and frees its place. Only when no draw is due.
+    fn judge(&mut self, group: Group, order: &Order) {
+        let (limits, escrow) = (self.limits(), group.escrow(self.host));
+        let answers: [Word; MEMBERS] = core::array::from_fn(|i| match group.members[i].stage {
+            Stage::Answered | Stage::Failed => group.answer(self.host, i),
+            _ => Word::ZERO,
+        });
+        let members: [Member<Word>; MEMBERS] = core::array::from_fn(|i| {
+            let m = &group.members[i];
+            match m.stage {
+                Stage::None => Member::None,
+                Stage::Answered => Member::Answered { answer: answers[i], elapsed: m.elapsed, at: m.moment },
+                Stage::Failed => Member::Failed,
+                Stage::Committed => Member::Withheld,
+                Stage::Called | Stage::Running | Stage::TimedOut | Stage::Gone => Member::TimedOut,
+            }
+        });
+        let judgement = judge(&members, |a, b| {
+            if order.images() == 0 {
+                a == b
+            } else {
+                same_images(&images(*a), &images(*b), limits.hamming_most)
+            }
+        });
+        let scored = order.is(Order::SCORED);
+        let fee = escrow.fee;
+        let (mut paid, mut refund, mut start_fee, mut answer) = ([0; MEMBERS], 0, 0, Word::ZERO);
+        let single = payment(fee, order.sample_bps);
+        let outcome = match judgement.outcome {
+            Outcome::Agreed(fastest) => {
+                let whole = single * MEMBERS as u128;
+                let pot = match (scored, fee.checked_sub(whole)) {
+                    (false, _) => fee,
+                    (true, Some(left)) => {
+                        purse::save(self.host, left);
+                        whole
+                    }
+                    (true, None) => fee + purse::draw_reserve(self.host, whole - fee),
+                };
+                paid = shares(pot, &judgement.scores);
+                answer = answers[fastest];
+                receipt::close(self.host, order, Receipt::SUCCEEDED, group.members[fastest].node, 0, 0, &answer.to_be_bytes());
+                AGREED
+            }
+            Outcome::Alone(0) => {
+                paid[0] = if scored { single } else { fee };
+                purse::save(self.host, fee - paid[0]);
+                answer = answers[0];
+                receipt::close(self.host, order, Receipt::SUCCEEDED, group.members[0].node, 0, 0, &answer.to_be_bytes());
+                ALONE
+            }
+            outcome => {
+                let differing = outcome == Outcome::Differing;
+                start_fee = if differing { share_bps(fee, order.start_fee_bps) } else { 0 };
+                refund = fee - start_fee;
+                purse::earn(self.host, start_fee);
+                purse::credit(self.host, escrow.creator, refund);
+                receipt::close(self.host, order, Receipt::UNDECIDED, NodeId(0), 0, refund, &UNSET);
+                if differing {
+                    DIFFERING
+                } else {
+                    UNANSWERED
+                }
+            }
+        };
+        group.free(self.host);
+        let slashes = scored && (order.images() == 0 || limits.slash_images > 0);
+        for (i, member) in group.members.iter().enumerate() {
+            if judgement.verdicts[i] == Verdict::None {
+                continue;
+            }
+            let score = judgement.scores[i].filter(|_| scored);
+            let slash = if slashes && matches!(judgement.verdicts[i], Verdict::Wrong | Verdict::Withheld) {
+                limits.slash_times as u128 * fee
+            } else {
+                0
+            };
+            emit::<MemberJudged>(self.host, (order.id, member.node), (group.place, judgement.verdicts[i] as u8, paid[i]));
+            self.conclude(member, order, paid[i], score, slash);
+        }
+        let reserve = purse::reserve(self.host);
+        let told = (outcome, answer.to_be_bytes(), refund, start_fee, reserve);
+        emit::<GroupSettled>(self.host, (order.id, group.place, escrow.creator), told);
+    }
+
+    /// What a judgement is for one member: pay, score, H, slash, and whether it is free again.
+    fn conclude(&mut self, member: &Membership, order: &Order, paid: u128, score: Option<u8>, slash: u128) {
+        let mut seat = Seat::load(self.host, member.node);
+        let operator = seat.operator(self.host).account;
+        purse::credit(self.host, operator, paid);
+        // It has let its deadline pass, and nobody has told it so.
+        let late = member.stage == Stage::Running;
+        if late {
+            self.penalise(&mut seat);
+            emit::<MemberTimedOut>(self.host, (order.id, seat.id), (seat.order(self.host).group.0,));
+        }
+        if score.is_some_and(|score| score > 0) {
+            self.raise_reliability(&mut seat, order.estimate);
+        }
+        let mut out = score.is_some_and(|score| self.score(&mut seat, score));
+        let committed = matches!(member.stage, Stage::Committed | Stage::Answered | Stage::Failed);
+        let held = seat.node.held();
+        if committed {
+            seat.node.duties -= 1;
+            seat.node.duties &= !Node::HELD;
+        }
+        let joined = seat.node.status != Status::Quit as u8;
+        if slash > 0 {
+            self.slash(&mut seat, operator, order.id, slash);
+            if joined && seat.node.stake < self.terms().min_stake {
+                return self.expel(seat, held && committed || late);
+            }
+        }
+        out &= joined;
+        match Status::new(seat.node.status) {
+            status if out && status.running() => seat.node.status = Status::PendingKickout as u8,
+            Status::Available if out => {
+                self.withdraw_from_work(&mut seat);
+                return self.leave(seat, true);
+            }
+            Status::Paused if out => return self.leave(seat, true),
+            _ => {}
+        }
+        if held && committed || late {
+            self.release(seat, true);
+        } else {
+            seat.put(self.host);
+        }
+    }
+
+    /// Burns this much, in wei, of a node's stake (in whole granules, rounded down), then of its operator's returned stake and credit. The
+    /// operator never joins again.
+    fn slash(&mut self, seat: &mut Seat, operator: Address, id: TaskId, wei: u128) {
+        let granule = purse::granule(self.host) as u128;
+        let granules = (wei / granule).min(seat.node.stake as u128);
+        let stake = granules * granule;
+        if granules > 0 {
+            let left = seat.node.stake - granules as u64;
+            self.restake(seat, left);
+        }
+        let (unbonding, credit) = purse::seize(self.host, operator, wei - stake, true);
+        purse::burn(self.host, stake + unbonding + credit);
+        emit::<NodeSlashed>(self.host, (seat.id, operator, id), (stake, unbonding, credit));
+    }
+
+    /// Takes a node whose stake is too low out of the network, whatever it does: a task of its own is refunded, a group that it has not
+    /// answered does without. `nowhere` says that it has no task and stands in no list.
+    fn expel(&mut self, mut seat: Seat, nowhere: bool) {
+        if seat.node.called() {
+            let place = seat.duty(self.host);
+            seat.node.duties &= !Node::CALLED;
+            self.drop_out(place, seat.id, Stage::Gone, self.now);
+        }
+        let order = seat.order(self.host);
+        if nowhere {
+        } else if seat.node.running() && order.is(Order::MEMBER) {
+            self.drop_out(order.group.0, seat.id, Stage::Gone, self.now);
+        } else if seat.node.running() {
+            let task = Task { escrow: seat.escrow(self.host), order, models: ModelSet::default() };
+            self.abort(&task, seat.id, SLASHED, 0, None);
+        } else if seat.node.parked || seat.node.status == Status::Available as u8 {
+            self.withdraw_from_work(&mut seat);
+        }
+        seat.node.duties &= !Node::HELD;
+        self.leave(seat, true);
+    }
+}
