@@ -65,7 +65,7 @@ impl Writer<'_> {
     }
 
     fn statements(&mut self, depth: u32) -> String {
-        (0..1 + self.random.below(3)).map(|_| self.statement(depth)).collect()
+        (0..=self.random.below(3)).map(|_| self.statement(depth)).collect()
     }
 
     fn statement(&mut self, depth: u32) -> String {

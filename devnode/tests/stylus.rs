@@ -355,7 +355,7 @@ fn transactions_that_cannot_be_included_change_nothing() {
     assert!(matches!(
         attempt(&|tx| {
             tx.to = None;
-            tx.data = Bytes::from(vec![0; 49_153])
+            tx.data = Bytes::from(vec![0; 49_153]);
         }),
         TxError::InitCodeTooLarge { size: 49_153, limit: 49_152 }
     ));
@@ -363,7 +363,7 @@ fn transactions_that_cannot_be_included_change_nothing() {
     assert!(matches!(
         attempt(&|tx| {
             tx.caller = STYLUS_DEPLOYER;
-            tx.nonce = None
+            tx.nonce = None;
         }),
         TxError::SenderNotEoa { .. }
     ));

@@ -200,7 +200,7 @@ fn page(root: &Path, heard: &Heard) -> Result<String> {
         page += &figure.row(&["fault", "of", "left"])?;
     }
     page += HAPPENED;
-    page += &format!("| event{} |\n", (1..=columns.len()).map(|run| format!(" | run {run}")).collect::<String>());
+    page += &format!("| event | {} |\n", (1..=columns.len()).map(|run| format!("run {run}")).collect::<Vec<_>>().join(" | "));
     page += &format!("| ---{} |\n", " | ---:".repeat(columns.len()));
     let events: BTreeSet<&str> = columns.iter().flat_map(|column| column.keys().copied()).collect();
     for event in events {

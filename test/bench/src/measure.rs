@@ -593,13 +593,7 @@ impl Bench {
             for node in 1..=nodes {
                 let v = b.view(node)?;
                 if v.status == 2 {
-                    running.push(TaskStarted {
-                        id: v.task,
-                        node,
-                        creator: Default::default(),
-                        deadline: v.deadline,
-                        boosts: false,
-                    });
+                    running.push(TaskStarted { id: v.task, node, creator: Address::ZERO, deadline: v.deadline, boosts: false });
                 }
             }
             b.world.pass(101)?;
