@@ -646,7 +646,7 @@ impl Bench {
         out.push(d.attack(name));
 
         let nodes = 1_000 / scale;
-        let name = format!("one node with 10 000 times the stake of {} others", thousands(nodes as u64));
+        let name = format!("one node with 10,000 times the stake of {} others", thousands(nodes as u64));
         step(&name);
         let (mut b, mut d) = (Bench::new()?, Dearest::default());
         b.grow(nodes, |_| ())?;
