@@ -84,7 +84,8 @@ fn rows(file: &Path) -> Result<Vec<Function>> {
         input.parse::<Token![;]>()?;
         while !input.is_empty() {
             input.call(Attribute::parse_outer)?;
-            (input.parse::<Ident>()?, input.parse::<Ident>()?);
+            input.parse::<Ident>()?;
+            input.parse::<Ident>()?;
             let program;
             braced!(program in input);
             while !program.is_empty() {

@@ -701,13 +701,7 @@ impl Bench {
             for node in 1..=nodes {
                 let v = b.view(node)?;
                 if v.status == 2 {
-                    running.push(TaskStarted {
-                        id: v.task,
-                        node,
-                        creator: Default::default(),
-                        deadline: v.deadline,
-                        boosts: false,
-                    });
+                    running.push(TaskStarted { id: v.task, node, creator: Address::ZERO, deadline: v.deadline, boosts: false });
                 }
             }
             b.world.pass(101)?;
@@ -760,7 +754,7 @@ impl Bench {
         out.push(d.attack(name));
 
         let nodes = 1_000 / scale;
-        let name = format!("one node with 10 000 times the stake of {} others", thousands(nodes as u64));
+        let name = format!("one node with 10,000 times the stake of {} others", thousands(nodes as u64));
         step(&name);
         let (mut b, mut d) = (Bench::new()?, Dearest::default());
         b.grow(nodes, |_| ())?;
