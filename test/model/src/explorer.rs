@@ -325,6 +325,7 @@ impl Explorer {
             | E::MemberJudged(_)
             | E::GroupSettled(_)
             | E::NodeSlashed(_)
+            | E::NodeSetAside(_)
             | E::GpuGroupListed(_) => unreachable!("nothing is validated yet"),
         }
     }
