@@ -228,10 +228,10 @@ impl<'h, H: Host> Network<'h, H> {
     /// Makes due draws until the call has made `most`, or the next could read more than [`SERVING_READS`]; the first always.
     #[inline(never)]
     fn serve_up_to(&mut self, most: u32) {
-        if self.served >= most || self.next_due().is_none() {
-            return;
-        }
         if !self.host.is(Program::Tasks) {
+            if self.served >= most || self.next_due().is_none() {
+                return;
+            }
             let read = self.reads();
             let answer = self.ask(Program::Tasks, serveCall::SELECTOR, [most.into(), self.served.into(), read.into()]);
             // If it took more gas than there is, whoever needs the draws made will say so.
