@@ -2,7 +2,7 @@
 //! down to a short one before it is shown. Seeds are fixed.
 
 use crate::explorer::Explorer;
-use crate::model::{random_op, Model, Op};
+use crate::model::{random_op, validating, Model, Op};
 use crate::proof;
 use crate::system::System;
 use crate::world::{Dice, World};
@@ -55,6 +55,7 @@ pub fn play<S: System>(real: &mut S, ops: &[Op], operators: u64, at: &Cell<usize
             real.inspect();
         }
     }
+    tally.extend(model.notes.into_iter().map(|(what, times)| (format!("note: {what}"), times)));
     tally
 }
 
@@ -96,10 +97,28 @@ pub fn shrink<S: System>(fresh: &dyn Fn() -> S, mut ops: Vec<Op>, operators: u64
 /// Drives `length` operations for each seed, each on a new system. Every event has to happen at least `least` times
 /// over all of them, and ether has to be forced in as often.
 pub fn drive<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize, operators: u64, least: u64) {
+    let seen = drive_all(fresh, seeds, length, operators, &|seed| operations(seed, length, operators));
+    demand(&seen, &EVENTS, least);
+}
+
+/// Asserts that each of these happened at least so often.
+fn demand(seen: &Tally, names: &[&str], least: u64) {
+    for &name in names {
+        assert!(seen.get(name).is_some_and(|&n| n >= least), "{name} hardly happened: {seen:?}");
+    }
+}
+
+fn drive_all<S: System>(
+    fresh: &dyn Fn() -> S,
+    seeds: Range<u64>,
+    length: usize,
+    operators: u64,
+    operations: &dyn Fn(u64) -> Vec<Op>,
+) -> Tally {
     let mut seen = Tally::new();
     let mut driven = 0;
     for seed in seeds.clone() {
-        let ops = operations(seed, length, operators);
+        let ops = operations(seed);
         match catch_unwind(AssertUnwindSafe(|| play(&mut fresh(), &ops, operators, &Cell::new(0)))) {
             Ok(tally) => tally.into_iter().for_each(|(name, n)| *seen.entry(name).or_default() += n),
             Err(_) => {
@@ -123,47 +142,58 @@ pub fn drive<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize,
             ("happened", &happened.join(", ")),
         ],
     );
-    for name in [
-        "NodeJoined",
-        "StakeRaised",
-        "NodePausing",
-        "NodePaused",
-        "NodeResumed",
-        "NodeQuitting",
-        "NodeQuit",
-        "NodeKickedOut",
-        "NodeExcluded",
-        "NodeReadmitted",
-        "ScoreRecorded",
-        "ModelAdded",
-        "ModelRemoved",
-        "HolderPurged",
-        "ModelNamed",
-        "DownloadRequested",
-        "Withdrawn",
-        "TaskCreated",
-        "TaskRedrawn",
-        "TaskQueued",
-        "TaskStarted",
-        "TaskSucceeded",
-        "TaskErrorReported",
-        "TaskAborted0",
-        "TaskAborted1",
-        "TaskAborted2",
-        "TaskAborted3",
-        "StakeReleased",
-        "ParameterProposed",
-        "ParameterChanged",
-        "PausedChanged",
-        "TreasurySwept",
-        "GpuGroupCreated",
-        "ether forced in",
-    ] {
-        assert!(seen.get(name).is_some_and(|&n| n >= least), "{name} hardly happened: {seen:?}");
-    }
+    seen
 }
+
+/// What happens in a network where few tasks are validated.
+const EVENTS: [&str; 34] = [
+    "NodeJoined",
+    "StakeRaised",
+    "NodePausing",
+    "NodePaused",
+    "NodeResumed",
+    "NodeQuitting",
+    "NodeQuit",
+    "NodeKickedOut",
+    "NodeExcluded",
+    "NodeReadmitted",
+    "ScoreRecorded",
+    "ModelAdded",
+    "ModelRemoved",
+    "HolderPurged",
+    "ModelNamed",
+    "DownloadRequested",
+    "Withdrawn",
+    "TaskCreated",
+    "TaskRedrawn",
+    "TaskQueued",
+    "TaskStarted",
+    "TaskSucceeded",
+    "TaskErrorReported",
+    "TaskAborted0",
+    "TaskAborted1",
+    "TaskAborted2",
+    "TaskAborted3",
+    "StakeReleased",
+    "ParameterProposed",
+    "ParameterChanged",
+    "PausedChanged",
+    "TreasurySwept",
+    "GpuGroupCreated",
+    "ether forced in",
+];
 
 /// The same in memory.
 pub fn drive_native(seeds: Range<u64>, length: usize, operators: u64, least: u64) {
     drive(&World::new, seeds, length, operators, least);
+}
+
+/// What has to come of tasks that are validated.
+const VALIDATED: [&str; 0] = [];
+
+/// Operations of a network in which most tasks are validated, in memory.
+pub fn drive_validating(seeds: Range<u64>, length: usize, operators: u64, least: u64) {
+    let operations = |seed| validating(&mut Dice(seed), length, operators);
+    let seen = drive_all(&World::new, seeds, length, operators, &operations);
+    demand(&seen, &VALIDATED, least);
 }

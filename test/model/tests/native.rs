@@ -1,7 +1,7 @@
 //! The code of the contracts against the reference model, in memory.
 
 use muster_core::word::Word;
-use muster_model::drive::{drive_native, operations, play, shrink};
+use muster_model::drive::{drive_native, drive_validating, operations, play, shrink};
 use muster_model::proof;
 use muster_model::system::{Call, Done, Logged, Refused, System};
 use muster_model::world::World;
@@ -28,6 +28,12 @@ fn many_short_lives_agree_with_the_model() {
 #[test]
 fn a_wider_network_agrees_with_the_model() {
     drive_native(2_000..2_008, 4_000, 90, 3);
+}
+
+/// Tasks whose answers are committed to, sampled, and judged.
+#[test]
+fn validated_tasks_agree_with_the_model() {
+    drive_validating(3_000..3_010, 2_000, 12, 0);
 }
 
 /// A world with a fault.
