@@ -4,6 +4,7 @@
 
 extern crate alloc;
 
+use muster_protocol::host::Program;
 use muster_protocol::{chain, programs};
 use stylus_sdk::prelude::*;
 use stylus_sdk::{host::VM, ArbResult};
@@ -11,5 +12,5 @@ use stylus_sdk::{host::VM, ArbResult};
 /// Answers a call.
 #[entrypoint]
 pub fn main(input: alloc::vec::Vec<u8>, vm: VM) -> ArbResult {
-    chain::run(input, vm, programs::groups_and_inner)
+    chain::run::<{ Program::Groups as u8 }>(input, vm, programs::groups)
 }

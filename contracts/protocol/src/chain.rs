@@ -1,8 +1,8 @@
 //! The Stylus host, and how a program answers a call.
 
-use crate::abi::{IMuster::formGroupCall, Refusal, Result};
+use crate::abi::{IMuster::dispatchCall, IMuster::formGroupCall, Refusal, Result};
 use crate::admin;
-use crate::host::Host;
+use crate::host::{Host, Program};
 use alloc::vec::Vec;
 use alloy_primitives::{address, Address as Account, B256, KECCAK256_EMPTY, U256};
 use alloy_sol_types::SolCall;
@@ -22,13 +22,13 @@ const BLOCK_NUMBER: [u8; 4] = [0xa3, 0xb1, 0xb3, 0x1d];
 /// `arbBlockHash(uint256)`
 const BLOCK_HASH: [u8; 4] = [0x2b, 0x40, 0x7a, 0x82];
 
-/// The chain a program runs on.
-pub struct Chain {
+/// The chain that a [`Program`] runs on.
+pub struct Chain<const PROGRAM: u8> {
     vm: VM,
     reads: Cell<u32>,
 }
 
-impl Host for Chain {
+impl<const PROGRAM: u8> Host for Chain<PROGRAM> {
     // Called from everywhere: a call is a fraction of a gas, its body again and again is code to deploy.
     #[inline(never)]
     fn load(&self, slot: Word) -> Word {
@@ -105,21 +105,51 @@ impl Host for Chain {
         has_code(&self.vm, at.into())
     }
 
+    #[inline(always)]
+    fn program(&self) -> Program {
+        match PROGRAM {
+            NODES => Program::Nodes,
+            TASKS => Program::Tasks,
+            GROUPS => Program::Groups,
+            CALLS => Program::Calls,
+            ADMIN => Program::Admin,
+            LENS => Program::Lens,
+            _ => Program::Any,
+        }
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, _: Program) -> Program {
+        self.program()
+    }
+
     #[inline(never)]
     #[allow(unsafe_code)]
-    fn ask_groups(&mut self, call: &[u8]) -> bool {
-        let program = admin::program_of(self, formGroupCall::SELECTOR);
+    fn ask(&mut self, program: Program, call: &[u8]) -> Option<u64> {
+        let one_of_its = if program == Program::Calls { formGroupCall::SELECTOR } else { dispatchCall::SELECTOR };
+        let at = admin::program_of(self, one_of_its);
         // SAFETY: a program of this contract, which shares its storage by design; what was written is flushed first, and nothing that
-        // was read is used again by whoever asks.
+        // was read before is used again by whoever asks.
         let answer =
-            unsafe { RawCall::new_delegate(&self.vm).clear_storage_cache().skip_return_data().call(program.into(), call) };
-        answer.is_ok()
+            unsafe { RawCall::new_delegate(&self.vm).clear_storage_cache().limit_return_data(0, 32).call(at.into(), call) };
+        let answer = Word::from_be_bytes(answer.ok()?.try_into().ok()?).0[0];
+        // What it read counts here too, see `crate::programs::inner`.
+        self.reads.set(self.reads.get() + answer as u32);
+        Some(answer)
     }
 }
 
-impl Chain {
+/// [`Program`]s as parameters of [`Chain`].
+const NODES: u8 = Program::Nodes as u8;
+const TASKS: u8 = Program::Tasks as u8;
+const GROUPS: u8 = Program::Groups as u8;
+const CALLS: u8 = Program::Calls as u8;
+const ADMIN: u8 = Program::Admin as u8;
+const LENS: u8 = Program::Lens as u8;
+
+impl<const PROGRAM: u8> Chain<PROGRAM> {
     /// The chain behind a program's entrypoint.
-    pub fn new(vm: VM) -> Chain {
+    pub fn new(vm: VM) -> Self {
         Chain { vm, reads: Cell::new(0) }
     }
 
@@ -138,6 +168,6 @@ pub fn has_code(vm: &VM, at: Account) -> bool {
 }
 
 /// Runs a program of [`crate::programs`] on the chain.
-pub fn run(input: Vec<u8>, vm: VM, program: fn(&mut Chain, &[u8]) -> Result<Vec<u8>>) -> ArbResult {
+pub fn run<const PROGRAM: u8>(input: Vec<u8>, vm: VM, program: fn(&mut Chain<PROGRAM>, &[u8]) -> Result<Vec<u8>>) -> ArbResult {
     program(&mut Chain::new(vm), &input).map_err(Refusal::into_bytes)
 }

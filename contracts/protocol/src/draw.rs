@@ -452,10 +452,11 @@ impl<H: Host> Network<'_, H> {
     }
 }
 
-/// Whether an active node can be called to a validation group: it takes tasks, and no other call waits for it. Whether it is busy or
-/// held does not matter, so that neither load nor a well-timed release decides who validates.
+/// Whether an active node can be called to a validation group: it takes tasks, no other call waits for it, and its open commitments do
+/// not hold it (two groups could then wait for each other). Whether it is busy does not matter, so that load does not decide who
+/// validates.
 fn can_validate(node: &Node) -> bool {
-    matches!(Status::new(node.status), Status::Available | Status::Busy) && !node.called()
+    matches!(Status::new(node.status), Status::Available | Status::Busy) && !node.called() && !node.held()
 }
 
 /// Whether a node has the VRAM or the GPU a task requires.

@@ -243,10 +243,11 @@ impl<H: Host> Network<'_, H> {
         Ok(())
     }
 
-    /// Counts an open commitment of a node whose task moved on without it, and lets it work on unless it has too many.
+    /// Counts an open commitment of a node whose task moved on without it, and lets it work on unless it has too many. Whom a group waits
+    /// for is not held, so it can have one more than that.
     fn free_for_work(&mut self, mut seat: Seat, limits: &Limits) {
         seat.node.duties += 1;
-        if seat.node.open() < limits.open_most {
+        if seat.node.open() < limits.open_most || seat.node.called() {
             return self.release(seat, true);
         }
         seat.node.duties |= Node::HELD;
@@ -321,6 +322,7 @@ impl<H: Host> Network<'_, H> {
         if order.is(Order::COMMITTED) {
             let (_, _, commitment, due) = self.committed(node, id, &self.limits())?;
             ensure!(self.now > due, DeadlineNotPassed(id, due));
+            ensure!(commitment.block < self.block(), HashUnknown(id, commitment.block));
             // Of a hash that is too long ago nobody can say what it had decided.
             ensure!(!self.sampled(&order, &commitment).unwrap_or(false), Sampled(id));
         } else {
@@ -691,7 +693,7 @@ impl<H: Host> Network<'_, H> {
         let order = seat.order(self.host);
         if nowhere {
         } else if seat.node.running() && order.is(Order::MEMBER) {
-            self.drop_out(order.group.0, seat.id, Stage::Gone, self.now);
+            self.drop_out(order.group.0, seat.id, Stage::Gone, self.now.min(order.moment));
         } else if seat.node.running() {
             let task = Task { escrow: seat.escrow(self.host), order, models: ModelSet::default() };
             self.abort(&task, seat.id, SLASHED, 0, None);

@@ -7,6 +7,26 @@ use muster_core::word::{Address, Packed, Word};
 /// Blocks whose hash can be had: what Arbitrum's history contract (EIP-2935) keeps.
 pub const HISTORY: u64 = 393_168;
 
+/// A program behind the router.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Program {
+    /// All of them in one, which no chain could hold.
+    Any,
+    /// Joining, staking, models.
+    Nodes,
+    /// From creation to answer; it alone draws Pending tasks and starts queued ones.
+    Tasks,
+    /// Validation, from a commitment to its judgement.
+    Groups,
+    /// It alone draws validators and begins their work.
+    Calls,
+    /// Everything else that changes something.
+    Admin,
+    /// Reading.
+    Lens,
+}
+
 /// Storage, context and logs of the call in progress.
 pub trait Host {
     /// The word at `slot`.
@@ -37,10 +57,22 @@ pub trait Host {
     fn reads(&self) -> u32;
     /// Whether there is code at an address.
     fn has_code(&self, at: Address) -> bool;
-    /// Has the program of validation groups answer a call of [`crate::programs::inner`] on this storage: it sees what was written
-    /// so far, and what it writes is there afterwards. Gives whether it did; if not, nothing of it is left. What it reads is not
-    /// among [`Host::reads`].
-    fn ask_groups(&mut self, call: &[u8]) -> bool;
+    /// The program that runs.
+    fn program(&self) -> Program;
+    /// Notes that a program runs now, on a host that runs them all; gives the one before.
+    fn enter(&mut self, program: Program) -> Program;
+    /// Has another program answer a call of [`crate::programs::inner`] on this storage: it sees what was written so far, and what it
+    /// writes is there afterwards. Gives its answer; none if it refused, and then nothing of it is left.
+    fn ask(&mut self, program: Program, call: &[u8]) -> Option<u64>;
+
+    /// Whether a program's own work is done here, and not by asking it: each is in one program only, for they are large.
+    #[inline(always)]
+    fn is(&self, program: Program) -> bool
+    where
+        Self: Sized,
+    {
+        self.program() == program || self.program() == Program::Any
+    }
 
     /// The record at `slot`.
     #[inline]

@@ -1,7 +1,7 @@
 //! A host in memory: storage, logs, and a call that is refused leaves nothing behind. One for everything that runs beside a
 //! chain, the tests and the simulator alike.
 
-use crate::host::{Host, HISTORY};
+use crate::host::{Host, Program, HISTORY};
 use crate::layout::{slot, NODES, OWNERSHIP};
 use alloy_primitives::{keccak256, B256};
 use muster_core::record::Ownership;
@@ -142,6 +142,7 @@ pub struct Memory {
     pub refusing: Vec<Address>,
     /// Wei paid out by all calls.
     pub paid: u128,
+    program: Program,
 }
 
 impl Default for Memory {
@@ -164,6 +165,7 @@ impl Default for Memory {
             codeless: Vec::new(),
             refusing: Vec::new(),
             paid: 0,
+            program: Program::Any,
         }
     }
 }
@@ -363,14 +365,25 @@ impl Host for Memory {
         !self.codeless.contains(&at)
     }
 
-    fn ask_groups(&mut self, call: &[u8]) -> bool {
-        let (reads, writes, logs) = (self.reads.get(), self.journal.len(), self.logs.len());
+    fn program(&self) -> Program {
+        self.program
+    }
+
+    fn enter(&mut self, program: Program) -> Program {
+        std::mem::replace(&mut self.program, program)
+    }
+
+    fn ask(&mut self, program: Program, call: &[u8]) -> Option<u64> {
+        let (writes, logs) = (self.journal.len(), self.logs.len());
+        // A chain reads where the program is.
+        self.reads.set(self.reads.get().wrapping_add(1));
+        let asking = self.enter(program);
         let answer = crate::programs::inner(self, call);
-        self.reads.set(reads);
+        self.enter(asking);
         if answer.is_err() {
             self.undo(writes);
             self.logs.truncate(logs);
         }
-        answer.is_ok()
+        answer.ok().map(|out| Word::from_be_bytes(out.try_into().expect("a number")).0[0])
     }
 }

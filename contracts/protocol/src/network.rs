@@ -2,16 +2,15 @@
 //! and what every state-changing call serves before its own work.
 
 use crate::abi::{emit, IMuster::*};
-use crate::codec::{Out, Values};
+use crate::codec::Out;
 use crate::draw::{Draw, Rng};
-use crate::host::{Host, Task};
+use crate::host::{Host, Program, Task};
 use crate::layout::{slot, HEAD, RULES};
 use crate::parking::Parking;
-use crate::programs::{beginDutyCall, formNextCall};
+use crate::programs::{beginDutyCall, formNextCall, serveCall, takeQueuedCall};
 use crate::ring::Ring;
 use crate::roster::Roster;
 use crate::Result;
-use alloy_sol_types::sol_data::Uint;
 use alloy_sol_types::SolCall;
 use muster_core::id::NodeId;
 use muster_core::record::{Head, Order, Rules};
@@ -58,8 +57,6 @@ pub struct Network<'h, H: Host> {
     stored: (Head, Rules),
     /// `Host::reads` when the call began.
     began: u32,
-    /// Words that the program of groups is taken to have read for it.
-    elsewhere: u32,
     /// Draws made by this call.
     served: u32,
     /// What is left of [`SPREAD_READS`].
@@ -98,7 +95,6 @@ impl<'h, H: Host> Network<'h, H> {
             block: None,
             stored: (head, rules),
             began,
-            elsewhere: 0,
             served: 0,
             spread: SPREAD_READS,
             readmitted: NodeId(0),
@@ -149,27 +145,44 @@ impl<'h, H: Host> Network<'h, H> {
         self.write();
     }
 
-    /// Has the program of validation groups do something, see [`Host::ask_groups`]; gives whether it did.
+    /// Has another program do something, see [`Host::ask`]; gives its answer.
     #[inline(never)]
-    fn ask_groups(&mut self, call: &[u8]) -> bool {
+    fn ask(&mut self, program: Program, selector: [u8; 4], arguments: [u64; 3]) -> Option<u64> {
         self.write();
-        let done = self.host.ask_groups(call);
+        let mut call = Out::starting(&selector, 96);
+        arguments.into_iter().for_each(|argument| call.number(argument));
+        let answer = self.host.ask(program, &call.0);
         let (head, rules): (Head, Rules) = (self.host.get(slot(HEAD)), self.host.get(slot(RULES)));
         (self.tasks, self.queued, self.rules) = (head.tasks, head.queued, rules);
         (self.ring, self.calls) = (Ring::of_tasks(&head), Ring::of_calls(&head));
         (self.roster, self.parking) = (Roster::of(&head, &rules), Parking::of(&head));
         self.stored = (head, rules);
-        self.elsewhere += CALL_READS;
-        done
+        answer
     }
 
     /// Lets a node, whose record is written and which stands nowhere, begin in the validation group that it was called to.
+    pub(crate) fn begin_duty(&mut self, node: NodeId) {
+        if self.host.is(Program::Calls) {
+            self.begin(node);
+        } else {
+            self.entrust(Program::Calls, beginDutyCall::SELECTOR, node);
+        }
+    }
+
+    /// Starts the best queued task, of which there is one, on a node whose record is written and which stands nowhere.
+    pub(crate) fn take_queued(&mut self, node: NodeId) {
+        if self.host.is(Program::Tasks) {
+            self.start_queued(node);
+        } else {
+            self.entrust(Program::Tasks, takeQueuedCall::SELECTOR, node);
+        }
+    }
+
+    /// Gives another program charge of a node that stands nowhere.
     ///
     /// Reverts the whole call if that fails, which only too little gas can make it do: half done, the node would be lost.
-    pub(crate) fn begin_duty(&mut self, node: NodeId) {
-        let mut call = Out::starting(&beginDutyCall::SELECTOR, 32);
-        Values::<(Uint<32>,)>::put_all((node,), &mut call);
-        assert!(self.ask_groups(&call.0), "too little gas");
+    fn entrust(&mut self, program: Program, selector: [u8; 4], node: NodeId) {
+        assert!(self.ask(program, selector, [node.0 as u64, 0, 0]).is_some(), "too little gas");
     }
 
     /// The rules, as they are now.
@@ -199,7 +212,7 @@ impl<'h, H: Host> Network<'h, H> {
 
     /// Words this call has read.
     fn reads(&self) -> u32 {
-        self.host.reads().wrapping_sub(self.began) + self.elsewhere
+        self.host.reads().wrapping_sub(self.began)
     }
 
     /// The L2 block in progress; asked of the chain once.
@@ -215,6 +228,16 @@ impl<'h, H: Host> Network<'h, H> {
     /// Makes due draws until the call has made `most`, or the next could read more than [`SERVING_READS`]; the first always.
     #[inline(never)]
     fn serve_up_to(&mut self, most: u32) {
+        if self.served >= most || self.next_due().is_none() {
+            return;
+        }
+        if !self.host.is(Program::Tasks) {
+            let read = self.reads();
+            let answer = self.ask(Program::Tasks, serveCall::SELECTOR, [most.into(), self.served.into(), read.into()]);
+            // If it took more gas than there is, whoever needs the draws made will say so.
+            self.served = answer.map_or(most, |answer| (answer >> 32) as u32);
+            return;
+        }
         while self.served < most {
             let Some(next) = self.next_due() else { return };
             let reads = match next {
@@ -229,6 +252,15 @@ impl<'h, H: Host> Network<'h, H> {
                 return;
             }
         }
+    }
+
+    /// Does what another program asks: makes draws, as one that has made `served` and read so many words goes on; gives how many it
+    /// has made then.
+    pub fn serve_for(&mut self, most: u32, served: u32, read: u32) -> u32 {
+        self.served = served;
+        self.began = self.began.wrapping_sub(read);
+        self.serve_up_to(most);
+        self.served
     }
 
     /// Whether draws wait that are decided by a hash which is known already.
@@ -301,7 +333,11 @@ impl<'h, H: Host> Network<'h, H> {
     fn serve_next(&mut self, next: Due) -> bool {
         self.served += 1;
         let Due::Task(slot, order) = next else {
-            return self.ask_groups(&formNextCall::SELECTOR);
+            return if self.host.is(Program::Calls) {
+                self.form()
+            } else {
+                self.ask(Program::Calls, formNextCall::SELECTOR, [0; 3]).is_some()
+            };
         };
         let task = self.ring.take(self.host, (slot, order));
         let drawn = match self.host.block_hash(task.order.moment) {

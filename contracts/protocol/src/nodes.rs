@@ -1,7 +1,6 @@
 //! The life of a node: join, stake, pause, resume, quit, kickout, exclusion, models.
 
 use crate::abi::{emit, IMuster::*};
-use crate::draw::Candidates;
 use crate::host::Host;
 use crate::layout::{entry, slot, LIMITS, MODEL_NAMED, TERMS};
 use crate::network::Network;
@@ -221,7 +220,7 @@ impl<H: Host> Network<'_, H> {
         };
         let release = self.now + self.host.get::<Limits>(slot(LIMITS)).unbonding as u64;
         let stake = seat.node.stake;
-        purse::unbond(self.host, operator, stake, release, kicked);
+        purse::unbond(self.host, operator, stake, release, seat.node.open() > 0, kicked);
         self.roster.leave(self.host, &seat, self.rules.base);
         seat.node.status = Status::Quit as u8;
         seat.node.stake = 0;
@@ -300,9 +299,9 @@ impl<H: Host> Network<'_, H> {
             return self.park(seat, self.now);
         }
         if may_take && self.queued > 0 {
-            if let Some(ticket) = queue::best_for(self.host, seat.node.group) {
-                let task = self.dequeue(ticket);
-                return self.start(&task, seat, Candidates::AtLeast(0), 0, None);
+            if queue::best_for(self.host, seat.node.group).is_some() {
+                seat.put(self.host);
+                return self.take_queued(seat.id);
             }
         }
         seat.node.pos = sampler::insert(self.host, Among::Idle, seat.node.group, seat.node.class(self.rules.base), seat.id);

@@ -4,7 +4,7 @@ use crate::abi::{IMuster::*, SOURCE};
 use crate::admin::{self, Genesis};
 use crate::codec::Calldata;
 use crate::door::Function;
-use crate::host::Host;
+use crate::host::{Host, Program};
 use crate::nodes::name_model;
 use crate::sampler::Among;
 use crate::{groups, lens, purse, registry, Result};
@@ -35,7 +35,6 @@ program! { SOURCE;
     tasks TASKS {
         serving(net) {
             #[payable] createTaskCall(spec: TaskSpec) -> TaskId { net.create_task(spec) }
-            cancelCall(id: TaskId, ticket: Ticket) { net.cancel(id, ticket) }
             submitCall(id: TaskId, digest: [u8; 32]) { net.submit(id, digest) }
             reportErrorCall(id: TaskId, code: u8) { net.report_error(id, code) }
         }
@@ -52,8 +51,6 @@ program! { SOURCE;
             revealCall(id: TaskId, group: u32, node: NodeId, kind: u8, value: [u8; 32], salt: [u8; 32]) {
                 net.reveal(id, group, node, kind, value, salt)
             }
-            validateCall(id: TaskId, node: NodeId) { net.validate(id, node) }
-            formGroupCall() -> bool { Ok(net.form()) }
             settleCall(id: TaskId, group: u32) { net.settle(id, group) }
         }
         serving(net) {
@@ -61,10 +58,19 @@ program! { SOURCE;
         }
     }
 
-    /// The program of administration, payments, the loupe, and the end of what was queued for too long. Nothing here draws, so
+    /// The program that calls validators.
+    calls CALLS {
+        acting(net) {
+            validateCall(id: TaskId, node: NodeId) { net.validate(id, node) }
+            formGroupCall() -> bool { Ok(net.form()) }
+        }
+    }
+
+    /// The program of administration, payments, the loupe, and the end of what is queued. Nothing here draws, so
     /// that nothing can keep it from paying.
     admin ADMIN {
         acting(net) {
+            cancelCall(id: TaskId, ticket: Ticket) { net.cancel(id, ticket) }
             expireQueuedCall(id: TaskId, ticket: Ticket) { net.expire_queued(id, ticket) }
         }
         alone(host) {
@@ -164,55 +170,109 @@ pub const INTERFACE_ID: [u8; 4] = {
 };
 
 /// All programs behind the router: their crates' names, and what they answer.
-pub const PROGRAMS: [(&str, &[Function]); 5] =
-    [("nodes", NODES), ("tasks", TASKS), ("groups", GROUPS), ("admin", ADMIN), ("lens", LENS)];
+pub const PROGRAMS: [(&str, &[Function]); 6] =
+    [("nodes", NODES), ("tasks", TASKS), ("groups", GROUPS), ("calls", CALLS), ("admin", ADMIN), ("lens", LENS)];
 
 alloy_sol_types::sol! {
+    /// Makes draws that are due.
+    function serve(uint32 most, uint32 served, uint32 read) external payable returns (uint64);
+    /// Starts the best queued task on a node.
+    function takeQueued(uint32 node) external payable returns (uint64);
     /// Draws the validators of the next call.
-    function formNext() external payable returns (bool);
+    function formNext() external payable returns (uint64);
     /// Lets a node begin in the validation group that it was called to.
-    function beginDuty(uint32 node) external payable;
+    function beginDuty(uint32 node) external payable returns (uint64);
 }
 
-program! { "function formNext() external payable returns (bool); function beginDuty(uint32 node) external payable;";
-    /// What other programs have the program of validation do, in the middle of a call of theirs and whatever value that has: no
-    /// selector of the router leads here.
-    inner INNER {
+/// What programs ask of each other.
+const ASKED: &str = "function serve(uint32,uint32,uint32) external payable returns (uint64);
+function takeQueued(uint32) external payable returns (uint64);
+function formNext() external payable returns (uint64);
+function beginDuty(uint32) external payable returns (uint64);";
+
+program! { ASKED;
+    /// What the program of tasks does for others, in the middle of a call of theirs and whatever value that has: no selector of the
+    /// router leads here. All answers are the words read, and above 32 bits what else there is to say.
+    tasks_inner TASKS_INNER {
         acting(net) {
-            #[payable] formNextCall() -> bool { Ok(net.form()) }
-            #[payable] beginDutyCall(node: NodeId) {
+            #[payable] serveCall(most: u32, served: u32, read: u32) -> u64 {
+                let served = net.serve_for(most, served, read);
+                Ok((served as u64) << 32 | net.host.reads() as u64)
+            }
+            #[payable] takeQueuedCall(node: NodeId) -> u64 {
+                net.start_queued(node);
+                Ok(net.host.reads() as u64)
+            }
+        }
+    }
+
+    /// What the program that calls validators does for others.
+    calls_inner CALLS_INNER {
+        acting(net) {
+            #[payable] formNextCall() -> u64 {
+                net.form();
+                Ok(net.host.reads() as u64)
+            }
+            #[payable] beginDutyCall(node: NodeId) -> u64 {
                 net.begin(node);
-                Ok(())
+                Ok(net.host.reads() as u64)
             }
         }
     }
 }
 
-/// The program of validation with what others ask of it.
-pub fn groups_and_inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
-    let asked = Calldata::new(calldata)?.selector;
-    if INNER.iter().any(|f| f.selector == asked) {
-        inner(host, calldata)
+/// Whether a call is one of these functions'.
+fn is_of(functions: &[Function], calldata: &[u8]) -> bool {
+    calldata.first_chunk().is_some_and(|selector| functions.iter().any(|f| f.selector == *selector))
+}
+
+/// Whatever a program does for others, on a host that runs them all.
+pub fn inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
+    if is_of(TASKS_INNER, calldata) {
+        tasks_inner(host, calldata)
     } else {
-        groups(host, calldata)
+        calls_inner(host, calldata)
+    }
+}
+
+/// The program of tasks with what others ask of it.
+pub fn tasks_and_inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
+    if is_of(TASKS_INNER, calldata) {
+        tasks_inner(host, calldata)
+    } else {
+        tasks(host, calldata)
+    }
+}
+
+/// The program that calls validators with what others ask of it.
+pub fn calls_and_inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
+    if is_of(CALLS_INNER, calldata) {
+        calls_inner(host, calldata)
+    } else {
+        calls(host, calldata)
     }
 }
 
 /// Answers a call as the router with all its programs would, or one that installs: the whole contract on any host.
 pub fn answer<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
-    let call = Calldata::new(calldata)?;
-    let knows = |functions: &[Function]| functions.iter().any(|f| f.selector == call.selector);
-    if knows(NODES) {
-        nodes(host, calldata)
-    } else if knows(TASKS) {
-        tasks(host, calldata)
-    } else if knows(GROUPS) {
-        groups(host, calldata)
-    } else if knows(LENS) {
-        lens(host, calldata)
-    } else if knows(ADMIN) {
-        admin(host, calldata)
+    let selector = Calldata::new(calldata)?.selector;
+    let (program, run): (Program, fn(&mut H, &[u8]) -> Result<Vec<u8>>) = if is_of(NODES, calldata) {
+        (Program::Nodes, nodes)
+    } else if is_of(TASKS, calldata) {
+        (Program::Tasks, tasks)
+    } else if is_of(GROUPS, calldata) {
+        (Program::Groups, groups)
+    } else if is_of(CALLS, calldata) {
+        (Program::Calls, calls)
+    } else if is_of(LENS, calldata) {
+        (Program::Lens, lens)
+    } else if is_of(ADMIN, calldata) {
+        (Program::Admin, admin)
     } else {
-        Err(refusal!(UnknownFunction(call.selector)))
-    }
+        return Err(refusal!(UnknownFunction(selector)));
+    };
+    let before = host.enter(program);
+    let answer = run(host, calldata);
+    host.enter(before);
+    answer
 }

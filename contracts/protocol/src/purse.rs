@@ -52,10 +52,11 @@ pub fn check_returnable<H: Host>(host: &H, account: &Account, stake: u64) -> Res
     Ok(())
 }
 
-/// Lets a returned stake wait until `release`. What waited long enough already becomes credit, so that it does not wait again.
-pub fn unbond<H: Host>(host: &mut H, who: Address, stake: u64, release: u64, kicked: bool) {
+/// Lets a returned stake wait until `release`. What waited long enough already becomes credit, so that it does not wait again, unless
+/// open commitments lock it.
+pub fn unbond<H: Host>(host: &mut H, who: Address, stake: u64, release: u64, locked: bool, kicked: bool) {
     let mut account = account(host, who);
-    if account.unbonding > 0 && host.now() >= account.release && open_commitments(host, account.node) == 0 {
+    if account.unbonding > 0 && host.now() >= account.release && !locked {
         let matured = wei(host, core::mem::take(&mut account.unbonding));
         account.credit += matured;
         emit::<StakeReleased>(host, (who,), (matured,));
@@ -76,7 +77,7 @@ pub fn withdraw<H: Host>(host: &mut H, to: Address) -> Result<()> {
     let credit = core::mem::take(&mut account.credit);
     let mut free = account.unbonding > 0 && host.now() >= account.release;
     if free {
-        let open = open_commitments(host, account.node);
+        let open = host.get::<Node>(node_slot(host, account.node)).open();
         ensure!(open == 0 || credit > 0, StakeLocked(account.node, open));
         free = open == 0;
     }
@@ -85,11 +86,6 @@ pub fn withdraw<H: Host>(host: &mut H, to: Address) -> Result<()> {
     put(host, caller, &account);
     emit::<Withdrawn>(host, (caller, to), (credit, stake));
     pay(host, to, credit + stake)
-}
-
-/// Commitments of a node that are not settled yet.
-fn open_commitments<H: Host>(host: &H, node: NodeId) -> u8 {
-    host.get::<Node>(node_slot(host, node)).open()
 }
 
 fn pay<H: Host>(host: &mut H, to: Address, wei: u128) -> Result<()> {

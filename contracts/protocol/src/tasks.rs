@@ -138,10 +138,11 @@ impl<H: Host> Network<'_, H> {
         Ok(order.id)
     }
 
-    /// The highest fee, in wei, that the least stake covers: a wrong answer to each of the tasks that a node can have open.
+    /// The highest fee, in wei, that the least stake covers: a wrong answer to each of the tasks that a node can have open. One more than
+    /// those that hold it, for a group may wait for it by then.
     fn most_at_stake(&self, terms: &Terms) -> u128 {
         let limits: Limits = self.host.get(slot(LIMITS));
-        let times = limits.slash_times as u128 * limits.open_most as u128;
+        let times = limits.slash_times as u128 * (limits.open_most as u128 + 1);
         (self.wei(terms.min_stake) / times.max(1)).min(FEE_END - 1)
     }
 
@@ -166,6 +167,15 @@ impl<H: Host> Network<'_, H> {
         let ticket = queue::insert(self.host, &since, key);
         self.queued += 1;
         emit::<TaskQueued>(self.host, (task.order.id, task.order.group, task.escrow.creator), (ticket,));
+    }
+
+    /// Starts the best queued task on a node that stands nowhere.
+    pub fn start_queued(&mut self, node: NodeId) {
+        let seat = Seat::load(self.host, node);
+        if let Some(ticket) = queue::best_for(self.host, seat.node.group) {
+            let task = self.dequeue(ticket);
+            self.start(&task, seat, Candidates::AtLeast(0), 0, None);
+        }
     }
 
     /// Starts a task on a node that stands nowhere; writes the node's record. With entropy in hand

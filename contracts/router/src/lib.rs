@@ -10,22 +10,26 @@ use alloy_sol_types::SolCall;
 use muster_core::word::Address;
 use muster_protocol::chain::{has_code, Chain};
 use muster_protocol::codec::Calldata;
+use muster_protocol::host::Program;
 use muster_protocol::IMuster::installCall;
 use muster_protocol::{admin, door, refusal, Refusal, Result};
 use stylus_sdk::call::RawCall;
 use stylus_sdk::prelude::*;
 use stylus_sdk::{host::VM, ArbResult};
 
+/// The router asks no program for anything but to answer the call.
+type Router = Chain<{ Program::Any as u8 }>;
+
 /// Answers a call.
 #[entrypoint]
 pub fn main(input: Vec<u8>, vm: VM) -> ArbResult {
-    let chain = Chain::new(vm.clone());
+    let chain = Router::new(vm.clone());
     let (selector, program, call) = target(&chain, &input).map_err(Refusal::into_bytes)?;
     delegate(&vm, selector, program, call)
 }
 
 /// A call's selector, the program that it goes to, and what that is called with: the call itself, or what is in an `install`.
-fn target<'a>(chain: &Chain, input: &'a [u8]) -> Result<([u8; 4], Address, &'a [u8])> {
+fn target<'a>(chain: &Router, input: &'a [u8]) -> Result<([u8; 4], Address, &'a [u8])> {
     let call = Calldata::new(input)?;
     if call.selector == installCall::SELECTOR {
         door::no_value(chain)?;

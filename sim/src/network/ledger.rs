@@ -202,7 +202,7 @@ impl Ledger {
 
     /// Whether any task is Pending.
     pub fn pending(&self) -> bool {
-        !Ring::of(&self.head()).is_empty()
+        !Ring::of_tasks(&self.head()).is_empty()
     }
 
     /// The head word.

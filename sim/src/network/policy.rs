@@ -12,7 +12,7 @@ use muster_protocol::host::{Host, Task};
 use muster_protocol::id::GpuGroup;
 use muster_protocol::registry::{self, Holders};
 use muster_protocol::roster::Seat;
-use muster_protocol::sampler::{self, Counts, VRAM_MAX};
+use muster_protocol::sampler::{self, Among, Counts, VRAM_MAX};
 use muster_protocol::{Network, Result};
 
 use crate::random::Random;
@@ -111,7 +111,7 @@ fn field<H: Host>(net: &Network<H>, task: &Task) -> Vec<(GpuGroup, Counts)> {
     } else {
         vec![wanted]
     };
-    groups.into_iter().map(|group| (group, Counts::load(net.host, group))).collect()
+    groups.into_iter().map(|group| (group, Counts::load(net.host, Among::Idle, group))).collect()
 }
 
 /// The largest GPU of the simulator's fleets, in GiB.
@@ -132,7 +132,7 @@ fn nth<H: Host>(net: &Network<H>, field: &[(GpuGroup, Counts)], mut n: u64) -> O
         for class in 0..weight::CLASSES {
             let count = u64::from(counts.get(class));
             if n < count {
-                let number = sampler::member(net.host, *group, class, n as u32);
+                let number = sampler::member(net.host, Among::Idle, *group, class, n as u32);
                 return Some(Seat::load(net.host, number));
             }
             n -= count;

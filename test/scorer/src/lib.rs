@@ -26,12 +26,13 @@ program! { "function recordScores(uint32 node, uint8 score, uint8 times) externa
 #[cfg(target_arch = "wasm32")]
 mod entry {
     use muster_protocol::chain;
+    use muster_protocol::host::Program;
     use stylus_sdk::prelude::*;
     use stylus_sdk::{host::VM, ArbResult};
 
     /// Answers a call.
     #[entrypoint]
     pub fn main(input: alloc::vec::Vec<u8>, vm: VM) -> ArbResult {
-        chain::run(input, vm, super::scorer)
+        chain::run::<{ Program::Any as u8 }>(input, vm, super::scorer)
     }
 }

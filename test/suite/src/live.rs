@@ -15,7 +15,7 @@ use muster_devnode::state::State;
 use muster_devnode::{Chain, Devnode, TxRequest};
 use muster_model::system::{answer, decode, Call, Done, Logged, Refused, System};
 use muster_model::world::{parameter, GRANULE, OWNER, TOKEN, TREASURY, UPGRADE_DELAY};
-use muster_protocol::host::HISTORY;
+use muster_protocol::host::{Program, HISTORY};
 use muster_protocol::native::{solidity_slot, Log};
 use muster_protocol::IMuster::{self, *};
 use muster_protocol::{programs, Host, Network};
@@ -154,6 +154,7 @@ impl Live {
             value: 0,
             now: self.chain.next_timestamp(),
             reads: Cell::new(0),
+            program: Program::Any,
             paid: 0,
             block: self.chain.head().header.number + 1,
         }
@@ -317,6 +318,7 @@ pub struct Overlay {
     now: u64,
     block: u64,
     reads: Cell<u32>,
+    program: Program,
 }
 
 impl Host for Overlay {
@@ -367,11 +369,18 @@ impl Host for Overlay {
     fn has_code(&self, at: Address) -> bool {
         !self.state.code(at.into()).is_empty()
     }
-    fn ask_groups(&mut self, call: &[u8]) -> bool {
-        let reads = self.reads.get();
-        let done = programs::inner(self, call).is_ok();
-        self.reads.set(reads);
-        done
+    fn program(&self) -> Program {
+        self.program
+    }
+    fn enter(&mut self, program: Program) -> Program {
+        std::mem::replace(&mut self.program, program)
+    }
+    fn ask(&mut self, program: Program, call: &[u8]) -> Option<u64> {
+        self.reads.set(self.reads.get() + 1);
+        let asking = self.enter(program);
+        let answer = programs::inner(self, call);
+        self.enter(asking);
+        answer.ok().map(|out| Word::from_be_bytes(out.try_into().expect("a number")).0[0])
     }
 }
 
