@@ -197,7 +197,7 @@ impl Explorer {
         let most = self.parameter("openMost");
         let n = self.node(node);
         n.open += 1;
-        if n.open < most {
+        if n.open < most || n.called > 0 {
             self.free(node);
         } else {
             (n.runs, n.halted) = (false, true);
@@ -496,7 +496,9 @@ impl Explorer {
                 let member = self.member(m.group, m.node);
                 assert!(matches!(member.stage, CALLED | RUNNING));
                 if gone {
-                    (member.stage, member.moment) = (GONE, now);
+                    let late = member.stage == RUNNING && member.moment < now;
+                    member.moment = if late { member.moment } else { now };
+                    member.stage = GONE;
                 } else {
                     member.stage = TIMED_OUT;
                     self.penalise(m.node, now);

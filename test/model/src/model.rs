@@ -1359,6 +1359,13 @@ impl Model {
                 t.expect(E::PausedChanged(IMuster::PausedChanged { on: c.on }));
                 return Ok(0);
             }
+            C::cancel(c) => {
+                let i = self.queue.iter().position(|q| q.id == c.id && q.at == c.ticket).ok_or("TaskNotQueued")?;
+                need!(self.queue[i].creator == by, "NotTheCreator");
+                let task = self.queue.remove(i);
+                self.abort(t, &task, 0, 1, None);
+                return Ok(0);
+            }
             C::expireQueued(c) => {
                 let i = self.queue.iter().position(|q| q.id == c.id && q.at == c.ticket).ok_or("TaskNotQueued")?;
                 need!(self.now > self.queue[i].since + self.set["queueTime"], "QueueTimeNotOver");
@@ -1516,12 +1523,6 @@ impl Model {
                 }
             }
             C::createTask(c) => self.create(t, call, &c.spec)?,
-            C::cancel(c) => {
-                let i = self.queue.iter().position(|q| q.id == c.id && q.at == c.ticket).ok_or("TaskNotQueued")?;
-                need!(self.queue[i].creator == by, "NotTheCreator");
-                let task = self.queue.remove(i);
-                self.abort(t, &task, 0, 1, None);
-            }
             C::submit(c) => {
                 let node = self.own(by)?;
                 let task = self.running(node, c.id)?;
@@ -1543,6 +1544,7 @@ impl Model {
                     Part::Calling(_) => return Err("Sampled"),
                     Part::Committed(commitment) => {
                         need!(self.now > commitment.at + self.set["sampleWindow"], "DeadlineNotPassed");
+                        need!(commitment.block < self.block, "HashUnknown");
                         need!(self.lot(&task, &commitment) != Some(true), "Sampled");
                         self.note("unrevealed");
                     }
@@ -1594,7 +1596,7 @@ impl Model {
 
     /// The most that a sampled task can pay: what the least stake covers.
     fn most_at_stake(&self) -> u128 {
-        let times = self.set["slashTimes"] as u128 * self.set["openMost"] as u128;
+        let times = self.set["slashTimes"] as u128 * (self.set["openMost"] as u128 + 1);
         (self.set["minStake"] as u128 * GRANULE as u128 / times.max(1)).min((1 << 87) - 1)
     }
 
@@ -1648,7 +1650,7 @@ impl Model {
         let most = self.set["openMost"];
         let n = self.nodes.get_mut(&node).unwrap();
         n.open += 1;
-        if n.open < most {
+        if n.open < most || n.called > 0 {
             return self.release(t, by, node, true);
         }
         (n.halted, n.task) = (true, None);
@@ -1790,7 +1792,7 @@ impl Model {
         assert_eq!(formed.nodes[0], call.node);
         for (i, peer) in formed.nodes.iter().enumerate().skip(1) {
             let n = &self.nodes[peer];
-            let can = matches!(n.status, 1 | 2) && n.called == 0 && task.fits(n) && self.eligible(self.h(n));
+            let can = matches!(n.status, 1 | 2) && n.called == 0 && !n.halted && task.fits(n) && self.eligible(self.h(n));
             assert!(can && !formed.nodes[..i].contains(peer), "{peer} cannot be called: {formed:?}");
         }
         let free = (1..=self.places).any(|place| !self.teams.contains_key(&place));
@@ -1819,9 +1821,8 @@ impl Model {
             } else {
                 let n = self.nodes.get_mut(&peer).unwrap();
                 n.called = formed.group;
-                let halted = n.halted;
                 t.expect(E::MemberCalled(IMuster::MemberCalled { id: call.id, node: peer, group: formed.group }));
-                self.note(if halted { "held node called" } else { "busy node called" });
+                self.note("busy node called");
             }
         }
         self.count_open(t, by, call.node);
@@ -2055,9 +2056,10 @@ impl Model {
             self.note("expelled while called");
         }
         match task {
-            Some(Task { part: Part::Member(place), .. }) => {
-                self.drop_out(t, place, node, GONE, self.now);
-                self.note("expelled from a group");
+            Some(Task { part: Part::Member(place), at: deadline, .. }) => {
+                // Its deadline may be over, and reveals open.
+                self.drop_out(t, place, node, GONE, self.now.min(deadline));
+                self.note(if self.now > deadline { "expelled from a group, late" } else { "expelled from a group" });
             }
             Some(task) => {
                 self.abort(t, &task, node, 4, None);
