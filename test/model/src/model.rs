@@ -208,9 +208,9 @@ pub fn random_op(d: &mut Dice, operators: u64) -> Op {
 fn random_validation(d: &mut Dice) -> Op {
     match d.below(20) {
         0..=6 => Op::Commit { pick: d.next(), by: d.below(20), answer: d.next() },
-        7..=11 => Op::Reveal { pick: d.next(), by: d.next(), how: d.next() },
-        12..=15 => Op::Validate { pick: d.next(), by: d.next() },
-        16..=17 => Op::Form,
+        7..=13 => Op::Reveal { pick: d.next(), by: d.next(), how: d.next() },
+        14..=17 => Op::Validate { pick: d.next(), by: d.next() },
+        18 => Op::Form,
         _ => Op::Settle { pick: d.next(), by: d.next() },
     }
 }
@@ -227,45 +227,35 @@ pub fn validating(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
     ];
     ops.extend((0..DELAYED.len() as u64).map(Op::Accept));
     // A few of one kind, so that there is somebody to agree with.
-    ops.extend((1..=operators.min(7)).map(|who| Op::Join {
-        who,
-        gpu: 0,
-        vram: 1,
-        models: d.next() & d.next() & 0x3ff,
-        stake: who,
-    }));
+    let join = |who: u64, d: &mut Dice| Op::Join { who, gpu: 0, vram: 1, models: d.next() & d.next() & 0x3ff, stake: d.below(5) };
+    ops.extend((1..=operators.min(8)).map(|who| join(who, d)));
     ops.push(Op::List { group: 0, on: true });
     while ops.len() < length {
-        ops.push(match d.below(20) {
+        ops.push(match d.below(40) {
             0..=2 => random_op(d, operators),
-            3..=5 => Op::Create {
+            3..=9 => Op::Create {
                 who: d.next(),
                 kind: d.next(),
                 units: d.next(),
                 vram: 0,
-                gpu: 0,
+                gpu: d.next(),
                 models: d.next() & d.next() & d.next() & d.next() & 0x3ff,
                 fee: d.next(),
                 policy: 0,
             },
-            6..=15 => random_validation(d),
-            16 => Op::Score { node: d.next(), score: d.next() },
-            17 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(40) },
-            18 => match d.below(6) {
+            10..=29 => random_validation(d),
+            30..=34 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(20) },
+            35..=36 => Op::Dispatch(4),
+            37 => join(1 + d.below(operators), d),
+            38 => match d.below(6) {
                 0 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(8_000) },
-                1 => Op::Expire { pick: d.next(), by: d.next() },
+                1 => Op::Pass { blocks: 2, seconds: 60 + d.below(90) },
                 2 => Op::Pause(1 + d.below(operators)),
                 3 => Op::Resume(1 + d.below(operators)),
                 4 => Op::Quit(1 + d.below(operators)),
-                _ => Op::Join {
-                    who: 1 + d.below(operators),
-                    gpu: 0,
-                    vram: 1,
-                    models: d.next() & d.next() & 0x3ff,
-                    stake: d.next(),
-                },
+                _ => Op::Score { node: d.next(), score: d.next() },
             },
-            _ => Op::Dispatch(4),
+            _ => Op::Expire { pick: d.next(), by: d.next() },
         });
     }
     ops
@@ -1166,13 +1156,17 @@ impl Model {
                 Call::new(from, commitCall { id: task.id, commitment })
             }
             Op::Reveal { pick: p, by, how } => {
+                // Mostly one that can be revealed.
+                let early = p >> 60 == 1;
                 let alone = self.nodes.iter().filter_map(|(&node, n)| match n.task.as_ref().map(|t| (t, t.part)) {
-                    Some((t, Part::Committed(c) | Part::Calling(c))) => Some((node, t, 0, c.kept)),
+                    Some((t, Part::Committed(c))) if early || self.lot(t, &c) == Some(false) => Some((node, t, 0, c.kept)),
+                    Some((t, Part::Calling(c))) if early => Some((node, t, 0, c.kept)),
                     _ => None,
                 });
                 let grouped = self.teams.iter().flat_map(|(&place, team)| {
                     let member = move |m: &Member| (m.node, &team.task, place, FixedBytes::from_slice(&m.answer[..24]));
-                    team.members.iter().filter(|m| m.stage == COMMITTED || p >> 59 == 1).map(member)
+                    let ready = team.opens(self.now).is_some();
+                    team.members.iter().filter(move |m| m.stage == COMMITTED && ready || early).map(member)
                 });
                 let all: Vec<(u32, &Task, u32, FixedBytes<24>)> = alone.chain(grouped).collect();
                 let from = who(1 + by % (self.operators + 4));

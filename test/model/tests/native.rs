@@ -33,7 +33,7 @@ fn a_wider_network_agrees_with_the_model() {
 /// Tasks whose answers are committed to, sampled, and judged.
 #[test]
 fn validated_tasks_agree_with_the_model() {
-    drive_validating(3_000..3_010, 2_000, 12, 0);
+    drive_validating(3_000..3_025, 800, 24, 0);
 }
 
 /// A world with a fault.
