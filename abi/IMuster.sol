@@ -457,7 +457,8 @@ interface IMuster {
     function calls(uint32 from, uint32 count) external view returns (TaskView[] memory);
     /// @notice Whether tasks whose answers have to be equal can be validated on a GPU group.
     function gpuListed(uint32 group) external view returns (bool);
-    /// @notice The active nodes of a GPU group and stake class, those that have joined and are not paused, and how many there are.
+    /// @notice The active nodes of a GPU group and stake class, and how many there are: those that have joined, paused ones only until a
+    /// draw of validators meets them.
     function activeNodes(uint32 group, uint8 class, uint32 from, uint32 count) external view returns (uint32 total, uint32[] memory numbers);
     /// @notice The queued task that a node would take if it became available now.
     function bestQueued(uint32 number) external view returns (TaskView memory);

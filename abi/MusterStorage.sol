@@ -123,7 +123,8 @@ contract MusterStorage {
         uint8 models;
         /// Whether it is excluded, or held back by due draws, and waits in the pool of excluded nodes.
         bool parked;
-        /// Its open commitments; 0x40 is added while they hold it, 0x80 while a validation group waits for it to begin.
+        /// Its open commitments; 0x20 is added while it is not among the active nodes although it has joined, 0x40 while open commitments
+        /// hold it, 0x80 while a validation group waits for it to begin.
         uint8 duties;
     }
 
@@ -442,7 +443,8 @@ contract MusterStorage {
     mapping(address => Account) internal accounts;
     /// Nodes and their tasks. Key: the node's number, from 1.
     mapping(uint256 => NodeRecord) internal nodes;
-    /// The sampler's tree of idle nodes, and with 2^47 added to the key that of active ones: those that have joined and are not paused. Bytes 0 to 30 of a word, from the right, bound what is below; byte 31 is a mark. Key:
+    /// The sampler's tree of idle nodes, and with 2^47 added to the key that of active ones: those that have joined, paused ones
+    /// only until a draw of validators meets them. Bytes 0 to 30 of a word, from the right, bound what is below; byte 31 is a mark. Key:
     /// `1 << 57` for the root; `1 << 56 | i` for the sizes from 31 i on; `vram << 32 | 0xff << 24` for a VRAM size;
     /// `vram << 32 | level << 24 | i` for the words below it.
     mapping(uint256 => bytes32) internal branches;

@@ -17,11 +17,11 @@ use crate::layout::node_slot;
 use crate::network::Network;
 use crate::registry::{count_held, count_in_use, Holders};
 use crate::roster::Seat;
-use crate::sampler::{Among, Field, Scope};
+use crate::sampler::{Among, Field, Scope, Spot};
 use alloc::vec::Vec;
 use muster_core::id::{ModelId, NodeId, TaskId};
 use muster_core::qos;
-use muster_core::record::{Node, Status, MODELS_PER_WORD};
+use muster_core::record::{Node, Status, MEMBERS, MODELS_PER_WORD};
 use muster_core::wad::mul_wad;
 use muster_core::weight;
 use muster_core::word::Word;
@@ -30,6 +30,12 @@ use muster_core::word::Word;
 pub const TRIES: u32 = 10;
 /// Tries of a draw in which nodes without a required model are rejected.
 pub const LOCAL_TRIES: u32 = 16;
+/// Tries for the validators of a task: the bounds of active nodes are coarse, and most tries end before a node is read.
+const VALIDATOR_TRIES: usize = 96;
+/// Nodes read for them.
+const VALIDATORS_SEEN: usize = 32;
+/// Paused nodes that a draw of validators takes out of the active ones.
+pub const PAUSED_MET: usize = 4;
 /// Holders looked at, at most, when holders are searched.
 pub const SEARCHED: u32 = 16;
 /// Words beyond the first of the candidates' model lists that the tries of a pass read before it gives up.
@@ -120,8 +126,6 @@ struct Pass {
     largest_boost: u64,
     local_only: bool,
     tries: u32,
-    /// Whether a validator is drawn: only who [can be called](can_validate) is a candidate.
-    validators: bool,
 }
 
 /// What a pass came to, apart from a chosen node.
@@ -205,7 +209,7 @@ impl<H: Host> Network<'_, H> {
             if models == 0 { 0 } else { task.models.as_slice().iter().map(|&m| Holders::load(self.host, m).len()).sum() };
         if holders > 0 && self.popular(holders) {
             let pass = self.pass(field, models, true);
-            match self.tries(&pass, task, &[], rng) {
+            match self.tries(&pass, task, rng) {
                 Ok((seat, _)) => return Draw::Node(seat, Candidates::Holders),
                 Err(Missed::Rejected) => return Draw::Undecided,
                 Err(Missed::NoneSeen) => {}
@@ -248,7 +252,7 @@ impl<H: Host> Network<'_, H> {
             }
         }
         let pass = self.pass(field, task.models.len as u32, false);
-        match self.tries(&pass, task, &[], rng) {
+        match self.tries(&pass, task, rng) {
             Ok((seat, beside)) => {
                 let enough = self.rules.boost_pool as u32;
                 let there = if beside < enough { pass.field.count(self.host, enough) } else { beside };
@@ -296,16 +300,21 @@ impl<H: Host> Network<'_, H> {
             largest_boost,
             local_only,
             tries: if local_only { LOCAL_TRIES } else { TRIES },
-            validators: false,
         }
     }
 
-    /// Tries to draw and accept a node that is not among `besides`; gives it and how many of its group are in the field.
+    /// A height below the bound of a drawn node's class, uniform: it is accepted if its weight is above that.
+    fn height(&self, pass: &Pass, spot: &Spot, rng: &mut Rng) -> u128 {
+        let shift = spot.class.saturating_sub(self.roster.lowest()) as u32;
+        (rng.below(self.host, pass.bound) as u128) << shift | (rng.next(self.host) & ((1 << shift) - 1)) as u128
+    }
+
+    /// Tries to draw and accept a node; gives it and how many of its group are in the field.
     ///
     /// After [`MORE_MODEL_WORDS`] words of long model lists no further try is made: one that is made is accepted by the same
     /// rule, so the proportions stay.
     #[inline(never)]
-    fn tries(&self, pass: &Pass, task: &Task, besides: &[NodeId], rng: &mut Rng) -> core::result::Result<(Seat, u32), Missed> {
+    fn tries(&self, pass: &Pass, task: &Task, rng: &mut Rng) -> core::result::Result<(Seat, u32), Missed> {
         let mut missed = Missed::NoneSeen;
         let mut more = 0;
         for _ in 0..pass.tries {
@@ -316,11 +325,9 @@ impl<H: Host> Network<'_, H> {
             let Some(spot) = pass.field.pick(self.host, u) else { continue };
             let seat = Seat::load(self.host, spot.node);
             let merit = self.merit(&seat.node);
-            let shift = spot.class.saturating_sub(self.roster.lowest()) as u32;
-            // Uniform below bound x 2^shift: the node is accepted if this is below its weight.
-            let height = (rng.below(self.host, pass.bound) as u128) << shift | (rng.next(self.host) & ((1 << shift) - 1)) as u128;
+            let height = self.height(pass, &spot, rng);
             // Excluded since it came to stand here, by a raised threshold: no candidate.
-            if merit == 0 || besides.contains(&spot.node) || pass.validators && !can_validate(&seat.node) {
+            if merit == 0 {
                 continue;
             }
             let hopeless = height >= mul_wad(merit, pass.largest_boost) as u128;
@@ -347,17 +354,40 @@ impl<H: Host> Network<'_, H> {
         Err(missed)
     }
 
-    /// Draws up to `most` validators for a task among the active nodes of a field, by weight, one after the other; holding a model weighs
-    /// and is not required. Fewer if the draw of one stayed undecided.
-    pub(crate) fn draw_validators(&self, field: Field, task: &Task, first: NodeId, most: usize, rng: &mut Rng) -> Vec<Seat> {
-        let pass = Pass { validators: true, ..self.pass(field, task.models.len as u32, false) };
-        let (mut besides, mut drawn) = (Vec::from([first]), Vec::new());
-        while drawn.len() < most {
-            let Ok((seat, _)) = self.tries(&pass, task, &besides, rng) else { break };
-            besides.push(seat.id);
-            drawn.push(seat);
+    /// Draws a group's validators for a task among the active nodes of a field, by weight, one after the other; holding a model weighs and
+    /// is not required. Fewer if the draw stayed undecided. Gives also paused nodes that it met, at most [`PAUSED_MET`].
+    pub(crate) fn draw_validators(
+        &self,
+        field: Field,
+        task: &Task,
+        first: NodeId,
+        open_most: u8,
+        rng: &mut Rng,
+    ) -> (Vec<NodeId>, Vec<NodeId>) {
+        let pass = self.pass(field, task.models.len as u32, false);
+        let (mut drawn, mut paused, mut seen) = (Vec::new(), Vec::new(), 0);
+        for _ in 0..VALIDATOR_TRIES {
+            if drawn.len() == MEMBERS - 1 || seen == VALIDATORS_SEEN {
+                break;
+            }
+            let u = rng.below(self.host, pass.field.total());
+            let Some(spot) = pass.field.pick(self.host, u) else { continue };
+            if spot.node == first || drawn.contains(&spot.node) || paused.contains(&spot.node) {
+                continue;
+            }
+            seen += 1;
+            let seat = Seat::load(self.host, spot.node);
+            let height = self.height(&pass, &spot, rng);
+            if can_validate(&seat.node, open_most) {
+                let weight = mul_wad(self.merit(&seat.node), self.locality(&seat, &task.models).0);
+                if height < weight as u128 {
+                    drawn.push(seat.id);
+                }
+            } else if seat.node.status == Status::Paused as u8 && paused.len() < PAUSED_MET {
+                paused.push(seat.id);
+            }
         }
-        drawn
+        (drawn, paused)
     }
 
     /// Up to `most` different eligible nodes for a task that lack a model, drawn by weight; `reads` bounds the words of nodes read.
@@ -373,7 +403,7 @@ impl<H: Host> Network<'_, H> {
         while *reads > 0 && (chosen.len() as u32) < most {
             // Where it stands, and its record.
             *reads = reads.saturating_sub(2);
-            let Ok((seat, _)) = self.tries(&pass, &plain, &[], rng) else { continue };
+            let Ok((seat, _)) = self.tries(&pass, &plain, rng) else { continue };
             if chosen.contains(&seat.id) {
                 continue;
             }
@@ -452,11 +482,11 @@ impl<H: Host> Network<'_, H> {
     }
 }
 
-/// Whether an active node can be called to a validation group: it takes tasks, no other call waits for it, and its open commitments do
-/// not hold it (two groups could then wait for each other). Whether it is busy does not matter, so that load does not decide who
-/// validates.
-fn can_validate(node: &Node) -> bool {
-    matches!(Status::new(node.status), Status::Available | Status::Busy) && !node.called() && !node.held()
+/// Whether an active node can be called to a validation group: it takes tasks, no other call waits for it, and it has fewer open
+/// commitments than hold a node (were held ones called, two groups could wait for each other). Whether it is busy does not matter, so
+/// that load does not decide who validates.
+fn can_validate(node: &Node, open_most: u8) -> bool {
+    matches!(Status::new(node.status), Status::Available | Status::Busy) && !node.called() && node.open() < open_most
 }
 
 /// Whether a node has the VRAM or the GPU a task requires.

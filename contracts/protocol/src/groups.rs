@@ -405,7 +405,14 @@ impl<H: Host> Network<'_, H> {
         };
         let mut rng = Rng::new(self.host, hash, order.id);
         let (field, there) = self.scope_of(&order, &limits);
-        let peers = self.draw_validators(field, &task, first.id, MEMBERS - 1, &mut rng);
+        let (peers, paused) = self.draw_validators(field, &task, first.id, limits.open_most, &mut rng);
+        // Paused nodes would be met again and again.
+        for node in paused {
+            let mut seat = Seat::load(self.host, node);
+            self.roster.deactivate(self.host, &seat, seat.node.class(self.rules.base));
+            seat.node.duties |= Node::INACTIVE;
+            seat.put(self.host);
+        }
         // Where there are fewer active nodes than a group has members, no other draw would find more.
         if peers.len() < MEMBERS - 1 && there >= MEMBERS as u32 && call.tries + 1 < CALL_DRAWS {
             self.call_again(&Call { tries: call.tries + 1, ..call }, &order, &limits);
@@ -421,7 +428,7 @@ impl<H: Host> Network<'_, H> {
         emit::<TaskRedrawn>(self.host, (order.id,), (block,));
     }
 
-    fn form_of(&mut self, first: Seat, mut task: Task, peers: &[Seat], scored: bool, limits: &Limits) {
+    fn form_of(&mut self, first: Seat, mut task: Task, peers: &[NodeId], scored: bool, limits: &Limits) {
         let commitment = first.commitment(self.host);
         let committed_at = began(&task.order) + commitment.elapsed as u64;
         let frozen = task.order.flags & (Order::RECEIPT | Order::SAMPLED);
@@ -431,7 +438,7 @@ impl<H: Host> Network<'_, H> {
             Membership { node: first.id, stage: Stage::Committed, moment: committed_at as u32, elapsed: commitment.elapsed };
         let mut group = Group::new(self.host, &task, members);
         group.set_answer(self.host, 0, kept(commitment.hash()));
-        let nodes: Vec<NodeId> = [first.id].into_iter().chain(peers.iter().map(|p| p.id)).collect();
+        let nodes: Vec<NodeId> = [first.id].into_iter().chain(peers.iter().copied()).collect();
         emit::<GroupFormed>(self.host, (task.order.id, group.place, task.escrow.creator), (&nodes[..], scored));
         for (i, &node) in nodes.iter().enumerate().skip(1) {
             // Read again: whoever left the sampler before may have moved it there.

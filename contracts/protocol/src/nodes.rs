@@ -148,13 +148,12 @@ impl<H: Host> Network<'_, H> {
     pub(crate) fn restake(&mut self, seat: &mut Seat, stake: u64) {
         let base = self.rules.base;
         let (from, to) = (seat.node.class(base), weight::class_of(stake, base));
-        let active = seat.node.status != Status::Paused as u8;
         if from != to && seat.node.idle() {
             self.leave_sampler(seat);
             seat.node.pos = sampler::insert(self.host, Among::Idle, seat.node.group, to, seat.id);
         }
         seat.node.stake = stake;
-        if from != to && active {
+        if from != to && !seat.node.inactive() {
             let operator = self.roster.deactivate(self.host, seat, from);
             self.roster.activate(self.host, seat, operator, base);
         }
@@ -167,7 +166,8 @@ impl<H: Host> Network<'_, H> {
         match Status::new(seat.node.status) {
             Status::Available => {
                 self.withdraw_from_work(&mut seat);
-                self.rest(&mut seat);
+                seat.node.status = Status::Paused as u8;
+                emit::<NodePaused>(self.host, (seat.id,), ());
             }
             Status::Busy => {
                 seat.node.status = Status::PendingPause as u8;
@@ -184,8 +184,11 @@ impl<H: Host> Network<'_, H> {
         let mut seat = self.own_settled_seat()?;
         ensure!(Status::new(seat.node.status) == Status::Paused, WrongStatus(seat.id, seat.node.status));
         seat.node.status = Status::Available as u8;
-        let operator = seat.operator(self.host);
-        self.roster.activate(self.host, &seat, operator, self.rules.base);
+        if seat.node.inactive() {
+            seat.node.duties &= !Node::INACTIVE;
+            let operator = seat.operator(self.host);
+            self.roster.activate(self.host, &seat, operator, self.rules.base);
+        }
         emit::<NodeResumed>(self.host, (seat.id,), ());
         self.release(seat, true);
         Ok(())
@@ -213,11 +216,12 @@ impl<H: Host> Network<'_, H> {
     /// Takes a node that has no task and stands nowhere out of the network; its stake starts to unbond.
     #[inline(never)]
     pub(crate) fn leave(&mut self, mut seat: Seat, kicked: bool) {
-        let operator = if seat.node.status == Status::Paused as u8 {
+        let operator = if seat.node.inactive() {
             seat.operator(self.host).account
         } else {
             self.roster.deactivate(self.host, &seat, seat.node.class(self.rules.base)).account
         };
+        seat.node.duties &= !Node::INACTIVE;
         let release = self.now + self.host.get::<Limits>(slot(LIMITS)).unbonding as u64;
         let stake = seat.node.stake;
         purse::unbond(self.host, operator, stake, release, seat.node.open() > 0, kicked);
@@ -246,13 +250,6 @@ impl<H: Host> Network<'_, H> {
         left
     }
 
-    /// Pauses a node that has no task and stands nowhere.
-    fn rest(&mut self, seat: &mut Seat) {
-        self.roster.deactivate(self.host, seat, seat.node.class(self.rules.base));
-        seat.node.status = Status::Paused as u8;
-        emit::<NodePaused>(self.host, (seat.id,), ());
-    }
-
     /// Takes an available node out of the sampler, or out of the parking pool.
     pub(crate) fn withdraw_from_work(&mut self, seat: &mut Seat) {
         if seat.node.parked {
@@ -267,24 +264,24 @@ impl<H: Host> Network<'_, H> {
     /// busy, else a queued task, else the sampler, or exclusion. Writes its record.
     #[inline(never)]
     pub(crate) fn release(&mut self, mut seat: Seat, may_take: bool) {
-        let status = Status::new(seat.node.status);
-        // Who pauses is an active node less, who begins in a validation group can be called to another: not while one is being drawn.
-        if (seat.node.called() || status == Status::PendingPause) && self.call_due() {
-            return self.park(seat, self.now);
-        }
         if seat.node.called() {
+            // Who begins in a validation group can be called to another: not while one is being drawn.
+            if self.call_due() {
+                return self.park(seat, self.now);
+            }
             // Before all else: neither the queue nor a well-timed exit decides who validates.
             seat.put(self.host);
             return self.begin_duty(seat.id);
         }
-        match status {
+        match Status::new(seat.node.status) {
             // A node that leaves can change the largest stake, and with it what all others weigh.
             Status::PendingKickout | Status::PendingQuit if self.draws_due() => return self.park(seat, self.now),
             Status::PendingKickout => return self.leave(seat, true),
             Status::PendingQuit => return self.leave(seat, false),
             Status::PendingPause => {
-                self.rest(&mut seat);
+                seat.node.status = Status::Paused as u8;
                 seat.put(self.host);
+                emit::<NodePaused>(self.host, (seat.id,), ());
                 return;
             }
             _ => {}

@@ -36,7 +36,6 @@ program! { SOURCE;
         serving(net) {
             #[payable] createTaskCall(spec: TaskSpec) -> TaskId { net.create_task(spec) }
             submitCall(id: TaskId, digest: [u8; 32]) { net.submit(id, digest) }
-            reportErrorCall(id: TaskId, code: u8) { net.report_error(id, code) }
         }
         // It says itself how many it serves.
         acting(net) {
@@ -44,7 +43,7 @@ program! { SOURCE;
         }
     }
 
-    /// The program of validation, and of tasks whose time is over. Commitments and reveals are taken whatever is due, and serve nothing.
+    /// The program of validation, and of tasks that end without an answer. Commitments and reveals are taken whatever is due, and serve nothing.
     groups GROUPS {
         acting(net) {
             commitCall(id: TaskId, commitment: [u8; 32]) { net.commit(id, commitment) }
@@ -54,6 +53,7 @@ program! { SOURCE;
             settleCall(id: TaskId, group: u32) { net.settle(id, group) }
         }
         serving(net) {
+            reportErrorCall(id: TaskId, code: u8) { net.report_error(id, code) }
             expireCall(node: NodeId, id: TaskId) { net.expire(node, id) }
         }
     }

@@ -33,7 +33,7 @@ const ROOT: u64 = 1 << 57;
 pub enum Among {
     /// Those that can be given a task now.
     Idle,
-    /// Those that have joined and are not paused, whatever they do now.
+    /// Those that have joined, whatever they do now; one that is paused until a draw of validators meets it.
     Active,
 }
 
@@ -46,6 +46,16 @@ impl Among {
             Among::MARK
         } else {
             0
+        }
+    }
+
+    /// A sum's bound: for the active ones a coarse one, so that joining and leaving seldom change more than a list. Validators are
+    /// drawn more rarely than tasks, and can be tried for more often.
+    fn ceil(self, x: u64) -> u8 {
+        if self == Among::Active {
+            bound::coarse(x)
+        } else {
+            bound::ceil(x)
         }
     }
 
@@ -134,7 +144,7 @@ fn add_group_among<H: Host>(host: &mut H, among: Among, vram: u32, number: u32) 
         host.store(top, w);
     } else if number >= capacity {
         let mut above = Word::ZERO;
-        above.set_bits(0, 8, bound::ceil(sum_from(&w, 0)) as u64);
+        above.set_bits(0, 8, among.ceil(sum_from(&w, 0)) as u64);
         above.set_bits(248, 8, levels + 1);
         w.set_bits(248, 8, 1);
         let below = among.branch_slot(host, vram, levels - 1, 0);
@@ -195,8 +205,8 @@ fn write_member<H: Host>(host: &mut H, among: Among, group: GpuGroup, class: u8,
 /// Carries a group's changed total up the tree, as far as the rounded bounds change.
 fn lift<H: Host>(host: &mut H, among: Among, group: GpuGroup, old: u64, new: u64) {
     let (vram, gpu) = (group.vram() as u32, group.gpu() as u32 - 1);
-    let mut code = bound::ceil(new);
-    if bound::ceil(old) == code {
+    let mut code = among.ceil(new);
+    if among.ceil(old) == code {
         return;
     }
     let top = among.top_slot(host, vram);
@@ -206,33 +216,33 @@ fn lift<H: Host>(host: &mut H, among: Among, group: GpuGroup, old: u64, new: u64
     for level in 0..levels {
         let slot = among.branch_slot(host, vram, level, child / FAN);
         let w = host.load(slot);
-        if !set_lane(host, slot, w, child % FAN, &mut code) {
+        if !set_lane(host, among, slot, w, child % FAN, &mut code) {
             return;
         }
         child /= FAN;
     }
-    if !set_lane(host, top, there, child, &mut code) {
+    if !set_lane(host, among, top, there, child, &mut code) {
         return;
     }
     let middle = among.branch(host, MIDDLE | (vram / FAN) as u64);
     let w = host.load(middle);
-    if !set_lane(host, middle, w, vram % FAN, &mut code) {
+    if !set_lane(host, among, middle, w, vram % FAN, &mut code) {
         return;
     }
     let root = among.branch(host, ROOT);
     let w = host.load(root);
-    set_lane(host, root, w, vram / FAN, &mut code);
+    set_lane(host, among, root, w, vram / FAN, &mut code);
 }
 
 /// Sets a bound in a word that has been read; gives whether the word's own rounded sum (left in `code`) changed.
-fn set_lane<H: Host>(host: &mut H, slot: Word, mut w: Word, i: u32, code: &mut u8) -> bool {
-    let old = bound::ceil(sum_from(&w, 0));
+fn set_lane<H: Host>(host: &mut H, among: Among, slot: Word, mut w: Word, i: u32, code: &mut u8) -> bool {
+    let old = among.ceil(sum_from(&w, 0));
     w.set_bits(i * 8, 8, *code as u64);
     if w.bits(248, 8) == 0 {
         w.set_bits(248, 8, 1);
     }
     host.store(slot, w);
-    *code = bound::ceil(sum_from(&w, 0));
+    *code = among.ceil(sum_from(&w, 0));
     *code != old
 }
 

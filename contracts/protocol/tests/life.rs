@@ -409,7 +409,8 @@ fn creating_a_task_refuses_what_it_cannot_run() {
     refused!(w.create(5, FEE, with(&|s| s.units = 0)), BadUnits(0u32, 1_000u32));
     refused!(w.create(5, FEE, with(&|s| s.units = 1_001)), BadUnits(1_001u32, 1_000u32));
     refused!(w.create(5, FEE, with(&|s| (s.kind, s.units) = (2, 86_401))), BadUnits(86_401u32, 86_400u32));
-    refused!(w.create(5, FEE, with(&|s| s.redundancy = 1)), RedundancyUnsupported(1u8));
+    refused!(w.create(5, FEE, with(&|s| s.redundancy = 2)), RedundancyUnsupported(2u8));
+    refused!(w.create(5, FEE, with(&|s| s.redundancy = 255)), RedundancyUnsupported(255u8));
     refused!(w.create(5, FEE, with(&|s| s.vram = 961)), BadVram(961u16, 960u16));
     refused!(w.create(5, FEE, with(&|s| s.vram = 25)), NobodyCanRun(25u16, 0u32));
     refused!(w.create(5, FEE, with(&|s| s.vram = 960)), NobodyCanRun(960u16, 0u32));
@@ -1067,7 +1068,8 @@ fn parameters_keep_their_bounds() {
 fn parameters_that_reach_into_stakes_have_to_be_proposed() {
     let mut w = World::new();
     let delayed: Vec<&str> = PARAMETERS.iter().filter(|p| p.delayed()).map(|p| p.name).collect();
-    assert_eq!(delayed, ["unbonding", "kickoutMilli"]);
+    let validation = ["sampleWindow", "revealWindow", "openMost", "slashTimes", "scorePool", "hammingMost", "slashImages"];
+    assert_eq!(delayed, [&["unbonding", "kickoutMilli"], &validation[..]].concat());
     let (number, plain) = (parameter("kickoutMilli"), parameter("tau"));
     refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, number, Word::from(9_000))), ParameterDelayed(number));
     refused!(w.raw(OWNER, 0, |m| admin::propose_parameter(m, plain, Word::from(9))), ParameterNotDelayed(plain));

@@ -29,12 +29,14 @@ packed! {
         models: u8 = "uint8" 8,
         /// Whether it is excluded, or held back by due draws, and waits in the parking pool.
         parked: bool = "bool" 8,
-        /// What it owes to validation groups: [`Node::HELD`], [`Node::CALLED`], and below them its open commitments.
+        /// What it owes to validation groups: [`Node::INACTIVE`], [`Node::HELD`], [`Node::CALLED`], and below them its open commitments.
         duties: u8 = "uint8" 8,
     }
 }
 
 impl Node {
+    /// In `duties`: it was met paused by a draw of validators, and is not among the active nodes until it resumes.
+    pub const INACTIVE: u8 = 0x20;
     /// In `duties`: it has as many open commitments as it may, and gets no work until one is settled.
     pub const HELD: u8 = 0x40;
     /// In `duties`: it was busy when it was called to a validation group, and begins there when its task ends.
@@ -58,12 +60,17 @@ impl Node {
 
     /// Commitments to answers that are not settled yet.
     pub fn open(&self) -> u8 {
-        self.duties & (Node::HELD - 1)
+        self.duties & (Node::INACTIVE - 1)
     }
 
     /// Whether its open commitments keep it from work.
     pub fn held(&self) -> bool {
         self.duties & Node::HELD != 0
+    }
+
+    /// Whether it is not among the active nodes, although it has joined.
+    pub fn inactive(&self) -> bool {
+        self.duties & Node::INACTIVE != 0
     }
 
     /// Whether a place in a validation group waits for it.

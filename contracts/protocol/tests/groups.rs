@@ -1,0 +1,726 @@
+//! Validation from end to end: commitments, lots, groups, judgements and the money, natively. docs/validation.md says what is shown here.
+
+use alloy_primitives::{keccak256, B256};
+use alloy_sol_types::SolValue;
+use muster_core::validation::payment;
+use muster_model::refused;
+use muster_model::world::*;
+use muster_protocol::IMuster::{self, IMusterEvents as E, *};
+use muster_protocol::{refusal, Result};
+
+/// The group of all nodes here.
+const CARD: u32 = 1 << 16 | 24;
+const FEE: u128 = 6 * TOKEN;
+/// Who creates all tasks.
+const CREATOR: u64 = 50;
+/// A passer-by.
+const DRIVER: u64 = 60;
+const ANSWER: u8 = 0;
+const ERROR: u8 = 1;
+
+/// A world of equal nodes of a listed GPU group, with this probability of validation.
+fn network(nodes: u64, sample_bps: u64) -> World {
+    let mut w = world(nodes, 1);
+    w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: true }).unwrap();
+    w.set("sampleBps", sample_bps);
+    w.events();
+    w
+}
+
+fn wanted() -> IMuster::TaskSpec {
+    IMuster::TaskSpec { gpu: CARD, redundancy: 1, ..spec(0, &[]) }
+}
+
+fn value(answer: u8) -> B256 {
+    B256::repeat_byte(answer)
+}
+
+/// Everybody's salt for a task.
+fn salt(id: u64, node: u32) -> B256 {
+    keccak256((id, node).abi_encode())
+}
+
+fn commitment(id: u64, node: u32, kind: u8, value: B256) -> B256 {
+    keccak256((id, node, u16::from(kind), value, salt(id, node)).abi_encode_params())
+}
+
+fn commit(w: &mut World, id: u64, node: u32, kind: u8, value: B256) -> Result<()> {
+    w.send(who(node.into()), 0, commitCall { id, commitment: commitment(id, node, kind, value) }).map(drop)
+}
+
+fn reveal(w: &mut World, id: u64, group: u32, node: u32, kind: u8, value: B256) -> Result<()> {
+    w.send(who(DRIVER), 0, revealCall { id, group, node, kind, value, salt: salt(id, node) }).map(drop)
+}
+
+/// Creates and draws a task; gives its id and its node.
+fn started(w: &mut World, fee: u128, spec: IMuster::TaskSpec) -> (u64, u32) {
+    let id = w.create(CREATOR, fee, spec).unwrap();
+    w.pass(1, 0);
+    w.dispatch(16).unwrap();
+    let task = |w: &mut World| (1..=w.ask(overviewCall {}).nodesIssued).find(|&n| w.ask(runningTaskCall { number: n }).id == id);
+    (id, task(w).expect("drawn"))
+}
+
+/// A task whose node has committed to an answer, the lot's block passed.
+fn committed(w: &mut World, kind: u8, answer: u8) -> (u64, u32) {
+    let (id, node) = started(w, FEE, wanted());
+    w.pass(5, 10);
+    commit(w, id, node, kind, value(answer)).unwrap();
+    w.pass(3, 1);
+    (id, node)
+}
+
+/// Has a sampled task's validators drawn; gives the group's place and its members.
+fn formed(w: &mut World, id: u64, node: u32) -> (u32, Vec<u32>) {
+    w.send(who(u64::from(node)), 0, validateCall { id, node }).unwrap();
+    loop {
+        w.pass(3, 1);
+        assert!(w.send(who(DRIVER), 0, formGroupCall {}).unwrap());
+        // Undecided, it is drawn again from a later block.
+        if grouped_or_none(w, id).is_some() {
+            return grouped(w, id);
+        }
+    }
+}
+
+fn grouped(w: &mut World, id: u64) -> (u32, Vec<u32>) {
+    let all = w.ask(groupsCall { from: 1, count: 256 })._1;
+    let group = all.iter().find(|g| g.id == id).expect("a group");
+    (group.group, group.members.iter().map(|m| m.node).filter(|n| *n > 0).collect())
+}
+
+/// A group of three of a network, its first member committed to answer 1.
+fn group(w: &mut World) -> (u64, u32, [u32; 3]) {
+    let (id, node) = committed(w, ANSWER, 1);
+    let (place, members) = formed(w, id, node);
+    (id, place, members.try_into().expect("three"))
+}
+
+fn stake(w: &mut World, node: u32) -> u128 {
+    w.node(node).stake
+}
+
+/// Wei there are, and wei that came in: the same at any time.
+fn check_money(w: &mut World) {
+    let overview = w.ask(overviewCall {});
+    let stakes: u128 = (1..=overview.nodesIssued).map(|n| stake(w, n)).sum();
+    let accounts: u128 = (0..100).map(|n| w.account(n)).map(|a| a.credit + a.unbonding).sum();
+    let groups: u128 = w.ask(groupsCall { from: 1, count: 256 })._1.iter().map(|g| g.fee).sum();
+    let pending: u128 = w.ask(pendingTasksCall { from: 0, count: 256 }).iter().map(|t| t.fee).sum();
+    let running = |t: &TaskView| if t.status == 6 { 0 } else { t.fee };
+    let running: u128 = (1..=overview.nodesIssued).map(|n| running(&w.ask(runningTaskCall { number: n }))).sum();
+    let queued: u128 =
+        [0, 24, CARD].map(|group| w.ask(queuedTasksCall { group, from: 0, count: 256 })._1).iter().flatten().map(|t| t.fee).sum();
+    let there =
+        stakes + accounts + groups + pending + running + queued + overview.reserve + overview.burnt + overview.treasuryBalance;
+    assert_eq!(there, w.paid_in - w.mem.paid);
+}
+
+/// What `MemberJudged` says of each member, and `GroupSettled` of the group.
+fn judged(w: &mut World) -> (Vec<(u32, u8, u128)>, GroupSettled) {
+    check_money(w);
+    let (mut members, mut settled) = (Vec::new(), None);
+    for e in w.events() {
+        match e {
+            E::MemberJudged(m) => members.push((m.node, m.verdict, m.paid)),
+            E::GroupSettled(g) => assert!(settled.replace(g).is_none()),
+            _ => {}
+        }
+    }
+    (members, settled.expect("settled"))
+}
+
+#[test]
+fn what_is_not_sampled_is_paid_less_and_the_rest_saved() {
+    // One node fewer than scores need: the whole fee, and nothing is saved.
+    for nodes in [8, 9] {
+        let mut w = network(nodes, 0);
+        w.set("sampleBps", 1);
+        let (id, node) = started(&mut w, FEE, wanted());
+        refused!(w.send(who(node.into()), 0, submitCall { id, resultDigest: value(1) }), CommitFirst(id));
+        refused!(w.send(who(node.into()), 0, reportErrorCall { id, code: 1 }), CommitFirst(id));
+        refused!(reveal(&mut w, id, 0, node, ANSWER, value(1)), NotCommitted(id, node));
+        w.pass(1, 100);
+        commit(&mut w, id, node, ANSWER, value(1)).unwrap();
+        let lot = w.mem.block + 2;
+        refused!(commit(&mut w, id, node, ANSWER, value(1)), NothingToCommit(id, node));
+        refused!(reveal(&mut w, id, 0, node, ANSWER, value(1)), HashUnknown(id, lot));
+        w.pass(3, 600);
+        refused!(reveal(&mut w, id, 0, node, ANSWER, value(2)), NotWhatWasCommitted(id, node));
+        refused!(reveal(&mut w, id, 0, node, ERROR, value(0)), NotWhatWasCommitted(id, node));
+        refused!(reveal(&mut w, id, 0, node, 2, value(1)), BadAnswerKind(2u8, value(1).0));
+        refused!(reveal(&mut w, id, 0, node, ERROR, value(1)), BadAnswerKind(ERROR, value(1).0));
+        refused!(w.send(who(DRIVER), 0, validateCall { id, node }), NotSampled(id));
+        refused!(w.send(who(DRIVER), 0, expireCall { node, id }), DeadlineNotPassed(id, w.mem.now));
+        w.events();
+        reveal(&mut w, id, 0, node, ANSWER, value(1)).unwrap();
+        let paid = if nodes == 9 { payment(FEE, 1) } else { FEE };
+        assert_eq!(w.account(node.into()).credit, paid);
+        assert_eq!(w.ask(overviewCall {}).reserve, FEE - paid);
+        let events = w.events();
+        assert!(matches!(&events[0], E::AnswerRevealed(r) if (r.group, r.value) == (0, value(1)) && r.salt == salt(id, node)));
+        assert!(matches!(&events[1], E::TaskSucceeded(s) if (s.resultDigest, s.paid) == (value(1), paid)));
+        assert_eq!(w.node(node).status, 1);
+        check_money(&mut w);
+    }
+}
+
+#[test]
+fn an_error_is_hidden_like_an_answer_and_refunded() {
+    let mut w = network(9, 0);
+    let (id, node) = started(&mut w, FEE, wanted());
+    let code = B256::with_last_byte(7);
+    commit(&mut w, id, node, ERROR, code).unwrap();
+    w.pass(3, 1);
+    w.events();
+    reveal(&mut w, id, 0, node, ERROR, code).unwrap();
+    assert!(w.events().iter().any(|e| matches!(e, E::TaskErrorReported(t) if (t.code, t.refund) == (7, FEE))));
+    assert_eq!((w.account(CREATOR).credit, w.account(node.into()).credit), (FEE, 0));
+}
+
+#[test]
+fn what_is_not_revealed_in_time_is_a_timeout() {
+    let mut w = network(9, 0);
+    let (id, node) = committed(&mut w, ANSWER, 1);
+    let due = w.mem.now + 599;
+    w.pass(1, 600);
+    refused!(reveal(&mut w, id, 0, node, ANSWER, value(1)), DeadlinePassed(id, due));
+    w.send(who(DRIVER), 0, expireCall { node, id }).unwrap();
+    assert_eq!(w.account(DRIVER).credit, FEE / 50);
+    assert_eq!(w.node(node).reliability, 300_000_000_000_000_000);
+    check_money(&mut w);
+}
+
+#[test]
+fn a_sampled_task_ends_only_by_validation() {
+    let mut w = network(9, 10_000);
+    let (id, node) = committed(&mut w, ANSWER, 1);
+    refused!(reveal(&mut w, id, 0, node, ANSWER, value(1)), Sampled(id));
+    w.pass(1, 601);
+    refused!(w.send(who(DRIVER), 0, expireCall { node, id }), Sampled(id));
+    w.send(who(DRIVER), 0, validateCall { id, node }).unwrap();
+    assert_eq!(w.ask(runningTaskCall { number: node }).status, 5);
+    for call in [
+        w.send(who(DRIVER), 0, expireCall { node, id }).map(drop),
+        w.send(who(DRIVER), 0, validateCall { id, node }).map(drop),
+        reveal(&mut w, id, 0, node, ANSWER, value(1)),
+    ] {
+        refused!(call, Sampled(id));
+    }
+    assert!(!w.send(who(DRIVER), 0, formGroupCall {}).unwrap(), "its block has not come");
+    assert_eq!(w.ask(callsCall { from: 0, count: 9 })[0].id, id);
+    w.pass(3, 1);
+    // Any call that draws draws validators too.
+    assert_eq!(w.dispatch(1).unwrap(), 1);
+    let (place, members) = grouped(&mut w, id);
+    assert_eq!((place, members.len(), members[0]), (1, 3, node));
+    assert!(w.ask(callsCall { from: 0, count: 9 }).is_empty());
+}
+
+#[test]
+fn three_that_agree_share_the_pot_by_their_speed() {
+    let mut w = network(9, 10_000);
+    let (id, place, [a, b, c]) = group(&mut w);
+    assert!(w.ask(groupCall { place }).scored);
+    assert_eq!((w.node(a).status, w.node(a).openCommitments, w.node(b).status), (1, 1, 2));
+    w.pass(1, 3);
+    commit(&mut w, id, c, ANSWER, value(1)).unwrap();
+    refused!(reveal(&mut w, id, place, a, ANSWER, value(1)), NotOpen(id, place));
+    refused!(w.send(who(DRIVER), 0, settleCall { id, group: place }), NotOpen(id, place));
+    w.pass(1, 40);
+    commit(&mut w, id, b, ANSWER, value(1)).unwrap();
+    let closes = w.mem.now + 7_200;
+    refused!(w.send(who(DRIVER), 0, settleCall { id, group: place }), RevealsOpen(id, closes));
+    refused!(reveal(&mut w, id, 9, a, ANSWER, value(1)), GroupUnknown(id, 9u32));
+    refused!(reveal(&mut w, id + 1, place, a, ANSWER, value(1)), GroupUnknown(id + 1, place));
+    refused!(reveal(&mut w, id, place, 99, ANSWER, value(1)), NotAMember(id, 99u32));
+    for n in [b, a] {
+        reveal(&mut w, id, place, n, ANSWER, value(1)).unwrap();
+        refused!(reveal(&mut w, id, place, n, ANSWER, value(1)), NotCommitted(id, n));
+    }
+    w.events();
+    reveal(&mut w, id, place, c, ANSWER, value(1)).unwrap();
+    let (members, settled) = judged(&mut w);
+    // The first took 10 seconds, the second 43, the third 3; sampled for sure, an answer is paid a third of the fee.
+    let pot = payment(FEE, 10_000) * 3;
+    assert_eq!(members, [(a, 1, pot * 5 / 17), (b, 1, pot * 2 / 17), (c, 1, pot - pot * 5 / 17 - pot * 2 / 17)]);
+    assert_eq!((settled.outcome, settled.answer, settled.refund, settled.startFee), (0, value(1), 0, 0));
+    for (n, score) in [(a, 5), (b, 2), (c, 10)] {
+        let view = w.node(n);
+        assert_eq!((view.scores, view.openCommitments, view.status), (1, 0, 1));
+        assert_eq!(view.longTerm, score * 100_000_000_000_000_000);
+    }
+    assert_eq!(w.ask(groupCall { place }), GroupView::default());
+    let overview = w.ask(overviewCall {});
+    assert_eq!((overview.groups, overview.groupPlaces, overview.burnt), (0, 1, 0));
+    // The place is used again.
+    assert_eq!(group(&mut w).1, place);
+}
+
+#[test]
+fn who_answers_otherwise_is_slashed_and_who_falls_below_the_least_stake_leaves() {
+    let mut w = network(10, 10_000);
+    let (id, place, [a, b, c]) = group(&mut w);
+    commit(&mut w, id, b, ANSWER, value(2)).unwrap();
+    commit(&mut w, id, c, ANSWER, value(1)).unwrap();
+    for (n, answer) in [(a, 1), (b, 2), (c, 1)] {
+        w.events();
+        reveal(&mut w, id, place, n, ANSWER, value(answer)).unwrap();
+    }
+    let events = w.events();
+    let slashed = events.iter().find_map(|e| if let E::NodeSlashed(s) = e { Some(s.clone()) } else { None }).unwrap();
+    assert_eq!((slashed.node, slashed.stake, slashed.unbonding, slashed.credit), (b, 20 * FEE, 0, 0));
+    assert!(events.iter().any(|e| matches!(e, E::NodeKickedOut(k) if k.node == b)));
+    assert_eq!(w.ask(overviewCall {}).burnt, 20 * FEE);
+    assert_eq!((w.node(b).status, stake(&mut w, b)), (0, 0));
+    let account = w.account(b.into());
+    assert_eq!((account.unbonding, account.kickedOut, account.credit), (400 * TOKEN - 20 * FEE, true, 0));
+    let pot = payment(FEE, 10_000) * 3;
+    assert_eq!((w.account(a.into()).credit, w.account(c.into()).credit), (pot * 5 / 15, pot - pot * 5 / 15));
+    refused!(w.join(b.into(), "RTX 4090", 24, &[], 400), KickedOut(who(b.into())));
+    check_money(&mut w);
+}
+
+#[test]
+fn withholding_costs_what_a_wrong_answer_costs() {
+    let mut w = network(10, 10_000);
+    let (id, place, [a, b, c]) = group(&mut w);
+    w.call(who(c.into()), 0, |net| net.pause()).unwrap();
+    commit(&mut w, id, b, ANSWER, value(1)).unwrap();
+    commit(&mut w, id, c, ANSWER, value(1)).unwrap();
+    assert_eq!(w.node(c).status, 5, "paused when its task ended, its commitment open");
+    let closes = w.mem.now + 7_200;
+    reveal(&mut w, id, place, a, ANSWER, value(1)).unwrap();
+    reveal(&mut w, id, place, b, ANSWER, value(1)).unwrap();
+    w.pass(1, 7_200);
+    refused!(w.send(who(DRIVER), 0, settleCall { id, group: place }), RevealsOpen(id, closes));
+    w.pass(1, 1);
+    refused!(reveal(&mut w, id, place, c, ANSWER, value(1)), RevealsClosed(id, closes));
+    w.events();
+    w.send(who(DRIVER), 0, settleCall { id, group: place }).unwrap();
+    let (members, settled) = judged(&mut w);
+    assert_eq!((members[2], settled.outcome), ((c, 3, 0), 0));
+    assert_eq!((w.ask(overviewCall {}).burnt, w.node(c).status), (20 * FEE, 0));
+}
+
+#[test]
+fn without_two_equal_answers_nothing_is_scored_and_only_withholding_slashed() {
+    // What the validators do, and then: outcome, refund, start fee, what the first node gets.
+    let start_fee = FEE / 50;
+    let single = payment(FEE, 10_000);
+    let [answered, other, error] = [(ANSWER, value(2)), (ANSWER, value(3)), (ERROR, B256::ZERO)].map(Some);
+    for (first, second, third, outcome, refund, fee, paid) in [
+        (true, answered, other, 2, FEE - start_fee, start_fee, 0),
+        (true, answered, error, 2, FEE - start_fee, start_fee, 0),
+        (true, error, error, 1, 0, 0, single),
+        (true, None, error, 1, 0, 0, single),
+        (true, None, None, 1, 0, 0, single),
+        (false, answered, error, 3, FEE, 0, 0),
+        (false, None, error, 3, FEE, 0, 0),
+        (false, None, None, 3, FEE, 0, 0),
+    ] {
+        let mut w = network(10, 10_000);
+        let (id, place, [a, b, c]) = group(&mut w);
+        w.pass(1, 1);
+        for (n, said) in [(b, second), (c, third)] {
+            if let Some((kind, value)) = said {
+                commit(&mut w, id, n, kind, value).unwrap();
+            }
+        }
+        w.pass(1, 2_000);
+        let mut revealed: Vec<_> = [(b, second), (c, third)].into_iter().filter_map(|(n, said)| said.map(|s| (n, s))).collect();
+        if first {
+            revealed.insert(0, (a, (ANSWER, value(1))));
+        }
+        w.events();
+        for (n, (kind, value)) in revealed {
+            reveal(&mut w, id, place, n, kind, value).unwrap();
+        }
+        if !first {
+            w.pass(1, 7_201);
+            w.send(who(DRIVER), 0, settleCall { id, group: place }).unwrap();
+        }
+        let late = w.events();
+        let timed_out = late.iter().filter(|e| matches!(e, E::MemberTimedOut(_))).count();
+        assert_eq!(timed_out, [second, third].iter().filter(|said| said.is_none()).count());
+        assert!(!late.iter().any(|e| matches!(e, E::ScoreRecorded(_))));
+        w.mem.logs = Vec::new();
+        let settled = late.iter().find_map(|e| if let E::GroupSettled(g) = e { Some(g.clone()) } else { None }).unwrap();
+        assert_eq!((settled.outcome, settled.refund, settled.startFee), (outcome, refund, fee));
+        assert_eq!((w.account(a.into()).credit, w.account(CREATOR).credit), (paid, refund));
+        assert_eq!(w.ask(overviewCall {}).burnt, if first { 0 } else { 20 * FEE });
+        for (n, said) in [(b, second), (c, third)] {
+            let view = w.node(n);
+            assert_eq!(view.reliability < 1_000_000_000_000_000_000, said.is_none());
+            assert_eq!((view.status, view.openCommitments), (1, 0));
+        }
+        check_money(&mut w);
+    }
+}
+
+#[test]
+fn small_scopes_are_their_own_affair() {
+    // Eight nodes, where scores need nine: no score, no slash, no reserve.
+    let mut w = network(8, 5_000);
+    let (id, node) = loop {
+        let (id, node) = committed(&mut w, ANSWER, 1);
+        if reveal(&mut w, id, 0, node, ANSWER, value(1)) == Err(refusal!(Sampled(id))) {
+            break (id, node);
+        }
+    };
+    let before: Vec<u128> = (1..=8).map(|n| w.account(n).credit).collect();
+    w.send(who(DRIVER), 0, validateCall { id, node }).unwrap();
+    assert_eq!(w.account(DRIVER).credit, 0, "nobody earns by it");
+    w.pass(3, 1);
+    w.dispatch(1).unwrap();
+    let (place, members) = grouped(&mut w, id);
+    let [a, b, c] = members.try_into().unwrap();
+    commit(&mut w, id, b, ANSWER, value(2)).unwrap();
+    commit(&mut w, id, c, ANSWER, value(1)).unwrap();
+    for (n, answer) in [(a, 1), (b, 2), (c, 1)] {
+        w.events();
+        reveal(&mut w, id, place, n, ANSWER, value(answer)).unwrap();
+    }
+    let (judged, _) = judged(&mut w);
+    assert_eq!(judged.iter().map(|m| m.1).collect::<Vec<_>>(), [1, 2, 1]);
+    assert_eq!(judged.iter().map(|m| m.2).sum::<u128>(), FEE);
+    let overview = w.ask(overviewCall {});
+    assert_eq!((overview.burnt, overview.reserve), (0, 0));
+    assert!((1..=8).all(|n| w.node(n).scores == 0 && w.node(n).stake == 400 * TOKEN));
+    assert_eq!(w.account(b.into()).credit, before[b as usize - 1]);
+}
+
+#[test]
+fn a_group_does_with_whom_there_is() {
+    for nodes in [1, 2] {
+        let mut w = network(nodes, 10_000);
+        let (id, node) = committed(&mut w, ANSWER, 1);
+        let (place, members) = formed(&mut w, id, node);
+        assert_eq!(members.len() as u64, nodes);
+        for &n in &members[1..] {
+            commit(&mut w, id, n, ANSWER, value(1)).unwrap();
+        }
+        for &n in &members {
+            reveal(&mut w, id, place, n, ANSWER, value(1)).unwrap();
+        }
+        let paid: u128 = members.iter().map(|&n| w.account(n.into()).credit).sum();
+        assert_eq!(paid, FEE);
+        check_money(&mut w);
+    }
+}
+
+#[test]
+fn busy_nodes_validate_when_their_task_ends_before_the_queue_and_before_they_leave() {
+    let mut w = network(9, 10_000);
+    let (id, first) = committed(&mut w, ANSWER, 1);
+    // Everybody else is busy, and tasks wait.
+    let busy: Vec<(u64, u32)> = (0..8).map(|_| started(&mut w, TOKEN, spec(0, &[]))).collect();
+    for _ in 0..3 {
+        w.create(CREATOR, TOKEN, spec(0, &[])).unwrap();
+        w.pass(1, 0);
+        w.dispatch(16).unwrap();
+    }
+    let (place, members) = formed(&mut w, id, first);
+    let [_, b, c] = members.try_into().unwrap();
+    assert_eq!([b, c].map(|n| w.node(n).calledTo), [place; 2]);
+    assert!(w.node(first).task != id, "the first took the next task");
+    w.call(who(b.into()), 0, |net| net.quit()).unwrap();
+    for n in [b, c] {
+        let (task, _) = busy.iter().find(|t| t.1 == n).unwrap();
+        w.send(who(n.into()), 0, submitCall { id: *task, resultDigest: value(9) }).unwrap();
+        let view = w.ask(runningTaskCall { number: n });
+        assert_eq!((view.id, view.status, view.group, view.fee), (id, 6, place, FEE));
+        assert_eq!(w.node(n).calledTo, 0);
+    }
+    assert_eq!([b, c].map(|n| w.node(n).status), [4, 2]);
+    for n in [b, c] {
+        commit(&mut w, id, n, ANSWER, value(1)).unwrap();
+    }
+    assert_eq!(w.node(b).status, 0, "it has left, its commitment open");
+    assert_eq!(w.node(b).openCommitments, 1);
+    // What it gets back is locked until its part is judged.
+    w.pass(1, 86_401);
+    w.send(who(b.into()), 0, withdrawCall { to: who(b.into()).into() }).unwrap();
+    refused!(w.send(who(b.into()), 0, withdrawCall { to: who(b.into()).into() }), StakeLocked(b, 1u8));
+    w.send(who(DRIVER), 0, settleCall { id, group: place }).unwrap();
+    // All three withheld.
+    assert_eq!(w.ask(overviewCall {}).burnt, 60 * FEE);
+    assert_eq!(w.account(b.into()).unbonding, 400 * TOKEN - 20 * FEE);
+    w.send(who(b.into()), 0, withdrawCall { to: who(b.into()).into() }).unwrap();
+    check_money(&mut w);
+}
+
+#[test]
+fn a_node_with_as_many_open_commitments_as_it_may_is_held() {
+    let mut w = network(9, 10_000);
+    w.set("openMost", 1);
+    let (id, place, members) = group(&mut w);
+    let [a, b, c] = members;
+    assert!(w.node(a).held);
+    assert_eq!((w.node(a).status, w.ask(runningTaskCall { number: a }).status), (2, 0));
+    w.pass(1, 1);
+    refused!(w.send(who(DRIVER), 0, expireCall { node: a, id }), TaskNotRunning(id, a));
+    commit(&mut w, id, b, ANSWER, value(1)).unwrap();
+    // Asked to quit while it is held, it leaves when it is free.
+    w.call(who(b.into()), 0, |net| net.quit()).unwrap();
+    assert_eq!(w.node(b).status, 4);
+    commit(&mut w, id, c, ANSWER, value(1)).unwrap();
+    // Nobody who is held is called: two groups would wait for each other.
+    for _ in 0..2 {
+        let (other, node) = committed(&mut w, ANSWER, 1);
+        assert!(!members.contains(&node));
+        let (_, others) = formed(&mut w, other, node);
+        assert!(others.iter().all(|n| !members.contains(n)), "{others:?}");
+    }
+    for n in members {
+        reveal(&mut w, id, place, n, ANSWER, value(1)).unwrap();
+    }
+    assert_eq!(members.map(|n| (w.node(n).held, w.node(n).status)), [(false, 1), (false, 0), (false, 1)]);
+    check_money(&mut w);
+}
+
+/// Two groups cannot wait for each other's members: who is called is never held.
+#[test]
+fn groups_do_not_wait_for_each_other() {
+    let mut w = network(3, 10_000);
+    w.set("openMost", 1);
+    let tasks: Vec<(u64, u32)> = (0..3).map(|_| started(&mut w, FEE, wanted())).collect();
+    for &(id, node) in &tasks {
+        commit(&mut w, id, node, ANSWER, value(1)).unwrap();
+    }
+    w.pass(3, 1);
+    for &(id, node) in &tasks {
+        w.send(who(DRIVER), 0, validateCall { id, node }).unwrap();
+    }
+    // Whatever cannot be drawn yet is drawn again; whoever runs a task commits to it, whoever can reveal does.
+    for _ in 0..400 {
+        w.pass(4, 30);
+        w.dispatch(16).unwrap();
+        for n in 1..=3 {
+            let running = w.ask(runningTaskCall { number: n });
+            if running.status == 6 {
+                commit(&mut w, running.id, n, ANSWER, value(1)).unwrap();
+            }
+        }
+        for g in w.ask(groupsCall { from: 1, count: 9 })._1 {
+            for m in g.members.iter().filter(|m| g.opens > 0 && m.stage == 3) {
+                reveal(&mut w, g.id, g.group, m.node, ANSWER, value(1)).unwrap();
+            }
+        }
+    }
+    let overview = w.ask(overviewCall {});
+    assert_eq!((overview.groups, w.ask(callsCall { from: 0, count: 9 }).len()), (0, 0));
+    assert!((1..=3).all(|n| w.node(n).status == 1 && w.node(n).openCommitments == 0));
+    check_money(&mut w);
+}
+
+#[test]
+fn a_node_slashed_out_leaves_its_task_refunded_and_its_other_groups_without_it() {
+    // b answers wrong in one group while it runs: a task of its own, or another group's.
+    for in_group in [false, true] {
+        let mut w = network(12, 10_000);
+        let (id, place, [a, b, c]) = group(&mut w);
+        commit(&mut w, id, c, ANSWER, value(1)).unwrap();
+        commit(&mut w, id, b, ANSWER, value(2)).unwrap();
+        let (other, second) = loop {
+            let (other, node) = if in_group {
+                let (other, node) = committed(&mut w, ANSWER, 1);
+                if node == b {
+                    // Not as the first: it is to be called.
+                    formed(&mut w, other, node);
+                    continue;
+                }
+                let (_, members) = formed(&mut w, other, node);
+                (other, if members[1..].contains(&b) { b } else { 0 })
+            } else {
+                started(&mut w, TOKEN, spec(0, &[]))
+            };
+            if node == b {
+                break (other, grouped_or_none(&mut w, other));
+            }
+        };
+        for (n, answer) in [(a, 1), (b, 2), (c, 1)] {
+            w.events();
+            reveal(&mut w, id, place, n, ANSWER, value(answer)).unwrap();
+        }
+        let events = w.events();
+        assert_eq!(w.node(b).status, 0);
+        if let Some(second) = second {
+            let view = w.ask(groupCall { place: second });
+            assert!(view.members.iter().any(|m| (m.node, m.stage) == (b, 7)));
+        } else {
+            let aborted = |e: &E| matches!(e, E::TaskAborted(t) if (t.id, t.reason, t.refund) == (other, 4, TOKEN));
+            assert!(events.iter().any(aborted), "{events:?}");
+        }
+        check_money(&mut w);
+    }
+}
+
+fn grouped_or_none(w: &mut World, id: u64) -> Option<u32> {
+    w.ask(groupsCall { from: 1, count: 256 })._1.iter().find(|g| g.id == id).map(|g| g.group)
+}
+
+#[test]
+fn images_agree_within_their_tolerance_and_do_not_slash() {
+    let images =
+        |first: u64, second: u64| B256::from_slice(&[first.to_be_bytes(), second.to_be_bytes(), [0; 8], [0; 8]].concat());
+    for slash in [0, 1] {
+        let mut w = network(10, 10_000);
+        w.set("slashImages", slash);
+        let wanted = IMuster::TaskSpec { kind: 0, units: 2, redundancy: 1, ..spec(24, &[]) };
+        refused!(w.create(CREATOR, FEE, IMuster::TaskSpec { units: 5, ..wanted.clone() }), BadUnits(5u32, 4u32));
+        let (id, a) = started(&mut w, FEE, wanted);
+        commit(&mut w, id, a, ANSWER, images(0xff00, 1 << 40)).unwrap();
+        w.pass(3, 1);
+        let (place, members) = formed(&mut w, id, a);
+        assert_eq!(w.ask(groupCall { place }).images, 2);
+        let [_, b, c] = members.try_into().unwrap();
+        commit(&mut w, id, b, ANSWER, images(0xff00 ^ 0xff, 1 << 40)).unwrap();
+        commit(&mut w, id, c, ANSWER, images(0xff00 ^ 0x1ff, 0)).unwrap();
+        reveal(&mut w, id, place, a, ANSWER, images(0xff00, 1 << 40)).unwrap();
+        reveal(&mut w, id, place, b, ANSWER, images(0xff00 ^ 0xff, 1 << 40)).unwrap();
+        refused!(reveal(&mut w, id, place, c, ANSWER, images(0xff00 ^ 0x1ff, 0)), BadImages(id, 2u8));
+        w.pass(1, 7_300);
+        w.events();
+        w.send(who(DRIVER), 0, settleCall { id, group: place }).unwrap();
+        let (members, _) = judged(&mut w);
+        assert_eq!(members.iter().map(|m| m.1).collect::<Vec<_>>(), [1, 1, 3]);
+        assert_eq!(w.ask(overviewCall {}).burnt, if slash == 1 { 20 * FEE } else { 0 });
+    }
+}
+
+#[test]
+fn what_may_be_validated_is_checked_at_creation() {
+    let mut w = world(9, 1);
+    refused!(w.create(CREATOR, FEE, wanted()), GpuNotListed(CARD));
+    refused!(w.create(CREATOR, FEE, IMuster::TaskSpec { redundancy: 1, ..spec(24, &[]) }), GpuNotListed(24u32));
+    refused!(w.send(who(1), 0, listGpuGroupCall { group: CARD, listed: true }), NotOwner(who(1)));
+    refused!(w.send(OWNER, 0, listGpuGroupCall { group: 7 << 16 | 24, listed: true }), GpuUnknown(7u32 << 16 | 24));
+    w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: true }).unwrap();
+    assert!(w.ask(gpuListedCall { group: CARD }));
+    // 400 tokens cover three slashes of twenty fees each.
+    let most = 400 * TOKEN / 60;
+    refused!(w.create(CREATOR, most + 1, wanted()), FeeTooHigh(most + 1, most));
+    w.create(CREATOR, most, wanted()).unwrap();
+    w.create(CREATOR, 1_000 * TOKEN, spec(0, &[])).unwrap();
+    w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: false }).unwrap();
+    refused!(w.create(CREATOR, FEE, wanted()), GpuNotListed(CARD));
+    refused!(w.create(CREATOR, FEE, IMuster::TaskSpec { redundancy: 2, ..wanted() }), RedundancyUnsupported(2u8));
+}
+
+/// Lots of 20,000 tasks, and who validates, against what the parameters and weights say.
+#[test]
+fn lots_and_validators_follow_their_probabilities() {
+    let mut w = network(9, 1_000);
+    let mut sampled = 0.0;
+    for i in 0..20_000u64 {
+        let hash = keccak256(i.to_be_bytes()).0;
+        let lot =
+            w.view(|net| muster_protocol::draw::Rng::new(net.host, hash, muster_core::id::TaskId(i)).below(net.host, 10_000));
+        sampled += f64::from(lot < 1_000);
+    }
+    // Four standard deviations of 42.4; a rate of 11 % would miss them by two more.
+    assert!((sampled - 2_000f64).abs() < 170.0, "{sampled} of 20,000 sampled");
+
+    // Stakes of 1, 4 and 16 times the least: S is 0.25, 0.5, 1 and W 1/6, 1/4, 1/3. Two validators of each of 3,000 groups.
+    let mut w = World::new();
+    for (n, tokens) in [400, 400, 400, 1_600, 1_600, 1_600, 6_400, 6_400, 6_400].into_iter().enumerate() {
+        w.join(1 + n as u64, "RTX 4090", 24, &[], tokens).unwrap();
+    }
+    w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: true }).unwrap();
+    w.set("sampleBps", 10_000);
+    w.set("scorePool", 200);
+    let weights = [2.0, 2.0, 2.0, 3.0, 3.0, 3.0, 4.0, 4.0, 4.0];
+    let (mut seen, mut expected, groups) = ([0.0; 9], [0.0; 9], 3_000);
+    for _ in 0..groups {
+        let (id, first) = committed(&mut w, ANSWER, 1);
+        let (place, members) = formed(&mut w, id, first);
+        let first = first as usize - 1;
+        let rest: f64 = weights.iter().sum::<f64>() - weights[first];
+        for i in (0..9).filter(|&i| i != first) {
+            // As the first validator, or as the second after any other.
+            expected[i] += weights[i] / rest;
+            for j in (0..9).filter(|&j| j != first && j != i) {
+                expected[i] += weights[j] / rest * weights[i] / (rest - weights[j]);
+            }
+        }
+        for &n in &members[1..] {
+            seen[n as usize - 1] += 1.0;
+            commit(&mut w, id, n, ANSWER, value(1)).unwrap();
+        }
+        for &n in &members {
+            reveal(&mut w, id, place, n, ANSWER, value(1)).unwrap();
+        }
+        w.mem.logs.clear();
+        w.pass(1, 3_600);
+    }
+    assert_eq!(seen.iter().sum::<f64>(), 2.0 * f64::from(groups));
+    let chi = |seen: &[f64; 9]| seen.iter().zip(&expected).map(|(o, e)| (o - e).powi(2) / e).sum::<f64>();
+    assert!(chi(&seen) < 26.12, "chi-square {} at 8 degrees", chi(&seen));
+    // Validators drawn without regard to weight would fail.
+    assert!(chi(&[2.0 * f64::from(groups) / 9.0; 9]) > 26.12);
+}
+
+/// The reserve neither grows nor shrinks by more than chance, and pays three payments to every group once it has something.
+#[test]
+fn the_reserve_balances() {
+    let mut w = network(9, 2_500);
+    let (mut groups, tasks) = (0u128, 2_000u128);
+    for _ in 0..tasks {
+        let (id, first) = committed(&mut w, ANSWER, 1);
+        if reveal(&mut w, id, 0, first, ANSWER, value(1)).is_err() {
+            groups += 1;
+            let (place, members) = formed(&mut w, id, first);
+            for &n in &members[1..] {
+                commit(&mut w, id, n, ANSWER, value(1)).unwrap();
+            }
+            for &n in &members {
+                reveal(&mut w, id, place, n, ANSWER, value(1)).unwrap();
+            }
+        }
+        w.mem.logs.clear();
+    }
+    let single = payment(FEE, 2_500);
+    let paid: u128 = (1..=9).map(|n| w.account(n).credit).sum();
+    let reserve = w.ask(overviewCall {}).reserve;
+    assert_eq!(paid + reserve, tasks * FEE);
+    // What was promised, but for groups that found the reserve empty, at the very beginning.
+    let promised = (tasks - groups + 3 * groups) * single;
+    assert!(paid <= promised && promised - paid < 40 * FEE, "{} of {}", paid / TOKEN, promised / TOKEN);
+    assert!(reserve < 200 * FEE, "{}", reserve / TOKEN);
+    check_money(&mut w);
+}
+
+#[test]
+fn a_call_cannot_be_steered_once_its_hash_is_known() {
+    let mut w = network(9, 10_000);
+    let (id, node) = committed(&mut w, ANSWER, 1);
+    w.send(who(DRIVER), 0, validateCall { id, node }).unwrap();
+    w.pass(2, 1);
+    // Not known yet: whoever leaves now does not know whom he helps.
+    w.call(who(if node == 1 { 2 } else { 1 }), 0, |net| net.pause()).unwrap();
+    w.pass(1, 1);
+    // Known: a call that changes the candidates draws first.
+    let other = if node == 3 { 4 } else { 3 };
+    w.call(who(other), 0, |net| net.pause()).unwrap();
+    let (_, members) = grouped(&mut w, id);
+    assert_eq!(members.len(), 3);
+    let foreseen = members.contains(&(other as u32));
+    assert_eq!(w.node(other as u32).status, if foreseen { 3 } else { 5 });
+}
+
+/// A commitment is bound to its node: copied, it opens nothing.
+#[test]
+fn commitments_cannot_be_copied() {
+    let mut w = network(9, 10_000);
+    let (id, place, [a, b, c]) = group(&mut w);
+    let copied = commitment(id, a, ANSWER, value(1));
+    w.send(who(b.into()), 0, commitCall { id, commitment: copied }).unwrap();
+    commit(&mut w, id, c, ANSWER, value(1)).unwrap();
+    reveal(&mut w, id, place, a, ANSWER, value(1)).unwrap();
+    // Even with the other's salt, which is public now.
+    let with = |salt: B256| revealCall { id, group: place, node: b, kind: ANSWER, value: value(1), salt };
+    for salt in [salt(id, a), salt(id, b)] {
+        refused!(w.send(who(DRIVER), 0, with(salt)), NotWhatWasCommitted(id, b));
+    }
+}
