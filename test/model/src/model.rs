@@ -4,7 +4,7 @@
 //! The model foretells every event and every refusal. Only what chance decides is taken from the
 //! events (which node a draw fell on, which place of a queue a task got) and checked to be allowed.
 
-use crate::system::{Call, System};
+use crate::system::{Call, Logged, System};
 use crate::world::*;
 use alloy_primitives::{keccak256, FixedBytes, B256, U256};
 use alloy_sol_types::{sol_data, SolCall, SolInterface, SolType};
@@ -147,6 +147,8 @@ pub enum Op {
     Name(u64),
     /// Ether that no function of the contract let in.
     Force(u64),
+    /// Lets time pass and sends whatever ends what is validated, until nothing is any more.
+    Rest,
     Pass {
         blocks: u64,
         seconds: u64,
@@ -157,12 +159,10 @@ pub enum Op {
 pub fn random_op(d: &mut Dice, operators: u64) -> Op {
     let who = 1 + d.below(operators);
     let mask = d.next() & d.next() & 0x3ff;
-    match d.below(130) {
-        106..=119 => random_validation(d),
-        120..=121 => Op::List { group: d.next(), on: d.below(5) > 0 },
-        122..=125 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(30) },
-        126..=128 => Op::Dispatch(4),
-        129 => Op::Pass { blocks: 1, seconds: 3_000 + d.below(6_000) },
+    match d.below(116) {
+        106..=113 => random_validation(d),
+        114 => Op::List { group: d.next(), on: d.below(5) > 0 },
+        115 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(30) },
         0..=7 => Op::Join { who, gpu: d.next(), vram: d.next(), models: mask, stake: d.next() },
         8..=9 => Op::Raise { who, amount: d.next() },
         10..=12 => Op::Pause(who),
@@ -222,6 +222,8 @@ pub fn validating(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
         Op::Set("openMost", [1, 2, 2, 3, 8][d.below(5) as usize]),
         Op::Set("slashTimes", [1, 20, 20, 100][d.below(4) as usize]),
         Op::Set("slashImages", d.below(2)),
+        Op::Set("unbonding", [500, 86_400][d.below(2) as usize]),
+        Op::Set("hammingMost", [0, 6, 6, 8][d.below(4) as usize]),
         Op::Set("sampleBps", [2_000, 5_000, 10_000][d.below(3) as usize]),
         Op::Pass { blocks: 1, seconds: 172_800 },
     ];
@@ -230,7 +232,7 @@ pub fn validating(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
     let join = |who: u64, d: &mut Dice| Op::Join { who, gpu: 0, vram: 1, models: d.next() & d.next() & 0x3ff, stake: d.below(5) };
     ops.extend((1..=operators.min(8)).map(|who| join(who, d)));
     ops.push(Op::List { group: 0, on: true });
-    while ops.len() < length {
+    while ops.len() + 1 < length {
         ops.push(match d.below(40) {
             0..=2 => random_op(d, operators),
             3..=9 => Op::Create {
@@ -247,22 +249,29 @@ pub fn validating(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
             30..=34 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(20) },
             35..=36 => Op::Dispatch(4),
             37 => join(1 + d.below(operators), d),
-            38 => match d.below(6) {
+            38 => match d.below(10) {
                 0 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(8_000) },
                 1 => Op::Pass { blocks: 2, seconds: 60 + d.below(90) },
                 2 => Op::Pause(1 + d.below(operators)),
                 3 => Op::Resume(1 + d.below(operators)),
                 4 => Op::Quit(1 + d.below(operators)),
-                _ => Op::Score { node: d.next(), score: d.next() },
+                5 => Op::Withdraw(1 + d.below(operators + 5)),
+                // What holds a node changes while some are held.
+                6 => Op::Set("openMost", 1 + d.below(3)),
+                7 => Op::Pass { blocks: 1, seconds: 172_800 },
+                8 => Op::Accept(DELAYED.iter().position(|&name| name == "openMost").unwrap() as u64),
+                // As many 2s as a pool holds: the next score of 0 kicks it out.
+                _ => Op::Score { node: d.next(), score: (1 << 60) + 4 },
             },
             _ => Op::Expire { pick: d.next(), by: d.next() },
         });
     }
+    ops.push(Op::Rest);
     ops
 }
 
 /// What operators answer, as [`answer_of`] has it: mostly right.
-const VARIANTS: [u64; 16] = [0, 0, 0, 0, 1, 1, 2, 2, 3, 0, 0, 4, 4, 5, 6, 7];
+const VARIANTS: [u64; 16] = [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 0, 4, 4, 5, 6, 7];
 
 fn models_of(mask: u64) -> Vec<u64> {
     (0..10).filter(|i| mask >> i & 1 != 0).map(|i| i + 1).collect()
@@ -481,6 +490,17 @@ struct Node {
     halted: bool,
     /// The place of the group that it was called to; 0 for none.
     called: u32,
+    /// Whether it is paused, and a draw of validators has met it since: then it is not among the active ones.
+    met: Met,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+enum Met {
+    #[default]
+    No,
+    /// Only the lists can say, after the call.
+    Perhaps,
+    Yes,
 }
 
 #[derive(Clone, Default, Debug)]
@@ -525,6 +545,8 @@ pub struct Model {
     forced: u128,
     /// How often what came about that no event is named after.
     pub notes: BTreeMap<&'static str, u64>,
+    /// How often what was refused.
+    pub refused: BTreeMap<&'static str, u64>,
 }
 
 /// The call in progress: what the real thing logged, and how far the model has followed it.
@@ -533,6 +555,8 @@ struct Trace {
     next: usize,
     /// Whether a task with models has started: what its pre-download read is missing to the next.
     spread: bool,
+    /// Draws of validators that it made.
+    formed: usize,
     /// Calls taken off their ring of which no event tells, because their task is gone.
     silent: u64,
 }
@@ -640,6 +664,7 @@ impl Model {
             paid_out: 0,
             forced: 0,
             notes: BTreeMap::new(),
+            refused: BTreeMap::new(),
         }
     }
 
@@ -868,10 +893,10 @@ impl Model {
         let (due, call_due) = (self.draws_due(), self.call_due());
         let n = self.nodes.get_mut(&node).unwrap();
         n.task = None;
-        if call_due && (n.called > 0 || n.status == 3) {
-            return self.hold(t, node);
-        }
         if n.called > 0 {
+            if call_due {
+                return self.hold(t, node);
+            }
             return self.begin(t, node);
         }
         match n.status {
@@ -924,7 +949,7 @@ impl Model {
         let n = self.nodes.get_mut(&node).unwrap();
         let (operator, stake) = (n.operator, std::mem::take(&mut n.stake));
         n.status = 0;
-        n.parked = None;
+        (n.parked, n.met) = (None, Met::No);
         let open = n.open;
         let a = self.accounts.entry(operator).or_default();
         if a.unbonding > 0 && self.now >= a.release && open == 0 {
@@ -954,8 +979,8 @@ impl Model {
     }
 
     /// An operation on the real thing and its counterpart here; gives the real thing's events. Panics where they differ.
-    pub fn step<S: System>(&mut self, real: &mut S, op: &Op) -> Vec<E> {
-        let events = match *op {
+    pub fn step<S: System>(&mut self, real: &mut S, op: &Op) -> Vec<Logged> {
+        let logged = match *op {
             Op::Pass { blocks, seconds } => {
                 real.pass(blocks, seconds);
                 Vec::new()
@@ -965,11 +990,58 @@ impl Model {
                 self.forced += wei as u128;
                 Vec::new()
             }
-            _ => self.call(real, op),
+            Op::Rest => self.rest(real),
+            _ => self.call(real, &self.resolve(op)),
         };
+        self.look(real);
+        logged
+    }
+
+    /// Sees what time it is, and what the hashes of blocks say that have come.
+    fn look<S: System>(&mut self, real: &mut S) {
         (self.now, self.block) = real.clock();
         self.draw_lots(real);
-        events
+    }
+
+    /// Ends all that is validated, by calls that anyone could send. Panics if something never ends.
+    fn rest<S: System>(&mut self, real: &mut S) -> Vec<Logged> {
+        let mut logged = Vec::new();
+        for _ in 0..40 {
+            if self.teams.is_empty() && self.calls.is_empty() {
+                return logged;
+            }
+            // Longer than any window.
+            real.pass(4, 70_000);
+            self.look(real);
+            while let Some(call) = self.helpful() {
+                logged.extend(self.call(real, &call));
+                self.look(real);
+            }
+        }
+        panic!("never ends: {:?} {:?}", self.teams, self.calls)
+    }
+
+    /// A call that ends something which is over, or makes a draw that is due.
+    fn helpful(&self) -> Option<Call> {
+        let by = who(50);
+        if self.draws_due() {
+            return Some(Call::new(by, dispatchCall { count: 16 }));
+        }
+        let over = |team: &Team| team.opens(self.now).is_some_and(|opens| self.now > opens + self.set["revealWindow"]);
+        if let Some((&group, team)) = self.teams.iter().find(|(_, team)| over(team)) {
+            return Some(Call::new(by, settleCall { id: team.task.id, group }));
+        }
+        self.nodes.iter().find_map(|(&node, n)| {
+            let task = n.task.as_ref()?;
+            let id = task.id;
+            let ended = match task.part {
+                Part::Calling(_) => false,
+                Part::Committed(c) if self.lot(task, &c) == Some(true) => return Some(Call::new(by, validateCall { id, node })),
+                Part::Committed(c) => c.block < self.block && self.now > c.at + self.set["sampleWindow"],
+                _ => self.now > task.at,
+            };
+            ended.then(|| Call::new(by, expireCall { node, id }))
+        })
     }
 
     /// Draws the lots of all commitments whose block's hash has come to be known.
@@ -994,32 +1066,49 @@ impl Model {
         known.then(|| c.lot.expect("drawn as soon as it was known") < task.sample_bps as u64)
     }
 
-    fn call<S: System>(&mut self, real: &mut S, op: &Op) -> Vec<E> {
-        let call = self.resolve(op);
-        let out = real.call(&call);
+    fn call<S: System>(&mut self, real: &mut S, call: &Call) -> Vec<Logged> {
+        let now = self.now;
+        let out = real.call(call);
         let (events, silent) = match &out {
             Ok(done) => (done.events.clone(), self.silent(real, &done.events)),
             // Those that are refused because draws are left made none that tells nothing last.
             Err(refused) => (refused.events.clone(), if refused.name == "DrawsDue" { 0 } else { CALLS as u64 }),
         };
-        let mut trace = Trace { events, next: 0, spread: false, silent };
+        let mut trace = Trace { events, next: 0, spread: false, formed: 0, silent };
         let before = self.clone();
-        let mine = self.apply(&call, &mut trace);
+        let mine = self.apply(call, &mut trace);
         match (mine, out) {
             (Ok(paid), Ok(done)) => {
                 assert_eq!(trace.next, trace.events.len(), "more happened: {:?}", &trace.events[trace.next..]);
                 self.paid_in += call.value;
                 self.paid_out += paid;
+                self.meet(real, trace.formed);
                 assert_eq!(done.paid, paid, "paid out");
-                done.events
+                done.events.into_iter().map(|event| (event, now)).collect()
             }
             (Err(name), Err(given)) => {
                 assert_eq!(given.name, name);
                 *self = before;
+                *self.refused.entry(name).or_default() += 1;
                 Vec::new()
             }
             (mine, out) => panic!("model {mine:?}, real {out:?}"),
         }
+    }
+
+    /// Learns which paused nodes the draws of validators of an accepted call have met: no event tells.
+    fn meet<S: System>(&mut self, real: &mut S, draws: usize) {
+        let mut met = 0;
+        for (&number, n) in self.nodes.iter_mut().filter(|(_, n)| n.met == Met::Perhaps) {
+            let listed = real.read(|net| {
+                let mut lists = (0..10).map(|class| net.listed_nodes(Among::Active, GpuGroup(n.group), class, 0, 256).unwrap().1);
+                lists.any(|list| list.contains(&NodeId(number)))
+            });
+            n.met = if listed { Met::No } else { Met::Yes };
+            met += !listed as usize;
+        }
+        assert!(met <= 4 * draws, "{met} paused nodes were met by {draws} draws");
+        (0..met).for_each(|_| self.note("paused node met"));
     }
 
     /// How many calls an accepted call took off their ring of which no event tells: what is missing there.
@@ -1273,7 +1362,7 @@ impl Model {
                     ("slashTimes", &[0, 1, 20, 1_000]),
                     ("scorePool", &[3, 3, 5, 9]),
                     ("downloadTime", &[0, 600]),
-                    ("hammingMost", &[0, 4, 8, 64]),
+                    ("hammingMost", &[0, 6, 8, 64]),
                     ("slashImages", &[0, 1]),
                 ];
                 let (name, values) = choices[pick(which, choices.len())];
@@ -1300,7 +1389,7 @@ impl Model {
                 };
                 Call::new(who(50 + n % 2), nameModelCall { name })
             }
-            Op::Pass { .. } | Op::Force(_) => unreachable!("no call"),
+            Op::Pass { .. } | Op::Force(_) | Op::Rest => unreachable!("no call"),
         }
     }
 
@@ -1461,6 +1550,7 @@ impl Model {
             C::resume(_) => {
                 let node = self.own(by)?;
                 need!(self.nodes[&node].status == 5, "WrongStatus");
+                self.nodes.get_mut(&node).unwrap().met = Met::No;
                 t.expect(E::NodeResumed(IMuster::NodeResumed { node }));
                 self.release(t, by, node, true);
             }
@@ -1594,13 +1684,18 @@ impl Model {
         (self.set["minStake"] as u128 * GRANULE as u128 / times.max(1)).min((1 << 87) - 1)
     }
 
-    /// Nodes that have joined and are not paused, of those that a task can go to.
-    fn active(&self, task: &Task) -> usize {
-        self.nodes.values().filter(|n| !matches!(n.status, 0 | 5) && task.fits(n)).count()
+    /// Active nodes of those that a task can go to: at least, and at most so many.
+    fn active(&self, task: &Task) -> (u64, u64) {
+        let fit = || self.nodes.values().filter(|n| n.status != 0 && task.fits(n));
+        let (sure, perhaps) = (fit().filter(|n| n.met == Met::No).count(), fit().filter(|n| n.met != Met::Yes).count());
+        (sure as u64, perhaps as u64)
     }
 
+    /// Whether a task's scope has nodes enough for scores; for calls that draw nothing.
     fn scores(&self, task: &Task) -> bool {
-        self.active(task) as u64 >= self.set["scorePool"]
+        let (least, most) = self.active(task);
+        assert_eq!(least, most, "known between calls");
+        least >= self.set["scorePool"]
     }
 
     /// Takes as much as this out of the reserve, in which the last wei stays.
@@ -1687,7 +1782,7 @@ impl Model {
         }
         let paid = if self.scores(&task) { task.payment() } else { task.fee };
         self.reserve += task.fee - paid;
-        self.note(if paid < task.fee { "revealed alone" } else { "revealed alone, paid in full" });
+        self.note(if paid < task.fee { "revealed alone" } else { "revealed alone and paid in full" });
         self.succeed(t, by, c.node, &task, c.value, paid);
         Ok(())
     }
@@ -1769,11 +1864,18 @@ impl Model {
             return self.note("call without a task");
         };
         let Part::Calling(commitment) = task.part else { unreachable!("it is called") };
-        let (known, there) = (call.block + HISTORY >= self.block, self.active(&task));
-        if !known || matches!(t.peek(), Some(E::TaskRedrawn(_))) {
+        let (known, (least, most)) = (call.block + HISTORY >= self.block, self.active(&task));
+        let redrawn = !known || matches!(t.peek(), Some(E::TaskRedrawn(_)));
+        if known {
+            t.formed += 1;
+            for n in self.nodes.values_mut().filter(|n| n.status == 5 && n.met == Met::No && task.fits(n)) {
+                n.met = Met::Perhaps;
+            }
+        }
+        if redrawn {
             if known {
                 call.tries += 1;
-                assert!(there >= 3 && call.tries < CALL_DRAWS, "enough was drawn for {call:?}, of {there}");
+                assert!(most >= 3 && call.tries < CALL_DRAWS, "enough was drawn for {call:?}, of {most}");
             }
             self.note(if known { "call undecided" } else { "call too old" });
             call.block = self.block + self.set["sampleDelay"];
@@ -1781,12 +1883,17 @@ impl Model {
             return self.calls.push_back(call);
         }
         let Some(E::GroupFormed(formed)) = t.peek().cloned() else { panic!("a group forms: {:?}", t.peek()) };
-        let scored = self.scores(&task);
-        assert!(formed.nodes.len() == 3 || formed.nodes.len() < 3 && (there < 3 || call.tries + 1 == CALL_DRAWS), "{formed:?}");
+        let (scored, pool) = (formed.scored, self.set["scorePool"]);
+        assert!(if scored { most >= pool } else { least < pool }, "{formed:?}, {least} to {most} are active");
+        assert!(formed.nodes.len() == 3 || formed.nodes.len() < 3 && (least < 3 || call.tries + 1 == CALL_DRAWS), "{formed:?}");
         assert_eq!(formed.nodes[0], call.node);
         for (i, peer) in formed.nodes.iter().enumerate().skip(1) {
             let n = &self.nodes[peer];
-            let can = matches!(n.status, 1 | 2) && n.called == 0 && !n.halted && task.fits(n) && self.eligible(self.h(n));
+            let can = matches!(n.status, 1 | 2)
+                && n.called == 0
+                && n.open < self.set["openMost"]
+                && task.fits(n)
+                && self.eligible(self.h(n));
             assert!(can && !formed.nodes[..i].contains(peer), "{peer} cannot be called: {formed:?}");
         }
         let free = (1..=self.places).any(|place| !self.teams.contains_key(&place));
@@ -1795,7 +1902,7 @@ impl Model {
             "{formed:?}"
         );
         self.places = self.places.max(formed.group);
-        t.expect(E::GroupFormed(IMuster::GroupFormed { creator: task.creator.into(), id: task.id, scored, ..formed.clone() }));
+        t.expect(E::GroupFormed(IMuster::GroupFormed { creator: task.creator.into(), id: task.id, ..formed.clone() }));
         self.note(match formed.nodes.len() {
             3 => "group of three",
             2 => "group of two",
@@ -1953,7 +2060,7 @@ impl Model {
             let score = (team.scored && outcome == 0).then(|| rank.map_or(0, |rank| [10, 5, 2][rank]));
             let slash = if slashes && matches!(verdict, 2 | 3) { self.set["slashTimes"] as u128 * fee } else { 0 };
             if slash > 0 {
-                self.note(if verdict == 2 { "slashed, wrong" } else { "slashed, withheld" });
+                self.note(if verdict == 2 { "slashed for a wrong answer" } else { "slashed for withholding" });
             }
             self.conclude(t, by, place, task, member, score, slash);
         }
@@ -2053,7 +2160,7 @@ impl Model {
             Some(Task { part: Part::Member(place), at: deadline, .. }) => {
                 // Its deadline may be over, and reveals open.
                 self.drop_out(t, place, node, GONE, self.now.min(deadline));
-                self.note(if self.now > deadline { "expelled from a group, late" } else { "expelled from a group" });
+                self.note(if self.now > deadline { "expelled from a group after its deadline" } else { "expelled from a group" });
             }
             Some(task) => {
                 self.abort(t, &task, node, 4, None);
@@ -2369,7 +2476,7 @@ impl Model {
             all
         };
         assert_eq!(listed(Among::Idle), self.idle().map(|(&i, _)| i).collect::<Vec<_>>());
-        let active = self.nodes.iter().filter(|(_, n)| !matches!(n.status, 0 | 5));
+        let active = self.nodes.iter().filter(|(_, n)| n.status != 0 && n.met == Met::No);
         assert_eq!(listed(Among::Active), active.map(|(&i, _)| i).collect::<Vec<_>>());
         for &g in self.groups.values() {
             assert_eq!(groups::listed(&*net.host, GpuGroup(g)), self.listed.contains(&g));

@@ -21,7 +21,7 @@ fn a_hundred_thousand_operations_agree_with_the_model() {
 
 #[test]
 fn many_short_lives_agree_with_the_model() {
-    drive_native(1_000..1_100, 200, 14, 1);
+    drive_native(1_000..1_120, 200, 14, 1);
 }
 
 /// More holders of a model than a search looks at, taller brackets, longer queues.
@@ -30,10 +30,12 @@ fn a_wider_network_agrees_with_the_model() {
     drive_native(2_000..2_008, 4_000, 90, 3);
 }
 
-/// Tasks whose answers are committed to, sampled, and judged.
+/// Tasks whose answers are committed to, sampled, and judged: 40,000 operations, or as many as `OPERATIONS` says, as in
+/// `OPERATIONS=200000 script/test -p muster-model --test native validated -- --show-output`.
 #[test]
 fn validated_tasks_agree_with_the_model() {
-    drive_validating(3_000..3_025, 800, 24, 0);
+    let operations = std::env::var("OPERATIONS").map_or(40_000, |n| n.parse().expect("a number"));
+    drive_validating(&World::new, 3_000..3_000 + operations / 800, 800, 24, 3);
 }
 
 /// A world with a fault.
