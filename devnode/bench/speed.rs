@@ -315,13 +315,12 @@ fn over_rpc(node: &Node, key: &PrivateKeySigner, count: u64, stylus: bool) -> Re
         Ok(me.create(nonce))
     };
     let evm = set_up(TxKind::Create, 0, init_code(EVM_COUNTER))?;
-    let stylus = match stylus {
-        true => {
-            let program = set_up(TxKind::Create, 0, init_code(&deployed_code(STYLUS_COUNTER)))?;
-            set_up(ARB_WASM.into(), ONE_ETHER, activation(program))?;
-            Some(program)
-        }
-        false => None,
+    let stylus = if stylus {
+        let program = set_up(TxKind::Create, 0, init_code(&deployed_code(STYLUS_COUNTER)))?;
+        set_up(ARB_WASM.into(), ONE_ETHER, activation(program))?;
+        Some(program)
+    } else {
+        None
     };
     let mut rows = Vec::new();
     let transfer = (Some(Address::repeat_byte(0xbb)), Bytes::new());

@@ -131,10 +131,10 @@ mod tests {
     use super::*;
     use alloy_trie::proof::verify_proof;
 
-    fn rlp(value: impl Encodable) -> Option<Vec<u8>> {
+    fn rlp(value: impl Encodable) -> Vec<u8> {
         let mut out = Vec::new();
         value.encode(&mut out);
-        Some(out)
+        out
     }
 
     #[test]
@@ -153,10 +153,10 @@ mod tests {
         let proof = state.prove(contract, &slots);
         let account = state.trie_account(contract);
         assert_eq!(account.storage_root, proof.storage_root);
-        verify_proof(root, Nibbles::unpack(keccak256(contract)), rlp(account), &proof.proof).unwrap();
+        verify_proof(root, Nibbles::unpack(keccak256(contract)), Some(rlp(account)), &proof.proof).unwrap();
         assert_eq!(proof.storage[0].0, U256::from(3_000));
         let key = |slot: B256| Nibbles::unpack(keccak256(slot));
-        verify_proof(proof.storage_root, key(slots[0]), rlp(U256::from(3_000)), &proof.storage[0].1).unwrap();
+        verify_proof(proof.storage_root, key(slots[0]), Some(rlp(U256::from(3_000))), &proof.storage[0].1).unwrap();
         verify_proof(proof.storage_root, key(slots[1]), None, &proof.storage[1].1).unwrap();
         let nobody = Address::repeat_byte(0xee);
         let absent = state.prove(nobody, &[]);

@@ -3,8 +3,9 @@
 mod support;
 
 use muster_devnode::evm::Status;
-use support::cases::{cases, page, run, start_gas, Row, BLOCK, GAS, IMPORTS};
+use support::cases::{cases, page, run, start_gas, Row, BLOCK, GAS};
 use support::chain::Chain;
+use support::program::IMPORTS;
 
 #[test]
 fn every_case_costs_what_it_must() {

@@ -8,6 +8,7 @@ use muster_devnode::evm::Status;
 use muster_devnode::genesis::{CACHE_MANAGER, CREATE2_FACTORY, HISTORY_STORAGE, MULTICALL3, STYLUS_DEPLOYER};
 use support::actor::{stored, with_word, ACTOR};
 use support::chain::{init_code, ok, Chain, ALICE};
+use support::program::wasm;
 
 sol! {
     struct Call3 {
@@ -38,7 +39,7 @@ fn factory_and_deployer_are_where_tools_expect_them() {
     assert_eq!(address, CREATE2_FACTORY.create2(B256::repeat_byte(5), keccak256(&init)));
     assert_eq!(chain.state.code(address).as_ref(), [0x60, 0x01]);
 
-    let code = muster_devnode::stylus::deployed_code(&wat::parse_str(ACTOR).unwrap());
+    let code = muster_devnode::stylus::deployed_code(&wasm(ACTOR));
     let deploy = |chain: &mut Chain, init_data: Vec<u8>, salt: u8| {
         let call = deployCall {
             bytecode: init_code(&code).into(),

@@ -7,6 +7,7 @@ use alloy_sol_types::SolCall;
 use muster_devnode::evm::{Status, TraceRequest};
 use muster_devnode::trace::StepOptions;
 use support::chain::{activateProgramCall, becomeChainOwnerCall, cacheProgramCall, Chain};
+use support::program::wasm;
 use support::Random;
 
 /// Everything that can be recorded.
@@ -20,19 +21,6 @@ const TRACES: [TraceRequest; 5] = [
 
 /// Uses a bit of everything.
 const PROGRAM: &str = r#"(module
-    (import "vm_hooks" "read_args" (func $read_args (param i32)))
-    (import "vm_hooks" "write_result" (func $write_result (param i32 i32)))
-    (import "vm_hooks" "storage_load_bytes32" (func $load (param i32 i32)))
-    (import "vm_hooks" "storage_cache_bytes32" (func $cache (param i32 i32)))
-    (import "vm_hooks" "storage_flush_cache" (func $flush (param i32)))
-    (import "vm_hooks" "call_contract" (func $call (param i32 i32 i32 i32 i64 i32) (result i32)))
-    (import "vm_hooks" "create1" (func $create (param i32 i32 i32 i32 i32)))
-    (import "vm_hooks" "read_return_data" (func $ret (param i32 i32 i32) (result i32)))
-    (import "vm_hooks" "emit_log" (func $log (param i32 i32 i32)))
-    (import "vm_hooks" "account_code" (func $code (param i32 i32 i32 i32) (result i32)))
-    (import "vm_hooks" "native_keccak256" (func $keccak (param i32 i32 i32)))
-    (import "vm_hooks" "math_pow" (func $pow (param i32 i32)))
-    (import "vm_hooks" "pay_for_memory_grow" (func $pay (param i32)))
     (type $t (func (param i32) (result i32)))
     (table 2 funcref) (elem (i32.const 0) $f $g)
     (global $g (mut i64) (i64.const 5))
@@ -46,12 +34,12 @@ const PROGRAM: &str = r#"(module
             (drop (call_indirect (type $t) (local.get $i) (i32.and (local.get $i) (i32.const 1))))
             (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 10))))
         (call $load (i32.const 0) (i32.const 64)) (call $cache (i32.const 0) (i32.const 32)) (call $flush (i32.const 1))
-        (drop (call $call (i32.const 0) (i32.const 0) (local.get $len) (i32.const 256) (i64.const 100000) (i32.const 128)))
-        (drop (call $ret (i32.const 0) (i32.const 0) (i32.const 64)))
-        (call $create (i32.const 0) (i32.const 32) (i32.const 256) (i32.const 64) (i32.const 96))
-        (drop (call $code (i32.const 0) (i32.const 0) (i32.const 32) (i32.const 64)))
-        (call $keccak (i32.const 0) (i32.const 100) (i32.const 0)) (call $pow (i32.const 0) (i32.const 32))
-        (call $log (i32.const 0) (i32.const 64) (i32.const 1))
+        (drop (call $call_contract (i32.const 0) (i32.const 0) (local.get $len) (i32.const 256) (i64.const 100000) (i32.const 128)))
+        (drop (call $read_return_data (i32.const 0) (i32.const 0) (i32.const 64)))
+        (call $create1 (i32.const 0) (i32.const 32) (i32.const 256) (i32.const 64) (i32.const 96))
+        (drop (call $account_code (i32.const 0) (i32.const 0) (i32.const 32) (i32.const 64)))
+        (call $keccak (i32.const 0) (i32.const 100) (i32.const 0)) (call $math_pow (i32.const 0) (i32.const 32))
+        (call $emit_log (i32.const 0) (i32.const 64) (i32.const 1))
         (memory.copy (i32.const 0) (i32.const 100) (i32.const 50)) (drop (memory.grow (i32.const 1)))
         (block $b (br_table $b $b (i32.const 1)))
         (call $write_result (i32.const 0) (i32.const 64))
@@ -59,7 +47,7 @@ const PROGRAM: &str = r#"(module
 
 #[test]
 fn damaged_modules_are_refused_or_run() {
-    let good = wat::parse_str(PROGRAM).unwrap();
+    let good = wasm(PROGRAM);
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut chain = Chain::new();
     let start = chain.state.clone();

@@ -342,7 +342,7 @@ fn estimates_suffice() {
     let node = start();
     let (store, forward) = (node.deploy(STORE), node.deploy(FORWARD));
     assert_eq!(node.ok("eth_estimateGas", json!([{"to": Address::repeat_byte(9)}])), "0x5208");
-    let word = |v: u64| format!("{:#066x}", v);
+    let word = |v: u64| format!("{v:#066x}");
     for (to, data) in [
         (store, word(5)),
         (store, word(0)),

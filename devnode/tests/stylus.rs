@@ -8,12 +8,13 @@ use muster_devnode::genesis::STYLUS_DEPLOYER;
 use support::actor::{evm_actor, stored, through, with_word, ACTOR};
 use support::cases::start_gas;
 use support::chain::{init_code, ok, Chain, ALICE, ARB_WASM, BASE_FEE};
+use support::program::wasm;
 
 #[test]
 fn every_kind_of_call_between_programs_and_contracts() {
     let mut chain = Chain::new();
     let a = chain.program(ACTOR);
-    let b = chain.deploy_wasm(&wat::parse_str(ACTOR).unwrap());
+    let b = chain.deploy_wasm(&wasm(ACTOR));
     let evm = chain.deploy(&evm_actor());
 
     // Whoever is in between, the word ends up with the one that acts.
@@ -47,7 +48,7 @@ fn every_kind_of_call_between_programs_and_contracts() {
 fn failures_roll_back_and_say_what_they_can() {
     let mut chain = Chain::new();
     let a = chain.program(ACTOR);
-    let b = chain.deploy_wasm(&wat::parse_str(ACTOR).unwrap());
+    let b = chain.deploy_wasm(&wasm(ACTOR));
     let trap = chain.send(a, through(0, b, 0, &with_word(10, 1)));
     assert_eq!((&trap.status, trap.output.len(), stored(&chain, b)), (&Status::Revert, 0, 0));
     assert!(trap.gas_used < 100_000, "what was left came back");
@@ -117,7 +118,7 @@ fn programs_create_contracts() {
 fn logs_transient_storage_and_reentry() {
     let mut chain = Chain::new();
     let a = chain.program(ACTOR);
-    let b = chain.deploy_wasm(&wat::parse_str(ACTOR).unwrap());
+    let b = chain.deploy_wasm(&wasm(ACTOR));
     let mut data = with_word(6, 5);
     data.extend(b"hello");
     let logged = ok(chain.send(a, through(0, b, 0, &data)));
@@ -145,12 +146,10 @@ fn deep_and_endless_calls_end_well() {
     // Calls itself until gas ends: one page each, and pages 100 to 128 cost millions.
     let deep = chain.program(
         r#"(module
-        (import "vm_hooks" "call_contract" (func $call (param i32 i32 i32 i32 i64 i32) (result i32)))
-        (import "vm_hooks" "contract_address" (func $self (param i32)))
         (memory (export "memory") 1 1)
         (func (export "user_entrypoint") (param i32) (result i32)
-            (call $self (i32.const 0))
-            (drop (call $call (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 64) (i64.const -1) (i32.const 128)))
+            (call $contract_address (i32.const 0))
+            (drop (call $call_contract (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 64) (i64.const -1) (i32.const 128)))
             (i32.const 0)))"#,
     );
     let outcome = ok(chain.send(deep, vec![]));
@@ -199,19 +198,17 @@ fn pages_are_shared_and_given_back() {
     let mut chain = Chain::new();
     // 10 pages, calls the address in its calldata if there is one.
     let wat = r#"(module
-        (import "vm_hooks" "read_args" (func $read_args (param i32)))
-        (import "vm_hooks" "call_contract" (func $call (param i32 i32 i32 i32 i64 i32) (result i32)))
         (memory (export "memory") 10 10)
         (func (export "user_entrypoint") (param $len i32) (result i32)
             (if (local.get $len) (then
                 (call $read_args (i32.const 0))
-                (drop (call $call (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 64) (i64.const -1) (i32.const 128)))
-                (drop (call $call (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 64) (i64.const -1) (i32.const 128)))))
+                (drop (call $call_contract (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 64) (i64.const -1) (i32.const 128)))
+                (drop (call $call_contract (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 64) (i64.const -1) (i32.const 128)))))
             (i32.const 0)))"#;
     let a = chain.program(wat);
-    let b = chain.deploy_wasm(&wat::parse_str(wat).unwrap());
+    let b = chain.deploy_wasm(&wasm(wat));
     let outcome = ok(chain.send(a, b.to_vec()));
-    let (uncached, cached) = start_gas(&wat::parse_str(wat).unwrap());
+    let (uncached, cached) = start_gas(&wasm(wat));
     let pages_alone = 8 * 1000;
     // Inner runs, twice: pages 11 to 20 at 1,000 each; the ramp from 10 to 20 pages (14 - 3) once. All runs but the
     // first are cached by the block. Outer: 8 pages, ramp 3 - 1.
@@ -251,7 +248,7 @@ fn storage_costs_and_refunds_are_the_evms() {
 #[test]
 fn snapshots_restore_everything() {
     let mut chain = Chain::new();
-    let wasm = wat::parse_str(ACTOR).unwrap();
+    let wasm = wasm(ACTOR);
     let a = chain.deploy_wasm(&wasm);
     let snapshot = chain.state.clone();
     ok(chain.activate(a));
@@ -290,7 +287,7 @@ fn calls(outcome: Outcome) -> CallFrame {
 fn traces_show_programs_and_contracts_alike() {
     let mut chain = Chain::new();
     let a = chain.program(ACTOR);
-    let b = chain.deploy_wasm(&wat::parse_str(ACTOR).unwrap());
+    let b = chain.deploy_wasm(&wasm(ACTOR));
     let evm = chain.deploy(&evm_actor());
     let mut tx = chain.tx(Some(a), through(0, evm, 0, &through(1, b, 0, &with_word(11, 7))));
     tx.trace = TraceRequest::Calls;
@@ -355,7 +352,7 @@ fn transactions_that_cannot_be_included_change_nothing() {
     assert!(matches!(
         attempt(&|tx| {
             tx.to = None;
-            tx.data = Bytes::from(vec![0; 49_153])
+            tx.data = Bytes::from(vec![0; 49_153]);
         }),
         TxError::InitCodeTooLarge { size: 49_153, limit: 49_152 }
     ));
@@ -363,7 +360,7 @@ fn transactions_that_cannot_be_included_change_nothing() {
     assert!(matches!(
         attempt(&|tx| {
             tx.caller = STYLUS_DEPLOYER;
-            tx.nonce = None
+            tx.nonce = None;
         }),
         TxError::SenderNotEoa { .. }
     ));

@@ -12,17 +12,6 @@ use support::word;
 /// Loads slot 0, adds 1, stores it, asks who calls, hashes that, logs it, calls the address in its calldata, and ends
 /// with a status of its own.
 const BUSY: &str = r#"(module
-    (import "vm_hooks" "read_args" (func $read_args (param i32)))
-    (import "vm_hooks" "storage_load_bytes32" (func $load (param i32 i32)))
-    (import "vm_hooks" "storage_cache_bytes32" (func $cache (param i32 i32)))
-    (import "vm_hooks" "storage_flush_cache" (func $flush (param i32)))
-    (import "vm_hooks" "msg_sender" (func $sender (param i32)))
-    (import "vm_hooks" "native_keccak256" (func $keccak (param i32 i32 i32)))
-    (import "vm_hooks" "emit_log" (func $log (param i32 i32 i32)))
-    (import "vm_hooks" "call_contract" (func $call (param i32 i32 i32 i32 i64 i32) (result i32)))
-    (import "vm_hooks" "write_result" (func $write_result (param i32 i32)))
-    (import "vm_hooks" "block_timestamp" (func $time (result i64)))
-    (import "vm_hooks" "exit_early" (func $exit (param i32)))
     (memory (export "memory") 1 1)
     (func (export "user_entrypoint") (param $len i32) (result i32)
         (call $read_args (i32.const 0))
@@ -30,13 +19,13 @@ const BUSY: &str = r#"(module
         (i32.store8 (i32.const 127) (i32.add (i32.load8_u (i32.const 127)) (i32.const 1)))
         (call $cache (i32.const 64) (i32.const 96))
         (call $flush (i32.const 1))
-        (call $sender (i32.const 128))
+        (call $msg_sender (i32.const 128))
         (call $keccak (i32.const 128) (i32.const 20) (i32.const 160))
-        (call $log (i32.const 160) (i32.const 32) (i32.const 1))
-        (drop (call $call (i32.const 12) (i32.const 0) (i32.const 0) (i32.const 512) (i64.const -1) (i32.const 256)))
-        (drop (call $time))
+        (call $emit_log (i32.const 160) (i32.const 32) (i32.const 1))
+        (drop (call $call_contract (i32.const 12) (i32.const 0) (i32.const 0) (i32.const 512) (i64.const -1) (i32.const 256)))
+        (drop (call $block_timestamp))
         (call $write_result (i32.const 160) (i32.const 32))
-        (call $exit (i32.const 0))
+        (call $exit_early (i32.const 0))
         unreachable))"#;
 
 fn to(target: Address, data: &str) -> String {

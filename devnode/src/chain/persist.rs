@@ -384,7 +384,7 @@ impl Chain {
             let wrong = |e: &dyn std::fmt::Display| StateError::Malformed(format!("line {number}: {e}"));
             let op: Op = serde_json::from_str(&text).map_err(|e| wrong(&e))?;
             match (number, &op) {
-                (1, Op::Log { generation: of }) if *of == generation => continue,
+                (1, Op::Log { generation: of }) if *of == generation => {}
                 // Of an older file.
                 (1, _) => return Ok(()),
                 _ => self.redo(writer, op).map_err(|e| wrong(&e))?,

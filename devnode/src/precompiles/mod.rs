@@ -314,14 +314,18 @@ pub(crate) fn run(exec: &mut Exec, depth: usize, address: Address, inputs: &Call
     InterpreterResult { result: kind, output: Bytes::from(output), gas }
 }
 
+// What a function of a precompile ends with.
+#[expect(clippy::unnecessary_wraps, reason = "they stand where any result of a function does")]
 fn value(value: impl SolValue) -> Done {
     Ok(value.abi_encode())
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "as above")]
 fn uint(number: impl TryInto<u64>) -> Done {
     Ok(U256::from(number.try_into().unwrap_or(u64::MAX)).abi_encode())
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "as above")]
 fn uints<const N: usize>(numbers: [U256; N]) -> Done {
     Ok(numbers.iter().flat_map(|n| n.to_be_bytes::<32>()).collect())
 }

@@ -324,6 +324,7 @@ struct RpcStep<'a> {
     refund: u64,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }

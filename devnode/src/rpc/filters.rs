@@ -14,7 +14,7 @@ use super::raw;
 use crate::chain::{collect_logs, Chain};
 
 /// A filter that nobody asks about for so long is dropped, as in go-ethereum.
-const LIFE: Duration = Duration::from_secs(300);
+const LIFE: Duration = Duration::from_mins(5);
 /// How often those that nobody asks about are looked for.
 const SWEEP: Duration = Duration::from_secs(10);
 /// Most filters there can be.

@@ -58,7 +58,7 @@ pub struct Patience {
 impl Default for Patience {
     /// go-ethereum's figures.
     fn default() -> Self {
-        Self { head: Duration::from_secs(120), body: Duration::from_secs(30) }
+        Self { head: Duration::from_mins(2), body: Duration::from_secs(30) }
     }
 }
 
@@ -157,9 +157,8 @@ fn encode(id: Option<&RawValue>, result: Result<Box<RawValue>, RpcError>) -> Str
 /// Answers a body: one request or a batch. `None` if there is nothing to say (notifications only). `subscriptions` are
 /// those of a WebSocket.
 async fn answer(context: &Context, body: &[u8], mut subscriptions: Option<&mut socket::Subscriptions>) -> Option<String> {
-    let body = match std::str::from_utf8(body) {
-        Ok(body) => body,
-        Err(_) => return Some(encode(None, Err(RpcError::parse()))),
+    let Ok(body) = std::str::from_utf8(body) else {
+        return Some(encode(None, Err(RpcError::parse())));
     };
     if !body.trim_start().starts_with('[') {
         return match socket::answer(body, subscriptions) {

@@ -612,7 +612,7 @@ fn meter_blocks<'a>(ops: Vec<Operator<'a>>, types: &[FuncType], globals: Globals
 }
 
 /// Pass 2: pays for the bytes of bulk memory instructions.
-fn meter_bulk<'a>(ops: Vec<Operator<'a>>, globals: Globals) -> Result<Vec<Operator<'a>>, String> {
+fn meter_bulk(ops: Vec<Operator<'_>>, globals: Globals) -> Result<Vec<Operator<'_>>, String> {
     use Operator::*;
     let mut out = Vec::with_capacity(ops.len());
     for op in ops {
@@ -747,7 +747,7 @@ fn worst_case_values(ops: &[Operator], module: &Module) -> Result<u32, String> {
             Else => stack = *scopes.last().ok_or("malformed if-else scope")?,
             End => stack = scopes.pop().ok_or("malformed scoping detected at end of block")?,
             Call { function_index } => {
-                apply!(function_type(module, *function_index).ok_or("missing type of a function")?)
+                apply!(function_type(module, *function_index).ok_or("missing type of a function")?);
             }
             CallIndirect { type_index, .. } => {
                 apply!(module.types.get(*type_index as usize).ok_or("missing type of a call")?);

@@ -129,7 +129,7 @@ impl Profiler {
     pub(super) fn exit(&mut self, left: &Left) {
         let Some((mut frame, _)) = self.open.pop() else { return };
         frame.gas_used = left.gas_used;
-        frame.error = left.error.clone();
+        frame.error.clone_from(&left.error);
         if left.created.is_some() {
             frame.to = left.created;
         }

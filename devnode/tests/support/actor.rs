@@ -10,21 +10,6 @@ use super::chain::Chain;
 /// 1 to 20, the value in 21 to 52 and calldata after it; 4 and 10 a word in 1 to 32. Return data of calls is passed on,
 /// with the status as its own.
 pub const ACTOR: &str = r#"(module
-    (import "vm_hooks" "read_args" (func $read_args (param i32)))
-    (import "vm_hooks" "write_result" (func $write_result (param i32 i32)))
-    (import "vm_hooks" "storage_load_bytes32" (func $load (param i32 i32)))
-    (import "vm_hooks" "storage_cache_bytes32" (func $cache (param i32 i32)))
-    (import "vm_hooks" "storage_flush_cache" (func $flush (param i32)))
-    (import "vm_hooks" "transient_load_bytes32" (func $tload (param i32 i32)))
-    (import "vm_hooks" "transient_store_bytes32" (func $tstore (param i32 i32)))
-    (import "vm_hooks" "call_contract" (func $call (param i32 i32 i32 i32 i64 i32) (result i32)))
-    (import "vm_hooks" "delegate_call_contract" (func $delegate (param i32 i32 i32 i64 i32) (result i32)))
-    (import "vm_hooks" "static_call_contract" (func $static (param i32 i32 i32 i64 i32) (result i32)))
-    (import "vm_hooks" "create1" (func $create (param i32 i32 i32 i32 i32)))
-    (import "vm_hooks" "read_return_data" (func $read_return_data (param i32 i32 i32) (result i32)))
-    (import "vm_hooks" "return_data_size" (func $return_data_size (result i32)))
-    (import "vm_hooks" "emit_log" (func $log (param i32 i32 i32)))
-    (import "vm_hooks" "msg_reentrant" (func $reentrant (result i32)))
     (memory (export "memory") 2 2)
     (func $pass (param $status i32) (result i32) (local $len i32)
         (local.set $len (call $return_data_size))
@@ -34,14 +19,14 @@ pub const ACTOR: &str = r#"(module
     (func (export "user_entrypoint") (param $len i32) (result i32) (local $op i32)
         (call $read_args (i32.const 1024))
         (local.set $op (i32.load8_u (i32.const 1024)))
-        (if (i32.eq (local.get $op) (i32.const 0)) (then (return (call $pass (call $call (i32.const 1025)
+        (if (i32.eq (local.get $op) (i32.const 0)) (then (return (call $pass (call $call_contract (i32.const 1025)
             (i32.const 1077) (i32.sub (local.get $len) (i32.const 53)) (i32.const 1045) (i64.const -1) (i32.const 64))))))
         (if (i32.eq (local.get $op) (i32.const 1)) (then (return (call $pass (call $delegate (i32.const 1025)
             (i32.const 1077) (i32.sub (local.get $len) (i32.const 53)) (i64.const -1) (i32.const 64))))))
         (if (i32.eq (local.get $op) (i32.const 2)) (then (return (call $pass (call $static (i32.const 1025)
             (i32.const 1077) (i32.sub (local.get $len) (i32.const 53)) (i64.const -1) (i32.const 64))))))
         (if (i32.eq (local.get $op) (i32.const 3)) (then
-            (call $create (i32.const 1025) (i32.sub (local.get $len) (i32.const 1)) (i32.const 128) (i32.const 64) (i32.const 96))
+            (call $create1 (i32.const 1025) (i32.sub (local.get $len) (i32.const 1)) (i32.const 128) (i32.const 64) (i32.const 96))
             (call $write_result (i32.const 64) (i32.const 20))))
         (if (i32.or (i32.or (i32.eq (local.get $op) (i32.const 4)) (i32.eq (local.get $op) (i32.const 10))) (i32.eq (local.get $op) (i32.const 11))) (then
             (call $cache (i32.const 128) (i32.const 1025)) (call $flush (i32.const 0))
@@ -51,12 +36,12 @@ pub const ACTOR: &str = r#"(module
         (if (i32.eq (local.get $op) (i32.const 5)) (then
             (call $load (i32.const 128) (i32.const 64)) (call $write_result (i32.const 64) (i32.const 32))))
         (if (i32.eq (local.get $op) (i32.const 6)) (then
-            (call $log (i32.const 1025) (i32.sub (local.get $len) (i32.const 1)) (i32.const 1))))
+            (call $emit_log (i32.const 1025) (i32.sub (local.get $len) (i32.const 1)) (i32.const 1))))
         (if (i32.eq (local.get $op) (i32.const 7)) (then (call $tstore (i32.const 128) (i32.const 1025))))
         (if (i32.eq (local.get $op) (i32.const 8)) (then
             (call $tload (i32.const 128) (i32.const 64)) (call $write_result (i32.const 64) (i32.const 32))))
         (if (i32.eq (local.get $op) (i32.const 9)) (then
-            (i32.store8 (i32.const 64) (call $reentrant)) (call $write_result (i32.const 64) (i32.const 1))))
+            (i32.store8 (i32.const 64) (call $msg_reentrant)) (call $write_result (i32.const 64) (i32.const 1))))
         (i32.const 0)))"#;
 
 /// EVM code that does the like: CALL, DELEGATECALL or STATICCALL (by the first byte) to the address in bytes 1 to 20

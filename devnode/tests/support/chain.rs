@@ -6,6 +6,8 @@ use muster_devnode::evm::{BlockCtx, Config, Evm, Outcome, Status, TxCtx, BATCH_P
 use muster_devnode::state::State;
 use muster_devnode::stylus::deployed_code;
 
+use super::program::wasm;
+
 pub const ARB_WASM: Address = Address::with_last_byte(0x71);
 pub const ARB_WASM_CACHE: Address = Address::with_last_byte(0x72);
 pub const ARB_OWNER: Address = Address::with_last_byte(0x70);
@@ -116,7 +118,7 @@ impl Chain {
 
     /// Deploys and activates a program.
     pub fn program(&mut self, wat: &str) -> Address {
-        let wasm = wat::parse_str(wat).expect("valid text");
+        let wasm = wasm(wat);
         let address = self.deploy_wasm(&wasm);
         let outcome = self.activate(address);
         assert_eq!(outcome.status, Status::Success, "activating: {outcome:?}");

@@ -5,6 +5,7 @@
 pub mod actor;
 pub mod cases;
 pub mod chain;
+pub mod program;
 pub mod rpc;
 
 use alloy_primitives::{B256, U256};

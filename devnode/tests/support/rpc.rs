@@ -13,6 +13,8 @@ use muster_devnode::chain::{self, Clock, NITRO_DEV_KEY};
 use muster_devnode::{Config, Devnode};
 use serde_json::{json, Value};
 
+use super::program::wasm;
+
 pub const GWEI: u128 = 1_000_000_000;
 pub const START: u64 = 1_700_000_000;
 pub const CHAIN: u64 = 412_346;
@@ -143,23 +145,19 @@ pub const FORWARD: &[u8] = &hex!("6000600060006000 6000 600035 5a f1 6017 57 600
 
 /// Calls the address in the first word of its calldata without value, hands on what comes back.
 pub const PROXY: &str = r#"(module
-    (import "vm_hooks" "read_args" (func $read_args (param i32)))
-    (import "vm_hooks" "call_contract" (func $call (param i32 i32 i32 i32 i64 i32) (result i32)))
-    (import "vm_hooks" "read_return_data" (func $read (param i32 i32 i32) (result i32)))
-    (import "vm_hooks" "write_result" (func $write_result (param i32 i32)))
     (memory (export "memory") 1 1)
     (func (export "user_entrypoint") (param $len i32) (result i32)
         (local $status i32)
         (call $read_args (i32.const 0))
         (local.set $status
-            (call $call (i32.const 12) (i32.const 32) (i32.sub (local.get $len) (i32.const 32))
+            (call $call_contract (i32.const 12) (i32.const 32) (i32.sub (local.get $len) (i32.const 32))
                 (i32.const 512) (i64.const -1) (i32.const 256)))
-        (drop (call $read (i32.const 1024) (i32.const 0) (i32.load (i32.const 256))))
+        (drop (call $read_return_data (i32.const 1024) (i32.const 0) (i32.load (i32.const 256))))
         (call $write_result (i32.const 1024) (i32.load (i32.const 256)))
         (local.get $status)))"#;
 
 pub fn program(node: &Rpc, text: &str) -> Address {
-    let address = node.deploy(&muster_devnode::stylus::deployed_code(&wat::parse_str(text).unwrap()));
+    let address = node.deploy(&muster_devnode::stylus::deployed_code(&wasm(text)));
     assert_eq!(node.err("eth_call", json!([{"to": address}])), (-32000, "error ProgramNotActivated()".into()));
     activate(node, address);
     address

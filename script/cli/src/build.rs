@@ -248,7 +248,7 @@ impl Member {
 }
 
 fn opt_level(level: &str) -> String {
-    level.parse::<u8>().map(|number| number.to_string()).unwrap_or_else(|_| format!("{level:?}"))
+    level.parse::<u8>().map_or_else(|_| format!("{level:?}"), |number| number.to_string())
 }
 
 /// Packages that are programs: members with a `cdylib` target, default ones for a deployment, others for tests.

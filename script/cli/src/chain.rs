@@ -15,7 +15,7 @@ use ethers::{
 };
 
 /// How long a transaction may take to be included before we give up on the node.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A node that answered, and what stays the same about it.
 #[derive(Clone)]

@@ -119,7 +119,7 @@ impl Config {
         let named = parameters.iter().find(|(name, _)| name == MIN_PRICE).map(|(_, value)| *value);
         match (self.minimum_price, named) {
             (Some(price), Some(named)) => {
-                ensure!(price == named, "MIN_PRICE is {price}, and PARAMETERS sets {MIN_PRICE} to {named}: say it once")
+                ensure!(price == named, "MIN_PRICE is {price}, and PARAMETERS sets {MIN_PRICE} to {named}: say it once");
             }
             (Some(price), None) => parameters.push((MIN_PRICE.into(), price)),
             (None, Some(_)) => {}
@@ -130,7 +130,7 @@ impl Config {
                     "MIN_PRICE is not set: say what an estimated second of work has to pay at least on chain {chain_id}, in wei. \
                      The contract begins with {default}, for which anybody fills the queue with tasks worth nothing \
                      (.env.example says how to find a price)"
-                )
+                );
             }
         }
         Ok(parameters)

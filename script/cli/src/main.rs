@@ -113,9 +113,10 @@ async fn deploy(root: &Path) -> Result<()> {
 }
 
 async fn keepalive(root: &Path, options: &keepalive::Options) -> Result<()> {
-    let (chain, mut account) = match options.dry_run {
-        true => (Chain::connect(&url(root)?).await?, None),
-        false => connect(root).await.map(|(chain, account)| (chain, Some(account)))?,
+    let (chain, mut account) = if options.dry_run {
+        (Chain::connect(&url(root)?).await?, None)
+    } else {
+        connect(root).await.map(|(chain, account)| (chain, Some(account)))?
     };
     let programs = keepalive::programs(&chain, root, options).await?;
     let say = |line: &str| println!("keepalive: {line}");

@@ -105,10 +105,12 @@ impl Figure {
 impl Heard {
     /// Runs tests, showing which are done; fails if one does.
     fn listen(&mut self, root: &Path, arguments: &[&str]) -> Result<()> {
-        let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
-        command.current_dir(root).args(["test", "--locked", "--workspace"]).args(arguments);
+        // The same packages as in every script, so that what they compiled is found.
+        let tests = "source script/env && exec cargo test --locked \"${host[@]}\" \"$@\"";
+        let mut command = Command::new("bash");
+        command.current_dir(root).args(["-c", tests, "proof"]).args(arguments);
         // Outside the embedded node the tests that are wanted skip themselves.
-        let mut child = command.env_remove("RPC_URL").stdout(Stdio::piped()).spawn().context("cargo does not start")?;
+        let mut child = command.env_remove("RPC_URL").stdout(Stdio::piped()).spawn().context("bash does not start")?;
         let (mut test, mut lines, before) = (String::new(), Vec::new(), self.figures.len());
         for line in BufReader::new(child.stdout.take().context("no output")?).lines() {
             let line = line?;
@@ -200,7 +202,7 @@ fn page(root: &Path, heard: &Heard) -> Result<String> {
         page += &figure.row(&["fault", "of", "left"])?;
     }
     page += HAPPENED;
-    page += &format!("| event{} |\n", (1..=columns.len()).map(|run| format!(" | run {run}")).collect::<String>());
+    page += &format!("| event | {} |\n", (1..=columns.len()).map(|run| format!("run {run}")).collect::<Vec<_>>().join(" | "));
     page += &format!("| ---{} |\n", " | ---:".repeat(columns.len()));
     let events: BTreeSet<&str> = columns.iter().flat_map(|column| column.keys().copied()).collect();
     for event in events {

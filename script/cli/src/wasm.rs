@@ -51,7 +51,7 @@ fn without_extras(wasm: &[u8]) -> Result<Vec<u8>> {
         let payload = payload.context("the compiler's output is not a readable WASM module")?;
         if let Some((id, range)) = payload.as_section() {
             if id != 0 && id != DATA_COUNT {
-                module.section(&wasm_encoder::RawSection { id, data: &wasm[range.start as usize..range.end as usize] });
+                module.section(&wasm_encoder::RawSection { id, data: &wasm[range] });
             }
         }
     }

@@ -442,7 +442,7 @@ pub fn fleet_of(gpus: &[Gpu], seed: u64) -> Vec<NodeSpec> {
     let nodes = gpus.iter().enumerate().map(|(i, gpu)| {
         let random = &mut Random::named(&[seed, 1, i as u64]);
         let mut models = Vec::new();
-        for _ in 0..1 + random.below(6) {
+        for _ in 0..=random.below(6) {
             let model = 1 + zipf.draw(random) as u64;
             if !models.contains(&model) {
                 models.push(model);

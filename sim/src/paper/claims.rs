@@ -369,7 +369,7 @@ pub struct Deviations {
 
 impl Deviations {
     pub fn of(lab: &Lab, v: &Variant) -> Self {
-        let cases = v.cases(&v.greedy(), Measure::Bound);
+        let cases = Variant::cases(&v.greedy(), Measure::Bound);
         let climb = v.reading.climb;
         let estimates = cases.iter().map(|case| v.deviation(lab, case, climb.targeting(case.alpha))).collect();
         let alike = v.distinct(lab, &cases);

@@ -100,7 +100,7 @@ impl Variant {
 
     fn adaptively(&self, lab: &Lab) -> Vec<Run> {
         let mut runs: Vec<Run> =
-            self.cases(&self.greedy(), Measure::Bound).iter().flat_map(|case| self.adaptive(case)).flatten().collect();
+            Self::cases(&self.greedy(), Measure::Bound).iter().flat_map(|case| self.adaptive(case)).flatten().collect();
         runs.extend(blackouts(lab, self).into_iter().flat_map(|kind| kind.runs));
         runs
     }
@@ -213,7 +213,7 @@ fn tried(lab: &mut Lab, v: &Variant) {
     let mut runs = Vec::new();
     for alternative in alternatives() {
         let v = Variant { reading: alternative.reading, ..*v };
-        for case in v.cases(&v.greedy(), Measure::Bound) {
+        for case in Variant::cases(&v.greedy(), Measure::Bound) {
             runs.extend(v.adaptive(&case).into_iter().flatten());
         }
     }
@@ -324,7 +324,7 @@ fn further(lab: &mut Lab, v: &Variant) {
     let bases = v.bases(Measure::Exact);
     v.scale.sweep().play(lab, "Beyond: static targets, exact LOC", &bases, &ALPHAS);
     for (label, algorithms, targeting) in exact_strategies(v) {
-        let cases = v.cases(&algorithms, Measure::Exact);
+        let cases = Variant::cases(&algorithms, Measure::Exact);
         let runs = cases.iter().flat_map(|case| v.chosen(case, targeting(case.alpha)));
         let runs: Vec<Run> = runs.flatten().collect();
         lab.play(&format!("Beyond: {label}"), runs);

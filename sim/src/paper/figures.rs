@@ -270,7 +270,7 @@ pub fn tables(lab: &Lab, variants: &[Variant]) -> Tables {
 
     let mut rows = Vec::new();
     for v in variants {
-        for case in v.cases(&v.greedy(), Measure::Bound) {
+        for case in Variant::cases(&v.greedy(), Measure::Bound) {
             let ranges = v.ranges(lab, &case);
             for (runs, (worst, best)) in v.adaptive(&case).iter().zip(ranges) {
                 for run in runs {

@@ -88,7 +88,7 @@ fn deviations(
     measure: Measure,
     targeting: impl Fn(f64) -> Targeting,
 ) -> Vec<(Case, Estimate)> {
-    v.cases(algorithms, measure).into_iter().map(|case| (case, v.deviation(lab, &case, targeting(case.alpha)))).collect()
+    Variant::cases(algorithms, measure).into_iter().map(|case| (case, v.deviation(lab, &case, targeting(case.alpha)))).collect()
 }
 
 /// Smallest and largest mean.

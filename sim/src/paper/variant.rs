@@ -321,7 +321,7 @@ impl Variant {
     }
 
     /// The cases of figures 6 to 8: 36 for two algorithms.
-    pub fn cases(&self, algorithms: &[Algorithm], measure: Measure) -> Vec<Case> {
+    pub fn cases(algorithms: &[Algorithm], measure: Measure) -> Vec<Case> {
         let mut cases = Vec::new();
         for &algorithm in algorithms {
             for alpha in ALPHAS {

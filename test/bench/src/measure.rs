@@ -2,7 +2,8 @@
 
 use crate::page::thousands;
 use crate::world::{Done, World, TOKEN};
-use alloy_primitives::Address;
+use alloy_primitives::{keccak256, Address, B256};
+use alloy_sol_types::SolValue;
 use anyhow::{ensure, Context, Result};
 use muster_core::record::CALL_MODELS;
 use muster_protocol::IMuster::{self, *};
@@ -66,6 +67,16 @@ pub fn spec(models: &[u64]) -> TaskSpec {
     TaskSpec { kind: 0, units: 1, vram: 8, gpu: 0, redundancy: 0, flags: 0, inputDigest: [7; 32].into(), models: models.to_vec() }
 }
 
+/// What a node commits to that answers so.
+fn commitment(id: u64, node: u32, answer: u8) -> B256 {
+    keccak256((id, node, 0u16, B256::repeat_byte(answer), B256::repeat_byte(7)).abi_encode_params())
+}
+
+/// The reveal of it.
+fn revealing(id: u64, group: u32, node: u32, answer: u8) -> revealCall {
+    revealCall { id, group, node, kind: 0, value: B256::repeat_byte(answer), salt: B256::repeat_byte(7) }
+}
+
 impl Bench {
     /// An empty network.
     pub fn new() -> Result<Bench> {
@@ -122,14 +133,11 @@ impl Bench {
 
     /// Creates a task and draws it, again until it is decided; gives the call that started it.
     pub fn run(&self, fee: u128, spec: TaskSpec) -> Result<(TaskStarted, Done)> {
-        let mut done = self.create(fee, spec)?;
-        for _ in 0..1_000 {
-            if let Some(started) = done.started() {
-                return Ok((started, done));
-            }
-            done = self.dispatch(1)?;
+        let done = self.create(fee, spec)?;
+        match done.started() {
+            Some(started) => Ok((started, done)),
+            None => self.started(),
         }
-        anyhow::bail!("a task was not started")
     }
 
     // ------------------------------------------------------------ rows
@@ -215,7 +223,9 @@ impl Bench {
         self.both(|b| {
             b.aside(|b| b.tasks(samples, true))?;
             b.aside(|b| b.tasks(samples, false))?;
-            b.aside(|b| b.membership(samples))
+            b.aside(|b| b.membership(samples))?;
+            b.aside(|b| b.receipts(samples))?;
+            b.aside(|b| b.validation(samples.div_ceil(2)))
         })
     }
 
@@ -273,6 +283,104 @@ impl Bench {
             }
         }
         Ok(())
+    }
+
+    /// Tasks that ask for a receipt, as the rows without: the nodes had tasks before.
+    fn receipts(&mut self, samples: usize) -> Result<()> {
+        let wanted = TaskSpec { flags: 1, ..spec(&[MODEL]) };
+        let (first, _) = self.run(TOKEN, wanted.clone())?;
+        self.submit(first.node, first.id)?;
+        self.world.wear(first.node, 1..=self.nodes);
+        for _ in 0..samples.div_ceil(2) {
+            self.take("create a task with a receipt, nothing pending", |b| b.create(TOKEN, wanted.clone()))?;
+            let (started, _) = self.started()?;
+            self.take("submit, with a receipt, nothing queued", |b| b.submit(started.node, started.id))?;
+        }
+        Ok(())
+    }
+
+    /// Draws until a task starts.
+    fn started(&self) -> Result<(TaskStarted, Done)> {
+        for _ in 0..1_000 {
+            let done = self.dispatch(1)?;
+            if let Some(started) = done.started() {
+                return Ok((started, done));
+            }
+        }
+        anyhow::bail!("a task was not started")
+    }
+
+    /// Tasks that can be validated, on nodes that have done all of it before: without being sampled, and sampled, with three right
+    /// answers or one that is wrong.
+    fn validation(&mut self, samples: usize) -> Result<()> {
+        if self.nodes < 12 {
+            return Ok(());
+        }
+        let gpu = self.world.view(gpuGroupCall { name: GPU.into(), vram: VRAM })?;
+        self.world.owner_calls(listGpuGroupCall { group: gpu, listed: true })?;
+        let wanted = TaskSpec { kind: 1, gpu, redundancy: 1, ..spec(&[MODEL]) };
+        // The first round wears the words in: the reserve, a place, scores, credits.
+        for round in 0..=samples {
+            let counted = |name: &'static str| if round == 0 { "" } else { name };
+            self.world.set("sampleBps", 1)?;
+            let (alone, _) = self.run(TOKEN, wanted.clone())?;
+            let at = |id: u64, node: u32, answer: u8| commitCall { id, commitment: commitment(id, node, answer) };
+            self.maybe(counted("commit, a task that may be sampled"), |b| b.operator(alone.node, at(alone.id, alone.node, 1)))?;
+            self.blocks(3)?;
+            self.maybe(counted("reveal, not sampled: paid and released"), |b| {
+                b.operator(alone.node, revealing(alone.id, 0, alone.node, 1))
+            })?;
+            for wrong in [false, true] {
+                self.world.set("sampleBps", 10_000)?;
+                let (first, _) = self.run(TOKEN, wanted.clone())?;
+                self.operator(first.node, at(first.id, first.node, 1))?;
+                self.blocks(3)?;
+                let validate = validateCall { id: first.id, node: first.node };
+                self.maybe(counted("validate, a sampled task"), |b| b.operator(first.node, validate))?;
+                self.blocks(3)?;
+                let formed =
+                    self.first(counted("form a group: two validators drawn"), |b| b.operator(first.node, formGroupCall {}))?;
+                let mut group = formed.events::<GroupFormed>().pop();
+                if round > 0 && group.is_some() && !wrong {
+                    self.keep("form a group: two validators drawn", formed);
+                }
+                while group.is_none() {
+                    self.blocks(3)?;
+                    group = self.operator(first.node, formGroupCall {})?.events::<GroupFormed>().pop();
+                }
+                let group = group.context("no group")?;
+                let [a, b, c] = group.nodes[..] else { anyhow::bail!("not three members") };
+                let said = |node: u32| if wrong && node == c { 2 } else { 1 };
+                for node in [b, c] {
+                    let name = counted("commit, a member: released");
+                    self.maybe(name, |x| x.operator(node, at(first.id, node, said(node))))?;
+                }
+                for node in [a, b] {
+                    let name = counted("reveal in a group, not the last");
+                    self.maybe(name, |x| x.operator(node, revealing(first.id, group.group, node, said(node))))?;
+                }
+                let last = if wrong {
+                    "reveal in a group, the last: three judged, one slashed"
+                } else {
+                    "reveal in a group, the last: three judged"
+                };
+                self.maybe(counted(last), |x| x.operator(c, revealing(first.id, group.group, c, said(c))))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a call that counts if it has a name.
+    fn maybe(&mut self, name: &'static str, call: impl FnOnce(&mut Bench) -> Result<Done>) -> Result<()> {
+        if name.is_empty() {
+            return call(self).map(drop);
+        }
+        self.take(name, call)
+    }
+
+    /// Lets so many blocks pass.
+    fn blocks(&self, n: u32) -> Result<()> {
+        (0..n).try_for_each(|_| self.dispatch(0).map(drop))
     }
 
     fn membership(&mut self, samples: usize) -> Result<()> {
@@ -593,13 +701,7 @@ impl Bench {
             for node in 1..=nodes {
                 let v = b.view(node)?;
                 if v.status == 2 {
-                    running.push(TaskStarted {
-                        id: v.task,
-                        node,
-                        creator: Default::default(),
-                        deadline: v.deadline,
-                        boosts: false,
-                    });
+                    running.push(TaskStarted { id: v.task, node, creator: Address::ZERO, deadline: v.deadline, boosts: false });
                 }
             }
             b.world.pass(101)?;
@@ -652,7 +754,7 @@ impl Bench {
         out.push(d.attack(name));
 
         let nodes = 1_000 / scale;
-        let name = format!("one node with 10 000 times the stake of {} others", thousands(nodes as u64));
+        let name = format!("one node with 10,000 times the stake of {} others", thousands(nodes as u64));
         step(&name);
         let (mut b, mut d) = (Bench::new()?, Dearest::default());
         b.grow(nodes, |_| ())?;

@@ -39,6 +39,13 @@ const LIMITS: &[Limit] = &[
     Limit { operation: "pause", limit: 100_000, goal: (58_000, 88_000) },
     Limit { operation: "resume", limit: 100_000, goal: (58_000, 88_000) },
     Limit { operation: "quit with 10 models", limit: 155_000, goal: (75_000, 100_000) },
+    Limit { operation: "commit, a task that may be sampled", limit: 87_000, goal: (47_000, 74_000) },
+    Limit { operation: "commit, a member: released", limit: 117_000, goal: (72_000, 99_000) },
+    Limit { operation: "reveal, not sampled: paid and released", limit: 122_000, goal: (75_000, 102_000) },
+    Limit { operation: "form a group: two validators drawn", limit: 207_000, goal: (105_000, 132_000) },
+    Limit { operation: "reveal in a group, not the last", limit: 87_000, goal: (46_000, 73_000) },
+    Limit { operation: "reveal in a group, the last: three judged", limit: 207_000, goal: (135_000, 162_000) },
+    Limit { operation: "reveal in a group, the last: three judged, one slashed", limit: 287_000, goal: (210_000, 237_000) },
 ];
 /// The dearest call that an adversary may bring about.
 const DEAREST: u64 = 1_000_000;

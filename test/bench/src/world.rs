@@ -221,6 +221,11 @@ impl World {
         Ok(())
     }
 
+    /// The owner calls Muster.
+    pub fn owner_calls<C: SolCall>(&self, call: C) -> Result<Done> {
+        self.call(self.owner, 0, call)
+    }
+
     /// Sets a parameter by name.
     pub fn set(&self, name: &str, value: u64) -> Result<()> {
         let n = muster_protocol::parameters::number_of(name).context("no such parameter")?;

@@ -107,10 +107,10 @@ impl Hook<'_, '_> {
             return failure("out of gas in a storage write");
         }
         self.buy_gas(budget - left)?;
-        match short {
-            true => failure("out of gas in a storage write"),
-            false => Ok(()),
+        if short {
+            return failure("out of gas in a storage write");
         }
+        Ok(())
     }
 
     pub(super) fn transient_load(&mut self, key: u32, dest: u32) -> Fallible<()> {

@@ -117,9 +117,9 @@ fn traces(root: &Path, options: &Options) -> Result<(Vec<Request>, Vec<Gpu>)> {
     ensure!(options.speed.is_finite() && options.speed > 0.0, "--speed is {}; it has to be above 0", options.speed);
     let limit = options.limit.unwrap_or(usize::MAX);
     ensure!(limit > 0 && options.gpus != Some(0), "--limit and --gpus have to be at least 1");
-    let (name, source) = open(root, &options.requests, "requests.csv")?;
+    let (name, source) = open(root, options.requests.as_deref(), "requests.csv")?;
     let requests = trace::requests(&name, source, limit)?;
-    let (name, source) = open(root, &options.nodes, "nodes.csv")?;
+    let (name, source) = open(root, options.nodes.as_deref(), "nodes.csv")?;
     let (gpus, assumed) = trace::fleet(&name, source)?;
     for assumption in assumed {
         eprintln!("demo: {assumption}");
@@ -127,8 +127,8 @@ fn traces(root: &Path, options: &Options) -> Result<(Vec<Request>, Vec<Gpu>)> {
     Ok((requests, choose(&gpus, options)?))
 }
 
-fn open(root: &Path, given: &Option<PathBuf>, default: &str) -> Result<(String, impl Read)> {
-    let file = given.clone().unwrap_or_else(|| root.join("script/demo-data").join(default));
+fn open(root: &Path, given: Option<&Path>, default: &str) -> Result<(String, impl Read)> {
+    let file = given.map_or_else(|| root.join("script/demo-data").join(default), Path::to_owned);
     let name = match given {
         Some(file) => file.display().to_string(),
         None => format!("script/demo-data/{default}"),

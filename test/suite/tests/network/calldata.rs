@@ -137,7 +137,7 @@ async fn malformed_calls_are_refused_by_type() {
             let old: [u8; 32] = good[4 + at..36 + at].try_into().unwrap();
             let mut dirty = old;
             match word {
-                Word::Low(32) | Word::High(32) => continue,
+                Word::Low(32) | Word::High(32) => {}
                 Word::Low(n) => {
                     dirty[31 - n] = 1;
                     wrong(put(dirty), "a byte above the value");
@@ -193,7 +193,7 @@ async fn random_calldata_never_traps_and_never_gives_an_empty_reason() {
             data.extend((0..dice.below(400)).map(|_| dice.next() as u8));
         } else {
             // A few bytes, small ones so that offsets and lengths stay within reach.
-            for _ in 0..1 + dice.below(6) {
+            for _ in 0..=dice.below(6) {
                 if data.len() > 4 {
                     let at = 4 + dice.below(data.len() as u64 - 4) as usize;
                     data[at] = if dice.below(2) == 0 { dice.below(70) as u8 } else { dice.next() as u8 };
