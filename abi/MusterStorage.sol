@@ -305,7 +305,7 @@ contract MusterStorage {
         uint32 group;
     }
 
-    /// A draw of validators that waits, in the place of a Pending task's escrow.
+    /// A draw of validators that waits.
     struct Call {
         /// The node whose task was sampled.
         uint24 node;
@@ -393,6 +393,13 @@ contract MusterStorage {
         Duty duty;
     }
 
+    /// A sampled task whose validators wait to be drawn: 2 words. The task is beside its node.
+    struct CallRecord {
+        Call call;
+        /// As on the node, but `moment` is the block whose hash draws.
+        Order order;
+    }
+
     /// A validation group: 8 words.
     struct GroupRecord {
         /// The fee is the task's, of which the group is paid.
@@ -462,8 +469,7 @@ contract MusterStorage {
     /// others are the last one to seven of them; word 1 holds the first seven, word 2 the next, and so on. Key:
     /// `model << 24 | word`.
     mapping(uint256 => uint32[8]) internal holders;
-    /// The ring of Pending tasks; `head` says from where to where. Key: the place, 0 to 4,095. From 4,096 on, 256 places: the ring of
-    /// sampled tasks whose validators wait to be drawn, with a {Call} for the escrow; the task itself is on its node.
+    /// The ring of Pending tasks; `head` says from where to where. Key: the place, 0 to 4,095.
     mapping(uint256 => TaskRecord) internal pending;
     /// Queued tasks. Key: the ticket, `group << 32 | place`, with the GPU group required, or the VRAM where any GPU with as much
     /// will do.
@@ -503,4 +509,6 @@ contract MusterStorage {
     uint256 internal reserve;
     /// What was taken from nodes that answered wrong or withheld, in wei.
     uint256 internal burnt;
+    /// The ring of sampled tasks whose validators wait to be drawn; `head` says from where to where. Key: the place, 0 to 255.
+    mapping(uint256 => CallRecord) internal calls;
 }

@@ -23,5 +23,15 @@ export const musterParameters = [
   {"number":20,"name":"spread","doc":"Holders that a pre-download aims at","unit":"nodes","default":10n,"least":0n,"most":16n,"delayed":false},
   {"number":21,"name":"boostPool","doc":"Eligible candidates that a draw needs for the task's success to raise H; with 0 every success does, as in the QoS document","unit":"nodes","default":3n,"least":0n,"most":8n,"delayed":false},
   {"number":22,"name":"queueTime","doc":"Time after which anyone can end a queued task","unit":"seconds","default":21600n,"least":60n,"most":2592000n,"delayed":false},
-  {"number":23,"name":"groupFee","doc":"Price of a GPU name that nobody ever joined with","unit":"granules","default":{"minimumStake":{"times":1n,"over":100n}},"least":0n,"most":{"minimumStake":{"times":262144n,"over":1n}},"delayed":false}
+  {"number":23,"name":"groupFee","doc":"Price of a GPU name that nobody ever joined with","unit":"granules","default":{"minimumStake":{"times":1n,"over":100n}},"least":0n,"most":{"minimumStake":{"times":262144n,"over":1n}},"delayed":false},
+  {"number":24,"name":"sampleBps","doc":"Probability that a committed answer is validated","unit":"ten-thousandths","default":1000n,"least":0n,"most":10000n,"delayed":false},
+  {"number":25,"name":"sampleDelay","doc":"Blocks from a commitment to the one whose hash decides whether it is validated, and from there to the draw of validators","unit":"blocks","default":2n,"least":2n,"most":64n,"delayed":false},
+  {"number":26,"name":"sampleWindow","doc":"Time after a commitment within which an answer that is not validated has to be revealed","unit":"seconds","default":600n,"least":60n,"most":65535n,"delayed":true},
+  {"number":27,"name":"revealWindow","doc":"Time for the reveals of a validation group","unit":"seconds","default":7200n,"least":3600n,"most":65535n,"delayed":true},
+  {"number":28,"name":"openMost","doc":"Open commitments that a node can have and still get work","unit":"commitments","default":2n,"least":1n,"most":8n,"delayed":true},
+  {"number":29,"name":"slashTimes","doc":"What a wrong or withheld answer costs","unit":"fees","default":20n,"least":0n,"most":1000n,"delayed":true},
+  {"number":30,"name":"scorePool","doc":"Active nodes that a task's scope needs for scores, slashes and the reserve","unit":"nodes","default":9n,"least":3n,"most":200n,"delayed":true},
+  {"number":31,"name":"downloadTime","doc":"Added to the time limit of a validator that lacks a model","unit":"seconds","default":600n,"least":0n,"most":65535n,"delayed":false},
+  {"number":32,"name":"hammingMost","doc":"Bits in which the perceptual hashes of two equal images may differ","unit":"bits","default":8n,"least":0n,"most":64n,"delayed":true},
+  {"number":33,"name":"slashImages","doc":"Whether images slash too: 1, or 0 for scores and fees only","unit":"yes or no","default":0n,"least":0n,"most":1n,"delayed":true}
 ] as const;

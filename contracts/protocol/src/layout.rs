@@ -85,6 +85,8 @@ pub const GROUP_PLACES: u8 = 37;
 pub const RESERVE: u8 = 38;
 /// `uint256`: what slashes took, in wei.
 pub const BURNT: u8 = 39;
+/// `mapping(uint256 => CallRecord)`: the ring of sampled tasks whose validators wait to be drawn.
+pub const CALLS: u8 = 40;
 
 /// Words of a node's record, from its slot on.
 pub mod node {

@@ -2,13 +2,13 @@
 //! validators are called. Nothing else writes their words.
 
 use crate::host::{offset, Host, ModelSet, Task};
-use crate::layout::{entry, PENDING};
+use crate::layout::{self, entry, PENDING};
 use muster_core::record::{Call, Head, Order};
 use muster_core::word::Word;
 
 /// Places in the ring of tasks; one is always free.
 pub const RING: u16 = 4_096;
-/// Places in the ring of calls, which lie behind those; one is always free.
+/// Places in the ring of calls; one is always free.
 pub const CALLS: u16 = 256;
 
 /// What waits.
@@ -58,8 +58,8 @@ impl Ring {
     }
 
     fn place<H: Host>(&self, host: &H, i: u64) -> Word {
-        let behind = if self.size == CALLS { RING as u64 } else { 0 };
-        entry(host, PENDING, behind + i % self.size as u64)
+        let map = if self.size == CALLS { layout::CALLS } else { PENDING };
+        entry(host, map, i % self.size as u64)
     }
 
     /// The slot of the `i`-th that waits.

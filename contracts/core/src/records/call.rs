@@ -1,7 +1,7 @@
 use crate::id::NodeId;
 
 packed! {
-    /// A draw of validators that waits, in the place of a Pending task's escrow.
+    /// A draw of validators that waits.
     ///
     /// ```text
     /// |  -  | tries | node |

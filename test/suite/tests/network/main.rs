@@ -3,6 +3,7 @@
 mod application;
 mod calldata;
 mod events;
+mod groups;
 mod life;
 mod model;
 mod refusals;

@@ -1,0 +1,119 @@
+//! Validation through compiled WASM, where the programs ask each other. Beside every call the native code runs on the same storage, and
+//! both have to agree in every word.
+
+use alloy_primitives::{keccak256, B256, U256};
+use alloy_sol_types::{SolCall, SolValue};
+use muster_core::validation::payment;
+use muster_model::system::{Call, Done};
+use muster_model::world::{parameter, spec, who, GRANULE, OWNER, TOKEN};
+use muster_protocol::abi::IMuster::{self, IMusterEvents as E, *};
+use muster_tests::live::{Live, Site};
+
+const FEE: u128 = 6 * TOKEN;
+const NODES: u64 = 10;
+const CARD: u32 = 1 << 16 | 24;
+
+fn call(live: &mut Live, from: u64, value: u128, call: impl SolCall) -> Done {
+    let call = Call::new(who(from), call).paying(value);
+    live.call(&call).unwrap_or_else(|error| panic!("{call:?}: {error:?}"))
+}
+
+fn refused(live: &mut Live, from: u64, call: impl SolCall) -> String {
+    live.call(&Call::new(who(from), call)).expect_err("must be refused").name
+}
+
+fn value(answer: u8) -> B256 {
+    B256::repeat_byte(answer)
+}
+
+fn commit(live: &mut Live, id: u64, node: u32, answer: u8) -> Done {
+    let commitment = keccak256((id, node, 0u16, value(answer), value(77)).abi_encode_params());
+    call(live, node.into(), 0, commitCall { id, commitment })
+}
+
+fn revealing(id: u64, group: u32, node: u32, answer: u8) -> revealCall {
+    revealCall { id, group, node, kind: 0, value: value(answer), salt: value(77) }
+}
+
+/// Creates and draws a task; gives its id and its node.
+fn started(live: &mut Live, fee: u128, spec: IMuster::TaskSpec) -> (u64, u32) {
+    let mut done = call(live, 50, fee, createTaskCall { spec });
+    loop {
+        if let Some(s) = done.events.iter().find_map(|e| if let E::TaskStarted(s) = e { Some(s) } else { None }) {
+            return (s.id, s.node);
+        }
+        done = call(live, 50, 0, dispatchCall { count: 1 });
+    }
+}
+
+/// A group whose first node answered 1: the task, the place, the members. `from` calls until the validators are drawn.
+fn group(live: &mut Live, from: u64) -> (u64, u32, Vec<u32>) {
+    let wanted = IMuster::TaskSpec { gpu: CARD, redundancy: 1, flags: 1, ..spec(0, &[]) };
+    let (id, node) = started(live, FEE, wanted);
+    commit(live, id, node, 1);
+    assert_eq!(refused(live, 9, revealing(id, 0, node, 1)), "HashUnknown");
+    live.pass(3, 1);
+    assert_eq!(refused(live, 9, revealing(id, 0, node, 1)), "Sampled");
+    call(live, from, 0, validateCall { id, node });
+    loop {
+        live.pass(3, 1);
+        // The program of nodes asks that of tasks to draw, and that asks for validators.
+        let done = call(live, node.into(), GRANULE.into(), raiseStakeCall {});
+        let formed = done.events.iter().find_map(|e| if let E::GroupFormed(g) = e { Some(g.clone()) } else { None });
+        if let Some(g) = formed {
+            return (id, g.group, g.nodes);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_answer_is_found_and_slashed() {
+    let Some(site) = Site::new().await else {
+        return println!("a_wrong_answer_is_found_and_slashed: skipped, because RPC_URL names a node");
+    };
+    let mut live = site.fresh();
+    for n in 1..=NODES {
+        let fee = live.group_fee("RTX 4090", 24);
+        call(&mut live, n, 400 * TOKEN + fee, joinCall { gpuName: "RTX 4090".into(), vram: 24, models: vec![] });
+    }
+    live.call(&Call::new(OWNER, listGpuGroupCall { group: CARD, listed: true })).unwrap();
+    let certain = setParameterCall { parameter: parameter("sampleBps"), value: U256::from(10_000) };
+    live.call(&Call::new(OWNER, certain)).unwrap();
+
+    // Judged twice, by the last reveal and by `settle`; the second time everybody is busy when validators are drawn.
+    let (id, place, members) = group(&mut live, 60);
+    let [a, b, c] = members[..] else { panic!("{members:?}") };
+    for (n, answer) in [(b, 2), (c, 1)] {
+        commit(&mut live, id, n, answer);
+    }
+    for (n, answer) in [(a, 1), (b, 2)] {
+        call(&mut live, 9, 0, revealing(id, place, n, answer));
+    }
+    let done = call(&mut live, 9, 0, revealing(id, place, c, 1));
+    let slashed = done.events.iter().any(|e| matches!(e, E::NodeSlashed(s) if (s.node, s.stake) == (b, 20 * FEE)));
+    assert!(slashed, "{:?}", done.events);
+    let overview = live.view(overviewCall {});
+    let pot = payment(FEE, 10_000) * 3;
+    assert_eq!((overview.burnt, overview.reserve, overview.groups), (20 * FEE, FEE - pot, 0));
+    assert_eq!(live.view(outcomeCall { id }).resultDigest, value(1));
+    assert_eq!(live.view(nodeCall { number: b }).status, 0);
+
+    let busy: Vec<(u64, u32)> = (0..NODES - 3).map(|_| started(&mut live, TOKEN, spec(0, &[]))).collect();
+    let (id, place, members) = group(&mut live, 60);
+    let [_, b, c] = members[..] else { panic!("{members:?}") };
+    for n in [b, c] {
+        if let Some(&(task, _)) = busy.iter().find(|t| t.1 == n) {
+            assert_eq!(live.view(nodeCall { number: n }).calledTo, place);
+            call(&mut live, n.into(), 0, submitCall { id: task, resultDigest: value(9) });
+        }
+        assert_eq!(live.view(runningTaskCall { number: n }).id, id);
+        commit(&mut live, id, n, 1);
+    }
+    assert_eq!(refused(&mut live, 9, settleCall { id, group: place }), "RevealsOpen");
+    live.pass(1, 7_300);
+    let done = call(&mut live, 9, 0, settleCall { id, group: place });
+    let withheld = done.events.iter().filter(|e| matches!(e, E::MemberJudged(m) if m.verdict == 3)).count();
+    assert_eq!((withheld, live.view(overviewCall {}).burnt), (3, 80 * FEE));
+    assert_eq!(live.view(outcomeCall { id }).state, 9);
+    live.inspect();
+}
