@@ -91,7 +91,7 @@ struct Member {
 impl Member {
     /// Whether it has committed, whatever came of that.
     fn committed(&self) -> bool {
-        matches!(self.stage, COMMITTED | ANSWERED | FAILED)
+        matches!(self.stage, COMMITTED..=FAILED)
     }
 }
 

@@ -159,10 +159,11 @@ pub enum Op {
 pub fn random_op(d: &mut Dice, operators: u64) -> Op {
     let who = 1 + d.below(operators);
     let mask = d.next() & d.next() & 0x3ff;
-    match d.below(116) {
+    match d.below(118) {
         106..=113 => random_validation(d),
         114 => Op::List { group: d.next(), on: d.below(5) > 0 },
         115 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(30) },
+        116..=117 => Op::Parameter { which: d.next(), value: d.next() },
         0..=7 => Op::Join { who, gpu: d.next(), vram: d.next(), models: mask, stake: d.next() },
         8..=9 => Op::Raise { who, amount: d.next() },
         10..=12 => Op::Pause(who),
@@ -259,7 +260,7 @@ pub fn validating(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
                 // What holds a node changes while some are held.
                 6 => Op::Set("openMost", 1 + d.below(3)),
                 7 => Op::Pass { blocks: 1, seconds: 172_800 },
-                8 => Op::Accept(DELAYED.iter().position(|&name| name == "openMost").unwrap() as u64),
+                8 => Op::Accept(d.next()),
                 // As many 2s as a pool holds: the next score of 0 kicks it out.
                 _ => Op::Score { node: d.next(), score: (1 << 60) + 4 },
             },
@@ -793,7 +794,9 @@ impl Model {
                 // twelve and every entry four.
                 let popular = entries as u64 * 4 >= self.joined() as u64;
                 let searched = entries <= if popular { 5 } else { 16 } && task.models.len() == 1 && !t.spread;
-                (if searched { able.iter().filter(|i| local(i)).count() } else { 1 }, idle.iter().filter(|i| local(i)).count())
+                // Of more than 16 entries the search may miss all who are idle, and then anyone is drawn, a holder by chance too.
+                let there = |i: &&u32| entries > 16 || local(i);
+                (if searched { able.iter().filter(|i| local(i)).count() } else { 1 }, idle.iter().filter(there).count())
             } else {
                 (idle.len(), idle.len())
             };
@@ -1137,8 +1140,12 @@ impl Model {
                 // Now and then the price of a new name is forgotten, or paid for an old one.
                 let new = self.group_fee(name, vram) > 0;
                 let fee = if new != (stake >> 60 == 1) { self.set["groupFee"] as u128 * GRANULE as u128 } else { 0 };
+                // Now and then somebody comes back who has left.
+                let left = |n: &&Node| n.status == 0 && self.accounts[&n.operator].unbonding > 0;
+                let back: Vec<Address> = self.nodes.values().filter(left).map(|n| n.operator).collect();
+                let from = back.get(pick(models >> 4, back.len())).copied().filter(|_| stake >> 62 == 1).unwrap_or(who(n));
                 let call = joinCall { gpuName: name.into(), vram, models: models_of(models) };
-                Call::new(who(n), call).paying(tokens * TOKEN + fee)
+                Call::new(from, call).paying(tokens * TOKEN + fee)
             }
             Op::Raise { who: n, amount } => {
                 let value = [0, 1, 1_000, 40_000, 7][pick(amount, 5)] as u128 * GRANULE as u128 * 100;
@@ -1332,7 +1339,7 @@ impl Model {
             },
             Op::Parameter { which, value } => {
                 // No product of these lies on a threshold, where the model's f64 could not tell.
-                let choices: [(&'static str, &[u64]); 31] = [
+                let choices: [(&'static str, &[u64]); 33] = [
                     ("alphaMilli", &[0, 400, 2_000, 3_000, 9_000]),
                     ("minPrice", &[1, 1_000]),
                     ("startFeeBps", &[0, 200, 5_000]),
@@ -1348,6 +1355,8 @@ impl Model {
                     ("grace", &[0, 30]),
                     ("minStake", &[1, 400_000, 500_000]),
                     ("unbonding", &[0, 500, 86_400]),
+                    ("unbonding", &[0, 500]),
+                    ("unbonding", &[0, 500]),
                     ("kickoutMilli", &[0, 2_000, 4_000]),
                     ("scarce", &[0, 3, 8]),
                     ("spread", &[0, 10, 16]),
@@ -1374,7 +1383,11 @@ impl Model {
                 }
             }
             Op::Accept(which) => {
-                Call::new(who(50), acceptParameterCall { parameter: parameter(DELAYED[pick(which, DELAYED.len())]) })
+                // Mostly one that can take effect.
+                let due = |name: &&&str| self.proposed.get(**name).is_some_and(|(_, at)| *at <= self.now || which >> 61 == 1);
+                let due: Vec<&str> = DELAYED.iter().filter(due).copied().collect();
+                let name = due.get(pick(which, due.len())).copied().unwrap_or(DELAYED[pick(which, DELAYED.len())]);
+                Call::new(who(50), acceptParameterCall { parameter: parameter(name) })
             }
             Op::Switch(on) => Call::new(OWNER, setPausedCall { on }),
             Op::Sweep => Call::new(who(50), sweepTreasuryCall {}),
@@ -1699,7 +1712,7 @@ impl Model {
     }
 
     /// Takes as much as this out of the reserve, in which the last wei stays.
-    fn from_reserve(&mut self, wei: u128) -> u128 {
+    fn take_from_reserve(&mut self, wei: u128) -> u128 {
         let taken = wei.min(self.reserve.saturating_sub(1));
         self.reserve -= taken;
         taken
@@ -1837,7 +1850,7 @@ impl Model {
         let block = self.block + self.set["sampleDelay"];
         self.calls.push_back(Waiting { id: c.id, node: c.node, block, tries: 0 });
         let own = self.accounts.get(&by).is_some_and(|a| a.node == c.node);
-        let paid = if !own && self.scores(&task) { self.from_reserve(task.start_fee()) } else { 0 };
+        let paid = if !own && self.scores(&task) { self.take_from_reserve(task.start_fee()) } else { 0 };
         self.credit(by, paid);
         if paid > 0 {
             self.note("validate paid");
@@ -1847,7 +1860,7 @@ impl Model {
             node: c.node,
             creator: task.creator.into(),
             drawBlock: block,
-            beneficiary: if paid > 0 { by.into() } else { Default::default() },
+            beneficiary: if paid > 0 { by.into() } else { [0; 20].into() },
             paid,
         }));
         task.part = Part::Calling(commitment);
@@ -1991,7 +2004,7 @@ impl Model {
                 let pot = if team.scored {
                     let whole = 3 * task.payment();
                     self.reserve += fee.saturating_sub(whole);
-                    whole.min(fee) + self.from_reserve(whole.saturating_sub(fee))
+                    whole.min(fee) + self.take_from_reserve(whole.saturating_sub(fee))
                 } else {
                     fee
                 };
@@ -2093,7 +2106,7 @@ impl Model {
             self.boost(node, task.estimate);
         }
         let out = score.is_some_and(|score| self.record(t, node, score));
-        if matches!(member.stage, COMMITTED | ANSWERED | FAILED) {
+        if matches!(member.stage, COMMITTED..=FAILED) {
             let n = self.nodes.get_mut(&node).unwrap();
             n.open -= 1;
             free |= std::mem::take(&mut n.halted);

@@ -21,7 +21,7 @@ fn a_hundred_thousand_operations_agree_with_the_model() {
 
 #[test]
 fn many_short_lives_agree_with_the_model() {
-    drive_native(1_000..1_120, 200, 14, 1);
+    drive_native(1_000..1_200, 200, 14, 1);
 }
 
 /// More holders of a model than a search looks at, taller brackets, longer queues.
@@ -94,7 +94,7 @@ impl System for Faulty {
 fn a_fault_is_found_and_shown_in_few_operations() {
     for (fault, most) in [(Fault::Generous, 6), (Fault::Silent, 2), (Fault::Gullible, 2)] {
         let fresh = || Faulty { world: World::new(), fault };
-        let ops = operations(6, 2_000, 14);
+        let ops = operations(8, 2_000, 14);
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
         let found = catch_unwind(AssertUnwindSafe(|| play(&mut fresh(), &ops, 14, &Cell::new(0)))).is_err();
