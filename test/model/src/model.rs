@@ -1027,7 +1027,8 @@ impl Model {
     /// A call that ends something which is over, or makes a draw that is due.
     fn helpful(&self) -> Option<Call> {
         let by = who(50);
-        if self.draws_due() {
+        // It also re-admits whom draws held back.
+        if self.draws_due() || self.nodes.values().any(|n| n.parked.is_some_and(|at| at <= self.now)) {
             return Some(Call::new(by, dispatchCall { count: 16 }));
         }
         let over = |team: &Team| team.opens(self.now).is_some_and(|opens| self.now > opens + self.set["revealWindow"]);
