@@ -247,7 +247,7 @@ contract MusterStorage {
         uint24 c8;
         /// Nodes in class 9.
         uint24 c9;
-        /// Always 1 once written, so that the word never falls back to zero.
+        /// 1 once written, so that the word never falls back to zero; of active nodes, 1 + the joined ones that are not among them.
         uint16 used;
     }
 
@@ -488,8 +488,8 @@ contract MusterStorage {
     Limits internal limits;
     /// Protocol income not yet taken, in wei.
     uint256 internal income;
-    /// 1 + the joined nodes of a GPU group. Key: the group.
-    mapping(uint256 => uint256) internal groupJoined;
+    /// The ring of sampled tasks whose validators wait to be drawn; `head` says from where to where. Key: the place, 0 to 255.
+    mapping(uint256 => CallRecord) internal calls;
     /// VRAM sizes with a joined node: bit `vram % 256` of the word `vram / 256`. Key: the word.
     mapping(uint256 => uint256) internal sizesJoined;
     /// When a proposed change of programs can take effect. Key: `keccak256(abi.encodePacked(program, selectors))`.
@@ -509,6 +509,4 @@ contract MusterStorage {
     uint256 internal reserve;
     /// What was taken from nodes that answered wrong or withheld, in wei.
     uint256 internal burnt;
-    /// The ring of sampled tasks whose validators wait to be drawn; `head` says from where to where. Key: the place, 0 to 255.
-    mapping(uint256 => CallRecord) internal calls;
 }

@@ -1,6 +1,7 @@
 //! The Stylus host, and how a program answers a call.
 
-use crate::abi::{IMuster::dispatchCall, IMuster::formGroupCall, Refusal, Result};
+use crate::abi::IMuster::{dispatchCall, formGroupCall, joinCall};
+use crate::abi::{Refusal, Result};
 use crate::admin;
 use crate::host::{Host, Program};
 use alloc::vec::Vec;
@@ -126,7 +127,11 @@ impl<const PROGRAM: u8> Host for Chain<PROGRAM> {
     #[inline(never)]
     #[allow(unsafe_code)]
     fn ask(&mut self, program: Program, call: &[u8]) -> Option<u64> {
-        let one_of_its = if program == Program::Calls { formGroupCall::SELECTOR } else { dispatchCall::SELECTOR };
+        let one_of_its = match program {
+            Program::Nodes => joinCall::SELECTOR,
+            Program::Calls => formGroupCall::SELECTOR,
+            _ => dispatchCall::SELECTOR,
+        };
         let at = admin::program_of(self, one_of_its);
         // SAFETY: a program of this contract, which shares its storage by design; what was written is flushed first, and nothing that
         // was read before is used again by whoever asks.

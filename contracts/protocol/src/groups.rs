@@ -409,9 +409,7 @@ impl<H: Host> Network<'_, H> {
         // Paused nodes would be met again and again.
         for node in paused {
             let mut seat = Seat::load(self.host, node);
-            self.roster.deactivate(self.host, &seat, seat.node.class(self.rules.base));
-            seat.node.duties |= Node::INACTIVE;
-            seat.put(self.host);
+            self.roster.set_aside(self.host, &mut seat, self.rules.base);
         }
         // Where there are fewer active nodes than a group has members, no other draw would find more.
         if peers.len() < MEMBERS - 1 && there >= MEMBERS as u32 && call.tries + 1 < CALL_DRAWS {
@@ -662,9 +660,9 @@ impl<H: Host> Network<'_, H> {
             status if out && status.running() => seat.node.status = Status::PendingKickout as u8,
             Status::Available if out => {
                 self.withdraw_from_work(&mut seat);
-                return self.leave(seat, true);
+                return self.depart(seat, true);
             }
-            Status::Paused if out => return self.leave(seat, true),
+            Status::Paused if out => return self.depart(seat, true),
             _ => {}
         }
         if held && committed || late {
@@ -708,6 +706,6 @@ impl<H: Host> Network<'_, H> {
             self.withdraw_from_work(&mut seat);
         }
         seat.node.duties &= !Node::HELD;
-        self.leave(seat, true);
+        self.depart(seat, true);
     }
 }

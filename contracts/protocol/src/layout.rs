@@ -62,8 +62,8 @@ pub const QUEUE_GROUPS: u8 = 26;
 pub const LIMITS: u8 = 27;
 /// `uint256`: protocol income not yet taken, in wei.
 pub const INCOME: u8 = 28;
-/// `mapping(uint256 => uint256)`: 1 + the joined nodes of a GPU group.
-pub const GROUP_JOINED: u8 = 29;
+/// `mapping(uint256 => CallRecord)`: the ring of sampled tasks whose validators wait to be drawn.
+pub const CALLS: u8 = 29;
 /// `mapping(uint256 => uint256)`: VRAM sizes with a joined node, a bit each, 256 to a word.
 pub const SIZES_JOINED: u8 = 30;
 /// `mapping(bytes32 => uint256)`: when a proposed change of programs can take effect.
@@ -85,8 +85,6 @@ pub const GROUP_PLACES: u8 = 37;
 pub const RESERVE: u8 = 38;
 /// `uint256`: what slashes took, in wei.
 pub const BURNT: u8 = 39;
-/// `mapping(uint256 => CallRecord)`: the ring of sampled tasks whose validators wait to be drawn.
-pub const CALLS: u8 = 40;
 
 /// Words of a node's record, from its slot on.
 pub mod node {

@@ -165,7 +165,7 @@ impl<'h, H: Host> Network<'h, H> {
         if self.host.is(Program::Calls) {
             self.begin(node);
         } else {
-            self.entrust(Program::Calls, beginDutyCall::SELECTOR, node);
+            self.entrust(Program::Calls, beginDutyCall::SELECTOR, [node.0 as u64, 0, 0]);
         }
     }
 
@@ -174,15 +174,15 @@ impl<'h, H: Host> Network<'h, H> {
         if self.host.is(Program::Tasks) {
             self.start_queued(node);
         } else {
-            self.entrust(Program::Tasks, takeQueuedCall::SELECTOR, node);
+            self.entrust(Program::Tasks, takeQueuedCall::SELECTOR, [node.0 as u64, 0, 0]);
         }
     }
 
     /// Gives another program charge of a node that stands nowhere.
     ///
     /// Reverts the whole call if that fails, which only too little gas can make it do: half done, the node would be lost.
-    fn entrust(&mut self, program: Program, selector: [u8; 4], node: NodeId) {
-        assert!(self.ask(program, selector, [node.0 as u64, 0, 0]).is_some(), "too little gas");
+    pub(crate) fn entrust(&mut self, program: Program, selector: [u8; 4], arguments: [u64; 3]) {
+        assert!(self.ask(program, selector, arguments).is_some(), "too little gas");
     }
 
     /// The rules, as they are now.

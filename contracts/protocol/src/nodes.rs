@@ -1,14 +1,16 @@
 //! The life of a node: join, stake, pause, resume, quit, kickout, exclusion, models.
 
 use crate::abi::{emit, IMuster::*};
-use crate::host::Host;
+use crate::host::{Host, Program};
 use crate::layout::{entry, slot, LIMITS, MODEL_NAMED, TERMS};
 use crate::network::Network;
+use crate::programs::departCall;
 use crate::registry::{self, Held, Holders};
 use crate::roster::Seat;
 use crate::sampler::{self, Among, VRAM_MAX};
 use crate::{purse, queue, Result};
 use alloc::vec::Vec;
+use alloy_sol_types::SolCall;
 use muster_core::id::{ModelId, NodeId};
 use muster_core::qos;
 use muster_core::record::*;
@@ -115,10 +117,11 @@ impl<H: Host> Network<'_, H> {
             parked: false,
             ..seat.node
         };
-        seat.unload(self.host);
+        if account.node.0 > 0 {
+            seat.unload(self.host);
+        }
         let operator = Operator { account: caller, joined_at: self.now, place: 0 };
-        self.roster.enter(self.host, &seat, self.rules.base);
-        self.roster.activate(self.host, &seat, operator, self.rules.base);
+        self.roster.enter(self.host, &seat, operator, self.rules.base);
         let staked = self.wei(stake);
         emit::<NodeJoined>(self.host, (id, caller, group), (staked, &models[..]));
         self.release(seat, true);
@@ -153,11 +156,7 @@ impl<H: Host> Network<'_, H> {
             seat.node.pos = sampler::insert(self.host, Among::Idle, seat.node.group, to, seat.id);
         }
         seat.node.stake = stake;
-        if from != to && !seat.node.inactive() {
-            let operator = self.roster.deactivate(self.host, seat, from);
-            self.roster.activate(self.host, seat, operator, base);
-        }
-        self.roster.restake(self.host, seat, from, to);
+        self.roster.restake(self.host, seat, from, to, base);
     }
 
     /// See `IMuster.pause`.
@@ -184,11 +183,7 @@ impl<H: Host> Network<'_, H> {
         let mut seat = self.own_settled_seat()?;
         ensure!(Status::new(seat.node.status) == Status::Paused, WrongStatus(seat.id, seat.node.status));
         seat.node.status = Status::Available as u8;
-        if seat.node.inactive() {
-            seat.node.duties &= !Node::INACTIVE;
-            let operator = seat.operator(self.host);
-            self.roster.activate(self.host, &seat, operator, self.rules.base);
-        }
+        self.roster.take_back(self.host, &mut seat, self.rules.base);
         emit::<NodeResumed>(self.host, (seat.id,), ());
         self.release(seat, true);
         Ok(())
@@ -213,19 +208,22 @@ impl<H: Host> Network<'_, H> {
         Ok(())
     }
 
+    /// Takes a node that has no task and stands nowhere out of the network, or has the program do it that can.
+    pub(crate) fn depart(&mut self, seat: Seat, kicked: bool) {
+        if self.host.is(Program::Nodes) {
+            return self.leave(seat, kicked);
+        }
+        seat.put(self.host);
+        self.entrust(Program::Nodes, departCall::SELECTOR, [seat.id.0 as u64, kicked as u64, 0]);
+    }
+
     /// Takes a node that has no task and stands nowhere out of the network; its stake starts to unbond.
     #[inline(never)]
     pub(crate) fn leave(&mut self, mut seat: Seat, kicked: bool) {
-        let operator = if seat.node.inactive() {
-            seat.operator(self.host).account
-        } else {
-            self.roster.deactivate(self.host, &seat, seat.node.class(self.rules.base)).account
-        };
-        seat.node.duties &= !Node::INACTIVE;
+        let operator = self.roster.leave(self.host, &mut seat, self.rules.base).account;
         let release = self.now + self.host.get::<Limits>(slot(LIMITS)).unbonding as u64;
         let stake = seat.node.stake;
         purse::unbond(self.host, operator, stake, release, seat.node.open() > 0, kicked);
-        self.roster.leave(self.host, &seat, self.rules.base);
         seat.node.status = Status::Quit as u8;
         seat.node.stake = 0;
         seat.put(self.host);
@@ -276,8 +274,8 @@ impl<H: Host> Network<'_, H> {
         match Status::new(seat.node.status) {
             // A node that leaves can change the largest stake, and with it what all others weigh.
             Status::PendingKickout | Status::PendingQuit if self.draws_due() => return self.park(seat, self.now),
-            Status::PendingKickout => return self.leave(seat, true),
-            Status::PendingQuit => return self.leave(seat, false),
+            Status::PendingKickout => return self.depart(seat, true),
+            Status::PendingQuit => return self.depart(seat, false),
             Status::PendingPause => {
                 seat.node.status = Status::Paused as u8;
                 seat.put(self.host);
@@ -373,9 +371,9 @@ impl<H: Host> Network<'_, H> {
             s if out && s.running() => seat.node.status = Status::PendingKickout as u8,
             Status::Available if out => {
                 self.withdraw_from_work(&mut seat);
-                return self.leave(seat, true);
+                return self.depart(seat, true);
             }
-            Status::Paused if out => return self.leave(seat, true),
+            Status::Paused if out => return self.depart(seat, true),
             _ => {}
         }
         seat.put(self.host);

@@ -6,6 +6,7 @@ use crate::codec::Calldata;
 use crate::door::Function;
 use crate::host::{Host, Program};
 use crate::nodes::name_model;
+use crate::roster::Seat;
 use crate::sampler::Among;
 use crate::{groups, lens, purse, registry, Result};
 use alloc::string::String;
@@ -176,6 +177,8 @@ pub const PROGRAMS: [(&str, &[Function]); 6] =
 alloy_sol_types::sol! {
     /// Makes draws that are due.
     function serve(uint32 most, uint32 served, uint32 read) external payable returns (uint64);
+    /// Takes a node out of the network; kicked is 1 or 0.
+    function depart(uint32 node, uint8 kicked) external payable returns (uint64);
     /// Starts the best queued task on a node.
     function takeQueued(uint32 node) external payable returns (uint64);
     /// Draws the validators of the next call.
@@ -186,11 +189,22 @@ alloy_sol_types::sol! {
 
 /// What programs ask of each other.
 const ASKED: &str = "function serve(uint32,uint32,uint32) external payable returns (uint64);
+function depart(uint32,uint8) external payable returns (uint64);
 function takeQueued(uint32) external payable returns (uint64);
 function formNext() external payable returns (uint64);
 function beginDuty(uint32) external payable returns (uint64);";
 
 program! { ASKED;
+    /// What the program of nodes does for others.
+    nodes_inner NODES_INNER {
+        acting(net) {
+            #[payable] departCall(node: NodeId, kicked: u8) -> u64 {
+                net.leave(Seat::load(net.host, node), kicked != 0);
+                Ok(net.host.reads() as u64)
+            }
+        }
+    }
+
     /// What the program of tasks does for others, in the middle of a call of theirs and whatever value that has: no selector of the
     /// router leads here. All answers are the words read, and above 32 bits what else there is to say.
     tasks_inner TASKS_INNER {
@@ -230,8 +244,19 @@ fn is_of(functions: &[Function], calldata: &[u8]) -> bool {
 pub fn inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
     if is_of(TASKS_INNER, calldata) {
         tasks_inner(host, calldata)
+    } else if is_of(NODES_INNER, calldata) {
+        nodes_inner(host, calldata)
     } else {
         calls_inner(host, calldata)
+    }
+}
+
+/// The program of nodes with what others ask of it.
+pub fn nodes_and_inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
+    if is_of(NODES_INNER, calldata) {
+        nodes_inner(host, calldata)
+    } else {
+        nodes(host, calldata)
     }
 }
 

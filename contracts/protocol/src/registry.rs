@@ -8,9 +8,9 @@
 //! array exactly if the model is in the node's own list, once.
 
 use crate::host::{offset, Host, ModelSet};
-use crate::layout::{entry, node, GPU_COUNTS, GPU_NAMES, GPU_NUMBERS, GROUP_JOINED, HOLDERS, SIZES_JOINED};
+use crate::layout::{entry, node, GPU_COUNTS, GPU_NAMES, GPU_NUMBERS, HOLDERS, SIZES_JOINED};
 use crate::roster::Seat;
-use crate::sampler::{self, GPU_MODELS_MAX};
+use crate::sampler::{self, Among, Counts, GPU_MODELS_MAX};
 use crate::Result;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -63,22 +63,15 @@ pub fn gpu_count<H: Host>(host: &H, vram: u16) -> u32 {
 
 /// Joined nodes of a GPU group; none if there is no such group.
 pub fn joined<H: Host>(host: &H, group: GpuGroup) -> Option<u32> {
-    let w = host.load(entry(host, GROUP_JOINED, group.0 as u64)).0[0] as u32;
-    w.checked_sub(1)
+    Counts::load(host, Among::Active, group).joined()
 }
 
-/// Counts a node that joined a group (`come`) or left it; `largest` is the largest VRAM of all joined nodes, and is kept right.
+/// Notes that a group is to get its first joined node (`come`), or to lose its last; `largest` is the largest VRAM of all joined nodes,
+/// and is kept right.
 ///
-/// One word, and two more where a group gets its first node or loses its last; at most four where a size does.
+/// One word; at most four where a size gets its first node or loses its last.
 #[inline(never)]
-pub fn count_joined<H: Host>(host: &mut H, group: GpuGroup, come: bool, largest: &mut u16) {
-    let at = entry(host, GROUP_JOINED, group.0 as u64);
-    let before = joined(host, group).unwrap_or(0);
-    let after = if come { before + 1 } else { before.saturating_sub(1) };
-    host.store(at, Word::from(after as u64 + 1));
-    if (before == 0) == (after == 0) {
-        return;
-    }
+pub fn count_manned<H: Host>(host: &mut H, group: GpuGroup, come: bool, largest: &mut u16) {
     let vram = group.vram();
     let at = entry(host, GPU_COUNTS, vram as u64);
     let mut size: Size = host.get(at);

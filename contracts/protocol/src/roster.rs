@@ -190,25 +190,61 @@ impl Roster {
         Ok(NodeId(issued + 1))
     }
 
-    /// Counts a node that joined.
-    pub fn enter<H: Host>(&mut self, host: &mut H, seat: &Seat, base: u64) {
+    /// Counts a node that joined, and enters it among the active ones; its operator's record is given.
+    pub fn enter<H: Host>(&mut self, host: &mut H, seat: &Seat, operator: Operator, base: u64) {
         self.joined += 1;
-        registry::count_joined(host, seat.node.group, true, &mut self.max_vram);
+        if registry::joined(host, seat.node.group) == Some(0) {
+            registry::count_manned(host, seat.node.group, true, &mut self.max_vram);
+        }
+        self.activate(host, seat, operator, base);
         self.count_class(host, None, Some(seat.node.class(base)));
         self.set_stake_key(host, seat.id, seat.node.stake + 1);
     }
 
-    /// Takes a node that leaves out of the counts.
-    pub fn leave<H: Host>(&mut self, host: &mut H, seat: &Seat, base: u64) {
+    /// Takes a node that leaves out of the counts, and out of the active ones; gives who runs it.
+    pub fn leave<H: Host>(&mut self, host: &mut H, seat: &mut Seat, base: u64) -> Operator {
         self.joined -= 1;
-        registry::count_joined(host, seat.node.group, false, &mut self.max_vram);
+        let operator = if seat.node.inactive() {
+            seat.node.duties &= !Node::INACTIVE;
+            sampler::count_absent(host, seat.node.group, false);
+            seat.operator(host)
+        } else {
+            self.deactivate(host, seat, seat.node.class(base))
+        };
+        if registry::joined(host, seat.node.group) == Some(0) {
+            registry::count_manned(host, seat.node.group, false, &mut self.max_vram);
+        }
         self.count_class(host, Some(seat.node.class(base)), None);
         self.set_stake_key(host, seat.id, NONE);
+        operator
+    }
+
+    /// Takes a paused node out of the active ones until it resumes, if it can be counted.
+    pub fn set_aside<H: Host>(&self, host: &mut H, seat: &mut Seat, base: u64) {
+        if sampler::count_absent(host, seat.node.group, true) {
+            self.deactivate(host, seat, seat.node.class(base));
+            seat.node.duties |= Node::INACTIVE;
+            seat.put(host);
+        }
+    }
+
+    /// Enters a node among the active ones again that resumes.
+    pub fn take_back<H: Host>(&self, host: &mut H, seat: &mut Seat, base: u64) {
+        if seat.node.inactive() {
+            seat.node.duties &= !Node::INACTIVE;
+            sampler::count_absent(host, seat.node.group, false);
+            let operator = seat.operator(host);
+            self.activate(host, seat, operator, base);
+        }
     }
 
     /// Enters a node's changed stake; `from` and `to` are the stake classes before and after.
-    pub fn restake<H: Host>(&mut self, host: &mut H, seat: &Seat, from: u8, to: u8) {
+    pub fn restake<H: Host>(&mut self, host: &mut H, seat: &Seat, from: u8, to: u8, base: u64) {
         if from != to {
+            if !seat.node.inactive() {
+                let operator = self.deactivate(host, seat, from);
+                self.activate(host, seat, operator, base);
+            }
             self.count_class(host, Some(from), Some(to));
         }
         self.set_stake_key(host, seat.id, seat.node.stake + 1);
@@ -222,14 +258,14 @@ impl Roster {
     }
 
     /// Enters a node, whose operator's record is given, among the active ones.
-    pub fn activate<H: Host>(&self, host: &mut H, seat: &Seat, operator: Operator, base: u64) {
+    fn activate<H: Host>(&self, host: &mut H, seat: &Seat, operator: Operator, base: u64) {
         let place = sampler::insert(host, Among::Active, seat.node.group, seat.node.class(base), seat.id);
         seat.set_operator(host, &Operator { place, ..operator });
     }
 
     /// Takes a node out of the active ones; `class` is the stake class that it was entered with.
     #[inline(never)]
-    pub fn deactivate<H: Host>(&self, host: &mut H, seat: &Seat, class: u8) -> Operator {
+    fn deactivate<H: Host>(&self, host: &mut H, seat: &Seat, class: u8) -> Operator {
         let operator = seat.operator(host);
         let (moved, _) = sampler::remove(host, Among::Active, seat.node.group, class, operator.place);
         if let Some(moved) = moved {

@@ -111,7 +111,14 @@ impl Counts {
     /// Changes the number of members of a class.
     pub fn set(&mut self, class: u8, n: u32) {
         self.0.set_bits(class as u32 * 24, 24, n as u64);
-        self.0.set_bits(240, 16, 1);
+        if self.0.bits(240, 16) == 0 {
+            self.0.set_bits(240, 16, 1);
+        }
+    }
+    /// Of a group's active nodes: its joined nodes, those too that are not among them; none if nobody ever joined with its GPU.
+    pub fn joined(&self) -> Option<u32> {
+        let absent = (self.0.bits(240, 16) as u32).checked_sub(1)?;
+        Some(self.members() + absent)
     }
     /// Members of all classes.
     pub fn members(&self) -> u32 {
@@ -127,10 +134,24 @@ impl Counts {
     }
 }
 
+/// Counts one more (or less) joined node of a group that is not among its active ones; false if no more can be counted.
+pub fn count_absent<H: Host>(host: &mut H, group: GpuGroup, more: bool) -> bool {
+    let slot = Among::Active.classes_slot(host, group);
+    let mut counts = host.load(slot);
+    let absent = counts.bits(240, 16);
+    if more && absent == 0xffff {
+        return false;
+    }
+    counts.set_bits(240, 16, if more { absent + 1 } else { absent - 1 });
+    host.store(slot, counts);
+    true
+}
+
 /// Makes room for the `number`-th (from 0) GPU model of a VRAM size.
 pub fn add_group<H: Host>(host: &mut H, vram: u32, number: u32) {
     add_group_among(host, Among::Idle, vram, number);
     add_group_among(host, Among::Active, vram, number);
+    count_absent(host, GpuGroup::of(number as u16 + 1, vram as u16), true);
 }
 
 #[inline(never)]

@@ -319,13 +319,19 @@ impl Bench {
         let gpu = self.world.view(gpuGroupCall { name: GPU.into(), vram: VRAM })?;
         self.world.owner_calls(listGpuGroupCall { group: gpu, listed: true })?;
         let wanted = TaskSpec { kind: 1, gpu, redundancy: 1, ..spec(&[MODEL]) };
-        // The first round wears the words in: the reserve, a place, scores, credits.
+        let (worn, _) = self.run(TOKEN, spec(&[MODEL]))?;
+        self.submit(worn.node, worn.id)?;
+        self.world.wear(worn.node, 1..=self.nodes);
+        // The first round wears the words in: the reserve, a place, a commitment.
         for round in 0..=samples {
             let counted = |name: &'static str| if round == 0 { "" } else { name };
             self.world.set("sampleBps", 1)?;
             let (alone, _) = self.run(TOKEN, wanted.clone())?;
             let at = |id: u64, node: u32, answer: u8| commitCall { id, commitment: commitment(id, node, answer) };
             self.maybe(counted("commit, a task that may be sampled"), |b| b.operator(alone.node, at(alone.id, alone.node, 1)))?;
+            if round == 0 {
+                self.world.wear_validated(alone.node, 1..=self.nodes);
+            }
             self.blocks(3)?;
             self.maybe(counted("reveal, not sampled: paid and released"), |b| {
                 b.operator(alone.node, revealing(alone.id, 0, alone.node, 1))

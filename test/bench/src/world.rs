@@ -246,6 +246,19 @@ impl World {
         }
     }
 
+    /// The same for words that validation leaves: a commitment, and scores, which stay none.
+    pub fn wear_validated(&self, like: u32, others: impl Iterator<Item = u32>) {
+        let at = |number: u32, word: u64| U256::from_limbs(solidity_slot(NODES, Word::from(number as u64)).0) + U256::from(word);
+        let commitment = self.chain.state().storage(self.muster, at(like, node::COMMITMENT));
+        for number in others {
+            self.chain.set_storage(self.muster, at(number, node::COMMITMENT), commitment);
+            if self.chain.state().storage(self.muster, at(number, node::SCORES)).is_zero() {
+                // Above all its fields.
+                self.chain.set_storage(self.muster, at(number, node::SCORES), U256::ONE << 255);
+            }
+        }
+    }
+
     /// Lets time pass.
     pub fn pass(&self, seconds: u64) -> Result<()> {
         self.chain.increase_time(seconds).map_err(|e| anyhow::anyhow!("{e:?}"))?;

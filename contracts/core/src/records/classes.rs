@@ -1,5 +1,5 @@
 packed! {
-    /// Idle nodes of a GPU group by stake class. Also: joined nodes by stake class.
+    /// Idle (or active) nodes of a GPU group by stake class. Also: joined nodes by stake class.
     ///
     /// ```text
     /// | used | c9 | c8 | c7 | c6 | c5 | c4 | c3 | c2 | c1 | c0 |
@@ -26,7 +26,7 @@ packed! {
         c8: u32 = "uint24" 24,
         /// Nodes in class 9.
         c9: u32 = "uint24" 24,
-        /// Always 1 once written, so that the word never falls back to zero.
+        /// 1 once written, so that the word never falls back to zero; of active nodes, 1 + the joined ones that are not among them.
         used: u16 = "uint16" 16,
     }
 }

@@ -11,7 +11,7 @@ use ethers::utils::keccak256;
 use muster_core::record;
 use muster_model::drive::{operations, play};
 use muster_model::world::{who, OWNER, TOKEN, TREASURY};
-use muster_protocol::layout::{self, node};
+use muster_protocol::layout::{self, group, node};
 use muster_protocol::IMuster;
 use muster_tests::live::Site;
 use muster_tests::*;
@@ -53,7 +53,17 @@ fn records_are_packed_as_solc_packs_them() {
         }
     }
     let words = |name: &str| number(&types[format!("t_struct({name})_storage")]["numberOfBytes"]) / 32;
-    assert_eq!((words("NodeRecord"), words("TaskRecord")), (13, 4));
+    assert_eq!(["NodeRecord", "TaskRecord", "GroupRecord", "CallRecord"].map(words), [15, 4, 8, 2]);
+    let members = types["t_struct(GroupRecord)_storage"]["members"].as_array().unwrap().clone();
+    let places: Vec<_> = members.iter().map(|m| (m["label"].as_str().unwrap(), number(&m["slot"]))).collect();
+    let expected = [
+        ("escrow", group::ESCROW),
+        ("order", group::ORDER),
+        ("models", group::MODELS),
+        ("members", group::MEMBERS),
+        ("answers", group::ANSWERS),
+    ];
+    assert_eq!(places, expected);
     let members = types["t_struct(NodeRecord)_storage"]["members"].as_array().unwrap().clone();
     let places: Vec<_> = members.iter().map(|m| (m["label"].as_str().unwrap(), number(&m["slot"]))).collect();
     let expected = [
@@ -64,6 +74,8 @@ fn records_are_packed_as_solc_packs_them() {
         ("inUse", node::IN_USE),
         ("scores", node::SCORES),
         ("models", node::MODELS),
+        ("commitment", node::COMMITMENT),
+        ("duty", node::DUTY),
     ];
     assert_eq!(places, expected);
 }
@@ -101,12 +113,17 @@ fn variables_have_the_slots_that_solc_gives_them() {
         ("queueGroups", QUEUE_GROUPS),
         ("limits", LIMITS),
         ("income", INCOME),
-        ("groupJoined", GROUP_JOINED),
+        ("calls", CALLS),
         ("sizesJoined", SIZES_JOINED),
         ("nextPrograms", NEXT_PROGRAMS),
         ("nextParameters", NEXT_PARAMETERS),
         ("receipts", RECEIPTS),
         ("modelNamed", MODEL_NAMED),
+        ("gpuListed", GPU_LISTED),
+        ("groups", GROUPS),
+        ("groupPlaces", GROUP_PLACES),
+        ("reserve", RESERVE),
+        ("burnt", BURNT),
     ];
     let storage = solc()["storage"].as_array().unwrap().clone();
     assert_eq!(storage.len(), expected.len());
@@ -182,10 +199,12 @@ async fn a_contract_in_use_holds_what_solidity_would_read() {
     let treasury = w.word(s.slot("treasury")).await;
     assert_eq!(U256::from(treasury), as_number(w.boss.address()));
     assert_eq!(U256::from(w.word(s.slot("income")).await), (2 * LEAST / 100).into());
-    assert_eq!(U256::from(w.word(s.entry("groupJoined", (1 << 16 | 48).into())).await), 2.into());
+    let active = w.word(s.entry("classes", (1 << 16 | 1 << 15 | 48).into())).await;
+    assert_eq!((0..10).map(|c| s.member("Classes", &format!("c{c}"), active).as_u64()).sum::<u64>(), 1);
+    assert_eq!(s.member("Classes", "used", active), 1.into());
     assert_eq!(U256::from(w.word(s.entry("sizesJoined", 0.into())).await), (U256::one() << 48) + (U256::one() << 24));
 
-    // A node of 13 words.
+    // A node of 15 words.
     let at = s.entry("nodes", node.into());
     let first = w.word(at).await;
     assert_eq!(s.member("Node", "status", first), 2.into());
@@ -321,19 +340,22 @@ async fn every_word_belongs_to_a_declared_variable() {
     let gpus = named.iter().map(|(name, vram)| keccak256([name.as_bytes(), &vram.to_be_bytes()].concat()).into()).collect();
     let levels: Vec<u64> = sizes.iter().flat_map(|v| [0, 1, 2, 0xff].map(|level| v << 32 | level << 24)).collect();
     let middle = (0..31).map(|i| 1 << 56 | i).chain([1 << 57]);
-    let branches = keys(each(&levels, 0, 1).into_iter().chain(middle).collect());
+    let idle: Vec<u64> = each(&levels, 0, 1).into_iter().chain(middle).collect();
+    let branches = keys(idle.iter().flat_map(|key| [*key, key | 1 << 47]).collect());
     // A knock-out tree each for the best and the worst of a pool, for VRAM sizes, queue groups and stakes.
     let trees: Vec<u64> = pools.iter().flat_map(|p| [*p, 1 << 32 | p]).chain([2 << 32, 3 << 32, 4 << 32]).collect();
     let trees: Vec<u64> = trees.iter().flat_map(|t| (0..6).map(move |level| t << 29 | level << 24)).collect();
     let brackets = keys(trees.iter().flat_map(|t| (0..260).map(move |i| t | i)).collect());
-    let classes: Vec<u64> = each(&groups, 8, 10);
+    // Idle nodes of a group, and active ones.
+    let lists: Vec<u64> = groups.iter().flat_map(|g| [*g, g | 1 << 15]).collect();
+    let classes: Vec<u64> = each(&lists, 8, 10);
     let mappings: Vec<(&str, Vec<U256>)> = vec![
         ("programs", selectors.clone()),
         ("selectorPlaces", selectors),
         ("accounts", people),
         ("nodes", keys((1..=20).collect())),
         ("branches", branches),
-        ("classes", keys(groups.clone())),
+        ("classes", keys(lists)),
         ("members", keys(classes.iter().flat_map(|c| (0..4).map(move |i| (c >> 8) << 32 | (c & 0xff) << 24 | i)).collect())),
         ("gpuNumbers", gpus),
         ("gpuNames", keys(groups.clone())),
@@ -345,12 +367,14 @@ async fn every_word_belongs_to_a_declared_variable() {
         ("brackets", brackets),
         ("free", keys(each(&pools, 32, 8))),
         ("queueGroups", keys((0..16).collect())),
-        ("groupJoined", keys(groups.clone())),
+        ("calls", keys((0..256).collect())),
         ("sizesJoined", keys((0..4).collect())),
         ("nextPrograms", vec![keccak256(changes).into()]),
         ("nextParameters", keys(vec![17, 18])),
         ("receipts", keys((1..=tasks).collect())),
         ("modelNamed", models),
+        ("gpuListed", keys(groups.clone())),
+        ("groups", keys((1..=64).collect())),
     ];
     let mut owners: HashMap<U256, String> = HashMap::new();
     for variable in s.layout["storage"].as_array().unwrap() {
