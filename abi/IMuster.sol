@@ -296,7 +296,7 @@ interface IMuster {
     function expire(uint32 node, uint64 id) external;
 
     /// @notice Draws up to `count` (at most 16) Pending tasks whose block has come. Anyone may call; every other call
-    /// of nodes and applications but {withdraw} and {expireQueued} draws two. On a quiet network nobody else does: whoever wants his task started calls this in a later block.
+    /// of nodes and applications draws two, but {withdraw}, {cancel}, {expireQueued}, and those of validation but {settle}. On a quiet network nobody else does: whoever wants his task started calls this in a later block.
     /// @return drawn How many it served.
     function dispatch(uint8 count) external returns (uint8 drawn);
 
@@ -487,6 +487,8 @@ interface IMuster {
     event NodePausing(uint32 indexed node);
     /// @notice The node takes no tasks until it is resumed.
     event NodePaused(uint32 indexed node);
+    /// @notice A draw of validators met the paused node, which is not among the active ones from now on until it resumes.
+    event NodeSetAside(uint32 indexed node);
     /// @notice The node is available again.
     event NodeResumed(uint32 indexed node);
     /// @notice The node will quit when its task ends.

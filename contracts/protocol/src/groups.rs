@@ -597,8 +597,6 @@ impl<H: Host> Network<'_, H> {
                 let differing = outcome == Outcome::Differing;
                 start_fee = if differing { share_bps(fee, order.start_fee_bps) } else { 0 };
                 refund = fee - start_fee;
-                purse::earn(self.host, start_fee);
-                purse::credit(self.host, escrow.creator, refund);
                 receipt::close(self.host, order, Receipt::UNDECIDED, NodeId(0), 0, refund, &UNSET);
                 if differing {
                     DIFFERING
@@ -622,6 +620,9 @@ impl<H: Host> Network<'_, H> {
             emit::<MemberJudged>(self.host, (order.id, member.node), (group.place, judgement.verdicts[i] as u8, paid[i]));
             self.conclude(member, order, paid[i], score, slash);
         }
+        // After all slashes: none takes what is only given back here.
+        purse::earn(self.host, start_fee);
+        purse::credit(self.host, escrow.creator, refund);
         let reserve = purse::reserve(self.host);
         let told = (outcome, answer.to_be_bytes(), refund, start_fee, reserve);
         emit::<GroupSettled>(self.host, (order.id, group.place, escrow.creator), told);

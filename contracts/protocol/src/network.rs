@@ -289,6 +289,7 @@ impl<'h, H: Host> Network<'h, H> {
         }
     }
 
+    #[inline(never)]
     fn first_due(&mut self, ring: Ring) -> Option<(Word, Order)> {
         if ring.is_empty() {
             return None;
@@ -358,6 +359,7 @@ impl<'h, H: Host> Network<'h, H> {
     }
 
     /// Gives a task a new block and puts it at the end of the ring.
+    #[inline(never)]
     pub(crate) fn redraw(&mut self, task: &Task) {
         let block = self.target();
         self.ring.push(self.host, task, block);

@@ -237,6 +237,7 @@ impl<H: Host> Network<'_, H> {
     // ------------------------------------------------------------ availability
 
     /// Takes an idle node out of the sampler; gives how many are left in its list.
+    #[inline(never)]
     pub(crate) fn leave_sampler(&mut self, seat: &Seat) -> u32 {
         let (moved, left) =
             sampler::remove(self.host, Among::Idle, seat.node.group, seat.node.class(self.rules.base), seat.node.pos);

@@ -1,5 +1,6 @@
 //! The roster: every node's record, and what is kept of all joined ones together. Nothing else writes those words.
 
+use crate::abi::{emit, IMuster::NodeSetAside};
 use crate::bracket::{height, Bracket, NONE};
 use crate::host::{offset, Host, ModelSet, Task};
 use crate::layout::{node, node_slot, slot, JOINED};
@@ -225,6 +226,7 @@ impl Roster {
             self.deactivate(host, seat, seat.node.class(base));
             seat.node.duties |= Node::INACTIVE;
             seat.put(host);
+            emit::<NodeSetAside>(host, (seat.id,), ());
         }
     }
 

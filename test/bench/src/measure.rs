@@ -225,7 +225,7 @@ impl Bench {
             b.aside(|b| b.tasks(samples, false))?;
             b.aside(|b| b.membership(samples))?;
             b.aside(|b| b.receipts(samples))?;
-            b.aside(|b| b.validation(samples.div_ceil(2)))
+            b.aside(|b| b.validation(samples))
         })
     }
 
@@ -347,7 +347,7 @@ impl Bench {
                 let formed =
                     self.first(counted("form a group: two validators drawn"), |b| b.operator(first.node, formGroupCall {}))?;
                 let mut group = formed.events::<GroupFormed>().pop();
-                if round > 0 && group.is_some() && !wrong {
+                if round > 0 && group.is_some() {
                     self.keep("form a group: two validators drawn", formed);
                 }
                 while group.is_none() {

@@ -216,7 +216,7 @@ const VALIDATED: [&str; 74] = [
     "busy node called",
     "called node began",
     "held",
-    "paused node met",
+    "NodeSetAside",
     "member expired",
     "member late at the judgement",
     "judgement put off",

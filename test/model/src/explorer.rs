@@ -40,12 +40,13 @@ struct Node {
     halted: bool,
     /// The place of the group that it was called to; 0 for none.
     called: u32,
+    /// Whether it is paused and not among the active ones any more.
+    aside: bool,
 }
 
 #[derive(Clone, Default, Debug)]
 struct Account {
-    /// Below 0 for a moment where a judgement burns what it refunds, of which its last event tells.
-    credit: i128,
+    credit: u128,
     unbonding: u128,
     release: u64,
     node: u32,
@@ -305,12 +306,16 @@ impl Explorer {
                 let n = self.node(p.node);
                 (n.status, n.parked) = (5, None);
             }
-            E::NodeResumed(p) => self.node(p.node).status = 1,
+            E::NodeResumed(p) => {
+                let n = self.node(p.node);
+                (n.status, n.aside) = (1, false);
+            }
+            E::NodeSetAside(p) => self.node(p.node).aside = true,
             E::NodeQuitting(p) => self.node(p.node).status = 4,
             E::NodeQuit(q) => {
                 let n = self.node(q.node);
                 (n.status, n.stake, n.parked) = (0, 0, None);
-                (n.runs, n.halted, n.called) = (false, false, 0);
+                (n.runs, n.halted, n.called, n.aside) = (false, false, 0, false);
                 let a = self.account(q.operator);
                 a.unbonding += q.stake;
                 a.release = q.release;
@@ -341,12 +346,12 @@ impl Explorer {
             E::DownloadRequested(_) => {}
             E::StakeReleased(r) => {
                 let a = self.account(r.account);
-                a.credit += r.amount as i128;
+                a.credit += r.amount;
                 a.unbonding -= r.amount;
             }
             E::Withdrawn(w) => {
                 let a = self.account(w.account);
-                a.credit -= w.credit as i128;
+                a.credit -= w.credit;
                 a.unbonding -= w.stake;
             }
             E::TaskCreated(c) => {
@@ -403,14 +408,14 @@ impl Explorer {
                     self.boost(s.node, now, task.created.estimate);
                 }
                 let operator = self.nodes[&s.node].operator;
-                self.account(operator).credit += s.paid as i128;
+                self.account(operator).credit += s.paid;
                 self.end(s.id);
                 self.conclude(s.id, Outcome { state: 2, node: s.node, ended: now, resultDigest: s.resultDigest, ..NO_RECEIPT });
             }
             E::TaskErrorReported(x) => {
                 let task = self.end(x.id);
                 assert_eq!((x.creator, x.node), (task.created.creator, task.node));
-                self.account(task.created.creator).credit += x.refund as i128;
+                self.account(task.created.creator).credit += x.refund;
                 let end = Outcome { state: 3, node: x.node, ended: now, code: x.code, refund: x.refund, ..NO_RECEIPT };
                 self.conclude(x.id, end);
             }
@@ -418,14 +423,14 @@ impl Explorer {
                 let task = self.end(a.id);
                 assert_eq!((a.creator, a.node), (task.created.creator, task.node));
                 self.conclude(a.id, Outcome { state: 4 + a.reason, node: a.node, ended: now, refund: a.refund, ..NO_RECEIPT });
-                self.account(a.creator).credit += a.refund as i128;
+                self.account(a.creator).credit += a.refund;
                 if a.reason == 0 {
                     self.penalise(task.node, now);
                 }
                 if a.beneficiary.is_zero() {
                     self.treasury.1 += a.startFee;
                 } else {
-                    self.account(a.beneficiary).credit += a.startFee as i128;
+                    self.account(a.beneficiary).credit += a.startFee;
                 }
             }
             E::AnswerCommitted(c) => {
@@ -455,7 +460,7 @@ impl Explorer {
                 self.calls.push_back(s.id);
                 self.reserve -= s.paid;
                 if s.paid > 0 {
-                    self.account(s.beneficiary).credit += s.paid as i128;
+                    self.account(s.beneficiary).credit += s.paid;
                 }
             }
             E::GroupFormed(g) => {
@@ -514,7 +519,7 @@ impl Explorer {
                 let committed = member.committed();
                 assert_eq!(committed, j.verdict != 5);
                 let operator = self.nodes[&j.node].operator;
-                self.account(operator).credit += j.paid as i128;
+                self.account(operator).credit += j.paid;
                 if j.verdict == 1 && scored {
                     self.boost(j.node, now, estimate);
                 }
@@ -531,7 +536,7 @@ impl Explorer {
                 let task = self.end(g.id);
                 assert_eq!((g.creator, team.id), (task.created.creator, g.id));
                 self.reserve = g.reserve;
-                self.account(g.creator).credit += g.refund as i128;
+                self.account(g.creator).credit += g.refund;
                 self.treasury.1 += g.startFee;
                 let right = team.members.iter().filter(|m| m.right).min_by_key(|m| (m.elapsed, m.moment));
                 let end = match (g.outcome, right) {
@@ -545,7 +550,7 @@ impl Explorer {
                 self.node(s.node).stake -= s.stake;
                 let a = self.account(s.operator);
                 a.unbonding -= s.unbonding;
-                a.credit -= s.credit as i128;
+                a.credit -= s.credit;
                 a.kicked = true;
                 self.burnt += s.stake + s.unbonding + s.credit;
             }
@@ -639,7 +644,7 @@ impl Explorer {
         for (&who, a) in &self.accounts {
             let v = net.account_view(who);
             assert_eq!(
-                (v.credit as i128, v.unbonding, v.release, v.node, v.kickedOut),
+                (v.credit, v.unbonding, v.release, v.node, v.kickedOut),
                 (a.credit, a.unbonding, a.release, a.node, a.kicked)
             );
         }
@@ -775,13 +780,12 @@ impl Explorer {
                 let mut there: Vec<u32> =
                     net.listed_nodes(among, GpuGroup(group), c, 0, 256).expect("a page").1.iter().map(|n| n.0).collect();
                 there.sort();
-                let stands = |i: u32, n: &Node| match among {
+                let stands = |n: &Node| match among {
                     Among::Idle => n.status == 1 && n.parked.is_none(),
-                    // Of paused ones no event tells whether a draw of validators has met them.
-                    Among::Active => n.status != 0 && (n.status != 5 || there.contains(&i)),
+                    Among::Active => n.status != 0 && !n.aside,
                 };
-                let here = |i: u32, n: &Node| stands(i, n) && (n.group, class(n.stake)) == (group, c);
-                let expected: Vec<u32> = self.nodes.iter().filter(|(&i, n)| here(i, n)).map(|(&i, _)| i).collect();
+                let here = |n: &Node| stands(n) && (n.group, class(n.stake)) == (group, c);
+                let expected: Vec<u32> = self.nodes.iter().filter(|(_, n)| here(n)).map(|(&i, _)| i).collect();
                 assert_eq!(there, expected, "{among:?} in group {group}, class {c}");
             }
         }

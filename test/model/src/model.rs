@@ -492,16 +492,7 @@ struct Node {
     /// The place of the group that it was called to; 0 for none.
     called: u32,
     /// Whether it is paused, and a draw of validators has met it since: then it is not among the active ones.
-    met: Met,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Debug)]
-enum Met {
-    #[default]
-    No,
-    /// Only the lists can say, after the call.
-    Perhaps,
-    Yes,
+    aside: bool,
 }
 
 #[derive(Clone, Default, Debug)]
@@ -556,8 +547,6 @@ struct Trace {
     next: usize,
     /// Whether a task with models has started: what its pre-download read is missing to the next.
     spread: bool,
-    /// Draws of validators that it made.
-    formed: usize,
     /// Calls taken off their ring of which no event tells, because their task is gone.
     silent: u64,
 }
@@ -581,6 +570,7 @@ impl Trace {
         match self.peek() {
             Some(E::GroupFormed(e)) => e.id == task,
             Some(E::TaskRedrawn(e)) => e.id == task,
+            Some(E::NodeSetAside(_)) => true,
             _ => false,
         }
     }
@@ -952,7 +942,7 @@ impl Model {
         let n = self.nodes.get_mut(&node).unwrap();
         let (operator, stake) = (n.operator, std::mem::take(&mut n.stake));
         n.status = 0;
-        (n.parked, n.met) = (None, Met::No);
+        (n.parked, n.aside) = (None, false);
         let open = n.open;
         let a = self.accounts.entry(operator).or_default();
         if a.unbonding > 0 && self.now >= a.release && open == 0 {
@@ -1078,7 +1068,7 @@ impl Model {
             // Those that are refused because draws are left made none that tells nothing last.
             Err(refused) => (refused.events.clone(), if refused.name == "DrawsDue" { 0 } else { CALLS as u64 }),
         };
-        let mut trace = Trace { events, next: 0, spread: false, formed: 0, silent };
+        let mut trace = Trace { events, next: 0, spread: false, silent };
         let before = self.clone();
         let mine = self.apply(call, &mut trace);
         match (mine, out) {
@@ -1086,7 +1076,6 @@ impl Model {
                 assert_eq!(trace.next, trace.events.len(), "more happened: {:?}", &trace.events[trace.next..]);
                 self.paid_in += call.value;
                 self.paid_out += paid;
-                self.meet(real, trace.formed);
                 assert_eq!(done.paid, paid, "paid out");
                 done.events.into_iter().map(|event| (event, now)).collect()
             }
@@ -1098,21 +1087,6 @@ impl Model {
             }
             (mine, out) => panic!("model {mine:?}, real {out:?}"),
         }
-    }
-
-    /// Learns which paused nodes the draws of validators of an accepted call have met: no event tells.
-    fn meet<S: System>(&mut self, real: &mut S, draws: usize) {
-        let mut met = 0;
-        for (&number, n) in self.nodes.iter_mut().filter(|(_, n)| n.met == Met::Perhaps) {
-            let listed = real.read(|net| {
-                let mut lists = (0..10).map(|class| net.listed_nodes(Among::Active, GpuGroup(n.group), class, 0, 256).unwrap().1);
-                lists.any(|list| list.contains(&NodeId(number)))
-            });
-            n.met = if listed { Met::No } else { Met::Yes };
-            met += !listed as usize;
-        }
-        assert!(met <= 4 * draws, "{met} paused nodes were met by {draws} draws");
-        (0..met).for_each(|_| self.note("paused node met"));
     }
 
     /// How many calls an accepted call took off their ring of which no event tells: what is missing there.
@@ -1187,7 +1161,7 @@ impl Model {
                     1 => 1 << 86 | (fee as u128) << 20,
                     2..=5 => TOKEN + (fee >> 8) as u128 % 3,
                     // As much as the least stake covers, and a little more.
-                    6..=11 if sampled => self.most_at_stake() + (fee >> 8 & 31 == 0) as u128,
+                    6..=11 if sampled => self.most_at_stake() + ((fee >> 8) % 32 == 0) as u128,
                     12..=15 if sampled => self.most_at_stake() / (1 + (fee >> 8) as u128 % 4),
                     _ => (1 + (fee >> 8) as u128 % 12) * 100_000,
                 };
@@ -1564,7 +1538,7 @@ impl Model {
             C::resume(_) => {
                 let node = self.own(by)?;
                 need!(self.nodes[&node].status == 5, "WrongStatus");
-                self.nodes.get_mut(&node).unwrap().met = Met::No;
+                self.nodes.get_mut(&node).unwrap().aside = false;
                 t.expect(E::NodeResumed(IMuster::NodeResumed { node }));
                 self.release(t, by, node, true);
             }
@@ -1698,18 +1672,14 @@ impl Model {
         (self.set["minStake"] as u128 * GRANULE as u128 / times.max(1)).min((1 << 87) - 1)
     }
 
-    /// Active nodes of those that a task can go to: at least, and at most so many.
-    fn active(&self, task: &Task) -> (u64, u64) {
-        let fit = || self.nodes.values().filter(|n| n.status != 0 && task.fits(n));
-        let (sure, perhaps) = (fit().filter(|n| n.met == Met::No).count(), fit().filter(|n| n.met != Met::Yes).count());
-        (sure as u64, perhaps as u64)
+    /// Active nodes of those that a task can go to.
+    fn active(&self, task: &Task) -> u64 {
+        self.nodes.values().filter(|n| n.status != 0 && !n.aside && task.fits(n)).count() as u64
     }
 
-    /// Whether a task's scope has nodes enough for scores; for calls that draw nothing.
+    /// Whether a task's scope has nodes enough for scores.
     fn scores(&self, task: &Task) -> bool {
-        let (least, most) = self.active(task);
-        assert_eq!(least, most, "known between calls");
-        least >= self.set["scorePool"]
+        self.active(task) >= self.set["scorePool"]
     }
 
     /// Takes as much as this out of the reserve, in which the last wei stays.
@@ -1789,7 +1759,7 @@ impl Model {
         need!(Self::well_formed(&task, c), "BadImages");
         need!(self.now <= commitment.at + self.set["sampleWindow"], "DeadlinePassed");
         need!(!self.lot(&task, &commitment).ok_or("HashUnknown")?, "Sampled");
-        self.tell_reveal(t, c);
+        Self::tell_reveal(t, c);
         if c.kind == 1 {
             self.fail(t, by, c.node, &task, c.value[31]);
             return Ok(());
@@ -1801,7 +1771,7 @@ impl Model {
         Ok(())
     }
 
-    fn tell_reveal(&self, t: &mut Trace, c: &revealCall) {
+    fn tell_reveal(t: &mut Trace, c: &revealCall) {
         t.expect(E::AnswerRevealed(IMuster::AnswerRevealed {
             id: c.id,
             node: c.node,
@@ -1824,7 +1794,7 @@ impl Model {
         need!(self.now <= opens + self.set["revealWindow"], "RevealsClosed");
         need!(member.answer[..24] == hash[..], "NotWhatWasCommitted");
         need!(Self::well_formed(&team.task, c), "BadImages");
-        self.tell_reveal(t, c);
+        Self::tell_reveal(t, c);
         let member = self.member(c.group, c.node);
         member.stage = if c.kind == 0 { ANSWERED } else { FAILED };
         member.answer = c.value;
@@ -1878,18 +1848,16 @@ impl Model {
             return self.note("call without a task");
         };
         let Part::Calling(commitment) = task.part else { unreachable!("it is called") };
-        let (known, (least, most)) = (call.block + HISTORY >= self.block, self.active(&task));
-        let redrawn = !known || matches!(t.peek(), Some(E::TaskRedrawn(_)));
+        let (known, there) = (call.block + HISTORY >= self.block, self.active(&task));
+        let scored = self.scores(&task);
         if known {
-            t.formed += 1;
-            for n in self.nodes.values_mut().filter(|n| n.status == 5 && n.met == Met::No && task.fits(n)) {
-                n.met = Met::Perhaps;
-            }
+            self.set_aside(t, &task);
         }
+        let redrawn = !known || matches!(t.peek(), Some(E::TaskRedrawn(_)));
         if redrawn {
             if known {
                 call.tries += 1;
-                assert!(most >= 3 && call.tries < CALL_DRAWS, "enough was drawn for {call:?}, of {most}");
+                assert!(there >= 3 && call.tries < CALL_DRAWS, "enough was drawn for {call:?}, of {there}");
             }
             self.note(if known { "call undecided" } else { "call too old" });
             call.block = self.block + self.set["sampleDelay"];
@@ -1897,14 +1865,13 @@ impl Model {
             return self.calls.push_back(call);
         }
         let Some(E::GroupFormed(formed)) = t.peek().cloned() else { panic!("a group forms: {:?}", t.peek()) };
-        let (scored, pool) = (formed.scored, self.set["scorePool"]);
-        assert!(if scored { most >= pool } else { least < pool }, "{formed:?}, {least} to {most} are active");
-        assert!(formed.nodes.len() == 3 || formed.nodes.len() < 3 && (least < 3 || call.tries + 1 == CALL_DRAWS), "{formed:?}");
+        assert!(formed.nodes.len() == 3 || formed.nodes.len() < 3 && (there < 3 || call.tries + 1 == CALL_DRAWS), "{formed:?}");
         assert_eq!(formed.nodes[0], call.node);
         for (i, peer) in formed.nodes.iter().enumerate().skip(1) {
             let n = &self.nodes[peer];
             let can = matches!(n.status, 1 | 2)
                 && n.called == 0
+                && !n.halted
                 && n.open < self.set["openMost"]
                 && task.fits(n)
                 && self.eligible(self.h(n));
@@ -1916,7 +1883,7 @@ impl Model {
             "{formed:?}"
         );
         self.places = self.places.max(formed.group);
-        t.expect(E::GroupFormed(IMuster::GroupFormed { creator: task.creator.into(), id: task.id, ..formed.clone() }));
+        t.expect(E::GroupFormed(IMuster::GroupFormed { creator: task.creator.into(), id: task.id, scored, ..formed.clone() }));
         self.note(match formed.nodes.len() {
             3 => "group of three",
             2 => "group of two",
@@ -1941,6 +1908,18 @@ impl Model {
             }
         }
         self.count_open(t, by, call.node);
+    }
+
+    /// The paused nodes that a draw of validators met are not among the active ones from then on.
+    fn set_aside(&mut self, t: &mut Trace, task: &Task) {
+        let mut met = 0;
+        while let Some(E::NodeSetAside(e)) = t.peek().cloned() {
+            let n = self.nodes.get_mut(&e.node).expect("it joined");
+            assert!(n.status == 5 && !n.aside && task.fits(n), "{e:?}");
+            (n.aside, met) = (true, met + 1);
+            t.next += 1;
+        }
+        assert!(met <= 4, "{met} paused nodes were met");
     }
 
     /// Lets a node begin in a group.
@@ -2048,8 +2027,6 @@ impl Model {
         };
         if outcome > 1 {
             refund = fee - start_fee;
-            self.treasury += start_fee;
-            self.credit(task.creator, refund);
         }
         self.note(if team.scored { "scored" } else { "not scored" });
         let slashes = team.scored && (task.images == 0 || self.set["slashImages"] == 1);
@@ -2078,6 +2055,9 @@ impl Model {
             }
             self.conclude(t, by, place, task, member, score, slash);
         }
+        // No slash takes what is only given back here.
+        self.treasury += start_fee;
+        self.credit(task.creator, refund);
         t.expect(E::GroupSettled(IMuster::GroupSettled {
             id: task.id,
             group: place,
@@ -2490,7 +2470,7 @@ impl Model {
             all
         };
         assert_eq!(listed(Among::Idle), self.idle().map(|(&i, _)| i).collect::<Vec<_>>());
-        let active = self.nodes.iter().filter(|(_, n)| n.status != 0 && n.met == Met::No);
+        let active = self.nodes.iter().filter(|(_, n)| n.status != 0 && !n.aside);
         assert_eq!(listed(Among::Active), active.map(|(&i, _)| i).collect::<Vec<_>>());
         for &g in self.groups.values() {
             assert_eq!(groups::listed(&*net.host, GpuGroup(g)), self.listed.contains(&g));
