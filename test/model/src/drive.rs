@@ -2,7 +2,7 @@
 //! down to a short one before it is shown. Seeds are fixed.
 
 use crate::explorer::Explorer;
-use crate::model::{random_op, Model, Op};
+use crate::model::{random_op, validating, Model, Op};
 use crate::proof;
 use crate::system::System;
 use crate::world::{Dice, World};
@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 
 /// Steps between two comparisons of everything that takes long to compare.
 const FULL: usize = 16;
+
+/// What the names of refusals begin with in a tally.
+const REFUSED: &str = "refused: ";
 
 /// How often what happened, so that a run that exercises nothing is noticed.
 pub type Tally = BTreeMap<String, u64>;
@@ -36,10 +39,9 @@ pub fn play<S: System>(real: &mut S, ops: &[Op], operators: u64, at: &Cell<usize
     for (i, op) in ops.iter().enumerate() {
         at.set(i);
         let full = i % FULL == 0 || i + 1 == ops.len();
-        let time = real.clock().0;
-        let events = model.step(real, op);
+        let logged = model.step(real, op);
         model.compare(real, full);
-        for event in events {
+        for (event, time) in logged {
             explorer.read(&event, time);
             let name = match &event {
                 E::TaskAborted(a) => format!("TaskAborted{}", a.reason),
@@ -55,6 +57,8 @@ pub fn play<S: System>(real: &mut S, ops: &[Op], operators: u64, at: &Cell<usize
             real.inspect();
         }
     }
+    tally.extend(model.notes.into_iter().map(|(what, times)| (what.to_string(), times)));
+    tally.extend(model.refused.into_iter().map(|(what, times)| (format!("{REFUSED}{what}"), times)));
     tally
 }
 
@@ -96,10 +100,28 @@ pub fn shrink<S: System>(fresh: &dyn Fn() -> S, mut ops: Vec<Op>, operators: u64
 /// Drives `length` operations for each seed, each on a new system. Every event has to happen at least `least` times
 /// over all of them, and ether has to be forced in as often.
 pub fn drive<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize, operators: u64, least: u64) {
+    let seen = drive_all(fresh, seeds, length, operators, &|seed| operations(seed, length, operators));
+    demand(&seen, &EVENTS, least);
+}
+
+/// Asserts that each of these happened at least so often.
+fn demand(seen: &Tally, names: &[&str], least: u64) {
+    for &name in names {
+        assert!(seen.get(name).is_some_and(|&n| n >= least), "{name} hardly happened: {seen:?}");
+    }
+}
+
+fn drive_all<S: System>(
+    fresh: &dyn Fn() -> S,
+    seeds: Range<u64>,
+    length: usize,
+    operators: u64,
+    operations: &dyn Fn(u64) -> Vec<Op>,
+) -> Tally {
     let mut seen = Tally::new();
     let mut driven = 0;
     for seed in seeds.clone() {
-        let ops = operations(seed, length, operators);
+        let ops = operations(seed);
         match catch_unwind(AssertUnwindSafe(|| play(&mut fresh(), &ops, operators, &Cell::new(0)))) {
             Ok(tally) => tally.into_iter().for_each(|(name, n)| *seen.entry(name).or_default() += n),
             Err(_) => {
@@ -111,59 +133,160 @@ pub fn drive<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize,
         }
         driven += length;
     }
-    let happened: Vec<String> = seen.iter().map(|(name, times)| format!("{name} {times}")).collect();
+    let shown = |refused: bool| {
+        let names = seen.iter().filter(|(name, _)| name.starts_with(REFUSED) == refused);
+        names.map(|(name, times)| format!("{name} {times}")).collect::<Vec<_>>().join(", ")
+    };
+    println!("{}", shown(true));
     let range = format!("{} to {}", seeds.start, seeds.end - 1);
     proof(
         "driven",
-        &[
-            ("operations", &driven),
-            ("seeds", &range),
-            ("each", &length),
-            ("operators", &operators),
-            ("happened", &happened.join(", ")),
-        ],
+        &[("operations", &driven), ("seeds", &range), ("each", &length), ("operators", &operators), ("happened", &shown(false))],
     );
-    for name in [
-        "NodeJoined",
-        "StakeRaised",
-        "NodePausing",
-        "NodePaused",
-        "NodeResumed",
-        "NodeQuitting",
-        "NodeQuit",
-        "NodeKickedOut",
-        "NodeExcluded",
-        "NodeReadmitted",
-        "ScoreRecorded",
-        "ModelAdded",
-        "ModelRemoved",
-        "HolderPurged",
-        "ModelNamed",
-        "DownloadRequested",
-        "Withdrawn",
-        "TaskCreated",
-        "TaskRedrawn",
-        "TaskQueued",
-        "TaskStarted",
-        "TaskSucceeded",
-        "TaskErrorReported",
-        "TaskAborted0",
-        "TaskAborted1",
-        "TaskAborted2",
-        "TaskAborted3",
-        "StakeReleased",
-        "ParameterProposed",
-        "ParameterChanged",
-        "PausedChanged",
-        "TreasurySwept",
-        "GpuGroupCreated",
-        "ether forced in",
-    ] {
-        assert!(seen.get(name).is_some_and(|&n| n >= least), "{name} hardly happened: {seen:?}");
-    }
+    seen
 }
+
+/// What happens in a network where few tasks are validated.
+const EVENTS: [&str; 34] = [
+    "NodeJoined",
+    "StakeRaised",
+    "NodePausing",
+    "NodePaused",
+    "NodeResumed",
+    "NodeQuitting",
+    "NodeQuit",
+    "NodeKickedOut",
+    "NodeExcluded",
+    "NodeReadmitted",
+    "ScoreRecorded",
+    "ModelAdded",
+    "ModelRemoved",
+    "HolderPurged",
+    "ModelNamed",
+    "DownloadRequested",
+    "Withdrawn",
+    "TaskCreated",
+    "TaskRedrawn",
+    "TaskQueued",
+    "TaskStarted",
+    "TaskSucceeded",
+    "TaskErrorReported",
+    "TaskAborted0",
+    "TaskAborted1",
+    "TaskAborted2",
+    "TaskAborted3",
+    "StakeReleased",
+    "ParameterProposed",
+    "ParameterChanged",
+    "PausedChanged",
+    "TreasurySwept",
+    "GpuGroupCreated",
+    "ether forced in",
+];
 
 /// The same in memory.
 pub fn drive_native(seeds: Range<u64>, length: usize, operators: u64, least: u64) {
     drive(&World::new, seeds, length, operators, least);
+}
+
+/// What happens in a network where most tasks are validated.
+const VALIDATED: [&str; 74] = [
+    "AnswerCommitted",
+    "AnswerRevealed",
+    "TaskSampled",
+    "GroupFormed",
+    "MemberCalled",
+    "MemberStarted",
+    "MemberTimedOut",
+    "MemberJudged",
+    "GroupSettled",
+    "NodeSlashed",
+    "GpuGroupListed",
+    "NodeKickedOut",
+    "TaskAborted4",
+    "revealed alone",
+    "revealed alone and paid in full",
+    "unrevealed",
+    "validate paid",
+    "group of three",
+    "group of two",
+    "group of one",
+    "call undecided",
+    "call too old",
+    "busy node called",
+    "called node began",
+    "held",
+    "NodeSetAside",
+    "member expired",
+    "member late at the judgement",
+    "judgement put off",
+    "settled",
+    "settled late",
+    "scored",
+    "not scored",
+    "agreed 3",
+    "agreed 2",
+    "agreed 2 against 1",
+    "alone",
+    "a validator alone",
+    "differing",
+    "unanswered",
+    "slashed for a wrong answer",
+    "slashed for withholding",
+    "slashed stake",
+    "slashed credit",
+    "slashed after it left",
+    "expelled",
+    "expelled from a task",
+    "expelled while called",
+    "kicked out by a judgement",
+    "refused: BadAnswerKind",
+    "refused: BadImages",
+    "refused: BadUnits",
+    "refused: CommitFirst",
+    "refused: DeadlineNotPassed",
+    "refused: DeadlinePassed",
+    "refused: DrawsDue",
+    "refused: FeeTooHigh",
+    "refused: GpuNotListed",
+    "refused: GpuUnknown",
+    "refused: GroupUnknown",
+    "refused: HashUnknown",
+    "refused: KickedOut",
+    "refused: NodeUnknown",
+    "refused: NotAMember",
+    "refused: NotAnOperator",
+    "refused: NotCommitted",
+    "refused: NotOpen",
+    "refused: NotSampled",
+    "refused: NotWhatWasCommitted",
+    "refused: NothingToCommit",
+    "refused: RevealsClosed",
+    "refused: RevealsOpen",
+    "refused: Sampled",
+    "refused: TaskNotRunning",
+];
+
+/// What happens there now and then.
+const SELDOM: [&str; 9] = [
+    "agreed in a chain",
+    "call without a task",
+    "expelled from a group",
+    "expelled from a group after its deadline",
+    "slashed returned stake",
+    "refused: NotOwner",
+    "refused: RedundancyUnsupported",
+    "refused: StakeLocked",
+    "refused: TasksPending",
+];
+
+/// Operations of a network in which most tasks are validated. Of each outcome and what it leads to there have to be at least
+/// `least`; `most` of them, which is long, are enough for what happens seldom too.
+pub fn drive_validating<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize, operators: u64, least: u64) {
+    let operations = |seed| validating(&mut Dice(seed), length, operators);
+    let seen = drive_all(fresh, seeds.clone(), length, operators, &operations);
+    demand(&seen, &VALIDATED, least);
+    if (seeds.end - seeds.start) * length as u64 >= 200_000 {
+        demand(&seen, &SELDOM, 1);
+    }
 }

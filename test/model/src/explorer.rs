@@ -2,6 +2,7 @@
 //! blocks, and the comparison of it with storage, word by word where a view does not show it.
 
 use crate::world::parameter;
+use alloy_primitives::B256;
 use alloy_sol_types::SolCall;
 use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
 use muster_core::record::{Head, NextParameter, Proposal, Rules, Scores};
@@ -10,7 +11,7 @@ use muster_protocol::abi::IMuster::{self, IMusterEvents as E, Outcome, TaskCreat
 use muster_protocol::layout::{entry, node_slot, slot, HEAD, NEXT_OWNER, NEXT_PARAMETERS, NEXT_TREASURY, RULES};
 use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::sampler::Among;
-use muster_protocol::{admin, registry, Host, Network};
+use muster_protocol::{admin, groups, registry, Host, Network};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// H is followed in f64.
@@ -31,7 +32,16 @@ struct Node {
     in_use: Vec<u64>,
     /// The running task or the last one, and its deadline.
     task: (u64, u64),
+    /// Whether it runs that.
+    runs: bool,
     parked: Option<u64>,
+    /// Commitments that are not settled, and whether they keep it from work.
+    open: u64,
+    halted: bool,
+    /// The place of the group that it was called to; 0 for none.
+    called: u32,
+    /// Whether it is paused and not among the active ones any more.
+    aside: bool,
 }
 
 #[derive(Clone, Default, Debug)]
@@ -53,7 +63,47 @@ struct Task {
     boosts: bool,
     /// Since when it is queued.
     since: u64,
+    /// As in `IMuster.TaskView`, while its node runs it or has committed.
+    status: u8,
+    began: u64,
+    /// What its node has committed to, and when.
+    committed: (B256, u64),
 }
+
+/// A validation group.
+#[derive(Clone, Debug)]
+struct Team {
+    id: u64,
+    scored: bool,
+    members: Vec<Member>,
+}
+
+#[derive(Clone, Default, Debug)]
+struct Member {
+    node: u32,
+    stage: u8,
+    moment: u64,
+    began: u64,
+    elapsed: u64,
+    answer: B256,
+    right: bool,
+}
+
+impl Member {
+    /// Whether it has committed, whatever came of that.
+    fn committed(&self) -> bool {
+        matches!(self.stage, COMMITTED..=FAILED)
+    }
+}
+
+/// Stages as in `IMuster.MemberView`.
+const CALLED: u8 = 1;
+const RUNNING: u8 = 2;
+const COMMITTED: u8 = 3;
+const ANSWERED: u8 = 4;
+const FAILED: u8 = 5;
+const TIMED_OUT: u8 = 6;
+const GONE: u8 = 7;
 
 /// What a task without a receipt has for one.
 const NO_RECEIPT: Outcome =
@@ -83,9 +133,19 @@ pub struct Explorer {
     tasks: BTreeMap<u64, Task>,
     pending: VecDeque<u64>,
     queued: BTreeSet<u64>,
+    /// Sampled tasks whose validators are to be drawn.
+    calls: VecDeque<u64>,
+    teams: BTreeMap<u32, Team>,
+    /// Places of groups there are.
+    places: u32,
+    listed: BTreeSet<u32>,
+    reserve: u128,
+    burnt: u128,
     holders: BTreeMap<u64, Vec<u32>>,
     /// Models by their names.
     names: BTreeMap<u64, String>,
+    /// The node that the event before slashed, or what came of that.
+    slashed: Option<u32>,
     /// What became of the tasks that asked for a receipt.
     outcomes: BTreeMap<u64, Outcome>,
 }
@@ -118,12 +178,50 @@ impl Explorer {
         let task = self.tasks.remove(&id).expect("it was there");
         self.pending.retain(|&p| p != id);
         self.queued.remove(&id);
-        if let Some(n) = self.nodes.get_mut(&task.node) {
-            if n.status == 2 {
-                n.status = 1;
-            }
+        self.calls.retain(|&c| c != id);
+        if task.node > 0 {
+            self.free(task.node);
         }
         task
+    }
+
+    /// A node's task is over for it. If it was called to a group it begins there, now or after draws that are due.
+    fn free(&mut self, node: u32) {
+        let n = self.node(node);
+        (n.runs, n.halted) = (false, false);
+        if n.status == 2 && n.called == 0 {
+            n.status = 1;
+        }
+    }
+
+    /// A node has one more open commitment, and no task.
+    fn count_open(&mut self, node: u32) {
+        let most = self.parameter("openMost");
+        let n = self.node(node);
+        n.open += 1;
+        if n.open < most || n.called > 0 {
+            self.free(node);
+        } else {
+            (n.runs, n.halted) = (false, true);
+        }
+    }
+
+    fn member(&mut self, place: u32, node: u32) -> &mut Member {
+        let team = self.teams.get_mut(&place).expect("it was formed");
+        team.members.iter_mut().find(|m| m.node == node).expect("a member")
+    }
+
+    fn penalise(&mut self, node: u32, now: u64) {
+        let penalty = self.parameter("penaltyPpm") as f64 / 1e6;
+        self.set_h(node, now, |h| h * penalty);
+    }
+
+    /// Raises H for a success, but not twice within half of what the task takes.
+    fn boost(&mut self, node: u32, now: u64, estimate: u32) {
+        if 2 * (now - self.nodes[&node].h_at) >= estimate as u64 {
+            let boost = self.parameter("boostPpm") as f64 / 1e6;
+            self.set_h(node, now, |h| (h + boost).min(1.0));
+        }
     }
 
     fn enter(&mut self, node: u32, model: u64) {
@@ -208,11 +306,16 @@ impl Explorer {
                 let n = self.node(p.node);
                 (n.status, n.parked) = (5, None);
             }
-            E::NodeResumed(p) => self.node(p.node).status = 1,
+            E::NodeResumed(p) => {
+                let n = self.node(p.node);
+                (n.status, n.aside) = (1, false);
+            }
+            E::NodeSetAside(p) => self.node(p.node).aside = true,
             E::NodeQuitting(p) => self.node(p.node).status = 4,
             E::NodeQuit(q) => {
                 let n = self.node(q.node);
                 (n.status, n.stake, n.parked) = (0, 0, None);
+                (n.runs, n.halted, n.called, n.aside) = (false, false, 0, false);
                 let a = self.account(q.operator);
                 a.unbonding += q.stake;
                 a.release = q.release;
@@ -253,16 +356,29 @@ impl Explorer {
             }
             E::TaskCreated(c) => {
                 self.created = c.id;
-                self.tasks.insert(c.id, Task { created: c.clone(), at: c.drawBlock, since: 0, node: 0, boosts: false });
+                let committed = (B256::ZERO, 0);
+                let task = Task {
+                    created: c.clone(),
+                    at: c.drawBlock,
+                    since: 0,
+                    node: 0,
+                    boosts: false,
+                    status: 1,
+                    began: 0,
+                    committed,
+                };
+                self.tasks.insert(c.id, task);
                 self.pending.push_back(c.id);
                 if c.spec.flags == 1 {
                     self.outcomes.insert(c.id, Outcome { state: 1, ..NO_RECEIPT });
                 }
             }
             E::TaskRedrawn(r) => {
-                self.pending.retain(|&p| p != r.id);
-                self.pending.push_back(r.id);
-                self.tasks.get_mut(&r.id).expect("created").at = r.drawBlock;
+                let task = self.tasks.get_mut(&r.id).expect("created");
+                task.at = r.drawBlock;
+                let ring = if task.status == 5 { &mut self.calls } else { &mut self.pending };
+                ring.retain(|&p| p != r.id);
+                ring.push_back(r.id);
             }
             E::TaskQueued(q) => {
                 self.pending.retain(|&p| p != q.id);
@@ -277,16 +393,19 @@ impl Explorer {
                 let task = self.tasks.get_mut(&s.id).expect("created");
                 assert_eq!(s.creator, task.created.creator);
                 (task.at, task.node, task.boosts) = (s.deadline, s.node, s.boosts);
+                (task.status, task.began) = (3, now);
                 let models = task.created.spec.models.clone();
                 let n = self.node(s.node);
-                (n.status, n.task, n.in_use) = (2, (s.id, s.deadline), models);
+                (n.status, n.task, n.in_use, n.runs) = (2, (s.id, s.deadline), models, true);
             }
             E::TaskSucceeded(s) => {
                 let task = &self.tasks[&s.id];
                 assert_eq!((s.creator, s.node), (task.created.creator, task.node));
-                if task.boosts && 2 * (now - self.nodes[&s.node].h_at) >= task.created.estimate as u64 {
-                    let boost = self.parameter("boostPpm") as f64 / 1e6;
-                    self.set_h(s.node, now, |h| (h + boost).min(1.0));
+                // Of one that could have been sampled, what is not paid is saved; of all others nothing is left.
+                self.reserve += task.created.fee - s.paid;
+                assert!(task.created.spec.redundancy == 1 || s.paid == task.created.fee);
+                if task.boosts {
+                    self.boost(s.node, now, task.created.estimate);
                 }
                 let operator = self.nodes[&s.node].operator;
                 self.account(operator).credit += s.paid;
@@ -306,8 +425,7 @@ impl Explorer {
                 self.conclude(a.id, Outcome { state: 4 + a.reason, node: a.node, ended: now, refund: a.refund, ..NO_RECEIPT });
                 self.account(a.creator).credit += a.refund;
                 if a.reason == 0 {
-                    let penalty = self.parameter("penaltyPpm") as f64 / 1e6;
-                    self.set_h(task.node, now, |h| h * penalty);
+                    self.penalise(task.node, now);
                 }
                 if a.beneficiary.is_zero() {
                     self.treasury.1 += a.startFee;
@@ -315,19 +433,140 @@ impl Explorer {
                     self.account(a.beneficiary).credit += a.startFee;
                 }
             }
-            E::AnswerCommitted(_)
-            | E::AnswerRevealed(_)
-            | E::TaskSampled(_)
-            | E::GroupFormed(_)
-            | E::MemberCalled(_)
-            | E::MemberStarted(_)
-            | E::MemberTimedOut(_)
-            | E::MemberJudged(_)
-            | E::GroupSettled(_)
-            | E::NodeSlashed(_)
-            | E::NodeSetAside(_)
-            | E::GpuGroupListed(_) => unreachable!("nothing is validated yet"),
+            E::AnswerCommitted(c) => {
+                let mut kept = B256::ZERO;
+                kept[..24].copy_from_slice(&c.commitment[..]);
+                if c.group == 0 {
+                    let task = self.tasks.get_mut(&c.id).expect("created");
+                    assert_eq!((task.node, c.block > 0), (c.node, true));
+                    (task.status, task.committed) = (4, (kept, now));
+                } else {
+                    let m = self.member(c.group, c.node);
+                    (m.stage, m.moment, m.elapsed, m.answer) = (COMMITTED, now, now - m.began, kept);
+                    self.count_open(c.node);
+                }
+            }
+            E::AnswerRevealed(r) => {
+                if r.group > 0 {
+                    let m = self.member(r.group, r.node);
+                    (m.stage, m.answer) = (if r.kind == 0 { ANSWERED } else { FAILED }, r.value);
+                }
+            }
+            E::TaskSampled(s) => {
+                let task = self.tasks.get_mut(&s.id).expect("created");
+                assert_eq!((s.node, s.creator), (task.node, task.created.creator));
+                // Its deadline stays beside its node.
+                (task.status, task.at) = (5, s.drawBlock);
+                self.calls.push_back(s.id);
+                self.reserve -= s.paid;
+                if s.paid > 0 {
+                    self.account(s.beneficiary).credit += s.paid;
+                }
+            }
+            E::GroupFormed(g) => {
+                self.calls.retain(|&c| c != g.id);
+                let task = self.tasks.get_mut(&g.id).expect("created");
+                assert_eq!((g.creator, g.nodes[0]), (task.created.creator, task.node));
+                let (answer, moment) = task.committed;
+                let first = Member {
+                    node: task.node,
+                    stage: COMMITTED,
+                    moment,
+                    elapsed: moment - task.began,
+                    answer,
+                    ..Member::default()
+                };
+                (task.status, task.node, task.boosts) = (6, 0, false);
+                let others = g.nodes[1..].iter().map(|&node| Member { node, stage: CALLED, ..Member::default() });
+                let members = std::iter::once(first).chain(others).collect();
+                assert!(self.teams.insert(g.group, Team { id: g.id, scored: g.scored, members }).is_none(), "the place was free");
+                self.places = self.places.max(g.group);
+                self.count_open(g.nodes[0]);
+            }
+            E::MemberCalled(m) => self.node(m.node).called = m.group,
+            E::MemberStarted(m) => {
+                let member = self.member(m.group, m.node);
+                (member.stage, member.moment, member.began) = (RUNNING, m.deadline, now);
+                let models = self.tasks[&m.id].created.spec.models.clone();
+                let n = self.node(m.node);
+                if n.status == 1 {
+                    n.status = 2;
+                }
+                // One that is held back is taken from there.
+                (n.parked, n.called) = (None, 0);
+                (n.task, n.in_use, n.runs) = ((m.id, m.deadline), models, true);
+            }
+            E::MemberTimedOut(m) => {
+                // Right after a slash it is thrown out of the network, whatever it did; else its deadline was over.
+                let gone = self.slashed == Some(m.node);
+                let member = self.member(m.group, m.node);
+                assert!(matches!(member.stage, CALLED | RUNNING));
+                if gone {
+                    let late = member.stage == RUNNING && member.moment < now;
+                    member.moment = if late { member.moment } else { now };
+                    member.stage = GONE;
+                } else {
+                    member.stage = TIMED_OUT;
+                    self.penalise(m.node, now);
+                }
+                self.free(m.node);
+            }
+            E::MemberJudged(j) => {
+                let id = self.teams[&j.group].id;
+                let (scored, estimate) = (self.teams[&j.group].scored, self.tasks[&id].created.estimate);
+                let member = self.member(j.group, j.node);
+                member.right = j.verdict == 1;
+                let committed = member.committed();
+                assert_eq!(committed, j.verdict != 5);
+                let operator = self.nodes[&j.node].operator;
+                self.account(operator).credit += j.paid;
+                if j.verdict == 1 && scored {
+                    self.boost(j.node, now, estimate);
+                }
+                if committed {
+                    let n = self.node(j.node);
+                    n.open -= 1;
+                    if n.halted {
+                        self.free(j.node);
+                    }
+                }
+            }
+            E::GroupSettled(g) => {
+                let team = self.teams.remove(&g.group).expect("it was formed");
+                let task = self.end(g.id);
+                assert_eq!((g.creator, team.id), (task.created.creator, g.id));
+                self.reserve = g.reserve;
+                self.account(g.creator).credit += g.refund;
+                self.treasury.1 += g.startFee;
+                let right = team.members.iter().filter(|m| m.right).min_by_key(|m| (m.elapsed, m.moment));
+                let end = match (g.outcome, right) {
+                    (0, Some(m)) => Outcome { state: 2, node: m.node, resultDigest: g.answer, ..NO_RECEIPT },
+                    (1, _) => Outcome { state: 2, node: team.members[0].node, resultDigest: g.answer, ..NO_RECEIPT },
+                    _ => Outcome { state: 9, refund: g.refund, ..NO_RECEIPT },
+                };
+                self.conclude(g.id, Outcome { ended: now, ..end });
+            }
+            E::NodeSlashed(s) => {
+                self.node(s.node).stake -= s.stake;
+                let a = self.account(s.operator);
+                a.unbonding -= s.unbonding;
+                a.credit -= s.credit;
+                a.kicked = true;
+                self.burnt += s.stake + s.unbonding + s.credit;
+            }
+            E::GpuGroupListed(g) => {
+                if g.listed {
+                    self.listed.insert(g.group);
+                } else {
+                    self.listed.remove(&g.group);
+                }
+            }
         }
+        self.slashed = match e {
+            E::NodeSlashed(s) => Some(s.node),
+            E::MemberTimedOut(m) => self.slashed.filter(|&node| node == m.node),
+            _ => None,
+        };
     }
 
     /// Notes how a task ended that asked for a receipt.
@@ -355,6 +594,10 @@ impl Explorer {
                 self.queued.len(),
                 joined.iter().map(|n| n.stake).max().unwrap_or(0)
             )
+        );
+        assert_eq!(
+            (o.reserve, o.burnt, o.groups as usize, o.groupPlaces),
+            (self.reserve, self.burnt, self.teams.len(), self.places)
         );
         assert_eq!(o.queueCapacity as u64, self.parameter("alphaMilli") * joined.len() as u64 / 1_000);
         let proposal = |at: u8| host.get::<Proposal>(slot(at));
@@ -391,6 +634,7 @@ impl Explorer {
             assert_eq!(registry::joined(host, GpuGroup(group)).map(|n| n as usize), Some(there), "joined in {group}");
             assert_eq!(registry::gpu_group(host, name.as_bytes(), *vram), Some(GpuGroup(group)));
             assert_eq!(&registry::gpu_name(host, GpuGroup(group)), name);
+            assert_eq!(groups::listed(host, GpuGroup(group)), self.listed.contains(&group));
             let of_size = self.groups.values().filter(|g| g.1 == *vram).count();
             assert_eq!(registry::gpu_count(host, *vram) as usize, of_size);
         }
@@ -414,7 +658,8 @@ impl Explorer {
             assert_eq!(&all, list, "holders of {model}");
         }
         self.compare_tasks(net);
-        self.compare_idle(net);
+        self.compare_groups(net);
+        self.compare_lists(net);
     }
 
     fn compare_node<H: Host>(&self, net: &Network<H>, number: u32, n: &Node) {
@@ -441,10 +686,14 @@ impl Explorer {
         let word = Word([s.low, s.mid, s.high, s.last as u64]);
         let stored: Vec<u8> = (0..50).map(|i| word.bits(i * 4, 4) as u8).collect();
         assert_eq!((&stored[..], s.next as usize), (&ring[..], n.scores.len() % 50), "scores of {number}");
-        if let Some(task) = self.tasks.get(&n.task.0).filter(|t| t.node == number) {
+        assert_eq!((v.openCommitments as u64, v.held, v.calledTo), (n.open, n.halted, n.called), "duties of {number}");
+        if n.runs {
             let view = net.running_task(NodeId(number)).expect("known");
             assert_eq!(net.locate(TaskId(n.task.0), NodeId(number), Ticket(0)), view);
-            self.same(&view, task, 3);
+            let task = &self.tasks[&n.task.0];
+            self.same(&view, &Task { node: number, at: n.task.1, ..task.clone() }, task.status);
+            let place = self.teams.iter().find(|(_, team)| team.id == n.task.0).map_or(0, |(&place, _)| place);
+            assert_eq!(view.group, place);
         } else {
             assert_eq!(net.running_task(NodeId(number)).expect("known").status, 0, "{number} runs nothing");
         }
@@ -481,7 +730,40 @@ impl Explorer {
         }
     }
 
-    fn compare_idle<H: Host>(&self, net: &Network<H>) {
+    fn compare_groups<H: Host>(&self, net: &Network<H>) {
+        let window = self.parameter("revealWindow");
+        let (places, views) = net.groups_view(1, 256).expect("a page");
+        assert_eq!(places, self.places);
+        if places <= 256 {
+            assert_eq!(views.iter().map(|v| v.group).collect::<Vec<_>>(), self.teams.keys().copied().collect::<Vec<_>>());
+        }
+        for (&place, team) in &self.teams {
+            let (v, c) = (net.group_view(place), &self.tasks[&team.id].created);
+            let images = if c.spec.kind == 0 { c.spec.units as u8 } else { 0 };
+            assert_eq!(
+                (v.group, v.id, v.creator, v.fee, v.kind, v.images, v.estimate, v.scored),
+                (place, c.id, c.creator, c.fee, c.spec.kind, images, c.estimate, team.scored)
+            );
+            let waits = |m: &Member| m.stage == CALLED || m.stage == RUNNING && net.now <= m.moment;
+            let last = team.members.iter().map(|m| m.moment).max().expect("members");
+            let opens = if team.members.iter().any(waits) { (0, 0) } else { (last, last + window) };
+            assert_eq!((v.opens, v.closes), opens, "reveals at {place}");
+            for (i, v) in v.members.iter().enumerate() {
+                let none = Member::default();
+                let m = team.members.get(i).unwrap_or(&none);
+                assert_eq!(
+                    (v.node, v.stage, v.moment, v.elapsed as u64, v.answer),
+                    (m.node, m.stage, m.moment, m.elapsed, m.answer)
+                );
+            }
+        }
+        // A call whose task is gone leaves the ring without an event, when its turn has come.
+        let calls: Vec<(u64, u64)> =
+            net.calls_view(0, 256).expect("a page").iter().filter(|v| v.id > 0).map(|v| (v.id, v.drawBlock)).collect();
+        assert_eq!(calls, self.calls.iter().map(|id| (*id, self.tasks[id].at)).collect::<Vec<_>>());
+    }
+
+    fn compare_lists<H: Host>(&self, net: &Network<H>) {
         let mut parked: Vec<u32> = net.excluded_nodes(0, 256).expect("a page").1.iter().map(|n| n.0).collect();
         parked.sort();
         let expected: Vec<u32> = self.nodes.iter().filter(|(_, n)| n.parked.is_some()).map(|(&i, _)| i).collect();
@@ -494,13 +776,17 @@ impl Explorer {
         // A class holds four times the stake of the one below it.
         let class = |stake: u128| (0..10).find(|&c| stake <= self.base << (2 * c)).unwrap_or(9) as u8;
         for &group in self.groups.keys() {
-            for c in 0..10 {
+            for (c, among) in (0..10).flat_map(|c| [(c, Among::Idle), (c, Among::Active)]) {
                 let mut there: Vec<u32> =
-                    net.listed_nodes(Among::Idle, GpuGroup(group), c, 0, 256).expect("a page").1.iter().map(|n| n.0).collect();
+                    net.listed_nodes(among, GpuGroup(group), c, 0, 256).expect("a page").1.iter().map(|n| n.0).collect();
                 there.sort();
-                let idle = |n: &Node| n.status == 1 && n.parked.is_none() && (n.group, class(n.stake)) == (group, c);
-                let expected: Vec<u32> = self.nodes.iter().filter(|(_, n)| idle(n)).map(|(&i, _)| i).collect();
-                assert_eq!(there, expected, "idle in group {group}, class {c}");
+                let stands = |n: &Node| match among {
+                    Among::Idle => n.status == 1 && n.parked.is_none(),
+                    Among::Active => n.status != 0 && !n.aside,
+                };
+                let here = |n: &Node| stands(n) && (n.group, class(n.stake)) == (group, c);
+                let expected: Vec<u32> = self.nodes.iter().filter(|(_, n)| here(n)).map(|(&i, _)| i).collect();
+                assert_eq!(there, expected, "{among:?} in group {group}, class {c}");
             }
         }
     }
@@ -512,13 +798,14 @@ impl Explorer {
             (v.id, v.creator, v.fee, v.kind, v.estimate, v.timeLimit, v.startFeeBps, v.vram, v.gpu, v.flags, &v.models),
             (c.id, c.creator, c.fee, s.kind, c.estimate, c.timeLimit, c.startFeeBps, vram, s.gpu, s.flags, &s.models)
         );
-        let at = |wanted| if status == wanted { t.at } else { 0 };
+        let at = |wanted| if status.min(3) == wanted { t.at } else { 0 };
         let since = if status == 2 { t.since } else { 0 };
-        let node = if status == 3 { t.node } else { 0 };
+        let node = if status >= 3 { t.node } else { 0 };
         assert_eq!(
             (v.status, v.drawBlock, v.ticket, v.queuedAt, v.deadline, v.node, v.boosts),
             (status, at(1), at(2), since, at(3), node, t.boosts)
         );
+        assert_eq!(v.redundancy, s.redundancy);
     }
 }
 

@@ -4,17 +4,17 @@
 //! The model foretells every event and every refusal. Only what chance decides is taken from the
 //! events (which node a draw fell on, which place of a queue a task got) and checked to be allowed.
 
-use crate::system::{Call, System};
+use crate::system::{Call, Logged, System};
 use crate::world::*;
-use alloy_primitives::keccak256;
-use alloy_primitives::U256;
-use alloy_sol_types::{SolCall, SolInterface};
-use muster_core::id::{GpuGroup, ModelId, NodeId};
+use alloy_primitives::{keccak256, FixedBytes, B256, U256};
+use alloy_sol_types::{sol_data, SolCall, SolInterface, SolType};
+use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId};
 use muster_core::word::Address;
 use muster_protocol::abi::IMuster::{self, IMusterCalls as C, IMusterEvents as E, *};
+use muster_protocol::draw::Rng;
 use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::sampler::Among;
-use muster_protocol::{Host, Network};
+use muster_protocol::{groups, Host, Network};
 use muster_scorer::recordScoresCall;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -24,7 +24,21 @@ const EPS: f64 = 1e-11;
 /// Blocks whose hash can be had.
 const HISTORY: u64 = 393_168;
 /// Parameters that have to be proposed.
-const DELAYED: [&str; 2] = ["unbonding", "kickoutMilli"];
+const DELAYED: [&str; 9] = [
+    "unbonding",
+    "kickoutMilli",
+    "sampleWindow",
+    "revealWindow",
+    "openMost",
+    "slashTimes",
+    "scorePool",
+    "hammingMost",
+    "slashImages",
+];
+/// Draws of a task's validators that may stay undecided.
+const CALL_DRAWS: u64 = 8;
+/// Calls that can wait at once.
+const CALLS: usize = 255;
 
 // ---------------------------------------------------------------- operations
 
@@ -68,6 +82,8 @@ pub enum Op {
         gpu: u64,
         models: u64,
         fee: u64,
+        /// Its redundancy policy.
+        policy: u64,
     },
     Cancel {
         pick: u64,
@@ -90,6 +106,30 @@ pub enum Op {
         by: u64,
     },
     Dispatch(u64),
+    Commit {
+        pick: u64,
+        by: u64,
+        answer: u64,
+    },
+    Reveal {
+        pick: u64,
+        by: u64,
+        how: u64,
+    },
+    Validate {
+        pick: u64,
+        by: u64,
+    },
+    Form,
+    Settle {
+        pick: u64,
+        by: u64,
+    },
+    /// Says of a GPU group whether its nodes answer alike.
+    List {
+        group: u64,
+        on: bool,
+    },
     Score {
         node: u64,
         score: u64,
@@ -98,6 +138,8 @@ pub enum Op {
         which: u64,
         value: u64,
     },
+    /// A parameter by its name, set or proposed by the owner.
+    Set(&'static str, u64),
     Accept(u64),
     Switch(bool),
     Sweep,
@@ -105,6 +147,8 @@ pub enum Op {
     Name(u64),
     /// Ether that no function of the contract let in.
     Force(u64),
+    /// Lets time pass and sends whatever ends what is validated, until nothing is any more.
+    Rest,
     Pass {
         blocks: u64,
         seconds: u64,
@@ -115,7 +159,11 @@ pub enum Op {
 pub fn random_op(d: &mut Dice, operators: u64) -> Op {
     let who = 1 + d.below(operators);
     let mask = d.next() & d.next() & 0x3ff;
-    match d.below(106) {
+    match d.below(118) {
+        106..=113 => random_validation(d),
+        114 => Op::List { group: d.next(), on: d.below(5) > 0 },
+        115 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(30) },
+        116..=117 => Op::Parameter { which: d.next(), value: d.next() },
         0..=7 => Op::Join { who, gpu: d.next(), vram: d.next(), models: mask, stake: d.next() },
         8..=9 => Op::Raise { who, amount: d.next() },
         10..=12 => Op::Pause(who),
@@ -134,6 +182,7 @@ pub fn random_op(d: &mut Dice, operators: u64) -> Op {
             gpu: d.next(),
             models: mask & d.next() & d.next() | (d.below(3) / 2) << d.below(10),
             fee: d.next(),
+            policy: d.next(),
         },
         52..=54 => Op::Cancel { pick: d.next(), stranger: d.below(8) == 0 },
         55..=68 => Op::Submit { pick: d.next(), by: d.below(20) },
@@ -155,6 +204,75 @@ pub fn random_op(d: &mut Dice, operators: u64) -> Op {
         _ => Op::Pass { blocks: d.below(3), seconds: d.below(150) },
     }
 }
+
+/// A random operation of the life of a sampled task.
+fn random_validation(d: &mut Dice) -> Op {
+    match d.below(20) {
+        0..=6 => Op::Commit { pick: d.next(), by: d.below(20), answer: d.next() },
+        7..=13 => Op::Reveal { pick: d.next(), by: d.next(), how: d.next() },
+        14..=17 => Op::Validate { pick: d.next(), by: d.next() },
+        18 => Op::Form,
+        _ => Op::Settle { pick: d.next(), by: d.next() },
+    }
+}
+
+/// Operations of a network in which most tasks are sampled: first what makes groups likely, then a mix in which they come about.
+pub fn validating(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
+    let mut ops = vec![
+        Op::Set("scorePool", [3, 3, 3, 5][d.below(4) as usize]),
+        Op::Set("openMost", [1, 2, 2, 3, 8][d.below(5) as usize]),
+        Op::Set("slashTimes", [1, 20, 20, 100][d.below(4) as usize]),
+        Op::Set("slashImages", d.below(2)),
+        Op::Set("unbonding", [500, 86_400][d.below(2) as usize]),
+        Op::Set("hammingMost", [0, 6, 6, 8][d.below(4) as usize]),
+        Op::Set("sampleBps", [2_000, 5_000, 10_000][d.below(3) as usize]),
+        Op::Pass { blocks: 1, seconds: 172_800 },
+    ];
+    ops.extend((0..DELAYED.len() as u64).map(Op::Accept));
+    // A few of one kind, so that there is somebody to agree with.
+    let join = |who: u64, d: &mut Dice| Op::Join { who, gpu: 0, vram: 1, models: d.next() & d.next() & 0x3ff, stake: d.below(5) };
+    ops.extend((1..=operators.min(8)).map(|who| join(who, d)));
+    ops.push(Op::List { group: 0, on: true });
+    while ops.len() + 1 < length {
+        ops.push(match d.below(40) {
+            0..=2 => random_op(d, operators),
+            3..=9 => Op::Create {
+                who: d.next(),
+                kind: d.next(),
+                units: d.next(),
+                vram: 0,
+                gpu: d.next(),
+                models: d.next() & d.next() & d.next() & d.next() & 0x3ff,
+                fee: d.next(),
+                policy: 0,
+            },
+            10..=29 => random_validation(d),
+            30..=34 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(20) },
+            35..=36 => Op::Dispatch(4),
+            37 => join(1 + d.below(operators), d),
+            38 => match d.below(10) {
+                0 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(8_000) },
+                1 => Op::Pass { blocks: 2, seconds: 60 + d.below(90) },
+                2 => Op::Pause(1 + d.below(operators)),
+                3 => Op::Resume(1 + d.below(operators)),
+                4 => Op::Quit(1 + d.below(operators)),
+                5 => Op::Withdraw(1 + d.below(operators + 5)),
+                // What holds a node changes while some are held.
+                6 => Op::Set("openMost", 1 + d.below(3)),
+                7 => Op::Pass { blocks: 1, seconds: 172_800 },
+                8 => Op::Accept(d.next()),
+                // As many 2s as a pool holds: the next score of 0 kicks it out.
+                _ => Op::Score { node: d.next(), score: (1 << 60) + 4 },
+            },
+            _ => Op::Expire { pick: d.next(), by: d.next() },
+        });
+    }
+    ops.push(Op::Rest);
+    ops
+}
+
+/// What operators answer, as [`answer_of`] has it: mostly right.
+const VARIANTS: [u64; 16] = [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 0, 4, 4, 5, 6, 7];
 
 fn models_of(mask: u64) -> Vec<u64> {
     (0..10).filter(|i| mask >> i & 1 != 0).map(|i| i + 1).collect()
@@ -180,6 +298,149 @@ struct Task {
     since: u64,
     /// Whether its success can raise H.
     boosts: bool,
+    kind: u8,
+    /// Images of an answer; 0 where answers have to be equal.
+    images: u8,
+    /// Whether it is of policy 1, and with what probability in ten-thousandths it is validated.
+    sampled: bool,
+    sample_bps: u128,
+    /// When its node started it.
+    began: u64,
+    part: Part,
+}
+
+/// What a node's task is to it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Part {
+    /// It runs it, alone.
+    Alone,
+    /// It has committed to its answer.
+    Committed(Commitment),
+    /// It was sampled, and its validators are being drawn.
+    Calling(Commitment),
+    /// It runs it in the validation group at a place.
+    Member(u32),
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Commitment {
+    kept: FixedBytes<24>,
+    /// When it was made.
+    at: u64,
+    elapsed: u64,
+    /// The block whose hash decides.
+    block: u64,
+    /// What was drawn from that, once it could be.
+    lot: Option<u64>,
+}
+
+/// A draw of validators that waits.
+#[derive(Clone, Debug)]
+struct Waiting {
+    id: u64,
+    node: u32,
+    block: u64,
+    tries: u64,
+}
+
+/// A validation group.
+#[derive(Clone, Debug)]
+struct Team {
+    task: Task,
+    scored: bool,
+    members: Vec<Member>,
+}
+
+/// One of its members; stages as in `IMuster.MemberView`.
+#[derive(Clone, Debug)]
+struct Member {
+    node: u32,
+    stage: u8,
+    moment: u64,
+    elapsed: u64,
+    /// What it committed to or revealed.
+    answer: B256,
+}
+
+const CALLED: u8 = 1;
+const RUNNING: u8 = 2;
+const COMMITTED: u8 = 3;
+const ANSWERED: u8 = 4;
+const FAILED: u8 = 5;
+const TIMED_OUT: u8 = 6;
+const GONE: u8 = 7;
+
+impl Team {
+    /// Since when its answers can be revealed.
+    fn opens(&self, now: u64) -> Option<u64> {
+        let waits = |m: &Member| m.stage == CALLED || m.stage == RUNNING && now <= m.moment;
+        if self.members.iter().any(waits) {
+            return None;
+        }
+        self.members.iter().map(|m| m.moment).max()
+    }
+    fn all_revealed(&self) -> bool {
+        self.members.iter().all(|m| m.stage != COMMITTED)
+    }
+    /// Whether two answers are the same.
+    fn same(&self, a: B256, b: B256, hamming: u64) -> bool {
+        if self.task.images == 0 {
+            return a == b;
+        }
+        (0..4).all(|image| {
+            let bits = (0..8).map(|i| (a[8 * image + i] ^ b[8 * image + i]).count_ones() as u64).sum::<u64>();
+            bits <= hamming
+        })
+    }
+    /// Members who answered the same as another, the fastest first.
+    fn right(&self, hamming: u64) -> Vec<usize> {
+        let answered: Vec<usize> = (0..self.members.len()).filter(|&i| self.members[i].stage == ANSWERED).collect();
+        let agrees = |i: usize| {
+            let with = |j: usize| i != j && self.same(self.members[i].answer, self.members[j].answer, hamming);
+            answered.iter().any(|&j| with(j))
+        };
+        let mut right: Vec<usize> = answered.iter().copied().filter(|&i| agrees(i)).collect();
+        right.sort_by_key(|&i| (self.members[i].elapsed, self.members[i].moment, i));
+        right
+    }
+}
+
+/// What is committed to.
+fn committed(id: u64, node: u32, kind: u8, value: B256, salt: B256) -> FixedBytes<24> {
+    type Encoded =
+        (sol_data::Uint<64>, sol_data::Uint<32>, sol_data::Uint<8>, sol_data::FixedBytes<32>, sol_data::FixedBytes<32>);
+    FixedBytes::from_slice(&keccak256(Encoded::abi_encode(&(id, node, kind, value, salt)))[..24])
+}
+
+/// What the operators of these worlds answer: the right answer, others, an error, and what is no answer at all.
+fn answer_of(task: &Task, variant: u64) -> (u8, B256) {
+    let word = |tag: u64| keccak256([task.id, tag].map(u64::to_be_bytes).concat());
+    if variant == 6 {
+        return (1, B256::with_last_byte(3 + (task.id % 250) as u8));
+    }
+    if task.images == 0 {
+        return match variant {
+            4 | 5 => (0, word(variant)),
+            7 => (0, B256::ZERO),
+            _ => (0, word(0)),
+        };
+    }
+    let mut value = word(if matches!(variant, 4 | 5) { variant } else { 0 });
+    // A hash is never 0; where there is no image it is.
+    (0..4).for_each(|image| value[8 * image] |= 1);
+    match variant {
+        2 => value[1] ^= 0b111,
+        3 => value[2] ^= 0b1111_1000,
+        _ => {}
+    }
+    let images = if variant == 7 { 5 - task.images } else { task.images };
+    value[8 * images.min(4) as usize..].fill(0);
+    (0, value)
+}
+
+/// The salt of a node's commitment.
+fn salt_of(id: u64, node: u32) -> B256 {
+    keccak256([id, node as u64].map(u64::to_be_bytes).concat())
 }
 
 impl Task {
@@ -202,6 +463,10 @@ impl Task {
     fn fits(&self, node: &Node) -> bool {
         self.gpu.map_or(node.group & 0xffff >= self.vram as u32, |g| g == node.group)
     }
+    /// What the node that ran it alone is paid.
+    fn payment(&self) -> u128 {
+        self.fee * 10_000 / (10_000 + 2 * self.sample_bps)
+    }
     fn start_fee(&self) -> u128 {
         self.fee * self.bps / 10_000
     }
@@ -221,6 +486,13 @@ struct Node {
     task: Option<Task>,
     parked: Option<u64>,
     joined_at: u64,
+    /// Commitments that are not settled, and whether they keep it from work.
+    open: u64,
+    halted: bool,
+    /// The place of the group that it was called to; 0 for none.
+    called: u32,
+    /// Whether it is paused, and a draw of validators has met it since: then it is not among the active ones.
+    aside: bool,
 }
 
 #[derive(Clone, Default, Debug)]
@@ -244,6 +516,14 @@ pub struct Model {
     holders: BTreeMap<u64, Vec<u32>>,
     pending: VecDeque<Task>,
     queue: Vec<Task>,
+    calls: VecDeque<Waiting>,
+    teams: BTreeMap<u32, Team>,
+    /// Places of groups there are.
+    places: u32,
+    /// GPU groups whose nodes answer alike.
+    listed: BTreeSet<u32>,
+    reserve: u128,
+    burnt: u128,
     treasury: u128,
     tasks: u64,
     paused: bool,
@@ -255,6 +535,10 @@ pub struct Model {
     paid_in: u128,
     paid_out: u128,
     forced: u128,
+    /// How often what came about that no event is named after.
+    pub notes: BTreeMap<&'static str, u64>,
+    /// How often what was refused.
+    pub refused: BTreeMap<&'static str, u64>,
 }
 
 /// The call in progress: what the real thing logged, and how far the model has followed it.
@@ -263,6 +547,8 @@ struct Trace {
     next: usize,
     /// Whether a task with models has started: what its pre-download read is missing to the next.
     spread: bool,
+    /// Calls taken off their ring of which no event tells, because their task is gone.
+    silent: u64,
 }
 
 impl Trace {
@@ -276,6 +562,15 @@ impl Trace {
             Some(E::TaskRedrawn(e)) => e.id == task,
             Some(E::TaskQueued(e)) => e.id == task,
             Some(E::TaskAborted(e)) => e.reason == 2,
+            _ => false,
+        }
+    }
+    /// Whether the next event is what the draw of a task's validators begins with.
+    fn calls(&self, task: u64) -> bool {
+        match self.peek() {
+            Some(E::GroupFormed(e)) => e.id == task,
+            Some(E::TaskRedrawn(e)) => e.id == task,
+            Some(E::NodeSetAside(_)) => true,
             _ => false,
         }
     }
@@ -323,6 +618,16 @@ impl Model {
             ("boostPool", 3),
             ("queueTime", 21_600),
             ("groupFee", 4_000),
+            ("sampleBps", 1_000),
+            ("sampleDelay", 2),
+            ("sampleWindow", 600),
+            ("revealWindow", 7_200),
+            ("openMost", 2),
+            ("slashTimes", 20),
+            ("scorePool", 9),
+            ("downloadTime", 600),
+            ("hammingMost", 8),
+            ("slashImages", 0),
         ];
         Model {
             operators,
@@ -334,6 +639,12 @@ impl Model {
             holders: BTreeMap::new(),
             pending: VecDeque::new(),
             queue: Vec::new(),
+            calls: VecDeque::new(),
+            teams: BTreeMap::new(),
+            places: 0,
+            listed: BTreeSet::new(),
+            reserve: 0,
+            burnt: 0,
             treasury: 0,
             tasks: 0,
             paused: false,
@@ -343,7 +654,13 @@ impl Model {
             paid_in: 0,
             paid_out: 0,
             forced: 0,
+            notes: BTreeMap::new(),
+            refused: BTreeMap::new(),
         }
+    }
+
+    fn note(&mut self, what: &'static str) {
+        *self.notes.entry(what).or_default() += 1;
     }
 
     fn joined(&self) -> u64 {
@@ -365,21 +682,51 @@ impl Model {
         self.accounts.entry(who).or_default().credit += wei;
     }
 
-    /// Whether a task waits for a draw that is decided already.
+    /// Whether a draw waits that is decided already.
     fn draws_due(&self) -> bool {
-        self.pending.front().is_some_and(|t| t.at < self.block)
+        self.pending.front().is_some_and(|t| t.at < self.block) || self.call_due()
     }
 
-    /// Draws due tasks until `most` are `served`; where that depends on what they cost (`thrifty`), the first at least.
+    /// Whether a draw of validators is one.
+    fn call_due(&self) -> bool {
+        self.calls.front().is_some_and(|c| c.block < self.block)
+    }
+
+    /// Whether the next draw is one of validators: the earlier block first, of equal ones the Pending task's.
+    fn call_is_next(&self) -> bool {
+        let task = self.pending.front().filter(|t| t.at < self.block).map(|t| t.at);
+        self.calls.front().is_some_and(|c| c.block < task.unwrap_or(self.block))
+    }
+
+    /// The task of the first call that waits, if its node still runs it.
+    fn first_called(&self) -> Option<&Task> {
+        let call = self.calls.front()?;
+        let task = self.nodes[&call.node].task.as_ref();
+        task.filter(|t| t.id == call.id && matches!(t.part, Part::Calling(_)))
+    }
+
+    /// Makes due draws until `most` are `served`; where that depends on what they cost (`thrifty`), the first at least.
     fn serve(&mut self, t: &mut Trace, by: Address, mut served: u64, most: u64, thrifty: bool) -> u64 {
-        let mut waiting = self.pending.len();
-        while served < most && waiting > 0 && self.pending[0].at < self.block {
-            if thrifty && served > 0 && !t.draws(self.pending[0].id) {
-                break;
+        let mut waiting = self.pending.len() + self.calls.len();
+        while served < most && waiting > 0 && self.draws_due() {
+            let must = !thrifty || served == 0;
+            if self.call_is_next() {
+                let visible = match self.first_called() {
+                    Some(task) => t.calls(task.id),
+                    None => t.silent > 0,
+                };
+                if !must && !visible {
+                    break;
+                }
+                self.form(t, by);
+            } else {
+                if !must && !t.draws(self.pending[0].id) {
+                    break;
+                }
+                let task = self.pending.pop_front().unwrap();
+                let known = task.at + HISTORY >= self.block;
+                self.draw(t, by, task, known);
             }
-            let task = self.pending.pop_front().unwrap();
-            let known = task.at + HISTORY >= self.block;
-            self.draw(t, by, task, known);
             waiting -= 1;
             served += 1;
         }
@@ -437,7 +784,9 @@ impl Model {
                 // twelve and every entry four.
                 let popular = entries as u64 * 4 >= self.joined() as u64;
                 let searched = entries <= if popular { 5 } else { 16 } && task.models.len() == 1 && !t.spread;
-                (if searched { able.iter().filter(|i| local(i)).count() } else { 1 }, idle.iter().filter(|i| local(i)).count())
+                // Of more than 16 entries the search may miss all who are idle, and then anyone is drawn, a holder by chance too.
+                let there = |i: &&u32| entries > 16 || local(i);
+                (if searched { able.iter().filter(|i| local(i)).count() } else { 1 }, idle.iter().filter(there).count())
             } else {
                 (idle.len(), idle.len())
             };
@@ -449,7 +798,7 @@ impl Model {
     }
 
     fn start(&mut self, t: &mut Trace, _by: Address, mut task: Task, node: u32, boosts: bool) {
-        (task.at, task.boosts) = (self.now + task.limit, boosts);
+        (task.at, task.boosts, task.began) = (self.now + task.limit, boosts, self.now);
         t.spread |= !task.models.is_empty();
         t.expect(E::TaskStarted(IMuster::TaskStarted {
             id: task.id,
@@ -515,7 +864,7 @@ impl Model {
 
     /// `driver` earns the start fee; without one it is income.
     fn abort(&mut self, t: &mut Trace, task: &Task, node: u32, reason: u8, driver: Option<Address>) {
-        let fee = if reason == 2 { 0 } else { task.start_fee() };
+        let fee = if matches!(reason, 2 | 4) { 0 } else { task.start_fee() };
         let to = driver.filter(|_| fee > 0).unwrap_or([0; 20]);
         match driver {
             Some(driver) if fee > 0 => self.credit(driver, fee),
@@ -534,9 +883,15 @@ impl Model {
     }
 
     fn release(&mut self, t: &mut Trace, by: Address, node: u32, may_take: bool) {
-        let due = self.draws_due();
+        let (due, call_due) = (self.draws_due(), self.call_due());
         let n = self.nodes.get_mut(&node).unwrap();
         n.task = None;
+        if n.called > 0 {
+            if call_due {
+                return self.hold(t, node);
+            }
+            return self.begin(t, node);
+        }
         match n.status {
             4 | 6 if due => return self.hold(t, node),
             6 => return self.leave(t, node, true),
@@ -587,9 +942,10 @@ impl Model {
         let n = self.nodes.get_mut(&node).unwrap();
         let (operator, stake) = (n.operator, std::mem::take(&mut n.stake));
         n.status = 0;
-        n.parked = None;
+        (n.parked, n.aside) = (None, false);
+        let open = n.open;
         let a = self.accounts.entry(operator).or_default();
-        if a.unbonding > 0 && self.now >= a.release {
+        if a.unbonding > 0 && self.now >= a.release && open == 0 {
             let amount = std::mem::take(&mut a.unbonding);
             a.credit += amount;
             t.expect(E::StakeReleased(IMuster::StakeReleased { account: operator.into(), amount }));
@@ -616,8 +972,8 @@ impl Model {
     }
 
     /// An operation on the real thing and its counterpart here; gives the real thing's events. Panics where they differ.
-    pub fn step<S: System>(&mut self, real: &mut S, op: &Op) -> Vec<E> {
-        let events = match *op {
+    pub fn step<S: System>(&mut self, real: &mut S, op: &Op) -> Vec<Logged> {
+        let logged = match *op {
             Op::Pass { blocks, seconds } => {
                 real.pass(blocks, seconds);
                 Vec::new()
@@ -627,37 +983,124 @@ impl Model {
                 self.forced += wei as u128;
                 Vec::new()
             }
-            _ => self.call(real, op),
+            Op::Rest => self.rest(real),
+            _ => self.call(real, &self.resolve(op)),
         };
-        (self.now, self.block) = real.clock();
-        events
+        self.look(real);
+        logged
     }
 
-    fn call<S: System>(&mut self, real: &mut S, op: &Op) -> Vec<E> {
-        let call = self.resolve(op);
-        let out = real.call(&call);
-        let events = match &out {
-            Ok(done) => done.events.clone(),
-            Err(refused) => refused.events.clone(),
+    /// Sees what time it is, and what the hashes of blocks say that have come.
+    fn look<S: System>(&mut self, real: &mut S) {
+        (self.now, self.block) = real.clock();
+        self.draw_lots(real);
+    }
+
+    /// Ends all that is validated, by calls that anyone could send. Panics if something never ends.
+    fn rest<S: System>(&mut self, real: &mut S) -> Vec<Logged> {
+        let mut logged = Vec::new();
+        for _ in 0..40 {
+            if self.teams.is_empty() && self.calls.is_empty() {
+                return logged;
+            }
+            // Longer than any window.
+            real.pass(4, 70_000);
+            self.look(real);
+            while let Some(call) = self.helpful() {
+                logged.extend(self.call(real, &call));
+                self.look(real);
+            }
+        }
+        panic!("never ends: {:?} {:?}", self.teams, self.calls)
+    }
+
+    /// A call that ends something which is over, or makes a draw that is due.
+    fn helpful(&self) -> Option<Call> {
+        let by = who(50);
+        // It also re-admits whom draws held back.
+        if self.draws_due() || self.nodes.values().any(|n| n.parked.is_some_and(|at| at <= self.now)) {
+            return Some(Call::new(by, dispatchCall { count: 16 }));
+        }
+        let over = |team: &Team| team.opens(self.now).is_some_and(|opens| self.now > opens + self.set["revealWindow"]);
+        if let Some((&group, team)) = self.teams.iter().find(|(_, team)| over(team)) {
+            return Some(Call::new(by, settleCall { id: team.task.id, group }));
+        }
+        self.nodes.iter().find_map(|(&node, n)| {
+            let task = n.task.as_ref()?;
+            let id = task.id;
+            let ended = match task.part {
+                Part::Calling(_) => false,
+                Part::Committed(c) if self.lot(task, &c) == Some(true) => return Some(Call::new(by, validateCall { id, node })),
+                Part::Committed(c) => c.block < self.block && self.now > c.at + self.set["sampleWindow"],
+                _ => self.now > task.at,
+            };
+            ended.then(|| Call::new(by, expireCall { node, id }))
+        })
+    }
+
+    /// Draws the lots of all commitments whose block's hash has come to be known.
+    fn draw_lots<S: System>(&mut self, real: &mut S) {
+        let block = self.block;
+        for task in self.nodes.values_mut().filter_map(|n| n.task.as_mut()) {
+            if let Part::Committed(c) = &mut task.part {
+                if c.lot.is_none() && c.block < block && c.block + HISTORY >= block {
+                    let (at, id) = (c.block, TaskId(task.id));
+                    c.lot = real.read(|net| {
+                        let hash = net.host.block_hash(at).expect("known");
+                        Some(Rng::new(&*net.host, hash, id).below(&*net.host, 10_000))
+                    });
+                }
+            }
+        }
+    }
+
+    /// Whether a committed task was sampled; none where the hash that says so cannot be had.
+    fn lot(&self, task: &Task, c: &Commitment) -> Option<bool> {
+        let known = c.block < self.block && c.block + HISTORY >= self.block;
+        known.then(|| c.lot.expect("drawn as soon as it was known") < task.sample_bps as u64)
+    }
+
+    fn call<S: System>(&mut self, real: &mut S, call: &Call) -> Vec<Logged> {
+        let now = self.now;
+        let out = real.call(call);
+        let (events, silent) = match &out {
+            Ok(done) => (done.events.clone(), self.silent(real, &done.events)),
+            // Those that are refused because draws are left made none that tells nothing last.
+            Err(refused) => (refused.events.clone(), if refused.name == "DrawsDue" { 0 } else { CALLS as u64 }),
         };
-        let mut trace = Trace { events, next: 0, spread: false };
+        let mut trace = Trace { events, next: 0, spread: false, silent };
         let before = self.clone();
-        let mine = self.apply(&call, &mut trace);
+        let mine = self.apply(call, &mut trace);
         match (mine, out) {
             (Ok(paid), Ok(done)) => {
                 assert_eq!(trace.next, trace.events.len(), "more happened: {:?}", &trace.events[trace.next..]);
                 self.paid_in += call.value;
                 self.paid_out += paid;
                 assert_eq!(done.paid, paid, "paid out");
-                done.events
+                done.events.into_iter().map(|event| (event, now)).collect()
             }
             (Err(name), Err(given)) => {
                 assert_eq!(given.name, name);
                 *self = before;
+                *self.refused.entry(name).or_default() += 1;
                 Vec::new()
             }
             (mine, out) => panic!("model {mine:?}, real {out:?}"),
         }
+    }
+
+    /// How many calls an accepted call took off their ring of which no event tells: what is missing there.
+    fn silent<S: System>(&self, real: &mut S, events: &[E]) -> u64 {
+        let left = real.read(|net| net.calls().len()) as i64;
+        let told: i64 = events
+            .iter()
+            .map(|e| match e {
+                E::TaskSampled(_) => 1,
+                E::GroupFormed(_) => -1,
+                _ => 0,
+            })
+            .sum();
+        (self.calls.len() as i64 + told - left).try_into().expect("none appears from nowhere")
     }
 
     /// Makes an operation's loose numbers into a call that fits the state, so that most are accepted.
@@ -672,8 +1115,12 @@ impl Model {
                 // Now and then the price of a new name is forgotten, or paid for an old one.
                 let new = self.group_fee(name, vram) > 0;
                 let fee = if new != (stake >> 60 == 1) { self.set["groupFee"] as u128 * GRANULE as u128 } else { 0 };
+                // Now and then somebody comes back who has left.
+                let left = |n: &&Node| n.status == 0 && self.accounts[&n.operator].unbonding > 0;
+                let back: Vec<Address> = self.nodes.values().filter(left).map(|n| n.operator).collect();
+                let from = back.get(pick(models >> 4, back.len())).copied().filter(|_| stake >> 62 == 1).unwrap_or(who(n));
                 let call = joinCall { gpuName: name.into(), vram, models: models_of(models) };
-                Call::new(who(n), call).paying(tokens * TOKEN + fee)
+                Call::new(from, call).paying(tokens * TOKEN + fee)
             }
             Op::Raise { who: n, amount } => {
                 let value = [0, 1, 1_000, 40_000, 7][pick(amount, 5)] as u128 * GRANULE as u128 * 100;
@@ -687,11 +1134,20 @@ impl Model {
             Op::Remove { who: n, models } => Call::new(who(n), reportRemovedCall { models: models_of(models) }),
             Op::Purge { model, position } => Call::new(who(50), purgeCall { model, position: position as u32 }),
             Op::Poke(node) => Call::new(who(50), pokeCall { node: node as u32 }),
-            Op::Create { who: n, kind, units, vram, gpu, models, fee } => {
+            Op::Create { who: n, kind, units, vram, gpu, models, fee, policy } => {
                 let kind = if kind % 50 == 49 { 3 } else { (kind % 3) as u8 };
-                let units = if kind == 2 { 1 + units % 500 } else { units % 9 };
+                let sampled = policy % 4 == 0;
+                let units = match kind {
+                    2 => 1 + units % 500,
+                    // Now and then more images than can be validated.
+                    0 if sampled && units % 16 > 0 => 1 + units / 16 % 4,
+                    _ => units % 9,
+                };
                 let groups: Vec<u32> = self.groups.values().copied().collect();
-                let gpu = if gpu % 3 == 0 && !groups.is_empty() {
+                let listed: Vec<u32> = self.listed.iter().copied().collect();
+                let gpu = if sampled && kind > 0 && gpu % 7 > 0 && !listed.is_empty() {
+                    listed[pick(gpu / 7, listed.len())]
+                } else if gpu % 3 == 0 && !groups.is_empty() {
                     groups[pick(gpu / 3, groups.len())]
                 } else if gpu % 97 == 1 {
                     0x7777
@@ -704,6 +1160,9 @@ impl Model {
                     0 => 10,
                     1 => 1 << 86 | (fee as u128) << 20,
                     2..=5 => TOKEN + (fee >> 8) as u128 % 3,
+                    // As much as the least stake covers, and a little more.
+                    6..=11 if sampled => self.most_at_stake() + ((fee >> 8) % 32 == 0) as u128,
+                    12..=15 if sampled => self.most_at_stake() / (1 + (fee >> 8) as u128 % 4),
                     _ => (1 + (fee >> 8) as u128 % 12) * 100_000,
                 };
                 let spec = IMuster::TaskSpec {
@@ -711,7 +1170,8 @@ impl Model {
                     units: units as u32,
                     vram,
                     gpu,
-                    redundancy: 0,
+                    // Now and then one that there is not.
+                    redundancy: if policy % 97 == 96 { 2 } else { sampled as u8 },
                     // Now and then one that means nothing yet.
                     flags: if fee % 83 == 5 { 2 } else { (fee % 3 == 1) as u32 },
                     inputDigest: [n as u8; 32].into(),
@@ -748,6 +1208,101 @@ impl Model {
                 let (node, id, _) = running.get(pick(p, running.len())).copied().unwrap_or(((p % 20) as u32, p % 40, [0; 20]));
                 Call::new(who(1 + by % (self.operators + 4)), expireCall { node, id })
             }
+            Op::Commit { pick: p, by, answer } => {
+                let runs: Vec<(u32, &Task)> = self
+                    .nodes
+                    .iter()
+                    .filter_map(|(&i, n)| n.task.as_ref().map(|t| (i, t)))
+                    .filter(|(_, t)| p >> 59 == 1 || t.sampled && matches!(t.part, Part::Alone | Part::Member(_)))
+                    .collect();
+                let Some(&(node, task)) = runs.get(pick(p, runs.len())) else {
+                    let call = commitCall { id: p % 40, commitment: [answer as u8; 32].into() };
+                    return Call::new(who(1 + p % self.operators), call);
+                };
+                let (kind, value) = answer_of(task, VARIANTS[pick(answer, VARIANTS.len())]);
+                let hash = committed(task.id, node, kind, value, salt_of(task.id, node));
+                let mut commitment = B256::repeat_byte(answer as u8);
+                commitment[..24].copy_from_slice(&hash[..]);
+                let from = if by == 0 { who(1 + p % self.operators) } else { self.nodes[&node].operator };
+                Call::new(from, commitCall { id: task.id, commitment })
+            }
+            Op::Reveal { pick: p, by, how } => {
+                // Mostly one that can be revealed.
+                let early = p >> 60 == 1;
+                let alone = self.nodes.iter().filter_map(|(&node, n)| match n.task.as_ref().map(|t| (t, t.part)) {
+                    Some((t, Part::Committed(c))) if early || self.lot(t, &c) == Some(false) => Some((node, t, 0, c.kept)),
+                    Some((t, Part::Calling(c))) if early => Some((node, t, 0, c.kept)),
+                    _ => None,
+                });
+                let grouped = self.teams.iter().flat_map(|(&place, team)| {
+                    let member = move |m: &Member| (m.node, &team.task, place, FixedBytes::from_slice(&m.answer[..24]));
+                    let ready = team.opens(self.now).is_some();
+                    team.members.iter().filter(move |m| m.stage == COMMITTED && ready || early).map(member)
+                });
+                let all: Vec<(u32, &Task, u32, FixedBytes<24>)> = alone.chain(grouped).collect();
+                let from = who(1 + by % (self.operators + 4));
+                let Some(&(node, task, place, kept)) = all.get(pick(p, all.len())) else {
+                    let (kind, value, salt) = ((how % 3) as u8, B256::repeat_byte(how as u8), B256::ZERO);
+                    let (id, group, node) = (how % 40, (how >> 8 & 1) as u32, (p % 20) as u32);
+                    return Call::new(from, revealCall { id, group, node, kind, value, salt });
+                };
+                let salt = salt_of(task.id, node);
+                let opening = (0..8).map(|v| answer_of(task, v)).find(|&(k, v)| committed(task.id, node, k, v, salt) == kept);
+                let (kind, value) = opening.unwrap_or((0, B256::ZERO));
+                let right = revealCall { id: task.id, group: place, node, kind, value, salt };
+                let wrong = match how % 64 {
+                    0 => revealCall { salt: B256::ZERO, ..right },
+                    1 => revealCall { value: B256::with_last_byte(9), ..right },
+                    2 => revealCall { kind: 1 - kind, value: B256::with_last_byte(9), ..right },
+                    3 => revealCall { kind: 2, ..right },
+                    4 => revealCall { kind: 1, value: B256::repeat_byte(1), ..right },
+                    5 => revealCall { group: place + 1, ..right },
+                    6 => revealCall { id: task.id + 1, ..right },
+                    7 => revealCall { node: node % 9 + 1, ..right },
+                    8 => revealCall { group: 0, ..right },
+                    9 => revealCall { node: 99, ..right },
+                    _ => right,
+                };
+                Call::new(from, wrong)
+            }
+            Op::Validate { pick: p, by } => {
+                let lots = |t: &Task| match t.part {
+                    Part::Committed(c) => self.lot(t, &c) == Some(true) || p >> 61 == 1,
+                    _ => p >> 60 == 1,
+                };
+                let all: Vec<(u32, u64, Address)> = self
+                    .nodes
+                    .iter()
+                    .filter_map(|(&node, n)| n.task.as_ref().filter(|t| lots(t)).map(|t| (node, t.id, n.operator)))
+                    .collect();
+                let (node, id, own) = all.get(pick(p, all.len())).copied().unwrap_or(((p % 20) as u32, by % 40, who(50)));
+                Call::new(if by % 3 == 0 { own } else { who(1 + by % (self.operators + 4)) }, validateCall { id, node })
+            }
+            Op::Form => Call::new(who(50), formGroupCall {}),
+            Op::Settle { pick: p, by } => {
+                let open = |team: &Team| match team.opens(self.now) {
+                    Some(opens) => team.all_revealed() || self.now > opens + self.set["revealWindow"] || p >> 61 == 1,
+                    None => p >> 60 == 1,
+                };
+                let all: Vec<(u64, u32)> =
+                    self.teams.iter().filter(|(_, team)| open(team)).map(|(&place, team)| (team.task.id, place)).collect();
+                let (id, group) = all.get(pick(p, all.len())).copied().unwrap_or((p % 40, by as u32 % 4));
+                Call::new(who(1 + by % (self.operators + 4)), settleCall { id: id + (p >> 59 == 1) as u64, group })
+            }
+            Op::List { group, on } => {
+                let groups: Vec<u32> = self.groups.values().copied().collect();
+                let known = groups.get(pick(group / 16, groups.len())).copied().filter(|_| group % 16 != 1);
+                let from = if group % 16 == 2 { who(50) } else { OWNER };
+                Call::new(from, listGpuGroupCall { group: known.unwrap_or(0x7777), listed: on })
+            }
+            Op::Set(name, value) => {
+                let (parameter, value) = (parameter(name), U256::from(value));
+                if DELAYED.contains(&name) {
+                    Call::new(OWNER, proposeParameterCall { parameter, value })
+                } else {
+                    Call::new(OWNER, setParameterCall { parameter, value })
+                }
+            }
             Op::Dispatch(n) => Call::new(who(50), dispatchCall { count: n as u8 }),
             Op::Score { node, score } => match self.nodes.keys().nth(pick(node, self.nodes.len())) {
                 // Now and then a whole pool's worth, or nobody would ever be kicked out.
@@ -759,7 +1314,7 @@ impl Model {
             },
             Op::Parameter { which, value } => {
                 // No product of these lies on a threshold, where the model's f64 could not tell.
-                let choices: [(&'static str, &[u64]); 21] = [
+                let choices: [(&'static str, &[u64]); 33] = [
                     ("alphaMilli", &[0, 400, 2_000, 3_000, 9_000]),
                     ("minPrice", &[1, 1_000]),
                     ("startFeeBps", &[0, 200, 5_000]),
@@ -775,12 +1330,24 @@ impl Model {
                     ("grace", &[0, 30]),
                     ("minStake", &[1, 400_000, 500_000]),
                     ("unbonding", &[0, 500, 86_400]),
+                    ("unbonding", &[0, 500]),
+                    ("unbonding", &[0, 500]),
                     ("kickoutMilli", &[0, 2_000, 4_000]),
                     ("scarce", &[0, 3, 8]),
                     ("spread", &[0, 10, 16]),
                     ("boostPool", &[0, 1, 3, 8]),
                     ("queueTime", &[60, 900, 21_600]),
                     ("groupFee", &[0, 1, 4_000]),
+                    ("sampleBps", &[0, 1_000, 5_000, 10_000, 10_000]),
+                    ("sampleDelay", &[2, 2, 3]),
+                    ("sampleWindow", &[60, 600, 65_535]),
+                    ("revealWindow", &[3_600, 7_200]),
+                    ("openMost", &[1, 2, 3, 8]),
+                    ("slashTimes", &[0, 1, 20, 1_000]),
+                    ("scorePool", &[3, 3, 5, 9]),
+                    ("downloadTime", &[0, 600]),
+                    ("hammingMost", &[0, 6, 8, 64]),
+                    ("slashImages", &[0, 1]),
                 ];
                 let (name, values) = choices[pick(which, choices.len())];
                 let (by, value) = (if value >> 60 == 1 { who(50) } else { OWNER }, U256::from(values[pick(value, values.len())]));
@@ -791,7 +1358,11 @@ impl Model {
                 }
             }
             Op::Accept(which) => {
-                Call::new(who(50), acceptParameterCall { parameter: parameter(DELAYED[pick(which, DELAYED.len())]) })
+                // Mostly one that can take effect.
+                let due = |name: &&&str| self.proposed.get(**name).is_some_and(|(_, at)| *at <= self.now || which >> 61 == 1);
+                let due: Vec<&str> = DELAYED.iter().filter(due).copied().collect();
+                let name = due.get(pick(which, due.len())).copied().unwrap_or(DELAYED[pick(which, DELAYED.len())]);
+                Call::new(who(50), acceptParameterCall { parameter: parameter(name) })
             }
             Op::Switch(on) => Call::new(OWNER, setPausedCall { on }),
             Op::Sweep => Call::new(who(50), sweepTreasuryCall {}),
@@ -806,7 +1377,7 @@ impl Model {
                 };
                 Call::new(who(50 + n % 2), nameModelCall { name })
             }
-            Op::Pass { .. } | Op::Force(_) => unreachable!("no call"),
+            Op::Pass { .. } | Op::Force(_) | Op::Rest => unreachable!("no call"),
         }
     }
 
@@ -830,7 +1401,8 @@ impl Model {
             C::setParameter(c) => {
                 let (name, value) = (PARAMETERS[c.parameter as usize].name, c.value.to());
                 need!(by == OWNER, "NotOwner");
-                need!(name != "drawDelay" || value >= self.set[name] || self.pending.is_empty(), "TasksPending");
+                let idle = self.pending.is_empty() && self.calls.is_empty();
+                need!(!matches!(name, "drawDelay" | "sampleDelay") || value >= self.set[name] || idle, "TasksPending");
                 self.set_parameter(t, name, value);
                 return Ok(0);
             }
@@ -858,6 +1430,13 @@ impl Model {
                 t.expect(E::PausedChanged(IMuster::PausedChanged { on: c.on }));
                 return Ok(0);
             }
+            C::cancel(c) => {
+                let i = self.queue.iter().position(|q| q.id == c.id && q.at == c.ticket).ok_or("TaskNotQueued")?;
+                need!(self.queue[i].creator == by, "NotTheCreator");
+                let task = self.queue.remove(i);
+                self.abort(t, &task, 0, 1, None);
+                return Ok(0);
+            }
             C::expireQueued(c) => {
                 let i = self.queue.iter().position(|q| q.id == c.id && q.at == c.ticket).ok_or("TaskNotQueued")?;
                 need!(self.now > self.queue[i].since + self.set["queueTime"], "QueueTimeNotOver");
@@ -867,14 +1446,39 @@ impl Model {
             }
             C::withdraw(_) => {
                 let now = self.now;
+                let open = self.own(by).map_or(0, |node| self.nodes[&node].open);
                 let a = self.accounts.entry(by).or_default();
-                let stake = if now >= a.release { std::mem::take(&mut a.unbonding) } else { 0 };
                 let credit = std::mem::take(&mut a.credit);
+                let over = a.unbonding > 0 && now >= a.release;
+                need!(!over || open == 0 || credit > 0, "StakeLocked");
+                let stake = if over && open == 0 { std::mem::take(&mut a.unbonding) } else { 0 };
                 let paid = credit + stake;
                 need!(paid > 0, "NothingToWithdraw");
                 t.expect(E::Withdrawn(IMuster::Withdrawn { account: by.into(), to: by.into(), credit, stake }));
                 return Ok(paid);
             }
+            C::listGpuGroup(c) => {
+                need!(by == OWNER, "NotOwner");
+                need!(self.groups.values().any(|&g| g == c.group), "GpuUnknown");
+                if c.listed {
+                    self.listed.insert(c.group);
+                } else {
+                    self.listed.remove(&c.group);
+                }
+                t.expect(E::GpuGroupListed(IMuster::GpuGroupListed { group: c.group, listed: c.listed }));
+                return Ok(0);
+            }
+            // What validates takes what is due as it is, and serves nothing.
+            C::commit(c) => return self.commit(t, by, c).map(|()| 0),
+            C::reveal(c) => return self.reveal(t, by, c).map(|()| 0),
+            C::validate(c) => return self.validate(t, by, c).map(|()| 0),
+            C::formGroup(_) => {
+                if self.call_is_next() {
+                    self.form(t, by);
+                }
+                return Ok(0);
+            }
+            C::settle(c) => return self.settle(t, by, c).map(|()| 0),
             C::nameModel(c) => {
                 let printable = c.name.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
                 need!((1..=128).contains(&c.name.len()) && printable, "BadModelName");
@@ -934,6 +1538,7 @@ impl Model {
             C::resume(_) => {
                 let node = self.own(by)?;
                 need!(self.nodes[&node].status == 5, "WrongStatus");
+                self.nodes.get_mut(&node).unwrap().aside = false;
                 t.expect(E::NodeResumed(IMuster::NodeResumed { node }));
                 self.release(t, by, node, true);
             }
@@ -990,57 +1595,588 @@ impl Model {
                 }
             }
             C::createTask(c) => self.create(t, call, &c.spec)?,
-            C::cancel(c) => {
-                let i = self.queue.iter().position(|q| q.id == c.id && q.at == c.ticket).ok_or("TaskNotQueued")?;
-                need!(self.queue[i].creator == by, "NotTheCreator");
-                let task = self.queue.remove(i);
-                self.abort(t, &task, 0, 1, None);
-            }
             C::submit(c) => {
                 let node = self.own(by)?;
                 let task = self.running(node, c.id)?;
+                need!(!task.sampled, "CommitFirst");
                 need!(self.now <= task.at, "DeadlinePassed");
-                if task.boosts && 2 * (self.now - self.nodes[&node].h_at) >= task.estimate {
-                    let h = (self.h(&self.nodes[&node]) + self.set["boostPpm"] as f64 / 1e6).min(1.0);
-                    self.put_h(node, h);
-                }
-                self.credit(by, task.fee);
-                t.expect(E::TaskSucceeded(IMuster::TaskSucceeded {
-                    id: c.id,
-                    node,
-                    creator: task.creator.into(),
-                    resultDigest: c.resultDigest,
-                    paid: task.fee,
-                }));
-                self.release(t, by, node, true);
+                self.succeed(t, by, node, &task, c.resultDigest, task.fee);
             }
             C::reportError(c) => {
                 let node = self.own(by)?;
                 let task = self.running(node, c.id)?;
+                need!(!task.sampled, "CommitFirst");
                 need!(self.now <= task.at, "DeadlinePassed");
-                self.credit(task.creator, task.fee);
-                t.expect(E::TaskErrorReported(IMuster::TaskErrorReported {
-                    id: c.id,
-                    node,
-                    creator: task.creator.into(),
-                    code: c.code,
-                    refund: task.fee,
-                }));
-                self.release(t, by, node, false);
+                self.fail(t, by, node, &task, c.code);
             }
             C::expire(c) => {
                 need!(self.nodes.contains_key(&c.node), "NodeUnknown");
                 let task = self.running(c.node, c.id)?;
-                need!(self.now > task.at, "DeadlineNotPassed");
-                let h = self.h(&self.nodes[&c.node]) * self.set["penaltyPpm"] as f64 / 1e6;
-                self.put_h(c.node, h);
-                let own = self.accounts.get(&by).is_some_and(|a| a.node == c.node);
-                self.abort(t, &task, c.node, 0, Some(by).filter(|_| !own));
+                match task.part {
+                    Part::Calling(_) => return Err("Sampled"),
+                    Part::Committed(commitment) => {
+                        need!(self.now > commitment.at + self.set["sampleWindow"], "DeadlineNotPassed");
+                        need!(commitment.block < self.block, "HashUnknown");
+                        need!(self.lot(&task, &commitment) != Some(true), "Sampled");
+                        self.note("unrevealed");
+                    }
+                    _ => need!(self.now > task.at, "DeadlineNotPassed"),
+                }
+                self.penalise(c.node);
+                if let Part::Member(place) = task.part {
+                    self.drop_out(t, place, c.node, TIMED_OUT, task.at);
+                    self.note("member expired");
+                } else {
+                    let own = self.accounts.get(&by).is_some_and(|a| a.node == c.node);
+                    self.abort(t, &task, c.node, 0, Some(by).filter(|_| !own));
+                }
                 self.release(t, by, c.node, true);
             }
             _ => unreachable!("done above"),
         }
         Ok(0)
+    }
+
+    fn succeed(&mut self, t: &mut Trace, by: Address, node: u32, task: &Task, digest: B256, paid: u128) {
+        if task.boosts {
+            self.boost(node, task.estimate);
+        }
+        self.credit(self.nodes[&node].operator, paid);
+        t.expect(E::TaskSucceeded(IMuster::TaskSucceeded {
+            id: task.id,
+            node,
+            creator: task.creator.into(),
+            resultDigest: digest,
+            paid,
+        }));
+        self.release(t, by, node, true);
+    }
+
+    fn fail(&mut self, t: &mut Trace, by: Address, node: u32, task: &Task, code: u8) {
+        self.credit(task.creator, task.fee);
+        t.expect(E::TaskErrorReported(IMuster::TaskErrorReported {
+            id: task.id,
+            node,
+            creator: task.creator.into(),
+            code,
+            refund: task.fee,
+        }));
+        self.release(t, by, node, false);
+    }
+
+    // ------------------------------------------------------------ validation
+
+    /// The most that a sampled task can pay: what the least stake covers.
+    fn most_at_stake(&self) -> u128 {
+        let times = self.set["slashTimes"] as u128 * (self.set["openMost"] as u128 + 1);
+        (self.set["minStake"] as u128 * GRANULE as u128 / times.max(1)).min((1 << 87) - 1)
+    }
+
+    /// Active nodes of those that a task can go to.
+    fn active(&self, task: &Task) -> u64 {
+        self.nodes.values().filter(|n| n.status != 0 && !n.aside && task.fits(n)).count() as u64
+    }
+
+    /// Whether a task's scope has nodes enough for scores.
+    fn scores(&self, task: &Task) -> bool {
+        self.active(task) >= self.set["scorePool"]
+    }
+
+    /// Takes as much as this out of the reserve, in which the last wei stays.
+    fn take_from_reserve(&mut self, wei: u128) -> u128 {
+        let taken = wei.min(self.reserve.saturating_sub(1));
+        self.reserve -= taken;
+        taken
+    }
+
+    fn commit(&mut self, t: &mut Trace, by: Address, c: &commitCall) -> Refused {
+        let node = self.own(by)?;
+        let mut task = self.running(node, c.id)?;
+        need!(task.sampled && matches!(task.part, Part::Alone | Part::Member(_)), "NothingToCommit");
+        need!(self.now <= task.at, "DeadlinePassed");
+        let kept: FixedBytes<24> = FixedBytes::from_slice(&c.commitment[..24]);
+        let (now, elapsed) = (self.now, self.now - task.began);
+        let mut told = IMuster::AnswerCommitted { id: c.id, node, group: 0, commitment: kept, block: 0 };
+        if let Part::Member(place) = task.part {
+            told.group = place;
+            t.expect(E::AnswerCommitted(told));
+            let mut answer = B256::ZERO;
+            answer[..24].copy_from_slice(&kept[..]);
+            *self.member(place, node) = Member { node, stage: COMMITTED, moment: now, elapsed, answer };
+            self.count_open(t, by, node);
+        } else {
+            told.block = self.block + self.set["sampleDelay"];
+            task.part = Part::Committed(Commitment { kept, at: now, elapsed, block: told.block, lot: None });
+            t.expect(E::AnswerCommitted(told));
+            self.nodes.get_mut(&node).unwrap().task = Some(task);
+        }
+        Ok(())
+    }
+
+    fn member(&mut self, place: u32, node: u32) -> &mut Member {
+        let team = self.teams.get_mut(&place).expect("there is a group");
+        team.members.iter_mut().find(|m| m.node == node).expect("a member of it")
+    }
+
+    /// A commitment of a node is open, and the node free to work on, unless it has too many.
+    fn count_open(&mut self, t: &mut Trace, by: Address, node: u32) {
+        let most = self.set["openMost"];
+        let n = self.nodes.get_mut(&node).unwrap();
+        n.open += 1;
+        if n.open < most || n.called > 0 {
+            return self.release(t, by, node, true);
+        }
+        (n.halted, n.task) = (true, None);
+        self.note("held");
+    }
+
+    fn reveal(&mut self, t: &mut Trace, by: Address, c: &revealCall) -> Refused {
+        let code_fits = c.value[..31].iter().all(|&b| b == 0);
+        need!(c.kind == 0 || c.kind == 1 && code_fits, "BadAnswerKind");
+        let hash = committed(c.id, c.node, c.kind, c.value, c.salt);
+        if c.group == 0 {
+            self.reveal_alone(t, by, c, hash)
+        } else {
+            self.reveal_member(t, by, c, hash)
+        }
+    }
+
+    /// Whether an answer has a hash for each image and no other.
+    fn well_formed(task: &Task, c: &revealCall) -> bool {
+        let there = |image: usize| c.value[8 * image..][..8] != [0; 8];
+        c.kind == 1 || task.images == 0 || (0..4).all(|image| there(image) == (image < task.images as usize))
+    }
+
+    fn reveal_alone(&mut self, t: &mut Trace, by: Address, c: &revealCall, hash: FixedBytes<24>) -> Refused {
+        need!(self.nodes.contains_key(&c.node), "NodeUnknown");
+        let task = self.running(c.node, c.id)?;
+        let commitment = match task.part {
+            Part::Committed(commitment) => commitment,
+            Part::Calling(_) => return Err("Sampled"),
+            _ => return Err("NotCommitted"),
+        };
+        need!(commitment.kept == hash, "NotWhatWasCommitted");
+        need!(Self::well_formed(&task, c), "BadImages");
+        need!(self.now <= commitment.at + self.set["sampleWindow"], "DeadlinePassed");
+        need!(!self.lot(&task, &commitment).ok_or("HashUnknown")?, "Sampled");
+        Self::tell_reveal(t, c);
+        if c.kind == 1 {
+            self.fail(t, by, c.node, &task, c.value[31]);
+            return Ok(());
+        }
+        let paid = if self.scores(&task) { task.payment() } else { task.fee };
+        self.reserve += task.fee - paid;
+        self.note(if paid < task.fee { "revealed alone" } else { "revealed alone and paid in full" });
+        self.succeed(t, by, c.node, &task, c.value, paid);
+        Ok(())
+    }
+
+    fn tell_reveal(t: &mut Trace, c: &revealCall) {
+        t.expect(E::AnswerRevealed(IMuster::AnswerRevealed {
+            id: c.id,
+            node: c.node,
+            group: c.group,
+            kind: c.kind,
+            value: c.value,
+            salt: c.salt,
+        }));
+    }
+
+    fn team(&self, id: u64, place: u32) -> Result<&Team, &'static str> {
+        self.teams.get(&place).filter(|team| team.task.id == id).ok_or("GroupUnknown")
+    }
+
+    fn reveal_member(&mut self, t: &mut Trace, by: Address, c: &revealCall, hash: FixedBytes<24>) -> Refused {
+        let team = self.team(c.id, c.group)?;
+        let member = team.members.iter().find(|m| m.node == c.node).ok_or("NotAMember")?;
+        need!(member.stage == COMMITTED, "NotCommitted");
+        let opens = team.opens(self.now).ok_or("NotOpen")?;
+        need!(self.now <= opens + self.set["revealWindow"], "RevealsClosed");
+        need!(member.answer[..24] == hash[..], "NotWhatWasCommitted");
+        need!(Self::well_formed(&team.task, c), "BadImages");
+        Self::tell_reveal(t, c);
+        let member = self.member(c.group, c.node);
+        member.stage = if c.kind == 0 { ANSWERED } else { FAILED };
+        member.answer = c.value;
+        if self.teams[&c.group].all_revealed() {
+            if self.draws_due() {
+                self.note("judgement put off");
+            } else {
+                self.judge(t, by, c.group);
+            }
+        }
+        Ok(())
+    }
+
+    fn validate(&mut self, t: &mut Trace, by: Address, c: &validateCall) -> Refused {
+        need!(self.nodes.contains_key(&c.node), "NodeUnknown");
+        let mut task = self.running(c.node, c.id)?;
+        let commitment = match task.part {
+            Part::Committed(commitment) => commitment,
+            Part::Calling(_) => return Err("Sampled"),
+            _ => return Err("NotCommitted"),
+        };
+        need!(self.lot(&task, &commitment).ok_or("HashUnknown")?, "NotSampled");
+        need!(self.calls.len() < CALLS, "TooManyCalls");
+        let block = self.block + self.set["sampleDelay"];
+        self.calls.push_back(Waiting { id: c.id, node: c.node, block, tries: 0 });
+        let own = self.accounts.get(&by).is_some_and(|a| a.node == c.node);
+        let paid = if !own && self.scores(&task) { self.take_from_reserve(task.start_fee()) } else { 0 };
+        self.credit(by, paid);
+        if paid > 0 {
+            self.note("validate paid");
+        }
+        t.expect(E::TaskSampled(IMuster::TaskSampled {
+            id: c.id,
+            node: c.node,
+            creator: task.creator.into(),
+            drawBlock: block,
+            beneficiary: if paid > 0 { by.into() } else { [0; 20].into() },
+            paid,
+        }));
+        task.part = Part::Calling(commitment);
+        self.nodes.get_mut(&c.node).unwrap().task = Some(task);
+        Ok(())
+    }
+
+    /// The draw of the validators of the first call that waits, as the real thing decided it, checked.
+    fn form(&mut self, t: &mut Trace, by: Address) {
+        let task = self.first_called().cloned();
+        let mut call = self.calls.pop_front().unwrap();
+        let Some(task) = task else {
+            t.silent = t.silent.saturating_sub(1);
+            return self.note("call without a task");
+        };
+        let Part::Calling(commitment) = task.part else { unreachable!("it is called") };
+        let (known, there) = (call.block + HISTORY >= self.block, self.active(&task));
+        let scored = self.scores(&task);
+        if known {
+            self.set_aside(t, &task);
+        }
+        let redrawn = !known || matches!(t.peek(), Some(E::TaskRedrawn(_)));
+        if redrawn {
+            if known {
+                call.tries += 1;
+                assert!(there >= 3 && call.tries < CALL_DRAWS, "enough was drawn for {call:?}, of {there}");
+            }
+            self.note(if known { "call undecided" } else { "call too old" });
+            call.block = self.block + self.set["sampleDelay"];
+            t.expect(E::TaskRedrawn(IMuster::TaskRedrawn { id: call.id, drawBlock: call.block }));
+            return self.calls.push_back(call);
+        }
+        let Some(E::GroupFormed(formed)) = t.peek().cloned() else { panic!("a group forms: {:?}", t.peek()) };
+        assert!(formed.nodes.len() == 3 || formed.nodes.len() < 3 && (there < 3 || call.tries + 1 == CALL_DRAWS), "{formed:?}");
+        assert_eq!(formed.nodes[0], call.node);
+        for (i, peer) in formed.nodes.iter().enumerate().skip(1) {
+            let n = &self.nodes[peer];
+            let can = matches!(n.status, 1 | 2)
+                && n.called == 0
+                && !n.halted
+                && n.open < self.set["openMost"]
+                && task.fits(n)
+                && self.eligible(self.h(n));
+            assert!(can && !formed.nodes[..i].contains(peer), "{peer} cannot be called: {formed:?}");
+        }
+        let free = (1..=self.places).any(|place| !self.teams.contains_key(&place));
+        assert!(
+            !self.teams.contains_key(&formed.group) && (1..=self.places + !free as u32).contains(&formed.group),
+            "{formed:?}"
+        );
+        self.places = self.places.max(formed.group);
+        t.expect(E::GroupFormed(IMuster::GroupFormed { creator: task.creator.into(), id: task.id, scored, ..formed.clone() }));
+        self.note(match formed.nodes.len() {
+            3 => "group of three",
+            2 => "group of two",
+            _ => "group of one",
+        });
+        let mut answer = B256::ZERO;
+        answer[..24].copy_from_slice(&commitment.kept[..]);
+        let first = Member { node: call.node, stage: COMMITTED, moment: commitment.at, elapsed: commitment.elapsed, answer };
+        let others = formed.nodes.iter().skip(1);
+        let members = others.map(|&node| Member { node, stage: CALLED, moment: 0, elapsed: 0, answer: B256::ZERO });
+        let members = std::iter::once(first).chain(members).collect();
+        self.teams.insert(formed.group, Team { task: Task { at: 0, boosts: false, ..task }, scored, members });
+        for &peer in &formed.nodes[1..] {
+            if self.nodes[&peer].status == 1 {
+                self.nodes.get_mut(&peer).unwrap().parked = None;
+                self.start_member(t, peer, formed.group);
+            } else {
+                let n = self.nodes.get_mut(&peer).unwrap();
+                n.called = formed.group;
+                t.expect(E::MemberCalled(IMuster::MemberCalled { id: call.id, node: peer, group: formed.group }));
+                self.note("busy node called");
+            }
+        }
+        self.count_open(t, by, call.node);
+    }
+
+    /// The paused nodes that a draw of validators met are not among the active ones from then on.
+    fn set_aside(&mut self, t: &mut Trace, task: &Task) {
+        let mut met = 0;
+        while let Some(E::NodeSetAside(e)) = t.peek().cloned() {
+            let n = self.nodes.get_mut(&e.node).expect("it joined");
+            assert!(n.status == 5 && !n.aside && task.fits(n), "{e:?}");
+            (n.aside, met) = (true, met + 1);
+            t.next += 1;
+        }
+        assert!(met <= 4, "{met} paused nodes were met");
+    }
+
+    /// Lets a node begin in a group.
+    fn start_member(&mut self, t: &mut Trace, node: u32, place: u32) {
+        let task = self.teams[&place].task.clone();
+        let n = self.nodes.get_mut(&node).unwrap();
+        let missing: Vec<u64> = task.models.iter().copied().filter(|m| !n.held.contains(m)).collect();
+        let more = if missing.is_empty() { 0 } else { self.set["downloadTime"] };
+        let deadline = self.now + task.limit + more;
+        if n.status == 1 {
+            n.status = 2;
+        }
+        n.in_use = task.models.clone();
+        let id = task.id;
+        n.task = Some(Task { at: deadline, began: self.now, part: Part::Member(place), ..task });
+        let member = self.member(place, node);
+        (member.stage, member.moment) = (RUNNING, deadline);
+        t.expect(E::MemberStarted(IMuster::MemberStarted { id, node, group: place, deadline }));
+        for model in missing {
+            t.expect(E::DownloadRequested(IMuster::DownloadRequested { node, model, task: id }));
+        }
+    }
+
+    /// Lets a node begin in the group that it was called to.
+    fn begin(&mut self, t: &mut Trace, node: u32) {
+        let place = std::mem::take(&mut self.nodes.get_mut(&node).unwrap().called);
+        self.note("called node began");
+        self.start_member(t, node, place);
+    }
+
+    /// A member of a group will not answer.
+    fn drop_out(&mut self, t: &mut Trace, place: u32, node: u32, stage: u8, moment: u64) {
+        let member = self.member(place, node);
+        (member.stage, member.moment, member.elapsed) = (stage, moment, 0);
+        let id = self.teams[&place].task.id;
+        t.expect(E::MemberTimedOut(IMuster::MemberTimedOut { id, node, group: place }));
+    }
+
+    fn settle(&mut self, t: &mut Trace, by: Address, c: &settleCall) -> Refused {
+        let team = self.team(c.id, c.group)?;
+        let opens = team.opens(self.now).ok_or("NotOpen")?;
+        let late = self.now > opens + self.set["revealWindow"];
+        need!(team.all_revealed() || late, "RevealsOpen");
+        self.serve(t, by, 0, 8, true);
+        need!(!self.draws_due(), "DrawsDue");
+        self.note(if late { "settled late" } else { "settled" });
+        self.judge(t, by, c.group);
+        Ok(())
+    }
+
+    /// Judges a group: who is right, what everyone is paid, scored, and loses.
+    fn judge(&mut self, t: &mut Trace, by: Address, place: u32) {
+        let team = self.teams.remove(&place).expect("there is a group");
+        let (task, fee) = (&team.task, team.task.fee);
+        let right = team.right(self.set["hammingMost"]);
+        let answers: Vec<usize> = (0..team.members.len()).filter(|&i| team.members[i].stage == ANSWERED).collect();
+        let mut paid = vec![0; team.members.len()];
+        let (mut refund, mut start_fee, mut answer) = (0, 0, B256::ZERO);
+        let outcome = match (&right[..], &answers[..]) {
+            ([fastest, ..], _) => {
+                answer = team.members[*fastest].answer;
+                let pot = if team.scored {
+                    let whole = 3 * task.payment();
+                    self.reserve += fee.saturating_sub(whole);
+                    whole.min(fee) + self.take_from_reserve(whole.saturating_sub(fee))
+                } else {
+                    fee
+                };
+                let shares = [10, 5, 2];
+                let all: u128 = shares[..right.len()].iter().sum();
+                for (&i, share) in right.iter().zip(shares) {
+                    paid[i] = pot * share / all;
+                }
+                paid[*right.iter().max().unwrap()] += pot - paid.iter().sum::<u128>();
+                self.note(match (right.len(), answers.len()) {
+                    (3, _) => "agreed 3",
+                    (2, 3) => "agreed 2 against 1",
+                    _ => "agreed 2",
+                });
+                if right.len() == 3 && task.images > 0 {
+                    let equal =
+                        |a: usize, b: usize| team.same(team.members[a].answer, team.members[b].answer, self.set["hammingMost"]);
+                    if !(equal(0, 1) && equal(0, 2) && equal(1, 2)) {
+                        self.note("agreed in a chain");
+                    }
+                }
+                0
+            }
+            ([], [0]) => {
+                answer = team.members[0].answer;
+                paid[0] = if team.scored { task.payment() } else { fee };
+                self.reserve += fee - paid[0];
+                self.note("alone");
+                1
+            }
+            ([], [_, _, ..]) => {
+                start_fee = task.start_fee();
+                self.note("differing");
+                2
+            }
+            ([], _) => {
+                self.note(if answers.is_empty() { "unanswered" } else { "a validator alone" });
+                3
+            }
+        };
+        if outcome > 1 {
+            refund = fee - start_fee;
+        }
+        self.note(if team.scored { "scored" } else { "not scored" });
+        let slashes = team.scored && (task.images == 0 || self.set["slashImages"] == 1);
+        for (i, member) in team.members.iter().enumerate() {
+            let verdict = match member.stage {
+                ANSWERED if right.contains(&i) => 1,
+                ANSWERED if outcome == 0 => 2,
+                ANSWERED => 6,
+                COMMITTED => 3,
+                FAILED => 4,
+                _ => 5,
+            };
+            t.expect(E::MemberJudged(IMuster::MemberJudged {
+                id: task.id,
+                node: member.node,
+                group: place,
+                verdict,
+                paid: paid[i],
+            }));
+            self.credit(self.nodes[&member.node].operator, paid[i]);
+            let rank = right.iter().position(|&r| r == i);
+            let score = (team.scored && outcome == 0).then(|| rank.map_or(0, |rank| [10, 5, 2][rank]));
+            let slash = if slashes && matches!(verdict, 2 | 3) { self.set["slashTimes"] as u128 * fee } else { 0 };
+            if slash > 0 {
+                self.note(if verdict == 2 { "slashed for a wrong answer" } else { "slashed for withholding" });
+            }
+            self.conclude(t, by, place, task, member, score, slash);
+        }
+        // No slash takes what is only given back here.
+        self.treasury += start_fee;
+        self.credit(task.creator, refund);
+        t.expect(E::GroupSettled(IMuster::GroupSettled {
+            id: task.id,
+            group: place,
+            creator: task.creator.into(),
+            outcome,
+            answer,
+            refund,
+            startFee: start_fee,
+            reserve: self.reserve,
+        }));
+    }
+
+    /// What a judgement is for a member's node.
+    #[allow(clippy::too_many_arguments)]
+    fn conclude(&mut self, t: &mut Trace, by: Address, place: u32, task: &Task, member: &Member, score: Option<u8>, slash: u128) {
+        let node = member.node;
+        let mut free = false;
+        if member.stage == RUNNING {
+            // It has let its deadline pass, and nobody has said so.
+            self.penalise(node);
+            t.expect(E::MemberTimedOut(IMuster::MemberTimedOut { id: task.id, node, group: place }));
+            self.nodes.get_mut(&node).unwrap().task = None;
+            self.note("member late at the judgement");
+            free = true;
+        }
+        if score.is_some_and(|score| score > 0) {
+            self.boost(node, task.estimate);
+        }
+        let out = score.is_some_and(|score| self.record(t, node, score));
+        if matches!(member.stage, COMMITTED..=FAILED) {
+            let n = self.nodes.get_mut(&node).unwrap();
+            n.open -= 1;
+            free |= std::mem::take(&mut n.halted);
+        }
+        if slash > 0 {
+            self.slash(t, node, task.id, slash);
+            let n = &self.nodes[&node];
+            if n.status != 0 && n.stake < self.set["minStake"] as u128 * GRANULE as u128 {
+                return self.expel(t, node);
+            }
+        }
+        let n = self.nodes.get_mut(&node).unwrap();
+        match n.status {
+            1 | 5 if out => {
+                self.note("kicked out by a judgement");
+                return self.leave(t, node, true);
+            }
+            2 | 3 | 4 if out => {
+                n.status = 6;
+                self.note("kicked out by a judgement");
+            }
+            _ => {}
+        }
+        if free {
+            self.release(t, by, node, true);
+        }
+    }
+
+    /// Burns so much of a node's stake, in whole granules, then of what is returned to its operator, and of his credit.
+    fn slash(&mut self, t: &mut Trace, node: u32, id: u64, wei: u128) {
+        let granule = GRANULE as u128;
+        let n = self.nodes.get_mut(&node).unwrap();
+        let stake = (wei / granule * granule).min(n.stake);
+        n.stake -= stake;
+        let (operator, gone) = (n.operator, n.status == 0);
+        let a = self.accounts.get_mut(&operator).expect("it joined");
+        let unbonding = ((wei - stake) / granule * granule).min(a.unbonding);
+        a.unbonding -= unbonding;
+        let credit = (wei - stake - unbonding).min(a.credit);
+        a.credit -= credit;
+        a.kicked = true;
+        self.burnt += stake + unbonding + credit;
+        t.expect(E::NodeSlashed(IMuster::NodeSlashed { node, operator: operator.into(), id, stake, unbonding, credit }));
+        for (what, took) in [("slashed stake", stake), ("slashed returned stake", unbonding), ("slashed credit", credit)] {
+            if took > 0 {
+                self.note(what);
+            }
+        }
+        if gone {
+            self.note("slashed after it left");
+        }
+    }
+
+    /// Throws a node out of the network whose stake is too low now.
+    fn expel(&mut self, t: &mut Trace, node: u32) {
+        self.note("expelled");
+        let n = self.nodes.get_mut(&node).unwrap();
+        let (called, task) = (std::mem::take(&mut n.called), n.task.take());
+        if called > 0 {
+            self.drop_out(t, called, node, GONE, self.now);
+            self.note("expelled while called");
+        }
+        match task {
+            Some(Task { part: Part::Member(place), at: deadline, .. }) => {
+                // Its deadline may be over, and reveals open.
+                self.drop_out(t, place, node, GONE, self.now.min(deadline));
+                self.note(if self.now > deadline { "expelled from a group after its deadline" } else { "expelled from a group" });
+            }
+            Some(task) => {
+                self.abort(t, &task, node, 4, None);
+                self.note("expelled from a task");
+            }
+            None => {}
+        }
+        self.nodes.get_mut(&node).unwrap().halted = false;
+        self.leave(t, node, true);
+    }
+
+    fn penalise(&mut self, node: u32) {
+        let h = self.h(&self.nodes[&node]) * self.set["penaltyPpm"] as f64 / 1e6;
+        self.put_h(node, h);
+    }
+
+    /// Raises H for a success, but not twice within half of what the task takes.
+    fn boost(&mut self, node: u32, estimate: u64) {
+        if 2 * (self.now - self.nodes[&node].h_at) >= estimate {
+            let h = (self.h(&self.nodes[&node]) + self.set["boostPpm"] as f64 / 1e6).min(1.0);
+            self.put_h(node, h);
+        }
     }
 
     fn set_parameter(&mut self, t: &mut Trace, name: &'static str, value: u64) {
@@ -1146,10 +2282,18 @@ impl Model {
             _ => return Err("BadKind"),
         };
         let estimate = estimate.max(s["limitMin"].div_ceil(2));
+        need!(spec.redundancy < 2, "RedundancyUnsupported");
         need!(spec.flags < 2, "FlagsUnsupported");
         need!(spec.gpu == 0 || self.groups.values().any(|&g| g == spec.gpu), "GpuUnknown");
         let could = |n: &Node| n.status != 0 && if spec.gpu == 0 { n.group as u16 >= spec.vram } else { n.group == spec.gpu };
         need!(self.nodes.values().any(could), "NobodyCanRun");
+        let sampled = spec.redundancy == 1;
+        if sampled && spec.kind == 0 {
+            need!(spec.units <= 4, "BadUnits");
+        } else if sampled {
+            need!(self.listed.contains(&spec.gpu), "GpuNotListed");
+        }
+        need!(!sampled || call.value <= self.most_at_stake(), "FeeTooHigh");
         need!(call.value > 0 && call.value >= estimate as u128 * s["minPrice"] as u128, "FeeTooLow");
         self.tasks += 1;
         let limit = (2 * estimate).min(s["limitMax"].max(s["limitMin"])).max(s["limitMin"]) + s["grace"];
@@ -1168,6 +2312,12 @@ impl Model {
             at: draw_block,
             since: 0,
             boosts: false,
+            kind: spec.kind,
+            images: if sampled && spec.kind == 0 { spec.units as u8 } else { 0 },
+            sampled,
+            sample_bps: if sampled { s["sampleBps"] as u128 } else { 0 },
+            began: 0,
+            part: Part::Alone,
         };
         t.expect(E::TaskCreated(IMuster::TaskCreated {
             id: task.id,
@@ -1188,6 +2338,17 @@ impl Model {
     }
 
     fn score(&mut self, t: &mut Trace, node: u32, score: u8) {
+        if self.record(t, node, score) {
+            match self.nodes[&node].status {
+                2 | 3 | 4 | 6 => self.nodes.get_mut(&node).unwrap().status = 6,
+                1 | 5 => self.leave(t, node, true),
+                _ => {}
+            }
+        }
+    }
+
+    /// Enters a score; gives whether the node is to be kicked out for it.
+    fn record(&mut self, t: &mut Trace, node: u32, score: u8) -> bool {
         t.expect(E::ScoreRecorded(IMuster::ScoreRecorded { node, score }));
         let least = self.set["kickoutMilli"] as f64 / 1e3;
         let n = self.nodes.get_mut(&node).unwrap();
@@ -1196,13 +2357,7 @@ impl Model {
             n.scores.pop_front();
         }
         let mean = n.scores.iter().map(|&s| s as f64).sum::<f64>() / n.scores.len() as f64;
-        if n.scores.len() == 50 && mean < least - 1e-9 {
-            match n.status {
-                2 | 3 | 4 | 6 => n.status = 6,
-                1 | 5 => self.leave(t, node, true),
-                _ => {}
-            }
-        }
+        n.scores.len() == 50 && mean < least - 1e-9
     }
 
     // ------------------------------------------------------------ comparing
@@ -1226,7 +2381,8 @@ impl Model {
                 o.queued as usize,
                 o.largestStake,
                 o.treasuryBalance,
-                o.paused
+                o.paused,
+                (o.reserve, o.burnt, o.groups as usize, o.groupPlaces)
             ),
             (
                 self.tasks,
@@ -1236,7 +2392,8 @@ impl Model {
                 self.queue.len(),
                 largest,
                 self.treasury,
-                self.paused
+                self.paused,
+                (self.reserve, self.burnt, self.teams.len(), self.places)
             )
         );
         let class = |stake: u128| (0..10).find(|&c| stake <= (400 * TOKEN) << (2 * c)).unwrap_or(9);
@@ -1244,7 +2401,7 @@ impl Model {
         let due = self.nodes.values().filter_map(|n| n.parked).min().unwrap_or(0);
         assert_eq!(net.head().parked_due as u64, due);
 
-        let mut money = self.treasury;
+        let mut money = self.treasury + self.reserve + self.burnt;
         for (&number, n) in &self.nodes {
             let v = net.node_view(NodeId(number)).unwrap();
             assert_eq!(
@@ -1252,6 +2409,7 @@ impl Model {
                 (n.operator, n.status, n.group, n.stake, n.scores.len(), n.joined_at)
             );
             assert!((v.reliability as f64 / 1e18 - self.h(n)).abs() < EPS, "H of {number}: {} and {}", v.reliability, self.h(n));
+            assert_eq!((v.openCommitments as u64, v.held, v.calledTo), (n.open, n.halted, n.called), "duties of {number}");
             assert_eq!(v.models.iter().copied().collect::<BTreeSet<_>>(), n.held);
             assert_eq!(v.models.len(), n.held.len());
             assert_eq!(v.inUse, n.in_use);
@@ -1259,9 +2417,21 @@ impl Model {
                 if n.scores.is_empty() { 5.0 } else { n.scores.iter().map(|&s| s as f64).sum::<f64>() / n.scores.len() as f64 };
             assert!((v.longTerm as f64 / 1e17 - mean).abs() < 1e-9);
             money += n.stake;
+            let view = net.running_task(NodeId(number)).unwrap();
             if let Some(t) = &n.task {
-                self.same(&net.running_task(NodeId(number)).unwrap(), t, 3);
-                money += t.fee;
+                let (status, group) = match t.part {
+                    Part::Alone => (3, 0),
+                    Part::Committed(_) => (4, 0),
+                    Part::Calling(_) => (5, 0),
+                    Part::Member(place) => (6, place),
+                };
+                self.same(&view, t, status);
+                assert_eq!((view.node, view.group), (number, group));
+                if group == 0 {
+                    money += t.fee;
+                }
+            } else {
+                assert_eq!(view.status, 0, "{number} runs nothing");
             }
             let best = net.best_queued(NodeId(number)).unwrap().id;
             assert_eq!(best, self.best(n).map_or(0, |i| self.queue[i].id));
@@ -1279,22 +2449,32 @@ impl Model {
             self.same(v, t, 1);
         }
         money += self.pending.iter().chain(&self.queue).map(|t| t.fee).sum::<u128>();
+        money += self.teams.values().map(|team| team.task.fee).sum::<u128>();
+        self.compare_validation(net);
         assert_eq!(money, self.paid_in - self.paid_out, "money");
         let mut parked: Vec<u32> = net.excluded_nodes(0, 256).unwrap().1.iter().map(|n| n.0).collect();
         parked.sort();
         assert_eq!(parked, self.nodes.iter().filter(|(_, n)| n.parked.is_some()).map(|(&i, _)| i).collect::<Vec<_>>());
-        let mut idle: Vec<u32> = Vec::new();
-        for &g in self.groups.values() {
-            for c in 0..10 {
-                for NodeId(number) in net.listed_nodes(Among::Idle, GpuGroup(g), c, 0, 256).unwrap().1 {
-                    let n = &self.nodes[&number];
-                    assert_eq!((n.group, class(n.stake) as u8), (g, c), "{number} stands wrong");
-                    idle.push(number);
+        let listed = |among: Among| {
+            let mut all: Vec<u32> = Vec::new();
+            for &g in self.groups.values() {
+                for c in 0..10 {
+                    for NodeId(number) in net.listed_nodes(among, GpuGroup(g), c, 0, 256).unwrap().1 {
+                        let n = &self.nodes[&number];
+                        assert_eq!((n.group, class(n.stake) as u8), (g, c), "{number} stands wrong among the {among:?}");
+                        all.push(number);
+                    }
                 }
             }
+            all.sort();
+            all
+        };
+        assert_eq!(listed(Among::Idle), self.idle().map(|(&i, _)| i).collect::<Vec<_>>());
+        let active = self.nodes.iter().filter(|(_, n)| n.status != 0 && !n.aside);
+        assert_eq!(listed(Among::Active), active.map(|(&i, _)| i).collect::<Vec<_>>());
+        for &g in self.groups.values() {
+            assert_eq!(groups::listed(&*net.host, GpuGroup(g)), self.listed.contains(&g));
         }
-        idle.sort();
-        assert_eq!(idle, self.idle().map(|(&i, _)| i).collect::<Vec<_>>());
         let groups: BTreeSet<u32> = self.queue.iter().map(Task::group).collect();
         for group in groups {
             let (_, tasks) = net.queued_tasks(GpuGroup(group), 0, 256).unwrap();
@@ -1316,9 +2496,57 @@ impl Model {
         }
     }
 
+    fn compare_validation<H: Host>(&self, net: &Network<H>) {
+        let calls = net.calls_view(0, 256).unwrap();
+        assert_eq!(calls.len(), self.calls.len(), "calls");
+        for (v, call) in calls.iter().zip(&self.calls) {
+            let task = self.nodes[&call.node].task.as_ref();
+            match task.filter(|t| t.id == call.id && matches!(t.part, Part::Calling(_))) {
+                Some(_) => assert_eq!((v.id, v.node, v.status, v.drawBlock), (call.id, call.node, 5, call.block)),
+                None => assert_eq!((v.id, v.status), (0, 0), "its task is gone"),
+            }
+        }
+        for place in 1..=self.places {
+            let v = net.group_view(place);
+            let Some(team) = self.teams.get(&place) else {
+                assert_eq!(v.id, 0, "there is no group at {place}");
+                continue;
+            };
+            let (task, opens) = (&team.task, team.opens(self.now));
+            assert_eq!(
+                (
+                    v.group,
+                    v.id,
+                    v.creator.into_array(),
+                    v.fee,
+                    v.kind,
+                    v.images,
+                    v.estimate as u64,
+                    v.sampleBps as u128,
+                    v.scored
+                ),
+                (place, task.id, task.creator, task.fee, task.kind, task.images, task.estimate, task.sample_bps, team.scored)
+            );
+            let closes = opens.map_or(0, |opens| opens + self.set["revealWindow"]);
+            assert_eq!((v.opens, v.closes), (opens.unwrap_or(0), closes), "reveals at {place}");
+            for (i, v) in v.members.iter().enumerate() {
+                let Some(m) = team.members.get(i) else {
+                    assert_eq!((v.node, v.stage), (0, 0));
+                    continue;
+                };
+                assert!(!team.members[..i].iter().any(|other| other.node == m.node), "{} twice at {place}", m.node);
+                assert_eq!(
+                    (v.node, v.stage, v.moment, v.elapsed as u64, v.answer),
+                    (m.node, m.stage, m.moment, m.elapsed, m.answer)
+                );
+            }
+        }
+    }
+
     fn same(&self, v: &IMuster::TaskView, t: &Task, status: u8) {
-        let at = [0, v.drawBlock, v.ticket, v.deadline][status as usize];
+        let at = [0, v.drawBlock, v.ticket, v.deadline, v.deadline, v.deadline, v.deadline][status as usize];
         assert_eq!((v.status, v.drawBlock + v.ticket + v.deadline), (status, at));
+        assert_eq!((v.kind, v.redundancy, v.sampleBps as u128), (t.kind, t.sampled as u8, t.sample_bps));
         assert_eq!(
             (
                 v.id,

@@ -1,7 +1,7 @@
 //! The code of the contracts against the reference model, in memory.
 
 use muster_core::word::Word;
-use muster_model::drive::{drive_native, operations, play, shrink};
+use muster_model::drive::{drive_native, drive_validating, operations, play, shrink};
 use muster_model::proof;
 use muster_model::system::{Call, Done, Logged, Refused, System};
 use muster_model::world::World;
@@ -21,13 +21,21 @@ fn a_hundred_thousand_operations_agree_with_the_model() {
 
 #[test]
 fn many_short_lives_agree_with_the_model() {
-    drive_native(1_000..1_100, 200, 14, 1);
+    drive_native(1_000..1_200, 200, 14, 1);
 }
 
 /// More holders of a model than a search looks at, taller brackets, longer queues.
 #[test]
 fn a_wider_network_agrees_with_the_model() {
     drive_native(2_000..2_008, 4_000, 90, 3);
+}
+
+/// Tasks whose answers are committed to, sampled, and judged: 40,000 operations, or as many as `OPERATIONS` says, as in
+/// `OPERATIONS=200000 script/test -p muster-model --test native validated -- --show-output`.
+#[test]
+fn validated_tasks_agree_with_the_model() {
+    let operations = std::env::var("OPERATIONS").map_or(40_000, |n| n.parse().expect("a number"));
+    drive_validating(&World::new, 3_000..3_000 + operations / 800, 800, 24, 3);
 }
 
 /// A world with a fault.
@@ -86,7 +94,7 @@ impl System for Faulty {
 fn a_fault_is_found_and_shown_in_few_operations() {
     for (fault, most) in [(Fault::Generous, 6), (Fault::Silent, 2), (Fault::Gullible, 2)] {
         let fresh = || Faulty { world: World::new(), fault };
-        let ops = operations(6, 2_000, 14);
+        let ops = operations(8, 2_000, 14);
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
         let found = catch_unwind(AssertUnwindSafe(|| play(&mut fresh(), &ops, 14, &Cell::new(0)))).is_err();
