@@ -486,7 +486,10 @@ impl<H: Host> Network<'_, H> {
 /// commitments than hold a node (were held ones called, two groups could wait for each other). Whether it is busy does not matter, so
 /// that load does not decide who validates.
 fn can_validate(node: &Node, open_most: u8) -> bool {
-    matches!(Status::new(node.status), Status::Available | Status::Busy) && !node.called() && !node.held() && node.open() < open_most
+    matches!(Status::new(node.status), Status::Available | Status::Busy)
+        && !node.called()
+        && !node.held()
+        && node.open() < open_most
 }
 
 /// Whether a node has the VRAM or the GPU a task requires.
