@@ -141,9 +141,10 @@ interface IMuster {
         uint8 images;
         uint32 estimate;
         uint16 sampleBps;
-        /// Whether its scope had nodes enough (the parameter scorePool) for scores and slashes.
+        /// Whether its scope had nodes enough (the parameter scorePool) for scores and slashes, when the first committed.
         bool scored;
-        /// When answers can be revealed from, until `closes`; 0 while a member has neither committed nor timed out.
+        /// When answers can be revealed from, and when anyone can have the group judged without those that are not; 0 while a member has
+        /// neither committed nor timed out.
         uint64 opens;
         uint64 closes;
         /// The first ran the task before it was sampled.
@@ -291,12 +292,12 @@ interface IMuster {
     function reportError(uint64 id, uint8 code) external;
 
     /// @notice Ends a task whose deadline has passed without an answer, or whose answer was committed to and neither sampled nor revealed
-    /// within the parameter sampleWindow. Anyone may call, and earns the start fee; the node's own operator does not. A member of a
+    /// within the parameter sampleWindow; of that the reserve keeps what it would have got. Anyone may call, and earns the start fee; the node's own operator does not. A member of a
     /// validation group is released; nobody earns by that.
     function expire(uint32 node, uint64 id) external;
 
     /// @notice Draws up to `count` (at most 16) Pending tasks whose block has come. Anyone may call; every other call
-    /// of nodes and applications draws two, but {withdraw}, {cancel}, {expireQueued}, and those of validation but {settle}. On a quiet network nobody else does: whoever wants his task started calls this in a later block.
+    /// of nodes and applications draws two, but {withdraw}, {cancel}, {expireQueued}, and those of validation. On a quiet network nobody else does: whoever wants his task started calls this in a later block.
     /// @return drawn How many it served.
     function dispatch(uint8 count) external returns (uint8 drawn);
 
@@ -309,9 +310,9 @@ interface IMuster {
     function commit(uint64 id, bytes32 commitment) external;
 
     /// @notice Reveals what a node has committed to. Anyone may call. A task that was not sampled ends with it: the node is paid fee / (1 + 2
-    /// sampleBps / 10000) and the rest goes to the reserve, unless fewer nodes than the parameter scorePool are active in its scope; an
-    /// error refunds the fee. In a validation group reveals begin when every member has committed or timed out, and end after the
-    /// parameter revealWindow; the last one judges, unless draws are due.
+    /// sampleBps / 10000) and the rest goes to the reserve, unless fewer nodes than the parameter scorePool were active in its scope when
+    /// it committed; an error refunds the fee. In a validation group reveals begin when every member has committed or timed out, and end when the
+    /// group is judged: by the last of them, unless draws are due, or after the parameter revealWindow by {settle}.
     /// @param group The group's place, as in {GroupFormed}; 0 for a task that was not sampled.
     function reveal(uint64 id, uint32 group, uint32 node, uint8 kind, bytes32 value, bytes32 salt) external;
 
@@ -534,7 +535,7 @@ interface IMuster {
     /// @notice The task ended without an answer.
     /// @param node The node that let it time out; 0 if it never started.
     /// @param reason 0 timeout, 1 cancelled, 2 evicted, 3 queued for too long, 4 the node was slashed out of the network.
-    /// @param startFee Credited to `beneficiary`; if that is zero, protocol income.
+    /// @param startFee Credited to `beneficiary`; if that is zero, protocol income. What else is missing of the fee went to the reserve.
     event TaskAborted(uint64 indexed id, uint32 indexed node, address indexed creator, uint8 reason, uint128 refund, uint128 startFee, address beneficiary);
 
     /// @notice A node has committed to its answer.
@@ -737,8 +738,6 @@ interface IMuster {
     error NotAMember(uint64 id, uint32 node);
     /// @notice A member has neither committed nor timed out.
     error NotOpen(uint64 id, uint32 group);
-    /// @notice The time for reveals was over then.
-    error RevealsClosed(uint64 id, uint64 closed);
     /// @notice Not all members have revealed, and they have time until then.
     error RevealsOpen(uint64 id, uint64 closes);
     /// @notice What was revealed is not what the node has committed to.

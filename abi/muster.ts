@@ -57,7 +57,6 @@ export const musterAbi = [
   {"inputs":[{"internalType":"bytes4","name":"selector","type":"bytes4"},{"internalType":"address","name":"program","type":"address"}],"name":"ProgramFailed","type":"error"},
   {"inputs":[{"internalType":"uint64","name":"id","type":"uint64"},{"internalType":"uint64","name":"until","type":"uint64"}],"name":"QueueTimeNotOver","type":"error"},
   {"inputs":[{"internalType":"uint8","name":"policy","type":"uint8"}],"name":"RedundancyUnsupported","type":"error"},
-  {"inputs":[{"internalType":"uint64","name":"id","type":"uint64"},{"internalType":"uint64","name":"closed","type":"uint64"}],"name":"RevealsClosed","type":"error"},
   {"inputs":[{"internalType":"uint64","name":"id","type":"uint64"},{"internalType":"uint64","name":"closes","type":"uint64"}],"name":"RevealsOpen","type":"error"},
   {"inputs":[{"internalType":"uint64","name":"id","type":"uint64"}],"name":"Sampled","type":"error"},
   {"inputs":[{"internalType":"uint32","name":"node","type":"uint32"},{"internalType":"uint8","name":"open","type":"uint8"}],"name":"StakeLocked","type":"error"},

@@ -137,13 +137,15 @@ macro_rules! program {
         /// What it answers.
         pub const $functions: &[$crate::door::Function] = &[$($($crate::door::Function {
             signature: <$call as alloy_sol_types::SolCall>::SIGNATURE,
-            selector: {
-                let there = $crate::door::declared($source, <$call as alloy_sol_types::SolCall>::SIGNATURE);
-                let here = $crate::program!(@mutability $mode $($payable)?);
-                assert!(matches!(there, Some(there) if there as u8 == here as u8), "not as the interface declares it");
-                <$call as alloy_sol_types::SolCall>::SELECTOR
-            },
+            selector: <$call as alloy_sol_types::SolCall>::SELECTOR,
         }),*),*];
+
+        // Apart from the table, which is worked out again wherever it is used.
+        const _: () = {$($({
+            let there = $crate::door::declared($source, <$call as alloy_sol_types::SolCall>::SIGNATURE);
+            let here = $crate::program!(@mutability $mode $($payable)?);
+            assert!(matches!(there, Some(there) if there as u8 == here as u8), "not as the interface declares it");
+        })*)*};
     )*};
     (@payable payable $call:ident) => { $crate::program!(@selector $call) };
     (@selector $call:ident) => { u32::from_be_bytes(<$call as alloy_sol_types::SolCall>::SELECTOR) };

@@ -32,8 +32,8 @@ pub const TRIES: u32 = 10;
 pub const LOCAL_TRIES: u32 = 16;
 /// Tries for the validators of a task: the bounds of active nodes are coarse, and most tries end before a node is read.
 const VALIDATOR_TRIES: usize = 96;
-/// Nodes read for them.
-const VALIDATORS_SEEN: usize = 32;
+/// Words read for them, beyond which no other try is made: most are those of the sampler's tree, read before.
+const VALIDATOR_READS: u32 = 256;
 /// Paused nodes that a draw of validators takes out of the active ones.
 pub const PAUSED_MET: usize = 4;
 /// Holders looked at, at most, when holders are searched.
@@ -365,9 +365,9 @@ impl<H: Host> Network<'_, H> {
         rng: &mut Rng,
     ) -> (Vec<NodeId>, Vec<NodeId>) {
         let pass = self.pass(field, task.models.len as u32, false);
-        let (mut drawn, mut paused, mut seen) = (Vec::new(), Vec::new(), 0);
+        let (mut drawn, mut paused, began) = (Vec::new(), Vec::new(), self.host.reads());
         for _ in 0..VALIDATOR_TRIES {
-            if drawn.len() == MEMBERS - 1 || seen == VALIDATORS_SEEN {
+            if drawn.len() == MEMBERS - 1 || self.host.reads() - began > VALIDATOR_READS {
                 break;
             }
             let u = rng.below(self.host, pass.field.total());
@@ -375,7 +375,6 @@ impl<H: Host> Network<'_, H> {
             if spot.node == first || drawn.contains(&spot.node) || paused.contains(&spot.node) {
                 continue;
             }
-            seen += 1;
             let seat = Seat::load(self.host, spot.node);
             let height = self.height(&pass, &spot, rng);
             if can_validate(&seat.node, open_most) {

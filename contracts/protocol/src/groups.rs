@@ -127,15 +127,16 @@ impl Group {
         self.members.iter().position(|m| m.node == node && m.stage != Stage::None)
     }
 
-    /// When reveals began: the last commitment, or deadline that passed; none while somebody runs the task or is still to begin.
-    pub fn opened(&self, now: u64) -> Option<u64> {
+    /// When reveals began, of a group formed at `formed`: then, or at the last commitment, or deadline that passed; none while somebody
+    /// runs the task or is still to begin.
+    pub fn opened(&self, now: u64, formed: u64) -> Option<u64> {
         let waits = |m: &Membership| match m.stage {
             Stage::Called => true,
             Stage::Running => now <= m.moment as u64,
             _ => false,
         };
-        let last = self.members.iter().map(|m| m.moment as u64).max();
-        last.filter(|_| !self.members.iter().any(waits))
+        let last = self.members.iter().fold(formed, |last, m| last.max(m.moment as u64));
+        (!self.members.iter().any(waits)).then_some(last)
     }
 
     /// Whether nobody is left who has committed and not revealed.
@@ -184,16 +185,12 @@ impl<H: Host> Network<'_, H> {
         Ok(order)
     }
 
-    /// The active nodes that a task can go to, and how many there are, counted up to what scores need and to a whole group.
-    fn scope_of(&self, order: &Order, limits: &Limits) -> (Field, u32) {
+    /// The active nodes that a task can go to, and how many there are, counted up to `most`.
+    fn scope_of(&self, order: &Order, most: u8) -> (Field, u32) {
         let task = Task { escrow: Escrow::default(), order: *order, models: ModelSet::default() };
         let field = Field::new(self.host, Among::Active, Self::scope(&task));
-        let there = field.count(self.host, (limits.score_pool as u32).max(MEMBERS as u32));
+        let there = field.count(self.host, most as u32);
         (field, there)
-    }
-
-    fn scored(&self, order: &Order, limits: &Limits) -> bool {
-        self.scope_of(order, limits).1 >= limits.score_pool as u32
     }
 
     /// Whether the hash of the commitment's block samples a task.
@@ -219,7 +216,10 @@ impl<H: Host> Network<'_, H> {
         let block = self.block() + limits.sample_delay as u64;
         let commitment = Commitment::of(hash, elapsed, block);
         seat.set_commitment(self.host, &commitment);
-        seat.set_order(self.host, &Order { flags: order.flags | Order::COMMITTED, ..order });
+        // Settled before the lot is drawn: whoever could change it later would know what he gains.
+        let (_, there) = self.scope_of(&order, limits.score_pool);
+        let scored = if there >= limits.score_pool as u32 { Order::SCORED } else { 0 };
+        seat.set_order(self.host, &Order { flags: order.flags | Order::COMMITTED | scored, ..order });
         self.tell_commitment(id, seat.id, 0, hash, block);
         Ok(())
     }
@@ -274,16 +274,15 @@ impl<H: Host> Network<'_, H> {
         Ok(())
     }
 
-    /// A node's task that is committed to and not sampled yet, and when it has to be revealed.
-    fn committed(&self, node: NodeId, id: TaskId, limits: &Limits) -> Result<(Seat, Order, Commitment, u64)> {
+    /// A node's task that is committed to, and whose validators have not been called.
+    fn committed(&self, node: NodeId, id: TaskId) -> Result<(Seat, Order, Commitment)> {
         self.roster.check(node)?;
         let seat = Seat::load(self.host, node);
         let order = self.running_order(&seat, id)?;
         ensure!(order.is(Order::COMMITTED), NotCommitted(id, node));
         ensure!(!order.is(Order::CALLING), Sampled(id));
         let commitment = seat.commitment(self.host);
-        let due = began(&order) + commitment.elapsed as u64 + limits.sample_window as u64;
-        Ok((seat, order, commitment, due))
+        Ok((seat, order, commitment))
     }
 
     fn reveal_alone(
@@ -295,11 +294,9 @@ impl<H: Host> Network<'_, H> {
         salt: [u8; 32],
         hash: [u8; 32],
     ) -> Result<()> {
-        let limits = self.limits();
-        let (seat, order, commitment, due) = self.committed(node, id, &limits)?;
+        let (seat, order, commitment) = self.committed(node, id)?;
         ensure!(commitment.opens(hash), NotWhatWasCommitted(id, node));
         Self::check_images(&order, kind, value)?;
-        ensure!(self.now <= due, DeadlinePassed(id, due));
         ensure!(!self.sampled(&order, &commitment)?, Sampled(id));
         emit::<AnswerRevealed>(self.host, (id, node), (0u32, kind, value, salt));
         let escrow = seat.escrow(self.host);
@@ -307,7 +304,7 @@ impl<H: Host> Network<'_, H> {
             self.fail(seat, &escrow, &order, value[31]);
             return Ok(());
         }
-        let paid = if self.scored(&order, &limits) { payment(escrow.fee, order.sample_bps) } else { escrow.fee };
+        let paid = if order.is(Order::SCORED) { payment(escrow.fee, order.sample_bps) } else { escrow.fee };
         purse::save(self.host, escrow.fee - paid);
         let operator = seat.operator(self.host).account;
         self.succeed(seat, &escrow, &order, operator, value, paid);
@@ -319,12 +316,19 @@ impl<H: Host> Network<'_, H> {
         self.roster.check(node)?;
         let mut seat = Seat::load(self.host, node);
         let order = self.running_order(&seat, id)?;
+        let mut saved = 0;
         if order.is(Order::COMMITTED) {
-            let (_, _, commitment, due) = self.committed(node, id, &self.limits())?;
+            let (_, _, commitment) = self.committed(node, id)?;
+            let due = began(&order) + commitment.elapsed as u64 + self.limits().sample_window as u64;
             ensure!(self.now > due, DeadlineNotPassed(id, due));
             ensure!(commitment.block < self.block(), HashUnknown(id, commitment.block));
             // Of a hash that is too long ago nobody can say what it had decided.
             ensure!(!self.sampled(&order, &commitment).unwrap_or(false), Sampled(id));
+            // The lot was drawn, and this is its price: else who is not sampled would rather time out than pay for those who are.
+            if order.is(Order::SCORED) {
+                let fee = seat.escrow(self.host).fee;
+                saved = fee - payment(fee, order.sample_bps);
+            }
         } else {
             ensure!(self.now > order.moment, DeadlineNotPassed(id, order.moment));
         }
@@ -336,7 +340,7 @@ impl<H: Host> Network<'_, H> {
             let caller = self.host.sender();
             // Whoever let it time out does not earn by it.
             let driver = (purse::account(self.host, caller).node != node).then_some(caller);
-            self.abort(&Task { escrow, order, models: ModelSet::default() }, node, TIMEOUT, order.start_fee_bps, driver);
+            self.abort(&Task { escrow, order, models: ModelSet::default() }, node, TIMEOUT, order.start_fee_bps, saved, driver);
         }
         self.release(seat, true);
         Ok(())
@@ -371,7 +375,7 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.validate`.
     pub fn validate(&mut self, id: TaskId, node: NodeId) -> Result<()> {
         let limits = self.limits();
-        let (seat, order, commitment, _) = self.committed(node, id, &limits)?;
+        let (seat, order, commitment) = self.committed(node, id)?;
         ensure!(self.sampled(&order, &commitment)?, NotSampled(id));
         ensure!(!self.calls.is_full(), TooManyCalls(self.calls.len()));
         seat.set_order(self.host, &Order { flags: order.flags | Order::CALLING, ..order });
@@ -379,7 +383,7 @@ impl<H: Host> Network<'_, H> {
         self.calls.push_call(self.host, &Call { node, tries: 0 }, &order, block);
         let (escrow, caller) = (seat.escrow(self.host), self.host.sender());
         // A scope that pays nothing into the reserve takes nothing out of it.
-        let earns = purse::account(self.host, caller).node != node && self.scored(&order, &limits);
+        let earns = purse::account(self.host, caller).node != node && order.is(Order::SCORED);
         let paid = if earns { purse::draw_reserve(self.host, share_bps(escrow.fee, order.start_fee_bps)) } else { 0 };
         purse::credit(self.host, caller, paid);
         let beneficiary = if paid > 0 { caller } else { [0; 20] };
@@ -404,7 +408,7 @@ impl<H: Host> Network<'_, H> {
             return true;
         };
         let mut rng = Rng::new(self.host, hash, order.id);
-        let (field, there) = self.scope_of(&order, &limits);
+        let (field, there) = self.scope_of(&order, MEMBERS as u8);
         let (peers, paused) = self.draw_validators(field, &task, first.id, limits.open_most, &mut rng);
         // Paused nodes would be met again and again.
         for node in paused {
@@ -416,7 +420,7 @@ impl<H: Host> Network<'_, H> {
             self.call_again(&Call { tries: call.tries + 1, ..call }, &order, &limits);
             return true;
         }
-        self.form_of(first, task, &peers, there >= limits.score_pool as u32, &limits);
+        self.form_of(first, task, &peers, &limits);
         true
     }
 
@@ -426,18 +430,22 @@ impl<H: Host> Network<'_, H> {
         emit::<TaskRedrawn>(self.host, (order.id,), (block,));
     }
 
-    fn form_of(&mut self, first: Seat, mut task: Task, peers: &[NodeId], scored: bool, limits: &Limits) {
+    fn form_of(&mut self, first: Seat, mut task: Task, peers: &[NodeId], limits: &Limits) {
         let commitment = first.commitment(self.host);
         let committed_at = began(&task.order) + commitment.elapsed as u64;
-        let frozen = task.order.flags & (Order::RECEIPT | Order::SAMPLED);
-        task.order = Order { flags: if scored { frozen | Order::SCORED } else { frozen }, moment: 0, ..task.order };
+        let flags = task.order.flags & (Order::RECEIPT | Order::SAMPLED | Order::SCORED);
+        task.order = Order { flags, moment: self.now, ..task.order };
         let mut members = [Membership::default(); MEMBERS];
         members[0] =
             Membership { node: first.id, stage: Stage::Committed, moment: committed_at as u32, elapsed: commitment.elapsed };
         let mut group = Group::new(self.host, &task, members);
         group.set_answer(self.host, 0, kept(commitment.hash()));
         let nodes: Vec<NodeId> = [first.id].into_iter().chain(peers.iter().copied()).collect();
-        emit::<GroupFormed>(self.host, (task.order.id, group.place, task.escrow.creator), (&nodes[..], scored));
+        emit::<GroupFormed>(
+            self.host,
+            (task.order.id, group.place, task.escrow.creator),
+            (&nodes[..], task.order.is(Order::SCORED)),
+        );
         for (i, &node) in nodes.iter().enumerate().skip(1) {
             // Read again: whoever left the sampler before may have moved it there.
             let mut seat = Seat::load(self.host, node);
@@ -513,9 +521,8 @@ impl<H: Host> Network<'_, H> {
         let (mut group, order) = self.group_of(id, place)?;
         let i = group.find(node).ok_or_else(|| refusal!(NotAMember(id, node)))?;
         ensure!(group.members[i].stage == Stage::Committed, NotCommitted(id, node));
-        let opened = group.opened(self.now).ok_or_else(|| refusal!(NotOpen(id, place)))?;
-        let closes = opened + self.limits().reveal_window as u64;
-        ensure!(self.now <= closes, RevealsClosed(id, closes));
+        // Also when their time is over, as long as nobody has had the group judged: what was committed to cannot be changed.
+        ensure!(group.opened(self.now, order.moment).is_some(), NotOpen(id, place));
         ensure!(group.answer(self.host, i) == kept(hash), NotWhatWasCommitted(id, node));
         Self::check_images(&order, kind, value)?;
         emit::<AnswerRevealed>(self.host, (id, node), (place, kind, value, salt));
@@ -532,7 +539,7 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.settle`.
     pub fn settle(&mut self, id: TaskId, place: u32) -> Result<()> {
         let (group, order) = self.group_of(id, place)?;
-        let opened = group.opened(self.now).ok_or_else(|| refusal!(NotOpen(id, place)))?;
+        let opened = group.opened(self.now, order.moment).ok_or_else(|| refusal!(NotOpen(id, place)))?;
         let closes = opened + self.limits().reveal_window as u64;
         ensure!(group.revealed() || self.now > closes, RevealsOpen(id, closes));
         self.settled()?;
@@ -702,7 +709,7 @@ impl<H: Host> Network<'_, H> {
             self.drop_out(order.group.0, seat.id, Stage::Gone, self.now.min(order.moment));
         } else if seat.node.running() {
             let task = Task { escrow: seat.escrow(self.host), order, models: ModelSet::default() };
-            self.abort(&task, seat.id, SLASHED, 0, None);
+            self.abort(&task, seat.id, SLASHED, 0, 0, None);
         } else if seat.node.parked || seat.node.status == Status::Available as u8 {
             self.withdraw_from_work(&mut seat);
         }

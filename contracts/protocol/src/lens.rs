@@ -219,7 +219,7 @@ impl<H: Host> Network<'_, H> {
     pub fn group_view(&self, place: u32) -> IMuster::GroupView {
         let Some(group) = Group::at(self.host, place) else { return IMuster::GroupView::default() };
         let Task { escrow, order, .. } = group.task(self.host);
-        let opens = group.opened(self.now);
+        let opens = group.opened(self.now, order.moment);
         let window = self.host.get::<Limits>(slot(LIMITS)).reveal_window as u64;
         let member = |(i, m): (usize, &Membership)| IMuster::MemberView {
             node: m.node.0,

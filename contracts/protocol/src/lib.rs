@@ -23,6 +23,8 @@
 //! | [`native`] | an in-memory host (feature `native`) |
 #![cfg_attr(not(any(test, feature = "native")), no_std)]
 #![deny(unsafe_code)]
+// The programs are compared with the source of the interface as they are compiled, which is long.
+#![allow(long_running_const_eval)]
 
 extern crate alloc;
 

@@ -363,8 +363,8 @@ impl<H: Host> Network<'_, H> {
     // ------------------------------------------------------------ scores
 
     /// Records a task score of a node, and kicks it out if its full pool's mean is below the threshold
-    /// (when its task ends, if it has one). Reached by no deployed selector: validation groups will call it,
-    /// when no draw is due ([`Network::settled`]), for scores weigh in draws.
+    /// (when its task ends, if it has one). Reached by no deployed selector: judgements use [`Network::score`], and
+    /// like this only when no draw is due, for scores weigh in draws.
     pub fn record_score(&mut self, id: NodeId, score: u8) {
         let mut seat = Seat::load(self.host, id);
         let out = self.score(&mut seat, score);

@@ -143,7 +143,8 @@ impl<H: Host> Network<'_, H> {
     fn most_at_stake(&self, terms: &Terms) -> u128 {
         let limits: Limits = self.host.get(slot(LIMITS));
         let times = limits.slash_times as u128 * (limits.open_most as u128 + 1);
-        (self.wei(terms.min_stake) / times.max(1)).min(FEE_END - 1)
+        // Raised since, the least stake is not what all have.
+        (self.wei(terms.min_stake.min(self.rules.base)) / times.max(1)).min(FEE_END - 1)
     }
 
     /// Most tasks that can be queued now: floor(alpha x joined nodes), at most [`QUEUE_MAX`].
@@ -158,9 +159,9 @@ impl<H: Host> Network<'_, H> {
             match queue::worst(self.host) {
                 Some(worst) if worst < key => {
                     let lowest = self.dequeue(queue::worst_ticket(self.host));
-                    self.abort(&lowest, NodeId(0), EVICTED, 0, None);
+                    self.abort(&lowest, NodeId(0), EVICTED, 0, 0, None);
                 }
-                _ => return self.abort(task, NodeId(0), EVICTED, 0, None),
+                _ => return self.abort(task, NodeId(0), EVICTED, 0, 0, None),
             }
         }
         let since = Task { order: Order { moment: self.now, ..task.order }, ..*task };
@@ -371,14 +372,25 @@ impl<H: Host> Network<'_, H> {
 
     fn end_queued(&mut self, ticket: Ticket, reason: u8, driver: Option<Address>) {
         let task = self.dequeue(ticket);
-        self.abort(&task, NodeId(0), reason, task.order.start_fee_bps, driver);
+        self.abort(&task, NodeId(0), reason, task.order.start_fee_bps, 0, driver);
     }
 
-    /// Refunds a task less the start fee, which goes to whoever drove what its owner should have, else to the treasury.
+    /// Refunds a task less the start fee, which goes to whoever drove what its owner should have, else to the treasury, and less what is
+    /// saved for validations.
     #[inline(never)]
-    pub(crate) fn abort(&mut self, task: &Task, node: NodeId, reason: u8, start_fee_bps: u16, driver: Option<Address>) {
+    pub(crate) fn abort(
+        &mut self,
+        task: &Task,
+        node: NodeId,
+        reason: u8,
+        start_fee_bps: u16,
+        saved: u128,
+        driver: Option<Address>,
+    ) {
         let start_fee = share_bps(task.escrow.fee, start_fee_bps);
-        let refund = task.escrow.fee - start_fee;
+        let saved = saved.min(task.escrow.fee - start_fee);
+        purse::save(self.host, saved);
+        let refund = task.escrow.fee - start_fee - saved;
         let beneficiary = driver.filter(|_| start_fee > 0).unwrap_or_default();
         match driver {
             Some(driver) => purse::credit(self.host, driver, start_fee),

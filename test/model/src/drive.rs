@@ -190,7 +190,7 @@ pub fn drive_native(seeds: Range<u64>, length: usize, operators: u64, least: u64
 }
 
 /// What happens in a network where most tasks are validated.
-const VALIDATED: [&str; 74] = [
+const VALIDATED: [&str; 73] = [
     "AnswerCommitted",
     "AnswerRevealed",
     "TaskSampled",
@@ -261,7 +261,6 @@ const VALIDATED: [&str; 74] = [
     "refused: NotSampled",
     "refused: NotWhatWasCommitted",
     "refused: NothingToCommit",
-    "refused: RevealsClosed",
     "refused: RevealsOpen",
     "refused: Sampled",
     "refused: TaskNotRunning",

@@ -74,6 +74,7 @@ struct Task {
 #[derive(Clone, Debug)]
 struct Team {
     id: u64,
+    formed: u64,
     scored: bool,
     members: Vec<Member>,
 }
@@ -424,6 +425,7 @@ impl Explorer {
                 assert_eq!((a.creator, a.node), (task.created.creator, task.node));
                 self.conclude(a.id, Outcome { state: 4 + a.reason, node: a.node, ended: now, refund: a.refund, ..NO_RECEIPT });
                 self.account(a.creator).credit += a.refund;
+                self.reserve += task.created.fee - a.refund - a.startFee;
                 if a.reason == 0 {
                     self.penalise(task.node, now);
                 }
@@ -479,7 +481,10 @@ impl Explorer {
                 (task.status, task.node, task.boosts) = (6, 0, false);
                 let others = g.nodes[1..].iter().map(|&node| Member { node, stage: CALLED, ..Member::default() });
                 let members = std::iter::once(first).chain(others).collect();
-                assert!(self.teams.insert(g.group, Team { id: g.id, scored: g.scored, members }).is_none(), "the place was free");
+                assert!(
+                    self.teams.insert(g.group, Team { id: g.id, formed: now, scored: g.scored, members }).is_none(),
+                    "the place was free"
+                );
                 self.places = self.places.max(g.group);
                 self.count_open(g.nodes[0]);
             }
@@ -745,7 +750,7 @@ impl Explorer {
                 (place, c.id, c.creator, c.fee, c.spec.kind, images, c.estimate, team.scored)
             );
             let waits = |m: &Member| m.stage == CALLED || m.stage == RUNNING && net.now <= m.moment;
-            let last = team.members.iter().map(|m| m.moment).max().expect("members");
+            let last = team.members.iter().map(|m| m.moment).max().expect("members").max(team.formed);
             let opens = if team.members.iter().any(waits) { (0, 0) } else { (last, last + window) };
             assert_eq!((v.opens, v.closes), opens, "reveals at {place}");
             for (i, v) in v.members.iter().enumerate() {

@@ -332,6 +332,8 @@ struct Commitment {
     block: u64,
     /// What was drawn from that, once it could be.
     lot: Option<u64>,
+    /// Whether its scope had nodes enough for scores.
+    scored: bool,
 }
 
 /// A draw of validators that waits.
@@ -377,7 +379,8 @@ impl Team {
         if self.members.iter().any(waits) {
             return None;
         }
-        self.members.iter().map(|m| m.moment).max()
+        // Not before it was formed.
+        self.members.iter().map(|m| m.moment).max().map(|last| last.max(self.task.at))
     }
     fn all_revealed(&self) -> bool {
         self.members.iter().all(|m| m.stage != COMMITTED)
@@ -864,19 +867,25 @@ impl Model {
 
     /// `driver` earns the start fee; without one it is income.
     fn abort(&mut self, t: &mut Trace, task: &Task, node: u32, reason: u8, driver: Option<Address>) {
+        let saved = match task.part {
+            Part::Committed(c) if reason == 0 && c.scored => (task.fee - task.payment()).min(task.fee - task.start_fee()),
+            _ => 0,
+        };
+        self.reserve += saved;
         let fee = if matches!(reason, 2 | 4) { 0 } else { task.start_fee() };
         let to = driver.filter(|_| fee > 0).unwrap_or([0; 20]);
         match driver {
             Some(driver) if fee > 0 => self.credit(driver, fee),
             _ => self.treasury += fee,
         }
-        self.credit(task.creator, task.fee - fee);
+        let refund = task.fee - fee - saved;
+        self.credit(task.creator, refund);
         t.expect(E::TaskAborted(IMuster::TaskAborted {
             id: task.id,
             node,
             creator: task.creator.into(),
             reason,
-            refund: task.fee - fee,
+            refund,
             startFee: fee,
             beneficiary: to.into(),
         }));
@@ -1669,7 +1678,8 @@ impl Model {
     /// The most that a sampled task can pay: what the least stake covers.
     fn most_at_stake(&self) -> u128 {
         let times = self.set["slashTimes"] as u128 * (self.set["openMost"] as u128 + 1);
-        (self.set["minStake"] as u128 * GRANULE as u128 / times.max(1)).min((1 << 87) - 1)
+        // At initialisation it was 400,000.
+        (self.set["minStake"].min(400_000) as u128 * GRANULE as u128 / times.max(1)).min((1 << 87) - 1)
     }
 
     /// Active nodes of those that a task can go to.
@@ -1706,7 +1716,8 @@ impl Model {
             self.count_open(t, by, node);
         } else {
             told.block = self.block + self.set["sampleDelay"];
-            task.part = Part::Committed(Commitment { kept, at: now, elapsed, block: told.block, lot: None });
+            let scored = self.scores(&task);
+            task.part = Part::Committed(Commitment { kept, at: now, elapsed, block: told.block, lot: None, scored });
             t.expect(E::AnswerCommitted(told));
             self.nodes.get_mut(&node).unwrap().task = Some(task);
         }
@@ -1757,14 +1768,13 @@ impl Model {
         };
         need!(commitment.kept == hash, "NotWhatWasCommitted");
         need!(Self::well_formed(&task, c), "BadImages");
-        need!(self.now <= commitment.at + self.set["sampleWindow"], "DeadlinePassed");
         need!(!self.lot(&task, &commitment).ok_or("HashUnknown")?, "Sampled");
         Self::tell_reveal(t, c);
         if c.kind == 1 {
             self.fail(t, by, c.node, &task, c.value[31]);
             return Ok(());
         }
-        let paid = if self.scores(&task) { task.payment() } else { task.fee };
+        let paid = if commitment.scored { task.payment() } else { task.fee };
         self.reserve += task.fee - paid;
         self.note(if paid < task.fee { "revealed alone" } else { "revealed alone and paid in full" });
         self.succeed(t, by, c.node, &task, c.value, paid);
@@ -1790,8 +1800,7 @@ impl Model {
         let team = self.team(c.id, c.group)?;
         let member = team.members.iter().find(|m| m.node == c.node).ok_or("NotAMember")?;
         need!(member.stage == COMMITTED, "NotCommitted");
-        let opens = team.opens(self.now).ok_or("NotOpen")?;
-        need!(self.now <= opens + self.set["revealWindow"], "RevealsClosed");
+        need!(team.opens(self.now).is_some(), "NotOpen");
         need!(member.answer[..24] == hash[..], "NotWhatWasCommitted");
         need!(Self::well_formed(&team.task, c), "BadImages");
         Self::tell_reveal(t, c);
@@ -1821,7 +1830,7 @@ impl Model {
         let block = self.block + self.set["sampleDelay"];
         self.calls.push_back(Waiting { id: c.id, node: c.node, block, tries: 0 });
         let own = self.accounts.get(&by).is_some_and(|a| a.node == c.node);
-        let paid = if !own && self.scores(&task) { self.take_from_reserve(task.start_fee()) } else { 0 };
+        let paid = if !own && commitment.scored { self.take_from_reserve(task.start_fee()) } else { 0 };
         self.credit(by, paid);
         if paid > 0 {
             self.note("validate paid");
@@ -1849,7 +1858,7 @@ impl Model {
         };
         let Part::Calling(commitment) = task.part else { unreachable!("it is called") };
         let (known, there) = (call.block + HISTORY >= self.block, self.active(&task));
-        let scored = self.scores(&task);
+        let scored = commitment.scored;
         if known {
             self.set_aside(t, &task);
         }
@@ -1895,7 +1904,7 @@ impl Model {
         let others = formed.nodes.iter().skip(1);
         let members = others.map(|&node| Member { node, stage: CALLED, moment: 0, elapsed: 0, answer: B256::ZERO });
         let members = std::iter::once(first).chain(members).collect();
-        self.teams.insert(formed.group, Team { task: Task { at: 0, boosts: false, ..task }, scored, members });
+        self.teams.insert(formed.group, Team { task: Task { at: self.now, boosts: false, ..task }, scored, members });
         for &peer in &formed.nodes[1..] {
             if self.nodes[&peer].status == 1 {
                 self.nodes.get_mut(&peer).unwrap().parked = None;
