@@ -10,6 +10,7 @@ use alloy_sol_types::SolInterface;
 use muster_core::id::{GpuGroup, NodeId, TaskId, Ticket};
 use muster_core::record::CALL_MODELS;
 use muster_protocol::abi::IMuster::{estimateCall, IMusterCalls, IMusterEvents as E};
+use muster_protocol::draw::Rng;
 use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::{admin, Host, IMuster, Network, Refusal};
 use std::collections::{BTreeMap, BTreeSet};
@@ -302,8 +303,8 @@ fn w02_randomness_has_no_state_and_no_selector() {
 }
 
 /// 3: The creator could grind his commitment until the task was not sampled for validation, which saved him two tasks.
-/// Here there is no commitment and no sampling yet, and a policy other than a single node is refused; the fast caller,
-/// below, tries the draw itself.
+/// Here the creator commits to nothing: the node does, and the hash of a block at least two later samples; and a policy that is not
+/// there is refused. The fast caller, below, tries the draw itself.
 #[test]
 fn w03_no_commitment_decides_anything() {
     nothing_called(&["vrf", "disclose", "sample"]);
@@ -311,6 +312,32 @@ fn w03_no_commitment_decides_anything() {
     for policy in 2..=255 {
         refused!(w.create(5, FEE, IMuster::TaskSpec { redundancy: policy, ..spec(0, &[]) }), RedundancyUnsupported(policy));
     }
+    // Whatever the node commits to, block and task decide.
+    w.send(OWNER, 0, IMuster::listGpuGroupCall { group: 1 << 16 | 24, listed: true }).unwrap();
+    w.set("sampleBps", 5_000);
+    let mut sampled = 0;
+    for salt in 0..40 {
+        let id = w.create(5, FEE, IMuster::TaskSpec { redundancy: 1, gpu: 1 << 16 | 24, ..spec(0, &[]) }).unwrap();
+        w.pass(1, 0);
+        w.dispatch(1).unwrap();
+        w.send(who(1), 0, IMuster::commitCall { id, commitment: [salt; 32].into() }).unwrap();
+        w.pass(3, 601);
+        let hash = w.mem.block_hash(w.mem.block - 1).unwrap();
+        let lot = w.view(|net| Rng::new(net.host, hash, TaskId(id)).below(net.host, 10_000)) < 5_000;
+        assert_eq!(w.send(who(9), 0, IMuster::validateCall { id, node: 1 }).is_ok(), lot);
+        if lot {
+            // Nobody is there to validate it.
+            sampled += 1;
+            w.pass(3, 0);
+            w.dispatch(1).unwrap();
+            w.pass(1, 7_201);
+            w.send(who(9), 0, IMuster::settleCall { id, group: 1 }).unwrap();
+        } else {
+            w.send(who(9), 0, IMuster::expireCall { node: 1, id }).unwrap();
+        }
+        w.pass(1, 90_000);
+    }
+    assert!((8..32).contains(&sampled), "{sampled} of 40");
 }
 
 /// 4: A task could be created over an existing one, and its fee was stuck. Here ids are the contract's and count up.
@@ -325,8 +352,8 @@ fn w04_no_task_overwrites_another() {
     assert!(tasks.iter().all(|t| t.fee == FEE + t.id as u128 - 1 && t.creator.into_array() == who(5 + (t.id - 1) % 3)));
 }
 
-/// 5: The creator and one node, named twice, could have the honest third node slashed. Here nobody but the contract's
-/// own code records scores, and no function slashes.
+/// 5: The creator and one node, named twice, could have the honest third node slashed. Here members are
+/// drawn by a hash and are never the same, and nobody names them; only two equal answers slash.
 #[test]
 fn w05_nobody_can_have_an_honest_node_slashed() {
     nothing_called(&["slash"]);
@@ -338,7 +365,7 @@ fn w05_nobody_can_have_an_honest_node_slashed() {
 }
 
 /// 6: A group with an aborted member could never be validated, so its other members waited and went unpaid. Here a task
-/// has one node and ends by itself.
+/// has one node and ends by itself, and a group is judged without whoever let its deadline pass.
 #[test]
 fn w06_a_task_never_waits_for_another_member() {
     let mut w = world(3, 0);
@@ -557,8 +584,8 @@ fn w16_places_in_lists_do_not_matter() {
     assert!(chi < 26.12, "chi-square {chi} at 8 degrees");
 }
 
-/// 17: Two nodes that reported an error were paid, and had the honest third slashed. Here there is no commit and
-/// disclose, and reporting an error earns nothing.
+/// 17: Two nodes that reported an error were paid, and had the honest third slashed. Here errors
+/// are committed to like answers, agree with nobody and earn nothing.
 #[test]
 fn w17_an_error_report_is_not_paid() {
     nothing_called(&["disclose"]);
