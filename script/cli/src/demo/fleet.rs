@@ -74,7 +74,7 @@ fn popularity(requests: &[Request]) -> Vec<(String, u64)> {
 impl Demo {
     /// Gives every account what it will need, lets the fleet join, and reads the weights.
     pub(super) async fn fund_and_join(&mut self, fleet: &[Gpu]) -> Result<()> {
-        let granule = field(&self.muster.view(&self.chain, "overview", &[]).await?, 3)?;
+        let granule = field(&self.muster.view(&self.chain, "overview", &[]).await?, 7)?;
         let terms = Terms {
             granule,
             least: self.parameter("minStake").await? * granule,

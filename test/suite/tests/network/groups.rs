@@ -4,7 +4,7 @@
 use alloy_primitives::{keccak256, B256, U256};
 use alloy_sol_types::{SolCall, SolValue};
 use muster_core::validation::payment;
-use muster_model::system::{Call, Done};
+use muster_model::system::{Call, Done, System};
 use muster_model::world::{parameter, spec, who, GRANULE, OWNER, TOKEN};
 use muster_protocol::abi::IMuster::{self, IMusterEvents as E, *};
 use muster_tests::live::{Live, Site};

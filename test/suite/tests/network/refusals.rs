@@ -12,8 +12,16 @@ use muster_tests::*;
 use crate::WAD;
 
 /// Errors that no call over JSON-RPC can provoke here, and why.
-const OUT_OF_REACH: [(&str, &str); 4] = [
-    ("KickedOut", "needs scores, which no deployed selector records: see the tests of scores"),
+const OUT_OF_REACH: [(&str, &str); 12] = [
+    ("KickedOut", "needs a judgement: see the tests of scores and of groups"),
+    ("HashUnknown", "hangs on the block: see the tests of groups"),
+    ("Sampled", "needs a lot: see the tests of groups"),
+    ("NotAMember", "needs a group: see the tests of groups"),
+    ("NotOpen", "needs a group: see the tests of groups"),
+    ("RevealsOpen", "needs a group: see the tests of groups"),
+    ("BadImages", "needs an answer that was committed to: see the tests of groups"),
+    ("StakeLocked", "needs a group: see the tests of groups"),
+    ("TooManyCalls", "takes 255 sampled tasks at once"),
     ("TooManyGpuModels", "takes 65,534 joins with different GPU names"),
     ("NetworkFull", "takes 2^24 nodes"),
     ("TooManyPending", "takes 4,095 tasks within 64 blocks"),
@@ -150,7 +158,8 @@ async fn every_error_has_a_call_that_provokes_it() {
     check!(outsider, "createTask", [spec(|s| s.units = 1_001)], fee => "BadUnits"[n(1_001), n(1_000)]);
     check!(outsider, "createTask", [spec(|s| s.gpu = 2 << 16 | 48)], fee => "GpuUnknown"[n(2 << 16 | 48)]);
     check!(outsider, "createTask", [spec(|s| s.vram = 49)], fee => "NobodyCanRun"[n(49), n(0)]);
-    check!(outsider, "createTask", [spec(|s| s.redundancy = 1)], fee => "RedundancyUnsupported"[n(1)]);
+    check!(outsider, "createTask", [spec(|s| s.redundancy = 2)], fee => "RedundancyUnsupported"[n(2)]);
+    check!(outsider, "createTask", [spec(|s| (s.kind, s.redundancy) = (1, 1))], fee => "GpuNotListed"[n(Spec::default().vram)]);
     check!(outsider, "createTask", [spec(|s| s.flags = 2)], fee => "FlagsUnsupported"[n(2)]);
     check!(outsider, "gpuGroup", [text("unheard of"), n(48)], 0 => "GpuNameUnknown"[text("unheard of"), n(48)]);
     check!(outsider, "nodes", [n(1), n(65)], 0 => "PageTooLong"[n(65), n(64)]);
@@ -192,6 +201,27 @@ async fn every_error_has_a_call_that_provokes_it() {
     check!(outsider, "poke", [n(99)], 0 => "NodeUnknown"[n(99)]);
     check!(outsider, "expire", [n(0), n(1)], 0 => "NodeUnknown"[n(0)]);
     check!(outsider, "dispatch", [n(17)], 0 => "TooManyAtOnce"[n(17), n(16)]);
+
+    // A task that can be validated.
+    w.rule("setParameter", &[n(24), n(0)]).await;
+    let (id, _) = w.create(&mut app, &Spec { redundancy: 1, ..Spec::default() }, fee).await;
+    let reveal = |kind: u64| [n(id), n(0), n(node), n(kind), digest.clone(), digest.clone()];
+    let [task, place, of, kind, value, salt] = reveal(0);
+    check!(operator, "submit", [n(id), digest.clone()], 0 => "CommitFirst"[n(id)]);
+    check!(outsider, "reveal", [task, place, of, kind, value, salt], 0 => "NotCommitted"[n(id), n(node)]);
+    let [task, place, of, kind, value, salt] = reveal(2);
+    check!(outsider, "reveal", [task, place, of, kind, value, salt], 0 => "BadAnswerKind"[n(2), digest.clone()]);
+    w.send(&mut a, "commit", &[n(id), digest.clone()], 0).await;
+    check!(operator, "commit", [n(id), digest.clone()], 0 => "NothingToCommit"[n(id), n(node)]);
+    let [task, place, of, kind, value, salt] = reveal(0);
+    check!(outsider, "reveal", [task, place, of, kind, value, salt], 0 => "NotWhatWasCommitted"[n(id), n(node)]);
+    check!(outsider, "settle", [n(id), n(1)], 0 => "GroupUnknown"[n(id), n(1)]);
+    w.node.unwrap().chain().mine(4, 0).unwrap();
+    check!(outsider, "validate", [n(id), n(node)], 0 => "NotSampled"[n(id)]);
+    w.travel(601);
+    w.send(&mut app, "expire", &[n(node), n(id)], 0).await;
+    w.send(&mut app, "withdraw", &[address(outsider)], 0).await;
+    w.travel(20_000);
 
     // A task on its way.
     check!(operator, "submit", [n(1), digest.clone()], 0 => "TaskNotRunning"[n(1), n(node)]);

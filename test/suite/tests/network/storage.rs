@@ -12,6 +12,7 @@ use muster_core::record;
 use muster_model::drive::{operations, play};
 use muster_model::world::{who, OWNER, TOKEN, TREASURY};
 use muster_protocol::layout::{self, group, node};
+use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::IMuster;
 use muster_tests::live::Site;
 use muster_tests::*;
@@ -287,6 +288,8 @@ async fn every_word_belongs_to_a_declared_variable() {
     let mut live = site.fresh();
     play(&mut live, &operations(5_200, 1_000, 14), 14, &Cell::new(0));
     for (call, by) in [
+        (IMuster::setPausedCall { on: false }.abi_encode(), OWNER),
+        (IMuster::dispatchCall { count: 16 }.abi_encode(), OWNER),
         (IMuster::transferOwnershipCall { newOwner: [9; 20].into() }.abi_encode(), OWNER),
         (IMuster::proposeTreasuryCall { treasury: [9; 20].into() }.abi_encode(), OWNER),
         (IMuster::proposeProgramsCall { program: [0; 20].into(), selectors: vec![[1, 2, 3, 4].into()] }.abi_encode(), OWNER),
@@ -295,7 +298,8 @@ async fn every_word_belongs_to_a_declared_variable() {
         (IMuster::joinCall { gpuName: "One more".into(), vram: 80, models: vec![] }.abi_encode(), [0x22; 20]),
     ] {
         let value = if by == OWNER { 0 } else { 1_000 * TOKEN };
-        assert!(live.send(by, value, call).ok());
+        let mined = live.send(by, value, call);
+        assert!(mined.ok(), "{:?}", mined.outcome);
     }
     let s = Reader { layout: solc() };
     let bytes = |word: U256| {
@@ -370,7 +374,7 @@ async fn every_word_belongs_to_a_declared_variable() {
         ("calls", keys((0..256).collect())),
         ("sizesJoined", keys((0..4).collect())),
         ("nextPrograms", vec![keccak256(changes).into()]),
-        ("nextParameters", keys(vec![17, 18])),
+        ("nextParameters", keys((0..PARAMETERS.len() as u64).collect())),
         ("receipts", keys((1..=tasks).collect())),
         ("modelNamed", models),
         ("gpuListed", keys(groups.clone())),
