@@ -10,7 +10,8 @@ use ethers::types::U256;
 use ethers::utils::keccak256;
 use muster_core::record;
 use muster_model::drive::{operations, play};
-use muster_model::world::{who, OWNER, TOKEN, TREASURY};
+use muster_model::model::validating;
+use muster_model::world::{who, Dice, OWNER, TOKEN, TREASURY};
 use muster_protocol::layout::{self, group, node};
 use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::IMuster;
@@ -286,7 +287,8 @@ async fn every_word_belongs_to_a_declared_variable() {
         return println!("every_word_belongs_to_a_declared_variable: skipped, because RPC_URL names a node");
     };
     let mut live = site.fresh();
-    play(&mut live, &operations(5_200, 1_000, 14), 14, &Cell::new(0));
+    let validations = validating(&mut Dice(5_200), 400, 14);
+    play(&mut live, &[validations, operations(5_200, 1_000, 14)].concat(), 14, &Cell::new(0));
     for (call, by) in [
         (IMuster::setPausedCall { on: false }.abi_encode(), OWNER),
         (IMuster::dispatchCall { count: 16 }.abi_encode(), OWNER),
