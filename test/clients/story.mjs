@@ -28,14 +28,39 @@ const UNBONDING = numberOf("unbonding");
 const QUEUE_TIME = numberOf("queueTime");
 const GROUP_FEE = numberOf("groupFee");
 
-/** What no transaction can bring about here, and why. */
+const VALIDATION = "takes a validation, which the tests in Rust make";
+/** What this story does not bring about, and why. */
 const OUT_OF_REACH = {
   event: {
-    NodeKickedOut: "no deployed selector records scores yet",
-    ScoreRecorded: "no deployed selector records scores yet",
+    AnswerCommitted: VALIDATION,
+    AnswerRevealed: VALIDATION,
+    GroupFormed: VALIDATION,
+    GroupSettled: VALIDATION,
+    MemberCalled: VALIDATION,
+    MemberJudged: VALIDATION,
+    MemberStarted: VALIDATION,
+    MemberTimedOut: VALIDATION,
+    NodeKickedOut: VALIDATION,
+    NodeSetAside: VALIDATION,
+    NodeSlashed: VALIDATION,
+    ScoreRecorded: VALIDATION,
+    TaskSampled: VALIDATION,
   },
   error: {
-    KickedOut: "no deployed selector records scores yet",
+    BadImages: VALIDATION,
+    CommitFirst: VALIDATION,
+    HashUnknown: VALIDATION,
+    KickedOut: VALIDATION,
+    NotAMember: VALIDATION,
+    NotOpen: VALIDATION,
+    NotSampled: VALIDATION,
+    NotWhatWasCommitted: VALIDATION,
+    NothingToCommit: VALIDATION,
+    NotCommitted: VALIDATION,
+    RevealsOpen: VALIDATION,
+    Sampled: VALIDATION,
+    StakeLocked: VALIDATION,
+    TooManyCalls: "takes 255 sampled tasks at once",
     BadInitialisation: "takes a router that is not initialised, which only its deployer can initialise",
     TooManyGpuModels: "takes 65,534 joins with different GPU names",
     NetworkFull: "takes 2^24 nodes",
@@ -95,7 +120,16 @@ function cast(...words) {
 }
 
 /** A value of a type, other than its neighbours'. */
-const sample = (type, i) => (type === "address" ? `0x${String(i + 1).repeat(40)}` : BigInt(i + 100));
+const sample = (type, i) => {
+  if (type.endsWith("[]")) return [sample(type.slice(0, -2), i), sample(type.slice(0, -2), i + 1)];
+  if (type === "address") return `0x${String(i + 1).repeat(40)}`;
+  if (type === "bool") return true;
+  if (type.startsWith("bytes")) return `0x${String(i + 1).repeat(2).repeat(Number(type.slice(5)))}`;
+  return BigInt(i + 100);
+};
+
+/** The same as cast takes it. */
+const spelled = (value) => (Array.isArray(value) ? `[${value.map(spelled).join()}]` : String(value));
 
 /** What the chain would send, had it happened: encoded by cast from the declaration in abi/IMuster.sol. */
 function encoded(kind, name) {
@@ -104,7 +138,7 @@ function encoded(kind, name) {
   const signature = `${name}(${inputs.map(({ type }) => type).join()})`;
   const words = (list) => {
     const types = list.map((i) => inputs[i].type).join();
-    return list.length === 0 ? "0x" : cast("abi-encode", `f(${types})`, ...list.map((i) => String(values[i])));
+    return list.length === 0 ? "0x" : cast("abi-encode", `f(${types})`, ...list.map((i) => spelled(values[i])));
   };
   const all = inputs.map((_, i) => i);
   const args = Object.fromEntries(inputs.map((input, i) => [input.name, values[i]]));
@@ -265,7 +299,12 @@ export async function story(muster, client) {
   await creating({ units: 0 }, FEE, "BadUnits", 0n, 1_000n);
   await creating({ gpu: (1 << 16) | 49 }, FEE, "GpuUnknown", (1n << 16n) | 49n);
   await creating({ gpu: 49 }, FEE, "GpuUnknown", 49n);
-  await creating({ redundancy: 1 }, FEE, "RedundancyUnsupported", 1n);
+  await creating({ redundancy: 2 }, FEE, "RedundancyUnsupported", 2n);
+  await creating({ kind: 1, redundancy: 1, gpu: (1 << 16) | 48 }, FEE, "GpuNotListed", (1n << 16n) | 48n);
+  const word = `0x${"11".repeat(32)}`;
+  await refuse("reveal", [1n, 0, 1, 2, word, word], "BadAnswerKind", 2n, word);
+  await refuse("settle", [1n, 1], "GroupUnknown", 1n, 1n);
+  assert.equal(one(await rule("listGpuGroup", (1 << 16) | 48, true), "GpuGroupListed").listed, true);
   await creating({ flags: 3 }, FEE, "FlagsUnsupported", 3n);
   await refuse("gpuGroup", ["NVIDIA L41", 48], "GpuNameUnknown", "NVIDIA L41", 48n);
   await refuse("nodes", [1, 65], "PageTooLong", 65n, 64n);
