@@ -24,7 +24,7 @@ same "the owner" "$(cast call "$muster" 'owner()(address)')" "$me"
 least=$(cast call --json "$muster" 'parameter(uint8)(uint256,uint256,uint256)' "$(number_of minStake)" | field '[0]')
 # Nobody has joined with this GPU before.
 fee=$(cast call --json "$muster" 'parameter(uint8)(uint256,uint256,uint256)' "$(number_of groupFee)" | field '[0]')
-granule=$(cast call --json "$muster" 'overview()((address,address,uint128,uint64,bool,uint64,uint32,uint32,uint32,uint32,uint32,uint128))' | field '[0][3]')
+granule=$(cast call --json "$muster" 'overview()((address,address,uint128,uint128,uint128,uint32,uint32,uint64,bool,uint64,uint32,uint32,uint32,uint32,uint32,uint128))' | field '[0][7]')
 stake=$(node -p "String((${least%% *}n + ${fee%% *}n) * ${granule}n)")
 
 # A transaction, its receipt, its block, its logs.
