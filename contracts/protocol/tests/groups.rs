@@ -40,12 +40,8 @@ fn salt(id: u64, node: u32) -> B256 {
     keccak256((id, node).abi_encode())
 }
 
-fn commitment(id: u64, node: u32, kind: u8, value: B256) -> B256 {
-    keccak256((id, node, u16::from(kind), value, salt(id, node)).abi_encode_params())
-}
-
 fn commit(w: &mut World, id: u64, node: u32, kind: u8, value: B256) -> Result<()> {
-    w.send(who(node.into()), 0, commitCall { id, commitment: commitment(id, node, kind, value) }).map(drop)
+    w.send(who(node.into()), 0, commitCall { id, commitment: commitment(id, node, kind, value, salt(id, node)) }).map(drop)
 }
 
 fn reveal(w: &mut World, id: u64, group: u32, node: u32, kind: u8, value: B256) -> Result<()> {
@@ -500,7 +496,7 @@ fn groups_do_not_wait_for_each_other() {
             }
         }
         for g in w.ask(groupsCall { from: 1, count: 9 })._1 {
-            for m in g.members.iter().filter(|m| g.opens > 0 && m.stage == 3) {
+            for m in g.members.iter().filter(|m| g.opens > 0 && m.stage == stage::COMMITTED) {
                 reveal(&mut w, g.id, g.group, m.node, ANSWER, value(1)).unwrap();
             }
         }
@@ -544,7 +540,7 @@ fn a_node_slashed_out_leaves_its_task_refunded_and_its_other_groups_without_it()
         assert_eq!(w.node(b).status, 0);
         if let Some(second) = second {
             let view = w.ask(groupCall { place: second });
-            assert!(view.members.iter().any(|m| (m.node, m.stage) == (b, 7)));
+            assert!(view.members.iter().any(|m| (m.node, m.stage) == (b, stage::GONE)));
         } else {
             let aborted = |e: &E| matches!(e, E::TaskAborted(t) if (t.id, t.reason, t.refund) == (other, 4, TOKEN));
             assert!(events.iter().any(aborted), "{events:?}");
@@ -711,7 +707,7 @@ fn a_call_cannot_be_steered_once_its_hash_is_known() {
 fn commitments_cannot_be_copied() {
     let mut w = network(9, 10_000);
     let (id, place, [a, b, c]) = group(&mut w);
-    let copied = commitment(id, a, ANSWER, value(1));
+    let copied = commitment(id, a, ANSWER, value(1), salt(id, a));
     w.send(who(b.into()), 0, commitCall { id, commitment: copied }).unwrap();
     commit(&mut w, id, c, ANSWER, value(1)).unwrap();
     reveal(&mut w, id, place, a, ANSWER, value(1)).unwrap();

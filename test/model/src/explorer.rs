@@ -2,6 +2,7 @@
 //! blocks, and the comparison of it with storage, word by word where a view does not show it.
 
 use crate::world::parameter;
+use crate::world::stage::*;
 use alloy_primitives::B256;
 use alloy_sol_types::SolCall;
 use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
@@ -96,15 +97,6 @@ impl Member {
         matches!(self.stage, COMMITTED..=FAILED)
     }
 }
-
-/// Stages as in `IMuster.MemberView`.
-const CALLED: u8 = 1;
-const RUNNING: u8 = 2;
-const COMMITTED: u8 = 3;
-const ANSWERED: u8 = 4;
-const FAILED: u8 = 5;
-const TIMED_OUT: u8 = 6;
-const GONE: u8 = 7;
 
 /// What a task without a receipt has for one.
 const NO_RECEIPT: Outcome =

@@ -5,9 +5,10 @@
 //! events (which node a draw fell on, which place of a queue a task got) and checked to be allowed.
 
 use crate::system::{Call, Logged, System};
+use crate::world::stage::*;
 use crate::world::*;
 use alloy_primitives::{keccak256, FixedBytes, B256, U256};
-use alloy_sol_types::{sol_data, SolCall, SolInterface, SolType};
+use alloy_sol_types::{SolCall, SolInterface};
 use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId};
 use muster_core::word::Address;
 use muster_protocol::abi::IMuster::{self, IMusterCalls as C, IMusterEvents as E, *};
@@ -364,14 +365,6 @@ struct Member {
     answer: B256,
 }
 
-const CALLED: u8 = 1;
-const RUNNING: u8 = 2;
-const COMMITTED: u8 = 3;
-const ANSWERED: u8 = 4;
-const FAILED: u8 = 5;
-const TIMED_OUT: u8 = 6;
-const GONE: u8 = 7;
-
 impl Team {
     /// Since when its answers can be revealed.
     fn opens(&self, now: u64) -> Option<u64> {
@@ -408,11 +401,9 @@ impl Team {
     }
 }
 
-/// What is committed to.
-fn committed(id: u64, node: u32, kind: u8, value: B256, salt: B256) -> FixedBytes<24> {
-    type Encoded =
-        (sol_data::Uint<64>, sol_data::Uint<32>, sol_data::Uint<8>, sol_data::FixedBytes<32>, sol_data::FixedBytes<32>);
-    FixedBytes::from_slice(&keccak256(Encoded::abi_encode(&(id, node, kind, value, salt)))[..24])
+/// What is kept of a commitment.
+fn kept_of(commitment: B256) -> FixedBytes<24> {
+    FixedBytes::from_slice(&commitment[..24])
 }
 
 /// What the operators of these worlds answer: the right answer, others, an error, and what is no answer at all.
@@ -1229,9 +1220,9 @@ impl Model {
                     return Call::new(who(1 + p % self.operators), call);
                 };
                 let (kind, value) = answer_of(task, VARIANTS[pick(answer, VARIANTS.len())]);
-                let hash = committed(task.id, node, kind, value, salt_of(task.id, node));
-                let mut commitment = B256::repeat_byte(answer as u8);
-                commitment[..24].copy_from_slice(&hash[..]);
+                let mut commitment = commitment(task.id, node, kind, value, salt_of(task.id, node));
+                // Nobody looks at the last bytes.
+                commitment[24..].fill(answer as u8);
                 let from = if by == 0 { who(1 + p % self.operators) } else { self.nodes[&node].operator };
                 Call::new(from, commitCall { id: task.id, commitment })
             }
@@ -1244,7 +1235,7 @@ impl Model {
                     _ => None,
                 });
                 let grouped = self.teams.iter().flat_map(|(&place, team)| {
-                    let member = move |m: &Member| (m.node, &team.task, place, FixedBytes::from_slice(&m.answer[..24]));
+                    let member = move |m: &Member| (m.node, &team.task, place, kept_of(m.answer));
                     let ready = team.opens(self.now).is_some();
                     team.members.iter().filter(move |m| m.stage == COMMITTED && ready || early).map(member)
                 });
@@ -1256,7 +1247,8 @@ impl Model {
                     return Call::new(from, revealCall { id, group, node, kind, value, salt });
                 };
                 let salt = salt_of(task.id, node);
-                let opening = (0..8).map(|v| answer_of(task, v)).find(|&(k, v)| committed(task.id, node, k, v, salt) == kept);
+                let opening =
+                    (0..8).map(|v| answer_of(task, v)).find(|&(k, v)| kept_of(commitment(task.id, node, k, v, salt)) == kept);
                 let (kind, value) = opening.unwrap_or((0, B256::ZERO));
                 let right = revealCall { id: task.id, group: place, node, kind, value, salt };
                 let wrong = match how % 64 {
@@ -1704,7 +1696,7 @@ impl Model {
         let mut task = self.running(node, c.id)?;
         need!(task.sampled && matches!(task.part, Part::Alone | Part::Member(_)), "NothingToCommit");
         need!(self.now <= task.at, "DeadlinePassed");
-        let kept: FixedBytes<24> = FixedBytes::from_slice(&c.commitment[..24]);
+        let kept = kept_of(c.commitment);
         let (now, elapsed) = (self.now, self.now - task.began);
         let mut told = IMuster::AnswerCommitted { id: c.id, node, group: 0, commitment: kept, block: 0 };
         if let Part::Member(place) = task.part {
@@ -1744,7 +1736,7 @@ impl Model {
     fn reveal(&mut self, t: &mut Trace, by: Address, c: &revealCall) -> Refused {
         let code_fits = c.value[..31].iter().all(|&b| b == 0);
         need!(c.kind == 0 || c.kind == 1 && code_fits, "BadAnswerKind");
-        let hash = committed(c.id, c.node, c.kind, c.value, c.salt);
+        let hash = kept_of(commitment(c.id, c.node, c.kind, c.value, c.salt));
         if c.group == 0 {
             self.reveal_alone(t, by, c, hash)
         } else {

@@ -2,8 +2,8 @@
 //! out, and decodes logs and refusals by the interface's own decoders.
 
 use crate::system::{answer, decode};
-use alloy_primitives::U256;
-use alloy_sol_types::SolCall;
+use alloy_primitives::{keccak256, B256, U256};
+use alloy_sol_types::{sol_data, SolCall, SolType};
 use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId};
 use muster_core::word::{Address, Word};
 use muster_protocol::abi::IMuster::*;
@@ -84,6 +84,31 @@ pub fn spec(vram: u16, models: &[u64]) -> IMuster::TaskSpec {
         inputDigest: [7; 32].into(),
         models: models.to_vec(),
     }
+}
+
+/// Stages of a member of a group, as in `IMuster.MemberView`.
+pub mod stage {
+    /// Called to the group, and still busy elsewhere.
+    pub const CALLED: u8 = 1;
+    /// Runs the group's task.
+    pub const RUNNING: u8 = 2;
+    /// Has committed, and not revealed.
+    pub const COMMITTED: u8 = 3;
+    /// Has revealed an answer.
+    pub const ANSWERED: u8 = 4;
+    /// Has revealed an error.
+    pub const FAILED: u8 = 5;
+    /// Let its deadline pass.
+    pub const TIMED_OUT: u8 = 6;
+    /// Was thrown out of the network.
+    pub const GONE: u8 = 7;
+}
+
+/// What a node commits to for a task: an answer (`kind` 0) or an error (1), under a salt.
+pub fn commitment(id: u64, node: u32, kind: u8, value: B256, salt: B256) -> B256 {
+    type Encoded =
+        (sol_data::Uint<64>, sol_data::Uint<32>, sol_data::Uint<8>, sol_data::FixedBytes<32>, sol_data::FixedBytes<32>);
+    keccak256(Encoded::abi_encode_params(&(id, node, kind, value, salt)))
 }
 
 /// SplitMix64: a small generator apart from the one under test.

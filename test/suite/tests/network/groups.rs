@@ -1,11 +1,11 @@
 //! Validation through compiled WASM, where the programs ask each other. Beside every call the native code runs on the same storage, and
 //! both have to agree in every word.
 
-use alloy_primitives::{keccak256, B256, U256};
-use alloy_sol_types::{SolCall, SolValue};
+use alloy_primitives::{B256, U256};
+use alloy_sol_types::SolCall;
 use muster_core::validation::payment;
 use muster_model::system::{Call, Done, System};
-use muster_model::world::{parameter, spec, who, GRANULE, OWNER, TOKEN};
+use muster_model::world::{commitment, parameter, spec, who, GRANULE, OWNER, TOKEN};
 use muster_protocol::abi::IMuster::{self, IMusterEvents as E, *};
 use muster_tests::live::{Live, Site};
 
@@ -27,7 +27,7 @@ fn value(answer: u8) -> B256 {
 }
 
 fn commit(live: &mut Live, id: u64, node: u32, answer: u8) -> Done {
-    let commitment = keccak256((id, node, 0u16, value(answer), value(77)).abi_encode_params());
+    let commitment = commitment(id, node, 0, value(answer), value(77));
     call(live, node.into(), 0, commitCall { id, commitment })
 }
 
