@@ -322,18 +322,16 @@ impl Bench {
         let (worn, _) = self.run(TOKEN, spec(&[MODEL]))?;
         self.submit(worn.node, worn.id)?;
         self.world.wear(worn.node, 1..=self.nodes);
-        // The first round wears the words in: the reserve, a place, a commitment.
         for round in 0..=samples {
-            let counted = |name: &'static str| if round == 0 { "" } else { name };
             self.world.set("sampleBps", 1)?;
             let (alone, _) = self.run(TOKEN, wanted.clone())?;
             let at = |id: u64, node: u32, answer: u8| commitCall { id, commitment: commitment(id, node, answer) };
-            self.maybe(counted("commit, a task that may be sampled"), |b| b.operator(alone.node, at(alone.id, alone.node, 1)))?;
+            self.take("commit, a task that may be sampled", |b| b.operator(alone.node, at(alone.id, alone.node, 1)))?;
             if round == 0 {
                 self.world.wear_validated(alone.node, 1..=self.nodes);
             }
             self.blocks(3)?;
-            self.maybe(counted("reveal, not sampled: paid and released"), |b| {
+            self.take("reveal, not sampled: paid and released", |b| {
                 b.operator(alone.node, revealing(alone.id, 0, alone.node, 1))
             })?;
             for wrong in [false, true] {
@@ -342,13 +340,13 @@ impl Bench {
                 self.operator(first.node, at(first.id, first.node, 1))?;
                 self.blocks(3)?;
                 let validate = validateCall { id: first.id, node: first.node };
-                self.maybe(counted("validate, a sampled task"), |b| b.operator(first.node, validate))?;
+                self.take("validate, a sampled task", |b| b.operator(first.node, validate))?;
                 self.blocks(3)?;
-                let formed =
-                    self.first(counted("form a group: two validators drawn"), |b| b.operator(first.node, formGroupCall {}))?;
+                let name = "form a group: two validators drawn";
+                let formed = self.first(name, |b| b.operator(first.node, formGroupCall {}))?;
                 let mut group = formed.events::<GroupFormed>().pop();
-                if round > 0 && group.is_some() {
-                    self.keep("form a group: two validators drawn", formed);
+                if group.is_some() {
+                    self.keep(name, formed);
                 }
                 while group.is_none() {
                     self.blocks(3)?;
@@ -358,30 +356,26 @@ impl Bench {
                 let [a, b, c] = group.nodes[..] else { anyhow::bail!("not three members") };
                 let said = |node: u32| if wrong && node == c { 2 } else { 1 };
                 for node in [b, c] {
-                    let name = counted("commit, a member: released");
-                    self.maybe(name, |x| x.operator(node, at(first.id, node, said(node))))?;
+                    self.take("commit, a member: released", |x| x.operator(node, at(first.id, node, said(node))))?;
                 }
                 for node in [a, b] {
-                    let name = counted("reveal in a group, not the last");
-                    self.maybe(name, |x| x.operator(node, revealing(first.id, group.group, node, said(node))))?;
+                    self.take("reveal in a group, not the last", |x| {
+                        x.operator(node, revealing(first.id, group.group, node, said(node)))
+                    })?;
                 }
                 let last = if wrong {
                     "reveal in a group, the last: three judged, one slashed"
                 } else {
                     "reveal in a group, the last: three judged"
                 };
-                self.maybe(counted(last), |x| x.operator(c, revealing(first.id, group.group, c, said(c))))?;
+                self.take(last, |x| x.operator(c, revealing(first.id, group.group, c, said(c))))?;
+            }
+            if round == 0 {
+                // It has worn the words in: the reserve, a place, a commitment.
+                self.taken.clear();
             }
         }
         Ok(())
-    }
-
-    /// Makes a call that counts if it has a name.
-    fn maybe(&mut self, name: &'static str, call: impl FnOnce(&mut Bench) -> Result<Done>) -> Result<()> {
-        if name.is_empty() {
-            return call(self).map(drop);
-        }
-        self.take(name, call)
     }
 
     /// Lets so many blocks pass.
