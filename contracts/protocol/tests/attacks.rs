@@ -62,7 +62,7 @@ impl Host for Meter<'_> {
         self.touched.borrow_mut().insert(slot);
         let old = self.mem.load(slot);
         self.before.entry(slot).or_insert(old);
-        self.mem.store(slot, word)
+        self.mem.store(slot, word);
     }
     fn mapping(&self, map: u8, key: Word) -> Word {
         self.mem.mapping(map, key)
@@ -90,7 +90,7 @@ impl Host for Meter<'_> {
     }
     fn log(&mut self, topics: usize, bytes: &[u8]) {
         self.logged += 375 * (1 + topics as u64) + 8 * (bytes.len() - topics * 32) as u64;
-        self.mem.log(topics, bytes)
+        self.mem.log(topics, bytes);
     }
     fn pay(&mut self, to: Address, wei: u128) -> bool {
         self.mem.pay(to, wei)

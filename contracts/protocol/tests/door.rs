@@ -443,7 +443,7 @@ fn what_follows_the_arguments_is_not_looked_at() {
 /// A call with something in it changed.
 fn mutated(d: &mut Dice, s: &Sample, words: &[(usize, Kind)]) -> Vec<u8> {
     let mut data = s.data.clone();
-    for _ in 0..1 + d.below(3) {
+    for _ in 0..=d.below(3) {
         let within = data.len() as u64 - 4;
         if within < 32 {
             break;
@@ -454,8 +454,8 @@ fn mutated(d: &mut Dice, s: &Sample, words: &[(usize, Kind)]) -> Vec<u8> {
         };
         match d.below(8) {
             0 => data.truncate(4 + d.below(within) as usize),
-            1 => data[at + d.below(32) as usize] = d.next() as u8,
-            2 => data[at + 31] = d.next() as u8,
+            1 => data[at + d.below(32) as usize] = d.bits() as u8,
+            2 => data[at + 31] = d.bits() as u8,
             3 => data[at + d.below(32) as usize] ^= 1 << d.below(8),
             // Numbers that are often wrong, and often right.
             _ => {
@@ -465,7 +465,7 @@ fn mutated(d: &mut Dice, s: &Sample, words: &[(usize, Kind)]) -> Vec<u8> {
                     2 => d.below(within + 40),
                     3 => u64::MAX >> d.below(64),
                     4 => 1 << d.below(64),
-                    _ => d.next(),
+                    _ => d.bits(),
                 };
                 data[at..at + 24].fill(0);
                 data[at + 24..at + 32].copy_from_slice(&n.to_be_bytes());
@@ -473,7 +473,7 @@ fn mutated(d: &mut Dice, s: &Sample, words: &[(usize, Kind)]) -> Vec<u8> {
         }
     }
     if d.below(8) == 0 {
-        data.extend((0..d.below(70)).map(|_| d.next() as u8));
+        data.extend((0..d.below(70)).map(|_| d.bits() as u8));
     }
     data
 }

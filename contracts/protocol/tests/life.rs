@@ -870,7 +870,7 @@ fn kickout_needs_a_full_pool_and_is_for_good() {
             net.record_score(NodeId(n), s);
             Ok(())
         })
-        .unwrap()
+        .unwrap();
     };
     for i in 0..50 {
         score(&mut w, 1, 2);
@@ -958,7 +958,7 @@ fn models_are_reported_removed_and_purged() {
     let place = at(&mut w, 7, 13);
     purge(&mut w, 7, place).unwrap();
     let mut left = w.view(|n| raw(n.holders_view(ModelId(7), 0, 99))).1;
-    left.sort();
+    left.sort_unstable();
     assert_eq!(left, (2..=20).filter(|&n| n != 13).collect::<Vec<u32>>());
     // Joining again with a model that is still entered does not enter it twice.
     w.join(13, "A", 24, &[8, 7], 400).unwrap();
@@ -1182,7 +1182,7 @@ fn programs_answer_selectors_and_leave_the_list_whole() {
     refused!(propose(&mut w, OWNER, who(5), &list(3)), UpgradesRenounced);
     refused!(w.raw(OWNER, 0, admin::renounce_upgrades), UpgradesRenounced);
     let mut left: Vec<[u8; 4]> = admin::selectors(&w.mem);
-    left.sort();
+    left.sort_unstable();
     assert_eq!(left, list(64)[9..].iter().map(|s| s.0).collect::<Vec<_>>());
     for (i, s) in list(64).iter().enumerate() {
         let expected = if i < 9 {

@@ -45,7 +45,7 @@ fn a_pool_knows_its_greatest_and_least_key() {
                 assert_eq!(there[&pool::best_place(&mem, GpuGroup(9), &record)], greatest);
                 assert_eq!(there[&pool::worst_place(&mem, GpuGroup(9), &record)], least);
             }
-            for place in 0..record.slots + 1 {
+            for place in 0..=record.slots {
                 assert_eq!(pool::key_at(&mem, GpuGroup(9), &record, place).max(NONE), there.get(&place).copied().unwrap_or(NONE));
             }
         }

@@ -207,7 +207,7 @@ fn a_backlog_of_due_tasks_buys_its_first_caller_nothing() {
             // Whom nobody idle was left for is queued; whoever is freed later may take it from there.
             for (fell, plain) in fell.iter().zip(&plain) {
                 assert!(
-                    fell == plain || plain.is_none() && matches!(fell, Some(7 | 8 | 9)),
+                    fell == plain || plain.is_none() && matches!(fell, Some(7..=9)),
                     "{what} moved a draw: {fell:?} for {plain:?}"
                 );
             }
@@ -266,7 +266,7 @@ fn a_node_freed_while_draws_are_due_is_held_back_until_they_are_made() {
         let at_work = |w: &mut World| w.view(|n| n.weight_of(NodeId(busy), &spec(0, &[])).unwrap().eligible);
         assert!(!at_work(&mut w));
         w.dispatch(16).unwrap();
-        assert_eq!(w.node(busy).status, if leaving { 0 } else { 1 });
+        assert_eq!(w.node(busy).status, u8::from(!leaving));
         assert_eq!(at_work(&mut w), !leaving);
     }
 }
@@ -649,7 +649,7 @@ fn w20_a_bad_record_cannot_be_shed() {
             (0..times).for_each(|_| net.record_score(NodeId(1), 0));
             Ok(())
         })
-        .unwrap()
+        .unwrap();
     };
     score(&mut w, 49);
     w.call(who(1), 0, |n| n.quit()).unwrap();

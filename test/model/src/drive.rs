@@ -125,7 +125,7 @@ fn drive_all<S: System>(
         match catch_unwind(AssertUnwindSafe(|| play(&mut fresh(), &ops, operators, &Cell::new(0)))) {
             Ok(tally) => tally.into_iter().for_each(|(name, n)| *seen.entry(name).or_default() += n),
             Err(_) => {
-                let short = shrink(fresh, ops, operators, Duration::from_secs(120));
+                let short = shrink(fresh, ops, operators, Duration::from_mins(2));
                 println!("seed {seed} fails with {} operations: {short:#?}", short.len());
                 play(&mut fresh(), &short, operators, &Cell::new(0));
                 panic!("seed {seed} fails, but what it was cut down to does not");

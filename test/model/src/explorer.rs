@@ -688,7 +688,7 @@ impl Explorer {
             let view = net.running_task(NodeId(number)).expect("known");
             assert_eq!(net.locate(TaskId(n.task.0), NodeId(number), Ticket(0)), view);
             let task = &self.tasks[&n.task.0];
-            self.same(&view, &Task { node: number, at: n.task.1, ..task.clone() }, task.status);
+            Self::same(&view, &Task { node: number, at: n.task.1, ..task.clone() }, task.status);
             let place = self.teams.iter().find(|(_, team)| team.id == n.task.0).map_or(0, |(&place, _)| place);
             assert_eq!(view.group, place);
         } else {
@@ -705,7 +705,7 @@ impl Explorer {
             pending.extend(more);
         }
         for (view, id) in pending.iter().zip(&self.pending) {
-            self.same(view, &self.tasks[id], 1);
+            Self::same(view, &self.tasks[id], 1);
             assert_eq!(&net.locate(TaskId(*id), NodeId(0), Ticket(0)), view);
         }
         for id in &self.queued {
@@ -713,7 +713,7 @@ impl Explorer {
             let (group, place) = ((task.at >> 32) as u32, task.at as u32);
             let (places, found) = net.queued_tasks(GpuGroup(group), place, 1).expect("a page");
             let view = found.first().expect("queued at its ticket");
-            self.same(view, task, 2);
+            Self::same(view, task, 2);
             assert_eq!(&net.locate(TaskId(*id), NodeId(0), Ticket(task.at)), view);
             let ahead = |other: &&u64| {
                 let other = &self.tasks[other];
@@ -762,7 +762,7 @@ impl Explorer {
 
     fn compare_lists<H: Host>(&self, net: &Network<H>) {
         let mut parked: Vec<u32> = net.excluded_nodes(0, 256).expect("a page").1.iter().map(|n| n.0).collect();
-        parked.sort();
+        parked.sort_unstable();
         let expected: Vec<u32> = self.nodes.iter().filter(|(_, n)| n.parked.is_some()).map(|(&i, _)| i).collect();
         assert_eq!(parked, expected);
         let due = self.nodes.values().filter_map(|n| n.parked).min().unwrap_or(0);
@@ -776,7 +776,7 @@ impl Explorer {
             for (c, among) in (0..10).flat_map(|c| [(c, Among::Idle), (c, Among::Active)]) {
                 let mut there: Vec<u32> =
                     net.listed_nodes(among, GpuGroup(group), c, 0, 256).expect("a page").1.iter().map(|n| n.0).collect();
-                there.sort();
+                there.sort_unstable();
                 let stands = |n: &Node| match among {
                     Among::Idle => n.status == 1 && n.parked.is_none(),
                     Among::Active => n.status != 0 && !n.aside,
@@ -788,7 +788,7 @@ impl Explorer {
         }
     }
 
-    fn same(&self, v: &IMuster::TaskView, t: &Task, status: u8) {
+    fn same(v: &IMuster::TaskView, t: &Task, status: u8) {
         let (c, s) = (&t.created, &t.created.spec);
         let vram = if s.gpu == 0 { s.vram } else { s.gpu as u16 };
         assert_eq!(

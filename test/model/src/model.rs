@@ -159,44 +159,44 @@ pub enum Op {
 /// A random operation for a network of so many operators.
 pub fn random_op(d: &mut Dice, operators: u64) -> Op {
     let who = 1 + d.below(operators);
-    let mask = d.next() & d.next() & 0x3ff;
+    let mask = d.bits() & d.bits() & 0x3ff;
     match d.below(118) {
         106..=113 => random_validation(d),
-        114 => Op::List { group: d.next(), on: d.below(5) > 0 },
+        114 => Op::List { group: d.bits(), on: d.below(5) > 0 },
         115 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(30) },
-        116..=117 => Op::Parameter { which: d.next(), value: d.next() },
-        0..=7 => Op::Join { who, gpu: d.next(), vram: d.next(), models: mask, stake: d.next() },
-        8..=9 => Op::Raise { who, amount: d.next() },
+        116..=117 => Op::Parameter { which: d.bits(), value: d.bits() },
+        0..=7 => Op::Join { who, gpu: d.bits(), vram: d.bits(), models: mask, stake: d.bits() },
+        8..=9 => Op::Raise { who, amount: d.bits() },
         10..=12 => Op::Pause(who),
         13..=16 => Op::Resume(who),
         17..=18 => Op::Quit(who),
         19..=20 => Op::Withdraw(1 + d.below(operators + 5)),
         21..=23 => Op::Report { who, models: mask },
-        24..=26 => Op::Remove { who, models: mask & d.next() },
+        24..=26 => Op::Remove { who, models: mask & d.bits() },
         27..=28 => Op::Purge { model: 1 + d.below(11), position: d.below(operators) },
         29..=31 => Op::Poke(d.below(operators + 2)),
         32..=51 => Op::Create {
-            who: d.next(),
-            kind: d.next(),
-            units: d.next(),
-            vram: d.next(),
-            gpu: d.next(),
-            models: mask & d.next() & d.next() | (d.below(3) / 2) << d.below(10),
-            fee: d.next(),
-            policy: d.next(),
+            who: d.bits(),
+            kind: d.bits(),
+            units: d.bits(),
+            vram: d.bits(),
+            gpu: d.bits(),
+            models: mask & d.bits() & d.bits() | (d.below(3) / 2) << d.below(10),
+            fee: d.bits(),
+            policy: d.bits(),
         },
-        52..=54 => Op::Cancel { pick: d.next(), stranger: d.below(8) == 0 },
-        55..=68 => Op::Submit { pick: d.next(), by: d.below(20) },
-        69..=71 => Op::Fault { pick: d.next(), by: d.below(20) },
-        72..=78 => Op::Expire { pick: d.next(), by: d.next() },
+        52..=54 => Op::Cancel { pick: d.bits(), stranger: d.below(8) == 0 },
+        55..=68 => Op::Submit { pick: d.bits(), by: d.below(20) },
+        69..=71 => Op::Fault { pick: d.bits(), by: d.below(20) },
+        72..=78 => Op::Expire { pick: d.bits(), by: d.bits() },
         79..=82 => Op::Dispatch(d.below(18)),
-        83..=86 => Op::Score { node: d.next(), score: d.next() },
-        87..=88 => Op::Parameter { which: d.next(), value: d.next() },
+        83..=86 => Op::Score { node: d.bits(), score: d.bits() },
+        87..=88 => Op::Parameter { which: d.bits(), value: d.bits() },
         89 => Op::Switch(d.below(4) == 0),
         90 => Op::Sweep,
-        100 => Op::Force(d.next()),
-        101..=103 => Op::ExpireQueued { pick: d.next(), by: d.next() },
-        104 => Op::Accept(d.next()),
+        100 => Op::Force(d.bits()),
+        101..=103 => Op::ExpireQueued { pick: d.bits(), by: d.bits() },
+        104 => Op::Accept(d.bits()),
         105 => Op::Name(d.below(100)),
         91 => Op::Pass { blocks: 250 + d.below(20), seconds: d.below(4_000) },
         92 => Op::Pass { blocks: HISTORY - 10 + d.below(20), seconds: d.below(4_000) },
@@ -209,11 +209,11 @@ pub fn random_op(d: &mut Dice, operators: u64) -> Op {
 /// A random operation of the life of a sampled task.
 fn random_validation(d: &mut Dice) -> Op {
     match d.below(20) {
-        0..=6 => Op::Commit { pick: d.next(), by: d.below(20), answer: d.next() },
-        7..=13 => Op::Reveal { pick: d.next(), by: d.next(), how: d.next() },
-        14..=17 => Op::Validate { pick: d.next(), by: d.next() },
+        0..=6 => Op::Commit { pick: d.bits(), by: d.below(20), answer: d.bits() },
+        7..=13 => Op::Reveal { pick: d.bits(), by: d.bits(), how: d.bits() },
+        14..=17 => Op::Validate { pick: d.bits(), by: d.bits() },
         18 => Op::Form,
-        _ => Op::Settle { pick: d.next(), by: d.next() },
+        _ => Op::Settle { pick: d.bits(), by: d.bits() },
     }
 }
 
@@ -231,20 +231,20 @@ pub fn validating(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
     ];
     ops.extend((0..DELAYED.len() as u64).map(Op::Accept));
     // A few of one kind, so that there is somebody to agree with.
-    let join = |who: u64, d: &mut Dice| Op::Join { who, gpu: 0, vram: 1, models: d.next() & d.next() & 0x3ff, stake: d.below(5) };
+    let join = |who: u64, d: &mut Dice| Op::Join { who, gpu: 0, vram: 1, models: d.bits() & d.bits() & 0x3ff, stake: d.below(5) };
     ops.extend((1..=operators.min(8)).map(|who| join(who, d)));
     ops.push(Op::List { group: 0, on: true });
     while ops.len() + 1 < length {
         ops.push(match d.below(40) {
             0..=2 => random_op(d, operators),
             3..=9 => Op::Create {
-                who: d.next(),
-                kind: d.next(),
-                units: d.next(),
+                who: d.bits(),
+                kind: d.bits(),
+                units: d.bits(),
                 vram: 0,
-                gpu: d.next(),
-                models: d.next() & d.next() & d.next() & d.next() & 0x3ff,
-                fee: d.next(),
+                gpu: d.bits(),
+                models: d.bits() & d.bits() & d.bits() & d.bits() & 0x3ff,
+                fee: d.bits(),
                 policy: 0,
             },
             10..=29 => random_validation(d),
@@ -261,11 +261,11 @@ pub fn validating(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
                 // What holds a node changes while some are held.
                 6 => Op::Set("openMost", 1 + d.below(3)),
                 7 => Op::Pass { blocks: 1, seconds: 172_800 },
-                8 => Op::Accept(d.next()),
+                8 => Op::Accept(d.bits()),
                 // As many 2s as a pool holds: the next score of 0 kicks it out.
-                _ => Op::Score { node: d.next(), score: (1 << 60) + 4 },
+                _ => Op::Score { node: d.bits(), score: (1 << 60) + 4 },
             },
-            _ => Op::Expire { pick: d.next(), by: d.next() },
+            _ => Op::Expire { pick: d.bits(), by: d.bits() },
         });
     }
     ops.push(Op::Rest);
@@ -776,7 +776,7 @@ impl Model {
             let (least, most) = if local(&s.node) {
                 // Where many hold the model they are counted with the pre-download's 32 reads, of which three nearby nodes can take
                 // twelve and every entry four.
-                let popular = entries as u64 * 4 >= self.joined() as u64;
+                let popular = entries as u64 * 4 >= self.joined();
                 let searched = entries <= if popular { 5 } else { 16 } && task.models.len() == 1 && !t.spread;
                 // Of more than 16 entries the search may miss all who are idle, and then anyone is drawn, a holder by chance too.
                 let there = |i: &&u32| entries > 16 || local(i);
@@ -803,7 +803,7 @@ impl Model {
         }));
         let n = self.nodes.get_mut(&node).unwrap();
         n.status = 2;
-        n.in_use = task.models.clone();
+        n.in_use.clone_from(&task.models);
         let missing: Vec<u64> = task.models.iter().copied().filter(|m| !n.held.contains(m)).collect();
         for model in missing {
             t.expect(E::DownloadRequested(IMuster::DownloadRequested { node, model, task: task.id }));
@@ -1114,7 +1114,7 @@ impl Model {
                 let (name, vram) = (NAMES[pick(gpu, 3)], SIZES[pick(vram, 4)]);
                 // Now and then the price of a new name is forgotten, or paid for an old one.
                 let new = self.group_fee(name, vram) > 0;
-                let fee = if new != (stake >> 60 == 1) { self.set["groupFee"] as u128 * GRANULE as u128 } else { 0 };
+                let fee = if new == (stake >> 60 == 1) { 0 } else { self.set["groupFee"] as u128 * GRANULE as u128 };
                 // Now and then somebody comes back who has left.
                 let left = |n: &&Node| n.status == 0 && self.accounts[&n.operator].unbonding > 0;
                 let back: Vec<Address> = self.nodes.values().filter(left).map(|n| n.operator).collect();
@@ -1933,7 +1933,7 @@ impl Model {
         if n.status == 1 {
             n.status = 2;
         }
-        n.in_use = task.models.clone();
+        n.in_use.clone_from(&task.models);
         let id = task.id;
         n.task = Some(Task { at: deadline, began: self.now, part: Part::Member(place), ..task });
         let member = self.member(place, node);
@@ -2106,7 +2106,7 @@ impl Model {
                 self.note("kicked out by a judgement");
                 return self.leave(t, node, true);
             }
-            2 | 3 | 4 if out => {
+            2..=4 if out => {
                 n.status = 6;
                 self.note("kicked out by a judgement");
             }
@@ -2229,7 +2229,7 @@ impl Model {
         let node = a.node;
         need!(self.nodes.get(&node).is_none_or(|n| n.status == 0), "WrongStatus");
         let same = self.groups.keys().filter(|k| k.1 == vram).count() as u32;
-        let key = (name.to_string(), vram);
+        let key = (name.clone(), vram);
         let group = match self.groups.get(&key) {
             Some(&g) => g,
             None => {
@@ -2240,7 +2240,7 @@ impl Model {
                 group
             }
         };
-        t.expect(E::NodeJoined(IMuster::NodeJoined { node, operator: call.from.into(), group, stake, models: models.to_vec() }));
+        t.expect(E::NodeJoined(IMuster::NodeJoined { node, operator: call.from.into(), group, stake, models: models.clone() }));
         for &m in models {
             self.enter(node, m);
         }
@@ -2426,7 +2426,7 @@ impl Model {
                     Part::Calling(_) => (5, 0),
                     Part::Member(place) => (6, place),
                 };
-                self.same(&view, t, status);
+                Self::same(&view, t, status);
                 assert_eq!((view.node, view.group), (number, group));
                 if group == 0 {
                     money += t.fee;
@@ -2447,14 +2447,14 @@ impl Model {
         }
         let pending = net.pending_tasks(0, 256).unwrap();
         for (v, t) in pending.iter().zip(self.pending.iter().take(256)) {
-            self.same(v, t, 1);
+            Self::same(v, t, 1);
         }
         money += self.pending.iter().chain(&self.queue).map(|t| t.fee).sum::<u128>();
         money += self.teams.values().map(|team| team.task.fee).sum::<u128>();
         self.compare_validation(net);
         assert_eq!(money, self.paid_in - self.paid_out, "money");
         let mut parked: Vec<u32> = net.excluded_nodes(0, 256).unwrap().1.iter().map(|n| n.0).collect();
-        parked.sort();
+        parked.sort_unstable();
         assert_eq!(parked, self.nodes.iter().filter(|(_, n)| n.parked.is_some()).map(|(&i, _)| i).collect::<Vec<_>>());
         let listed = |among: Among| {
             let mut all: Vec<u32> = Vec::new();
@@ -2467,7 +2467,7 @@ impl Model {
                     }
                 }
             }
-            all.sort();
+            all.sort_unstable();
             all
         };
         assert_eq!(listed(Among::Idle), self.idle().map(|(&i, _)| i).collect::<Vec<_>>());
@@ -2482,7 +2482,7 @@ impl Model {
             let mine: Vec<&Task> = self.queue.iter().filter(|t| t.group() == group).collect();
             assert_eq!(tasks.len(), mine.len());
             for v in &tasks {
-                self.same(v, mine.iter().find(|t| t.id == v.id).expect("queued"), 2);
+                Self::same(v, mine.iter().find(|t| t.id == v.id).expect("queued"), 2);
             }
         }
         if full {
@@ -2544,7 +2544,7 @@ impl Model {
         }
     }
 
-    fn same(&self, v: &IMuster::TaskView, t: &Task, status: u8) {
+    fn same(v: &IMuster::TaskView, t: &Task, status: u8) {
         let at = [0, v.drawBlock, v.ticket, v.deadline, v.deadline, v.deadline, v.deadline][status as usize];
         assert_eq!((v.status, v.drawBlock + v.ticket + v.deadline), (status, at));
         assert_eq!((v.kind, v.redundancy, v.sampleBps as u128), (t.kind, t.sampled as u8, t.sample_bps));

@@ -116,7 +116,7 @@ pub struct Dice(pub u64);
 
 impl Dice {
     /// 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -125,11 +125,11 @@ impl Dice {
     }
     /// A number below `n`.
     pub fn below(&mut self, n: u64) -> u64 {
-        ((self.next() as u128 * n as u128) >> 64) as u64
+        ((self.bits() as u128 * n as u128) >> 64) as u64
     }
     /// Uniform in 0..1.
     pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
@@ -270,6 +270,12 @@ impl World {
             }
         }
         panic!("task {id} is not queued")
+    }
+}
+
+impl Default for World {
+    fn default() -> World {
+        World::new()
     }
 }
 

@@ -100,7 +100,7 @@ fn a_fault_is_found_and_shown_in_few_operations() {
         let found = catch_unwind(AssertUnwindSafe(|| play(&mut fresh(), &ops, 14, &Cell::new(0)))).is_err();
         std::panic::set_hook(hook);
         assert!(found, "{fault:?}");
-        let short = shrink(&fresh, ops, 14, Duration::from_secs(60));
+        let short = shrink(&fresh, ops, 14, Duration::from_mins(1));
         println!("{fault:?}: {short:?}");
         proof("fault", &[("fault", &format!("{fault:?}").to_lowercase()), ("of", &2_000), ("left", &short.len())]);
         assert!(short.len() <= most, "{fault:?} is shown by {} operations: {short:?}", short.len());

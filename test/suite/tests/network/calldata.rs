@@ -190,13 +190,13 @@ async fn random_calldata_never_traps_and_never_gives_an_empty_reason() {
         let mut data = well_formed(function);
         if dice.below(3) == 0 {
             data.truncate(4);
-            data.extend((0..dice.below(400)).map(|_| dice.next() as u8));
+            data.extend((0..dice.below(400)).map(|_| dice.bits() as u8));
         } else {
             // A few bytes, small ones so that offsets and lengths stay within reach.
             for _ in 0..=dice.below(6) {
                 if data.len() > 4 {
                     let at = 4 + dice.below(data.len() as u64 - 4) as usize;
-                    data[at] = if dice.below(2) == 0 { dice.below(70) as u8 } else { dice.next() as u8 };
+                    data[at] = if dice.below(2) == 0 { dice.below(70) as u8 } else { dice.bits() as u8 };
                 }
             }
         }
@@ -204,11 +204,11 @@ async fn random_calldata_never_traps_and_never_gives_an_empty_reason() {
     };
     for i in 0..RANDOM {
         let data = random(&mut dice, all[i % all.len()]);
-        let value = if dice.below(4) == 0 { dice.next() as u128 } else { 0 };
+        let value = if dice.below(4) == 0 { dice.bits() as u128 } else { 0 };
         let from = who(1 + dice.below(5));
         let name = typed(live.ask(from, value, data.clone()), &data).unwrap_or_else(|| "accepted".into());
         *names.entry(name).or_insert(0u32) += 1;
-        let data: Vec<u8> = (0..dice.below(200)).map(|_| dice.next() as u8).collect();
+        let data: Vec<u8> = (0..dice.below(200)).map(|_| dice.bits() as u8).collect();
         let name = typed(live.ask(from, 0, data.clone()), &data);
         let expected = if data.len() < 4 { "MalformedCalldata" } else { "UnknownFunction" };
         assert_eq!(name.as_deref(), Some(expected));
