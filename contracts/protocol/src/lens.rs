@@ -197,11 +197,14 @@ impl<H: Host> Network<'_, H> {
         }
         let order = seat.order(self.host);
         let group = if order.is(Order::MEMBER) { Group::at(self.host, order.group.0) } else { None };
-        let status = match () {
-            _ if group.is_some() => IN_GROUP,
-            _ if order.is(Order::CALLING) => CALLING,
-            _ if order.is(Order::COMMITTED) => COMMITTED,
-            _ => RUNNING,
+        let status = if group.is_some() {
+            IN_GROUP
+        } else if order.is(Order::CALLING) {
+            CALLING
+        } else if order.is(Order::COMMITTED) {
+            COMMITTED
+        } else {
+            RUNNING
         };
         let own = || Task { escrow: seat.escrow(self.host), order, models: seat.in_use(self.host) };
         let task = group.map_or_else(own, |group| group.task(self.host));

@@ -66,6 +66,6 @@ pub fn places<H: Host>(host: &H) -> (u32, impl Fn(u32) -> Option<(NodeId, u64)> 
     let p = pool::load(host, PARKING);
     (p.slots, move |place| {
         let key = pool::key_at(host, PARKING, &p, place);
-        (key > NONE).then(|| (NodeId(key as u32), !((key >> 32) as u32) as u64))
+        (key > NONE).then_some((NodeId(key as u32), !((key >> 32) as u32) as u64))
     })
 }

@@ -25,10 +25,12 @@ pub fn store<H: Host>(host: &mut H, id: GpuGroup, pool: &Pool) {
 
 /// The key at a place; at most [`NONE`] if the place is free. `pool` is the pool's record.
 pub fn key_at<H: Host>(host: &H, id: GpuGroup, pool: &Pool, place: u32) -> u64 {
-    match () {
-        _ if place >= pool.slots => NONE,
-        _ if pool.slots == 1 => pool.best,
-        _ => Bracket::best(id.0).word(host, 0, place).0[(place & 3) as usize],
+    if place >= pool.slots {
+        NONE
+    } else if pool.slots == 1 {
+        pool.best
+    } else {
+        Bracket::best(id.0).word(host, 0, place).0[(place & 3) as usize]
     }
 }
 

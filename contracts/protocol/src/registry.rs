@@ -198,7 +198,7 @@ impl Holders {
     /// Appends a node.
     pub fn push<H: Host>(&mut self, host: &mut H, node: NodeId) {
         let n = self.len();
-        if n > 0 && n % INLINE == 0 {
+        if n > 0 && n.is_multiple_of(INLINE) {
             let mut full = Word::ZERO;
             (0..INLINE).for_each(|i| full.set_lane32(i, self.head.lane32(1 + i)));
             let slot = holders_slot(host, self.model, n / INLINE);
@@ -220,7 +220,7 @@ impl Holders {
             w.set_lane32(position % INLINE, moved);
             host.store(slot, w);
         }
-        if last > 0 && last % INLINE == 0 {
+        if last > 0 && last.is_multiple_of(INLINE) {
             let w = host.load(holders_slot(host, self.model, last / INLINE));
             (0..INLINE).for_each(|i| self.head.set_lane32(1 + i, w.lane32(i)));
         }

@@ -57,7 +57,7 @@ impl Ring {
         self.len() as u16 == self.size - 1
     }
 
-    fn place<H: Host>(&self, host: &H, i: u64) -> Word {
+    fn place<H: Host>(self, host: &H, i: u64) -> Word {
         let map = if self.size == CALLS { layout::CALLS } else { PENDING };
         entry(host, map, i % self.size as u64)
     }

@@ -197,7 +197,7 @@ impl Roster {
         if registry::joined(host, seat.node.group) == Some(0) {
             registry::count_manned(host, seat.node.group, true, &mut self.max_vram);
         }
-        self.activate(host, seat, operator, base);
+        Self::activate(host, seat, operator, base);
         self.count_class(host, None, Some(seat.node.class(base)));
         self.set_stake_key(host, seat.id, seat.node.stake + 1);
     }
@@ -210,7 +210,7 @@ impl Roster {
             sampler::count_absent(host, seat.node.group, false);
             seat.operator(host)
         } else {
-            self.deactivate(host, seat, seat.node.class(base))
+            Self::deactivate(host, seat, seat.node.class(base))
         };
         if registry::joined(host, seat.node.group) == Some(0) {
             registry::count_manned(host, seat.node.group, false, &mut self.max_vram);
@@ -223,7 +223,7 @@ impl Roster {
     /// Takes a paused node out of the active ones until it resumes, if it can be counted.
     pub fn set_aside<H: Host>(&self, host: &mut H, seat: &mut Seat, base: u64) {
         if sampler::count_absent(host, seat.node.group, true) {
-            self.deactivate(host, seat, seat.node.class(base));
+            Self::deactivate(host, seat, seat.node.class(base));
             seat.node.duties |= Node::INACTIVE;
             seat.put(host);
             emit::<NodeSetAside>(host, (seat.id,), ());
@@ -236,7 +236,7 @@ impl Roster {
             seat.node.duties &= !Node::INACTIVE;
             sampler::count_absent(host, seat.node.group, false);
             let operator = seat.operator(host);
-            self.activate(host, seat, operator, base);
+            Self::activate(host, seat, operator, base);
         }
     }
 
@@ -244,8 +244,8 @@ impl Roster {
     pub fn restake<H: Host>(&mut self, host: &mut H, seat: &Seat, from: u8, to: u8, base: u64) {
         if from != to {
             if !seat.node.inactive() {
-                let operator = self.deactivate(host, seat, from);
-                self.activate(host, seat, operator, base);
+                let operator = Self::deactivate(host, seat, from);
+                Self::activate(host, seat, operator, base);
             }
             self.count_class(host, Some(from), Some(to));
         }
@@ -260,14 +260,14 @@ impl Roster {
     }
 
     /// Enters a node, whose operator's record is given, among the active ones.
-    fn activate<H: Host>(&self, host: &mut H, seat: &Seat, operator: Operator, base: u64) {
+    fn activate<H: Host>(host: &mut H, seat: &Seat, operator: Operator, base: u64) {
         let place = sampler::insert(host, Among::Active, seat.node.group, seat.node.class(base), seat.id);
         seat.set_operator(host, &Operator { place, ..operator });
     }
 
     /// Takes a node out of the active ones; `class` is the stake class that it was entered with.
     #[inline(never)]
-    fn deactivate<H: Host>(&self, host: &mut H, seat: &Seat, class: u8) -> Operator {
+    fn deactivate<H: Host>(host: &mut H, seat: &Seat, class: u8) -> Operator {
         let operator = seat.operator(host);
         let (moved, _) = sampler::remove(host, Among::Active, seat.node.group, class, operator.place);
         if let Some(moved) = moved {
