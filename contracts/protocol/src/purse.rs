@@ -52,12 +52,22 @@ pub fn check_returnable<H: Host>(host: &H, account: &Account, stake: u64) -> Res
     Ok(())
 }
 
+/// Whether an account's returned stake has waited long enough.
+fn is_mature<H: Host>(host: &H, account: &Account) -> bool {
+    account.unbonding > 0 && host.now() >= account.release
+}
+
+/// Takes an account's returned stake, in wei.
+fn take_unbonding<H: Host>(host: &H, account: &mut Account) -> u128 {
+    wei(host, core::mem::take(&mut account.unbonding))
+}
+
 /// Lets a returned stake wait until `release`. What waited long enough already becomes credit, so that it does not wait again, unless
 /// open commitments lock it.
 pub fn unbond<H: Host>(host: &mut H, who: Address, stake: u64, release: u64, locked: bool, kicked: bool) {
     let mut account = account(host, who);
-    if account.unbonding > 0 && host.now() >= account.release && !locked {
-        let matured = wei(host, core::mem::take(&mut account.unbonding));
+    if is_mature(host, &account) && !locked {
+        let matured = take_unbonding(host, &mut account);
         account.credit += matured;
         emit::<StakeReleased>(host, (who,), (matured,));
     }
@@ -75,13 +85,13 @@ pub fn withdraw<H: Host>(host: &mut H, to: Address) -> Result<()> {
     let caller = host.sender();
     let mut account = account(host, caller);
     let credit = core::mem::take(&mut account.credit);
-    let mut free = account.unbonding > 0 && host.now() >= account.release;
+    let mut free = is_mature(host, &account);
     if free {
         let open = host.get::<Node>(node_slot(host, account.node)).open();
         ensure!(open == 0 || credit > 0, StakeLocked(account.node, open));
         free = open == 0;
     }
-    let stake = if free { wei(host, core::mem::take(&mut account.unbonding)) } else { 0 };
+    let stake = if free { take_unbonding(host, &mut account) } else { 0 };
     ensure!(credit + stake > 0, NothingToWithdraw(caller));
     put(host, caller, &account);
     emit::<Withdrawn>(host, (caller, to), (credit, stake));
