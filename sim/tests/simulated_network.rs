@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use alloy_primitives::keccak256;
+use muster_core::record::Status;
 use muster_protocol::native::Memory;
+use muster_protocol::purse;
 use muster_protocol::IMuster::{self, createTaskCall, joinCall, weightOfCall};
 use muster_sim::network::engine::Engine;
 use muster_sim::network::events::Event;
@@ -26,6 +28,7 @@ const TINY: Scale = Scale {
     grid_tasks: 200,
     grid: Grid { penalty: &[300_000], boost: &[150_000], threshold: &[100_000, 500_000], tau: &[1_800, 3_600] },
     long_tasks: 600,
+    validation_tasks: 400,
     sybil_seeds: 2,
     sybil_nodes: 20,
     sybil_tasks: 100,
@@ -98,6 +101,81 @@ fn every_task_ends_once_and_the_counts_agree() {
     }
 }
 
+/// Everything that the contract owes or keeps.
+fn owed(ledger: &Ledger, nodes: u32, applications: u32) -> u128 {
+    let host = &ledger.host;
+    let operators = (0..nodes).map(Party::Operator);
+    let parties = operators.chain((0..applications).map(Party::Application)).chain([Party::Owner, Party::Keeper]);
+    let accounts = parties.map(|party| {
+        let account = purse::account(host, party.address());
+        account.credit + purse::wei(host, account.unbonding)
+    });
+    let stakes = (1..=ledger.head().issued).map(|number| ledger.node(number)).filter(|node| node.status != Status::Quit as u8);
+    let stakes: u128 = stakes.map(|node| purse::wei(host, node.stake)).sum();
+    accounts.sum::<u128>() + stakes + purse::income(host) + purse::reserve(host) + purse::burnt(host)
+}
+
+#[test]
+fn validated_tasks_are_judged_by_the_contract_and_no_wei_is_lost() {
+    for (choice, seed) in [(None, 3), (Some(Merit::Uniform), 4)] {
+        let mix = [100, 100, 50, 50, 100, 100, 100];
+        let base = Profile { nodes: 40, tasks: 4_000, load: 400, grouped: 0, sampled: 900, named: true, ..Profile::default() };
+        let profile = Profile { mix, even: true, errors: 20_000, ..base };
+        let nodes = fleet(&profile, seed);
+        let source = Source::made_up(&profile, &nodes, seed);
+        let policy = choice.map_or(Policy::Contract, |merit| Policy::exact(merit, seed));
+        let parameters = [("sampleBps", 3_000), ("slashImages", 1), ("scorePool", 5)];
+        let ledger = Ledger::new(Memory::quick(seed), policy, &parameters).unwrap();
+        let (r, ledger) = Engine::new(ledger, nodes, source, seed, None).run();
+
+        assert_eq!(r.open, 0);
+        let ends = [r.succeeded, r.undecided, r.timed_out, r.reported, r.cancelled, r.evicted, r.orphaned];
+        assert_eq!(ends.iter().sum::<u64>(), r.asked);
+        assert_eq!((ledger.deposits, r.open), (owed(&ledger, 40, 50), 0));
+        // Some three in ten of those that came to a commitment.
+        assert!(r.sampled > 3_000 && r.validated > 500 && r.validations > r.validated, "{r:?}");
+        assert!(r.undecided > 0 && r.reported > 10 && r.wrong > 50 && r.drivers > 0, "{r:?}");
+        assert!(r.pots > r.pots_due / 2 && r.pots <= r.pots_due);
+        assert_eq!(r.nodes.iter().map(|n| n.lost).sum::<u128>(), r.burnt);
+        for (i, n) in r.nodes.iter().enumerate() {
+            // What logs said is what the contract keeps.
+            let pool = &n.scores[n.scores.len().saturating_sub(50)..];
+            let node = ledger.node(ledger.number_of(i as u32));
+            assert_eq!(u16::from(node.score_count), pool.len() as u16);
+            assert_eq!(node.score_sum, pool.iter().map(|score| u16::from(*score)).sum::<u16>());
+            assert_eq!(n.slashed, n.slashes > 0);
+            assert!(n.held <= n.present && n.busy >= n.wasted);
+            // A node that answers at all is right sometimes; who never is has nothing but zeros.
+            match n.kind {
+                Kind::Cheat | Kind::Withholding => assert!(n.scores.iter().all(|score| *score == 0) && n.slashes > 0, "{n:?}"),
+                Kind::Steady | Kind::Slow => assert_eq!(n.slashes, 0, "{n:?}"),
+                Kind::Sly => assert!(n.slashes > 0 && n.scores.iter().any(|score| *score > 0), "{n:?}"),
+                _ => {}
+            }
+        }
+        let cheats = || r.nodes.iter().filter(|n| matches!(n.kind, Kind::Cheat));
+        assert!(cheats().filter(|n| n.gone).count() > 0 && cheats().all(|n| n.wage() < 0.0));
+        assert!(r.rank_correlation() > 0.5, "{}", r.rank_correlation());
+    }
+}
+
+#[test]
+fn what_cannot_be_validated_runs_on_a_single_node() {
+    // At most a sixtieth of the least stake may be a fee: with fees 200,000 times as high, few are below.
+    let profile = Profile { nodes: 30, tasks: 500, grouped: 0, sampled: 1_000, price: 200_000, ..Profile::default() };
+    let run = |profile: &Profile| simulate(profile, Policy::Contract, &[], 2);
+    let (dear, cheap) = (run(&profile), run(&Profile { price: 1, ..profile.clone() }));
+    assert_eq!((dear.refusals.get("FeeTooHigh"), cheap.refusals.get("BadUnits")), (None, None));
+    assert!(dear.sampled > 0 && dear.sampled < cheap.sampled / 2, "{} of {}", dear.sampled, cheap.sampled);
+    // Four of five tasks are for images, nine of ten of these for at most four; of the others few name a GPU.
+    assert!((320..400).contains(&cheap.sampled), "{}", cheap.sampled);
+    let named = run(&Profile { named: true, price: 1, ..profile });
+    assert!((430..500).contains(&named.sampled), "{}", named.sampled);
+    for report in [&dear, &cheap, &named] {
+        assert_eq!((report.asked, report.refused, report.refusals.get("GpuNotListed")), (500, 0, None));
+    }
+}
+
 #[test]
 fn the_same_seed_gives_the_same_and_another_something_else() {
     let profile = Profile { nodes: 30, tasks: 800, ..Profile::default() };
@@ -108,7 +186,7 @@ fn the_same_seed_gives_the_same_and_another_something_else() {
 
 #[test]
 fn without_h_nobody_is_excluded_and_cheats_are_slashed() {
-    let profile = Profile { nodes: 40, tasks: 6_000, mix: [0, 0, 200, 100, 200], sampled: 300, ..Profile::default() };
+    let profile = Profile { nodes: 40, tasks: 6_000, mix: [0, 0, 200, 100, 200, 0, 0], grouped: 300, ..Profile::default() };
     let off = simulate(&profile, Policy::Contract, &muster_sim::network::study::WITHOUT_H, 2);
     assert!(off.exclusions.is_empty() && off.nodes.iter().all(|n| n.excluded == 0));
     let on = simulate(&profile, Policy::Contract, &[], 2);
@@ -284,6 +362,7 @@ fn wrong_options_are_refused_with_a_reason() {
         (&["--load", "0"], "--load is 0"),
         (&["--load", "NaN"], "--load is NaN; it can be from 0 to 100"),
         (&["--validated", "2"], "--validated is 2; it can be from 0 to 1"),
+        (&["--sampled", "-0.1"], "--sampled is -0.1; it can be from 0 to 1"),
         (&["--seed", "4294967296"], "4294967296 is not in 0..4294967296"),
         (&["--threads", "1000000"], "it can be from 0 to 1024"),
         (&["--quick"], "--quick"),
@@ -316,6 +395,8 @@ fn extreme_workloads_end() {
         &["--tasks", "1", "--fleet", "1"][..],
         &["--tasks", "300", "--fleet", "1", "--load", "100"],
         &["--tasks", "2", "--fleet", "3", "--load", "0.001", "--validated", "1"],
+        &["--tasks", "300", "--fleet", "9", "--sampled", "1", "--set", "sampleBps=10000", "--set", "scorePool=3"],
+        &["--tasks", "300", "--fleet", "2", "--sampled", "1", "--validated", "0", "--set", "sampleBps=10000"],
         &["--tasks", "300", "--fleet", "9", "--set", "minPrice=18446744073709551615"],
         &["--tasks", "300", "--fleet", "9", "--set", "alphaMilli=0", "--set", "drawDelay=64", "--set", "limitMax=65535"],
         &["--tasks", "300", "--fleet", "9", "--set", "drawDelay=0", "--without-h", "--set", "limitMin=3600"],
@@ -328,7 +409,7 @@ fn extreme_workloads_end() {
 
 /// What a small run wrote when it was last looked at. Another machine, or any change that is not meant to change
 /// results, has to write the same.
-const DIGEST: &str = "0xa728bf9689590bddaf5e4752c321e453d0ae60ffe339baa89cc543a7d7874b89";
+const DIGEST: &str = "0x088eb9a2782875ea0fad7c159597edb6790114bbee99230de4385cd7db7ebe36";
 
 #[test]
 fn a_small_run_writes_the_same_everywhere() {

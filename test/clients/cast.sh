@@ -12,6 +12,10 @@ same() { [ "$2" = "$3" ] || { echo "cast: $1 is $2, not $3" >&2; exit 1; }; }
 field() { node -p "JSON.parse(require('fs').readFileSync(0, 'utf8'))$1"; }
 # Declarations are taken from the interface: an event as cast wants it, or an error's types.
 declaration() { sed -nE "s/^ *$1 ($2\(.*\));\$/\1/p" ../../abi/IMuster.sol; }
+# What a view gives that returns one struct: its types, and where among them a field is.
+returned() { node -p "$1_of = require('../../abi/IMuster.json').find((entry) => entry.name === '$1').outputs[0].components, $2"; }
+types_of() { returned "$1" "'(' + $1_of.map((part) => part.type).join() + ')'"; }
+place_of() { returned "$1" "$1_of.findIndex((part) => part.name === '$2')"; }
 # The number of a parameter.
 number_of() { node -p "require('../../abi/parameters.json').find((parameter) => parameter.name === '$1').number"; }
 
@@ -24,7 +28,7 @@ same "the owner" "$(cast call "$muster" 'owner()(address)')" "$me"
 least=$(cast call --json "$muster" 'parameter(uint8)(uint256,uint256,uint256)' "$(number_of minStake)" | field '[0]')
 # Nobody has joined with this GPU before.
 fee=$(cast call --json "$muster" 'parameter(uint8)(uint256,uint256,uint256)' "$(number_of groupFee)" | field '[0]')
-granule=$(cast call --json "$muster" 'overview()((address,address,uint128,uint128,uint128,uint32,uint32,uint64,bool,uint64,uint32,uint32,uint32,uint32,uint32,uint128))' | field '[0][7]')
+granule=$(cast call --json "$muster" "overview()($(types_of overview))" | field "[0][$(place_of overview granule)]")
 stake=$(node -p "String((${least%% *}n + ${fee%% *}n) * ${granule}n)")
 
 # A transaction, its receipt, its block, its logs.

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use alloy_sol_types::SolCall;
 use anyhow::{anyhow, Context, Result};
 use ethers::{
     abi::{Abi, Function, RawLog, Token},
@@ -44,13 +45,31 @@ impl Muster {
         find(function)?.decode_output(&answer).with_context(|| format!("cannot read what {function} returned: {answer}"))
     }
 
-    /// Calls a function that returns one struct, and gives its fields.
+    /// Calls a function of the interface's Rust types without a transaction, as `from` or as nobody: what it returns is read by names.
     ///
     /// # Errors
     /// A refusal in words, or the node's.
-    pub async fn view(&self, chain: &Chain, function: &str, arguments: &[Token]) -> Result<Vec<Token>> {
-        let values = self.call(chain, function, arguments).await?;
-        values.into_iter().next().and_then(Token::into_tuple).with_context(|| format!("{function}() returned no struct"))
+    pub async fn ask<C: SolCall>(&self, chain: &Chain, from: Option<Address>, call: &C) -> Result<C::Return> {
+        let name = name_of::<C>();
+        let answer =
+            chain.call(from, self.address, U256::zero(), call.abi_encode()).await.map_err(|error| explain(error, name))?;
+        C::abi_decode_returns(&answer).with_context(|| format!("cannot read what {name} returned: {answer}"))
+    }
+
+    /// The same as a transaction, which it waits for.
+    ///
+    /// # Errors
+    /// As for [`Self::send`].
+    pub async fn tell<C: SolCall>(
+        &self,
+        chain: &Chain,
+        account: &mut Account,
+        call: &C,
+        value: U256,
+        gas: Option<u64>,
+    ) -> Result<TransactionReceipt> {
+        let what = Outgoing { to: Some(self.address), value, data: call.abi_encode().into(), gas };
+        account.send(chain, what).await.map_err(|error| explain(error, name_of::<C>()))
     }
 
     /// Sends a transaction and waits for it.
@@ -71,16 +90,9 @@ impl Muster {
     }
 }
 
-/// A number among the values that a function returned.
-///
-/// # Errors
-/// When there is none at that place.
-pub fn field(values: &[Token], at: usize) -> Result<U256> {
-    values
-        .get(at)
-        .cloned()
-        .and_then(Token::into_uint)
-        .with_context(|| format!("field {at} of the contract's answer is no number"))
+/// A function's name in the interface.
+pub fn name_of<C: SolCall>() -> &'static str {
+    C::SIGNATURE.split('(').next().unwrap_or(C::SIGNATURE)
 }
 
 fn find(function: &str) -> Result<&'static Function> {
@@ -152,5 +164,21 @@ impl Event {
             .and_then(|value| value.clone().into_uint())
             .filter(|value| value.bits() <= 64)
             .map_or(0, |value| value.as_u64())
+    }
+
+    /// An amount, or 0.
+    pub fn amount(&self, name: &str) -> U256 {
+        self.get(name).and_then(|value| value.clone().into_uint()).unwrap_or_default()
+    }
+
+    /// A list of numbers that fit, or none.
+    pub fn numbers(&self, name: &str) -> Vec<u64> {
+        let list = self.get(name).and_then(|value| value.clone().into_array()).unwrap_or_default();
+        list.into_iter().filter_map(Token::into_uint).filter(|value| value.bits() <= 64).map(|value| value.as_u64()).collect()
+    }
+
+    /// Whether something holds.
+    pub fn holds(&self, name: &str) -> bool {
+        self.get(name).and_then(|value| value.clone().into_bool()).unwrap_or_default()
     }
 }

@@ -17,7 +17,10 @@ use muster_cli::{
     deploy::{self, Config},
     router::{bound_initcode, initcode},
 };
-use muster_devnode::{chain::NITRO_DEV_KEY, Devnode};
+use muster_devnode::{
+    chain::{Clock, NITRO_DEV_KEY},
+    Devnode,
+};
 use muster_protocol::parameters::number_of;
 use tempfile::TempDir;
 
@@ -366,34 +369,65 @@ async fn programs_are_kept_alive_with_a_record_or_without() {
 
 #[tokio::test]
 async fn the_demonstration_accounts_for_every_task_and_every_wei() {
-    let node = node();
+    // With the time its blocks' hashes are the same in every run.
+    let mut settings = muster_devnode::Config::default();
+    settings.chain.clock = Clock::Manual(1_700_000_000);
+    let node = Devnode::start(settings).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let url = node.url();
     let environment = [("RPC_URL", url.as_str()), ("DEPLOYMENTS", dir.path().to_str().unwrap())];
-    let out = muster(&["demo", "--json"], &environment);
+    // Nearly half of the tasks, so that the cheat is sure to be met.
+    let out = muster(&["demo", "--json", "--sampled", "45"], &environment);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let report: serde_json::Value = serde_json::from_slice(&out.stdout).expect("exactly one JSON object");
     let count = |key: &str| report[key].as_u64().unwrap_or_else(|| panic!("{key}: {report}"));
     let wei = |key: &str| U256::from_dec_str(report[key].as_str().unwrap()).unwrap();
 
-    assert_eq!(count("finished") + count("timed_out") + count("aborted") + count("errors_reported"), count("tasks"));
-    assert_eq!(count("evicted") + count("cancelled") + count("outlived"), count("aborted"));
+    let ended = ["finished", "timed_out", "aborted", "errors_reported", "undecided"].map(count);
+    assert_eq!(ended.iter().sum::<u64>(), count("tasks"));
+    assert_eq!(["evicted", "cancelled", "outlived", "orphaned"].map(count).iter().sum::<u64>(), count("aborted"));
     for case in ["dispatched", "queued", "finished", "timed_out", "evicted", "cancelled", "errors_reported", "exclusions"] {
         assert!(count(case) > 0, "the small inputs show no task that was {case}");
     }
-    let owed = wei("stake_wei") + wei("escrow_wei") + wei("credit_wei") + wei("treasury_wei");
-    assert_eq!(owed, wei("contract_balance_wei"));
-    for operation in ["join", "createTask", "dispatch", "submit", "expire", "cancel", "reportError"] {
+    let parts = ["stake_wei", "escrow_wei", "credit_wei", "treasury_wei", "reserve_wei", "burnt_wei"].map(wei);
+    assert_eq!(parts.iter().fold(U256::zero(), |sum, part| sum + part), wei("contract_balance_wei"));
+    for operation in
+        ["join", "createTask", "dispatch", "submit", "expire", "cancel", "reportError", "commit", "reveal", "validate"]
+    {
         let gas = &report["gas"][operation];
         let (min, median, max) = (gas["min"].as_u64(), gas["median"].as_u64(), gas["max"].as_u64());
         assert!(min > Some(21_000) && min <= median && median <= max, "{operation}: {gas}");
     }
+
+    // Validation: the cheat alone is slashed, by all that is burnt, and what the reserve paid had been left in it.
+    let validation = &report["validation"];
+    let checked = |key: &str| validation[key].as_u64().unwrap();
+    assert_eq!(["agreed", "alone", "differing", "unanswered"].map(checked).iter().sum::<u64>(), checked("judged"));
+    assert!(checked("judged") > 4 && checked("trusted") > 0 && checked("judged") + checked("trusted") <= checked("tasks"));
+    let nodes = validation["nodes"].as_array().unwrap();
+    let scores =
+        |node: &serde_json::Value| node["scores"].as_array().unwrap().iter().map(|s| s.as_u64().unwrap()).collect::<Vec<_>>();
+    let amount = |of: &serde_json::Value, key: &str| U256::from_dec_str(of[key].as_str().unwrap()).unwrap();
+    assert_eq!(nodes.iter().filter(|node| node["cheats"] == true).count(), 1);
+    for node in nodes {
+        let (cheats, scores, slashed) = (node["cheats"] == true, scores(node), amount(node, "slashed_wei"));
+        assert!(!cheats || scores.iter().all(|score| *score == 0) && !scores.is_empty(), "{node}");
+        assert_eq!(cheats, !slashed.is_zero(), "{node}");
+        let mean = if scores.is_empty() { 5.0 } else { scores.iter().sum::<u64>() as f64 / scores.len() as f64 };
+        assert!((node["q_long"].as_f64().unwrap() - mean).abs() < 1e-9, "{node}");
+    }
+    assert_eq!(wei("burnt_wei"), amount(validation, "slashed_wei"));
+    assert!(checked("slashes") > 0 && !wei("burnt_wei").is_zero());
+    let cost = &validation["cost"];
+    let spent = amount(cost, "drawn_wei") + amount(cost, "drivers_wei");
+    assert_eq!(wei("reserve_wei"), amount(cost, "saved_wei") - spent);
 
     // The books come from the contract, not from the replay: another reader finds the same.
     let chain = Chain::connect(&url).await.unwrap();
     let address: Address = report["address"].as_str().unwrap().parse().unwrap();
     let read = books(&chain, &Muster { address }, 0.into()).await.unwrap();
     assert_eq!((read.stake, read.credit, read.balance), (wei("stake_wei"), wei("credit_wei"), wei("contract_balance_wei")));
+    assert_eq!((read.reserve, read.burnt, read.owed()), (wei("reserve_wei"), wei("burnt_wei"), read.balance));
 }
 
 #[test]
@@ -406,7 +440,7 @@ fn a_fleet_of_ones_own_runs_what_it_can() {
     let node = node();
     let environment = [("RPC_URL", node.url()), ("DEPLOYMENTS", dir.path().to_str().unwrap().into())];
     let environment = [0, 1].map(|at: usize| (environment[at].0, environment[at].1.as_str()));
-    let arguments = ["demo", "--json", "--nodes", nodes.to_str().unwrap(), "--limit", "60"];
+    let arguments = ["demo", "--json", "--nodes", nodes.to_str().unwrap(), "--limit", "60", "--sampled", "0"];
     let out = muster(&arguments, &environment);
     let errors = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.success(), "{errors}");
@@ -417,6 +451,8 @@ fn a_fleet_of_ones_own_runs_what_it_can() {
     assert!(count("refused") > 0 && count("finished") > 0, "{report}");
     assert_eq!(count("refused") + count("tasks"), 60);
     assert_eq!(count("nodes"), 6);
+    // Nothing that can be validated, nothing said of it, and no parameter changed.
+    assert!(report["validation"].is_null() && report["gas"]["commit"].is_null() && !errors.contains("sampleBps"), "{report}");
     // Two names were new: each cost a hundredth of the least stake.
     let treasury = U256::from_dec_str(report["treasury_wei"].as_str().unwrap()).unwrap();
     assert!(treasury >= U256::exp10(18) * 8 && treasury < U256::exp10(18) * 9, "{treasury}");
@@ -441,6 +477,7 @@ fn what_goes_wrong_is_said_in_words_and_nothing_is_printed_as_a_result() {
         (vec!["demo", "--nodes", "missing.csv"], &[], vec!["cannot open missing.csv"]),
         (vec!["demo", "--gpus", "1000"], &[], vec!["--gpus is 1000, but the fleet has 8 GPUs"]),
         (vec!["demo", "--speed", "0"], &[], vec!["--speed is 0"]),
+        (vec!["demo", "--cheats", "9"], &[], vec!["--cheats is 9, but there are 8 nodes"]),
         (vec!["demo"], &nowhere, vec!["no node answers at http://127.0.0.1:1"]),
         (vec!["deploy"], &[("RPC_URL", "http://127.0.0.1:1"), ("PRIVATE_KEY", "0x12")], vec!["PRIVATE_KEY is not a private key"]),
         (vec!["deploy"], &[("RPC_URL", "http://127.0.0.1:1"), ("PRIVATE_KEY", NITRO_DEV_KEY)], vec!["no node answers"]),

@@ -1,25 +1,106 @@
 //! What the contract's logs mean to the simulator.
 
 use alloy_sol_types::{SolEvent, SolEventInterface};
+use muster_core::record::MEMBERS;
 use muster_protocol::native::Log;
 use muster_protocol::IMuster::{IMusterEvents as E, TaskCreated};
 
 /// What the engine wants to know of the logs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    Joined { node: u32 },
-    Paused { node: u32 },
-    Quit { node: u32 },
-    KickedOut { node: u32 },
-    Excluded { node: u32, until: u64 },
-    Readmitted { node: u32 },
-    Download { node: u32, model: u64, task: u64 },
-    Redrawn { task: u64 },
-    Queued { task: u64, ticket: u64 },
-    Started { task: u64, node: u32, deadline: u64 },
-    Succeeded { task: u64, node: u32, paid: u128 },
-    ErrorReported { task: u64, node: u32, refund: u128 },
-    Aborted { task: u64, reason: u8, refund: u128 },
+    Joined {
+        node: u32,
+    },
+    Paused {
+        node: u32,
+    },
+    Quit {
+        node: u32,
+    },
+    KickedOut {
+        node: u32,
+    },
+    Excluded {
+        node: u32,
+        until: u64,
+    },
+    Readmitted {
+        node: u32,
+    },
+    Download {
+        node: u32,
+        model: u64,
+        task: u64,
+    },
+    Redrawn {
+        task: u64,
+    },
+    Queued {
+        task: u64,
+        ticket: u64,
+    },
+    Started {
+        task: u64,
+        node: u32,
+        deadline: u64,
+    },
+    Succeeded {
+        task: u64,
+        node: u32,
+        paid: u128,
+    },
+    ErrorReported {
+        task: u64,
+        node: u32,
+        refund: u128,
+    },
+    Aborted {
+        task: u64,
+        reason: u8,
+        refund: u128,
+    },
+    Committed {
+        task: u64,
+        node: u32,
+        group: u32,
+        block: u64,
+    },
+    Sampled {
+        task: u64,
+        paid: u128,
+    },
+    /// 0 where there is no such member.
+    Formed {
+        task: u64,
+        group: u32,
+        nodes: [u32; MEMBERS],
+    },
+    MemberStarted {
+        task: u64,
+        node: u32,
+        deadline: u64,
+    },
+    MemberTimedOut {
+        task: u64,
+        node: u32,
+    },
+    Judged {
+        task: u64,
+        node: u32,
+        paid: u128,
+    },
+    Settled {
+        task: u64,
+        outcome: u8,
+    },
+    Slashed {
+        node: u32,
+        wei: u128,
+    },
+    Scored {
+        node: u32,
+        score: u8,
+    },
 }
 
 impl Event {
@@ -42,6 +123,18 @@ impl Event {
             E::NodeJoined(e) => Self::Joined { node: e.node },
             E::NodePaused(e) => Self::Paused { node: e.node },
             E::NodeQuit(e) => Self::Quit { node: e.node },
+            E::AnswerCommitted(e) => Self::Committed { task: e.id, node: e.node, group: e.group, block: e.block },
+            E::TaskSampled(e) => Self::Sampled { task: e.id, paid: e.paid },
+            E::GroupFormed(e) => {
+                let node = |i| e.nodes.get(i).copied().unwrap_or(0);
+                Self::Formed { task: e.id, group: e.group, nodes: std::array::from_fn(node) }
+            }
+            E::MemberStarted(e) => Self::MemberStarted { task: e.id, node: e.node, deadline: e.deadline },
+            E::MemberTimedOut(e) => Self::MemberTimedOut { task: e.id, node: e.node },
+            E::MemberJudged(e) => Self::Judged { task: e.id, node: e.node, paid: e.paid },
+            E::GroupSettled(e) => Self::Settled { task: e.id, outcome: e.outcome },
+            E::NodeSlashed(e) => Self::Slashed { node: e.node, wei: e.stake + e.unbonding + e.credit },
+            E::ScoreRecorded(e) => Self::Scored { node: e.node, score: e.score },
             E::NodeKickedOut(e) => Self::KickedOut { node: e.node },
             _ => return None,
         })

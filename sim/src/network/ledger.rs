@@ -2,10 +2,10 @@
 
 use alloy_primitives::U256;
 use alloy_sol_types::SolCall;
-use muster_core::record::{Head, Limits, Node, Rules};
+use muster_core::record::{Head, Limits, Node, Rules, Terms};
 use muster_core::word::{Address, Word};
 use muster_protocol::id::{GpuGroup, NodeId};
-use muster_protocol::layout::{slot, HEAD, LIMITS, RULES};
+use muster_protocol::layout::{slot, HEAD, LIMITS, RULES, TERMS};
 use muster_protocol::native::Memory;
 use muster_protocol::parameters::{number_of, PARAMETERS};
 use muster_protocol::ring::Ring;
@@ -67,6 +67,8 @@ pub struct Ledger {
     pub host: Memory,
     /// Who chooses nodes.
     pub policy: Policy,
+    /// Wei that calls have brought in.
+    pub deposits: u128,
     events: Vec<Event>,
     mirror: Option<Box<dyn Mirror>>,
 }
@@ -77,7 +79,7 @@ impl Ledger {
     /// # Errors
     /// A parameter that does not exist, or is out of its bounds, in words.
     pub fn new(host: Memory, policy: Policy, parameters: &[(&str, u64)]) -> Result<Self, String> {
-        let mut ledger = Self { host, policy: Policy::Contract, events: Vec::new(), mirror: None };
+        let mut ledger = Self { host, policy: Policy::Contract, deposits: 0, events: Vec::new(), mirror: None };
         let owner = Party::Owner;
         ledger.host.create(owner.address());
         ledger.set_time(BEGINNING, 1);
@@ -114,7 +116,7 @@ impl Ledger {
 
     /// A contract that stands in `host` already and whose calls go to a mirror first.
     pub fn mirrored(host: Memory, mirror: Box<dyn Mirror>) -> Self {
-        Self { host, policy: Policy::Contract, events: Vec::new(), mirror: Some(mirror) }
+        Self { host, policy: Policy::Contract, deposits: 0, events: Vec::new(), mirror: Some(mirror) }
     }
 
     /// Time and block from now on.
@@ -147,11 +149,39 @@ impl Ledger {
             policy.serve(host)?;
             programs::answer(host, calldata)
         });
+        if outcome.is_ok() {
+            self.deposits += value;
+        }
         if let Some(mirror) = &mut self.mirror {
             mirror.compare(&mut self.host, calldata, &outcome);
         }
         self.note();
         outcome
+    }
+
+    /// What a call would come to in the next block, if it were made: nothing is changed.
+    ///
+    /// # Errors
+    /// Why it would be refused.
+    pub fn probe(&mut self, by: Party, call: &impl SolCall) -> Result<(), Refusal> {
+        let next = u64::from(self.mirror.is_some());
+        let logs = std::mem::take(&mut self.host.logs);
+        self.host.block += next;
+        self.host.sender = by.address();
+        self.host.value = Word::ZERO;
+        let calldata = call.abi_encode();
+        // Whatever it is, it ends as a refusal, so that all of it is undone.
+        let outcome = self.host.call(|host| Err::<(), _>(programs::answer(host, &calldata).map(drop)));
+        self.host.block -= next;
+        self.host.logs = logs;
+        outcome.expect_err("it always is")
+    }
+
+    /// Lets a block pass where blocks come with calls only.
+    pub fn pass(&mut self) {
+        if self.mirror.is_some() {
+            let _ = self.call(Party::Keeper, 0, &dispatchCall { count: DRAWS });
+        }
     }
 
     /// Takes note of what was logged.
@@ -168,7 +198,7 @@ impl Ledger {
         self.note();
     }
 
-    /// Draws every Pending task whose block has come.
+    /// Makes every draw whose block has come.
     pub fn dispatch(&mut self) {
         let draws = dispatchCall { count: DRAWS };
         if self.mirror.is_some() && self.pending() && !self.due() {
@@ -186,11 +216,15 @@ impl Ledger {
                     return;
                 }
                 self.note();
+                // What is still due are the draws of validators, which the contract makes.
+                if self.due() && self.call(Party::Keeper, 0, &draws).is_err() {
+                    return;
+                }
             }
         }
     }
 
-    /// Whether a Pending task can be drawn.
+    /// Whether a draw can be made.
     pub fn due(&mut self) -> bool {
         // With a mirror each call has a block of its own, after the one seen last.
         let next = u64::from(self.mirror.is_some());
@@ -200,9 +234,10 @@ impl Ledger {
         due
     }
 
-    /// Whether any task is Pending.
+    /// Whether any draw waits: of a Pending task, or of a sampled one's validators.
     pub fn pending(&self) -> bool {
-        !Ring::of_tasks(&self.head()).is_empty()
+        let head = self.head();
+        !Ring::of_tasks(&head).is_empty() || !Ring::of_calls(&head).is_empty()
     }
 
     /// The head word.
@@ -213,6 +248,11 @@ impl Ledger {
     /// A node's record.
     pub fn node(&self, number: u32) -> Node {
         Seat::load(&self.host, NodeId(number)).node
+    }
+
+    /// The number of an operator's node; 0 if he never joined.
+    pub fn number_of(&self, operator: u32) -> u32 {
+        muster_protocol::purse::account(&self.host, Party::Operator(operator).address()).node.0
     }
 
     /// The number of the operator who runs a node; none for an account that is no operator's.
@@ -228,13 +268,32 @@ impl Ledger {
         muster_protocol::registry::gpu_group(&self.host, name.as_bytes(), vram)
     }
 
+    /// Says that the nodes of a GPU group answer alike, unless it was said before.
+    pub fn list(&mut self, group: GpuGroup) {
+        if !muster_protocol::groups::listed(&self.host, group) {
+            let _ = self.call(Party::Owner, 0, &listGpuGroupCall { group: group.0, listed: true });
+        }
+    }
+
+    /// The highest fee, in wei, of a task that can be validated: what the least stake covers.
+    pub fn most_at_stake(&self) -> u128 {
+        let (rules, terms, limits): (Rules, Terms, Limits) =
+            (self.host.get(slot(RULES)), self.host.get(slot(TERMS)), self.host.get(slot(LIMITS)));
+        let times = u128::from(limits.slash_times) * (u128::from(limits.open_most) + 1);
+        u128::from(terms.min_stake.min(rules.base)) * u128::from(GRANULE) / times.max(1)
+    }
+
+    /// The limits as they are.
+    pub fn limits(&self) -> Limits {
+        self.host.get(slot(LIMITS))
+    }
+
     /// What joining with a GPU costs beside the stake, in granules.
     pub fn group_fee(&self, name: &str, vram: u16) -> u64 {
-        let limits: Limits = self.host.get(slot(LIMITS));
         if self.gpu_group(name, vram).is_some() {
             0
         } else {
-            limits.group_fee
+            self.limits().group_fee
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use muster_core::wad::WAD;
+
 use super::workload::{Kind, NodeSpec, TICKS};
 
 /// What became of a node. Times are in ticks.
@@ -25,7 +27,19 @@ pub struct NodeReport {
     pub(super) joined: Option<u64>,
     pub kicked: bool,
     pub slashed: bool,
+    /// In the order in which they were recorded.
     pub scores: Vec<u8>,
+    /// How often it was slashed, and by how much in all, in wei.
+    pub slashes: u64,
+    pub lost: u128,
+    /// Ticks that its open commitments kept it from work.
+    pub held: u64,
+    /// Tasks that it was called to validate and began.
+    pub validations: u64,
+    /// Q_long / Q_max at the end, a wad.
+    pub long_term: u64,
+    /// Whether it was kicked or slashed out of the network.
+    pub gone: bool,
 }
 
 impl NodeReport {
@@ -47,15 +61,21 @@ impl NodeReport {
             kicked: false,
             slashed: false,
             scores: Vec::new(),
+            slashes: 0,
+            lost: 0,
+            held: 0,
+            validations: 0,
+            long_term: 0,
+            gone: false,
         }
     }
 
-    /// Income per hour of presence, in 1e-6 of a token.
+    /// Income less what was slashed, per hour of presence, in 1e-6 of a token.
     pub fn wage(&self) -> f64 {
         if self.present == 0 {
             return 0.0;
         }
-        self.income as f64 / 1e12 / (self.present as f64 / (3_600 * TICKS) as f64)
+        (self.income as f64 - self.lost as f64) / 1e12 / (self.present as f64 / (3_600 * TICKS) as f64)
     }
 }
 
@@ -86,13 +106,35 @@ pub struct Report {
     pub joins: u64,
     pub quits: u64,
     pub pauses: u64,
-    /// Validation groups judged, and those that could not be.
+    /// Of the asked, those created under policy 1; of these, those that were validated, and where no two answers were alike.
+    pub sampled: u64,
+    pub validated: u64,
+    pub undecided: u64,
+    /// Of the asked, those refunded because their node was slashed out of the network.
+    pub orphaned: u64,
+    /// Of the succeeded, those with a wrong answer.
+    pub wrong: u64,
+    /// Members of validation groups that began, beside the first.
+    pub validations: u64,
+    /// What validation groups with answers alike were paid, and what they would have been with a full reserve, in wei.
+    pub pots: u128,
+    pub pots_due: u128,
+    /// What was paid to those who had validators called, in wei.
+    pub drivers: u128,
+    /// What is in the reserve after each tenth of the tasks, in wei.
+    pub reserve: Vec<u128>,
+    pub burnt: u128,
+    /// Fees of all tasks created, in wei.
+    pub fees: u128,
+    /// Validation groups judged by the simulator, and those that could not be.
     pub groups: u64,
     pub groups_void: u64,
     /// Ticks until the last arrival.
     pub span: u64,
     /// Ticks from creation to start, ascending.
     pub waits: Vec<u32>,
+    /// Ticks from creation to success, ascending.
+    pub spans: Vec<u32>,
     /// Ticks each exclusion lasted, ascending.
     pub exclusions: Vec<u32>,
     pub nodes: Vec<NodeReport>,
@@ -118,6 +160,28 @@ pub fn gini(mut values: Vec<f64>) -> f64 {
     }
     let ranked: f64 = values.iter().enumerate().map(|(i, v)| (i as f64 + 1.0) * v).sum();
     2.0 * ranked / (n * sum) - (n + 1.0) / n
+}
+
+/// Spearman's rank correlation of pairs: 1 if both order alike, -1 if they order the other way round; 0 where one says nothing. Equal
+/// values share the mean of their ranks.
+pub fn rank_correlation(pairs: &[(f64, f64)]) -> f64 {
+    let ranks = |value: fn(&(f64, f64)) -> f64| -> Vec<f64> {
+        let rank = |own: f64| {
+            let below = pairs.iter().filter(|pair| value(pair) < own).count();
+            let same = pairs.iter().filter(|pair| value(pair) == own).count();
+            below as f64 + (same as f64 - 1.0) / 2.0
+        };
+        pairs.iter().map(|pair| rank(value(pair))).collect()
+    };
+    let (a, b) = (ranks(|pair| pair.0), ranks(|pair| pair.1));
+    let mean = (pairs.len() as f64 - 1.0) / 2.0;
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).fold(0.0, |sum, (a, b)| sum + (a - mean) * (b - mean));
+    let spread = (product(&a, &a) * product(&b, &b)).sqrt();
+    if spread > 0.0 {
+        product(&a, &b) / spread
+    } else {
+        0.0
+    }
 }
 
 fn ratio(a: u64, b: u64) -> f64 {
@@ -212,6 +276,99 @@ impl Report {
         ratio(counts.iter().sum(), counts.len() as u64)
     }
 
+    fn of(&self, kind: Kind) -> impl Iterator<Item = &NodeReport> {
+        self.nodes.iter().filter(move |n| n.kind == kind)
+    }
+
+    /// The mean of a quantity over the nodes of a kind; 0 if there are none.
+    fn mean_of(&self, kind: Kind, what: impl Fn(&NodeReport) -> f64) -> f64 {
+        self.of(kind).map(what).fold(0.0, |sum, value| sum + value) / self.of(kind).count().max(1) as f64
+    }
+
+    /// Income less what was slashed of all nodes of a kind, by the hour that they were in the network, in 1e-6 of a token.
+    pub fn hour_of(&self, kind: Kind) -> f64 {
+        let hours = self.of(kind).map(|n| n.present).sum::<u64>() as f64 / (3_600 * TICKS) as f64;
+        let (income, lost) = self.of(kind).fold((0, 0), |(income, lost), n| (income + n.income, lost + n.lost));
+        if hours > 0.0 {
+            (income as f64 - lost as f64) / 1e12 / hours
+        } else {
+            0.0
+        }
+    }
+
+    /// Share of a kind that was kicked or slashed out of the network.
+    pub fn gone(&self, kind: Kind) -> f64 {
+        self.mean_of(kind, |n| f64::from(u8::from(n.gone)))
+    }
+
+    /// Slashes of a node of a kind, on average.
+    pub fn slashes_of(&self, kind: Kind) -> f64 {
+        self.mean_of(kind, |n| n.slashes as f64)
+    }
+
+    /// Tasks of its own that a node of a kind was given, on average.
+    pub fn starts_of(&self, kind: Kind) -> f64 {
+        self.mean_of(kind, |n| n.started as f64)
+    }
+
+    /// Hours that a node of a kind was in the network, on average.
+    pub fn hours(&self, kind: Kind) -> f64 {
+        self.mean_of(kind, |n| n.present as f64) / (3_600 * TICKS) as f64
+    }
+
+    /// Share of the time of a kind that open commitments kept it from work.
+    pub fn held(&self, kind: Kind) -> f64 {
+        ratio(self.of(kind).map(|n| n.held).sum(), self.of(kind).map(|n| n.present).sum())
+    }
+
+    /// Seconds from creation to success that a share of the tasks did not take longer than.
+    pub fn span_of(&self, share: f64) -> f64 {
+        quantile(&self.spans, share) / TICKS as f64
+    }
+
+    /// Share of the tasks asked for that were validated.
+    pub fn validated_share(&self) -> f64 {
+        ratio(self.validated, self.asked)
+    }
+
+    /// Share of the validated tasks without two answers alike or one that counts.
+    pub fn undecided_share(&self) -> f64 {
+        ratio(self.undecided, self.validated)
+    }
+
+    /// Share of the successful tasks with a wrong answer.
+    pub fn wrong_share(&self) -> f64 {
+        ratio(self.wrong, self.succeeded)
+    }
+
+    /// An amount in mean fees.
+    pub fn in_fees(&self, wei: u128) -> f64 {
+        if self.fees == 0 {
+            return 0.0;
+        }
+        wei as f64 / (self.fees as f64 / self.created as f64)
+    }
+
+    /// What was in the reserve after so many tenths of the tasks, in mean fees.
+    pub fn reserve_after(&self, tenths: usize) -> f64 {
+        self.reserve.get(tenths - 1).map_or(0.0, |wei| self.in_fees(*wei))
+    }
+
+    /// Of what groups with answers alike were due, the share that fees and the reserve paid; 1 where there were none.
+    pub fn pots_paid(&self) -> f64 {
+        if self.pots_due == 0 {
+            return 1.0;
+        }
+        self.pots as f64 / self.pots_due as f64
+    }
+
+    /// Rank correlation of Q_long at the end with speed, over the nodes that are not bad and have at least ten scores.
+    pub fn rank_correlation(&self) -> f64 {
+        let nodes = self.honest().filter(|n| n.scores.len() >= 10);
+        let pairs: Vec<(f64, f64)> = nodes.map(|n| (n.long_term as f64 / WAD as f64, f64::from(n.speed))).collect();
+        rank_correlation(&pairs)
+    }
+
     /// Mean wage of the fifths of the nodes that are not bad, in ascending order of a key, relative to the mean of all.
     pub fn wages_by(&self, key: impl Fn(&NodeReport) -> u64) -> [f64; 5] {
         let mut nodes: Vec<&NodeReport> = self.honest().filter(|n| n.present > 0).collect();
@@ -254,6 +411,19 @@ mod tests {
         assert_eq!(gini(vec![3.0, 3.0, 3.0]), 0.0);
         assert!((gini(vec![0.0, 0.0, 0.0, 8.0]) - 0.75).abs() < 1e-12);
         assert!((gini(vec![1.0, 3.0]) - 0.25).abs() < 1e-12);
+    }
+
+    #[test]
+    fn rank_correlation_by_hand() {
+        let pairs = |ys: [f64; 5]| ys.into_iter().enumerate().map(|(x, y)| (x as f64, y)).collect::<Vec<_>>();
+        assert_eq!(rank_correlation(&pairs([1.0, 2.0, 40.0, 41.0, 900.0])), 1.0);
+        assert_eq!(rank_correlation(&pairs([5.0, 4.0, 3.0, 2.0, 1.0])), -1.0);
+        // 1 - 6 x (1 + 1 + 1 + 1) / (5 x 24).
+        assert!((rank_correlation(&pairs([2.0, 1.0, 3.0, 5.0, 4.0])) - 0.8).abs() < 1e-12);
+        // Ranks 0.5, 0.5, 2, 3, 4: a sum of products of 9.5 over the root of 10 x 9.5.
+        assert!((rank_correlation(&pairs([1.0, 1.0, 3.0, 5.0, 7.0])) - 9.5 / 95.0f64.sqrt()).abs() < 1e-12);
+        assert_eq!(rank_correlation(&pairs([3.0; 5])), 0.0);
+        assert_eq!(rank_correlation(&[]), 0.0);
     }
 
     #[test]

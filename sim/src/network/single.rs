@@ -62,9 +62,12 @@ pub struct Workload {
     /// Work asked of a made-up fleet, as a share of what it could do
     #[arg(long, value_name = "X", requires = "tasks", default_value_t = 0.7, allow_negative_numbers = true)]
     pub load: f64,
-    /// Share of the tasks given to a validation group
+    /// Share of the tasks given to three nodes at once, which the simulator judges
     #[arg(long, value_name = "X", default_value_t = 0.1, allow_negative_numbers = true)]
     pub validated: f64,
+    /// Share of the tasks whose answers are committed to and sampled for validation (redundancy 1); not those of --validated
+    #[arg(long, value_name = "X", default_value_t = 0.0, allow_negative_numbers = true)]
+    pub sampled: f64,
     /// Who chooses nodes; all but the contract are there for comparison
     #[arg(long, value_enum, default_value_t = Choice::Contract)]
     pub choice: Choice,
@@ -114,7 +117,8 @@ fn share(name: &str, value: f64, most: f64) -> Outcome<u32> {
 /// # Errors
 /// What can't be read or written, with file, line and reason; a parameter that is not one.
 pub fn run(workload: &Workload, seed: u64, out: &Path) -> Outcome<()> {
-    let sampled = share("validated", workload.validated, 1.0)?;
+    let grouped = share("validated", workload.validated, 1.0)?;
+    let sampled = share("sampled", workload.sampled, 1.0)?;
     let load = share("load", workload.load, 100.0)?;
     let (nodes, source) = match (&workload.requests, &workload.nodes) {
         (Some(requests), Some(nodes)) => {
@@ -143,14 +147,14 @@ pub fn run(workload: &Workload, seed: u64, out: &Path) -> Outcome<()> {
                 }
                 gpus.truncate(keep);
             }
-            (fleet_of(&gpus, seed), Source::traced(&traced, workload.speed, sampled, seed))
+            (fleet_of(&gpus, seed), Source::traced(&traced, workload.speed, (grouped, sampled), seed))
         }
         _ => {
             let (tasks, nodes) = (workload.tasks.unwrap_or(0), workload.fleet.unwrap_or(0) as u32);
             if load == 0 {
                 return Err("--load is 0: no task would ever come".into());
             }
-            let profile = Profile { nodes, tasks, load, sampled, ..Profile::default() };
+            let profile = Profile { nodes, tasks, load, grouped, sampled, named: sampled > 0, ..Profile::default() };
             let nodes = fleet(&profile, seed);
             let span = profile.span(&nodes);
             if span > LONGEST_EXPECTED {
@@ -202,8 +206,12 @@ fn table(report: &Report) -> String {
         ("driven out of the queue", report.evicted),
         ("refused", report.refused),
         ("not ended", report.open),
-        ("validation groups judged", report.groups),
-        ("validation groups that could not be", report.groups_void),
+        ("created under policy 1", report.sampled),
+        ("of these validated", report.validated),
+        ("validated without two answers alike", report.undecided),
+        ("refunded with a node slashed out", report.orphaned),
+        ("groups judged by the simulator", report.groups),
+        ("groups that could not be", report.groups_void),
         ("times a node joined", report.joins),
         ("times a node left", report.quits),
         ("announced breaks", report.pauses),

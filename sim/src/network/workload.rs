@@ -48,13 +48,18 @@ pub enum Kind {
     Broken,
     /// Answers at once, and wrongly.
     Cheat,
+    /// Answers one in four of its own tasks at once and wrongly. What it is called to validate it works at.
+    Sly,
+    /// Answers at once and wrongly, and never says in a validation group what it had committed to.
+    Withholding,
     /// Somebody's who splits one sum over many nodes; works like a steady one.
     Sybil,
 }
 
 impl Kind {
     /// All of them, in the order of tables.
-    pub const ALL: [Self; 7] = [Self::Steady, Self::Slow, Self::Flaky, Self::Dead, Self::Broken, Self::Cheat, Self::Sybil];
+    pub const ALL: [Self; 9] =
+        [Self::Steady, Self::Slow, Self::Flaky, Self::Dead, Self::Broken, Self::Cheat, Self::Sly, Self::Withholding, Self::Sybil];
 
     /// As tables show it.
     pub fn name(self) -> &'static str {
@@ -65,13 +70,29 @@ impl Kind {
             Self::Dead => "dead",
             Self::Broken => "broken",
             Self::Cheat => "cheat",
+            Self::Sly => "sly",
+            Self::Withholding => "withholding",
             Self::Sybil => "Sybil",
         }
     }
 
     /// Whether a network is better off without it.
     pub fn bad(self) -> bool {
-        matches!(self, Self::Dead | Self::Broken | Self::Cheat)
+        matches!(self, Self::Dead | Self::Broken) || self.cheats()
+    }
+
+    /// Whether it answers wrongly, always or at times.
+    pub fn cheats(self) -> bool {
+        matches!(self, Self::Cheat | Self::Sly | Self::Withholding)
+    }
+
+    /// Of a thousand tasks of its own, how many it answers at once and wrongly.
+    pub fn wrong(self) -> usize {
+        match self {
+            Self::Cheat | Self::Withholding => 1_000,
+            Self::Sly => 250,
+            _ => 0,
+        }
     }
 }
 
@@ -121,7 +142,9 @@ pub struct TaskSpec {
     pub work: u64,
     /// How it ends, where a trace says so.
     pub fate: Option<Outcome>,
-    /// Whether it is given to a validation group.
+    /// Whether it is given to three nodes at once, which the simulator judges.
+    pub grouped: bool,
+    /// Whether its node commits to its answer, which may then be validated.
     pub sampled: bool,
 }
 
@@ -132,10 +155,18 @@ pub struct Profile {
     pub tasks: u64,
     /// Work asked for, as a share of what all nodes but Sybils could do, in thousandths.
     pub load: u32,
-    /// Of a thousand tasks, how many are given to a validation group.
+    /// Of a thousand tasks, how many are given to three nodes at once, which the simulator judges.
+    pub grouped: u32,
+    /// Of a thousand tasks, how many are created under policy 1, as far as the contract takes them.
     pub sampled: u32,
-    /// Of a thousand nodes, how many are slow, flaky, dead, broken and cheats; the others are steady.
-    pub mix: [usize; 5],
+    /// GPT tasks require one of two GPU models, as those have to that are validated.
+    pub named: bool,
+    /// How many times as high fees are.
+    pub price: u32,
+    /// Of a thousand nodes, how many are slow, flaky, dead, broken, cheats, sly and withholding; the others are steady.
+    pub mix: [usize; 7],
+    /// Whether there are just so many of each, the first nodes being slow and so on; else it is a matter of luck.
+    pub even: bool,
     /// Mean seconds between a flaky node's outages, and their mean length.
     pub outages: (u64, u64),
     /// A sum of stake in granules and over how many nodes it is split.
@@ -154,8 +185,12 @@ impl Default for Profile {
             nodes: 200,
             tasks: 50_000,
             load: 700,
-            sampled: 100,
-            mix: [70, 150, 30, 20, 30],
+            grouped: 100,
+            sampled: 0,
+            named: false,
+            price: 1,
+            mix: [70, 150, 30, 20, 30, 0, 0],
+            even: false,
             outages: (14_400, 1_800),
             attack: None,
             cancels: 10,
@@ -175,7 +210,7 @@ impl Profile {
     fn gap(&self, nodes: &[NodeSpec]) -> f64 {
         let honest = nodes.iter().filter(|node| node.kind != Kind::Sybil);
         let speed: f64 = honest.map(|node| f64::from(node.speed)).sum::<f64>() / 1_000.0;
-        let copies = 1.0 + f64::from(self.sampled) / 500.0;
+        let copies = 1.0 + f64::from(self.grouped) / 500.0;
         MEAN_WORK * 1e6 * copies / (speed * f64::from(self.load) / 1_000.0).max(1e-9)
     }
 }
@@ -225,7 +260,7 @@ pub fn fleet(profile: &Profile, seed: u64) -> Vec<NodeSpec> {
             stake: sum / u64::from(count.max(1)),
             outages: None,
             dies: None,
-            ..node(&Profile { mix: [0; 5], churn: false, ..profile.clone() }, seed, profile.nodes + i, &zipf)
+            ..node(&Profile { mix: [0; 7], churn: false, ..profile.clone() }, seed, profile.nodes + i, &zipf)
         });
         nodes.extend(attackers);
     }
@@ -251,8 +286,9 @@ fn node(profile: &Profile, seed: u64, number: u32, zipf: &Zipf) -> NodeSpec {
             None => true,
         })
         .unwrap_or(GPUS[0]);
-    let mut u = random.below(1_000);
-    let others = [Kind::Slow, Kind::Flaky, Kind::Dead, Kind::Broken, Kind::Cheat];
+    let drawn = random.below(1_000);
+    let mut u = if profile.even { number as usize * 1_000 / profile.nodes as usize } else { drawn };
+    let others = [Kind::Slow, Kind::Flaky, Kind::Dead, Kind::Broken, Kind::Cheat, Kind::Sly, Kind::Withholding];
     let kind = others.into_iter().zip(profile.mix).find(|(_, share)| match u.checked_sub(*share) {
         Some(rest) => {
             u = rest;
@@ -337,8 +373,9 @@ impl Source {
         Self::MadeUp { profile: profile.clone(), gap, seed, next: 0, clock: 0, zipf }
     }
 
-    /// Tasks of a trace, arriving `speed` times as fast; fees and validation groups are drawn by the seed.
-    pub fn traced(requests: &[Request], speed: f64, sampled: u32, seed: u64) -> Self {
+    /// Tasks of a trace, arriving `speed` times as fast; fees are drawn by the seed, and of a thousand which are
+    /// grouped and sampled.
+    pub fn traced(requests: &[Request], speed: f64, (grouped, sampled): (u32, u32), seed: u64) -> Self {
         let mut names = HashMap::new();
         let mut applications = HashMap::new();
         let requests = requests.iter().enumerate().map(|(i, request)| {
@@ -360,6 +397,7 @@ impl Source {
                 generosity: 500 + random.below(2_001) as u32,
                 work: request.seconds * TICKS,
                 fate: Some(request.outcome),
+                grouped: random.below(1_000) < grouped as usize,
                 sampled: random.below(1_000) < sampled as usize,
             }
         });
@@ -423,12 +461,13 @@ impl Iterator for Source {
                     kind: gpt.into(),
                     units,
                     vram,
-                    gpu: (random.below(50) == 0).then(|| (gpu.0.to_string(), gpu.1)),
+                    gpu: (random.below(50) == 0 || gpt && profile.named).then(|| (gpu.0.to_string(), gpu.1)),
                     models,
-                    generosity: 500 + random.below(2_001) as u32,
+                    generosity: (500 + random.below(2_001) as u32) * profile.price,
                     // 0.6 of the estimate, give or take a third.
                     work: estimate * TICKS * (400 + random.below(401) as u64) / 1_000,
                     fate: (random.below(1_000) < profile.cancels as usize).then_some(Outcome::Cancelled),
+                    grouped: random.below(1_000) < profile.grouped as usize,
                     sampled: random.below(1_000) < profile.sampled as usize,
                 })
             }

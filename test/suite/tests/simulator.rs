@@ -20,6 +20,7 @@ use muster_core::word::Word;
 use muster_devnode::chain::{Clock, Mined, NITRO_DEV_KEY};
 use muster_devnode::{Config, Devnode, TxRequest};
 use muster_protocol::native::{Hashes, Memory};
+use muster_protocol::parameters::number_of;
 use muster_protocol::roster::Seat;
 use muster_protocol::IMuster::{self, *};
 use muster_protocol::{programs, Host, Network, Refusal};
@@ -36,6 +37,8 @@ const PERIOD: u64 = 250;
 const STRETCH: u64 = 60;
 /// Blocks between a task's creation and its draw.
 const DELAY: u64 = 60;
+/// Parameters that can only be proposed.
+const LATER: [(&str, u64); 3] = [("scorePool", 5), ("slashImages", 1), ("revealWindow", 3_600)];
 
 /// What was compared.
 #[derive(Default)]
@@ -97,7 +100,12 @@ impl Twin {
         for group in groups {
             self.same(host, queuedTasksCall { group, from: 0, count: 256 });
         }
+        for number in 1..=issued {
+            self.same(host, runningTaskCall { number });
+        }
         self.same(host, excludedNodesCall { from: 0, count: 256 });
+        self.same(host, groupsCall { from: 1, count: 256 });
+        self.same(host, callsCall { from: 0, count: 256 });
         self.same(host, overviewCall {});
         self.tally.borrow_mut().whole += 1;
     }
@@ -168,10 +176,13 @@ impl Mirror for Twin {
             let event = IMuster::IMusterEvents::decode_raw_log(&a.topics, &a.data).expect("an event of the interface");
             let mut tally = self.tally.borrow_mut();
             let name = match event {
-                IMuster::IMusterEvents::TaskAborted(aborted) => {
-                    ["TaskAborted: timeout", "TaskAborted: cancelled", "TaskAborted: evicted", "TaskAborted: waited"]
-                        [aborted.reason as usize]
-                }
+                IMuster::IMusterEvents::TaskAborted(aborted) => [
+                    "TaskAborted: timeout",
+                    "TaskAborted: cancelled",
+                    "TaskAborted: evicted",
+                    "TaskAborted: waited",
+                    "TaskAborted: slashed",
+                ][aborted.reason as usize],
                 IMuster::IMusterEvents::TaskQueued(queued) => {
                     let group = (queued.ticket >> 32) as u32;
                     if !tally.groups.contains(&group) {
@@ -197,6 +208,23 @@ impl Mirror for Twin {
                 IMuster::IMusterEvents::DownloadRequested(_) => "DownloadRequested",
                 IMuster::IMusterEvents::ModelAdded(_) => "ModelAdded",
                 IMuster::IMusterEvents::ModelRemoved(_) => "ModelRemoved",
+                IMuster::IMusterEvents::AnswerCommitted(e) if e.group == 0 => "AnswerCommitted: first",
+                IMuster::IMusterEvents::AnswerCommitted(_) => "AnswerCommitted: validator",
+                IMuster::IMusterEvents::AnswerRevealed(e) if e.group == 0 => "AnswerRevealed: not sampled",
+                IMuster::IMusterEvents::AnswerRevealed(_) => "AnswerRevealed: in a group",
+                IMuster::IMusterEvents::TaskSampled(_) => "TaskSampled",
+                IMuster::IMusterEvents::GroupFormed(_) => "GroupFormed",
+                IMuster::IMusterEvents::MemberCalled(_) => "MemberCalled",
+                IMuster::IMusterEvents::MemberStarted(_) => "MemberStarted",
+                IMuster::IMusterEvents::MemberTimedOut(_) => "MemberTimedOut",
+                IMuster::IMusterEvents::MemberJudged(_) => "MemberJudged",
+                IMuster::IMusterEvents::GroupSettled(e) => {
+                    ["GroupSettled: agreed", "GroupSettled: alone", "GroupSettled: differing", "GroupSettled: unanswered"]
+                        [e.outcome as usize]
+                }
+                IMuster::IMusterEvents::NodeSlashed(_) => "NodeSlashed",
+                IMuster::IMusterEvents::ScoreRecorded(_) => "ScoreRecorded",
+                IMuster::IMusterEvents::GpuGroupListed(_) => "GpuGroupListed",
                 _ => "others",
             };
             *tally.events.entry(name).or_default() += 1;
@@ -226,14 +254,34 @@ fn withdraw(to: Party) -> withdrawCall {
 /// What nobody has asked for, most of it to be refused.
 fn meddle(ledger: &mut Ledger, round: u64, nodes: u32) {
     let issued = ledger.head().issued.max(1);
-    let node = 1 + (round / 4) as u32 % issued;
+    let node = 1 + (round / 7) as u32 % issued;
     let id = Seat::load(&ledger.host, NodeId(node)).order(&ledger.host).id.0;
-    let _ = match round % 4 {
+    let group = 1 + (round / 7) as u32 % 3;
+    let reveal = |group| revealCall { id, group, node, kind: 0, value: [7; 32].into(), salt: [7; 32].into() };
+    let _ = match round % 7 {
         0 => ledger.call(Party::Keeper, 0, &pokeCall { node }).is_ok(),
         1 => ledger.call(Party::Keeper, 0, &expireCall { node, id }).is_ok(),
         2 => ledger.call(Party::Keeper, 0, &cancelCall { id, ticket: u64::from(node) << 32 }).is_ok(),
+        3 => ledger.call(Party::Keeper, 0, &validateCall { id, node }).is_ok(),
+        4 => ledger.call(Party::Keeper, 0, &settleCall { id, group }).is_ok(),
+        5 => ledger.call(Party::Keeper, 0, &reveal(if round % 2 == 0 { 0 } else { group })).is_ok(),
         _ => ledger.call(Party::Operator(node % nodes), 0, &submit(id + 1)).is_ok(),
     };
+}
+
+/// Sends from somebody who is no node's and no application's; panics if it is refused.
+fn send(chain: &muster_devnode::Chain, muster: Address, from: Address, call: &impl SolCall) {
+    chain.set_balance(from, U256::from(10).pow(U256::from(30)));
+    let input = Bytes::from(call.abi_encode());
+    let request = TxRequest {
+        from: Some(from),
+        to: Some(TxKind::Call(muster)),
+        input: input.into(),
+        gas: Some(GAS),
+        ..TxRequest::default()
+    };
+    let mined = chain.send(request).expect("the devnode takes it");
+    assert!(mined.ok(), "{}", mined.outcome.output);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -243,7 +291,9 @@ async fn the_simulator_and_the_chain_do_the_same() {
         return;
     }
     let mut config = Config::default();
-    config.chain.clock = Clock::Manual(BEGINNING);
+    // Parameters that reach into stakes need a week before they take effect.
+    const WEEK: u32 = 7 * 86_400;
+    config.chain.clock = Clock::Manual(BEGINNING - u64::from(WEEK) - 3_600);
     let node = Devnode::start(config).expect("the embedded node starts");
     let rpc = Chain::connect(&node.url()).await.unwrap();
     let wallet: LocalWallet = NITRO_DEV_KEY.parse().unwrap();
@@ -255,12 +305,14 @@ async fn the_simulator_and_the_chain_do_the_same() {
         treasury: own,
         granule: GRANULE,
         minimum_stake: u128::from(LEAST_STAKE) * u128::from(GRANULE),
-        upgrade_delay: 7 * 86_400,
+        upgrade_delay: WEEK,
         minimum_price: None,
-        // A short queue, so that it overflows, and few downloads, so that most calls are about tasks.
-        parameters: [("alphaMilli", 400u64), ("drawDelay", DELAY), ("scarce", 2), ("spread", 3)]
+        // A short queue, so that it overflows, and few downloads, so that most calls are about tasks; more validation than by default.
+        parameters: [("alphaMilli", 400u64), ("drawDelay", DELAY), ("scarce", 2), ("spread", 3), ("sampleBps", 3_000)]
+            .into_iter()
+            .chain(LATER)
             .map(|(name, value)| (name.to_string(), value.into()))
-            .into(),
+            .collect(),
         programs,
         rustc: manifest.rustc,
         file: None,
@@ -269,6 +321,14 @@ async fn the_simulator_and_the_chain_do_the_same() {
     let deployment = deploy::on(&rpc, &mut boss, &config).await.expect("it deploys");
     let muster = Address::from(deployment.address.0);
     let chain = node.chain().clone();
+    chain.set_next_timestamp(BEGINNING - 60).unwrap();
+    let owner = Address::from(Party::Owner.address());
+    for (name, _) in LATER {
+        send(&chain, muster, owner, &acceptParameterCall { parameter: number_of(name).unwrap() });
+    }
+    // Who owns it in the simulator lists GPU groups.
+    send(&chain, muster, Address::from(own.0), &transferOwnershipCall { newOwner: owner });
+    send(&chain, muster, owner, &acceptOwnershipCall {});
 
     // Both begin with the same words.
     let mut host = Memory::like_a_chain();
@@ -283,10 +343,14 @@ async fn the_simulator_and_the_chain_do_the_same() {
     let profile = Profile {
         nodes: 30,
         tasks: 1_200,
-        load: 600,
-        // Groups and their scores are not in the programs.
-        sampled: 0,
-        mix: [70, 200, 70, 200, 0],
+        load: 500,
+        // Groups that the simulator judges are not in the programs.
+        grouped: 0,
+        sampled: 500,
+        named: true,
+        price: 1,
+        mix: [70, 150, 70, 200, 70, 70, 70],
+        even: true,
         outages: (3_000, 1_500),
         attack: None,
         cancels: 150,
@@ -326,11 +390,13 @@ async fn the_simulator_and_the_chain_do_the_same() {
     }
     ledger.call(Party::Keeper, 0, &withdraw(Party::Keeper)).expect("start fees of what it let expire");
 
-    let income = muster_protocol::purse::income(&ledger.host);
+    use muster_protocol::purse;
+    let kept = [purse::income(&ledger.host), purse::reserve(&ledger.host), purse::burnt(&ledger.host)];
     let tally = tally.borrow();
     let balance = chain.state().balance(muster);
     assert_eq!(tally.deposits - tally.withdrawn, balance, "what came in and was not paid out");
-    assert_eq!(balance, U256::from(income), "only the treasury's is left");
+    assert_eq!(balance, U256::from(kept.iter().sum::<u128>()), "only the treasury's, the reserve and what is burnt are left");
+    assert!(kept.iter().all(|part| *part > 0), "{kept:?}");
 
     println!(
         "{} calls; {} words compared after them, everything {} times; refused: {:?}; logs: {:?}",
@@ -341,7 +407,7 @@ async fn the_simulator_and_the_chain_do_the_same() {
         ("TaskStarted", 900),
         ("TaskSucceeded", 700),
         ("TaskQueued", 100),
-        ("TaskAborted: timeout", 50),
+        ("TaskAborted: timeout", 30),
         ("TaskAborted: cancelled", 5),
         ("TaskAborted: evicted", 20),
         ("TaskErrorReported", 5),
@@ -354,12 +420,28 @@ async fn the_simulator_and_the_chain_do_the_same() {
         ("StakeRaised", 1),
         ("ModelAdded", 20),
         ("ModelRemoved", 1),
+        ("AnswerCommitted: first", 200),
+        ("AnswerCommitted: validator", 50),
+        ("AnswerRevealed: not sampled", 100),
+        ("AnswerRevealed: in a group", 100),
+        ("TaskSampled", 50),
+        ("GroupFormed", 50),
+        ("MemberCalled", 10),
+        ("MemberStarted", 80),
+        ("MemberTimedOut", 1),
+        ("MemberJudged", 150),
+        ("GroupSettled: agreed", 40),
+        ("GroupSettled: alone", 1),
+        ("GroupSettled: differing", 1),
+        ("NodeSlashed", 10),
+        ("ScoreRecorded", 100),
+        ("GpuGroupListed", 1),
     ] {
         let count = tally.events.get(event).copied().unwrap_or_default();
         assert!(count >= least, "the workload is to have at least {least} {event}, not {count}");
     }
     assert!(tally.refused.get("DrawsDue").is_some_and(|count| *count >= 5), "the workload is to have more draws due");
-    for error in ["NothingToPoke", "DeadlineNotPassed", "TaskNotQueued", "TaskNotRunning"] {
+    for error in ["NothingToPoke", "DeadlineNotPassed", "TaskNotQueued", "TaskNotRunning", "NotCommitted", "GroupUnknown"] {
         assert!(tally.refused.contains_key(error), "the workload is to have a call refused with {error}");
     }
     assert!(tally.whole > 5);

@@ -12,6 +12,16 @@ pub enum Action {
     Expire(u64),
     Cancel(u64),
     Outlive(u64),
+    /// A node, the second number, commits to its answer.
+    Commit(u64, u64),
+    /// Whether a task is validated can be known.
+    Lot(u64),
+    /// A member of a validation group reveals what it had committed to.
+    Reveal(u64, u64),
+    /// Somebody has a validation group judged.
+    Settle(u64),
+    /// A member of a validation group stayed silent.
+    ExpireMember(u64, u64),
 }
 
 /// In the order of time; what is due at the same time, in the order in which it was planned.

@@ -4,14 +4,15 @@ use std::collections::{HashMap, HashSet};
 
 use anyhow::Result;
 use ethers::{
-    abi::Token,
     providers::Middleware,
     types::{Address, Filter, U256, U64},
 };
+use muster_core::record::Status;
+use muster_protocol::IMuster::{accountCall, nodeCall, overviewCall};
 
 use crate::{
     chain::Chain,
-    contract::{field, Event, Muster},
+    contract::{Event, Muster},
 };
 
 /// Where the contract's money belongs.
@@ -25,8 +26,19 @@ pub struct Books {
     pub credit: U256,
     /// Protocol income not yet paid out.
     pub treasury: U256,
+    /// What validations are paid from beside the fees.
+    pub reserve: U256,
+    /// What slashes took: it stays with the contract for good.
+    pub burnt: U256,
     /// What the address holds.
     pub balance: U256,
+}
+
+impl Books {
+    /// All that has its place: what the contract holds, unless more was forced upon it.
+    pub fn owed(&self) -> U256 {
+        self.stake + self.escrow + self.credit + self.treasury + self.reserve + self.burnt
+    }
 }
 
 /// Adds up what every account that the contract's logs mention is owed. `since` is the block the contract is from.
@@ -40,7 +52,7 @@ pub async fn books(chain: &Chain, muster: &Muster, since: U64) -> Result<Books> 
     let mut books = Books::default();
     let mut escrow: HashMap<u64, U256> = HashMap::new();
     let mut accounts: HashSet<Address> = HashSet::new();
-    let mut nodes: HashSet<u64> = HashSet::new();
+    let mut nodes: HashSet<u32> = HashSet::new();
     let mut from = since;
     while from <= head {
         let to = (from + SPAN - 1).min(head);
@@ -50,13 +62,13 @@ pub async fn books(chain: &Chain, muster: &Muster, since: U64) -> Result<Books> 
             let id = event.number("id");
             match event.name {
                 "TaskCreated" => {
-                    escrow.insert(id, event.get("fee").and_then(|fee| fee.clone().into_uint()).unwrap_or_default());
+                    escrow.insert(id, event.amount("fee"));
                 }
-                "TaskSucceeded" | "TaskErrorReported" | "TaskAborted" => {
+                "TaskSucceeded" | "TaskErrorReported" | "TaskAborted" | "GroupSettled" => {
                     escrow.remove(&id);
                 }
                 "NodeJoined" => {
-                    nodes.insert(event.number("node"));
+                    nodes.insert(event.number("node") as u32);
                 }
                 _ => {}
             }
@@ -66,20 +78,22 @@ pub async fn books(chain: &Chain, muster: &Muster, since: U64) -> Result<Books> 
         from = to + 1;
     }
     books.escrow = escrow.values().fold(U256::zero(), |sum, fee| sum + fee);
-    for node in nodes {
-        let node = muster.view(chain, "node", &[Token::Uint(node.into())]).await?;
+    for number in nodes {
+        let node = muster.ask(chain, None, &nodeCall { number }).await?;
         // A node that has quit has no stake any more: it is its operator's.
-        if field(&node, 2)? != U256::zero() {
-            books.stake += field(&node, 5)?;
+        if node.status != Status::Quit as u8 {
+            books.stake += node.stake.into();
         }
     }
-    for account in accounts {
-        let account = muster.view(chain, "account", &[Token::Address(account)]).await?;
-        books.credit += field(&account, 0)?;
-        books.stake += field(&account, 1)?;
+    for who in accounts {
+        let account = muster.ask(chain, None, &accountCall { who: who.0.into() }).await?;
+        books.credit += account.credit.into();
+        books.stake += account.unbonding.into();
     }
-    let overview = muster.view(chain, "overview", &[]).await?;
-    books.treasury = field(&overview, 2)?;
+    let overview = muster.ask(chain, None, &overviewCall {}).await?;
+    books.treasury = overview.treasuryBalance.into();
+    books.reserve = overview.reserve.into();
+    books.burnt = overview.burnt.into();
     books.balance = chain.provider.get_balance(muster.address, None).await.map_err(|error| chain.trouble(&error))?;
     Ok(books)
 }

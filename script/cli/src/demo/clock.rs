@@ -37,6 +37,15 @@ impl Clock {
         Ok(())
     }
 
+    /// Lets a block pass in which nothing happens.
+    pub async fn pass(&mut self, chain: &Chain) -> Result<()> {
+        if !self.travels {
+            return self.wait_until(self.now + 1).await;
+        }
+        self.before(chain).await?;
+        chain.request::<_, serde_json::Value>("evm_mine", ()).await.map(drop)
+    }
+
     /// Whether the chain has come as far as we have.
     pub async fn has_chain_caught_up(&self, chain: &Chain) -> Result<bool> {
         Ok(self.travels || chain.now().await? >= self.now)

@@ -7,19 +7,21 @@ use std::{
 
 use anyhow::{ensure, Context, Result};
 use ethers::{
-    abi::Token,
     providers::Middleware,
     types::{Address, U256},
     utils::format_ether,
 };
-use muster_core::record::{CALL_MODELS, NODE_MODELS};
+use muster_core::record::{Status, CALL_MODELS, NODE_MODELS};
+use muster_protocol::IMuster::{
+    accountCall, gpuGroupCall, joinCall, nodeCall, nodeOfCall, overviewCall, reportDownloadedCall, weightOfCall,
+};
 use muster_sim::trace::{Gpu, Request};
 use rand::{seq::SliceRandom, Rng};
 
 use super::{account, creator_of, model_id, random, specification, Demo, Options, Sender, CREATORS, GAS_LIMIT};
 use crate::{
-    chain::Outgoing,
-    contract::{field, Event, Refusal},
+    chain::{Account, Outgoing},
+    contract::{Event, Refusal},
 };
 
 /// Gas that an account is funded for with each transaction it may send.
@@ -30,6 +32,10 @@ pub struct Node {
     /// Its operator's place among ours.
     pub place: usize,
     pub gpu: String,
+    /// What the trace's times are divided by where it runs a task that can be validated, in per cent.
+    pub speed: u64,
+    /// Whether it commits to wrong answers, at once.
+    pub cheats: bool,
     /// As it was after joining.
     pub weight: f64,
 }
@@ -46,7 +52,7 @@ struct Terms {
 struct Join<'g> {
     gpu: &'g Gpu,
     stake: U256,
-    models: Vec<Token>,
+    models: Vec<u64>,
 }
 
 /// The nodes of the network, in the order in which they join.
@@ -74,37 +80,60 @@ fn popularity(requests: &[Request]) -> Vec<(String, u64)> {
 impl Demo {
     /// Gives every account what it will need, lets the fleet join, and reads the weights.
     pub(super) async fn fund_and_join(&mut self, fleet: &[Gpu]) -> Result<()> {
-        let granule = field(&self.muster.view(&self.chain, "overview", &[]).await?, 7)?;
+        let granule = U256::from(self.muster.ask(&self.chain, None, &overviewCall {}).await?.granule);
         let terms = Terms {
             granule,
             least: self.parameter("minStake").await? * granule,
             group_fee: self.parameter("groupFee").await? * granule,
         };
         let joins = self.joins(fleet, &terms);
-        for number in 0..fleet.len() {
-            self.operators.push(account(&self.chain, self.options.seed, "operator", number)?);
+        for place in 0..fleet.len() {
+            let operator = self.operator(place).await?;
+            self.operators.push(operator);
         }
         let payments = self.payments(&joins, &terms).await?;
         self.begin_bar("joining", fleet.len() as u64);
         for (to, value) in payments {
             self.keeper.send(&self.chain, Outgoing { to: Some(to), value, ..Default::default() }).await?;
         }
+        let (speeds, cheats) = (speeds(fleet.len(), &self.options), cheats(fleet.len(), &self.options));
         for (place, join) in joins.into_iter().enumerate() {
             let gpu = format!("{}, {} GiB", join.gpu.name, join.gpu.vram);
             let number = match self.joined(place).await? {
                 Some(number) => number,
                 None => self.join(place, join, &terms).await?,
             };
-            self.nodes.insert(number, Node { place, gpu, weight: 0.0 });
+            let node = Node { place, gpu, speed: speeds[place], cheats: cheats.contains(&place), weight: 0.0 };
+            self.nodes.insert(number, node);
             self.bar.inc(1);
         }
         for (number, node) in &mut self.nodes {
-            let arguments = [Token::Uint((*number).into()), specification(1, 1, &[], [0; 32])];
-            let weight = self.muster.view(&self.chain, "weightOf", &arguments).await?;
-            node.weight = field(&weight, 5)?.as_u128() as f64;
+            let call = weightOfCall { number: *number as u32, spec: specification(0, 1, 1, &[], [0; 32]) };
+            node.weight = self.muster.ask(&self.chain, None, &call).await?.weight as f64;
         }
         self.bar.finish_and_clear();
         Ok(())
+    }
+
+    /// The account that runs a node. One whose node was slashed or kicked out in an earlier run on the same chain can never join again:
+    /// then another.
+    async fn operator(&self, place: usize) -> Result<Account> {
+        let mut attempt = 0;
+        loop {
+            let kind = if attempt == 0 { "operator".into() } else { format!("operator after {attempt}") };
+            let operator = account(&self.chain, self.options.seed, &kind, place)?;
+            let call = accountCall { who: operator.address().0.into() };
+            let owed = self.muster.ask(&self.chain, None, &call).await?;
+            if !owed.kickedOut || self.status(owed.node).await? != Status::Quit {
+                return Ok(operator);
+            }
+            attempt += 1;
+        }
+    }
+
+    /// A node's status.
+    async fn status(&self, number: u32) -> Result<Status> {
+        Ok(Status::new(self.muster.ask(&self.chain, None, &nodeCall { number }).await?.status))
     }
 
     /// What every node stakes and holds.
@@ -120,7 +149,7 @@ impl Demo {
                 .iter()
                 .filter(|(_, count)| held.gen_bool(0.15 + 0.6 * *count as f64 / most))
                 .take(NODE_MODELS as usize)
-                .map(|(name, _)| Token::Uint(model_id(name).into()));
+                .map(|(name, _)| model_id(name));
             Join { gpu, stake: (terms.least / terms.granule * times / 1_000) * terms.granule, models: models.collect() }
         };
         fleet.iter().map(join).collect()
@@ -135,7 +164,9 @@ impl Demo {
         let requests = self.requests.len() as u64;
         let gas = |transactions: u64| self.chain.gas_price * (GAS_LIMIT + GAS_EXPECTED * transactions);
         // A node in ten may get most of the work; what is left over stays with the account for another run.
-        let per_node = gas(20 + requests.min(10 * requests / joins.len() as u64));
+        let work = requests.min(10 * requests / joins.len() as u64);
+        // Where a task can be validated its node commits and reveals.
+        let per_node = gas(20 + if self.options.sampled > 0 { 2 * work } else { work });
         // Who is the first to join with a GPU pays for its name.
         let mut named = HashSet::new();
         let mut payments: Vec<(Address, U256)> = Vec::new();
@@ -160,32 +191,44 @@ impl Demo {
 
     /// The node of an operator, if an earlier run with the same seed on the same chain has let it join already.
     async fn joined(&self, place: usize) -> Result<Option<u64>> {
-        let operator = Token::Address(self.operators[place].address());
-        let node = field(&self.muster.call(&self.chain, "nodeOf", &[operator]).await?, 0)?;
-        if node.is_zero() {
+        let operator = self.operators[place].address().0.into();
+        let number = self.muster.ask(&self.chain, None, &nodeOfCall { operator }).await?;
+        if number == 0 {
             return Ok(None);
         }
-        let status = field(&self.muster.view(&self.chain, "node", &[Token::Uint(node)]).await?, 2)?;
-        Ok((!status.is_zero()).then(|| node.as_u64()))
+        Ok((self.status(number).await? != Status::Quit).then_some(number.into()))
     }
 
     /// Lets a node join. Gives its number.
     async fn join(&mut self, place: usize, join: Join<'_>, terms: &Terms) -> Result<u64> {
         // A call takes only so many models; the others are declared afterwards.
-        let mut parts = join.models.chunks(CALL_MODELS).map(|part| Token::Array(part.to_vec()));
-        let first = parts.next().unwrap_or(Token::Array(Vec::new()));
-        let (name, vram) = (Token::String(join.gpu.name.clone()), Token::Uint(join.gpu.vram.into()));
-        let known = match self.muster.call(&self.chain, "gpuGroup", &[name.clone(), vram.clone()]).await {
+        let mut parts = join.models.chunks(CALL_MODELS).map(<[u64]>::to_vec);
+        let models = parts.next().unwrap_or_default();
+        let (name, vram) = (join.gpu.name.clone(), join.gpu.vram);
+        let known = match self.muster.ask(&self.chain, None, &gpuGroupCall { name: name.clone(), vram }).await {
             Ok(_) => true,
             Err(error) if Refusal::behind(&error).is_some_and(|refusal| refusal.name == "GpuNameUnknown") => false,
             Err(error) => return Err(error),
         };
         let value = if known { join.stake } else { join.stake + terms.group_fee };
-        let receipt = self.send(Sender::Operator(place), "join", &[name, vram, first], value).await?;
-        for part in parts {
-            self.send(Sender::Operator(place), "reportDownloaded", &[part], U256::zero()).await?;
+        let receipt = self.send(Sender::Operator(place), &joinCall { gpuName: name, vram, models }, value).await?;
+        for models in parts {
+            self.tell(Sender::Operator(place), &reportDownloadedCall { models }).await?;
         }
         let joined = receipt.logs.iter().filter_map(Event::of).find(|event| event.name == "NodeJoined");
         Ok(joined.context("join left no NodeJoined event")?.number("node"))
     }
+}
+
+/// How fast the nodes are: between half and twice as fast as the trace, as the seed has it.
+fn speeds(nodes: usize, options: &Options) -> Vec<u64> {
+    let mut speeds = random(options.seed, "speeds");
+    (0..nodes).map(|_| speeds.gen_range(50..=200)).collect()
+}
+
+/// Which nodes cheat.
+fn cheats(nodes: usize, options: &Options) -> HashSet<usize> {
+    let mut order: Vec<usize> = (0..nodes).collect();
+    order.shuffle(&mut random(options.seed, "cheats"));
+    order.into_iter().take(if options.sampled > 0 { options.cheats } else { 0 }).collect()
 }

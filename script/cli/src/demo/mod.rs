@@ -3,17 +3,30 @@
 //! and views.
 //!
 //! What the trace does not say is derived from the seed: stakes (1 to 10 times the minimum), the models a node holds
-//! (popular ones more often), and fees (0.5 to 2.5 times a price per estimated second).
+//! (popular ones more often), and fees (0.5 to 2.5 times a price per estimated second). So are, of tasks whose answers can be
+//! validated, which they are, how fast each node is, and who cheats.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`node`], [`clock`] | the node it happens on, and its time |
+//! | [`rules`] | parameters that the demonstration sets as the owner, and which tasks can be validated |
+//! | [`fleet`] | the nodes |
+//! | [`agenda`], [`replay`], [`validation`] | what is to happen, and what is sent then |
+//! | [`notes`], [`judged`] | what receipts tell |
+//! | [`books`], [`report`], [`show`] | what came of it |
 
 mod agenda;
 mod books;
 mod clock;
 mod fleet;
+mod judged;
 mod node;
 mod notes;
 mod replay;
 mod report;
+mod rules;
 mod show;
+mod validation;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -22,15 +35,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use alloy_sol_types::SolCall;
 use anyhow::{ensure, Context, Result};
 use ethers::{
-    abi::Token,
     providers::Middleware,
     signers::LocalWallet,
     types::{TransactionReceipt, U256},
     utils::keccak256,
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use muster_protocol::IMuster::{estimateCall, parameterCall, TaskSpec};
 use muster_sim::trace::{self, Gpu, Request};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -41,14 +55,16 @@ use self::{
     fleet::{choose, Node},
     node::Endpoint,
     notes::{Tally, Task},
+    rules::Bounds,
 };
 pub use self::{
     books::{books, Books},
+    judged::{Cost, JudgedNode, Setting, Validation},
     report::{Report, Share, Spread},
 };
 use crate::{
     chain::{Account, Chain},
-    contract::{field, Muster},
+    contract::{name_of, Muster},
     deploy,
 };
 
@@ -78,6 +94,12 @@ pub struct Options {
     /// Let requests arrive this many times as fast; tasks take as long as they took
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     pub speed: f64,
+    /// Per cent of the tasks that can be validated (redundancy 1): their nodes commit to answers, some are checked by two more nodes
+    #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub sampled: u8,
+    /// Nodes that commit to wrong answers, chosen by the seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub cheats: usize,
     /// Decides what the traces do not say
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
@@ -98,6 +120,7 @@ pub async fn run(root: &Path, options: &Options) -> Result<Report> {
     let Endpoint { chain, mut keeper, own } = Endpoint::open(!options.real_time).await?;
     let mut config = deploy::Config::from_environment(root, keeper.address())?;
     config.say = |line| eprintln!("deploy: {line}");
+    rules::add(&mut config, options);
     if own.is_none() {
         config.file = Some(deploy::record(root, chain.id));
     }
@@ -107,6 +130,7 @@ pub async fn run(root: &Path, options: &Options) -> Result<Report> {
 
     let muster = Muster { address: deployment.address };
     let mut demo = Demo::new(chain, muster, keeper, options.clone(), requests).await?;
+    demo.await_parameters().await?;
     demo.fund_and_join(&fleet).await?;
     demo.replay().await?;
     demo.report(since).await
@@ -124,7 +148,9 @@ fn traces(root: &Path, options: &Options) -> Result<(Vec<Request>, Vec<Gpu>)> {
     for assumption in assumed {
         eprintln!("demo: {assumption}");
     }
-    Ok((requests, choose(&gpus, options)?))
+    let fleet = choose(&gpus, options)?;
+    ensure!(options.cheats <= fleet.len(), "--cheats is {}, but there are {} nodes", options.cheats, fleet.len());
+    Ok((requests, fleet))
 }
 
 fn open(root: &Path, given: Option<&Path>, default: &str) -> Result<(String, impl Read)> {
@@ -163,12 +189,15 @@ struct Demo {
     /// When the first request arrived.
     began: u64,
     requests: Vec<Request>,
-    /// Request and creator of the task that is being created.
-    arriving: Option<(usize, usize)>,
+    /// Request, creator and policy of the task that is being created.
+    arriving: Option<(usize, usize, u8)>,
+    /// What a task keeps to that can be validated.
+    bounds: Bounds,
     /// Seconds after which anybody may end a queued task.
     queue_time: u64,
     agenda: Agenda,
     tasks: BTreeMap<u64, Task>,
+    /// Tasks that wait for the draw of their node, or of their validators.
     pending: HashSet<u64>,
     draw_planned: bool,
     fruitless: u32,
@@ -202,6 +231,7 @@ impl Demo {
             clock,
             requests,
             arriving: None,
+            bounds: Bounds::default(),
             queue_time: 0,
             agenda: Agenda::default(),
             tasks: BTreeMap::new(),
@@ -217,23 +247,28 @@ impl Demo {
     }
 
     /// Sends from one of the accounts, at the time it is, and takes note of all that happened.
-    async fn send(&mut self, who: Sender, function: &str, arguments: &[Token], value: U256) -> Result<TransactionReceipt> {
+    async fn send<C: SolCall>(&mut self, who: Sender, call: &C, value: U256) -> Result<TransactionReceipt> {
         self.clock.before(&self.chain).await?;
         let account = match who {
             Sender::Keeper => &mut self.keeper,
             Sender::Creator(at) => &mut self.creators[at],
             Sender::Operator(at) => &mut self.operators[at],
         };
-        let receipt = self.muster.send(&self.chain, account, function, arguments, value, Some(GAS_LIMIT)).await?;
+        let receipt = self.muster.tell(&self.chain, account, call, value, Some(GAS_LIMIT)).await?;
         self.clock.after(&self.chain).await?;
-        self.note(function, &receipt);
+        self.note(name_of::<C>(), &receipt);
         Ok(receipt)
+    }
+
+    /// The same without any value, where only what it brings about matters.
+    async fn tell(&mut self, who: Sender, call: &impl SolCall) -> Result<()> {
+        self.send(who, call, U256::zero()).await.map(drop)
     }
 
     /// A parameter by its name.
     async fn parameter(&self, name: &str) -> Result<U256> {
-        let number = Token::Uint(deploy::number_of(name)?.into());
-        field(&self.muster.call(&self.chain, "parameter", &[number]).await?, 0)
+        let call = parameterCall { which: deploy::number_of(name)? };
+        Ok(U256(self.muster.ask(&self.chain, None, &call).await?.value.into_limbs()))
     }
 
     /// What a request's task is worth to its creator.
@@ -242,9 +277,8 @@ impl Demo {
         let (seconds, least) = match self.estimates.get(&units) {
             Some(known) => *known,
             None => {
-                let arguments = [Token::Uint(0.into()), Token::Uint(units.into())];
-                let values = self.muster.call(&self.chain, "estimate", &arguments).await?;
-                let known = (field(&values, 0)?.as_u64(), field(&values, 2)?);
+                let values = self.muster.ask(&self.chain, None, &estimateCall { kind: 0, units }).await?;
+                let known = (values.estimated.into(), values.leastFee.into());
                 self.estimates.insert(units, known);
                 known
             }
@@ -262,17 +296,9 @@ impl Demo {
 }
 
 /// A task that any GPU of enough VRAM may run.
-fn specification(units: u32, vram: u16, models: &[String], digest: [u8; 32]) -> Token {
-    Token::Tuple(vec![
-        Token::Uint(0.into()),
-        Token::Uint(units.into()),
-        Token::Uint(vram.into()),
-        Token::Uint(0.into()),
-        Token::Uint(0.into()),
-        Token::Uint(0.into()),
-        Token::FixedBytes(digest.to_vec()),
-        Token::Array(models.iter().map(|name| Token::Uint(model_id(name).into())).collect()),
-    ])
+fn specification(redundancy: u8, units: u32, vram: u16, models: &[String], digest: [u8; 32]) -> TaskSpec {
+    let models = models.iter().map(|name| model_id(name)).collect();
+    TaskSpec { kind: 0, units, vram, gpu: 0, redundancy, flags: 0, inputDigest: digest.into(), models }
 }
 
 /// The first five bytes of the name's hash, as a number.

@@ -5,10 +5,15 @@ use std::{
     mem,
 };
 
-use ethers::types::{TransactionReceipt, U64};
+use ethers::types::{TransactionReceipt, U256, U64};
+use muster_protocol::tasks::SAMPLED;
 use muster_sim::trace::Outcome;
 
-use super::{agenda::Action, Demo};
+use super::{
+    agenda::Action,
+    judged::{Judged, Part},
+    Demo,
+};
 use crate::contract::Event;
 
 /// A task that was created by this run.
@@ -22,11 +27,44 @@ pub struct Task {
     pub queued: bool,
     pub node: Option<u64>,
     pub ended: bool,
+    pub fee: U256,
+    /// Whether it can be validated.
+    pub sampled: bool,
+    /// The block whose hash decides whether it is, once its node has committed.
+    pub lot: Option<u64>,
+    /// The place of its validation group.
+    pub group: Option<u32>,
+    /// The group's members by their nodes.
+    pub members: BTreeMap<u64, Part>,
+    /// Whether the reveals of its group have begun.
+    pub opened: bool,
 }
 
 impl Task {
-    fn new(request: usize, creator: usize, created: u64) -> Self {
-        Self { request, creator, created, ticket: None, queued: false, node: None, ended: false }
+    fn new(request: usize, creator: usize, created: u64, fee: U256, sampled: bool) -> Self {
+        Self {
+            request,
+            creator,
+            created,
+            ticket: None,
+            queued: false,
+            node: None,
+            ended: false,
+            fee,
+            sampled,
+            lot: None,
+            group: None,
+            members: BTreeMap::new(),
+            opened: false,
+        }
+    }
+
+    /// Whether a node is to commit to its answer.
+    pub fn runs_on(&self, node: u64) -> bool {
+        match self.members.get(&node) {
+            Some(part) => *part == Part::Open,
+            None => self.node == Some(node) && self.lot.is_none(),
+        }
     }
 }
 
@@ -42,6 +80,8 @@ pub struct Tally {
     pub queue_waits: Vec<u64>,
     /// Tasks started by node.
     pub started: HashMap<u64, u64>,
+    /// What validation came to.
+    pub judged: Judged,
 }
 
 #[derive(Default)]
@@ -55,6 +95,10 @@ pub struct Counts {
     pub cancelled: u64,
     pub outlived: u64,
     pub errors: u64,
+    /// Refunded because their node was slashed out of the network.
+    pub orphaned: u64,
+    /// Validated, and no two answers were alike.
+    pub undecided: u64,
     pub exclusions: u64,
     pub kicked_out: u64,
 }
@@ -68,6 +112,7 @@ impl Demo {
         let address = self.muster.address;
         for event in receipt.logs.iter().filter(|log| log.address == address).filter_map(Event::of) {
             self.note_event(&event);
+            self.note_validation(&event, function, gas);
         }
         if !self.pending.is_empty() && !self.draw_planned {
             self.draw_planned = true;
@@ -78,18 +123,26 @@ impl Demo {
     fn note_event(&mut self, event: &Event) {
         let id = event.number("id");
         match event.name {
-            "TaskCreated" => self.note_creation(id),
+            "TaskCreated" => self.note_creation(id, event.amount("fee")),
             "TaskRedrawn" => drop(self.pending.insert(id)),
             "TaskQueued" => self.note_queueing(id, event.number("ticket")),
             "TaskStarted" => self.note_start(id, event.number("node"), event.number("deadline")),
-            "TaskSucceeded" => self.note_end(id, |counts| &mut counts.finished),
-            "TaskErrorReported" => self.note_end(id, |counts| &mut counts.errors),
+            "TaskSucceeded" => {
+                self.note_trust(id, event.amount("paid"));
+                self.note_end(id, |counts| &mut counts.finished);
+            }
+            "TaskErrorReported" => {
+                self.note_trust(id, event.amount("refund"));
+                self.note_end(id, |counts| &mut counts.errors);
+            }
             "TaskAborted" => {
                 self.pending.remove(&id);
+                self.note_trust(id, event.amount("refund") + event.amount("startFee"));
                 match event.number("reason") {
                     0 => self.note_end(id, |counts| &mut counts.timed_out),
                     1 => self.note_end(id, |counts| &mut counts.cancelled),
                     3 => self.note_end(id, |counts| &mut counts.outlived),
+                    4 => self.note_end(id, |counts| &mut counts.orphaned),
                     _ => self.note_end(id, |counts| &mut counts.evicted),
                 }
             }
@@ -99,11 +152,12 @@ impl Demo {
         }
     }
 
-    fn note_creation(&mut self, id: u64) {
+    fn note_creation(&mut self, id: u64, fee: U256) {
         self.pending.insert(id);
-        let Some((request, creator)) = self.arriving.take() else { return };
-        let now = self.clock.now;
-        self.tasks.insert(id, Task::new(request, creator, now));
+        let Some((request, creator, redundancy)) = self.arriving.take() else { return };
+        let (now, sampled) = (self.clock.now, redundancy == SAMPLED);
+        self.tally.judged.tasks += u64::from(sampled);
+        self.tasks.insert(id, Task::new(request, creator, now, fee, sampled));
         let request = &self.requests[request];
         if request.outcome == Outcome::Cancelled {
             self.agenda.plan(now + request.seconds, Action::Cancel(id));
@@ -133,17 +187,24 @@ impl Demo {
             self.tally.queue_waits.push(wait);
         }
         *self.tally.started.entry(node).or_default() += 1;
-        let request = &self.requests[task.request];
-        let done = now + request.seconds;
-        let (at, action) = match request.outcome {
-            Outcome::Answers | Outcome::Cancelled if done <= deadline => (done, Action::Answer(id)),
-            Outcome::Reports if done <= deadline => (done, Action::Report(id)),
-            _ => (deadline + 1, Action::Expire(id)),
+        let (request, sampled) = (task.request, task.sampled);
+        let takes = if sampled { self.takes(request, node) } else { self.requests[request].seconds };
+        let done = now + takes;
+        let answers = match self.requests[request].outcome {
+            // Who runs it is none of ours.
+            _ if !self.nodes.contains_key(&node) => None,
+            Outcome::Answers | Outcome::Cancelled if sampled => Some(Action::Commit(id, node)),
+            Outcome::Reports if sampled => Some(Action::Commit(id, node)),
+            Outcome::Answers | Outcome::Cancelled => Some(Action::Answer(id)),
+            Outcome::Reports => Some(Action::Report(id)),
+            Outcome::Silent => None,
         };
+        let (at, action) =
+            answers.filter(|_| done <= deadline).map_or((deadline + 1, Action::Expire(id)), |action| (done, action));
         self.agenda.plan(at, action);
     }
 
-    fn note_end(&mut self, id: u64, count: impl Fn(&mut Counts) -> &mut u64) {
+    pub(super) fn note_end(&mut self, id: u64, count: impl Fn(&mut Counts) -> &mut u64) {
         let Some(task) = self.tasks.get_mut(&id) else { return };
         task.ticket = None;
         if !mem::replace(&mut task.ended, true) {

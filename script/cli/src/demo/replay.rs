@@ -1,7 +1,10 @@
 //! The requests arrive, nodes answer or fail, and whoever has to sends what the contracts wait for.
 
 use anyhow::{ensure, Result};
-use ethers::{abi::Token, types::U256, utils::keccak256};
+use ethers::utils::keccak256;
+use muster_protocol::IMuster::{
+    cancelCall, createTaskCall, dispatchCall, expireCall, expireQueuedCall, pokeCall, reportErrorCall, submitCall,
+};
 
 use super::{agenda::Action, creator_of, specification, Demo, Sender};
 use crate::contract::Refusal;
@@ -57,50 +60,50 @@ impl Demo {
     }
 
     async fn act(&mut self, action: Action) -> Result<()> {
-        let number = |id: u64| Token::Uint(id.into());
         match action {
             Action::Arrive(at) => self.arrive(at).await?,
             Action::Draw => self.draw().await?,
             Action::Answer(id) => {
                 if let Some(place) = self.running(id) {
-                    let digest = Token::FixedBytes(keccak256(format!("answer {id}")).to_vec());
-                    self.tell(Sender::Operator(place), "submit", &[number(id), digest]).await?;
+                    let digest = keccak256(format!("answer {id}")).into();
+                    self.tell(Sender::Operator(place), &submitCall { id, resultDigest: digest }).await?;
                 }
             }
             Action::Report(id) => {
                 if let Some(place) = self.running(id) {
-                    self.tell(Sender::Operator(place), "reportError", &[number(id), number(1)]).await?;
+                    self.tell(Sender::Operator(place), &reportErrorCall { id, code: 1 }).await?;
                 }
             }
             Action::Expire(id) => self.expire(id).await?,
             Action::Cancel(id) => {
                 if let (Some(ticket), Some(task)) = (self.ticket(id), self.tasks.get(&id)) {
-                    self.tell(Sender::Creator(task.creator), "cancel", &[number(id), number(ticket)]).await?;
+                    self.tell(Sender::Creator(task.creator), &cancelCall { id, ticket }).await?;
                 }
             }
             Action::Outlive(id) => {
                 if let Some(ticket) = self.ticket(id) {
-                    self.tell(Sender::Keeper, "expireQueued", &[number(id), number(ticket)]).await?;
+                    self.tell(Sender::Keeper, &expireQueuedCall { id, ticket }).await?;
                 }
             }
+            Action::Commit(id, node) => self.commit(id, node).await?,
+            Action::Lot(id) => self.lot(id).await?,
+            Action::Reveal(id, node) => self.reveal(id, node).await?,
+            Action::Settle(id) => self.settle(id).await?,
+            Action::ExpireMember(id, node) => self.expire_member(id, node).await?,
         }
         Ok(())
-    }
-
-    /// Sends without any value.
-    async fn tell(&mut self, who: Sender, function: &str, arguments: &[Token]) -> Result<()> {
-        self.send(who, function, arguments, U256::zero()).await.map(drop)
     }
 
     /// A request's task is created, unless nobody can run it.
     async fn arrive(&mut self, at: usize) -> Result<()> {
         let fee = self.fee(at).await?;
+        let redundancy = self.policy(at, fee);
         let request = &self.requests[at];
         let creator = creator_of(request);
         let digest = keccak256(format!("{} {at}", self.options.seed));
-        let specification = specification(request.units, request.vram, &request.models, digest);
-        self.arriving = Some((at, creator));
-        match self.send(Sender::Creator(creator), "createTask", &[specification], fee).await {
+        let spec = specification(redundancy, request.units, request.vram, &request.models, digest);
+        self.arriving = Some((at, creator, redundancy));
+        match self.send(Sender::Creator(creator), &createTaskCall { spec }, fee).await {
             Ok(_) => {}
             Err(error) if Refusal::behind(&error).is_some_and(|refusal| refusal.name == "NobodyCanRun") => {
                 self.arriving = None;
@@ -112,7 +115,7 @@ impl Demo {
         Ok(())
     }
 
-    /// Draws nodes for tasks whose block has come.
+    /// Draws nodes, and validators, for tasks whose block has come.
     async fn draw(&mut self) -> Result<()> {
         self.draw_planned = false;
         if self.pending.is_empty() {
@@ -124,7 +127,7 @@ impl Demo {
             "{} pending tasks are not drawn, however often dispatch is called",
             self.pending.len()
         );
-        self.tell(Sender::Keeper, "dispatch", &[Token::Uint(DRAWS.into())]).await
+        self.tell(Sender::Keeper, &dispatchCall { count: DRAWS }).await
     }
 
     /// Ends a task whose node stayed silent.
@@ -134,7 +137,7 @@ impl Demo {
             self.agenda.plan(self.clock.now + 1, Action::Expire(id));
             return Ok(());
         }
-        self.tell(Sender::Keeper, "expire", &[Token::Uint(node.into()), Token::Uint(id.into())]).await
+        self.tell(Sender::Keeper, &expireCall { node: node as u32, id }).await
     }
 
     /// The ticket of a task that is queued.
@@ -151,10 +154,9 @@ impl Demo {
     /// Offers queued tasks to nodes that are available or can be readmitted by now.
     async fn wake(&mut self) -> Result<()> {
         for node in self.nodes.keys().copied().collect::<Vec<_>>() {
-            let arguments = [Token::Uint(node.into())];
-            let poke = self.muster.encode("poke", &arguments)?;
-            if self.chain.call(Some(self.keeper.address()), self.muster.address, U256::zero(), poke).await.is_ok() {
-                self.tell(Sender::Keeper, "poke", &arguments).await?;
+            let poke = pokeCall { node: node as u32 };
+            if self.muster.ask(&self.chain, Some(self.keeper.address()), &poke).await.is_ok() {
+                self.tell(Sender::Keeper, &poke).await?;
             }
         }
         Ok(())

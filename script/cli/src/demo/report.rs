@@ -6,15 +6,15 @@ use anyhow::{ensure, Result};
 use ethers::types::{Address, U64};
 use serde::Serialize;
 
-use super::{books, Demo};
+use super::{books, Demo, Validation};
 
-/// What came out. The sum of `stake_wei`, `escrow_wei`, `credit_wei` and `treasury_wei` is `contract_balance_wei`.
-/// Amounts in wei are decimal strings.
+/// What came out. The sum of `stake_wei`, `escrow_wei`, `credit_wei`, `treasury_wei`, `reserve_wei` and `burnt_wei` is
+/// `contract_balance_wei`. Amounts in wei are decimal strings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// Requests that no joined node could run, so that the contract refused to create their tasks.
     pub refused: u64,
-    /// Created; what follows up to `errors_reported` is their fates.
+    /// Created; what follows up to `undecided` is their fates.
     pub tasks: u64,
     /// Started without having been queued.
     pub dispatched: u64,
@@ -24,7 +24,7 @@ pub struct Report {
     pub finished: u64,
     /// Ended at their deadline without an answer.
     pub timed_out: u64,
-    /// Ended in the queue: by eviction, by their creator, or because nobody took them for too long.
+    /// Ended without an answer: by eviction, by their creator, because nobody took them for too long, or with their node.
     pub aborted: u64,
     /// Of the aborted, those evicted.
     pub evicted: u64,
@@ -32,8 +32,12 @@ pub struct Report {
     pub cancelled: u64,
     /// Of the aborted, those that were queued for longer than the contract lets them.
     pub outlived: u64,
+    /// Of the aborted, those whose node was slashed out of the network.
+    pub orphaned: u64,
     /// Ended by the node's report that it cannot run them.
     pub errors_reported: u64,
+    /// Validated, and no two answers were alike.
+    pub undecided: u64,
     /// Nodes joined by this run.
     pub nodes: u64,
     /// How often H fell below its threshold.
@@ -48,6 +52,10 @@ pub struct Report {
     pub credit_wei: String,
     /// Protocol income not yet paid out.
     pub treasury_wei: String,
+    /// What validations are paid from beside the fees.
+    pub reserve_wei: String,
+    /// What slashes took: it stays with the contract for good.
+    pub burnt_wei: String,
     /// What the contract's address holds.
     pub contract_balance_wei: String,
     /// Seconds from creation to start, of the tasks that started.
@@ -56,6 +64,8 @@ pub struct Report {
     pub queue_seconds: Spread,
     /// Gas by operation, cost of data on L1 aside.
     pub gas: BTreeMap<String, Spread>,
+    /// What validation came to, if tasks could be validated.
+    pub validation: Option<Validation>,
     /// The nodes that ran most.
     pub top_nodes: Vec<Share>,
     /// The contract.
@@ -108,7 +118,7 @@ impl Demo {
     /// Adds everything up, from logs and views. `since` is the block the contract is from.
     pub(super) async fn report(&self, since: U64) -> Result<Report> {
         let books = books(&self.chain, &self.muster, since).await?;
-        let owed = books.stake + books.escrow + books.credit + books.treasury;
+        let owed = books.owed();
         // More can have been forced in; less cannot be.
         ensure!(owed <= books.balance, "the contract owes {owed} wei and holds {}: its books are wrong", books.balance);
         let counts = &self.tally.counts;
@@ -120,11 +130,13 @@ impl Demo {
             queued: counts.queued,
             finished: counts.finished,
             timed_out: counts.timed_out,
-            aborted: counts.evicted + counts.cancelled + counts.outlived,
+            aborted: counts.evicted + counts.cancelled + counts.outlived + counts.orphaned,
             evicted: counts.evicted,
             cancelled: counts.cancelled,
             outlived: counts.outlived,
+            orphaned: counts.orphaned,
             errors_reported: counts.errors,
+            undecided: counts.undecided,
             nodes: self.nodes.len() as u64,
             exclusions: counts.exclusions,
             kicked_out: counts.kicked_out,
@@ -132,10 +144,13 @@ impl Demo {
             escrow_wei: books.escrow.to_string(),
             credit_wei: books.credit.to_string(),
             treasury_wei: books.treasury.to_string(),
+            reserve_wei: books.reserve.to_string(),
+            burnt_wei: books.burnt.to_string(),
             contract_balance_wei: books.balance.to_string(),
             waiting_seconds: Spread::of(self.tally.waits.clone()),
             queue_seconds: Spread::of(self.tally.queue_waits.clone()),
             gas: gas.iter().map(|(operation, values)| (operation.clone(), Spread::of(values.clone()))).collect(),
+            validation: self.validation().await?,
             top_nodes: self.top_nodes(),
             address: self.muster.address,
             simulated_seconds: self.clock.now - self.began,

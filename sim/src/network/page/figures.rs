@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::{attack, choices, contract, share, without_h};
 use crate::chart::{Bars, Curves, Frame};
 use crate::network::policy::Merit;
-use crate::network::study::{merit_name, Findings, Rule, Scale, DEFENCES, LOADS, MEASURES};
+use crate::network::study::{merit_name, validation, Findings, Rule, Scale, DEFENCES, LOADS, MEASURES};
 use crate::numbers::thousands;
 use crate::statistics::Estimate;
 
@@ -37,6 +37,7 @@ pub fn figures(of: &Written, scale: &Scale) -> Vec<(&'static str, String)> {
         out.push((name, by_threshold(of, scale, heading, y, id)));
     }
     out.push(("sybil", by_split(of, scale)));
+    out.push(("reserve", reserve(of, scale)));
     out
 }
 
@@ -93,6 +94,22 @@ fn by_split(of: &Written, scale: &Scale) -> String {
         series: series.collect(),
         from_zero: true,
         log: true,
+        ..Curves::default()
+    };
+    curves.svg()
+}
+
+fn reserve(of: &Written, scale: &Scale) -> String {
+    let series = validation::RATES.iter().filter(|rate| **rate > 0).map(|&rate| {
+        let name = validation::at(Some(rate));
+        let points = (1..=10).map(|tenth| (f64::from(tenth) * 10.0, of.get(&name, &format!("reserve{tenth}"))));
+        (format!("sampled {} %", rate as f64 / 100.0), points.collect())
+    });
+    let curves = Curves {
+        frame: frame("What validations can be paid from beside the fees", "reserve (mean fees)", scale.seeds),
+        x: "tasks created (%)".into(),
+        series: series.collect(),
+        from_zero: true,
         ..Curves::default()
     };
     curves.svg()

@@ -5,10 +5,12 @@
 //! | [`figures`] | the pictures, and all figures as a table |
 //! | [`summary`] | what to take from it |
 //! | [`exclusion`] | the rule of exclusion, and others |
+//! | [`validation`] | tasks under policy 1 |
 
 mod exclusion;
 pub mod figures;
 mod summary;
+mod validation;
 
 use std::fmt::Write;
 
@@ -118,7 +120,7 @@ fn rule_text(rule: &Rule) -> String {
 
 /// The share of all stake that the attacker holds, as a mean over the fleets of the seeds.
 fn stake_share(scale: &Scale, seed: u64) -> f64 {
-    let profile = Profile { nodes: scale.sybil_nodes, mix: [0; 5], churn: false, ..Profile::default() };
+    let profile = Profile { nodes: scale.sybil_nodes, mix: [0; 7], churn: false, ..Profile::default() };
     let shares = (0..scale.sybil_seeds).map(|i| {
         let honest: u64 = fleet(&profile, seed + i).iter().map(|node| node.stake).sum();
         let own = ATTACK * LEAST_STAKE;
@@ -170,6 +172,7 @@ pub fn write(found: &Findings, options: &Options) -> String {
     choosing(&mut page, &found.results);
     reliability(&mut page, &found.results);
     exclusion::write(&mut page, found, &options.scale);
+    validation::write(&mut page, found, &options.scale);
     kickouts(&mut page, found, options);
     sybil(&mut page, found, options);
     page
@@ -302,8 +305,8 @@ fn kickouts(page: &mut String, found: &Findings, options: &Options) {
     let scale = &options.scale;
     let _ = write!(
         page,
-        "\n## Kickouts and slashing\n\n{} nodes and {} tasks, one in ten tasks in a validation group: as long as it takes for score \
-         pools to fill. Nobody joins late or leaves.\n\n",
+        "\n## Kickouts and slashing\n\n{} nodes and {} tasks, one in ten tasks given to three nodes at once, which the simulator judges: as \
+         long as it takes for score pools to fill. Nobody joins late or leaves.\n\n",
         thousands(u64::from(scale.nodes / 2)),
         thousands(scale.long_tasks)
     );
@@ -345,8 +348,8 @@ fn kickouts(page: &mut String, found: &Findings, options: &Options) {
     };
     let _ = write!(
         page,
-        "\nOf the {} nodes {bad:.1} are bad on average: dead, broken or cheats. Cheats are slashed by the groups that outvote them. \
-         What is slashed and not bad had reported an error that two other members' answers outvoted, as the rules have it.\n",
+        "\nOf the {} nodes {bad:.1} are bad on average: dead, broken or cheats. Here who is outvoted leaves at once; what the contract does to \
+         cheats is above.\n",
         thousands(u64::from(scale.nodes / 2))
     );
 }

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use super::{attack, choices, contract, node_share, rule_text, show, signed, stake_share, without_h};
 use crate::network::policy::Merit;
 use crate::network::study::{merit_name, scenarios, Findings, Rule, Scale, DEFENCES, KICKOUT, LOAD};
-use crate::network::workload::Profile;
 use crate::network::Options;
 use crate::numbers::thousands;
 use crate::statistics::Estimate;
@@ -19,8 +18,8 @@ pub(super) fn write(page: &mut String, found: &Findings, options: &Options) {
     of.income(page);
     of.splitting(page, options.seed);
     of.kickout(page);
-    of.errors(page);
     of.search(page);
+    super::validation::summary(page, found);
 }
 
 struct Said<'a> {
@@ -221,20 +220,6 @@ impl Said<'_> {
             show(milder("share-dead")),
             show(milder("share-broken")),
         );
-    }
-
-    fn errors(&self, page: &mut String) {
-        let long = |id: &str| self.found.results.get("long", id);
-        if long("slashed-honest").low() > 0.0 {
-            let _ = writeln!(
-                page,
-                "- **Reporting an error can cost the stake.** {} nodes that are not bad were slashed in the long runs, beside {} bad ones: each \
-                 reported an error, as they do for one task in {}, where the two others of its group answered (or, hardly ever, the other way round).",
-                show(long("slashed-honest")),
-                show(long("slashed-bad")),
-                thousands(u64::from(1_000_000 / Profile::default().errors)),
-            );
-        }
     }
 
     fn search(&self, page: &mut String) {

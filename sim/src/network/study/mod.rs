@@ -1,4 +1,10 @@
 //! The experiments: which, how often, and what is measured of each run.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`validation`] | those on tasks under policy 1 |
+
+pub mod validation;
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -84,6 +90,50 @@ measures! {
     "speed3" "income, third fifth by speed" |r| r.wages_by(|n| n.speed.into())[2];
     "speed4" "income, fourth fifth by speed" |r| r.wages_by(|n| n.speed.into())[3];
     "speed5" "income, fastest fifth" |r| r.wages_by(|n| n.speed.into())[4];
+    "done50" "from creation to success, median (s)" |r| r.span_of(0.5);
+    "done95" "from creation to success, 95th percentile (s)" |r| r.span_of(0.95);
+    "validated" "tasks validated (%)" |r| 100.0 * r.validated_share();
+    "undecided" "of the validated, without two answers alike (%)" |r| 100.0 * r.undecided_share();
+    "wrong" "wrong answers among the successful (%)" |r| 100.0 * r.wrong_share();
+    "hour-steady" "income per hour, steady (1e-6 token)" |r| r.hour_of(Kind::Steady);
+    "hour-slow" "income per hour, slow (1e-6 token)" |r| r.hour_of(Kind::Slow);
+    "hour-flaky" "income per hour, flaky (1e-6 token)" |r| r.hour_of(Kind::Flaky);
+    "hour-cheat" "income per hour, cheat (1e-6 token)" |r| r.hour_of(Kind::Cheat);
+    "hour-sly" "income per hour, sly (1e-6 token)" |r| r.hour_of(Kind::Sly);
+    "hour-withholding" "income per hour, withholding (1e-6 token)" |r| r.hour_of(Kind::Withholding);
+    "gone-steady" "out for good: steady (%)" |r| 100.0 * r.gone(Kind::Steady);
+    "gone-slow" "out for good: slow (%)" |r| 100.0 * r.gone(Kind::Slow);
+    "gone-flaky" "out for good: flaky (%)" |r| 100.0 * r.gone(Kind::Flaky);
+    "gone-cheat" "out for good: cheat (%)" |r| 100.0 * r.gone(Kind::Cheat);
+    "gone-sly" "out for good: sly (%)" |r| 100.0 * r.gone(Kind::Sly);
+    "gone-withholding" "out for good: withholding (%)" |r| 100.0 * r.gone(Kind::Withholding);
+    "slashes-steady" "slashes per node: steady" |r| r.slashes_of(Kind::Steady);
+    "slashes-slow" "slashes per node: slow" |r| r.slashes_of(Kind::Slow);
+    "slashes-flaky" "slashes per node: flaky" |r| r.slashes_of(Kind::Flaky);
+    "slashes-cheat" "slashes per node: cheat" |r| r.slashes_of(Kind::Cheat);
+    "slashes-sly" "slashes per node: sly" |r| r.slashes_of(Kind::Sly);
+    "slashes-withholding" "slashes per node: withholding" |r| r.slashes_of(Kind::Withholding);
+    "hours-cheat" "hours in the network: cheat" |r| r.hours(Kind::Cheat);
+    "hours-sly" "hours in the network: sly" |r| r.hours(Kind::Sly);
+    "hours-withholding" "hours in the network: withholding" |r| r.hours(Kind::Withholding);
+    "starts-cheat" "tasks of its own a node was given: cheat" |r| r.starts_of(Kind::Cheat);
+    "starts-sly" "tasks of its own a node was given: sly" |r| r.starts_of(Kind::Sly);
+    "starts-withholding" "tasks of its own a node was given: withholding" |r| r.starts_of(Kind::Withholding);
+    "held-steady" "time held by open commitments: steady (%)" |r| 100.0 * r.held(Kind::Steady);
+    "burnt" "burnt (mean fees)" |r| r.in_fees(r.burnt);
+    "drivers" "paid for calling validators (mean fees)" |r| r.in_fees(r.drivers);
+    "pots" "of what groups were due, paid (%)" |r| 100.0 * r.pots_paid();
+    "rank" "rank correlation of Q_long with speed" |r| r.rank_correlation();
+    "reserve1" "reserve after 10 % of the tasks (mean fees)" |r| r.reserve_after(1);
+    "reserve2" "reserve after 20 % of the tasks (mean fees)" |r| r.reserve_after(2);
+    "reserve3" "reserve after 30 % of the tasks (mean fees)" |r| r.reserve_after(3);
+    "reserve4" "reserve after 40 % of the tasks (mean fees)" |r| r.reserve_after(4);
+    "reserve5" "reserve after 50 % of the tasks (mean fees)" |r| r.reserve_after(5);
+    "reserve6" "reserve after 60 % of the tasks (mean fees)" |r| r.reserve_after(6);
+    "reserve7" "reserve after 70 % of the tasks (mean fees)" |r| r.reserve_after(7);
+    "reserve8" "reserve after 80 % of the tasks (mean fees)" |r| r.reserve_after(8);
+    "reserve9" "reserve after 90 % of the tasks (mean fees)" |r| r.reserve_after(9);
+    "reserve10" "reserve at the end (mean fees)" |r| r.reserve_after(10);
 }
 
 /// Who chooses, in words.
@@ -148,6 +198,13 @@ impl Results {
         Estimate::of(&a.iter().zip(b).map(|(a, b)| a[at] - b[at]).collect::<Vec<_>>())
     }
 
+    /// By how much one measure of an arrangement is above another, seed by seed.
+    pub fn above(&self, name: &str, id: &str, other: &str) -> Estimate {
+        let (a, b) = (index(id), index(other));
+        let rows = self.0.get(name).map_or(&[][..], Vec::as_slice);
+        Estimate::of(&rows.iter().map(|row| row[a] - row[b]).collect::<Vec<_>>())
+    }
+
     /// Runs arrangements, each with so many seeds, and adds their values.
     ///
     /// # Errors
@@ -197,6 +254,8 @@ pub struct Scale {
     pub grid: Grid,
     /// Of the long runs that kick nodes out.
     pub long_tasks: u64,
+    /// Of the runs with validation.
+    pub validation_tasks: u64,
     pub sybil_seeds: u64,
     pub sybil_nodes: u32,
     pub sybil_tasks: u64,
@@ -228,6 +287,7 @@ impl Scale {
             tau: &[600, 1_800, 5_400, 14_400],
         },
         long_tasks: 150_000,
+        validation_tasks: 60_000,
         sybil_seeds: 4,
         sybil_nodes: 1_000,
         sybil_tasks: 15_000,
@@ -244,6 +304,7 @@ impl Scale {
         grid_tasks: 4_000,
         grid: Grid { penalty: &[300_000], boost: &[150_000], threshold: &[100_000, 350_000, 500_000], tau: &[1_800, 5_400] },
         long_tasks: 20_000,
+        validation_tasks: 10_000,
         sybil_seeds: 2,
         sybil_nodes: 200,
         sybil_tasks: 2_000,
@@ -333,7 +394,7 @@ pub fn scenarios(scale: &Scale) -> Vec<(&'static str, &'static str, Profile)> {
         ("calm", "load 0.2", scale.profile(200)),
         ("short", "outages of 5 minutes every 40", Profile { outages: (2_400, 300), ..usual.clone() }),
         ("long", "outages of 2 hours every 16", Profile { outages: (57_600, 7_200), ..usual.clone() }),
-        ("healthy", "no bad or flaky nodes at all", Profile { mix: [70, 0, 0, 0, 0], ..usual }),
+        ("healthy", "no bad or flaky nodes at all", Profile { mix: [70, 0, 0, 0, 0, 0, 0], ..usual }),
     ]
 }
 
@@ -375,6 +436,8 @@ pub fn run(scale: &Scale, seed: u64) -> Result<Findings, String> {
         .map(|(name, parameters)| Setup { name: name.into(), profile: long.clone(), merit: None, parameters });
     results.play("Long runs, until nodes are kicked out", &setups, seed, scale.seeds)?;
 
+    validation::play(results, scale, seed)?;
+
     let mut setups = Vec::new();
     for merit in DEFENCES {
         for &split in scale.splits {
@@ -383,7 +446,7 @@ pub fn run(scale: &Scale, seed: u64) -> Result<Findings, String> {
                 nodes: scale.sybil_nodes,
                 tasks: scale.sybil_tasks,
                 load: ATTACK_LOAD,
-                mix: [0; 5],
+                mix: [0; 7],
                 attack: Some((ATTACK * LEAST_STAKE, split)),
                 churn: false,
                 ..Profile::default()

@@ -1,21 +1,29 @@
 //! The clock: what nodes and applications do, call by call, and what it comes to.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`validation`] | what nodes and drivers do for tasks under policy 1 |
+
+mod validation;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 
 use alloy_sol_types::SolCall;
 use indicatif::ProgressBar;
-use muster_core::record::Status;
-use muster_core::record::MEMBERS;
+use muster_core::qos;
+use muster_core::record::{Status, MEMBERS};
 use muster_core::validation::{judge, Member, Verdict};
+use muster_protocol::purse;
 use muster_protocol::IMuster::{self, *};
 
 use super::events::Event;
 use super::ledger::{submit, Ledger, Party, BEGINNING, GRANULE};
 use super::report::{NodeReport, Report};
-use super::workload::{download_time, exponential, fee, Kind, NodeSpec, Source, TaskSpec, TICKS};
+use super::workload::{download_time, exponential, fee, NodeSpec, Source, TaskSpec, TICKS};
 use crate::random::Random;
 use crate::trace::Outcome;
+use validation::Check;
 
 /// Models a node keeps.
 const DISK: usize = 12;
@@ -48,6 +56,13 @@ enum Due {
     GiveUp(u32),
     Expire(u32),
     Cancel(u32),
+    /// Whether a task is validated can be known.
+    Lot(u32),
+    /// A member of a task's validation group, by its place there, is done.
+    Member(u32, usize),
+    ExpireMember(u32, usize),
+    Reveal(u32, usize),
+    Settle(u32),
 }
 
 /// How a task stands.
@@ -55,7 +70,12 @@ enum Due {
 enum State {
     Waiting,
     Running,
+    /// Its node has committed to its answer and waits for what the lot says.
+    Committed,
+    /// A validation group has it.
+    Validated,
     Succeeded,
+    Undecided,
     Reported,
     TimedOut,
     Dropped,
@@ -81,6 +101,14 @@ struct Row {
     fate: Option<Outcome>,
     /// Copies made for a validation group do not count as work that was asked for.
     copy: bool,
+    /// In wei.
+    fee: u64,
+    /// Whether its node commits to its answer.
+    sampled: bool,
+    /// Whether the node that runs it answers wrongly.
+    wrong: bool,
+    /// Images of an answer that can be validated; 0 where answers have to be equal.
+    images: u8,
 }
 
 #[derive(Debug)]
@@ -95,8 +123,24 @@ struct Actor {
     listed: Vec<u64>,
     coming: Vec<u64>,
     excluded_at: Option<u64>,
+    /// Since when its open commitments keep it from work.
+    held_at: Option<u64>,
     slashed: bool,
     report: NodeReport,
+}
+
+/// What a node was asked to download for a task, by the events that follow its start.
+fn missing(after: &[Event], task: u64, node: u32) -> Vec<u64> {
+    let asked = after.iter().map_while(|e| match e {
+        Event::Download { node: n, model, task: t } if *t == task => Some((*n == node).then_some(*model)),
+        _ => None,
+    });
+    asked.flatten().collect()
+}
+
+/// Ticks that a node takes for a task of so much work, with what it has to download first.
+fn takes(spec: &NodeSpec, work: u64, missing: &[u64]) -> u64 {
+    work * 1_000 / u64::from(spec.speed.max(1)) + missing.iter().map(|model| download_time(spec, *model)).sum::<u64>()
 }
 
 /// A simulation in progress.
@@ -114,6 +158,10 @@ pub struct Engine {
     /// Rows by task id - 1.
     rows: Vec<Row>,
     groups: Vec<[u32; MEMBERS]>,
+    /// Tasks whose nodes have committed, by id. Never iterated over.
+    checks: HashMap<u32, Check>,
+    /// The highest fee of a task that can be validated.
+    most_at_stake: u128,
     open: u64,
     arrivals: u64,
     last_arrival: u64,
@@ -127,6 +175,8 @@ impl Engine {
     /// A network of these nodes, and what is asked of it.
     pub fn new(ledger: Ledger, nodes: Vec<NodeSpec>, source: Source, seed: u64, bar: Option<ProgressBar>) -> Self {
         let mut engine = Self {
+            most_at_stake: ledger.most_at_stake(),
+            checks: HashMap::new(),
             ledger,
             next: None,
             heap: BinaryHeap::new(),
@@ -185,6 +235,7 @@ impl Engine {
             listed: Vec::new(),
             coming: Vec::new(),
             excluded_at: None,
+            held_at: None,
             slashed: false,
             report: NodeReport::of(&spec),
             spec,
@@ -294,7 +345,7 @@ impl Engine {
             Due::GiveUp(id) => self.give_up(id),
             Due::Expire(id) => {
                 let row = &self.rows[id as usize - 1];
-                if row.state == State::Running {
+                if matches!(row.state, State::Running | State::Committed) {
                     let node = self.actors[row.node as usize].number;
                     self.call(Party::Keeper, 0, &expireCall { node, id: id.into() });
                 }
@@ -306,6 +357,11 @@ impl Engine {
                     self.call(by, 0, &cancelCall { id: id.into(), ticket });
                 }
             }
+            Due::Lot(id) => self.lot(id),
+            Due::Member(id, i) => self.member_done(id, i),
+            Due::ExpireMember(id, i) => self.expire_member(id, i),
+            Due::Reveal(id, i) => self.reveal(id, i),
+            Due::Settle(id) => self.settle(id),
         }
     }
 
@@ -417,8 +473,12 @@ impl Engine {
         if self.arrivals.is_multiple_of(STRIDE) {
             self.bar.inc(STRIDE);
         }
+        let (arrivals, all) = (self.arrivals, self.source.len());
+        if arrivals * 10 / all > (arrivals - 1) * 10 / all {
+            self.report.reserve.push(purse::reserve(&self.ledger.host));
+        }
         let first = self.create(&spec, 0);
-        let group = if spec.sampled { [first, self.create(&spec, 1), self.create(&spec, 2)] } else { [first, None, None] };
+        let group = if spec.grouped { [first, self.create(&spec, 1), self.create(&spec, 2)] } else { [first, None, None] };
         if let [Some(a), Some(b), Some(c)] = group {
             self.groups.push([a, b, c]);
             for id in [a, b, c] {
@@ -439,12 +499,14 @@ impl Engine {
             None => None,
         };
         let estimate = if spec.kind == 1 { 60 } else { 30 + 20 * spec.units };
+        let fee = fee(estimate, spec.generosity);
+        let sampled = spec.sampled && !spec.grouped && self.can_be_validated(spec, gpu, fee);
         let asked = IMuster::TaskSpec {
             kind: spec.kind,
             units: spec.units,
             vram: if gpu.is_some() { 0 } else { spec.vram },
             gpu: gpu.map_or(0, |group| group.0),
-            redundancy: 0,
+            redundancy: u8::from(sampled),
             flags: 0,
             inputDigest: [7; 32].into(),
             models: spec.models.clone(),
@@ -463,12 +525,15 @@ impl Engine {
             state: State::Waiting,
             fate: spec.fate,
             copy: copy > 0,
+            fee: u64::try_from(fee).unwrap_or(u64::MAX),
+            sampled,
+            wrong: false,
+            images: if sampled && spec.kind == 0 { spec.units as u8 } else { 0 },
         };
         // What a call serves first may start earlier tasks, so the row is there before its events come.
         self.rows.push(row);
         self.open += 1;
         let id = self.rows.len() as u32;
-        let fee = fee(estimate, spec.generosity);
         if !self.call(Party::Application(spec.application), fee, &createTaskCall { spec: asked }) {
             self.rows.pop();
             self.open -= 1;
@@ -477,6 +542,8 @@ impl Engine {
         }
         self.report.created += 1;
         self.report.asked += u64::from(copy == 0);
+        self.report.sampled += u64::from(sampled);
+        self.report.fees += fee;
         Some(id)
     }
 
@@ -491,7 +558,7 @@ impl Engine {
             // It went down in between; the task is lost.
             let expires = row.expires.into();
             self.due(expires, Due::Expire(id));
-        } else if !self.operate(i, &submit(id.into())) {
+        } else if !if row.sampled { self.commit(id, false) } else { self.operate(i, &submit(id.into())) } {
             let expires = self.rows[id as usize - 1].expires.into();
             self.due(expires, Due::Expire(id));
         }
@@ -502,12 +569,13 @@ impl Engine {
         if row.state != State::Running {
             return;
         }
-        let i = row.node;
+        let (i, sampled) = (row.node, row.sampled);
         let silent = self.actors[i as usize].silent;
-        if silent || !self.operate(i, &reportErrorCall { id: id.into(), code: 1 }) {
+        let report = reportErrorCall { id: id.into(), code: 1 };
+        if silent || !if sampled { self.commit(id, true) } else { self.operate(i, &report) } {
             let expires = self.rows[id as usize - 1].expires.into();
             self.due(expires, Due::Expire(id));
-        } else {
+        } else if !sampled {
             self.due(self.tick + 1, Due::Poke(i));
         }
     }
@@ -530,21 +598,13 @@ impl Engine {
     fn take_in(&mut self, events: &[Event], at: usize) {
         let tick = self.tick;
         match events[at] {
-            Event::Redrawn { .. } => self.report.redrawn += 1,
+            Event::Redrawn { task } => self.report.redrawn += u64::from(self.row(task).state == State::Waiting),
             Event::Queued { task, ticket } => {
                 self.row(task).ticket = ticket;
                 self.report.queued += 1;
             }
             Event::Started { task, node, deadline } => {
-                // What it is asked to download follows at once.
-                let missing: Vec<u64> = events[at + 1..]
-                    .iter()
-                    .map_while(|e| match e {
-                        Event::Download { node: n, model, task: t } if *t == task => Some((*n == node).then_some(*model)),
-                        _ => None,
-                    })
-                    .flatten()
-                    .collect();
+                let missing = missing(&events[at + 1..], task, node);
                 self.start(task as u32, node, deadline, &missing);
             }
             Event::Download { node, model, .. } => {
@@ -558,11 +618,12 @@ impl Engine {
             }
             Event::Succeeded { task, node, paid } => {
                 let i = self.of_number[node as usize];
-                let copy = self.row(task).copy;
+                let &mut Row { copy, wrong, .. } = self.row(task);
                 let report = &mut self.actor(i).report;
                 report.income += paid;
                 report.succeeded += 1;
                 self.report.succeeded += u64::from(!copy);
+                self.report.wrong += u64::from(!copy && wrong);
                 self.end(task as u32, State::Succeeded);
             }
             Event::ErrorReported { task, .. } => {
@@ -574,6 +635,7 @@ impl Engine {
                 let count = match reason {
                     0 => &mut self.report.timed_out,
                     1 => &mut self.report.cancelled,
+                    4 => &mut self.report.orphaned,
                     _ => &mut self.report.evicted,
                 };
                 *count += u64::from(!copy);
@@ -603,12 +665,40 @@ impl Engine {
                 let report = &mut self.actor(i).report;
                 report.present += tick - report.joined.take().unwrap_or(tick);
                 self.report.quits += 1;
+                self.released(node);
             }
             Event::KickedOut { node } => {
                 let i = self.of_number[node as usize];
                 self.actor(i).report.kicked = true;
             }
             Event::Paused { .. } => self.report.pauses += 1,
+            Event::Committed { task, node, group, block } => self.committed(task as u32, node, group, block),
+            Event::Sampled { task, paid } => {
+                self.report.drivers += paid;
+                if let Some(check) = self.checks.get_mut(&(task as u32)) {
+                    check.called = true;
+                }
+            }
+            Event::Formed { task, group, nodes } => self.formed(task as u32, group, nodes),
+            Event::MemberStarted { task, node, deadline } => {
+                let missing = missing(&events[at + 1..], task, node);
+                self.member_started(task as u32, node, deadline, &missing);
+            }
+            Event::MemberTimedOut { task, node } => self.member_out(task as u32, node),
+            Event::Judged { task, node, paid } => self.judged(task as u32, node, paid),
+            Event::Settled { task, outcome } => self.settled(task as u32, outcome),
+            Event::Slashed { node, wei } => {
+                let i = self.of_number[node as usize];
+                let actor = self.actor(i);
+                actor.slashed = true;
+                actor.report.slashed = true;
+                actor.report.slashes += 1;
+                actor.report.lost += wei;
+            }
+            Event::Scored { node, score } => {
+                let i = self.of_number[node as usize];
+                self.actor(i).report.scores.push(score);
+            }
         }
     }
 
@@ -637,20 +727,17 @@ impl Engine {
     fn start(&mut self, id: u32, node: u32, deadline: u64, missing: &[u64]) {
         let tick = self.tick;
         let i = self.of_number[node as usize];
+        let wrong = self.answers_wrongly(id, i);
         let actor = &mut self.actors[i as usize];
         let spec = &actor.spec;
         let row = &mut self.rows[id as usize - 1];
+        row.wrong = wrong;
         let expires = (deadline + 1 - BEGINNING) * TICKS;
         (row.state, row.node, row.started, row.expires) = (State::Running, i, tick as u32, expires as u32);
-        let work = match spec.kind {
-            Kind::Cheat => TICKS,
-            _ => {
-                u64::from(row.work) * 1_000 / u64::from(spec.speed.max(1))
-                    + missing.iter().map(|model| download_time(spec, *model)).sum::<u64>()
-            }
-        };
+        let work = if wrong { TICKS } else { takes(spec, row.work.into(), missing) };
         let ends = tick + work.max(1);
         let (silent, report) = match row.fate {
+            _ if wrong => (false, false),
             Some(Outcome::Answers) => (false, false),
             Some(Outcome::Silent) => (true, false),
             Some(Outcome::Reports) => (false, true),
@@ -675,9 +762,15 @@ impl Engine {
     fn end(&mut self, id: u32, state: State) {
         let tick = self.tick as u32;
         let row = &mut self.rows[id as usize - 1];
-        let ran = row.state == State::Running;
+        let ran = matches!(row.state, State::Running | State::Committed);
         row.state = state;
         self.open -= 1;
+        if state == State::Succeeded {
+            self.report.spans.push(tick - row.created);
+        }
+        if row.sampled {
+            self.checks.remove(&id);
+        }
         if ran {
             row.started = tick - row.started;
             let (i, took) = (row.node, u64::from(row.started));
@@ -709,7 +802,7 @@ impl Engine {
         }
         let members: [Member<u32>; MEMBERS] = std::array::from_fn(|i| {
             let elapsed = row(i).started;
-            let wrong = self.actors[nodes[i] as usize].spec.kind == Kind::Cheat;
+            let wrong = row(i).wrong;
             match row(i).state {
                 // Wrong answers never agree.
                 State::Succeeded => Member::Answered { answer: if wrong { 1 + i as u32 } else { 0 }, elapsed, at: 0 },
@@ -722,7 +815,6 @@ impl Engine {
         for ((i, score), verdict) in nodes.into_iter().zip(judgement.scores).zip(judgement.verdicts) {
             let number = self.actors[i as usize].number;
             if let Some(score) = score {
-                self.actor(i).report.scores.push(score);
                 self.ledger.record_score(number, score);
             }
             if verdict == Verdict::Wrong && !self.actors[i as usize].slashed {
@@ -741,11 +833,19 @@ impl Engine {
             let report = &mut actor.report;
             report.present += report.joined.take().map_or(0, |from| tick - from);
             report.excluded += actor.excluded_at.take().map_or(0, |from| tick - from);
+            report.held += actor.held_at.take().map_or(0, |from| tick - from);
+            if actor.number > 0 {
+                let node = self.ledger.node(actor.number);
+                report.long_term = qos::long_term(node.score_sum, node.score_count);
+                report.gone = report.kicked || report.slashed && node.status == Status::Quit as u8;
+            }
         }
         let mut report = self.report;
         report.open = self.open;
         report.span = self.last_arrival;
         report.waits.sort_unstable();
+        report.spans.sort_unstable();
+        report.burnt = purse::burnt(&self.ledger.host);
         report.exclusions.sort_unstable();
         report.nodes = self.actors.into_iter().map(|actor| actor.report).collect();
         (report, self.ledger)

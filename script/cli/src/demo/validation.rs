@@ -1,0 +1,202 @@
+//! What nodes and drivers send for tasks that can be validated: commitments, reveals, `validate`, `settle`.
+//!
+//! Answers are perceptual hashes of images. Those of honest nodes differ from the right ones in a few bits, as from one GPU to
+//! another; a cheat's are made up.
+
+use anyhow::Result;
+use ethers::{
+    abi::{encode, Token},
+    providers::Middleware,
+    types::U256,
+    utils::keccak256,
+};
+use muster_protocol::IMuster::{commitCall, dispatchCall, expireCall, revealCall, settleCall, validateCall};
+use muster_sim::trace::Outcome;
+
+use super::{agenda::Action, Demo, Sender};
+use crate::contract::Refusal;
+
+/// Kinds of what is committed to.
+const ANSWER: u8 = 0;
+const ERROR: u8 = 1;
+/// The code of every error.
+const CODE: u8 = 1;
+/// Bits in which an honest node's hash of an image differs from the right one at most.
+const NOISE: u8 = 3;
+/// Draws that a call makes before it is tried again.
+const DRAWS: u8 = 16;
+
+/// What a node commits to: kind, value and salt.
+struct Opening {
+    kind: u8,
+    value: [u8; 32],
+    salt: [u8; 32],
+}
+
+impl Opening {
+    /// The commitment to it.
+    fn hash(&self, id: u64, node: u64) -> [u8; 32] {
+        keccak256(encode(&[
+            Token::Uint(id.into()),
+            Token::Uint(node.into()),
+            Token::Uint(self.kind.into()),
+            Token::FixedBytes(self.value.to_vec()),
+            Token::FixedBytes(self.salt.to_vec()),
+        ]))
+    }
+}
+
+/// Perceptual hashes of a task's images as a node has them: the right ones but for a few bits, or made up.
+fn hashes(id: u64, images: u32, node: u64, cheats: bool) -> [u8; 32] {
+    let mut value = [0; 32];
+    for (image, place) in value.chunks_mut(8).enumerate().take(images as usize) {
+        let own = keccak256(format!("image {image} of {id} on {node}"));
+        let mut hash = if cheats { own } else { keccak256(format!("image {image} of {id}")) };
+        if !cheats {
+            for bit in &own[..usize::from(own[31] % (NOISE + 1))] {
+                hash[usize::from(bit % 64 / 8)] ^= 1 << (bit % 8);
+            }
+        }
+        // A hash of zero stands for no image.
+        hash[7] |= u8::from(hash[..8] == [0; 8]);
+        place.copy_from_slice(&hash[..8]);
+    }
+    value
+}
+
+impl Demo {
+    /// Seconds that a node takes for a task that can be validated: a cheat looks at nothing.
+    pub(super) fn takes(&self, request: usize, node: u64) -> u64 {
+        match self.nodes.get(&node) {
+            Some(node) if node.cheats => 1,
+            Some(node) => (self.requests[request].seconds * 100 / node.speed).max(1),
+            None => self.requests[request].seconds,
+        }
+    }
+
+    /// What a node answers to a task, the same whenever it is asked. A request that failed with an error does so on every node, but a cheat
+    /// does not know.
+    fn opening(&self, id: u64, node: u64) -> Option<(usize, Opening)> {
+        let (task, own) = (self.tasks.get(&id)?, self.nodes.get(&node)?);
+        let request = &self.requests[task.request];
+        let salt = keccak256(format!("muster demo {} salt {id} {node}", self.options.seed));
+        let (kind, value) = if request.outcome == Outcome::Reports && !own.cheats {
+            (ERROR, U256::from(CODE).into())
+        } else {
+            (ANSWER, hashes(id, request.units, node, own.cheats))
+        };
+        Some((own.place, Opening { kind, value, salt }))
+    }
+
+    /// A node, the first or a validator, commits to its answer.
+    pub(super) async fn commit(&mut self, id: u64, node: u64) -> Result<()> {
+        let runs = match self.tasks.get(&id) {
+            Some(task) if !task.ended => task.runs_on(node),
+            _ => false,
+        };
+        let Some((place, opening)) = self.opening(id, node).filter(|_| runs) else { return Ok(()) };
+        let commitment = opening.hash(id, node).into();
+        self.tell(Sender::Operator(place), &commitCall { id, commitment }).await
+    }
+
+    fn revealing(id: u64, group: u32, node: u64, opening: &Opening) -> revealCall {
+        let Opening { kind, value, salt } = opening;
+        revealCall { id, group, node: node as u32, kind: *kind, value: value.into(), salt: salt.into() }
+    }
+
+    /// Once the lot is drawn the node reveals, or whoever wants the start fee has its validators called.
+    pub(super) async fn lot(&mut self, id: u64) -> Result<()> {
+        let Some(task) = self.tasks.get(&id).filter(|task| !task.ended) else { return Ok(()) };
+        let (Some(node), Some(block)) = (task.node, task.lot) else { return Ok(()) };
+        let Some((place, opening)) = self.opening(id, node) else { return Ok(()) };
+        let head = self.chain.provider.get_block_number().await.map_err(|error| self.chain.trouble(&error))?;
+        if head.as_u64() <= block {
+            self.clock.pass(&self.chain).await?;
+            self.agenda.plan(self.clock.now, Action::Lot(id));
+            return Ok(());
+        }
+        let reveal = Self::revealing(id, 0, node, &opening);
+        match self.muster.ask(&self.chain, Some(self.operators[place].address()), &reveal).await {
+            Ok(_) => self.tell(Sender::Operator(place), &reveal).await,
+            Err(error) if Refusal::behind(&error).is_some_and(|refusal| refusal.name == "Sampled") => {
+                self.tell(Sender::Keeper, &validateCall { id, node: node as u32 }).await
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A member reveals what it had committed to.
+    pub(super) async fn reveal(&mut self, id: u64, node: u64) -> Result<()> {
+        let group = self.tasks.get(&id).filter(|task| !task.ended).and_then(|task| task.group);
+        if let (Some(group), Some((place, opening))) = (group, self.opening(id, node)) {
+            self.tell(Sender::Operator(place), &Self::revealing(id, group, node, &opening)).await?;
+        }
+        Ok(())
+    }
+
+    /// Has a group judged that the last reveal did not judge, because draws were due, or some of whose members never reveal.
+    pub(super) async fn settle(&mut self, id: u64) -> Result<()> {
+        let Some(group) = self.tasks.get(&id).filter(|task| !task.ended).and_then(|task| task.group) else { return Ok(()) };
+        let settle = settleCall { id, group };
+        match self.muster.ask(&self.chain, Some(self.keeper.address()), &settle).await {
+            Ok(_) => return self.tell(Sender::Keeper, &settle).await,
+            Err(error) => match Refusal::behind(&error) {
+                Some(refusal) if refusal.name == "RevealsOpen" => {
+                    let closes = refusal.number("closes").unwrap_or(self.clock.now);
+                    self.agenda.plan(closes + 1, Action::Settle(id));
+                }
+                Some(refusal) if refusal.name == "DrawsDue" => {
+                    self.tell(Sender::Keeper, &dispatchCall { count: DRAWS }).await?;
+                    self.agenda.plan(self.clock.now, Action::Settle(id));
+                }
+                _ => return Err(error),
+            },
+        }
+        Ok(())
+    }
+
+    /// Frees a member of a group that stayed silent.
+    pub(super) async fn expire_member(&mut self, id: u64, node: u64) -> Result<()> {
+        if !self.tasks.get(&id).is_some_and(|task| !task.ended && task.runs_on(node)) {
+            return Ok(());
+        }
+        if !self.clock.has_chain_caught_up(&self.chain).await? {
+            self.agenda.plan(self.clock.now + 1, Action::ExpireMember(id, node));
+            return Ok(());
+        }
+        self.tell(Sender::Keeper, &expireCall { node: node as u32, id }).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_core::validation::{has_images, same_images, Images};
+
+    fn images(value: [u8; 32]) -> Images {
+        std::array::from_fn(|at| u64::from_be_bytes(value[8 * at..8 * at + 8].try_into().unwrap()))
+    }
+
+    #[test]
+    fn honest_images_are_alike_and_made_up_ones_are_not() {
+        for id in 1..200 {
+            for count in 1..=4 {
+                let [a, b] = [1, 2].map(|node| images(hashes(id, count, node, false)));
+                assert!(has_images(&a, count as u8) && has_images(&b, count as u8));
+                assert!(same_images(&a, &b, 2 * NOISE), "{a:x?} {b:x?}");
+                assert!(!same_images(&a, &images(hashes(id, count, 3, true)), 8));
+                let [x, y] = [3, 4].map(|node| images(hashes(id, count, node, true)));
+                assert!(!same_images(&x, &y, 8));
+            }
+        }
+    }
+
+    #[test]
+    fn a_commitment_is_of_the_words_that_solidity_encodes() {
+        let opening = Opening { kind: 1, value: U256::one().into(), salt: [9; 32] };
+        let mut words = [0; 160];
+        (words[31], words[63], words[95], words[127]) = (7, 3, 1, 1);
+        words[128..].fill(9);
+        assert_eq!(opening.hash(7, 3), keccak256(words));
+    }
+}

@@ -1,0 +1,418 @@
+//! Tasks under policy 1: what their nodes commit to and reveal, and what drivers send. What is decided, the contract decides.
+//!
+//! Right answers to a task are alike: images but for a few bits of their hashes, as from one GPU to another. Wrong ones never are.
+//! A keeper has validators called, lets deadlines expire and groups be judged as soon as that is possible.
+
+use std::collections::hash_map::Entry;
+
+use muster_core::record::MEMBERS;
+use muster_core::validation::payment;
+use muster_protocol::id::GpuGroup;
+use muster_protocol::tasks::IMAGES_MAX;
+use muster_protocol::Host;
+use muster_protocol::IMuster::{commitCall, expireCall, revealCall, settleCall, validateCall, IMusterErrors as Error};
+
+use super::{takes, Due, Engine, State};
+use crate::network::ledger::{Party, BEGINNING};
+use crate::network::workload::{Kind, TaskSpec, TICKS};
+use crate::random::Random;
+
+/// Kinds of what is committed to.
+const ANSWER: u8 = 0;
+const ERROR: u8 = 1;
+/// Bits in which a right hash of an image differs from the exact one at most.
+const NOISE: usize = 3;
+/// Ticks after which a node that was gone tries again.
+const AGAIN: u64 = 60 * TICKS;
+
+/// How far a member is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// It runs the task, or is to begin.
+    Open,
+    Committed,
+    Revealed,
+    /// It let its deadline pass, or left.
+    Out,
+}
+
+/// A member of a validation group.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// Its operator.
+    node: u32,
+    started: u64,
+    expires: u64,
+    stage: Stage,
+    /// Whether what it commits to is that it cannot run the task.
+    error: bool,
+    wrong: bool,
+}
+
+/// A task whose node has committed.
+#[derive(Debug)]
+pub(super) struct Check {
+    /// The first is the node that ran it; the others are there once its validators are drawn.
+    parts: Vec<Part>,
+    /// Its group's place; 0 before there is one.
+    group: u32,
+    /// Whether its validators were called.
+    pub(super) called: bool,
+    /// When its node committed.
+    committed: u64,
+    /// Whether what becomes of it, should it not be revealed, is planned.
+    expires: bool,
+    /// Whether the reveals of its group have begun.
+    opened: bool,
+    /// Of its pot, what was paid.
+    paid: u128,
+}
+
+impl Engine {
+    /// Whether the contract takes a task under policy 1: by its fee, images and GPU. The owner says of every GPU that its nodes answer alike.
+    pub(super) fn can_be_validated(&mut self, spec: &TaskSpec, gpu: Option<GpuGroup>, fee: u128) -> bool {
+        if fee > self.most_at_stake || spec.kind == 0 && spec.units > IMAGES_MAX {
+            return false;
+        }
+        match gpu {
+            Some(group) if spec.kind > 0 => self.ledger.list(group),
+            None if spec.kind > 0 => return false,
+            _ => {}
+        }
+        true
+    }
+
+    fn luck(&self, purpose: u64, id: u32, i: u32) -> Random {
+        Random::named(&[self.seed, purpose, id.into(), i.into()])
+    }
+
+    /// Whether a node answers a task of its own at once and wrongly.
+    pub(super) fn answers_wrongly(&self, id: u32, i: u32) -> bool {
+        let wrong = self.actors[i as usize].spec.kind.wrong();
+        wrong > 0 && self.luck(7, id, i).below(1_000) < wrong
+    }
+
+    /// What a node commits to: kind, value, salt.
+    fn opening(&self, id: u32, part: &Part) -> (u8, [u8; 32], [u8; 32]) {
+        let salt = self.luck(8, id, part.node).bits();
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&salt.to_be_bytes());
+        if part.error {
+            let mut value = [0; 32];
+            value[31] = 1;
+            return (ERROR, value, bytes);
+        }
+        // Where answers have to be equal the four parts are those of one digest.
+        let images = self.rows[id as usize - 1].images;
+        let parts = if images == 0 { 4 } else { images.into() };
+        let (mut right, mut own) = (self.luck(9, id, u32::MAX), self.luck(9, id, part.node));
+        let mut value = [0; 32];
+        for place in value.chunks_mut(8).take(parts) {
+            let mut hash = if part.wrong { own.bits() } else { right.bits() };
+            if images > 0 && !part.wrong {
+                for _ in 0..own.below(NOISE + 1) {
+                    hash ^= 1 << own.below(64);
+                }
+            }
+            // A hash of zero stands for no image.
+            place.copy_from_slice(&hash.max(1).to_be_bytes());
+        }
+        (ANSWER, value, bytes)
+    }
+
+    /// The part of the node that runs a task.
+    fn first(&self, id: u32, error: bool) -> Part {
+        let row = &self.rows[id as usize - 1];
+        Part {
+            node: row.node,
+            started: row.started.into(),
+            expires: row.expires.into(),
+            stage: Stage::Committed,
+            error,
+            wrong: row.wrong,
+        }
+    }
+
+    fn commitment(&self, id: u32, part: &Part) -> commitCall {
+        let (kind, value, salt) = self.opening(id, part);
+        let mut bytes = [0; 160];
+        bytes[28..32].copy_from_slice(&id.to_be_bytes());
+        bytes[60..64].copy_from_slice(&self.actors[part.node as usize].number.to_be_bytes());
+        bytes[95] = kind;
+        bytes[96..128].copy_from_slice(&value);
+        bytes[128..].copy_from_slice(&salt);
+        commitCall { id: id.into(), commitment: self.ledger.host.keccak(&bytes).into() }
+    }
+
+    fn revealing(&self, id: u32, group: u32, part: &Part) -> revealCall {
+        let (kind, value, salt) = self.opening(id, part);
+        let node = self.actors[part.node as usize].number;
+        revealCall { id: id.into(), group, node, kind, value: value.into(), salt: salt.into() }
+    }
+
+    // ------------------------------------------------------------ a task on its own
+
+    /// The node of a task commits to its answer, or to an error.
+    pub(super) fn commit(&mut self, id: u32, error: bool) -> bool {
+        let part = self.first(id, error);
+        let check =
+            Check { parts: vec![part], group: 0, called: false, committed: self.tick, expires: false, opened: false, paid: 0 };
+        self.checks.insert(id, check);
+        let commit = self.commitment(id, &part);
+        let done = self.operate(part.node, &commit);
+        if !done {
+            self.checks.remove(&id);
+        }
+        done
+    }
+
+    pub(super) fn committed(&mut self, id: u32, node: u32, group: u32, block: u64) {
+        let tick = self.tick;
+        if group == 0 {
+            self.rows[id as usize - 1].state = State::Committed;
+            let wait = (block + 1).saturating_sub(self.ledger.host.block).clamp(1, 4 * TICKS);
+            return self.due(tick + wait, Due::Lot(id));
+        }
+        let i = self.of_number[node as usize];
+        if let Some(part) = self.part(id, i) {
+            part.stage = Stage::Committed;
+            let busy = tick - part.started;
+            self.actor(i).report.busy += busy;
+            self.check_held(i);
+            self.go_on(id);
+        }
+    }
+
+    /// Once the lot is drawn the node reveals, if it is there, or whoever wants the start fee has validators called.
+    pub(super) fn lot(&mut self, id: u32) {
+        let tick = self.tick;
+        if self.rows[id as usize - 1].state != State::Committed {
+            return;
+        }
+        let Some(check) = self.checks.get(&id).filter(|check| !check.called) else { return };
+        let part = check.parts[0];
+        let reveal = self.revealing(id, 0, &part);
+        match self.ledger.probe(Party::Operator(part.node), &reveal).map_err(|refusal| refusal.decode()) {
+            Ok(()) if !self.actors[part.node as usize].silent => {
+                if self.operate(part.node, &reveal) && part.error {
+                    self.due(tick + 1, Due::Poke(part.node));
+                }
+            }
+            Ok(()) => {
+                self.due(tick + AGAIN, Due::Lot(id));
+                if let Some(check) = self.checks.get_mut(&id).filter(|check| !check.expires) {
+                    check.expires = true;
+                    let due = check.committed + (u64::from(self.ledger.limits().sample_window) + 2) * TICKS;
+                    self.due(due, Due::Expire(id));
+                }
+            }
+            Err(Error::Sampled(_)) => {
+                let node = self.actors[part.node as usize].number;
+                if !self.call(Party::Keeper, 0, &validateCall { id: id.into(), node }) {
+                    self.due(tick + TICKS, Due::Lot(id));
+                }
+            }
+            Err(_) => {
+                // Its block has not come.
+                self.ledger.pass();
+                self.absorb();
+                self.due(tick + TICKS, Due::Lot(id));
+            }
+        }
+    }
+
+    // ------------------------------------------------------------ a validation group
+
+    fn part(&mut self, id: u32, i: u32) -> Option<&mut Part> {
+        self.checks.get_mut(&id)?.parts.iter_mut().find(|part| part.node == i)
+    }
+
+    pub(super) fn formed(&mut self, id: u32, group: u32, nodes: [u32; MEMBERS]) {
+        let tick = self.tick;
+        self.rows[id as usize - 1].state = State::Validated;
+        self.report.validated += 1;
+        let validators = nodes.iter().skip(1).filter(|node| **node > 0).map(|node| self.of_number[*node as usize]);
+        let validators: Vec<u32> = validators.collect();
+        let Entry::Occupied(mut entry) = self.checks.entry(id) else { return };
+        let check = entry.get_mut();
+        check.group = group;
+        let part = |node| Part { node, started: tick, expires: 0, stage: Stage::Open, error: false, wrong: false };
+        check.parts.extend(validators.into_iter().map(part));
+        let Part { node: first, started, .. } = check.parts[0];
+        // It is free from here on, if the contract does not hold it.
+        self.actor(first).report.busy += tick - started;
+        self.check_held(first);
+        self.go_on(id);
+    }
+
+    pub(super) fn member_started(&mut self, id: u32, node: u32, deadline: u64, missing: &[u64]) {
+        let (tick, i) = (self.tick, self.of_number[node as usize]);
+        let mut luck = self.luck(10, id, i);
+        let work = u64::from(self.rows[id as usize - 1].work) * (950 + luck.below(101) as u64) / 1_000;
+        let (silent, report) = (luck.below(1_000_000) as u32, luck.below(1_000_000) as u32);
+        let actor = &self.actors[i as usize];
+        // It knows that it is checked.
+        let wrong = matches!(actor.spec.kind, Kind::Cheat | Kind::Withholding);
+        let error = !wrong && report < actor.spec.errors;
+        let work = match () {
+            () if wrong => TICKS,
+            () if error => takes(&actor.spec, work, missing) / 4 + 1,
+            () => takes(&actor.spec, work, missing),
+        };
+        let expires = (deadline + 1 - BEGINNING) * TICKS;
+        let late = !wrong && (actor.silent || silent < actor.spec.silent) || tick + work.max(1) >= expires;
+        let Some(check) = self.checks.get_mut(&id) else { return };
+        let Some(place) = check.parts.iter().position(|part| part.node == i) else { return };
+        check.parts[place] = Part { node: i, started: tick, expires, stage: Stage::Open, error, wrong };
+        self.report.validations += 1;
+        self.actor(i).report.validations += 1;
+        if late {
+            self.due(expires, Due::ExpireMember(id, place));
+        } else {
+            self.due(tick + work.max(1), Due::Member(id, place));
+        }
+    }
+
+    fn open_part(&self, id: u32, place: usize, stage: Stage) -> Option<(u32, Part)> {
+        let check = self.checks.get(&id)?;
+        check.parts.get(place).filter(|part| part.stage == stage).map(|part| (check.group, *part))
+    }
+
+    /// A member commits, unless it went down since it began.
+    pub(super) fn member_done(&mut self, id: u32, place: usize) {
+        let Some((_, part)) = self.open_part(id, place, Stage::Open) else { return };
+        let actor = &self.actors[part.node as usize];
+        let down = actor.silent || actor.last_down >= part.started && actor.last_down > 0;
+        let commit = self.commitment(id, &part);
+        if down || !self.operate(part.node, &commit) {
+            self.due(part.expires, Due::ExpireMember(id, place));
+        }
+    }
+
+    pub(super) fn expire_member(&mut self, id: u32, place: usize) {
+        if let Some((_, part)) = self.open_part(id, place, Stage::Open) {
+            let node = self.actors[part.node as usize].number;
+            self.call(Party::Keeper, 0, &expireCall { node, id: id.into() });
+        }
+    }
+
+    pub(super) fn member_out(&mut self, id: u32, node: u32) {
+        let (tick, i) = (self.tick, self.of_number[node as usize]);
+        let Some(part) = self.part(id, i) else { return };
+        part.stage = Stage::Out;
+        if part.expires > 0 {
+            let took = tick - part.started;
+            let report = &mut self.actor(i).report;
+            report.busy += took;
+            report.wasted += took;
+            report.timed_out += 1;
+        }
+        self.go_on(id);
+    }
+
+    /// Plans the reveals of a group that nobody runs any more, and its judgement.
+    fn go_on(&mut self, id: u32) {
+        let tick = self.tick;
+        let Some(check) = self.checks.get_mut(&id) else { return };
+        if check.opened || check.parts.iter().any(|part| part.stage == Stage::Open) {
+            return;
+        }
+        check.opened = true;
+        let places: Vec<usize> = (0..check.parts.len()).filter(|i| check.parts[*i].stage == Stage::Committed).collect();
+        for place in places {
+            self.due(tick + 1, Due::Reveal(id, place));
+        }
+        // The last reveal judges; for what is not revealed, and where draws were due.
+        self.due(tick + 2, Due::Settle(id));
+    }
+
+    pub(super) fn reveal(&mut self, id: u32, place: usize) {
+        let Some((group, part)) = self.open_part(id, place, Stage::Committed) else { return };
+        let actor = &self.actors[part.node as usize];
+        if actor.spec.kind == Kind::Withholding && part.wrong {
+            return;
+        }
+        if actor.silent {
+            return self.due(self.tick + AGAIN, Due::Reveal(id, place));
+        }
+        let reveal = self.revealing(id, group, &part);
+        if !self.operate(part.node, &reveal) {
+            return self.due(self.tick + AGAIN, Due::Reveal(id, place));
+        }
+        let Some(check) = self.checks.get_mut(&id) else { return };
+        check.parts[place].stage = Stage::Revealed;
+        if check.parts.iter().all(|part| part.stage != Stage::Committed) {
+            self.due(self.tick + 1, Due::Settle(id));
+        }
+    }
+
+    pub(super) fn settle(&mut self, id: u32) {
+        let Some(check) = self.checks.get(&id) else { return };
+        let settle = settleCall { id: id.into(), group: check.group };
+        match self.ledger.probe(Party::Keeper, &settle).map_err(|refusal| refusal.decode()) {
+            Err(Error::RevealsOpen(open)) => {
+                let closes = (open.closes + 1 - BEGINNING) * TICKS;
+                self.due(closes.max(self.tick + 1), Due::Settle(id));
+            }
+            _ => {
+                if !self.call(Party::Keeper, 0, &settle) {
+                    self.due(self.tick + TICKS, Due::Settle(id));
+                }
+            }
+        }
+    }
+
+    // ------------------------------------------------------------ judgements
+
+    pub(super) fn judged(&mut self, id: u32, node: u32, paid: u128) {
+        let i = self.of_number[node as usize];
+        self.actor(i).report.income += paid;
+        if let Some(check) = self.checks.get_mut(&id) {
+            check.paid += paid;
+        }
+        // A slash takes it out of the network, or it is free again.
+        self.check_held(i);
+    }
+
+    pub(super) fn settled(&mut self, id: u32, outcome: u8) {
+        let row = &self.rows[id as usize - 1];
+        let first_wrong = row.wrong;
+        let fee = row.fee;
+        if let Some(check) = self.checks.get(&id) {
+            if outcome == 0 {
+                self.report.pots += check.paid;
+                self.report.pots_due += 3 * payment(fee.into(), self.ledger.limits().sample_bps);
+            }
+        }
+        match outcome {
+            0 | 1 => {
+                self.report.succeeded += 1;
+                // No two wrong answers are alike, so what two agree on is right.
+                self.report.wrong += u64::from(outcome == 1 && first_wrong);
+                self.end(id, State::Succeeded);
+            }
+            _ => {
+                self.report.undecided += 1;
+                self.end(id, State::Undecided);
+            }
+        }
+    }
+
+    /// Takes note of whether open commitments keep a node from work.
+    fn check_held(&mut self, i: u32) {
+        let held = self.ledger.node(self.actors[i as usize].number).held();
+        let tick = self.tick;
+        let actor = self.actor(i);
+        if held {
+            actor.held_at.get_or_insert(tick);
+        } else if let Some(from) = actor.held_at.take() {
+            actor.report.held += tick - from;
+        }
+    }
+
+    /// A node that has left is not held.
+    pub(super) fn released(&mut self, node: u32) {
+        let i = self.of_number[node as usize];
+        self.check_held(i);
+    }
+}
