@@ -25,7 +25,9 @@ const isUsed = ({ name, stateMutability }) =>
 const functions = items.filter((item) => item.type === "function" && isUsed(item));
 // Which calls give an error is read off the contracts' sources by `script/abi`.
 const givers = new Map(
-  [...readFileSync(new URL("../../docs/refusals.md", import.meta.url), "utf8").matchAll(/^\| `(\w+)\(.*\| ([^|]*) \|$/gm)].map(([, name, by]) => [name, by]),
+  [...readFileSync(new URL("../../docs/refusals.md", import.meta.url), "utf8").matchAll(/^\| `(\w+)\(.*\| ([^|]*) \|$/gm)].map(
+    ([, name, by]) => [name, by],
+  ),
 );
 const WHOSE = ["id", "node", "creator"];
 const isMet = ({ name }) => {
@@ -37,7 +39,9 @@ const used = [
   ...functions,
   ...items.filter((item) => item.type === "error" && isMet(item)),
   ...items.filter(
-    (item) => item.type === "event" && (item.name === "GpuGroupCreated" || item.inputs.some((input) => input.indexed && WHOSE.includes(input.name))),
+    (item) =>
+      item.type === "event" &&
+      (item.name === "GpuGroupCreated" || item.inputs.some((input) => input.indexed && WHOSE.includes(input.name))),
   ),
 ];
 // What the interface says of each refusal.
@@ -45,7 +49,13 @@ const source = read("IMuster.sol");
 const sentences = Object.fromEntries(
   [...source.matchAll(/((?:[ \t]*\/\/\/.*\n)+)[ \t]*error (\w+)\(/g)].map(([, comment, name]) => {
     const text = comment.replace(/^[ \t]*\/\/\/ ?/gm, "").replace(/\s+/g, " ");
-    return [name, text.replace("@notice ", "").replace(/\{(\w+)\}/g, "$1").trim()];
+    return [
+      name,
+      text
+        .replace("@notice ", "")
+        .replace(/\{(\w+)\}/g, "$1")
+        .trim(),
+    ];
   }),
 );
 const missing = used.filter((item) => item.type === "error" && !sentences[item.name]).map((item) => item.name);
@@ -58,11 +68,29 @@ const typeOf = ({ type, internalType, components }) => {
   return name + type.slice("tuple".length);
 };
 const list = (values) => values.map((value) => `${typeOf(value)}${value.indexed ? "!" : ""}${value.name && ` ${value.name}`}`).join();
-const text = (kind) => used.filter((item) => item.type === kind || item.stateMutability === kind).map((item) => [item.name, list(item.inputs), ...(item.outputs?.length ? [list(item.outputs)] : []), ...(kind === "error" ? [sentences[item.name]] : [])].join("|")).join("\n");
+const text = (kind) =>
+  used
+    .filter((item) => item.type === kind || item.stateMutability === kind)
+    .map((item) =>
+      [
+        item.name,
+        list(item.inputs),
+        ...(item.outputs?.length ? [list(item.outputs)] : []),
+        ...(kind === "error" ? [sentences[item.name]] : []),
+      ].join("|"),
+    )
+    .join("\n");
 const texts = Object.fromEntries(["view", "nonpayable", "payable", "event", "error"].map((kind) => [kind, text(kind)]));
-const compact = { ...texts, struct: Object.entries(structs).map((entry) => entry.join("|")).join("\n") };
+const compact = {
+  ...texts,
+  struct: Object.entries(structs)
+    .map((entry) => entry.join("|"))
+    .join("\n"),
+};
 const named = (list) => list.map(({ name }) => `"${name}"`).join(" | ");
-const entries = Object.entries(compact).map(([kind, text]) => `  ${kind}: \`${text.replaceAll("`", "")}\`,\n`).join("");
+const entries = Object.entries(compact)
+  .map(([kind, text]) => `  ${kind}: \`${text.replaceAll("`", "")}\`,\n`)
+  .join("");
 write(
   "compact.ts",
   `/** What the actions use of the interface, a line each: name, inputs, outputs; of a refusal what it means. */\nexport const compact = {\n${entries}};\n\n` +
@@ -71,5 +99,7 @@ write(
     `/** The refusals among it. */\nexport type UsedError = ${named(used.filter((item) => item.type === "error"))};\n`,
 );
 
-const numbers = JSON.parse(read("parameters.json")).map(({ name, number, doc }) => `/** ${doc}. */\nexport const ${name} = ${number};\n`).join("");
+const numbers = JSON.parse(read("parameters.json"))
+  .map(({ name, number, doc }) => `/** ${doc}. */\nexport const ${name} = ${number};\n`)
+  .join("");
 write("numbers.ts", `/** The parameters' numbers: what \`getParameter\` takes. */\n\n${numbers}`);

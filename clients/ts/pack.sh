@@ -21,5 +21,6 @@ if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modu
   touch node_modules/.package-lock.json
 fi
 npm run --silent build
+cp ../../LICENSE-* .
 node state.mjs
 npm pack --silent --pack-destination "$to"

@@ -34,7 +34,11 @@ try {
   };
   const rest = Object.fromEntries(["OWNER", "TREASURY", "PARAMETERS", "MIN_PRICE", "MIN_STAKE", "STAKE_GRANULE"].map((name) => [name, ""]));
   try {
-    execFileSync(MUSTER_CLI, ["deploy"], { cwd: fileURLToPath(new URL("../..", import.meta.url)), env: { ...process.env, ...rest, ...settings }, stdio: "pipe" });
+    execFileSync(MUSTER_CLI, ["deploy"], {
+      cwd: fileURLToPath(new URL("../..", import.meta.url)),
+      env: { ...process.env, ...rest, ...settings },
+      stdio: "pipe",
+    });
   } catch (error) {
     throw new Error(`muster deploy: ${error.stderr}`);
   }

@@ -12,7 +12,14 @@ import type {
   TransactionReceipt,
   Transport,
 } from "viem";
-import { estimateContractGas, getBlockNumber, readContract, simulateContract, waitForTransactionReceipt, writeContract } from "viem/actions";
+import {
+  estimateContractGas,
+  getBlockNumber,
+  readContract,
+  simulateContract,
+  waitForTransactionReceipt,
+  writeContract,
+} from "viem/actions";
 import { getAction } from "viem/utils";
 import { AccountRequiredError, TransactionFailedError, translate } from "./errors.js";
 import type { UsedCall, UsedView } from "./generated/compact.js";
@@ -34,7 +41,6 @@ export interface SenderParameters {
   account?: Account | Address | undefined;
 }
 
-
 /** Names of the views. */
 export type ViewName = UsedView;
 /** Names of the calls that applications make. */
@@ -54,7 +60,11 @@ export async function readMuster<name extends ViewName>(
   const { inputs, outputs } = functionOf(functionName);
   const args = inputs.map((input) => (named as Record<string, unknown>)[input.name!]);
   const call = { abi: used, address, functionName, args, blockNumber } as never;
-  const result: unknown = await getAction(client, readContract, "readContract")(call).catch((error: unknown) => {
+  const result: unknown = await getAction(
+    client,
+    readContract,
+    "readContract",
+  )(call).catch((error: unknown) => {
     throw translate(error, functionName, named);
   });
   if (outputs.length === 1) return result as never;

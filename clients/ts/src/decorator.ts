@@ -43,7 +43,11 @@ type Without<parameters> = parameters extends unknown ? Omit<parameters, "addres
 
 /** An action without what the decorator knows: the client and the address. */
 type Bound<action> = action extends (client: MusterClient, parameters: infer parameters) => infer result
-  ? (...parameters: Record<never, never> extends Without<parameters> ? [parameters?: Without<parameters>] : [parameters: Without<parameters>]) => result
+  ? (
+      ...parameters: Record<never, never> extends Without<parameters>
+        ? [parameters?: Without<parameters>]
+        : [parameters: Without<parameters>]
+    ) => result
   : never;
 
 /** Actions of this package on a client. */
@@ -58,10 +62,7 @@ type Action = (client: MusterClient, parameters: never) => unknown;
 export const musterActions =
   ({ address }: MusterParameters) =>
   (client: MusterClient): MusterActions => {
-    const bind = ([name, action]: [string, Action]) => [
-      name,
-      (parameters: object) => action(client, { ...parameters, address } as never),
-    ];
+    const bind = ([name, action]: [string, Action]) => [name, (parameters: object) => action(client, { ...parameters, address } as never)];
     const views = functions
       .filter(({ stateMutability }) => stateMutability === "view")
       .map(({ name }): [string, Action] => [

@@ -15,7 +15,11 @@ export const dispatchTasks = (client: MusterClient, { count = 1, ...sender }: Di
   sendMuster(client, "dispatch", { count }, { ...sender, gas: GAS * BigInt(count) });
 
 /** Draws as many as it takes to reach these tasks, as far as one call does; those before them in the ring come first. */
-export async function dispatchFor(client: MusterClient, muster: MusterParameters & SenderParameters, ids: readonly bigint[]): Promise<void> {
+export async function dispatchFor(
+  client: MusterClient,
+  muster: MusterParameters & SenderParameters,
+  ids: readonly bigint[],
+): Promise<void> {
   const ring = await getPendingTasks(client, { address: muster.address, from: 0, count: DRAWS });
   const last = ring.findLastIndex(({ id }) => ids.includes(id));
   await dispatchTasks(client, { ...muster, count: last < 0 ? DRAWS : last + 1 });

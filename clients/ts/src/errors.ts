@@ -25,7 +25,9 @@ export class RefusalError extends MusterError {
     const name = cause.data!.errorName;
     const { inputs, sentence } = errors.find((error) => error.name === name)!;
     const values = Object.fromEntries(inputs.map((input, i) => [input.name, cause.data!.args?.[i]]));
-    const told = Object.entries(values).map(([name, value]) => `${name} ${value}`).join(", ");
+    const told = Object.entries(values)
+      .map(([name, value]) => `${name} ${value}`)
+      .join(", ");
     super(`${sentence}${told && ` (${told})`}`, {
       cause,
       metaMessages: [`Muster refused ${functionName} with ${name}.`],
@@ -41,7 +43,10 @@ export class RefusalError extends MusterError {
 export class UserRejectedError extends MusterError {
   override name = "UserRejectedError";
 
-  constructor(cause: Error, readonly functionName: string) {
+  constructor(
+    cause: Error,
+    readonly functionName: string,
+  ) {
     super(`The user declined to send ${functionName}.`, { cause });
   }
 }
@@ -50,7 +55,10 @@ export class UserRejectedError extends MusterError {
 export class TransactionFailedError extends MusterError {
   override name = "TransactionFailedError";
 
-  constructor(readonly functionName: string, readonly hash: Hash) {
+  constructor(
+    readonly functionName: string,
+    readonly hash: Hash,
+  ) {
     super(`The transaction of ${functionName} failed, though not when it was tried before: ${hash}`);
   }
 }
@@ -68,7 +76,10 @@ export class AccountRequiredError extends MusterError {
 export class TaskNotFoundError extends MusterError {
   override name = "TaskNotFoundError";
 
-  constructor(readonly id: bigint, readonly fromBlock: bigint) {
+  constructor(
+    readonly id: bigint,
+    readonly fromBlock: bigint,
+  ) {
     super(`There is no task ${id} since block ${fromBlock}.`);
   }
 }
@@ -77,7 +88,10 @@ export class TaskNotFoundError extends MusterError {
 export class WaitTimeoutError extends MusterError {
   override name = "WaitTimeoutError";
 
-  constructor(readonly id: bigint, readonly timeout: number) {
+  constructor(
+    readonly id: bigint,
+    readonly timeout: number,
+  ) {
     super(`Task ${id} did not come that far within ${timeout} ms. It goes on, and can be waited for again.`);
   }
 }
@@ -86,7 +100,10 @@ export class WaitTimeoutError extends MusterError {
 export class NoResultError extends MusterError {
   override name = "NoResultError";
 
-  constructor(readonly id: bigint, readonly status: string) {
+  constructor(
+    readonly id: bigint,
+    readonly status: string,
+  ) {
     super(`Task ${id} has no result: it is ${status}.`);
   }
 }
@@ -115,7 +132,11 @@ export type ResultProblem = Attempt["outcome"];
 export class ResultError extends MusterError {
   override name = "ResultError";
 
-  constructor(readonly problem: ResultProblem, readonly id: bigint, readonly attempts: readonly Attempt[]) {
+  constructor(
+    readonly problem: ResultProblem,
+    readonly id: bigint,
+    readonly attempts: readonly Attempt[],
+  ) {
     super(`The result of task ${id} is ${problem}.`, {
       cause: attempts.find(({ outcome, cause }) => outcome === problem && cause)?.cause as Error,
       metaMessages: attempts.map(({ store, object, node, outcome }) => `${store}: ${object} of node ${node} is ${outcome}.`),
@@ -135,6 +156,13 @@ export function translate(error: unknown, functionName: string, args: object): u
 
 /** Whether a request failed in a way that the next one may not: the node was not reached, or had too much to do. */
 export function passing(error: unknown): boolean {
-  const names = ["HttpRequestError", "WebSocketRequestError", "SocketClosedError", "TimeoutError", "LimitExceededRpcError", "InternalRpcError"];
+  const names = [
+    "HttpRequestError",
+    "WebSocketRequestError",
+    "SocketClosedError",
+    "TimeoutError",
+    "LimitExceededRpcError",
+    "InternalRpcError",
+  ];
   return error instanceof BaseError && error.walk((cause) => names.includes((cause as Error).name)) !== null;
 }

@@ -5,8 +5,7 @@ import { type Hex, bytesToHex, hexToBytes, keccak256, sha256, stringToBytes } fr
 export const modelId = (name: string): bigint => BigInt(keccak256(stringToBytes(name)).slice(0, 12));
 
 /** The digest of an input or a result: SHA-256 of its bytes, of a text in UTF-8. */
-export const digestOf = (content: Uint8Array | string): Hex =>
-  sha256(typeof content === "string" ? stringToBytes(content) : content);
+export const digestOf = (content: Uint8Array | string): Hex => sha256(typeof content === "string" ? stringToBytes(content) : content);
 
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 

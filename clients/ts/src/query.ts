@@ -2,10 +2,9 @@
  * Options for TanStack Query: `useQuery(taskQueryOptions(client, { address, id }))`. Keys are plain JSON, so the library's own hashing
  * will do; this package needs nothing of it.
  */
-import type { MusterClient, ViewName, ViewResult } from "./contract.js";
+import { type MusterClient, type ViewName, type ViewResult, readMuster } from "./contract.js";
 import { type Task, hasEnded } from "./life.js";
-import { type ReadParameters } from "./reads.js";
-import { readMuster } from "./contract.js";
+import type { ReadParameters } from "./reads.js";
 import { type GetResultParameters, type Result, getResult } from "./results.js";
 import { type EstimateTaskParameters, type GetTaskParameters, type TaskEstimate, estimateTask, getTask } from "./tasks.js";
 

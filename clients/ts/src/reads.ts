@@ -86,6 +86,9 @@ export async function getQueuePlace(
   client: MusterClient,
   { ticket, ...muster }: MusterParameters & { blockNumber?: bigint | undefined; ticket: bigint },
 ): Promise<number> {
-  const pages = await allPages((from, count) => getQueuedBefore(client, { ...muster, ticket, from, count }), ({ places }) => places);
+  const pages = await allPages(
+    (from, count) => getQueuedBefore(client, { ...muster, ticket, from, count }),
+    ({ places }) => places,
+  );
   return pages.reduce((sum, { before }) => sum + before, 0);
 }

@@ -50,7 +50,7 @@ async function download(
   if (!response.ok) throw new Error(`${url} answered ${response.status}`);
   const parts: Uint8Array[] = [];
   let length = 0;
-  for (const reader = response.body!.getReader(); ; ) {
+  for (const reader = response.body!.getReader(); ;) {
     const { done, value } = await reader.read();
     if (done) return concatBytes(parts);
     length += value.length;

@@ -1,6 +1,14 @@
 /** Tasks: what one would cost, creating it, asking for it, ending it. */
 import { type Address, type Hash, numberToHex } from "viem";
-import { type CallName, type MusterClient, type MusterParameters, type SenderParameters, type Sent, newest, sendMuster } from "./contract.js";
+import {
+  type CallName,
+  type MusterClient,
+  type MusterParameters,
+  type SenderParameters,
+  type Sent,
+  newest,
+  sendMuster,
+} from "./contract.js";
 import { TaskNotFoundError } from "./errors.js";
 import { decode, getEvents, getGroups } from "./events.js";
 import { limitMin as LIMIT_MIN } from "./generated/numbers.js";
@@ -110,7 +118,10 @@ export async function estimateTask(
   const queue = { before: 0, queued: overview.queued, capacity: overview.queueCapacity };
   if (eligible === 0 && overview.queued > 0) {
     const [pages, { value: limitMin }] = await Promise.all([
-      allPages((from, count) => getQueuedTasks(client, { ...muster, group: gpu || vram, from, count }), ({ places }) => places),
+      allPages(
+        (from, count) => getQueuedTasks(client, { ...muster, group: gpu || vram, from, count }),
+        ({ places }) => places,
+      ),
       getParameter(client, { ...muster, which: LIMIT_MIN }),
     ]);
     // A task's value is its fee by its estimate, which is at least half the shortest time limit; of equals the earlier is first.
@@ -181,7 +192,10 @@ export type GetTaskParameters = MusterParameters & {
 };
 
 /** A task as its events tell it. Throws {@link TaskNotFoundError} where there is none. */
-export async function getTask(client: MusterClient, { address, id, fromBlock = 0n, toBlock, blockRange }: GetTaskParameters): Promise<Task> {
+export async function getTask(
+  client: MusterClient,
+  { address, id, fromBlock = 0n, toBlock, blockRange }: GetTaskParameters,
+): Promise<Task> {
   const events = await getEvents(client, { address, id, fromBlock, toBlock: toBlock ?? (await newest(client)), blockRange });
   const task = events.reduce<Task | undefined>(follow, undefined);
   if (!task) throw new TaskNotFoundError(id, fromBlock);

@@ -23,6 +23,7 @@ import {
   concatHex,
   createClient,
   defineChain,
+  formatLog,
   http,
   numberToHex,
   parseEther,
@@ -37,8 +38,8 @@ import { readContract, simulateContract, waitForTransactionReceipt, writeContrac
 import { type MusterActions, musterActions } from "./decorator.js";
 import { decode } from "./events.js";
 import { musterAbi } from "./generated/abi.js";
+import { groupFee as GROUP_FEE, minStake as MIN_STAKE, sampleWindow } from "./generated/numbers.js";
 import { musterParameters } from "./generated/parameters.js";
-import { formatLog } from "viem";
 import { modelId } from "./names.js";
 import { type Store, objectName } from "./results.js";
 import { commitmentOf, saltOf, sealResult } from "./seal.js";
@@ -274,11 +275,15 @@ export async function startNetwork(options: NetworkOptions = {}): Promise<TestNe
 
     // Nodes join, and their GPU groups are listed, so that all their tasks can be validated.
     const nodes: Node[] = [];
-    const { value: least } = await owner.getParameter({ which: musterParameters.find(({ name }) => name === "minStake")!.number });
-    const { value: groupFee } = await owner.getParameter({ which: musterParameters.find(({ name }) => name === "groupFee")!.number });
+    const { value: least } = await owner.getParameter({ which: MIN_STAKE });
+    const { value: groupFee } = await owner.getParameter({ which: GROUP_FEE });
     const { granule } = await owner.getOverview();
     const known = new Set<string>();
-    for (const { gpu = "NVIDIA L40", vram = 48, models = [], stake, behaviour = "answers", delay = 1_000 } of options.nodes ?? [{}, {}, {}]) {
+    for (const { gpu = "NVIDIA L40", vram = 48, models = [], stake, behaviour = "answers", delay = 1_000 } of options.nodes ?? [
+      {},
+      {},
+      {},
+    ]) {
       const account = await fund();
       // The first with a GPU pays for its name.
       const extra = known.has(gpu) ? 0n : groupFee * granule;
@@ -311,7 +316,7 @@ export async function startNetwork(options: NetworkOptions = {}): Promise<TestNe
     const hear = async (head: bigint) => {
       const blocks = { fromBlock: numberToHex(cursor), toBlock: numberToHex(head) };
       const logs = await owner.request({ method: "eth_getLogs", params: [{ address, ...blocks }] });
-      for (const { eventName, args } of decode(logs.map((log) => formatLog(log)))) {
+      for (const { eventName, args, blockNumber } of decode(logs.map((log) => formatLog(log)))) {
         switch (eventName) {
           case "TaskCreated":
             specs.set(args.id, args.spec);
@@ -325,10 +330,18 @@ export async function startNetwork(options: NetworkOptions = {}): Promise<TestNe
             break;
           }
           case "AnswerCommitted":
-            if (!args.group) due.delete(args.id);
+            if (!args.group) {
+              // Until then it has to be revealed, if it is not sampled.
+              const { timestamp } = await owner.getBlock({ blockNumber });
+              const { value } = await owner.getParameter({ which: sampleWindow });
+              due.set(args.id, { node: args.node, deadline: timestamp + value });
+            }
             for (const { open } of nodes.filter(({ number }) => number === args.node)) {
               for (const commitment of open) if (commitment.id === args.id) commitment.lotBlock = args.block;
             }
+            break;
+          case "TaskSampled":
+            due.delete(args.id);
             break;
           case "GroupFormed":
             groups.set(args.id, args.group);
@@ -344,7 +357,20 @@ export async function startNetwork(options: NetworkOptions = {}): Promise<TestNe
       cursor = head + 1n;
     };
     /** Refusals that only say that something else came first. */
-    const EXPECTED = ["DeadlinePassed", "TaskNotRunning", "Sampled", "NotSampled", "HashUnknown", "NotCommitted", "NotOpen", "RevealsOpen", "DrawsDue", "GroupUnknown", "DeadlineNotPassed", "NothingToCommit"];
+    const EXPECTED = [
+      "DeadlinePassed",
+      "TaskNotRunning",
+      "Sampled",
+      "NotSampled",
+      "HashUnknown",
+      "NotCommitted",
+      "NotOpen",
+      "RevealsOpen",
+      "DrawsDue",
+      "GroupUnknown",
+      "DeadlineNotPassed",
+      "NothingToCommit",
+    ];
     /** Tries a call; gives the refusal's name, or nothing. */
     const attempt = async (account: Account, name: string, args: unknown[]): Promise<string | undefined> => {
       try {

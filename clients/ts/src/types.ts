@@ -7,7 +7,9 @@ type Item = (typeof musterAbi)[number];
 
 /** A list of named values as an object of them; one without a name, which is always a list, is called `list`. */
 export type Named<parameters extends readonly AbiParameter[]> = {
-  [parameter in parameters[number] as parameter extends { name: infer name extends string } ? (name extends "" ? "list" : name) : never]: AbiParameterToPrimitiveType<parameter>;
+  [
+    parameter in parameters[number] as parameter extends { name: infer name extends string } ? (name extends "" ? "list" : name) : never
+  ]: AbiParameterToPrimitiveType<parameter>;
 };
 
 /** The declaration of a function. */

@@ -219,7 +219,11 @@ function isDue(waiter: Waiter, toBlock: bigint): boolean {
 
 async function drive(client: MusterClient, address: Address, due: Waiter[]): Promise<void> {
   try {
-    await dispatchFor(client, { address, ...due[0]!.dispatch }, due.map(({ id }) => id));
+    await dispatchFor(
+      client,
+      { address, ...due[0]!.dispatch },
+      due.map(({ id }) => id),
+    );
   } catch (error) {
     if (!passing(error)) for (const waiter of due) waiter.fail(error);
   }

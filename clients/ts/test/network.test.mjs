@@ -82,9 +82,18 @@ describe("a network that validates every committed answer", () => {
       Parameter: { which: parameterNumbers.minStake },
       QueuePlace: { ticket: 0n },
     };
-    const reads = Object.keys(client).filter((name) => /^get[A-Z]/.test(name) && name in muster && !["getTask", "getResult", "getEvents"].includes(name));
-    assert.deepEqual(reads.sort(), Object.keys(told).map((name) => `get${name}`).sort());
-    const answers = Object.fromEntries(await Promise.all(Object.entries(told).map(async ([name, args]) => [name, await client[`get${name}`](args)])));
+    const reads = Object.keys(client).filter(
+      (name) => /^get[A-Z]/.test(name) && name in muster && !["getTask", "getResult", "getEvents"].includes(name),
+    );
+    assert.deepEqual(
+      reads.sort(),
+      Object.keys(told)
+        .map((name) => `get${name}`)
+        .sort(),
+    );
+    const answers = Object.fromEntries(
+      await Promise.all(Object.entries(told).map(async ([name, args]) => [name, await client[`get${name}`](args)])),
+    );
     assert.deepEqual([answers.Overview.nodesJoined, answers.NodeOf, answers.GpuGroup, answers.GpuName], [4, number, group, "NVIDIA L40"]);
     assert.deepEqual(answers.Holders, { total: 1, numbers: [number] });
     assert.deepEqual(answers.Queues, { total: 0, list: [] });
@@ -204,7 +213,10 @@ describe("a network that validates every committed answer", () => {
     all("fails");
     const failed = await ended({});
     assert.deepEqual([failed.status, failed.code, failed.refund], ["failed", 1, FEE]);
-    await assert.rejects(client.getResult({ task: failed, stores: [] }), (error) => error instanceof NoResultError && error.status === "failed");
+    await assert.rejects(
+      client.getResult({ task: failed, stores: [] }),
+      (error) => error instanceof NoResultError && error.status === "failed",
+    );
     all("silent");
     const { id } = await client.createTask({ kind: 1, value: FEE });
     const { task } = await new Promise((resolve) => {
@@ -239,7 +251,34 @@ describe("a network that validates every committed answer", () => {
     await network.increaseTime(Number(opened.closes - timestamp) + 1);
     const end = await client.waitForTask({ id, timeout });
     assert.deepEqual([end.status, end.refund], ["undecided", FEE]);
-    assert.deepEqual(end.members.map(({ verdict }) => verdict), ["withheld", "withheld", "withheld"]);
+    assert.deepEqual(
+      end.members.map(({ verdict }) => verdict),
+      ["withheld", "withheld", "withheld"],
+    );
+  });
+
+  test("a commitment that is not sampled and not revealed times out", async () => {
+    const { client } = network;
+    all("withholds");
+    await network.setParameter("sampleBps", 0n);
+    const { id } = await client.createTask({ kind: 1, redundancy: 1, gpu: gpu(), value: FEE });
+    let committed;
+    await assert.rejects(
+      client.waitForTask({
+        id,
+        timeout,
+        onChange: (task) => {
+          committed = task;
+          if (task.status === "committed") throw new Error("that will do");
+        },
+      }),
+      /that will do/,
+    );
+    assert.equal(committed.status, "committed");
+    const { value: window } = await client.getParameter({ which: parameterNumbers.sampleWindow });
+    await network.increaseTime(Number(window) + 1);
+    const end = await client.waitForTask({ id, timeout });
+    assert.deepEqual([end.status, end.node], ["timedOut", committed.node]);
   });
 
   test("TanStack Query takes the options as they are", async () => {
@@ -248,7 +287,10 @@ describe("a network that validates every committed answer", () => {
     const queries = new QueryClient();
     const overview = await queries.fetchQuery(readQueryOptions(client, "overview", { address }));
     assert.equal(overview.paused, false);
-    assert.deepEqual(await queries.fetchQuery(readQueryOptions(client, "estimate", { address, kind: 1, units: 1 })), await client.getEstimate({ kind: 1, units: 1 }));
+    assert.deepEqual(
+      await queries.fetchQuery(readQueryOptions(client, "estimate", { address, kind: 1, units: 1 })),
+      await client.getEstimate({ kind: 1, units: 1 }),
+    );
   });
 });
 
@@ -275,7 +317,8 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
 
     const { id, ticket } = queued.task;
     const stranger = await network.newClient();
-    const refused = (error) => error instanceof RefusalError && error.refusal.name === "NotTheCreator" && error.refusal.args.caller === stranger.account.address;
+    const refused = (error) =>
+      error instanceof RefusalError && error.refusal.name === "NotTheCreator" && error.refusal.args.caller === stranger.account.address;
     await assert.rejects(stranger.cancelTask({ id, ticket }), refused);
     await client.cancelTask({ id, ticket });
     const end = await client.waitForTask({ id, timeout });
@@ -288,7 +331,10 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
     // The node answers, and takes the other from the queue.
     nodes[0].behave("slow", 100);
     const ends = await Promise.all([first, better].map(({ id }) => client.waitForTask({ id, timeout })));
-    assert.deepEqual(ends.map(({ status }) => status), ["succeeded", "succeeded"]);
+    assert.deepEqual(
+      ends.map(({ status }) => status),
+      ["succeeded", "succeeded"],
+    );
     nodes[0].behave("silent");
   });
 
@@ -320,7 +366,10 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
     // The first of them asked alone, before the others had come; then one question for all, and none where there is no new block.
     assert.ok(heads > 3 && heads < 20 && logs <= 2, `${heads} and ${logs}`);
     nodes[0].behave("answers");
-    assert.deepEqual((await Promise.all(waits)).map(({ status }) => status), ["succeeded", "succeeded", "succeeded"]);
+    assert.deepEqual(
+      (await Promise.all(waits)).map(({ status }) => status),
+      ["succeeded", "succeeded", "succeeded"],
+    );
     // Nobody waits any more, so nobody asks.
     await new Promise((resolve) => setTimeout(resolve, 60));
     const quiet = spy.asked.length;
@@ -404,11 +453,22 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
     const all = logs.map((log) => ({ ...decodeEventLog({ abi: musterAbi, ...log }), at: [BigInt(log.blockNumber), Number(log.logIndex)] }));
     const places = (events) => events.map(({ blockNumber, logIndex }) => [blockNumber, logIndex]);
     const expected = (whose) => all.filter(({ args }) => whose(args)).map(({ at }) => at);
-    assert.deepEqual(places(own), expected(({ creator }) => creator === client.account.address));
-    assert.deepEqual(places(node), expected((args) => args.node === nodes[0].number));
+    assert.deepEqual(
+      places(own),
+      expected(({ creator }) => creator === client.account.address),
+    );
+    assert.deepEqual(
+      places(node),
+      expected((args) => args.node === nodes[0].number),
+    );
     // A second watcher from the stored cursor sees only what is new.
     const later = [];
-    const stop = muster.watchTasks(spy.client, { ...options, fromBlock: next, creator: client.account.address, onEvents: (events) => void later.push(...events) });
+    const stop = muster.watchTasks(spy.client, {
+      ...options,
+      fromBlock: next,
+      creator: client.account.address,
+      onEvents: (events) => void later.push(...events),
+    });
     const { id } = await create();
     await client.waitForTask({ id, timeout });
     await until(later, "TaskSucceeded", 1);

@@ -28,13 +28,22 @@ test("models, digests and CIDs", () => {
 });
 
 test("bigints survive JSON, and nothing else changes", () => {
-  const value = { a: 1n, b: [-2n, { c: 2n ** 200n }], d: "3n", e: null, f: 1.5, g: { __type: "bigint", value: 3 }, h: { __type: "x", value: "1" } };
+  const value = {
+    a: 1n,
+    b: [-2n, { c: 2n ** 200n }],
+    d: "3n",
+    e: null,
+    f: 1.5,
+    g: { __type: "bigint", value: 3 },
+    h: { __type: "x", value: "1" },
+  };
   assert.deepEqual(parse(stringify(value)), value);
   assert.equal(stringify(7n), '{"__type":"bigint","value":"7"}');
 });
 
 test("the compact interface is abi/'s", () => {
-  const plain = (item) => JSON.parse(JSON.stringify(item, (key, value) => (key === "internalType" || key === "sentence" ? undefined : value)));
+  const plain = (item) =>
+    JSON.parse(JSON.stringify(item, (key, value) => (key === "internalType" || key === "sentence" ? undefined : value)));
   const whole = JSON.parse(readFileSync(new URL("../../../abi/IMuster.json", import.meta.url), "utf8")).map(plain);
   assert.deepEqual(musterAbi.map(plain), whole);
   const anonymous = (item) => (item.type === "event" ? { anonymous: false, ...item } : item);
@@ -113,7 +122,10 @@ const reverts = (errorName, args) => {
 };
 
 test("a refusal says its sentence, its values, the call's arguments and the raw data", async () => {
-  const asked = muster.getGpuGroup(client(() => reverts("GpuNameUnknown", ["NVIDIA L41", 48])), { address: ADDRESS, name: "NVIDIA L41", vram: 48 });
+  const asked = muster.getGpuGroup(
+    client(() => reverts("GpuNameUnknown", ["NVIDIA L41", 48])),
+    { address: ADDRESS, name: "NVIDIA L41", vram: 48 },
+  );
   await assert.rejects(asked, (error) => {
     assert.ok(error instanceof muster.RefusalError && error instanceof muster.MusterError);
     assert.equal(error.name, "RefusalError");
@@ -141,7 +153,8 @@ test("a user's rejection is its own error", async () => {
 
 test("query keys are plain JSON, one for each question", () => {
   const one = client(() => null);
-  const key = (number) => readQueryOptions(one, "weightOf", { address: ADDRESS, number, spec: muster.specOf({ kind: 1, models: [5n] }) }).queryKey;
+  const key = (number) =>
+    readQueryOptions(one, "weightOf", { address: ADDRESS, number, spec: muster.specOf({ kind: 1, models: [5n] }) }).queryKey;
   assert.deepEqual(JSON.parse(JSON.stringify(key(1))), key(1));
   assert.notDeepEqual(key(1), key(2));
   const { queryKey, staleTime } = resultQueryOptions(one, { address: ADDRESS, id: 3n, stores: ["https://example.org"] });

@@ -24,7 +24,10 @@ const run = async (command, args, env = {}) => {
 const write = (name, text) => writeFileSync(join(project, name), text);
 /** The blocks of a page that begin by naming a file. */
 const blocks = Object.fromEntries(
-  [...readFileSync(here("../../../docs/applications.md"), "utf8").matchAll(/```js\n(\/\/ (\S+)\n[\s\S]*?)```/g)].map(([, text, name]) => [name, text]),
+  [...readFileSync(here("../../../docs/applications.md"), "utf8").matchAll(/```js\n(\/\/ (\S+)\n[\s\S]*?)```/g)].map(([, text, name]) => [
+    name,
+    text,
+  ]),
 );
 
 let network;
@@ -40,13 +43,18 @@ before(async () => {
   network = await startNetwork({ nodes: [{ models: ["stabilityai/sdxl-turbo"] }, {}], drive: false });
   const { url, address, storeUrl } = network;
   // The network's owner: the public key of every nitro development chain.
-  settings = { RPC_URL: url, MUSTER: address, STORE: storeUrl, PRIVATE_KEY: "0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659" };
+  settings = {
+    RPC_URL: url,
+    MUSTER: address,
+    STORE: storeUrl,
+    PRIVATE_KEY: "0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659",
+  };
 });
 after(() => network?.stop());
 
 test("what is packed", () => {
   const root = join(project, "node_modules/muster-client");
-  assert.deepEqual(readdirSync(root).sort(), ["README.md", "dist", "package.json", "src", "state"]);
+  assert.deepEqual(readdirSync(root).sort(), ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "dist", "package.json", "src", "state"]);
   const installed = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   assert.equal(installed.version, version);
   // viem, and nothing else at run time.
@@ -56,7 +64,10 @@ test("what is packed", () => {
 test("the programs of docs/applications.md run as they stand", async () => {
   assert.deepEqual(Object.keys(blocks), ["first.mjs", "cheat.test.mjs"]);
   for (const [name, text] of Object.entries(blocks)) write(name, text);
-  const [, digest] = /(0x[0-9a-f]{64})/.exec(await run("node", ["-p", "import('muster-client').then(({ digestOf }) => console.log(digestOf('What is a muster?'))), ''"])) ?? [];
+  const [, digest] =
+    /(0x[0-9a-f]{64})/.exec(
+      await run("node", ["-p", "import('muster-client').then(({ digestOf }) => console.log(digestOf('What is a muster?'))), ''"]),
+    ) ?? [];
   const said = (await run("node", ["first.mjs"])).trim().split("\n");
   assert.deepEqual(said, ["3 nodes, at least 60 wei", "pending", "running", "succeeded", `result of ${digest}`]);
   assert.match(await run("node", ["--test", "--test-reporter", "tap", "cheat.test.mjs"]), /^# pass 1$/m);
@@ -101,11 +112,22 @@ test("Vite bundles it for a page and for a worker, and the bundles run", async (
   const onwarn = ({ code, message }) => {
     if (code !== "CIRCULAR_DEPENDENCY" || message.includes("muster-client")) warnings.push(message);
   };
-  const options = { root: join(project, "page"), configFile: false, logLevel: "error", worker: { format: "es" }, build: { rollupOptions: { onwarn }, modulePreload: { polyfill: false } } };
+  const options = {
+    root: join(project, "page"),
+    configFile: false,
+    logLevel: "error",
+    worker: { format: "es" },
+    build: { rollupOptions: { onwarn }, modulePreload: { polyfill: false } },
+  };
   await build(options);
   assert.deepEqual(warnings, []);
   const assets = join(project, "page/dist/assets");
-  const [main, worker] = ["index", "worker"].map((name) => join(assets, readdirSync(assets).find((file) => file.startsWith(name) && file.endsWith(".js"))));
+  const [main, worker] = ["index", "worker"].map((name) =>
+    join(
+      assets,
+      readdirSync(assets).find((file) => file.startsWith(name) && file.endsWith(".js")),
+    ),
+  );
   for (const file of [main, worker]) {
     const [asked] = /\b(?:from|import)\s*["'][^.,"'][^"']*["']|\brequire\(|["']node:/.exec(readFileSync(file, "utf8")) ?? [];
     assert.equal(asked, undefined, `${file} asks for other modules`);

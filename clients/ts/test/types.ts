@@ -1,14 +1,27 @@
 // Types as an application sees them; compiled, never run. Each `@ts-expect-error` fails to compile if there is no error.
 import { http, type Address, type Hex, createPublicClient, createWalletClient, publicActions } from "viem";
 import { mainnet } from "viem/chains";
-import { type Refusal, type Task, RefusalError, createTask, getNode, hasEnded, musterActions, parse, waitForTask, watchNode } from "muster-client";
+import {
+  type Refusal,
+  type Task,
+  RefusalError,
+  createTask,
+  getNode,
+  hasEnded,
+  musterActions,
+  parse,
+  waitForTask,
+  watchNode,
+} from "muster-client";
 import { musterAbi, musterParameters } from "muster-client/abi";
 import { readQueryOptions, taskQueryOptions } from "muster-client/query";
 import { directoryStore } from "muster-client/node";
 import { startNetwork } from "muster-client/test";
 
 const address: Address = "0x0000000000000000000000000000000000000001";
-const client = createWalletClient({ chain: mainnet, account: address, transport: http() }).extend(publicActions).extend(musterActions({ address }));
+const client = createWalletClient({ chain: mainnet, account: address, transport: http() })
+  .extend(publicActions)
+  .extend(musterActions({ address }));
 const plain = createPublicClient({ transport: http() });
 
 export async function actions(): Promise<void> {
@@ -73,7 +86,9 @@ export function refused(error: unknown): bigint | undefined {
 
 export const options = [
   taskQueryOptions(plain, { address, id: 1n }),
-  readQueryOptions(plain, "overview", { address }).queryFn({ signal: new AbortController().signal }).then(({ nodesJoined }) => nodesJoined + 1),
+  readQueryOptions(plain, "overview", { address })
+    .queryFn({ signal: new AbortController().signal })
+    .then(({ nodesJoined }) => nodesJoined + 1),
 ];
 export const names: "alphaMilli" = musterParameters[0].name;
 export const first: "error" = musterAbi[0].type;
