@@ -147,7 +147,7 @@ export class ResultError extends MusterError {
 /** What viem threw, as one of ours where it is a refusal or a user's; else as it is. */
 export function translate(error: unknown, functionName: string, args: object): unknown {
   if (!(error instanceof BaseError) || error instanceof MusterError) return error;
-  const declined = error.walk((cause) => cause instanceof UserRejectedRequestError || (cause as { code?: unknown }).code === 4001);
+  const declined = error.walk((cause) => cause instanceof UserRejectedRequestError);
   if (declined) return new UserRejectedError(error, functionName);
   const reverted = error.walk((cause) => cause instanceof ContractFunctionRevertedError) as ContractFunctionRevertedError | null;
   if (!errors.some(({ name }) => name === reverted?.data?.errorName)) return error;

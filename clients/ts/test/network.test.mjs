@@ -36,10 +36,10 @@ describe("a network that validates every committed answer", () => {
   });
   after(() => network?.stop());
   /** A task to its end. */
-  const ended = async (request) => {
+  const ended = async (request, onChange) => {
     const { client } = network;
     const { id, task } = await client.createTask({ kind: TaskKind.gpt, input: "a question", value: FEE, ...request });
-    return client.waitForTask({ id, fromBlock: task.createdIn, timeout });
+    return client.waitForTask({ id, fromBlock: task.createdIn, timeout, onChange });
   };
   const gpu = () => network.nodes[0].group;
   const all = (behaviour) => {
@@ -175,7 +175,16 @@ describe("a network that validates every committed answer", () => {
     let judged;
     // Three of four run it, so sooner or later he is among them.
     for (let tries = 0; tries < 20 && !judged?.members.some(({ node }) => node === liar.number); tries++) {
-      judged = await ended({ redundancy: 1, gpu: gpu() });
+      const states = [];
+      judged = await ended({ redundancy: 1, gpu: gpu() }, (task) => states.push(task));
+      const passed = ["pending", "running", "committed", "sampled", "validating", "succeeded"];
+      assert.deepEqual([...new Set(states.map(({ status }) => status))], passed);
+      // The first member has committed already, the others are still to begin.
+      const formed = states.find(({ status }) => status === "validating");
+      assert.deepEqual(
+        formed.members.map(({ stage }) => stage),
+        ["committed", "called", "called"],
+      );
       assert.equal(judged.status, "succeeded");
       assert.equal(judged.members.length, 3);
     }
@@ -257,10 +266,17 @@ describe("a network that validates every committed answer", () => {
     );
   });
 
-  test("a commitment that is not sampled and not revealed times out", async () => {
-    const { client } = network;
-    all("withholds");
+  test("a commitment that is not sampled: its reveal is the end, and without one it times out", async () => {
+    const { client, storeUrl } = network;
     await network.setParameter("sampleBps", 0n);
+    all("answers");
+    const single = await ended({ redundancy: 1, gpu: gpu() });
+    assert.deepEqual([single.status, single.members, single.answers.length, single.answers[0].paid], ["succeeded", [], 1, FEE]);
+    // Only the sealed one, which opens with the salt that the reveal has told.
+    const sealed = { name: "sealed", get: async (object, options) => ("sealed" in object ? network.store.get(object, options) : null) };
+    assert.equal((await client.getResult({ task: single, stores: [sealed] })).digest, single.answers[0].value);
+    assert.equal((await client.getResult({ id: single.id, stores: [storeUrl] })).digest, single.answers[0].value);
+    all("withholds");
     const { id } = await client.createTask({ kind: 1, redundancy: 1, gpu: gpu(), value: FEE });
     let committed;
     await assert.rejects(
@@ -359,17 +375,22 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
     const ids = [];
     for (let i = 0; i < 3; i++) ids.push((await create()).id);
     const spy = spied(network, client.account);
-    const waits = ids.map((id) => muster.waitForTask(spy.client, { address, id, timeout }));
+    const seen = [];
+    const onChange = ({ id, status }) => seen.push(`${id} ${status}`);
+    const waits = ids.map((id) => muster.waitForTask(spy.client, { address, id, timeout, onChange }));
     await new Promise((resolve) => setTimeout(resolve, 300));
     const counts = (method) => spy.asked.filter((asked) => asked === method).length;
     const [heads, logs] = [counts("eth_blockNumber"), counts("eth_getLogs")];
     // The first of them asked alone, before the others had come; then one question for all, and none where there is no new block.
     assert.ok(heads > 3 && heads < 20 && logs <= 2, `${heads} and ${logs}`);
+    // Who comes later and asks about earlier blocks does not have the others told again what they know.
+    assert.equal((await muster.waitForTask(spy.client, { address, id: 1n, timeout })).id, 1n);
     nodes[0].behave("answers");
     assert.deepEqual(
       (await Promise.all(waits)).map(({ status }) => status),
       ["succeeded", "succeeded", "succeeded"],
     );
+    assert.equal(new Set(seen).size, seen.length, seen.join());
     // Nobody waits any more, so nobody asks.
     await new Promise((resolve) => setTimeout(resolve, 60));
     const quiet = spy.asked.length;
@@ -405,6 +426,22 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
     // What is no passing failure is told.
     spy.client.request = async () => Promise.reject(new Error("no such method"));
     await assert.rejects(wait(), /no such method/);
+    nodes[0].behave("silent");
+  });
+
+  test("who may dispatch does not, if somebody else has", async () => {
+    const { client, nodes } = network;
+    nodes[0].behave("answers");
+    const stranger = await network.newClient();
+    const { id, task } = await create({ dispatch: false });
+    const nonce = () => client.getTransactionCount({ address: client.account.address });
+    const earlier = await nonce();
+    // The first question finds the draw due, and leaves the others a polling interval.
+    const wait = client.waitForTask({ id, fromBlock: task.createdIn, dispatch: true, pollingInterval: 400, timeout });
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    await stranger.dispatchTasks({});
+    assert.equal((await wait).status, "succeeded");
+    assert.equal(await nonce(), earlier);
     nodes[0].behave("silent");
   });
 

@@ -10,6 +10,7 @@ import { musterAbi, musterParameters, parameterNumbers } from "../dist/abi.js";
 import * as muster from "../dist/index.js";
 import { used } from "../dist/interface.js";
 import { directoryStore } from "../dist/node.js";
+import { allPages } from "../dist/pages.js";
 import { readQueryOptions, resultQueryOptions } from "../dist/query.js";
 import { commitmentOf, saltOf, sealResult } from "../dist/seal.js";
 
@@ -36,9 +37,28 @@ test("bigints survive JSON, and nothing else changes", () => {
     f: 1.5,
     g: { __type: "bigint", value: 3 },
     h: { __type: "x", value: "1" },
+    i: { __type: "bigint", value: "1", more: 1 },
   };
   assert.deepEqual(parse(stringify(value)), value);
   assert.equal(stringify(7n), '{"__type":"bigint","value":"7"}');
+});
+
+test("pages are asked for as far as the list goes, each once", async () => {
+  for (const [length, count] of [
+    [0, 1],
+    [1, 1],
+    [256, 1],
+    [257, 2],
+    [1_000, 4],
+  ]) {
+    const asked = [];
+    const ask = async (from, count) => (asked.push([from, count]), { places: length });
+    assert.equal((await allPages(ask, ({ places }) => places)).length, count);
+    assert.deepEqual(
+      asked,
+      Array.from({ length: count }, (_, i) => [256 * i, 256]),
+    );
+  }
 });
 
 test("the compact interface is abi/'s", () => {
