@@ -126,7 +126,10 @@ export function follow(task: Task | undefined, event: MusterEvent): Task | undef
 
   switch (eventName) {
     case "TaskRedrawn":
-      return { ...task, drawBlock: args.drawBlock } as Task;
+      // Of the validators; else of the task's nodes, also if it was queued.
+      return task.status === "sampled"
+        ? { ...task, drawBlock: args.drawBlock }
+        : { ...terms, status: "pending", drawBlock: args.drawBlock };
     case "TaskQueued":
       return { ...terms, ...args, status: "queued" };
     case "TaskStarted":

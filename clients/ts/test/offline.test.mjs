@@ -135,6 +135,72 @@ test("a directory is a store", async () => {
   }
 });
 
+test("a task's life, by events alone", () => {
+  const [id, creator, zero] = [5n, ADDRESS, `0x${"00".repeat(20)}`];
+  const terms = { fee: 9n, estimate: 60, timeLimit: 120, startFeeBps: 200, spec: muster.specOf({ kind: 1 }) };
+  let blockNumber = 0n;
+  const event = (eventName, args) => ({ eventName, args: { id, creator, ...args }, blockNumber: ++blockNumber, transactionHash: "0x01" });
+  const created = () => event("TaskCreated", { ...terms, drawBlock: 1n });
+  const started = () => event("TaskStarted", { node: 3, deadline: 120n, boosts: false });
+  const life = (...events) => events.reduce(muster.follow, undefined);
+  const brief = ({ id: _, creator: __, fee, estimate, timeLimit, startFeeBps, spec, createdIn, hash, ...stage }) => {
+    assert.deepEqual({ fee, estimate, timeLimit, startFeeBps, spec }, terms);
+    return stage;
+  };
+  const aborted = (reason) => event("TaskAborted", { node: 3, reason, refund: 8n, startFee: 1n, beneficiary: zero });
+  const ends = ["timedOut", "cancelled", "evicted", "expired", "nodeSlashed"];
+  for (const [reason, status] of ends.entries()) {
+    const end = life(created(), started(), aborted(reason));
+    assert.ok(muster.hasEnded(end));
+    assert.deepEqual([end.status, end.node, end.refund, end.startFee, end.endedIn], [status, 3, 8n, 1n, blockNumber]);
+  }
+  // Drawn again: from Pending, from the queue, and while its validators are called.
+  const queued = event("TaskQueued", { group: 24, ticket: 7n });
+  assert.deepEqual(brief(life(created(), event("TaskRedrawn", { drawBlock: 4n }))), { status: "pending", drawBlock: 4n });
+  assert.deepEqual([life(created(), queued).status, life(created(), queued).ticket], ["queued", 7n]);
+  assert.deepEqual(brief(life(created(), queued, event("TaskRedrawn", { drawBlock: 5n }))), { status: "pending", drawBlock: 5n });
+  const committed = event("AnswerCommitted", { node: 3, group: 0, commitment: "0x02", block: 6n });
+  const sampled = event("TaskSampled", { node: 3, drawBlock: 7n, beneficiary: zero, paid: 0n });
+  assert.deepEqual(brief(life(created(), started(), committed)), {
+    status: "committed",
+    node: 3,
+    deadline: 120n,
+    commitment: "0x02",
+    lotBlock: 6n,
+  });
+  const again = life(created(), started(), committed, sampled, event("TaskRedrawn", { drawBlock: 8n }));
+  assert.deepEqual([again.status, again.node, again.drawBlock], ["sampled", 3, 8n]);
+  // A group of which one lets its deadline pass, one withholds, and the first alone answers and is paid.
+  const group = [
+    event("GroupFormed", { group: 2, nodes: [3, 4, 6], scored: true }),
+    event("MemberStarted", { node: 4, group: 2, deadline: 300n }),
+    event("MemberTimedOut", { node: 4, group: 2 }),
+    event("MemberStarted", { node: 6, group: 2, deadline: 300n }),
+    event("AnswerCommitted", { node: 6, group: 2, commitment: "0x03", block: 0n }),
+    event("AnswerRevealed", { node: 3, group: 2, kind: 0, value: "0x0a", salt: "0x0b" }),
+  ];
+  const open = life(created(), started(), committed, sampled, ...group);
+  assert.deepEqual(
+    open.members.map(({ stage }) => stage),
+    ["revealed", "timedOut", "committed"],
+  );
+  const judged = [
+    [3, 6, 9n],
+    [4, 5, 0n],
+    [6, 3, 0n],
+  ].map(([node, verdict, paid]) => event("MemberJudged", { node, group: 2, verdict, paid }));
+  const settled = event("GroupSettled", { group: 2, outcome: 1, answer: "0x0a", refund: 0n, startFee: 0n, reserve: 1n });
+  const end = life(created(), started(), committed, sampled, ...group, ...judged, settled);
+  assert.deepEqual([end.status, end.answers], ["succeeded", [{ node: 3, value: "0x0a", salt: "0x0b", paid: 9n }]]);
+  assert.deepEqual(
+    end.members.map(({ verdict }) => verdict),
+    ["open", "timedOut", "withheld"],
+  );
+  // Others' events, and events before it was created, say nothing of it.
+  assert.equal(life(started()), undefined);
+  assert.equal(muster.follow(end, { ...started(), args: { ...started().args, id: 6n } }), end);
+});
+
 /** A client whose node answers as told. */
 const client = (request) => createClient({ account: ADDRESS, pollingInterval: 5, transport: custom({ request }, { retryCount: 0 }) });
 const reverts = (errorName, args) => {
