@@ -85,6 +85,10 @@ for client in ${CLIENTS:-viem ethers readme package cast cargo-stylus}; do
       node readme.mjs
       ;;
     package)
+      if ! node -e 'const [major, minor] = process.versions.node.split("."); process.exit(major > 20 || (major == 20 && minor >= 19) ? 0 : 1)'; then
+        echo "package: skipped, because it is tested with Node.js 20.19 or newer, and this is $(node --version)"
+        continue
+      fi
       MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster ../../clients/ts/test.sh
       ;;
     cast)

@@ -163,6 +163,8 @@ export function passing(error: unknown): boolean {
     "TimeoutError",
     "LimitExceededRpcError",
     "InternalRpcError",
+    "ResourceUnavailableRpcError",
+    "ProviderDisconnectedError",
   ];
   return error instanceof BaseError && error.walk((cause) => names.includes((cause as Error).name)) !== null;
 }

@@ -546,6 +546,13 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
     queries.clear();
   });
 
+  test("where the draw is made at creation, the task is running at once", async () => {
+    await network.setParameter("drawDelay", 0n);
+    const { id, task } = await create({ dispatch: false });
+    assert.deepEqual([task.status, task.node], ["running", network.nodes[0].number]);
+    assert.equal((await network.client.waitForTask({ id, until: "placed", timeout })).status, "running");
+  });
+
   test("parameters are changed by their names, delayed ones after their delay", async () => {
     for (const name of ["minPrice", "scorePool"]) {
       await network.setParameter(name, 5n);
