@@ -7,7 +7,7 @@ import { HttpRequestError, createClient, custom, decodeEventLog, sha256, toHex }
 import { musterAbi, musterParameters, parameterNumbers } from "../dist/abi.js";
 import * as muster from "../dist/index.js";
 import { readQueryOptions, taskQueryOptions } from "../dist/query.js";
-import { startNetwork } from "../dist/test.js";
+import { startNetwork } from "../dist/test/index.js";
 
 const { NoResultError, RefusalError, ResultError, TaskKind, TaskNotFoundError, WaitTimeoutError, objectName } = muster;
 const text = (bytes) => new TextDecoder().decode(bytes);

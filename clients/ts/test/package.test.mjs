@@ -39,7 +39,7 @@ before(async () => {
   // The package is unpacked there; the others are linked, since copying their ten thousand files takes longer than all the rest.
   const others = ["viem", "ethers", "@types/node"].map((name) => here(`../node_modules/${name}`));
   await run("npm", ["install", "--offline", "--no-audit", "--no-fund", "--ignore-scripts", process.env.MUSTER_PACKAGE, ...others]);
-  const { startNetwork } = await import(pathToFileURL(join(project, "node_modules/muster-client/dist/test.js")));
+  const { startNetwork } = await import(pathToFileURL(join(project, "node_modules/muster-client/dist/test/index.js")));
   network = await startNetwork({ nodes: [{ models: ["stabilityai/sdxl-turbo"] }, {}], drive: false });
   const { url, address, storeUrl } = network;
   // The network's owner: the public key of every nitro development chain.
