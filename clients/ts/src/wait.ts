@@ -105,12 +105,8 @@ interface Waiter {
   fail: (error: unknown) => void;
 }
 
-/** Everybody who waits for tasks of one Muster by one client, by one question. */
-interface Poll {
-  waiters: Set<Waiter>;
-}
-
-const polls = new Map<string, Poll>();
+/** Who waits for tasks of one Muster by one client, and so by one question. */
+const polls = new Map<string, Set<Waiter>>();
 
 /**
  * Waits for a task, by its id alone: what happened before is asked for first, so it can be waited for again after a restart.
@@ -136,7 +132,7 @@ export function waitForTask<until extends Until = "ended">(
     if (signal?.aborted) return reject(signal.reason);
     const key = [client.uid, address.toLowerCase(), pollingInterval, blockRange].join();
     const leave = () => {
-      polls.get(key)?.waiters.delete(waiter);
+      polls.get(key)?.delete(waiter);
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
     };
@@ -157,53 +153,60 @@ export function waitForTask<until extends Until = "ended">(
     const timer = timeout === undefined ? undefined : setTimeout(() => waiter.fail(new WaitTimeoutError(id, timeout)), timeout);
 
     const running = polls.get(key);
-    if (running) return void running.waiters.add(waiter);
-    const poll: Poll = { waiters: new Set([waiter]) };
-    polls.set(key, poll);
+    if (running) return void running.add(waiter);
+    const waiters = new Set([waiter]);
+    polls.set(key, waiters);
     const again = async () => {
-      if (poll.waiters.size) await ask(client, address, poll.waiters, blockRange);
-      if (poll.waiters.size === 0) polls.delete(key);
-      else setTimeout(again, pollingInterval);
+      if (waiters.size) await ask(client, address, waiters, blockRange);
+      if (waiters.size) setTimeout(again, pollingInterval);
+      else polls.delete(key);
     };
     void again();
   });
 }
 
-/** One question for all who wait, and what follows from its answer. */
+/** Fails those who wait, unless the next question may be answered. */
+const refuse = (error: unknown, waiters: Waiter[]): void => {
+  if (!passing(error)) for (const waiter of waiters) waiter.fail(error);
+};
+
+/** One question for all who wait and have heard as much, and what follows from its answer. */
 async function ask(client: MusterClient, address: Address, waiters: Set<Waiter>, blockRange: bigint | undefined): Promise<void> {
   const all = [...waiters];
   try {
     const toBlock = await newest(client);
-    // A node that lags behind may not have come to a task's first block yet.
-    const asking = all.filter(({ cursor }) => cursor <= toBlock);
-    if (asking.length) {
-      const fromBlock = asking.reduce((least, { cursor }) => (cursor < least ? cursor : least), toBlock);
-      const id = [...new Set(asking.map((waiter) => waiter.id))];
-      const events = await getEvents(client, { address, id, fromBlock, toBlock, blockRange });
-      for (const waiter of asking) {
-        try {
-          if (waiters.has(waiter)) take(waiter, events, toBlock);
-        } catch (error) {
-          // Its own `onChange` threw.
-          waiter.fail(error);
-        }
+    // Who begins asks alone about what was before; then he is as far as the others. A node that lags behind may not have come to a task's
+    // first block yet.
+    const starts = new Set(all.map(({ cursor }) => cursor).filter((cursor) => cursor <= toBlock));
+    const questions = [...starts].map(async (fromBlock) => {
+      const asking = all.filter(({ cursor }) => cursor === fromBlock);
+      try {
+        const events = await getEvents(client, { address, id: asking.map(({ id }) => id), fromBlock, toBlock, blockRange });
+        for (const waiter of asking) if (waiters.has(waiter)) take(waiter, events, toBlock);
+      } catch (error) {
+        refuse(error, asking);
       }
-    }
+    });
+    await Promise.all(questions);
     const due = all.filter((waiter) => waiters.has(waiter) && waiter.dispatch && isDue(waiter, toBlock));
     if (due.length) await drive(client, address, due);
   } catch (error) {
-    if (!passing(error)) for (const waiter of all) waiter.fail(error);
+    refuse(error, all);
   }
 }
 
 /** Carries a task on by what has happened since the waiter's last question. */
 function take(waiter: Waiter, events: MusterEvent[], toBlock: bigint): void {
-  const own = events.filter(({ args, blockNumber }) => blockNumber >= waiter.cursor && "id" in args && args.id === waiter.id);
   waiter.cursor = toBlock + 1n;
-  for (const event of own) {
-    const before = waiter.task;
-    waiter.task = follow(before, event);
-    if (waiter.task && waiter.task !== before) waiter.onChange?.(waiter.task);
+  try {
+    for (const event of events) {
+      const before = waiter.task;
+      // Others who wait are told of in the same answer.
+      if ("id" in event.args && event.args.id === waiter.id) waiter.task = follow(before, event);
+      if (waiter.task && waiter.task !== before) waiter.onChange?.(waiter.task);
+    }
+  } catch (error) {
+    return waiter.fail(error);
   }
   const { task } = waiter;
   if (!task) waiter.fail(new TaskNotFoundError(waiter.id, waiter.from));
@@ -218,14 +221,7 @@ function isDue(waiter: Waiter, toBlock: bigint): boolean {
 }
 
 async function drive(client: MusterClient, address: Address, due: Waiter[]): Promise<void> {
-  try {
-    await dispatchFor(
-      client,
-      { address, ...due[0]!.dispatch },
-      due.map(({ id }) => id),
-    );
-  } catch (error) {
-    if (!passing(error)) for (const waiter of due) waiter.fail(error);
-  }
+  const ids = due.map(({ id }) => id);
+  await dispatchFor(client, { address, ...due[0]!.dispatch }, ids).catch((error: unknown) => refuse(error, due));
   for (const waiter of due) waiter.due = false;
 }

@@ -20,6 +20,7 @@ function spied(network, account) {
   const spy = { asked, broken: false };
   const request = async ({ method, params }) => {
     asked.push(method);
+    if (spy.refuses?.(method, params)) throw { code: -32602, message: "too many blocks" };
     if (spy.broken) throw new HttpRequestError({ url: network.url, details: "the line is cut" });
     return network.client.request({ method, params });
   };
@@ -429,6 +430,18 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
     // What is no passing failure is told.
     spy.client.request = async () => Promise.reject(new Error("no such method"));
     await assert.rejects(wait(), /no such method/);
+    nodes[0].behave("silent");
+  });
+
+  test("a wait that the node refuses fails alone", async () => {
+    const { client, nodes, address } = network;
+    const { id, task } = await create();
+    const spy = spied(network, client.account);
+    spy.refuses = (method, params) => method === "eth_getLogs" && BigInt(params[0].fromBlock) === 0n;
+    const good = muster.waitForTask(spy.client, { address, id, fromBlock: task.createdIn, timeout });
+    await assert.rejects(muster.waitForTask(spy.client, { address, id, fromBlock: 0n, timeout }), /too many blocks/);
+    nodes[0].behave("answers");
+    assert.equal((await good).status, "succeeded");
     nodes[0].behave("silent");
   });
 
