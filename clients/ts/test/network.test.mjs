@@ -1,5 +1,6 @@
 // Everything that needs a chain, on the test network that the package brings. MUSTER_DEVNODE names its binary.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { QueryClient, QueryObserver } from "@tanstack/query-core";
@@ -573,6 +574,22 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
     }
     assert.ok(musterParameters.find(({ name }) => name === "scorePool").delayed);
   });
+});
+
+test("the development node does not outlive a test that is killed", async () => {
+  const program = `import { startNetwork } from ${JSON.stringify(new URL("../dist/test/index.js", import.meta.url))}
+    console.log((await startNetwork({ nodes: [{}] })).url)`;
+  const child = spawn(process.execPath, ["--input-type", "module", "--eval", program], { stdio: ["ignore", "pipe", "inherit"] });
+  const url = await new Promise((resolve) => child.stdout.once("data", (data) => resolve(String(data).trim())));
+  const answers = () =>
+    fetch(url, { method: "POST", body: "{}" }).then(
+      () => true,
+      () => false,
+    );
+  assert.ok(await answers());
+  child.kill("SIGKILL");
+  for (let tries = 0; tries < 100 && (await answers()); tries++) await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.ok(!(await answers()));
 });
 
 test("a network whose node cannot be started says so", async () => {

@@ -45,9 +45,12 @@ const FUNDS = parseEther("1000000");
 /** The chain with Muster on it, as the package brings it. */
 const STATE = new URL("../../state/", import.meta.url);
 
+/** Runs a program until its standard input ends, so that it does not outlive whoever holds the other end, however that ends. */
+const WHILE_HELD = 'exec 3<&0; "$@" & program=$!; { cat <&3 >/dev/null; kill $program; } 2>/dev/null & wait $program';
+
 /** Starts the binary on a chain in a file. */
 async function launch(binary: string, state: string): Promise<{ child: ChildProcess; url: string }> {
-  const child = spawn(binary, ["--port", "0", "--state", state], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn("sh", ["-c", WHILE_HELD, "sh", binary, "--port", "0", "--state", state], { stdio: "pipe" });
   let said = "";
   const url = await new Promise<string>((resolve, reject) => {
     const hear = (data: Buffer) => {
@@ -57,10 +60,14 @@ async function launch(binary: string, state: string): Promise<{ child: ChildProc
     };
     child.stdout.on("data", hear);
     child.stderr.on("data", hear);
-    child.on("error", (cause) =>
-      reject(new Error(`${binary} could not be started: build it (docs/devnode.md), and name it in MUSTER_DEVNODE`, { cause })),
-    );
-    child.on("exit", (code) => reject(new Error(`${binary} ended with ${code}:\n${said}`)));
+    child.on("error", reject);
+    child.on("exit", (code) => {
+      child.stdin.end();
+      // What a shell gives for a program that is not there, or is none.
+      const absent = code === 126 || code === 127;
+      const what = absent ? "could not be started: build it (docs/devnode.md), and name it in MUSTER_DEVNODE" : `ended with ${code}`;
+      reject(new Error(`${binary} ${what}:\n${said}`));
+    });
   });
   for (const stream of [child.stdout, child.stderr]) stream.removeAllListeners("data").resume();
   return { child, url };
@@ -72,8 +79,6 @@ export class DevelopmentChain {
   readonly definition: Chain;
   /** A client of Muster's owner. */
   readonly owner: TestClient;
-  readonly #kill = () => void this.child.kill();
-
   private constructor(
     private readonly child: ChildProcess,
     private readonly directory: string,
@@ -88,8 +93,6 @@ export class DevelopmentChain {
       contracts: { multicall3: { address: "0xcA11bde05977b3631167028862bE2a173976CA11" } },
     });
     this.owner = this.clientOf(privateKeyToAccount(OWNER));
-    // Also if the test ends without stopping it.
-    process.once("exit", this.#kill);
   }
 
   /** Starts the binary on a copy of the chain that the package brings. */
@@ -108,10 +111,9 @@ export class DevelopmentChain {
 
   /** Ends it and removes its files. */
   async stop(): Promise<void> {
-    process.off("exit", this.#kill);
     if (this.child.exitCode === null) {
       const ended = new Promise((resolve) => this.child.once("exit", resolve));
-      this.child.kill();
+      this.child.stdin!.end();
       await ended;
     }
     await rm(this.directory, { recursive: true });
