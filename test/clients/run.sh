@@ -5,7 +5,8 @@
 #   RPC_URL=http://... test/clients/run.sh   uses the node that is there (PRIVATE_KEY pays; WS_URL if it is another port)
 #
 # Needs muster and muster-devnode built, and the programs (script/build). CLIENTS="viem cast" runs only some of
-# viem, ethers, readme (the README's example), cast and cargo-stylus, which cargo-stylus.sh builds the first time.
+# viem, ethers, readme (the README's example), package (clients/ts, always on the embedded node), cast and cargo-stylus, which
+# cargo-stylus.sh builds the first time.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here"
@@ -54,7 +55,7 @@ chain_id() { ask eth_chainId | sed 's/.*"result":"\([^"]*\)".*/\1/'; }
 # The story that viem and ethers play waits for deadlines.
 time_travel() { ask evm_snapshot | grep -q '"result"'; }
 
-for client in ${CLIENTS:-viem ethers readme cast cargo-stylus}; do
+for client in ${CLIENTS:-viem ethers readme package cast cargo-stylus}; do
   case $client in
     viem | ethers)
       if ! time_travel; then
@@ -82,6 +83,13 @@ for client in ${CLIENTS:-viem ethers readme cast cargo-stylus}; do
       # The stakes of the contract's own defaults.
       deploy readme MIN_STAKE= STAKE_GRANULE=
       node readme.mjs
+      ;;
+    package)
+      if ! node -e 'const [major, minor] = process.versions.node.split("."); process.exit(major > 20 || (major == 20 && minor >= 19) ? 0 : 1)'; then
+        echo "package: skipped, because it is tested with Node.js 20.19 or newer, and this is $(node --version)"
+        continue
+      fi
+      MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster ../../clients/ts/test.sh
       ;;
     cast)
       deploy cast

@@ -1,0 +1,31 @@
+// An application with viem: RPC_URL=http://... MUSTER=0x... PRIVATE_KEY=0x... STORE=http://... node viem.mjs
+import { createWalletClient, http } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { RefusalError, TaskKind, musterActions } from "muster-client";
+
+const { RPC_URL, MUSTER, PRIVATE_KEY, STORE } = process.env;
+const client = createWalletClient({
+  account: privateKeyToAccount(PRIVATE_KEY),
+  transport: http(RPC_URL),
+  pollingInterval: 1_000,
+}).extend(musterActions({ address: MUSTER }));
+
+try {
+  const request = { kind: TaskKind.stableDiffusion, units: 1, vram: 24, models: ["stabilityai/sdxl-turbo"], input: "a horse on the moon" };
+  const { leastFee, eligible, queue } = await client.estimateTask(request);
+  console.log(`at least ${leastFee} wei; ${eligible} nodes could start it now, ${queue.before} tasks are before it in the queue`);
+
+  // Draws the task's node too, if nobody else does.
+  const { id, task } = await client.createTask({ ...request, value: leastFee, dispatch: true });
+  console.log(`task ${id} is ${task.status}`);
+
+  // By the id alone it can be waited for again after a restart.
+  const end = await client.waitForTask({ id, fromBlock: task.createdIn, timeout: 600_000 });
+  if (end.status !== "succeeded") throw new Error(`task ${id} ${end.status}, ${end.refund} wei are back`);
+  const { bytes, answer } = await client.getResult({ task: end, stores: [STORE] });
+  console.log(`node ${answer.node}: ${new TextDecoder().decode(bytes)}`);
+} catch (error) {
+  // What the contract refuses has a name, values and a sentence; everything else is as viem has it.
+  if (error instanceof RefusalError) console.error(error.refusal.name, error.refusal.args, error.shortMessage);
+  throw error;
+}

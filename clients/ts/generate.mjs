@@ -1,0 +1,105 @@
+// Writes src/generated from abi/: the interface, its parameters, and a sentence for each refusal out of the interface's own
+// comments. Not committed: `npm run build` writes it.
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+
+const abi = new URL("../../abi/", import.meta.url);
+const out = new URL("src/generated/", import.meta.url);
+const read = (name) => readFileSync(new URL(name, abi), "utf8");
+const write = (name, text) => writeFileSync(new URL(name, out), text);
+mkdirSync(out, { recursive: true });
+
+// The whole interface, for `muster-client/abi` and for types. `internalType` names Solidity's structs, which viem does not ask for.
+const items = JSON.parse(read("IMuster.json"));
+const lines = items.map((item) => `  ${JSON.stringify(item, (key, value) => (key === "internalType" ? undefined : value))},\n`).join("");
+write("abi.ts", `/** The interface of Muster, from abi/IMuster.sol. */\nexport const musterAbi = [\n${lines}] as const;\n`);
+
+const parameters = read("parameters.ts").replace(/^.*\n/, "");
+write("parameters.ts", `/** Every parameter: number, name, unit, default and bounds. */\n${parameters}`);
+
+// What the actions use of it, as text of which src/interface.ts makes the same items: JSON would be twice the bytes.
+const CALLS = ["createTask", "dispatch", "cancel", "expireQueued", "expire", "validate", "settle", "withdraw"];
+// Of the views those that tell what an owner is about to change are for explorers, and left to `muster-client/abi`.
+const UPKEEP = ["pendingOwner", "pendingTreasury", "proposedParameter", "proposedPrograms", "upgrades", "supportsInterface"];
+const isUsed = ({ name, stateMutability }) =>
+  CALLS.includes(name) || (stateMutability === "view" && !UPKEEP.includes(name) && !name.startsWith("facet"));
+const functions = items.filter((item) => item.type === "function" && isUsed(item));
+// Which calls give an error is read off the contracts' sources by `script/abi`.
+const givers = new Map(
+  [...readFileSync(new URL("../../docs/refusals.md", import.meta.url), "utf8").matchAll(/^\| `(\w+)\(.*\| ([^|]*) \|$/gm)].map(
+    ([, name, by]) => [name, by],
+  ),
+);
+const WHOSE = ["id", "node", "creator"];
+const isMet = ({ name }) => {
+  const by = givers.get(name);
+  if (!by) throw new Error(`docs/refusals.md does not say what gives ${name}`);
+  return /any call|every function/.test(by) || functions.some((item) => by.includes(`\`${item.name}\``));
+};
+const used = [
+  ...functions,
+  ...items.filter((item) => item.type === "error" && isMet(item)),
+  ...items.filter(
+    (item) =>
+      item.type === "event" &&
+      (item.name === "GpuGroupCreated" || item.inputs.some((input) => input.indexed && WHOSE.includes(input.name))),
+  ),
+];
+// What the interface says of each refusal.
+const source = read("IMuster.sol");
+const sentences = Object.fromEntries(
+  [...source.matchAll(/((?:[ \t]*\/\/\/.*\n)+)[ \t]*error (\w+)\(/g)].map(([, comment, name]) => {
+    const text = comment.replace(/^[ \t]*\/\/\/ ?/gm, "").replace(/\s+/g, " ");
+    return [
+      name,
+      text
+        .replace("@notice ", "")
+        .replace(/\{(\w+)\}/g, "$1")
+        .trim(),
+    ];
+  }),
+);
+const missing = used.filter((item) => item.type === "error" && !sentences[item.name]).map((item) => item.name);
+if (missing.length) throw new Error(`abi/IMuster.sol does not say what these errors mean: ${missing}`);
+const structs = {};
+const typeOf = ({ type, internalType, components }) => {
+  if (!components) return type;
+  const name = internalType.replace(/^struct (\w+\.)?|(\[\])+$/g, "");
+  structs[name] ??= list(components);
+  return name + type.slice("tuple".length);
+};
+const list = (values) => values.map((value) => `${typeOf(value)}${value.indexed ? "!" : ""}${value.name && ` ${value.name}`}`).join();
+const text = (kind) =>
+  used
+    .filter((item) => item.type === kind || item.stateMutability === kind)
+    .map((item) =>
+      [
+        item.name,
+        list(item.inputs),
+        ...(item.outputs?.length ? [list(item.outputs)] : []),
+        ...(kind === "error" ? [sentences[item.name]] : []),
+      ].join("|"),
+    )
+    .join("\n");
+const texts = Object.fromEntries(["view", "nonpayable", "payable", "event", "error"].map((kind) => [kind, text(kind)]));
+const compact = {
+  ...texts,
+  struct: Object.entries(structs)
+    .map((entry) => entry.join("|"))
+    .join("\n"),
+};
+const named = (list) => list.map(({ name }) => `"${name}"`).join(" | ");
+const entries = Object.entries(compact)
+  .map(([kind, text]) => `  ${kind}: \`${text.replaceAll("`", "")}\`,\n`)
+  .join("");
+write(
+  "compact.ts",
+  `/** What the actions use of the interface, a line each: name, inputs, outputs; of a refusal what it means. */\nexport const compact = {\n${entries}};\n\n` +
+    `/** The views among it. */\nexport type UsedView = ${named(functions.filter((item) => item.stateMutability === "view"))};\n\n` +
+    `/** The calls among it. */\nexport type UsedCall = ${named(functions.filter((item) => item.stateMutability !== "view"))};\n\n` +
+    `/** The refusals among it. */\nexport type UsedError = ${named(used.filter((item) => item.type === "error"))};\n`,
+);
+
+const numbers = JSON.parse(read("parameters.json"))
+  .map(({ name, number, doc }) => `/** ${doc}. */\nexport const ${name} = ${number};\n`)
+  .join("");
+write("numbers.ts", `/** The parameters' numbers: what \`getParameter\` takes. */\n\n${numbers}`);

@@ -1,0 +1,73 @@
+/** All actions at once, bound to one Muster: `client.extend(musterActions({ address }))`. */
+import { type MusterClient, type MusterParameters, type ViewName, readMuster } from "./contract.js";
+import { dispatchTasks } from "./dispatch.js";
+import { getEvents } from "./events.js";
+import { functions } from "./interface.js";
+import { type ReadActions, getQueuePlace } from "./reads.js";
+import { getResult } from "./results.js";
+import {
+  cancelTask,
+  createTask,
+  estimateTask,
+  expireQueuedTask,
+  expireTask,
+  getTask,
+  settleTask,
+  validateTask,
+  withdrawCredit,
+} from "./tasks.js";
+import { type Until, type WaitForTaskParameters, waitForTask, watchEvents, watchNode, watchTasks } from "./wait.js";
+
+const actions = {
+  cancelTask,
+  createTask,
+  dispatchTasks,
+  estimateTask,
+  expireQueuedTask,
+  expireTask,
+  getEvents,
+  getQueuePlace,
+  getResult,
+  getTask,
+  settleTask,
+  validateTask,
+  waitForTask,
+  watchEvents,
+  watchNode,
+  watchTasks,
+  withdrawCredit,
+};
+
+type Actions = ReadActions & typeof actions;
+type Without<parameters> = parameters extends unknown ? Omit<parameters, "address"> : never;
+
+/** An action without what the decorator knows: the client and the address. */
+type Bound<action> = action extends (client: MusterClient, parameters: infer parameters) => infer result
+  ? (
+      ...parameters: Record<never, never> extends Without<parameters>
+        ? [parameters?: Without<parameters>]
+        : [parameters: Without<parameters>]
+    ) => result
+  : never;
+
+/** Actions of this package on a client. */
+export type MusterActions = { [name in Exclude<keyof Actions, "waitForTask">]: Bound<Actions[name]> } & {
+  /** See the action of this name. */
+  waitForTask: <until extends Until = "ended">(parameters: Without<WaitForTaskParameters<until>>) => ReturnType<typeof waitForTask<until>>;
+};
+
+type Action = (client: MusterClient, parameters: never) => unknown;
+
+/** Every action of this package, bound to the Muster at an address. */
+export const musterActions =
+  ({ address }: MusterParameters) =>
+  (client: MusterClient): MusterActions => {
+    const bind = ([name, action]: [string, Action]) => [name, (parameters: object) => action(client, { ...parameters, address } as never)];
+    const views = functions
+      .filter(({ stateMutability }) => stateMutability === "view")
+      .map(({ name }): [string, Action] => [
+        `get${name[0]!.toUpperCase()}${name.slice(1)}`,
+        (client, parameters) => readMuster(client, name as ViewName, parameters),
+      ]);
+    return Object.fromEntries([...views, ...Object.entries<Action>(actions)].map(bind)) as MusterActions;
+  };

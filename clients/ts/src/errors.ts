@@ -1,0 +1,170 @@
+/** Errors: all extend viem's `BaseError`, so that `walk`, `shortMessage` and `cause` are as its own have them. */
+import { BaseError, ContractFunctionRevertedError, type Hash, type Hex, UserRejectedRequestError } from "viem";
+import { errors } from "./interface.js";
+import type { Refusal } from "./types.js";
+
+/** An error of this package. */
+export class MusterError extends BaseError {
+  override name = "MusterError";
+}
+
+/** The contract refused a call, and said why. */
+export class RefusalError extends MusterError {
+  override name = "RefusalError";
+
+  /** The error as the interface declares it, with its values by their names: `refusal.name` tells its type apart. */
+  readonly refusal: Refusal;
+  /** The call that was refused. */
+  readonly functionName: string;
+  /** Its arguments by their names. */
+  readonly args: Record<string, unknown>;
+  /** The revert data as it came. */
+  readonly raw: Hex;
+
+  constructor(cause: ContractFunctionRevertedError, functionName: string, args: Record<string, unknown>) {
+    const name = cause.data!.errorName;
+    const { inputs, sentence } = errors.find((error) => error.name === name)!;
+    const values = Object.fromEntries(inputs.map((input, i) => [input.name, cause.data!.args?.[i]]));
+    const told = Object.entries(values)
+      .map(([name, value]) => `${name} ${value}`)
+      .join(", ");
+    super(`${sentence}${told && ` (${told})`}`, {
+      cause,
+      metaMessages: [`Muster refused ${functionName} with ${name}.`],
+    });
+    this.refusal = { name, args: values } as Refusal;
+    this.functionName = functionName;
+    this.args = args;
+    this.raw = cause.raw!;
+  }
+}
+
+/** The user's wallet was asked, and he declined. */
+export class UserRejectedError extends MusterError {
+  override name = "UserRejectedError";
+
+  constructor(
+    cause: Error,
+    readonly functionName: string,
+  ) {
+    super(`The user declined to send ${functionName}.`, { cause });
+  }
+}
+
+/** The transaction was mined, and failed, although it had not when it was tried. */
+export class TransactionFailedError extends MusterError {
+  override name = "TransactionFailedError";
+
+  constructor(
+    readonly functionName: string,
+    readonly hash: Hash,
+  ) {
+    super(`The transaction of ${functionName} failed, though not when it was tried before: ${hash}`);
+  }
+}
+
+/** A call that sends a transaction has no account to send it from. */
+export class AccountRequiredError extends MusterError {
+  override name = "AccountRequiredError";
+
+  constructor(readonly functionName: string) {
+    super(`${functionName} sends a transaction: give it an account, or the client one.`);
+  }
+}
+
+/** There is no such task in the blocks that were looked at. */
+export class TaskNotFoundError extends MusterError {
+  override name = "TaskNotFoundError";
+
+  constructor(
+    readonly id: bigint,
+    readonly fromBlock: bigint,
+  ) {
+    super(`There is no task ${id} since block ${fromBlock}.`);
+  }
+}
+
+/** A task has not come to what was waited for in time; it goes on, and can be waited for again by its id. */
+export class WaitTimeoutError extends MusterError {
+  override name = "WaitTimeoutError";
+
+  constructor(
+    readonly id: bigint,
+    readonly timeout: number,
+  ) {
+    super(`Task ${id} did not come that far within ${timeout} ms. It goes on, and can be waited for again.`);
+  }
+}
+
+/** A task has no result that could be fetched: it has not ended, or not with an answer. */
+export class NoResultError extends MusterError {
+  override name = "NoResultError";
+
+  constructor(
+    readonly id: bigint,
+    readonly status: string,
+  ) {
+    super(`Task ${id} has no result: it is ${status}.`);
+  }
+}
+
+/** What asking one store for one answer came to. */
+export interface Attempt {
+  /** The store's name. */
+  store: string;
+  /** What was asked for. */
+  object: string;
+  /** The node whose answer it is. */
+  node: number;
+  /** Why it is of no use. */
+  outcome: "missing" | "unreachable" | "corrupt";
+  /** What the store or the decryption said. */
+  cause?: unknown;
+}
+
+/** Why no store gave a result. */
+export type ResultProblem = Attempt["outcome"];
+
+/**
+ * No store gave a task's result. `problem` is the worst that any of them had: `corrupt`, something is there under the result's name, but not
+ * what was answered; `unreachable`, a store that may have it does not answer; `missing`, all have answered, and none has it.
+ */
+export class ResultError extends MusterError {
+  override name = "ResultError";
+
+  constructor(
+    readonly problem: ResultProblem,
+    readonly id: bigint,
+    readonly attempts: readonly Attempt[],
+  ) {
+    super(`The result of task ${id} is ${problem}.`, {
+      cause: attempts.find(({ outcome, cause }) => outcome === problem && cause)?.cause as Error,
+      metaMessages: attempts.map(({ store, object, node, outcome }) => `${store}: ${object} of node ${node} is ${outcome}.`),
+    });
+  }
+}
+
+/** What viem threw, as one of ours where it is a refusal or a user's; else as it is. */
+export function translate(error: unknown, functionName: string, args: object): unknown {
+  if (!(error instanceof BaseError) || error instanceof MusterError) return error;
+  const declined = error.walk((cause) => cause instanceof UserRejectedRequestError);
+  if (declined) return new UserRejectedError(error, functionName);
+  const reverted = error.walk((cause) => cause instanceof ContractFunctionRevertedError) as ContractFunctionRevertedError | null;
+  if (!errors.some(({ name }) => name === reverted?.data?.errorName)) return error;
+  return new RefusalError(reverted!, functionName, args as Record<string, unknown>);
+}
+
+/** Whether a request failed in a way that the next one may not: the node was not reached, or had too much to do. */
+export function passing(error: unknown): boolean {
+  const names = [
+    "HttpRequestError",
+    "WebSocketRequestError",
+    "SocketClosedError",
+    "TimeoutError",
+    "LimitExceededRpcError",
+    "InternalRpcError",
+    "ResourceUnavailableRpcError",
+    "ProviderDisconnectedError",
+  ];
+  return error instanceof BaseError && error.walk((cause) => names.includes((cause as Error).name)) !== null;
+}

@@ -1,0 +1,94 @@
+/** Events by whom they concern, asked of the chain by `eth_getLogs` alone: no filter lives on a server. */
+import {
+  type Address,
+  type GetContractEventsReturnType,
+  type Hex,
+  type Log,
+  type RpcLog,
+  formatLog,
+  numberToHex,
+  pad,
+  parseEventLogs,
+  toEventSelector,
+} from "viem";
+import type { MusterClient, MusterParameters } from "./contract.js";
+import type { musterAbi } from "./generated/abi.js";
+import { events, used } from "./interface.js";
+
+/** An event of the contract as viem decodes it, told apart by `eventName`. */
+export type MusterEvent = GetContractEventsReturnType<typeof musterAbi, undefined, true>[number];
+
+/** Whose events are meant. */
+export type Concerning =
+  /** Tasks by their ids. */
+  | { id: bigint | readonly bigint[] }
+  /** All tasks of an application. Commitments and reveals do not name it: ask for them by the task's id. */
+  | { creator: Address }
+  /** All that a node is and does. */
+  | { node: number };
+
+/** A range of blocks, both ends included. */
+export interface BlockRange {
+  fromBlock: bigint;
+  toBlock: bigint;
+  /** At most as many blocks are asked for at once, for nodes that refuse more; all of them if left out. */
+  blockRange?: bigint | undefined;
+}
+
+/** Ids in one question: nodes take about a thousand values. */
+const IDS = 500;
+
+type Topic = Hex | Hex[] | null;
+
+/** The questions whose answers together are all events of somebody: one for each place among the indexed values where he stands. */
+function questions(whose: Concerning): Topic[][] {
+  const [[name, given]] = Object.entries(whose) as [[string, bigint | readonly bigint[] | Address | number]];
+  const values = [given].flat().map((value) => (typeof value === "string" ? pad(value) : pad(numberToHex(value as bigint | number))));
+  const places: Hex[][] = [[], [], []];
+  for (const event of events) {
+    const place = event.inputs.filter((input) => input.indexed).findIndex((input) => input.name === name);
+    // Elsewhere an id only says why something happened.
+    if (place === 0 || (place > 0 && name !== "id")) places[place]!.push(toEventSelector(event as never));
+  }
+  const chunks = Array.from({ length: Math.ceil(values.length / IDS) }, (_, i) => values.slice(i * IDS, (i + 1) * IDS));
+  return places.flatMap((selectors, place) =>
+    selectors.length ? chunks.map((chunk): Topic[] => [selectors, ...Array<null>(place).fill(null), chunk]) : [],
+  );
+}
+
+/** The events among some logs. */
+export const decode = (logs: Log[]): MusterEvent[] => parseEventLogs({ abi: used, logs, strict: true }) as unknown as MusterEvent[];
+
+/** Parameters of {@link getEvents}. */
+export type GetEventsParameters = MusterParameters & Concerning & BlockRange;
+
+/** All events of somebody in a range of blocks, in the order in which they happened. */
+export const getEvents = (
+  client: MusterClient,
+  { address, fromBlock, toBlock, blockRange, ...whose }: GetEventsParameters,
+): Promise<MusterEvent[]> => ask(client, { address, fromBlock, toBlock, blockRange }, questions(whose as Concerning));
+
+/** The GPU groups that there are. */
+export async function getGroups(client: MusterClient, range: MusterParameters & BlockRange): Promise<number[]> {
+  const created = events.find(({ name }) => name === "GpuGroupCreated");
+  const found = await ask(client, range, [[toEventSelector(created as never)]]);
+  return found.flatMap((event) => (event.eventName === "GpuGroupCreated" ? [event.args.group] : []));
+}
+
+async function ask(
+  client: MusterClient,
+  { address, fromBlock, toBlock, blockRange }: MusterParameters & BlockRange,
+  asked: Topic[][],
+): Promise<MusterEvent[]> {
+  const found: RpcLog[] = [];
+  const step = blockRange ?? toBlock - fromBlock + 1n;
+  for (let from = fromBlock; from <= toBlock; from += step) {
+    const last = from + step - 1n < toBlock ? from + step - 1n : toBlock;
+    const blocks = { fromBlock: numberToHex(from), toBlock: numberToHex(last) };
+    const logs = await Promise.all(
+      asked.map((topics) => client.request({ method: "eth_getLogs", params: [{ address, topics, ...blocks }] })),
+    );
+    found.push(...logs.flat());
+  }
+  return decode(found.map((log) => formatLog(log))).sort((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex);
+}

@@ -1,0 +1,63 @@
+/**
+ * Options for TanStack Query: `useQuery(taskQueryOptions(client, { address, id }))`. Keys are plain JSON, so the library's own hashing
+ * will do; this package needs nothing of it.
+ */
+import { type MusterClient, type ViewName, type ViewResult, readMuster } from "./contract.js";
+import { type Task, hasEnded } from "./life.js";
+import type { ReadParameters } from "./reads.js";
+import { type GetResultParameters, type Result, getResult } from "./results.js";
+import { type EstimateTaskParameters, type GetTaskParameters, type TaskEstimate, estimateTask, getTask } from "./tasks.js";
+
+/** What a query is known by. */
+export type QueryKey = readonly ["muster", string, { chain: number | null; uid: string } & Record<string, unknown>];
+
+/** What `useQuery`, `queryClient.fetchQuery` and their like take. */
+export interface QueryOptions<data> {
+  queryKey: QueryKey;
+  queryFn: (context: { signal: AbortSignal }) => Promise<data>;
+}
+
+const keyOf = (client: MusterClient, name: string, parameters: object): QueryKey => {
+  const plain = JSON.parse(JSON.stringify(parameters, (_, item: unknown) => (typeof item === "bigint" ? `${item}` : item)));
+  return ["muster", name, { chain: client.chain?.id ?? null, uid: client.uid, ...plain }];
+};
+
+/** A view of the interface by its name there. */
+export const readQueryOptions = <name extends ViewName>(
+  client: MusterClient,
+  name: name,
+  parameters: ReadParameters<name>,
+): QueryOptions<ViewResult<name>> => ({
+  queryKey: keyOf(client, name, parameters),
+  queryFn: () => readMuster(client, name, parameters as never),
+});
+
+/** A task, asked for again every polling interval of the client until it has ended. */
+export const taskQueryOptions = (
+  client: MusterClient,
+  parameters: GetTaskParameters,
+): QueryOptions<Task> & { refetchInterval: (query: { state: { data: Task | undefined } }) => number | false } => ({
+  queryKey: keyOf(client, "task", parameters),
+  queryFn: () => getTask(client, parameters),
+  refetchInterval: ({ state: { data } }) => (data && hasEnded(data) ? false : client.pollingInterval),
+});
+
+/** What a task would cost. */
+export const estimateTaskQueryOptions = (client: MusterClient, parameters: EstimateTaskParameters): QueryOptions<TaskEstimate> => ({
+  queryKey: keyOf(client, "estimateTask", parameters),
+  queryFn: () => estimateTask(client, parameters),
+});
+
+/** A task's result, which never changes. */
+export const resultQueryOptions = (
+  client: MusterClient,
+  parameters: Extract<GetResultParameters, { id: bigint }>,
+): QueryOptions<Result> & { staleTime: number } => {
+  const { stores, signal: _, ...plain } = parameters;
+  const names = stores.map((store) => (typeof store === "string" ? store : store.name));
+  return {
+    queryKey: keyOf(client, "result", { ...plain, stores: names }),
+    queryFn: ({ signal }) => getResult(client, { ...parameters, signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  };
+};

@@ -1,0 +1,221 @@
+/** Tasks: what one would cost, creating it, asking for it, ending it. */
+import { type Address, type Hash, numberToHex } from "viem";
+import {
+  type CallName,
+  type MusterClient,
+  type MusterParameters,
+  type SenderParameters,
+  type Sent,
+  newest,
+  sendMuster,
+} from "./contract.js";
+import { TaskNotFoundError } from "./errors.js";
+import { decode, getEvents, getGroups } from "./events.js";
+import { limitMin as LIMIT_MIN } from "./generated/numbers.js";
+import { type Task, follow } from "./life.js";
+import { digestOf, modelId } from "./names.js";
+import { allPages } from "./pages.js";
+import { getEstimate, getIdleNodes, getOverview, getParameter, getQueuedTasks } from "./reads.js";
+import type { ArgumentsOf, TaskSpec } from "./types.js";
+import { waitForTask } from "./wait.js";
+
+/** Task kinds by name. */
+export const TaskKind = { stableDiffusion: 0, gpt: 1, fineTuning: 2 } as const;
+
+/** What an application asks for; what is left out is 0, none, or any. */
+export interface TaskRequest {
+  /** One of {@link TaskKind}. */
+  kind: number;
+  /** Images, text requests, or seconds of fine-tuning; 1 if left out. */
+  units?: number | undefined;
+  /** Least VRAM of the node in GiB; ignored where `gpu` is set. */
+  vram?: number | undefined;
+  /** A GPU group, as `getGpuGroup` gives it. */
+  gpu?: number | undefined;
+  /** The redundancy policy: 0 a single node, 1 sampled. */
+  redundancy?: number | undefined;
+  /** Whether a contract can ask for the outcome. */
+  receipt?: boolean | undefined;
+  /** Models by their names or ids, at most 8. */
+  models?: readonly (string | bigint)[] | undefined;
+  /** The input itself, of which only the digest goes to the chain. */
+  input?: Uint8Array | string | undefined;
+  /** The input's digest, if it is known. */
+  inputDigest?: Hash | undefined;
+}
+
+/** What the contract is told for a request. */
+export function specOf(request: TaskRequest): TaskSpec {
+  const { kind, units = 1, vram = 0, gpu = 0, redundancy = 0, receipt = false, models = [], input, inputDigest } = request;
+  return {
+    kind,
+    units,
+    vram,
+    gpu,
+    redundancy,
+    flags: Number(receipt),
+    inputDigest: inputDigest ?? (input === undefined ? numberToHex(0, { size: 32 }) : digestOf(input)),
+    models: models.map((model) => (typeof model === "string" ? modelId(model) : model)),
+  };
+}
+
+// ---------------------------------------------------------------- estimating
+
+/** Stake classes of idle nodes; see docs/dispatching.md. */
+const CLASSES = 10;
+
+/** What {@link estimateTask} gives. */
+export interface TaskEstimate {
+  /** Seconds that it should take. */
+  estimated: number;
+  /** Seconds from its start to its deadline. */
+  timeLimit: number;
+  /** The least fee that is accepted, in wei. */
+  leastFee: bigint;
+  /** Idle nodes that a draw would choose from now. */
+  eligible: number;
+  /** What there is if nobody is idle. */
+  queue: {
+    /** Queued tasks with the same requirements that would be served first, at this fee; 0 where somebody is eligible. */
+    before: number;
+    /** All tasks that are queued in the network, and as many as there can be. Beyond that the one worth least is evicted. */
+    queued: number;
+    capacity: number;
+  };
+}
+
+/** Parameters of {@link estimateTask}. */
+export type EstimateTaskParameters = MusterParameters &
+  Pick<TaskRequest, "kind" | "units" | "vram" | "gpu"> & {
+    /** The fee to be offered, in wei; the least one if left out. */
+    value?: bigint | undefined;
+    /** Without `gpu`: the block from which GPU groups are looked for, Muster's own or an earlier one; the first if left out. */
+    fromBlock?: bigint | undefined;
+    /** See {@link getEvents}. */
+    blockRange?: bigint | undefined;
+  };
+
+/**
+ * What a task would cost at least, how many nodes could start it now, and its place in the queue if none can. All of it can change until
+ * the task is created.
+ *
+ * Nodes are counted by GPU group and stake class, not one by one: ten questions for each group, which a client with
+ * `batch: { multicall: true }` asks at once.
+ */
+export async function estimateTask(
+  client: MusterClient,
+  { address, kind, units = 1, vram = 0, gpu = 0, value, fromBlock = 0n, blockRange }: EstimateTaskParameters,
+): Promise<TaskEstimate> {
+  const muster = { address };
+  const [terms, overview] = await Promise.all([getEstimate(client, { ...muster, kind, units }), getOverview(client, muster)]);
+  const groups = gpu ? [gpu] : await getGroups(client, { address, fromBlock, toBlock: await newest(client), blockRange });
+  const eligible = await countIdle(
+    client,
+    address,
+    // A group's number ends in its VRAM.
+    groups.filter((group) => gpu || (group & 0xffff) >= vram),
+  );
+  const queue = { before: 0, queued: overview.queued, capacity: overview.queueCapacity };
+  if (eligible === 0 && overview.queued > 0) {
+    const [pages, { value: limitMin }] = await Promise.all([
+      allPages(
+        (from, count) => getQueuedTasks(client, { ...muster, group: gpu || vram, from, count }),
+        ({ places }) => places,
+      ),
+      getParameter(client, { ...muster, which: LIMIT_MIN }),
+    ]);
+    // A task's value is its fee by its estimate, which is at least half the shortest time limit; of equals the earlier is first.
+    const time = (estimate: number) => BigInt(Math.max(estimate, Number(limitMin) / 2));
+    const [fee, own] = [value ?? terms.leastFee, time(terms.estimated)];
+    queue.before = pages.flatMap(({ list }) => list).filter((task) => task.fee * own >= fee * time(task.estimate)).length;
+  }
+  return { ...terms, eligible, queue };
+}
+
+async function countIdle(client: MusterClient, address: Address, groups: number[]): Promise<number> {
+  const lists = groups.flatMap((group) =>
+    Array.from({ length: CLASSES }, (_, c) => getIdleNodes(client, { address, group, class: c, from: 0, count: 0 })),
+  );
+  return (await Promise.all(lists)).reduce((sum, { total }) => sum + total, 0);
+}
+
+// ---------------------------------------------------------------- creating
+
+/** Parameters of {@link createTask}. */
+export type CreateTaskParameters = MusterParameters &
+  SenderParameters &
+  TaskRequest & {
+    /** The fee, in wei. */
+    value: bigint;
+    /** Whether to see to it that the task's node is drawn, by a transaction of one's own if nobody else does. */
+    dispatch?: boolean | undefined;
+    /** Gives up waiting for the draw; the task goes on. */
+    signal?: AbortSignal | undefined;
+  };
+
+/** A task that was created. */
+export interface CreateTaskReturnType {
+  id: bigint;
+  /** The transaction that created it. */
+  hash: Hash;
+  /** As it was after that transaction; with `dispatch`, after the draw. */
+  task: Task;
+}
+
+/** Creates a task. Resolves when it is mined; with `dispatch`, when its node is drawn, or it is queued or evicted. */
+export async function createTask(
+  client: MusterClient,
+  { address, account, value, dispatch = false, signal, ...request }: CreateTaskParameters,
+): Promise<CreateTaskReturnType> {
+  const { hash, receipt } = await sendMuster(client, "createTask", { spec: specOf(request) }, { address, account, value });
+  const events = decode(receipt.logs.filter((log) => log.address.toLowerCase() === address.toLowerCase()));
+  const created = events.findLast((event) => event.eventName === "TaskCreated")!;
+  const { id } = created.args as { id: bigint };
+  const own = events.slice(events.indexOf(created));
+  const task = own.reduce<Task | undefined>(follow, undefined)!;
+  if (!dispatch || task.status !== "pending") return { id, hash, task };
+  const fromBlock = task.createdIn;
+  return { id, hash, task: await waitForTask(client, { address, account, id, fromBlock, until: "placed", dispatch, signal }) };
+}
+
+// ---------------------------------------------------------------- asking, ending
+
+/** Parameters of {@link getTask}. */
+export type GetTaskParameters = MusterParameters & {
+  id: bigint;
+  /** The block in which it was created, or an earlier one; the first if left out. */
+  fromBlock?: bigint | undefined;
+  /** The newest if left out. */
+  toBlock?: bigint | undefined;
+  /** See {@link getEvents}. */
+  blockRange?: bigint | undefined;
+};
+
+/** A task as its events tell it. Throws {@link TaskNotFoundError} where there is none. */
+export async function getTask(
+  client: MusterClient,
+  { address, id, fromBlock = 0n, toBlock, blockRange }: GetTaskParameters,
+): Promise<Task> {
+  const events = await getEvents(client, { address, id, fromBlock, toBlock: toBlock ?? (await newest(client)), blockRange });
+  const task = events.reduce<Task | undefined>(follow, undefined);
+  if (!task) throw new TaskNotFoundError(id, fromBlock);
+  return task;
+}
+
+const sending =
+  <name extends CallName>(name: name) =>
+  (client: MusterClient, { address, account, ...named }: MusterParameters & SenderParameters & ArgumentsOf<name>): Promise<Sent> =>
+    sendMuster(client, name, named as never, { address, account });
+
+/** Takes a task of the sender's out of the queue; `ticket` is the queued task's. */
+export const cancelTask = /*#__PURE__*/ sending("cancel");
+/** Ends a task that has been queued for too long. Anyone may. */
+export const expireQueuedTask = /*#__PURE__*/ sending("expireQueued");
+/** Ends a task whose node is silent beyond its deadline. Anyone may. */
+export const expireTask = /*#__PURE__*/ sending("expire");
+/** Has the validators called of a task that the lot has sampled. Anyone may. */
+export const validateTask = /*#__PURE__*/ sending("validate");
+/** Has a validation group judged whose reveals are over. Anyone may. */
+export const settleTask = /*#__PURE__*/ sending("settle");
+/** Pays out what the sender is owed. */
+export const withdrawCredit = /*#__PURE__*/ sending("withdraw");

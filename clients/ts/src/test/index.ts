@@ -1,0 +1,161 @@
+/**
+ * A network for tests: a development node with Muster deployed, and nodes that answer, are slow or cheat on demand. No Docker; all it
+ * needs is the binary of `muster-devnode`. Works in any test runner on Node.js.
+ */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type Account, type Address, type Chain, stringToBytes } from "viem";
+import { groupFee as GROUP_FEE, minStake as MIN_STAKE } from "../generated/numbers.js";
+import { modelId } from "../names.js";
+import { type Store, objectName } from "../results.js";
+import type { TaskSpec } from "../types.js";
+import { DevelopmentChain, type ParameterName, type TestClient } from "./chain.js";
+import { type Behaviour, Operators } from "./operators.js";
+
+export type { ParameterName, TestClient } from "./chain.js";
+export type { Behaviour } from "./operators.js";
+
+/** A node to begin with. */
+export interface TestNodeOptions {
+  /** Name of its GPU, NVIDIA L40 if left out. */
+  gpu?: string | undefined;
+  /** In GiB, 48 if left out. */
+  vram?: number | undefined;
+  /** Models that it holds, by their names or ids. */
+  models?: readonly (string | bigint)[] | undefined;
+  /** In wei, the least one if left out. */
+  stake?: bigint | undefined;
+  /** What it does, until `behave` says otherwise; `answers` if left out. */
+  behaviour?: Behaviour | undefined;
+  /** Milliseconds before a slow node answers, 1,000 if left out. */
+  delay?: number | undefined;
+}
+
+/** A node of the network. */
+export interface TestNode {
+  /** Its number. */
+  readonly number: number;
+  /** Its operator. */
+  readonly account: Account;
+  /** Its GPU group. */
+  readonly group: number;
+  /** What it does from now on, with the task it has as well. */
+  behave(behaviour: Behaviour, delay?: number): void;
+}
+
+/** How to start a network. */
+export interface NetworkOptions {
+  /** Its nodes; three that answer if left out. */
+  nodes?: readonly TestNodeOptions[] | undefined;
+  /** Parameters that are to differ from their defaults. */
+  parameters?: Partial<Record<ParameterName, bigint>> | undefined;
+  /** Whether the network does what somebody has to do on a quiet chain: draws, validations, judgements, timeouts. True if left out. */
+  drive?: boolean | undefined;
+  /** What the right result of a task is; a text that names the input's digest if left out. */
+  run?: ((spec: TaskSpec) => Uint8Array) | undefined;
+  /** The binary; if left out, what the environment variable MUSTER_DEVNODE names, else `muster-devnode` of the PATH. */
+  devnode?: string | undefined;
+  /** Told of what nodes were refused and nobody expected; printed if left out. */
+  onError?: ((error: unknown) => void) | undefined;
+}
+
+/** A running network. */
+export interface TestNetwork {
+  /** The development node's URL. */
+  readonly url: string;
+  readonly chain: Chain;
+  /** Muster's address. */
+  readonly address: Address;
+  /** An application's client. */
+  readonly client: TestClient;
+  readonly nodes: readonly TestNode[];
+  /** Where nodes put their results; `storeUrl` serves the same by HTTP. */
+  readonly store: Store;
+  readonly storeUrl: string;
+  /** The client of another funded account. */
+  newClient(): Promise<TestClient>;
+  /** Lets time pass on the chain. */
+  increaseTime(seconds: number): Promise<void>;
+  /** Makes blocks. */
+  mine(blocks?: number): Promise<void>;
+  /** Changes a parameter as the owner; one whose change takes time has it pass. */
+  setParameter(name: ParameterName, value: bigint): Promise<void>;
+  /** Takes an object out of the store, or puts another in its place. */
+  tamper(name: string, bytes?: Uint8Array): void;
+  /** Ends it and removes its files. */
+  stop(): Promise<void>;
+}
+
+/** Starts a network. It takes about a second. */
+export async function startNetwork(options: NetworkOptions = {}): Promise<TestNetwork> {
+  const { nodes: wanted = [{}, {}, {}], parameters = {}, drive = true } = options;
+  const { devnode = process.env.MUSTER_DEVNODE ?? "muster-devnode", onError = (error) => console.error(error) } = options;
+  const { run = ({ inputDigest }: TaskSpec) => stringToBytes(`result of ${inputDigest}`) } = options;
+  const stops: (() => Promise<unknown>)[] = [];
+  const stop = async () => {
+    for (const end of stops.splice(0).reverse()) await end();
+  };
+  try {
+    const chain = await DevelopmentChain.start(devnode);
+    stops.push(() => chain.stop());
+    for (const [name, value] of Object.entries(parameters)) await chain.setParameter(name as ParameterName, value);
+    const objects = new Map<string, Uint8Array>();
+    const { storeUrl, close } = await serve(objects);
+    stops.push(close);
+    const operators = new Operators(chain, run, objects);
+    await join(chain, wanted, operators);
+    stops.push(operators.start(drive, onError));
+    return {
+      url: chain.url,
+      chain: chain.definition,
+      address: chain.address,
+      client: chain.clientOf(await chain.fund()),
+      nodes: operators.nodes,
+      store: { name: "the network's store", get: async (object) => objects.get(objectName(object)) ?? null },
+      storeUrl,
+      newClient: async () => chain.clientOf(await chain.fund()),
+      increaseTime: (seconds) => chain.increaseTime(seconds),
+      mine: (blocks) => chain.mine(blocks),
+      setParameter: (name, value) => chain.setParameter(name, value),
+      tamper: (name, bytes) => void (bytes ? objects.set(name, bytes) : objects.delete(name)),
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Gives objects by HTTP, as a store does. */
+async function serve(objects: Map<string, Uint8Array>): Promise<{ storeUrl: string; close: () => Promise<unknown> }> {
+  const server = createServer((request, response) => {
+    const bytes = objects.get((request.url ?? "").slice(1));
+    response.writeHead(bytes ? 200 : 404, { "access-control-allow-origin": "*" }).end(bytes);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const close = () => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  };
+  return { storeUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
+}
+
+/** Has nodes join, and lists their GPU groups, so that all their tasks can be validated. */
+async function join(chain: DevelopmentChain, wanted: readonly TestNodeOptions[], operators: Operators): Promise<void> {
+  const { owner } = chain;
+  const { value: least } = await owner.getParameter({ which: MIN_STAKE });
+  const { value: groupFee } = await owner.getParameter({ which: GROUP_FEE });
+  const { granule } = await owner.getOverview();
+  const known = new Set<string>();
+  for (const { gpu = "NVIDIA L40", vram = 48, models = [], stake, behaviour = "answers", delay = 1_000 } of wanted) {
+    const account = await chain.fund();
+    // The first with a GPU pays for its name.
+    const extra = known.has(gpu) ? 0n : groupFee * granule;
+    known.add(gpu);
+    const ids = models.map((model) => (typeof model === "string" ? modelId(model) : model));
+    const number = (await chain.send(account, "join", [gpu, vram, ids], (stake ?? least * granule) + extra)) as number;
+    const group = await owner.getGpuGroup({ name: gpu, vram });
+    if (!(await owner.getGpuListed({ group }))) await chain.send(owner.account, "listGpuGroup", [group, true]);
+    operators.add(number, account, group, behaviour, delay);
+  }
+}

@@ -1,0 +1,267 @@
+/** What operators do with the tasks of their nodes, and what somebody has to do on a quiet chain. */
+import { type Account, type Hex, bytesToHex, concatHex, formatLog, numberToHex, sha256, sliceHex, stringToBytes } from "viem";
+import { type MusterEvent, decode } from "../events.js";
+import { sampleWindow } from "../generated/numbers.js";
+import { objectName } from "../results.js";
+import { commitmentOf, saltOf, sealResult } from "../seal.js";
+import type { TaskSpec } from "../types.js";
+import { type DevelopmentChain, TICK } from "./chain.js";
+
+/** What a node does with its tasks. */
+export type Behaviour =
+  /** It answers at once. */
+  | "answers"
+  /** It answers after its `delay`. */
+  | "slow"
+  /** It answers with another result than it should. */
+  | "cheats"
+  /** It lets every deadline pass. */
+  | "silent"
+  /** It reports that it cannot run the task. */
+  | "fails"
+  /** It commits, and never reveals. */
+  | "withholds";
+
+interface Job {
+  id: bigint;
+  /** The place of its validation group; 0 while it has none. */
+  group: number;
+  /** When it began, by the machine's clock. */
+  since: number;
+}
+
+interface Commitment {
+  id: bigint;
+  group: number;
+  kind: number;
+  value: Hex;
+  salt: Hex;
+  /** The block whose hash decides whether it is validated; 0 in a group, and while it is not mined. */
+  lotBlock: bigint;
+}
+
+/** A node and what it has to do. */
+class Operator {
+  job: Job | undefined;
+  open: Commitment[] = [];
+
+  constructor(
+    readonly number: number,
+    readonly account: Account,
+    readonly group: number,
+    private behaviour: Behaviour,
+    private delay: number,
+  ) {}
+
+  behave(behaviour: Behaviour, delay = this.delay): void {
+    this.behaviour = behaviour;
+    this.delay = delay;
+  }
+
+  does(behaviour: Behaviour): boolean {
+    return this.behaviour === behaviour;
+  }
+
+  /** Whether it gets on with its job now. */
+  ready(job: Job): boolean {
+    return !this.does("silent") && Date.now() >= job.since + (this.does("slow") ? this.delay : 0);
+  }
+}
+
+/** Refusals that only say that something else came first. */
+const OVERTAKEN = [
+  "DeadlinePassed",
+  "DeadlineNotPassed",
+  "DrawsDue",
+  "GroupUnknown",
+  "HashUnknown",
+  "NotCommitted",
+  "NothingToCommit",
+  "NotOpen",
+  "NotSampled",
+  "RevealsOpen",
+  "Sampled",
+  "TaskNotRunning",
+];
+
+/** All nodes of a network, one step after the other. */
+export class Operators {
+  readonly nodes: Operator[] = [];
+  /** What tasks ask for. */
+  readonly #specs = new Map<bigint, TaskSpec>();
+  /** Until when nodes with a task of their own have to do something. */
+  readonly #due = new Map<bigint, { node: number; deadline: bigint }>();
+  /** The places of validation groups. */
+  readonly #groups = new Map<bigint, number>();
+  #cursor = 0n;
+
+  constructor(
+    private readonly chain: DevelopmentChain,
+    private readonly run: (spec: TaskSpec) => Uint8Array,
+    private readonly objects: Map<string, Uint8Array>,
+  ) {}
+
+  /** Another node. */
+  add(number: number, account: Account, group: number, behaviour: Behaviour, delay: number): void {
+    this.nodes.push(new Operator(number, account, group, behaviour, delay));
+  }
+
+  /** Begins to look at the chain; gives what ends it. */
+  start(drive: boolean, onError: (error: unknown) => void): () => Promise<void> {
+    let stopped = false;
+    const loop = async () => {
+      while (!stopped) {
+        try {
+          const head = await this.chain.owner.getBlockNumber({ cacheTime: 0 });
+          if (head >= this.#cursor) await this.#hear(head);
+          for (const node of this.nodes) await this.#work(node);
+          for (const node of this.nodes) await this.#reveal(node, head);
+          if (drive && (await this.#keep(head))) await this.chain.mine();
+        } catch (error) {
+          if (!stopped) onError(error);
+        }
+        await new Promise((resolve) => setTimeout(resolve, TICK));
+      }
+    };
+    const looping = loop();
+    return () => {
+      stopped = true;
+      return looping;
+    };
+  }
+
+  #attempt(account: Account, name: string, args: unknown[]): Promise<string | undefined> {
+    return this.chain.attempt(account, name, args, OVERTAKEN);
+  }
+
+  #commitments(id: bigint): Commitment[] {
+    return this.nodes.flatMap(({ open }) => open.filter((commitment) => commitment.id === id));
+  }
+
+  async #hear(head: bigint): Promise<void> {
+    const { address, owner } = this.chain;
+    const blocks = { fromBlock: numberToHex(this.#cursor), toBlock: numberToHex(head) };
+    const logs = await owner.request({ method: "eth_getLogs", params: [{ address, ...blocks }] });
+    for (const event of decode(logs.map((log) => formatLog(log)))) await this.#learn(event);
+    this.#cursor = head + 1n;
+  }
+
+  async #learn({ eventName, args, blockNumber }: MusterEvent): Promise<void> {
+    const { owner } = this.chain;
+    const node = "node" in args ? this.nodes.find(({ number }) => number === args.node) : undefined;
+    switch (eventName) {
+      case "TaskCreated":
+        this.#specs.set(args.id, args.spec);
+        break;
+      case "TaskStarted":
+        if (node) node.job = { id: args.id, group: 0, since: Date.now() };
+        this.#due.set(args.id, { node: args.node, deadline: args.deadline });
+        break;
+      case "MemberStarted":
+        if (node) node.job = { id: args.id, group: args.group, since: Date.now() };
+        break;
+      case "AnswerCommitted":
+        for (const commitment of node?.open ?? []) if (commitment.id === args.id) commitment.lotBlock = args.block;
+        if (!args.group) {
+          // Until then it has to be revealed, if it is not sampled.
+          const { timestamp } = await owner.getBlock({ blockNumber });
+          const { value } = await owner.getParameter({ which: sampleWindow });
+          this.#due.set(args.id, { node: args.node, deadline: timestamp + value });
+        }
+        break;
+      case "TaskSampled":
+        this.#due.delete(args.id);
+        break;
+      case "GroupFormed":
+        this.#groups.set(args.id, args.group);
+        for (const commitment of this.#commitments(args.id)) commitment.group = args.group;
+        break;
+      case "TaskSucceeded":
+      case "TaskErrorReported":
+      case "TaskAborted":
+      case "GroupSettled":
+        this.#due.delete(args.id);
+        this.#groups.delete(args.id);
+        for (const node of this.nodes) {
+          if (node.job?.id === args.id) node.job = undefined;
+          node.open = node.open.filter(({ id }) => id !== args.id);
+        }
+    }
+  }
+
+  /** Answers a node's task, as far as it does. */
+  async #work(node: Operator): Promise<void> {
+    const { job, number, account } = node;
+    if (!job || !node.ready(job)) return;
+    node.job = undefined;
+    const { id, group } = job;
+    const spec = this.#specs.get(id)!;
+    const fails = node.does("fails");
+    const result = node.does("cheats") ? stringToBytes(`not a result, by node ${number}`) : this.run(spec);
+    const digest = sha256(result);
+    if (spec.redundancy === 0) {
+      if (!fails) this.objects.set(objectName({ digest }), result);
+      await this.#attempt(account, fails ? "reportError" : "submit", fails ? [id, 1] : [id, digest]);
+      return;
+    }
+    const salt = bytesToHex(saltOf(crypto.getRandomValues(new Uint8Array(16)), result));
+    const sealed = await sealResult(result, { id, node: number, salt });
+    if (!fails) this.objects.set(sealed.name, sealed.bytes);
+    const kind = Number(fails);
+    const value = fails ? numberToHex(1, { size: 32 }) : spec.kind === 0 ? hashesOf(digest, spec.units) : digest;
+    node.open.push({ id, group, kind, value, salt, lotBlock: 0n });
+    await this.#attempt(account, "commit", [id, commitmentOf({ id, node: number, kind, value, salt })]);
+  }
+
+  /** Reveals what a node has committed to, where it is time. */
+  async #reveal(node: Operator, head: bigint): Promise<void> {
+    if (node.does("withholds")) return;
+    for (const commitment of [...node.open]) {
+      const { id, group, kind, value, salt, lotBlock } = commitment;
+      if (!group && (lotBlock === 0n || head <= lotBlock)) continue;
+      const refusal = await this.#attempt(node.account, "reveal", [id, group, node.number, kind, value, salt]);
+      if (!refusal) node.open = node.open.filter((other) => other !== commitment);
+    }
+  }
+
+  /** What somebody has to do; gives whether anything waits for another block. */
+  async #keep(head: bigint): Promise<boolean> {
+    const { owner } = this.chain;
+    const { account } = owner;
+    const page = { from: 0, count: 16 };
+    const [pending, calls] = await Promise.all([owner.getPendingTasks(page), owner.getCalls(page)]);
+    const drawn = pending.filter(({ drawBlock }) => drawBlock <= head).length;
+    if (drawn) await this.chain.send(account, "dispatch", [drawn]);
+    if (calls.some(({ drawBlock }) => drawBlock <= head)) await this.chain.send(account, "formGroup", []);
+    let waits = pending.length > drawn || calls.length > 0;
+    for (const { number, open } of this.nodes) {
+      for (const { id, group, lotBlock } of open) {
+        if (group || lotBlock === 0n || calls.some((call) => call.id === id)) continue;
+        if (head > lotBlock) await this.#attempt(account, "validate", [id, number]);
+        else waits = true;
+      }
+    }
+    const { timestamp } = await owner.getBlock();
+    for (const [id, { node, deadline }] of this.#due) {
+      if (timestamp > deadline) await this.#attempt(account, "expire", [node, id]);
+    }
+    for (const [id, place] of this.#groups) {
+      const { opens, closes, members } = await owner.getGroup({ place });
+      for (const { node, stage, moment } of members) {
+        if (stage === 2 && timestamp > moment) await this.#attempt(account, "expire", [node, id]);
+      }
+      const revealed = members.every(({ stage }) => stage !== 3);
+      if (opens > 0n && (revealed || timestamp > closes)) await this.#attempt(account, "settle", [id, place]);
+    }
+    return waits;
+  }
+}
+
+/** Perceptual hashes where there are no images: parts of the digest, as many as images were asked for, and none of them 0. */
+function hashesOf(digest: Hex, images: number): Hex {
+  const parts = Array.from({ length: 4 }, (_, i): Hex => {
+    const part = sliceHex(digest, 8 * i, 8 * i + 8);
+    return i >= images ? numberToHex(0, { size: 8 }) : BigInt(part) === 0n ? numberToHex(1, { size: 8 }) : part;
+  });
+  return concatHex(parts);
+}

@@ -1,0 +1,227 @@
+/**
+ * Following the chain by asking for past events from a cursor on, again and again. Nothing is kept on a server: after an outage the next
+ * question begins where the last answer ended, so nothing is lost and nothing comes twice.
+ */
+import type { Address } from "viem";
+import { type MusterClient, type MusterParameters, type SenderParameters, newest } from "./contract.js";
+import { dispatchFor } from "./dispatch.js";
+import { TaskNotFoundError, WaitTimeoutError, passing } from "./errors.js";
+import { type Concerning, type MusterEvent, getEvents } from "./events.js";
+import { type EndedTask, type Task, follow, hasEnded } from "./life.js";
+
+// ---------------------------------------------------------------- watching
+
+/** Parameters of {@link watchEvents}. */
+export type WatchEventsParameters = MusterParameters &
+  Concerning & {
+    /** The first block looked at: what the last `onEvents` said. The next one if left out. */
+    fromBlock?: bigint | undefined;
+    /**
+     * Told of events in their order, each once. `next` is the block to begin with after a restart: store it once the events are dealt
+     * with. A promise is awaited before more is asked for; if it rejects, the same events come again.
+     */
+    onEvents: (events: MusterEvent[], next: bigint) => void | Promise<void>;
+    /** Told of what failed; asking goes on. */
+    onError?: ((error: Error) => void) | undefined;
+    /** Milliseconds between questions; the client's if left out. */
+    pollingInterval?: number | undefined;
+    /** See {@link getEvents}. */
+    blockRange?: bigint | undefined;
+  };
+
+/** Watches somebody's events from a cursor on. Returns what ends it. */
+export function watchEvents(
+  client: MusterClient,
+  { address, fromBlock, onEvents, onError, pollingInterval = client.pollingInterval, blockRange, ...whose }: WatchEventsParameters,
+): () => void {
+  let [cursor, timer, over] = [fromBlock, undefined as ReturnType<typeof setTimeout> | undefined, false];
+  const ask = async () => {
+    try {
+      const toBlock = await newest(client);
+      cursor ??= toBlock + 1n;
+      if (!over && cursor <= toBlock) {
+        const events = await getEvents(client, { address, fromBlock: cursor, toBlock, blockRange, ...(whose as Concerning) });
+        if (!over && events.length) await onEvents(events, toBlock + 1n);
+        cursor = toBlock + 1n;
+      }
+    } catch (error) {
+      if (!over) onError?.(error as Error);
+    }
+    if (!over) timer = setTimeout(ask, pollingInterval);
+  };
+  void ask();
+  return () => {
+    over = true;
+    clearTimeout(timer);
+  };
+}
+
+type Watch<whose> = (client: MusterClient, parameters: Omit<WatchEventsParameters, "id" | "creator" | "node"> & whose) => () => void;
+
+/** Watches tasks: some by their ids, or all of an application (without commitments and reveals, which do not name it). */
+export const watchTasks = watchEvents as Watch<{ id: bigint | readonly bigint[] } | { creator: Address }>;
+
+/** Watches all that a node is and does. */
+export const watchNode = watchEvents as Watch<{ node: number }>;
+
+// ---------------------------------------------------------------- waiting
+
+/** How far to wait: to the task's end, or until it is no longer Pending. */
+export type Until = "ended" | "placed";
+
+/** Parameters of {@link waitForTask}. */
+export type WaitForTaskParameters<until extends Until = "ended"> = MusterParameters &
+  SenderParameters & {
+    id: bigint;
+    /** The block in which it was created, or an earlier one; the first if left out. */
+    fromBlock?: bigint | undefined;
+    /** To its end if left out. */
+    until?: until | undefined;
+    /** Whether to draw the task's node by a transaction of one's own if nobody has within a polling interval after its block. */
+    dispatch?: boolean | undefined;
+    /** Ends the waiting, by rejecting with the signal's reason. */
+    signal?: AbortSignal | undefined;
+    /** Milliseconds after which it rejects with `WaitTimeoutError`; never if left out. */
+    timeout?: number | undefined;
+    /** Told of every change, the first state included. */
+    onChange?: ((task: Task) => void) | undefined;
+    /** Milliseconds between questions; the client's if left out. */
+    pollingInterval?: number | undefined;
+    /** See {@link getEvents}. */
+    blockRange?: bigint | undefined;
+  };
+
+interface Waiter {
+  id: bigint;
+  from: bigint;
+  cursor: bigint;
+  task: Task | undefined;
+  /** Whether the draw was due at the last question already. */
+  due: boolean;
+  until: Until;
+  dispatch: SenderParameters | undefined;
+  onChange: ((task: Task) => void) | undefined;
+  done: (task: Task) => void;
+  fail: (error: unknown) => void;
+}
+
+/** Who waits for tasks of one Muster by one client, and so by one question. */
+const polls = new Map<string, Set<Waiter>>();
+
+/**
+ * Waits for a task, by its id alone: what happened before is asked for first, so it can be waited for again after a restart.
+ * Whatever waits of one client and Muster go on at the same time share their questions. Transport failures are waited out.
+ */
+export function waitForTask<until extends Until = "ended">(
+  client: MusterClient,
+  {
+    address,
+    account = client.account,
+    id,
+    fromBlock = 0n,
+    until = "ended" as until,
+    dispatch = false,
+    signal,
+    timeout,
+    onChange,
+    pollingInterval = client.pollingInterval,
+    blockRange,
+  }: WaitForTaskParameters<until>,
+): Promise<until extends "placed" ? Task : EndedTask> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const key = [client.uid, address.toLowerCase(), pollingInterval, blockRange].join();
+    const leave = () => {
+      polls.get(key)?.delete(waiter);
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+    };
+    const waiter: Waiter = {
+      id,
+      from: fromBlock,
+      cursor: fromBlock,
+      task: undefined,
+      due: false,
+      until,
+      dispatch: dispatch ? { account } : undefined,
+      onChange,
+      done: (task) => (leave(), resolve(task as never)),
+      fail: (error) => (leave(), reject(error)),
+    };
+    const abort = () => waiter.fail(signal!.reason);
+    signal?.addEventListener("abort", abort);
+    const timer = timeout === undefined ? undefined : setTimeout(() => waiter.fail(new WaitTimeoutError(id, timeout)), timeout);
+
+    const running = polls.get(key);
+    if (running) return void running.add(waiter);
+    const waiters = new Set([waiter]);
+    polls.set(key, waiters);
+    const again = async () => {
+      if (waiters.size) await ask(client, address, waiters, blockRange);
+      if (waiters.size) setTimeout(again, pollingInterval);
+      else polls.delete(key);
+    };
+    void again();
+  });
+}
+
+/** Fails those who wait, unless the next question may be answered. */
+const refuse = (error: unknown, waiters: Waiter[]): void => {
+  if (!passing(error)) for (const waiter of waiters) waiter.fail(error);
+};
+
+/** One question for all who wait and have heard as much, and what follows from its answer. */
+async function ask(client: MusterClient, address: Address, waiters: Set<Waiter>, blockRange: bigint | undefined): Promise<void> {
+  const all = [...waiters];
+  try {
+    const toBlock = await newest(client);
+    // Who begins asks alone about what was before; then he is as far as the others. A node that lags behind may not have come to a task's
+    // first block yet.
+    const starts = new Set(all.map(({ cursor }) => cursor).filter((cursor) => cursor <= toBlock));
+    const questions = [...starts].map(async (fromBlock) => {
+      const asking = all.filter(({ cursor }) => cursor === fromBlock);
+      try {
+        const events = await getEvents(client, { address, id: asking.map(({ id }) => id), fromBlock, toBlock, blockRange });
+        for (const waiter of asking) if (waiters.has(waiter)) take(waiter, events, toBlock);
+      } catch (error) {
+        refuse(error, asking);
+      }
+    });
+    await Promise.all(questions);
+    const due = all.filter((waiter) => waiters.has(waiter) && waiter.dispatch && isDue(waiter, toBlock));
+    if (due.length) await drive(client, address, due);
+  } catch (error) {
+    refuse(error, all);
+  }
+}
+
+/** Carries a task on by what has happened since the waiter's last question. */
+function take(waiter: Waiter, events: MusterEvent[], toBlock: bigint): void {
+  waiter.cursor = toBlock + 1n;
+  try {
+    for (const event of events) {
+      const before = waiter.task;
+      // Others who wait are told of in the same answer.
+      if ("id" in event.args && event.args.id === waiter.id) waiter.task = follow(before, event);
+      if (waiter.task && waiter.task !== before) waiter.onChange?.(waiter.task);
+    }
+  } catch (error) {
+    return waiter.fail(error);
+  }
+  const { task } = waiter;
+  if (!task) waiter.fail(new TaskNotFoundError(waiter.id, waiter.from));
+  else if (hasEnded(task) || (waiter.until === "placed" && task.status !== "pending")) waiter.done(task);
+}
+
+/** Whether a draw is due that was due at the last question already, so that others have had their chance. */
+function isDue(waiter: Waiter, toBlock: bigint): boolean {
+  const { task, due } = waiter;
+  waiter.due = (task?.status === "pending" || task?.status === "sampled") && task.drawBlock <= toBlock;
+  return due && waiter.due;
+}
+
+async function drive(client: MusterClient, address: Address, due: Waiter[]): Promise<void> {
+  const ids = due.map(({ id }) => id);
+  await dispatchFor(client, { address, ...due[0]!.dispatch }, ids).catch((error: unknown) => refuse(error, due));
+  for (const waiter of due) waiter.due = false;
+}

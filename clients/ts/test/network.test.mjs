@@ -1,0 +1,597 @@
+// Everything that needs a chain, on the test network that the package brings. MUSTER_DEVNODE names its binary.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { createServer } from "node:http";
+import { after, before, describe, test } from "node:test";
+import { QueryClient, QueryObserver } from "@tanstack/query-core";
+import { HttpRequestError, createClient, custom, decodeEventLog, sha256, toHex } from "viem";
+import { musterAbi, musterParameters, parameterNumbers } from "../dist/abi.js";
+import * as muster from "../dist/index.js";
+import { readQueryOptions, taskQueryOptions } from "../dist/query.js";
+import { startNetwork } from "../dist/test/index.js";
+
+const { NoResultError, RefusalError, ResultError, TaskKind, TaskNotFoundError, WaitTimeoutError, objectName } = muster;
+const text = (bytes) => new TextDecoder().decode(bytes);
+const FEE = 10_000n;
+const timeout = 30_000;
+
+/** A client whose requests are noted, and can be made to fail. */
+function spied(network, account) {
+  const asked = [];
+  const spy = { asked, broken: false };
+  const request = async ({ method, params }) => {
+    asked.push(method);
+    if (spy.refuses?.(method, params)) throw { code: -32602, message: "too many blocks" };
+    if (spy.broken) throw new HttpRequestError({ url: network.url, details: "the line is cut" });
+    return network.client.request({ method, params });
+  };
+  spy.client = createClient({ account, chain: network.chain, pollingInterval: 20, transport: custom({ request }, { retryCount: 0 }) });
+  return spy;
+}
+
+describe("a network that validates every committed answer", () => {
+  const model = "stabilityai/sdxl-turbo";
+  let network;
+  before(async () => {
+    const nodes = [{ models: [model] }, {}, {}, {}];
+    network = await startNetwork({ nodes, parameters: { sampleBps: 10_000n, scorePool: 3n } });
+  });
+  after(() => network?.stop());
+  /** A task to its end. */
+  const ended = async (request, onChange) => {
+    const { client } = network;
+    const { id, task } = await client.createTask({ kind: TaskKind.gpt, input: "a question", value: FEE, ...request });
+    return client.waitForTask({ id, fromBlock: task.createdIn, timeout, onChange });
+  };
+  const gpu = () => network.nodes[0].group;
+  const all = (behaviour) => {
+    for (const node of network.nodes) node.behave(behaviour);
+  };
+
+  test("every read answers, by names", async () => {
+    const { client, nodes } = network;
+    const [number, group] = [nodes[0].number, gpu()];
+    const page = { from: 0, count: 10 };
+    const spec = muster.specOf({ kind: 0, models: [model] });
+    const told = {
+      Overview: {},
+      Owner: {},
+      Account: { who: client.account.address },
+      Node: { number },
+      NodeOf: { operator: nodes[0].account.address },
+      Nodes: page,
+      WeightOf: { number, spec },
+      Estimate: { kind: 1, units: 1 },
+      IdleNodes: { group, class: 0, ...page },
+      ActiveNodes: { group, class: 0, ...page },
+      Holders: { model: muster.modelId(model), ...page },
+      ExcludedNodes: page,
+      Outcome: { id: 1n },
+      Locate: { id: 1n, nodeHint: 0, ticketHint: 0n },
+      RunningTask: { number },
+      PendingTasks: page,
+      Queues: page,
+      QueuedTasks: { group, ...page },
+      QueuedBefore: { ticket: 0n, ...page },
+      Groups: page,
+      Group: { place: 1 },
+      Calls: page,
+      BestQueued: { number },
+      GpuGroup: { name: "NVIDIA L40", vram: 48 },
+      GpuName: { group },
+      GpuListed: { group },
+      GpuGroups: { vram: 48 },
+      Parameter: { which: parameterNumbers.minStake },
+      QueuePlace: { ticket: 0n },
+    };
+    const reads = Object.keys(client).filter(
+      (name) => /^get[A-Z]/.test(name) && name in muster && !["getTask", "getResult", "getEvents"].includes(name),
+    );
+    assert.deepEqual(
+      reads.sort(),
+      Object.keys(told)
+        .map((name) => `get${name}`)
+        .sort(),
+    );
+    const answers = Object.fromEntries(
+      await Promise.all(Object.entries(told).map(async ([name, args]) => [name, await client[`get${name}`](args)])),
+    );
+    assert.deepEqual([answers.Overview.nodesJoined, answers.NodeOf, answers.GpuGroup, answers.GpuName], [4, number, group, "NVIDIA L40"]);
+    assert.deepEqual(answers.Holders, { total: 1, numbers: [number] });
+    assert.deepEqual(answers.Queues, { total: 0, list: [] });
+    assert.deepEqual(answers.Estimate, { estimated: 60, timeLimit: 120, leastFee: 60n });
+    assert.ok(answers.WeightOf.eligible && answers.WeightOf.locality > 10n ** 18n);
+    // The same by its standalone form.
+    assert.deepEqual(await muster.getNode(client, { address: network.address, number }), answers.Node);
+  });
+
+  test("a task from its estimate to its result", async () => {
+    const { client, storeUrl, store, address } = network;
+    const input = "a horse on the moon";
+    const { leastFee, eligible, queue } = await client.estimateTask({ kind: TaskKind.stableDiffusion, units: 2, vram: 24 });
+    assert.deepEqual([leastFee, eligible, queue.before], [70n, 4, 0]);
+    assert.equal((await client.estimateTask({ kind: 1, vram: 49 })).eligible, 0);
+    assert.equal((await client.estimateTask({ kind: 1, gpu: gpu() })).eligible, 4);
+    const seen = [];
+    const request = { kind: TaskKind.stableDiffusion, units: 2, vram: 24, models: [model], receipt: true, input, value: leastFee };
+    const { id, hash, task } = await client.createTask(request);
+    assert.deepEqual([task.status, task.hash, task.creator, task.fee], ["pending", hash, client.account.address, leastFee]);
+    assert.deepEqual(task.spec, { ...muster.specOf(request), inputDigest: sha256(toHex(input)) });
+    const end = await client.waitForTask({ id, timeout, onChange: ({ status }) => seen.push(status) });
+    assert.deepEqual(seen, ["pending", "running", "succeeded"]);
+    const [answer] = end.answers;
+    // What the contract itself says.
+    const outcome = await client.getOutcome({ id });
+    assert.deepEqual([outcome.state, outcome.node, outcome.resultDigest], [2, answer.node, answer.value]);
+    // It held the model, others did not.
+    assert.equal(answer.node, network.nodes[0].number);
+    const result = await client.getResult({ id, stores: [storeUrl] });
+    assert.equal(text(result.bytes), `result of ${sha256(toHex(input))}`);
+    assert.deepEqual([result.digest, result.answer, result.task], [answer.value, answer, end]);
+
+    // Missing, unreachable and corrupt are different; the first good store is enough.
+    const name = objectName({ digest: answer.value });
+    const problem = (stores, problem, count) =>
+      assert.rejects(client.getResult({ task: end, stores }), (error) => {
+        assert.ok(error instanceof ResultError && error.problem === problem && error.attempts.length === count, error);
+        return true;
+      });
+    const empty = { name: "empty", get: async () => null };
+    const server = createServer((_, response) => response.writeHead(503).end());
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const ill = `http://127.0.0.1:${server.address().port}`;
+    await problem([empty], "missing", 1);
+    await problem([empty, ill], "unreachable", 2);
+    await problem(["http://127.0.0.1:9"], "unreachable", 1);
+    assert.equal((await client.getResult({ task: end, stores: [empty, ill, store] })).store, store.name);
+    await problem([muster.httpStore(storeUrl, { maxBytes: 10 })], "unreachable", 1);
+    server.close();
+    network.tamper(name, new TextEncoder().encode("something else"));
+    await problem([empty, "http://127.0.0.1:9", storeUrl], "corrupt", 3);
+    network.tamper(name);
+    await problem([storeUrl], "missing", 1);
+    await assert.rejects(muster.getTask(client, { address, id: id + 1_000n }), TaskNotFoundError);
+  });
+
+  test("an IPFS gateway is asked by CID", async () => {
+    const bytes = new TextEncoder().encode("hello world");
+    const urls = [];
+    const server = createServer((request, response) => {
+      urls.push(request.url);
+      response.end(bytes);
+    });
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const store = muster.ipfsStore(`http://127.0.0.1:${server.address().port}/`);
+    assert.deepEqual(await store.get({ digest: sha256(bytes) }, {}), bytes);
+    assert.deepEqual(urls, [`/ipfs/${muster.cidOf(sha256(bytes))}?format=raw`]);
+    assert.equal(await store.get({ sealed: "00" }, {}), null);
+    server.closeAllConnections();
+    server.close();
+  });
+
+  test("a validated task: the cheat is judged wrong, the sealed result opens", async () => {
+    const { client, storeUrl } = network;
+    all("answers");
+    const [liar] = network.nodes.slice(-1);
+    liar.behave("cheats");
+    let judged;
+    // Three of four run it, so sooner or later he is among them.
+    for (let tries = 0; tries < 20 && !judged?.members.some(({ node }) => node === liar.number); tries++) {
+      const states = [];
+      judged = await ended({ redundancy: 1, gpu: gpu() }, (task) => states.push(task));
+      const passed = ["pending", "running", "committed", "sampled", "validating", "succeeded"];
+      assert.deepEqual([...new Set(states.map(({ status }) => status))], passed);
+      // The first member has committed already, the others are still to begin.
+      const formed = states.find(({ status }) => status === "validating");
+      assert.deepEqual(
+        formed.members.map(({ stage }) => stage),
+        ["committed", "called", "called"],
+      );
+      assert.equal(judged.status, "succeeded");
+      assert.equal(judged.members.length, 3);
+    }
+    const part = judged.members.find(({ node }) => node === liar.number);
+    assert.deepEqual([part.verdict, part.paid], ["wrong", 0n]);
+    assert.equal(judged.answers.length, 2);
+    assert.ok(judged.answers.every(({ node, salt, paid }) => node !== liar.number && salt && paid > 0n));
+    const paid = judged.answers.reduce((sum, { paid }) => sum + paid, 0n);
+    assert.ok(paid <= FEE + FEE, `${paid}`);
+    const right = `result of ${judged.spec.inputDigest}`;
+    const result = await client.getResult({ task: judged, stores: [storeUrl] });
+    assert.deepEqual([text(result.bytes), result.digest], [right, judged.answers[0].value]);
+    // One sealed result gone, the other still there.
+    const requests = [];
+    const noting = { name: "noting", get: async (object, options) => (requests.push(object), network.store.get(object, options)) };
+    await client.getResult({ task: judged, stores: [noting] });
+    network.tamper(requests[0].sealed, new TextEncoder().encode("not a sealed result"));
+    const second = await client.getResult({ task: judged, stores: [noting] });
+    assert.equal(second.answer.node, judged.answers[1].node);
+    assert.equal(text(second.bytes), right);
+  });
+
+  test("images: the answer is perceptual hashes, and the salt names the result", async () => {
+    all("answers");
+    const task = await ended({ kind: TaskKind.stableDiffusion, units: 2, redundancy: 1, input: "an image" });
+    assert.equal(task.status, "succeeded");
+    const { bytes, digest, answer } = await network.client.getResult({ task, stores: [network.storeUrl] });
+    assert.equal(text(bytes), `result of ${task.spec.inputDigest}`);
+    assert.notEqual(digest, answer.value);
+    assert.equal(answer.salt.slice(34), digest.slice(2, 34));
+  });
+
+  test("an error report, and a deadline that passes", async () => {
+    const { client } = network;
+    all("fails");
+    const failed = await ended({});
+    assert.deepEqual([failed.status, failed.code, failed.refund], ["failed", 1, FEE]);
+    await assert.rejects(
+      client.getResult({ task: failed, stores: [] }),
+      (error) => error instanceof NoResultError && error.status === "failed",
+    );
+    all("silent");
+    const { id } = await client.createTask({ kind: 1, value: FEE });
+    const { task } = await new Promise((resolve) => {
+      const stop = client.watchTasks({
+        id,
+        fromBlock: 0n,
+        onEvents: (events) => {
+          const started = events.find(({ eventName }) => eventName === "TaskStarted");
+          if (started) resolve({ task: started, stop: stop?.() });
+        },
+      });
+      setTimeout(stop, timeout).unref();
+    });
+    await network.increaseTime(Number(task.args.deadline) - Math.floor(Date.now() / 1000));
+    const end = await client.waitForTask({ id, timeout });
+    assert.deepEqual([end.status, end.node, end.refund + end.startFee], ["timedOut", task.args.node, FEE]);
+  });
+
+  test("what is withheld is judged so", async () => {
+    all("withholds");
+    const { client } = network;
+    const { id } = await client.createTask({ kind: 1, redundancy: 1, gpu: gpu(), value: FEE });
+    // Reveals are open once all have committed, and then nobody reveals.
+    let opened;
+    for (let tries = 0; tries < 400 && !opened; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 25));
+      const { list } = await client.getGroups({ from: 0, count: 10 });
+      opened = list.find((group) => group.id === id && group.opens > 0n);
+    }
+    assert.ok(opened, "nobody committed");
+    const { timestamp } = await client.getBlock();
+    await network.increaseTime(Number(opened.closes - timestamp) + 1);
+    const end = await client.waitForTask({ id, timeout });
+    assert.deepEqual([end.status, end.refund], ["undecided", FEE]);
+    assert.deepEqual(
+      end.members.map(({ verdict }) => verdict),
+      ["withheld", "withheld", "withheld"],
+    );
+  });
+
+  test("a commitment that is not sampled: its reveal is the end, and without one it times out", async () => {
+    const { client, storeUrl } = network;
+    await network.setParameter("sampleBps", 0n);
+    all("answers");
+    const single = await ended({ redundancy: 1, gpu: gpu() });
+    assert.deepEqual([single.status, single.members, single.answers.length, single.answers[0].paid], ["succeeded", [], 1, FEE]);
+    // Only the sealed one, which opens with the salt that the reveal has told.
+    const sealed = { name: "sealed", get: async (object, options) => ("sealed" in object ? network.store.get(object, options) : null) };
+    assert.equal((await client.getResult({ task: single, stores: [sealed] })).digest, single.answers[0].value);
+    assert.equal((await client.getResult({ id: single.id, stores: [storeUrl] })).digest, single.answers[0].value);
+    all("withholds");
+    const { id } = await client.createTask({ kind: 1, redundancy: 1, gpu: gpu(), value: FEE });
+    let committed;
+    await assert.rejects(
+      client.waitForTask({
+        id,
+        timeout,
+        onChange: (task) => {
+          committed = task;
+          if (task.status === "committed") throw new Error("that will do");
+        },
+      }),
+      /that will do/,
+    );
+    assert.equal(committed.status, "committed");
+    const { value: window } = await client.getParameter({ which: parameterNumbers.sampleWindow });
+    await network.increaseTime(Number(window) + 1);
+    const end = await client.waitForTask({ id, timeout });
+    assert.deepEqual([end.status, end.node], ["timedOut", committed.node]);
+  });
+
+  test("TanStack Query takes the options as they are", async () => {
+    all("answers");
+    const { client, address } = network;
+    const queries = new QueryClient();
+    const overview = await queries.fetchQuery(readQueryOptions(client, "overview", { address }));
+    assert.equal(overview.paused, false);
+    assert.deepEqual(
+      await queries.fetchQuery(readQueryOptions(client, "estimate", { address, kind: 1, units: 1 })),
+      await client.getEstimate({ kind: 1, units: 1 }),
+    );
+  });
+});
+
+describe("a quiet network of one slow node, where nobody else does anything", () => {
+  let network;
+  before(async () => {
+    network = await startNetwork({ nodes: [{ behaviour: "silent" }], drive: false });
+  });
+  after(() => network?.stop());
+  const create = (request = {}) => network.client.createTask({ kind: 1, value: FEE, dispatch: true, ...request });
+
+  test("createTask dispatches in a later block; what cannot start is queued, and can be cancelled", async () => {
+    const { client, nodes } = network;
+    const first = await create();
+    assert.deepEqual([first.task.status, first.task.node], ["running", nodes[0].number]);
+    const queued = await create();
+    assert.equal(queued.task.status, "queued");
+    // A better offer is served before, a worse one behind it; of equals the earlier.
+    const place = async (value) => (await client.estimateTask({ kind: 1, value })).queue.before;
+    assert.deepEqual(await Promise.all([place(FEE + 1n), place(FEE), place(FEE - 1n), place(undefined)]), [0, 1, 1, 1]);
+    const better = await create({ value: 2n * FEE });
+    assert.deepEqual(await Promise.all([queued, better].map(({ task: { ticket } }) => client.getQueuePlace({ ticket }))), [1, 0]);
+    assert.deepEqual((await client.estimateTask({ kind: 1, value: FEE })).queue, { before: 2, queued: 2, capacity: 2 });
+
+    const { id, ticket } = queued.task;
+    const stranger = await network.newClient();
+    const refused = (error) =>
+      error instanceof RefusalError && error.refusal.name === "NotTheCreator" && error.refusal.args.caller === stranger.account.address;
+    await assert.rejects(stranger.cancelTask({ id, ticket }), refused);
+    await client.cancelTask({ id, ticket });
+    const end = await client.waitForTask({ id, timeout });
+    assert.deepEqual([end.status, end.refund + end.startFee, end.node], ["cancelled", FEE, 0]);
+    const { credit } = await client.getAccount({ who: client.account.address });
+    assert.equal(credit, end.refund);
+    await client.withdrawCredit({ to: client.account.address });
+    assert.equal((await client.getAccount({ who: client.account.address })).credit, 0n);
+
+    // The node answers, and takes the other from the queue.
+    nodes[0].behave("slow", 100);
+    const ends = await Promise.all([first, better].map(({ id }) => client.waitForTask({ id, timeout })));
+    assert.deepEqual(
+      ends.map(({ status }) => status),
+      ["succeeded", "succeeded"],
+    );
+    nodes[0].behave("silent");
+  });
+
+  test("refusals come before anything is sent", async () => {
+    const { client } = network;
+    const nonce = () => client.getTransactionCount({ address: client.account.address });
+    const earlier = await nonce();
+    const refused = (request, name, args) =>
+      assert.rejects(create(request), (error) => {
+        assert.ok(error instanceof RefusalError, error);
+        assert.deepEqual(error.refusal, { name, args });
+        return true;
+      });
+    await refused({ value: 59n }, "FeeTooLow", { sent: 59n, least: 60n });
+    await refused({ vram: 80 }, "NobodyCanRun", { vram: 80, gpu: 0 });
+    await refused({ models: ["a", "b", "a"] }, "DuplicateModel", { model: muster.modelId("a") });
+    assert.equal(await nonce(), earlier);
+  });
+
+  test("waits share one poll, whatever they wait for", async () => {
+    const { client, nodes, address } = network;
+    const ids = [];
+    for (let i = 0; i < 3; i++) ids.push((await create()).id);
+    const spy = spied(network, client.account);
+    const seen = [];
+    const onChange = ({ id, status }) => seen.push(`${id} ${status}`);
+    const waits = ids.map((id) => muster.waitForTask(spy.client, { address, id, timeout, onChange }));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const counts = (method) => spy.asked.filter((asked) => asked === method).length;
+    const [heads, logs] = [counts("eth_blockNumber"), counts("eth_getLogs")];
+    // The first of them asked alone, before the others had come; then one question for all, and none where there is no new block.
+    assert.ok(heads > 3 && heads < 20 && logs <= 2, `${heads} and ${logs}`);
+    // Who comes later and asks about earlier blocks does not have the others told again what they know.
+    for (let i = 0; i < 5; i++) {
+      await network.mine();
+      assert.equal((await muster.waitForTask(spy.client, { address, id: 1n, timeout })).id, 1n);
+    }
+    nodes[0].behave("answers");
+    assert.deepEqual(
+      (await Promise.all(waits)).map(({ status }) => status),
+      ["succeeded", "succeeded", "succeeded"],
+    );
+    assert.equal(new Set(seen).size, seen.length, seen.join());
+    // Nobody waits any more, so nobody asks.
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    const quiet = spy.asked.length;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    assert.equal(spy.asked.length, quiet);
+    nodes[0].behave("silent");
+  });
+
+  test("a wait ends by timeout or signal, outlives an outage, and is taken up again by the id", async () => {
+    const { client, nodes, address } = network;
+    // Nobody draws it.
+    const { id, task } = await create({ dispatch: false });
+    const spy = spied(network, client.account);
+    const wait = (options) => muster.waitForTask(spy.client, { address, id, fromBlock: task.createdIn, ...options });
+    await assert.rejects(wait({ timeout: 60 }), (error) => error instanceof WaitTimeoutError && error.id === id);
+    await assert.rejects(wait({ signal: AbortSignal.abort(new Error("enough")) }), /enough/);
+    const control = new AbortController();
+    const waiting = wait({ signal: control.signal });
+    setTimeout(() => control.abort(new Error("too long")), 50);
+    await assert.rejects(waiting, /too long/);
+    spy.broken = true;
+    const seen = [];
+    const end = wait({ dispatch: true, timeout, onChange: ({ status }) => seen.push(status) });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    assert.deepEqual(seen, []);
+    nodes[0].behave("answers");
+    spy.broken = false;
+    assert.equal((await end).status, "succeeded");
+    assert.deepEqual(seen, ["pending", "running", "succeeded"]);
+    // By the id alone, after it has ended; and not from behind its creation.
+    assert.deepEqual(await muster.waitForTask(spy.client, { address, id }), await end);
+    await assert.rejects(muster.waitForTask(spy.client, { address, id, fromBlock: (await end).endedIn }), TaskNotFoundError);
+    // What is no passing failure is told.
+    spy.client.request = async () => Promise.reject(new Error("no such method"));
+    await assert.rejects(wait(), /no such method/);
+    nodes[0].behave("silent");
+  });
+
+  test("a wait that the node refuses fails alone", async () => {
+    const { client, nodes, address } = network;
+    const { id, task } = await create();
+    const spy = spied(network, client.account);
+    spy.refuses = (method, params) => method === "eth_getLogs" && BigInt(params[0].fromBlock) === 0n;
+    const good = muster.waitForTask(spy.client, { address, id, fromBlock: task.createdIn, timeout });
+    await assert.rejects(muster.waitForTask(spy.client, { address, id, fromBlock: 0n, timeout }), /too many blocks/);
+    nodes[0].behave("answers");
+    assert.equal((await good).status, "succeeded");
+    nodes[0].behave("silent");
+  });
+
+  test("who may dispatch does not, if somebody else has", async () => {
+    const { client, nodes } = network;
+    nodes[0].behave("answers");
+    const stranger = await network.newClient();
+    const { id, task } = await create({ dispatch: false });
+    const nonce = () => client.getTransactionCount({ address: client.account.address });
+    const earlier = await nonce();
+    // The first question finds the draw due, and leaves the others a polling interval.
+    const wait = client.waitForTask({ id, fromBlock: task.createdIn, dispatch: true, pollingInterval: 400, timeout });
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    await stranger.dispatchTasks({});
+    assert.equal((await wait).status, "succeeded");
+    assert.equal(await nonce(), earlier);
+    nodes[0].behave("silent");
+  });
+
+  test("watching loses nothing and repeats nothing, through outages and from a stored cursor", async () => {
+    const { client, nodes, address } = network;
+    nodes[0].behave("answers");
+    const spy = spied(network, client.account);
+    const start = await client.getBlockNumber({ cacheTime: 0 });
+    const [own, node, failures] = [[], [], []];
+    let [next, refuse] = [start + 1n, true];
+    const onError = (error) => failures.push(error);
+    const options = { address, fromBlock: start + 1n, onError };
+    const stops = [
+      muster.watchTasks(spy.client, {
+        ...options,
+        creator: client.account.address,
+        onEvents: async (events, cursor) => {
+          // What is not dealt with comes again.
+          if (refuse) {
+            refuse = false;
+            throw new Error("not now");
+          }
+          own.push(...events);
+          next = cursor;
+        },
+      }),
+      muster.watchNode(spy.client, { ...options, node: nodes[0].number, onEvents: (events) => void node.push(...events) }),
+    ];
+    for (let i = 0; i < 4; i++) {
+      spy.broken = i % 2 === 1;
+      const { id } = await create();
+      await client.waitForTask({ id, timeout });
+    }
+    spy.broken = false;
+    const until = async (events, name, count) => {
+      for (let tries = 0; tries < 200 && events.filter(({ eventName }) => eventName === name).length < count; tries++) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    };
+    await until(own, "TaskSucceeded", 4);
+    await until(node, "TaskSucceeded", 4);
+    for (const stop of stops) stop();
+    assert.ok(failures.some(({ message }) => message === "not now") && failures.some(({ name }) => name === "HttpRequestError"), failures);
+    // All that the chain has, in its order, each once.
+    const logs = await client.request({ method: "eth_getLogs", params: [{ address, fromBlock: toHex(start + 1n) }] });
+    const all = logs.map((log) => ({ ...decodeEventLog({ abi: musterAbi, ...log }), at: [BigInt(log.blockNumber), Number(log.logIndex)] }));
+    const places = (events) => events.map(({ blockNumber, logIndex }) => [blockNumber, logIndex]);
+    const expected = (whose) => all.filter(({ args }) => whose(args)).map(({ at }) => at);
+    assert.deepEqual(
+      places(own),
+      expected(({ creator }) => creator === client.account.address),
+    );
+    assert.deepEqual(
+      places(node),
+      expected((args) => args.node === nodes[0].number),
+    );
+    // A second watcher from the stored cursor sees only what is new.
+    const later = [];
+    const stop = muster.watchTasks(spy.client, {
+      ...options,
+      fromBlock: next,
+      creator: client.account.address,
+      onEvents: (events) => void later.push(...events),
+    });
+    const { id } = await create();
+    await client.waitForTask({ id, timeout });
+    await until(later, "TaskSucceeded", 1);
+    stop();
+    assert.ok(later.length >= 3 && later.every(({ args }) => args.id === id));
+    nodes[0].behave("silent");
+  });
+
+  test("a question about many blocks is asked in parts, with the same answer", async () => {
+    const { client, address } = network;
+    const toBlock = await client.getBlockNumber({ cacheTime: 0 });
+    const spy = spied(network, client.account);
+    const range = { address, creator: client.account.address, fromBlock: 0n, toBlock };
+    const whole = await muster.getEvents(spy.client, range);
+    const asked = spy.asked.length;
+    assert.deepEqual(await muster.getEvents(spy.client, { ...range, blockRange: 7n }), whole);
+    assert.equal(spy.asked.length - asked, asked * Math.ceil((Number(toBlock) + 1) / 7));
+    assert.ok(whole.length > 10);
+  });
+
+  test("a task is asked for again until it has ended", async () => {
+    const { client, nodes, address } = network;
+    const { id } = await create();
+    const queries = new QueryClient();
+    const options = taskQueryOptions(client, { address, id });
+    const observer = new QueryObserver(queries, options);
+    assert.equal((await observer.fetchOptimistic(observer.options)).data.status, "running");
+    const query = queries.getQueryCache().find({ queryKey: options.queryKey });
+    assert.equal(observer.options.refetchInterval(query), client.pollingInterval);
+    nodes[0].behave("answers");
+    await client.waitForTask({ id, timeout });
+    await queries.refetchQueries({ queryKey: options.queryKey });
+    assert.equal((await queries.fetchQuery(options)).status, "succeeded");
+    assert.equal(observer.options.refetchInterval(query), false);
+    queries.clear();
+  });
+
+  test("where the draw is made at creation, the task is running at once", async () => {
+    await network.setParameter("drawDelay", 0n);
+    const { id, task } = await create({ dispatch: false });
+    assert.deepEqual([task.status, task.node], ["running", network.nodes[0].number]);
+    assert.equal((await network.client.waitForTask({ id, until: "placed", timeout })).status, "running");
+  });
+
+  test("parameters are changed by their names, delayed ones after their delay", async () => {
+    for (const name of ["minPrice", "scorePool"]) {
+      await network.setParameter(name, 5n);
+      assert.equal((await network.client.getParameter({ which: parameterNumbers[name] })).value, 5n);
+    }
+    assert.ok(musterParameters.find(({ name }) => name === "scorePool").delayed);
+  });
+});
+
+test("the development node does not outlive a test that is killed", async () => {
+  const program = `import { startNetwork } from ${JSON.stringify(new URL("../dist/test/index.js", import.meta.url))}
+    console.log((await startNetwork({ nodes: [{}] })).url)`;
+  const child = spawn(process.execPath, ["--input-type", "module", "--eval", program], { stdio: ["ignore", "pipe", "inherit"] });
+  const url = await new Promise((resolve) => child.stdout.once("data", (data) => resolve(String(data).trim())));
+  const answers = () =>
+    fetch(url, { method: "POST", body: "{}" }).then(
+      () => true,
+      () => false,
+    );
+  assert.ok(await answers());
+  child.kill("SIGKILL");
+  for (let tries = 0; tries < 100 && (await answers()); tries++) await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.ok(!(await answers()));
+});
+
+test("a network whose node cannot be started says so", async () => {
+  await assert.rejects(startNetwork({ devnode: "no-such-binary" }), /no-such-binary could not be started/);
+});

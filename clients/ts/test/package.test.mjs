@@ -1,0 +1,150 @@
+// The package as others get it: packed, installed into an empty project, and used there by Node.js, TypeScript, Vite and a worker.
+// MUSTER_PACKAGE names the packed file, MUSTER_DEVNODE the development node.
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { Worker } from "node:worker_threads";
+import { build } from "vite";
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const { version } = JSON.parse(readFileSync(here("../package.json"), "utf8"));
+const project = mkdtempSync(join(tmpdir(), "muster-"));
+after(() => rmSync(project, { recursive: true }));
+const run = async (command, args, env = {}) => {
+  const options = { cwd: project, env: { ...process.env, ...env } };
+  // Of the test that runs this, and not of those that are run.
+  delete options.env.NODE_TEST_CONTEXT;
+  return (await promisify(execFile)(command, args, options)).stdout;
+};
+const write = (name, text) => writeFileSync(join(project, name), text);
+/** The blocks of a page that begin by naming a file. */
+const blocks = Object.fromEntries(
+  [...readFileSync(here("../../../docs/applications.md"), "utf8").matchAll(/```js\n(\/\/ (\S+)\n[\s\S]*?)```/g)].map(([, text, name]) => [
+    name,
+    text,
+  ]),
+);
+
+let network;
+/** Where an example finds the network. */
+let settings;
+before(async () => {
+  await run("npm", ["init", "-y"]);
+  await run("npm", ["pkg", "set", "type=module"]);
+  // The package is unpacked there; the others are linked, since copying their ten thousand files takes longer than all the rest.
+  const others = ["viem", "ethers", "@types/node"].map((name) => here(`../node_modules/${name}`));
+  await run("npm", ["install", "--offline", "--no-audit", "--no-fund", "--ignore-scripts", process.env.MUSTER_PACKAGE, ...others]);
+  const { startNetwork } = await import(pathToFileURL(join(project, "node_modules/muster-client/dist/test/index.js")));
+  network = await startNetwork({ nodes: [{ models: ["stabilityai/sdxl-turbo"] }, {}], drive: false });
+  const { url, address, storeUrl } = network;
+  // The network's owner: the public key of every nitro development chain.
+  settings = {
+    RPC_URL: url,
+    MUSTER: address,
+    STORE: storeUrl,
+    PRIVATE_KEY: "0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659",
+  };
+});
+after(() => network?.stop());
+
+test("what is packed", () => {
+  const root = join(project, "node_modules/muster-client");
+  assert.deepEqual(readdirSync(root).sort(), ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "dist", "package.json", "src", "state"]);
+  const installed = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  assert.equal(installed.version, version);
+  // viem, and nothing else at run time.
+  assert.deepEqual([installed.dependencies, Object.keys(installed.peerDependencies)], [undefined, ["viem"]]);
+});
+
+test("the programs of docs/applications.md run as they stand", async () => {
+  assert.deepEqual(Object.keys(blocks), ["first.mjs", "cheat.test.mjs"]);
+  for (const [name, text] of Object.entries(blocks)) write(name, text);
+  const [, digest] =
+    /(0x[0-9a-f]{64})/.exec(
+      await run("node", ["-p", "import('muster-client').then(({ digestOf }) => console.log(digestOf('What is a muster?'))), ''"]),
+    ) ?? [];
+  const said = (await run("node", ["first.mjs"])).trim().split("\n");
+  assert.deepEqual(said, ["3 nodes, at least 60 wei", "pending", "running", "succeeded", `result of ${digest}`]);
+  assert.match(await run("node", ["--test", "--test-reporter", "tap", "cheat.test.mjs"]), /^# pass 1$/m);
+});
+
+for (const example of ["viem", "ethers"]) {
+  test(`examples/${example}.mjs`, async () => {
+    copyFileSync(here(`../examples/${example}.mjs`), join(project, `${example}.mjs`));
+    const said = await run("node", [`${example}.mjs`], settings);
+    assert.match(said, /^node \d+: result of 0x[0-9a-f]{64}$/m);
+  });
+}
+
+// That bundlers resolve them too is what attw checks.
+test("types", async () => {
+  copyFileSync(here("types.ts"), join(project, "types.ts"));
+  const tsc = here("../node_modules/typescript/bin/tsc");
+  const common = ["--noEmit", "--strict", "--skipLibCheck", "--target", "es2022", "--lib", "es2023,dom", "--types", "node", "types.ts"];
+  await run("node", [tsc, "--module", "nodenext", ...common]).catch((error) => assert.fail(error.stdout));
+});
+
+test("Vite bundles it for a page and for a worker, and the bundles run", async () => {
+  const program = `
+    import { createPublicClient, http } from 'viem'
+    import { musterActions } from 'muster-client'
+    export const ask = async ({ url, address }) => {
+      const client = createPublicClient({ transport: http(url) }).extend(musterActions({ address }))
+      return (await client.getOverview()).nodesJoined
+    }`;
+  mkdirSync(join(project, "page"));
+  write("page/ask.js", program);
+  write("page/worker.js", `import { ask } from './ask.js'\nself.onmessage = async ({ data }) => self.postMessage(await ask(data))`);
+  write(
+    "page/main.js",
+    `import { ask } from './ask.js'
+    globalThis.ask = ask
+    globalThis.startWorker = () => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' })`,
+  );
+  write("page/index.html", `<script type="module" src="./main.js"></script>`);
+  // Of modules that a browser does not have, for instance. viem's own import each other in circles.
+  const warnings = [];
+  const onwarn = ({ code, message }) => {
+    if (code !== "CIRCULAR_DEPENDENCY" || message.includes("muster-client")) warnings.push(message);
+  };
+  const options = {
+    root: join(project, "page"),
+    configFile: false,
+    logLevel: "error",
+    worker: { format: "es" },
+    build: { rollupOptions: { onwarn }, modulePreload: { polyfill: false } },
+  };
+  await build(options);
+  assert.deepEqual(warnings, []);
+  const assets = join(project, "page/dist/assets");
+  const [main, worker] = ["index", "worker"].map((name) =>
+    join(
+      assets,
+      readdirSync(assets).find((file) => file.startsWith(name) && file.endsWith(".js")),
+    ),
+  );
+  for (const file of [main, worker]) {
+    const [asked] = /\b(?:from|import)\s*["'][^.,"'][^"']*["']|\brequire\(|["']node:/.exec(readFileSync(file, "utf8")) ?? [];
+    assert.equal(asked, undefined, `${file} asks for other modules`);
+  }
+  const where = { url: network.url, address: network.address };
+  await import(pathToFileURL(main));
+  assert.equal(await globalThis.ask(where), 2);
+  // A worker has a global scope of its own, whose messages come as events.
+  const scope = `const { parentPort, workerData } = require("node:worker_threads");
+    globalThis.self = globalThis;
+    self.postMessage = (data) => parentPort.postMessage(data);
+    parentPort.on("message", (data) => self.onmessage({ data }));
+    import(workerData.file).then(() => parentPort.postMessage("ready"));`;
+  const thread = new Worker(scope, { eval: true, workerData: { file: pathToFileURL(worker).href } });
+  const heard = () => new Promise((resolve, reject) => thread.once("message", resolve).once("error", reject));
+  assert.equal(await heard(), "ready");
+  thread.postMessage(where);
+  assert.equal(await heard(), 2);
+  await thread.terminate();
+});

@@ -1,0 +1,95 @@
+// Types as an application sees them; compiled, never run. Each `@ts-expect-error` fails to compile if there is no error.
+import { http, type Address, type Hex, createPublicClient, createWalletClient, publicActions } from "viem";
+import { mainnet } from "viem/chains";
+import {
+  type Refusal,
+  type Task,
+  RefusalError,
+  createTask,
+  getNode,
+  hasEnded,
+  musterActions,
+  parse,
+  waitForTask,
+  watchNode,
+} from "muster-client";
+import { musterAbi, musterParameters } from "muster-client/abi";
+import { readQueryOptions, taskQueryOptions } from "muster-client/query";
+import { directoryStore } from "muster-client/node";
+import { startNetwork } from "muster-client/test";
+
+const address: Address = "0x0000000000000000000000000000000000000001";
+const client = createWalletClient({ chain: mainnet, account: address, transport: http() })
+  .extend(publicActions)
+  .extend(musterActions({ address }));
+const plain = createPublicClient({ transport: http() });
+
+export async function actions(): Promise<void> {
+  const { id, hash, task } = await client.createTask({ kind: 1, models: ["gpt", 5n], value: 1n });
+  const numbers: [bigint, Hex, Task] = [id, hash, task];
+  const { stake, models } = await client.getNode({ number: 1 });
+  const amounts: [bigint, readonly bigint[]] = [stake, models];
+  const { list, total } = await client.getQueues({ from: 0, count: 1 });
+  const group: number = list[0]!.group + total;
+  const owner: Address = await client.getOwner();
+  const same: Address = (await getNode(plain, { address, number: 1 })).operator;
+  const ended = await waitForTask(plain, { address, id });
+  const block: bigint = ended.endedIn;
+  const placed = await client.waitForTask({ id, until: "placed" });
+  // @ts-expect-error It may not have ended.
+  placed.endedIn;
+  // @ts-expect-error A fee has to be said.
+  await client.createTask({ kind: 1 });
+  // @ts-expect-error Nodes have numbers.
+  await client.getNode({ number: 1n });
+  // @ts-expect-error Without the decorator an address is needed.
+  await createTask(plain, { kind: 1, value: 1n });
+  watchNode(plain, { address, node: 1, onEvents: (events, next: bigint) => console.log(events[0]!.eventName, next) });
+  void [numbers, amounts, group, owner, same, block, directoryStore("."), startNetwork];
+}
+
+/** The union narrows, and a `switch` over it is known to be exhaustive. */
+export function told(task: Task): string {
+  switch (task.status) {
+    case "pending":
+      return `drawn by block ${task.drawBlock}`;
+    case "queued":
+      return `ticket ${task.ticket}`;
+    case "running":
+    case "committed":
+      return `node ${task.node} until ${task.deadline}`;
+    case "sampled":
+      return `validators by block ${task.drawBlock}`;
+    case "validating":
+      return task.members.map(({ node, stage }) => `${node} ${stage}`).join();
+    case "succeeded":
+      return task.answers.map(({ node, paid }) => `${node} ${paid}`).join();
+    case "failed":
+      return `code ${task.code}`;
+    case "undecided":
+    case "timedOut":
+    case "cancelled":
+    case "evicted":
+    case "expired":
+    case "nodeSlashed":
+      return `${task.refund} ${hasEnded(task) && task.endedIn}`;
+  }
+}
+
+export function refused(error: unknown): bigint | undefined {
+  if (!(error instanceof RefusalError)) return undefined;
+  const { refusal }: { refusal: Refusal } = error;
+  // @ts-expect-error Not every refusal has it.
+  refusal.args.least;
+  return refusal.name === "FeeTooLow" ? refusal.args.least : undefined;
+}
+
+export const options = [
+  taskQueryOptions(plain, { address, id: 1n }),
+  readQueryOptions(plain, "overview", { address })
+    .queryFn({ signal: new AbortController().signal })
+    .then(({ nodesJoined }) => nodesJoined + 1),
+];
+export const names: "alphaMilli" = musterParameters[0].name;
+export const first: "error" = musterAbi[0].type;
+export const parsed: bigint = parse<bigint>("1");
