@@ -1,0 +1,196 @@
+//! What the pages of the documentation name is there: files, headings, and in `docs/sources.md` functions, tests and notes.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use syn::visit::{self, Visit};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(file: &Path) -> String {
+    fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+/// All pages that are written in Markdown.
+fn pages() -> Vec<PathBuf> {
+    let folders = ["", "docs", "devnode"].map(|folder| fs::read_dir(root().join(folder)).unwrap());
+    let files = folders.into_iter().flatten().map(|entry| entry.unwrap().path());
+    files.filter(|file| file.extension().is_some_and(|extension| extension == "md")).collect()
+}
+
+/// A page's lines, without what is shown as code.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let mut code = false;
+    text.lines().filter(move |line| {
+        let fence = line.trim_start().starts_with("```");
+        code ^= fence;
+        !code && !fence
+    })
+}
+
+/// The files that a page's reference links stand for: `[label]: file`, a line each.
+fn references(text: &str) -> BTreeMap<&str, &str> {
+    prose(text).filter_map(|line| line.strip_prefix('[')?.split_once("]: ")).collect()
+}
+
+/// What a page links to, with a link's text or by reference.
+fn targets(text: &str) -> Vec<&str> {
+    let inline = prose(text).flat_map(|line| line.split("](").skip(1)).filter_map(|rest| rest.split([')', ' ']).next());
+    inline.chain(references(text).into_values()).collect()
+}
+
+/// The anchors of a page's headings, as GitHub makes them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut seen = BTreeMap::<String, u32>::new();
+    let headings = prose(text).filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    headings
+        .map(|heading| {
+            let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+            let anchor: String = kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect();
+            let before = seen.entry(anchor.clone()).or_default();
+            *before += 1;
+            if *before == 1 {
+                anchor
+            } else {
+                format!("{anchor}-{}", *before - 1)
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_to_a_heading() {
+    let (mut wrong, mut followed) = (Vec::new(), 0);
+    for page in pages() {
+        let text = read(&page);
+        for target in targets(&text).into_iter().filter(|target| !target.contains(':')) {
+            followed += 1;
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let file = if file.is_empty() { page.clone() } else { page.parent().unwrap().join(file) };
+            let markdown = file.extension().is_some_and(|extension| extension == "md");
+            if !file.exists() || !anchor.is_empty() && markdown && !anchors(&read(&file)).contains(anchor) {
+                wrong.push(format!("{}: {target}", page.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(followed > 200, "only {followed} links were found");
+}
+
+/// The functions and constants of a source file, and those that are tests.
+#[derive(Default)]
+struct Names {
+    all: BTreeSet<String>,
+    tests: BTreeSet<String>,
+}
+
+impl Names {
+    fn of(file: &Path) -> Self {
+        let mut names = Self::default();
+        names.visit_file(&syn::parse_file(&read(file)).unwrap_or_else(|error| panic!("{}: {error}", file.display())));
+        names
+    }
+}
+
+impl<'a> Visit<'a> for Names {
+    fn visit_item_fn(&mut self, function: &'a syn::ItemFn) {
+        let name = function.sig.ident.to_string();
+        if function.attrs.iter().any(|a| a.path().segments.last().is_some_and(|last| last.ident == "test")) {
+            self.tests.insert(name.clone());
+        }
+        self.all.insert(name);
+        visit::visit_item_fn(self, function);
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'a syn::ImplItemFn) {
+        self.all.insert(function.sig.ident.to_string());
+        visit::visit_impl_item_fn(self, function);
+    }
+
+    fn visit_item_const(&mut self, constant: &'a syn::ItemConst) {
+        self.all.insert(constant.ident.to_string());
+    }
+}
+
+/// The names in a text of the form "[file] `name`, `name`; ... [file] `name`", each with its file's label; what stands in code
+/// elsewhere is no such name.
+fn named<'a>(text: &'a str, files: &BTreeMap<&str, &str>) -> Vec<(&'a str, &'a str)> {
+    let mut found = Vec::new();
+    for part in text.split('[').skip(1) {
+        let Some((label, rest)) = part.split_once("] ").filter(|(label, _)| files.contains_key(label)) else { continue };
+        let mut rest = rest;
+        while let Some((name, after)) = rest.strip_prefix('`').and_then(|rest| rest.split_once('`')) {
+            found.push((label, name));
+            rest = after.strip_prefix(", ").unwrap_or_default();
+        }
+    }
+    found
+}
+
+/// The rows that a cell refers to: "as Q9, D31".
+fn others(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split([' ', ',', ';']).filter(|word| is_number(word))
+}
+
+fn is_number(word: &str) -> bool {
+    word.strip_prefix(|c: char| c.is_ascii_uppercase()).is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_digit()))
+}
+
+#[test]
+fn the_page_of_sources_names_what_is_there() {
+    let page = root().join("docs/sources.md");
+    let text = read(&page);
+    let files = references(&text);
+    let sources: BTreeMap<_, _> =
+        files.iter().map(|(label, file)| (*label, Names::of(&page.parent().unwrap().join(file)))).collect();
+    let rows: Vec<(&str, [&str; 3])> = prose(&text)
+        .filter_map(|line| {
+            let mut cells = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ");
+            let number = cells.next().filter(|number| is_number(number.trim_end_matches('*')))?;
+            let cells = [(); 3].map(|()| cells.next().unwrap_or_else(|| panic!("{number} lacks a cell")));
+            Some((number, cells))
+        })
+        .collect();
+    assert!(rows.len() > 80, "only {} rows were found", rows.len());
+
+    // Numbers are counted up for each document; a star has a note, and a note a star.
+    let mut last = BTreeMap::new();
+    for (number, _) in &rows {
+        let (document, number) = number.trim_end_matches('*').split_at(1);
+        let before = last.entry(document).or_insert(0);
+        *before += 1;
+        assert_eq!(number, before.to_string(), "of {document}");
+    }
+    let notes = prose(&text).filter_map(|line| line.strip_prefix("- **")?.split_once("**: ")).map(|(number, _)| number);
+    let starred = rows.iter().filter_map(|(number, _)| number.strip_suffix('*'));
+    assert_eq!(notes.collect::<Vec<_>>(), starred.collect::<Vec<_>>(), "notes and stars");
+
+    let known: BTreeSet<&str> = rows.iter().map(|(number, _)| number.trim_end_matches('*')).collect();
+    for (number, [_, place, tests]) in &rows {
+        for (cell, in_tests) in [(place, false), (tests, true)] {
+            let found = named(cell, &files);
+            for (label, name) in &found {
+                let names = &sources[label];
+                assert!(if in_tests { &names.tests } else { &names.all }.contains(*name), "{number}: {label} has no {name}");
+            }
+            assert_eq!(cell.matches('`').count(), 2 * found.len(), "{number}: a name without its file: {cell}");
+            assert!(others(cell).all(|other| known.contains(other)), "{number}: {cell}");
+            let said = !found.is_empty() || others(cell).next().is_some() || cell.starts_with("no ");
+            assert!(said, "{number} says neither where nor that there is none: {cell}");
+        }
+    }
+    // The notes name tests only.
+    let notes = prose(&text).filter(|line| !line.starts_with('|')).map(str::trim).collect::<Vec<_>>().join(" ");
+    let in_notes = named(&notes, &files);
+    for (label, name) in &in_notes {
+        assert!(sources[label].tests.contains(*name), "{label} has no test {name}");
+    }
+    let in_rows = rows.iter().flat_map(|(_, cells)| cells).flat_map(|cell| named(cell, &files));
+    let used: BTreeSet<&str> = in_rows.chain(in_notes).map(|(label, _)| label).collect();
+    assert!(files.keys().all(|label| used.contains(label)), "{files:?} but {used:?}");
+}
