@@ -22,6 +22,7 @@ interface IMuster {
         uint32 gpu;
         /// Redundancy policy. 0 runs the task on a single node and pays any answer. 1, sampled: the node commits to its answer, and with
         /// the probability of the parameter sampleBps two more nodes are given the same task and all are judged; the node cannot know.
+        /// 2, replicated: three nodes are given the task at once, and are judged; the fee is for all three together.
         uint8 redundancy;
         /// Bit 0 asks for a receipt, so that {outcome} can tell what became of the task. Other bits are refused.
         uint32 flags;
@@ -47,9 +48,10 @@ interface IMuster {
         uint8 scores;
         /// Whether H keeps it from being selected.
         bool excluded;
-        /// Whether it waits apart, excluded by its H or held back by due draws, and gets no task before `parkedUntil`.
-        bool parked;
-        /// When it can return to work; 0 if it is not parked.
+        /// Why it waits apart: 1 excluded by its H or held back by due draws, 2 waits for two others, for a queued task that takes three
+        /// nodes, 3 reserved for the draw of such a task; 0 if it does not.
+        uint8 parked;
+        /// When it can return to work: 1 and 2; else 0.
         uint64 parkedUntil;
         uint64 joinedAt;
         /// The running task, or the last one.
@@ -140,14 +142,17 @@ interface IMuster {
         /// Images of an answer; 0 where answers have to be equal.
         uint8 images;
         uint32 estimate;
+        /// 1 for a sampled task's group, 2 for a replicated one's.
+        uint8 redundancy;
         uint16 sampleBps;
-        /// Whether its scope had nodes enough (the parameter scorePool) for scores and slashes, when the first committed.
+        /// Whether its scope had nodes enough (the parameter scorePool) for scores and slashes: of a sampled task when its node
+        /// committed, of a replicated one when the group was formed.
         bool scored;
         /// When answers can be revealed from, and when anyone can have the group judged without those that are not; 0 while a member has
         /// neither committed nor timed out.
         uint64 opens;
         uint64 closes;
-        /// The first ran the task before it was sampled.
+        /// The first of a sampled task's ran it before it was sampled.
         MemberView[] members;
     }
 
@@ -169,9 +174,10 @@ interface IMuster {
         bytes32 resultDigest;
     }
 
-    /// @notice A queue: the tasks that require the same GPU group, or the same VRAM of any GPU.
+    /// @notice A queue: the tasks of a grade that require the same GPU group, or the same VRAM of any GPU.
     struct QueueView {
-        uint32 group;
+        /// Its number, see {queuedTasks}.
+        uint32 queue;
         /// Tasks in it.
         uint32 queued;
         /// Places it has, free ones included: how far {queuedTasks} goes.
@@ -259,7 +265,7 @@ interface IMuster {
     /// @notice Removes a stale entry (model no longer held, or node gone) from a model's holders. Anyone may call.
     function purge(uint64 model, uint32 position) external;
 
-    /// @notice Re-admits an excluded node whose time has come, or offers an idle node the best queued task. Anyone may call.
+    /// @notice Re-admits a node that waits apart and whose time has come, or offers an idle node the best queued task. Anyone may call.
     function poke(uint32 node) external;
 
     /// @notice Writes a model's name into a log, so that explorers can show it: once for each id, anyone may call.
@@ -320,8 +326,8 @@ interface IMuster {
     /// call; who is not the node's operator gets the task's start fee out of the reserve, as far as it goes.
     function validate(uint64 id, uint32 node) external;
 
-    /// @notice Draws the validators of the next sampled task whose block has come. Anyone may call; every call that draws Pending tasks
-    /// does the same.
+    /// @notice Draws the validators of the next sampled task whose block has come, if its draw is the next. Anyone may call; every call
+    /// that draws Pending tasks does the same.
     function formGroup() external returns (bool formed);
 
     /// @notice Judges a validation group whose members have all revealed, or whose time for it is over. Anyone may call.
@@ -445,8 +451,9 @@ interface IMuster {
     /// @notice Queues ever used, in order of first use, and how many there are.
     function queues(uint32 from, uint32 count) external view returns (uint32 total, QueueView[] memory);
     /// @notice The tasks at some places of a queue; free places are left out. `places` is how far places go.
-    /// @param group A GPU group, or a VRAM size for the queue of tasks that any GPU with as much will do for.
-    function queuedTasks(uint32 group, uint32 from, uint32 count) external view returns (uint32 places, TaskView[] memory);
+    /// @param queue A GPU group, or a VRAM size for the queue of tasks that any GPU with as much will do for; plus 4096 for tasks that take
+    /// three nodes with images as their answers, 8192 for those that take three whose answers have to be equal.
+    function queuedTasks(uint32 queue, uint32 from, uint32 count) external view returns (uint32 places, TaskView[] memory);
     /// @notice How many of the tasks at some places of a ticket's queue are served before it: over all places it is the task's place in the
     /// queue. `places` is how far places go.
     function queuedBefore(uint64 ticket, uint32 from, uint32 count) external view returns (uint32 places, uint32 before);
@@ -461,7 +468,7 @@ interface IMuster {
     /// @notice The active nodes of a GPU group and stake class, and how many there are: those that have joined, paused ones only until a
     /// draw of validators meets them.
     function activeNodes(uint32 group, uint8 class, uint32 from, uint32 count) external view returns (uint32 total, uint32[] memory numbers);
-    /// @notice The queued task that a node would take if it became available now.
+    /// @notice The queued task that is worth most to a node if it became available now; it may take two others, which may not be there.
     function bestQueued(uint32 number) external view returns (TaskView memory);
 
     /// @notice ERC-2535: all programs and what they answer; the router itself answers {install}.
@@ -500,7 +507,10 @@ interface IMuster {
     event NodeKickedOut(uint32 indexed node, address indexed operator);
     /// @notice The node gets no task before `until`: its reliability is too low, or (until now) draws are due that it must not change.
     event NodeExcluded(uint32 indexed node, uint64 until);
-    /// @notice An excluded node's time has come, or the draws that held it back are made.
+    /// @notice The node waits for others, for this queued task, which takes three: it gets no other before `until`. If that is 0, the
+    /// task is Pending, and the node reserved for its draw.
+    event NodeWaits(uint32 indexed node, uint64 indexed id, uint64 until);
+    /// @notice A node that waited apart no longer does: its time has come, or the draws are made that held it back or that it was reserved for.
     event NodeReadmitted(uint32 indexed node);
     /// @notice A node's answer was scored.
     event ScoreRecorded(uint32 indexed node, uint8 score);
@@ -521,7 +531,8 @@ interface IMuster {
 
     /// @notice A task was created, its fee is in escrow, and its terms are fixed.
     event TaskCreated(uint64 indexed id, address indexed creator, uint128 fee, uint32 estimate, uint32 timeLimit, uint16 startFeeBps, uint64 drawBlock, TaskSpec spec);
-    /// @notice The draw stayed undecided, or its block's hash has aged out: it is drawn again from a later block.
+    /// @notice The draw stayed undecided, or its block's hash has aged out: it is drawn again from a later block. Or, of a queued task that
+    /// takes three nodes: there may be three now, it is Pending again, and its ticket is no longer valid.
     event TaskRedrawn(uint64 indexed id, uint64 drawBlock);
     /// @notice No node could take the task: it waits in the queue of its GPU group, or of its VRAM.
     event TaskQueued(uint64 indexed id, uint32 indexed group, address indexed creator, uint64 ticket);

@@ -85,6 +85,7 @@ contract MusterStorage {
         uint8 scorePool;
         uint8 hammingMost;
         uint8 slashImages;
+        uint8 holdTime;
     }
 
     /// An account: what Muster owes it, and its node.
@@ -121,8 +122,9 @@ contract MusterStorage {
         uint32 group;
         /// Entries of its model list, removed ones included.
         uint8 models;
-        /// Whether it is excluded, or held back by due draws, and waits in the pool of excluded nodes.
-        bool parked;
+        /// Why it waits apart: 1 excluded or held back by due draws, 2 waits for others with a queue's first task, 3 reserved for a Pending
+        /// task; 1 and 2 stand in the pool of nodes that wait apart.
+        uint8 parked;
         /// Its open commitments; 0x20 is added while it is not among the active nodes although it has joined, 0x40 while open commitments
         /// hold it, 0x80 while a validation group waits for it to begin.
         uint8 duties;
@@ -183,7 +185,7 @@ contract MusterStorage {
         uint40 moment;
         /// Bit 0, running: its draw had candidates enough for its success to raise H. Bit 1: it has a receipt. Bit 2: its answer is
         /// committed to and may be sampled. Running: bit 3, it is committed to; bit 4, it was sampled and its validators are being
-        /// drawn; bit 5, a validation group runs it. In a group: bit 6, it is scored.
+        /// drawn; bit 5, a validation group runs it. In a group: bit 6, it is scored. Bit 7: it takes three nodes at once.
         uint8 flags;
         /// Probability of its validation, in ten-thousandths.
         uint16 sampleBps;
@@ -277,6 +279,8 @@ contract MusterStorage {
         uint24 groups;
         /// `!key` of the worst queued task of all groups, 0 or 1 if there is none.
         uint64 worst;
+        /// Queued tasks that take three nodes.
+        uint24 graded;
     }
 
     /// The GPU models of one VRAM size.
@@ -285,6 +289,8 @@ contract MusterStorage {
         uint32 models;
         /// Those with a joined node now.
         uint32 manned;
+        /// Those that are listed and have three joined nodes now.
+        uint32 trios;
     }
 
     /// A node's commitment to its answer of a task that may be sampled for validation.
@@ -299,10 +305,29 @@ contract MusterStorage {
         uint40 block;
     }
 
-    /// Where a node begins that was called to a validation group while it was busy.
+    /// What a node has been singled out for.
     struct Duty {
-        /// The group's place.
+        /// The place of the validation group in which it begins when its task ends, if it was called while it was busy.
         uint32 group;
+        /// While it waits for others: the queue whose first task it waits with.
+        uint32 queue;
+        /// Until when.
+        uint32 until;
+        /// While it is reserved: the Pending task that it is reserved for.
+        uint40 task;
+    }
+
+    /// Nodes that wait with the first task of a queue, or that are reserved for a Pending task. Some may have gone since: their own
+    /// records say what holds.
+    struct Reserved {
+        /// The first; 0 for none.
+        uint24 n0;
+        /// The second; 0 for none.
+        uint24 n1;
+        /// The third; 0 for none, as always where nodes wait.
+        uint24 n2;
+        /// Always 1 once written, so that the word never falls back to zero.
+        uint8 used;
     }
 
     /// A draw of validators that waits.
@@ -412,6 +437,13 @@ contract MusterStorage {
         bytes32[3] answers;
     }
 
+    /// A Pending task: 5 words.
+    struct PendingRecord {
+        TaskRecord task;
+        /// Written only for a task that takes three nodes and comes from the queue: nodes that wait for it.
+        Reserved reserved;
+    }
+
     /// A Pending or queued task: 4 words.
     struct TaskRecord {
         Escrow escrow;
@@ -450,14 +482,14 @@ contract MusterStorage {
     mapping(address => Account) internal accounts;
     /// Nodes and their tasks. Key: the node's number, from 1.
     mapping(uint256 => NodeRecord) internal nodes;
-    /// The sampler's tree of idle nodes, and with 2^47 added to the key that of active ones: those that have joined, paused ones
+    /// The sampler's tree of idle nodes, and with 2^58 added to the key that of active ones: those that have joined, paused ones
     /// only until a draw of validators meets them. Bytes 0 to 30 of a word, from the right, bound what is below; byte 31 is a mark. Key:
     /// `1 << 57` for the root; `1 << 56 | i` for the sizes from 31 i on; `vram << 32 | 0xff << 24` for a VRAM size;
     /// `vram << 32 | level << 24 | i` for the words below it.
     mapping(uint256 => bytes32) internal branches;
-    /// Idle nodes of a GPU group by stake class. Key: the group, `model << 16 | vram`, models numbered from 1; active ones: 2^15 more.
+    /// Idle nodes of a GPU group by stake class. Key: the group, `model << 16 | vram`, models numbered from 1; active ones: 2^32 more.
     mapping(uint256 => Classes) internal classes;
-    /// Idle nodes of a GPU group, eight numbers to a word. Key: `group << 32 | class << 24 | place / 8`; active ones: 2^47 more.
+    /// Idle nodes of a GPU group, eight numbers to a word. Key: `group << 32 | class << 24 | place / 8`; active ones: 2^23 more.
     mapping(uint256 => uint32[8]) internal members;
     /// A GPU model's number among those of its VRAM size, from 1. Key: `keccak256(name . uint16 vram)`.
     mapping(bytes32 => uint256) internal gpuNumbers;
@@ -470,20 +502,20 @@ contract MusterStorage {
     /// `model << 24 | word`.
     mapping(uint256 => uint32[8]) internal holders;
     /// The ring of Pending tasks; `head` says from where to where. Key: the place, 0 to 4,095.
-    mapping(uint256 => TaskRecord) internal pending;
-    /// Queued tasks. Key: the ticket, `group << 32 | place`, with the GPU group required, or the VRAM where any GPU with as much
-    /// will do.
+    mapping(uint256 => PendingRecord) internal pending;
+    /// Queued tasks. Key: the ticket, `queue << 32 | place`. A queue's number is the GPU group required, or the VRAM where any GPU with
+    /// as much will do, plus 4096 times the grade: 0 tasks for one node, 1 for three with images, 2 for three that answer alike.
     mapping(uint256 => TaskRecord) internal entries;
-    /// Queues, and the pool of excluded nodes. Key: the queue's group, or 2^32 - 1.
+    /// Queues, and the pool of nodes that wait apart. Key: the queue's number, or 2^32 - 1.
     mapping(uint256 => Pool) internal pools;
     /// Words of all knock-out trees: at level 0 the keys, above it the greatest key of each word below. Key:
     /// `tree << 29 | level << 24 | place >> (2 level + 2)`. Trees: a pool's number for its keys, `2^32 + number` for
-    /// the complements (from level 1 up), `2 << 32` for the best key by VRAM, `3 << 32` for the complement of the worst
-    /// by queue group, `4 << 32` for stake + 1 by node number - 1.
+    /// the complements (from level 1 up), `(2 << 32) + grade` for the best key by VRAM, `3 << 32` for the complement of the worst
+    /// by queue, `4 << 32` for stake + 1 by node number - 1.
     mapping(uint256 => uint64[4]) internal brackets;
     /// Free places of pools. Key: `pool << 32 | i / 8`.
     mapping(uint256 => uint32[8]) internal free;
-    /// Queue groups in order of first use. Key: `i / 8`.
+    /// Queues in order of first use. Key: `i / 8`.
     mapping(uint256 => uint32[8]) internal queueGroups;
     Limits internal limits;
     /// Protocol income not yet taken, in wei.
@@ -509,4 +541,9 @@ contract MusterStorage {
     uint256 internal reserve;
     /// What was taken from nodes that answered wrong or withheld, in wei.
     uint256 internal burnt;
+    /// Nodes that wait with the first of a queue's tasks, which take three. Key: `group << 32 | queue`, the group being what the queue's tasks
+    /// require, or the nodes' own where that is one group, but any.
+    mapping(uint256 => Reserved) internal waiting;
+    /// VRAM sizes with a listed GPU group of three joined nodes: bit `vram % 256` of the word `vram / 256`. Key: the word.
+    mapping(uint256 => uint256) internal sizesOfTrios;
 }

@@ -321,7 +321,7 @@ export class Index {
           node: number,
           gpu: group,
           vram: group & 0xffff,
-          parked: parkedUntil !== undefined,
+          parked: parkedUntil === undefined ? 0 : 1,
           parkedUntil: parkedUntil ?? 0n,
           models: [...models].sort(),
           inUse: [...own.inUse],
@@ -388,11 +388,11 @@ export class Index {
 
     // Queues: every one that was ever used, what is in it, and in which order it is served.
     const [total, queues] = await read.readContract({ ...muster, functionName: "queues", args: [0, 256] });
-    const used = logs.flatMap((log) => (log.eventName === "TaskQueued" ? [log.args.group] : []));
-    assert.deepEqual([queues.map(({ group }) => group), total], [[...new Set(used)], queues.length]);
-    for (const { group, queued: count, places, best, worst } of queues) {
-      const [far, tasks] = await read.readContract({ ...muster, functionName: "queuedTasks", args: [group, 0, 256] });
-      const own = queued.filter(({ ticket }) => Number(ticket! >> 32n) === group);
+    const used = logs.flatMap((log) => (log.eventName === "TaskQueued" ? [Number(log.args.ticket >> 32n)] : []));
+    assert.deepEqual([queues.map(({ queue }) => queue), total], [[...new Set(used)], queues.length]);
+    for (const { queue, queued: count, places, best, worst } of queues) {
+      const [far, tasks] = await read.readContract({ ...muster, functionName: "queuedTasks", args: [queue, 0, 256] });
+      const own = queued.filter(({ ticket }) => Number(ticket! >> 32n) === queue);
       assert.deepEqual([tasks.map(({ id }) => id).toSorted(), far, count], [own.map(({ created }) => created.id).sort(), places, own.length]);
       const served = tasks.toSorted((a, b) => (a.queueKey > b.queueKey ? -1 : 1));
       assert.deepEqual([best, worst], [served.at(0)?.queueKey ?? 0n, served.at(-1)?.queueKey ?? 0n]);

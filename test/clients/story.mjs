@@ -43,6 +43,7 @@ const OUT_OF_REACH = {
     NodeKickedOut: VALIDATION,
     NodeSetAside: VALIDATION,
     NodeSlashed: VALIDATION,
+    NodeWaits: VALIDATION,
     ScoreRecorded: VALIDATION,
     TaskSampled: VALIDATION,
   },
@@ -299,7 +300,7 @@ export async function story(muster, client) {
   await creating({ units: 0 }, FEE, "BadUnits", 0n, 1_000n);
   await creating({ gpu: (1 << 16) | 49 }, FEE, "GpuUnknown", (1n << 16n) | 49n);
   await creating({ gpu: 49 }, FEE, "GpuUnknown", 49n);
-  await creating({ redundancy: 2 }, FEE, "RedundancyUnsupported", 2n);
+  await creating({ redundancy: 3 }, FEE, "RedundancyUnsupported", 3n);
   await creating({ kind: 1, redundancy: 1, gpu: (1 << 16) | 48 }, FEE, "GpuNotListed", (1n << 16n) | 48n);
   const word = `0x${"11".repeat(32)}`;
   await refuse("reveal", [1n, 0, 1, 2, word, word], "BadAnswerKind", 2n, word);

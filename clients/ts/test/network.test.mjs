@@ -71,7 +71,7 @@ describe("a network that validates every committed answer", () => {
       RunningTask: { number },
       PendingTasks: page,
       Queues: page,
-      QueuedTasks: { group, ...page },
+      QueuedTasks: { queue: group, ...page },
       QueuedBefore: { ticket: 0n, ...page },
       Groups: page,
       Group: { place: 1 },

@@ -1,4 +1,4 @@
-//! The program that calls validators; see `muster_protocol::groups`.
+//! The program that draws several nodes at once; see `muster_protocol::groups` and `work`.
 #![cfg_attr(not(any(test, feature = "export-abi")), no_main)]
 #![cfg_attr(not(any(test, feature = "export-abi")), no_std)]
 

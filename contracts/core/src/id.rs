@@ -84,30 +84,75 @@ impl GpuGroup {
     }
 }
 
+/// What kind of work is queued: grades have queues of their own (the earlier dispatch documents, "Task Grading").
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum Grade {
+    /// Tasks that start on one node.
+    #[default]
+    Single = 0,
+    /// Tasks for three nodes of any kind.
+    Mixed = 1,
+    /// Tasks for three nodes of one GPU group, whose answers have to be equal bit by bit.
+    Alike = 2,
+}
+
+id! {
+    /// A queue: what its tasks require, and their [`Grade`].
+    ///
+    /// ```text
+    /// | gpu | grade | vram |
+    ///   16      4      12
+    /// ```
+    pub struct QueueId(u32);
+}
+
+impl QueueId {
+    const VRAM_BITS: u32 = 12;
+
+    /// The queue of a grade's tasks that require `group`, whose VRAM is below 4,096 GiB.
+    #[inline(always)]
+    pub const fn new(group: GpuGroup, grade: Grade) -> QueueId {
+        QueueId(group.0 | (grade as u32) << QueueId::VRAM_BITS)
+    }
+
+    /// What its tasks require.
+    #[inline(always)]
+    pub const fn group(self) -> GpuGroup {
+        GpuGroup(self.0 & !(15 << QueueId::VRAM_BITS))
+    }
+
+    /// Their grade as a number.
+    #[inline(always)]
+    pub const fn grade(self) -> u8 {
+        (self.0 >> QueueId::VRAM_BITS) as u8 & 15
+    }
+}
+
 id! {
     /// A queued task's place. It changes hands: once the task has left the queue, another may get the same.
     ///
     /// ```text
-    /// | group | place |
+    /// | queue | place |
     ///    32      32
     /// ```
     pub struct Ticket(u64);
 }
 
 impl Ticket {
-    /// A place among the queued tasks that require `group`.
+    /// A place of a queue.
     #[inline(always)]
-    pub const fn new(group: GpuGroup, place: u32) -> Ticket {
-        Ticket((group.0 as u64) << 32 | place as u64)
+    pub const fn new(queue: QueueId, place: u32) -> Ticket {
+        Ticket((queue.0 as u64) << 32 | place as u64)
     }
 
-    /// What the task requires.
+    /// The queue.
     #[inline(always)]
-    pub const fn group(self) -> GpuGroup {
-        GpuGroup((self.0 >> 32) as u32)
+    pub const fn queue(self) -> QueueId {
+        QueueId((self.0 >> 32) as u32)
     }
 
-    /// The place among the queued tasks that require the same, from 0.
+    /// The place in it, from 0.
     #[inline(always)]
     pub const fn place(self) -> u32 {
         self.0 as u32
@@ -138,7 +183,7 @@ mod tests {
             task: TaskId((1 << 40) - 3),
             model: ModelId((1 << 40) - 4),
             group,
-            ticket: Ticket::new(group, u32::MAX - 5),
+            ticket: Ticket::new(QueueId::new(group, Grade::Alike), u32::MAX - 5),
         };
         assert_eq!(Sample::unpack(s.pack()), s);
         let alone = Sample { model: s.model, ..Default::default() };
@@ -163,15 +208,20 @@ mod tests {
     }
 
     #[test]
-    fn a_ticket_is_a_place_in_a_group() {
-        for group in [GpuGroup::any(24), GpuGroup::of(1, 24), GpuGroup::of(u16::MAX, u16::MAX)] {
-            for place in [0, 7, u32::MAX] {
-                let ticket = Ticket::new(group, place);
-                assert_eq!((ticket.group(), ticket.place()), (group, place));
-                assert_eq!(ticket.0, u64::from(group.0) << 32 | u64::from(place));
+    fn a_ticket_is_a_place_in_a_queue_and_a_queue_a_grade_of_a_group() {
+        for group in [GpuGroup::any(24), GpuGroup::of(1, 24), GpuGroup::of(u16::MAX, 960)] {
+            for (number, grade) in [Grade::Single, Grade::Mixed, Grade::Alike].into_iter().enumerate() {
+                let queue = QueueId::new(group, grade);
+                assert_eq!((queue.group(), queue.grade() as usize), (group, number));
+                assert_eq!(queue.0, group.0 + 4096 * number as u32);
+                for place in [0, 7, u32::MAX] {
+                    let ticket = Ticket::new(queue, place);
+                    assert_eq!((ticket.queue(), ticket.place()), (queue, place));
+                    assert_eq!(ticket.0, u64::from(queue.0) << 32 | u64::from(place));
+                }
             }
         }
-        // Tickets of one group follow each other, as the interface shows them.
-        assert_eq!(Ticket::new(GpuGroup::of(2, 80), 3), Ticket(0x0002_0050_0000_0003));
+        // Tickets of one queue follow each other, as the interface shows them.
+        assert_eq!(Ticket::new(QueueId::new(GpuGroup::of(2, 80), Grade::Single), 3), Ticket(0x0002_0050_0000_0003));
     }
 }

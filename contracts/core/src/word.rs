@@ -148,11 +148,9 @@ impl Field for Address {
     // Out of line: written out at every record with an address, it would be a twentieth of a program.
     #[inline(never)]
     fn read(w: &Word, at: u32, _width: u32) -> Self {
-        let mut a = [0; 20];
-        a[..4].copy_from_slice(&(w.bits(at + 128, 32) as u32).to_be_bytes());
-        a[4..12].copy_from_slice(&w.bits(at + 64, 64).to_be_bytes());
-        a[12..].copy_from_slice(&w.bits(at, 64).to_be_bytes());
-        a
+        // Byte by byte: WASM has no instruction that turns a number round.
+        let limbs = [w.bits(at + 128, 32), w.bits(at + 64, 64), w.bits(at, 64)];
+        core::array::from_fn(|i| (limbs[(i + 4) / 8] >> (56 - (i + 4) % 8 * 8)) as u8)
     }
     #[inline(never)]
     fn write(&self, w: &mut Word, at: u32, _width: u32) {

@@ -6,7 +6,7 @@ use crate::layout::*;
 use crate::parameters::{bounded, put_defaults, put_parameter, within, Change, BASE_MAX};
 use crate::programs::INTERFACE_ID;
 use crate::ring::Ring;
-use crate::{groups, purse, registry, IMuster, Result};
+use crate::{purse, registry, IMuster, Result};
 use alloc::vec::Vec;
 use alloy_primitives::FixedBytes;
 use alloy_sol_types::SolCall;
@@ -149,7 +149,7 @@ pub fn parameter<H: Host>(host: &H, number: u8) -> Result<(Word, u64, u64)> {
 pub fn list_gpu_group<H: Host>(host: &mut H, group: GpuGroup, on: bool) -> Result<()> {
     only_owner(host)?;
     ensure!(registry::joined(host, group).is_some(), GpuUnknown(group));
-    groups::set_listed(host, group, on);
+    registry::set_listed(host, group, on);
     Ok(())
 }
 

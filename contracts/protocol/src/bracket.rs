@@ -25,9 +25,11 @@ impl Bracket {
     pub const fn worst(pool: u32) -> Bracket {
         Bracket(1 << 32 | pool as u64)
     }
-    /// Best queued key of each "Any" group, by VRAM.
-    pub const SIZES: Bracket = Bracket(2 << 32);
-    /// Complement of the worst queued key of each queue group.
+    /// Best key of each of a grade's queues for any GPU, by VRAM.
+    pub const fn sizes(grade: u8) -> Bracket {
+        Bracket(2 << 32 | grade as u64)
+    }
+    /// Complement of the worst key of each queue.
     pub const GROUPS: Bracket = Bracket(3 << 32);
     /// Stake + 1 of each joined node.
     pub const STAKES: Bracket = Bracket(4 << 32);

@@ -11,7 +11,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use alloy_primitives::{Address as Account, FixedBytes};
 use alloy_sol_types::sol_data;
-use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
+use muster_core::id::{GpuGroup, ModelId, NodeId, QueueId, TaskId, Ticket};
 use muster_core::word::{Address, Word};
 
 /// Bytes of a word.
@@ -206,6 +206,7 @@ ids! {
     TaskId = u64 as 64;
     ModelId = u64 as 64;
     GpuGroup = u32 as 32;
+    QueueId = u32 as 32;
     Ticket = u64 as 64;
 }
 
@@ -348,11 +349,11 @@ macro_rules! structs {
 structs! {
     #[read] TaskSpec(u8, u32, u16, u32, u8, u32, FixedBytes<32>, Vec<u64>);
     #[read] Facet(Account, Vec<FixedBytes<4>>);
-    NodeView(u32, Account, u8, u32, u16, u128, u64, u64, u8, bool, bool, u64, u64, u64, u64, Vec<u64>, Vec<u64>, u8, bool, u32);
+    NodeView(u32, Account, u8, u32, u16, u128, u64, u64, u8, bool, u8, u64, u64, u64, u64, Vec<u64>, Vec<u64>, u8, bool, u32);
     WeightView(bool, u64, u64, u64, u64, u64);
     TaskView(u64, u8, Account, u128, u8, u32, u32, u16, u16, u32, u32, Vec<u64>, u64, u64, u64, u64, u32, u64, bool, u8, u16, u32);
     MemberView(u32, u8, u64, u32, FixedBytes<32>);
-    GroupView(u32, u64, Account, u128, u8, u8, u32, u16, bool, u64, u64, Vec<IMuster::MemberView>);
+    GroupView(u32, u64, Account, u128, u8, u8, u32, u8, u16, bool, u64, u64, Vec<IMuster::MemberView>);
     Outcome(u8, u32, u8, u64, u128, FixedBytes<32>);
     QueueView(u32, u32, u32, u64, u64);
     FacetCut(Account, u8, Vec<FixedBytes<4>>);

@@ -15,11 +15,11 @@
 use crate::host::{Host, ModelSet, Task};
 use crate::layout::node_slot;
 use crate::network::Network;
-use crate::registry::{count_held, count_in_use, Holders};
+use crate::registry::{self, count_held, count_in_use, Holders};
 use crate::roster::Seat;
-use crate::sampler::{Among, Field, Scope, Spot};
+use crate::sampler::{Among, Counts, Field, Scope};
 use alloc::vec::Vec;
-use muster_core::id::{ModelId, NodeId, TaskId};
+use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId};
 use muster_core::qos;
 use muster_core::record::{Node, Status, MEMBERS, MODELS_PER_WORD};
 use muster_core::wad::mul_wad;
@@ -30,10 +30,12 @@ use muster_core::word::Word;
 pub const TRIES: u32 = 10;
 /// Tries of a draw in which nodes without a required model are rejected.
 pub const LOCAL_TRIES: u32 = 16;
-/// Tries for the validators of a task: the bounds of active nodes are coarse, and most tries end before a node is read.
-const VALIDATOR_TRIES: usize = 96;
-/// Words read for them, beyond which no other try is made: most are those of the sampler's tree, read before.
-const VALIDATOR_READS: u32 = 256;
+/// Tries of a draw of several nodes: the bounds of active nodes are coarse, and most tries end before a node is read.
+const SEVERAL_TRIES: usize = 96;
+/// Words read for all nodes of such a draw, beyond which no other try is made: most are those of the sampler's tree, read before.
+const SEVERAL_READS: u32 = 192;
+/// Of these, what is kept for the other two where the first is drawn apart.
+const OTHERS_READS: u32 = 64;
 /// Paused nodes that a draw of validators takes out of the active ones.
 pub const PAUSED_MET: usize = 4;
 /// Holders looked at, at most, when holders are searched.
@@ -98,6 +100,17 @@ pub enum Draw {
     Undecided,
 }
 
+/// What the draw of three nodes at once came to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Members {
+    /// These were chosen; they are still where they were.
+    Nodes(Vec<NodeId>),
+    /// There are no three that the task could go to.
+    Nobody,
+    /// Too few tries were accepted; draw again from another hash.
+    Undecided,
+}
+
 /// How many eligible nodes a task could have gone to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Candidates {
@@ -137,16 +150,6 @@ enum Missed {
 }
 
 impl<H: Host> Network<'_, H> {
-    /// Where a task's candidates stand.
-    pub fn scope(task: &Task) -> Scope {
-        let group = task.order.group;
-        if group.is_any() {
-            Scope::Vram(group.vram() as u32)
-        } else {
-            Scope::Group(group)
-        }
-    }
-
     /// H of a node now.
     pub fn reliability(&self, node: &Node) -> u64 {
         qos::recover(node.h, self.now.saturating_sub(node.h_at as u64), self.rules.tau)
@@ -200,7 +203,7 @@ impl<H: Host> Network<'_, H> {
 
     /// Draws a node for a task.
     pub fn draw(&self, task: &Task, rng: &mut Rng) -> Draw {
-        let field = Field::new(self.host, Among::Idle, Self::scope(task));
+        let field = Field::new(self.host, Among::Idle, Scope::from(task.order.group));
         if field.total() == 0 {
             return Draw::Nobody;
         }
@@ -304,8 +307,8 @@ impl<H: Host> Network<'_, H> {
     }
 
     /// A height below the bound of a drawn node's class, uniform: it is accepted if its weight is above that.
-    fn height(&self, pass: &Pass, spot: &Spot, rng: &mut Rng) -> u128 {
-        let shift = spot.class.saturating_sub(self.roster.lowest()) as u32;
+    fn height(&self, pass: &Pass, class: u8, rng: &mut Rng) -> u128 {
+        let shift = class.saturating_sub(self.roster.lowest()) as u32;
         (rng.below(self.host, pass.bound) as u128) << shift | (rng.next(self.host) & ((1 << shift) - 1)) as u128
     }
 
@@ -325,7 +328,7 @@ impl<H: Host> Network<'_, H> {
             let Some(spot) = pass.field.pick(self.host, u) else { continue };
             let seat = Seat::load(self.host, spot.node);
             let merit = self.merit(&seat.node);
-            let height = self.height(pass, &spot, rng);
+            let height = self.height(pass, spot.class, rng);
             // Excluded since it came to stand here, by a raised threshold: no candidate.
             if merit == 0 {
                 continue;
@@ -354,8 +357,45 @@ impl<H: Host> Network<'_, H> {
         Err(missed)
     }
 
-    /// Draws a group's validators for a task among the active nodes of a field, by weight, one after the other; holding a model weighs and
-    /// is not required. Fewer if the draw stayed undecided. Gives also paused nodes that it met, at most [`PAUSED_MET`].
+    /// Draws different nodes by weight, one after the other, until `chosen` has `most`: among those of a field and those `beside` it that
+    /// `fits`, and that are not chosen already. `began` is [`Host::reads`] when the draw did. Holding a model weighs and is not required. Fewer if the draw stayed undecided.
+    fn draw_several(
+        &self,
+        field: Field,
+        beside: &[Seat],
+        models: &ModelSet,
+        (chosen, most): (&mut Vec<NodeId>, usize),
+        (fits, began): (&mut dyn FnMut(&Seat) -> bool, u32),
+        rng: &mut Rng,
+    ) {
+        let pass = self.pass(field, models.len as u32, false);
+        let class = |seat: &Seat| seat.node.class(self.rules.base);
+        let total = pass.field.total() + beside.iter().map(|seat| 1 << class(seat)).sum::<u64>();
+        for _ in 0..SEVERAL_TRIES {
+            if total == 0 || chosen.len() >= most || self.host.reads().wrapping_sub(began) > SEVERAL_READS {
+                break;
+            }
+            let u = rng.below(self.host, total);
+            let spot = match u.checked_sub(pass.field.total()) {
+                None => pass.field.pick(self.host, u).map(|spot| (spot.node, spot.class)),
+                Some(mut u) => beside.iter().find_map(|seat| {
+                    let here = u < 1 << class(seat);
+                    u = u.saturating_sub(1 << class(seat));
+                    here.then(|| (seat.id, class(seat)))
+                }),
+            };
+            let Some((node, class)) = spot.filter(|(node, _)| !chosen.contains(node)) else { continue };
+            let seat = Seat::load(self.host, node);
+            let (height, merit) = (self.height(&pass, class, rng), self.merit(&seat.node));
+            // What it holds need not be read where that cannot make up for it.
+            let accepted = |boost| height < mul_wad(merit, boost) as u128;
+            if fits(&seat) && accepted(pass.largest_boost) && accepted(self.locality(&seat, models).0) {
+                chosen.push(node);
+            }
+        }
+    }
+
+    /// Draws a sampled task's validators among the active nodes of a field. Gives also paused nodes that it met, at most [`PAUSED_MET`].
     pub(crate) fn draw_validators(
         &self,
         field: Field,
@@ -364,35 +404,70 @@ impl<H: Host> Network<'_, H> {
         open_most: u8,
         rng: &mut Rng,
     ) -> (Vec<NodeId>, Vec<NodeId>) {
-        let pass = self.pass(field, task.models.len as u32, false);
-        let (mut drawn, mut paused, began) = (Vec::new(), Vec::new(), self.host.reads());
-        for _ in 0..VALIDATOR_TRIES {
-            if drawn.len() == MEMBERS - 1 || self.host.reads() - began > VALIDATOR_READS {
-                break;
-            }
-            let u = rng.below(self.host, pass.field.total());
-            let Some(spot) = pass.field.pick(self.host, u) else { continue };
-            if spot.node == first || drawn.contains(&spot.node) || paused.contains(&spot.node) {
-                continue;
-            }
-            let seat = Seat::load(self.host, spot.node);
-            let height = self.height(&pass, &spot, rng);
-            if can_validate(&seat.node, open_most) {
-                let weight = mul_wad(self.merit(&seat.node), self.locality(&seat, &task.models).0);
-                if height < weight as u128 {
-                    drawn.push(seat.id);
-                }
-            } else if seat.node.status == Status::Paused as u8 && paused.len() < PAUSED_MET {
+        let (mut nodes, mut paused) = (Vec::from([first]), Vec::new());
+        let mut fits = |seat: &Seat| {
+            let aside = seat.node.status == Status::Paused as u8 && paused.len() < PAUSED_MET;
+            if aside && !paused.contains(&seat.id) {
                 paused.push(seat.id);
             }
+            can_validate(&seat.node, open_most)
+        };
+        self.draw_several(field, &[], &task.models, (&mut nodes, MEMBERS), (&mut fits, self.host.reads()), rng);
+        (nodes, paused)
+    }
+
+    /// Draws the nodes of a task that takes three, among the idle ones in its scope and those reserved for it. Where they have to answer
+    /// alike and no GPU is required, the first is drawn among all GPU groups that are listed and have three of them, the others from its own.
+    pub fn draw_members(&self, task: &Task, reserved: &[Seat], rng: &mut Rng) -> Members {
+        let (order, mut nodes) = (&task.order, Vec::new());
+        let (mut field, mut beside) = (Field::new(self.host, Among::Idle, order.group.into()), Vec::from(reserved));
+        if field.count(self.host, MEMBERS as u32) + (beside.len() as u32) < MEMBERS as u32 {
+            return Members::Nobody;
         }
-        (drawn, paused)
+        let anywhere = order.images() == 0 && order.group.is_any();
+        let listed = |seat: &Seat| !anywhere || registry::listed(self.host, seat.node.group);
+        if field.total() == 0 && beside.iter().all(listed) {
+            return Members::Nodes(beside.iter().map(|seat| seat.id).collect());
+        }
+        let began = self.host.reads();
+        if anywhere {
+            let complete = |group: GpuGroup| {
+                let idle = Counts::load(self.host, Among::Idle, group).members() as usize;
+                let there = idle + reserved.iter().filter(|other| other.node.group == group).count();
+                there >= MEMBERS && registry::listed(self.host, group)
+            };
+            let mut met = false;
+            let mut fits = |seat: &Seat| {
+                let fits = complete(seat.node.group);
+                met |= fits;
+                fits
+            };
+            let first = (&mut nodes, 1);
+            self.draw_several(field, reserved, &task.models, first, (&mut fits, began.wrapping_sub(OTHERS_READS)), rng);
+            // Those that are kept for it need not be met.
+            let own = reserved.first().map(|seat| seat.node.group).filter(|&group| complete(group));
+            let group = match nodes.first() {
+                Some(&first) => Seat::load(self.host, first).node.group,
+                None => match own {
+                    Some(group) => group,
+                    None => return if met { Members::Undecided } else { Members::Nobody },
+                },
+            };
+            field = Field::new(self.host, Among::Idle, group.into());
+            beside.retain(|seat| seat.node.group == group);
+        }
+        self.draw_several(field, &beside, &task.models, (&mut nodes, MEMBERS), (&mut |_| true, began), rng);
+        if nodes.len() == MEMBERS {
+            Members::Nodes(nodes)
+        } else {
+            Members::Undecided
+        }
     }
 
     /// Up to `most` different eligible nodes for a task that lack a model, drawn by weight; `reads` bounds the words of nodes read.
     pub(crate) fn draw_lacking(&self, task: &Task, model: ModelId, most: u32, reads: &mut u32, rng: &mut Rng) -> Vec<NodeId> {
         let mut chosen: Vec<NodeId> = Vec::new();
-        let field = Field::new(self.host, Among::Idle, Self::scope(task));
+        let field = Field::new(self.host, Among::Idle, Scope::from(task.order.group));
         if field.total() == 0 {
             return chosen;
         }

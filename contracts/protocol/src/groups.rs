@@ -1,24 +1,25 @@
-//! Validation: a node commits to its answer, a later hash decides whether it is checked, and then two more nodes run the same task
-//! and all are judged by [`muster_core::validation`].
+//! Validation: three nodes run one task, commit to their answers, and are judged by [`muster_core::validation`].
 //!
-//! A sampled task starts and runs as a single one, beside its node. Only once it is sampled does it move into a place of its own,
-//! from the draw of its validators to its settlement; from its commitment on, the node can work on. All that a member owes is in its
-//! node's record: [`muster_core::record::Node::duties`].
+//! A sampled task starts and runs as a single one, beside its node, which commits to its answer; a later hash decides whether it is
+//! checked by two more. A replicated one is given to three nodes at once. A group has a place of its own from the draw of its members
+//! to its settlement; from their commitments on, they can work on. All that a member owes is in its node's record:
+//! [`muster_core::record::Node::duties`].
 
 use crate::abi::{emit, IMuster::*};
-use crate::draw::Rng;
+use crate::draw::{self, Rng};
 use crate::host::{offset, Host, ModelSet, Task};
-use crate::layout::{entry, group as words, slot, GPU_LISTED, GROUPS, GROUP_PLACES, LIMITS};
+use crate::layout::{entry, group as words, slot, GROUPS, GROUP_PLACES, LIMITS};
 use crate::network::{Due, Network};
-use crate::receipt::{self, UNSET};
-use crate::registry::Held;
+use crate::nodes::Next;
+use crate::receipt;
+use crate::registry::{self, Held};
 use crate::roster::Seat;
 use crate::sampler::{Among, Field};
 use crate::tasks::{SLASHED, TIMEOUT};
 use crate::{purse, Result};
 use alloc::vec::Vec;
-use muster_core::id::{GpuGroup, NodeId, TaskId};
-use muster_core::qos::{penalise, share_bps};
+use muster_core::id::{GpuGroup, Grade, NodeId, QueueId, TaskId};
+use muster_core::qos::{self, penalise, share_bps};
 use muster_core::record::*;
 use muster_core::validation::{has_images, judge, payment, same_images, shares, Member, Outcome, Verdict};
 use muster_core::word::{Address, Word};
@@ -35,18 +36,6 @@ const AGREED: u8 = 0;
 const ALONE: u8 = 1;
 const DIFFERING: u8 = 2;
 const UNANSWERED: u8 = 3;
-
-/// Whether the nodes of a GPU group answer bit by bit alike.
-pub fn listed<H: Host>(host: &H, group: GpuGroup) -> bool {
-    !host.load(entry(host, GPU_LISTED, group.0 as u64)).is_zero()
-}
-
-/// Says whether they do.
-pub fn set_listed<H: Host>(host: &mut H, group: GpuGroup, on: bool) {
-    let at = entry(host, GPU_LISTED, group.0 as u64);
-    host.store(at, Word::from(on as u64));
-    emit::<GpuGroupListed>(host, (group,), (on,));
-}
 
 /// The places of groups.
 pub fn places<H: Host>(host: &H) -> Places {
@@ -145,15 +134,39 @@ impl Group {
     }
 }
 
-/// What a commitment to this would be.
-fn hash_of<H: Host>(host: &H, id: TaskId, node: NodeId, kind: u8, value: [u8; 32], salt: [u8; 32]) -> [u8; 32] {
-    let mut bytes = [0; 160];
-    bytes[24..32].copy_from_slice(&id.0.to_be_bytes());
-    bytes[60..64].copy_from_slice(&node.0.to_be_bytes());
-    bytes[95] = kind;
-    bytes[96..128].copy_from_slice(&value);
-    bytes[128..].copy_from_slice(&salt);
-    host.keccak(&bytes)
+/// What opens a commitment.
+struct Opening {
+    id: TaskId,
+    node: NodeId,
+    kind: u8,
+    value: [u8; 32],
+    salt: [u8; 32],
+}
+
+impl Opening {
+    /// What a commitment to it would be.
+    fn hash<H: Host>(&self, host: &H) -> [u8; 32] {
+        let mut bytes = [0; 160];
+        bytes[24..32].copy_from_slice(&self.id.0.to_be_bytes());
+        bytes[60..64].copy_from_slice(&self.node.0.to_be_bytes());
+        bytes[95] = self.kind;
+        bytes[96..128].copy_from_slice(&self.value);
+        bytes[128..].copy_from_slice(&self.salt);
+        host.keccak(&bytes)
+    }
+
+    /// Refuses what was not committed to, or is no answer to the task.
+    fn check(&self, order: &Order, opens: bool) -> Result<()> {
+        ensure!(opens, NotWhatWasCommitted(self.id, self.node));
+        let answer = || images(Word::from_be_bytes(self.value));
+        let fits = self.kind == ERROR || order.images() == 0 || has_images(&answer(), order.images());
+        ensure!(fits, BadImages(self.id, order.images()));
+        Ok(())
+    }
+
+    fn tell<H: Host>(&self, host: &mut H, place: u32) {
+        emit::<AnswerRevealed>(host, (self.id, self.node), (place, self.kind, self.value, self.salt));
+    }
 }
 
 /// What is kept of a commitment.
@@ -185,12 +198,17 @@ impl<H: Host> Network<'_, H> {
         Ok(order)
     }
 
-    /// The active nodes that a task can go to, and how many there are, counted up to `most`.
-    fn scope_of(&self, order: &Order, most: u8) -> (Field, u32) {
-        let task = Task { escrow: Escrow::default(), order: *order, models: ModelSet::default() };
-        let field = Field::new(self.host, Among::Active, Self::scope(&task));
-        let there = field.count(self.host, most as u32);
-        (field, there)
+    /// [`Order::SCORED`] if there are nodes enough of a group that its members are drawn among, `beside` others; answers that have to be equal
+    /// also need a GPU group that is listed still.
+    fn scored(&self, order: &Order, among: Among, group: GpuGroup, beside: u32, limits: &Limits) -> u8 {
+        let enough = limits.score_pool as u32;
+        let there = || Field::new(self.host, among, group.into()).count(self.host, enough) + beside;
+        let comparable = order.images() > 0 || registry::listed(self.host, group);
+        if comparable && there() >= enough {
+            Order::SCORED
+        } else {
+            0
+        }
     }
 
     /// Whether the hash of the commitment's block samples a task.
@@ -217,8 +235,7 @@ impl<H: Host> Network<'_, H> {
         let commitment = Commitment::of(hash, elapsed, block);
         seat.set_commitment(self.host, &commitment);
         // Settled before the lot is drawn: whoever could change it later would know what he gains.
-        let (_, there) = self.scope_of(&order, limits.score_pool);
-        let scored = if there >= limits.score_pool as u32 { Order::SCORED } else { 0 };
+        let scored = self.scored(&order, Among::Active, order.group, 0, &limits);
         seat.set_order(self.host, &Order { flags: order.flags | Order::COMMITTED | scored, ..order });
         self.tell_commitment(id, seat.id, 0, hash, block);
         Ok(())
@@ -248,7 +265,7 @@ impl<H: Host> Network<'_, H> {
     fn free_for_work(&mut self, mut seat: Seat, limits: &Limits) {
         seat.node.duties += 1;
         if seat.node.open() < limits.open_most || seat.node.called() {
-            return self.release(seat, true);
+            return self.release(seat, Next::WorkOrWait);
         }
         seat.node.duties |= Node::HELD;
         seat.put(self.host);
@@ -260,65 +277,54 @@ impl<H: Host> Network<'_, H> {
     pub fn reveal(&mut self, id: TaskId, place: u32, node: NodeId, kind: u8, value: [u8; 32], salt: [u8; 32]) -> Result<()> {
         let code = Word::from_be_bytes(value).0;
         ensure!(kind == ANSWER || kind == ERROR && matches!(code, [0..256, 0, 0, 0]), BadAnswerKind(kind, value));
-        let hash = hash_of(self.host, id, node, kind, value, salt);
+        let opening = Opening { id, node, kind, value, salt };
         if place == 0 {
-            self.reveal_alone(id, node, kind, value, salt, hash)
+            self.reveal_alone(&opening)
         } else {
-            self.reveal_member(id, place, node, kind, value, salt, hash)
+            self.reveal_member(&opening, place)
         }
     }
 
-    fn check_images(order: &Order, kind: u8, value: [u8; 32]) -> Result<()> {
-        let fits = kind == ERROR || order.images() == 0 || has_images(&images(Word::from_be_bytes(value)), order.images());
-        ensure!(fits, BadImages(order.id, order.images()));
-        Ok(())
-    }
-
-    /// A node's task that is committed to, and whose validators have not been called.
-    fn committed(&self, node: NodeId, id: TaskId) -> Result<(Seat, Order, Commitment)> {
+    /// A node's task, and its running order.
+    fn seat_running(&self, node: NodeId, id: TaskId) -> Result<(Seat, Order)> {
         self.roster.check(node)?;
         let seat = Seat::load(self.host, node);
         let order = self.running_order(&seat, id)?;
-        ensure!(order.is(Order::COMMITTED), NotCommitted(id, node));
-        ensure!(!order.is(Order::CALLING), Sampled(id));
-        let commitment = seat.commitment(self.host);
-        Ok((seat, order, commitment))
+        Ok((seat, order))
     }
 
-    fn reveal_alone(
-        &mut self,
-        id: TaskId,
-        node: NodeId,
-        kind: u8,
-        value: [u8; 32],
-        salt: [u8; 32],
-        hash: [u8; 32],
-    ) -> Result<()> {
-        let (seat, order, commitment) = self.committed(node, id)?;
-        ensure!(commitment.opens(hash), NotWhatWasCommitted(id, node));
-        Self::check_images(&order, kind, value)?;
-        ensure!(!self.sampled(&order, &commitment)?, Sampled(id));
-        emit::<AnswerRevealed>(self.host, (id, node), (0u32, kind, value, salt));
+    /// The commitment to a node's task, whose validators must not have been called.
+    fn committed(&self, seat: &Seat, order: &Order) -> Result<Commitment> {
+        ensure!(order.is(Order::COMMITTED), NotCommitted(order.id, seat.id));
+        ensure!(!order.is(Order::CALLING), Sampled(order.id));
+        Ok(seat.commitment(self.host))
+    }
+
+    fn reveal_alone(&mut self, opening: &Opening) -> Result<()> {
+        let (seat, order) = self.seat_running(opening.node, opening.id)?;
+        let commitment = self.committed(&seat, &order)?;
+        opening.check(&order, commitment.opens(opening.hash(self.host)))?;
+        ensure!(!self.sampled(&order, &commitment)?, Sampled(order.id));
+        opening.tell(self.host, 0);
         let escrow = seat.escrow(self.host);
-        if kind == ERROR {
-            self.fail(seat, &escrow, &order, value[31]);
+        if opening.kind == ERROR {
+            self.fail(seat, &escrow, &order, opening.value[31]);
             return Ok(());
         }
         let paid = if order.is(Order::SCORED) { payment(escrow.fee, order.sample_bps) } else { escrow.fee };
         purse::save(self.host, escrow.fee - paid);
         let operator = seat.operator(self.host).account;
-        self.succeed(seat, &escrow, &order, operator, value, paid);
+        self.succeed(seat, &escrow, &order, operator, opening.value, paid);
         Ok(())
     }
 
     /// See `IMuster.expire`.
     pub fn expire(&mut self, node: NodeId, id: TaskId) -> Result<()> {
-        self.roster.check(node)?;
-        let mut seat = Seat::load(self.host, node);
-        let order = self.running_order(&seat, id)?;
+        let (mut seat, order) = self.seat_running(node, id)?;
+        let escrow = seat.escrow(self.host);
         let mut saved = 0;
         if order.is(Order::COMMITTED) {
-            let (_, _, commitment) = self.committed(node, id)?;
+            let commitment = self.committed(&seat, &order)?;
             let due = began(&order) + commitment.elapsed as u64 + self.limits().sample_window as u64;
             ensure!(self.now > due, DeadlineNotPassed(id, due));
             ensure!(commitment.block < self.block(), HashUnknown(id, commitment.block));
@@ -326,8 +332,7 @@ impl<H: Host> Network<'_, H> {
             ensure!(!self.sampled(&order, &commitment).unwrap_or(false), Sampled(id));
             // The lot was drawn, and this is its price: else who is not sampled would rather time out than pay for those who are.
             if order.is(Order::SCORED) {
-                let fee = seat.escrow(self.host).fee;
-                saved = fee - payment(fee, order.sample_bps);
+                saved = escrow.fee - payment(escrow.fee, order.sample_bps);
             }
         } else {
             ensure!(self.now > order.moment, DeadlineNotPassed(id, order.moment));
@@ -335,14 +340,13 @@ impl<H: Host> Network<'_, H> {
         if order.is(Order::MEMBER) {
             self.time_out(&mut seat, &order);
         } else {
-            let escrow = seat.escrow(self.host);
             self.penalise(&mut seat);
             let caller = self.host.sender();
             // Whoever let it time out does not earn by it.
             let driver = (purse::account(self.host, caller).node != node).then_some(caller);
             self.abort(&Task { escrow, order, models: ModelSet::default() }, node, TIMEOUT, order.start_fee_bps, saved, driver);
         }
-        self.release(seat, true);
+        self.release(seat, Next::WorkOrWait);
         Ok(())
     }
 
@@ -375,7 +379,8 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.validate`.
     pub fn validate(&mut self, id: TaskId, node: NodeId) -> Result<()> {
         let limits = self.limits();
-        let (seat, order, commitment) = self.committed(node, id)?;
+        let (seat, order) = self.seat_running(node, id)?;
+        let commitment = self.committed(&seat, &order)?;
         ensure!(self.sampled(&order, &commitment)?, NotSampled(id));
         ensure!(!self.calls.is_full(), TooManyCalls(self.calls.len()));
         seat.set_order(self.host, &Order { flags: order.flags | Order::CALLING, ..order });
@@ -393,35 +398,59 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.formGroup`: draws the validators of the first call that waits, if its draw is the next.
     pub fn form(&mut self) -> bool {
-        let Some(Due::Call(at, waiting)) = self.next_due() else { return false };
+        match self.next_due() {
+            Some(Due::Call(at, waiting)) => self.form_around(at, &waiting),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Makes the next draw, if it is of several nodes.
+    pub fn form_next(&mut self) {
+        match self.next_due() {
+            Some(Due::Call(at, waiting)) => self.form_around(at, &waiting),
+            Some(Due::Task(at, order)) if order.is(Order::REPLICATED) => self.form_replicated(at, &order),
+            _ => {}
+        }
+    }
+
+    /// Draws the validators of the first call that waits.
+    fn form_around(&mut self, at: Word, waiting: &Order) {
         let call = self.calls.take_call(self.host, at);
         let first = Seat::load(self.host, call.node);
         let order = first.order(self.host);
         // Its node may have been slashed out of the network, its task refunded.
         if !(first.node.running() && order.id == waiting.id && order.is(Order::CALLING)) {
-            return true;
+            return;
         }
         let task = Task { escrow: first.escrow(self.host), order, models: first.in_use(self.host) };
         let limits = self.limits();
         let Some(hash) = self.host.block_hash(waiting.moment) else {
-            self.call_again(&call, &order, &limits);
-            return true;
+            return self.call_again(&call, &order, &limits);
         };
         let mut rng = Rng::new(self.host, hash, order.id);
-        let (field, there) = self.scope_of(&order, MEMBERS as u8);
-        let (peers, paused) = self.draw_validators(field, &task, first.id, limits.open_most, &mut rng);
+        let field = || Field::new(self.host, Among::Active, order.group.into());
+        let (nodes, paused) = self.draw_validators(field(), &task, first.id, limits.open_most, &mut rng);
+        // Where there are fewer active nodes than a group has members, no other draw would find more.
+        let again =
+            nodes.len() < MEMBERS && call.tries + 1 < CALL_DRAWS && field().count(self.host, MEMBERS as u32) >= MEMBERS as u32;
         // Paused nodes would be met again and again.
         for node in paused {
             let mut seat = Seat::load(self.host, node);
             self.roster.set_aside(self.host, &mut seat, self.rules.base);
         }
-        // Where there are fewer active nodes than a group has members, no other draw would find more.
-        if peers.len() < MEMBERS - 1 && there >= MEMBERS as u32 && call.tries + 1 < CALL_DRAWS {
-            self.call_again(&Call { tries: call.tries + 1, ..call }, &order, &limits);
-            return true;
+        if again {
+            return self.call_again(&Call { tries: call.tries + 1, ..call }, &order, &limits);
         }
-        self.form_of(first, task, &peers, &limits);
-        true
+        let commitment = first.commitment(self.host);
+        let committed_at = began(&order) + commitment.elapsed as u64;
+        let flags = order.flags & (Order::RECEIPT | Order::SAMPLED | Order::SCORED);
+        let task = Task { order: Order { flags, ..order }, ..task };
+        let own =
+            Membership { node: first.id, stage: Stage::Committed, moment: committed_at as u32, elapsed: commitment.elapsed };
+        let group = self.form_of(task, &nodes, Some(own), &limits);
+        group.set_answer(self.host, 0, kept(commitment.hash()));
+        self.free_for_work(Seat::load(self.host, first.id), &limits);
     }
 
     fn call_again(&mut self, call: &Call, order: &Order, limits: &Limits) {
@@ -430,39 +459,95 @@ impl<H: Host> Network<'_, H> {
         emit::<TaskRedrawn>(self.host, (order.id,), (block,));
     }
 
-    fn form_of(&mut self, first: Seat, mut task: Task, peers: &[NodeId], limits: &Limits) {
-        let commitment = first.commitment(self.host);
-        let committed_at = began(&task.order) + commitment.elapsed as u64;
-        let flags = task.order.flags & (Order::RECEIPT | Order::SAMPLED | Order::SCORED);
-        task.order = Order { flags, moment: self.now, ..task.order };
-        let mut members = [Membership::default(); MEMBERS];
-        members[0] =
-            Membership { node: first.id, stage: Stage::Committed, moment: committed_at as u32, elapsed: commitment.elapsed };
-        let mut group = Group::new(self.host, &task, members);
-        group.set_answer(self.host, 0, kept(commitment.hash()));
-        let nodes: Vec<NodeId> = [first.id].into_iter().chain(peers.iter().copied()).collect();
-        emit::<GroupFormed>(
-            self.host,
-            (task.order.id, group.place, task.escrow.creator),
-            (&nodes[..], task.order.is(Order::SCORED)),
-        );
-        for (i, &node) in nodes.iter().enumerate().skip(1) {
+    /// Draws the three nodes of the first Pending task, which takes so many.
+    fn form_replicated(&mut self, at: Word, order: &Order) {
+        let reserved = self.ring.reserved(self.host, at);
+        let eligible = |net: &Self, seat: &Seat| qos::eligible(net.reliability(&seat.node), net.rules.exclusion_ppm);
+        let mut beside = self.reserved_for(order.id, &reserved);
+        beside.retain(|seat| eligible(self, seat));
+        let task = Task::load(self.host, at);
+        let drawn = match self.host.block_hash(order.moment) {
+            Some(hash) => self.draw_members(&task, &beside, &mut Rng::new(self.host, hash, order.id)),
+            None => draw::Members::Undecided,
+        };
+        match drawn {
+            draw::Members::Nobody => self.queue_first(),
+            draw::Members::Undecided => {
+                self.ring.take(self.host, (at, *order));
+                self.redraw(&task);
+                // Who wants to leave by now, or is excluded, is not kept for another draw.
+                beside.retain(|seat| seat.node.status == Status::Busy as u8);
+                let kept: Vec<NodeId> = beside.iter().map(|seat| seat.id).collect();
+                self.ring.reserve(self.host, &Reserved::of(&kept));
+                let mut gone = self.reserved_for(order.id, &reserved);
+                gone.retain(|seat| !kept.contains(&seat.id));
+                return self.let_go(gone);
+            }
+            draw::Members::Nodes(nodes) => {
+                self.ring.take(self.host, (at, *order));
+                let limits = self.limits();
+                let group = match (order.images(), nodes.first()) {
+                    (0, Some(&first)) => Seat::load(self.host, first).node.group,
+                    _ => order.group,
+                };
+                let beside = beside.iter().filter(|seat| order.images() > 0 || seat.node.group == group).count() as u32;
+                // Not the active ones: who can choose when to be free could choose to be there when few others are.
+                let scored = self.scored(order, Among::Idle, group, beside, &limits);
+                let flags = order.flags & (Order::RECEIPT | Order::REPLICATED) | scored;
+                self.form_of(Task { order: Order { flags, ..*order }, ..task }, &nodes, None, &limits);
+            }
+        }
+        let left = self.reserved_for(order.id, &reserved);
+        self.let_go(left);
+    }
+
+    /// See [`Network::three_can_run`].
+    pub fn has_three(&self, queue: QueueId) -> bool {
+        let group = queue.group();
+        if queue.grade() == Grade::Alike as u8 && group.is_any() {
+            return registry::has_trio(self.host, group.vram());
+        }
+        let most = MEMBERS as u32;
+        Field::new(self.host, Among::Active, group.into()).count(self.host, most) >= most
+    }
+
+    /// Forms a group of these nodes, of which the first may have committed already.
+    fn form_of(&mut self, mut task: Task, nodes: &[NodeId], first: Option<Membership>, limits: &Limits) -> Group {
+        task.order.moment = self.now;
+        let mut group = Group::new(self.host, &task, [Membership::default(); MEMBERS]);
+        emit::<GroupFormed>(self.host, (task.order.id, group.place, task.escrow.creator), (nodes, task.order.is(Order::SCORED)));
+        for (member, &node) in group.members.iter_mut().zip(nodes) {
+            if let Some(first) = first.filter(|first| first.node == node) {
+                *member = first;
+                continue;
+            }
             // Read again: whoever left the sampler before may have moved it there.
             let mut seat = Seat::load(self.host, node);
-            group.members[i] = Membership { node, stage: Stage::Called, moment: 0, elapsed: 0 };
-            if seat.node.status == Status::Available as u8 {
-                self.withdraw_from_work(&mut seat);
-                group.members[i].stage = Stage::Running;
-                group.members[i].moment = self.start_member(seat, &task, group.place, limits) as u32;
+            let reserved = task.order.is(Order::REPLICATED) && seat.node.parked == Node::RESERVED;
+            *member = Membership { node, stage: Stage::Called, moment: 0, elapsed: 0 };
+            if reserved || seat.node.status == Status::Available as u8 {
+                if reserved {
+                    seat.node.parked = 0;
+                    // It has not waited in vain.
+                    let duty = seat.duty(self.host);
+                    if duty.until > 0 {
+                        seat.set_duty(self.host, &Duty { until: 0, ..duty });
+                    }
+                } else {
+                    self.withdraw_from_work(&mut seat);
+                }
+                member.stage = Stage::Running;
+                member.moment = self.start_member(seat, &task, group.place, limits) as u32;
             } else {
                 seat.node.duties |= Node::CALLED;
                 seat.put(self.host);
-                seat.set_duty(self.host, group.place);
+                let duty = seat.duty(self.host);
+                seat.set_duty(self.host, &Duty { group: group.place, ..duty });
                 emit::<MemberCalled>(self.host, (task.order.id, node), (group.place,));
             }
         }
         group.put(self.host);
-        self.free_for_work(Seat::load(self.host, first.id), limits);
+        group
     }
 
     /// Starts a group's task on a node that stands nowhere; gives its deadline.
@@ -488,11 +573,11 @@ impl<H: Host> Network<'_, H> {
     /// Lets a node that stands nowhere begin in the group that it was called to; see [`Network::release`].
     pub fn begin(&mut self, node: NodeId) {
         let mut seat = Seat::load(self.host, node);
-        let place = seat.duty(self.host);
+        let place = seat.duty(self.host).group;
         seat.node.duties &= !Node::CALLED;
         // A group is not settled before all who were called have begun or left.
-        let Some(mut group) = Group::at(self.host, place) else { return self.release(seat, true) };
-        let Some(i) = group.find(node) else { return self.release(seat, true) };
+        let Some(mut group) = Group::at(self.host, place) else { return self.release(seat, Next::WorkOrWait) };
+        let Some(i) = group.find(node) else { return self.release(seat, Next::WorkOrWait) };
         let (task, limits) = (group.task(self.host), self.limits());
         let deadline = self.start_member(seat, &task, place, &limits);
         group.members[i] = Membership { node, stage: Stage::Running, moment: deadline as u32, elapsed: 0 };
@@ -507,25 +592,15 @@ impl<H: Host> Network<'_, H> {
         found.filter(|(_, order)| order.id == id).ok_or_else(|| refusal!(GroupUnknown(id, place)))
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn reveal_member(
-        &mut self,
-        id: TaskId,
-        place: u32,
-        node: NodeId,
-        kind: u8,
-        value: [u8; 32],
-        salt: [u8; 32],
-        hash: [u8; 32],
-    ) -> Result<()> {
+    fn reveal_member(&mut self, opening: &Opening, place: u32) -> Result<()> {
+        let &Opening { id, node, kind, value, .. } = opening;
         let (mut group, order) = self.group_of(id, place)?;
         let i = group.find(node).ok_or_else(|| refusal!(NotAMember(id, node)))?;
         ensure!(group.members[i].stage == Stage::Committed, NotCommitted(id, node));
         // Also when their time is over, as long as nobody has had the group judged: what was committed to cannot be changed.
         ensure!(group.opened(self.now, order.moment).is_some(), NotOpen(id, place));
-        ensure!(group.answer(self.host, i) == kept(hash), NotWhatWasCommitted(id, node));
-        Self::check_images(&order, kind, value)?;
-        emit::<AnswerRevealed>(self.host, (id, node), (place, kind, value, salt));
+        opening.check(&order, group.answer(self.host, i) == kept(opening.hash(self.host)))?;
+        opening.tell(self.host, place);
         group.members[i].stage = if kind == ANSWER { Stage::Answered } else { Stage::Failed };
         group.set_answer(self.host, i, Word::from_be_bytes(value));
         group.put(self.host);
@@ -573,45 +648,31 @@ impl<H: Host> Network<'_, H> {
                 same_images(&images(*a), &images(*b), limits.hamming_most)
             }
         });
-        let scored = order.is(Order::SCORED);
-        let fee = escrow.fee;
-        let (mut paid, mut refund, mut start_fee, mut answer) = ([0; MEMBERS], 0, 0, Word::ZERO);
-        let single = payment(fee, order.sample_bps);
-        let outcome = match judgement.outcome {
+        let (scored, replicated, fee) = (order.is(Order::SCORED), order.is(Order::REPLICATED), escrow.fee);
+        let single = if scored { payment(fee, order.sample_bps) } else { fee };
+        let (mut paid, mut start_fee) = ([0; MEMBERS], 0);
+        let (outcome, answerer) = match judgement.outcome {
             Outcome::Agreed(fastest) => {
-                let whole = single * MEMBERS as u128;
-                let pot = match (scored, fee.checked_sub(whole)) {
-                    (false, _) => fee,
-                    (true, Some(left)) => {
-                        purse::save(self.host, left);
-                        whole
-                    }
-                    (true, None) => fee + purse::draw_reserve(self.host, whole - fee),
-                };
+                let pot = if scored && !replicated { self.pot(fee, single) } else { fee };
                 paid = shares(pot, &judgement.scores);
-                answer = answers[fastest];
-                receipt::close(self.host, order, Receipt::SUCCEEDED, group.members[fastest].node, 0, 0, &answer.to_be_bytes());
-                AGREED
+                (AGREED, Some(fastest))
             }
-            Outcome::Alone(0) => {
-                paid[0] = if scored { single } else { fee };
-                purse::save(self.host, fee - paid[0]);
-                answer = answers[0];
-                receipt::close(self.host, order, Receipt::SUCCEEDED, group.members[0].node, 0, 0, &answer.to_be_bytes());
-                ALONE
+            // Of three that began at once none was there first.
+            Outcome::Alone(0) if !replicated => {
+                paid[0] = single;
+                purse::save(self.host, fee - single);
+                (ALONE, Some(0))
             }
-            outcome => {
-                let differing = outcome == Outcome::Differing;
-                start_fee = if differing { share_bps(fee, order.start_fee_bps) } else { 0 };
-                refund = fee - start_fee;
-                receipt::close(self.host, order, Receipt::UNDECIDED, NodeId(0), 0, refund, &UNSET);
-                if differing {
-                    DIFFERING
-                } else {
-                    UNANSWERED
-                }
+            Outcome::Differing => {
+                start_fee = share_bps(fee, order.start_fee_bps);
+                (DIFFERING, None)
             }
+            _ => (UNANSWERED, None),
         };
+        let refund = if answerer.is_some() { 0 } else { fee - start_fee };
+        let answer = answerer.map_or(Word::ZERO, |i| answers[i]);
+        let (state, node) = answerer.map_or((Receipt::UNDECIDED, NodeId(0)), |i| (Receipt::SUCCEEDED, group.members[i].node));
+        receipt::close(self.host, order, state, node, 0, refund, &answer.to_be_bytes());
         group.free(self.host);
         let slashes = scored && (order.images() == 0 || limits.slash_images > 0);
         for (i, member) in group.members.iter().enumerate() {
@@ -620,7 +681,7 @@ impl<H: Host> Network<'_, H> {
             }
             let score = judgement.scores[i].filter(|_| scored);
             let slash = if slashes && matches!(judgement.verdicts[i], Verdict::Wrong | Verdict::Withheld) {
-                limits.slash_times as u128 * fee
+                limits.slash_times as u128 * order.part(fee)
             } else {
                 0
             };
@@ -633,6 +694,19 @@ impl<H: Host> Network<'_, H> {
         let reserve = purse::reserve(self.host);
         let told = (outcome, answer.to_be_bytes(), refund, start_fee, reserve);
         emit::<GroupSettled>(self.host, (order.id, group.place, escrow.creator), told);
+    }
+
+    /// What a scored group's right members share, of which one is paid `single` where there is no group: three such payments, the fee's
+    /// and what is missing out of the reserve, as far as that goes; what the fee has more goes there.
+    fn pot(&mut self, fee: u128, single: u128) -> u128 {
+        let whole = single * MEMBERS as u128;
+        match fee.checked_sub(whole) {
+            Some(left) => {
+                purse::save(self.host, left);
+                whole
+            }
+            None => fee + purse::draw_reserve(self.host, whole - fee),
+        }
     }
 
     /// What a judgement is for one member: pay, score, H, slash, and whether it is free again.
@@ -649,7 +723,7 @@ impl<H: Host> Network<'_, H> {
         if score.is_some_and(|score| score > 0) {
             self.raise_reliability(&mut seat, order.estimate);
         }
-        let mut out = score.is_some_and(|score| self.score(&mut seat, score));
+        let out = score.is_some_and(|score| self.score(&mut seat, score));
         let committed = matches!(member.stage, Stage::Committed | Stage::Answered | Stage::Failed);
         let held = seat.node.held();
         if committed {
@@ -663,18 +737,11 @@ impl<H: Host> Network<'_, H> {
                 return self.expel(seat, held && committed || late);
             }
         }
-        out &= joined;
-        match Status::new(seat.node.status) {
-            status if out && status.running() => seat.node.status = Status::PendingKickout as u8,
-            Status::Available if out => {
-                self.withdraw_from_work(&mut seat);
-                return self.depart(seat, true);
-            }
-            Status::Paused if out => return self.depart(seat, true),
-            _ => {}
+        if out && joined && self.kick_out(&mut seat) {
+            return;
         }
         if held && committed || late {
-            self.release(seat, true);
+            self.release(seat, Next::WorkOrWait);
         } else {
             seat.put(self.host);
         }
@@ -699,21 +766,29 @@ impl<H: Host> Network<'_, H> {
     /// answered does without. `nowhere` says that it has no task and stands in no list.
     fn expel(&mut self, mut seat: Seat, nowhere: bool) {
         if seat.node.called() {
-            let place = seat.duty(self.host);
+            let place = seat.duty(self.host).group;
             seat.node.duties &= !Node::CALLED;
             self.drop_out(place, seat.id, Stage::Gone, self.now);
         }
+        if !nowhere {
+            self.leave_work(&mut seat);
+        }
+        seat.node.duties &= !Node::HELD;
+        self.depart(seat, true);
+    }
+
+    /// Takes a node away from what it does, or from where it waits for work.
+    fn leave_work(&mut self, seat: &mut Seat) {
         let order = seat.order(self.host);
-        if nowhere {
-        } else if seat.node.running() && order.is(Order::MEMBER) {
+        if seat.node.running() && order.is(Order::MEMBER) {
             self.drop_out(order.group.0, seat.id, Stage::Gone, self.now.min(order.moment));
         } else if seat.node.running() {
             let task = Task { escrow: seat.escrow(self.host), order, models: ModelSet::default() };
             self.abort(&task, seat.id, SLASHED, 0, 0, None);
-        } else if seat.node.parked || seat.node.status == Status::Available as u8 {
-            self.withdraw_from_work(&mut seat);
+        } else if seat.node.parked == Node::RESERVED {
+            seat.node.parked = 0;
+        } else if seat.node.parked != 0 || seat.node.status == Status::Available as u8 {
+            self.withdraw_from_work(seat);
         }
-        seat.node.duties &= !Node::HELD;
-        self.depart(seat, true);
     }
 }

@@ -15,11 +15,11 @@ pub enum Program {
     Any,
     /// Joining, staking, models.
     Nodes,
-    /// From creation to answer; it alone draws Pending tasks and starts queued ones.
+    /// From creation to answer; it alone draws Pending tasks of one node, starts queued ones and queues them.
     Tasks,
     /// Validation, from a commitment to its judgement.
     Groups,
-    /// It alone draws validators and begins their work.
+    /// It alone draws several nodes at once, and begins the work of those who were called.
     Calls,
     /// Everything else that changes something.
     Admin,

@@ -46,17 +46,17 @@ pub const GPU_NAMES: u8 = 18;
 pub const GPU_COUNTS: u8 = 19;
 /// `mapping(uint256 => uint32[8])`: holders of a model.
 pub const HOLDERS: u8 = 20;
-/// `mapping(uint256 => TaskRecord)`: the ring of Pending tasks.
+/// `mapping(uint256 => PendingRecord)`: the ring of Pending tasks, see [`PENDING_RESERVED`].
 pub const PENDING: u8 = 21;
 /// `mapping(uint256 => TaskRecord)`: queued tasks by group and place.
 pub const ENTRIES: u8 = 22;
-/// `mapping(uint256 => Pool)`: queue groups, and the excluded nodes.
+/// `mapping(uint256 => Pool)`: queues, and the nodes that wait apart.
 pub const POOLS: u8 = 23;
 /// `mapping(uint256 => uint64[4])`: words of all brackets.
 pub const BRACKETS: u8 = 24;
 /// `mapping(uint256 => uint32[8])`: free places of pools.
 pub const FREE: u8 = 25;
-/// `mapping(uint256 => uint32[8])`: queue groups in order of first use.
+/// `mapping(uint256 => uint32[8])`: queues in order of first use.
 pub const QUEUE_GROUPS: u8 = 26;
 /// [`muster_core::record::Limits`].
 pub const LIMITS: u8 = 27;
@@ -85,6 +85,13 @@ pub const GROUP_PLACES: u8 = 37;
 pub const RESERVE: u8 = 38;
 /// `uint256`: what slashes took, in wei.
 pub const BURNT: u8 = 39;
+/// `mapping(uint256 => Reserved)`: nodes that wait for others, by queue.
+pub const WAITING: u8 = 40;
+/// `mapping(uint256 => uint256)`: VRAM sizes with a listed GPU group of three joined nodes, a bit each, 256 to a word.
+pub const SIZES_OF_TRIOS: u8 = 41;
+
+/// In the record of a Pending task, behind the task: [`muster_core::record::Reserved`].
+pub const PENDING_RESERVED: u64 = 4;
 
 /// Words of a node's record, from its slot on.
 pub mod node {

@@ -13,11 +13,11 @@ use crate::pool::{self, PARKING};
 use crate::registry::Holders;
 use crate::roster::Seat;
 use crate::sampler::{self, Among, Counts};
-use crate::tasks::{FLAG_RECEIPT, SAMPLED};
-use crate::{admin, groups, parking, purse, queue, receipt, IMuster, Result};
+use crate::tasks::{FLAG_RECEIPT, REPLICATED, SAMPLED};
+use crate::{admin, groups, parking, purse, queue, receipt, registry, IMuster, Result};
 use alloc::vec::Vec;
 use alloy_sol_types::SolCall;
-use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
+use muster_core::id::{GpuGroup, ModelId, NodeId, QueueId, TaskId, Ticket};
 use muster_core::qos;
 use muster_core::record::*;
 use muster_core::value::key;
@@ -85,7 +85,10 @@ impl<H: Host> Network<'_, H> {
         let reliability = self.reliability(n);
         let operator = seat.operator(self.host);
         let order = seat.order(self.host);
-        let until = if n.parked { parking::places(self.host).1(n.pos).map_or(0, |(_, until)| until) } else { 0 };
+        let until = match n.parked {
+            Node::SET_BACK | Node::WAITS => parking::places(self.host).1(n.pos).map_or(0, |(_, until)| until),
+            _ => 0,
+        };
         Ok(IMuster::NodeView {
             node: id.0,
             operator: operator.account.into(),
@@ -106,7 +109,7 @@ impl<H: Host> Network<'_, H> {
             inUse: numbers(seat.in_use(self.host).as_slice()),
             openCommitments: n.open(),
             held: n.held(),
-            calledTo: if n.called() { seat.duty(self.host) } else { 0 },
+            calledTo: if n.called() { seat.duty(self.host).group } else { 0 },
         })
     }
 
@@ -180,7 +183,7 @@ impl<H: Host> Network<'_, H> {
             node: 0,
             deadline: 0,
             boosts: false,
-            redundancy: if o.is(Order::SAMPLED) { SAMPLED } else { 0 },
+            redundancy: redundancy(o),
             sampleBps: o.sample_bps,
             group: 0,
         }
@@ -242,6 +245,7 @@ impl<H: Host> Network<'_, H> {
             kind: order.sort(),
             images: order.images(),
             estimate: order.estimate,
+            redundancy: redundancy(&order),
             sampleBps: order.sample_bps,
             scored: order.is(Order::SCORED),
             opens: opens.unwrap_or(0),
@@ -278,7 +282,7 @@ impl<H: Host> Network<'_, H> {
             Some(task) => IMuster::TaskView {
                 ticket: ticket.0,
                 queuedAt: task.order.moment,
-                queueKey: key(task.escrow.fee, task.order.estimate, task.order.id),
+                queueKey: key(task.order.part(task.escrow.fee), task.order.estimate, task.order.id),
                 ..Self::task_view(&task, QUEUED)
             },
             None => Self::no_task(),
@@ -328,35 +332,35 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.queues`.
     pub fn queues(&self, from: u32, count: u32) -> Result<(u32, Vec<IMuster::QueueView>)> {
-        let total = queue::groups(self.host);
+        let total = queue::queues(self.host);
         let views = page(from, count, total)?.map(|i| {
-            let group = queue::group_at(self.host, i);
-            let p = pool::load(self.host, group);
-            IMuster::QueueView { group: group.0, queued: p.live, places: p.slots, best: p.best, worst: p.worst }
+            let queue = queue::queue_at(self.host, i);
+            let p = pool::load(self.host, queue);
+            IMuster::QueueView { queue: queue.0, queued: p.live, places: p.slots, best: p.best, worst: p.worst }
         });
         Ok((total, views.collect()))
     }
 
     /// A queue's pool; an empty one for the number that is not a queue's.
-    fn queue_pool(&self, group: GpuGroup) -> Pool {
-        if group == PARKING {
+    fn queue_pool(&self, queue: QueueId) -> Pool {
+        if queue == PARKING {
             Pool::default()
         } else {
-            pool::load(self.host, group)
+            pool::load(self.host, queue)
         }
     }
 
     /// See `IMuster.queuedTasks`.
-    pub fn queued_tasks(&self, group: GpuGroup, from: u32, count: u32) -> Result<(u32, Vec<IMuster::TaskView>)> {
-        let places = self.queue_pool(group).slots;
-        let tasks = page(from, count, places)?.map(|place| self.queued_view(Ticket::new(group, place)));
+    pub fn queued_tasks(&self, queue: QueueId, from: u32, count: u32) -> Result<(u32, Vec<IMuster::TaskView>)> {
+        let places = self.queue_pool(queue).slots;
+        let tasks = page(from, count, places)?.map(|place| self.queued_view(Ticket::new(queue, place)));
         Ok((places, tasks.filter(|view| view.status == QUEUED).collect()))
     }
 
     /// See `IMuster.queuedBefore`.
     pub fn queued_before(&self, ticket: Ticket, from: u32, count: u32) -> Result<(u32, u32)> {
-        let (group, p) = (ticket.group(), self.queue_pool(ticket.group()));
-        let key = |place| pool::key_at(self.host, group, &p, place);
+        let (queue, p) = (ticket.queue(), self.queue_pool(ticket.queue()));
+        let key = |place| pool::key_at(self.host, queue, &p, place);
         let own = key(ticket.place());
         let before = page(from, count, p.slots)?.filter(|&place| own > NONE && key(place) > own).count();
         Ok((p.slots, before as u32))
@@ -365,10 +369,11 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.bestQueued`.
     pub fn best_queued(&self, id: NodeId) -> Result<IMuster::TaskView> {
         let seat = self.known(id)?;
-        Ok(match queue::best_for(self.host, seat.node.group) {
-            Some(ticket) if self.queued > 0 => self.queued_view(ticket),
-            _ => Self::no_task(),
-        })
+        let group = seat.node.group;
+        let alike = registry::listed(self.host, group);
+        let several = queue::best_replicated(self.host, group, alike, true, Some(group.vram()));
+        let best = queue::better(queue::best_single(self.host, group), several);
+        Ok(best.map_or_else(Self::no_task, |best| self.queued_view(best.ticket(self.host))))
     }
 
     /// See `IMuster.excludedNodes`.
@@ -386,6 +391,15 @@ const RUNNING: u8 = 3;
 const COMMITTED: u8 = 4;
 const CALLING: u8 = 5;
 const IN_GROUP: u8 = 6;
+
+/// The redundancy policy of a task.
+fn redundancy(order: &Order) -> u8 {
+    match () {
+        _ if order.is(Order::REPLICATED) => REPLICATED,
+        _ if order.is(Order::SAMPLED) => SAMPLED,
+        _ => 0,
+    }
+}
 
 fn numbers(models: &[ModelId]) -> Vec<u64> {
     models.iter().map(|m| m.0).collect()

@@ -12,10 +12,11 @@
 //! | [`sampler`] | idle nodes by GPU group and stake class, drawn by rejection |
 //! | [`bracket`] | knock-out trees: the greatest key of many in few words |
 //! | [`pool`] | priority pools on brackets |
-//! | [`queue`] | the task queue: groups, best head, worst of all |
+//! | [`queue`] | the task queue: its grades, best head, worst of all |
 //! | [`registry`] | GPU groups, and which node holds which model |
 //! | [`network`] | a transaction's view of it all; serving what is due |
 //! | [`draw`] | weighted random selection |
+//! | [`work`] | what a freed node does while tasks wait that take three |
 //! | [`nodes`], [`tasks`], [`groups`], [`admin`] | what the public functions do |
 //! | [`parameters`] | every parameter, declared once |
 //! | [`lens`] | reading |
@@ -58,6 +59,7 @@ pub mod ring;
 pub mod roster;
 pub mod sampler;
 pub mod tasks;
+pub mod work;
 
 pub use abi::{emit, IMuster, Refusal, Result};
 pub use host::Host;

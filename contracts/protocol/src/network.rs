@@ -6,13 +6,14 @@ use crate::codec::Out;
 use crate::draw::{Draw, Rng};
 use crate::host::{Host, Program, Task};
 use crate::layout::{slot, HEAD, RULES};
+use crate::nodes::Next;
 use crate::parking::Parking;
-use crate::programs::{beginDutyCall, formNextCall, serveCall, takeQueuedCall};
+use crate::programs::{beginDutyCall, formNextCall, hasThreeCall, placeFreedCall, queueFirstCall, serveCall, takeQueuedCall};
 use crate::ring::Ring;
 use crate::roster::Roster;
 use crate::Result;
 use alloy_sol_types::SolCall;
-use muster_core::id::NodeId;
+use muster_core::id::{NodeId, QueueId};
 use muster_core::record::{Head, Order, Rules};
 use muster_core::word::Word;
 
@@ -29,7 +30,7 @@ pub const SERVING_READS: u32 = 208;
 const DRAW_READS: u32 = 24;
 /// The same with several models, whose holders have to be looked at one by one.
 const DRAW_READS_SEVERAL: u32 = 96;
-/// What the draw of a task's validators is taken to read, all that follows included.
+/// What the draw of several nodes is taken to read, all that follows included.
 const CALL_READS: u32 = 96;
 /// Words read by draws beyond which no excluded node is re-admitted: it may start one more task.
 const READMITTING_READS: u32 = 96;
@@ -78,9 +79,8 @@ impl<'h, H: Host> Network<'h, H> {
     /// Reads head and rules.
     pub fn open(host: &'h mut H) -> Result<Self> {
         let began = host.reads();
-        let rules: Rules = host.get(slot(RULES));
+        let (rules, head): (Rules, Head) = (host.get(slot(RULES)), host.get(slot(HEAD)));
         ensure!(rules.base > 0, NotInitialised);
-        let head: Head = host.get(slot(HEAD));
         let now = host.now();
         Ok(Network {
             host,
@@ -169,20 +169,34 @@ impl<'h, H: Host> Network<'h, H> {
         }
     }
 
-    /// Starts the best queued task, of which there is one, on a node whose record is written and which stands nowhere.
-    pub(crate) fn take_queued(&mut self, node: NodeId) {
+    /// Starts the best queued task on a node whose record is written and which stands nowhere; gives whether there was one, else nothing
+    /// has changed.
+    pub(crate) fn take_queued(&mut self, node: NodeId) -> bool {
         if self.host.is(Program::Tasks) {
-            self.start_queued(node);
+            self.start_queued(node)
         } else {
-            self.entrust(Program::Tasks, takeQueuedCall::SELECTOR, [node.0 as u64, 0, 0]);
+            self.entrust(Program::Tasks, takeQueuedCall::SELECTOR, [node.0 as u64, 0, 0]) >> 32 != 0
         }
     }
 
-    /// Gives another program charge of a node that stands nowhere.
+    /// Finds queued work for a node whose record is written and which stands nowhere, while tasks are queued that take three nodes;
+    /// gives whether there was any, else nothing has changed.
+    pub(crate) fn place_freed(&mut self, node: NodeId, next: Next) -> bool {
+        if self.host.is(Program::Calls) {
+            self.find_work(node, next == Next::WorkOrWait)
+        } else {
+            let arguments = [node.0 as u64, (next == Next::WorkOrWait) as u64, 0];
+            self.entrust(Program::Calls, placeFreedCall::SELECTOR, arguments) >> 32 != 0
+        }
+    }
+
+    /// Gives another program charge of a node that stands nowhere, or of a task; gives its answer.
     ///
     /// Reverts the whole call if that fails, which only too little gas can make it do: half done, the node would be lost.
-    pub(crate) fn entrust(&mut self, program: Program, selector: [u8; 4], arguments: [u64; 3]) {
-        assert!(self.ask(program, selector, arguments).is_some(), "too little gas");
+    pub(crate) fn entrust(&mut self, program: Program, selector: [u8; 4], arguments: [u64; 3]) -> u64 {
+        let answer = self.ask(program, selector, arguments);
+        assert!(answer.is_some(), "too little gas");
+        answer.unwrap_or(0)
     }
 
     /// The rules, as they are now.
@@ -242,6 +256,7 @@ impl<'h, H: Host> Network<'h, H> {
             let Some(next) = self.next_due() else { return };
             let reads = match next {
                 Due::Call(..) => CALL_READS,
+                Due::Task(_, order) if order.is(Order::REPLICATED) => CALL_READS,
                 Due::Task(_, order) if order.models > 1 => DRAW_READS_SEVERAL,
                 Due::Task(..) => DRAW_READS,
             };
@@ -333,22 +348,42 @@ impl<'h, H: Host> Network<'h, H> {
     #[inline(never)]
     fn serve_next(&mut self, next: Due) -> bool {
         self.served += 1;
-        let Due::Task(slot, order) = next else {
-            return if self.host.is(Program::Calls) {
-                self.form()
-            } else {
-                self.ask(Program::Calls, formNextCall::SELECTOR, [0; 3]).is_some()
-            };
+        let first = match next {
+            Due::Task(slot, order) if !order.is(Order::REPLICATED) => (slot, order),
+            _ => return self.serve_several(),
         };
-        let task = self.ring.take(self.host, (slot, order));
-        let drawn = match self.host.block_hash(task.order.moment) {
-            Some(hash) => self.draw_and_place(&task, hash),
-            None => false,
-        };
-        if !drawn {
-            self.redraw(&task);
-        }
+        let task = self.ring.take(self.host, first);
+        self.draw_by(&task, task.order.moment);
         true
+    }
+
+    /// Makes the next draw, which is of several nodes; false if it takes more gas than there is.
+    fn serve_several(&mut self) -> bool {
+        if self.host.is(Program::Calls) {
+            self.form_next();
+            return true;
+        }
+        self.ask(Program::Calls, formNextCall::SELECTOR, [0; 3]).is_some()
+    }
+
+    /// Whether three nodes have joined that a queue's tasks can go to; paused ones may not count.
+    pub(crate) fn three_can_run(&mut self, queue: QueueId) -> bool {
+        if self.host.is(Program::Calls) {
+            self.has_three(queue)
+        } else {
+            self.entrust(Program::Calls, hasThreeCall::SELECTOR, [queue.0 as u64, 0, 0]) >> 32 != 0
+        }
+    }
+
+    /// Queues the first Pending task, for which there are no nodes.
+    pub fn queue_first(&mut self) {
+        if self.host.is(Program::Tasks) {
+            let first = self.ring.first(self.host);
+            let task = self.ring.take(self.host, first);
+            self.enqueue(&task);
+        } else {
+            self.entrust(Program::Tasks, queueFirstCall::SELECTOR, [0; 3]);
+        }
     }
 
     /// Takes the first Pending task off the ring if its block has come: for whoever compares other ways of choosing with the
@@ -366,11 +401,18 @@ impl<'h, H: Host> Network<'h, H> {
         emit::<TaskRedrawn>(self.host, (task.order.id,), (block,));
     }
 
-    /// Draws a task with the given entropy and starts or queues it; false if the draw stayed undecided.
-    pub(crate) fn draw_and_place(&mut self, task: &Task, hash: [u8; 32]) -> bool {
-        let mut rng = Rng::new(self.host, hash, task.order.id);
-        let draw = self.draw(task, &mut rng);
-        self.place(task, draw, Some(&mut rng))
+    /// Draws a task by the hash of a block and starts or queues it; where the draw stays undecided, or the hash is not known any more, it
+    /// gets a new block.
+    #[inline(never)]
+    pub(crate) fn draw_by(&mut self, task: &Task, block: u64) {
+        let drawn = self.host.block_hash(block).is_some_and(|hash| {
+            let mut rng = Rng::new(self.host, hash, task.order.id);
+            let draw = self.draw(task, &mut rng);
+            self.place(task, draw, Some(&mut rng))
+        });
+        if !drawn {
+            self.redraw(task);
+        }
     }
 
     /// Starts a task on the node that was drawn, or queues it where there is none; false if the draw stayed undecided.

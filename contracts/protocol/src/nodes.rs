@@ -4,6 +4,7 @@ use crate::abi::{emit, IMuster::*};
 use crate::host::{Host, Program};
 use crate::layout::{entry, slot, LIMITS, MODEL_NAMED, TERMS};
 use crate::network::Network;
+use crate::pool;
 use crate::programs::departCall;
 use crate::registry::{self, Held, Holders};
 use crate::roster::Seat;
@@ -11,7 +12,7 @@ use crate::sampler::{self, Among, VRAM_MAX};
 use crate::{purse, queue, Result};
 use alloc::vec::Vec;
 use alloy_sol_types::SolCall;
-use muster_core::id::{ModelId, NodeId};
+use muster_core::id::{ModelId, NodeId, TaskId};
 use muster_core::qos;
 use muster_core::record::*;
 use muster_core::wad::WAD;
@@ -22,6 +23,17 @@ use muster_core::word::Word;
 pub const MODEL_NAME_MAX: usize = 128;
 /// Largest model id + 1.
 pub const MODEL_END: u64 = 1 << 40;
+
+/// What a node without a task may do next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// Nothing that is queued.
+    Rest,
+    /// A queued task.
+    Work,
+    /// A queued task, or wait for others with one that takes three nodes.
+    WorkOrWait,
+}
 
 impl<H: Host> Network<'_, H> {
     /// A stake in wei.
@@ -107,16 +119,8 @@ impl<H: Host> Network<'_, H> {
             held.add(self.host, seat.id, model)?;
         }
         seat.node.models = held.store(self.host);
-        seat.node = Node {
-            status: Status::Available as u8,
-            stake,
-            h: WAD,
-            h_at: self.now as u32,
-            pos: 0,
-            group,
-            parked: false,
-            ..seat.node
-        };
+        seat.node =
+            Node { status: Status::Available as u8, stake, h: WAD, h_at: self.now as u32, pos: 0, group, parked: 0, ..seat.node };
         if account.node.0 > 0 {
             seat.unload(self.host);
         }
@@ -124,7 +128,7 @@ impl<H: Host> Network<'_, H> {
         self.roster.enter(self.host, &seat, operator, self.rules.base);
         let staked = self.wei(stake);
         emit::<NodeJoined>(self.host, (id, caller, group), (staked, &models[..]));
-        self.release(seat, true);
+        self.release(seat, Next::WorkOrWait);
         Ok(id)
     }
 
@@ -185,7 +189,7 @@ impl<H: Host> Network<'_, H> {
         seat.node.status = Status::Available as u8;
         self.roster.take_back(self.host, &mut seat, self.rules.base);
         emit::<NodeResumed>(self.host, (seat.id,), ());
-        self.release(seat, true);
+        self.release(seat, Next::WorkOrWait);
         Ok(())
     }
 
@@ -251,18 +255,18 @@ impl<H: Host> Network<'_, H> {
 
     /// Takes an available node out of the sampler, or out of the parking pool.
     pub(crate) fn withdraw_from_work(&mut self, seat: &mut Seat) {
-        if seat.node.parked {
-            self.parking.take(self.host, seat.node.pos);
-            seat.node.parked = false;
-        } else {
+        if seat.node.parked == 0 {
             self.leave_sampler(seat);
+        } else {
+            self.parking.take(self.host, seat.node.pos);
+            seat.node.parked = 0;
         }
     }
 
     /// What becomes of a node that has no task and stands nowhere: what was asked of it while it was
     /// busy, else a queued task, else the sampler, or exclusion. Writes its record.
     #[inline(never)]
-    pub(crate) fn release(&mut self, mut seat: Seat, may_take: bool) {
+    pub(crate) fn release(&mut self, mut seat: Seat, next: Next) {
         if seat.node.called() {
             // Who begins in a validation group can be called to another: not while one is being drawn.
             if self.call_due() {
@@ -294,23 +298,56 @@ impl<H: Host> Network<'_, H> {
         if self.draws_due() {
             return self.park(seat, self.now);
         }
-        if may_take && self.queued > 0 {
-            if queue::best_for(self.host, seat.node.group).is_some() {
-                seat.put(self.host);
-                return self.take_queued(seat.id);
-            }
+        if !self.find_queued(&seat, next) {
+            seat.node.pos = sampler::insert(self.host, Among::Idle, seat.node.group, seat.node.class(self.rules.base), seat.id);
+            seat.put(self.host);
         }
-        seat.node.pos = sampler::insert(self.host, Among::Idle, seat.node.group, seat.node.class(self.rules.base), seat.id);
+    }
+
+    /// Gives a node that stands nowhere to a queued task, if there is one for it; else nothing has changed.
+    fn find_queued(&mut self, seat: &Seat, next: Next) -> bool {
+        if next == Next::Rest || self.queued == 0 {
+            return false;
+        }
         seat.put(self.host);
+        if queue::graded(self.host) {
+            self.place_freed(seat.id, next)
+        } else {
+            self.take_queued(seat.id)
+        }
     }
 
     /// Sets a node aside until `due`: one that H excludes, or (until now) one held back by due draws.
     #[inline(never)]
-    fn park(&mut self, mut seat: Seat, due: u64) {
-        seat.node.pos = self.parking.put(self.host, seat.id, due);
-        seat.node.parked = true;
-        seat.put(self.host);
+    fn park(&mut self, seat: Seat, due: u64) {
+        self.set_apart(seat, due, Node::SET_BACK);
         emit::<NodeExcluded>(self.host, (seat.id,), (due,));
+    }
+
+    /// Puts a node into the parking pool until `due`, for this reason.
+    pub(crate) fn set_apart(&mut self, mut seat: Seat, due: u64, why: u8) {
+        seat.node.pos = self.parking.put(self.host, seat.id, due);
+        seat.node.parked = why;
+        seat.put(self.host);
+    }
+
+    /// Lets nodes go that were reserved for a task. They return one by one with later calls, like all who are held back: what each finds
+    /// to do then is not paid by who made the draw.
+    #[inline(never)]
+    pub(crate) fn let_go(&mut self, reserved: Vec<Seat>) {
+        for mut seat in reserved {
+            // One that is called to a group must not leave before it begins there.
+            if seat.node.status == Status::Busy as u8 && !seat.node.called() {
+                seat.node.status = Status::Available as u8;
+            }
+            self.park(seat, self.now);
+        }
+    }
+
+    /// Of these nodes those that are reserved for a task still.
+    pub(crate) fn reserved_for(&self, id: TaskId, reserved: &Reserved) -> Vec<Seat> {
+        let seats = reserved.all().into_iter().filter(|node| node.0 > 0).map(|node| Seat::load(self.host, node));
+        seats.filter(|seat| seat.node.parked == Node::RESERVED && seat.duty(self.host).task == id).collect()
     }
 
     /// Re-admits up to `most` excluded nodes whose time has come.
@@ -326,10 +363,12 @@ impl<H: Host> Network<'_, H> {
 
     fn return_to_work(&mut self, mut seat: Seat) {
         self.parking.take(self.host, seat.node.pos);
-        seat.node.parked = false;
+        // Who waited in vain takes what there is.
+        let next = if seat.node.parked == Node::WAITS { Next::Work } else { Next::WorkOrWait };
+        seat.node.parked = 0;
         self.readmitted = seat.id;
         emit::<NodeReadmitted>(self.host, (seat.id,), ());
-        self.release(seat, true);
+        self.release(seat, next);
     }
 
     /// See `IMuster.poke`.
@@ -344,18 +383,20 @@ impl<H: Host> Network<'_, H> {
         let status = seat.node.status;
         ensure!(Status::new(status) == Status::Available, WrongStatus(id, status));
         let eligible = qos::eligible(self.reliability(&seat.node), self.rules.exclusion_ppm);
-        if seat.node.parked {
-            ensure!(eligible, NothingToPoke(id));
+        if seat.node.parked != 0 {
+            let duty = seat.duty(self.host);
+            // Nobody is made to go on waiting for what is there no more.
+            let waits =
+                seat.node.parked == Node::WAITS && self.now < duty.until as u64 && pool::load(self.host, duty.queue).live > 0;
+            ensure!(eligible && !waits, NothingToPoke(id));
             self.return_to_work(seat);
         } else if !eligible {
             // The threshold was raised under it.
             self.leave_sampler(&seat);
-            self.release(seat, false);
+            self.release(seat, Next::Rest);
         } else {
-            let waits = self.queued > 0 && queue::best_for(self.host, seat.node.group).is_some();
-            ensure!(waits, NothingToPoke(id));
             self.leave_sampler(&seat);
-            self.release(seat, true);
+            ensure!(self.find_queued(&seat, Next::Work), NothingToPoke(id));
         }
         Ok(())
     }
@@ -367,17 +408,24 @@ impl<H: Host> Network<'_, H> {
     /// like this only when no draw is due, for scores weigh in draws.
     pub fn record_score(&mut self, id: NodeId, score: u8) {
         let mut seat = Seat::load(self.host, id);
-        let out = self.score(&mut seat, score);
-        match Status::new(seat.node.status) {
-            s if out && s.running() => seat.node.status = Status::PendingKickout as u8,
-            Status::Available if out => {
-                self.withdraw_from_work(&mut seat);
-                return self.depart(seat, true);
-            }
-            Status::Paused if out => return self.depart(seat, true),
-            _ => {}
+        if !self.score(&mut seat, score) || !self.kick_out(&mut seat) {
+            seat.put(self.host);
         }
-        seat.put(self.host);
+    }
+
+    /// Kicks a joined node out, when its task ends if it has one: its record is left to the caller then. Gives whether it is out.
+    pub(crate) fn kick_out(&mut self, seat: &mut Seat) -> bool {
+        match Status::new(seat.node.status) {
+            Status::Quit => return false,
+            Status::Available => self.withdraw_from_work(seat),
+            Status::Paused => {}
+            _ => {
+                seat.node.status = Status::PendingKickout as u8;
+                return false;
+            }
+        }
+        self.depart(*seat, true);
+        true
     }
 
     /// Enters a task score of a node, whose record is left to the caller; gives whether it is to be kicked out.

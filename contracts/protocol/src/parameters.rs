@@ -249,6 +249,8 @@ parameters! {
     "hammingMost" in "bits": Limits.hamming_most = Fixed(8), 0 to Fixed(64), Proposed;
     /// Whether images slash too: 1, or 0 for scores and fees only
     "slashImages" in "yes or no": Limits.slash_images = Fixed(0), 0 to Fixed(1), Proposed;
+    /// Longest that a freed node waits for two others, for a task that is worth more than what it could do alone
+    "holdTime" in "seconds": Limits.hold_time = Fixed(60), 0 to Fixed(255);
 }
 
 /// The number of a parameter by its name.

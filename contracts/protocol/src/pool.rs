@@ -6,25 +6,25 @@
 use crate::bracket::{height, lane_of, least, Bracket, NONE};
 use crate::host::Host;
 use crate::layout::{entry, FREE, POOLS};
-use muster_core::id::GpuGroup;
+use muster_core::id::QueueId;
 use muster_core::record::Pool;
 
-/// The pool of nodes that wait in [`crate::parking`]; all others are named by the GPU group whose queue they are. No group has this number.
-pub const PARKING: GpuGroup = GpuGroup(u32::MAX);
+/// The pool of nodes that wait in [`crate::parking`]; all others are queues. No queue has this number.
+pub const PARKING: QueueId = QueueId(u32::MAX);
 
 /// Reads a pool's record.
-pub fn load<H: Host>(host: &H, id: GpuGroup) -> Pool {
+pub fn load<H: Host>(host: &H, id: QueueId) -> Pool {
     host.get(entry(host, POOLS, id.0 as u64))
 }
 
 /// Writes a pool's record.
-pub fn store<H: Host>(host: &mut H, id: GpuGroup, pool: &Pool) {
+pub fn store<H: Host>(host: &mut H, id: QueueId, pool: &Pool) {
     let slot = entry(host, POOLS, id.0 as u64);
     host.put(slot, &Pool { used: 1, ..*pool });
 }
 
 /// The key at a place; at most [`NONE`] if the place is free. `pool` is the pool's record.
-pub fn key_at<H: Host>(host: &H, id: GpuGroup, pool: &Pool, place: u32) -> u64 {
+pub fn key_at<H: Host>(host: &H, id: QueueId, pool: &Pool, place: u32) -> u64 {
     if place >= pool.slots {
         NONE
     } else if pool.slots == 1 {
@@ -35,7 +35,7 @@ pub fn key_at<H: Host>(host: &H, id: GpuGroup, pool: &Pool, place: u32) -> u64 {
 }
 
 /// Puts a key (above [`NONE`]) into a pool; gives its place. The caller stores `pool`.
-pub fn insert<H: Host>(host: &mut H, id: GpuGroup, pool: &mut Pool, key: u64) -> u32 {
+pub fn insert<H: Host>(host: &mut H, id: QueueId, pool: &mut Pool, key: u64) -> u32 {
     let place = if pool.free > 0 {
         pool.free -= 1;
         host.load(free_slot(host, id, pool.free)).lane32(pool.free & 7)
@@ -57,7 +57,7 @@ pub fn insert<H: Host>(host: &mut H, id: GpuGroup, pool: &mut Pool, key: u64) ->
 }
 
 /// Takes the key at `place` out. The caller stores `pool`.
-pub fn remove<H: Host>(host: &mut H, id: GpuGroup, pool: &mut Pool, place: u32) {
+pub fn remove<H: Host>(host: &mut H, id: QueueId, pool: &mut Pool, place: u32) {
     set(host, id, pool, place, NONE);
     pool.live -= 1;
     if pool.live == 0 {
@@ -72,12 +72,12 @@ pub fn remove<H: Host>(host: &mut H, id: GpuGroup, pool: &mut Pool, place: u32) 
 }
 
 /// The place of the greatest key.
-pub fn best_place<H: Host>(host: &H, id: GpuGroup, pool: &Pool) -> u32 {
+pub fn best_place<H: Host>(host: &H, id: QueueId, pool: &Pool) -> u32 {
     Bracket::best(id.0).descend(host, height(pool.slots), 0, 0)
 }
 
 /// The place of the least key.
-pub fn worst_place<H: Host>(host: &H, id: GpuGroup, pool: &Pool) -> u32 {
+pub fn worst_place<H: Host>(host: &H, id: QueueId, pool: &Pool) -> u32 {
     let h = height(pool.slots);
     if h == 0 {
         return 0;
@@ -87,11 +87,11 @@ pub fn worst_place<H: Host>(host: &H, id: GpuGroup, pool: &Pool) -> u32 {
     word * 4 + lane_of(leaf, least(leaf))
 }
 
-fn free_slot<H: Host>(host: &H, id: GpuGroup, n: u32) -> muster_core::word::Word {
+fn free_slot<H: Host>(host: &H, id: QueueId, n: u32) -> muster_core::word::Word {
     entry(host, FREE, (id.0 as u64) << 32 | (n / 8) as u64)
 }
 
-fn set<H: Host>(host: &mut H, id: GpuGroup, pool: &mut Pool, place: u32, key: u64) {
+fn set<H: Host>(host: &mut H, id: QueueId, pool: &mut Pool, place: u32, key: u64) {
     let h = height(pool.slots);
     if h == 0 {
         (pool.best, pool.worst) = if key > NONE { (key, key) } else { (0, 0) };

@@ -8,12 +8,12 @@ use crate::host::{Host, Program};
 use crate::nodes::name_model;
 use crate::roster::Seat;
 use crate::sampler::Among;
-use crate::{groups, lens, purse, registry, Result};
+use crate::{lens, purse, registry, Result};
 use alloc::string::String;
 use alloc::vec::Vec;
 use alloy_primitives::{Address as Account, FixedBytes};
 use alloy_sol_types::SolCall;
-use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
+use muster_core::id::{GpuGroup, ModelId, NodeId, QueueId, TaskId, Ticket};
 use muster_core::word::{Address, Word};
 
 program! { SOURCE;
@@ -59,7 +59,7 @@ program! { SOURCE;
         }
     }
 
-    /// The program that calls validators.
+    /// The program that draws several nodes at once: validators, and those of replicated tasks.
     calls CALLS {
         acting(net) {
             validateCall(id: TaskId, node: NodeId) { net.validate(id, node) }
@@ -135,7 +135,7 @@ program! { SOURCE;
             runningTaskCall(number: NodeId) -> TaskView { net.running_task(number) }
             pendingTasksCall(from: u32, count: u32) -> Vec<TaskView> { net.pending_tasks(from, count) }
             queuesCall(from: u32, count: u32) -> (u32, Vec<QueueView>) { net.queues(from, count) }
-            queuedTasksCall(group: GpuGroup, from: u32, count: u32) -> (u32, Vec<TaskView>) { net.queued_tasks(group, from, count) }
+            queuedTasksCall(queue: QueueId, from: u32, count: u32) -> (u32, Vec<TaskView>) { net.queued_tasks(queue, from, count) }
             queuedBeforeCall(ticket: Ticket, from: u32, count: u32) -> (u32, u32) { net.queued_before(ticket, from, count) }
             groupsCall(from: u32, count: u32) -> (u32, Vec<GroupView>) { net.groups_view(from, count) }
             groupCall(place: u32) -> GroupView { Ok(net.group_view(place)) }
@@ -148,7 +148,7 @@ program! { SOURCE;
         looking(host) {
             gpuGroupCall(name: &[u8], vram: u16) -> GpuGroup { registry::find_gpu_group(host, name, vram) }
             gpuNameCall(group: GpuGroup) -> String { Ok(registry::gpu_name(host, group)) }
-            gpuListedCall(group: GpuGroup) -> bool { Ok(groups::listed(host, group)) }
+            gpuListedCall(group: GpuGroup) -> bool { Ok(registry::listed(host, group)) }
             gpuGroupsCall(vram: u16) -> u32 { Ok(registry::gpu_count(host, vram)) }
         }
     }
@@ -181,8 +181,14 @@ alloy_sol_types::sol! {
     function depart(uint32 node, uint8 kicked) external payable returns (uint64);
     /// Starts the best queued task on a node.
     function takeQueued(uint32 node) external payable returns (uint64);
-    /// Draws the validators of the next call.
+    /// Queues the first Pending task.
+    function queueFirst() external payable returns (uint64);
+    /// Makes the next draw, which is of several nodes.
     function formNext() external payable returns (uint64);
+    /// Finds queued work for a node, while tasks are queued that take three; wait is 1 if it may wait for others.
+    function placeFreed(uint32 node, uint8 wait) external payable returns (uint64);
+    /// Whether three nodes have joined that a queue's tasks can go to.
+    function hasThree(uint32 queue) external payable returns (uint64);
     /// Lets a node begin in the validation group that it was called to.
     function beginDuty(uint32 node) external payable returns (uint64);
 }
@@ -191,7 +197,10 @@ alloy_sol_types::sol! {
 const ASKED: &str = "function serve(uint32,uint32,uint32) external payable returns (uint64);
 function depart(uint32,uint8) external payable returns (uint64);
 function takeQueued(uint32) external payable returns (uint64);
+function queueFirst() external payable returns (uint64);
 function formNext() external payable returns (uint64);
+function placeFreed(uint32,uint8) external payable returns (uint64);
+function hasThree(uint32) external payable returns (uint64);
 function beginDuty(uint32) external payable returns (uint64);";
 
 program! { ASKED;
@@ -214,18 +223,29 @@ program! { ASKED;
                 Ok((served as u64) << 32 | net.host.reads() as u64)
             }
             #[payable] takeQueuedCall(node: NodeId) -> u64 {
-                net.start_queued(node);
+                let found = net.start_queued(node);
+                Ok((found as u64) << 32 | net.host.reads() as u64)
+            }
+            #[payable] queueFirstCall() -> u64 {
+                net.queue_first();
                 Ok(net.host.reads() as u64)
             }
         }
     }
 
-    /// What the program that calls validators does for others.
+    /// What the program that draws several nodes does for others.
     calls_inner CALLS_INNER {
         acting(net) {
             #[payable] formNextCall() -> u64 {
-                net.form();
+                net.form_next();
                 Ok(net.host.reads() as u64)
+            }
+            #[payable] placeFreedCall(node: NodeId, wait: u8) -> u64 {
+                let found = net.find_work(node, wait != 0);
+                Ok((found as u64) << 32 | net.host.reads() as u64)
+            }
+            #[payable] hasThreeCall(queue: QueueId) -> u64 {
+                Ok((net.has_three(queue) as u64) << 32 | net.host.reads() as u64)
             }
             #[payable] beginDutyCall(node: NodeId) -> u64 {
                 net.begin(node);
@@ -269,7 +289,7 @@ pub fn tasks_and_inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>
     }
 }
 
-/// The program that calls validators with what others ask of it.
+/// The program that draws several nodes with what others ask of it.
 pub fn calls_and_inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
     if is_of(CALLS_INNER, calldata) {
         calls_inner(host, calldata)

@@ -1,12 +1,12 @@
-//! The task queue (the dispatch document): groups by VRAM ("Any") and by GPU group, each a pool; a bracket over
-//! the heads of the "Any" groups, so that a freed node finds its best task in a few words; a
-//! bracket over the worst of every group, so that the lowest value of all is found as quickly.
+//! The task queue (the dispatch documents): a queue for each [`Grade`], and in it for each VRAM size (any GPU) and each GPU
+//! group, each a pool; for each grade a bracket over the heads of the queues for any GPU, so that a freed node finds its best
+//! task in a few words; a bracket over the worst of every queue, so that the lowest value of all is found as quickly.
 
 use crate::bracket::{height, Bracket, NONE};
 use crate::host::{Host, Task};
 use crate::layout::{entry, slot, ENTRIES, QUEUE, QUEUE_GROUPS};
 use crate::pool::{self, PARKING};
-use muster_core::id::{GpuGroup, Ticket};
+use muster_core::id::{GpuGroup, Grade, QueueId, Ticket};
 use muster_core::record::{Pool, Queue};
 use muster_core::value::value_of_key;
 use muster_core::word::Word;
@@ -21,8 +21,8 @@ pub fn entry_slot<H: Host>(host: &H, ticket: Ticket) -> Word {
 
 /// Queues a task under its key.
 pub fn insert<H: Host>(host: &mut H, task: &Task, key: u64) -> Ticket {
-    let group = task.order.group;
-    let mut p = pool::load(host, group);
+    let id = task.order.queue();
+    let mut p = pool::load(host, id);
     let before = p;
     if p.index == 0 {
         let mut q: Queue = host.get(slot(QUEUE));
@@ -35,48 +35,102 @@ pub fn insert<H: Host>(host: &mut H, task: &Task, key: u64) -> Ticket {
         host.put(slot(QUEUE), &q);
         let names = entry(host, QUEUE_GROUPS, (q.groups - 1) as u64 / 8);
         let mut w = host.load(names);
-        w.set_lane32((q.groups - 1) & 7, group.0);
+        w.set_lane32((q.groups - 1) & 7, id.0);
         host.store(names, w);
     }
-    let place = pool::insert(host, group, &mut p, key);
-    let ticket = Ticket::new(group, place);
+    let place = pool::insert(host, id, &mut p, key);
+    let ticket = Ticket::new(id, place);
     let at = entry_slot(host, ticket);
     task.store(host, at);
-    settle(host, group, &before, &p);
+    settle(host, id, &before, &p);
     ticket
 }
 
 /// The task queued under a ticket, if there is one.
 pub fn task_at<H: Host>(host: &H, ticket: Ticket) -> Option<Task> {
-    let (group, place) = (ticket.group(), ticket.place());
-    let queued = group != PARKING && pool::key_at(host, group, &pool::load(host, group), place) > NONE;
+    let (id, place) = (ticket.queue(), ticket.place());
+    let queued = id != PARKING && pool::key_at(host, id, &pool::load(host, id), place) > NONE;
     queued.then(|| Task::load(host, entry_slot(host, ticket)))
 }
 
 /// Takes a queued task out.
 pub fn remove<H: Host>(host: &mut H, ticket: Ticket) -> Task {
-    let group = ticket.group();
+    let id = ticket.queue();
     let task = Task::load(host, entry_slot(host, ticket));
-    let mut p = pool::load(host, group);
+    let mut p = pool::load(host, id);
     let before = p;
-    pool::remove(host, group, &mut p, ticket.place());
-    settle(host, group, &before, &p);
+    pool::remove(host, id, &mut p, ticket.place());
+    settle(host, id, &before, &p);
     task
 }
 
-/// The best queued task for a node of a GPU group: the better head of its own GPU
-/// group and of all "Any" groups up to its VRAM; the GPU group's on a tie.
-pub fn best_for<H: Host>(host: &H, own: GpuGroup) -> Option<Ticket> {
-    let mine = pool::load(host, own);
-    let any = Bracket::SIZES.best_up_to(host, SIZE_LEVELS, own.vram() as u32);
-    match any {
+/// Whether tasks are queued that take three nodes.
+pub fn graded<H: Host>(host: &H) -> bool {
+    host.get::<Queue>(slot(QUEUE)).graded > 0
+}
+
+/// The head of a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Best {
+    /// The queue.
+    pub queue: QueueId,
+    key: u64,
+}
+
+impl Best {
+    /// Its ticket.
+    pub fn ticket<H: Host>(&self, host: &H) -> Ticket {
+        Ticket::new(self.queue, pool::best_place(host, self.queue, &pool::load(host, self.queue)))
+    }
+
+    /// Whether its value is above another's.
+    pub fn above(&self, other: Option<Best>) -> bool {
+        other.is_none_or(|other| value_of_key(self.key) > value_of_key(other.key))
+    }
+}
+
+/// The one of the higher value; of equal ones the first.
+pub fn better(first: Option<Best>, second: Option<Best>) -> Option<Best> {
+    second.filter(|second| second.above(first)).or(first)
+}
+
+/// The head of a grade's queue of a GPU group.
+pub fn best_of_group<H: Host>(host: &H, grade: Grade, group: GpuGroup) -> Option<Best> {
+    let queue = QueueId::new(group, grade);
+    let p = pool::load(host, queue);
+    (p.live > 0).then_some(Best { queue, key: p.best })
+}
+
+/// The best head of a grade's queues for any GPU up to a VRAM size.
+pub fn best_of_sizes<H: Host>(host: &H, grade: Grade, vram: u16) -> Option<Best> {
+    let best = Bracket::sizes(grade as u8).best_up_to(host, SIZE_LEVELS, vram as u32);
+    best.map(|(key, vram)| Best { queue: QueueId::new(GpuGroup::any(vram as u16), grade), key })
+}
+
+/// The best queued task for a single node of a GPU group: the better head of its own GPU
+/// group and of all queues for any GPU up to its VRAM; the GPU group's on a tie.
+pub fn best_single<H: Host>(host: &H, own: GpuGroup) -> Option<Best> {
+    // `better` of the two, shorter: the largest program carries it.
+    let queue = QueueId::new(own, Grade::Single);
+    let mine = pool::load(host, queue);
+    match Bracket::sizes(Grade::Single as u8).best_up_to(host, SIZE_LEVELS, own.vram() as u32) {
         Some((key, vram)) if mine.live == 0 || value_of_key(key) > value_of_key(mine.best) => {
-            let group = GpuGroup::any(vram as u16);
-            Some(Ticket::new(group, pool::best_place(host, group, &pool::load(host, group))))
+            Some(Best { queue: QueueId(vram), key })
         }
-        _ if mine.live > 0 => Some(Ticket::new(own, pool::best_place(host, own, &mine))),
+        _ if mine.live > 0 => Some(Best { queue, key: mine.best }),
         _ => None,
     }
+}
+
+/// The best queued task for three nodes, one of them of this GPU group, whose nodes answer `alike` or not. `mates` says whether the
+/// others can be of the same, `vram` how much of it they have otherwise, at most as much as the first; none if there are none. Where
+/// values are equal, images come before answers that have to be equal, and what requires the GPU group before what requires none.
+pub fn best_replicated<H: Host>(host: &H, own: GpuGroup, alike: bool, mates: bool, vram: Option<u16>) -> Option<Best> {
+    let of_group = |grade| if mates { best_of_group(host, grade, own) } else { None };
+    let of_sizes = |grade, vram: Option<u16>| best_of_sizes(host, grade, vram?);
+    let mixed = better(of_group(Grade::Mixed), of_sizes(Grade::Mixed, vram));
+    let any = of_sizes(Grade::Alike, Some(own.vram()).filter(|_| alike && mates));
+    better(better(mixed, of_group(Grade::Alike)), any)
 }
 
 /// The lowest key of all queued tasks; none if nothing is queued.
@@ -89,32 +143,35 @@ pub fn worst<H: Host>(host: &H) -> Option<u64> {
 pub fn worst_ticket<H: Host>(host: &H) -> Ticket {
     let q: Queue = host.get(slot(QUEUE));
     let index = Bracket::GROUPS.descend(host, height(q.groups), 0, 0);
-    let group = group_at(host, index);
-    Ticket::new(group, pool::worst_place(host, group, &pool::load(host, group)))
+    let id = queue_at(host, index);
+    Ticket::new(id, pool::worst_place(host, id, &pool::load(host, id)))
 }
 
 /// Queues ever used.
-pub fn groups<H: Host>(host: &H) -> u32 {
+pub fn queues<H: Host>(host: &H) -> u32 {
     host.get::<Queue>(slot(QUEUE)).groups
 }
 
-/// What the tasks of the `i`-th queue, in order of first use, require.
-pub fn group_at<H: Host>(host: &H, i: u32) -> GpuGroup {
-    GpuGroup(host.load(entry(host, QUEUE_GROUPS, i as u64 / 8)).lane32(i & 7))
+/// The `i`-th queue, in order of first use.
+pub fn queue_at<H: Host>(host: &H, i: u32) -> QueueId {
+    QueueId(host.load(entry(host, QUEUE_GROUPS, i as u64 / 8)).lane32(i & 7))
 }
 
-/// Stores a pool and carries a changed head or tail up.
-fn settle<H: Host>(host: &mut H, group: GpuGroup, before: &Pool, after: &Pool) {
-    pool::store(host, group, after);
-    if group.is_any() && before.best != after.best {
-        Bracket::SIZES.set(host, 0, SIZE_LEVELS, group.0, after.best.max(NONE));
+/// Stores a pool, counts what takes three nodes, and carries a changed head or tail up.
+fn settle<H: Host>(host: &mut H, id: QueueId, before: &Pool, after: &Pool) {
+    pool::store(host, id, after);
+    if id.group().is_any() && before.best != after.best {
+        Bracket::sizes(id.grade()).set(host, 0, SIZE_LEVELS, id.group().0, after.best.max(NONE));
+    }
+    let mut q: Queue = host.get(slot(QUEUE));
+    if id.grade() > 0 {
+        q.graded = q.graded + after.live - before.live;
     }
     if before.worst != after.worst {
         let key = if after.live == 0 { NONE } else { !after.worst };
-        let mut q: Queue = host.get(slot(QUEUE));
         if let Some(worst) = Bracket::GROUPS.set(host, 0, height(q.groups), after.index - 1, key) {
             q.worst = worst;
-            host.put(slot(QUEUE), &q);
         }
     }
+    host.put(slot(QUEUE), &q);
 }

@@ -7,15 +7,16 @@
 //! model again costs no array write, and anyone may purge a stale entry. So a node is in a model's
 //! array exactly if the model is in the node's own list, once.
 
+use crate::abi::{emit, IMuster::GpuGroupListed};
 use crate::host::{offset, Host, ModelSet};
-use crate::layout::{entry, node, GPU_COUNTS, GPU_NAMES, GPU_NUMBERS, HOLDERS, SIZES_JOINED};
+use crate::layout::{entry, node, GPU_COUNTS, GPU_LISTED, GPU_NAMES, GPU_NUMBERS, HOLDERS, SIZES_JOINED, SIZES_OF_TRIOS};
 use crate::roster::Seat;
-use crate::sampler::{self, Among, Counts, GPU_MODELS_MAX};
+use crate::sampler::{self, Among, Counts, GPU_MODELS_MAX, VRAM_MAX};
 use crate::Result;
 use alloc::string::String;
 use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, ModelId, NodeId};
-use muster_core::record::{Models, Size, MODELS_PER_WORD, NODE_MODELS};
+use muster_core::record::{Models, Size, MEMBERS, MODELS_PER_WORD, NODE_MODELS};
 use muster_core::word::Word;
 
 /// Longest GPU name, in bytes.
@@ -97,6 +98,58 @@ pub fn count_manned<H: Host>(host: &mut H, group: GpuGroup, come: bool, largest:
             .unwrap_or(0);
     }
     host.store(slot, w);
+}
+
+/// Whether the nodes of a GPU group answer bit by bit alike.
+pub fn listed<H: Host>(host: &H, group: GpuGroup) -> bool {
+    !host.load(entry(host, GPU_LISTED, group.0 as u64)).is_zero()
+}
+
+/// Says whether they do; of a GPU group that exists.
+pub fn set_listed<H: Host>(host: &mut H, group: GpuGroup, on: bool) {
+    if listed(host, group) != on {
+        let at = entry(host, GPU_LISTED, group.0 as u64);
+        host.store(at, Word::from(on as u64));
+        if joined(host, group) >= Some(MEMBERS as u32) {
+            count_trio(host, group, on);
+        }
+    }
+    emit::<GpuGroupListed>(host, (group,), (on,));
+}
+
+/// Notes that a group has got its third joined node (`come`), or lost it: three nodes that answer alike can serve tasks for as many,
+/// if it is listed.
+pub fn count_joined<H: Host>(host: &mut H, group: GpuGroup, come: bool) {
+    let third = MEMBERS as u32 - if come { 0 } else { 1 };
+    if joined(host, group) == Some(third) && listed(host, group) {
+        count_trio(host, group, come);
+    }
+}
+
+#[inline(never)]
+fn count_trio<H: Host>(host: &mut H, group: GpuGroup, come: bool) {
+    let vram = group.vram();
+    let at = entry(host, GPU_COUNTS, vram as u64);
+    let mut size: Size = host.get(at);
+    let before = size.trios;
+    size.trios = if come { before + 1 } else { before.saturating_sub(1) };
+    host.put(at, &size);
+    if (before == 0) != (size.trios == 0) {
+        let at = entry(host, SIZES_OF_TRIOS, vram as u64 / 256);
+        let mut w = host.load(at);
+        w.set_bits(vram as u32 % 256, 1, come as u64);
+        host.store(at, w);
+    }
+}
+
+/// Whether a listed GPU group with at least this VRAM has three joined nodes. At most four words.
+#[inline(never)]
+pub fn has_trio<H: Host>(host: &H, vram: u16) -> bool {
+    (vram / 256..=VRAM_MAX / 256).any(|word| {
+        let w = host.load(entry(host, SIZES_OF_TRIOS, word as u64));
+        let from = if word == vram / 256 { vram as u32 % 256 } else { 0 };
+        (from..256).any(|i| w.bits(i, 1) > 0)
+    })
 }
 
 /// Creates the group of a new GPU name; the name is stored as a Solidity string.

@@ -2,8 +2,8 @@
 //! validators are called. Nothing else writes their words.
 
 use crate::host::{offset, Host, ModelSet, Task};
-use crate::layout::{self, entry, PENDING};
-use muster_core::record::{Call, Head, Order};
+use crate::layout::{self, entry, PENDING, PENDING_RESERVED};
+use muster_core::record::{Call, Head, Order, Reserved};
 use muster_core::word::Word;
 
 /// Places in the ring of tasks; one is always free.
@@ -78,6 +78,17 @@ impl Ring {
         let place = self.place(host, self.end as u64);
         Task { order: Order { moment: block, ..task.order }, ..*task }.store(host, place);
         self.end = (self.end + 1) % self.size;
+    }
+
+    /// Reserves nodes for the task that was put there last.
+    pub fn reserve<H: Host>(&self, host: &mut H, nodes: &Reserved) {
+        let last = self.place(host, self.first as u64 + self.len() as u64 - 1);
+        host.put(offset(last, PENDING_RESERVED), nodes);
+    }
+
+    /// The nodes that may be reserved for the task at a slot: those whose records say so.
+    pub fn reserved<H: Host>(&self, host: &H, slot: Word) -> Reserved {
+        host.get(offset(slot, PENDING_RESERVED))
     }
 
     /// Takes the first task out, which [`Ring::first`] gave.

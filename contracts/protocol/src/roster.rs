@@ -57,14 +57,14 @@ impl Seat {
         host.put(offset(self.slot, node::COMMITMENT), commitment);
     }
 
-    /// The place of the validation group that it was called to.
-    pub fn duty<H: Host>(&self, host: &H) -> u32 {
-        host.get::<Duty>(offset(self.slot, node::DUTY)).group
+    /// What it was singled out for.
+    pub fn duty<H: Host>(&self, host: &H) -> Duty {
+        host.get(offset(self.slot, node::DUTY))
     }
 
     /// Writes it.
-    pub fn set_duty<H: Host>(&self, host: &mut H, group: u32) {
-        host.put(offset(self.slot, node::DUTY), &Duty { group });
+    pub fn set_duty<H: Host>(&self, host: &mut H, duty: &Duty) {
+        host.put(offset(self.slot, node::DUTY), duty);
     }
 
     /// The order of the running (or last) task.
@@ -198,6 +198,7 @@ impl Roster {
             registry::count_manned(host, seat.node.group, true, &mut self.max_vram);
         }
         Self::activate(host, seat, operator, base);
+        registry::count_joined(host, seat.node.group, true);
         self.count_class(host, None, Some(seat.node.class(base)));
         self.set_stake_key(host, seat.id, seat.node.stake + 1);
     }
@@ -215,6 +216,7 @@ impl Roster {
         if registry::joined(host, seat.node.group) == Some(0) {
             registry::count_manned(host, seat.node.group, false, &mut self.max_vram);
         }
+        registry::count_joined(host, seat.node.group, false);
         self.count_class(host, Some(seat.node.class(base)), None);
         self.set_stake_key(host, seat.id, NONE);
         operator

@@ -38,15 +38,9 @@ pub enum Among {
 }
 
 impl Among {
-    /// What is added to a VRAM size, which is below it, where the active ones are meant.
-    const MARK: u32 = 1 << 15;
-
-    fn mark(self) -> u32 {
-        if self == Among::Active {
-            Among::MARK
-        } else {
-            0
-        }
+    /// A bit of a key, which no number in it reaches, set where the active ones are meant.
+    fn mark(self, bit: u32) -> u64 {
+        ((self == Among::Active) as u64) << bit
     }
 
     /// A sum's bound: for the active ones a coarse one, so that joining and leaving seldom change more than a list. Validators are
@@ -59,12 +53,8 @@ impl Among {
         }
     }
 
-    fn group(self, group: GpuGroup) -> u64 {
-        (group.0 | self.mark()) as u64
-    }
-
     fn branch<H: Host>(self, host: &H, key: u64) -> Word {
-        entry(host, BRANCHES, key | (self.mark() as u64) << 32)
+        entry(host, BRANCHES, key | self.mark(58))
     }
 
     /// The tree word above one VRAM size: its mark is 1 + the levels of words below it.
@@ -77,11 +67,11 @@ impl Among {
     }
 
     fn classes_slot<H: Host>(self, host: &H, group: GpuGroup) -> Word {
-        entry(host, CLASSES, self.group(group))
+        entry(host, CLASSES, group.0 as u64 | self.mark(32))
     }
 
     fn member_slot<H: Host>(self, host: &H, group: GpuGroup, class: u8, place: u32) -> Word {
-        entry(host, MEMBERS, self.group(group) << 32 | (class as u64) << 24 | (place / 8) as u64)
+        entry(host, MEMBERS, (group.0 as u64) << 32 | (class as u64) << 24 | self.mark(23) | (place / 8) as u64)
     }
 }
 
@@ -276,6 +266,17 @@ pub enum Scope {
     Group(GpuGroup),
 }
 
+impl From<GpuGroup> for Scope {
+    /// What a task that requires this group can go to.
+    fn from(group: GpuGroup) -> Scope {
+        if group.is_any() {
+            Scope::Vram(group.vram() as u32)
+        } else {
+            Scope::Group(group)
+        }
+    }
+}
+
 /// A scope with the words at its top read.
 #[derive(Debug)]
 pub struct Field {
@@ -372,11 +373,31 @@ impl Field {
 fn count_sizes<H: Host>(host: &H, among: Among, first: u32, w: &Word, from: u32, mut found: u32, most: u32) -> u32 {
     for i in from..FAN {
         if found < most && lane(w, i) > 0 {
-            let top = host.load(among.top_slot(host, first + i));
-            found = count_below(host, among, first + i, &top, top.bits(248, 8).max(1) - 1, 0, found, most);
+            found = count_size(host, among, first + i, found, most);
         }
     }
     found
+}
+
+/// Adds the nodes of a VRAM size to `found`, until that is `most`.
+fn count_size<H: Host>(host: &H, among: Among, vram: u32, found: u32, most: u32) -> u32 {
+    let top = host.load(among.top_slot(host, vram));
+    count_below(host, among, vram, &top, top.bits(248, 8).max(1) - 1, 0, found, most)
+}
+
+/// The largest VRAM that at least this many idle nodes have; none if there are fewer. Looks at no more sizes than that.
+pub fn vram_of_idle<H: Host>(host: &H, nodes: u32) -> Option<u16> {
+    let (root, mut found) = (host.load(Among::Idle.branch(host, ROOT)), 0);
+    for i in (0..FAN).rev().filter(|&i| lane(&root, i) > 0) {
+        let middle = host.load(Among::Idle.branch(host, MIDDLE | i as u64));
+        for j in (0..FAN).rev().filter(|&j| lane(&middle, j) > 0) {
+            found = count_size(host, Among::Idle, i * FAN + j, found, nodes);
+            if found >= nodes {
+                return Some((i * FAN + j) as u16);
+            }
+        }
+    }
+    None
 }
 
 /// Adds the nodes under a word to `found`, until that is `most`.

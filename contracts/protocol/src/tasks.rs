@@ -5,13 +5,13 @@ use crate::draw::{Candidates, Rng};
 use crate::host::{Host, ModelSet, Task};
 use crate::layout::{slot, LIMITS};
 use crate::network::{Network, READMITTED_PER_CALL};
-use crate::nodes::check_models;
+use crate::nodes::{check_models, Next};
 use crate::receipt::{self, UNSET};
 use crate::registry::{self, Held};
 use crate::ring::RING;
 use crate::roster::Seat;
 use crate::sampler::{self, VRAM_MAX};
-use crate::{groups, purse, queue, IMuster, Result};
+use crate::{purse, queue, IMuster, Result};
 use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
 use muster_core::qos::{boost, share_bps};
@@ -27,6 +27,8 @@ pub const QUEUE_MAX: u64 = (1 << 24) - 2;
 pub const DISPATCH_MAX: u8 = 16;
 /// The redundancy policy of sampled tasks; 0 is that of single ones.
 pub const SAMPLED: u8 = 1;
+/// The redundancy policy of tasks that take three nodes at once.
+pub const REPLICATED: u8 = 2;
 /// Most images of a task that can be validated.
 pub const IMAGES_MAX: u32 = 4;
 /// The flag of a task's specification that asks for a receipt.
@@ -59,34 +61,40 @@ impl<H: Host> Network<'_, H> {
 
     fn order_under(&self, terms: &Terms, spec: &IMuster::TaskSpec) -> Result<(Order, ModelSet, u128)> {
         let estimate = estimate(terms, spec.kind, spec.units)?;
-        ensure!(spec.redundancy <= SAMPLED, RedundancyUnsupported(spec.redundancy));
+        ensure!(spec.redundancy <= REPLICATED, RedundancyUnsupported(spec.redundancy));
         ensure!(spec.flags & !FLAG_RECEIPT == 0, FlagsUnsupported(spec.flags));
         ensure!(spec.models.len() <= TASK_MODELS, TooManyModels(spec.models.len(), TASK_MODELS));
         let mut models = ModelSet { len: spec.models.len() as u8, ..ModelSet::default() };
         models.ids.iter_mut().zip(&spec.models).for_each(|(id, &given)| *id = ModelId(given));
         check_models(models.as_slice(), TASK_MODELS)?;
-        let group = if spec.gpu == 0 {
-            ensure!(spec.vram <= VRAM_MAX, BadVram(spec.vram, VRAM_MAX));
-            ensure!(spec.vram <= self.roster.max_vram(), NobodyCanRun(spec.vram, 0u32));
-            GpuGroup::any(spec.vram)
+        let replicated = spec.redundancy == REPLICATED;
+        let alike = spec.kind != Kind::StableDiffusion as u8;
+        let group = GpuGroup(if spec.gpu == 0 { spec.vram as u32 } else { spec.gpu });
+        // Whether there are three for a replicated task: see `Network::three_can_run`.
+        let somebody = if spec.gpu != 0 {
+            registry::joined(self.host, group).ok_or_else(|| refusal!(GpuUnknown(group)))? > 0
         } else {
-            let group = GpuGroup(spec.gpu);
-            let joined = registry::joined(self.host, group).ok_or_else(|| refusal!(GpuUnknown(group)))?;
-            ensure!(joined > 0, NobodyCanRun(group.vram(), group));
-            group
+            ensure!(spec.vram <= VRAM_MAX, BadVram(spec.vram, VRAM_MAX));
+            spec.vram <= self.roster.max_vram()
         };
-        let (mut kind, mut flags, mut sample_bps) = (spec.kind, 0, 0);
-        if spec.flags & FLAG_RECEIPT != 0 {
-            flags |= Order::RECEIPT;
-        }
-        if spec.redundancy == SAMPLED {
-            flags |= Order::SAMPLED;
-            sample_bps = self.host.get::<Limits>(slot(LIMITS)).sample_bps;
-            if kind == Kind::StableDiffusion as u8 {
+        ensure!(somebody, NobodyCanRun(group.vram(), spec.gpu));
+        let (mut kind, mut sample_bps) = (spec.kind, 0);
+        // The only flag that is taken.
+        let mut flags = if spec.flags != 0 { Order::RECEIPT } else { 0 };
+        if spec.redundancy > 0 {
+            if alike {
+                // Three nodes can be found in any listed group; a sampled task's first node decides where the others are.
+                let found_later = replicated && group.is_any();
+                ensure!(found_later || registry::listed(self.host, group), GpuNotListed(group));
+            } else {
                 ensure!(spec.units <= IMAGES_MAX, BadUnits(spec.units, IMAGES_MAX));
                 kind |= (spec.units as u8) << 4;
+            }
+            if replicated {
+                flags |= Order::REPLICATED;
             } else {
-                ensure!(groups::listed(self.host, group), GpuNotListed(group));
+                flags |= Order::SAMPLED;
+                sample_bps = self.host.get::<Limits>(slot(LIMITS)).sample_bps;
             }
         }
         let order = Order {
@@ -102,7 +110,7 @@ impl<H: Host> Network<'_, H> {
             flags,
             sample_bps,
         };
-        Ok((order, models, estimate as u128 * terms.min_price as u128))
+        Ok((order, models, estimate as u128 * terms.min_price as u128 * if replicated { MEMBERS as u128 } else { 1 }))
     }
 
     /// See `IMuster.createTask`.
@@ -112,26 +120,29 @@ impl<H: Host> Network<'_, H> {
         ensure!(self.roster.joined() > 0, NoNodes);
         let (order, models, least) = self.order_under(&terms, &spec)?;
         let value = self.host.value();
-        let most = if order.is(Order::SAMPLED) { self.most_at_stake(&terms) } else { FEE_END - 1 };
+        let most = if order.is(Order::SAMPLED | Order::REPLICATED) {
+            let nodes = if order.is(Order::REPLICATED) { MEMBERS as u128 } else { 1 };
+            (self.most_at_stake(&terms) * nodes).min(FEE_END - 1)
+        } else {
+            FEE_END - 1
+        };
         let fee = value.to_u128().filter(|&fee| fee <= most).ok_or_else(|| refusal!(FeeTooHigh(value, most)))?;
-        ensure!(fee > 0 && fee >= least, FeeTooLow(value, least.max(1)));
+        let least = least.max(1);
+        ensure!(fee >= least, FeeTooLow(value, least));
         ensure!(!self.ring.is_full(), TooManyPending(RING as u32 - 1));
+        if order.is(Order::REPLICATED) {
+            ensure!(self.three_can_run(order.queue()), NobodyCanRun(order.group.vram(), spec.gpu));
+        }
         let creator = self.host.sender();
         let task = Task { escrow: Escrow { creator, fee }, order, models };
         self.tasks = order.id.0;
-        let at_once = self.rules.draw_delay == 0;
+        let at_once = self.rules.draw_delay == 0 && !order.is(Order::REPLICATED) && !self.draws_due();
         let block = if at_once { self.block().saturating_sub(1) } else { self.target() };
         let frozen = (fee, order.estimate, order.limit, order.start_fee_bps, block, spec);
         emit::<TaskCreated>(self.host, (order.id, creator), frozen);
         receipt::open(self.host, &order);
         if at_once {
-            let settled = match self.host.block_hash(block) {
-                Some(hash) => self.draw_and_place(&task, hash),
-                None => false,
-            };
-            if !settled {
-                self.redraw(&task);
-            }
+            self.draw_by(&task, block);
         } else {
             self.ring.push(self.host, &task, block);
         }
@@ -144,7 +155,7 @@ impl<H: Host> Network<'_, H> {
         let limits: Limits = self.host.get(slot(LIMITS));
         let times = limits.slash_times as u128 * (limits.open_most as u128 + 1);
         // Raised since, the least stake is not what all have.
-        (self.wei(terms.min_stake.min(self.rules.base)) / times.max(1)).min(FEE_END - 1)
+        self.wei(terms.min_stake.min(self.rules.base)) / times.max(1)
     }
 
     /// Most tasks that can be queued now: floor(alpha x joined nodes), at most [`QUEUE_MAX`].
@@ -154,7 +165,7 @@ impl<H: Host> Network<'_, H> {
 
     /// Queues a task; where the queue is full, the lowest value goes, the newcomer's included.
     pub fn enqueue(&mut self, task: &Task) {
-        let key = key(task.escrow.fee, task.order.estimate, task.order.id);
+        let key = key(task.order.part(task.escrow.fee), task.order.estimate, task.order.id);
         if self.queued as u64 >= self.queue_capacity() {
             match queue::worst(self.host) {
                 Some(worst) if worst < key => {
@@ -170,13 +181,15 @@ impl<H: Host> Network<'_, H> {
         emit::<TaskQueued>(self.host, (task.order.id, task.order.group, task.escrow.creator), (ticket,));
     }
 
-    /// Starts the best queued task on a node that stands nowhere.
-    pub fn start_queued(&mut self, node: NodeId) {
+    /// Starts the best queued task on a node that stands nowhere; gives whether there was one.
+    pub fn start_queued(&mut self, node: NodeId) -> bool {
         let seat = Seat::load(self.host, node);
-        if let Some(ticket) = queue::best_for(self.host, seat.node.group) {
-            let task = self.dequeue(ticket);
+        let best = queue::best_single(self.host, seat.node.group);
+        if let Some(best) = best {
+            let task = self.dequeue(best.ticket(self.host));
             self.start(&task, seat, Candidates::AtLeast(0), 0, None);
         }
+        best.is_some()
     }
 
     /// Starts a task on a node that stands nowhere; writes the node's record. With entropy in hand
@@ -309,7 +322,7 @@ impl<H: Host> Network<'_, H> {
         purse::credit(self.host, operator, paid);
         emit::<TaskSucceeded>(self.host, (order.id, seat.id, escrow.creator), (digest, paid));
         receipt::close(self.host, order, Receipt::SUCCEEDED, seat.id, 0, 0, &digest);
-        self.release(seat, true);
+        self.release(seat, Next::WorkOrWait);
     }
 
     /// Raises H for a success, but only half the task's estimate apart, so that no string of small tasks buys back in minutes what time
@@ -335,7 +348,7 @@ impl<H: Host> Network<'_, H> {
         emit::<TaskErrorReported>(self.host, (order.id, seat.id, escrow.creator), (code, escrow.fee));
         receipt::close(self.host, order, Receipt::ERROR, seat.id, code, escrow.fee, &UNSET);
         // The node that could not run this one is not handed the next in the same breath.
-        self.release(seat, false);
+        self.release(seat, Next::Rest);
     }
 
     /// The task queued under a ticket.

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
-use muster_core::id::{GpuGroup, NodeId, TaskId, Ticket};
+use muster_core::id::{NodeId, QueueId, TaskId, Ticket};
 use muster_core::word::{Address, Word};
 use muster_model::world::*;
 use muster_model::{proof, refused};
@@ -186,7 +186,7 @@ fn holding_the_queue_costs_its_start_fees_every_six_hours() {
     drain(&mut w);
     let better = w.create(50, FEE + FEE / 100, spec(0, &[])).unwrap();
     drain(&mut w);
-    assert!(w.view(|n| n.queued_tasks(GpuGroup(0), 0, 9)).unwrap().1.iter().any(|t| t.id == better));
+    assert!(w.view(|n| n.queued_tasks(QueueId(0), 0, 9)).unwrap().1.iter().any(|t| t.id == better));
 }
 
 /// One stated second of fine-tuning was worth sixty of a GPT task. Now no task counts for less than half the shortest time limit.

@@ -113,7 +113,7 @@ fn samples() -> Vec<Sample> {
         sample(holdersCall { model: 1, from: 0, count: 9 }),
         sample(runningTaskCall { number: 2 }),
         sample(pendingTasksCall { from: 0, count: 9 }),
-        sample(queuedTasksCall { group: 16, from: 0, count: 9 }),
+        sample(queuedTasksCall { queue: 16, from: 0, count: 9 }),
         sample(bestQueuedCall { number: 1 }),
         sample(excludedNodesCall { from: 0, count: 9 }),
         sample(outcomeCall { id: 8 }),

@@ -105,8 +105,12 @@ fn check_money(w: &mut World) {
     let pending: u128 = w.ask(pendingTasksCall { from: 0, count: 256 }).iter().map(|t| t.fee).sum();
     let running = |t: &TaskView| if t.status == 6 { 0 } else { t.fee };
     let running: u128 = (1..=overview.nodesIssued).map(|n| running(&w.ask(runningTaskCall { number: n }))).sum();
-    let queued: u128 =
-        [0, 24, CARD].map(|group| w.ask(queuedTasksCall { group, from: 0, count: 256 })._1).iter().flatten().map(|t| t.fee).sum();
+    let queued: u128 = [0, 24, CARD]
+        .map(|group| w.ask(queuedTasksCall { queue: group, from: 0, count: 256 })._1)
+        .iter()
+        .flatten()
+        .map(|t| t.fee)
+        .sum();
     let there =
         stakes + accounts + groups + pending + running + queued + overview.reserve + overview.burnt + overview.treasuryBalance;
     assert_eq!(there, w.paid_in - w.mem.paid);
@@ -443,6 +447,75 @@ fn busy_nodes_validate_when_their_task_ends_before_the_queue_and_before_they_lea
     check_money(&mut w);
 }
 
+/// Whether a node validates does not hang on when it times out, and a right answer raises its H while it is excluded.
+#[test]
+fn an_excluded_node_begins_in_the_group_it_was_called_to_and_is_raised_for_a_right_answer() {
+    let mut w = network(9, 10_000);
+    let (id, first) = committed(&mut w, ANSWER, 1);
+    let busy: Vec<(u64, u32)> = (0..8).map(|_| started(&mut w, TOKEN, spec(0, &[]))).collect();
+    let (place, members) = formed(&mut w, id, first);
+    w.set("exclusionPpm", 500_000);
+    w.pass(1, 121);
+    for &node in &members[1..] {
+        let (task, _) = busy.iter().find(|t| t.1 == node).unwrap();
+        w.send(who(DRIVER), 0, expireCall { node, id: *task }).unwrap();
+        let view = w.ask(runningTaskCall { number: node });
+        assert_eq!((view.id, view.status, view.group), (id, 6, place));
+        let view = w.node(node);
+        assert_eq!((view.reliability, view.excluded, view.parked), (300_000_000_000_000_000, true, 0));
+        commit(&mut w, id, node, ANSWER, value(1)).unwrap();
+        let runs = w.ask(runningTaskCall { number: node }).id;
+        assert_eq!((w.node(node).status, w.node(node).parked, runs), (1, 1, 0));
+    }
+    w.pass(1, 40);
+    let before = [members[1], members[2]].map(|n| w.node(n).reliability);
+    // 1 - 0.7 e^(-40 / 1800).
+    assert!(before.iter().all(|h| (315_380_000_000_000_000..315_390_000_000_000_000).contains(h)), "{before:?}");
+    for &node in &members {
+        reveal(&mut w, id, place, node, ANSWER, value(1)).unwrap();
+    }
+    let (judged, _) = judged(&mut w);
+    assert_eq!(judged.iter().map(|m| m.1).collect::<Vec<_>>(), [1, 1, 1]);
+    assert_eq!([members[1], members[2]].map(|n| w.node(n).reliability), before.map(|h| h + 150_000_000_000_000_000));
+}
+
+/// Who is switched off without leaving: its H falls each time and comes back, its scores do not.
+#[test]
+fn a_node_that_was_switched_off_is_kicked_out_in_the_end() {
+    const OFF: u32 = 9;
+    let mut w = network(9, 10_000);
+    let mut rounds = 0;
+    while w.node(OFF).status > 0 {
+        rounds += 1;
+        assert!(rounds < 5_000, "{} scores", w.node(OFF).scores);
+        assert_eq!((w.node(OFF).longTerm == 0, w.account(OFF.into()).kickedOut), (w.node(OFF).scores > 0, false));
+        let (id, first) = started(&mut w, FEE, wanted());
+        if first == OFF {
+            w.pass(1, 121);
+            w.send(who(DRIVER), 0, expireCall { node: OFF, id }).unwrap();
+        } else {
+            commit(&mut w, id, first, ANSWER, value(1)).unwrap();
+            w.pass(3, 1);
+            let (place, members) = formed(&mut w, id, first);
+            for &node in members[1..].iter().filter(|&&n| n != OFF) {
+                commit(&mut w, id, node, ANSWER, value(1)).unwrap();
+            }
+            w.pass(1, 121);
+            for &node in members.iter().filter(|&&n| n != OFF) {
+                reveal(&mut w, id, place, node, ANSWER, value(1)).unwrap();
+            }
+        }
+        // Time for H to recover.
+        w.pass(1, 40_000);
+        w.mem.logs.clear();
+    }
+    let (view, account) = (w.node(OFF), w.account(OFF.into()));
+    assert_eq!((view.scores, view.longTerm, view.stake), (50, 0, 0));
+    assert_eq!((account.kickedOut, account.unbonding, account.credit), (true, 400 * TOKEN, 0));
+    assert!((1..OFF).all(|n| w.node(n).status == 1));
+    check_money(&mut w);
+}
+
 #[test]
 fn a_node_with_as_many_open_commitments_as_it_may_is_held() {
     let mut w = network(9, 10_000);
@@ -598,7 +671,7 @@ fn what_may_be_validated_is_checked_at_creation() {
     w.create(CREATOR, 1_000 * TOKEN, spec(0, &[])).unwrap();
     w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: false }).unwrap();
     refused!(w.create(CREATOR, FEE, wanted()), GpuNotListed(CARD));
-    refused!(w.create(CREATOR, FEE, IMuster::TaskSpec { redundancy: 2, ..wanted() }), RedundancyUnsupported(2u8));
+    refused!(w.create(CREATOR, FEE, IMuster::TaskSpec { redundancy: 3, ..wanted() }), RedundancyUnsupported(3u8));
 }
 
 /// Lots of 20,000 tasks, and who validates, against what the parameters and weights say.

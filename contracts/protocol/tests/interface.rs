@@ -1,6 +1,6 @@
 //! What contracts and explorers ask of the interface beyond what the network itself needs.
 
-use muster_core::id::{NodeId, Ticket};
+use muster_core::id::{NodeId, QueueId, Ticket};
 use muster_model::refused;
 use muster_model::world::*;
 use muster_protocol::layout::{entry, RECEIPTS};
@@ -139,16 +139,16 @@ fn a_task_is_located_wherever_it_is() {
         let q = w.ask(queuesCall { from: 0, count: 9 });
         (q.total, q._1)
     };
-    assert_eq!((total, queues.len(), queues[0].group, queues[0].queued), (1, 1, 0, 2));
+    assert_eq!((total, queues.len(), queues[0].queue, queues[0].queued), (1, 1, 0, 2));
     let best = w.ask(bestQueuedCall { number: 1 });
     assert_eq!((best.status, best.queuedAt, best.queueKey), (2, w.mem.now, queues[0].best));
     assert_eq!(at(&mut w, best.id, 0, best.ticket), best);
     assert_eq!(at(&mut w, best.id, 0, best.ticket + 1).status, 0, "not under another ticket");
     // The better of the two is served first.
-    let other = w.ask(queuedTasksCall { group: 0, from: 0, count: 9 })._1.into_iter().find(|t| t.id != best.id).unwrap();
+    let other = w.ask(queuedTasksCall { queue: 0, from: 0, count: 9 })._1.into_iter().find(|t| t.id != best.id).unwrap();
     let before = |w: &mut World, ticket: u64| w.ask(queuedBeforeCall { ticket, from: 0, count: 256 }).before;
     assert_eq!((before(&mut w, best.ticket), before(&mut w, other.ticket), before(&mut w, u64::MAX)), (0, 1, 0));
-    let free = Ticket::new(muster_core::id::GpuGroup::any(0), 77);
+    let free = Ticket::new(QueueId(0), 77);
     assert_eq!(before(&mut w, free.0), 0, "nothing waits there");
 }
 
@@ -165,7 +165,7 @@ fn a_page_too_long_is_refused() {
         excludedNodesCall { from: 0, count: long },
         pendingTasksCall { from: 0, count: long },
         queuesCall { from: 0, count: long },
-        queuedTasksCall { group: 0, from: 0, count: long },
+        queuedTasksCall { queue: 0, from: 0, count: long },
         queuedBeforeCall { ticket: 0, from: 0, count: long }
     );
     refused!(w.send(who(1), 0, nodesCall { from: 1, count: 65 }), PageTooLong(65u32, 64u32));
@@ -178,19 +178,19 @@ fn a_node_says_until_when_it_waits() {
     w.set("drawDelay", 0);
     w.set("penaltyPpm", 200_000);
     let v = w.node(1);
-    assert_eq!((v.parked, v.parkedUntil), (false, 0));
+    assert_eq!((v.parked, v.parkedUntil), (0, 0));
     for _ in 0..2 {
         let id = w.create(5, FEE, spec(0, &[])).unwrap();
         w.pass(1, 121);
         w.send(who(50), 0, expireCall { node: 1, id }).unwrap();
     }
     let v = w.node(1);
-    assert!(v.excluded && v.parked && v.parkedUntil > w.mem.now && v.parkedUntil < w.mem.now + 191, "{v:?}");
+    assert!(v.excluded && v.parked == 1 && v.parkedUntil > w.mem.now && v.parkedUntil < w.mem.now + 191, "{v:?}");
     assert!(w.events().iter().any(|e| matches!(e, E::NodeExcluded(x) if x.until == v.parkedUntil)));
     w.pass(1, v.parkedUntil - w.mem.now);
     w.send(who(50), 0, pokeCall { node: 1 }).unwrap();
     let v = w.node(1);
-    assert_eq!((v.excluded, v.parked, v.parkedUntil), (false, false, 0));
+    assert_eq!((v.excluded, v.parked, v.parkedUntil), (false, 0, 0));
     assert_eq!(w.view(|n| n.node_view(NodeId(1))).unwrap(), v);
 }
 

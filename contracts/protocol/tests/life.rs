@@ -1,6 +1,6 @@
 //! Every public function and every refusal, one scene each.
 
-use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
+use muster_core::id::{GpuGroup, ModelId, NodeId, QueueId, TaskId, Ticket};
 use muster_core::wad::WAD;
 use muster_core::word::Word;
 use muster_model::refused;
@@ -216,6 +216,24 @@ fn pausing_and_quitting_wait_for_the_task() {
 }
 
 #[test]
+fn who_joins_or_timed_out_takes_the_best_queued_task_that_it_can_run() {
+    let mut w = world(1);
+    w.set("alphaMilli", 100_000);
+    w.create(5, FEE, spec(0, &[])).unwrap();
+    let [low, high, middle] = [1_000, 3_000, 2_000].map(|fee| w.create(5, fee, spec(24, &[])).unwrap());
+    w.join(2, "small", 16, &[], 400).unwrap();
+    assert_eq!((status(&mut w, 2), w.view(|n| n.overview()).queued), (1, 3), "it can run none of them");
+    w.events();
+    w.join(3, "RTX 4090", 24, &[], 400).unwrap();
+    assert!(matches!(&w.events()[..], [E::NodeJoined(_), E::TaskStarted(s)] if (s.id, s.node, s.boosts) == (high, 3, false)));
+    w.pass(1, 121);
+    expire(&mut w, 6, 3, high).unwrap();
+    assert!(matches!(&w.events()[..], [E::TaskAborted(t), E::TaskStarted(s)] if (t.id, s.id, s.node) == (high, middle, 3)));
+    assert_eq!((w.node(3).task, w.view(|n| n.overview()).queued), (middle, 1));
+    assert_eq!(w.view(|n| n.best_queued(NodeId(1))).unwrap().id, low);
+}
+
+#[test]
 fn a_stake_comes_back_after_unbonding_and_only_once() {
     let mut w = world(1);
     refused!(w.withdraw(1), NothingToWithdraw(who(1)));
@@ -409,7 +427,7 @@ fn creating_a_task_refuses_what_it_cannot_run() {
     refused!(w.create(5, FEE, with(&|s| s.units = 0)), BadUnits(0u32, 1_000u32));
     refused!(w.create(5, FEE, with(&|s| s.units = 1_001)), BadUnits(1_001u32, 1_000u32));
     refused!(w.create(5, FEE, with(&|s| (s.kind, s.units) = (2, 86_401))), BadUnits(86_401u32, 86_400u32));
-    refused!(w.create(5, FEE, with(&|s| s.redundancy = 2)), RedundancyUnsupported(2u8));
+    refused!(w.create(5, FEE, with(&|s| s.redundancy = 3)), RedundancyUnsupported(3u8));
     refused!(w.create(5, FEE, with(&|s| s.redundancy = 255)), RedundancyUnsupported(255u8));
     refused!(w.create(5, FEE, with(&|s| s.vram = 961)), BadVram(961u16, 960u16));
     refused!(w.create(5, FEE, with(&|s| s.vram = 25)), NobodyCanRun(25u16, 0u32));
@@ -1213,7 +1231,7 @@ fn lens_pages_end_where_the_list_ends() {
     assert_eq!(w.view(|n| raw(n.listed_nodes(Among::Idle, GpuGroup::of(1, 24), 255, u32::MAX, 256))), (0, vec![]));
     refused!(w.view(|n| n.node_view(NodeId(0))), NodeUnknown(0u32));
     refused!(w.view(|n| n.node_view(NodeId(71))), NodeUnknown(71u32));
-    assert_eq!(w.view(|n| n.queued_tasks(GpuGroup(u32::MAX), 0, 9)).unwrap(), (0, vec![]));
+    assert_eq!(w.view(|n| n.queued_tasks(QueueId(u32::MAX), 0, 9)).unwrap(), (0, vec![]));
     assert_eq!(w.view(|n| raw(n.excluded_nodes(5, 256))), (0, vec![]));
     let v = w.view(|n| n.weight_of(NodeId(1), &spec(24, &[]))).unwrap();
     assert_eq!((v.eligible, v.staking, v.reliability, v.qos, v.locality), (true, WAD, WAD, WAD / 2, WAD));

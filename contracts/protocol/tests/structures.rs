@@ -1,6 +1,6 @@
 //! The structures below the network, each against a plain collection.
 
-use muster_core::id::GpuGroup;
+use muster_core::id::QueueId;
 use muster_core::record::Pool;
 use muster_model::world::Dice;
 use muster_protocol::bracket::NONE;
@@ -29,12 +29,12 @@ fn a_pool_knows_its_greatest_and_least_key() {
                         1 => 2 * longest - step,
                         _ => d.below(40),
                     };
-                let place = pool::insert(&mut mem, GpuGroup(9), &mut record, key);
+                let place = pool::insert(&mut mem, QueueId(9), &mut record, key);
                 assert!(there.insert(place, key).is_none(), "place {place} is taken");
             } else {
                 let place = *there.keys().nth(d.below(there.len() as u64) as usize).unwrap();
                 there.remove(&place);
-                pool::remove(&mut mem, GpuGroup(9), &mut record, place);
+                pool::remove(&mut mem, QueueId(9), &mut record, place);
             }
             let (greatest, least) = (there.values().max().copied(), there.values().min().copied());
             assert_eq!(
@@ -42,11 +42,11 @@ fn a_pool_knows_its_greatest_and_least_key() {
                 (greatest.unwrap_or(0), least.unwrap_or(0), there.len())
             );
             if let (Some(greatest), Some(least)) = (greatest, least) {
-                assert_eq!(there[&pool::best_place(&mem, GpuGroup(9), &record)], greatest);
-                assert_eq!(there[&pool::worst_place(&mem, GpuGroup(9), &record)], least);
+                assert_eq!(there[&pool::best_place(&mem, QueueId(9), &record)], greatest);
+                assert_eq!(there[&pool::worst_place(&mem, QueueId(9), &record)], least);
             }
             for place in 0..=record.slots {
-                assert_eq!(pool::key_at(&mem, GpuGroup(9), &record, place).max(NONE), there.get(&place).copied().unwrap_or(NONE));
+                assert_eq!(pool::key_at(&mem, QueueId(9), &record, place).max(NONE), there.get(&place).copied().unwrap_or(NONE));
             }
         }
     }

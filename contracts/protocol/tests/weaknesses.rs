@@ -7,7 +7,7 @@ use muster_model::world::*;
 use muster_model::{proof, refused};
 
 use alloy_sol_types::SolInterface;
-use muster_core::id::{GpuGroup, NodeId, TaskId, Ticket};
+use muster_core::id::{NodeId, QueueId, TaskId, Ticket};
 use muster_core::record::CALL_MODELS;
 use muster_protocol::abi::IMuster::{estimateCall, IMusterCalls, IMusterEvents as E};
 use muster_protocol::draw::Rng;
@@ -309,7 +309,7 @@ fn w02_randomness_has_no_state_and_no_selector() {
 fn w03_no_commitment_decides_anything() {
     nothing_called(&["vrf", "disclose", "sample"]);
     let mut w = world(1, 1);
-    for policy in 2..=255 {
+    for policy in 3..=255 {
         refused!(w.create(5, FEE, IMuster::TaskSpec { redundancy: policy, ..spec(0, &[]) }), RedundancyUnsupported(policy));
     }
     // Whatever the node commits to, block and task decide.
@@ -347,7 +347,7 @@ fn w04_no_task_overwrites_another() {
     w.set("alphaMilli", 100_000);
     let ids: Vec<u64> = (0..30).map(|i| w.create(5 + i % 3, FEE + i as u128, spec(0, &[])).unwrap()).collect();
     assert_eq!(ids, (1..=30).collect::<Vec<_>>());
-    let (_, tasks) = w.view(|n| n.queued_tasks(GpuGroup(0), 0, 99)).unwrap();
+    let (_, tasks) = w.view(|n| n.queued_tasks(QueueId(0), 0, 99)).unwrap();
     assert_eq!(tasks.len(), 29);
     assert!(tasks.iter().all(|t| t.fee == FEE + t.id as u128 - 1 && t.creator.into_array() == who(5 + (t.id - 1) % 3)));
 }
@@ -421,9 +421,9 @@ fn w09_a_full_queue_neither_reverts_nor_can_be_flushed_cheaply() {
         w.create(6, 60, spec(0, &[])).unwrap();
     }
     assert_eq!(w.account(6).credit, 3_000);
-    assert_eq!(w.view(|n| n.queued_tasks(GpuGroup(0), 0, 9)).unwrap().1.iter().map(|t| t.id).collect::<Vec<_>>(), good);
+    assert_eq!(w.view(|n| n.queued_tasks(QueueId(0), 0, 9)).unwrap().1.iter().map(|t| t.id).collect::<Vec<_>>(), good);
     let better = w.create(6, FEE + FEE / 1_000_000, spec(0, &[])).unwrap();
-    assert!(w.view(|n| n.queued_tasks(GpuGroup(0), 0, 9)).unwrap().1.iter().any(|t| t.id == better));
+    assert!(w.view(|n| n.queued_tasks(QueueId(0), 0, 9)).unwrap().1.iter().any(|t| t.id == better));
 }
 
 /// 10: The creator stated a task's size, so a small lie bought priority, and 0 divided by zero. Here the estimate is

@@ -270,7 +270,7 @@ impl Ledger {
 
     /// Says that the nodes of a GPU group answer alike, unless it was said before.
     pub fn list(&mut self, group: GpuGroup) {
-        if !muster_protocol::groups::listed(&self.host, group) {
+        if !muster_protocol::registry::listed(&self.host, group) {
             let _ = self.call(Party::Owner, 0, &listGpuGroupCall { group: group.0, listed: true });
         }
     }

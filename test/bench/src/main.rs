@@ -97,6 +97,10 @@ fn main() -> Result<()> {
         b.queue(queue, samples, "descending", |i| TOKEN * 1_000 - i as u128 * wei, step)?;
         bar.set_message("queueing equal values");
         b.queue(queue, samples, "equal", |_| TOKEN, step)?;
+        if queue > 0 {
+            bar.set_message("queueing tasks of all grades");
+            b.graded(queue, samples, step)?;
+        }
     }
     rows.append(&mut b.rows);
 

@@ -225,7 +225,8 @@ impl Bench {
             b.aside(|b| b.tasks(samples, false))?;
             b.aside(|b| b.membership(samples))?;
             b.aside(|b| b.receipts(samples))?;
-            b.aside(|b| b.validation(samples))
+            b.aside(|b| b.validation(samples))?;
+            b.aside(|b| b.replicated(samples))
         })
     }
 
@@ -376,6 +377,108 @@ impl Bench {
             }
         }
         Ok(())
+    }
+
+    /// Tasks that take three nodes at once, on nodes that have done all of it before.
+    fn replicated(&mut self, samples: usize) -> Result<()> {
+        if self.nodes < 12 {
+            return Ok(());
+        }
+        let gpu = self.world.view(gpuGroupCall { name: GPU.into(), vram: VRAM })?;
+        self.world.owner_calls(listGpuGroupCall { group: gpu, listed: true })?;
+        let (worn, _) = self.run(TOKEN, spec(&[MODEL]))?;
+        self.submit(worn.node, worn.id)?;
+        self.world.wear(worn.node, 1..=self.nodes);
+        let wanted = TaskSpec { kind: 1, redundancy: 2, ..spec(&[MODEL]) };
+        for round in 0..=samples {
+            let before = self.create(3 * TOKEN, wanted.clone())?;
+            ensure!(before.events::<GroupFormed>().is_empty(), "something was Pending");
+            let name = "create a replicated task and dispatch one";
+            let done = self.first(name, |b| b.create(3 * TOKEN, wanted.clone()))?;
+            let mut groups = done.events::<GroupFormed>();
+            if !groups.is_empty() {
+                self.keep(name, done);
+            }
+            while groups.len() < 2 {
+                groups.append(&mut self.dispatch(2)?.events::<GroupFormed>());
+            }
+            for group in groups {
+                for &node in &group.nodes {
+                    self.operator(node, commitCall { id: group.id, commitment: commitment(group.id, node, 1) })?;
+                }
+                for (i, &node) in group.nodes.iter().enumerate() {
+                    let last = "reveal in a replicated task's group, the last: three judged";
+                    let reveal = revealing(group.id, group.group, node, 1);
+                    if i < 2 {
+                        self.operator(node, reveal)?;
+                    } else {
+                        self.take(last, |b| b.operator(node, reveal))?;
+                    }
+                }
+            }
+            if round == 0 {
+                // It has worn the words in.
+                self.taken.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// A freed node's call with tasks of all grades queued for it, half of them for its GPU group and half for any: a single one starts,
+    /// or the node waits for others, or three are reserved.
+    pub fn graded(&mut self, queue: u32, samples: usize, step: impl Fn(u32)) -> Result<()> {
+        self.values = "";
+        self.aside(|b| {
+            b.world.set("alphaMilli", 1_000_000_000)?;
+            let (gpu, vram) = ("Trio GPU", 96);
+            let trio: Vec<NodeJoined> = (0..3).map(|_| Ok(b.join(gpu, vram, &[MODEL], 400)?.0)).collect::<Result<_>>()?;
+            let group = trio[0].group;
+            b.world.owner_calls(listGpuGroupCall { group, listed: true })?;
+            let single = TaskSpec { gpu: group, ..spec(&[MODEL]) };
+            let mut running = Vec::new();
+            for _ in &trio {
+                running.push(b.run(TOKEN, single.clone())?.0);
+            }
+            for i in 0..queue.max(1) {
+                let any = if i % 2 == 0 { 0 } else { group };
+                let (kind, redundancy) = [(0, 0), (0, 2), (1, 2)][i as usize % 3];
+                // Worth more to each of three than a single one.
+                let fee = TOKEN * (1 + 3 * u128::from(redundancy > 0)) - u128::from(i);
+                b.create(fee, TaskSpec { kind, redundancy, gpu: any, vram, ..spec(&[MODEL]) })?;
+                step(i);
+            }
+            while b.world.view(overviewCall {})?.pending > 0 {
+                b.dispatch(16)?;
+            }
+            b.queued = queue;
+            b.both(|b| {
+                for _ in 0..samples.min(9) {
+                    let snapshot = b.world.snapshot();
+                    for (i, task) in running.iter().enumerate() {
+                        let name = [
+                            "submit with all grades queued: waits for others",
+                            "",
+                            "submit with all grades queued: three are reserved",
+                        ][i];
+                        if name.is_empty() {
+                            b.submit(task.node, task.id)?;
+                        } else {
+                            b.take(name, |b| b.submit(task.node, task.id))?;
+                        }
+                    }
+                    ensure!(b.world.view(overviewCall {})?.pending == 1, "three were not reserved");
+                    b.world.revert(snapshot);
+                    let snapshot = b.world.snapshot();
+                    b.create(5 * TOKEN, single.clone())?;
+                    b.dispatch(1)?;
+                    b.take("submit with all grades queued: a single task starts", |b| b.submit(running[0].node, running[0].id))?;
+                    b.world.revert(snapshot);
+                    // Another time, another hash.
+                    b.blocks(1)?;
+                }
+                Ok(())
+            })
+        })
     }
 
     /// Lets so many blocks pass.

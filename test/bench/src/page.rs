@@ -43,6 +43,7 @@ const LIMITS: &[Limit] = &[
     Limit { operation: "commit, a member: released", limit: 117_000, goal: (72_000, 99_000) },
     Limit { operation: "reveal, not sampled: paid and released", limit: 122_000, goal: (75_000, 102_000) },
     Limit { operation: "form a group: two validators drawn", limit: 207_000, goal: (105_000, 132_000) },
+    Limit { operation: "create a replicated task and dispatch one", limit: 257_000, goal: (175_000, 202_000) },
     Limit { operation: "reveal in a group, not the last", limit: 87_000, goal: (46_000, 73_000) },
     Limit { operation: "reveal in a group, the last: three judged", limit: 207_000, goal: (135_000, 162_000) },
     Limit { operation: "reveal in a group, the last: three judged, one slashed", limit: 287_000, goal: (210_000, 237_000) },

@@ -190,7 +190,7 @@ pub fn drive_native(seeds: Range<u64>, length: usize, operators: u64, least: u64
 }
 
 /// What happens in a network where most tasks are validated.
-const VALIDATED: [&str; 73] = [
+const VALIDATED: [&str; 91] = [
     "AnswerCommitted",
     "AnswerRevealed",
     "TaskSampled",
@@ -217,6 +217,25 @@ const VALIDATED: [&str; 73] = [
     "called node began",
     "held",
     "NodeSetAside",
+    "NodeWaits",
+    "three drawn",
+    "three undecided",
+    "three too old",
+    "three not there",
+    "three reserved undrawn",
+    "one reserved",
+    "two reserved",
+    "three reserved",
+    "another task than the best",
+    "a node waits",
+    "waited in vain",
+    "a waiting node left",
+    "waiting node called",
+    "a reserved node drawn",
+    "a reserved node not drawn",
+    "a reserved node returned",
+    "expelled while reserved",
+    "one of three alone",
     "member expired",
     "member late at the judgement",
     "judgement put off",
@@ -238,7 +257,6 @@ const VALIDATED: [&str; 73] = [
     "slashed after it left",
     "expelled",
     "expelled from a task",
-    "expelled while called",
     "kicked out by a judgement",
     "refused: BadAnswerKind",
     "refused: BadImages",
@@ -267,10 +285,19 @@ const VALIDATED: [&str; 73] = [
 ];
 
 /// What happens there now and then.
-const SELDOM: [&str; 9] = [
+const SELDOM: [&str; 18] = [
+    "three alike not met",
+    "a waiting node paused",
+    "a waiting node poked",
+    "an idle node poked and reserved",
+    "a reserved node drawn on its way out",
+    "a reserved node paused at last",
+    "a reserved node left at last",
+    "reserved node called",
     "agreed in a chain",
     "call without a task",
     "expelled from a group",
+    "expelled while called",
     "expelled from a group after its deadline",
     "slashed returned stake",
     "refused: NotOwner",

@@ -5,14 +5,14 @@ use crate::world::parameter;
 use crate::world::stage::*;
 use alloy_primitives::B256;
 use alloy_sol_types::SolCall;
-use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
+use muster_core::id::{GpuGroup, ModelId, NodeId, QueueId, TaskId, Ticket};
 use muster_core::record::{Head, NextParameter, Proposal, Rules, Scores};
 use muster_core::word::{Address, Word};
 use muster_protocol::abi::IMuster::{self, IMusterEvents as E, Outcome, TaskCreated};
 use muster_protocol::layout::{entry, node_slot, slot, HEAD, NEXT_OWNER, NEXT_PARAMETERS, NEXT_TREASURY, RULES};
 use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::sampler::Among;
-use muster_protocol::{admin, groups, registry, Host, Network};
+use muster_protocol::{admin, registry, Host, Network};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// H is followed in f64.
@@ -35,7 +35,11 @@ struct Node {
     task: (u64, u64),
     /// Whether it runs that.
     runs: bool,
+    /// Until when it waits apart, and whether it waits for two others then.
     parked: Option<u64>,
+    waits: bool,
+    /// The Pending task that it is reserved for; 0 for none.
+    reserved: u64,
     /// Commitments that are not settled, and whether they keep it from work.
     open: u64,
     halted: bool,
@@ -126,6 +130,8 @@ pub struct Explorer {
     tasks: BTreeMap<u64, Task>,
     pending: VecDeque<u64>,
     queued: BTreeSet<u64>,
+    /// Queues ever used, in order of first use.
+    queues: Vec<u32>,
     /// Sampled tasks whose validators are to be drawn.
     calls: VecDeque<u64>,
     teams: BTreeMap<u32, Team>,
@@ -297,7 +303,7 @@ impl Explorer {
             E::NodePausing(p) => self.node(p.node).status = 3,
             E::NodePaused(p) => {
                 let n = self.node(p.node);
-                (n.status, n.parked) = (5, None);
+                (n.status, n.parked, n.waits) = (5, None, false);
             }
             E::NodeResumed(p) => {
                 let n = self.node(p.node);
@@ -307,15 +313,38 @@ impl Explorer {
             E::NodeQuitting(p) => self.node(p.node).status = 4,
             E::NodeQuit(q) => {
                 let n = self.node(q.node);
-                (n.status, n.stake, n.parked) = (0, 0, None);
+                (n.status, n.stake) = (0, 0);
+                (n.parked, n.waits, n.reserved) = (None, false, 0);
                 (n.runs, n.halted, n.called, n.aside) = (false, false, 0, false);
                 let a = self.account(q.operator);
                 a.unbonding += q.stake;
                 a.release = q.release;
             }
             E::NodeKickedOut(k) => self.account(k.operator).kicked = true,
-            E::NodeExcluded(x) => self.node(x.node).parked = Some(x.until),
-            E::NodeReadmitted(x) => self.node(x.node).parked = None,
+            E::NodeExcluded(x) => {
+                let n = self.node(x.node);
+                n.parked = Some(x.until);
+                // One that was reserved and is let go.
+                if std::mem::take(&mut n.reserved) > 0 && n.status == 2 && n.called == 0 {
+                    n.status = 1;
+                }
+            }
+            E::NodeWaits(w) => {
+                let n = self.node(w.node);
+                assert_eq!(n.waits, n.parked.is_some(), "it was free, or waited already");
+                if w.until > 0 {
+                    assert_eq!(n.status, 1, "it is free");
+                    (n.parked, n.waits) = (Some(w.until), true);
+                } else {
+                    (n.status, n.parked, n.waits, n.reserved) = (2, None, false, w.id);
+                    assert_eq!(self.pending.back(), Some(&w.id), "it is Pending again");
+                }
+            }
+            E::NodeReadmitted(x) => {
+                let n = self.node(x.node);
+                assert_eq!(n.reserved, 0, "it is let go before");
+                (n.parked, n.waits) = (None, false);
+            }
             E::ScoreRecorded(s) => {
                 let least = self.parameter("kickoutMilli");
                 let n = self.node(s.node);
@@ -369,6 +398,9 @@ impl Explorer {
             E::TaskRedrawn(r) => {
                 let task = self.tasks.get_mut(&r.id).expect("created");
                 task.at = r.drawBlock;
+                if self.queued.remove(&r.id) {
+                    assert_eq!(task.created.spec.redundancy, 2, "others leave the queue to start or to end");
+                }
                 let ring = if task.status == 5 { &mut self.calls } else { &mut self.pending };
                 ring.retain(|&p| p != r.id);
                 ring.push_back(r.id);
@@ -378,7 +410,11 @@ impl Explorer {
                 self.queued.insert(q.id);
                 let task = self.tasks.get_mut(&q.id).expect("created");
                 (task.at, task.since) = (q.ticket, now);
-                assert_eq!((q.creator, (q.ticket >> 32) as u32), (task.created.creator, q.group));
+                assert_eq!((q.creator, q.group), (task.created.creator, task.group()));
+                let queue = task.queue();
+                if !self.queues.contains(&queue) {
+                    self.queues.push(queue);
+                }
             }
             E::TaskStarted(s) => {
                 self.pending.retain(|&p| p != s.id);
@@ -459,26 +495,27 @@ impl Explorer {
             }
             E::GroupFormed(g) => {
                 self.calls.retain(|&c| c != g.id);
+                self.pending.retain(|&p| p != g.id);
                 let task = self.tasks.get_mut(&g.id).expect("created");
-                assert_eq!((g.creator, g.nodes[0]), (task.created.creator, task.node));
-                let (answer, moment) = task.committed;
-                let first = Member {
-                    node: task.node,
-                    stage: COMMITTED,
-                    moment,
-                    elapsed: moment - task.began,
-                    answer,
-                    ..Member::default()
-                };
+                assert_eq!(g.creator, task.created.creator);
+                let mut members: Vec<Member> =
+                    g.nodes.iter().map(|&node| Member { node, stage: CALLED, ..Member::default() }).collect();
+                let sampled = task.created.spec.redundancy == 1;
+                if sampled {
+                    let first = &mut members[0];
+                    assert_eq!((first.node, task.status), (task.node, 5));
+                    let (answer, moment) = task.committed;
+                    (first.stage, first.moment, first.elapsed, first.answer) = (COMMITTED, moment, moment - task.began, answer);
+                }
                 (task.status, task.node, task.boosts) = (6, 0, false);
-                let others = g.nodes[1..].iter().map(|&node| Member { node, stage: CALLED, ..Member::default() });
-                let members = std::iter::once(first).chain(others).collect();
                 assert!(
                     self.teams.insert(g.group, Team { id: g.id, formed: now, scored: g.scored, members }).is_none(),
                     "the place was free"
                 );
                 self.places = self.places.max(g.group);
-                self.count_open(g.nodes[0]);
+                if sampled {
+                    self.count_open(g.nodes[0]);
+                }
             }
             E::MemberCalled(m) => self.node(m.node).called = m.group,
             E::MemberStarted(m) => {
@@ -489,8 +526,11 @@ impl Explorer {
                 if n.status == 1 {
                     n.status = 2;
                 }
-                // One that is held back is taken from there.
-                (n.parked, n.called) = (None, 0);
+                // One that waits apart is taken from there.
+                (n.parked, n.waits, n.reserved) = (None, false, 0);
+                if n.called == m.group {
+                    n.called = 0;
+                }
                 (n.task, n.in_use, n.runs) = ((m.id, m.deadline), models, true);
             }
             E::MemberTimedOut(m) => {
@@ -631,7 +671,7 @@ impl Explorer {
             assert_eq!(registry::joined(host, GpuGroup(group)).map(|n| n as usize), Some(there), "joined in {group}");
             assert_eq!(registry::gpu_group(host, name.as_bytes(), *vram), Some(GpuGroup(group)));
             assert_eq!(&registry::gpu_name(host, GpuGroup(group)), name);
-            assert_eq!(groups::listed(host, GpuGroup(group)), self.listed.contains(&group));
+            assert_eq!(registry::listed(host, GpuGroup(group)), self.listed.contains(&group));
             let of_size = self.groups.values().filter(|g| g.1 == *vram).count();
             assert_eq!(registry::gpu_count(host, *vram) as usize, of_size);
         }
@@ -694,7 +734,13 @@ impl Explorer {
         } else {
             assert_eq!(net.running_task(NodeId(number)).expect("known").status, 0, "{number} runs nothing");
         }
-        assert_eq!((v.parked, v.parkedUntil), (n.parked.is_some(), n.parked.unwrap_or(0)), "node {number} waits");
+        let parked = match (n.parked, n.waits, n.reserved) {
+            (_, _, 1..) => 3,
+            (Some(_), true, _) => 2,
+            (Some(_), false, _) => 1,
+            (None, ..) => 0,
+        };
+        assert_eq!((v.parked, v.parkedUntil), (parked, n.parked.unwrap_or(0)), "node {number} waits");
     }
 
     fn compare_tasks<H: Host>(&self, net: &Network<H>) {
@@ -708,17 +754,28 @@ impl Explorer {
             Self::same(view, &self.tasks[id], 1);
             assert_eq!(&net.locate(TaskId(*id), NodeId(0), Ticket(0)), view);
         }
+        let (used, views) = net.queues(0, 256).expect("a page");
+        assert_eq!(used as usize, self.queues.len(), "queues ever used");
+        for (v, &queue) in views.iter().zip(&self.queues) {
+            let there = self.queued.iter().filter(|id| self.tasks[id].queue() == queue).count();
+            assert_eq!(
+                (v.queue, v.queued as usize, v.best > 0, v.worst > 0),
+                (queue, there, there > 0, there > 0),
+                "queue {queue}"
+            );
+        }
         for id in &self.queued {
             let task = &self.tasks[id];
-            let (group, place) = ((task.at >> 32) as u32, task.at as u32);
-            let (places, found) = net.queued_tasks(GpuGroup(group), place, 1).expect("a page");
+            let (queue, place) = ((task.at >> 32) as u32, task.at as u32);
+            assert_eq!(queue, task.queue(), "{id} stands in its queue");
+            let (places, found) = net.queued_tasks(QueueId(queue), place, 1).expect("a page");
             let view = found.first().expect("queued at its ticket");
             Self::same(view, task, 2);
             assert_eq!(&net.locate(TaskId(*id), NodeId(0), Ticket(task.at)), view);
             let ahead = |other: &&u64| {
                 let other = &self.tasks[other];
                 let rank = |t: &Task| (t.value(), std::cmp::Reverse(t.created.id));
-                (other.at >> 32) as u32 == group && rank(other) > rank(task)
+                (other.at >> 32) as u32 == queue && rank(other) > rank(task)
             };
             let counted = net.queued_before(Ticket(task.at), 0, 256).expect("a page");
             if places <= 256 {
@@ -738,8 +795,8 @@ impl Explorer {
             let (v, c) = (net.group_view(place), &self.tasks[&team.id].created);
             let images = if c.spec.kind == 0 { c.spec.units as u8 } else { 0 };
             assert_eq!(
-                (v.group, v.id, v.creator, v.fee, v.kind, v.images, v.estimate, v.scored),
-                (place, c.id, c.creator, c.fee, c.spec.kind, images, c.estimate, team.scored)
+                (v.group, v.id, v.creator, v.fee, v.kind, v.images, v.estimate, v.redundancy, v.scored),
+                (place, c.id, c.creator, c.fee, c.spec.kind, images, c.estimate, c.spec.redundancy, team.scored)
             );
             let waits = |m: &Member| m.stage == CALLED || m.stage == RUNNING && net.now <= m.moment;
             let last = team.members.iter().map(|m| m.moment).max().expect("members").max(team.formed);
@@ -807,9 +864,25 @@ impl Explorer {
 }
 
 impl Task {
-    /// Fee / estimate to 32 significant bits: exponent and mantissa.
+    /// The GPU group that it requires, or VRAM.
+    fn group(&self) -> u32 {
+        let spec = &self.created.spec;
+        if spec.gpu > 0 {
+            spec.gpu
+        } else {
+            spec.vram as u32
+        }
+    }
+    /// The number of the queue it belongs into: each grade begins 4,096 further.
+    fn queue(&self) -> u32 {
+        let spec = &self.created.spec;
+        let grade = if spec.redundancy == 2 { 1 + (spec.kind > 0) as u32 } else { 0 };
+        self.group() + 4_096 * grade
+    }
+    /// What it pays for one node's work by the estimate to 32 significant bits: exponent and mantissa.
     fn value(&self) -> (i32, u128) {
-        let (mut n, mut d, mut e) = (self.created.fee, self.created.estimate as u128, 0);
+        let nodes = if self.created.spec.redundancy == 2 { 3 } else { 1 };
+        let (mut n, mut d, mut e) = (self.created.fee / nodes, self.created.estimate as u128, 0);
         while n >= d << 32 {
             d <<= 1;
             e += 1;

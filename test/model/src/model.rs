@@ -9,14 +9,15 @@ use crate::world::stage::*;
 use crate::world::*;
 use alloy_primitives::{keccak256, FixedBytes, B256, U256};
 use alloy_sol_types::{SolCall, SolInterface};
-use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId};
+use muster_core::id::{GpuGroup, ModelId, NodeId, QueueId, TaskId};
 use muster_core::word::Address;
 use muster_protocol::abi::IMuster::{self, IMusterCalls as C, IMusterEvents as E, *};
 use muster_protocol::draw::Rng;
 use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::sampler::Among;
-use muster_protocol::{groups, Host, Network};
+use muster_protocol::{registry, Host, Network};
 use muster_scorer::recordScoresCall;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const NAMES: [&str; 3] = ["RTX 4090", "A100", "a very long name of a card, longer than one word"];
@@ -36,8 +37,12 @@ const DELAYED: [&str; 9] = [
     "hammingMost",
     "slashImages",
 ];
+/// Every fee is below this many wei.
+const FEE_END: u128 = 1 << 87;
 /// Draws of a task's validators that may stay undecided.
 const CALL_DRAWS: u64 = 8;
+/// Tasks that can be Pending at once.
+const PENDING: usize = 4_095;
 /// Calls that can wait at once.
 const CALLS: usize = 255;
 
@@ -206,7 +211,7 @@ pub fn random_op(d: &mut Dice, operators: u64) -> Op {
     }
 }
 
-/// A random operation of the life of a sampled task.
+/// A random operation of the life of a task whose answers are checked.
 fn random_validation(d: &mut Dice) -> Op {
     match d.below(20) {
         0..=6 => Op::Commit { pick: d.bits(), by: d.below(20), answer: d.bits() },
@@ -217,7 +222,8 @@ fn random_validation(d: &mut Dice) -> Op {
     }
 }
 
-/// Operations of a network in which most tasks are sampled: first what makes groups likely, then a mix in which they come about.
+/// Operations of a network in which most tasks are validated, some by being sampled, others by taking three nodes at once: first what
+/// makes groups likely, then a mix in which they come about.
 pub fn validating(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
     let mut ops = vec![
         Op::Set("scorePool", [3, 3, 3, 5][d.below(4) as usize]),
@@ -227,25 +233,37 @@ pub fn validating(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
         Op::Set("unbonding", [500, 86_400][d.below(2) as usize]),
         Op::Set("hammingMost", [0, 6, 6, 8][d.below(4) as usize]),
         Op::Set("sampleBps", [2_000, 5_000, 10_000][d.below(3) as usize]),
+        Op::Set("holdTime", [0, 10, 60, 60, 255][d.below(5) as usize]),
+        Op::Set("drawDelay", [0, 1, 1, 1, 2][d.below(5) as usize]),
         Op::Pass { blocks: 1, seconds: 172_800 },
     ];
     ops.extend((0..DELAYED.len() as u64).map(Op::Accept));
-    // A few of one kind, so that there is somebody to agree with.
-    let join = |who: u64, d: &mut Dice| Op::Join { who, gpu: 0, vram: 1, models: d.bits() & d.bits() & 0x3ff, stake: d.below(5) };
+    // In eighths, how many tasks take three nodes at once, and how many take one.
+    let (three, single) = ([0, 4, 7, 7][d.below(4) as usize], d.below(4) / 2);
+    // A few of one kind, so that there is somebody to agree with; in half of the networks there are others too.
+    let mixed = d.below(2);
+    let join = |who: u64, d: &mut Dice| {
+        let (gpu, vram) = [(0, 1), (0, 1), (0, 1), (1, 1), (0, 2)][(mixed * d.below(5)) as usize];
+        Op::Join { who, gpu, vram, models: d.bits() & d.bits() & 0x3ff, stake: d.below(5) }
+    };
     ops.extend((1..=operators.min(8)).map(|who| join(who, d)));
-    ops.push(Op::List { group: 0, on: true });
+    ops.extend((0..=2 * mixed).map(|i| Op::List { group: 16 * i, on: true }));
     while ops.len() + 1 < length {
-        ops.push(match d.below(40) {
+        ops.push(match d.below(41) {
             0..=2 => random_op(d, operators),
             3..=9 => Op::Create {
                 who: d.bits(),
                 kind: d.bits(),
                 units: d.bits(),
-                vram: 0,
+                vram: mixed * d.bits(),
                 gpu: d.bits(),
                 models: d.bits() & d.bits() & d.bits() & d.bits() & 0x3ff,
                 fee: d.bits(),
-                policy: 0,
+                policy: match d.below(8) {
+                    n if n < three => 2,
+                    n if n < three + single => 4,
+                    _ => 0,
+                },
             },
             10..=29 => random_validation(d),
             30..=34 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(20) },
@@ -264,6 +282,16 @@ pub fn validating(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
                 8 => Op::Accept(d.bits()),
                 // As many 2s as a pool holds: the next score of 0 kicks it out.
                 _ => Op::Score { node: d.bits(), score: (1 << 60) + 4 },
+            },
+            39 => match d.below(12) {
+                0 => Op::Pause(1 + d.below(operators)),
+                1..=2 => Op::Resume(1 + d.below(operators)),
+                3 => Op::Quit(1 + d.below(operators)),
+                5 => Op::List { group: d.bits(), on: d.below(3) > 0 },
+                // Somebody whose stake was returned.
+                6 => Op::Withdraw(4 * d.below(operators)),
+                4 | 7 => Op::Fault { pick: d.bits(), by: 1 },
+                _ => Op::Poke(d.below(4 * operators)),
             },
             _ => Op::Expire { pick: d.bits(), by: d.bits() },
         });
@@ -302,11 +330,14 @@ struct Task {
     kind: u8,
     /// Images of an answer; 0 where answers have to be equal.
     images: u8,
-    /// Whether it is of policy 1, and with what probability in ten-thousandths it is validated.
-    sampled: bool,
+    /// Its redundancy policy: 0, 1 or 2.
+    policy: u8,
+    /// With what probability in ten-thousandths it is validated.
     sample_bps: u128,
     /// When its node started it.
     began: u64,
+    /// Nodes that wait for its draw, of a Pending task that takes three.
+    reserved: Vec<u32>,
     part: Part,
 }
 
@@ -438,9 +469,17 @@ fn salt_of(id: u64, node: u32) -> B256 {
 }
 
 impl Task {
-    /// Fee / estimate to 32 significant bits: exponent and mantissa.
+    /// What it pays for one node's work.
+    fn share(&self) -> u128 {
+        if self.policy == 2 {
+            self.fee / 3
+        } else {
+            self.fee
+        }
+    }
+    /// That by the estimate to 32 significant bits: exponent and mantissa.
     fn value(&self) -> (i32, u128) {
-        let (mut n, mut d, mut e) = (self.fee, self.estimate as u128, 0);
+        let (mut n, mut d, mut e) = (self.share(), self.estimate as u128, 0);
         while n >= d << 32 {
             d <<= 1;
             e += 1;
@@ -456,6 +495,22 @@ impl Task {
     }
     fn fits(&self, node: &Node) -> bool {
         self.gpu.map_or(node.group & 0xffff >= self.vram as u32, |g| g == node.group)
+    }
+    /// Whether it takes three nodes of one GPU group, whichever.
+    fn any_equal(&self) -> bool {
+        self.policy == 2 && self.kind > 0 && self.gpu.is_none()
+    }
+    /// Of a queue: 0 of those that take one node, 1 of three that answer images, 2 of three that answer alike.
+    fn grade(&self) -> u32 {
+        if self.policy == 2 {
+            1 + (self.kind > 0) as u32
+        } else {
+            0
+        }
+    }
+    /// The number of the queue it belongs into.
+    fn queue(&self) -> u32 {
+        self.group() + 4_096 * self.grade()
     }
     /// What the node that ran it alone is paid.
     fn payment(&self) -> u128 {
@@ -478,7 +533,14 @@ struct Node {
     held: BTreeSet<u64>,
     in_use: Vec<u64>,
     task: Option<Task>,
+    /// Until when it waits apart.
     parked: Option<u64>,
+    /// The queue for a task of which it waits so.
+    waits: Option<u32>,
+    /// Until when it last waited so, or was to; 0 if it got to work from being reserved since.
+    waited: u64,
+    /// The Pending task that it is reserved for; 0 for none.
+    reserved: u64,
     joined_at: u64,
     /// Commitments that are not settled, and whether they keep it from work.
     open: u64,
@@ -510,6 +572,8 @@ pub struct Model {
     holders: BTreeMap<u64, Vec<u32>>,
     pending: VecDeque<Task>,
     queue: Vec<Task>,
+    /// Who waits for tasks of a queue, first come.
+    waiting: BTreeMap<u32, Vec<u32>>,
     calls: VecDeque<Waiting>,
     teams: BTreeMap<u32, Team>,
     /// Places of groups there are.
@@ -555,6 +619,7 @@ impl Trace {
             Some(E::TaskStarted(e)) => e.id == task,
             Some(E::TaskRedrawn(e)) => e.id == task,
             Some(E::TaskQueued(e)) => e.id == task,
+            Some(E::GroupFormed(e)) => e.id == task,
             Some(E::TaskAborted(e)) => e.reason == 2,
             _ => false,
         }
@@ -572,6 +637,16 @@ impl Trace {
         assert_eq!(self.peek(), Some(&e), "event {}", self.next);
         self.next += 1;
     }
+}
+
+/// What a node may do that becomes available.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum May {
+    Nothing,
+    /// Take what is queued.
+    Take,
+    /// That, or wait for two others.
+    Wait,
 }
 
 type Refused = Result<(), &'static str>;
@@ -622,6 +697,7 @@ impl Model {
             ("downloadTime", 600),
             ("hammingMost", 8),
             ("slashImages", 0),
+            ("holdTime", 60),
         ];
         Model {
             operators,
@@ -633,6 +709,7 @@ impl Model {
             holders: BTreeMap::new(),
             pending: VecDeque::new(),
             queue: Vec::new(),
+            waiting: BTreeMap::new(),
             calls: VecDeque::new(),
             teams: BTreeMap::new(),
             places: 0,
@@ -719,7 +796,11 @@ impl Model {
                 }
                 let task = self.pending.pop_front().unwrap();
                 let known = task.at + HISTORY >= self.block;
-                self.draw(t, by, task, known);
+                if task.policy == 2 {
+                    self.draw_three(t, task, known);
+                } else {
+                    self.draw(t, by, task, known);
+                }
             }
             waiting -= 1;
             served += 1;
@@ -745,20 +826,28 @@ impl Model {
     }
 
     fn return_to_work(&mut self, t: &mut Trace, by: Address, node: u32) {
+        let waited = self.stop_waiting(node);
         self.nodes.get_mut(&node).unwrap().parked = None;
         t.expect(E::NodeReadmitted(IMuster::NodeReadmitted { node }));
-        self.release(t, by, node, true);
+        if waited {
+            self.note("waited in vain");
+        }
+        self.release(t, by, node, if waited { May::Take } else { May::Wait });
+    }
+
+    /// Takes a node off the list of those that wait for a queue; gives whether it was on one.
+    fn stop_waiting(&mut self, node: u32) -> bool {
+        let Some(queue) = self.nodes.get_mut(&node).unwrap().waits.take() else { return false };
+        self.waiting.get_mut(&queue).expect("it waits there").retain(|&other| other != node);
+        true
     }
 
     /// A draw, as the real thing decided it, checked.
-    fn draw(&mut self, t: &mut Trace, by: Address, mut task: Task, known: bool) {
+    fn draw(&mut self, t: &mut Trace, by: Address, task: Task, known: bool) {
         let idle: Vec<u32> = self.idle().filter(|(_, n)| task.fits(n)).map(|(&i, _)| i).collect();
         let redrawn = matches!(t.peek(), Some(E::TaskRedrawn(r)) if r.id == task.id);
         if !known || (redrawn && !idle.is_empty()) {
-            let delay = self.set["drawDelay"].max(1);
-            task.at = self.block + delay - 1;
-            t.expect(E::TaskRedrawn(IMuster::TaskRedrawn { id: task.id, drawBlock: task.at }));
-            self.pending.push_back(task);
+            self.put_off(t, task);
         } else if idle.is_empty() {
             self.enqueue(t, task);
         } else {
@@ -768,7 +857,8 @@ impl Model {
             assert!(able.contains(&s.node), "{s:?} is excluded");
             let local = |i: &u32| task.models.iter().any(|m| self.nodes[i].held.contains(m));
             let entries: usize = task.models.iter().filter_map(|m| self.holders.get(m)).map(Vec::len).sum();
-            if entries <= 16 && able.iter().any(local) {
+            // One whose H is 0, where none is too low, weighs nothing and is never drawn.
+            if entries <= 16 && able.iter().any(|i| local(i) && self.h(&self.nodes[i]) > EPS) {
                 assert!(local(&s.node), "{s:?} holds none of {:?}", task.models);
             }
             // Between what it certainly had and what it can have had at most. Nodes that a raised threshold excludes stand there
@@ -788,6 +878,127 @@ impl Model {
             assert!(s.boosts || least < pool, "{s:?}: at least {least} candidates");
             assert!(!s.boosts || most >= pool, "{s:?}: at most {most} candidates");
             self.start(t, by, task, s.node, s.boosts);
+        }
+    }
+
+    /// Puts a task at the end of those that are Pending, to be drawn from a later block.
+    fn put_off(&mut self, t: &mut Trace, mut task: Task) {
+        task.at = self.block + self.set["drawDelay"].max(1) - 1;
+        t.expect(E::TaskRedrawn(IMuster::TaskRedrawn { id: task.id, drawBlock: task.at }));
+        self.pending.push_back(task);
+    }
+
+    /// Whether a task that takes three nodes can go to a node.
+    fn takes(&self, task: &Task, node: &Node) -> bool {
+        task.fits(node) && (!task.any_equal() || self.listed.contains(&node.group))
+    }
+
+    /// The draw of a task that takes three nodes, as the real thing decided it, checked.
+    fn draw_three(&mut self, t: &mut Trace, mut task: Task, known: bool) {
+        let idle: Vec<u32> = self.idle().filter(|(_, n)| self.takes(&task, n)).map(|(&i, _)| i).collect();
+        let reserved = std::mem::take(&mut task.reserved);
+        // Whom H excludes by now is none.
+        let stays = |n: &Node| self.takes(&task, n) && self.eligible(self.h(n));
+        let there = reserved.iter().copied().filter(|i| stays(&self.nodes[i]));
+        let candidates: BTreeSet<u32> = idle.iter().copied().chain(there).collect();
+        let of = |group: u32| candidates.iter().filter(|i| self.nodes[i].group == group).count();
+        let groups: BTreeSet<u32> = candidates.iter().map(|i| self.nodes[i].group).collect();
+        // With three alike; or of all, where they need not be.
+        let enough = if task.any_equal() { groups.iter().any(|&g| of(g) >= 3) } else { candidates.len() >= 3 };
+        let met = reserved.iter().any(|node| candidates.contains(node) && of(self.nodes[node].group) >= 3);
+        // Those of a GPU group that is not listed any more are no candidates.
+        let nobody_else = !self.idle().any(|(_, n)| task.fits(n));
+        if known && nobody_else && reserved.len() == 3 && reserved.iter().all(|node| !candidates.contains(node)) {
+            self.note("three reserved of an unlisted group");
+        }
+        let these = known && nobody_else && reserved.len() == 3 && reserved.iter().all(|node| candidates.contains(node));
+        match t.peek().cloned() {
+            Some(E::GroupFormed(formed)) if formed.id == task.id => {
+                let nodes = formed.nodes.clone();
+                if these {
+                    assert_eq!(nodes, reserved, "the three that are reserved");
+                    self.note("three reserved undrawn");
+                } else {
+                    assert!(known && enough, "{formed:?} of {candidates:?}");
+                    self.note("three drawn");
+                }
+                assert_eq!(nodes.len(), 3, "{formed:?}");
+                for (i, node) in nodes.iter().enumerate() {
+                    let n = &self.nodes[node];
+                    assert!(candidates.contains(node) && !nodes[..i].contains(node), "{node} of {candidates:?}: {formed:?}");
+                    assert!(these || self.eligible(self.h(n)), "{node} is excluded: {formed:?}");
+                    assert!(task.kind == 0 || n.group == self.nodes[&nodes[0]].group, "they are not alike: {formed:?}");
+                }
+                self.form_three(t, task, &formed, &candidates);
+                let (chosen, others): (Vec<u32>, Vec<u32>) = reserved.iter().partition(|node| nodes.contains(node));
+                if !chosen.is_empty() && !these {
+                    self.note("a reserved node drawn");
+                }
+                self.give_back(t, &others, "a reserved node not drawn");
+            }
+            Some(E::TaskRedrawn(redrawn)) if redrawn.id == task.id => {
+                assert!(!known || enough && !these, "{redrawn:?} of {candidates:?}, reserved {reserved:?}");
+                self.note(if known { "three undecided" } else { "three too old" });
+                // Whom H excludes, or who is on its way out, is not kept for the next one; whose group is not listed any more is.
+                let kept = |node: &u32| self.eligible(self.h(&self.nodes[node])) && self.nodes[node].status == 2;
+                let (reserved, others): (Vec<u32>, Vec<u32>) = reserved.into_iter().partition(kept);
+                self.put_off(t, Task { reserved, ..task });
+                self.give_back(t, &others, "a reserved node let go undecided");
+            }
+            event => {
+                // Where three have to be alike a draw may meet none of those that are, unless some are reserved for it.
+                let missed = task.any_equal() && !met;
+                assert!(known && !these && (!enough || missed), "{event:?} of {candidates:?}, reserved {reserved:?}");
+                self.note(if enough { "three alike not met" } else { "three not there" });
+                self.enqueue(t, task);
+                self.give_back(t, &reserved, "a reserved node returned");
+            }
+        }
+    }
+
+    /// Forms the group of a task that takes three nodes.
+    fn form_three(&mut self, t: &mut Trace, task: Task, formed: &GroupFormed, candidates: &BTreeSet<u32>) {
+        let first = self.nodes[&formed.nodes[0]].group;
+        let there = candidates.iter().filter(|node| task.kind == 0 || self.nodes[node].group == first).count() as u64;
+        let scored = there >= self.set["scorePool"] && self.alike(&task, first);
+        self.take_place(formed.group);
+        t.expect(E::GroupFormed(IMuster::GroupFormed { creator: task.creator.into(), id: task.id, scored, ..formed.clone() }));
+        let member = |&node: &u32| Member { node, stage: RUNNING, moment: 0, elapsed: 0, answer: B256::ZERO };
+        let members = formed.nodes.iter().map(member).collect();
+        self.teams.insert(formed.group, Team { task: Task { at: self.now, ..task }, scored, members });
+        for &node in &formed.nodes {
+            let n = self.nodes.get_mut(&node).unwrap();
+            if std::mem::take(&mut n.reserved) > 0 {
+                n.waited = 0;
+            }
+            let (leaves, called) = (n.status > 2, n.called > 0);
+            if leaves {
+                self.note("a reserved node drawn on its way out");
+            }
+            if called {
+                self.note("a reserved node drawn that is called");
+            }
+            self.start_member(t, node, formed.group);
+        }
+    }
+
+    /// Lets nodes go that were reserved for a draw: they are held back until a later call.
+    fn give_back(&mut self, t: &mut Trace, nodes: &[u32], how: &'static str) {
+        for &node in nodes {
+            let n = self.nodes.get_mut(&node).unwrap();
+            n.reserved = 0;
+            // One that is called stays what it is, so that it cannot leave before it has begun there.
+            if n.status == 2 && n.called == 0 {
+                n.status = 1;
+            }
+            let (status, called) = (n.status, n.called);
+            self.note(match status {
+                _ if called > 0 => "a reserved node let go that is called",
+                3 => "a reserved node paused at last",
+                4 | 6 => "a reserved node left at last",
+                _ => how,
+            });
+            self.hold(t, node);
         }
     }
 
@@ -836,7 +1047,7 @@ impl Model {
 
     fn enqueue(&mut self, t: &mut Trace, mut task: Task) {
         let capacity = self.set["alphaMilli"] * self.joined() / 1_000;
-        let rank = |t: &Task| (t.value(), std::cmp::Reverse(t.id));
+        let rank = |t: &Task| (t.value(), Reverse(t.id));
         if self.queue.len() as u64 >= capacity {
             let worst = (0..self.queue.len()).min_by_key(|&i| rank(&self.queue[i]));
             match worst.filter(|&i| rank(&self.queue[i]) < rank(&task)) {
@@ -848,7 +1059,7 @@ impl Model {
             }
         }
         let Some(E::TaskQueued(q)) = t.peek().cloned() else { panic!("must be queued: {:?}", t.peek()) };
-        assert_eq!((q.id, (q.ticket >> 32) as u32, q.group), (task.id, task.group(), task.group()));
+        assert_eq!((q.id, (q.ticket >> 32) as u32, q.group), (task.id, task.queue(), task.group()));
         assert_eq!(q.creator.into_array(), task.creator);
         assert!(self.queue.iter().all(|other| other.at != q.ticket), "place taken");
         t.next += 1;
@@ -882,7 +1093,7 @@ impl Model {
         }));
     }
 
-    fn release(&mut self, t: &mut Trace, by: Address, node: u32, may_take: bool) {
+    fn release(&mut self, t: &mut Trace, by: Address, node: u32, may: May) {
         let (due, call_due) = (self.draws_due(), self.call_due());
         let n = self.nodes.get_mut(&node).unwrap();
         n.task = None;
@@ -915,12 +1126,82 @@ impl Model {
         if due {
             return self.hold(t, node);
         }
-        if may_take {
-            if let Some(i) = self.best(n) {
-                let task = self.queue.remove(i);
-                // Nobody drew it.
-                self.start(t, by, task, node, self.set["boostPool"] == 0);
+        if may != May::Nothing {
+            self.place(t, by, node, may == May::Wait);
+        }
+    }
+
+    /// Gives a node that has become available what is queued, lets it wait for others, or leaves it idle.
+    fn place(&mut self, t: &mut Trace, by: Address, node: u32, may_wait: bool) {
+        let n = &self.nodes[&node];
+        let (single, three) = (self.best_single(n), self.best_three(n, |_| true));
+        let value = |i: usize| self.queue[i].value();
+        let better = |i: &usize| single.is_none_or(|s| value(*i) > value(s));
+        if self.pending.len() == PENDING && three.as_ref().is_some_and(better) {
+            // It could not become Pending.
+            self.note("no room for the best");
+            return self.take_single(t, by, node, single);
+        }
+        let Some(i) = three.filter(better) else { return self.take_single(t, by, node, single) };
+        let (task, group) = (&self.queue[i], n.group);
+        let (id, queue, alike) = (task.id, task.queue(), task.any_equal());
+        let listed = self.waiting.get(&queue).cloned().unwrap_or_default();
+        let waiting: Vec<u32> = listed.iter().copied().filter(|w| !alike || self.nodes[w].group == group).collect();
+        let idle = self.idle().filter(|&(&i, n)| i != node && if alike { n.group == group } else { task.fits(n) }).count();
+        if waiting.len() + idle >= 2 {
+            let them: Vec<u32> = waiting.into_iter().chain([node]).collect();
+            return self.reserve(t, i, &them);
+        }
+        let hold = self.set["holdTime"];
+        let again = n.waited == 0 || self.now >= n.waited + 9 * hold;
+        if may_wait && hold > 0 && waiting.len() < 2 && again {
+            let until = self.now + hold;
+            self.waiting.entry(queue).or_default().push(node);
+            let n = self.nodes.get_mut(&node).unwrap();
+            (n.parked, n.waits, n.waited) = (Some(until), Some(queue), until);
+            t.expect(E::NodeWaits(IMuster::NodeWaits { node, id, until }));
+            return self.note("a node waits");
+        }
+        // Those for which two others are idle now.
+        let others = |task: &Task| {
+            let there = |n: &Node| if task.kind > 0 { n.group == group } else { task.fits(n) };
+            self.idle().filter(|&(&i, n)| i != node && there(n)).count()
+        };
+        let soon = may_wait && hold > 0 && waiting.len() < 2;
+        let other = self.best_three(n, |task| others(task) >= 2).filter(better);
+        if soon {
+            self.note("too soon to wait again");
+        }
+        match other {
+            Some(i) => {
+                self.note("another task than the best");
+                self.reserve(t, i, &[node]);
             }
+            None => self.take_single(t, by, node, single),
+        }
+    }
+
+    /// Starts a queued task on the node that has become available.
+    fn take_single(&mut self, t: &mut Trace, by: Address, node: u32, single: Option<usize>) {
+        if let Some(i) = single {
+            let task = self.queue.remove(i);
+            // Nobody drew it.
+            self.start(t, by, task, node, self.set["boostPool"] == 0);
+        }
+    }
+
+    /// Makes a queued task that takes three nodes Pending again, with nodes that nobody else gets until its draw.
+    fn reserve(&mut self, t: &mut Trace, i: usize, nodes: &[u32]) {
+        self.note(["one reserved", "two reserved", "three reserved"][nodes.len() - 1]);
+        let mut task = self.queue.remove(i);
+        task.reserved = nodes.to_vec();
+        let id = task.id;
+        self.put_off(t, task);
+        for &node in nodes {
+            self.stop_waiting(node);
+            let n = self.nodes.get_mut(&node).unwrap();
+            (n.status, n.parked, n.reserved) = (2, None, id);
+            t.expect(E::NodeWaits(IMuster::NodeWaits { node, id, until: 0 }));
         }
     }
 
@@ -930,15 +1211,34 @@ impl Model {
         t.expect(E::NodeExcluded(IMuster::NodeExcluded { node, until: self.now }));
     }
 
-    /// The queued task a node takes: value, then its own group, then arrival.
-    fn best(&self, n: &Node) -> Option<usize> {
-        (0..self.queue.len()).filter(|&i| self.queue[i].fits(n)).max_by_key(|&i| {
+    /// The best queued task of those that take one node: value, then its own group, then arrival.
+    fn best_single(&self, n: &Node) -> Option<usize> {
+        (0..self.queue.len()).filter(|&i| self.queue[i].policy < 2 && self.queue[i].fits(n)).max_by_key(|&i| {
             let q = &self.queue[i];
-            (q.value(), q.gpu.is_some(), std::cmp::Reverse(q.id))
+            (q.value(), q.gpu.is_some(), Reverse(q.id))
         })
     }
 
+    /// The best of those that take three and that `can` be taken: value, then images, then its own group, then arrival.
+    fn best_three(&self, n: &Node, can: impl Fn(&Task) -> bool) -> Option<usize> {
+        let there = |&i: &usize| self.queue[i].policy == 2 && self.takes(&self.queue[i], n) && can(&self.queue[i]);
+        (0..self.queue.len()).filter(there).max_by_key(|&i| {
+            let q = &self.queue[i];
+            (q.value(), Reverse(q.grade()), q.gpu.is_some(), Reverse(q.id))
+        })
+    }
+
+    /// The queued task that is worth most to a node.
+    fn best(&self, n: &Node) -> Option<usize> {
+        let (single, three) = (self.best_single(n), self.best_three(n, |_| true));
+        let value = |i: usize| self.queue[i].value();
+        three.filter(|&i| single.is_none_or(|s| value(i) > value(s))).or(single)
+    }
+
     fn leave(&mut self, t: &mut Trace, node: u32, kicked: bool) {
+        if self.stop_waiting(node) {
+            self.note("a waiting node left");
+        }
         let n = self.nodes.get_mut(&node).unwrap();
         let (operator, stake) = (n.operator, std::mem::take(&mut n.stake));
         n.status = 0;
@@ -999,7 +1299,7 @@ impl Model {
     /// Ends all that is validated, by calls that anyone could send. Panics if something never ends.
     fn rest<S: System>(&mut self, real: &mut S) -> Vec<Logged> {
         let mut logged = Vec::new();
-        for _ in 0..40 {
+        for _ in 0..200 {
             if self.teams.is_empty() && self.calls.is_empty() {
                 return logged;
             }
@@ -1096,7 +1396,7 @@ impl Model {
             .iter()
             .map(|e| match e {
                 E::TaskSampled(_) => 1,
-                E::GroupFormed(_) => -1,
+                E::GroupFormed(g) if self.calls.iter().any(|call| call.id == g.id) => -1,
                 _ => 0,
             })
             .sum();
@@ -1126,26 +1426,46 @@ impl Model {
                 let value = [0, 1, 1_000, 40_000, 7][pick(amount, 5)] as u128 * GRANULE as u128 * 100;
                 Call::new(who(n), raiseStakeCall {}).paying(value)
             }
-            Op::Pause(n) => Call::new(who(n), pauseCall {}),
+            // Now and then somebody whose node is to begin elsewhere.
+            Op::Pause(n) => Call::new(self.called(n).unwrap_or(who(n)), pauseCall {}),
             Op::Resume(n) => Call::new(who(n), resumeCall {}),
-            Op::Quit(n) => Call::new(who(n), quitCall {}),
-            Op::Withdraw(n) => Call::new(who(n), withdrawCall { to: who(n).into() }),
+            Op::Quit(n) => Call::new(self.called(n).unwrap_or(who(n)), quitCall {}),
+            Op::Withdraw(n) => {
+                // Now and then somebody whose stake was returned.
+                let returned = self.accounts.iter().filter(|(_, a)| n % 4 == 0 && a.unbonding > 0);
+                let returned: Vec<Address> = returned.map(|(&who, _)| who).collect();
+                let from = returned.get(pick(n / 4, returned.len())).copied().unwrap_or(who(n));
+                Call::new(from, withdrawCall { to: from.into() })
+            }
             Op::Report { who: n, models } => Call::new(who(n), reportDownloadedCall { models: models_of(models) }),
             Op::Remove { who: n, models } => Call::new(who(n), reportRemovedCall { models: models_of(models) }),
             Op::Purge { model, position } => Call::new(who(50), purgeCall { model, position: position as u32 }),
-            Op::Poke(node) => Call::new(who(50), pokeCall { node: node as u32 }),
+            Op::Poke(node) => {
+                // Mostly one that it may do something to.
+                let some: Vec<u32> = match node % 4 {
+                    0 => self.waiting.values().flatten().copied().collect(),
+                    1 | 2 => self.idle().map(|(&i, _)| i).collect(),
+                    _ => Vec::new(),
+                };
+                let node = some.get(pick(node / 4, some.len())).copied().unwrap_or(node as u32);
+                Call::new(who(50), pokeCall { node })
+            }
             Op::Create { who: n, kind, units, vram, gpu, models, fee, policy } => {
                 let kind = if kind % 50 == 49 { 3 } else { (kind % 3) as u8 };
-                let sampled = policy % 4 == 0;
+                let policy_of = [1, 1, 2, 2, 0, 0, 0, 0][(policy % 8) as usize];
+                let (checked, nodes) = (policy_of > 0, if policy_of == 2 { 3 } else { 1 });
                 let units = match kind {
                     2 => 1 + units % 500,
                     // Now and then more images than can be validated.
-                    0 if sampled && units % 16 > 0 => 1 + units / 16 % 4,
+                    0 if checked && units % 16 > 0 => 1 + units / 16 % 4,
                     _ => units % 9,
                 };
                 let groups: Vec<u32> = self.groups.values().copied().collect();
                 let listed: Vec<u32> = self.listed.iter().copied().collect();
-                let gpu = if sampled && kind > 0 && gpu % 7 > 0 && !listed.is_empty() {
+                // Any will do for three that are alike.
+                let gpu = if nodes == 3 && gpu % 16 < 7 {
+                    0
+                } else if checked && kind > 0 && gpu % 7 > 0 && !listed.is_empty() {
                     listed[pick(gpu / 7, listed.len())]
                 } else if gpu % 3 == 0 && !groups.is_empty() {
                     groups[pick(gpu / 3, groups.len())]
@@ -1161,9 +1481,9 @@ impl Model {
                     1 => 1 << 86 | (fee as u128) << 20,
                     2..=5 => TOKEN + (fee >> 8) as u128 % 3,
                     // As much as the least stake covers, and a little more.
-                    6..=11 if sampled => self.most_at_stake() + ((fee >> 8) % 32 == 0) as u128,
-                    12..=15 if sampled => self.most_at_stake() / (1 + (fee >> 8) as u128 % 4),
-                    _ => (1 + (fee >> 8) as u128 % 12) * 100_000,
+                    6..=11 if checked => nodes * self.most_at_stake() + ((fee >> 8) % 32 == 0) as u128,
+                    12..=15 if checked => nodes * self.most_at_stake() / (1 + (fee >> 8) as u128 % 4),
+                    _ => nodes * (1 + (fee >> 8) as u128 % 12) * 100_000,
                 };
                 let spec = IMuster::TaskSpec {
                     kind,
@@ -1171,7 +1491,7 @@ impl Model {
                     vram,
                     gpu,
                     // Now and then one that there is not.
-                    redundancy: if policy % 97 == 96 { 2 } else { sampled as u8 },
+                    redundancy: if policy % 97 == 96 { 3 } else { policy_of },
                     // Now and then one that means nothing yet.
                     flags: if fee % 83 == 5 { 2 } else { (fee % 3 == 1) as u32 },
                     inputDigest: [n as u8; 32].into(),
@@ -1213,7 +1533,7 @@ impl Model {
                     .nodes
                     .iter()
                     .filter_map(|(&i, n)| n.task.as_ref().map(|t| (i, t)))
-                    .filter(|(_, t)| p >> 59 == 1 || t.sampled && matches!(t.part, Part::Alone | Part::Member(_)))
+                    .filter(|(_, t)| p >> 59 == 1 || t.policy > 0 && matches!(t.part, Part::Alone | Part::Member(_)))
                     .collect();
                 let Some(&(node, task)) = runs.get(pick(p, runs.len())) else {
                     let call = commitCall { id: p % 40, commitment: [answer as u8; 32].into() };
@@ -1291,7 +1611,9 @@ impl Model {
                 Call::new(who(1 + by % (self.operators + 4)), settleCall { id: id + (p >> 59 == 1) as u64, group })
             }
             Op::List { group, on } => {
-                let groups: Vec<u32> = self.groups.values().copied().collect();
+                // If there is one, that of nodes which are reserved.
+                let reserved: Vec<u32> = self.nodes.values().filter(|n| n.reserved > 0 && !on).map(|n| n.group).collect();
+                let groups = if reserved.is_empty() { self.groups.values().copied().collect() } else { reserved };
                 let known = groups.get(pick(group / 16, groups.len())).copied().filter(|_| group % 16 != 1);
                 let from = if group % 16 == 2 { who(50) } else { OWNER };
                 Call::new(from, listGpuGroupCall { group: known.unwrap_or(0x7777), listed: on })
@@ -1315,7 +1637,7 @@ impl Model {
             },
             Op::Parameter { which, value } => {
                 // No product of these lies on a threshold, where the model's f64 could not tell.
-                let choices: [(&'static str, &[u64]); 33] = [
+                let choices: [(&'static str, &[u64]); 34] = [
                     ("alphaMilli", &[0, 400, 2_000, 3_000, 9_000]),
                     ("minPrice", &[1, 1_000]),
                     ("startFeeBps", &[0, 200, 5_000]),
@@ -1349,6 +1671,7 @@ impl Model {
                     ("downloadTime", &[0, 600]),
                     ("hammingMost", &[0, 6, 8, 64]),
                     ("slashImages", &[0, 1]),
+                    ("holdTime", &[0, 1, 60, 255]),
                 ];
                 let (name, values) = choices[pick(which, choices.len())];
                 let (by, value) = (if value >> 60 == 1 { who(50) } else { OWNER }, U256::from(values[pick(value, values.len())]));
@@ -1380,6 +1703,12 @@ impl Model {
             }
             Op::Pass { .. } | Op::Force(_) | Op::Rest => unreachable!("no call"),
         }
+    }
+
+    /// The operator of a node that is called to a group, for one number of four; one that was held back before it could begin first.
+    fn called(&self, n: u64) -> Option<Address> {
+        let called = self.nodes.values().filter(|node| n.is_multiple_of(4) && node.called > 0);
+        called.max_by_key(|node| node.parked.is_some()).map(|node| node.operator)
     }
 
     /// What the call must do; gives what it pays out.
@@ -1528,6 +1857,9 @@ impl Model {
                     1 => {
                         (n.status, n.parked) = (5, None);
                         t.expect(E::NodePaused(IMuster::NodePaused { node }));
+                        if self.stop_waiting(node) {
+                            self.note("a waiting node paused");
+                        }
                     }
                     2 => {
                         n.status = 3;
@@ -1541,7 +1873,7 @@ impl Model {
                 need!(self.nodes[&node].status == 5, "WrongStatus");
                 self.nodes.get_mut(&node).unwrap().aside = false;
                 t.expect(E::NodeResumed(IMuster::NodeResumed { node }));
-                self.release(t, by, node, true);
+                self.release(t, by, node, May::Wait);
             }
             C::quit(_) => {
                 let node = self.own(by)?;
@@ -1587,26 +1919,35 @@ impl Model {
                 let n = self.nodes.get(&c.node).ok_or("NodeUnknown")?;
                 need!(n.status == 1, "WrongStatus");
                 let able = self.eligible(self.h(n));
-                if n.parked.is_some() {
-                    need!(able, "NothingToPoke");
+                if let Some(until) = n.parked {
+                    let waits = n.waits.is_some();
+                    let over = |queue| until <= self.now || !self.queue.iter().any(|task| task.queue() == queue);
+                    need!(n.waits.map_or(able, over), "NothingToPoke");
+                    if waits {
+                        self.note("a waiting node poked");
+                    }
                     self.return_to_work(t, by, c.node);
                 } else {
-                    need!(!able || self.best(n).is_some(), "NothingToPoke");
-                    self.release(t, by, c.node, able);
+                    self.release(t, by, c.node, May::Take);
+                    let n = &self.nodes[&c.node];
+                    need!(n.status != 1 || n.parked.is_some(), "NothingToPoke");
+                    if n.reserved > 0 {
+                        self.note("an idle node poked and reserved");
+                    }
                 }
             }
             C::createTask(c) => self.create(t, call, &c.spec)?,
             C::submit(c) => {
                 let node = self.own(by)?;
                 let task = self.running(node, c.id)?;
-                need!(!task.sampled, "CommitFirst");
+                need!(task.policy == 0, "CommitFirst");
                 need!(self.now <= task.at, "DeadlinePassed");
                 self.succeed(t, by, node, &task, c.resultDigest, task.fee);
             }
             C::reportError(c) => {
                 let node = self.own(by)?;
                 let task = self.running(node, c.id)?;
-                need!(!task.sampled, "CommitFirst");
+                need!(task.policy == 0, "CommitFirst");
                 need!(self.now <= task.at, "DeadlinePassed");
                 self.fail(t, by, node, &task, c.code);
             }
@@ -1631,7 +1972,7 @@ impl Model {
                     let own = self.accounts.get(&by).is_some_and(|a| a.node == c.node);
                     self.abort(t, &task, c.node, 0, Some(by).filter(|_| !own));
                 }
-                self.release(t, by, c.node, true);
+                self.release(t, by, c.node, May::Wait);
             }
             _ => unreachable!("done above"),
         }
@@ -1650,7 +1991,7 @@ impl Model {
             resultDigest: digest,
             paid,
         }));
-        self.release(t, by, node, true);
+        self.release(t, by, node, May::Wait);
     }
 
     fn fail(&mut self, t: &mut Trace, by: Address, node: u32, task: &Task, code: u8) {
@@ -1662,7 +2003,7 @@ impl Model {
             code,
             refund: task.fee,
         }));
-        self.release(t, by, node, false);
+        self.release(t, by, node, May::Nothing);
     }
 
     // ------------------------------------------------------------ validation
@@ -1671,7 +2012,7 @@ impl Model {
     fn most_at_stake(&self) -> u128 {
         let times = self.set["slashTimes"] as u128 * (self.set["openMost"] as u128 + 1);
         // At initialisation it was 400,000.
-        (self.set["minStake"].min(400_000) as u128 * GRANULE as u128 / times.max(1)).min((1 << 87) - 1)
+        (self.set["minStake"].min(400_000) as u128 * GRANULE as u128 / times.max(1)).min(FEE_END - 1)
     }
 
     /// Active nodes of those that a task can go to.
@@ -1679,9 +2020,18 @@ impl Model {
         self.nodes.values().filter(|n| n.status != 0 && !n.aside && task.fits(n)).count() as u64
     }
 
-    /// Whether a task's scope has nodes enough for scores.
-    fn scores(&self, task: &Task) -> bool {
-        self.active(task) >= self.set["scorePool"]
+    /// Whether nodes of this GPU group answer a task alike, as far as that matters.
+    fn alike(&mut self, task: &Task, group: u32) -> bool {
+        let alike = task.kind == 0 || self.listed.contains(&group);
+        if !alike {
+            self.note("not scored, being unlisted");
+        }
+        alike
+    }
+
+    /// Whether a task's scope has nodes enough for scores, of a listed GPU group where answers have to be equal.
+    fn scores(&mut self, task: &Task) -> bool {
+        self.active(task) >= self.set["scorePool"] && self.alike(task, task.group())
     }
 
     /// Takes as much as this out of the reserve, in which the last wei stays.
@@ -1694,7 +2044,7 @@ impl Model {
     fn commit(&mut self, t: &mut Trace, by: Address, c: &commitCall) -> Refused {
         let node = self.own(by)?;
         let mut task = self.running(node, c.id)?;
-        need!(task.sampled && matches!(task.part, Part::Alone | Part::Member(_)), "NothingToCommit");
+        need!(task.policy > 0 && matches!(task.part, Part::Alone | Part::Member(_)), "NothingToCommit");
         need!(self.now <= task.at, "DeadlinePassed");
         let kept = kept_of(c.commitment);
         let (now, elapsed) = (self.now, self.now - task.began);
@@ -1727,7 +2077,7 @@ impl Model {
         let n = self.nodes.get_mut(&node).unwrap();
         n.open += 1;
         if n.open < most || n.called > 0 {
-            return self.release(t, by, node, true);
+            return self.release(t, by, node, May::Wait);
         }
         (n.halted, n.task) = (true, None);
         self.note("held");
@@ -1878,12 +2228,7 @@ impl Model {
                 && self.eligible(self.h(n));
             assert!(can && !formed.nodes[..i].contains(peer), "{peer} cannot be called: {formed:?}");
         }
-        let free = (1..=self.places).any(|place| !self.teams.contains_key(&place));
-        assert!(
-            !self.teams.contains_key(&formed.group) && (1..=self.places + !free as u32).contains(&formed.group),
-            "{formed:?}"
-        );
-        self.places = self.places.max(formed.group);
+        self.take_place(formed.group);
         t.expect(E::GroupFormed(IMuster::GroupFormed { creator: task.creator.into(), id: task.id, scored, ..formed.clone() }));
         self.note(match formed.nodes.len() {
             3 => "group of three",
@@ -1899,16 +2244,27 @@ impl Model {
         self.teams.insert(formed.group, Team { task: Task { at: self.now, boosts: false, ..task }, scored, members });
         for &peer in &formed.nodes[1..] {
             if self.nodes[&peer].status == 1 {
+                if self.stop_waiting(peer) {
+                    self.note("waiting node called");
+                }
                 self.nodes.get_mut(&peer).unwrap().parked = None;
                 self.start_member(t, peer, formed.group);
             } else {
                 let n = self.nodes.get_mut(&peer).unwrap();
                 n.called = formed.group;
+                let reserved = n.reserved > 0;
                 t.expect(E::MemberCalled(IMuster::MemberCalled { id: call.id, node: peer, group: formed.group }));
-                self.note("busy node called");
+                self.note(if reserved { "reserved node called" } else { "busy node called" });
             }
         }
         self.count_open(t, by, call.node);
+    }
+
+    /// Takes the place of a new group, one that there is if one of them is free.
+    fn take_place(&mut self, place: u32) {
+        let free = (1..=self.places).any(|place| !self.teams.contains_key(&place));
+        assert!(!self.teams.contains_key(&place) && (1..=self.places + !free as u32).contains(&place), "place {place}");
+        self.places = self.places.max(place);
     }
 
     /// The paused nodes that a draw of validators met are not among the active ones from then on.
@@ -1982,7 +2338,7 @@ impl Model {
         let outcome = match (&right[..], &answers[..]) {
             ([fastest, ..], _) => {
                 answer = team.members[*fastest].answer;
-                let pot = if team.scored {
+                let pot = if team.scored && task.policy == 1 {
                     let whole = 3 * task.payment();
                     self.reserve += fee.saturating_sub(whole);
                     whole.min(fee) + self.take_from_reserve(whole.saturating_sub(fee))
@@ -2009,7 +2365,7 @@ impl Model {
                 }
                 0
             }
-            ([], [0]) => {
+            ([], [0]) if task.policy == 1 => {
                 answer = team.members[0].answer;
                 paid[0] = if team.scored { task.payment() } else { fee };
                 self.reserve += fee - paid[0];
@@ -2022,7 +2378,11 @@ impl Model {
                 2
             }
             ([], _) => {
-                self.note(if answers.is_empty() { "unanswered" } else { "a validator alone" });
+                self.note(match (answers.is_empty(), task.policy) {
+                    (true, _) => "unanswered",
+                    (_, 1) => "a validator alone",
+                    _ => "one of three alone",
+                });
                 3
             }
         };
@@ -2050,7 +2410,7 @@ impl Model {
             self.credit(self.nodes[&member.node].operator, paid[i]);
             let rank = right.iter().position(|&r| r == i);
             let score = (team.scored && outcome == 0).then(|| rank.map_or(0, |rank| [10, 5, 2][rank]));
-            let slash = if slashes && matches!(verdict, 2 | 3) { self.set["slashTimes"] as u128 * fee } else { 0 };
+            let slash = if slashes && matches!(verdict, 2 | 3) { self.set["slashTimes"] as u128 * task.share() } else { 0 };
             if slash > 0 {
                 self.note(if verdict == 2 { "slashed for a wrong answer" } else { "slashed for withholding" });
             }
@@ -2113,7 +2473,7 @@ impl Model {
             _ => {}
         }
         if free {
-            self.release(t, by, node, true);
+            self.release(t, by, node, May::Wait);
         }
     }
 
@@ -2163,7 +2523,13 @@ impl Model {
             }
             None => {}
         }
-        self.nodes.get_mut(&node).unwrap().halted = false;
+        let n = self.nodes.get_mut(&node).unwrap();
+        n.halted = false;
+        let reserved = std::mem::take(&mut n.reserved);
+        if let Some(task) = self.pending.iter_mut().find(|task| task.id == reserved) {
+            task.reserved.retain(|&other| other != node);
+            self.note("expelled while reserved");
+        }
         self.leave(t, node, true);
     }
 
@@ -2259,10 +2625,12 @@ impl Model {
                 joined_at: self.now,
                 task: None,
                 parked: None,
+                waits: None,
+                reserved: 0,
                 ..old
             },
         );
-        self.release(t, call.from, node, true);
+        self.release(t, call.from, node, May::Wait);
         Ok(())
     }
 
@@ -2283,23 +2651,33 @@ impl Model {
             _ => return Err("BadKind"),
         };
         let estimate = estimate.max(s["limitMin"].div_ceil(2));
-        need!(spec.redundancy < 2, "RedundancyUnsupported");
+        need!(spec.redundancy < 3, "RedundancyUnsupported");
         need!(spec.flags < 2, "FlagsUnsupported");
         need!(spec.gpu == 0 || self.groups.values().any(|&g| g == spec.gpu), "GpuUnknown");
         let could = |n: &Node| n.status != 0 && if spec.gpu == 0 { n.group as u16 >= spec.vram } else { n.group == spec.gpu };
         need!(self.nodes.values().any(could), "NobodyCanRun");
-        let sampled = spec.redundancy == 1;
-        if sampled && spec.kind == 0 {
+        let (policy, equal) = (spec.redundancy, spec.kind > 0);
+        if policy > 0 && !equal {
             need!(spec.units <= 4, "BadUnits");
-        } else if sampled {
+        } else if policy == 1 || policy == 2 && spec.gpu > 0 {
             need!(self.listed.contains(&spec.gpu), "GpuNotListed");
         }
-        need!(!sampled || call.value <= self.most_at_stake(), "FeeTooHigh");
-        need!(call.value > 0 && call.value >= estimate as u128 * s["minPrice"] as u128, "FeeTooLow");
+        let most = match policy {
+            0 => u128::MAX,
+            1 => self.most_at_stake(),
+            _ => (3 * self.most_at_stake()).min(FEE_END - 1),
+        };
+        need!(call.value <= most, "FeeTooHigh");
+        let nodes = if policy == 2 { 3 } else { 1 };
+        need!(call.value > 0 && call.value >= nodes * estimate as u128 * s["minPrice"] as u128, "FeeTooLow");
+        need!(self.pending.len() < PENDING, "TooManyPending");
+        need!(policy < 2 || self.three_there(spec), "NobodyCanRun");
         self.tasks += 1;
         let limit = (2 * estimate).min(s["limitMax"].max(s["limitMin"])).max(s["limitMin"]) + s["grace"];
-        let now = s["drawDelay"] == 0;
-        let draw_block = if now { self.block - 1 } else { self.block + s["drawDelay"] - 1 };
+        // What is due already is drawn first.
+        let (due, at_once) = (self.draws_due(), s["drawDelay"] == 0);
+        let now = at_once && policy < 2 && !due;
+        let draw_block = if now { self.block - 1 } else { self.block + s["drawDelay"].max(1) - 1 };
         let task = Task {
             id: self.tasks,
             creator: call.from,
@@ -2314,10 +2692,11 @@ impl Model {
             since: 0,
             boosts: false,
             kind: spec.kind,
-            images: if sampled && spec.kind == 0 { spec.units as u8 } else { 0 },
-            sampled,
-            sample_bps: if sampled { s["sampleBps"] as u128 } else { 0 },
+            images: if policy > 0 && !equal { spec.units as u8 } else { 0 },
+            policy,
+            sample_bps: if policy == 1 { s["sampleBps"] as u128 } else { 0 },
             began: 0,
+            reserved: Vec::new(),
             part: Part::Alone,
         };
         t.expect(E::TaskCreated(IMuster::TaskCreated {
@@ -2330,12 +2709,27 @@ impl Model {
             drawBlock: draw_block,
             spec: spec.clone(),
         }));
+        if at_once && due && policy < 2 {
+            self.note("Pending behind those that are due");
+        }
         if now {
             self.draw(t, call.from, task, true);
         } else {
             self.pending.push_back(task);
         }
         Ok(())
+    }
+
+    /// Whether there are three joined nodes that a task for three could ever go to.
+    fn three_there(&self, spec: &IMuster::TaskSpec) -> bool {
+        let there = |can: &dyn Fn(&Node) -> bool| self.nodes.values().filter(|n| n.status != 0 && can(n)).count() >= 3;
+        if spec.gpu > 0 {
+            there(&|n| !n.aside && n.group == spec.gpu)
+        } else if spec.kind == 0 {
+            there(&|n| !n.aside && n.group as u16 >= spec.vram)
+        } else {
+            self.listed.iter().any(|&group| group as u16 >= spec.vram && there(&|n| n.group == group))
+        }
     }
 
     fn score(&mut self, t: &mut Trace, node: u32, score: u8) {
@@ -2414,6 +2808,14 @@ impl Model {
             assert_eq!(v.models.iter().copied().collect::<BTreeSet<_>>(), n.held);
             assert_eq!(v.models.len(), n.held.len());
             assert_eq!(v.inUse, n.in_use);
+            let parked = match (n.parked, n.waits, n.reserved) {
+                (None, None, 0) => 0,
+                (Some(_), None, 0) => 1,
+                (Some(_), Some(_), 0) => 2,
+                (None, None, _) => 3,
+                other => panic!("{number} waits in two ways: {other:?}"),
+            };
+            assert_eq!((v.parked, v.parkedUntil), (parked, n.parked.unwrap_or(0)), "how {number} waits");
             let mean =
                 if n.scores.is_empty() { 5.0 } else { n.scores.iter().map(|&s| s as f64).sum::<f64>() / n.scores.len() as f64 };
             assert!((v.longTerm as f64 / 1e17 - mean).abs() < 1e-9);
@@ -2474,12 +2876,12 @@ impl Model {
         let active = self.nodes.iter().filter(|(_, n)| n.status != 0 && !n.aside);
         assert_eq!(listed(Among::Active), active.map(|(&i, _)| i).collect::<Vec<_>>());
         for &g in self.groups.values() {
-            assert_eq!(groups::listed(&*net.host, GpuGroup(g)), self.listed.contains(&g));
+            assert_eq!(registry::listed(&*net.host, GpuGroup(g)), self.listed.contains(&g));
         }
-        let groups: BTreeSet<u32> = self.queue.iter().map(Task::group).collect();
-        for group in groups {
-            let (_, tasks) = net.queued_tasks(GpuGroup(group), 0, 256).unwrap();
-            let mine: Vec<&Task> = self.queue.iter().filter(|t| t.group() == group).collect();
+        let queues: BTreeSet<u32> = self.queue.iter().map(Task::queue).collect();
+        for queue in queues {
+            let (_, tasks) = net.queued_tasks(QueueId(queue), 0, 256).unwrap();
+            let mine: Vec<&Task> = self.queue.iter().filter(|t| t.queue() == queue).collect();
             assert_eq!(tasks.len(), mine.len());
             for v in &tasks {
                 Self::same(v, mine.iter().find(|t| t.id == v.id).expect("queued"), 2);
@@ -2523,10 +2925,20 @@ impl Model {
                     v.kind,
                     v.images,
                     v.estimate as u64,
-                    v.sampleBps as u128,
+                    (v.redundancy, v.sampleBps as u128),
                     v.scored
                 ),
-                (place, task.id, task.creator, task.fee, task.kind, task.images, task.estimate, task.sample_bps, team.scored)
+                (
+                    place,
+                    task.id,
+                    task.creator,
+                    task.fee,
+                    task.kind,
+                    task.images,
+                    task.estimate,
+                    (task.policy, task.sample_bps),
+                    team.scored
+                )
             );
             let closes = opens.map_or(0, |opens| opens + self.set["revealWindow"]);
             assert_eq!((v.opens, v.closes), (opens.unwrap_or(0), closes), "reveals at {place}");
@@ -2547,7 +2959,7 @@ impl Model {
     fn same(v: &IMuster::TaskView, t: &Task, status: u8) {
         let at = [0, v.drawBlock, v.ticket, v.deadline, v.deadline, v.deadline, v.deadline][status as usize];
         assert_eq!((v.status, v.drawBlock + v.ticket + v.deadline), (status, at));
-        assert_eq!((v.kind, v.redundancy, v.sampleBps as u128), (t.kind, t.sampled as u8, t.sample_bps));
+        assert_eq!((v.kind, v.redundancy, v.sampleBps as u128), (t.kind, t.policy, t.sample_bps));
         assert_eq!(
             (
                 v.id,

@@ -4,7 +4,7 @@
 use crate::system::{answer, decode};
 use alloy_primitives::{keccak256, B256, U256};
 use alloy_sol_types::{sol_data, SolCall, SolType};
-use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId};
+use muster_core::id::{ModelId, NodeId, QueueId, TaskId};
 use muster_core::word::{Address, Word};
 use muster_protocol::abi::IMuster::*;
 use muster_protocol::admin::Genesis;
@@ -264,8 +264,8 @@ impl World {
     /// The latest ticket of a task.
     pub fn ticket(&mut self, id: u64) -> u64 {
         let net = Network::open(&mut self.mem).expect("initialised");
-        for group in (0..=960).chain((0..4u32).flat_map(|g| (1..=960).map(move |v| (g + 1) << 16 | v))) {
-            if let Some(t) = net.queued_tasks(GpuGroup(group), 0, 256).unwrap().1.into_iter().find(|t| t.id == id) {
+        for queue in net.queues(0, 256).expect("a page").1 {
+            if let Some(t) = net.queued_tasks(QueueId(queue.queue), 0, 256).unwrap().1.into_iter().find(|t| t.id == id) {
                 return t.ticket;
             }
         }

@@ -2,13 +2,14 @@
 
 use muster_core::word::Word;
 use muster_model::drive::{drive_native, drive_validating, operations, play, shrink};
+use muster_model::model::{Model, Op};
 use muster_model::proof;
 use muster_model::system::{Call, Done, Logged, Refused, System};
 use muster_model::world::World;
 use muster_protocol::layout::{slot, INCOME};
 use muster_protocol::native::Memory;
 use muster_protocol::purse;
-use muster_protocol::IMuster::{cancelCall, pauseCall};
+use muster_protocol::IMuster::{cancelCall, pauseCall, IMusterEvents as E};
 use muster_protocol::{Host, Network};
 use std::cell::Cell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -36,6 +37,40 @@ fn a_wider_network_agrees_with_the_model() {
 fn validated_tasks_agree_with_the_model() {
     let operations = std::env::var("OPERATIONS").map_or(40_000, |n| n.parse().expect("a number"));
     drive_validating(&World::new, 3_000..3_000 + operations / 800, 800, 24, 3);
+}
+
+/// A queued task that takes three nodes cannot become Pending while as many are as can be: nodes that become available leave it.
+#[test]
+fn tasks_for_three_stay_queued_while_no_other_can_be_pending() {
+    let create = |policy, fee| Op::Create { who: 1, kind: 0, units: 17, vram: 0, gpu: 0, models: 0, fee, policy };
+    // What Op::Create makes a single task of, and one that takes three.
+    let (single, three) = (create(4, 19), create(2, 2));
+    let pass = Op::Pass { blocks: 1, seconds: 1 };
+    let submit = Op::Submit { pick: 0, by: 1 };
+    let mut ops: Vec<Op> = (1..=3).map(|who| Op::Join { who, gpu: 0, vram: 1, models: 0, stake: 0 }).collect();
+    ops.extend([single.clone(), single.clone(), single.clone(), pass.clone(), Op::Dispatch(16)]);
+    ops.extend([three, pass.clone(), Op::Dispatch(16)]);
+    let queued = ops.len();
+    ops.extend(std::iter::repeat_n(single, 4_096));
+    let full = ops.len();
+    ops.extend([submit.clone(), submit.clone(), submit, pass, Op::Dispatch(16), Op::Dispatch(16)]);
+
+    let mut world = World::new();
+    let mut model = Model::new(System::clock(&world), 3);
+    let mut seen = Vec::new();
+    for (i, op) in ops.iter().enumerate() {
+        seen.extend(model.step(&mut world, op));
+        model.compare(&mut world, i + 1 == ops.len());
+        if i + 1 == queued {
+            assert!(matches!(seen.last(), Some((E::TaskQueued(_), _))), "{seen:?}");
+            seen.clear();
+        }
+        if i + 1 == full {
+            assert_eq!(model.refused.get("TooManyPending"), Some(&1));
+        }
+    }
+    assert_eq!(model.notes.get("no room for the best"), Some(&3));
+    assert!(!seen.iter().any(|(e, _)| matches!(e, E::NodeWaits(_) | E::TaskRedrawn(_))), "nobody waits for it");
 }
 
 /// A world with a fault.
@@ -92,7 +127,7 @@ impl System for Faulty {
 /// Each fault is found, and what is left of 2,000 operations is what it takes to show it.
 #[test]
 fn a_fault_is_found_and_shown_in_few_operations() {
-    for (fault, most) in [(Fault::Generous, 6), (Fault::Silent, 2), (Fault::Gullible, 2)] {
+    for (fault, most) in [(Fault::Generous, 8), (Fault::Silent, 2), (Fault::Gullible, 2)] {
         let fresh = || Faulty { world: World::new(), fault };
         let ops = operations(8, 2_000, 14);
         let hook = std::panic::take_hook();

@@ -277,7 +277,7 @@ impl System for Live {
         same(pendingTasksCall { from: 0, count: 256 }.abi_encode());
         same(excludedNodesCall { from: 0, count: 256 }.abi_encode());
         for group in [0, 24, 40, 1 << 16 | 24, 1 << 16 | 40] {
-            same(queuedTasksCall { group, from: 0, count: 256 }.abi_encode());
+            same(queuedTasksCall { queue: group, from: 0, count: 256 }.abi_encode());
             same(idleNodesCall { group, class: 0, from: 0, count: 256 }.abi_encode());
             same(gpuNameCall { group }.abi_encode());
             same(gpuGroupsCall { vram: group as u16 }.abi_encode());

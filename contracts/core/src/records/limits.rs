@@ -2,8 +2,8 @@ packed! {
     /// Parameters that only rare calls need; `muster_protocol::parameters` says what each is, and in what unit.
     ///
     /// ```text
-    /// | - | slash_images | hamming_most | score_pool | open_most | sample_delay | slash_times | sample_bps |
-    ///   8        8              8             8            8            8            16            16
+    /// | hold_time | slash_images | hamming_most | score_pool | open_most | sample_delay | slash_times | sample_bps |
+    ///       8            8              8             8            8            8            16            16
     /// | download_time | reveal_window | sample_window | group_fee | queue_time | kickout_milli | unbonding |
     ///        16               16              16            48          32             16            32
     /// ```
@@ -36,5 +36,7 @@ packed! {
         hamming_most: u8 = "uint8" 8,
         /// Parameter `slashImages`.
         slash_images: u8 = "uint8" 8,
+        /// Parameter `holdTime`.
+        hold_time: u8 = "uint8" 8,
     }
 }

@@ -18,6 +18,7 @@ mod pool;
 mod proposal;
 mod queue;
 mod receipt;
+mod reserved;
 mod rules;
 mod scores;
 mod size;
@@ -43,6 +44,7 @@ pub use pool::Pool;
 pub use proposal::Proposal;
 pub use queue::Queue;
 pub use receipt::Receipt;
+pub use reserved::Reserved;
 pub use rules::Rules;
 pub use scores::Scores;
 pub use size::Size;
@@ -51,7 +53,7 @@ pub use terms::Terms;
 use crate::word::{Fields, Packed};
 
 /// Every record's name and fields, for whoever checks that others lay them out alike.
-pub const RECORDS: [(&str, Fields); 24] = [
+pub const RECORDS: [(&str, Fields); 25] = [
     ("Account", Account::FIELDS),
     ("Call", Call::FIELDS),
     ("Classes", Classes::FIELDS),
@@ -72,6 +74,7 @@ pub const RECORDS: [(&str, Fields); 24] = [
     ("Proposal", Proposal::FIELDS),
     ("Queue", Queue::FIELDS),
     ("Receipt", Receipt::FIELDS),
+    ("Reserved", Reserved::FIELDS),
     ("Rules", Rules::FIELDS),
     ("Scores", Scores::FIELDS),
     ("Size", Size::FIELDS),
@@ -85,7 +88,7 @@ mod tests {
     use std::vec::Vec;
 
     /// The sources, in the order of [`RECORDS`].
-    const SOURCES: [&str; 24] = [
+    const SOURCES: [&str; 25] = [
         include_str!("account.rs"),
         include_str!("call.rs"),
         include_str!("classes.rs"),
@@ -106,6 +109,7 @@ mod tests {
         include_str!("proposal.rs"),
         include_str!("queue.rs"),
         include_str!("receipt.rs"),
+        include_str!("reserved.rs"),
         include_str!("rules.rs"),
         include_str!("scores.rs"),
         include_str!("size.rs"),

@@ -21,20 +21,27 @@ packed! {
         score_sum: u16 = "uint16" 16,
         /// Scores in the pool.
         score_count: u8 = "uint8" 8,
-        /// Place among the idle nodes of its group and class, or in the parking pool.
+        /// Place among the idle nodes of its group and class, or in the parking pool, of which [`Node::parked`] says whether it is there.
         pos: u32 = "uint24" 24,
         /// Its GPU.
         group: GpuGroup = "uint32" 32,
         /// Entries of its model list, removed ones included.
         models: u8 = "uint8" 8,
-        /// Whether it is excluded, or held back by due draws, and waits in the parking pool.
-        parked: bool = "bool" 8,
+        /// Why it waits apart: one of [`Node::SET_BACK`], [`Node::WAITS`], [`Node::RESERVED`]; 0 if it does not.
+        parked: u8 = "uint8" 8,
         /// What it owes to validation groups: [`Node::INACTIVE`], [`Node::HELD`], [`Node::CALLED`], and below them its open commitments.
         duties: u8 = "uint8" 8,
     }
 }
 
 impl Node {
+    /// In `parked`: it is excluded, or held back by due draws, and stands in the parking pool.
+    pub const SET_BACK: u8 = 1;
+    /// In `parked`: it waits in the parking pool for others, for the first of a queue's tasks that take three nodes.
+    pub const WAITS: u8 = 2;
+    /// In `parked`: it stands nowhere, and is among the candidates of one Pending task for three nodes only.
+    pub const RESERVED: u8 = 3;
+
     /// In `duties`: it was met paused by a draw of validators, and is not among the active nodes until it resumes.
     pub const INACTIVE: u8 = 0x20;
     /// In `duties`: it has as many open commitments as it may, and gets no work until one is settled.
@@ -47,15 +54,15 @@ impl Node {
         weight::class_of(self.stake, base)
     }
 
-    /// Whether it is idle and not excluded.
+    /// Whether it is idle and any task can be given to it.
     pub fn idle(&self) -> bool {
-        self.status == Status::Available as u8 && !self.parked
+        self.status == Status::Available as u8 && self.parked == 0
     }
 
-    /// Whether it has a task. One that is held back on its way out, or held by its open commitments, still has the status of a
-    /// running one.
+    /// Whether it has a task. One that is held back on its way out, reserved, or held by its open commitments has the status of a
+    /// running one too.
     pub fn running(&self) -> bool {
-        Status::new(self.status).running() && !self.parked && !self.held()
+        Status::new(self.status).running() && self.parked == 0 && !self.held()
     }
 
     /// Commitments to answers that are not settled yet.

@@ -1,4 +1,5 @@
-use crate::id::{GpuGroup, ModelId, TaskId};
+use crate::id::{GpuGroup, Grade, ModelId, QueueId, TaskId};
+use crate::record::MEMBERS;
 
 packed! {
     /// A Pending, queued or running task: everything that was frozen at its creation.
@@ -48,6 +49,8 @@ impl Order {
     pub const MEMBER: u8 = 32;
     /// A validation group's: its scope had nodes enough for scores and slashes.
     pub const SCORED: u8 = 64;
+    /// It takes three nodes at once: policy 2.
+    pub const REPLICATED: u8 = 128;
 
     /// Whether some of these flags are set.
     pub fn is(&self, flags: u8) -> bool {
@@ -57,6 +60,25 @@ impl Order {
     /// What kind of task it is: [`crate::value::Kind`] as a number.
     pub fn sort(&self) -> u8 {
         self.kind & 15
+    }
+
+    /// The queue it would wait in.
+    pub fn queue(&self) -> QueueId {
+        let grade = match (self.is(Order::REPLICATED), self.images()) {
+            (false, _) => Grade::Single,
+            (true, 0) => Grade::Alike,
+            (true, _) => Grade::Mixed,
+        };
+        QueueId::new(self.group, grade)
+    }
+
+    /// A fee's part for one node, which values in the queue, bounds and slashes go by. Rounded down.
+    pub fn part(&self, fee: u128) -> u128 {
+        if self.is(Order::REPLICATED) {
+            fee / MEMBERS as u128
+        } else {
+            fee
+        }
     }
 
     /// Images that an answer has, each with a perceptual hash; 0 for a task whose answers have to be equal.

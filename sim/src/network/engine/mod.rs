@@ -456,9 +456,9 @@ impl Engine {
         }
         let node = self.ledger.node(number);
         let idle = Status::new(node.status) == Status::Available;
-        if node.parked || idle && self.ledger.head().queued > 0 {
+        if node.parked != 0 || idle && self.ledger.head().queued > 0 {
             self.call(Party::Keeper, 0, &pokeCall { node: number });
-            if self.ledger.node(number).parked {
+            if self.ledger.node(number).parked != 0 {
                 self.due(self.tick + TICKS, Due::Poke(i));
             }
         }

@@ -10,7 +10,7 @@ use muster_tests::*;
 
 /// Events that this story leaves out: they take validations, of which the tests of groups and of the model tell through the same
 /// programs.
-const OUT_OF_REACH: [(&str, &str); 13] = [
+const OUT_OF_REACH: [(&str, &str); 14] = [
     ("AnswerCommitted", VALIDATION),
     ("AnswerRevealed", VALIDATION),
     ("GroupFormed", VALIDATION),
@@ -22,6 +22,7 @@ const OUT_OF_REACH: [(&str, &str); 13] = [
     ("NodeKickedOut", VALIDATION),
     ("NodeSetAside", VALIDATION),
     ("NodeSlashed", VALIDATION),
+    ("NodeWaits", VALIDATION),
     ("ScoreRecorded", VALIDATION),
     ("TaskSampled", VALIDATION),
 ];

@@ -46,6 +46,15 @@ fn started(live: &mut Live, fee: u128, spec: IMuster::TaskSpec) -> (u64, u32) {
     }
 }
 
+/// A network of equal nodes of a listed GPU group.
+fn network(live: &mut Live, nodes: u64) {
+    for n in 1..=nodes {
+        let fee = live.group_fee("RTX 4090", 24);
+        call(live, n, 400 * TOKEN + fee, joinCall { gpuName: "RTX 4090".into(), vram: 24, models: vec![] });
+    }
+    live.call(&Call::new(OWNER, listGpuGroupCall { group: CARD, listed: true })).unwrap();
+}
+
 /// A group whose first node answered 1: the task, the place, the members. `from` calls until the validators are drawn.
 fn group(live: &mut Live, from: u64) -> (u64, u32, Vec<u32>) {
     let wanted = IMuster::TaskSpec { gpu: CARD, redundancy: 1, flags: 1, ..spec(0, &[]) };
@@ -72,11 +81,7 @@ async fn a_wrong_answer_is_found_and_slashed() {
         return println!("a_wrong_answer_is_found_and_slashed: skipped, because RPC_URL names a node");
     };
     let mut live = site.fresh();
-    for n in 1..=NODES {
-        let fee = live.group_fee("RTX 4090", 24);
-        call(&mut live, n, 400 * TOKEN + fee, joinCall { gpuName: "RTX 4090".into(), vram: 24, models: vec![] });
-    }
-    live.call(&Call::new(OWNER, listGpuGroupCall { group: CARD, listed: true })).unwrap();
+    network(&mut live, NODES);
     let certain = setParameterCall { parameter: parameter("sampleBps"), value: U256::from(10_000) };
     live.call(&Call::new(OWNER, certain)).unwrap();
 
@@ -115,5 +120,73 @@ async fn a_wrong_answer_is_found_and_slashed() {
     let withheld = done.events.iter().filter(|e| matches!(e, E::MemberJudged(m) if m.verdict == 3)).count();
     assert_eq!((withheld, live.view(overviewCall {}).burnt), (3, 80 * FEE));
     assert_eq!(live.view(outcomeCall { id }).state, 9);
+    live.inspect();
+}
+
+/// Three busy nodes are freed for a task that takes three: two wait, all three are reserved and drawn, and their answers judged.
+#[tokio::test(flavor = "multi_thread")]
+async fn freed_nodes_wait_for_each_other_and_are_drawn_together() {
+    let Some(site) = Site::new().await else {
+        return println!("freed_nodes_wait_for_each_other_and_are_drawn_together: skipped, because RPC_URL names a node");
+    };
+    let mut live = site.fresh();
+    network(&mut live, 4);
+    let busy: Vec<(u64, u32)> = (0..4).map(|_| started(&mut live, TOKEN, spec(0, &[]))).collect();
+    for (kind, redundancy) in [(0, 2), (1, 2)] {
+        call(&mut live, 50, 3 * FEE, createTaskCall { spec: IMuster::TaskSpec { kind, redundancy, flags: 1, ..spec(0, &[]) } });
+        call(&mut live, 50, 0, dispatchCall { count: 16 });
+    }
+    let [images, equal] = [5, 6];
+    assert_eq!(
+        live.view(queuesCall { from: 0, count: 9 })._1.iter().map(|q| (q.queue, q.queued)).collect::<Vec<_>>(),
+        [(4_096, 1), (8_192, 1)]
+    );
+    // 6 tokens for 50 seconds are more than 6 for 60.
+    for (i, &(task, node)) in busy[..3].iter().enumerate() {
+        assert_eq!(live.view(bestQueuedCall { number: node }).id, images);
+        let done = call(&mut live, node.into(), 0, submitCall { id: task, resultDigest: value(9) });
+        let waits: Vec<u64> =
+            done.events.iter().filter_map(|e| if let E::NodeWaits(n) = e { Some(n.until) } else { None }).collect();
+        assert_eq!((waits.len(), waits.iter().all(|&until| until == 0)), if i < 2 { (1, false) } else { (3, true) });
+    }
+    live.pass(1, 1);
+    // The program of groups asks that of tasks to draw, and that asks for the three.
+    let (last, idle) = busy[3];
+    let done = call(&mut live, idle.into(), 0, reportErrorCall { id: last, code: 1 });
+    let formed = done.events.iter().find_map(|e| if let E::GroupFormed(g) = e { Some(g.clone()) } else { None }).expect("formed");
+    assert_eq!((formed.id, formed.nodes.len(), formed.scored), (images, 3, false));
+    // One word for each image: the hashes of the others are zero.
+    let hashed = |answer: u8| {
+        let mut word = [0; 32];
+        word[..8].fill(answer);
+        B256::from(word)
+    };
+    for (i, &n) in formed.nodes.iter().enumerate() {
+        let commitment = commitment(images, n, 0, hashed(1 + 2 * i as u8), value(77));
+        call(&mut live, n.into(), 0, commitCall { id: images, commitment });
+    }
+    // The first two that are free wait for the other task, and with the idle one they are three.
+    assert_eq!(live.view(pendingTasksCall { from: 0, count: 9 }).iter().map(|t| t.id).collect::<Vec<_>>(), [equal]);
+    // While its draw is due nobody is judged.
+    live.pass(1, 1);
+    let done = call(&mut live, 9, 0, dispatchCall { count: 16 });
+    let alike = done.events.iter().find_map(|e| if let E::GroupFormed(g) = e { Some(g.clone()) } else { None }).expect("formed");
+    assert_eq!((alike.id, alike.group), (equal, 2));
+    for (i, &n) in formed.nodes.iter().enumerate() {
+        let reveal = revealCall { value: hashed(1 + 2 * i as u8), ..revealing(images, formed.group, n, 0) };
+        call(&mut live, 9, 0, reveal);
+    }
+    // One bit apart in every byte, or two: all are within eight bits of their neighbour.
+    let outcome = live.view(outcomeCall { id: images });
+    assert_eq!(outcome.state, 2, "{outcome:?}");
+    for (i, &n) in alike.nodes.iter().enumerate() {
+        commit(&mut live, equal, n, i as u8);
+    }
+    for (i, &n) in alike.nodes.iter().enumerate() {
+        call(&mut live, 9, 0, revealing(equal, 2, n, i as u8));
+    }
+    // All different: refunded but for the start fee.
+    let outcome = live.view(outcomeCall { id: equal });
+    assert_eq!((outcome.state, outcome.refund), (9, 3 * FEE - 3 * FEE / 50));
     live.inspect();
 }

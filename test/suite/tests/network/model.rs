@@ -8,9 +8,9 @@ use std::cell::Cell;
 
 /// The seeds that are driven, and the operations of each.
 const SEEDS: std::ops::Range<u64> = 5_000..5_004;
-const LENGTH: usize = 1_450;
+const LENGTH: usize = 1_700;
 
-/// State, events, money and storage after every one of 5,800 operations, more than 5,000 of them calls.
+/// State, events, money and storage after every one of 6,800 operations, more than 5,000 of them calls.
 #[tokio::test(flavor = "multi_thread")]
 async fn five_thousand_operations_agree_with_the_model() {
     let Some(site) = Site::new().await else {

@@ -158,7 +158,7 @@ async fn every_error_has_a_call_that_provokes_it() {
     check!(outsider, "createTask", [spec(|s| s.units = 1_001)], fee => "BadUnits"[n(1_001), n(1_000)]);
     check!(outsider, "createTask", [spec(|s| s.gpu = 2 << 16 | 48)], fee => "GpuUnknown"[n(2 << 16 | 48)]);
     check!(outsider, "createTask", [spec(|s| s.vram = 49)], fee => "NobodyCanRun"[n(49), n(0)]);
-    check!(outsider, "createTask", [spec(|s| s.redundancy = 2)], fee => "RedundancyUnsupported"[n(2)]);
+    check!(outsider, "createTask", [spec(|s| s.redundancy = 3)], fee => "RedundancyUnsupported"[n(3)]);
     check!(outsider, "createTask", [spec(|s| (s.kind, s.redundancy) = (1, 1))], fee => "GpuNotListed"[n(Spec::default().vram)]);
     check!(outsider, "createTask", [spec(|s| s.flags = 2)], fee => "FlagsUnsupported"[n(2)]);
     check!(outsider, "gpuGroup", [text("unheard of"), n(48)], 0 => "GpuNameUnknown"[text("unheard of"), n(48)]);

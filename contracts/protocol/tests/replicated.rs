@@ -1,0 +1,552 @@
+//! Tasks that take three nodes at once, and the graded queue, natively. docs/validation.md and docs/dispatching.md say what is shown here.
+
+use alloy_primitives::{keccak256, B256};
+use alloy_sol_types::SolValue;
+use muster_core::id::{GpuGroup, Grade, NodeId, QueueId};
+use muster_core::record::Status;
+use muster_model::refused;
+use muster_model::world::*;
+use muster_protocol::draw::{Members, Rng};
+use muster_protocol::host::Task;
+use muster_protocol::roster::Seat;
+use muster_protocol::IMuster::{self, IMusterEvents as E, *};
+use muster_protocol::{registry, Network, Result};
+
+/// The GPU group of the first name of 24 GiB.
+const CARD: u32 = 1 << 16 | 24;
+const FEE: u128 = 12 * TOKEN;
+const CREATOR: u64 = 50;
+const DRIVER: u64 = 60;
+
+/// Equal nodes of one listed GPU group.
+fn network(nodes: u64) -> World {
+    let mut w = world(nodes, 1);
+    w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: true }).unwrap();
+    w.events();
+    w
+}
+
+/// A GPT task for three nodes.
+fn alike(vram: u16) -> IMuster::TaskSpec {
+    IMuster::TaskSpec { redundancy: 2, ..spec(vram, &[]) }
+}
+
+/// One image by three nodes.
+fn image(vram: u16) -> IMuster::TaskSpec {
+    IMuster::TaskSpec { redundancy: 2, kind: 0, ..spec(vram, &[]) }
+}
+
+fn queue(vram: u16, grade: Grade) -> u32 {
+    QueueId::new(GpuGroup::any(vram), grade).0
+}
+
+fn value(answer: u8) -> B256 {
+    B256::repeat_byte(answer)
+}
+
+fn salt(id: u64, node: u32) -> B256 {
+    keccak256((id, node).abi_encode())
+}
+
+fn commit(w: &mut World, id: u64, node: u32, value: B256) -> Result<()> {
+    let commitment = keccak256((id, node, 0u16, value, salt(id, node)).abi_encode_params());
+    w.send(who(node.into()), 0, commitCall { id, commitment }).map(drop)
+}
+
+fn reveal(w: &mut World, id: u64, group: u32, node: u32, value: B256) -> Result<()> {
+    w.send(who(DRIVER), 0, revealCall { id, group, node, kind: 0, value, salt: salt(id, node) }).map(drop)
+}
+
+/// Creates a task and draws it.
+fn created(w: &mut World, fee: u128, spec: IMuster::TaskSpec) -> u64 {
+    let id = w.create(CREATOR, fee, spec).unwrap();
+    w.pass(1, 0);
+    w.dispatch(16).unwrap();
+    id
+}
+
+/// A task's group, if it has one: place and members.
+fn group_of(w: &mut World, id: u64) -> Option<(u32, Vec<u32>)> {
+    let all = w.ask(groupsCall { from: 1, count: 256 })._1;
+    all.iter().find(|g| g.id == id).map(|g| (g.group, g.members.iter().map(|m| m.node).collect()))
+}
+
+fn task_of(w: &mut World, node: u32) -> u64 {
+    w.ask(runningTaskCall { number: node }).id
+}
+
+fn nodes_with(w: &mut World, parked: u8) -> Vec<u32> {
+    (1..=w.ask(overviewCall {}).nodesIssued).filter(|&n| w.node(n).parked == parked).collect()
+}
+
+/// Busies every idle node with a single task of its own; gives tasks and nodes.
+fn busy(w: &mut World, nodes: u64) -> Vec<(u64, u32)> {
+    let tasks: Vec<u64> = (0..nodes).map(|_| created(w, TOKEN, spec(0, &[]))).collect();
+    let issued = w.ask(overviewCall {}).nodesIssued;
+    let mut found: Vec<(u64, u32)> = Vec::new();
+    for id in tasks {
+        found.push((id, (1..=issued).find(|&n| task_of(w, n) == id).expect("started")));
+    }
+    found
+}
+
+fn submit(w: &mut World, (id, node): (u64, u32)) {
+    w.send(who(node.into()), 0, submitCall { id, resultDigest: value(1) }).unwrap();
+}
+
+/// Wei there are, and wei that came in: the same at any time.
+fn check_money(w: &mut World) {
+    let overview = w.ask(overviewCall {});
+    let issued = overview.nodesIssued;
+    let stakes: u128 = (1..=issued).map(|n| w.node(n).stake).sum();
+    let accounts: u128 = (0..200).map(|n| w.account(n)).map(|a| a.credit + a.unbonding).sum();
+    let groups: u128 = w.ask(groupsCall { from: 1, count: 256 })._1.iter().map(|g| g.fee).sum();
+    let pending: u128 = w.ask(pendingTasksCall { from: 0, count: 256 }).iter().map(|t| t.fee).sum();
+    let alone = |t: &TaskView| if t.status == 6 { 0 } else { t.fee };
+    let running: u128 = (1..=issued).map(|n| alone(&w.ask(runningTaskCall { number: n }))).sum();
+    let queues = w.ask(queuesCall { from: 0, count: 256 })._1;
+    let queued: u128 =
+        queues.iter().flat_map(|q| w.ask(queuedTasksCall { queue: q.queue, from: 0, count: 256 })._1).map(|t| t.fee).sum();
+    let there =
+        stakes + accounts + groups + pending + running + queued + overview.reserve + overview.burnt + overview.treasuryBalance;
+    assert_eq!(there, w.paid_in - w.mem.paid);
+}
+
+#[test]
+fn three_nodes_run_a_task_at_once_and_share_its_fee() {
+    let mut w = network(9);
+    let id = created(&mut w, FEE, alike(0));
+    let (place, members) = group_of(&mut w, id).expect("formed");
+    assert_eq!((place, members.len()), (1, 3));
+    let events = w.events();
+    assert!(events.iter().any(|e| matches!(e, E::GroupFormed(g) if g.nodes == members && g.scored && g.creator == who(CREATOR))));
+    assert_eq!(events.iter().filter(|e| matches!(e, E::MemberStarted(m) if m.deadline == w.mem.now + 120)).count(), 3);
+    let view = w.ask(runningTaskCall { number: members[0] });
+    assert_eq!((view.status, view.redundancy, view.sampleBps, view.fee), (6, 2, 0, FEE));
+    let [a, b, c] = members.try_into().unwrap();
+    for (n, seconds) in [(b, 5), (c, 10), (a, 10)] {
+        w.pass(1, seconds);
+        refused!(reveal(&mut w, id, place, n, value(1)), NotCommitted(id, n));
+        commit(&mut w, id, n, value(1)).unwrap();
+        assert_eq!((w.node(n).status, w.node(n).openCommitments), (1, 1));
+    }
+    for n in [a, b, c] {
+        reveal(&mut w, id, place, n, value(1)).unwrap();
+        check_money(&mut w);
+    }
+    let events = w.events();
+    assert!(events.iter().any(|e| matches!(e, E::GroupSettled(g) if (g.outcome, g.answer, g.refund) == (0, value(1), 0))));
+    for (n, score) in [(b, 10), (c, 5), (a, 2)] {
+        let (node, account) = (w.node(n), w.account(n.into()));
+        assert_eq!((node.scores, node.longTerm), (1, score * 100_000_000_000_000_000));
+        let share = FEE * u128::from(score) / 17;
+        assert!(
+            account.credit == share
+                || n == c && account.credit == FEE - 2 * (FEE / 17) - 10 * FEE / 17
+                || account.credit - share < 17
+        );
+    }
+    assert_eq!([a, b, c].map(|n| w.account(n.into()).credit).iter().sum::<u128>(), FEE);
+    let overview = w.ask(overviewCall {});
+    assert_eq!((overview.reserve, overview.burnt, overview.groups), (0, 0, 0));
+}
+
+#[test]
+fn a_wrong_answer_costs_so_many_parts_of_the_fee_and_a_lone_one_earns_nothing() {
+    let mut w = network(9);
+    let id = created(&mut w, FEE, alike(0));
+    let (place, members) = group_of(&mut w, id).unwrap();
+    for (i, &n) in members.iter().enumerate() {
+        commit(&mut w, id, n, value(1 + (i == 1) as u8)).unwrap();
+    }
+    for (i, &n) in members.iter().enumerate() {
+        reveal(&mut w, id, place, n, value(1 + (i == 1) as u8)).unwrap();
+    }
+    assert_eq!(w.ask(overviewCall {}).burnt, 20 * (FEE / 3));
+    assert_eq!(w.node(members[1]).status, Status::Quit as u8);
+    check_money(&mut w);
+
+    // One answer and nobody who says the same: of three that began at once it has no precedence.
+    let mut w = network(9);
+    let id = created(&mut w, FEE, alike(0));
+    let (place, members) = group_of(&mut w, id).unwrap();
+    commit(&mut w, id, members[0], value(1)).unwrap();
+    w.pass(1, 121);
+    for &node in &members[1..] {
+        w.send(who(DRIVER), 0, expireCall { node, id }).unwrap();
+        assert_eq!(w.node(node).reliability, 300_000_000_000_000_000);
+    }
+    w.events();
+    reveal(&mut w, id, place, members[0], value(1)).unwrap();
+    assert!(w.events().iter().any(|e| matches!(e, E::GroupSettled(g) if (g.outcome, g.refund, g.startFee) == (3, FEE, 0))));
+    assert_eq!((w.account(CREATOR).credit, w.account(members[0].into()).credit, w.account(DRIVER).credit), (FEE, 0, 0));
+    check_money(&mut w);
+}
+
+#[test]
+fn what_nobody_could_run_or_no_stake_covers_is_refused() {
+    let mut w = network(2);
+    refused!(w.create(CREATOR, FEE, alike(0)), NobodyCanRun(0u16, 0u32));
+    refused!(w.create(CREATOR, FEE, image(0)), NobodyCanRun(0u16, 0u32));
+    refused!(w.create(CREATOR, FEE, IMuster::TaskSpec { gpu: CARD, ..alike(0) }), NobodyCanRun(24u16, CARD));
+    w.join(3, "RTX 4090", 24, &[], 400).unwrap();
+    for wanted in [alike(24), image(24), IMuster::TaskSpec { gpu: CARD, ..alike(0) }] {
+        w.create(CREATOR, FEE, wanted).unwrap();
+    }
+    refused!(w.create(CREATOR, FEE, alike(25)), NobodyCanRun(25u16, 0u32));
+    w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: false }).unwrap();
+    refused!(w.create(CREATOR, FEE, alike(0)), NobodyCanRun(0u16, 0u32));
+    refused!(w.create(CREATOR, FEE, IMuster::TaskSpec { gpu: CARD, ..alike(0) }), GpuNotListed(CARD));
+    w.create(CREATOR, FEE, image(0)).unwrap();
+    refused!(w.create(CREATOR, FEE, IMuster::TaskSpec { units: 5, ..image(0) }), BadUnits(5u32, 4u32));
+    refused!(w.create(CREATOR, FEE, IMuster::TaskSpec { redundancy: 3, ..image(0) }), RedundancyUnsupported(3u8));
+    // 400 tokens, 20 fees, 3 commitments: 6 2/3 tokens for each of three nodes.
+    let most = 400 * TOKEN / 60 * 3;
+    refused!(w.create(CREATOR, most + 1, image(0)), FeeTooHigh(word(most + 1), most));
+    w.create(CREATOR, most, image(0)).unwrap();
+    refused!(w.create(CREATOR, 149, image(0)), FeeTooLow(word(149), 150u128));
+}
+
+#[test]
+fn a_listed_group_of_three_is_counted_whoever_comes_and_goes() {
+    let mut w = network(3);
+    let possible = |w: &mut World, vram| w.view(|net| registry::has_trio(&*net.host, vram));
+    assert!(possible(&mut w, 24));
+    w.send(who(3), 0, quitCall {}).unwrap();
+    assert!(!possible(&mut w, 24));
+    w.join(3, "RTX 4090", 24, &[], 400).unwrap();
+    assert!(possible(&mut w, 24) && !possible(&mut w, 25));
+    // Another size, listed before it has three and after.
+    for n in 4..=6 {
+        w.join(n, "A100", 300, &[], 400).unwrap();
+    }
+    let other = 1 << 16 | 300;
+    assert!(!possible(&mut w, 25));
+    for _ in 0..2 {
+        w.send(OWNER, 0, listGpuGroupCall { group: other, listed: true }).unwrap();
+    }
+    assert!(possible(&mut w, 25) && possible(&mut w, 256) && possible(&mut w, 300));
+    w.send(OWNER, 0, listGpuGroupCall { group: other, listed: false }).unwrap();
+    assert!(!possible(&mut w, 25) && possible(&mut w, 24));
+    w.send(who(6), 0, quitCall {}).unwrap();
+    w.send(OWNER, 0, listGpuGroupCall { group: other, listed: true }).unwrap();
+    assert!(!possible(&mut w, 25));
+    w.join(6, "A100", 300, &[], 400).unwrap();
+    assert!(possible(&mut w, 25));
+}
+
+#[test]
+fn with_fewer_than_three_it_waits_in_its_grade_and_blocks_nothing() {
+    let mut w = network(5);
+    let tasks = busy(&mut w, 3);
+    let id = created(&mut w, FEE, image(0));
+    let other = created(&mut w, 15 * TOKEN, alike(24));
+    assert_eq!(w.ask(overviewCall {}).queued, 2);
+    let queues: Vec<u32> = w.ask(queuesCall { from: 0, count: 9 })._1.iter().map(|q| q.queue).collect();
+    assert_eq!(queues, [queue(0, Grade::Mixed), queue(24, Grade::Alike)]);
+    // Its value is a node's part: 4 tokens in 50 seconds against 5 in 60 seconds.
+    let [first, second] =
+        [(id, 0), (other, 1)].map(|(id, i)| (id, w.ask(queuedTasksCall { queue: queues[i], from: 0, count: 9 })._1));
+    assert_eq!((first.1[0].id, first.1[0].redundancy, second.1[0].id), (id, 2, other));
+    assert!(second.1[0].queueKey > first.1[0].queueKey);
+    // Single tasks go on as ever.
+    let single = created(&mut w, TOKEN, spec(0, &[]));
+    assert!((1..=5).any(|n| task_of(&mut w, n) == single));
+    // By its ticket it can be cancelled.
+    let ticket = first.1[0].ticket;
+    assert_eq!(ticket >> 32, u64::from(queues[0]));
+    w.send(who(CREATOR), 0, cancelCall { id, ticket }).unwrap();
+    assert_eq!(w.account(CREATOR).credit, FEE - FEE / 50);
+    check_money(&mut w);
+    drop(tasks);
+}
+
+#[test]
+fn a_freed_node_waits_for_others_then_three_are_reserved_and_drawn() {
+    let mut w = network(3);
+    let tasks = busy(&mut w, 3);
+    let id = created(&mut w, FEE, alike(0));
+    w.events();
+    submit(&mut w, tasks[0]);
+    let until = w.mem.now + 60;
+    let x = tasks[0].1;
+    assert!(w.events().iter().any(|e| matches!(e, E::NodeWaits(n) if (n.node, n.id, n.until) == (x, id, until))));
+    let view = w.node(x);
+    assert_eq!((view.status, view.parked, view.parkedUntil), (1, 2, until));
+    refused!(w.send(who(DRIVER), 0, pokeCall { node: x }), NothingToPoke(x));
+    // A single task that is created now does not get it.
+    let single = created(&mut w, TOKEN, spec(0, &[]));
+    assert_eq!(w.ask(overviewCall {}).queued, 2);
+    submit(&mut w, tasks[1]);
+    assert_eq!(nodes_with(&mut w, 2).len(), 2);
+    w.events();
+    submit(&mut w, tasks[2]);
+    let reserved = nodes_with(&mut w, 3);
+    assert_eq!((reserved.len(), w.ask(overviewCall {}).pending), (3, 1));
+    let events = w.events();
+    let block = w.mem.block;
+    assert!(events.iter().any(|e| matches!(e, E::TaskRedrawn(t) if (t.id, t.drawBlock) == (id, block))));
+    let told: Vec<u32> = events
+        .iter()
+        .filter_map(|e| if let E::NodeWaits(n) = e { Some((n.node, n.until)) } else { None })
+        .map(|(n, until)| {
+            assert_eq!(until, 0);
+            n
+        })
+        .collect();
+    assert_eq!(told, tasks.iter().map(|t| t.1).collect::<Vec<_>>());
+    // Reserved, they cannot slip away, and have no task.
+    refused!(w.send(who(x.into()), 0, resumeCall {}), WrongStatus(x, 2u8));
+    refused!(w.send(who(DRIVER), 0, pokeCall { node: x }), WrongStatus(x, 2u8));
+    refused!(w.send(who(DRIVER), 0, expireCall { node: x, id }), TaskNotRunning(id, x));
+    w.send(who(x.into()), 0, pauseCall {}).unwrap();
+    assert_eq!((w.node(x).status, w.node(x).parked), (3, 3));
+    w.pass(1, 1);
+    w.dispatch(1).unwrap();
+    let (place, mut members) = group_of(&mut w, id).expect("formed");
+    members.sort_unstable();
+    assert_eq!(members, [1, 2, 3]);
+    assert_eq!(nodes_with(&mut w, 0).len(), 3);
+    // When its part is done it pauses; the others take the single task.
+    commit(&mut w, id, x, value(1)).unwrap();
+    assert_eq!(w.node(x).status, 5);
+    let y = tasks[1].1;
+    commit(&mut w, id, y, value(1)).unwrap();
+    assert_eq!(task_of(&mut w, y), single);
+    assert_eq!(place, 1);
+    check_money(&mut w);
+}
+
+#[test]
+fn who_waited_in_vain_takes_the_best_single_task_and_waits_no_more() {
+    let mut w = network(4);
+    let tasks = busy(&mut w, 4);
+    let id = created(&mut w, FEE, alike(0));
+    let single = created(&mut w, TOKEN, spec(0, &[]));
+    submit(&mut w, tasks[0]);
+    let x = tasks[0].1;
+    assert_eq!(w.node(x).parked, 2);
+    w.pass(1, 59);
+    refused!(w.send(who(DRIVER), 0, pokeCall { node: x }), NothingToPoke(x));
+    w.pass(1, 1);
+    // Any call re-admits it.
+    w.dispatch(0).unwrap();
+    assert_eq!(task_of(&mut w, x), single);
+    // With nothing to do alone it is idle, and counts as such.
+    submit(&mut w, tasks[1]);
+    let y = tasks[1].1;
+    w.pass(1, 60);
+    w.send(who(DRIVER), 0, pokeCall { node: y }).unwrap();
+    assert_eq!((w.node(y).status, w.node(y).parked), (1, 0));
+    refused!(w.send(who(DRIVER), 0, pokeCall { node: y }), NothingToPoke(y));
+    submit(&mut w, tasks[2]);
+    submit(&mut w, tasks[3]);
+    assert_eq!(nodes_with(&mut w, 3), {
+        let mut r = vec![tasks[2].1, tasks[3].1];
+        r.sort_unstable();
+        r
+    });
+    w.pass(1, 1);
+    w.dispatch(1).unwrap();
+    assert_eq!(group_of(&mut w, id).unwrap().1.len(), 3);
+    check_money(&mut w);
+}
+
+#[test]
+fn the_best_of_all_grades_starts_and_at_most_one() {
+    // Three idle nodes of 24 GiB and a freed one: the tasks' values decide, single tasks first of equal ones.
+    for (single, grouped, wins) in [(TOKEN, 3 * TOKEN, 0), (TOKEN, 4 * TOKEN, 1), (2 * TOKEN, 3 * TOKEN, 0)] {
+        let mut w = network(3);
+        let tasks = busy(&mut w, 3);
+        let id = created(&mut w, grouped, alike(0));
+        let alone = created(&mut w, single, spec(0, &[]));
+        // The others become idle without taking anything.
+        for &(task, node) in &tasks[..2] {
+            w.send(who(node.into()), 0, reportErrorCall { id: task, code: 1 }).unwrap();
+        }
+        w.events();
+        submit(&mut w, tasks[2]);
+        let events = w.events();
+        let starts = events.iter().filter(|e| matches!(e, E::TaskStarted(_) | E::TaskRedrawn(_))).count();
+        assert_eq!(starts, 1, "{events:?}");
+        assert_eq!(task_of(&mut w, tasks[2].1) == alone, wins == 0);
+        assert_eq!(w.ask(pendingTasksCall { from: 0, count: 9 }).iter().any(|t| t.id == id), wins == 1);
+        assert_eq!(w.ask(bestQueuedCall { number: 1 }).id, if wins == 0 { id } else { alone });
+    }
+}
+
+#[test]
+fn three_of_the_largest_vram_are_examined_beside_three_of_the_card() {
+    // Cards of their own each: 16, 24, 48, 80 GiB.
+    let mut w = world(0, 1);
+    for (n, vram) in [(1, 16), (2, 24), (3, 48), (4, 80)] {
+        w.join(n, "card", vram, &[], 400).unwrap();
+    }
+    let tasks = busy(&mut w, 4);
+    w.set("holdTime", 0);
+    // What takes three of 24 GiB cannot be taken by the nodes of 16, 48, 80; what takes three of 16 can.
+    let large = created(&mut w, 15 * TOKEN, image(24));
+    let small = created(&mut w, FEE, image(16));
+    let find = |w: &mut World, node: u32| *tasks.iter().find(|t| t.1 == node).unwrap_or_else(|| panic!("{node} {}", w.mem.now));
+    for node in [3, 4] {
+        let (id, node) = find(&mut w, node);
+        w.send(who(node.into()), 0, reportErrorCall { id, code: 1 }).unwrap();
+    }
+    let sixteen = find(&mut w, 1);
+    submit(&mut w, sixteen);
+    assert_eq!(w.ask(pendingTasksCall { from: 0, count: 9 })[0].id, small);
+    w.pass(1, 1);
+    w.dispatch(1).unwrap();
+    let mut members = group_of(&mut w, small).unwrap().1;
+    members.sort_unstable();
+    assert_eq!(members, [1, 3, 4]);
+    for n in members {
+        let _ = commit(&mut w, small, n, B256::with_last_byte(0));
+    }
+    // Now the one of 24: with those of 48 and 80 it is three.
+    let twenty_four = find(&mut w, 2);
+    submit(&mut w, twenty_four);
+    assert_eq!(w.ask(pendingTasksCall { from: 0, count: 9 })[0].id, large);
+}
+
+#[test]
+fn nodes_of_one_listed_group_are_drawn_each_as_its_weight_says() {
+    // Groups of 2 (never), 3 and 4 of equal nodes, and 4 of a group that is not listed: seven candidates, each first with probability 1/7,
+    // and then the others of its group.
+    let mut w = world(0, 1);
+    let (mut n, sizes) = (0, [2, 3, 4, 4]);
+    for (g, size) in sizes.into_iter().enumerate() {
+        for _ in 0..size {
+            n += 1;
+            w.join(n, ["two", "three", "four", "private"][g], 24, &[], 400).unwrap();
+        }
+        if g < 3 {
+            w.send(OWNER, 0, listGpuGroupCall { group: (g as u32 + 1) << 16 | 24, listed: true }).unwrap();
+        }
+    }
+    let rounds = 20_000;
+    let mut times = vec![0u32; n as usize + 1];
+    let mut first = vec![0u32; n as usize + 1];
+    let mut net = Network::open(&mut w.mem).unwrap();
+    let (order, models, _) = net.order_for(&alike(0)).unwrap();
+    let task = Task { order, models, ..Task::default() };
+    for round in 0..rounds {
+        let hash = keccak256(u64::abi_encode(&round)).0;
+        let mut rng = Rng::new(net.host, hash, order.id);
+        let Members::Nodes(nodes) = net.draw_members(&task, &[], &mut rng) else { panic!("undecided") };
+        first[nodes[0].0 as usize] += 1;
+        let groups: Vec<GpuGroup> = nodes.iter().map(|&n| Seat::load(net.host, n).node.group).collect();
+        assert!(groups.iter().all(|&g| g == groups[0]));
+        nodes.iter().for_each(|n| times[n.0 as usize] += 1);
+    }
+    let _ = &mut net;
+    assert!(times[1..=2].iter().chain(&times[10..]).all(|&t| t == 0), "{times:?}");
+    // Seven degrees of freedom less one: the 99.9 % point is 22.46.
+    let expected = f64::from(rounds as u32) / 7.0;
+    let chi: f64 = first[3..=9].iter().map(|&t| (f64::from(t) - expected).powi(2) / expected).sum();
+    assert!(chi < 22.46, "{chi} {first:?}");
+    // A node of the three is always there when its group is, one of the four three times out of four.
+    let groups = [3.0 / 7.0, 4.0 / 7.0 * 0.75];
+    for (node, &t) in times.iter().enumerate().take(10).skip(3) {
+        let p = groups[usize::from(node > 5)];
+        let (mean, deviation) = (rounds as f64 * p, (rounds as f64 * p * (1.0 - p)).sqrt());
+        assert!((f64::from(t) - mean).abs() < 4.0 * deviation, "node {node}: {t} of {mean}");
+    }
+}
+
+#[test]
+fn the_draw_of_three_follows_the_weights_without_replacement() {
+    // Five nodes of different stakes, all idle, or three of them reserved for the task; the exact probability of each ordered triple.
+    for reserve in [false, true] {
+        let mut w = world(0, 1);
+        for (i, stake) in [400, 500, 800, 1600, 3000].into_iter().enumerate() {
+            w.join(i as u64 + 1, "card", 24, &[], stake).unwrap();
+        }
+        let weights: Vec<f64> = (1..=5).map(|n| w.ask(weightOfCall { number: n, spec: spec(0, &[]) }).weight as f64).collect();
+        if reserve {
+            let tasks = busy(&mut w, 5);
+            created(&mut w, FEE, image(0));
+            for &task in tasks.iter().filter(|t| t.1 % 2 == 1) {
+                submit(&mut w, task);
+            }
+            for &(id, node) in tasks.iter().filter(|t| t.1 % 2 == 0) {
+                w.send(who(node.into()), 0, reportErrorCall { id, code: 1 }).unwrap();
+            }
+            assert_eq!(nodes_with(&mut w, 3), [1, 3, 5]);
+        }
+        let net = Network::open(&mut w.mem).unwrap();
+        let (order, models, _) = net.order_for(&image(0)).unwrap();
+        let task = Task { order, models, ..Task::default() };
+        let reserved: Vec<Seat> = if reserve { [1, 3, 5].map(|n| Seat::load(net.host, NodeId(n))).to_vec() } else { Vec::new() };
+        let (rounds, mut undecided, mut counts) = (40_000u64, 0, std::collections::BTreeMap::new());
+        for round in 0..rounds {
+            let mut rng = Rng::new(net.host, keccak256((round, reserve).abi_encode()).0, order.id);
+            match net.draw_members(&task, &reserved, &mut rng) {
+                Members::Nodes(nodes) => *counts.entry([nodes[0].0, nodes[1].0, nodes[2].0]).or_insert(0u32) += 1,
+                _ => undecided += 1,
+            }
+        }
+        assert!(undecided * 100 < rounds, "{undecided}");
+        let (total, decided) = (weights.iter().sum::<f64>(), (rounds - undecided) as f64);
+        let (mut chi, mut cells) = (0.0, 0);
+        for a in 0..5 {
+            for b in (0..5).filter(|&b| b != a) {
+                for c in (0..5).filter(|&c| c != a && c != b) {
+                    let left = total - weights[a];
+                    let p = weights[a] / total * weights[b] / left * weights[c] / (left - weights[b]);
+                    let seen = f64::from(*counts.get(&[a, b, c].map(|i| i as u32 + 1)).unwrap_or(&0));
+                    chi += (seen - decided * p).powi(2) / (decided * p);
+                    cells += 1;
+                }
+            }
+        }
+        // 59 degrees of freedom: the 99.9 % point is 98.3.
+        assert_eq!(cells, 60);
+        assert!(chi < 98.3, "{chi}");
+    }
+}
+
+/// Somebody keeps a task for three in the queue that is worth more than what others pay, has one node idle by an error report on a
+/// task that no other could run, and another resume, so that the victim is reserved; then pauses, so that the draw finds two. The
+/// victim waits once for it, and takes others' work from then on.
+#[test]
+fn who_is_reserved_for_nothing_is_not_held_again() {
+    let mut w = World::new();
+    let (victim, second, third) = (1, 2, 3);
+    w.join(victim, "A", 24, &[], 400).unwrap();
+    w.join(second, "A", 24, &[], 400).unwrap();
+    w.join(third, "B", 24, &[], 400).unwrap();
+    let own = w.ask(gpuGroupCall { name: "B".into(), vram: 24 });
+    for n in [second, third] {
+        w.send(who(n), 0, pauseCall {}).unwrap();
+    }
+    let first = w.create(50, TOKEN, spec(0, &[])).unwrap();
+    w.create(51, 3 * TOKEN, image(0)).unwrap();
+    for _ in 0..3 {
+        w.create(52, TOKEN / 100, spec(0, &[])).unwrap();
+    }
+    w.pass(1, 1);
+    w.dispatch(16).unwrap();
+    w.send(who(victim), 0, submitCall { id: first, resultDigest: [1; 32].into() }).unwrap();
+    w.events();
+    let (begun, mut reserved) = (w.mem.now, 0);
+    let worked = (0..10).find_map(|_| {
+        let lone = w.create(51, 5 * TOKEN, IMuster::TaskSpec { kind: 0, gpu: own, ..spec(0, &[]) }).unwrap();
+        w.pass(1, 1);
+        w.dispatch(16).unwrap();
+        // What the attacker tries may be refused by then.
+        let _ = w.send(who(third), 0, resumeCall {});
+        let _ = w.send(who(third), 0, reportErrorCall { id: lone, code: 1 });
+        let _ = w.send(who(second), 0, resumeCall {});
+        reserved += (w.node(1).parked == 3) as u32;
+        let _ = w.send(who(third), 0, pauseCall {});
+        w.pass(1, 1);
+        w.dispatch(16).unwrap();
+        let _ = w.send(who(second), 0, pauseCall {});
+        w.pass(200, 50);
+        w.dispatch(16).unwrap();
+        w.events().iter().any(|e| matches!(e, E::TaskStarted(s) if s.node == 1)).then_some(w.mem.now)
+    });
+    assert!(reserved > 0, "the attack is tried");
+    assert!(worked.is_some_and(|at| at - begun <= 2 * 60), "it worked at {worked:?}, after {begun}");
+}
