@@ -17,7 +17,8 @@ done
 # npm writes this file when it has installed.
 if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
   echo "clients/ts: installing with npm"
-  npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+  # Not `npm ci`: it refuses the lock where the registry lacks a package for some other platform.
+  npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
   touch node_modules/.package-lock.json
 fi
 npm run --silent build

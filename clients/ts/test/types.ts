@@ -30,7 +30,7 @@ export async function actions(): Promise<void> {
   const { stake, models } = await client.getNode({ number: 1 });
   const amounts: [bigint, readonly bigint[]] = [stake, models];
   const { list, total } = await client.getQueues({ from: 0, count: 1 });
-  const group: number = list[0]!.group + total;
+  const group: number = list[0]!.queue + total;
   const owner: Address = await client.getOwner();
   const same: Address = (await getNode(plain, { address, number: 1 })).operator;
   const ended = await waitForTask(plain, { address, id });
