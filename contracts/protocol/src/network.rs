@@ -229,6 +229,11 @@ impl<'h, H: Host> Network<'h, H> {
         self.host.reads().wrapping_sub(self.began)
     }
 
+    /// Whether this call has made draws.
+    pub(crate) fn has_drawn(&self) -> bool {
+        self.served > 0
+    }
+
     /// The L2 block in progress; asked of the chain once.
     pub fn block(&mut self) -> u64 {
         match self.block {

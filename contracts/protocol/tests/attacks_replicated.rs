@@ -668,7 +668,6 @@ fn an_innocent_submit_pays_for_one_draw_of_three_and_no_more() {
 /// Whoever has a group judged makes the draw of three that is due before, and starts a queued task on each of the three members whom the
 /// group held: 1.29 million gas.
 #[test]
-#[ignore = "fails until those members come back in later calls where the same call makes a draw"]
 fn an_innocent_settle_pays_for_one_draw_of_three_and_no_more() {
     let gas = (0..30).map(settled_beside_a_draw).max().unwrap();
     println!("{gas} gas");

@@ -2153,7 +2153,7 @@ impl Model {
             if self.draws_due() {
                 self.note("judgement put off");
             } else {
-                self.judge(t, by, c.group);
+                self.judge(t, by, c.group, false);
             }
         }
         Ok(())
@@ -2320,15 +2320,16 @@ impl Model {
         let opens = team.opens(self.now).ok_or("NotOpen")?;
         let late = self.now > opens + self.set["revealWindow"];
         need!(team.all_revealed() || late, "RevealsOpen");
-        self.serve(t, by, 0, 8, true);
+        let drawn = self.serve(t, by, 0, 8, true) > 0;
         need!(!self.draws_due(), "DrawsDue");
         self.note(if late { "settled late" } else { "settled" });
-        self.judge(t, by, c.group);
+        self.judge(t, by, c.group, drawn);
         Ok(())
     }
 
-    /// Judges a group: who is right, what everyone is paid, scored, and loses.
-    fn judge(&mut self, t: &mut Trace, by: Address, place: u32) {
+    /// Judges a group: who is right, what everyone is paid, scored, and loses. Whom it held gets no work before a later call if this one
+    /// has `drawn`.
+    fn judge(&mut self, t: &mut Trace, by: Address, place: u32, drawn: bool) {
         let team = self.teams.remove(&place).expect("there is a group");
         let (task, fee) = (&team.task, team.task.fee);
         let right = team.right(self.set["hammingMost"]);
@@ -2414,7 +2415,9 @@ impl Model {
             if slash > 0 {
                 self.note(if verdict == 2 { "slashed for a wrong answer" } else { "slashed for withholding" });
             }
-            self.conclude(t, by, place, task, member, score, slash);
+            if self.conclude(t, place, task, member, score, slash) {
+                self.set_free(t, by, member.node, drawn);
+            }
         }
         // No slash takes what is only given back here.
         self.treasury += start_fee;
@@ -2431,9 +2434,21 @@ impl Model {
         }));
     }
 
-    /// What a judgement is for a member's node.
-    #[allow(clippy::too_many_arguments)]
-    fn conclude(&mut self, t: &mut Trace, by: Address, place: u32, task: &Task, member: &Member, score: Option<u8>, slash: u128) {
+    /// Lets a member work again; in a call that has made draws, from a later call on.
+    fn set_free(&mut self, t: &mut Trace, by: Address, node: u32, drawn: bool) {
+        if !drawn {
+            return self.release(t, by, node, May::Wait);
+        }
+        let n = self.nodes.get_mut(&node).unwrap();
+        if n.status == 2 && n.called == 0 {
+            n.status = 1;
+        }
+        self.note("held back at a judgement");
+        self.hold(t, node);
+    }
+
+    /// What a judgement is for a member's node; gives whether it is free for work.
+    fn conclude(&mut self, t: &mut Trace, place: u32, task: &Task, member: &Member, score: Option<u8>, slash: u128) -> bool {
         let node = member.node;
         let mut free = false;
         if member.stage == RUNNING {
@@ -2457,14 +2472,16 @@ impl Model {
             self.slash(t, node, task.id, slash);
             let n = &self.nodes[&node];
             if n.status != 0 && n.stake < self.set["minStake"] as u128 * GRANULE as u128 {
-                return self.expel(t, node);
+                self.expel(t, node);
+                return false;
             }
         }
         let n = self.nodes.get_mut(&node).unwrap();
         match n.status {
             1 | 5 if out => {
                 self.note("kicked out by a judgement");
-                return self.leave(t, node, true);
+                self.leave(t, node, true);
+                return false;
             }
             2..=4 if out => {
                 n.status = 6;
@@ -2472,9 +2489,7 @@ impl Model {
             }
             _ => {}
         }
-        if free {
-            self.release(t, by, node, May::Wait);
-        }
+        free
     }
 
     /// Burns so much of a node's stake, in whole granules, then of what is returned to its operator, and of his credit.
