@@ -65,6 +65,12 @@ interface IMuster {
         bool held;
         /// The place of the validation group that it was called to while busy and joins when its task ends; 0 for none.
         uint32 calledTo;
+        /// Of the judgements that its rating counts, those that held it right.
+        uint8 right;
+        /// Judgements that its rating counts. At 64 both counts are halved, rounded down.
+        uint8 judged;
+        /// Its rating: (right + 1) / (judged + 2), a wad, rounded down. It is kept when the node quits and joins again.
+        uint64 rating;
     }
 
     /// @notice The factors of a node's selection weight for a task, now.
@@ -512,7 +518,7 @@ interface IMuster {
     event NodeWaits(uint32 indexed node, uint64 indexed id, uint64 until);
     /// @notice A node that waited apart no longer does: its time has come, or the draws are made that held it back or that it was reserved for.
     event NodeReadmitted(uint32 indexed node);
-    /// @notice A node's answer was scored.
+    /// @notice A node's answer was scored. For its rating, a score above 0 counts as right, 0 as wrong.
     event ScoreRecorded(uint32 indexed node, uint8 score);
     /// @notice The node says that it now holds a model.
     event ModelAdded(uint32 indexed node, uint64 indexed model);

@@ -140,7 +140,7 @@ contract MusterStorage {
         uint24 place;
     }
 
-    /// The last 50 task scores, four bits each, and the place of the oldest.
+    /// The last 50 task scores, four bits each, the place of the oldest, and what its rating is made of.
     struct Scores {
         /// Scores 0..15, four bits each.
         uint64 low;
@@ -152,6 +152,10 @@ contract MusterStorage {
         uint8 last;
         /// Where the next score goes.
         uint8 next;
+        /// Of the judgements that its rating counts, those that held it right.
+        uint8 right;
+        /// Judgements that its rating counts: below 64, at which both are halved.
+        uint8 judged;
     }
 
     /// Who pays for a task, and how much.

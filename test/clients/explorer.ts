@@ -328,6 +328,9 @@ export class Index {
           openCommitments: 0,
           held: false,
           calledTo: 0,
+          right: 0,
+          judged: 0,
+          rating: 5n * 10n ** 17n,
         },
         `node ${number}`,
       );

@@ -142,7 +142,7 @@ macro_rules! tuples {
 }
 tuples! {
     0 S0 T0, 1 S1 T1, 2 S2 T2, 3 S3 T3, 4 S4 T4, 5 S5 T5, 6 S6 T6, 7 S7 T7, 8 S8 T8, 9 S9 T9, 10 S10 T10, 11 S11 T11, 12 S12 T12,
-    13 S13 T13, 14 S14 T14, 15 S15 T15, 16 S16 T16, 17 S17 T17, 18 S18 T18, 19 S19 T19, 20 S20 T20, 21 S21 T21,
+    13 S13 T13, 14 S14 T14, 15 S15 T15, 16 S16 T16, 17 S17 T17, 18 S18 T18, 19 S19 T19, 20 S20 T20, 21 S21 T21, 22 S22 T22,
 }
 
 impl Answer<()> for () {
@@ -349,7 +349,7 @@ macro_rules! structs {
 structs! {
     #[read] TaskSpec(u8, u32, u16, u32, u8, u32, FixedBytes<32>, Vec<u64>);
     #[read] Facet(Account, Vec<FixedBytes<4>>);
-    NodeView(u32, Account, u8, u32, u16, u128, u64, u64, u8, bool, u8, u64, u64, u64, u64, Vec<u64>, Vec<u64>, u8, bool, u32);
+    NodeView(u32, Account, u8, u32, u16, u128, u64, u64, u8, bool, u8, u64, u64, u64, u64, Vec<u64>, Vec<u64>, u8, bool, u32, u8, u8, u64);
     WeightView(bool, u64, u64, u64, u64, u64);
     TaskView(u64, u8, Account, u128, u8, u32, u32, u16, u16, u32, u32, Vec<u64>, u64, u64, u64, u64, u32, u64, bool, u8, u16, u32);
     MemberView(u32, u8, u64, u32, FixedBytes<32>);

@@ -89,6 +89,7 @@ impl<H: Host> Network<'_, H> {
             Node::SET_BACK | Node::WAITS => parking::places(self.host).1(n.pos).map_or(0, |(_, until)| until),
             _ => 0,
         };
+        let scores = seat.scores(self.host);
         Ok(IMuster::NodeView {
             node: id.0,
             operator: operator.account.into(),
@@ -110,6 +111,9 @@ impl<H: Host> Network<'_, H> {
             openCommitments: n.open(),
             held: n.held(),
             calledTo: if n.called() { seat.duty(self.host).group } else { 0 },
+            right: scores.right,
+            judged: scores.judged,
+            rating: scores.record().rating(),
         })
     }
 

@@ -106,12 +106,17 @@ impl Seat {
         }
     }
 
-    /// Puts a score into the pool in the place of the oldest, which it gives.
+    /// Its scores, and what its rating is made of.
+    pub fn scores<H: Host>(&self, host: &H) -> Scores {
+        host.get(offset(self.slot, node::SCORES))
+    }
+
+    /// Puts a score into the pool in the place of the oldest, which it gives; it counts for the rating too.
     pub fn push_score<H: Host>(&self, host: &mut H, score: u8) -> u8 {
-        let at = offset(self.slot, node::SCORES);
-        let mut scores: Scores = host.get(at);
+        let mut scores = self.scores(host);
         let old = scores.push(score);
-        host.put(at, &scores);
+        scores.note(score > 0);
+        host.put(offset(self.slot, node::SCORES), &scores);
         old
     }
 }

@@ -1,6 +1,7 @@
 //! The state of the network as someone knows it who has read nothing but logs and the times of their
 //! blocks, and the comparison of it with storage, word by word where a view does not show it.
 
+use crate::model::rated;
 use crate::world::parameter;
 use crate::world::stage::*;
 use alloy_primitives::B256;
@@ -723,6 +724,8 @@ impl Explorer {
         let word = Word([s.low, s.mid, s.high, s.last as u64]);
         let stored: Vec<u8> = (0..50).map(|i| word.bits(i * 4, 4) as u8).collect();
         assert_eq!((&stored[..], s.next as usize), (&ring[..], n.scores.len() % 50), "scores of {number}");
+        let judged = n.scores.iter().fold((0, 0), |judged, &score| rated(judged, score > 0));
+        assert_eq!((v.judged as u64, v.right as u64), judged, "judgements of {number}");
         assert_eq!((v.openCommitments as u64, v.held, v.calledTo), (n.open, n.halted, n.called), "duties of {number}");
         if n.runs {
             let view = net.running_task(NodeId(number)).expect("known");

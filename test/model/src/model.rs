@@ -529,6 +529,8 @@ struct Node {
     h: f64,
     h_at: u64,
     scores: VecDeque<u8>,
+    /// Judgements that its rating counts, and those of them that held it right.
+    judged: (u64, u64),
     group: u32,
     held: BTreeSet<u64>,
     in_use: Vec<u64>,
@@ -657,6 +659,16 @@ macro_rules! need {
             return Err($name);
         }
     };
+}
+
+/// What a rating counts after another judgement: at 64 the older half is forgotten.
+pub(crate) fn rated((judged, right): (u64, u64), now: bool) -> (u64, u64) {
+    let (judged, right) = (judged + 1, right + now as u64);
+    if judged == 64 {
+        (32, right / 2)
+    } else {
+        (judged, right)
+    }
 }
 
 impl Model {
@@ -2762,6 +2774,7 @@ impl Model {
         t.expect(E::ScoreRecorded(IMuster::ScoreRecorded { node, score }));
         let least = self.set["kickoutMilli"] as f64 / 1e3;
         let n = self.nodes.get_mut(&node).unwrap();
+        n.judged = rated(n.judged, score > 0);
         n.scores.push_back(score);
         if n.scores.len() > 50 {
             n.scores.pop_front();
@@ -2834,6 +2847,9 @@ impl Model {
             let mean =
                 if n.scores.is_empty() { 5.0 } else { n.scores.iter().map(|&s| s as f64).sum::<f64>() / n.scores.len() as f64 };
             assert!((v.longTerm as f64 / 1e17 - mean).abs() < 1e-9);
+            let (judged, right) = n.judged;
+            assert_eq!((v.judged as u64, v.right as u64), n.judged, "judgements of {number}");
+            assert!((v.rating as f64 / 1e18 - (right + 1) as f64 / (judged + 2) as f64).abs() < 1e-9, "rating of {number}");
             money += n.stake;
             let view = net.running_task(NodeId(number)).unwrap();
             if let Some(t) = &n.task {
