@@ -1,20 +1,17 @@
 //! Attacks on tasks that take three nodes, that an audit found: each as it was made, with what is left of it and what it costs now.
 //! Then random calls, after each of which everything has to be in its one place.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use alloy_primitives::{keccak256, B256};
 use alloy_sol_types::SolValue;
 use muster_core::id::{GpuGroup, NodeId, TaskId};
 use muster_core::record::{Order, Queue, Size};
-use muster_core::word::{Address, Word};
-use muster_model::proof;
+use muster_model::meter::{metered, priced, MOST_GAS};
 use muster_model::refused;
 use muster_model::world::*;
-use muster_protocol::host::{offset, Host, Program};
+use muster_protocol::host::{offset, Host};
 use muster_protocol::layout::{entry, slot, GPU_COUNTS, QUEUE};
-use muster_protocol::native::Memory;
 use muster_protocol::roster::Seat;
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 use muster_protocol::{registry, Network, Result};
@@ -24,15 +21,6 @@ const CARD: u32 = 1 << 16 | 24;
 const FEE: u128 = 12 * TOKEN;
 const CREATOR: u64 = 50;
 const DRIVER: u64 = 60;
-/// What a transaction may cost at most, whatever others have done (docs/gas.md).
-const MOST_GAS: u64 = 1_000_000;
-/// A transaction itself, its calldata, and the start of router and program where they are not cached.
-const START_GAS: u64 = 21_000 + 2_000 + 31_000;
-
-/// What an attack comes to, for docs/proof.md.
-fn priced(attack: &str, with: &str, comes_to: &str) {
-    proof("attack", &[("attack", &attack), ("with", &with), ("comes to", &comes_to)]);
-}
 
 /// Equal nodes of one listed GPU group.
 fn network(nodes: u64) -> World {
@@ -126,103 +114,6 @@ fn books(w: &mut World) -> u128 {
 
 fn check_money(w: &mut World) {
     assert_eq!(books(w), w.paid_in - w.mem.paid);
-}
-
-/// Counts what a chain would charge for storage and logs: words touched first, words left different, bytes logged.
-struct Meter<'a> {
-    mem: &'a mut Memory,
-    touched: RefCell<HashSet<Word>>,
-    before: HashMap<Word, Word>,
-    logged: u64,
-}
-
-impl<'a> Meter<'a> {
-    fn new(mem: &'a mut Memory) -> Self {
-        Meter { mem, touched: RefCell::default(), before: HashMap::new(), logged: 0 }
-    }
-    fn gas(&self) -> u64 {
-        let writes = self.before.iter().map(|(slot, old)| match self.mem.load(*slot) {
-            new if new == *old => 0,
-            _ if old.is_zero() => 20_000,
-            _ => 2_900,
-        });
-        START_GAS + self.touched.borrow().len() as u64 * 2_100 + writes.sum::<u64>() + self.logged
-    }
-}
-
-impl Host for Meter<'_> {
-    fn load(&self, slot: Word) -> Word {
-        self.touched.borrow_mut().insert(slot);
-        self.mem.load(slot)
-    }
-    fn store(&mut self, slot: Word, word: Word) {
-        self.touched.borrow_mut().insert(slot);
-        let old = self.mem.load(slot);
-        self.before.entry(slot).or_insert(old);
-        self.mem.store(slot, word);
-    }
-    fn mapping(&self, map: u8, key: Word) -> Word {
-        self.mem.mapping(map, key)
-    }
-    fn keccak(&self, bytes: &[u8]) -> [u8; 32] {
-        self.mem.keccak(bytes)
-    }
-    fn sender(&self) -> Address {
-        self.mem.sender()
-    }
-    fn here(&self) -> Address {
-        self.mem.here()
-    }
-    fn value(&self) -> Word {
-        self.mem.value()
-    }
-    fn now(&self) -> u64 {
-        self.mem.now()
-    }
-    fn block(&self) -> u64 {
-        self.mem.block()
-    }
-    fn block_hash(&self, number: u64) -> Option<[u8; 32]> {
-        self.mem.block_hash(number)
-    }
-    fn log(&mut self, topics: usize, bytes: &[u8]) {
-        self.logged += 375 * (1 + topics as u64) + 8 * (bytes.len() - topics * 32) as u64;
-        self.mem.log(topics, bytes);
-    }
-    fn pay(&mut self, to: Address, wei: u128) -> bool {
-        self.mem.pay(to, wei)
-    }
-    fn reads(&self) -> u32 {
-        self.mem.reads()
-    }
-    fn has_code(&self, at: Address) -> bool {
-        self.mem.has_code(at)
-    }
-    fn program(&self) -> Program {
-        Program::Any
-    }
-    fn enter(&mut self, _: Program) -> Program {
-        Program::Any
-    }
-    fn ask(&mut self, _: Program, call: &[u8]) -> Option<u64> {
-        unreachable!("{call:?} is not asked of who runs everything")
-    }
-}
-
-/// A call's gas, and what it gave; whether accepted or refused, it is played and stays if accepted.
-fn metered<T>(w: &mut World, from: Address, value: u128, call: impl FnOnce(&mut Network<Meter>) -> Result<T>) -> (u64, String) {
-    let mut gas = 0;
-    let out = w.raw(from, value, |m| {
-        let mut meter = Meter::new(m);
-        let out = Network::open_and_serve(&mut meter).and_then(|mut net| {
-            let out = call(&mut net);
-            net.close();
-            out
-        });
-        gas = meter.gas();
-        out
-    });
-    (gas, named(out))
 }
 
 /// A `gpu` with strange bits in its VRAM was another name of the list of all active nodes: such a task started on a busy node, whose

@@ -5,11 +5,13 @@
 //! | [`world`] | a Muster in memory that plays calls as the programs do |
 //! | [`model`] | a plain model of the network, and random operations that compare it with the real thing |
 //! | [`system`] | what the operations are tried on: that world, or the compiled programs on a chain |
+//! | [`meter`] | what a call costs that is played there |
 //! | [`explorer`] | the state as someone knows it who has read nothing but logs |
 //! | [`drive`] | runs of random operations; one that fails is cut down to a short one |
 
 pub mod drive;
 pub mod explorer;
+pub mod meter;
 pub mod model;
 pub mod system;
 #[macro_use]
