@@ -13,13 +13,6 @@ use muster_protocol::{admin, Network};
 
 const FEE: u128 = TOKEN;
 
-fn drain(w: &mut World) {
-    while w.view(|n| n.overview()).pending > 0 {
-        w.pass(1, 0);
-        w.dispatch(16).unwrap();
-    }
-}
-
 /// Tasks that nobody can run held the whole queue for nothing, for 30 days, for 2 %. Now they are refused; whoever holds a queue with
 /// tasks that somebody could run, but does not, pays the start fee every six hours, and whoever ends them earns it.
 #[test]
@@ -32,7 +25,7 @@ fn holding_the_queue_costs_its_start_fees_every_six_hours() {
     for _ in 0..10 {
         w.create(50, FEE, spec(0, &[])).unwrap();
     }
-    drain(&mut w);
+    w.drain();
     let capacity = w.view(|n| n.overview()).queueCapacity;
     let mut paid = 0;
     let hours = 30 * 24;
@@ -49,7 +42,7 @@ fn holding_the_queue_costs_its_start_fees_every_six_hours() {
                 ids.push(w.create(66, FEE, spec(960, &[])).unwrap());
                 paid += FEE;
             }
-            drain(&mut w);
+            w.drain();
             assert_eq!(w.view(|n| n.overview()).queued, capacity);
         }
         w.pass(1, 3_601);
@@ -70,9 +63,9 @@ fn holding_the_queue_costs_its_start_fees_every_six_hours() {
     for _ in 0..capacity {
         w.create(66, FEE, spec(960, &[])).unwrap();
     }
-    drain(&mut w);
+    w.drain();
     let better = w.create(50, FEE + FEE / 100, spec(0, &[])).unwrap();
-    drain(&mut w);
+    w.drain();
     assert!(w.view(|n| n.queued_tasks(QueueId(0), 0, 9)).unwrap().1.iter().any(|t| t.id == better));
 }
 
@@ -104,13 +97,13 @@ fn h_is_not_bought_back_with_a_private_model() {
     let mut w = world(50, 1);
     w.call(who(1), 0, |n| n.report_downloaded(ids(vec![0xdead]))).unwrap();
     let id = w.create(50, FEE, spec(0, &[0xdead])).unwrap();
-    drain(&mut w);
+    w.drain();
     w.pass(10, 121);
     w.call(who(9), 0, |n| n.expire(NodeId(1), TaskId(id))).unwrap();
     let before = w.node(1).reliability;
     for _ in 0..40 {
         let id = w.create(1, 60, spec(0, &[0xdead])).unwrap();
-        drain(&mut w);
+        w.drain();
         w.call(who(1), 0, |n| n.submit(TaskId(id), [0; 32])).unwrap();
     }
     assert_eq!(w.node(1).reliability, before);
@@ -121,7 +114,7 @@ fn h_is_not_bought_back_with_a_private_model() {
     let (start, mut tasks) = (w.mem.now, 0);
     while w.node(1).reliability < 999_000_000_000_000_000 {
         let id = w.create(1, 60, spec(0, &[0xdead])).unwrap();
-        drain(&mut w);
+        w.drain();
         let ran = (1..=3u32).find(|&n| w.node(n).task == id && w.node(n).status == 2).unwrap();
         w.pass(1, 10);
         w.call(who(ran as u64), 0, |n| n.submit(TaskId(id), [0; 32])).unwrap();
@@ -158,7 +151,7 @@ fn keeping_somebody_from_quitting_takes_many_tasks_in_every_block() {
             refused += (left == "DrawsDue") as u64;
             if left == "accepted" {
                 w.pass(1, 86_400);
-                drain(&mut w);
+                w.drain();
                 let _ = w.join(victim, "RTX 4090", 24, &[901, 902], 400);
             }
             // Whoever runs a task ends it, so that nodes are idle.
@@ -168,7 +161,7 @@ fn keeping_somebody_from_quitting_takes_many_tasks_in_every_block() {
                     let _ = w.call(who(n as u64), 0, |net| net.submit(TaskId(v.task), [0; 32]));
                 }
             }
-            drain(&mut w);
+            w.drain();
         }
         (refused, gas / 40)
     };
@@ -259,7 +252,7 @@ fn no_call_pays_millions_for_what_others_did() {
         }
         for _ in 0..honest {
             w.create(50_000, FEE, spec(24, &[])).unwrap();
-            drain(&mut w);
+            w.drain();
         }
         // The attacker's nodes: the model in the last of six words of their lists, then removed from it.
         let mut n = 1_000u64;
@@ -281,7 +274,7 @@ fn no_call_pays_millions_for_what_others_did() {
         // Two dear tasks queued, for nodes with 24 GiB, and one Pending for those with 8.
         w.create(66, 2 * FEE, spec(24, &set(1))).unwrap();
         w.create(66, 2 * FEE, spec(24, &set(2))).unwrap();
-        drain(&mut w);
+        w.drain();
         assert_eq!(w.view(|n| n.overview()).queued, 2);
         // A node is held back, because draws were due when its task ended.
         for _ in 0..3 {

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use alloy_primitives::{keccak256, B256};
-use alloy_sol_types::SolValue;
+use alloy_primitives::B256;
 use muster_core::id::{GpuGroup, NodeId, TaskId};
 use muster_core::record::{Order, Queue, Size};
 use muster_model::meter::{metered, priced, MOST_GAS};
 use muster_model::refused;
+use muster_model::validated::*;
 use muster_model::world::*;
 use muster_protocol::host::{offset, Host};
 use muster_protocol::layout::{entry, slot, GPU_COUNTS, QUEUE};
@@ -16,106 +16,7 @@ use muster_protocol::roster::Seat;
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 use muster_protocol::{registry, Network, Result};
 
-/// The GPU group of the first name of 24 GiB.
-const CARD: u32 = 1 << 16 | 24;
 const FEE: u128 = 12 * TOKEN;
-const CREATOR: u64 = 50;
-const DRIVER: u64 = 60;
-
-/// Equal nodes of one listed GPU group.
-fn network(nodes: u64) -> World {
-    let mut w = world(nodes, 1);
-    w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: true }).unwrap();
-    w.events();
-    w
-}
-
-/// A GPT task for three nodes.
-fn alike(vram: u16) -> IMuster::TaskSpec {
-    IMuster::TaskSpec { redundancy: 2, ..spec(vram, &[]) }
-}
-
-/// One image by three nodes.
-fn image(vram: u16) -> IMuster::TaskSpec {
-    IMuster::TaskSpec { redundancy: 2, kind: 0, ..spec(vram, &[]) }
-}
-
-fn value(answer: u8) -> B256 {
-    B256::repeat_byte(answer)
-}
-
-fn salt(id: u64, node: u32) -> B256 {
-    keccak256((id, node).abi_encode())
-}
-
-fn commit(w: &mut World, id: u64, node: u32, value: B256) -> Result<()> {
-    let commitment = keccak256((id, node, 0u16, value, salt(id, node)).abi_encode_params());
-    w.send(who(node.into()), 0, commitCall { id, commitment }).map(drop)
-}
-
-fn reveal(w: &mut World, id: u64, group: u32, node: u32, value: B256) -> Result<()> {
-    w.send(who(DRIVER), 0, revealCall { id, group, node, kind: 0, value, salt: salt(id, node) }).map(drop)
-}
-
-/// Creates a task and draws it.
-fn created(w: &mut World, fee: u128, spec: IMuster::TaskSpec) -> u64 {
-    let id = w.create(CREATOR, fee, spec).unwrap();
-    w.pass(1, 0);
-    w.dispatch(16).unwrap();
-    id
-}
-
-/// A task's group, if it has one: place and members.
-fn group_of(w: &mut World, id: u64) -> Option<(u32, Vec<u32>)> {
-    let all = w.ask(groupsCall { from: 1, count: 256 })._1;
-    all.iter().find(|g| g.id == id).map(|g| (g.group, g.members.iter().map(|m| m.node).collect()))
-}
-
-fn task_of(w: &mut World, node: u32) -> u64 {
-    w.ask(runningTaskCall { number: node }).id
-}
-
-fn nodes_with(w: &mut World, parked: u8) -> Vec<u32> {
-    (1..=w.ask(overviewCall {}).nodesIssued).filter(|&n| w.node(n).parked == parked).collect()
-}
-
-/// Busies every idle node with a single task of its own; gives tasks and nodes.
-fn busy(w: &mut World, nodes: u64) -> Vec<(u64, u32)> {
-    let tasks: Vec<u64> = (0..nodes).map(|_| created(w, TOKEN, spec(0, &[]))).collect();
-    let issued = w.ask(overviewCall {}).nodesIssued;
-    let mut found: Vec<(u64, u32)> = Vec::new();
-    for id in tasks {
-        found.push((id, (1..=issued).find(|&n| task_of(w, n) == id).expect("started")));
-    }
-    found
-}
-
-fn submit(w: &mut World, (id, node): (u64, u32)) {
-    w.send(who(node.into()), 0, submitCall { id, resultDigest: value(1) }).unwrap();
-}
-
-/// Wei there are, and wei that came in: the same at any time.
-fn books(w: &mut World) -> u128 {
-    let overview = w.ask(overviewCall {});
-    let issued = overview.nodesIssued;
-    let stakes: u128 = (1..=issued).map(|n| w.node(n).stake).sum();
-    let accounts: u128 = (0..200).map(|n| w.account(n)).map(|a| a.credit + a.unbonding).sum();
-    let groups: u128 = w.ask(groupsCall { from: 1, count: 256 })._1.iter().map(|g| g.fee).sum();
-    let pending: u128 = w.ask(pendingTasksCall { from: 0, count: 256 }).iter().map(|t| t.fee).sum();
-    let alone = |t: &TaskView| if t.status == 6 { 0 } else { t.fee };
-    let running: u128 = (1..=issued).map(|n| alone(&w.ask(runningTaskCall { number: n }))).sum();
-    let queues = w.ask(queuesCall { from: 0, count: 256 })._1;
-    let queued: u128 =
-        queues.iter().flat_map(|q| w.ask(queuedTasksCall { queue: q.queue, from: 0, count: 256 })._1).map(|t| t.fee).sum();
-    let there =
-        stakes + accounts + groups + pending + running + queued + overview.reserve + overview.burnt + overview.treasuryBalance;
-    there
-}
-
-fn check_money(w: &mut World) {
-    assert_eq!(books(w), w.paid_in - w.mem.paid);
-}
-
 /// A `gpu` with strange bits in its VRAM was another name of the list of all active nodes: such a task started on a busy node, whose
 /// own task's fee was lost with it, for the least fee there is. Now there is no such GPU, for tasks, for the owner's list, or to look at.
 #[test]
@@ -174,12 +75,12 @@ fn two_nodes_have_nobody_slashed_while_no_node_is_idle() {
         assert_eq!(members, [1, 2, victim], "they still choose when to be free");
         assert!(!w.ask(groupCall { place }).scored);
         for &n in &members {
-            commit(&mut w, id, n, value(if n == victim { 1 } else { 66 })).unwrap();
+            commit(&mut w, id, n, ANSWER, value(if n == victim { 1 } else { 66 })).unwrap();
             w.pass(1, 1);
         }
         w.events();
         for &n in &members {
-            reveal(&mut w, id, place, n, value(if n == victim { 1 } else { 66 })).unwrap();
+            reveal(&mut w, id, place, n, ANSWER, value(if n == victim { 1 } else { 66 })).unwrap();
         }
         let events = w.events();
         assert!(events.iter().any(|e| matches!(e, E::GroupSettled(_))), "judged");
@@ -220,11 +121,11 @@ fn three_nodes_score_themselves_no_more() {
         if let Some((place, _)) = group_of(&mut w, id) {
             formed += 1;
             for n in [1, 2, 3] {
-                commit(&mut w, id, n, value(66)).unwrap();
+                commit(&mut w, id, n, ANSWER, value(66)).unwrap();
                 w.pass(1, 1);
             }
             for n in [1, 2, 3] {
-                reveal(&mut w, id, place, n, value(66)).unwrap();
+                reveal(&mut w, id, place, n, ANSWER, value(66)).unwrap();
             }
         }
         for n in [1, 2, 3] {
@@ -656,10 +557,7 @@ fn with_no_delay_a_single_task_does_not_go_before_draws_that_are_due() {
     assert!(!w.events().iter().any(|e| matches!(e, E::TaskStarted(t) if t.id == single)));
     let pending = w.ask(pendingTasksCall { from: 0, count: 256 });
     assert_eq!(pending.last().map(|t| t.id), Some(single));
-    while w.ask(overviewCall {}).pending > 0 {
-        w.pass(1, 0);
-        w.dispatch(16).unwrap();
-    }
+    w.drain();
     let order: Vec<u64> = w
         .events()
         .iter()
@@ -832,7 +730,7 @@ fn search() {
                             } else {
                                 value(v)
                             };
-                            ("commit", commit(&mut w, view.id, node, v))
+                            ("commit", commit(&mut w, view.id, node, ANSWER, v))
                         }
                     }
                 }
@@ -849,7 +747,7 @@ fn search() {
                                     B256::from(b)
                                 };
                                 for v in [value(1), value(2), im(1), im(0xf0)] {
-                                    let r = reveal(&mut w, g.id, g.group, m.node, v);
+                                    let r = reveal(&mut w, g.id, g.group, m.node, ANSWER, v);
                                     if r.is_ok() {
                                         out = ("reveal", Ok(()));
                                     }
@@ -868,7 +766,7 @@ fn search() {
                         let r = if w.send(who(9), 0, validateCall { id: view.id, node }).is_ok() {
                             ("validate", Ok(()))
                         } else {
-                            ("reveal alone", reveal(&mut w, view.id, 0, node, value(1)))
+                            ("reveal alone", reveal(&mut w, view.id, 0, node, ANSWER, value(1)))
                         };
                         out = r;
                     }

@@ -1,27 +1,18 @@
 //! Validation from end to end: commitments, lots, groups, judgements and the money, natively. docs/validation.md says what is shown here.
 
 use alloy_primitives::{keccak256, B256};
-use alloy_sol_types::SolValue;
 use muster_core::validation::payment;
 use muster_model::refused;
+use muster_model::validated::*;
 use muster_model::world::*;
+use muster_protocol::refusal;
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
-use muster_protocol::{refusal, Result};
 
-/// The group of all nodes here.
-const CARD: u32 = 1 << 16 | 24;
 const FEE: u128 = 6 * TOKEN;
-/// Who creates all tasks.
-const CREATOR: u64 = 50;
-/// A passer-by.
-const DRIVER: u64 = 60;
-const ANSWER: u8 = 0;
-const ERROR: u8 = 1;
 
 /// A world of equal nodes of a listed GPU group, with this probability of validation.
-fn network(nodes: u64, sample_bps: u64) -> World {
-    let mut w = world(nodes, 1);
-    w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: true }).unwrap();
+fn sampling(nodes: u64, sample_bps: u64) -> World {
+    let mut w = network(nodes);
     w.set("sampleBps", sample_bps);
     w.events();
     w
@@ -31,30 +22,11 @@ fn wanted() -> IMuster::TaskSpec {
     IMuster::TaskSpec { gpu: CARD, redundancy: 1, ..spec(0, &[]) }
 }
 
-fn value(answer: u8) -> B256 {
-    B256::repeat_byte(answer)
-}
-
-/// Everybody's salt for a task.
-fn salt(id: u64, node: u32) -> B256 {
-    keccak256((id, node).abi_encode())
-}
-
-fn commit(w: &mut World, id: u64, node: u32, kind: u8, value: B256) -> Result<()> {
-    w.send(who(node.into()), 0, commitCall { id, commitment: commitment(id, node, kind, value, salt(id, node)) }).map(drop)
-}
-
-fn reveal(w: &mut World, id: u64, group: u32, node: u32, kind: u8, value: B256) -> Result<()> {
-    w.send(who(DRIVER), 0, revealCall { id, group, node, kind, value, salt: salt(id, node) }).map(drop)
-}
-
 /// Creates and draws a task; gives its id and its node.
 fn started(w: &mut World, fee: u128, spec: IMuster::TaskSpec) -> (u64, u32) {
-    let id = w.create(CREATOR, fee, spec).unwrap();
-    w.pass(1, 0);
-    w.dispatch(16).unwrap();
-    let task = |w: &mut World| (1..=w.ask(overviewCall {}).nodesIssued).find(|&n| w.ask(runningTaskCall { number: n }).id == id);
-    (id, task(w).expect("drawn"))
+    let id = created(w, fee, spec);
+    let issued = w.ask(overviewCall {}).nodesIssued;
+    (id, (1..=issued).find(|&n| task_of(w, n) == id).expect("drawn"))
 }
 
 /// A task whose node has committed to an answer, the lot's block passed.
@@ -73,16 +45,10 @@ fn formed(w: &mut World, id: u64, node: u32) -> (u32, Vec<u32>) {
         w.pass(3, 1);
         assert!(w.send(who(DRIVER), 0, formGroupCall {}).unwrap());
         // Undecided, it is drawn again from a later block.
-        if grouped_or_none(w, id).is_some() {
-            return grouped(w, id);
+        if let Some(group) = group_of(w, id) {
+            return group;
         }
     }
-}
-
-fn grouped(w: &mut World, id: u64) -> (u32, Vec<u32>) {
-    let all = w.ask(groupsCall { from: 1, count: 256 })._1;
-    let group = all.iter().find(|g| g.id == id).expect("a group");
-    (group.group, group.members.iter().map(|m| m.node).filter(|n| *n > 0).collect())
 }
 
 /// A group of three of a network, its first member committed to answer 1.
@@ -94,26 +60,6 @@ fn group(w: &mut World) -> (u64, u32, [u32; 3]) {
 
 fn stake(w: &mut World, node: u32) -> u128 {
     w.node(node).stake
-}
-
-/// Wei there are, and wei that came in: the same at any time.
-fn check_money(w: &mut World) {
-    let overview = w.ask(overviewCall {});
-    let stakes: u128 = (1..=overview.nodesIssued).map(|n| stake(w, n)).sum();
-    let accounts: u128 = (0..100).map(|n| w.account(n)).map(|a| a.credit + a.unbonding).sum();
-    let groups: u128 = w.ask(groupsCall { from: 1, count: 256 })._1.iter().map(|g| g.fee).sum();
-    let pending: u128 = w.ask(pendingTasksCall { from: 0, count: 256 }).iter().map(|t| t.fee).sum();
-    let running = |t: &TaskView| if t.status == 6 { 0 } else { t.fee };
-    let running: u128 = (1..=overview.nodesIssued).map(|n| running(&w.ask(runningTaskCall { number: n }))).sum();
-    let queued: u128 = [0, 24, CARD]
-        .map(|group| w.ask(queuedTasksCall { queue: group, from: 0, count: 256 })._1)
-        .iter()
-        .flatten()
-        .map(|t| t.fee)
-        .sum();
-    let there =
-        stakes + accounts + groups + pending + running + queued + overview.reserve + overview.burnt + overview.treasuryBalance;
-    assert_eq!(there, w.paid_in - w.mem.paid);
 }
 
 /// What `MemberJudged` says of each member, and `GroupSettled` of the group.
@@ -134,7 +80,7 @@ fn judged(w: &mut World) -> (Vec<(u32, u8, u128)>, GroupSettled) {
 fn what_is_not_sampled_is_paid_less_and_the_rest_saved() {
     // One node fewer than scores need: the whole fee, and nothing is saved.
     for nodes in [8, 9] {
-        let mut w = network(nodes, 0);
+        let mut w = sampling(nodes, 0);
         w.set("sampleBps", 1);
         let (id, node) = started(&mut w, FEE, wanted());
         refused!(w.send(who(node.into()), 0, submitCall { id, resultDigest: value(1) }), CommitFirst(id));
@@ -167,7 +113,7 @@ fn what_is_not_sampled_is_paid_less_and_the_rest_saved() {
 
 #[test]
 fn an_error_is_hidden_like_an_answer_and_refunded() {
-    let mut w = network(9, 0);
+    let mut w = sampling(9, 0);
     let (id, node) = started(&mut w, FEE, wanted());
     let code = B256::with_last_byte(7);
     commit(&mut w, id, node, ERROR, code).unwrap();
@@ -180,7 +126,7 @@ fn an_error_is_hidden_like_an_answer_and_refunded() {
 
 #[test]
 fn what_is_not_revealed_in_time_is_a_timeout() {
-    let mut w = network(9, 0);
+    let mut w = sampling(9, 0);
     let (id, node) = committed(&mut w, ANSWER, 1);
     w.pass(1, 600);
     w.send(who(DRIVER), 0, expireCall { node, id }).unwrap();
@@ -191,7 +137,7 @@ fn what_is_not_revealed_in_time_is_a_timeout() {
 
 #[test]
 fn a_sampled_task_ends_only_by_validation() {
-    let mut w = network(9, 10_000);
+    let mut w = sampling(9, 10_000);
     let (id, node) = committed(&mut w, ANSWER, 1);
     refused!(reveal(&mut w, id, 0, node, ANSWER, value(1)), Sampled(id));
     w.pass(1, 601);
@@ -210,14 +156,14 @@ fn a_sampled_task_ends_only_by_validation() {
     w.pass(3, 1);
     // Any call that draws draws validators too.
     assert_eq!(w.dispatch(1).unwrap(), 1);
-    let (place, members) = grouped(&mut w, id);
+    let (place, members) = group_of(&mut w, id).expect("a group");
     assert_eq!((place, members.len(), members[0]), (1, 3, node));
     assert!(w.ask(callsCall { from: 0, count: 9 }).is_empty());
 }
 
 #[test]
 fn three_that_agree_share_the_pot_by_their_speed() {
-    let mut w = network(9, 10_000);
+    let mut w = sampling(9, 10_000);
     let (id, place, [a, b, c]) = group(&mut w);
     assert!(w.ask(groupCall { place }).scored);
     assert_eq!((w.node(a).status, w.node(a).openCommitments, w.node(b).status), (1, 1, 2));
@@ -257,7 +203,7 @@ fn three_that_agree_share_the_pot_by_their_speed() {
 
 #[test]
 fn who_answers_otherwise_is_slashed_and_who_falls_below_the_least_stake_leaves() {
-    let mut w = network(10, 10_000);
+    let mut w = sampling(10, 10_000);
     let (id, place, [a, b, c]) = group(&mut w);
     commit(&mut w, id, b, ANSWER, value(2)).unwrap();
     commit(&mut w, id, c, ANSWER, value(1)).unwrap();
@@ -281,7 +227,7 @@ fn who_answers_otherwise_is_slashed_and_who_falls_below_the_least_stake_leaves()
 
 #[test]
 fn withholding_costs_what_a_wrong_answer_costs() {
-    let mut w = network(10, 10_000);
+    let mut w = sampling(10, 10_000);
     let (id, place, [a, b, c]) = group(&mut w);
     w.call(who(c.into()), 0, |net| net.pause()).unwrap();
     commit(&mut w, id, b, ANSWER, value(1)).unwrap();
@@ -316,7 +262,7 @@ fn without_two_equal_answers_nothing_is_scored_and_only_withholding_slashed() {
         (false, None, error, 3, FEE, 0, 0),
         (false, None, None, 3, FEE, 0, 0),
     ] {
-        let mut w = network(10, 10_000);
+        let mut w = sampling(10, 10_000);
         let (id, place, [a, b, c]) = group(&mut w);
         w.pass(1, 1);
         for (n, said) in [(b, second), (c, third)] {
@@ -358,7 +304,7 @@ fn without_two_equal_answers_nothing_is_scored_and_only_withholding_slashed() {
 #[test]
 fn small_scopes_are_their_own_affair() {
     // Eight nodes, where scores need nine: no score, no slash, no reserve.
-    let mut w = network(8, 5_000);
+    let mut w = sampling(8, 5_000);
     let (id, node) = loop {
         let (id, node) = committed(&mut w, ANSWER, 1);
         if reveal(&mut w, id, 0, node, ANSWER, value(1)) == Err(refusal!(Sampled(id))) {
@@ -370,7 +316,7 @@ fn small_scopes_are_their_own_affair() {
     assert_eq!(w.account(DRIVER).credit, 0, "nobody earns by it");
     w.pass(3, 1);
     w.dispatch(1).unwrap();
-    let (place, members) = grouped(&mut w, id);
+    let (place, members) = group_of(&mut w, id).expect("a group");
     let [a, b, c] = members.try_into().unwrap();
     commit(&mut w, id, b, ANSWER, value(2)).unwrap();
     commit(&mut w, id, c, ANSWER, value(1)).unwrap();
@@ -390,7 +336,7 @@ fn small_scopes_are_their_own_affair() {
 #[test]
 fn a_group_does_with_whom_there_is() {
     for nodes in [1, 2] {
-        let mut w = network(nodes, 10_000);
+        let mut w = sampling(nodes, 10_000);
         let (id, node) = committed(&mut w, ANSWER, 1);
         let (place, members) = formed(&mut w, id, node);
         assert_eq!(members.len() as u64, nodes);
@@ -408,7 +354,7 @@ fn a_group_does_with_whom_there_is() {
 
 #[test]
 fn busy_nodes_validate_when_their_task_ends_before_the_queue_and_before_they_leave() {
-    let mut w = network(9, 10_000);
+    let mut w = sampling(9, 10_000);
     let (id, first) = committed(&mut w, ANSWER, 1);
     // Everybody else is busy, and tasks wait.
     let busy: Vec<(u64, u32)> = (0..8).map(|_| started(&mut w, TOKEN, spec(0, &[]))).collect();
@@ -450,7 +396,7 @@ fn busy_nodes_validate_when_their_task_ends_before_the_queue_and_before_they_lea
 /// Whether a node validates does not hang on when it times out, and a right answer raises its H while it is excluded.
 #[test]
 fn an_excluded_node_begins_in_the_group_it_was_called_to_and_is_raised_for_a_right_answer() {
-    let mut w = network(9, 10_000);
+    let mut w = sampling(9, 10_000);
     let (id, first) = committed(&mut w, ANSWER, 1);
     let busy: Vec<(u64, u32)> = (0..8).map(|_| started(&mut w, TOKEN, spec(0, &[]))).collect();
     let (place, members) = formed(&mut w, id, first);
@@ -483,7 +429,7 @@ fn an_excluded_node_begins_in_the_group_it_was_called_to_and_is_raised_for_a_rig
 #[test]
 fn a_node_that_was_switched_off_is_kicked_out_in_the_end() {
     const OFF: u32 = 9;
-    let mut w = network(9, 10_000);
+    let mut w = sampling(9, 10_000);
     let mut rounds = 0;
     while w.node(OFF).status > 0 {
         rounds += 1;
@@ -518,7 +464,7 @@ fn a_node_that_was_switched_off_is_kicked_out_in_the_end() {
 
 #[test]
 fn a_node_with_as_many_open_commitments_as_it_may_is_held() {
-    let mut w = network(9, 10_000);
+    let mut w = sampling(9, 10_000);
     w.set("openMost", 1);
     let (id, place, members) = group(&mut w);
     let [a, b, c] = members;
@@ -548,7 +494,7 @@ fn a_node_with_as_many_open_commitments_as_it_may_is_held() {
 /// Two groups cannot wait for each other's members: who is called is never held.
 #[test]
 fn groups_do_not_wait_for_each_other() {
-    let mut w = network(3, 10_000);
+    let mut w = sampling(3, 10_000);
     w.set("openMost", 1);
     let tasks: Vec<(u64, u32)> = (0..3).map(|_| started(&mut w, FEE, wanted())).collect();
     for &(id, node) in &tasks {
@@ -584,7 +530,7 @@ fn groups_do_not_wait_for_each_other() {
 fn a_node_slashed_out_leaves_its_task_refunded_and_its_other_groups_without_it() {
     // b answers wrong in one group while it runs: a task of its own, or another group's.
     for in_group in [false, true] {
-        let mut w = network(12, 10_000);
+        let mut w = sampling(12, 10_000);
         let (id, place, [a, b, c]) = group(&mut w);
         commit(&mut w, id, c, ANSWER, value(1)).unwrap();
         commit(&mut w, id, b, ANSWER, value(2)).unwrap();
@@ -602,7 +548,7 @@ fn a_node_slashed_out_leaves_its_task_refunded_and_its_other_groups_without_it()
                 started(&mut w, TOKEN, spec(0, &[]))
             };
             if node == b {
-                break (other, grouped_or_none(&mut w, other));
+                break (other, group_of(&mut w, other));
             }
         };
         for (n, answer) in [(a, 1), (b, 2), (c, 1)] {
@@ -611,7 +557,7 @@ fn a_node_slashed_out_leaves_its_task_refunded_and_its_other_groups_without_it()
         }
         let events = w.events();
         assert_eq!(w.node(b).status, 0);
-        if let Some(second) = second {
+        if let Some((second, _)) = second {
             let view = w.ask(groupCall { place: second });
             assert!(view.members.iter().any(|m| (m.node, m.stage) == (b, stage::GONE)));
         } else {
@@ -622,16 +568,12 @@ fn a_node_slashed_out_leaves_its_task_refunded_and_its_other_groups_without_it()
     }
 }
 
-fn grouped_or_none(w: &mut World, id: u64) -> Option<u32> {
-    w.ask(groupsCall { from: 1, count: 256 })._1.iter().find(|g| g.id == id).map(|g| g.group)
-}
-
 #[test]
 fn images_agree_within_their_tolerance_and_do_not_slash() {
     let images =
         |first: u64, second: u64| B256::from_slice(&[first.to_be_bytes(), second.to_be_bytes(), [0; 8], [0; 8]].concat());
     for slash in [0, 1] {
-        let mut w = network(10, 10_000);
+        let mut w = sampling(10, 10_000);
         w.set("slashImages", slash);
         let wanted = IMuster::TaskSpec { kind: 0, units: 2, redundancy: 1, ..spec(24, &[]) };
         refused!(w.create(CREATOR, FEE, IMuster::TaskSpec { units: 5, ..wanted.clone() }), BadUnits(5u32, 4u32));
@@ -677,7 +619,7 @@ fn what_may_be_validated_is_checked_at_creation() {
 /// Lots of 20,000 tasks, and who validates, against what the parameters and weights say.
 #[test]
 fn lots_and_validators_follow_their_probabilities() {
-    let mut w = network(9, 1_000);
+    let mut w = sampling(9, 1_000);
     let mut sampled = 0.0;
     for i in 0..20_000u64 {
         let hash = keccak256(i.to_be_bytes()).0;
@@ -730,7 +672,7 @@ fn lots_and_validators_follow_their_probabilities() {
 /// The reserve neither grows nor shrinks by more than chance, and pays three payments to every group once it has something.
 #[test]
 fn the_reserve_balances() {
-    let mut w = network(9, 2_500);
+    let mut w = sampling(9, 2_500);
     let (mut groups, tasks) = (0u128, 2_000u128);
     for _ in 0..tasks {
         let (id, first) = committed(&mut w, ANSWER, 1);
@@ -759,7 +701,7 @@ fn the_reserve_balances() {
 
 #[test]
 fn a_call_cannot_be_steered_once_its_hash_is_known() {
-    let mut w = network(9, 10_000);
+    let mut w = sampling(9, 10_000);
     let (id, node) = committed(&mut w, ANSWER, 1);
     w.send(who(DRIVER), 0, validateCall { id, node }).unwrap();
     w.pass(2, 1);
@@ -769,7 +711,7 @@ fn a_call_cannot_be_steered_once_its_hash_is_known() {
     // Known: a call that changes the candidates draws first.
     let other = if node == 3 { 4 } else { 3 };
     w.call(who(other), 0, |net| net.pause()).unwrap();
-    let (_, members) = grouped(&mut w, id);
+    let (_, members) = group_of(&mut w, id).expect("a group");
     assert_eq!(members.len(), 3);
     let foreseen = members.contains(&(other as u32));
     assert_eq!(w.node(other as u32).status, if foreseen { 3 } else { 5 });
@@ -778,7 +720,7 @@ fn a_call_cannot_be_steered_once_its_hash_is_known() {
 /// A commitment is bound to its node: copied, it opens nothing.
 #[test]
 fn commitments_cannot_be_copied() {
-    let mut w = network(9, 10_000);
+    let mut w = sampling(9, 10_000);
     let (id, place, [a, b, c]) = group(&mut w);
     let copied = commitment(id, a, ANSWER, value(1), salt(id, a));
     w.send(who(b.into()), 0, commitCall { id, commitment: copied }).unwrap();
@@ -795,7 +737,7 @@ fn commitments_cannot_be_copied() {
 /// out of the reserve and pay nothing in.
 #[test]
 fn who_is_not_sampled_pays_for_those_who_are_revealed_or_not() {
-    let mut w = network(9, 5_000);
+    let mut w = sampling(9, 5_000);
     let (mut in_, mut out) = (0, 0);
     while in_ < 20 || out < 20 {
         let before = w.ask(overviewCall {}).reserve;
@@ -826,7 +768,7 @@ fn who_is_not_sampled_pays_for_those_who_are_revealed_or_not() {
 #[test]
 fn what_a_judgement_can_do_is_settled_before_the_lot() {
     for leaving in [true, false] {
-        let mut w = network(if leaving { 9 } else { 8 }, 10_000);
+        let mut w = sampling(if leaving { 9 } else { 8 }, 10_000);
         let (id, node) = committed(&mut w, ANSWER, 2);
         w.send(who(DRIVER), 0, validateCall { id, node }).unwrap();
         if leaving {
@@ -838,8 +780,8 @@ fn what_a_judgement_can_do_is_settled_before_the_lot() {
         let (place, members) = loop {
             w.pass(3, 1);
             w.dispatch(1).unwrap();
-            if grouped_or_none(&mut w, id).is_some() {
-                break grouped(&mut w, id);
+            if let Some(group) = group_of(&mut w, id) {
+                break group;
             }
         };
         assert_eq!(w.ask(groupCall { place }).scored, leaving);
@@ -857,7 +799,7 @@ fn what_a_judgement_can_do_is_settled_before_the_lot() {
 /// A group formed late gives its first node the whole time to reveal, and a late reveal counts until somebody settles.
 #[test]
 fn a_late_reveal_counts_until_somebody_settles() {
-    let mut w = network(1, 10_000);
+    let mut w = sampling(1, 10_000);
     w.set("scorePool", 3);
     let (id, node) = committed(&mut w, ANSWER, 1);
     w.pass(1, 9_000);

@@ -5,111 +5,17 @@ use alloy_sol_types::SolValue;
 use muster_core::id::{GpuGroup, Grade, NodeId, QueueId};
 use muster_core::record::Status;
 use muster_model::refused;
+use muster_model::validated::*;
 use muster_model::world::*;
 use muster_protocol::draw::{Members, Rng};
 use muster_protocol::host::Task;
 use muster_protocol::roster::Seat;
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
-use muster_protocol::{registry, Network, Result};
+use muster_protocol::{registry, Network};
 
-/// The GPU group of the first name of 24 GiB.
-const CARD: u32 = 1 << 16 | 24;
 const FEE: u128 = 12 * TOKEN;
-const CREATOR: u64 = 50;
-const DRIVER: u64 = 60;
-
-/// Equal nodes of one listed GPU group.
-fn network(nodes: u64) -> World {
-    let mut w = world(nodes, 1);
-    w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: true }).unwrap();
-    w.events();
-    w
-}
-
-/// A GPT task for three nodes.
-fn alike(vram: u16) -> IMuster::TaskSpec {
-    IMuster::TaskSpec { redundancy: 2, ..spec(vram, &[]) }
-}
-
-/// One image by three nodes.
-fn image(vram: u16) -> IMuster::TaskSpec {
-    IMuster::TaskSpec { redundancy: 2, kind: 0, ..spec(vram, &[]) }
-}
-
 fn queue(vram: u16, grade: Grade) -> u32 {
     QueueId::new(GpuGroup::any(vram), grade).0
-}
-
-fn value(answer: u8) -> B256 {
-    B256::repeat_byte(answer)
-}
-
-fn salt(id: u64, node: u32) -> B256 {
-    keccak256((id, node).abi_encode())
-}
-
-fn commit(w: &mut World, id: u64, node: u32, value: B256) -> Result<()> {
-    let commitment = keccak256((id, node, 0u16, value, salt(id, node)).abi_encode_params());
-    w.send(who(node.into()), 0, commitCall { id, commitment }).map(drop)
-}
-
-fn reveal(w: &mut World, id: u64, group: u32, node: u32, value: B256) -> Result<()> {
-    w.send(who(DRIVER), 0, revealCall { id, group, node, kind: 0, value, salt: salt(id, node) }).map(drop)
-}
-
-/// Creates a task and draws it.
-fn created(w: &mut World, fee: u128, spec: IMuster::TaskSpec) -> u64 {
-    let id = w.create(CREATOR, fee, spec).unwrap();
-    w.pass(1, 0);
-    w.dispatch(16).unwrap();
-    id
-}
-
-/// A task's group, if it has one: place and members.
-fn group_of(w: &mut World, id: u64) -> Option<(u32, Vec<u32>)> {
-    let all = w.ask(groupsCall { from: 1, count: 256 })._1;
-    all.iter().find(|g| g.id == id).map(|g| (g.group, g.members.iter().map(|m| m.node).collect()))
-}
-
-fn task_of(w: &mut World, node: u32) -> u64 {
-    w.ask(runningTaskCall { number: node }).id
-}
-
-fn nodes_with(w: &mut World, parked: u8) -> Vec<u32> {
-    (1..=w.ask(overviewCall {}).nodesIssued).filter(|&n| w.node(n).parked == parked).collect()
-}
-
-/// Busies every idle node with a single task of its own; gives tasks and nodes.
-fn busy(w: &mut World, nodes: u64) -> Vec<(u64, u32)> {
-    let tasks: Vec<u64> = (0..nodes).map(|_| created(w, TOKEN, spec(0, &[]))).collect();
-    let issued = w.ask(overviewCall {}).nodesIssued;
-    let mut found: Vec<(u64, u32)> = Vec::new();
-    for id in tasks {
-        found.push((id, (1..=issued).find(|&n| task_of(w, n) == id).expect("started")));
-    }
-    found
-}
-
-fn submit(w: &mut World, (id, node): (u64, u32)) {
-    w.send(who(node.into()), 0, submitCall { id, resultDigest: value(1) }).unwrap();
-}
-
-/// Wei there are, and wei that came in: the same at any time.
-fn check_money(w: &mut World) {
-    let overview = w.ask(overviewCall {});
-    let issued = overview.nodesIssued;
-    let stakes: u128 = (1..=issued).map(|n| w.node(n).stake).sum();
-    let accounts: u128 = (0..200).map(|n| w.account(n)).map(|a| a.credit + a.unbonding).sum();
-    let groups: u128 = w.ask(groupsCall { from: 1, count: 256 })._1.iter().map(|g| g.fee).sum();
-    let pending: u128 = w.ask(pendingTasksCall { from: 0, count: 256 }).iter().map(|t| t.fee).sum();
-    let alone = |t: &TaskView| if t.status == 6 { 0 } else { t.fee };
-    let running: u128 = (1..=issued).map(|n| alone(&w.ask(runningTaskCall { number: n }))).sum();
-    let queues = w.ask(queuesCall { from: 0, count: 256 })._1;
-    let queued: u128 =
-        queues.iter().flat_map(|q| w.ask(queuedTasksCall { queue: q.queue, from: 0, count: 256 })._1).map(|t| t.fee).sum();
-    let there =
-        stakes + accounts + groups + pending + running + queued + overview.reserve + overview.burnt + overview.treasuryBalance;
-    assert_eq!(there, w.paid_in - w.mem.paid);
 }
 
 #[test]
@@ -126,12 +32,12 @@ fn three_nodes_run_a_task_at_once_and_share_its_fee() {
     let [a, b, c] = members.try_into().unwrap();
     for (n, seconds) in [(b, 5), (c, 10), (a, 10)] {
         w.pass(1, seconds);
-        refused!(reveal(&mut w, id, place, n, value(1)), NotCommitted(id, n));
-        commit(&mut w, id, n, value(1)).unwrap();
+        refused!(reveal(&mut w, id, place, n, ANSWER, value(1)), NotCommitted(id, n));
+        commit(&mut w, id, n, ANSWER, value(1)).unwrap();
         assert_eq!((w.node(n).status, w.node(n).openCommitments), (1, 1));
     }
     for n in [a, b, c] {
-        reveal(&mut w, id, place, n, value(1)).unwrap();
+        reveal(&mut w, id, place, n, ANSWER, value(1)).unwrap();
         check_money(&mut w);
     }
     let events = w.events();
@@ -157,10 +63,10 @@ fn a_wrong_answer_costs_so_many_parts_of_the_fee_and_a_lone_one_earns_nothing() 
     let id = created(&mut w, FEE, alike(0));
     let (place, members) = group_of(&mut w, id).unwrap();
     for (i, &n) in members.iter().enumerate() {
-        commit(&mut w, id, n, value(1 + (i == 1) as u8)).unwrap();
+        commit(&mut w, id, n, ANSWER, value(1 + (i == 1) as u8)).unwrap();
     }
     for (i, &n) in members.iter().enumerate() {
-        reveal(&mut w, id, place, n, value(1 + (i == 1) as u8)).unwrap();
+        reveal(&mut w, id, place, n, ANSWER, value(1 + (i == 1) as u8)).unwrap();
     }
     assert_eq!(w.ask(overviewCall {}).burnt, 20 * (FEE / 3));
     assert_eq!(w.node(members[1]).status, Status::Quit as u8);
@@ -170,14 +76,14 @@ fn a_wrong_answer_costs_so_many_parts_of_the_fee_and_a_lone_one_earns_nothing() 
     let mut w = network(9);
     let id = created(&mut w, FEE, alike(0));
     let (place, members) = group_of(&mut w, id).unwrap();
-    commit(&mut w, id, members[0], value(1)).unwrap();
+    commit(&mut w, id, members[0], ANSWER, value(1)).unwrap();
     w.pass(1, 121);
     for &node in &members[1..] {
         w.send(who(DRIVER), 0, expireCall { node, id }).unwrap();
         assert_eq!(w.node(node).reliability, 300_000_000_000_000_000);
     }
     w.events();
-    reveal(&mut w, id, place, members[0], value(1)).unwrap();
+    reveal(&mut w, id, place, members[0], ANSWER, value(1)).unwrap();
     assert!(w.events().iter().any(|e| matches!(e, E::GroupSettled(g) if (g.outcome, g.refund, g.startFee) == (3, FEE, 0))));
     assert_eq!((w.account(CREATOR).credit, w.account(members[0].into()).credit, w.account(DRIVER).credit), (FEE, 0, 0));
     check_money(&mut w);
@@ -308,10 +214,10 @@ fn a_freed_node_waits_for_others_then_three_are_reserved_and_drawn() {
     assert_eq!(members, [1, 2, 3]);
     assert_eq!(nodes_with(&mut w, 0).len(), 3);
     // When its part is done it pauses; the others take the single task.
-    commit(&mut w, id, x, value(1)).unwrap();
+    commit(&mut w, id, x, ANSWER, value(1)).unwrap();
     assert_eq!(w.node(x).status, 5);
     let y = tasks[1].1;
-    commit(&mut w, id, y, value(1)).unwrap();
+    commit(&mut w, id, y, ANSWER, value(1)).unwrap();
     assert_eq!(task_of(&mut w, y), single);
     assert_eq!(place, 1);
     check_money(&mut w);
@@ -401,7 +307,7 @@ fn three_of_the_largest_vram_are_examined_beside_three_of_the_card() {
     members.sort_unstable();
     assert_eq!(members, [1, 3, 4]);
     for n in members {
-        let _ = commit(&mut w, small, n, B256::with_last_byte(0));
+        let _ = commit(&mut w, small, n, ANSWER, B256::with_last_byte(0));
     }
     // Now the one of 24: with those of 48 and 80 it is three.
     let twenty_four = find(&mut w, 2);

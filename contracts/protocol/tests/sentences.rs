@@ -2,10 +2,10 @@
 //! row of docs/sources.md. What else there is to tasks that take three nodes is in replicated.rs.
 
 use alloy_primitives::{keccak256, B256};
-use alloy_sol_types::SolValue;
 use muster_core::id::{GpuGroup, Grade, NodeId, QueueId, TaskId};
 use muster_core::value::key;
 use muster_model::refused;
+use muster_model::validated::*;
 use muster_model::world::*;
 use muster_protocol::draw::{Members, Rng};
 use muster_protocol::host::Task;
@@ -14,10 +14,6 @@ use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 use muster_protocol::Network;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who creates all tasks.
-const CREATOR: u64 = 50;
-/// A passer-by.
-const DRIVER: u64 = 60;
 /// A ten-thousandth of one, in wads.
 const TEN_THOUSANDTH: u64 = 100_000_000_000_000;
 
@@ -38,33 +34,11 @@ fn cards(all: &[(&str, u16, u64, bool)]) -> World {
     w
 }
 
-/// A GPT task for three nodes.
-fn gpt(vram: u16) -> IMuster::TaskSpec {
-    IMuster::TaskSpec { redundancy: 2, ..spec(vram, &[]) }
-}
-
-/// A Stable Diffusion task of one image for three nodes.
-fn image(vram: u16) -> IMuster::TaskSpec {
-    IMuster::TaskSpec { kind: 0, ..gpt(vram) }
-}
-
-/// Draws until no task is Pending.
-fn drawn(w: &mut World) {
-    while w.ask(overviewCall {}).pending > 0 {
-        w.pass(1, 0);
-        w.dispatch(16).unwrap();
-    }
-}
-
-/// Creates a task and draws it.
+/// Creates a task and draws it until that is decided.
 fn created(w: &mut World, fee: u128, spec: IMuster::TaskSpec) -> u64 {
     let id = w.create(CREATOR, fee, spec).unwrap();
-    drawn(w);
+    w.drain();
     id
-}
-
-fn task_of(w: &mut World, node: u32) -> u64 {
-    w.ask(runningTaskCall { number: node }).id
 }
 
 /// Gives every idle node a task of its own; gives those by node.
@@ -80,7 +54,7 @@ fn busy(w: &mut World) -> BTreeMap<u32, u64> {
 
 /// Ends a node's task: it becomes available and looks for a queued one.
 fn freed(w: &mut World, tasks: &BTreeMap<u32, u64>, node: u32) {
-    w.send(who(node.into()), 0, submitCall { id: tasks[&node], resultDigest: B256::repeat_byte(1) }).unwrap();
+    w.send(who(node.into()), 0, submitCall { id: tasks[&node], resultDigest: value(1) }).unwrap();
 }
 
 /// Ends a node's task by an error: it is idle, and takes nothing from the queue in the same breath.
@@ -90,24 +64,9 @@ fn idled(w: &mut World, tasks: &BTreeMap<u32, u64>, node: u32) {
 
 /// The members of a task's group in ascending order, and its place; none if it has no group.
 fn members(w: &mut World, id: u64) -> Option<(Vec<u32>, u32)> {
-    let all = w.ask(groupsCall { from: 1, count: 256 })._1;
-    let group = all.into_iter().find(|g| g.id == id)?;
-    let mut nodes: Vec<u32> = group.members.iter().map(|m| m.node).collect();
+    let (place, mut nodes) = group_of(w, id)?;
     nodes.sort_unstable();
-    Some((nodes, group.group))
-}
-
-fn salt(id: u64, node: u32) -> B256 {
-    keccak256((id, node).abi_encode())
-}
-
-fn commit(w: &mut World, id: u64, node: u32, kind: u8, value: B256) {
-    let commitment = commitment(id, node, kind, value, salt(id, node));
-    w.send(who(node.into()), 0, commitCall { id, commitment }).unwrap();
-}
-
-fn reveal(w: &mut World, id: u64, group: u32, node: u32, kind: u8, value: B256) {
-    w.send(who(DRIVER), 0, revealCall { id, group, node, kind, value, salt: salt(id, node) }).unwrap();
+    Some((nodes, place))
 }
 
 /// Tasks that left the queue for a draw, or started on one node, by what was logged.
@@ -180,10 +139,10 @@ fn all_nodes_that_can_run_a_new_task_are_candidates() {
     // Images from 24 GiB up: the five of 24 and 48. Equal answers from 24 GiB up: the three of the listed card.
     let mut w = cards(&[("small", 16, 3, true), ("listed", 24, 3, true), ("large", 48, 2, false)]);
     assert_eq!(threes(&draws(&mut w, &image(24), 1_000)), threes_of(&[4, 5, 6, 7, 8]));
-    assert_eq!(threes(&draws(&mut w, &gpt(24), 1_000)), threes_of(&[4, 5, 6]));
-    assert_eq!(threes(&draws(&mut w, &gpt(0), 1_000)), BTreeSet::from([[1, 2, 3], [4, 5, 6]]));
+    assert_eq!(threes(&draws(&mut w, &alike(24), 1_000)), threes_of(&[4, 5, 6]));
+    assert_eq!(threes(&draws(&mut w, &alike(0), 1_000)), BTreeSet::from([[1, 2, 3], [4, 5, 6]]));
     // It is the hash of its own block that decides.
-    let id = w.create(CREATOR, 3 * TOKEN, gpt(24)).unwrap();
+    let id = w.create(CREATOR, 3 * TOKEN, alike(24)).unwrap();
     let pending = w.ask(pendingTasksCall { from: 0, count: 9 });
     assert_eq!((pending.len(), pending[0].id, pending[0].drawBlock), (1, id, w.mem.block));
     assert_eq!(w.dispatch(1).unwrap(), 0);
@@ -200,7 +159,7 @@ fn without_three_candidates_a_task_is_queued() {
     created(&mut w, TOKEN, spec(0, &[]));
     created(&mut w, TOKEN, spec(0, &[]));
     w.events();
-    for wanted in [image(24), gpt(24)] {
+    for wanted in [image(24), alike(24)] {
         let id = created(&mut w, 3 * TOKEN, wanted);
         assert_eq!(members(&mut w, id), None);
         let queued: Vec<_> =
@@ -216,25 +175,25 @@ fn without_three_candidates_a_task_is_queued() {
 fn released_nodes_get_the_queued_task_of_highest_value() {
     let mut w = cards(&[("card", 24, 3, true)]);
     let tasks = busy(&mut w);
-    let [low, high, middle] = [6, 15, 9].map(|fee| created(&mut w, fee * TOKEN, gpt(0)));
+    let [low, high, middle] = [6, 15, 9].map(|fee| created(&mut w, fee * TOKEN, alike(0)));
     w.events();
     freed(&mut w, &tasks, 1);
     freed(&mut w, &tasks, 2);
     assert_eq!((taken(&mut w), w.ask(overviewCall {}).queued), (vec![], 3));
     freed(&mut w, &tasks, 3);
     assert_eq!((taken(&mut w), w.ask(overviewCall {}).queued), (vec![high], 2));
-    drawn(&mut w);
+    w.drain();
     for (id, next) in [(high, Some(middle)), (middle, Some(low)), (low, None)] {
         assert_eq!(members(&mut w, id).unwrap().0, [1, 2, 3]);
         w.events();
         for node in 1..=3 {
-            commit(&mut w, id, node, 0, B256::repeat_byte(1));
+            commit(&mut w, id, node, ANSWER, value(1)).unwrap();
         }
         assert_eq!(taken(&mut w), Vec::from_iter(next));
         let place = members(&mut w, id).unwrap().1;
-        drawn(&mut w);
+        w.drain();
         for node in 1..=3 {
-            reveal(&mut w, id, place, node, 0, B256::repeat_byte(1));
+            reveal(&mut w, id, place, node, ANSWER, value(1)).unwrap();
         }
     }
     assert_eq!(w.ask(overviewCall {}).queued, 0);
@@ -253,13 +212,13 @@ fn who_times_out_has_low_chances_to_be_one_of_three() {
     let (low, high) = (0.15 / 1.15, 0.5 / 1.5);
     let p = low / (low + 4.0 * high);
     assert!((0.089..0.0892).contains(&p));
-    for wanted in [image(0), gpt(0)] {
+    for wanted in [image(0), alike(0)] {
         is_first(&draws(&mut w, &wanted, 10_000), late, p);
     }
     // Below the threshold it has none.
     w.set("exclusionPpm", 300_001);
     let others: Vec<u32> = (1..=5).filter(|&n| n != late).collect();
-    for wanted in [image(0), gpt(0)] {
+    for wanted in [image(0), alike(0)] {
         assert_eq!(threes(&draws(&mut w, &wanted, 1_000)), threes_of(&others));
     }
 }
@@ -269,13 +228,13 @@ fn who_times_out_has_low_chances_to_be_one_of_three() {
 fn equal_answers_take_three_of_one_card_and_images_any_three() {
     let mut w = cards(&[("one", 24, 2, true), ("other", 24, 2, true)]);
     assert_eq!(threes(&draws(&mut w, &image(24), 1_000)), threes_of(&[1, 2, 3, 4]));
-    refused!(w.create(CREATOR, 3 * TOKEN, gpt(24)), NobodyCanRun(24u16, 0u32));
+    refused!(w.create(CREATOR, 3 * TOKEN, alike(24)), NobodyCanRun(24u16, 0u32));
     w.join(5, "one", 24, &[], 400).unwrap();
-    assert_eq!(threes(&draws(&mut w, &gpt(24), 1_000)), threes_of(&[1, 2, 5]));
+    assert_eq!(threes(&draws(&mut w, &alike(24), 1_000)), threes_of(&[1, 2, 5]));
     // Fine-tuning as GPT.
-    let fine_tuning = IMuster::TaskSpec { kind: 2, units: 60, ..gpt(24) };
+    let fine_tuning = IMuster::TaskSpec { kind: 2, units: 60, ..alike(24) };
     assert_eq!(threes(&draws(&mut w, &fine_tuning, 1_000)), threes_of(&[1, 2, 5]));
-    let id = created(&mut w, 3 * TOKEN, gpt(24));
+    let id = created(&mut w, 3 * TOKEN, alike(24));
     assert_eq!(members(&mut w, id).unwrap().0, [1, 2, 5]);
 }
 
@@ -286,7 +245,7 @@ fn a_task_of_too_little_vram_is_given_to_nodes_that_cannot_run_it_and_refunded()
     // 8 GiB are stated, 24 are there, and it would take more.
     for silent in [false, true] {
         let mut w = cards(&[("card", 24, 3, true)]);
-        let id = created(&mut w, fee, gpt(8));
+        let id = created(&mut w, fee, alike(8));
         let (nodes, place) = members(&mut w, id).unwrap();
         assert_eq!(nodes, [1, 2, 3]);
         if silent {
@@ -295,9 +254,9 @@ fn a_task_of_too_little_vram_is_given_to_nodes_that_cannot_run_it_and_refunded()
             w.events();
             w.send(who(DRIVER), 0, settleCall { id, group: place }).unwrap();
         } else {
-            nodes.iter().for_each(|&node| commit(&mut w, id, node, 1, B256::with_last_byte(3)));
+            nodes.iter().for_each(|&node| commit(&mut w, id, node, ERROR, B256::with_last_byte(3)).unwrap());
             w.events();
-            nodes.iter().for_each(|&node| reveal(&mut w, id, place, node, 1, B256::with_last_byte(3)));
+            nodes.iter().for_each(|&node| reveal(&mut w, id, place, node, ERROR, B256::with_last_byte(3)).unwrap());
         }
         let ended = |e: &E| matches!(e, E::GroupSettled(g) if (g.id, g.outcome, g.refund, g.startFee) == (id, 3, fee, 0));
         assert!(w.events().iter().any(ended));
@@ -328,18 +287,18 @@ fn a_listed_card_among_many_other_nodes_is_found_in_the_end() {
     let mut w = cards(&[("listed", 24, 3, true), ("private", 24, 300, false)]);
     let mut missed = 0;
     for _ in 0..10 {
-        let id = created(&mut w, 3 * TOKEN, gpt(0));
+        let id = created(&mut w, 3 * TOKEN, alike(0));
         if w.ask(overviewCall {}).queued > 0 {
             missed += 1;
             w.events();
             w.send(who(DRIVER), 0, pokeCall { node: 1 }).unwrap();
             assert_eq!(taken(&mut w), [id]);
-            drawn(&mut w);
+            w.drain();
         }
         let (nodes, place) = members(&mut w, id).expect("found");
         assert_eq!(nodes, [1, 2, 3]);
-        nodes.iter().for_each(|&node| commit(&mut w, id, node, 0, B256::repeat_byte(1)));
-        nodes.iter().for_each(|&node| reveal(&mut w, id, place, node, 0, B256::repeat_byte(1)));
+        nodes.iter().for_each(|&node| commit(&mut w, id, node, ANSWER, value(1)).unwrap());
+        nodes.iter().for_each(|&node| reveal(&mut w, id, place, node, ANSWER, value(1)).unwrap());
     }
     assert!(missed > 0);
 }
@@ -348,7 +307,7 @@ fn a_listed_card_among_many_other_nodes_is_found_in_the_end() {
 #[test]
 fn how_often_three_of_a_listed_card_are_missed_among_many_others() {
     let missed = |w: &mut World| {
-        let drawn = drawn_members(w, &gpt(0), &[], 2_000);
+        let drawn = drawn_members(w, &alike(0), &[], 2_000);
         drawn.iter().filter(|members| **members == Members::Nobody).count() as f64 / 20.0
     };
     let beside = [0, 30, 100, 300].map(|others| {
@@ -361,10 +320,10 @@ fn how_often_three_of_a_listed_card_are_missed_among_many_others() {
     for n in 4..=303 {
         w.join(n, "private", 24, &[], 400).unwrap();
     }
-    created(&mut w, 3 * TOKEN, gpt(0));
+    created(&mut w, 3 * TOKEN, alike(0));
     (1..=3).for_each(|node| freed(&mut w, &tasks, node));
     assert!((1..=3).all(|node| w.node(node).parked == 3));
-    assert!(drawn_members(&mut w, &gpt(0), &[1, 2, 3], 2_000).iter().all(|members| matches!(members, Members::Nodes(_))));
+    assert!(drawn_members(&mut w, &alike(0), &[1, 2, 3], 2_000).iter().all(|members| matches!(members, Members::Nodes(_))));
 }
 
 /// C2: Without a required GPU the nodes with at least the task's VRAM are candidates, else only those of that GPU.
@@ -372,7 +331,7 @@ fn how_often_three_of_a_listed_card_are_missed_among_many_others() {
 fn a_required_gpu_leaves_only_its_own_nodes() {
     let mut w = cards(&[("one", 24, 4, true), ("other", 24, 3, true), ("large", 48, 1, false)]);
     let [one, other] = ["one", "other"].map(|name| w.ask(gpuGroupCall { name: name.into(), vram: 24 }));
-    for wanted in [image(24), gpt(24)] {
+    for wanted in [image(24), alike(24)] {
         let required = |gpu| IMuster::TaskSpec { gpu, ..wanted.clone() };
         assert_eq!(threes(&draws(&mut w, &required(one), 1_000)), threes_of(&[1, 2, 3, 4]));
         assert_eq!(threes(&draws(&mut w, &required(other), 1_000)), threes_of(&[5, 6, 7]));
@@ -381,7 +340,7 @@ fn a_required_gpu_leaves_only_its_own_nodes() {
     let id = created(&mut w, 3 * TOKEN, IMuster::TaskSpec { gpu: other, ..image(0) });
     assert_eq!(members(&mut w, id).unwrap().0, [5, 6, 7]);
     // All of its nodes busy, no other will do.
-    created(&mut w, 3 * TOKEN, IMuster::TaskSpec { gpu: other, ..gpt(0) });
+    created(&mut w, 3 * TOKEN, IMuster::TaskSpec { gpu: other, ..alike(0) });
     assert_eq!(w.ask(overviewCall {}).queued, 1);
 }
 
@@ -389,9 +348,9 @@ fn a_required_gpu_leaves_only_its_own_nodes() {
 #[test]
 fn who_has_the_model_is_likelier_to_be_one_of_three() {
     let mut w = cards(&[("card", 24, 5, true)]);
-    let wanted = IMuster::TaskSpec { models: vec![7], ..gpt(0) };
+    let wanted = IMuster::TaskSpec { models: vec![7], ..alike(0) };
     let locality =
-        |w: &mut World, number| w.ask(weightOfCall { number, spec: IMuster::TaskSpec { models: vec![7], ..gpt(0) } }).locality;
+        |w: &mut World, number| w.ask(weightOfCall { number, spec: IMuster::TaskSpec { models: vec![7], ..alike(0) } }).locality;
     let id = created(&mut w, TOKEN, spec(0, &[7]));
     let node = (1..=5).find(|&n| task_of(&mut w, n) == id).unwrap();
     w.send(who(node.into()), 0, submitCall { id, resultDigest: B256::ZERO }).unwrap();
@@ -410,16 +369,16 @@ fn who_has_the_model_is_likelier_to_be_one_of_three() {
 #[test]
 fn chances_follow_the_speed_that_was_measured_and_not_the_one_that_is_claimed() {
     let mut w = cards(&[("card", 24, 9, true), ("the fastest of all", 24, 1, false)]);
-    let weight = |w: &mut World, number| w.ask(weightOfCall { number, spec: gpt(0) }).weight;
+    let weight = |w: &mut World, number| w.ask(weightOfCall { number, spec: alike(0) }).weight;
     let third = 333_333_333_333_333_333;
     assert!((1..=10).all(|n| weight(&mut w, n) == third));
-    let id = created(&mut w, 3 * TOKEN, gpt(0));
+    let id = created(&mut w, 3 * TOKEN, alike(0));
     let (nodes, place) = members(&mut w, id).unwrap();
     for &node in nodes.iter().rev() {
         w.pass(1, 20);
-        commit(&mut w, id, node, 0, B256::repeat_byte(1));
+        commit(&mut w, id, node, ANSWER, value(1)).unwrap();
     }
-    nodes.iter().for_each(|&node| reveal(&mut w, id, place, node, 0, B256::repeat_byte(1)));
+    nodes.iter().for_each(|&node| reveal(&mut w, id, place, node, ANSWER, value(1)).unwrap());
     // Of 20, 40 and 60 seconds: 10, 5 and 2. QoS is 1, 0.5 and 0.2, W a half, a third and a sixth.
     for (i, (score, expected)) in [(2, 166_666_666_666_666_666), (5, third), (10, 5_000 * TEN_THOUSANDTH)].into_iter().enumerate()
     {
@@ -443,8 +402,8 @@ fn queued_tasks_are_graded_by_type_and_by_vram() {
     busy(&mut w);
     let gpu = w.ask(gpuGroupCall { name: "card".into(), vram: 24 });
     let single = |vram| spec(vram, &[]);
-    let by_size = [single, image, gpt].into_iter().flat_map(|of| [16, 24].map(of));
-    let of_the_gpu = [single, image, gpt].map(|of| IMuster::TaskSpec { gpu, ..of(24) });
+    let by_size = [single, image, alike].into_iter().flat_map(|of| [16, 24].map(of));
+    let of_the_gpu = [single, image, alike].map(|of| IMuster::TaskSpec { gpu, ..of(24) });
     let wanted: Vec<_> = by_size.chain(of_the_gpu).collect();
     let ids: Vec<u64> = wanted.into_iter().map(|spec| created(&mut w, 3 * TOKEN, spec)).collect();
     let expected = [16, 24, 4096 + 16, 4096 + 24, 8192 + 16, 8192 + 24, gpu, gpu + 4096, gpu + 8192];
@@ -461,9 +420,9 @@ fn queued_tasks_are_graded_by_type_and_by_vram() {
 fn the_queued_task_of_highest_value_is_first() {
     let mut w = cards(&[("card", 24, 3, true)]);
     let tasks = busy(&mut w);
-    let fine_tuning = |units| IMuster::TaskSpec { kind: 2, units, ..gpt(24) };
+    let fine_tuning = |units| IMuster::TaskSpec { kind: 2, units, ..alike(24) };
     // By 60, 70, 100 and 30 seconds, of a third of the fee: 3.33, 4.29, 4.00 and 3.33 hundredths of a token each second.
-    let wanted = [(6, gpt(24), 60), (9, fine_tuning(70), 70), (12, fine_tuning(100), 100), (3, fine_tuning(30), 30)];
+    let wanted = [(6, alike(24), 60), (9, fine_tuning(70), 70), (12, fine_tuning(100), 100), (3, fine_tuning(30), 30)];
     let ids: Vec<u64> = wanted.iter().map(|(fee, spec, _)| created(&mut w, fee * TOKEN, spec.clone())).collect();
     let queue = QueueId::new(GpuGroup::any(24), Grade::Alike).0;
     let there = w.ask(queuedTasksCall { queue, from: 0, count: 99 })._1;
@@ -483,15 +442,15 @@ fn the_queued_task_of_highest_value_is_first() {
         freed(&mut w, &tasks, node);
     }
     for id in order {
-        drawn(&mut w);
+        w.drain();
         assert_eq!(members(&mut w, id).unwrap().0, [1, 2, 3]);
         let place = members(&mut w, id).unwrap().1;
         for node in 1..=3 {
-            commit(&mut w, id, node, 0, B256::repeat_byte(1));
+            commit(&mut w, id, node, ANSWER, value(1)).unwrap();
         }
-        drawn(&mut w);
+        w.drain();
         for node in 1..=3 {
-            reveal(&mut w, id, place, node, 0, B256::repeat_byte(1));
+            reveal(&mut w, id, place, node, ANSWER, value(1)).unwrap();
         }
     }
     assert_eq!(w.ask(overviewCall {}).queued, 0);
@@ -518,7 +477,7 @@ fn a_task_for_three_is_looked_for_whenever_a_node_becomes_available() {
     };
     let runs_on = |w: &mut World, id: u64, third: u32| {
         assert_eq!(taken(w), [id]);
-        drawn(w);
+        w.drain();
         let (nodes, _) = members(w, id).unwrap();
         assert!(nodes.contains(&third), "{nodes:?}");
     };
@@ -550,11 +509,11 @@ fn a_task_for_three_is_looked_for_whenever_a_node_becomes_available() {
     runs_on(&mut w, id, third);
     // A task's three nodes are freed one after the other, each by its commitment; the last of them starts the next task.
     let mut w = cards(&[("card", 24, 3, true)]);
-    let [first, second] = [gpt(0), image(0)].map(|spec| created(&mut w, 6 * TOKEN, spec));
+    let [first, second] = [alike(0), image(0)].map(|spec| created(&mut w, 6 * TOKEN, spec));
     w.events();
     for node in 1..=3 {
         assert!(taken(&mut w).is_empty());
-        commit(&mut w, first, node, 0, B256::repeat_byte(1));
+        commit(&mut w, first, node, ANSWER, value(1)).unwrap();
     }
     runs_on(&mut w, second, 3);
 }
@@ -567,20 +526,20 @@ fn a_new_task_for_three_starts_beside_queued_ones_that_are_worth_more() {
     for _ in 0..3 {
         created(&mut w, TOKEN, spec(24, &[]));
     }
-    let dear = [image(24), gpt(16)].map(|spec| created(&mut w, 15 * TOKEN, spec));
+    let dear = [image(24), alike(16)].map(|spec| created(&mut w, 15 * TOKEN, spec));
     assert_eq!(w.ask(overviewCall {}).queued, 2);
     let cheap = created(&mut w, 3 * TOKEN, image(16));
     assert_eq!(members(&mut w, cheap).unwrap().0, [1, 2, 3]);
     assert_eq!((w.ask(overviewCall {}).queued, dear.map(|id| members(&mut w, id))), (2, [None, None]));
     // Never in the transaction that creates it.
     for node in 1..=3 {
-        commit(&mut w, cheap, node, 0, B256::with_last_byte(1));
+        commit(&mut w, cheap, node, ANSWER, B256::with_last_byte(1)).unwrap();
     }
     w.set("drawDelay", 0);
     let id = w.create(CREATOR, 3 * TOKEN, image(16)).unwrap();
     let pending = w.ask(pendingTasksCall { from: 0, count: 9 });
     assert_eq!((pending.len(), pending[0].id, pending[0].drawBlock), (1, id, w.mem.block));
-    drawn(&mut w);
+    w.drain();
     assert_eq!(members(&mut w, id).unwrap().0, [1, 2, 3]);
 }
 
@@ -589,7 +548,7 @@ fn a_new_task_for_three_starts_beside_queued_ones_that_are_worth_more() {
 fn a_freed_node_starts_one_task_and_is_one_of_its_three() {
     let mut w = cards(&[("card", 24, 3, true)]);
     let tasks = busy(&mut w);
-    let [one, other, image] = [(9, gpt(0)), (9, gpt(0)), (6, image(0))].map(|(fee, spec)| created(&mut w, fee * TOKEN, spec));
+    let [one, other, image] = [(9, alike(0)), (9, alike(0)), (6, image(0))].map(|(fee, spec)| created(&mut w, fee * TOKEN, spec));
     idled(&mut w, &tasks, 1);
     idled(&mut w, &tasks, 2);
     w.events();
@@ -601,7 +560,7 @@ fn a_freed_node_starts_one_task_and_is_one_of_its_three() {
     let waits: Vec<_> =
         events.iter().filter_map(|e| if let E::NodeWaits(n) = e { Some((n.node, n.id, n.until)) } else { None }).collect();
     assert_eq!(waits, [(3, one, 0)]);
-    drawn(&mut w);
+    w.drain();
     assert_eq!(members(&mut w, one).unwrap().0, [1, 2, 3]);
     assert_eq!((w.ask(overviewCall {}).queued, members(&mut w, other), members(&mut w, image)), (2, None, None));
 }
@@ -612,7 +571,7 @@ fn equal_answers_begin_when_two_others_of_the_card_are_free() {
     let mut w = cards(&[("listed", 24, 3, true), ("too few", 24, 2, true), ("private", 24, 3, false)]);
     w.set("holdTime", 0);
     let tasks = busy(&mut w);
-    let id = created(&mut w, 6 * TOKEN, gpt(0));
+    let id = created(&mut w, 6 * TOKEN, alike(0));
     w.events();
     // Whoever else is free does not help.
     for node in [4, 5, 6, 7, 8, 1, 2] {
@@ -621,7 +580,7 @@ fn equal_answers_begin_when_two_others_of_the_card_are_free() {
     }
     freed(&mut w, &tasks, 3);
     assert_eq!(taken(&mut w), [id]);
-    drawn(&mut w);
+    w.drain();
     assert_eq!(members(&mut w, id).unwrap().0, [1, 2, 3]);
 }
 
@@ -637,7 +596,7 @@ fn the_three_of_the_greatest_least_vram_decide_which_images_can_begin() {
     w.events();
     freed(&mut w, &tasks, 5);
     assert_eq!(taken(&mut w), [middle]);
-    drawn(&mut w);
+    w.drain();
     assert_eq!(members(&mut w, middle).unwrap().0, [3, 4, 5]);
 }
 
@@ -645,13 +604,13 @@ fn the_three_of_the_greatest_least_vram_decide_which_images_can_begin() {
 /// of highest value runs.
 #[test]
 fn three_of_one_card_take_the_best_of_both_types_up_to_their_vram() {
-    let queued = [gpt(24), gpt(16), image(24), image(16)];
+    let queued = [alike(24), alike(16), image(24), image(16)];
     for best in 0..4 {
         let mut w = cards(&[("card", 24, 3, true), ("large", 48, 3, true)]);
         w.set("alphaMilli", 10_000);
         let tasks = busy(&mut w);
         // What needs more VRAM than theirs is worth the most, and not for them.
-        for spec in [gpt(48), image(25)] {
+        for spec in [alike(48), image(25)] {
             created(&mut w, 18 * TOKEN, spec);
         }
         let price = |i: usize| if i == best { 12 * TOKEN } else { 6 * TOKEN };
@@ -665,7 +624,7 @@ fn three_of_one_card_take_the_best_of_both_types_up_to_their_vram() {
         w.events();
         freed(&mut w, &tasks, 3);
         assert_eq!(taken(&mut w), [ids[best]]);
-        drawn(&mut w);
+        w.drain();
         assert_eq!(members(&mut w, ids[best]).unwrap().0, [1, 2, 3]);
         assert_eq!(w.ask(overviewCall {}).queued, 9);
     }
@@ -676,7 +635,7 @@ fn three_of_one_card_take_the_best_of_both_types_up_to_their_vram() {
 fn a_freed_node_waits_for_the_task_of_highest_value_before_it_takes_the_next() {
     let mut w = cards(&[("listed", 24, 3, true), ("private", 24, 2, false)]);
     let tasks = busy(&mut w);
-    let [dear, cheap] = [(12, gpt(0)), (6, image(0))].map(|(fee, spec)| created(&mut w, fee * TOKEN, spec));
+    let [dear, cheap] = [(12, alike(0)), (6, image(0))].map(|(fee, spec)| created(&mut w, fee * TOKEN, spec));
     idled(&mut w, &tasks, 4);
     idled(&mut w, &tasks, 5);
     w.events();
@@ -693,7 +652,7 @@ fn a_freed_node_waits_for_the_task_of_highest_value_before_it_takes_the_next() {
     w.pass(1, 1);
     w.dispatch(0).unwrap();
     assert_eq!(taken(&mut w), [cheap]);
-    drawn(&mut w);
+    w.drain();
     assert_eq!(members(&mut w, cheap).unwrap().0, [1, 4, 5]);
 }
 
@@ -704,13 +663,13 @@ fn three_of_different_cards_take_only_images_up_to_their_least_vram() {
     w.set("holdTime", 0);
     let tasks = busy(&mut w);
     let [id, ..] =
-        [(6, image(24)), (15, gpt(24)), (15, image(25)), (5, image(16))].map(|(fee, spec)| created(&mut w, fee * TOKEN, spec));
+        [(6, image(24)), (15, alike(24)), (15, image(25)), (5, image(16))].map(|(fee, spec)| created(&mut w, fee * TOKEN, spec));
     idled(&mut w, &tasks, 2);
     idled(&mut w, &tasks, 3);
     w.events();
     freed(&mut w, &tasks, 1);
     assert_eq!(taken(&mut w), [id]);
-    drawn(&mut w);
+    w.drain();
     assert_eq!(members(&mut w, id).unwrap().0, [1, 2, 3]);
 }
 
@@ -725,7 +684,8 @@ fn a_full_queue_loses_the_lowest_value_of_all_types() {
     w.set("alphaMilli", 799);
     busy(&mut w);
     // Each by a creator of its own. Values in thousandths of a token each second: 50, 33, 40; then 17, the least itself, 83, 100 and 67.
-    let all = [(3, spec(0, &[])), (6, gpt(0)), (6, image(0)), (1, spec(0, &[])), (15, gpt(0)), (15, image(0)), (4, spec(0, &[]))];
+    let all =
+        [(3, spec(0, &[])), (6, alike(0)), (6, image(0)), (1, spec(0, &[])), (15, alike(0)), (15, image(0)), (4, spec(0, &[]))];
     // Which of them goes, if any: the lowest, whatever its type.
     let losers = [None, None, None, Some(3), Some(1), Some(2), Some(0)];
     let mut ids = Vec::new();
@@ -733,7 +693,7 @@ fn a_full_queue_loses_the_lowest_value_of_all_types() {
         let (fee, spec) = all[i].clone();
         w.events();
         ids.push(w.create(100 + i as u64, fee * TOKEN, spec).unwrap());
-        drawn(&mut w);
+        w.drain();
         let aborted: Vec<_> =
             w.events().into_iter().filter_map(|e| if let E::TaskAborted(t) = e { Some(t) } else { None }).collect();
         let expected = loser.map(|l: usize| (ids[l], 0, who(100 + l as u64), 2, all[l].0 * TOKEN, 0));

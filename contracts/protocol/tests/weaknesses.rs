@@ -247,10 +247,7 @@ fn a_node_freed_while_draws_are_due_is_held_back_until_they_are_made() {
     for leaving in [false, true] {
         let mut w = world(8, 1);
         let first: Vec<u64> = (0..3).map(|_| w.create(50, FEE, spec(0, &[])).unwrap()).collect();
-        while w.view(|n| n.overview()).pending > 0 {
-            w.pass(1, 0);
-            w.dispatch(16).unwrap();
-        }
+        w.drain();
         let busy = (1..=8u32).find(|&n| w.node(n).task == first[0] && w.node(n).status == 2).unwrap();
         if leaving {
             w.call(who(busy as u64), 0, |n| n.quit()).unwrap();

@@ -6,6 +6,7 @@
 //! | [`model`] | a plain model of the network, and random operations that compare it with the real thing |
 //! | [`system`] | what the operations are tried on: that world, or the compiled programs on a chain |
 //! | [`meter`] | what a call costs that is played there |
+//! | [`validated`] | what tests share of tasks whose answers are checked |
 //! | [`explorer`] | the state as someone knows it who has read nothing but logs |
 //! | [`drive`] | runs of random operations; one that fails is cut down to a short one |
 
@@ -14,6 +15,7 @@ pub mod explorer;
 pub mod meter;
 pub mod model;
 pub mod system;
+pub mod validated;
 #[macro_use]
 pub mod world;
 

@@ -219,6 +219,14 @@ impl World {
         self.send(who(999), 0, dispatchCall { count: n })
     }
 
+    /// Draws until no task is Pending.
+    pub fn drain(&mut self) {
+        while self.ask(overviewCall {}).pending > 0 {
+            self.pass(1, 0);
+            self.dispatch(16).unwrap();
+        }
+    }
+
     /// Pays out what a person is owed, and gives how much.
     pub fn withdraw(&mut self, n: u64) -> Result<u128> {
         let paid = self.mem.paid;

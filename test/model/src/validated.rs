@@ -1,0 +1,112 @@
+//! What the tests of tasks share whose answers are checked: a network of equal nodes that answer alike, tasks for three, what nodes
+//! commit to and reveal, and the books.
+
+use crate::world::*;
+use alloy_primitives::{keccak256, B256};
+use alloy_sol_types::SolValue;
+use muster_protocol::IMuster::{self, *};
+use muster_protocol::Result;
+
+/// The GPU group of the first name of 24 GiB, that of [`world`].
+pub const CARD: u32 = 1 << 16 | 24;
+/// Who creates all tasks.
+pub const CREATOR: u64 = 50;
+/// A passer-by.
+pub const DRIVER: u64 = 60;
+/// The kind of a commitment to an answer.
+pub const ANSWER: u8 = 0;
+/// The kind of a commitment to an error.
+pub const ERROR: u8 = 1;
+
+/// Equal nodes of one listed GPU group.
+pub fn network(nodes: u64) -> World {
+    let mut w = world(nodes, 1);
+    w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: true }).unwrap();
+    w.events();
+    w
+}
+
+/// A GPT task for three nodes.
+pub fn alike(vram: u16) -> IMuster::TaskSpec {
+    IMuster::TaskSpec { redundancy: 2, ..spec(vram, &[]) }
+}
+
+/// One image by three nodes.
+pub fn image(vram: u16) -> IMuster::TaskSpec {
+    IMuster::TaskSpec { kind: 0, ..alike(vram) }
+}
+
+/// An answer by its number.
+pub fn value(answer: u8) -> B256 {
+    B256::repeat_byte(answer)
+}
+
+/// A node's salt for a task.
+pub fn salt(id: u64, node: u32) -> B256 {
+    keccak256((id, node).abi_encode())
+}
+
+/// Has a node commit.
+pub fn commit(w: &mut World, id: u64, node: u32, kind: u8, value: B256) -> Result<()> {
+    w.send(who(node.into()), 0, commitCall { id, commitment: commitment(id, node, kind, value, salt(id, node)) }).map(drop)
+}
+
+/// Reveals what a node committed to: in the group at a place, or alone (0).
+pub fn reveal(w: &mut World, id: u64, group: u32, node: u32, kind: u8, value: B256) -> Result<()> {
+    w.send(who(DRIVER), 0, revealCall { id, group, node, kind, value, salt: salt(id, node) }).map(drop)
+}
+
+/// Creates a task and draws what is Pending, once.
+pub fn created(w: &mut World, fee: u128, spec: IMuster::TaskSpec) -> u64 {
+    let id = w.create(CREATOR, fee, spec).unwrap();
+    w.pass(1, 0);
+    w.dispatch(16).unwrap();
+    id
+}
+
+/// A task's group, if it has one: place and members.
+pub fn group_of(w: &mut World, id: u64) -> Option<(u32, Vec<u32>)> {
+    let all = w.ask(groupsCall { from: 1, count: 256 })._1;
+    let there = |members: &[MemberView]| members.iter().map(|m| m.node).filter(|&n| n > 0).collect();
+    all.iter().find(|g| g.id == id).map(|g| (g.group, there(&g.members)))
+}
+
+/// The task that a node runs; 0 for none.
+pub fn task_of(w: &mut World, node: u32) -> u64 {
+    w.ask(runningTaskCall { number: node }).id
+}
+
+/// The nodes that wait in this way, as in `IMuster.NodeView`.
+pub fn nodes_with(w: &mut World, parked: u8) -> Vec<u32> {
+    (1..=w.ask(overviewCall {}).nodesIssued).filter(|&n| w.node(n).parked == parked).collect()
+}
+
+/// Busies so many idle nodes with a single task of its own each; gives tasks and nodes.
+pub fn busy(w: &mut World, nodes: u64) -> Vec<(u64, u32)> {
+    let tasks: Vec<u64> = (0..nodes).map(|_| created(w, TOKEN, spec(0, &[]))).collect();
+    let issued = w.ask(overviewCall {}).nodesIssued;
+    tasks.into_iter().map(|id| (id, (1..=issued).find(|&n| task_of(w, n) == id).expect("started"))).collect()
+}
+
+/// Ends a single task by an answer.
+pub fn submit(w: &mut World, (id, node): (u64, u32)) {
+    w.send(who(node.into()), 0, submitCall { id, resultDigest: value(1) }).unwrap();
+}
+
+/// Asserts that everything that came in and did not go out belongs to somebody, or to something.
+pub fn check_money(w: &mut World) {
+    let overview = w.ask(overviewCall {});
+    let issued = overview.nodesIssued;
+    let stakes: u128 = (1..=issued).map(|n| w.node(n).stake).sum();
+    let accounts: u128 = (0..200).map(|n| w.account(n)).map(|a| a.credit + a.unbonding).sum();
+    let groups: u128 = w.ask(groupsCall { from: 1, count: 256 })._1.iter().map(|g| g.fee).sum();
+    let pending: u128 = w.ask(pendingTasksCall { from: 0, count: 256 }).iter().map(|t| t.fee).sum();
+    let alone = |t: &TaskView| if t.status == 6 { 0 } else { t.fee };
+    let running: u128 = (1..=issued).map(|n| alone(&w.ask(runningTaskCall { number: n }))).sum();
+    let queues = w.ask(queuesCall { from: 0, count: 256 })._1;
+    let queued: u128 =
+        queues.iter().flat_map(|q| w.ask(queuedTasksCall { queue: q.queue, from: 0, count: 256 })._1).map(|t| t.fee).sum();
+    let there =
+        stakes + accounts + groups + pending + running + queued + overview.reserve + overview.burnt + overview.treasuryBalance;
+    assert_eq!(there, w.paid_in - w.mem.paid);
+}
