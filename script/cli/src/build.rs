@@ -1,5 +1,4 @@
-//! Compiles the programs: every default member of the workspace that has a `cdylib` target. Other members with such a
-//! target are programs that only tests deploy; they are compiled apart, so that they cannot touch the others.
+//! Compiles the programs: every default member of the workspace that has a `cdylib` target.
 //!
 //! There is one way to compile, whatever `script/setup` found: cargo with the standard library built from source
 //! for `wasm32-unknown-unknown`, because that is what makes `panic=immediate-abort` possible, the largest single
@@ -63,15 +62,6 @@ impl Settings {
         flags.extend(self.extra.iter().cloned());
         flags
     }
-}
-
-/// What programs are for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// What `script/deploy` puts on a chain.
-    Deployment,
-    /// What only tests put on a chain.
-    Tests,
 }
 
 /// One compiled program.
@@ -158,13 +148,13 @@ impl Toolchain {
         Ok(String::from_utf8_lossy(&out.stdout).trim().to_string())
     }
 
-    /// Compiles all programs of a kind, or only those named. Standard error is cargo's.
+    /// Compiles all programs, or only those named. Standard error is cargo's.
     ///
     /// # Errors
     /// When the compiler fails, a named program does not exist, or Stylus would refuse what came out.
-    pub fn compile(&self, root: &Path, settings: &Settings, kind: Kind, only: &[String]) -> Result<Vec<Program>> {
-        let mut members = members(&self.cargo, root, kind)?;
-        ensure!(!members.is_empty(), "no member of the workspace with a cdylib target is for {kind:?}: nothing to build");
+    pub fn compile(&self, root: &Path, settings: &Settings, only: &[String]) -> Result<Vec<Program>> {
+        let mut members = members(&self.cargo, root)?;
+        ensure!(!members.is_empty(), "no default member of the workspace has a cdylib target: nothing to build");
         for name in only {
             ensure!(
                 members.iter().any(|member| member.name() == name),
@@ -251,12 +241,11 @@ fn opt_level(level: &str) -> String {
     level.parse::<u8>().map_or_else(|_| format!("{level:?}"), |number| number.to_string())
 }
 
-/// Packages that are programs: members with a `cdylib` target, default ones for a deployment, others for tests.
-fn members(cargo: &Path, root: &Path, kind: Kind) -> Result<Vec<Member>> {
+/// Packages that are programs: default members with a `cdylib` target.
+fn members(cargo: &Path, root: &Path) -> Result<Vec<Member>> {
     #[derive(Deserialize)]
     struct Metadata {
         packages: Vec<Package>,
-        workspace_members: Vec<String>,
         workspace_default_members: Vec<String>,
     }
     #[derive(Deserialize)]
@@ -279,9 +268,8 @@ fn members(cargo: &Path, root: &Path, kind: Kind) -> Result<Vec<Member>> {
     ensure!(out.status.success(), "cargo metadata failed (see above)");
     let metadata: Metadata = serde_json::from_slice(&out.stdout).context("cargo metadata wrote something unexpected")?;
     Ok(metadata
-        .workspace_members
+        .workspace_default_members
         .iter()
-        .filter(|id| metadata.workspace_default_members.contains(id) == (kind == Kind::Deployment))
         .filter_map(|id| metadata.packages.iter().find(|package| package.id == *id))
         .filter(|package| package.targets.iter().any(|target| target.crate_types.iter().any(|kind| kind == "cdylib")))
         .map(|package| Member { package: package.name.clone(), manifest: package.manifest_path.clone() })
@@ -332,7 +320,7 @@ fn optimise(root: &Path, compiled: &Path, passes: &[String]) -> Result<Vec<u8>> 
 /// same, the manifest is not.
 pub fn build(root: &Path, settings: &Settings) -> Result<(Manifest, Vec<Program>)> {
     let toolchain = Toolchain::load(root)?;
-    let programs = toolchain.compile(root, settings, Kind::Deployment, &[])?;
+    let programs = toolchain.compile(root, settings, &[])?;
     let dir = root.join("build");
     write(&dir, &programs)?;
     let manifest = Manifest {
@@ -368,25 +356,6 @@ fn write(dir: &Path, programs: &[Program]) -> Result<()> {
         fs::write(dir.join(&program.name).with_extension("deploy"), &program.code)?;
     }
     Ok(())
-}
-
-/// Compiles the programs that only tests deploy, and writes them to `build/tests/`.
-///
-/// # Errors
-/// Those of [`Toolchain::compile`].
-pub fn build_for_tests(root: &Path, settings: &Settings) -> Result<Vec<Program>> {
-    let programs = Toolchain::load(root)?.compile(root, settings, Kind::Tests, &[])?;
-    write(&root.join("build/tests"), &programs)?;
-    Ok(programs)
-}
-
-/// The on-chain code of a program that only tests deploy, as an earlier [`build_for_tests`] wrote it.
-///
-/// # Errors
-/// When there is none.
-pub fn code_for_tests(root: &Path, name: &str) -> Result<Vec<u8>> {
-    fs::read(root.join("build/tests").join(name).with_extension("deploy"))
-        .with_context(|| format!("there is no compiled test program {name}: run script/build --tests first"))
 }
 
 /// What an earlier [`build`] wrote.

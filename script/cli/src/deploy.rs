@@ -479,20 +479,6 @@ async fn create(
     Ok(Deployed { address, code_hash, created_in: receipt.transaction_hash, activated_in: None })
 }
 
-/// Creates and activates one program beside a deployment; what it answers is up to the router's owner.
-///
-/// # Errors
-/// As for [`deploy`].
-pub async fn single(chain: &Chain, account: &mut Account, name: &str, code: &[u8]) -> Result<Address> {
-    let receipt = account
-        .send(chain, Outgoing { data: initcode(code), ..Default::default() })
-        .await
-        .with_context(|| format!("cannot create {name}"))?;
-    let address = receipt.contract_address.with_context(|| format!("the node names no address for {name}"))?;
-    activate(chain, account, name, address, &|_| {}).await?;
-    Ok(address)
-}
-
 /// Activates a program unless it is active, which all programs with the same code are together.
 async fn activate(
     chain: &Chain,

@@ -27,9 +27,6 @@ enum Command {
         /// Print build/manifest.json instead of the table
         #[arg(long)]
         json: bool,
-        /// Also compile the programs that only tests deploy, to build/tests/
-        #[arg(long)]
-        tests: bool,
     },
     /// Deploy, activate and wire the programs in build/ on RPC_URL, skipping what is there (settings: .env.example)
     Deploy,
@@ -68,7 +65,7 @@ async fn main() {
 async fn run(command: Command) -> Result<()> {
     let root = build::root()?;
     match command {
-        Command::Build { json, tests } => build(&root, json, tests),
+        Command::Build { json } => build(&root, json),
         Command::Deploy => deploy(&root).await,
         Command::Keepalive(options) => keepalive(&root, &options).await,
         Command::Demo(options) => {
@@ -86,11 +83,8 @@ async fn run(command: Command) -> Result<()> {
     }
 }
 
-fn build(root: &Path, json: bool, tests: bool) -> Result<()> {
+fn build(root: &Path, json: bool) -> Result<()> {
     let (manifest, programs) = build::build(root, &Settings::default())?;
-    if tests {
-        build::build_for_tests(root, &Settings::default())?;
-    }
     if json {
         println!("{}", serde_json::to_string_pretty(&manifest)?);
     } else {

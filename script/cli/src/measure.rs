@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::build::{Kind, Program, Settings, Toolchain};
+use crate::build::{Program, Settings, Toolchain};
 
 /// One line of the table: what differs from the default, and what came of it, or why nothing did.
 pub struct Row {
@@ -72,7 +72,7 @@ pub fn measure(root: &Path, only: &[String], which: &str, mut report: impl FnMut
         .filter(|(change, _)| change.contains(which))
         .map(|(change, settings)| {
             report(&change);
-            Row { programs: toolchain.compile(root, &settings, Kind::Deployment, only), change }
+            Row { programs: toolchain.compile(root, &settings, only), change }
         })
         .collect();
     Ok((version, rows))

@@ -4,11 +4,11 @@
 //! The model foretells every event and every refusal. Only what chance decides is taken from the
 //! events (which node a draw fell on, which place of a queue a task got) and checked to be allowed.
 
-use crate::system::{Call, Logged, System};
+use crate::system::{self, Call, Done, Logged, System};
 use crate::world::stage::*;
 use crate::world::*;
 use alloy_primitives::{keccak256, FixedBytes, B256, U256};
-use alloy_sol_types::{SolCall, SolInterface};
+use alloy_sol_types::SolInterface;
 use muster_core::id::{GpuGroup, ModelId, NodeId, QueueId, TaskId};
 use muster_core::word::Address;
 use muster_protocol::abi::IMuster::{self, IMusterCalls as C, IMusterEvents as E, *};
@@ -16,7 +16,6 @@ use muster_protocol::draw::Rng;
 use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::sampler::Among;
 use muster_protocol::{registry, Host, Network};
-use muster_scorer::recordScoresCall;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -1296,6 +1295,7 @@ impl Model {
                 Vec::new()
             }
             Op::Rest => self.rest(real),
+            Op::Score { node, score } => self.record_some(real, node, score),
             _ => self.call(real, &self.resolve(op)),
         };
         self.look(real);
@@ -1373,8 +1373,34 @@ impl Model {
     }
 
     fn call<S: System>(&mut self, real: &mut S, call: &Call) -> Vec<Logged> {
-        let now = self.now;
         let out = real.call(call);
+        self.follow(real, call.value, out, |model, trace| model.apply(call, trace))
+    }
+
+    /// Records scores of some node, where that can be done without a judgement.
+    fn record_some<S: System>(&mut self, real: &mut S, node: u64, score: u64) -> Vec<Logged> {
+        let Some(&node) = self.nodes.keys().nth((node % self.nodes.len().max(1) as u64) as usize) else { return Vec::new() };
+        // Now and then a whole pool's worth, or nobody would ever be kicked out.
+        let (score, times) = ([10, 5, 2, 0, 0, 2][(score % 6) as usize], if score >> 60 == 1 { 51 } else { 1 });
+        let Some(out) = real.record(node, score, times) else { return Vec::new() };
+        self.follow(real, 0, out, |model, t| {
+            let by = who(50);
+            let served = model.serve(t, by, 0, 2, true);
+            model.readmit(t, by, served > 0);
+            (0..times).for_each(|_| model.score(t, node, score));
+            Ok(0)
+        })
+    }
+
+    /// Does here what the real thing has done, and compares; `mine` gives what is paid out. Gives the events.
+    fn follow<S: System>(
+        &mut self,
+        real: &mut S,
+        value: u128,
+        out: Result<Done, system::Refused>,
+        mine: impl FnOnce(&mut Model, &mut Trace) -> Result<u128, &'static str>,
+    ) -> Vec<Logged> {
+        let now = self.now;
         let (events, silent) = match &out {
             Ok(done) => (done.events.clone(), self.silent(real, &done.events)),
             // Those that are refused because draws are left made none that tells nothing last.
@@ -1382,11 +1408,10 @@ impl Model {
         };
         let mut trace = Trace { events, next: 0, spread: false, silent };
         let before = self.clone();
-        let mine = self.apply(call, &mut trace);
-        match (mine, out) {
+        match (mine(self, &mut trace), out) {
             (Ok(paid), Ok(done)) => {
                 assert_eq!(trace.next, trace.events.len(), "more happened: {:?}", &trace.events[trace.next..]);
-                self.paid_in += call.value;
+                self.paid_in += value;
                 self.paid_out += paid;
                 assert_eq!(done.paid, paid, "paid out");
                 done.events.into_iter().map(|event| (event, now)).collect()
@@ -1639,14 +1664,6 @@ impl Model {
                 }
             }
             Op::Dispatch(n) => Call::new(who(50), dispatchCall { count: n as u8 }),
-            Op::Score { node, score } => match self.nodes.keys().nth(pick(node, self.nodes.len())) {
-                // Now and then a whole pool's worth, or nobody would ever be kicked out.
-                Some(&n) => {
-                    let (score, times) = ([10, 5, 2, 0, 0, 2][pick(score, 6)], if score >> 60 == 1 { 51 } else { 1 });
-                    Call::new(who(50), recordScoresCall { node: n, score, times })
-                }
-                None => Call::new(who(50), dispatchCall { count: 1 }),
-            },
             Op::Parameter { which, value } => {
                 // No product of these lies on a threshold, where the model's f64 could not tell.
                 let choices: [(&'static str, &[u64]); 34] = [
@@ -1713,7 +1730,7 @@ impl Model {
                 };
                 Call::new(who(50 + n % 2), nameModelCall { name })
             }
-            Op::Pass { .. } | Op::Force(_) | Op::Rest => unreachable!("no call"),
+            Op::Pass { .. } | Op::Force(_) | Op::Rest | Op::Score { .. } => unreachable!("no call"),
         }
     }
 
@@ -1726,12 +1743,6 @@ impl Model {
     /// What the call must do; gives what it pays out.
     fn apply(&mut self, call: &Call, t: &mut Trace) -> Result<u128, &'static str> {
         let by = call.from;
-        if let Ok(c) = recordScoresCall::abi_decode_validate(&call.data) {
-            let served = self.serve(t, by, 0, 2, true);
-            self.readmit(t, by, served > 0);
-            (0..c.times).for_each(|_| self.score(t, c.node, c.score));
-            return Ok(0);
-        }
         let asked = C::abi_decode_validate(&call.data).expect("a function of the interface");
         match &asked {
             C::dispatch(c) => {

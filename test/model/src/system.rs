@@ -1,14 +1,14 @@
 //! What operations are tried on: the code of the contracts in memory, or the compiled programs on a chain.
 
-use crate::world::{named, World};
+use crate::world::{named, who, World};
 use alloy_primitives::IntoLogData;
 use alloy_sol_types::{SolCall, SolEventInterface};
+use muster_core::id::NodeId;
 use muster_core::word::Address;
 use muster_protocol::abi::IMuster::IMusterEvents;
 use muster_protocol::host::Program;
 use muster_protocol::native::Memory;
-use muster_protocol::{programs, Host, Network};
-use muster_scorer::recordScoresCall;
+use muster_protocol::{programs, Host, Network, Result as Given};
 
 /// A call as it is sent.
 #[derive(Clone, Debug)]
@@ -35,19 +35,6 @@ impl Call {
     /// Whether it is a call of this function.
     pub fn is<C: SolCall>(&self) -> bool {
         self.data.starts_with(&C::SELECTOR)
-    }
-}
-
-/// Answers a call as a router does that has the program behind it too that records scores.
-pub fn answer<H: Host>(host: &mut H, calldata: &[u8]) -> muster_protocol::Result<Vec<u8>> {
-    if calldata.starts_with(&recordScoresCall::SELECTOR) {
-        // As what it is on a chain: none of those that do a thing themselves.
-        let before = host.enter(Program::Admin);
-        let answer = muster_scorer::scorer(host, calldata);
-        host.enter(before);
-        answer
-    } else {
-        programs::answer(host, calldata)
     }
 }
 
@@ -82,6 +69,10 @@ pub trait System {
     fn pass(&mut self, blocks: u64, seconds: u64);
     /// Makes a call.
     fn call(&mut self, call: &Call) -> Result<Done, Refused>;
+    /// Records a score for a node so many times, as judgements do; none where nothing but a judgement can.
+    fn record(&mut self, _node: u32, _score: u8, _times: u8) -> Option<Result<Done, Refused>> {
+        None
+    }
     /// Gives ether to the contract's address in a way that no contract can refuse.
     fn force(&mut self, wei: u128);
     /// Wei at the contract's address.
@@ -102,6 +93,24 @@ pub fn decode(topics: &[alloy_primitives::B256], data: &[u8]) -> IMusterEvents {
     event
 }
 
+impl World {
+    /// Does something as in a call; gives what came of it.
+    fn told(&mut self, from: Address, value: u128, f: impl FnOnce(&mut Memory) -> Given<()>) -> Result<Done, Refused> {
+        let (known, paid) = (self.mem.logs.len(), self.mem.paid);
+        let mut logs = Vec::new();
+        let out = self.raw(from, value, |m| {
+            let out = f(m);
+            logs = m.logs[known..].to_vec();
+            out
+        });
+        let events = logs.iter().map(|l| decode(&l.topics, &l.data)).collect();
+        match out {
+            Ok(()) => Ok(Done { paid: self.mem.paid - paid, events }),
+            Err(e) => Err(Refused { name: named::<()>(Err(e)), events }),
+        }
+    }
+}
+
 impl System for World {
     type Host = Memory;
 
@@ -114,18 +123,19 @@ impl System for World {
     }
 
     fn call(&mut self, call: &Call) -> Result<Done, Refused> {
-        let (from, paid) = (self.mem.logs.len(), self.mem.paid);
-        let mut logs = Vec::new();
-        let out = self.raw(call.from, call.value, |m| {
-            let out = answer(m, &call.data);
-            logs = m.logs[from..].to_vec();
-            out
-        });
-        let events = logs.iter().map(|l| decode(&l.topics, &l.data)).collect();
-        match out {
-            Ok(_) => Ok(Done { paid: self.mem.paid - paid, events }),
-            Err(e) => Err(Refused { name: named::<()>(Err(e)), events }),
-        }
+        self.told(call.from, call.value, |m| programs::answer(m, &call.data).map(drop))
+    }
+
+    fn record(&mut self, node: u32, score: u8, times: u8) -> Option<Result<Done, Refused>> {
+        Some(self.told(who(50), 0, |m| {
+            // Whoever judges is none of those that do a thing themselves.
+            let before = m.enter(Program::Groups);
+            let mut net = Network::open_and_serve(m)?;
+            (0..times).for_each(|_| net.record_score(NodeId(node), score));
+            net.close();
+            m.enter(before);
+            Ok(())
+        }))
     }
 
     fn force(&mut self, wei: u128) {

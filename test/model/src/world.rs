@@ -1,7 +1,7 @@
 //! A world in memory that plays calls as the programs do, keeps the books of what came in and went
 //! out, and decodes logs and refusals by the interface's own decoders.
 
-use crate::system::{answer, decode};
+use crate::system::decode;
 use alloy_primitives::{keccak256, B256, U256};
 use alloy_sol_types::{sol_data, SolCall, SolType};
 use muster_core::id::{ModelId, NodeId, QueueId, TaskId};
@@ -12,7 +12,7 @@ use muster_protocol::draw::{Draw, Rng};
 use muster_protocol::host::Task;
 use muster_protocol::native::Memory;
 use muster_protocol::parameters::{number_of, PARAMETERS};
-use muster_protocol::{IMuster, Network, Refusal, Result};
+use muster_protocol::{programs, IMuster, Network, Refusal, Result};
 
 pub use muster_protocol::refusal;
 
@@ -158,7 +158,7 @@ impl World {
 
     /// Calls a function as the router does; gives its answer.
     pub fn send<C: SolCall>(&mut self, from: Address, value: u128, call: C) -> Result<C::Return> {
-        let answer = self.raw(from, value, |m| answer(m, &call.abi_encode()))?;
+        let answer = self.raw(from, value, |m| programs::answer(m, &call.abi_encode()))?;
         Ok(C::abi_decode_returns_validate(&answer).expect("encoded as it is declared"))
     }
 

@@ -106,6 +106,9 @@ impl System for Faulty {
         }
         Ok(done)
     }
+    fn record(&mut self, node: u32, score: u8, times: u8) -> Option<Result<Done, Refused>> {
+        self.world.record(node, score, times)
+    }
     fn force(&mut self, wei: u128) {
         self.world.force(wei);
         if matches!(self.fault, Fault::Gullible) {

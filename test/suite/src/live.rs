@@ -7,27 +7,25 @@ use std::collections::{BTreeSet, HashMap};
 use alloy_primitives::{Address as Account, Bytes, TxKind, U256};
 use alloy_rpc_types_eth::{BlockId, Filter};
 use alloy_sol_types::{SolCall, SolInterface};
-use muster_cli::{build, deploy};
 use muster_core::word::{Address, Word};
 use muster_devnode::chain::Mined;
 use muster_devnode::evm::Status;
 use muster_devnode::state::State;
 use muster_devnode::{Chain, Devnode, TxRequest};
-use muster_model::system::{answer, decode, Call, Done, Logged, Refused, System};
-use muster_model::world::{parameter, GRANULE, OWNER, TOKEN, TREASURY, UPGRADE_DELAY};
+use muster_model::system::{decode, Call, Done, Logged, Refused, System};
+use muster_model::world::{parameter, who, GRANULE, OWNER, TOKEN, TREASURY, UPGRADE_DELAY};
 use muster_protocol::host::{Program, HISTORY};
 use muster_protocol::native::{solidity_slot, Log};
-use muster_protocol::IMuster::{self, *};
+use muster_protocol::parameters::PARAMETERS;
+use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 use muster_protocol::{programs, Host, Network};
-pub use muster_scorer::recordScoresCall;
 
-use crate::{embedded, remote, root, World};
+use crate::{embedded, remote, World};
 
 /// What callers own, in wei, apart from what a test gives them.
 const WEALTH: u128 = 1 << 120;
 
-/// A deployment with the program that records scores behind it, and its chain's state right after. It has a node of its
-/// own, since the hashes of blocks decide draws, and on a shared node they hang on which test came first.
+/// A deployment, and its chain's state right after. It has a node of its own, since the hashes of blocks decide draws, and on a shared node they hang on which test came first.
 pub struct Site {
     _world: World,
     chain: Chain,
@@ -44,37 +42,29 @@ impl Site {
         // Runs until the tests end, as the shared one does.
         let node: &'static Devnode = Box::leak(Box::new(embedded()));
         let hands = Some((OWNER.into(), TREASURY.into()));
-        let mut world = World::on(Some(node), (GRANULE, 400 * TOKEN), hands, &[]).await;
+        let world = World::on(Some(node), (GRANULE, 400 * TOKEN), hands, &[]).await;
         let chain = node.chain().clone();
-        let code = build::code_for_tests(&root(), "scorer").unwrap_or_else(|error| panic!("{error:#}"));
-        let scorer = deploy::single(&world.chain, &mut world.boss, "scorer", &code).await.unwrap();
         let muster = Account::from(world.muster.address.0);
-        let site = Site { _world: world, chain, muster, snapshot: Cell::new(0) };
-        let (program, selectors) = (scorer.0.into(), vec![recordScoresCall::SELECTOR.into()]);
-        let mut live = site.fresh_at(None);
-        let proposed = live.send(OWNER, 0, proposeProgramsCall { program, selectors: selectors.clone() }.abi_encode());
-        site.chain.increase_time(UPGRADE_DELAY.into()).expect("within range");
-        let accepted = live.send(OWNER, 0, acceptProgramsCall { program, selectors }.abi_encode());
-        assert!(proposed.ok() && accepted.ok(), "{:?} {:?}", proposed.outcome, accepted.outcome);
-        site.snapshot.set(site.chain.snapshot());
-        Some(site)
+        let snapshot = Cell::new(chain.snapshot());
+        Some(Site { _world: world, chain, muster, snapshot })
     }
 
     /// The deployment as it was at first.
     pub fn fresh(&self) -> Live {
-        self.fresh_at(Some(self.snapshot.get()))
-    }
-
-    fn fresh_at(&self, snapshot: Option<u64>) -> Live {
-        if let Some(id) = snapshot {
-            assert!(self.chain.revert(id));
-            self.snapshot.set(self.chain.snapshot());
-        }
+        assert!(self.chain.revert(self.snapshot.get()));
+        self.snapshot.set(self.chain.snapshot());
         let chain = self.chain.clone();
         let mut live = Live { chain, muster: self.muster, mirror: HashMap::new(), rich: BTreeSet::new(), calls: 0 };
         live.mirror = live.storage();
         live
     }
+}
+
+/// A state of a deployment to come back to.
+pub struct Mark {
+    snapshot: u64,
+    mirror: HashMap<U256, U256>,
+    rich: BTreeSet<Address>,
 }
 
 /// The deployment in use.
@@ -102,6 +92,65 @@ impl Live {
             ..TxRequest::default()
         };
         self.chain.send(request).expect("the node takes it")
+    }
+
+    /// Has somebody make a call that must be accepted.
+    pub fn done(&mut self, from: Address, value: u128, call: impl SolCall) -> Done {
+        let call = Call::new(from, call).paying(value);
+        self.call(&call).unwrap_or_else(|error| panic!("{call:?}: {error:?}"))
+    }
+
+    /// Has somebody make a call that must be refused; gives the error's name.
+    pub fn refused(&mut self, from: Address, value: u128, call: impl SolCall) -> String {
+        self.call(&Call::new(from, call).paying(value)).expect_err("must be refused").name
+    }
+
+    /// Joins with 400 tokens and an RTX 4090 of 24 GiB; gives the node's number.
+    pub fn join(&mut self, n: u64) -> u32 {
+        let value = 400 * TOKEN + self.group_fee("RTX 4090", 24);
+        self.done(who(n), value, joinCall { gpuName: "RTX 4090".into(), vram: 24, models: vec![] });
+        self.view(nodeOfCall { operator: who(n).into() })
+    }
+
+    /// Creates a task and has it drawn until it starts: its id, the place of its group (0: it has none) and its nodes.
+    pub fn started(&mut self, fee: u128, spec: IMuster::TaskSpec) -> (u64, u32, Vec<u32>) {
+        let mut done = self.done(who(50), fee, createTaskCall { spec });
+        let id = self.view(overviewCall {}).tasks;
+        let of = |event: &E| match event {
+            E::TaskStarted(t) if t.id == id => Some((id, 0, vec![t.node])),
+            E::GroupFormed(g) if g.id == id => Some((id, g.group, g.nodes.clone())),
+            _ => None,
+        };
+        loop {
+            match done.events.iter().find_map(of) {
+                Some(started) => return started,
+                None => done = self.done(who(50), 0, dispatchCall { count: 1 }),
+            }
+        }
+    }
+
+    /// Changes a parameter, or proposes that and waits until it can take effect.
+    pub fn set(&mut self, name: &str, value: u64) {
+        let (which, value) = (parameter(name), U256::from(value));
+        if PARAMETERS[which as usize].delayed() {
+            self.done(OWNER, 0, proposeParameterCall { parameter: which, value });
+            self.pass(1, UPGRADE_DELAY.into());
+            self.done(OWNER, 0, acceptParameterCall { parameter: which });
+        } else {
+            self.done(OWNER, 0, setParameterCall { parameter: which, value });
+        }
+    }
+
+    /// The state as it is, to come back to.
+    pub fn mark(&self) -> Mark {
+        Mark { snapshot: self.chain.snapshot(), mirror: self.mirror.clone(), rich: self.rich.clone() }
+    }
+
+    /// Goes back to a state, which can be done again.
+    pub fn back(&mut self, mark: &mut Mark) {
+        assert!(self.chain.revert(mark.snapshot));
+        mark.snapshot = self.chain.snapshot();
+        (self.mirror, self.rich) = (mark.mirror.clone(), mark.rich.clone());
     }
 
     /// Calls without a transaction: the answer, or what it was refused with.
@@ -187,7 +236,7 @@ impl System for Live {
     fn call(&mut self, call: &Call) -> Result<Done, Refused> {
         self.calls += 1;
         let mut twin = Overlay { sender: call.from, value: call.value, ..self.overlay() };
-        let native = answer(&mut twin, &call.data);
+        let native = programs::answer(&mut twin, &call.data);
         let (had, caller_had) =
             (self.balance(), self.rich.contains(&call.from).then(|| self.chain.state().balance(call.from.into())));
         let treasury_had = self.chain.state().balance(TREASURY.into());
@@ -269,7 +318,7 @@ impl System for Live {
         let mut overlay = self.overlay();
         let mut same = |data: Vec<u8>| {
             let said = self.ask([1; 20], 0, data.clone()).map_err(|refusal| refusal.to_vec());
-            let native = answer(&mut overlay, &data).map_err(|refusal| refusal.into_bytes());
+            let native = programs::answer(&mut overlay, &data).map_err(|refusal| refusal.into_bytes());
             assert_eq!(said.map(|answer| answer.to_vec()), native, "{:?}", IMusterCalls::abi_decode(&data));
         };
         same(overviewCall {}.abi_encode());

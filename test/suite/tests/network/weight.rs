@@ -2,17 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use alloy_primitives::U256;
+use alloy_primitives::{B256, U256};
 use alloy_sol_types::{SolCall, SolEvent};
 use muster_devnode::chain::Mined;
 use muster_model::proof;
-use muster_model::system::{Call, System};
-use muster_model::world::{parameter, spec, who, Dice, OWNER, TOKEN};
+use muster_model::system::System;
+use muster_model::validated::ANSWER;
+use muster_model::world::{commitment, parameter, spec, who, Dice, OWNER, TOKEN};
 use muster_protocol::IMuster::{self, *};
-use muster_tests::live::{recordScoresCall, Live, Site};
+use muster_tests::live::{Live, Site};
 
 /// Draws.
 const DRAWS: usize = 5_000;
+/// Groups that are judged before.
+const GROUPS: usize = 32;
 /// Nodes.
 const NODES: usize = 24;
 /// Who creates the tasks.
@@ -174,6 +177,36 @@ impl Fleet {
         self.send(who(i as u64 + 1), 0, reportErrorCall { id, code: 1 });
     }
 
+    /// Has three nodes run a task and be judged; who answers first is given 10, the second 5, the third 2. Each has a speed of its own.
+    fn judge(&mut self) {
+        let image = IMuster::TaskSpec { kind: 0, redundancy: 2, ..spec(0, &[]) };
+        let mut mined = self.send(who(APP), TOKEN, createTaskCall { spec: image });
+        let formed = loop {
+            if let Some(formed) = mined.outcome.logs.iter().find_map(|log| GroupFormed::decode_log(log).ok()) {
+                break formed;
+            }
+            mined = self.send(who(APP), 0, dispatchCall { count: 1 });
+        };
+        assert!(formed.scored);
+        let mut nodes = formed.nodes.clone();
+        nodes.sort_unstable_by_key(|n| n * 7 % NODES as u32);
+        let mut value = B256::ZERO;
+        value[..8].fill(1);
+        for &n in &nodes {
+            self.live.pass(1, 1);
+            self.send(who(n.into()), 0, commitCall { id: formed.id, commitment: commitment(formed.id, n, ANSWER, value, value) });
+        }
+        for &node in &nodes {
+            let reveal = revealCall { id: formed.id, group: formed.group, node, kind: ANSWER, value, salt: value };
+            self.send(who(APP), 0, reveal);
+        }
+        for (&n, score) in nodes.iter().zip([10.0, 5.0, 2.0]) {
+            let p = &mut self.peers[n as usize - 1];
+            p.scores.push(score);
+            p.used.clear();
+        }
+    }
+
     /// Lets some nodes miss their deadlines.
     fn fail(&mut self, count: usize) {
         let failed: Vec<(u64, usize)> = (0..count).map(|_| self.draw(&spec(0, &[]))).collect();
@@ -236,13 +269,13 @@ async fn selection_follows_weight() {
             gpu: joined.group,
             task: None,
         });
-        for _ in 0..dice.below(9) {
-            let score = [10, 10, 5, 2][dice.below(4) as usize];
-            let call = recordScoresCall { node: i as u32 + 1, score, times: 1 };
-            f.live.call(&Call::new(who(APP), call)).unwrap();
-            f.peers[i].scores.push(score as f64);
-        }
     }
+    // A few have no score, others up to as many as the likeliest are drawn.
+    for _ in 0..GROUPS {
+        f.judge();
+    }
+    let scored = |f: &Fleet, n: usize| f.peers.iter().filter(|p| p.scores.len() >= n).count();
+    assert!(scored(&f, 1) < NODES && scored(&f, 2) > NODES / 2, "{:?}", f.peers.iter().map(|p| &p.scores).collect::<Vec<_>>());
     f.fail(9);
     f.live.pass(1, 600);
     f.fail(7);
