@@ -11,11 +11,13 @@ use ethers::utils::keccak256;
 use muster_core::record;
 use muster_model::drive::{operations, play};
 use muster_model::model::validating;
-use muster_model::world::{who, Dice, OWNER, TOKEN, TREASURY};
+use muster_model::system::System;
+use muster_model::validated::{value, ANSWER, CARD};
+use muster_model::world::{commitment, spec, who, Dice, OWNER, TOKEN, TREASURY};
 use muster_protocol::layout::{self, group, node};
 use muster_protocol::parameters::PARAMETERS;
-use muster_protocol::IMuster;
-use muster_tests::live::Site;
+use muster_protocol::IMuster::{self, IMusterEvents as E};
+use muster_tests::live::{Live, Site};
 use muster_tests::*;
 use serde_json::Value;
 
@@ -281,31 +283,9 @@ async fn a_contract_in_use_holds_what_solidity_would_read() {
     w.conserved().await;
 }
 
-/// After a thousand random operations every word that is not zero lies where solc puts a variable of the declaration,
-/// at one of the keys that its comment names, and every variable has such a word: nothing is anywhere else.
-#[tokio::test(flavor = "multi_thread")]
-async fn every_word_belongs_to_a_declared_variable() {
-    let Some(site) = Site::new().await else {
-        return println!("every_word_belongs_to_a_declared_variable: skipped, because RPC_URL names a node");
-    };
-    let mut live = site.fresh();
-    // Long enough that something was saved for validations.
-    let validations: Vec<_> = (5_200..5_205).flat_map(|seed| validating(&mut Dice(seed), 400, 14)).collect();
-    play(&mut live, &[validations, operations(5_200, 1_000, 14)].concat(), 14, &Cell::new(0));
-    for (call, by) in [
-        (IMuster::setPausedCall { on: false }.abi_encode(), OWNER),
-        (IMuster::dispatchCall { count: 16 }.abi_encode(), OWNER),
-        (IMuster::transferOwnershipCall { newOwner: [9; 20].into() }.abi_encode(), OWNER),
-        (IMuster::proposeTreasuryCall { treasury: [9; 20].into() }.abi_encode(), OWNER),
-        (IMuster::proposeProgramsCall { program: [0; 20].into(), selectors: vec![[1, 2, 3, 4].into()] }.abi_encode(), OWNER),
-        (IMuster::proposeParameterCall { parameter: 17, value: alloy_primitives::U256::from(9) }.abi_encode(), OWNER),
-        // The random operations may have swept it.
-        (IMuster::joinCall { gpuName: "One more".into(), vram: 80, models: vec![] }.abi_encode(), [0x22; 20]),
-    ] {
-        let value = if by == OWNER { 0 } else { 1_000 * TOKEN };
-        let mined = live.send(by, value, call);
-        assert!(mined.ok(), "{:?}", mined.outcome);
-    }
+/// How many words of each declared variable there are. Panics if one that is not zero lies where solc puts none of them, at one of the keys
+/// that its comment names.
+fn words_of(live: &Live) -> BTreeMap<String, usize> {
     let s = Reader { layout: solc() };
     let bytes = |word: U256| {
         let mut bytes = [0; 32];
@@ -332,7 +312,7 @@ async fn every_word_belongs_to_a_declared_variable() {
     let pools: Vec<u64> = queues.iter().copied().chain([u64::from(u32::MAX)]).collect();
     let tasks = live.view(IMuster::overviewCall {}).tasks;
     let models = live.all_logs().into_iter().filter_map(|(event, _)| match event {
-        IMuster::IMusterEvents::ModelNamed(named) => Some(named.model),
+        E::ModelNamed(named) => Some(named.model),
         _ => None,
     });
     let keys = |list: Vec<u64>| list.into_iter().map(U256::from).collect::<Vec<_>>();
@@ -427,10 +407,69 @@ async fn every_word_belongs_to_a_declared_variable() {
         *found.entry(owner.unwrap_or_else(|| panic!("slot {slot:#x}: {word:#x} belongs to nothing")).clone()).or_default() += 1;
     }
     println!("{found:?}");
-    for variable in s.layout["storage"].as_array().unwrap() {
-        // What validations save and slashes take needs nine active nodes and luck, and a listed group may have lost its third node
-        // again: those words are in the tests of groups.
-        let rare = ["reserve", "burnt", "sizesOfTrios"].iter().any(|name| variable["label"] == *name);
-        assert!(rare || found.contains_key(variable["label"].as_str().unwrap()), "{} holds nothing", variable["label"]);
+    found
+}
+
+/// Four nodes of a listed GPU group, a task that was not sampled, and one of three nodes of which one is slashed.
+fn validate_some(live: &mut Live) {
+    live.set("scorePool", 3);
+    live.set("sampleBps", 1);
+    for n in 1..=4 {
+        live.join(n);
     }
+    live.done(OWNER, 0, IMuster::listGpuGroupCall { group: CARD, listed: true });
+    for redundancy in [1, 2] {
+        let wanted = IMuster::TaskSpec { gpu: CARD, redundancy, ..spec(0, &[]) };
+        let (id, group, nodes) = live.started(TOKEN, wanted);
+        let said = |node: u32| value(1 + (redundancy == 2 && node == nodes[1]) as u8);
+        for &n in &nodes {
+            let commitment = commitment(id, n, ANSWER, said(n), value(77));
+            live.done(who(n.into()), 0, IMuster::commitCall { id, commitment });
+        }
+        live.pass(5, 1);
+        for &node in &nodes {
+            let reveal = IMuster::revealCall { id, group, node, kind: ANSWER, value: said(node), salt: value(77) };
+            live.done(who(60), 0, reveal);
+        }
+    }
+}
+
+/// After a thousand random operations, and a few validations, every word that is not zero lies where solc puts a variable of the
+/// declaration, and every variable has such a word: nothing is anywhere else.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_word_belongs_to_a_declared_variable() {
+    let Some(site) = Site::new().await else {
+        return println!("every_word_belongs_to_a_declared_variable: skipped, because RPC_URL names a node");
+    };
+    let mut live = site.fresh();
+    // Long enough that something was saved for validations.
+    let validations: Vec<_> = (5_200..5_205).flat_map(|seed| validating(&mut Dice(seed), 400, 14)).collect();
+    play(&mut live, &[validations, operations(5_200, 1_000, 14)].concat(), 14, &Cell::new(0));
+    for (call, by) in [
+        (IMuster::setPausedCall { on: false }.abi_encode(), OWNER),
+        (IMuster::dispatchCall { count: 16 }.abi_encode(), OWNER),
+        (IMuster::transferOwnershipCall { newOwner: [9; 20].into() }.abi_encode(), OWNER),
+        (IMuster::proposeTreasuryCall { treasury: [9; 20].into() }.abi_encode(), OWNER),
+        (IMuster::proposeProgramsCall { program: [0; 20].into(), selectors: vec![[1, 2, 3, 4].into()] }.abi_encode(), OWNER),
+        (IMuster::proposeParameterCall { parameter: 17, value: alloy_primitives::U256::from(9) }.abi_encode(), OWNER),
+        // The random operations may have swept it.
+        (IMuster::joinCall { gpuName: "One more".into(), vram: 80, models: vec![] }.abi_encode(), [0x22; 20]),
+    ] {
+        let value = if by == OWNER { 0 } else { 1_000 * TOKEN };
+        let mined = live.send(by, value, call);
+        assert!(mined.ok(), "{:?}", mined.outcome);
+    }
+    let random = words_of(&live);
+    // What validations save and slashes take needs luck there, and a listed group may have lost its third node again.
+    let mut live = site.fresh();
+    validate_some(&mut live);
+    let validated = words_of(&live);
+    for name in ["reserve", "burnt", "sizesOfTrios"] {
+        assert!(validated.contains_key(name), "{name} holds nothing");
+    }
+    for variable in solc()["storage"].as_array().unwrap() {
+        let name = variable["label"].as_str().unwrap();
+        assert!(random.contains_key(name) || validated.contains_key(name), "{name} holds nothing");
+    }
+    live.inspect();
 }
