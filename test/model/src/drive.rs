@@ -194,7 +194,7 @@ pub fn drive_native(seeds: Range<u64>, length: usize, operators: u64, least: u64
 }
 
 /// What happens in a network where most tasks are validated.
-const VALIDATED: [&str; 91] = [
+const VALIDATED: [&str; 92] = [
     "AnswerCommitted",
     "AnswerRevealed",
     "TaskSampled",
@@ -233,6 +233,7 @@ const VALIDATED: [&str; 91] = [
     "another task than the best",
     "a node waits",
     "waited in vain",
+    "idle beside a queued task after an error",
     "a waiting node left",
     "waiting node called",
     "a reserved node drawn",
@@ -289,8 +290,9 @@ const VALIDATED: [&str; 91] = [
 ];
 
 /// What happens there now and then.
-const SELDOM: [&str; 18] = [
+const SELDOM: [&str; 19] = [
     "three alike not met",
+    "idle beside a queued task whose draw missed them",
     "a waiting node paused",
     "a waiting node poked",
     "an idle node poked and reserved",

@@ -19,6 +19,10 @@ use muster_protocol::{registry, Host, Network};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use left::Left;
+
+mod left;
+
 const NAMES: [&str; 3] = ["RTX 4090", "A100", "a very long name of a card, longer than one word"];
 const SIZES: [u16; 4] = [8, 24, 40, 80];
 const EPS: f64 = 1e-11;
@@ -591,6 +595,8 @@ pub struct Model {
     set: BTreeMap<&'static str, u64>,
     /// Proposed parameters, and when they can take effect.
     proposed: BTreeMap<&'static str, (u64, u64)>,
+    /// What is queued beside idle nodes that could run it.
+    left: Left,
     paid_in: u128,
     paid_out: u128,
     forced: u128,
@@ -733,6 +739,7 @@ impl Model {
             names: BTreeSet::new(),
             set: set.into_iter().collect(),
             proposed: BTreeMap::new(),
+            left: Left::default(),
             paid_in: 0,
             paid_out: 0,
             forced: 0,
@@ -1308,22 +1315,28 @@ impl Model {
         self.draw_lots(real);
     }
 
-    /// Ends all that is validated, by calls that anyone could send. Panics if something never ends.
+    /// Ends all that is validated, by calls that anyone could send, and pokes idle nodes until none could run what is queued. Panics if
+    /// something never ends.
     fn rest<S: System>(&mut self, real: &mut S) -> Vec<Logged> {
         let mut logged = Vec::new();
         for _ in 0..200 {
-            if self.teams.is_empty() && self.calls.is_empty() {
+            if self.teams.is_empty() && self.calls.is_empty() && self.idle_for_something().is_none() {
                 return logged;
             }
             // Longer than any window.
             real.pass(4, 70_000);
             self.look(real);
             while let Some(call) = self.helpful() {
-                logged.extend(self.call(real, &call));
+                let events = self.call(real, &call);
+                if call.is::<pokeCall>() {
+                    assert!(!events.is_empty(), "{call:?} comes to nothing");
+                    self.note("rested by a poke");
+                }
+                logged.extend(events);
                 self.look(real);
             }
         }
-        panic!("never ends: {:?} {:?}", self.teams, self.calls)
+        panic!("never ends: {:?} {:?} {:?}", self.teams, self.calls, self.left)
     }
 
     /// A call that ends something which is over, or makes a draw that is due.
@@ -1337,7 +1350,7 @@ impl Model {
         if let Some((&group, team)) = self.teams.iter().find(|(_, team)| over(team)) {
             return Some(Call::new(by, settleCall { id: team.task.id, group }));
         }
-        self.nodes.iter().find_map(|(&node, n)| {
+        let over = self.nodes.iter().find_map(|(&node, n)| {
             let task = n.task.as_ref()?;
             let id = task.id;
             let ended = match task.part {
@@ -1347,7 +1360,8 @@ impl Model {
                 _ => self.now > task.at,
             };
             ended.then(|| Call::new(by, expireCall { node, id }))
-        })
+        });
+        over.or_else(|| self.idle_for_something().map(|node| Call::new(by, pokeCall { node })))
     }
 
     /// Draws the lots of all commitments whose block's hash has come to be known.
@@ -1414,6 +1428,7 @@ impl Model {
                 self.paid_in += value;
                 self.paid_out += paid;
                 assert_eq!(done.paid, paid, "paid out");
+                self.check_left(&done.events);
                 done.events.into_iter().map(|event| (event, now)).collect()
             }
             (Err(name), Err(given)) => {

@@ -70,7 +70,51 @@ fn tasks_for_three_stay_queued_while_no_other_can_be_pending() {
         }
     }
     assert_eq!(model.notes.get("no room for the best"), Some(&3));
+    assert_eq!(model.notes.get("idle beside a queued task that cannot be Pending"), Some(&1));
     assert!(!seen.iter().any(|(e, _)| matches!(e, E::NodeWaits(_) | E::TaskRedrawn(_))), "nobody waits for it");
+}
+
+/// Nodes that are idle beside a queued task that they could run, because none of them looked when it became so: whoever pokes one has it look.
+#[test]
+fn what_idle_nodes_could_run_begins_by_a_poke() {
+    let create = |policy, kind| Op::Create { who: 1, kind, units: 17, vram: 0, gpu: 0, models: 0, fee: 2, policy };
+    let (single, alike) = (create(4, 0), create(2, 1));
+    let join = |who, gpu| Op::Join { who, gpu, vram: 1, models: 0, stake: 0 };
+    let drawn = [Op::Pass { blocks: 1, seconds: 1 }, Op::Dispatch(16)];
+    let error = Op::Fault { pick: 0, by: 1 };
+    // A node that has reported an error, and a task queued meanwhile. It is poked, or whoever ends what there is does so.
+    let mut one = vec![join(1, 0), single.clone()];
+    one.extend(drawn.clone());
+    one.push(single.clone());
+    one.extend(drawn.clone());
+    one.push(error);
+    let after = "idle beside a queued task after an error";
+    // Three busy nodes of a listed GPU group, a task for three, and three idle ones of another group, which is listed then.
+    let mut three: Vec<Op> = (1..=3).map(|who| join(who, 0)).collect();
+    three.push(Op::List { group: 0, on: true });
+    three.extend([single.clone(), single.clone(), single]);
+    three.extend(drawn.clone());
+    three.push(alike);
+    three.extend(drawn.clone());
+    three.extend((4..=6).map(|who| join(who, 1)));
+    three.push(Op::List { group: 0, on: true });
+    let listed = "idle beside a queued task when listed";
+    for (ops, why, begins) in [(one, after, "TaskStarted"), (three, listed, "TaskRedrawn")] {
+        for end in [Op::Poke(1), Op::Rest] {
+            let mut world = World::new();
+            let mut model = Model::new(System::clock(&world), 6);
+            let mut seen = Vec::new();
+            for op in ops.iter().chain([&end]) {
+                seen = model.step(&mut world, op);
+                model.compare(&mut world, true);
+            }
+            assert_eq!(model.notes.get(why), Some(&1));
+            assert!(seen.iter().any(|(e, _)| format!("{e:?}").starts_with(begins)), "{end:?}: {seen:?}");
+            // Of the three listed ones' task the busy nodes learn first, when theirs time out.
+            let rested = model.notes.contains_key("rested by a poke");
+            assert_eq!(rested, matches!(end, Op::Rest) && why == after);
+        }
+    }
 }
 
 /// A world with a fault.

@@ -1,0 +1,153 @@
+//! What may be queued beside idle nodes that could run it: after every call, by the plain data of what is queued and who is idle.
+//!
+//! Whoever becomes available looks for queued work and takes, or calls up, the best there is (docs/dispatching.md, "Grades"). So
+//! a queued task that idle nodes could run is one that nobody saw who became available: it could not be run until
+//!
+//! - a node reported an error, for that one is idle without a look at the queue,
+//! - the owner listed the GPU group of three idle nodes,
+//! - its draw met none of the listed groups that have three idle nodes, or
+//! - no other task could be Pending.
+//!
+//! It stays so until another node becomes available that could be one of those, or anyone pokes an idle one. Nodes that wait for others are
+//! not idle: the model foretells until when they do, which is `holdTime` at most.
+
+use super::{Model, Task, E, PENDING};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Why nobody saw it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Why {
+    Error,
+    Listed,
+    Missed,
+    Full,
+}
+
+/// What was so after the call before.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Left {
+    idle: BTreeSet<u32>,
+    queued: BTreeSet<u64>,
+    tasks: BTreeMap<u64, Why>,
+}
+
+impl Model {
+    /// Of these nodes those that could run a task now, alone or as one of three.
+    fn could_run(&self, task: &Task, nodes: &BTreeSet<u32>) -> BTreeSet<u32> {
+        let able: BTreeSet<u32> = nodes.iter().copied().filter(|n| self.takes(task, &self.nodes[n])).collect();
+        if task.policy < 2 {
+            return able;
+        }
+        let beside = |n: &u32| able.iter().filter(|m| task.kind == 0 || self.nodes[m].group == self.nodes[n].group).count();
+        able.iter().copied().filter(|n| beside(n) >= 3).collect()
+    }
+
+    fn idle_now(&self) -> BTreeSet<u32> {
+        self.idle().map(|(&n, _)| n).collect()
+    }
+
+    /// An idle node that could run a queued task, or be one of three.
+    pub(super) fn idle_for_something(&self) -> Option<u32> {
+        let idle = self.idle_now();
+        self.queue.iter().find_map(|task| self.could_run(task, &idle).first().copied())
+    }
+
+    /// Panics if idle nodes could run a queued task after a call with these events that one of them had seen, or did before.
+    pub(super) fn check_left(&mut self, events: &[E]) {
+        let idle = self.idle_now();
+        let erred = |n: &u32| events.iter().any(|e| matches!(e, E::TaskErrorReported(e) if e.node == *n));
+        let looked: BTreeSet<u32> = idle.iter().copied().filter(|n| !erred(n)).collect();
+        let listed = events.iter().any(|e| matches!(e, E::GpuGroupListed(e) if e.listed));
+        let full = self.pending.len() == PENDING;
+        let mut tasks = BTreeMap::new();
+        for task in &self.queue {
+            if self.could_run(task, &idle).is_empty() {
+                continue;
+            }
+            let able = self.could_run(task, &looked);
+            let before = self.left.queued.contains(&task.id);
+            let saw = able.iter().find(|n| !self.left.idle.contains(n));
+            assert!(full || !before || saw.is_none(), "{saw:?} became available, and left {task:?} that {able:?} could run");
+            let why = match self.left.tasks.get(&task.id) {
+                _ if able.is_empty() => Why::Error,
+                Some(&why) if before => why,
+                _ if full => Why::Full,
+                _ if before && listed => Why::Listed,
+                _ if !before && task.any_equal() => Why::Missed,
+                _ => panic!("{able:?} could run {task:?}, and are idle"),
+            };
+            tasks.insert(task.id, why);
+        }
+        let new: Vec<Why> = tasks.iter().filter(|(id, why)| self.left.tasks.get(id) != Some(why)).map(|(_, &why)| why).collect();
+        for why in new {
+            self.note(match why {
+                Why::Error => "idle beside a queued task after an error",
+                Why::Listed => "idle beside a queued task when listed",
+                Why::Missed => "idle beside a queued task whose draw missed them",
+                Why::Full => "idle beside a queued task that cannot be Pending",
+            });
+        }
+        self.left = Left { idle, queued: self.queue.iter().map(|t| t.id).collect(), tasks };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Node, Part};
+    use super::*;
+    use std::panic::{catch_unwind, AssertUnwindSafe};
+
+    fn network(nodes: u32) -> Model {
+        let mut model = Model::new((0, 1), 3);
+        let node = Node { status: 1, group: 1 << 16 | 24, h: 1.0, ..Node::default() };
+        model.nodes = (1..=nodes).map(|n| (n, node.clone())).collect();
+        model
+    }
+
+    fn task(kind: u8, policy: u8) -> Task {
+        Task {
+            id: 7,
+            creator: [1; 20],
+            fee: 1,
+            estimate: 60,
+            limit: 120,
+            bps: 0,
+            vram: 0,
+            gpu: None,
+            models: Vec::new(),
+            at: 0,
+            since: 0,
+            boosts: false,
+            kind,
+            images: 0,
+            policy,
+            sample_bps: 0,
+            began: 0,
+            reserved: Vec::new(),
+            part: Part::Alone,
+        }
+    }
+
+    /// Whether so many nodes that were idle, and one more that is now, may be idle beside a task that was queued.
+    fn may_be(nodes: u32, more: u32, task: Task, listed: bool) -> bool {
+        let mut model = network(nodes);
+        model.queue.push(task);
+        if listed {
+            model.listed.insert(1 << 16 | 24);
+        }
+        let idle = model.idle_now();
+        model.left = Left { idle, queued: BTreeSet::from([7]), tasks: BTreeMap::new() };
+        model.nodes = network(nodes + more).nodes;
+        catch_unwind(AssertUnwindSafe(|| model.check_left(&[]))).is_ok()
+    }
+
+    #[test]
+    fn who_became_available_and_left_what_could_begin_is_found() {
+        assert!(!may_be(0, 1, task(1, 0), false), "a single task");
+        assert!(!may_be(2, 1, task(0, 2), false), "images by three");
+        assert!(!may_be(2, 1, task(1, 2), true), "equal answers by three");
+        assert!(may_be(1, 1, task(0, 2), false), "two are not enough");
+        assert!(may_be(2, 1, task(1, 2), false), "of a group that is not listed");
+        assert!(!may_be(3, 0, task(0, 2), false), "who has been idle for longer, without a reason");
+    }
+}
