@@ -313,18 +313,24 @@ fn no_call_pays_millions_for_what_others_did() {
     }
 }
 
-/// Nodes whose long lists say nothing but in their last word make the tries among them give up sooner.
-#[test]
-fn long_model_lists_do_not_make_a_draw_dearer_without_end() {
+/// Idle nodes with long lists of models, entered for model 7 in the last word, which they have dropped.
+fn hollow(nodes: u64) -> World {
     let mut w = world(0, 1);
     w.mem.keep_logs = false;
-    for n in 1..=40u64 {
+    for n in 1..=nodes {
         let own: Vec<u64> = (1..32).map(|k| n * 100 + k).chain([7]).collect();
         w.join(n, "RTX 4090", 24, &own[..12], 400).unwrap();
         w.call(who(n), 0, |net| net.report_downloaded(ids(own[12..24].to_vec()))).unwrap();
         w.call(who(n), 0, |net| net.report_downloaded(ids(own[24..].to_vec()))).unwrap();
         w.call(who(n), 0, |net| net.report_removed(ids(vec![7]))).unwrap();
     }
+    w
+}
+
+/// Nodes whose long lists say nothing but in their last word make the tries among them give up sooner.
+#[test]
+fn long_model_lists_do_not_make_a_draw_dearer_without_end() {
+    let mut w = hollow(40);
     let most = (0..50u64)
         .map(|i| {
             let hash = w.mem.keccak(&i.to_be_bytes());
@@ -336,6 +342,29 @@ fn long_model_lists_do_not_make_a_draw_dearer_without_end() {
         .max()
         .unwrap();
     assert!(most < 270, "{most}");
+}
+
+/// A node that comes back may start a task, so it does not come back in a call that has made a dear draw, but in the next.
+#[test]
+fn nobody_is_re_admitted_by_a_call_that_has_made_a_dear_draw() {
+    for models in [&[][..], &[7]] {
+        let mut w = hollow(40);
+        w.join(41, "other", 24, &[], 400).unwrap();
+        let gpu = w.node(41).gpu;
+        let own = w.create(60, FEE, IMuster::TaskSpec { gpu, ..spec(0, &[]) }).unwrap();
+        w.drain();
+        for models in [&[][..], &[], &[], models] {
+            w.create(60, FEE, spec(0, models)).unwrap();
+        }
+        w.pass(1, 0);
+        // Its own call makes two of the draws; it is held back until the others are made.
+        w.call(who(41), 0, |net| net.submit(TaskId(own), [0; 32])).unwrap();
+        assert_eq!((w.view(|n| n.overview()).pending, w.node(41).parked), (2, 1));
+        w.call(who(9), 0, |_| Ok(())).unwrap();
+        assert_eq!((w.view(|n| n.overview()).pending, w.node(41).parked), (0, models.len() as u8), "{models:?}");
+        w.call(who(9), 0, |_| Ok(())).unwrap();
+        assert_eq!(w.node(41).parked, 0);
+    }
 }
 
 /// Two operators and their start fees: who let a task time out does not earn by expiring it, nor who queued it by ending it.
