@@ -114,7 +114,8 @@ pub enum Members {
 /// How many eligible nodes a task could have gone to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Candidates {
-    /// This many at least; all, unless that is [`muster_core::record::Rules::boost_pool`] or more, or more than [`SEARCHED`] are entered as holders.
+    /// This many at least; all, unless that is [`muster_core::record::Rules::boost_pool`] or more, or more than [`SEARCHED`] are
+    /// entered as holders.
     AtLeast(u32),
     /// The idle holders of a required model, not counted yet.
     Holders,
@@ -358,7 +359,8 @@ impl<H: Host> Network<'_, H> {
     }
 
     /// Draws different nodes by weight, one after the other, until `chosen` has `most`: among those of a field and those `beside` it that
-    /// `fits`, and that are not chosen already. `began` is [`Host::reads`] when the draw did. Holding a model weighs and is not required. Fewer if the draw stayed undecided.
+    /// `fits`, and that are not chosen already. `began` is [`Host::reads`] when the draw did. Holding a model weighs and is not required.
+    /// Fewer if the draw stayed undecided.
     fn draw_several(
         &self,
         field: Field,
@@ -416,8 +418,9 @@ impl<H: Host> Network<'_, H> {
         (nodes, paused)
     }
 
-    /// Draws the nodes of a task that takes three, among the idle ones in its scope and those reserved for it. Where they have to answer
-    /// alike and no GPU is required, the first is drawn among all GPU groups that are listed and have three of them, the others from its own.
+    /// Draws the nodes of a task that takes three, among the idle ones in its scope and those reserved for it. Where they have to
+    /// answer alike and no GPU is required, the first is drawn among all GPU groups that are listed and have three of them, the others
+    /// from its own.
     pub fn draw_members(&self, task: &Task, reserved: &[Seat], rng: &mut Rng) -> Members {
         let (order, mut nodes) = (&task.order, Vec::new());
         let (mut field, mut beside) = (Field::new(self.host, Among::Idle, order.group.into()), Vec::from(reserved));

@@ -198,8 +198,8 @@ impl<H: Host> Network<'_, H> {
         Ok(order)
     }
 
-    /// [`Order::SCORED`] if there are nodes enough of a group that its members are drawn among, `beside` others; answers that have to be equal
-    /// also need a GPU group that is listed still.
+    /// [`Order::SCORED`] if there are nodes enough of a group that its members are drawn among, `beside` others; answers that have to
+    /// be equal also need a GPU group that is listed still.
     fn scored(&self, order: &Order, among: Among, group: GpuGroup, beside: u32, limits: &Limits) -> u8 {
         let enough = limits.score_pool as u32;
         let there = || Field::new(self.host, among, group.into()).count(self.host, enough) + beside;

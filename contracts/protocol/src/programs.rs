@@ -44,7 +44,8 @@ program! { SOURCE;
         }
     }
 
-    /// The program of validation, and of tasks that end without an answer. Commitments and reveals are taken whatever is due, and serve nothing.
+    /// The program of validation, and of tasks that end without an answer. Commitments and reveals are taken whatever is due, and
+    /// serve nothing.
     groups GROUPS {
         acting(net) {
             commitCall(id: TaskId, commitment: [u8; 32]) { net.commit(id, commitment) }

@@ -332,6 +332,7 @@ impl Held {
     }
 
     /// Whether the model is held.
+    #[expect(clippy::manual_contains, reason = "contains makes the programs longer")]
     pub fn holds(&self, model: ModelId) -> bool {
         self.entries.iter().any(|e| *e == (model, false))
     }

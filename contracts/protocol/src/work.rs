@@ -1,5 +1,5 @@
-//! Work for a node that becomes available while tasks are queued that take three nodes (the earlier dispatch documents, "Select the
-//! Best Task"): it starts what it can do alone, or is kept for a draw of three, or waits for others.
+//! Work for a node that becomes available while tasks are queued that take three nodes (the earlier dispatch documents,
+//! "Select the Best Task"): it starts what it can do alone, or is kept for a draw of three, or waits for others.
 
 use crate::abi::{emit, IMuster::NodeWaits};
 use crate::host::{offset, Host};
@@ -19,9 +19,9 @@ const OTHERS: u32 = MEMBERS as u32 - 1;
 const PATIENCE: u64 = 10;
 
 impl<H: Host> Network<'_, H> {
-    /// Finds queued work for a node that stands nowhere. What it could do alone it begins. If a task for three is worth more, that goes to the ring of Pending
-    /// tasks, to be drawn by a later hash, with the node among its candidates; or the node waits for others, if it `may`. Gives whether
-    /// there was anything, else nothing has changed.
+    /// Finds queued work for a node that stands nowhere. What it could do alone it begins. If a task for three is worth more, that
+    /// goes to the ring of Pending tasks, to be drawn by a later hash, with the node among its candidates; or the node waits for
+    /// others, if it `may_wait`. Gives whether there was anything, else nothing has changed.
     pub fn find_work(&mut self, node: NodeId, may_wait: bool) -> bool {
         let seat = Seat::load(self.host, node);
         let own = seat.node.group;
