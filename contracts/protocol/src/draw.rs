@@ -496,6 +496,7 @@ impl<H: Host> Network<'_, H> {
     /// `pool` different ones in all, to `eligible`; by the same bounded search as a draw, within `reads`. With a `pool` the task
     /// was drawn among holders of its models because many hold them.
     #[inline(never)]
+    #[expect(clippy::too_many_arguments, reason = "the draw's, and what it shares with the models before")]
     pub(crate) fn available_holders(
         &self,
         task: &Task,

@@ -453,6 +453,7 @@ impl<H: Host> Network<'_, H> {
         self.free_for_work(Seat::load(self.host, first.id), &limits);
     }
 
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as the ring is given it")]
     fn call_again(&mut self, call: &Call, order: &Order, limits: &Limits) {
         let block = self.block() + limits.sample_delay as u64;
         self.calls.push_call(self.host, call, order, block);

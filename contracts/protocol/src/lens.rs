@@ -399,9 +399,9 @@ const IN_GROUP: u8 = 6;
 /// The redundancy policy of a task.
 fn redundancy(order: &Order) -> u8 {
     match () {
-        _ if order.is(Order::REPLICATED) => REPLICATED,
-        _ if order.is(Order::SAMPLED) => SAMPLED,
-        _ => 0,
+        () if order.is(Order::REPLICATED) => REPLICATED,
+        () if order.is(Order::SAMPLED) => SAMPLED,
+        () => 0,
     }
 }
 

@@ -299,10 +299,13 @@ pub fn calls_and_inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>
     }
 }
 
+/// What answers calls on a host.
+type Run<H> = fn(&mut H, &[u8]) -> Result<Vec<u8>>;
+
 /// Answers a call as the router with all its programs would, or one that installs: the whole contract on any host.
 pub fn answer<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
     let selector = Calldata::new(calldata)?.selector;
-    let (program, run): (Program, fn(&mut H, &[u8]) -> Result<Vec<u8>>) = if is_of(NODES, calldata) {
+    let (program, run): (Program, Run<H>) = if is_of(NODES, calldata) {
         (Program::Nodes, nodes)
     } else if is_of(TASKS, calldata) {
         (Program::Tasks, tasks)

@@ -401,6 +401,7 @@ pub fn vram_of_idle<H: Host>(host: &H, nodes: u32) -> Option<u16> {
 }
 
 /// Adds the nodes under a word to `found`, until that is `most`.
+#[expect(clippy::too_many_arguments, reason = "where in the tree, and what was found on the way there")]
 fn count_below<H: Host>(host: &H, among: Among, vram: u32, w: &Word, levels: u64, child: u32, mut found: u32, most: u32) -> u32 {
     for i in 0..FAN {
         if found >= most || lane(w, i) == 0 {

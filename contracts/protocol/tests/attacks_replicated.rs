@@ -234,7 +234,7 @@ fn nodes_wait_in_vain_a_tenth_of_their_time_at_most() {
             for n in [1, 2] {
                 let view = w.ask(runningTaskCall { number: n });
                 // It takes a minute for each.
-                if view.status == 3 && w.mem.now + 60 >= u64::from(view.deadline) {
+                if view.status == 3 && w.mem.now + 60 >= view.deadline {
                     submit(&mut w, (view.id, n));
                     count += 1;
                 }
@@ -660,7 +660,7 @@ fn check_places(w: &mut World, log: &[String]) {
             .filter(|&&g| registry::listed(&w.mem, GpuGroup(g)) && registry::joined(&w.mem, GpuGroup(g)) >= Some(3))
             .count() as u32;
         let size: Size = w.mem.get(entry(&w.mem, GPU_COUNTS, vram.into()));
-        assert_eq!(u32::from(size.trios), trios, "{}", tail());
+        assert_eq!(size.trios, trios, "{}", tail());
     }
 }
 
@@ -837,9 +837,9 @@ fn search() {
             let ok = result.is_ok();
             let entry = counts.entry(name.into()).or_default();
             if ok {
-                entry.0 += 1
+                entry.0 += 1;
             } else {
-                entry.1 += 1
+                entry.1 += 1;
             }
             log.push(format!("{name} {node} {}", if ok { "ok".into() } else { named(result) }));
             for e in w.events() {
