@@ -3,15 +3,27 @@
 //! | module | what |
 //! | --- | --- |
 //! | [`world`] | Muster on an in-process devnode |
-//! | [`measure`] | the operations, and what an adversary can do to them |
+//! | [`beside`] | the same storage in memory, to make large worlds |
+//! | [`measure`] | the operations |
+//! | [`validation`] | those of tasks whose answers are compared |
+//! | [`grades`] | those of a freed node while tasks for three are queued |
+//! | [`attack`], [`crowd`] | what an adversary can do to them |
+//! | [`limits`] | what all of it may cost |
 //! | [`page`] | the table, the page, the picture, the snapshot |
 
+mod attack;
+mod beside;
+mod crowd;
+mod grades;
+mod limits;
 mod measure;
 mod page;
+mod validation;
 mod world;
 
 use anyhow::{ensure, Context, Result};
 use clap::Parser;
+use crowd::Crowd;
 use indicatif::{ProgressBar, ProgressStyle};
 use measure::Bench;
 use page::Report;
@@ -69,6 +81,8 @@ fn main() -> Result<()> {
     };
     let nodes = or(&o.nodes, &[1, 10, 100, 1_100, 10_000, 100_000], &[1, 10, 100, 1_100]);
     let queues = or(&o.queues, &[0, 100, 10_000], &[0, 100]);
+    // Made beside the chain, all grades take no time.
+    let graded = or(&o.queues, &[100, 10_000], &[100, 10_000]);
     let samples = o.samples.unwrap_or(if small { 9 } else { 31 });
     ensure!(nodes.windows(2).all(|w| w[0] < w[1]) && nodes[0] > 0, "--nodes must ascend from at least 1");
     ensure!(samples > 0, "--samples must be at least 1");
@@ -87,6 +101,7 @@ fn main() -> Result<()> {
 
     let mut b = Bench::new()?;
     b.grow(100, |_| ())?;
+    b.check_beside()?;
     for &queue in &queues {
         bar.set_length(queue as u64);
         let step = |i: u32| bar.set_position(i as u64);
@@ -97,10 +112,11 @@ fn main() -> Result<()> {
         b.queue(queue, samples, "descending", |i| TOKEN * 1_000 - i as u128 * wei, step)?;
         bar.set_message("queueing equal values");
         b.queue(queue, samples, "equal", |_| TOKEN, step)?;
-        if queue > 0 {
-            bar.set_message("queueing tasks of all grades");
-            b.graded(queue, samples, step)?;
-        }
+    }
+    for &queue in graded.iter().filter(|&&queue| queue > 0) {
+        bar.set_length(queue as u64);
+        bar.set_message("queueing tasks of all grades");
+        b.graded(queue, samples, |i| bar.set_position(i as u64))?;
     }
     rows.append(&mut b.rows);
 
@@ -114,9 +130,11 @@ fn main() -> Result<()> {
             bar.set_message(name.to_string());
         })?
     };
+    let (strangers, innocent) =
+        if o.no_attacks { (0, Vec::new()) } else { Crowd::calls(|what| bar.set_message(what.to_string()))? };
     bar.finish_and_clear();
 
-    let report = Report { compiler: page::compiler()?, rows, attacks };
+    let report = Report { compiler: page::compiler()?, rows, attacks, strangers, innocent };
     let broken = report.broken_limits();
     if o.json {
         println!("{}", serde_json::to_string_pretty(&report)?);

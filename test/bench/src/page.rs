@@ -1,10 +1,13 @@
 //! What is shown of the measurements: tables, the generated page and its picture, the snapshot.
 
-use crate::measure::{Attack, Row};
+use crate::attack::Attack;
+use crate::crowd::Innocent;
+use crate::limits::{Bound, DEAREST, DEAREST_GOAL, GROWTH, LIMITS};
+use crate::measure::Row;
 use anyhow::{ensure, Context, Result};
 use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, CellAlignment, Table};
 use muster_sim::chart::{Curves, Frame};
-pub use muster_sim::numbers::thousands;
+use muster_sim::numbers::thousands;
 use muster_sim::statistics::Estimate;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -18,40 +21,14 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// The adversarial runs.
     pub attacks: Vec<Attack>,
+    /// Strangers' nodes, each of a GPU of its own, around the innocent calls.
+    #[serde(default)]
+    pub strangers: u32,
+    /// The innocent calls.
+    #[serde(default)]
+    pub innocent: Vec<Innocent>,
 }
 
-/// What an operation may cost at the median with uncached programs, and what we are after (cached, uncached).
-struct Limit {
-    operation: &'static str,
-    limit: u64,
-    goal: (u64, u64),
-}
-
-const LIMITS: &[Limit] = &[
-    Limit { operation: "create a task and dispatch one", limit: 180_000, goal: (100_000, 130_000) },
-    Limit { operation: "create a task and dispatch one, a node's first", limit: 180_000, goal: (130_000, 130_000) },
-    Limit { operation: "create a task and queue one", limit: 200_000, goal: (140_000, 170_000) },
-    Limit { operation: "create a task and queue one, queue full", limit: 230_000, goal: (175_000, 200_000) },
-    Limit { operation: "submit, nothing queued", limit: 150_000, goal: (80_000, 110_000) },
-    Limit { operation: "submit, and start the best queued", limit: 300_000, goal: (130_000, 165_000) },
-    Limit { operation: "join with 10 models that others hold", limit: 300_000, goal: (245_000, 275_000) },
-    Limit { operation: "join, first holder of 10 models", limit: 460_000, goal: (410_000, 410_000) },
-    Limit { operation: "pause", limit: 100_000, goal: (58_000, 88_000) },
-    Limit { operation: "resume", limit: 100_000, goal: (58_000, 88_000) },
-    Limit { operation: "quit with 10 models", limit: 155_000, goal: (75_000, 100_000) },
-    Limit { operation: "commit, a task that may be sampled", limit: 87_000, goal: (47_000, 74_000) },
-    Limit { operation: "commit, a member: released", limit: 117_000, goal: (72_000, 99_000) },
-    Limit { operation: "reveal, not sampled: paid and released", limit: 122_000, goal: (75_000, 102_000) },
-    Limit { operation: "form a group: two validators drawn", limit: 207_000, goal: (105_000, 132_000) },
-    Limit { operation: "create a replicated task and dispatch one", limit: 257_000, goal: (175_000, 202_000) },
-    Limit { operation: "reveal in a group, not the last", limit: 87_000, goal: (46_000, 73_000) },
-    Limit { operation: "reveal in a group, the last: three judged", limit: 207_000, goal: (135_000, 162_000) },
-    Limit { operation: "reveal in a group, the last: three judged, one slashed", limit: 287_000, goal: (210_000, 237_000) },
-];
-/// The dearest call that an adversary may bring about.
-const DEAREST: u64 = 1_000_000;
-/// Median of creating and dispatching at the largest network over that at 100 nodes.
-const GROWTH: f64 = 1.25;
 /// Nodes, and gas of a `createTask` that dispatches at once, of the contracts that Muster replaces.
 const EARLIER: [(f64, f64); 8] = [
     (1.0, 747e3),
@@ -72,43 +49,15 @@ pub fn compiler() -> Result<String> {
 }
 
 impl Report {
-    fn find(&self, operation: &str, nodes: u32, cached: bool) -> Option<&Row> {
+    pub(crate) fn find(&self, operation: &str, nodes: u32, cached: bool) -> Option<&Row> {
         self.rows.iter().find(|r| r.operation == operation && (r.nodes, r.queued, r.cached) == (nodes, 0, cached))
     }
 
     /// By operation, queue, order of values, network, cache.
-    fn sorted(&self) -> Vec<&Row> {
+    pub(crate) fn sorted(&self) -> Vec<&Row> {
         let mut rows: Vec<&Row> = self.rows.iter().collect();
         rows.sort_by_key(|r| (&r.operation, r.queued, &r.values, r.nodes, !r.cached));
         rows
-    }
-
-    /// The network's growth factor: creating and dispatching at the largest size over that at 100 nodes.
-    fn growth(&self) -> Option<(u32, f64)> {
-        let name = LIMITS[0].operation;
-        let largest = self.rows.iter().filter(|r| r.operation == name).map(|r| r.nodes).max()?;
-        let (a, b) = (self.find(name, 100, false)?, self.find(name, largest, false)?);
-        Some((largest, b.median as f64 / a.median as f64))
-    }
-
-    /// Limits that do not hold, in words.
-    pub fn broken_limits(&self) -> Vec<String> {
-        let mut out = Vec::new();
-        for l in LIMITS {
-            for r in self.rows.iter().filter(|r| r.operation == l.operation && r.median > l.limit) {
-                out.push(format!(
-                    "{} with {} nodes and {} queued: median {} above {}",
-                    r.operation, r.nodes, r.queued, r.median, l.limit
-                ));
-            }
-        }
-        for a in self.attacks.iter().filter(|a| a.most >= DEAREST) {
-            out.push(format!("{}: {} costs {}", a.name, a.operation, a.most));
-        }
-        if let Some((nodes, growth)) = self.growth().filter(|(_, g)| *g > GROWTH) {
-            out.push(format!("create and dispatch costs {growth:.2} times as much with {nodes} nodes as with 100"));
-        }
-        out
     }
 
     /// For the terminal.
@@ -159,12 +108,45 @@ impl Report {
             ]);
         }
         right(&mut dear, &[1, 3, 4]);
-        format!("{table}\n{dear}\nprograms compiled by {}", self.compiler)
+        let mut more = Table::new();
+        more.load_preset(UTF8_HORIZONTAL_ONLY)
+            .set_header(["call", "queued", "values", "programs", "before", "now", "more", "at most"]);
+        for b in self.bounds() {
+            let programs = if b.cached { "cached" } else { "not cached" }.into();
+            let most = b.limit.map_or("-".into(), thousands);
+            more.add_row([
+                b.operation.clone(),
+                thousands(b.queued.into()),
+                b.values.clone(),
+                programs,
+                thousands(b.before),
+                thousands(b.now),
+                b.more(),
+                most,
+            ]);
+        }
+        right(&mut more, &[1, 4, 5, 6, 7]);
+        let mut innocent = Table::new();
+        innocent.load_preset(UTF8_HORIZONTAL_ONLY).set_header([
+            "innocent call among strangers",
+            "nothing due",
+            "dearest",
+            "what was due",
+        ]);
+        for i in &self.innocent {
+            innocent.add_row([i.operation.clone(), thousands(i.alone), thousands(i.most), i.due.clone()]);
+        }
+        right(&mut innocent, &[1, 2]);
+        format!("{table}\n{more}\n{dear}\n{innocent}\nprograms compiled by {}", self.compiler)
     }
 
     /// One line per figure.
     pub fn snapshot(&self) -> String {
-        let mut out = format!("# Gas: median and most. Made by `script/bench gas --snapshot`, checked by `script/test`.\n# programs compiled by {}\n", self.compiler);
+        let mut out = format!(
+            "# Gas: median and most; of calls among strangers with nothing due, and most. Made by `script/bench gas --snapshot`, checked \
+             by `script/test`.\n# programs compiled by {}\n",
+            self.compiler
+        );
         for r in &self.rows {
             let cached = if r.cached { "cached" } else { "not cached" };
             let values = if r.values.is_empty() { String::new() } else { format!(" with {} values", r.values) };
@@ -176,6 +158,10 @@ impl Report {
         }
         for a in &self.attacks {
             let _ = writeln!(out, "{}: {}", a.name, a.most);
+        }
+        for i in &self.innocent {
+            let _ =
+                writeln!(out, "{}, among {} strangers: {} {}", i.operation, thousands(self.strangers.into()), i.alone, i.most);
         }
         out
     }
@@ -213,34 +199,38 @@ impl Report {
         let _ = writeln!(out, "Programs compiled by {}.\n\n![Gas against the number of nodes](figures/gas.svg)\n", self.compiler);
         out.push_str(
             "## Against the limits\n\nMedians, programs cached / not cached. *Floor*: what any contract would pay at least for the same change: 21,000, calldata, \
-             5,000 for each storage word that ends up different (22,100 for one that was zero), events. What is read and computed is free in it.\n\n\
+             5,000 for each storage word that ends up different (22,100 for one that was zero), events. What is read and computed is free in it. \
+             A median above its limit fails the command; a goal that is missed is marked.\n\n\
              | operation | nodes | queued | values | cached | not cached | limit | goal | times the floor |\n| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |\n",
         );
         for l in LIMITS {
             let of = |cached: bool| self.sorted().into_iter().filter(move |r| r.operation == l.operation && r.cached == cached);
             for (c, u) in of(true).zip(of(false)) {
                 let ratio = c.floor.map_or(String::new(), |(floor, gas)| format!("{:.2}", gas as f64 / floor as f64));
+                let limit = if l.limit.0 == l.limit.1 { thousands(l.limit.0) } else { pair(l.limit) };
+                let missed = if c.median > l.goal.0 || u.median > l.goal.1 { ", missed" } else { "" };
                 let _ = writeln!(
                     out,
-                    "| {} | {} | {} | {} | {} | {} | {} | {} / {} | {ratio} |",
+                    "| {} | {} | {} | {} | {} | {} | {limit} | {}{missed} | {ratio} |",
                     l.operation,
                     thousands(c.nodes as u64),
                     thousands(c.queued as u64),
                     c.values,
                     thousands(c.median),
                     thousands(u.median),
-                    thousands(l.limit),
-                    thousands(l.goal.0),
-                    thousands(l.goal.1),
+                    pair(l.goal),
                 );
             }
         }
         if let Some((nodes, growth)) = self.growth() {
             let _ = writeln!(out, "\nCreating and dispatching with {} nodes costs {growth:.3} times what it costs with 100 (limit {GROWTH}, goal 1.05).", thousands(nodes as u64));
         }
+        out.push_str(&self.among_grades());
         out.push_str(
             "\nTo see every size at its steady cost, the words that a task leaves at its node (who pays, the order, the models in use) are copied from one node that \
-             worked to all others before the rows that are not \"a node's first\".\n\n\
+             worked to all others before the rows that are not \"a node's first\"; in the rows of validation also the words that a commitment and a score leave. \
+             Large networks and queues are made by the contract's code beside the chain and written to it; each run checks on a part that \
+             transactions leave the same words.\n\n\
              What moves a little: with few nodes a tree's rounded sums change more often, which writes more words. The tree of stakes, which `quit` leaves, \
              has a level more for every four times as many nodes (five more from 100 to 100,000), the queue's trees likewise for queued tasks; \
              starting or ending a task that never queued touches neither.\n\n\
@@ -258,6 +248,7 @@ impl Report {
                 a.dispatch.map_or("-".into(), thousands)
             );
         }
+        out.push_str(&self.among_strangers());
         out.push_str("\n## Every figure\n\n| operation | nodes | queued | values | programs | calls | min | median | max |\n| --- | ---: | ---: | --- | --- | ---: | ---: | ---: | ---: |\n");
         for r in self.sorted() {
             let _ = writeln!(
@@ -277,6 +268,56 @@ impl Report {
         out
     }
 
+    /// Of the page: what queued tasks of all grades add to a freed node's call.
+    fn among_grades(&self) -> String {
+        let mut out = String::from(
+            "\n## While tasks for three nodes are queued\n\nA freed node's call, 100 nodes; half of the queued tasks require its GPU group, half none. It is held against the same \
+             world with single tasks only, where it starts the same best one. *More* may be at most what the limit says with 10,000 queued, programs cached / not cached.\n\n\
+             | call | queued | among single tasks | among all grades | more | limit |\n| --- | ---: | ---: | ---: | ---: | ---: |\n",
+        );
+        let bounds = self.bounds();
+        let pairs = |of: fn(&Bound) -> bool| -> Vec<(Bound, Bound)> {
+            let (cached, not): (Vec<_>, Vec<_>) = bounds.iter().filter(|b| of(b)).cloned().partition(|b| b.cached);
+            cached.into_iter().zip(not).collect()
+        };
+        let row = |what: String, (c, u): &(Bound, Bound)| {
+            let limit = c.limit.zip(u.limit).map_or(String::new(), pair);
+            format!(
+                "| {what} | {} | {} | {} | {} / {} | {limit} |\n",
+                thousands(c.queued.into()),
+                pair((c.before, u.before)),
+                pair((c.now, u.now)),
+                c.more(),
+                u.more(),
+            )
+        };
+        pairs(|b| b.graded).iter().for_each(|both| out.push_str(&row(both.0.operation.clone(), both)));
+        out.push_str(
+            "\nWhere nothing but single tasks is queued, against what the call cost before there were tasks for three:\n\n\
+             | values | queued | before | now | more | limit |\n| --- | ---: | ---: | ---: | ---: | ---: |\n",
+        );
+        pairs(|b| !b.graded).iter().for_each(|both| out.push_str(&row(both.0.values.clone(), both)));
+        out
+    }
+
+    /// Of the page: innocent calls, and what strangers can add to them.
+    fn among_strangers(&self) -> String {
+        let mut out = format!(
+            "\n### Innocent calls among strangers\n\nStrangers have made {} GPU names known and have tasks of all grades queued for 256 sizes of VRAM, and for their GPUs, up to the queue's \
+             capacity; 384 idle nodes of theirs held models that tasks ask for, and dropped them. Then other tasks of theirs are due, to be drawn by the next call. Programs not cached; \
+             the most of several hashes and backlogs. The limit is {}, the goal of calls of validation {}.\n\n\
+             | call | nothing due | at most | what was due |\n| --- | ---: | ---: | --- |\n",
+            thousands(self.strangers.into()),
+            thousands(DEAREST),
+            thousands(DEAREST_GOAL)
+        );
+        for i in &self.innocent {
+            let missed = if i.validating && i.most > DEAREST_GOAL { ", goal missed" } else { "" };
+            let _ = writeln!(out, "| {} | {} | {}{missed} | {} |", i.operation, thousands(i.alone), thousands(i.most), i.due);
+        }
+        out
+    }
+
     /// The README with its table of gas made anew, between two marks.
     pub fn readme(&self, readme: &str) -> Result<String> {
         let (start, end) = ("<!-- gas: written by script/bench gas -->\n", "<!-- /gas -->");
@@ -285,7 +326,17 @@ impl Report {
         let mut out = format!(
             "{before}{start}| gas, median, programs cached / not cached | 100 nodes | 100,000 nodes |\n| --- | ---: | ---: |\n"
         );
-        for operation in [LIMITS[0].operation, "submit, nothing queued", "join with 10 models that others hold", "pause"] {
+        for operation in [
+            LIMITS[0].operation,
+            "submit, nothing queued",
+            "create a replicated task and dispatch one",
+            "commit, a task that may be sampled",
+            "reveal, not sampled: paid and released",
+            "form a group: two validators drawn",
+            "reveal in a group, the last: three judged",
+            "join with 10 models that others hold",
+            "pause",
+        ] {
             let _ = write!(out, "| {operation} |");
             for nodes in [100, 100_000] {
                 let of = |cached| self.find(operation, nodes, cached).map(|r| thousands(r.median)).context("not measured");
@@ -335,6 +386,11 @@ impl Report {
         };
         curves.svg()
     }
+}
+
+/// With cached and with uncached programs.
+fn pair((cached, not): (u64, u64)) -> String {
+    format!("{} / {}", thousands(cached), thousands(not))
 }
 
 fn right(table: &mut Table, columns: &[usize]) {

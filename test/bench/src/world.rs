@@ -1,8 +1,9 @@
 //! Muster deployed on an in-process devnode, and calls that are measured.
 
+use crate::beside::Beside;
 use alloy_primitives::{keccak256, Address, Bytes, TxKind, B256, U256};
 use alloy_sol_types::{sol, SolCall, SolEvent, SolInterface};
-use anyhow::{bail, ensure, Context, Result};
+use anyhow::{anyhow, bail, ensure, Context, Result};
 use muster_core::word::Word;
 use muster_devnode::chain::{Clock, Config, History};
 use muster_devnode::evm::Status;
@@ -11,7 +12,8 @@ use muster_protocol::layout::{node, NODES};
 use muster_protocol::native::solidity_slot;
 use muster_protocol::programs::PROGRAMS;
 use muster_protocol::IMuster;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 
 /// One token; stakes and fees are multiples of it.
 pub const TOKEN: u128 = 1_000_000_000_000_000_000;
@@ -33,20 +35,27 @@ fn precompile(n: u8) -> Address {
     Address::with_last_byte(n)
 }
 
+/// Topics and data of the logs of a call.
+pub struct Logs(pub Vec<(Vec<B256>, Bytes)>);
+
 /// What a call cost and did.
 pub struct Done {
-    /// Gas charged by the receipt.
-    pub gas: u64,
+    gas: Option<u64>,
     /// The least that any contract would pay for the same change, if it was asked for (see [`World::floor_on`]).
     pub floor: Option<u64>,
-    logs: Vec<(Vec<B256>, Bytes)>,
+    logs: Logs,
 }
 
 impl Done {
+    /// Gas charged by the receipt of a call on the chain.
+    pub fn gas(&self) -> u64 {
+        self.gas.expect("what is measured is sent to the chain")
+    }
+
     /// Events of one kind, decoded.
     pub fn events<E: SolEvent>(&self) -> Vec<E> {
-        self.logs
-            .iter()
+        let Logs(logs) = &self.logs;
+        logs.iter()
             .filter(|(topics, _)| topics.first() == Some(&E::SIGNATURE_HASH))
             .filter_map(|(topics, data)| E::decode_raw_log_validate(topics.iter().copied(), data).ok())
             .collect()
@@ -65,6 +74,8 @@ pub struct World {
     programs: Vec<Address>,
     owner: Address,
     floor: Cell<bool>,
+    /// Where calls go instead of to the chain.
+    beside: RefCell<Option<Beside>>,
 }
 
 impl World {
@@ -80,7 +91,14 @@ impl World {
         .map_err(anyhow::Error::msg)?;
         chain.impersonate_all(true);
         let owner = chain.accounts()[0];
-        let mut world = World { chain, muster: Address::ZERO, programs: Vec::new(), owner, floor: Cell::new(false) };
+        let mut world = World {
+            chain,
+            muster: Address::ZERO,
+            programs: Vec::new(),
+            owner,
+            floor: Cell::new(false),
+            beside: RefCell::new(None),
+        };
         for name in [ROUTER].into_iter().chain(PROGRAMS.map(|(name, _)| name)) {
             let path = format!("build/{name}.deploy");
             let code = std::fs::read(&path).with_context(|| format!("{path} is missing: run script/build"))?;
@@ -134,9 +152,8 @@ impl World {
         mined.outcome.created.context("no address")
     }
 
-    fn raw(&self, from: Address, to: Address, value: u128, data: Vec<u8>) -> Result<Done> {
-        let before = self.floor.get().then(|| (self.chain.state(), data.clone()));
-        let request = TxRequest {
+    fn request(&self, from: Address, to: Address, value: u128, data: Vec<u8>) -> TxRequest {
+        TxRequest {
             from: Some(from),
             to: Some(TxKind::Call(to)),
             value: Some(U256::from(value)),
@@ -144,8 +161,12 @@ impl World {
             gas_price: Some(1),
             input: Bytes::from(data).into(),
             ..TxRequest::default()
-        };
-        let mined = self.chain.send(request)?;
+        }
+    }
+
+    fn raw(&self, from: Address, to: Address, value: u128, data: Vec<u8>) -> Result<Done> {
+        let before = self.floor.get().then(|| (self.chain.state(), data.clone()));
+        let mined = self.chain.send(self.request(from, to, value, data))?;
         if !mined.ok() {
             bail!("a call was refused: {}", explain(&mined.outcome.output));
         }
@@ -164,7 +185,7 @@ impl World {
                 .sum();
             21_000 + calldata + words + events
         });
-        Ok(Done { gas: mined.outcome.gas_used, floor, logs })
+        Ok(Done { gas: Some(mined.outcome.gas_used), floor, logs: Logs(logs) })
     }
 
     /// Whether calls work out their floor: 21,000, calldata, the words of Muster's storage that end up different
@@ -173,33 +194,69 @@ impl World {
         self.floor.set(on);
     }
 
-    /// Calls Muster.
+    /// Calls Muster, in a block of its own.
     pub fn call<C: SolCall>(&self, from: Address, value: u128, call: C) -> Result<Done> {
-        self.raw(from, self.muster, value, call.abi_encode())
+        match self.beside.borrow_mut().as_mut() {
+            Some(beside) => Ok(Done { gas: None, floor: None, logs: beside.call(from, value, call)? }),
+            None => self.raw(from, self.muster, value, call.abi_encode()),
+        }
+    }
+
+    /// Calls Muster several times in one block.
+    pub fn together<C: SolCall>(&self, from: Address, value: u128, calls: &[C]) -> Result<()> {
+        self.chain.set_automine(false);
+        let mut nonce = self.chain.next_nonce(from);
+        for call in calls {
+            self.chain
+                .send_unlocked(TxRequest { nonce: Some(nonce), ..self.request(from, self.muster, value, call.abi_encode()) })?;
+            nonce += 1;
+        }
+        self.chain.mine(1, 0).map_err(|e| anyhow!("{e:?}"))?;
+        self.chain.set_automine(true);
+        Ok(())
+    }
+
+    /// Lets so many blocks pass in which nothing happens.
+    pub fn blocks(&self, n: u64) -> Result<()> {
+        self.chain.mine(n, 0).map_err(|e| anyhow!("{e:?}"))
     }
 
     /// Reads.
     pub fn view<C: SolCall>(&self, call: C) -> Result<C::Return> {
-        let request = TxRequest {
-            from: Some(self.owner),
-            to: Some(TxKind::Call(self.muster)),
-            input: Bytes::from(call.abi_encode()).into(),
-            ..TxRequest::default()
-        };
-        let outcome = self.chain.call(&request)?;
+        if let Some(beside) = self.beside.borrow_mut().as_mut() {
+            return beside.view(call);
+        }
+        let outcome = self.chain.call(&self.request(self.owner, self.muster, 0, call.abi_encode()))?;
+        ensure!(outcome.status == Status::Success, "a call was refused: {}", explain(&outcome.output));
         Ok(C::abi_decode_returns(&outcome.output)?)
     }
 
-    /// Whether a node ever joined with a GPU.
-    pub fn known(&self, gpu: &str, vram: u16) -> Result<bool> {
-        let call = IMuster::gpuGroupCall { name: gpu.into(), vram }.abi_encode();
-        let request = TxRequest {
-            from: Some(self.owner),
-            to: Some(TxKind::Call(self.muster)),
-            input: Bytes::from(call).into(),
-            ..TxRequest::default()
-        };
-        Ok(matches!(self.chain.call(&request)?.status, Status::Success))
+    // ------------------------------------------------------------ beside the chain
+
+    /// From now on calls go to a copy of Muster's storage in memory.
+    pub fn leave_chain(&self) {
+        let words = self.chain.state();
+        let words = words.storage_iter(self.muster).map(|(slot, value)| (Word(slot.into_limbs()), Word(value.into_limbs())));
+        let beside = Beside::new(words, self.chain.next_timestamp(), self.chain.head().header.number + 1);
+        self.beside.replace(Some(beside));
+    }
+
+    /// Writes to the chain what has changed in the copy; calls go to the chain again. Nothing may wait for a block: the chain has not
+    /// come so far.
+    pub fn return_to_chain(&self) -> Result<()> {
+        let Some(beside) = self.beside.take() else { return Ok(()) };
+        for (slot, word) in beside.written() {
+            self.chain.set_storage(self.muster, U256::from_limbs(slot.0), U256::from_limbs(word.0));
+        }
+        let balance = self.chain.state().balance(self.muster) + U256::from(beside.paid_in);
+        self.chain.set_balance(self.muster, balance);
+        ensure!(self.view(IMuster::overviewCall {})?.pending == 0, "tasks were left Pending beside the chain");
+        Ok(())
+    }
+
+    /// All words of Muster's storage that are not zero.
+    pub fn words(&self) -> BTreeMap<U256, U256> {
+        self.chain.state().storage_iter(self.muster).collect()
     }
 
     /// The n-th account of a kind, funded.
@@ -261,7 +318,10 @@ impl World {
 
     /// Lets time pass.
     pub fn pass(&self, seconds: u64) -> Result<()> {
-        self.chain.increase_time(seconds).map_err(|e| anyhow::anyhow!("{e:?}"))?;
+        if let Some(beside) = self.beside.borrow_mut().as_mut() {
+            beside.pass(seconds);
+        }
+        self.chain.increase_time(seconds).map_err(|e| anyhow!("{e:?}"))?;
         Ok(())
     }
 

@@ -1,0 +1,139 @@
+//! Validation: sampled tasks, and those that take three nodes at once.
+
+use crate::measure::{spec, Bench, GPU, MODEL, VRAM};
+use crate::world::TOKEN;
+use alloy_primitives::{keccak256, B256};
+use alloy_sol_types::SolValue;
+use anyhow::{ensure, Context, Result};
+use muster_protocol::IMuster::*;
+
+/// What a node commits to that answers so.
+pub(crate) fn commitment(id: u64, node: u32, answer: u8) -> B256 {
+    keccak256((id, node, 0u16, B256::repeat_byte(answer), B256::repeat_byte(7)).abi_encode_params())
+}
+
+/// The reveal of it.
+pub(crate) fn revealing(id: u64, group: u32, node: u32, answer: u8) -> revealCall {
+    revealCall { id, group, node, kind: 0, value: B256::repeat_byte(answer), salt: B256::repeat_byte(7) }
+}
+
+impl Bench {
+    /// Tasks that can be validated, on nodes that have done all of it before: without being sampled, and sampled, with three right
+    /// answers or one that is wrong.
+    pub(crate) fn validation(&mut self, samples: usize) -> Result<()> {
+        if self.nodes < 12 {
+            return Ok(());
+        }
+        let gpu = self.world.view(gpuGroupCall { name: GPU.into(), vram: VRAM })?;
+        self.world.owner_calls(listGpuGroupCall { group: gpu, listed: true })?;
+        let wanted = TaskSpec { kind: 1, gpu, redundancy: 1, ..spec(&[MODEL]) };
+        let (worn, _) = self.run(TOKEN, spec(&[MODEL]))?;
+        self.submit(worn.node, worn.id)?;
+        self.world.wear(worn.node, 1..=self.nodes);
+        for round in 0..=samples {
+            self.world.set("sampleBps", 1)?;
+            let (alone, _) = self.run(TOKEN, wanted.clone())?;
+            let at = |id: u64, node: u32, answer: u8| commitCall { id, commitment: commitment(id, node, answer) };
+            self.take("commit, a task that may be sampled", |b| b.operator(alone.node, at(alone.id, alone.node, 1)))?;
+            if round == 0 {
+                self.world.wear_validated(alone.node, 1..=self.nodes);
+            }
+            self.blocks(3)?;
+            self.take("reveal, not sampled: paid and released", |b| {
+                b.operator(alone.node, revealing(alone.id, 0, alone.node, 1))
+            })?;
+            for wrong in [false, true] {
+                self.world.set("sampleBps", 10_000)?;
+                let (first, _) = self.run(TOKEN, wanted.clone())?;
+                self.operator(first.node, at(first.id, first.node, 1))?;
+                self.blocks(3)?;
+                let validate = validateCall { id: first.id, node: first.node };
+                self.take("validate, a sampled task", |b| b.operator(first.node, validate))?;
+                self.blocks(3)?;
+                let name = "form a group: two validators drawn";
+                let formed = self.first(name, |b| b.operator(first.node, formGroupCall {}))?;
+                let mut group = formed.events::<GroupFormed>().pop();
+                if group.is_some() {
+                    self.keep(name, formed);
+                }
+                while group.is_none() {
+                    self.blocks(3)?;
+                    group = self.operator(first.node, formGroupCall {})?.events::<GroupFormed>().pop();
+                }
+                let group = group.context("no group")?;
+                let [a, b, c] = group.nodes[..] else { anyhow::bail!("not three members") };
+                let said = |node: u32| if wrong && node == c { 2 } else { 1 };
+                for node in [b, c] {
+                    self.take("commit, a member: released", |x| x.operator(node, at(first.id, node, said(node))))?;
+                }
+                for node in [a, b] {
+                    self.take("reveal in a group, not the last", |x| {
+                        x.operator(node, revealing(first.id, group.group, node, said(node)))
+                    })?;
+                }
+                let last = if wrong {
+                    "reveal in a group, the last: three judged, one slashed"
+                } else {
+                    "reveal in a group, the last: three judged"
+                };
+                self.take(last, |x| x.operator(c, revealing(first.id, group.group, c, said(c))))?;
+            }
+            if round == 0 {
+                // It has worn the words in: the reserve, a place, a commitment.
+                self.taken.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// Tasks that take three nodes at once, on nodes that have done all of it before.
+    pub(crate) fn replicated(&mut self, samples: usize) -> Result<()> {
+        if self.nodes < 12 {
+            return Ok(());
+        }
+        let gpu = self.world.view(gpuGroupCall { name: GPU.into(), vram: VRAM })?;
+        self.world.owner_calls(listGpuGroupCall { group: gpu, listed: true })?;
+        let (worn, _) = self.run(TOKEN, spec(&[MODEL]))?;
+        self.submit(worn.node, worn.id)?;
+        self.world.wear(worn.node, 1..=self.nodes);
+        self.world.wear_validated(worn.node, 1..=self.nodes);
+        let wanted = TaskSpec { kind: 1, redundancy: 2, ..spec(&[MODEL]) };
+        for round in 0..=samples {
+            let before = self.create(3 * TOKEN, wanted.clone())?;
+            ensure!(before.events::<GroupFormed>().is_empty(), "something was Pending");
+            let name = "create a replicated task and dispatch one";
+            let done = self.first(name, |b| b.create(3 * TOKEN, wanted.clone()))?;
+            let mut groups = done.events::<GroupFormed>();
+            if !groups.is_empty() {
+                self.keep(name, done);
+            }
+            while groups.len() < 2 {
+                groups.append(&mut self.dispatch(2)?.events::<GroupFormed>());
+            }
+            for group in groups {
+                for &node in &group.nodes {
+                    self.operator(node, commitCall { id: group.id, commitment: commitment(group.id, node, 1) })?;
+                }
+                for (i, &node) in group.nodes.iter().enumerate() {
+                    let last = "reveal in a replicated task's group, the last: three judged";
+                    let reveal = revealing(group.id, group.group, node, 1);
+                    if i < 2 {
+                        self.operator(node, reveal)?;
+                    } else {
+                        self.take(last, |b| b.operator(node, reveal))?;
+                    }
+                }
+            }
+            if round == 0 {
+                // It has worn the words in.
+                self.taken.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets so many blocks pass.
+    pub(crate) fn blocks(&self, n: u32) -> Result<()> {
+        (0..n).try_for_each(|_| self.dispatch(0).map(drop))
+    }
+}
