@@ -189,6 +189,25 @@ fn fill(b: &Bench, group: u32, named: &[u32]) -> Result<()> {
     Ok(())
 }
 
+fn any(_: &Done) -> bool {
+    true
+}
+
+/// Whether a call lets a node wait for others.
+fn waits(done: &Done) -> bool {
+    done.events::<NodeWaits>().iter().any(|event| event.until > 0)
+}
+
+/// Whether a call reserves three nodes.
+fn reserves(done: &Done) -> bool {
+    done.events::<NodeWaits>().iter().filter(|event| event.until == 0).count() == 3
+}
+
+/// Whether a call judges a group, and slashes so many.
+fn judges(done: &Done, slashed: usize) -> bool {
+    done.events::<MemberJudged>().len() == 3 && done.events::<NodeSlashed>().len() == slashed
+}
+
 impl Crowd {
     /// Ends an innocent node's single task.
     fn free(&self, i: usize) -> Result<Done> {
@@ -213,10 +232,9 @@ impl Crowd {
         self.b.operator(node, revealing(group.id, group.group, node, answer))
     }
 
-    /// Has validators called for a sampled task whose node has committed; they are due to be drawn.
-    fn call(&self, task: &TaskStarted) -> Result<()> {
-        self.b.world.call(self.b.creator, 0, validateCall { id: task.id, node: task.node })?;
-        self.b.world.blocks(3)
+    /// Has validators called for a sampled task whose node has committed.
+    fn call(&self, task: &TaskStarted) -> Result<Done> {
+        self.b.world.call(self.b.creator, 0, validateCall { id: task.id, node: task.node })
     }
 
     /// Forms a group around the innocent sampled task.
@@ -224,6 +242,7 @@ impl Crowd {
         self.commit(&self.sampled)?;
         self.b.world.blocks(3)?;
         self.call(&self.sampled)?;
+        self.b.world.blocks(3)?;
         loop {
             let done = self.b.world.call(self.b.creator, 0, formGroupCall {})?;
             if let Some(formed) = done.events::<GroupFormed>().pop() {
@@ -257,27 +276,42 @@ impl Crowd {
     fn lay(&self, backlog: &Backlog) -> Result<()> {
         if backlog.call {
             self.call(&self.strange)?;
-        }
-        let tasks: Vec<createTaskCall> = backlog.tasks.iter().map(|spec| createTaskCall { spec: spec.clone() }).collect();
-        if !tasks.is_empty() {
-            self.b.world.together(self.b.creator, 2 * PART, &tasks)?;
+            // In the next block it is not due yet, so that what is created there serves nothing.
             self.b.world.blocks(1)?;
         }
-        Ok(())
+        let pending = || Ok::<_, anyhow::Error>(self.b.world.view(overviewCall {})?.pending as usize);
+        let before = pending()?;
+        let tasks: Vec<createTaskCall> = backlog.tasks.iter().map(|spec| createTaskCall { spec: spec.clone() }).collect();
+        self.b.world.together(self.b.creator, 2 * PART, &tasks)?;
+        ensure!(pending()? == before + tasks.len(), "not all tasks became Pending");
+        self.b.world.blocks(1)
     }
 
-    /// Makes a call with each backlog and notes the dearest.
+    /// Makes a call with each backlog and notes the dearest; `shows` says whether it did what its name says, where nothing is due.
     fn act<T>(
         &mut self,
         operation: &str,
         validating: bool,
+        shows: fn(&Done) -> bool,
+        prepare: impl Fn(&mut Crowd) -> Result<T>,
+        call: impl Fn(&mut Crowd, &T) -> Result<Done>,
+    ) -> Result<()> {
+        self.act_among(&backlogs(), operation, validating, shows, prepare, call)
+    }
+
+    fn act_among<T>(
+        &mut self,
+        backlogs: &[Backlog],
+        operation: &str,
+        validating: bool,
+        shows: fn(&Done) -> bool,
         prepare: impl Fn(&mut Crowd) -> Result<T>,
         call: impl Fn(&mut Crowd, &T) -> Result<Done>,
     ) -> Result<()> {
         let before = self.b.world.snapshot();
         let ready = prepare(self).context(operation.to_string())?;
         let mut seen = Innocent { operation: operation.into(), validating, alone: 0, most: 0, due: String::new() };
-        for (backlog, hash) in backlogs().iter().flat_map(|backlog| (0..HASHES).map(move |hash| (backlog, hash))) {
+        for (backlog, hash) in backlogs.iter().flat_map(|backlog| (0..HASHES).map(move |hash| (backlog, hash))) {
             let laid = self.b.world.snapshot();
             // Another block, another hash.
             self.b.world.blocks(hash)?;
@@ -286,6 +320,7 @@ impl Crowd {
             match call(self, &ready) {
                 Ok(done) => {
                     if seen.alone == 0 {
+                        ensure!(shows(&done), "{operation}: it did something else");
                         seen.alone = done.gas();
                     }
                     if done.gas() > seen.most {
@@ -307,11 +342,17 @@ impl Crowd {
     /// The calls of applications and nodes.
     fn ordinary(&mut self) -> Result<()> {
         let none = |_: &mut Crowd| Ok(());
-        self.act("dispatch one", false, none, |c, ()| c.b.dispatch(1))?;
+        self.act("dispatch one", false, any, none, |c, ()| c.b.dispatch(1))?;
         let large = TaskSpec { vram: LARGE, ..spec(&dropped(1)) };
-        self.act("create a task of 8 models", false, none, |c, ()| c.b.create(PART, large.clone()))?;
-        self.act("submit, and wait for others", false, none, |c, ()| c.free(0))?;
-        self.act("submit, and be reserved with two who wait", false, |c| c.wait(1..3), |c, ()| c.free(0))?;
+        self.act(
+            "create a task of 8 models",
+            false,
+            |done| done.events::<TaskCreated>().len() == 1,
+            none,
+            |c, ()| c.b.create(PART, large.clone()),
+        )?;
+        self.act("submit, and wait for others", false, waits, none, |c, ()| c.free(0))?;
+        self.act("submit, and be reserved with two who wait", false, reserves, |c| c.wait(1..3), |c, ()| c.free(0))?;
         let dear = |c: &mut Crowd| {
             c.b.create(4 * PART, large.clone())?;
             while c.b.world.view(overviewCall {})?.pending > 0 {
@@ -319,14 +360,15 @@ impl Crowd {
             }
             Ok(())
         };
-        self.act("submit, and start a single task of 8 models", false, dear, |c, ()| c.free(0))?;
-        self.act("report an error", false, none, |c, ()| {
+        self.act("submit, and start a single task of 8 models", false, |done| done.started().is_some(), dear, |c, ()| c.free(0))?;
+        self.act("report an error", false, any, none, |c, ()| {
             let task = &c.running[0];
             c.b.operator(task.node, reportErrorCall { id: task.id, code: 3 })
         })?;
         self.act(
             "expire",
             false,
+            waits,
             |c| c.b.world.pass(101),
             |c, ()| {
                 let task = &c.running[0];
@@ -336,6 +378,7 @@ impl Crowd {
         self.act(
             "poke a node that waited in vain",
             false,
+            |done| done.started().is_some(),
             |c| c.wait(0..1),
             |c, ()| {
                 c.b.world.pass(61)?;
@@ -343,11 +386,12 @@ impl Crowd {
             },
         )?;
         let resume = |c: &mut Crowd, (): &()| c.b.operator(c.paused[0], resumeCall {});
-        self.act("resume, and wait for others", false, none, resume)?;
-        self.act("resume, and be reserved with two who wait", false, |c| c.wait(0..2), resume)?;
+        self.act("resume, and wait for others", false, waits, none, resume)?;
+        self.act("resume, and be reserved with two who wait", false, reserves, |c| c.wait(0..2), resume)?;
         self.act(
             "join with 10 models, and be reserved with two who wait",
             false,
+            reserves,
             |c| c.wait(0..2),
             |c, ()| Ok(c.b.join("Innocent", LARGE, &Vec::from_iter(1..=10), 400)?.1),
         )
@@ -355,13 +399,13 @@ impl Crowd {
 
     /// The calls of validation.
     fn validating(&mut self) -> Result<()> {
-        self.act("commit, a task that may be sampled", true, |_| Ok(()), |c, ()| c.commit(&c.sampled))?;
+        self.act("commit, a task that may be sampled", true, any, |_| Ok(()), |c, ()| c.commit(&c.sampled))?;
         let unsampled = |c: &mut Crowd| {
             c.wait(0..2)?;
             c.commit(&c.unsampled)?;
             c.b.world.blocks(3)
         };
-        self.act("reveal, not sampled: paid, released, and reserved with two who wait", true, unsampled, |c, ()| {
+        self.act("reveal, not sampled: paid, released, and reserved with two who wait", true, reserves, unsampled, |c, ()| {
             let task = &c.unsampled;
             c.b.operator(task.node, revealing(task.id, 0, task.node, 1))
         })?;
@@ -369,18 +413,38 @@ impl Crowd {
             c.commit(&c.sampled)?;
             c.b.world.blocks(3)
         };
-        self.act("validate, a sampled task", true, committed, |c, ()| {
+        self.act("validate, a sampled task", true, any, committed, |c, ()| {
             c.b.operator(c.sampled.node, validateCall { id: c.sampled.id, node: c.sampled.node })
         })?;
         let called = |c: &mut Crowd| {
             c.wait(0..2)?;
             committed(c)?;
-            c.call(&c.sampled)
+            c.call(&c.sampled)?;
+            c.b.world.blocks(3)
         };
-        self.act("form a group, its first node reserved with two who wait", true, called, |c, ()| {
-            c.b.operator(c.sampled.node, formGroupCall {})
+        // It draws nothing else, and does nothing where another draw comes first.
+        self.act_among(
+            &backlogs()[..1],
+            "form a group, while two others wait",
+            true,
+            |done| done.events::<GroupFormed>().len() == 1,
+            called,
+            |c, ()| c.b.operator(c.sampled.node, formGroupCall {}),
+        )?;
+        let strange = |c: &mut Crowd| {
+            c.call(&c.strange)?;
+            c.b.world.blocks(3)
+        };
+        self.act_among(&backlogs()[..1], "form a stranger's group, for an image", true, any, strange, |c, ()| {
+            c.b.world.call(c.b.creator, 0, formGroupCall {})
         })?;
-        self.act("submit, and begin in a group", true, |c| c.form(), |c, group| c.begin(group, 1))?;
+        self.act(
+            "submit, and begin in a group",
+            true,
+            |done| done.events::<MemberStarted>().len() == 1,
+            |c| c.form(),
+            |c, group| c.begin(group, 1),
+        )?;
         let running = |c: &mut Crowd| -> Result<GroupFormed> {
             let group = c.form()?;
             c.begin(&group, 1)?;
@@ -392,7 +456,9 @@ impl Crowd {
             c.wait_beside(&group)?;
             Ok(group)
         };
-        self.act("commit, a member: released, and reserved with two who wait", true, last, |c, group| c.answer(group, 1, 1))?;
+        self.act("commit, a member: released, and reserved with two who wait", true, reserves, last, |c, group| {
+            c.answer(group, 1, 1)
+        })?;
         let revealed = |c: &mut Crowd| {
             let group = running(c)?;
             for member in [1, 2] {
@@ -407,7 +473,13 @@ impl Crowd {
             }
             Ok(group)
         };
-        self.act("reveal in a group, the last: three judged, one slashed", true, revealed, |c, group| c.reveal(group, 2, 2))?;
+        self.act(
+            "reveal in a group, the last: three judged, one slashed",
+            true,
+            |done| judges(done, 1),
+            revealed,
+            |c, group| c.reveal(group, 2, 2),
+        )?;
         let held = |c: &mut Crowd| {
             let group = c.held.clone();
             for member in [0, 1] {
@@ -415,17 +487,25 @@ impl Crowd {
             }
             Ok(group)
         };
-        self.act("reveal in a group, the last: three judged, who were held, and find work", true, held, |c, group| {
-            c.reveal(group, 2, 1)
-        })?;
+        self.act(
+            "reveal in a group, the last: three judged, who were held, and find work",
+            true,
+            |done| judges(done, 0) && reserves(done),
+            held,
+            |c, group| c.reveal(group, 2, 1),
+        )?;
         let late = |c: &mut Crowd| {
             let group = running(c)?;
             c.b.world.pass(10_000)?;
             Ok(group)
         };
-        self.act("settle: one withheld and is slashed, two are late, and find work", true, late, |c, group| {
-            c.b.world.call(c.b.creator, 0, settleCall { id: group.id, group: group.group })
-        })
+        self.act(
+            "settle: one withheld and is slashed, two are late, and find work",
+            true,
+            |done| judges(done, 1) && waits(done),
+            late,
+            |c, group| c.b.world.call(c.b.creator, 0, settleCall { id: group.id, group: group.group }),
+        )
     }
 
     /// Makes all calls; gives how many GPU names strangers made known, and the calls.
