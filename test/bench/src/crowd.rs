@@ -237,20 +237,26 @@ impl Crowd {
         self.b.world.call(self.b.creator, 0, validateCall { id: task.id, node: task.node })
     }
 
-    /// Forms a group around the innocent sampled task.
+    /// Forms a group around the innocent sampled task, whose validators have single tasks.
     fn form(&self) -> Result<GroupFormed> {
         self.commit(&self.sampled)?;
         self.b.world.blocks(3)?;
-        self.call(&self.sampled)?;
-        self.b.world.blocks(3)?;
-        loop {
+        for later in 0..100 {
+            let before = self.b.world.snapshot();
+            self.b.world.blocks(later)?;
+            self.call(&self.sampled)?;
+            self.b.world.blocks(3)?;
             let done = self.b.world.call(self.b.creator, 0, formGroupCall {})?;
             if let Some(formed) = done.events::<GroupFormed>().pop() {
-                ensure!(formed.scored, "the group is not scored");
-                return Ok(formed);
+                let busy = |node: &u32| self.running.iter().any(|task| task.node == *node);
+                if formed.scored && formed.nodes.len() == 3 && formed.nodes[1..].iter().all(busy) {
+                    return Ok(formed);
+                }
             }
-            self.b.world.blocks(3)?;
+            // Another block, another hash.
+            self.b.world.revert(before);
         }
+        anyhow::bail!("no group of nodes with single tasks was formed")
     }
 
     /// Ends the single task of a node that was called to a group, which begins there.
@@ -423,14 +429,9 @@ impl Crowd {
             c.b.world.blocks(3)
         };
         // It draws nothing else, and does nothing where another draw comes first.
-        self.act_among(
-            &backlogs()[..1],
-            "form a group, while two others wait",
-            true,
-            |done| done.events::<GroupFormed>().len() == 1,
-            called,
-            |c, ()| c.b.operator(c.sampled.node, formGroupCall {}),
-        )?;
+        self.act_among(&backlogs()[..1], "form a group, while two others wait", true, any, called, |c, ()| {
+            c.b.operator(c.sampled.node, formGroupCall {})
+        })?;
         let strange = |c: &mut Crowd| {
             c.call(&c.strange)?;
             c.b.world.blocks(3)
