@@ -271,7 +271,8 @@ interface IMuster {
     /// @notice Removes a stale entry (model no longer held, or node gone) from a model's holders. Anyone may call.
     function purge(uint64 model, uint32 position) external;
 
-    /// @notice Re-admits a node that waits apart and whose time has come, or offers an idle node the best queued task. Anyone may call.
+    /// @notice Re-admits a node that waits apart and whose time has come, or offers an idle node the best queued task. Anyone may call. It only
+    /// draws if a draw of several nodes is due.
     function poke(uint32 node) external;
 
     /// @notice Writes a model's name into a log, so that explorers can show it: once for each id, anyone may call.

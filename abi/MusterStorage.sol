@@ -362,7 +362,8 @@ contract MusterStorage {
         uint24 e1;
         /// The third's.
         uint24 e2;
-        /// Stages as in IMuster.MemberView, four bits each, the first member's lowest; the upper four bits are 1 while the group lives.
+        /// Stages as in IMuster.MemberView, four bits each, the first member's lowest; the upper four bits are 1 while the group lives,
+        /// 2 in a place that is free again.
         uint16 states;
     }
 

@@ -30,8 +30,8 @@ pub const SERVING_READS: u32 = 208;
 const DRAW_READS: u32 = 24;
 /// The same with several models, whose holders have to be looked at one by one.
 const DRAW_READS_SEVERAL: u32 = 96;
-/// What the draw of several nodes is taken to read, all that follows included.
-const CALL_READS: u32 = 96;
+/// What stands for the draws that a call has made once it has made one of several nodes: that is dear enough to be its last.
+const SPENT: u32 = 64;
 /// Words read by draws beyond which no excluded node is re-admitted: it may start one more task.
 const READMITTING_READS: u32 = 96;
 /// Words that all pre-downloads of a call together may read.
@@ -234,6 +234,11 @@ impl<'h, H: Host> Network<'h, H> {
         self.served > 0
     }
 
+    /// Whether this call has made a draw of several nodes before its own work.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.served >= SPENT
+    }
+
     /// The L2 block in progress; asked of the chain once.
     pub fn block(&mut self) -> u64 {
         match self.block {
@@ -259,17 +264,20 @@ impl<'h, H: Host> Network<'h, H> {
         }
         while self.served < most {
             let Some(next) = self.next_due() else { return };
-            let reads = match next {
-                Due::Call(..) => CALL_READS,
-                Due::Task(_, order) if order.is(Order::REPLICATED) => CALL_READS,
-                Due::Task(_, order) if order.models > 1 => DRAW_READS_SEVERAL,
-                Due::Task(..) => DRAW_READS,
+            let (reads, last) = match next {
+                Due::Task(_, order) if order.is(Order::REPLICATED) => (SERVING_READS, true),
+                Due::Task(_, order) if order.models > 1 => (DRAW_READS_SEVERAL, false),
+                Due::Task(..) => (DRAW_READS, false),
+                Due::Call(..) => (SERVING_READS, true),
             };
             if self.served > 0 && self.reads() + reads > SERVING_READS {
                 return;
             }
             if !self.serve_next(next) {
                 return;
+            }
+            if last {
+                self.served = SPENT;
             }
         }
     }

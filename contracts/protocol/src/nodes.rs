@@ -295,7 +295,7 @@ impl<H: Host> Network<'_, H> {
             let due = self.now + qos::exclusion_seconds(h, self.rules.exclusion_ppm, self.rules.tau);
             return self.park(seat, due);
         }
-        if self.draws_due() {
+        if self.draws_due() || self.queued > 0 && self.is_spent() {
             return self.park(seat, self.now);
         }
         if !self.find_queued(&seat, next) {
@@ -379,6 +379,10 @@ impl<H: Host> Network<'_, H> {
             return Ok(());
         }
         self.settled()?;
+        if self.is_spent() {
+            // What was due has cost enough; to refuse would undo it, too.
+            return Ok(());
+        }
         let seat = Seat::load(self.host, id);
         let status = seat.node.status;
         ensure!(Status::new(status) == Status::Available, WrongStatus(id, status));

@@ -614,6 +614,8 @@ struct Trace {
     spread: bool,
     /// Calls taken off their ring of which no event tells, because their task is gone.
     silent: u64,
+    /// Whether the call has drawn several nodes before its own work.
+    spent: bool,
 }
 
 impl Trace {
@@ -808,6 +810,7 @@ impl Model {
                     break;
                 }
                 self.form(t, by);
+                t.spent |= thrifty;
             } else {
                 if !must && !t.draws(self.pending[0].id) {
                     break;
@@ -816,6 +819,7 @@ impl Model {
                 let known = task.at + HISTORY >= self.block;
                 if task.policy == 2 {
                     self.draw_three(t, task, known);
+                    t.spent |= thrifty;
                 } else {
                     self.draw(t, by, task, known);
                 }
@@ -1144,6 +1148,10 @@ impl Model {
         if due {
             return self.hold(t, node);
         }
+        if t.spent && !self.queue.is_empty() {
+            self.note("held back by a dear draw");
+            return self.hold(t, node);
+        }
         if may != May::Nothing {
             self.place(t, by, node, may == May::Wait);
         }
@@ -1420,7 +1428,7 @@ impl Model {
             // Those that are refused because draws are left made none that tells nothing last.
             Err(refused) => (refused.events.clone(), if refused.name == "DrawsDue" { 0 } else { CALLS as u64 }),
         };
-        let mut trace = Trace { events, next: 0, spread: false, silent };
+        let mut trace = Trace { events, next: 0, spread: false, silent, spent: false };
         let before = self.clone();
         match (mine(self, &mut trace), out) {
             (Ok(paid), Ok(done)) => {
@@ -1952,7 +1960,7 @@ impl Model {
                 n.held.remove(&model);
                 t.expect(E::HolderPurged(IMuster::HolderPurged { node, model }));
             }
-            C::poke(c) if back == Some(c.node) => {}
+            C::poke(c) if back == Some(c.node) || t.spent && self.nodes.contains_key(&c.node) => {}
             C::poke(c) => {
                 let n = self.nodes.get(&c.node).ok_or("NodeUnknown")?;
                 need!(n.status == 1, "WrongStatus");

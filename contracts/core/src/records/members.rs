@@ -29,7 +29,8 @@ packed! {
         e1: u32 = "uint24" 24,
         /// The third's.
         e2: u32 = "uint24" 24,
-        /// [`Stage`]s, four bits each, the first member's lowest; the upper four bits are 1 while the group lives.
+        /// [`Stage`]s, four bits each, the first member's lowest; the upper four bits are 1 while the group lives, 2 in a place
+        /// that is free again.
         states: u16 = "uint16" 16,
     }
 }
@@ -87,6 +88,8 @@ pub struct Membership {
 
 impl Members {
     const LIVE: u16 = 0x1000;
+    /// So that the word of a place once used never falls back to zero.
+    const FREE: u16 = 0x2000;
 
     /// A group of these.
     pub fn of(members: &[Membership; MEMBERS]) -> Members {
@@ -123,7 +126,7 @@ impl Members {
 
     /// What a free place says; `next` is the next free one.
     pub fn vacant(next: u32) -> Members {
-        Members { t0: next, ..Members::default() }
+        Members { t0: next, states: Members::FREE, ..Members::default() }
     }
 }
 
