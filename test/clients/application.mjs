@@ -1,9 +1,9 @@
 // The contract of test/solidity as an application, through whichever client is handed in: it creates tasks, learns from their
 // receipts what became of them, and hands refunds on, with every end that a task can have.
 import assert from "node:assert/strict";
-import { compile } from "./compile.mjs";
 import { DEV_KEY } from "./node.mjs";
-import { DIGEST, newKey, numberOf, spec } from "./story.mjs";
+import { stage } from "./stage.mjs";
+import { DIGEST, numberOf, spec } from "./story.mjs";
 
 /** Gas that a contract may need at most to ask, as test/solidity/Meter.sol measures it. */
 const BOUNDS = {
@@ -24,38 +24,9 @@ const [NOWHERE, PENDING, QUEUED, RUNNING] = [0n, 1n, 2n, 3n];
 
 /** Plays it on a Muster with nobody in it, and leaves nobody there. `client` is as the story's; gives the gas of asking. */
 export async function application(muster, client) {
-  const events = [];
-  const decode = ({ logs }) => {
-    const own = logs.filter((log) => log.address.toLowerCase() === muster.toLowerCase()).map(client.event);
-    events.push(...own);
-    return own;
-  };
-  const send = async (key, name, args = [], value = 0n) =>
-    decode(await client.send(key, { to: muster, data: client.encode(name, args), value }));
-  const actor = async (wei) => {
-    const key = newKey();
-    const address = client.address(key);
-    await client.send(DEV_KEY, { to: address, value: 20_000_000_000_000_000n + wei });
-    return { key, address };
-  };
-  const last = (name, id) => events.findLast((event) => event.name === name && event.args.id === id)?.args;
-  const travel = async (seconds) => {
-    await client.rpc("evm_increaseTime", [Number(seconds)]);
-    await client.rpc("evm_mine", []);
-  };
-  const parameter = async (name) => BigInt((await client.call("parameter", [numberOf(name)]))[0]);
-  const fails = async (from, encoded, to, decoder, error) => assert.equal((await client.refusal({ from, to, data: encoded }, decoder)).name, error);
-
-  // The contracts.
-  const word = (address) => address.slice(2).toLowerCase().padStart(64, "0");
-  const deployed = async (name, ...args) => {
-    const { abi, bytecode } = compile(`test/solidity/${name}.sol`);
-    const { contractAddress } = await client.send(DEV_KEY, { data: bytecode + args.map(word).join("") });
-    return client.at(contractAddress, abi);
-  };
+  const { events, send, actor, last, travel, parameter, fails, deployed } = stage(muster, client);
   const [app, meter] = [await deployed("Application", muster), await deployed("Meter")];
-  const tell = async (key, name, args = [], value = 0n) =>
-    decode(await client.send(key, { to: app.address, data: app.encode(name, args), value }));
+  const { tell } = app;
 
   // ERC-165: the interface, ERC-165 itself, ERC-2535's loupe; nothing else.
   for (const [id, known] of [[await meter.call("interfaceId", []), true], ["0x01ffc9a7", true], ["0x48e2b093", true], ["0xffffffff", false]]) {
@@ -71,7 +42,7 @@ export async function application(muster, client) {
   const node = events.findLast((event) => event.name === "NodeJoined").args.node;
 
   const request = async (fee) => {
-    await tell(user.key, "request", [1, 80, [31n], `0x${"05".repeat(32)}`], fee);
+    await tell(user.key, "request", [0, 1, 80, [31n], `0x${"05".repeat(32)}`], fee);
     return BigInt(await app.call("lastTask", []));
   };
   const draw = async (id) => {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import {
+  AbiCoder,
   Contract,
   ContractFactory,
   JsonRpcProvider,
@@ -12,12 +13,14 @@ import {
   id,
   isCallException,
   isError,
+  keccak256,
   parseEther,
 } from "ethers";
 import { application as follow } from "./application.mjs";
 import { compile } from "./compile.mjs";
-import { DEV_KEY, MUSTER, RPC_URL, WS_URL, timeTravel, until } from "./node.mjs";
+import { CHECKED, DEV_KEY, MUSTER, RPC_URL, WS_URL, timeTravel, until } from "./node.mjs";
 import { DIGEST, FEE, byName, newKey, numberOf, spec, story } from "./story.mjs";
+import { validated } from "./validated.mjs";
 
 const musterAbi = JSON.parse(readFileSync(new URL("../../abi/IMuster.json", import.meta.url), "utf8"));
 const provider = new JsonRpcProvider(RPC_URL, undefined, { polling: true, cacheTimeout: -1 });
@@ -122,9 +125,11 @@ if (await timeTravel()) {
     raw,
     refusal: async (call, by = own) => by.error((await raw(call)).data),
     rpc: (method, params) => provider.send(method, params),
+    commitment: (...opening) => keccak256(AbiCoder.defaultAbiCoder().encode(["uint64", "uint32", "uint8", "bytes32", "bytes32"], opening)),
   };
   await follow(MUSTER, client);
-  const { summary, logs } = await story(MUSTER, client);
+  const before = await validated(CHECKED, { ...client, ...at(CHECKED, musterAbi), address: client.address });
+  const { summary, logs } = await story(MUSTER, client, before);
   told = summary;
 
   // Both ways of watching have seen all of it, in order, once. The contract was deployed before they began.

@@ -6,6 +6,8 @@ export const DEV_KEY = process.env.PRIVATE_KEY ?? "0xb6b15c8cb491557369f3c7d2c28
 // A Muster with nobody in it, which that key owns; run.sh deploys one for each script.
 export const MUSTER = process.env.MUSTER ?? "";
 if (!/^0x[0-9a-fA-F]{40}$/.test(MUSTER)) throw new Error("MUSTER names no contract; run.sh deploys one and names it");
+// Another, where answers are checked, for scripts that play validated.mjs.
+export const CHECKED = process.env.CHECKED ?? "";
 
 export async function until(what, condition, seconds = 10) {
   for (const end = Date.now() + seconds * 1000; Date.now() < end; ) {

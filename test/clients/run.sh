@@ -66,12 +66,16 @@ for client in ${CLIENTS:-viem ethers readme package cast cargo-stylus}; do
   esac
   case $client in
     viem)
+      deploy viem-checked
+      export CHECKED=$MUSTER
       deploy viem
       # The types of abi/muster.ts first, then what it does.
       node_modules/.bin/tsc --project .
       node_modules/.bin/tsx viem.ts
       ;;
     ethers)
+      deploy ethers-checked
+      export CHECKED=$MUSTER
       deploy ethers
       node ethers.mjs
       ;;

@@ -14,9 +14,11 @@ import {
   decodeErrorResult,
   decodeEventLog,
   defineChain,
+  encodeAbiParameters,
   encodeFunctionData,
   http,
   keccak256,
+  parseAbiParameters,
   parseEther,
   toHex,
   webSocket,
@@ -27,8 +29,9 @@ import { musterParameters } from "../../abi/parameters";
 import { application as follow } from "./application.mjs";
 import { compile } from "./compile.mjs";
 import { Index } from "./explorer";
-import { DEV_KEY, MUSTER, RPC_URL, WS_URL, timeTravel, until } from "./node.mjs";
+import { CHECKED, DEV_KEY, MUSTER, RPC_URL, WS_URL, timeTravel, until } from "./node.mjs";
 import { DIGEST, FEE, byName, newKey, story } from "./story.mjs";
+import { validated } from "./validated.mjs";
 
 const chain = defineChain({
   id: 412346,
@@ -198,12 +201,16 @@ if (await timeTravel()) {
     refusal: async (call: { from: Address; to: Address; data: Hex; value?: bigint }, by: { error: typeof own.error } = own) =>
       by.error((await raw(call)).data),
     rpc: (method: string, params: unknown[]) => reader.request({ method, params } as never),
+    commitment: (id: bigint, node: bigint, kind: number, value: Hex, salt: Hex) =>
+      keccak256(encodeAbiParameters(parseAbiParameters("uint64, uint32, uint8, bytes32, bytes32"), [id, Number(node), kind, value, salt])),
     compare: () => index.compare(),
   };
   const gas = await follow(MUSTER, client);
   console.log("gas that a contract needs to ask, its call and decoding included:");
   for (const [what, used] of Object.entries(gas)) console.log(`  ${what}: ${used}`);
-  const { summary, logs } = await story(MUSTER, client);
+  const checking = at(CHECKED as Address, musterAbi as Abi);
+  const before = await validated(CHECKED, { ...client, ...checking, address: client.address });
+  const { summary, logs } = await story(MUSTER, client, before);
   await index.compare();
   await index.histories();
   told = summary;

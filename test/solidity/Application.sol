@@ -10,6 +10,13 @@ contract Application {
     /// TaskSpec.flags: what becomes of the task is to be kept for us.
     uint32 private constant RECEIPT = 1;
 
+    /// TaskSpec.redundancy: how a result comes to be trusted.
+    enum Policy {
+        Single,
+        Sampled,
+        Replicated
+    }
+
     /// IMuster.Outcome.state.
     enum State {
         None,
@@ -19,7 +26,9 @@ contract Application {
         TimedOut,
         Cancelled,
         Evicted,
-        WaitedTooLong
+        WaitedTooLong,
+        NodeSlashed,
+        Undecided
     }
 
     /// What a user asked for.
@@ -31,6 +40,7 @@ contract Application {
     IMuster public immutable muster;
     uint64 public lastTask;
     mapping(uint64 id => Request) public requests;
+    /// The result's digest; of images that were checked or could have been, their perceptual hashes, 64 bits each.
     mapping(uint64 id => bytes32) public results;
     mapping(address user => uint256) public owed;
 
@@ -48,14 +58,19 @@ contract Application {
 
     receive() external payable {}
 
-    /// @notice The least that `units` images cost.
-    function quote(uint32 units) external view returns (uint128 leastFee) {
+    /// @notice The least that `units` images cost: where three nodes run a task, three times what it costs on one.
+    function quote(Policy policy, uint32 units) external view returns (uint128 leastFee) {
         (,, leastFee) = muster.estimate(0, units);
+        if (policy == Policy.Replicated) leastFee *= 3;
     }
 
-    /// @notice Asks for `units` images, paying what is sent.
-    function request(uint32 units, uint16 vram, uint64[] calldata models, bytes32 digest) external payable returns (uint64 id) {
-        id = muster.createTask{value: msg.value}(IMuster.TaskSpec(0, units, vram, 0, 0, RECEIPT, digest, models));
+    /// @notice Asks for `units` images, paying what is sent. At most four of them can be checked.
+    function request(Policy policy, uint32 units, uint16 vram, uint64[] calldata models, bytes32 digest)
+        external
+        payable
+        returns (uint64 id)
+    {
+        id = muster.createTask{value: msg.value}(IMuster.TaskSpec(0, units, vram, 0, uint8(policy), RECEIPT, digest, models));
         requests[id] = Request(msg.sender, false);
         lastTask = id;
     }
@@ -72,7 +87,8 @@ contract Application {
         return (task.status, task.node, task.deadline);
     }
 
-    /// @notice Takes the result of a task that succeeded; else its user is owed what came back of his payment. Anyone may call.
+    /// @notice Takes the result of a task that succeeded, whether or not it was checked; else its user is owed what came back of his
+    /// payment: also where nodes answered differently (Undecided). Anyone may call.
     function settle(uint64 id) external {
         Request storage asked = requests[id];
         if (asked.settled) revert Settled(id);

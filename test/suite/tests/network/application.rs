@@ -47,9 +47,9 @@ async fn a_solidity_application_creates_and_follows_tasks() {
     }
 
     let (mut operator, node) = w.join(LEAST, "NVIDIA H100", 80, &[31]).await;
-    let quote = ask(&w, app, input("quote", &[n(2)])).await;
+    let quote = ask(&w, app, input("quote", &[n(0), n(2)])).await;
     assert_eq!(quote, 70.into());
-    let task = |vram: u16| input("request", &[n(2), n(vram), list(&[31]), Token::FixedBytes(vec![5; 32])]);
+    let task = |vram: u16| input("request", &[n(0), n(2), n(vram), list(&[31]), Token::FixedBytes(vec![5; 32])]);
     let events = send(&mut w, app, task(80), quote * 10).await;
     assert_eq!(one(&events, "TaskCreated").values["creator"], Token::Address(app));
     assert_eq!(one(&events, "TaskStarted").number("node"), node.into());
