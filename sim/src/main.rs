@@ -12,7 +12,7 @@ use muster_sim::paper::{self, Options, Scale};
 ///
 /// The same seed gives the same results, whatever the machine and the number of threads.
 #[derive(Parser)]
-#[command(name = "script/sim", bin_name = "script/sim", version, arg_required_else_help = true)]
+#[command(name = "script/sim", bin_name = "script/sim", version, arg_required_else_help = true, after_help = IMAGES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -45,6 +45,8 @@ enum Command {
     #[command(after_help = EXAMPLES)]
     Network(Network),
 }
+
+const IMAGES: &str = "script/sim images measures the perceptual hashes of images: a program of its own, with its own --help.";
 
 const EXAMPLES: &str = "Examples:
   script/sim network --quick
