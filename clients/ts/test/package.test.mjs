@@ -73,6 +73,21 @@ test("the programs of docs/applications.md run as they stand", async () => {
   assert.match(await run("node", ["--test", "--test-reporter", "tap", "cheat.test.mjs"]), /^# pass 1$/m);
 });
 
+test("a task is checked, by the WASM that is in the package", async () => {
+  write(
+    "check.mjs",
+    `import { createPublicClient, http } from 'viem'
+    import { verifyTask } from 'muster-client/verify'
+    const checks = await verifyTask(createPublicClient({ transport: http(process.env.RPC_URL) }), { address: process.env.MUSTER, id: 1n })
+    for (const { subject, result } of checks) console.log(subject, result)`,
+  );
+  const { client } = network;
+  await client.createTask({ kind: 1, value: 1_000n, dispatch: true });
+  await client.waitForTask({ id: 1n });
+  const said = await run("node", ["check.mjs"], settings);
+  assert.deepEqual(said.trim().split("\n"), ["draw not checkable here", "deadline ok", "answer not checkable here", "payout ok"]);
+});
+
 for (const example of ["viem", "ethers"]) {
   test(`examples/${example}.mjs`, async () => {
     copyFileSync(here(`../examples/${example}.mjs`), join(project, `${example}.mjs`));

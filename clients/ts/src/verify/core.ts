@@ -1,0 +1,90 @@
+/** `muster-core`, compiled to WASM: how a validation group is judged, and what is paid. */
+import { type Hex, hexToBigInt, sliceHex } from "viem";
+import { verifier } from "../generated/verifier.js";
+
+/** How a member stands when its group is judged. */
+export type Stage = "none" | "answered" | "failed" | "withheld" | "timedOut";
+const STAGES: readonly Stage[] = ["none", "answered", "failed", "withheld", "timedOut"];
+
+/** A member of a group that is to be judged. */
+export interface Standing {
+  stage: Stage;
+  /** Seconds from its start to its commitment. */
+  elapsed: number;
+  /** When it committed, in seconds since 1970. */
+  at: number;
+  /** What it answered. */
+  answer: Hex;
+}
+
+/** What a group comes to, by the interface's numbers. */
+export interface Judgement {
+  outcome: number;
+  /** The member that it names: the fastest right one, or the only one that answered. */
+  named: number | undefined;
+  verdicts: readonly number[];
+  scores: readonly (number | undefined)[];
+}
+
+interface Exports {
+  judge(...values: (number | bigint)[]): bigint;
+  has_images(a: bigint, b: bigint, c: bigint, d: bigint, images: number): number;
+  payment(high: bigint, low: bigint, sampleBps: number, half: number): bigint;
+  share(high: bigint, low: bigint, scores: number, member: number, half: number): bigint;
+  part(high: bigint, low: bigint, bps: number, half: number): bigint;
+}
+
+/** The four numbers of 64 bits in a word. */
+const quarters = (word: Hex) => [0, 8, 16, 24].map((at) => hexToBigInt(sliceHex(word, at, at + 8))) as [bigint, bigint, bigint, bigint];
+const split = (value: bigint): [bigint, bigint] => [value >> 64n, BigInt.asUintN(64, value)];
+/** WASM gives numbers with a sign. */
+const join = (half: (which: number) => bigint): bigint => (BigInt.asUintN(64, half(1)) << 64n) | BigInt.asUintN(64, half(0));
+
+/** The formulas. */
+export class Core {
+  private constructor(private readonly wasm: Exports) {}
+
+  static #loading: Promise<Core> | undefined;
+  /** Compiled when it is first asked for. */
+  static load(): Promise<Core> {
+    Core.#loading ??= (async () => {
+      const bytes = Uint8Array.from(atob(verifier), (letter) => letter.charCodeAt(0));
+      const { instance } = await WebAssembly.instantiate(bytes);
+      return new Core(instance.exports as unknown as Exports);
+    })();
+    return Core.#loading;
+  }
+
+  /** `images` is how many an answer has, 0 where answers have to be equal; `most` the bits in which equal ones may differ. */
+  judge(members: readonly Standing[], images: number, most: number): Judgement {
+    const values = [0, 1, 2].flatMap((i) => {
+      const { stage, elapsed, at, answer } = members[i] ?? { stage: "none", elapsed: 0, at: 0, answer: `0x${"00".repeat(32)}` as Hex };
+      return [STAGES.indexOf(stage), elapsed, at, ...quarters(answer)];
+    });
+    const judged = BigInt.asUintN(64, this.wasm.judge(...values, images, most));
+    const [outcome, named, ...rest] = Array.from({ length: 8 }, (_, i) => Number((judged >> BigInt(8 * i)) & 255n));
+    const known = (value: number) => (value === 255 ? undefined : value);
+    return { outcome: outcome!, named: known(named!), verdicts: rest.slice(0, 3), scores: rest.slice(3).map(known) };
+  }
+
+  /** Whether an answer has a perceptual hash for each image and for nothing else. */
+  hasImages(answer: Hex, images: number): boolean {
+    return this.wasm.has_images(...quarters(answer), images) === 1;
+  }
+
+  /** What one node is paid for a task that can be sampled. */
+  payment(fee: bigint, sampleBps: number): bigint {
+    return join((half) => this.wasm.payment(...split(fee), sampleBps, half));
+  }
+
+  /** A member's share of a pot. */
+  share(pot: bigint, scores: readonly (number | undefined)[], member: number): bigint {
+    const packed = scores.reduce<number>((sum, score, i) => sum + (score ?? 255) * 256 ** i, 0);
+    return join((half) => this.wasm.share(...split(pot), packed, member, half));
+  }
+
+  /** A share of a fee, in ten-thousandths. */
+  part(fee: bigint, bps: number): bigint {
+    return join((half) => this.wasm.part(...split(fee), bps, half));
+  }
+}

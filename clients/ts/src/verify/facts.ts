@@ -1,0 +1,89 @@
+/** What the chain says of a task: its events, the blocks they are in, and the parameters of their time. */
+import { type Hash, type RpcLog, formatLog, numberToHex, parseEventLogs, toEventSelector } from "viem";
+import { type MusterClient, newest } from "../contract.js";
+import { TaskNotFoundError } from "../errors.js";
+import { type MusterEvent, getEvents } from "../events.js";
+import { musterAbi } from "../generated/abi.js";
+import * as numbers from "../generated/numbers.js";
+import { getParameter } from "../reads.js";
+import type { GetTaskParameters } from "../tasks.js";
+
+/** A block; of one that the node does not have any more there is none. */
+export interface Block {
+  hash: Hash;
+  /** In seconds since 1970. */
+  timestamp: bigint;
+}
+
+/** A parameter from an event on. */
+export interface Change {
+  parameter: number;
+  before: bigint;
+  value: bigint;
+  blockNumber: bigint;
+  logIndex: number;
+}
+
+/** All that {@link verify} looks at. */
+export interface Facts {
+  /** The task's, in their order. */
+  events: readonly MusterEvent[];
+  /** All of Muster's in the transaction that judged it. */
+  settlement: readonly MusterEvent[];
+  blocks: ReadonlyMap<bigint, Block>;
+  /** All changes of parameters, in their order. */
+  changes: readonly Change[];
+  /** What they are now. */
+  parameters: ReadonlyMap<number, bigint>;
+}
+
+const ASKED = ["downloadTime", "hammingMost", "sampleBps", "sampleDelay", "slashImages", "slashTimes"] as const;
+
+/** Asks for it. */
+export async function gather(client: MusterClient, parameters: GetTaskParameters): Promise<Facts> {
+  const { address, id, fromBlock = 0n, blockRange } = parameters;
+  const toBlock = parameters.toBlock ?? (await newest(client));
+  const events = await getEvents(client, { address, id, fromBlock, toBlock, blockRange });
+  if (!events.length) throw new TaskNotFoundError(id, fromBlock);
+  const decode = (logs: RpcLog[]) => parseEventLogs({ abi: musterAbi, logs: logs.map((log) => formatLog(log)), strict: true }) as MusterEvent[];
+  const ask = async (from: bigint, to: bigint, topics: `0x${string}`[]) => {
+    const blocks = { fromBlock: numberToHex(from), toBlock: numberToHex(to) };
+    return decode(await client.request({ method: "eth_getLogs", params: [{ address, topics, ...blocks }] }));
+  };
+
+  // Also from before the task: what a parameter was then, the last change says.
+  const changed = musterAbi.find((item) => item.type === "event" && item.name === "ParameterChanged")!;
+  const changes: Change[] = [];
+  const step = blockRange ?? toBlock + 1n;
+  for (let from = 0n; from <= toBlock; from += step) {
+    const last = from + step - 1n < toBlock ? from + step - 1n : toBlock;
+    for (const { eventName, args, blockNumber, logIndex } of await ask(from, last, [toEventSelector(changed as never)])) {
+      if (eventName === "ParameterChanged") changes.push({ ...args, blockNumber, logIndex });
+    }
+  }
+  const now = ASKED.map(async (name) => [numbers[name], (await getParameter(client, { address, which: numbers[name], blockNumber: toBlock })).value] as const);
+
+  const settled = events.find(({ eventName }) => eventName === "GroupSettled");
+  const around = settled ? await ask(settled.blockNumber, settled.blockNumber, []) : [];
+  const lots = events.flatMap(({ eventName, args }) => (eventName === "AnswerCommitted" && args.block > 0n ? [args.block] : []));
+  const wanted = new Set([...events.map(({ blockNumber }) => blockNumber), ...lots]);
+  const blocks = [...wanted].map(async (number) => {
+    const block = await client.request({ method: "eth_getBlockByNumber", params: [numberToHex(number), false] });
+    return block?.hash ? [[number, { hash: block.hash, timestamp: BigInt(block.timestamp) }] as const] : [];
+  });
+  return {
+    events,
+    settlement: around.filter(({ transactionHash }) => transactionHash === settled?.transactionHash),
+    blocks: new Map((await Promise.all(blocks)).flat()),
+    changes,
+    parameters: new Map(await Promise.all(now)),
+  };
+}
+
+/** A parameter as it was when an event happened. */
+export function parameterAt({ changes, parameters }: Facts, parameter: number, event: MusterEvent): bigint {
+  const own = changes.filter((change) => change.parameter === parameter);
+  const isBefore = ({ blockNumber, logIndex }: Change) =>
+    blockNumber < event.blockNumber || (blockNumber === event.blockNumber && logIndex < event.logIndex);
+  return own.findLast(isBefore)?.value ?? own.find((change) => !isBefore(change))?.before ?? parameters.get(parameter)!;
+}

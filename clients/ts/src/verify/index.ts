@@ -1,0 +1,202 @@
+/**
+ * Checks what the contract did with a task against what the chain says of it: events, blocks' hashes and times, and the formulas of
+ * `muster-core`, here as WASM. Who runs it trusts the node that he asks for events and blocks, and not the contract's results.
+ *
+ * | | from what |
+ * | --- | --- |
+ * | deadline | the block's time and the task's limit |
+ * | commitment | what was revealed, hashed anew |
+ * | lot | the hash of the commitment's block, and `sampleBps` when the task was created |
+ * | judgement, scores | what was revealed, the times of starts and commitments, and `hammingMost` when it was judged |
+ * | slashes | the judgement, the fee, `slashTimes` and `slashImages` when it was judged |
+ * | payout | the judgement, the fee, and the reserve that was left |
+ *
+ * A draw cannot be checked from it: who could be drawn, and with what weight, stands in the sampler's words at that block, which an
+ * archive node has (docs/storage.md), and no event. Nor can it be said whether a scope had nodes enough for scores.
+ */
+import { type Hex, concatHex, hexToBigInt, keccak256, numberToHex, sliceHex, zeroHash } from "viem";
+import type { MusterClient } from "../contract.js";
+import type { MusterEvent } from "../events.js";
+import { downloadTime, hammingMost, sampleBps, sampleDelay } from "../generated/numbers.js";
+import { commitmentOf } from "../seal.js";
+import type { GetTaskParameters } from "../tasks.js";
+import { Core } from "./core.js";
+import { type Facts, gather, parameterAt } from "./facts.js";
+import { judged } from "./judged.js";
+
+export { type Judgement, type Standing, type Stage, Core } from "./core.js";
+export { type Block, type Change, type Facts, gather } from "./facts.js";
+
+/** What was looked at. */
+export type Subject = "draw" | "deadline" | "commitment" | "lot" | "answer" | "judgement" | "scores" | "slashes" | "payout";
+
+/** What came of it. */
+export interface Check {
+  subject: Subject;
+  /** Whose, where it is a node's. */
+  node?: number | undefined;
+  /** Where nothing is known that would decide it, it is not checkable here. */
+  result: "ok" | "wrong" | "not checkable here";
+  /** What was compared, or what is missing. */
+  because: string;
+}
+
+/** An event by its name. */
+export type Named<name extends MusterEvent["eventName"]> = Extract<MusterEvent, { eventName: name }>;
+/** Notes a check: whether it holds, or undefined where that cannot be told. */
+export type Note = (subject: Subject, holds: boolean | undefined, because: string, node?: number) => void;
+
+/** The events of a name. */
+export const named = <name extends MusterEvent["eventName"]>(events: readonly MusterEvent[], name: name): Named<name>[] =>
+  events.filter((event): event is Named<name> => event.eventName === name);
+
+const ANSWER = 0;
+const [SINGLE, SAMPLED, REPLICATED] = [0, 1, 2];
+/** Reasons of `TaskAborted`: those for which the start fee is kept, and timeouts. */
+const [TIMEOUT, CANCELLED, EXPIRED] = [0, 1, 3];
+const STABLE_DIFFUSION = 0;
+const ONE = 1n << 64n;
+
+/** The number below 10,000 that a block's hash draws for a task: the first of the contract's random numbers (docs/dispatching.md). */
+export function lotOf(hash: Hex, id: bigint): bigint {
+  const [seed, n] = [keccak256(concatHex([hash, numberToHex(id, { size: 8 })])), 10_000n];
+  for (let i = 0n; ; i++) {
+    const words = keccak256(concatHex([seed, numberToHex(i / 4n, { size: 8 })]));
+    const from = Number(i % 4n) * 8;
+    const wide = hexToBigInt(sliceHex(words, from, from + 8)) * n;
+    // Without bias: the few that would give one are skipped.
+    if (wide % ONE >= (ONE - n) % n) return wide / ONE;
+  }
+}
+
+/** Checks a task. */
+export async function verifyTask(client: MusterClient, parameters: GetTaskParameters): Promise<Check[]> {
+  const [facts, core] = await Promise.all([gather(client, parameters), Core.load()]);
+  return verify(facts, core);
+}
+
+/** The same from what has been asked for before. */
+export function verify(facts: Facts, core: Core): Check[] {
+  const checks: Check[] = [];
+  const note: Note = (subject, holds, because, node) => {
+    const result = holds === undefined ? "not checkable here" : holds ? "ok" : "wrong";
+    checks.push({ subject, ...(node === undefined ? {} : { node }), result, because });
+  };
+  const { events } = facts;
+  const created = named(events, "TaskCreated")[0];
+  if (!created) throw new RangeError("The task's creation is not among its events.");
+  const { fee, timeLimit, startFeeBps, spec } = created.args;
+  if (spec.redundancy > REPLICATED) {
+    note("payout", undefined, `This version does not know policy ${spec.redundancy}.`);
+    return checks;
+  }
+  const bps = spec.redundancy === SAMPLED ? Number(parameterAt(facts, sampleBps, created)) : 0;
+  const images = spec.redundancy !== SINGLE && spec.kind === STABLE_DIFFUSION ? spec.units : 0;
+
+  starts(facts, timeLimit, note);
+  commitments(facts, core, images, note);
+  const committed = named(events, "AnswerCommitted").find(({ args }) => args.block > 0n);
+  if (committed) lot(facts, committed, BigInt(bps), note);
+
+  const [succeeded] = named(events, "TaskSucceeded");
+  const [failed] = named(events, "TaskErrorReported");
+  const [aborted] = named(events, "TaskAborted");
+  const [settled] = named(events, "GroupSettled");
+  const [revealed] = named(events, "AnswerRevealed");
+  const payment = core.payment(fee, bps);
+  const startFee = core.part(fee, startFeeBps);
+  if (succeeded) {
+    const { resultDigest, paid, node } = succeeded.args;
+    if (spec.redundancy === SINGLE) {
+      note("answer", undefined, "Under policy 0 any answer is paid.", node);
+      note("payout", paid === fee, `${paid} of a fee of ${fee}`, node);
+    } else {
+      note("answer", revealed?.args.kind === ANSWER && revealed.args.value === resultDigest, "What was paid for is what was revealed.", node);
+      // Which of the two says whether its scope had nodes enough, which no event does.
+      note("payout", paid === fee || paid === payment, `${paid} of a fee of ${fee}, of which one payment is ${payment} where tasks are scored`, node);
+    }
+  } else if (failed) {
+    const { refund, code, node } = failed.args;
+    if (revealed) note("answer", revealed.args.kind !== ANSWER && hexToBigInt(revealed.args.value) === BigInt(code), `error ${code}`, node);
+    note("payout", refund === fee, `${refund} back of a fee of ${fee}`);
+  } else if (aborted) {
+    const { reason, refund } = aborted.args;
+    const kept = [TIMEOUT, CANCELLED, EXPIRED].includes(reason) ? startFee : 0n;
+    const left = fee - kept;
+    // Who let his reveal's time pass has paid for those who are sampled, where tasks are scored.
+    const saved = reason === TIMEOUT && committed ? fee - payment : 0n;
+    const less = left - (saved < left ? saved : left);
+    note("payout", aborted.args.startFee === kept && (refund === left || refund === less), `${refund} back of a fee of ${fee}, a start fee of ${aborted.args.startFee}`);
+  } else if (settled) {
+    judged(facts, core, { created, settled, images, payment, startFee, most: Number(parameterAt(facts, hammingMost, settled)) }, note);
+  } else {
+    note("payout", undefined, "The task has not ended.");
+  }
+  return checks;
+}
+
+/** Draws and deadlines. */
+function starts(facts: Facts, timeLimit: number, note: Note): void {
+  const noWeights = "Who was eligible, and with what weight, stands in no event: it takes the sampler's words at that block.";
+  for (const event of facts.events) {
+    const { eventName, args, blockNumber } = event;
+    if (eventName === "GroupFormed") note("draw", undefined, noWeights);
+    if (eventName === "TaskStarted") note("draw", undefined, noWeights, args.node);
+    if (eventName !== "TaskStarted" && eventName !== "MemberStarted") continue;
+    const now = facts.blocks.get(blockNumber)?.timestamp;
+    if (now === undefined) {
+      note("deadline", undefined, `Block ${blockNumber} is not known.`, args.node);
+      continue;
+    }
+    const given = args.deadline - now;
+    const limits = [BigInt(timeLimit)];
+    // Who lacks a model has longer.
+    if (eventName === "MemberStarted") limits.push(BigInt(timeLimit) + parameterAt(facts, downloadTime, event));
+    note("deadline", limits.includes(given), `${given} s, where ${limits.join(" or ")} are given`, args.node);
+  }
+}
+
+/** What was committed to is what was revealed. */
+function commitments({ events }: Facts, core: Core, images: number, note: Note): void {
+  const opened = named(events, "AnswerRevealed");
+  for (const { args } of named(events, "AnswerCommitted")) {
+    const opening = opened.find(({ args: { node } }) => node === args.node);
+    if (!opening) {
+      note("commitment", undefined, "The node has not revealed what it committed to.", args.node);
+      continue;
+    }
+    const { id, node, kind, value, salt } = opening.args;
+    const holds = sliceHex(commitmentOf({ id, node, kind, value, salt }), 0, 24) === args.commitment;
+    const fits = kind !== ANSWER || images === 0 || core.hasImages(value, images);
+    note("commitment", holds && fits, fits ? "The hash of what was revealed." : `Not one perceptual hash for each of ${images} images.`, node);
+  }
+  for (const { args } of opened) {
+    if (!events.some((event) => event.eventName === "AnswerCommitted" && event.args.node === args.node)) {
+      note("commitment", false, "The node has revealed what it never committed to.", args.node);
+    }
+  }
+}
+
+/** The lot that decides whether a task is validated. */
+function lot(facts: Facts, committed: Named<"AnswerCommitted">, bps: bigint, note: Note): void {
+  const { id, node, block } = committed.args;
+  const due = committed.blockNumber + parameterAt(facts, sampleDelay, committed);
+  if (block !== due) return note("lot", false, `It goes by block ${block} instead of ${due}.`, node);
+  const hash = facts.blocks.get(block)?.hash;
+  if (!hash || hash === zeroHash) return note("lot", undefined, `The hash of block ${block} is not known.`, node);
+  const [drawn, happened] = [lotOf(hash, id), whatHappened(facts.events)];
+  const said = `${drawn}, and below ${bps} is sampled`;
+  if (happened === undefined) return note("lot", undefined, `${said}; nobody has acted on it yet.`, node);
+  // Where nobody acted while the hash was to be had, it counts as not sampled; see docs/validation.md.
+  const late = happened === "timed out" && drawn < bps;
+  note("lot", late ? undefined : drawn < bps === (happened === "sampled"), late ? `${said}, but it timed out: right only if the hash was too old by then.` : said, node);
+}
+
+function whatHappened(events: readonly MusterEvent[]): "sampled" | "revealed" | "timed out" | undefined {
+  for (const { eventName, args } of events) {
+    if (eventName === "TaskSampled") return "sampled";
+    if (eventName === "TaskSucceeded" || eventName === "TaskErrorReported") return "revealed";
+    if (eventName === "TaskAborted") return args.reason === TIMEOUT ? "timed out" : undefined;
+  }
+  return undefined;
+}

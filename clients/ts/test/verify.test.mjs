@@ -1,0 +1,209 @@
+// Tasks checked against what the chain says of them, on the test network; and that what is not so is found. MUSTER_DEVNODE names its binary.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { keccak256, toHex } from "viem";
+import { parameterNumbers } from "../dist/abi.js";
+import { TaskKind } from "../dist/index.js";
+import { startNetwork } from "../dist/test/index.js";
+import { Core, gather, lotOf, verify, verifyTask } from "../dist/verify/index.js";
+
+// Twenty of them, a slash, are whole granules of stake.
+const FEE = 10_007n * 50_000_000_000n;
+const timeout = 60_000;
+const UNKNOWN = "not checkable here";
+const [OK, WRONG] = ["ok", "wrong"];
+
+/** What came out for some subject, each result once. */
+const results = (checks, subject) => [...new Set(checks.filter((check) => check.subject === subject).map(({ result }) => result))];
+/** Everything is as it has to be, but for what cannot be known. */
+const holds = (checks, ...unknown) => {
+  const wrong = checks.filter(({ result, subject }) => result !== OK && !(result === UNKNOWN && ["draw", ...unknown].includes(subject)));
+  assert.deepEqual(wrong, []);
+};
+/** Facts with an event's values changed, or with the event taken out. */
+const changed = (facts, name, values, is = () => true) => {
+  const of = (events) =>
+    events.flatMap((event) => {
+      if (event.eventName !== name || !is(event.args)) return [event];
+      return values ? [{ ...event, args: { ...event.args, ...values } }] : [];
+    });
+  return { ...facts, events: of(facts.events), settlement: of(facts.settlement) };
+};
+
+describe("tasks of a network that validates", () => {
+  let network;
+  let core;
+  before(async () => {
+    core = await Core.load();
+    // More than the least stake, so that who is slashed stays.
+    const nodes = Array.from({ length: 4 }, () => ({ stake: 800n * 10n ** 18n }));
+    network = await startNetwork({ nodes, parameters: { sampleBps: 10_000n, scorePool: 3n } });
+  });
+  after(() => network?.stop());
+  const all = (behaviour) => {
+    for (const node of network.nodes) node.behave(behaviour);
+  };
+  const gpu = () => network.nodes[0].group;
+  const ended = async (request) => {
+    const { client } = network;
+    const { id, task } = await client.createTask({ kind: TaskKind.gpt, input: "a question", value: FEE, ...request });
+    return client.waitForTask({ id, fromBlock: task.createdIn, timeout });
+  };
+  const asked = ({ id }) => gather(network.client, { address: network.address, id });
+  const checked = ({ id }) => verifyTask(network.client, { address: network.address, id });
+
+  test("on its own: the fee is paid, the answer is anybody's", async () => {
+    all("answers");
+    const checks = await checked(await ended({}));
+    holds(checks, "answer");
+    assert.deepEqual([results(checks, "payout"), results(checks, "deadline"), results(checks, "answer")], [[OK], [OK], [UNKNOWN]]);
+    all("fails");
+    const facts = await asked(await ended({}));
+    holds(verify(facts, core));
+    // What is not known is not judged.
+    const later = facts.events.map((event) => (event.args.spec ? { ...event, args: { ...event.args, spec: { ...event.args.spec, redundancy: 9 } } } : event));
+    assert.deepEqual(results(verify({ ...facts, events: later }, core), "payout"), [UNKNOWN]);
+  });
+
+  test("a lot for each commitment, and both outcomes", async () => {
+    all("answers");
+    await network.setParameter("sampleBps", 5_000n);
+    const seen = new Set();
+    let facts;
+    for (let tries = 0; tries < 24 && seen.size < 2; tries++) {
+      const task = await ended({ redundancy: 1, gpu: gpu() });
+      facts = await asked(task);
+      const checks = verify(facts, core);
+      holds(checks);
+      assert.deepEqual(results(checks, "lot"), [OK]);
+      seen.add(facts.events.some(({ eventName }) => eventName === "TaskSampled"));
+    }
+    assert.equal(seen.size, 2, "24 lots were all alike");
+    // Another hash, by which the lot would have been the other.
+    const committed = facts.events.find(({ eventName }) => eventName === "AnswerCommitted");
+    const { id, block } = committed.args;
+    const happened = lotOf(facts.blocks.get(block).hash, id) < 5_000n;
+    const other = Array.from({ length: 100 }, (_, i) => keccak256(toHex(i))).find((hash) => lotOf(hash, id) < 5_000n !== happened);
+    const blocks = (hash) => new Map([...facts.blocks, [block, { ...facts.blocks.get(block), hash }]]);
+    assert.deepEqual(results(verify({ ...facts, blocks: blocks(other) }, core), "lot"), [WRONG]);
+    const without = new Map([...facts.blocks].filter(([number]) => number !== block));
+    assert.deepEqual(results(verify({ ...facts, blocks: without }, core), "lot"), [UNKNOWN]);
+    assert.deepEqual(results(verify(changed(facts, "AnswerCommitted", { block: block + 1n }, (args) => args.block > 0n), core), "lot"), [WRONG]);
+    await network.setParameter("sampleBps", 10_000n);
+    // The task goes by what held when it was created.
+    holds(verify(await asked({ id }), core));
+  });
+
+  test("a cheat in a group, and lies about it", async () => {
+    all("answers");
+    const [liar] = network.nodes.slice(-1);
+    liar.behave("cheats");
+    let task;
+    for (let tries = 0; tries < 20 && !task?.members?.some(({ node }) => node === liar.number); tries++) {
+      task = await ended({ redundancy: 1, gpu: gpu() });
+    }
+    liar.behave("answers");
+    const facts = await asked(task);
+    const checks = verify(facts, core);
+    holds(checks);
+    for (const subject of ["commitment", "lot", "judgement", "scores", "slashes", "payout"]) assert.deepEqual(results(checks, subject), [OK], subject);
+    const slashed = checks.find(({ subject, node }) => subject === "slashes" && node === liar.number);
+    assert.match(slashed.because, new RegExp(`${20n * FEE} was taken`));
+
+    const isLiar = ({ node }) => node === liar.number;
+    const honest = task.members.find(({ node }) => node !== liar.number).node;
+    const isHonest = ({ node }) => node === honest;
+    const other = toHex(7n, { size: 32 });
+    const lies = [
+      ["commitment", changed(facts, "AnswerCommitted", { commitment: `0x${"11".repeat(24)}` }, isHonest)],
+      ["commitment", changed(facts, "AnswerRevealed", { salt: other }, isLiar)],
+      ["commitment", changed(facts, "AnswerCommitted", null, isHonest)],
+      ["judgement", changed(facts, "AnswerRevealed", { value: other }, isHonest)],
+      ["judgement", changed(facts, "MemberJudged", { verdict: 1 }, isLiar)],
+      ["judgement", changed(facts, "GroupSettled", { outcome: 2 })],
+      ["judgement", changed(facts, "GroupSettled", { answer: other })],
+      ["scores", changed(facts, "ScoreRecorded", { score: 9 }, isHonest)],
+      ["scores", changed(facts, "ScoreRecorded", null, isLiar)],
+      ["slashes", changed(facts, "NodeSlashed", null)],
+      ["slashes", changed(facts, "NodeSlashed", { stake: 10n ** 21n })],
+      ["payout", changed(facts, "MemberJudged", { paid: FEE }, isLiar)],
+      ["payout", changed(facts, "MemberJudged", { paid: 1n }, isHonest)],
+      ["payout", changed(facts, "GroupSettled", { refund: 1n })],
+      ["deadline", changed(facts, "MemberStarted", { deadline: 1n })],
+    ];
+    for (const [subject, lie] of lies) assert.ok(results(verify(lie, core), subject).includes(WRONG), `a lie about ${subject} was not found`);
+    // Less than is due may have been all there was.
+    assert.ok(results(verify(changed(facts, "NodeSlashed", { stake: 0n, unbonding: 0n, credit: 1n }), core), "slashes").includes(UNKNOWN));
+    // Without the times of commitments nobody can say who was first.
+    assert.deepEqual(results(verify({ ...facts, blocks: new Map() }, core), "judgement"), [UNKNOWN]);
+  });
+
+  test("images: perceptual hashes, as many as were asked for", async () => {
+    all("answers");
+    const facts = await asked(await ended({ kind: TaskKind.stableDiffusion, units: 2, redundancy: 1, input: "an image" }));
+    holds(verify(facts, core));
+    const three = facts.events.map(({ args }) => args.value?.replace(/0{32}$/, `${"01".repeat(8)}${"00".repeat(8)}`)).find(Boolean);
+    assert.ok(results(verify(changed(facts, "AnswerRevealed", { value: three }), core), "commitment").includes(WRONG));
+  });
+
+  test("three at once", async () => {
+    all("answers");
+    const facts = await asked(await ended({ redundancy: 2, gpu: gpu(), value: 3n * FEE }));
+    const checks = verify(facts, core);
+    holds(checks);
+    assert.deepEqual([results(checks, "judgement"), results(checks, "lot"), results(checks, "payout")], [[OK], [], [OK]]);
+  });
+
+  test("what is withheld: nothing opens the commitments, and all is refunded", async () => {
+    all("withholds");
+    const { client } = network;
+    const { id } = await client.createTask({ kind: TaskKind.gpt, redundancy: 1, gpu: gpu(), value: FEE });
+    let opened;
+    for (let tries = 0; tries < 1_000 && !opened; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 25));
+      const { list } = await client.getGroups({ from: 0, count: 10 });
+      opened = list.find((group) => group.id === id && group.opens > 0n);
+    }
+    assert.ok(opened, "nobody committed");
+    assert.deepEqual(results(await checked({ id }), "payout"), [UNKNOWN]);
+    const { timestamp } = await client.getBlock();
+    await network.increaseTime(Number(opened.closes - timestamp) + 1);
+    await client.waitForTask({ id, timeout });
+    const checks = await checked({ id });
+    holds(checks, "commitment");
+    assert.deepEqual([results(checks, "commitment"), results(checks, "judgement")], [[UNKNOWN], [OK]]);
+  });
+
+  test("not sampled: revealed, or timed out", async () => {
+    const { client } = network;
+    await network.setParameter("sampleBps", 0n);
+    all("answers");
+    const facts = await asked(await ended({ redundancy: 1, gpu: gpu() }));
+    const checks = verify(facts, core);
+    holds(checks);
+    assert.deepEqual([results(checks, "lot"), results(checks, "answer"), results(checks, "payout")], [[OK], [OK], [OK]]);
+    const lies = [
+      ["answer", changed(facts, "TaskSucceeded", { resultDigest: toHex(1n, { size: 32 }) })],
+      ["payout", changed(facts, "TaskSucceeded", { paid: FEE - 1n })],
+    ];
+    for (const [subject, lie] of lies) assert.deepEqual(results(verify(lie, core), subject), [WRONG], subject);
+    all("withholds");
+    const { id } = await client.createTask({ kind: TaskKind.gpt, redundancy: 1, gpu: gpu(), value: FEE });
+    await assert.rejects(
+      client.waitForTask({
+        id,
+        timeout,
+        onChange: ({ status }) => {
+          if (status === "committed") throw new Error("that will do");
+        },
+      }),
+      /that will do/,
+    );
+    const { value: window } = await client.getParameter({ which: parameterNumbers.sampleWindow });
+    await network.increaseTime(Number(window) + 1);
+    await client.waitForTask({ id, timeout });
+    const late = await checked({ id });
+    holds(late, "commitment");
+    assert.deepEqual([results(late, "lot"), results(late, "payout")], [[OK], [OK]]);
+  });
+});

@@ -1,0 +1,146 @@
+//! How `muster-core` judges and pays, for clients that check what a contract did: `clients/ts/verifier.sh` compiles it to WASM.
+//!
+//! Nothing but numbers goes in and comes out, so there is no memory to share. A number of 128 bits is given as its higher and its lower
+//! half, and asked for by halves: 1 the higher, 0 the lower.
+// Exporting a name is all that is unsafe here: no other crate that is linked has these.
+#![allow(unsafe_code)]
+
+use muster_core::qos::share_bps;
+use muster_core::record::MEMBERS;
+use muster_core::validation::{self, Images, Member, Outcome};
+
+fn whole(high: u64, low: u64) -> u128 {
+    u128::from(high) << 64 | u128::from(low)
+}
+
+fn half_of(value: u128, half: u32) -> u64 {
+    if half == 1 {
+        (value >> 64) as u64
+    } else {
+        value as u64
+    }
+}
+
+/// How a member stands, and its answer, of which [`Images`] is the word's four numbers: 0 there is none, 1 it has answered, 2 it reported an
+/// error, 3 it did not reveal, 4 it did not commit.
+fn member(stage: u32, elapsed: u32, at: u32, answer: Images) -> Member<Images> {
+    match stage {
+        1 => Member::Answered { answer, elapsed, at },
+        2 => Member::Failed,
+        3 => Member::Withheld,
+        4 => Member::TimedOut,
+        _ => Member::None,
+    }
+}
+
+/// Judges a group. For each member: how it [stands](member), the seconds from its start to its commitment, when it committed, and its
+/// answer's four numbers, the first the most significant. Then how many images an answer has, 0 where answers have to be equal, and in how
+/// many bits the hashes of two equal images may differ.
+///
+/// Gives eight bytes, from the lowest: the outcome as the interface numbers it; the member it names, or 255; three verdicts as the
+/// interface numbers them, 0 for no member; three scores, 255 for none.
+#[allow(clippy::too_many_arguments)]
+#[no_mangle]
+pub extern "C" fn judge(
+    stage0: u32,
+    elapsed0: u32,
+    at0: u32,
+    a0: u64,
+    b0: u64,
+    c0: u64,
+    d0: u64,
+    stage1: u32,
+    elapsed1: u32,
+    at1: u32,
+    a1: u64,
+    b1: u64,
+    c1: u64,
+    d1: u64,
+    stage2: u32,
+    elapsed2: u32,
+    at2: u32,
+    a2: u64,
+    b2: u64,
+    c2: u64,
+    d2: u64,
+    images: u32,
+    most: u32,
+) -> u64 {
+    let members = [
+        member(stage0, elapsed0, at0, [a0, b0, c0, d0]),
+        member(stage1, elapsed1, at1, [a1, b1, c1, d1]),
+        member(stage2, elapsed2, at2, [a2, b2, c2, d2]),
+    ];
+    let same = |a: &Images, b: &Images| if images == 0 { a == b } else { validation::same_images(a, b, most as u8) };
+    let judged = validation::judge(&members, same);
+    let (outcome, named) = match judged.outcome {
+        Outcome::Agreed(fastest) => (0, fastest as u8),
+        Outcome::Alone(only) => (1, only as u8),
+        Outcome::Differing => (2, 255),
+        Outcome::Unanswered => (3, 255),
+    };
+    let [v0, v1, v2] = judged.verdicts.map(|verdict| verdict as u8);
+    let [s0, s1, s2] = judged.scores.map(|score| score.unwrap_or(255));
+    u64::from_le_bytes([outcome, named, v0, v1, v2, s0, s1, s2])
+}
+
+/// Whether an answer has a hash for each image and for nothing else: 1 or 0.
+#[no_mangle]
+pub extern "C" fn has_images(a: u64, b: u64, c: u64, d: u64, images: u32) -> u32 {
+    validation::has_images(&[a, b, c, d], images as u8).into()
+}
+
+/// What a node is paid for a task of this fee that is sampled with such a probability, in ten-thousandths. Fees are below 2^100.
+#[no_mangle]
+pub extern "C" fn payment(high: u64, low: u64, sample_bps: u32, half: u32) -> u64 {
+    half_of(validation::payment(whole(high, low), sample_bps as u16), half)
+}
+
+/// A member's share of a pot, by the three scores, each a byte, the first member's the lowest; 255 for none.
+#[no_mangle]
+pub extern "C" fn share(high: u64, low: u64, scores: u32, member: u32, half: u32) -> u64 {
+    let [a, b, c, _] = scores.to_le_bytes();
+    let scores: [Option<u8>; MEMBERS] = [a, b, c].map(|score| (score != 255).then_some(score));
+    half_of(validation::shares(whole(high, low), &scores)[member as usize % MEMBERS], half)
+}
+
+/// The share of a fee, in ten-thousandths.
+#[no_mangle]
+pub extern "C" fn part(high: u64, low: u64, bps: u32, half: u32) -> u64 {
+    half_of(share_bps(whole(high, low), bps as u16), half)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two that agree within a bit, of which the second was faster, and one that does not.
+    fn judged(most: u32) -> [u8; 8] {
+        let bits = judge(1, 20, 100, 6, 0, 0, 0, 1, 10, 101, 7, 0, 0, 0, 1, 5, 90, u64::MAX, 0, 0, 0, 1, most);
+        bits.to_le_bytes()
+    }
+
+    #[test]
+    fn a_judgement_is_that_of_the_core() {
+        assert_eq!(judged(1), [0, 1, 1, 1, 2, 5, 10, 0]);
+        // No two are the same word.
+        assert_eq!(judged(0), [2, 255, 6, 6, 6, 255, 255, 255]);
+        let alone = judge(1, 1, 1, 5, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0).to_le_bytes();
+        assert_eq!(alone, [1, 0, 6, 3, 5, 255, 255, 255]);
+        let errors = judge(2, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0).to_le_bytes();
+        assert_eq!(errors, [3, 255, 4, 4, 0, 255, 255, 255]);
+    }
+
+    #[test]
+    fn amounts_come_in_halves() {
+        let fee = (3u128 << 64) + 7;
+        let both = |of: &dyn Fn(u32) -> u64| whole(of(1), of(0));
+        assert_eq!(both(&|half| payment(3, 7, 1_000, half)), validation::payment(fee, 1_000));
+        assert_eq!(both(&|half| part(3, 7, 200, half)), share_bps(fee, 200));
+        let scores = u32::from_le_bytes([10, 255, 5, 0]);
+        let shared: u128 = (0..3).map(|member| both(&|half| share(3, 7, scores, member, half))).sum();
+        assert_eq!(shared, fee);
+        assert_eq!(both(&|half| share(3, 7, scores, 1, half)), 0);
+        assert_eq!([has_images(1, 0, 0, 0, 1), has_images(1, 0, 0, 0, 2)], [1, 0]);
+    }
+}
