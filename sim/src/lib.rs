@@ -11,11 +11,13 @@
 //! - [`gpu`] which GPU a name means
 //! - [`trace`] traces of requests and of GPU nodes
 //! - [`network`] a whole network on the contract's own code, event by event
+//! - [`attacks`] what attacks on validation come to, and the page about it
 //! - [`paper`] the experiments of the paper behind `muster_core::reputation`, and the page about them
 //!
 //! Results do not depend on the number of threads, nor on the machine: decisions are made in integers, and statistics
 //! use only the operations that IEEE 754 rounds exactly.
 
+pub mod attacks;
 pub mod chart;
 pub mod gpu;
 pub mod jobs;

@@ -8,6 +8,7 @@
 //! | [`meter`] | what a call costs that is played there |
 //! | [`validated`] | what tests share of tasks whose answers are checked |
 //! | [`explorer`] | the state as someone knows it who has read nothing but logs |
+//! | [`search`] | an adversary that tries what attacks come to |
 //! | [`drive`] | runs of random operations; one that fails is cut down to a short one |
 
 pub mod drive;
@@ -18,6 +19,7 @@ pub mod system;
 pub mod validated;
 #[macro_use]
 pub mod world;
+pub mod search;
 
 /// Prints a figure that `script/proof` puts into docs/proof.md, always in this form: `proof WHAT: name = value; name =
 /// value`. Values hold no `;`.

@@ -1,0 +1,345 @@
+//! What attacks on validation come to: the adversary's search over many lives, single prices, and the page about them.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{IsTerminal, Write as _};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use muster_core::validation::payment;
+use muster_model::search::book::{Cause, Tally};
+use muster_model::search::price::{fifty_tens, lone_sender, share, Fifty, Lone, Share};
+use muster_model::search::{season, Strategy, ALONE, DEVIATES, LIVES};
+use rayon::prelude::*;
+
+use crate::numbers::{fixed, thousands};
+
+/// Rates of sampling, in ten-thousandths, at which a share of the nodes is priced.
+const RATES: [u64; 2] = [1_000, 3_000];
+/// Shares of the nodes, in hundredths.
+const SHARES: [u32; 6] = [1, 5, 10, 20, 33, 50];
+/// Shares of one-sender blocks, in hundredths.
+const ALONE_IN: [u64; 8] = [0, 1, 5, 10, 25, 50, 75, 90];
+/// What a wrong answer costs by default, in fees.
+const SLASH: f64 = 20.0;
+/// Fifty tens: nodes, the adversary's, policy, and whether the node alone holds a required model.
+const TENS: [(u64, u32, u8, bool); 6] =
+    [(20, 1, 2, false), (20, 4, 2, false), (20, 1, 2, true), (20, 1, 1, false), (100, 1, 2, false), (100, 20, 2, false)];
+
+/// How much to do, and where to put it.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Lives in all, a multiple of those of a season.
+    pub lives: u64,
+    /// Answers of a lone sender behind each price; half as many groups, and answers that are judged.
+    pub answers: u64,
+    /// Another seed gives other networks, plans and luck.
+    pub seed: u64,
+    /// The page goes here.
+    pub out: PathBuf,
+}
+
+/// What was found.
+struct Found {
+    strategies: BTreeMap<Strategy, Tally>,
+    lone: Vec<Lone>,
+    shares: Vec<Vec<Share>>,
+    tens: Vec<Fifty>,
+}
+
+/// Searches, measures and writes the page.
+///
+/// # Errors
+/// A file that can't be written. What must not be stops it, with the season and the life in which it was.
+pub fn run(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
+    fs::create_dir_all(&options.out).map_err(|e| format!("can't create {}: {e}", options.out.display()))?;
+    let start = Instant::now();
+    let first = options.seed << 24;
+    let seasons: Vec<u64> = (0..options.lives.div_ceil(LIVES)).map(|n| first + n).collect();
+    let bar = bar("lives", options.lives);
+    let played: Vec<_> = seasons
+        .par_iter()
+        .map(|seed| {
+            let found = season(*seed, LIVES);
+            bar.inc(LIVES);
+            found
+        })
+        .collect();
+    bar.finish_and_clear();
+    let mut strategies: BTreeMap<Strategy, Tally> = BTreeMap::new();
+    for (strategy, tally) in played.into_iter().flatten() {
+        strategies.entry(strategy).or_default().add(&tally);
+    }
+    eprintln!("{} lives in {:.0} s", options.lives, start.elapsed().as_secs_f64());
+    let (answers, groups) = (options.answers, options.answers / 2);
+    let lone = ALONE_IN.par_iter().map(|alone| lone_sender(first, *alone, answers, groups)).collect();
+    let shares = RATES.par_iter().map(|rate| SHARES.par_iter().map(|own| share(first, *own, *rate, groups, groups)).collect());
+    let shares = shares.collect();
+    let tens = TENS.par_iter().map(|(nodes, own, policy, model)| fifty_tens(first, *nodes, *own, *policy, *model)).collect();
+    let text = page(&Found { strategies, lone, shares, tens }, options);
+    let path = options.out.join("attacks.md");
+    fs::write(&path, &text).map_err(|e| format!("can't write {}: {e}", path.display()))?;
+    eprintln!("All of it took {:.0} s.", start.elapsed().as_secs_f64());
+    // Whoever stops reading has seen enough.
+    let _ = std::io::stdout().write_all(format!("{text}\n{}\n", path.display()).as_bytes());
+    Ok(())
+}
+
+fn bar(what: &str, length: u64) -> ProgressBar {
+    let target = if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(Some(length), target);
+    let style = ProgressStyle::with_template("{msg:10} {wide_bar} {pos}/{len} {elapsed:>5}, {eta:>5} left");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_message(what.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(250));
+    bar
+}
+
+/// Wei in tokens.
+fn tokens(wei: i128) -> f64 {
+    wei as f64 / 1e18
+}
+
+fn shown(wei: i128) -> String {
+    fixed(tokens(wei), 1)
+}
+
+fn percent(part: u64, of: u64, decimals: usize) -> String {
+    format!("{} %", fixed(100.0 * part as f64 / of.max(1) as f64, decimals))
+}
+
+fn page(found: &Found, options: &Options) -> String {
+    let mut sum = Tally::default();
+    found.strategies.values().for_each(|tally| sum.add(tally));
+    let mut page = HEAD.to_owned();
+    let _ = write!(
+        page,
+        "\n`script/sim attacks` wrote it (seed {}): {} lives, {} groups, {} calls. The same seed gives the same page.\n{WHAT}\n",
+        options.seed,
+        thousands(sum.lives),
+        thousands(sum.groups),
+        thousands(sum.checked)
+    );
+    let _ = write!(
+        page,
+        "An honest node deviates once in {} answers: {} did. Slashed were, in all, {} nodes while idle, {} busy, {} about to pause, {} about to leave, {} paused and {} \
+         that had left.\n{SEARCH}\n",
+        thousands(DEVIATES),
+        thousands(sum.deviations),
+        thousands(sum.states[1]),
+        thousands(sum.states[2]),
+        thousands(sum.states[3]),
+        thousands(sum.states[4] + sum.states[6]),
+        thousands(sum.states[5]),
+        thousands(sum.states[0]),
+    );
+    for (strategy, tally) in &found.strategies {
+        row(&mut page, strategy.words(), tally);
+    }
+    row(&mut page, "**all**", &sum);
+    let of = |strategy: Strategy| found.strategies.get(&strategy).cloned().unwrap_or_default();
+    let (ambiguous, choose, alone) = (of(Strategy::Ambiguous), of(Strategy::Choose), of(Strategy::Grind));
+    let slashed = |cause| sum.slashed.get(&cause).copied().unwrap_or_default();
+    let _ = write!(
+        page,
+        "\nNone of the {} slashes of honest nodes was by a minority: in {} two of the group were the adversary's, {} were of nodes that had deviated, and {} by tasks that have two right \
+         answers, which burn {} tokens of honest nodes for each that the adversary pays, mostly for work that was done. Between a hash and its draw {} calls were looked at by playing them out; {} were worth more \
+         to the adversary than none. Where it chose when to validate, {} of the nodes that could be drawn were its own on average, and {} of all that had joined; of all strategies together {} and {}. Alone in {} \
+         of the blocks it had two of the group in {} of {} groups.\n",
+        thousands(sum.slashed.values().sum()),
+        thousands(slashed(Cause::Majority)),
+        thousands(slashed(Cause::Deviated)),
+        thousands(slashed(Cause::Ambiguous)),
+        fixed(ratio(ambiguous.burnt(Cause::Ambiguous), ambiguous.spent), 2),
+        thousands(sum.looked),
+        thousands(sum.moved),
+        percent(choose.share, choose.shares * 1_000_000, 1),
+        percent(choose.usual, choose.shares * 1_000_000, 1),
+        percent(sum.share, sum.shares * 1_000_000, 1),
+        percent(sum.usual, sum.shares * 1_000_000, 1),
+        percent((ALONE * 1e3) as u64, 1_000, 0),
+        thousands(alone.majorities),
+        thousands(alone.groups),
+    );
+    lone(&mut page, &found.lone);
+    shares(&mut page, &found.shares);
+    tens(&mut page, &found.tens);
+    page
+}
+
+fn ratio(part: u128, of: u128) -> f64 {
+    part as f64 / of as f64
+}
+
+fn row(page: &mut String, name: &str, tally: &Tally) {
+    let burnt = tally.burnt(Cause::Majority) + tally.burnt(Cause::Ambiguous);
+    let per = if tally.spent > 0 { fixed(ratio(burnt, tally.spent), 3) } else { "-".into() };
+    let cells = [
+        name.to_owned(),
+        thousands(tally.lives),
+        thousands(tally.groups),
+        thousands(tally.majorities),
+        thousands(tally.calls),
+        shown(tally.spent as i128),
+        shown(tally.earned),
+        shown(burnt as i128),
+        per,
+        shown(tally.withheld as i128),
+        shown(tally.reserve),
+        thousands(tally.fooled),
+    ];
+    let _ = writeln!(page, "| {} |", cells.join(" | "));
+}
+
+fn lone(page: &mut String, found: &[Lone]) {
+    page.push_str(LONE);
+    let rate = 0.1;
+    for (alone, lone) in ALONE_IN.iter().zip(found) {
+        let q = *alone as f64 / 100.0;
+        let left = rate * (1.0 - q);
+        let two = hypergeometric(20, 2, 2) + hypergeometric(20, 2, 3);
+        let _ = writeln!(
+            page,
+            "| {alone} % | {} | {} | {} | {} | {} |",
+            percent((left * 1e6) as u64, 1_000_000, 1),
+            percent(lone.sampled, lone.answers, 1),
+            fixed((1.0 - left) / left, 1),
+            percent(((q + (1.0 - q) * two) * 1e6) as u64, 1_000_000, 1),
+            percent(lone.majorities, lone.groups, 1),
+        );
+    }
+    let limit = 1.0 - 1.0 / (rate * (SLASH + 1.0));
+    let _ = write!(
+        page,
+        "\nA slash of {SLASH} fees deters who has no validator of his own up to {} of such blocks.\n",
+        percent((limit * 1e3) as u64, 1_000, 0)
+    );
+}
+
+/// The chance that exactly so many of three drawn out of `nodes` are among `own`.
+fn hypergeometric(nodes: u64, own: u64, hit: u64) -> f64 {
+    let choose = |n: u64, k: u64| (0..k).fold(1.0, |c, i| c * n.saturating_sub(i) as f64 / (i + 1) as f64);
+    choose(own, hit) * choose(nodes - own, 3 - hit) / choose(nodes, 3)
+}
+
+fn shares(page: &mut String, found: &[Vec<Share>]) {
+    page.push_str(MAJORITY);
+    for (i, own) in SHARES.iter().enumerate() {
+        let f = f64::from(*own) / 100.0;
+        let backed = 1.0 - (1.0 - f) * (1.0 - f);
+        let mut cells = vec![
+            format!("{own} %"),
+            fixed(f / (1.0 - f), 2),
+            format!("{} %", fixed(300.0 * f * f * (1.0 - f), 2)),
+            percent(found[0][i].twos, found[0][i].groups, 2),
+            format!("{} %", fixed(100.0 * f * f * f, 2)),
+            percent(found[0][i].threes, found[0][i].groups, 2),
+            format!("{} %", fixed(100.0 * backed, 1)),
+        ];
+        for (rate, shares) in RATES.iter().zip(found) {
+            let (r, share) = (*rate as f64 / 1e4, &shares[i]);
+            cells.push(fixed((1.0 - r + r * backed) / (r * (1.0 - backed)), 1));
+            cells.push(fixed(tokens(share.earned as i128) / tokens(share.fee as i128) / share.slashes.max(1) as f64, 1));
+        }
+        let _ = writeln!(page, "| {} |", cells.join(" | "));
+    }
+    let limit = |r: f64| {
+        // (1 - r + r p) = s r (1 - p).
+        let p = (SLASH * r - 1.0 + r) / (r + SLASH * r);
+        1.0 - (1.0 - p).sqrt()
+    };
+    let single = payment(10_000, RATES[0] as u16);
+    let _ = write!(
+        page,
+        "\nBy the formula a slash of {SLASH} fees deters up to f = {} at r = {}, and {} at r = {}. It is on the safe side: a node is paid {} % of a fee at r = {}, not all of it; where it is backed, it and the \
+         validators that back it share three such payments. So measured in what all of them earn, they break even sooner.\n",
+        percent((limit(0.1) * 1e3) as u64, 1_000, 0),
+        0.1,
+        percent((limit(0.3) * 1e3) as u64, 1_000, 0),
+        0.3,
+        fixed(single as f64 / 100.0, 1),
+        0.1,
+    );
+}
+
+fn tens(page: &mut String, found: &[Fifty]) {
+    page.push_str(TEN);
+    for ((nodes, own, policy, model), fifty) in TENS.iter().zip(found) {
+        let model = if *model { "the node alone holds" } else { "none" };
+        let _ = writeln!(
+            page,
+            "| {nodes} | {own} | {policy} | {model} | {} | {} | {} | {} | {} |",
+            thousands(fifty.tasks),
+            thousands(fifty.groups),
+            fixed(fifty.parts as f64 / 100.0, 0),
+            fixed(fifty.seconds as f64 / 3_600.0, 1),
+            fixed(fifty.weight as f64 / 1e3, 2)
+        );
+    }
+}
+
+const HEAD: &str = "\
+# What attacks on validation come to
+
+[All pages](README.md)
+
+What stands against each of them, and what remains, is said in [security.md](security.md#validation). This page has the figures.
+";
+
+const WHAT: &str = "
+## The search
+
+An adversary owns between one node and two fifths of those of a network of 10 to 29, an application, and an address without a node. In each *life* it plays one of the strategies below, or two
+at once, until a validation group has been judged and everything has ended; some twenty lives share a network with its stakes, scores and reserve. Policy, kind of task, fee, rate of
+sampling, slashes of images, delay of draws, and how soon honest passers-by drive what they can, are left to chance; all calls go through the contract's door, as calldata. Honest nodes answer
+rightly, some of them slowly or too late, and pause now and then. After every call:
+
+- each wei that came in is in one place: stakes, returned stakes, credit, fees, reserve, burnt and income; and the fees that storage holds are those of the logs;
+- no call of an honest party is refused that it is entitled to. Only draws that are due, a full ring of tasks and a full ring of calls may ask for `dispatch` first, and then it has to go through;
+- no honest node is slashed by a minority of its group, unless it deviated itself, or the task has two right answers by its creator's will;
+- every slash takes what is owed, to the granule, from stake, returned stake or credit, and no stake leaves while a commitment is open.
+";
+
+const SEARCH: &str = "
+Amounts are in tokens; the least stake is 400. *Spent*: slashes, what others kept of the adversary's fees (most of it for honest work), GPU names. *Earned*: what its people gained beside, most of it for honest
+work too. *Burnt*: what honest nodes were slashed that had not deviated. *Withheld*: what honest nodes were not paid for right answers revealed in a group. *Two of three*: groups with a majority
+of the adversary's.
+
+| strategy | lives | groups | two of three | its calls | spent | earned | burnt of honest nodes | burnt per token spent | withheld | change of the reserve | false answers accepted |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+";
+
+const LONE: &str = "
+## The lone sender
+
+Whoever is the only sender of the block that decides can try what he sends in it until its hash suits him. It is the block `sampleDelay` after his commitment, or that of a draw: being alone in the others
+between is of no use to him, and a longer delay no cure. Of his answers r (1 - q) are sampled then, q the share of blocks with one sender; here r is 0.1. He breaks even at (1 - r (1 - q)) / (r (1 - q)) fees.
+The last columns: groups of three in which two of twenty nodes, his, are a majority, if he may be alone in the block that draws them.
+
+| one-sender blocks | sampled, by formula | measured | breaks even at, fees | two of three, by formula | measured |
+| ---: | ---: | ---: | ---: | ---: | ---: |
+";
+
+const MAJORITY: &str = "
+## What a share of the nodes gets
+
+f is the share of the weight in a task's scope at the adversary's moment: among the nodes that are idle when three are drawn, and among those that could be drawn when a node's answer is validated. With
+equal stakes it takes f / (1 - f) times the others' stakes, which are returned. Two of three decide what is right, share the pot, and burn the third's slash; three only say what they like. A first node that lies
+is backed with p' = 1 - (1 - f)^2, and breaks even at a slash of (1 - r + r p') / (r (1 - p')) fees. Measured on a hundred equal nodes (drawn without replacement) and, for the first node, a hundred others.
+
+| f | stakes, of the others' | two of three, 3 f^2 (1 - f) | measured | three, f^3 | measured | backed, p' | breaks even at r = 0.1, fees | measured | at r = 0.3 | measured |
+| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+";
+
+const TEN: &str = "
+## Fifty tens
+
+What it takes to fill one node's pool with fifty scores of 10: tasks of one's own whose answer is known, so that the node commits at once. The price is what other nodes and the reserve keep of the fees, in
+parts (what one node's work on one task is offered, which may be the least fee); hours are those of one task after the other. The weight is that beside a node of the same stake without scores.
+
+| nodes | the adversary's | policy | required model | tasks | groups | price, parts | hours | weight |
+| ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |
+";

@@ -1,0 +1,482 @@
+//! The network, its people and its blocks; and what has to hold after every call.
+
+use super::book::Book;
+use crate::system::{answer, decode};
+use crate::world::{named, parameter, who, word, Dice, World, GRANULE, OWNER, TOKEN};
+use alloy_primitives::{keccak256, B256};
+use alloy_sol_types::{SolCall, SolValue};
+use muster_core::id::{GpuGroup, NodeId, QueueId};
+use muster_core::record::{Node, Order, Status};
+use muster_core::word::Address;
+use muster_protocol::abi::IMuster::*;
+use muster_protocol::draw::Rng;
+use muster_protocol::groups::{places, Group};
+use muster_protocol::host::Host;
+use muster_protocol::native::Hashes;
+use muster_protocol::roster::Seat;
+use muster_protocol::{purse, IMuster, Network, Result};
+use std::collections::HashMap;
+
+/// Whose somebody is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// Plays by the rules.
+    Honest,
+    /// One mind with all others of this side.
+    Adversary,
+}
+
+/// What the right answer to a task is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Nature {
+    /// One, the same for all.
+    #[default]
+    Plain,
+    /// None: every node's differs.
+    NoRight,
+    /// Two, and a node of the same card may have either.
+    Ambiguous,
+}
+
+/// Operators begin here; a person's number is also the order in which they came.
+const OPERATORS: u64 = 100;
+/// An honest application.
+pub const CLIENT: u64 = 1;
+/// The adversary's application.
+pub const CREATOR: u64 = 2;
+/// An honest passer-by.
+pub const DRIVER: u64 = 3;
+/// An address of the adversary's without a node.
+pub const HELPER: u64 = 4;
+
+/// The listed GPU group of all nodes but the adversary's private ones.
+pub const CARD: u32 = 1 << 16 | 24;
+/// A task's queue is looked at in storage after each call while no more than so many wait, else after every 64th.
+const WATCHED: u32 = 128;
+/// Hashes that a lone sender tries.
+const TRIES: u32 = 32;
+
+/// Somebody with money in the network.
+#[derive(Clone, Debug)]
+pub struct Person {
+    /// Their number.
+    pub number: u64,
+    /// Whose they are.
+    pub side: Side,
+    /// Their node; 0 for none.
+    pub node: u32,
+    /// Wei paid out to them less wei paid in.
+    pub flow: i128,
+}
+
+/// Where the money is.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// The adversary's: stakes, returned stakes, credit, and what was withdrawn less what was paid in.
+    pub adversary: i128,
+    /// What validations are paid from.
+    pub reserve: u128,
+}
+
+/// A season's network.
+pub struct Arena {
+    /// The contracts.
+    pub w: World,
+    /// Chance.
+    pub dice: Dice,
+    /// Who spent what.
+    pub book: Book,
+    /// Everybody.
+    pub people: Vec<Person>,
+    by_address: HashMap<Address, usize>,
+    /// What each task is like.
+    pub natures: HashMap<u64, Nature>,
+    /// What is said of a failure.
+    pub place: String,
+    calls: u64,
+}
+
+/// The answer that the adversary's nodes give when they lie.
+pub fn false_answer(id: u64) -> B256 {
+    // Far from every right one as images too.
+    let mut word: B256 = keccak256((id, "false").abi_encode());
+    word[0] |= 1;
+    word[8..].fill(0);
+    word
+}
+
+impl Arena {
+    /// A network with so many honest nodes and others of the adversary's, of one listed card.
+    pub fn new(seed: u64, honest: u64, own: u64, settings: &[(&str, u64)]) -> Arena {
+        let mut w = World::new();
+        w.mem.hashes = Hashes::Given(HashMap::new());
+        for &(name, value) in settings {
+            w.set(name, value);
+        }
+        let mut arena = Arena {
+            w,
+            dice: Dice(seed),
+            book: Book { granule: GRANULE.into(), ..Book::default() },
+            people: Vec::new(),
+            by_address: HashMap::new(),
+            natures: HashMap::new(),
+            place: format!("seed {seed}"),
+            calls: 0,
+        };
+        let value = |w: &mut World, name| w.ask(parameterCall { which: parameter(name) }).value.to::<u64>();
+        arena.book.slash_times = value(&mut arena.w, "slashTimes").into();
+        arena.book.sample_bps = value(&mut arena.w, "sampleBps") as u16;
+        for (number, side) in
+            [(CLIENT, Side::Honest), (CREATOR, Side::Adversary), (DRIVER, Side::Honest), (HELPER, Side::Adversary)]
+        {
+            arena.meet(number, side);
+        }
+        arena.w.events();
+        // So that place in the lists says nothing of the side.
+        let mut sides: Vec<Side> = (0..honest + own).map(|i| if i < honest { Side::Honest } else { Side::Adversary }).collect();
+        for i in (1..sides.len()).rev() {
+            let j = arena.dice.below(i as u64 + 1) as usize;
+            sides.swap(i, j);
+        }
+        for side in sides {
+            let tokens = arena.stake();
+            arena.join(side, "RTX 4090", 24, &[1], tokens);
+        }
+        arena.w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: true }).expect("the owner may");
+        arena.w.events();
+        arena
+    }
+
+    /// A stake in tokens.
+    pub fn stake(&mut self) -> u128 {
+        [400, 400, 800, 1_600][self.dice.below(4) as usize]
+    }
+
+    fn meet(&mut self, number: u64, side: Side) -> usize {
+        self.by_address.insert(who(number), self.people.len());
+        self.book.people.insert(who(number), side);
+        self.people.push(Person { number, side, node: 0, flow: 0 });
+        self.people.len() - 1
+    }
+
+    /// A new operator joins with a node; gives its number.
+    pub fn join(&mut self, side: Side, gpu: &str, vram: u16, models: &[u64], tokens: u128) -> u32 {
+        let person = self.meet(OPERATORS + self.people.len() as u64, side);
+        let from = who(self.people[person].number);
+        let value = tokens * TOKEN + self.w.group_fee(gpu, vram);
+        let node = self.must(from, value, joinCall { gpuName: gpu.into(), vram, models: models.to_vec() });
+        self.people[person].node = node;
+        node
+    }
+
+    /// A node's operator.
+    pub fn operator(&self, node: u32) -> Address {
+        let person = self.people.iter().find(|p| p.node == node).expect("a node of somebody's");
+        who(person.number)
+    }
+
+    /// Nodes ever issued of a side.
+    pub fn nodes(&self, side: Side) -> Vec<u32> {
+        self.people.iter().filter(|p| p.side == side && p.node > 0).map(|p| p.node).collect()
+    }
+
+    // ------------------------------------------------------------ calls
+
+    /// Stops with what must not be.
+    pub fn fail(&self, what: &str) -> ! {
+        panic!("{}: {what}", self.place)
+    }
+
+    /// A call. Whatever came of it, the books are checked.
+    pub fn call<C: SolCall>(&mut self, from: Address, value: u128, call: C) -> Result<C::Return> {
+        let answer = self.call_data(from, value, &call.abi_encode())?;
+        Ok(C::abi_decode_returns_validate(&answer).expect("encoded as it is declared"))
+    }
+
+    /// The same by its calldata.
+    pub fn call_data(&mut self, from: Address, value: u128, data: &[u8]) -> Result<Vec<u8>> {
+        let paid = self.w.mem.paid;
+        let open = self.open_of(from);
+        if data.starts_with(&revealCall::SELECTOR) || data.starts_with(&settleCall::SELECTOR) {
+            let status = |n: u32| (n, Seat::load(&self.w.mem, NodeId(n)).node.status);
+            self.book.before = self.people.iter().filter(|p| p.node > 0).map(|p| status(p.node)).collect();
+        }
+        let out = self.w.raw(from, value, |m| answer(m, data));
+        let person = self.by_address.get(&from).copied();
+        if out.is_ok() {
+            if let Some(person) = person {
+                let person = &mut self.people[person];
+                person.flow += (self.w.mem.paid - paid) as i128 - value as i128;
+                self.book.life.calls += u64::from(person.side == Side::Adversary);
+            }
+        }
+        for event in self.w.events() {
+            if let Err(what) = self.book.read(from, &event) {
+                self.fail(&what);
+            }
+            if let IMusterEvents::TaskCreated(e) = &event {
+                self.natures.insert(e.id, self.book.next);
+            }
+            if matches!(&event, IMusterEvents::Withdrawn(e) if e.stake > 0 && open > 0) {
+                self.fail("a stake left while a commitment was open");
+            }
+        }
+        self.check();
+        out
+    }
+
+    /// Open commitments of an operator's node.
+    fn open_of(&mut self, from: Address) -> u8 {
+        let node = self.by_address.get(&from).map_or(0, |person| self.people[*person].node);
+        if node == 0 {
+            0
+        } else {
+            self.seat(node).node.open()
+        }
+    }
+
+    /// A call that an honest party is entitled to. What the pages say can stand in its way for a moment is cleared away by who calls.
+    pub fn must<C: SolCall + Clone>(&mut self, from: Address, value: u128, call: C) -> C::Return {
+        for _ in 0..600 {
+            let refused = match self.call(from, value, call.clone()) {
+                Ok(done) => return done,
+                Err(refused) => named::<()>(Err(refused)),
+            };
+            match refused.as_str() {
+                "DrawsDue" | "TooManyCalls" => {
+                    self.must_drive();
+                }
+                // Its ring is full: with what is due drawn, and the next block's.
+                "TooManyPending" => {
+                    self.next_block(1, None);
+                    self.must_drive();
+                }
+                _ => self.fail(&format!("{} of an honest party is refused: {refused}", C::SIGNATURE)),
+            }
+        }
+        self.fail(&format!("{} of an honest party is blocked", C::SIGNATURE))
+    }
+
+    fn must_drive(&mut self) {
+        if let Err(refused) = self.call(who(DRIVER), 0, dispatchCall { count: 16 }) {
+            let refused = named::<()>(Err(refused));
+            self.fail(&format!("dispatch is refused: {refused}"));
+        }
+    }
+
+    // ------------------------------------------------------------ money
+
+    /// Every wei that came in is in one place.
+    fn check(&mut self) {
+        self.calls += 1;
+        self.book.life.checked += 1;
+        let (calls, escrow) = (self.calls, self.book.escrow);
+        let mut there = 0;
+        let net = Network::open(&mut self.w.mem).expect("initialised");
+        let host = &*net.host;
+        let mut held = 0;
+        for n in 1..=net.overview().nodesIssued {
+            let seat = Seat::load(host, NodeId(n));
+            there += u128::from(seat.node.stake) * u128::from(GRANULE);
+            if seat.node.running() && !seat.order(host).is(Order::MEMBER) {
+                held += seat.escrow(host).fee;
+            }
+        }
+        for address in self.by_address.keys() {
+            let account = purse::account(host, *address);
+            there += account.credit + purse::wei(host, account.unbonding);
+        }
+        there += purse::reserve(host) + purse::burnt(host) + purse::income(host);
+        let waiting = net.ring().len() + net.queued();
+        if waiting <= WATCHED || calls.is_multiple_of(64) {
+            for place in 1..=places(host).issued {
+                held += Group::at(host, place).map_or(0, |group| group.task(host).escrow.fee);
+            }
+            for from in (0..net.ring().len()).step_by(256) {
+                held += net.pending_tasks(from, 256).expect("a page").iter().map(|t| t.fee).sum::<u128>();
+            }
+            if net.queued() > 0 {
+                for queue in net.queues(0, 256).expect("a page").1 {
+                    for from in (0..queue.places).step_by(256) {
+                        let page = net.queued_tasks(QueueId(queue.queue), from, 256).expect("a page").1;
+                        held += page.iter().map(|t| t.fee).sum::<u128>();
+                    }
+                }
+            }
+            if held != escrow {
+                self.fail(&format!("fees of {held} wei are held, {escrow} by the logs"));
+            }
+        }
+        let came = self.w.paid_in - self.w.mem.paid;
+        if there + escrow != came {
+            self.fail(&format!("{} wei there, {came} came in", there + escrow));
+        }
+    }
+
+    /// Where the money is.
+    pub fn standing(&mut self) -> Standing {
+        let mut standing = Standing::default();
+        for person in &self.people {
+            if person.side == Side::Adversary {
+                let account = purse::account(&self.w.mem, who(person.number));
+                let stake = if person.node > 0 { Seat::load(&self.w.mem, NodeId(person.node)).node.stake } else { 0 };
+                let there = account.credit + purse::wei(&self.w.mem, account.unbonding + stake);
+                standing.adversary += there as i128 + person.flow;
+            }
+        }
+        standing.reserve = purse::reserve(&self.w.mem);
+        standing
+    }
+
+    // ------------------------------------------------------------ looking
+
+    /// A node's record.
+    pub fn seat(&mut self, node: u32) -> Seat {
+        Seat::load(&self.w.mem, NodeId(node))
+    }
+
+    /// What a node runs.
+    pub fn running(&mut self, node: u32) -> IMuster::TaskView {
+        self.w.view(|net| net.running_task(NodeId(node))).expect("a node")
+    }
+
+    /// All groups.
+    pub fn groups(&mut self) -> Vec<IMuster::GroupView> {
+        self.w.view(|net| {
+            let issued = places(net.host).issued;
+            (1..=issued).map(|place| net.group_view(place)).filter(|group| group.id > 0).collect()
+        })
+    }
+
+    /// Whether a node's committed answer is sampled; none while nobody can know.
+    pub fn lot(&mut self, node: u32) -> Option<bool> {
+        let seat = self.seat(node);
+        let order = seat.order(&self.w.mem);
+        let hash = self.w.mem.block_hash(seat.commitment(&self.w.mem).block)?;
+        Some(Rng::new(&self.w.mem, hash, order.id).below(&self.w.mem, 10_000) < u64::from(order.sample_bps))
+    }
+
+    /// Whether a draw's hash is known.
+    pub fn draws_due(&mut self) -> bool {
+        Network::open(&mut self.w.mem).expect("initialised").draws_due()
+    }
+
+    /// Whether nothing waits, runs or is open.
+    pub fn is_quiet(&mut self) -> bool {
+        let net = Network::open(&mut self.w.mem).expect("initialised");
+        let host = &*net.host;
+        let runs = |n: u32| {
+            let node: Node = Seat::load(host, NodeId(n)).node;
+            node.running() || node.parked == Node::RESERVED
+        };
+        net.ring().is_empty()
+            && net.calls().is_empty()
+            && net.queued() == 0
+            && places(host).live == 0
+            && !(1..=net.overview().nodesIssued).any(runs)
+    }
+
+    /// Whether a node has joined with the card that all have.
+    pub fn is_public(&mut self, node: u32) -> bool {
+        let node = self.seat(node).node;
+        node.status != Status::Quit as u8 && node.group == GpuGroup(CARD)
+    }
+
+    /// Whether a node could be drawn as a validator.
+    pub fn could_validate(&mut self, node: u32, open_most: u8) -> bool {
+        let node = self.seat(node).node;
+        matches!(Status::new(node.status), Status::Available | Status::Busy)
+            && !node.called()
+            && !node.held()
+            && node.open() < open_most
+            && node.group == GpuGroup(CARD)
+    }
+
+    // ------------------------------------------------------------ blocks
+
+    fn set_hash(&mut self, block: u64, hash: B256) {
+        if let Hashes::Given(hashes) = &mut self.w.mem.hashes {
+            hashes.insert(block, hash.0);
+        }
+    }
+
+    fn some_hash(&mut self) -> B256 {
+        keccak256((self.dice.bits(), self.dice.bits()).abi_encode())
+    }
+
+    /// Ends the block. Where the adversary is alone in it, he tries what he could send, and keeps to the hash whose draws are worth most to him.
+    pub fn next_block(&mut self, seconds: u64, alone: Option<&[u32]>) {
+        let block = self.w.mem.block;
+        let hash = self.some_hash();
+        self.set_hash(block, hash);
+        self.w.pass(1, seconds);
+        let Some(liars) = alone else { return };
+        let mut best = (self.luck(liars), hash);
+        for _ in 0..TRIES {
+            let hash = self.some_hash();
+            self.set_hash(block, hash);
+            best = best.max((self.luck(liars), hash));
+        }
+        self.set_hash(block, best.1);
+    }
+
+    /// What the hashes that are known are worth to the adversary: answers of these nodes that are spared, and members of groups.
+    fn luck(&mut self, liars: &[u32]) -> u64 {
+        let spared =
+            liars.iter().filter(|node| self.running(**node).status == 4 && self.lot(**node) == Some(false)).count() as u64;
+        let drive = (who(HELPER), 0, dispatchCall { count: 16 }.abi_encode());
+        let drawn = if self.draws_due() { self.foresee(&[drive]).unwrap_or_default() } else { 0 };
+        4 * spared + drawn
+    }
+
+    /// What groups these calls would lead to, and what they are worth to the adversary; none if one of them is refused. Nothing changes.
+    pub fn foresee(&mut self, calls: &[(Address, u128, Vec<u8>)]) -> Option<u64> {
+        let logs = self.w.mem.logs.len();
+        let (mut worth, book) = (None, &self.book);
+        let _ = self.w.mem.call(|m| {
+            for (from, value, data) in calls {
+                m.sender = *from;
+                m.value = word(*value);
+                answer(m, data).map_err(drop)?;
+            }
+            let formed = m.logs[logs..].iter().filter_map(|log| match decode(&log.topics, &log.data) {
+                IMusterEvents::GroupFormed(e) => Some(match book.own(&e.nodes) {
+                    // A third to rob, no third, and one who may copy.
+                    2 => 3,
+                    3 => 2,
+                    own => own as u64 / 2,
+                }),
+                _ => None,
+            });
+            worth = Some(formed.sum());
+            Err::<(), ()>(())
+        });
+        worth
+    }
+
+    /// The task of an order's id, as its creator made it.
+    pub fn nature(&self, id: u64) -> Nature {
+        self.natures.get(&id).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_protocol::layout::{slot, RESERVE};
+
+    #[test]
+    #[should_panic(expected = "came in")]
+    fn a_wei_from_nowhere_is_noticed() {
+        let mut arena = Arena::new(1, 9, 1, &[]);
+        arena.must(who(DRIVER), 0, dispatchCall { count: 1 });
+        arena.w.mem.store(slot(RESERVE), word(1));
+        arena.must(who(DRIVER), 0, dispatchCall { count: 1 });
+    }
+
+    #[test]
+    #[should_panic(expected = "of an honest party is refused: NotAnOperator")]
+    fn a_refusal_is_noticed() {
+        Arena::new(1, 9, 1, &[]).must(who(DRIVER), 0, pauseCall {});
+    }
+}

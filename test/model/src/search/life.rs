@@ -1,0 +1,223 @@
+//! Lives and seasons.
+
+use super::agents::Game;
+use super::arena::{Arena, Nature, Side, CLIENT, CREATOR};
+use super::book::Tally;
+use super::moves::PRIVATE_MODEL;
+use super::plan::{Strategy, HONEST};
+use super::ALONE;
+use crate::world::{spec, who, Dice};
+use muster_core::record::Status;
+use muster_protocol::abi::IMuster::*;
+use muster_protocol::IMuster;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Lives of a season.
+pub const LIVES: u64 = 20;
+/// Nodes that its scope needs for a task to be scored.
+const POOL: u64 = 9;
+/// Rounds in which a life has to have had a group.
+const ROUNDS: u64 = 400;
+/// Turns in which everything has to have ended.
+const TURNS: u64 = 6_000;
+
+/// Plays a season of so many lives; gives what each strategy came to.
+pub fn season(seed: u64, lives: u64) -> BTreeMap<Strategy, Tally> {
+    let mut dice = Dice(seed);
+    let nodes = POOL + 1 + dice.below(20);
+    // From one node to two fifths of them.
+    let own = (nodes * [1, 5, 10, 20, 33, 40][dice.below(6) as usize] / 100).max(1);
+    let settings = [
+        ("sampleBps", [1_000, 3_000, 10_000][dice.below(3) as usize]),
+        ("slashImages", dice.below(2)),
+        ("drawDelay", [1, 1, 1, 2, 0][dice.below(5) as usize]),
+    ];
+    let mut game = Game {
+        a: Arena::new(dice.bits(), nodes - own, own, &settings),
+        plan: HONEST,
+        jobs: HashMap::new(),
+        binding: HashSet::new(),
+        drive: [0.1, 0.4, 0.8, 1.0][dice.below(4) as usize],
+        private: Vec::new(),
+        flood: 0,
+        resting: Vec::new(),
+    };
+    // So that there is a reserve.
+    game.plan = Strategy::Nothing.plan(&mut game.a.dice);
+    game.plan.policy = 1;
+    for _ in 0..5 {
+        game.round();
+    }
+    let mut found: BTreeMap<Strategy, Tally> = BTreeMap::new();
+    for life in 0..lives {
+        let strategy = Strategy::pick(&mut game.a.dice);
+        game.a.place = format!("season {seed}, life {life} ({strategy:?})");
+        let tally = game.life(strategy, (nodes - own, own));
+        found.entry(strategy).or_default().add(&tally);
+    }
+    found
+}
+
+impl Game {
+    /// One life: under one plan until there was a group and everything has ended.
+    fn life(&mut self, strategy: Strategy, (honest, own): (u64, u64)) -> Tally {
+        self.replenish(honest, own);
+        self.plan = strategy.plan(&mut self.a.dice);
+        self.a.book.life = Tally::default();
+        self.jobs.clear();
+        self.binding.clear();
+        let before = self.a.standing();
+        self.prepare_life();
+        for _ in 0..self.plan.queue {
+            self.hold_queue();
+            self.round();
+        }
+        for _ in 0..ROUNDS {
+            self.round();
+            if self.a.book.life.groups > 0 {
+                break;
+            }
+        }
+        if self.a.book.life.groups == 0 {
+            self.a.fail("no group was formed");
+        }
+        self.show_private(false);
+        let after = self.a.standing();
+        let mut tally = std::mem::take(&mut self.a.book.life);
+        tally.lives = 1;
+        tally.earned = after.adversary - before.adversary + tally.spent as i128;
+        tally.reserve = after.reserve as i128 - before.reserve as i128;
+        self.draw_credit();
+        tally
+    }
+
+    /// What a plan needs before its first task.
+    fn prepare_life(&mut self) {
+        if self.plan.name {
+            self.privately(POOL as usize);
+            self.show_private(true);
+        }
+        if self.plan.model {
+            for node in self.a.nodes(Side::Adversary) {
+                let from = self.a.operator(node);
+                let _ = self.a.call(from, 0, reportDownloadedCall { models: vec![PRIVATE_MODEL] });
+            }
+        }
+        self.flood = 2 * self.plan.ring;
+        for _ in 0..self.plan.binding {
+            self.a.book.next = Nature::Plain;
+            let task = IMuster::TaskSpec { gpu: super::arena::CARD, redundancy: 2, ..spec(0, &[]) };
+            if let Ok(id) = self.a.call(who(CREATOR), 180, createTaskCall { spec: task }) {
+                self.binding.insert(id);
+            }
+        }
+        if self.plan.binding > 0 {
+            // Until the others have committed.
+            let until = self.a.w.mem.now + 60;
+            while self.a.w.mem.now < until {
+                self.turn();
+            }
+        }
+    }
+
+    /// Tasks are created, and everything comes to its end.
+    fn round(&mut self) {
+        if self.flood > 0 {
+            self.flood_ring(self.plan.ring);
+        }
+        for i in 0..self.plan.tasks {
+            let own = self.plan.creator == Side::Adversary;
+            let (images, policy) = (self.plan.images, self.plan.policy);
+            let (task, fee) = self.wanted(images, policy, own);
+            if own {
+                self.a.book.next = self.plan.nature;
+                let _ = self.a.call(who(CREATOR), fee, createTaskCall { spec: task });
+            } else {
+                self.a.book.next = Nature::Plain;
+                self.a.must(who(CLIENT), fee, createTaskCall { spec: task });
+            }
+            // Others have work too.
+            if i == 0 && self.a.dice.below(3) == 0 {
+                self.a.book.next = Nature::Plain;
+                let policy = self.a.dice.below(3) as u8;
+                let images = self.a.dice.below(2) == 0;
+                let (task, fee) = self.wanted(images, policy, false);
+                self.a.must(who(CLIENT), fee, createTaskCall { spec: task });
+            }
+        }
+        for _ in 0..TURNS {
+            if self.a.is_quiet() && self.flood == 0 {
+                return;
+            }
+            self.turn();
+        }
+        self.a.fail("what was begun does not end");
+    }
+
+    /// One block: everybody does what they do, and time passes.
+    fn turn(&mut self) {
+        let first = self.a.dice.below(3) > 0;
+        if first {
+            self.plot();
+        }
+        self.work(Side::Honest);
+        self.rest();
+        if self.a.dice.unit() < self.drive {
+            self.driven(Side::Honest);
+        }
+        if !first {
+            self.plot();
+        }
+        let (now, next) = (self.a.w.mem.now, self.next_time());
+        let seconds = (next - now).min(if self.a.dice.below(4) == 0 { 1 + self.a.dice.below(5) } else { u64::MAX });
+        let alone = self.plan.grinds && self.a.dice.unit() < ALONE;
+        if alone {
+            let own = self.a.nodes(Side::Adversary);
+            self.a.next_block(seconds, Some(&own));
+        } else {
+            self.a.next_block(seconds, None);
+        }
+    }
+
+    /// Nodes that were lost or have left are made up for by new ones; paused ones resume.
+    fn replenish(&mut self, honest: u64, own: u64) {
+        for (side, wanted) in [(Side::Honest, honest), (Side::Adversary, own)] {
+            let mut there = 0;
+            for node in self.a.nodes(side) {
+                if self.private.contains(&node) || self.resting.contains(&node) {
+                    there += u64::from(self.resting.contains(&node));
+                    continue;
+                }
+                match Status::new(self.a.seat(node).node.status) {
+                    Status::Quit => {}
+                    Status::Paused => {
+                        let from = self.a.operator(node);
+                        self.a.must(from, 0, resumeCall {});
+                        there += 1;
+                    }
+                    _ => there += 1,
+                }
+            }
+            for _ in there..wanted {
+                let tokens = self.a.stake();
+                self.a.join(side, "RTX 4090", 24, &[1], tokens);
+            }
+        }
+        let gone = |seat: muster_protocol::roster::Seat| seat.node.status == Status::Quit as u8;
+        let private: Vec<u32> = self.private.clone().into_iter().filter(|n| !gone(self.a.seat(*n))).collect();
+        self.private = private;
+        let resting: Vec<u32> = self.resting.clone().into_iter().filter(|n| !gone(self.a.seat(*n))).collect();
+        self.resting = resting;
+    }
+
+    /// Somebody honest takes what they are owed.
+    fn draw_credit(&mut self) {
+        let person = self.a.people[self.a.dice.below(self.a.people.len() as u64) as usize].clone();
+        let from = who(person.number);
+        if person.side == Side::Honest && self.a.w.account(person.number).credit > 0 {
+            self.a.must(from, 0, withdrawCall { to: from.into() });
+        } else {
+            let _ = self.a.call(from, 0, withdrawCall { to: from.into() });
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The strategies, as plans of one life.
+
+use super::arena::{Nature, Side};
+use crate::world::Dice;
+
+/// What a node answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// What is right.
+    Right,
+    /// The false answer that all of the adversary's give.
+    False,
+    /// That one where two of the group are its own or, as the first node, before anybody can know; else what is right.
+    FalseTogether,
+    /// An error.
+    Error,
+    /// An error where two of the group are its own, else what is right.
+    ErrorTogether,
+    /// The commitment of another of the group, and at its reveal the other's answer.
+    Copy,
+}
+
+/// When a node commits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pace {
+    /// At once: it knows the answer already.
+    Instant,
+    /// When it has worked.
+    Normal,
+    /// In the last second.
+    Last,
+    /// Never.
+    Never,
+}
+
+/// When a node reveals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reveal {
+    /// As soon as it may.
+    Open,
+    /// In the last second.
+    Last,
+    /// Never.
+    Never,
+}
+
+/// What a node does once it has committed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Leave {
+    /// It works on.
+    Stay,
+    /// It pauses.
+    Pause,
+    /// It quits, and its operator asks for the stake again and again.
+    Quit,
+    /// The same, and it tries to join again.
+    Rejoin,
+    /// Any of these, or nothing, each time.
+    Any,
+}
+
+/// How the adversary plays one life.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What its nodes answer.
+    pub answer: Answer,
+    /// When they commit.
+    pub pace: Pace,
+    /// When they reveal.
+    pub reveal: Reveal,
+    /// What they do after committing.
+    pub leave: Leave,
+    /// Who creates the task.
+    pub creator: Side,
+    /// What its right answer is.
+    pub nature: Nature,
+    /// 1 or 2.
+    pub policy: u8,
+    /// Images, or answers that have to be equal.
+    pub images: bool,
+    /// Whether the task requires a model that only the adversary's nodes hold.
+    pub model: bool,
+    /// Whether it requires the adversary's own GPU name.
+    pub name: bool,
+    /// Tasks at once.
+    pub tasks: u64,
+    /// Dust tasks of the adversary's, in whose groups its nodes keep others' commitments open.
+    pub binding: u64,
+    /// Whether its nodes' answers are validated when few honest nodes can be drawn.
+    pub waits: bool,
+    /// Whether it looks for calls that move a draw whose hash is known.
+    pub meddles: bool,
+    /// Whether it chooses among hashes where it is alone in a block.
+    pub grinds: bool,
+    /// Pending tasks that it creates again and again.
+    pub ring: u64,
+    /// Six-hour rounds for which it holds the queue.
+    pub queue: u64,
+    /// Whether it calls all that pays a driver.
+    pub drives: bool,
+    /// Whether it tries calls that it is not entitled to.
+    pub tries: bool,
+}
+
+/// How honest nodes play.
+pub const HONEST: Plan = Plan {
+    answer: Answer::Right,
+    pace: Pace::Normal,
+    reveal: Reveal::Open,
+    leave: Leave::Stay,
+    creator: Side::Honest,
+    nature: Nature::Plain,
+    policy: 1,
+    images: false,
+    model: false,
+    name: false,
+    tasks: 1,
+    binding: 0,
+    waits: false,
+    meddles: false,
+    grinds: false,
+    ring: 0,
+    queue: 0,
+    drives: false,
+    tries: false,
+};
+
+macro_rules! strategies {
+    ($($(#[$doc:meta])* $name:ident = $what:literal,)+) => {
+        /// What the adversary is after in a life.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub enum Strategy {
+            $(#[doc = $what] $name,)+
+        }
+
+        impl Strategy {
+            /// All of them.
+            pub const ALL: &'static [Strategy] = &[$(Strategy::$name,)+];
+
+            /// In words.
+            pub fn words(self) -> &'static str {
+                match self {
+                    $(Strategy::$name => $what,)+
+                }
+            }
+        }
+    };
+}
+
+strategies! {
+    Nothing = "nothing: its nodes are honest",
+    False = "false answers",
+    FalseTogether = "false answers where no honest majority can see them",
+    Copy = "copying another's commitment",
+    Withhold = "withholding",
+    WaitOut = "waiting out: the last second, or never",
+    Grind = "grinding, alone in one block of ten",
+    Choose = "choosing when to validate, others bound by dust tasks",
+    Meddle = "meddling between hash and draw",
+    Ring = "the ring of Pending tasks flooded",
+    Queue = "the queue held for days",
+    Rejoin = "quitting and rejoining with open commitments",
+    Slashed = "slashed while idle, busy, paused or leaving",
+    Model = "a private model",
+    Name = "a private GPU name",
+    Precomputed = "precomputed answers to its own tasks",
+    NoRight = "its own tasks without a right answer",
+    Ambiguous = "its own tasks with two right answers",
+    Reserve = "draining the reserve",
+    Errors = "errors, so that others work for nothing",
+    Combined = "two of these at once",
+}
+
+impl Strategy {
+    /// One by chance; combinations four times as often as any other.
+    pub fn pick(dice: &mut Dice) -> Strategy {
+        let all = Strategy::ALL;
+        all.get(dice.below(all.len() as u64 + 3) as usize).copied().unwrap_or(Strategy::Combined)
+    }
+
+    /// A plan for one life.
+    pub fn plan(self, dice: &mut Dice) -> Plan {
+        let own = |dice: &mut Dice| if dice.below(2) == 0 { Side::Adversary } else { Side::Honest };
+        let mut plan = Plan {
+            policy: 1 + dice.below(2) as u8,
+            images: dice.below(4) == 0,
+            tasks: 1 + dice.below(3),
+            tries: dice.below(4) == 0,
+            drives: dice.below(4) == 0,
+            ..HONEST
+        };
+        match self {
+            Strategy::Nothing => (plan.tries, plan.drives) = (false, false),
+            Strategy::False => (plan.answer, plan.pace, plan.creator) = (Answer::False, Pace::Instant, own(dice)),
+            Strategy::FalseTogether => (plan.answer, plan.creator) = (Answer::FalseTogether, own(dice)),
+            Strategy::Copy => (plan.answer, plan.pace) = (Answer::Copy, Pace::Last),
+            Strategy::Withhold => {
+                plan.reveal = Reveal::Never;
+                plan.answer = [Answer::Right, Answer::False][dice.below(2) as usize];
+                plan.creator = own(dice);
+            }
+            Strategy::WaitOut => {
+                plan.pace = [Pace::Last, Pace::Never][dice.below(2) as usize];
+                plan.reveal = [Reveal::Last, Reveal::Never][dice.below(2) as usize];
+                plan.creator = own(dice);
+            }
+            Strategy::Grind => (plan.grinds, plan.answer, plan.creator) = (true, Answer::FalseTogether, own(dice)),
+            Strategy::Choose => {
+                (plan.binding, plan.waits, plan.policy) = (4 + dice.below(16), true, 1);
+                (plan.answer, plan.images) = (Answer::FalseTogether, false);
+            }
+            Strategy::Meddle => (plan.meddles, plan.answer, plan.creator) = (true, Answer::FalseTogether, own(dice)),
+            Strategy::Ring => {
+                // Now and then to the brim.
+                plan.ring = if dice.below(40) == 0 { 5_000 } else { 20 + dice.below(200) };
+                plan.answer = [Answer::FalseTogether, Answer::Right][dice.below(2) as usize];
+            }
+            Strategy::Queue => (plan.queue, plan.answer) = (1 + dice.below(12), Answer::FalseTogether),
+            Strategy::Rejoin => {
+                plan.leave = [Leave::Quit, Leave::Rejoin][dice.below(2) as usize];
+                plan.answer = Answer::False;
+                plan.reveal = [Reveal::Open, Reveal::Never][dice.below(2) as usize];
+            }
+            Strategy::Slashed => {
+                (plan.leave, plan.answer, plan.pace) = (Leave::Any, Answer::False, Pace::Instant);
+                plan.reveal = [Reveal::Open, Reveal::Last, Reveal::Never][dice.below(3) as usize];
+                plan.tasks = 3 + dice.below(3);
+            }
+            Strategy::Model => {
+                (plan.model, plan.creator, plan.answer) = (true, Side::Adversary, Answer::FalseTogether);
+                plan.pace = Pace::Instant;
+            }
+            Strategy::Name => {
+                (plan.name, plan.creator, plan.images) = (true, Side::Adversary, true);
+                plan.pace = Pace::Instant;
+                plan.answer = [Answer::Right, Answer::False, Answer::FalseTogether][dice.below(3) as usize];
+            }
+            Strategy::Precomputed => (plan.pace, plan.creator) = (Pace::Instant, Side::Adversary),
+            Strategy::NoRight => {
+                (plan.nature, plan.creator) = (Nature::NoRight, Side::Adversary);
+                plan.answer = [Answer::Right, Answer::FalseTogether, Answer::Error][dice.below(3) as usize];
+            }
+            Strategy::Ambiguous => (plan.nature, plan.creator) = (Nature::Ambiguous, Side::Adversary),
+            Strategy::Reserve => {
+                (plan.policy, plan.creator, plan.drives) = (1, Side::Adversary, true);
+                plan.pace = Pace::Instant;
+                plan.reveal = [Reveal::Open, Reveal::Open, Reveal::Never][dice.below(3) as usize];
+                plan.answer = [Answer::Right, Answer::FalseTogether, Answer::Error][dice.below(3) as usize];
+            }
+            Strategy::Errors => {
+                plan.answer = [Answer::Error, Answer::ErrorTogether][dice.below(2) as usize];
+                plan.creator = own(dice);
+            }
+            Strategy::Combined => {
+                let some = |dice: &mut Dice| loop {
+                    let strategy = Strategy::ALL[1 + dice.below(Strategy::ALL.len() as u64 - 2) as usize];
+                    if strategy != Strategy::Ambiguous {
+                        return strategy.plan(dice);
+                    }
+                };
+                plan = some(dice).with(some(dice), dice);
+            }
+        }
+        plan
+    }
+}
+
+impl Plan {
+    /// Every move of either plan, and where they differ in what can be but one, either's.
+    fn with(self, other: Plan, dice: &mut Dice) -> Plan {
+        let mut coin = || dice.below(2) == 0;
+        let named = self.name || other.name;
+        Plan {
+            answer: if self.answer == Answer::Right || coin() { other.answer } else { self.answer },
+            pace: if self.pace == Pace::Normal || coin() { other.pace } else { self.pace },
+            reveal: if self.reveal == Reveal::Open { other.reveal } else { self.reveal },
+            leave: if self.leave == Leave::Stay { other.leave } else { self.leave },
+            creator: if self.creator == Side::Adversary { self.creator } else { other.creator },
+            nature: if self.nature == Nature::Plain { other.nature } else { self.nature },
+            policy: if coin() { self.policy } else { other.policy },
+            images: named || if coin() { self.images } else { other.images },
+            model: self.model || other.model,
+            name: named,
+            tasks: self.tasks.max(other.tasks),
+            binding: self.binding.max(other.binding),
+            waits: self.waits || other.waits,
+            meddles: self.meddles || other.meddles,
+            grinds: self.grinds || other.grinds,
+            ring: self.ring.max(other.ring),
+            queue: self.queue.max(other.queue),
+            drives: self.drives || other.drives,
+            tries: true,
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! A short search by the adversary of `muster_model::search`, and its single prices; `script/sim attacks` makes the long one.
+
+use muster_core::validation::payment;
+use muster_model::search::book::{Cause, Tally};
+use muster_model::search::price::{fifty_tens, lone_sender, share};
+use muster_model::search::{season, Strategy, LIVES};
+use std::collections::BTreeMap;
+
+/// Seasons, of which a long search has a thousand.
+const SEASONS: u64 = 16;
+
+/// Everything that has to hold is checked after every call, and a life that does not end, or a call that is refused, stops it. Here: that
+/// the search does what it is for.
+#[test]
+fn three_hundred_lives() {
+    let mut all: BTreeMap<Strategy, Tally> = BTreeMap::new();
+    for seed in 0..SEASONS {
+        for (strategy, tally) in season(seed, LIVES) {
+            all.entry(strategy).or_default().add(&tally);
+        }
+    }
+    let mut sum = Tally::default();
+    for strategy in Strategy::ALL {
+        let tally = all.get(strategy).unwrap_or_else(|| panic!("{strategy:?} was not played"));
+        assert!(tally.lives > 0 && tally.groups >= tally.lives, "{strategy:?}");
+        sum.add(tally);
+    }
+    assert_eq!(sum.lives, SEASONS * LIVES);
+    assert!(sum.majorities > 0 && sum.spent > 0 && sum.fooled > 0 && sum.withheld > 0 && sum.looked > 0, "{sum:?}");
+    assert!(sum.burnt(Cause::Majority) > 0 && sum.burnt(Cause::Ambiguous) > 0, "{sum:?}");
+    // Idle, busy, leaving, paused, gone.
+    assert!([1, 2, 4, 5, 0].iter().all(|status| sum.states[*status] > 0), "{:?}", sum.states);
+    let honest = &all[&Strategy::Nothing];
+    assert_eq!((honest.spent, honest.fooled, honest.burnt(Cause::Majority)), (0, 0, 0), "the adversary is honest there");
+}
+
+/// A season comes out the same each time, and another differs.
+#[test]
+fn a_season_follows_from_its_seed() {
+    let spent = |seed| season(seed, 3).values().map(|tally| (tally.spent, tally.checked)).collect::<Vec<_>>();
+    assert_eq!(spent(5), spent(5));
+    assert_ne!(spent(5), spent(6));
+}
+
+/// Whoever is alone in the block that decides is not sampled, and has the group that he wants; else chance decides.
+#[test]
+fn a_lone_sender_escapes_in_his_blocks_and_in_no_others() {
+    let none = lone_sender(1, 0, 1_000, 200);
+    let all = lone_sender(1, 100, 1_000, 200);
+    // A tenth, and two or three of three when two of twenty are his: 54 of 3,420.
+    assert!((70..=130).contains(&none.sampled) && none.majorities <= 12, "{none:?}");
+    assert_eq!((all.sampled, all.majorities), (0, 200), "{all:?}");
+}
+
+/// With a fifth of the others, a first node backed by its own validators breaks even where the page's formula says, or before.
+#[test]
+fn a_share_of_the_nodes_breaks_even_below_the_formula() {
+    let found = share(1, 20, 3_000, 400, 1_500);
+    let (r, f) = (0.3, 0.2f64);
+    let backed = 1.0 - (1.0 - f).powi(2);
+    let formula = (1.0 - r + r * backed) / (r * (1.0 - backed));
+    let measured = found.earned as f64 / found.fee as f64 / found.slashes as f64;
+    assert!(measured < formula, "{measured} {formula}");
+    // Together they get three payments where they are backed.
+    let single = payment(found.fee, 3_000) as f64 / found.fee as f64;
+    let exact = single * (1.0 - r + 3.0 * r * backed) / (r * (1.0 - backed));
+    assert!((measured / exact - 1.0).abs() < 0.15, "{measured} {exact}");
+    assert_eq!(found.slashes, found.sampled - found.backed);
+    // Without replacement, of a hundred: a little less than 3 f^2 (1 - f).
+    assert!((20..=60).contains(&found.twos), "{found:?}");
+}
+
+#[test]
+fn fifty_tens_raise_a_weight_by_half() {
+    let found = fifty_tens(1, 20, 1, 2, false);
+    assert_eq!(found.weight, 1_500);
+    assert!(found.tasks >= 50 && found.parts > 100 * 50, "{found:?}");
+}
