@@ -1,7 +1,7 @@
 //! The network, its people and its blocks; and what has to hold after every call.
 
 use super::book::Book;
-use crate::system::{answer, decode};
+use crate::system::decode;
 use crate::world::{named, parameter, who, word, Dice, World, GRANULE, OWNER, TOKEN};
 use alloy_primitives::{keccak256, B256};
 use alloy_sol_types::{SolCall, SolValue};
@@ -14,7 +14,7 @@ use muster_protocol::groups::{places, Group};
 use muster_protocol::host::Host;
 use muster_protocol::native::Hashes;
 use muster_protocol::roster::Seat;
-use muster_protocol::{purse, IMuster, Network, Result};
+use muster_protocol::{programs, purse, IMuster, Network, Result};
 use std::collections::HashMap;
 
 /// Whose somebody is.
@@ -201,7 +201,7 @@ impl Arena {
             let status = |n: u32| (n, Seat::load(&self.w.mem, NodeId(n)).node.status);
             self.book.before = self.people.iter().filter(|p| p.node > 0).map(|p| status(p.node)).collect();
         }
-        let out = self.w.raw(from, value, |m| answer(m, data));
+        let out = self.w.raw(from, value, |m| programs::answer(m, data));
         let person = self.by_address.get(&from).copied();
         if out.is_ok() {
             if let Some(person) = person {
@@ -437,7 +437,7 @@ impl Arena {
             for (from, value, data) in calls {
                 m.sender = *from;
                 m.value = word(*value);
-                answer(m, data).map_err(drop)?;
+                programs::answer(m, data).map_err(drop)?;
             }
             let formed = m.logs[logs..].iter().filter_map(|log| match decode(&log.topics, &log.data) {
                 IMusterEvents::GroupFormed(e) => Some(match book.own(&e.nodes) {
