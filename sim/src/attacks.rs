@@ -146,8 +146,8 @@ fn page(found: &Found, options: &Options) -> String {
     let _ = write!(
         page,
         "\nNone of the {} slashes of honest nodes was by a minority: in {} two of the group were the adversary's, {} were of nodes that had deviated, and {} by tasks that have two right \
-         answers, which burn {} tokens of honest nodes for each that the adversary pays, mostly for work that was done. Between a hash and its draw {} calls were looked at by playing them out; {} were worth more \
-         to the adversary than none. Where it chose when to validate, {} of the nodes that could be drawn were its own on average, and {} of all that had joined; of all strategies together {} and {}. Alone in {} \
+         answers, which burn {} tokens of honest nodes for each that the adversary pays, mostly for work that was done. Between a hash and its draw {} calls were looked at by playing them out; worth more \
+         to the adversary than none: {}. Where it chose when to validate, {} of the nodes that could be drawn were its own on average, and {} of all that had joined; of all strategies together {} and {}. Alone in {} \
          of the blocks it had two of the group in {} of {} groups.\n",
         thousands(sum.slashed.values().sum()),
         thousands(slashed(Cause::Majority)),
