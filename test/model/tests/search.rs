@@ -3,7 +3,7 @@
 use muster_core::validation::payment;
 use muster_model::search::book::{Cause, Tally};
 use muster_model::search::price::{fifty_tens, lone_sender, share};
-use muster_model::search::{season, Strategy, LIVES};
+use muster_model::search::{season, season_under, Strategy, LIVES};
 use std::collections::BTreeMap;
 
 /// Seasons, of which a long search has a thousand.
@@ -32,6 +32,14 @@ fn three_hundred_lives() {
     assert!([1, 2, 4, 5, 0].iter().all(|status| sum.states[*status] > 0), "{:?}", sum.states);
     let honest = &all[&Strategy::Nothing];
     assert_eq!((honest.spent, honest.fooled, honest.burnt(Cause::Majority)), (0, 0, 0), "the adversary is honest there");
+}
+
+/// Where returned stake need not wait, an open commitment alone keeps it, and in all these lives does.
+#[test]
+fn no_stake_leaves_while_a_commitment_is_open() {
+    let seasons = (100..108).map(|seed| season_under(seed, LIVES, &[("unbonding", 0)]));
+    let locked: u64 = seasons.flat_map(|found| found.into_values().map(|tally| tally.locked)).sum();
+    assert!(locked > 0, "it was tried");
 }
 
 /// A season comes out the same each time, and another differs.

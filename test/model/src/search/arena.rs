@@ -210,6 +210,9 @@ impl Arena {
                 self.book.life.calls += u64::from(person.side == Side::Adversary);
             }
         }
+        if let (Err(refused), true) = (&out, data.starts_with(&withdrawCall::SELECTOR)) {
+            self.book.life.locked += u64::from(named::<()>(Err(refused.clone())) == "StakeLocked");
+        }
         for event in self.w.events() {
             if let Err(what) = self.book.read(from, &event) {
                 self.fail(&what);

@@ -56,6 +56,8 @@ pub struct Tally {
     pub shares: u64,
     /// Slashes by the status that the node had before, as in `IMuster.NodeView`.
     pub states: [u64; 7],
+    /// Withdrawals refused because a commitment was open.
+    pub locked: u64,
     /// Calls, accepted or refused, after which everything was checked.
     pub checked: u64,
 }
@@ -84,6 +86,7 @@ impl Tally {
         self.share += other.share;
         self.usual += other.usual;
         self.checked += other.checked;
+        self.locked += other.locked;
         for (times, more) in self.states.iter_mut().zip(other.states) {
             *times += more;
         }

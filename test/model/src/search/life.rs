@@ -23,6 +23,11 @@ const TURNS: u64 = 6_000;
 
 /// Plays a season of so many lives; gives what each strategy came to.
 pub fn season(seed: u64, lives: u64) -> BTreeMap<Strategy, Tally> {
+    season_under(seed, lives, &[])
+}
+
+/// The same with parameters of its own.
+pub fn season_under(seed: u64, lives: u64, parameters: &[(&str, u64)]) -> BTreeMap<Strategy, Tally> {
     let mut dice = Dice(seed);
     let nodes = POOL + 1 + dice.below(20);
     // From one node to two fifths of them.
@@ -33,7 +38,7 @@ pub fn season(seed: u64, lives: u64) -> BTreeMap<Strategy, Tally> {
         ("drawDelay", [1, 1, 1, 2, 0][dice.below(5) as usize]),
     ];
     let mut game = Game {
-        a: Arena::new(dice.bits(), nodes - own, own, &settings),
+        a: Arena::new(dice.bits(), nodes - own, own, &[&settings[..], parameters].concat()),
         plan: HONEST,
         jobs: HashMap::new(),
         binding: HashSet::new(),
@@ -42,6 +47,7 @@ pub fn season(seed: u64, lives: u64) -> BTreeMap<Strategy, Tally> {
         flood: 0,
         resting: Vec::new(),
     };
+    game.a.place = format!("season {seed}, before its lives");
     // So that there is a reserve.
     game.plan = Strategy::Nothing.plan(&mut game.a.dice);
     game.plan.policy = 1;

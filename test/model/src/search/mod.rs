@@ -22,7 +22,7 @@ pub mod moves;
 pub mod plan;
 pub mod price;
 
-pub use life::{season, LIVES};
+pub use life::{season, season_under, LIVES};
 pub use plan::Strategy;
 
 /// The share of blocks in which the adversary of [`Strategy::Grind`] is the only sender.
