@@ -1,6 +1,6 @@
 //! What the adversary does besides answering.
 
-use super::agents::{Game, Sent};
+use super::agents::{Game, Job, Sent};
 use super::arena::{Nature, Side, CARD, CREATOR, HELPER};
 use crate::world::{spec, who, TOKEN};
 use alloy_primitives::B256;
@@ -14,6 +14,9 @@ const LOOKS: u64 = 6;
 pub const PRIVATE_MODEL: u64 = 0xdead;
 /// VRAM of its own GPU name.
 pub const PRIVATE_VRAM: u16 = 48;
+
+/// A node's answer to a task, by both their numbers.
+type Answering = ((u64, u32), Job);
 
 impl Game {
     /// The adversary's turn.
@@ -37,7 +40,7 @@ impl Game {
     /// Draws are due: looks for a call that is worth more to the adversary than none, and makes it.
     fn meddle(&mut self) {
         let drive = (who(HELPER), 0, dispatchCall { count: 16 }.abi_encode());
-        let base = self.a.foresee(&[drive.clone()]).unwrap_or_default();
+        let base = self.a.foresee(std::slice::from_ref(&drive)).unwrap_or_default();
         for _ in 0..LOOKS {
             let Some((sent, at)) = self.some_move() else { continue };
             self.a.book.life.looked += 1;
@@ -55,7 +58,7 @@ impl Game {
     }
 
     /// A call that the adversary could make now; with the answer that it is, if it is one.
-    fn some_move(&mut self) -> Option<(Sent, Option<((u64, u32), super::agents::Job)>)> {
+    fn some_move(&mut self) -> Option<(Sent, Option<Answering>)> {
         let own = self.a.nodes(Side::Adversary);
         let node = own[self.a.dice.below(own.len() as u64) as usize];
         let from = self.a.operator(node);
