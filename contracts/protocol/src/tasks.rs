@@ -149,9 +149,9 @@ impl<H: Host> Network<'_, H> {
         Ok(order.id)
     }
 
-    /// The highest fee, in wei, that the least stake covers: a wrong answer to each of the tasks that a node can have open. One more than
-    /// those that hold it, for a group may wait for it by then.
-    fn most_at_stake(&self, terms: &Terms) -> u128 {
+    /// The highest fee for a node's part of a task, in wei, rounded down, that the least stake covers: a wrong answer to each of the tasks
+    /// that it can have open. One more than those that hold it, for a group may wait for it by then.
+    pub fn most_at_stake(&self, terms: &Terms) -> u128 {
         let limits: Limits = self.host.get(slot(LIMITS));
         let times = limits.slash_times as u128 * (limits.open_most as u128 + 1);
         // Raised since, the least stake is not what all have.

@@ -27,6 +27,11 @@ pub enum Event {
     Readmitted {
         node: u32,
     },
+    /// 0 where it is reserved for a draw.
+    Waits {
+        node: u32,
+        until: u64,
+    },
     Download {
         node: u32,
         model: u64,
@@ -74,6 +79,7 @@ pub enum Event {
         task: u64,
         group: u32,
         nodes: [u32; MEMBERS],
+        scored: bool,
     },
     MemberStarted {
         task: u64,
@@ -120,6 +126,7 @@ impl Event {
             E::DownloadRequested(e) => Self::Download { node: e.node, model: e.model, task: e.task },
             E::NodeExcluded(e) => Self::Excluded { node: e.node, until: e.until },
             E::NodeReadmitted(e) => Self::Readmitted { node: e.node },
+            E::NodeWaits(e) => Self::Waits { node: e.node, until: e.until },
             E::NodeJoined(e) => Self::Joined { node: e.node },
             E::NodePaused(e) => Self::Paused { node: e.node },
             E::NodeQuit(e) => Self::Quit { node: e.node },
@@ -127,7 +134,7 @@ impl Event {
             E::TaskSampled(e) => Self::Sampled { task: e.id, paid: e.paid },
             E::GroupFormed(e) => {
                 let node = |i| e.nodes.get(i).copied().unwrap_or(0);
-                Self::Formed { task: e.id, group: e.group, nodes: std::array::from_fn(node) }
+                Self::Formed { task: e.id, group: e.group, nodes: std::array::from_fn(node), scored: e.scored }
             }
             E::MemberStarted(e) => Self::MemberStarted { task: e.id, node: e.node, deadline: e.deadline },
             E::MemberTimedOut(e) => Self::MemberTimedOut { task: e.id, node: e.node },

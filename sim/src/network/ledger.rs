@@ -2,10 +2,10 @@
 
 use alloy_primitives::U256;
 use alloy_sol_types::SolCall;
-use muster_core::record::{Head, Limits, Node, Rules, Terms};
+use muster_core::record::{Head, Limits, Node, Rules};
 use muster_core::word::{Address, Word};
 use muster_protocol::id::{GpuGroup, NodeId};
-use muster_protocol::layout::{slot, HEAD, LIMITS, RULES, TERMS};
+use muster_protocol::layout::{slot, HEAD, LIMITS, RULES};
 use muster_protocol::native::Memory;
 use muster_protocol::parameters::{number_of, PARAMETERS};
 use muster_protocol::ring::Ring;
@@ -189,7 +189,7 @@ impl Ledger {
         self.events.extend(self.host.logs.iter().filter_map(Event::of));
     }
 
-    /// Records a node's task score, as validating its group would.
+    /// Records a node's task score, as the judgement of a group would.
     pub fn record_score(&mut self, node: u32, score: u8) {
         self.host.logs.clear();
         let Ok(mut net) = Network::open(&mut self.host) else { return };
@@ -245,6 +245,16 @@ impl Ledger {
         self.host.get(slot(HEAD))
     }
 
+    /// Until when a node that is kept for a task waits for others; 0 where it is reserved for a draw, none where it is not kept.
+    pub fn waits(&self, number: u32) -> Option<u64> {
+        let seat = Seat::load(&self.host, NodeId(number));
+        match seat.node.parked {
+            Node::WAITS => Some(seat.duty(&self.host).until.into()),
+            Node::RESERVED => Some(0),
+            _ => None,
+        }
+    }
+
     /// A node's record.
     pub fn node(&self, number: u32) -> Node {
         Seat::load(&self.host, NodeId(number)).node
@@ -275,12 +285,9 @@ impl Ledger {
         }
     }
 
-    /// The highest fee, in wei, of a task that can be validated: what the least stake covers.
-    pub fn most_at_stake(&self) -> u128 {
-        let (rules, terms, limits): (Rules, Terms, Limits) =
-            (self.host.get(slot(RULES)), self.host.get(slot(TERMS)), self.host.get(slot(LIMITS)));
-        let times = u128::from(limits.slash_times) * (u128::from(limits.open_most) + 1);
-        u128::from(terms.min_stake.min(rules.base)) * u128::from(GRANULE) / times.max(1)
+    /// The highest fee, in wei, for each node of a task that can be validated: what the least stake covers.
+    pub fn most_at_stake(&mut self) -> u128 {
+        Network::open(&mut self.host).map_or(0, |net| net.most_at_stake(&net.terms()))
     }
 
     /// The limits as they are.

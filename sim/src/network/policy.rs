@@ -2,9 +2,10 @@
 //!
 //! The others are not in the contract. They choose exactly in proportion to their weight among the same candidates (idle,
 //! eligible, with the VRAM or the GPU, and those that hold a required model if there are any), by rejection, and where
-//! that takes too long by adding up all candidates.
+//! that takes too long by adding up all candidates. Validators, and the nodes of a task that takes three, the contract draws.
 
 use muster_core::qos;
+use muster_core::record::Order;
 use muster_core::wad::{mul_div_u64, mul_wad, WAD};
 use muster_core::weight;
 use muster_protocol::draw::{in_scope, Candidates, Draw};
@@ -63,15 +64,25 @@ impl Policy {
         matches!(self, Self::Contract)
     }
 
-    /// Draws every Pending task whose block has come, so that none is left for the contract to draw. Nothing where the contract
-    /// chooses.
+    /// Draws every Pending task whose block has come, those that take three nodes by the contract, so that none is left for it to draw. Nothing
+    /// where the contract chooses.
     ///
     /// # Errors
     /// Before initialisation.
     pub fn serve<H: Host>(&mut self, host: &mut H) -> Result<()> {
         let Self::Exact(merit, random) = self else { return Ok(()) };
         let mut net = Network::open(host)?;
-        while let Some(task) = net.take_due() {
+        while !net.ring().is_empty() {
+            let (_, order) = net.ring().first(net.host);
+            if order.moment >= net.block() {
+                break;
+            }
+            if order.is(Order::REPLICATED) {
+                // Or the validators that are due before it.
+                net.form_next();
+                continue;
+            }
+            let Some(task) = net.take_due() else { break };
             let draw = match choose(&net, &task, *merit, random) {
                 Some(seat) => Draw::Node(seat, Candidates::AtLeast(candidates(&net, &task, &seat))),
                 None => Draw::Nobody,

@@ -34,6 +34,8 @@ pub struct NodeReport {
     pub lost: u128,
     /// Ticks that its open commitments kept it from work.
     pub held: u64,
+    /// Ticks that it was kept for a task that takes three: waiting for others, or for the draw.
+    pub kept: u64,
     /// Tasks that it was called to validate and began.
     pub validations: u64,
     /// Q_long / Q_max at the end, a wad.
@@ -64,6 +66,7 @@ impl NodeReport {
             slashes: 0,
             lost: 0,
             held: 0,
+            kept: 0,
             validations: 0,
             long_term: 0,
             gone: false,
@@ -79,16 +82,14 @@ impl NodeReport {
     }
 }
 
-/// A whole run. What is counted are the tasks applications asked for, without the copies made for validation groups,
-/// unless it says otherwise.
+/// A whole run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Tasks created, copies included.
-    pub created: u64,
+    /// Tasks created.
     pub asked: u64,
     /// Creations that were refused.
     pub refused: u64,
-    /// Starts, copies included.
+    /// Starts of tasks, on each of three nodes where they take so many; validators are not counted.
     pub started: u64,
     /// Of the starts, those on a node that held every model.
     pub local: u64,
@@ -97,26 +98,33 @@ pub struct Report {
     pub reported: u64,
     pub cancelled: u64,
     pub evicted: u64,
-    /// Times a task was queued, copies included.
+    /// Times a task was queued.
     pub queued: u64,
-    /// Draws that stayed undecided, copies included.
+    /// Draws that stayed undecided.
     pub redrawn: u64,
-    /// Tasks that had not ended, copies included.
+    /// Tasks that had not ended.
     pub open: u64,
     pub joins: u64,
     pub quits: u64,
     pub pauses: u64,
-    /// Of the asked, those created under policy 1; of these, those that were validated, and where no two answers were alike.
+    /// Of the asked, those created under policy 1, and under policy 2.
     pub sampled: u64,
+    pub replicated: u64,
+    /// Of these, those that a group had, and where no two answers were alike and none counted alone.
     pub validated: u64,
     pub undecided: u64,
+    /// Of the groups, those that were scored.
+    pub scored: u64,
     /// Of the asked, those refunded because their node was slashed out of the network.
     pub orphaned: u64,
     /// Of the succeeded, those with a wrong answer.
     pub wrong: u64,
-    /// Members of validation groups that began, beside the first.
+    /// Of the sampled and replicated, those that succeeded, and of these those with a wrong answer.
+    pub trusted: u64,
+    pub slipped: u64,
+    /// Validators of sampled tasks that began.
     pub validations: u64,
-    /// What validation groups with answers alike were paid, and what they would have been with a full reserve, in wei.
+    /// What groups of sampled tasks with answers alike were paid, and what they would have been with a full reserve, in wei.
     pub pots: u128,
     pub pots_due: u128,
     /// What was paid to those who had validators called, in wei.
@@ -126,9 +134,6 @@ pub struct Report {
     pub burnt: u128,
     /// Fees of all tasks created, in wei.
     pub fees: u128,
-    /// Validation groups judged by the simulator, and those that could not be.
-    pub groups: u64,
-    pub groups_void: u64,
     /// Ticks until the last arrival.
     pub span: u64,
     /// Ticks from creation to start, ascending.
@@ -203,9 +208,10 @@ impl Report {
         ratio(self.succeeded * 3_600 * TICKS, self.span)
     }
 
-    /// Share of the tasks asked for that were started and did not succeed.
+    /// Share of the tasks asked for that were started and came to nothing: timed out, reported as impossible, or without two answers
+    /// alike.
     pub fn failed(&self) -> f64 {
-        ratio(self.timed_out + self.reported, self.asked)
+        ratio(self.timed_out + self.reported + self.undecided, self.asked)
     }
 
     /// Share of the tasks asked for that timed out.
@@ -216,6 +222,22 @@ impl Report {
     /// Share of the tasks asked for that a full queue drove out or that nobody took.
     pub fn turned_away(&self) -> f64 {
         ratio(self.evicted + self.refused, self.asked + self.refused)
+    }
+
+    /// Share of the tasks asked for that were aborted for another reason than a timeout: driven out of the queue, cancelled there, or
+    /// their node slashed out of the network.
+    pub fn aborted(&self) -> f64 {
+        ratio(self.evicted + self.cancelled + self.orphaned, self.asked)
+    }
+
+    /// Right answers in an hour.
+    pub fn right_throughput(&self) -> f64 {
+        ratio((self.succeeded - self.wrong) * 3_600 * TICKS, self.span)
+    }
+
+    /// Seconds of GPU time, of all nodes together, for each right answer.
+    pub fn spent(&self) -> f64 {
+        ratio(self.nodes.iter().map(|n| n.busy).sum(), (self.succeeded - self.wrong) * TICKS)
     }
 
     /// Share of starts on nodes that held every model.
@@ -321,12 +343,17 @@ impl Report {
         ratio(self.of(kind).map(|n| n.held).sum(), self.of(kind).map(|n| n.present).sum())
     }
 
+    /// Share of the time of a kind that it was kept for tasks that take three.
+    pub fn kept(&self, kind: Kind) -> f64 {
+        ratio(self.of(kind).map(|n| n.kept).sum(), self.of(kind).map(|n| n.present).sum())
+    }
+
     /// Seconds from creation to success that a share of the tasks did not take longer than.
     pub fn span_of(&self, share: f64) -> f64 {
         quantile(&self.spans, share) / TICKS as f64
     }
 
-    /// Share of the tasks asked for that were validated.
+    /// Share of the tasks asked for that a group had.
     pub fn validated_share(&self) -> f64 {
         ratio(self.validated, self.asked)
     }
@@ -336,9 +363,19 @@ impl Report {
         ratio(self.undecided, self.validated)
     }
 
+    /// Share of the groups that were scored.
+    pub fn scored_share(&self) -> f64 {
+        ratio(self.scored, self.validated)
+    }
+
     /// Share of the successful tasks with a wrong answer.
     pub fn wrong_share(&self) -> f64 {
         ratio(self.wrong, self.succeeded)
+    }
+
+    /// The same of the tasks under policies 1 and 2 alone.
+    pub fn slipped_share(&self) -> f64 {
+        ratio(self.slipped, self.trusted)
     }
 
     /// An amount in mean fees.
@@ -346,7 +383,7 @@ impl Report {
         if self.fees == 0 {
             return 0.0;
         }
-        wei as f64 / (self.fees as f64 / self.created as f64)
+        wei as f64 / (self.fees as f64 / self.asked as f64)
     }
 
     /// What was in the reserve after so many tenths of the tasks, in mean fees.

@@ -62,10 +62,10 @@ pub struct Workload {
     /// Work asked of a made-up fleet, as a share of what it could do
     #[arg(long, value_name = "X", requires = "tasks", default_value_t = 0.7, allow_negative_numbers = true)]
     pub load: f64,
-    /// Share of the tasks given to three nodes at once, which the simulator judges
+    /// Share of the tasks given to three nodes at once (redundancy 2), as far as the contract takes them
     #[arg(long, value_name = "X", default_value_t = 0.1, allow_negative_numbers = true)]
-    pub validated: f64,
-    /// Share of the tasks whose answers are committed to and sampled for validation (redundancy 1); not those of --validated
+    pub groups: f64,
+    /// Share of the other tasks whose answers are committed to and sampled for validation (redundancy 1)
     #[arg(long, value_name = "X", default_value_t = 0.0, allow_negative_numbers = true)]
     pub sampled: f64,
     /// Who chooses nodes; all but the contract are there for comparison
@@ -117,7 +117,7 @@ fn share(name: &str, value: f64, most: f64) -> Outcome<u32> {
 /// # Errors
 /// What can't be read or written, with file, line and reason; a parameter that is not one.
 pub fn run(workload: &Workload, seed: u64, out: &Path) -> Outcome<()> {
-    let grouped = share("validated", workload.validated, 1.0)?;
+    let grouped = share("groups", workload.groups, 1.0)?;
     let sampled = share("sampled", workload.sampled, 1.0)?;
     let load = share("load", workload.load, 100.0)?;
     let (nodes, source) = match (&workload.requests, &workload.nodes) {
@@ -207,11 +207,10 @@ fn table(report: &Report) -> String {
         ("refused", report.refused),
         ("not ended", report.open),
         ("created under policy 1", report.sampled),
-        ("of these validated", report.validated),
-        ("validated without two answers alike", report.undecided),
+        ("created under policy 2", report.replicated),
+        ("of these that three nodes had", report.validated),
+        ("judged without two answers alike", report.undecided),
         ("refunded with a node slashed out", report.orphaned),
-        ("groups judged by the simulator", report.groups),
-        ("groups that could not be", report.groups_void),
         ("times a node joined", report.joins),
         ("times a node left", report.quits),
         ("announced breaks", report.pauses),

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use muster_core::wad::{neg_ln_wad, WAD};
+use muster_protocol::tasks::{REPLICATED, SAMPLED};
 
 use super::ledger::LEAST_STAKE;
 use crate::random::Random;
@@ -22,6 +23,8 @@ const LORAS: usize = 10;
 const LORA_FASTER: u64 = 10;
 /// Seconds of work of a made-up task on a node of speed 1, on average: 0.6 of its estimate.
 const MEAN_WORK: f64 = 44.64;
+/// The part of it that can be validated: all but images that are too many.
+const MEAN_WORK_OF_GROUPS: f64 = 35.52;
 
 /// GPU models of a made-up fleet: name, GiB, speed in thousandths, share in per cent.
 const GPUS: [(&str, u16, u32, usize); 6] = [
@@ -48,9 +51,9 @@ pub enum Kind {
     Broken,
     /// Answers at once, and wrongly.
     Cheat,
-    /// Answers one in four of its own tasks at once and wrongly. What it is called to validate it works at.
+    /// Answers one in four of its own tasks at once and wrongly. What it knows to be compared, in a group, it works at.
     Sly,
-    /// Answers at once and wrongly, and never says in a validation group what it had committed to.
+    /// Answers at once and wrongly, and never says in a group what it had committed to.
     Withholding,
     /// Somebody's who splits one sum over many nodes; works like a steady one.
     Sybil,
@@ -142,10 +145,18 @@ pub struct TaskSpec {
     pub work: u64,
     /// How it ends, where a trace says so.
     pub fate: Option<Outcome>,
-    /// Whether it is given to three nodes at once, which the simulator judges.
-    pub grouped: bool,
-    /// Whether its node commits to its answer, which may then be validated.
-    pub sampled: bool,
+    /// The policy that is asked for.
+    pub redundancy: u8,
+}
+
+/// The policy of a task; of a thousand tasks so many are replicated, and of the others so many sampled.
+fn redundancy(random: &mut Random, grouped: u32, sampled: u32) -> u8 {
+    let mut lot = |share: u32| random.below(1_000) < share as usize;
+    match (lot(grouped), lot(sampled)) {
+        (true, _) => REPLICATED,
+        (false, true) => SAMPLED,
+        _ => 0,
+    }
 }
 
 /// What a made-up workload is like.
@@ -155,11 +166,13 @@ pub struct Profile {
     pub tasks: u64,
     /// Work asked for, as a share of what all nodes but Sybils could do, in thousandths.
     pub load: u32,
-    /// Of a thousand tasks, how many are given to three nodes at once, which the simulator judges.
+    /// Of a thousand tasks, how many are created under policy 2, as far as the contract takes them.
     pub grouped: u32,
-    /// Of a thousand tasks, how many are created under policy 1, as far as the contract takes them.
+    /// Of a thousand of the others, how many are created under policy 1, as far as the contract takes them.
     pub sampled: u32,
-    /// GPT tasks require one of two GPU models, as those have to that are validated.
+    /// Whether a task counts once in `load`, also where three nodes do it: so that the same tasks come under every policy.
+    pub counted_once: bool,
+    /// GPT tasks require one of two GPU models, as those have to that are sampled.
     pub named: bool,
     /// How many times as high fees are.
     pub price: u32,
@@ -187,6 +200,7 @@ impl Default for Profile {
             load: 700,
             grouped: 100,
             sampled: 0,
+            counted_once: false,
             named: false,
             price: 1,
             mix: [70, 150, 30, 20, 30, 0, 0],
@@ -210,8 +224,8 @@ impl Profile {
     fn gap(&self, nodes: &[NodeSpec]) -> f64 {
         let honest = nodes.iter().filter(|node| node.kind != Kind::Sybil);
         let speed: f64 = honest.map(|node| f64::from(node.speed)).sum::<f64>() / 1_000.0;
-        let copies = 1.0 + f64::from(self.grouped) / 500.0;
-        MEAN_WORK * 1e6 * copies / (speed * f64::from(self.load) / 1_000.0).max(1e-9)
+        let others = if self.counted_once { 0.0 } else { 2.0 * f64::from(self.grouped) / 1_000.0 };
+        (MEAN_WORK + others * MEAN_WORK_OF_GROUPS) * 1e6 / (speed * f64::from(self.load) / 1_000.0).max(1e-9)
     }
 }
 
@@ -373,8 +387,8 @@ impl Source {
         Self::MadeUp { profile: profile.clone(), gap, seed, next: 0, clock: 0, zipf }
     }
 
-    /// Tasks of a trace, arriving `speed` times as fast; fees are drawn by the seed, and of a thousand which are
-    /// grouped and sampled.
+    /// Tasks of a trace, arriving `speed` times as fast; fees are drawn by the seed, and which are under policies 2 and 1, of a
+    /// thousand so many.
     pub fn traced(requests: &[Request], speed: f64, (grouped, sampled): (u32, u32), seed: u64) -> Self {
         let mut names = HashMap::new();
         let mut applications = HashMap::new();
@@ -397,8 +411,7 @@ impl Source {
                 generosity: 500 + random.below(2_001) as u32,
                 work: request.seconds * TICKS,
                 fate: Some(request.outcome),
-                grouped: random.below(1_000) < grouped as usize,
-                sampled: random.below(1_000) < sampled as usize,
+                redundancy: redundancy(random, grouped, sampled),
             }
         });
         Self::Traced { requests: requests.collect(), next: 0 }
@@ -467,8 +480,7 @@ impl Iterator for Source {
                     // 0.6 of the estimate, give or take a third.
                     work: estimate * TICKS * (400 + random.below(401) as u64) / 1_000,
                     fate: (random.below(1_000) < profile.cancels as usize).then_some(Outcome::Cancelled),
-                    grouped: random.below(1_000) < profile.grouped as usize,
-                    sampled: random.below(1_000) < profile.sampled as usize,
+                    redundancy: redundancy(random, profile.grouped, profile.sampled),
                 })
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`validation`] | what nodes and drivers do for tasks under policy 1 |
+//! | [`validation`] | what nodes and drivers do for tasks under policies 1 and 2 |
 
 mod validation;
 
@@ -13,8 +13,8 @@ use alloy_sol_types::SolCall;
 use indicatif::ProgressBar;
 use muster_core::qos;
 use muster_core::record::{Status, MEMBERS};
-use muster_core::validation::{judge, Member, Verdict};
 use muster_protocol::purse;
+use muster_protocol::tasks::{REPLICATED, SAMPLED};
 use muster_protocol::IMuster::{self, *};
 
 use super::events::Event;
@@ -29,7 +29,7 @@ use validation::Check;
 const DISK: usize = 12;
 /// Entries of a node's model list, removed ones included.
 const LIST: usize = 32;
-/// Ticks after the last arrival when whatever is still open is left.
+/// Ticks after the last arrival when whatever is still open is left, beside the time that a task may be queued.
 const PATIENCE: u64 = 6 * 3_600 * TICKS;
 /// Creations between two updates of the progress bar.
 const STRIDE: u64 = 1_024;
@@ -56,9 +56,11 @@ enum Due {
     GiveUp(u32),
     Expire(u32),
     Cancel(u32),
+    /// Somebody ends a task that was queued for too long.
+    Outlive(u32),
     /// Whether a task is validated can be known.
     Lot(u32),
-    /// A member of a task's validation group, by its place there, is done.
+    /// A member of a task's group, by its place there, is done.
     Member(u32, usize),
     ExpireMember(u32, usize),
     Reveal(u32, usize),
@@ -72,8 +74,8 @@ enum State {
     Running,
     /// Its node has committed to its answer and waits for what the lot says.
     Committed,
-    /// A validation group has it.
-    Validated,
+    /// A group has it.
+    Grouped,
     Succeeded,
     Undecided,
     Reported,
@@ -91,20 +93,18 @@ struct Row {
     expires: u32,
     node: u32,
     work: u32,
-    /// 1 + its validation group; 0 for none.
-    group: u32,
     /// Decides whether it is answered, and whether it can be.
     luck: (u32, u32),
     ticket: u64,
+    /// First tick at which it can be ended, if it is still queued.
+    outlives: u64,
     application: u32,
     state: State,
     fate: Option<Outcome>,
-    /// Copies made for a validation group do not count as work that was asked for.
-    copy: bool,
     /// In wei.
     fee: u64,
-    /// Whether its node commits to its answer.
-    sampled: bool,
+    /// Under which it was created.
+    redundancy: u8,
     /// Whether the node that runs it answers wrongly.
     wrong: bool,
     /// Images of an answer that can be validated; 0 where answers have to be equal.
@@ -123,6 +123,8 @@ struct Actor {
     listed: Vec<u64>,
     coming: Vec<u64>,
     excluded_at: Option<u64>,
+    /// Since when it is kept for a task that takes three.
+    kept_at: Option<u64>,
     /// Since when its open commitments keep it from work.
     held_at: Option<u64>,
     slashed: bool,
@@ -157,14 +159,17 @@ pub struct Engine {
     of_number: Vec<u32>,
     /// Rows by task id - 1.
     rows: Vec<Row>,
-    groups: Vec<[u32; MEMBERS]>,
-    /// Tasks whose nodes have committed, by id. Never iterated over.
+    /// Tasks whose nodes have committed or are three, by id. Never iterated over.
     checks: HashMap<u32, Check>,
-    /// The highest fee of a task that can be validated.
+    /// The highest fee for each node of a task that can be validated.
     most_at_stake: u128,
     open: u64,
     arrivals: u64,
     last_arrival: u64,
+    /// When a task came, started or ended last, but for those that nobody took.
+    active: u64,
+    /// Ticks that a task may be queued.
+    queue_time: u64,
     events: Vec<Event>,
     report: Report,
     bar: ProgressBar,
@@ -173,9 +178,10 @@ pub struct Engine {
 
 impl Engine {
     /// A network of these nodes, and what is asked of it.
-    pub fn new(ledger: Ledger, nodes: Vec<NodeSpec>, source: Source, seed: u64, bar: Option<ProgressBar>) -> Self {
+    pub fn new(mut ledger: Ledger, nodes: Vec<NodeSpec>, source: Source, seed: u64, bar: Option<ProgressBar>) -> Self {
         let mut engine = Self {
             most_at_stake: ledger.most_at_stake(),
+            queue_time: u64::from(ledger.limits().queue_time) * TICKS,
             checks: HashMap::new(),
             ledger,
             next: None,
@@ -187,10 +193,10 @@ impl Engine {
             of_number: vec![0],
             rows: Vec::with_capacity(source.len() as usize),
             source,
-            groups: Vec::new(),
             open: 0,
             arrivals: 0,
             last_arrival: 0,
+            active: 0,
             events: Vec::new(),
             report: Report::default(),
             bar: bar.unwrap_or_else(ProgressBar::hidden),
@@ -235,6 +241,7 @@ impl Engine {
             listed: Vec::new(),
             coming: Vec::new(),
             excluded_at: None,
+            kept_at: None,
             held_at: None,
             slashed: false,
             report: NodeReport::of(&spec),
@@ -263,7 +270,7 @@ impl Engine {
 
     /// Does what is due next; false if there is nothing left that matters.
     pub fn step(&mut self) -> bool {
-        if self.next.is_none() && (self.open == 0 || self.tick > self.last_arrival + PATIENCE) {
+        if self.next.is_none() && (self.open == 0 || self.tick > self.last_arrival + self.queue_time + PATIENCE) {
             return false;
         }
         let Some(Reverse((tick, _, _, what))) = self.heap.pop() else { return false };
@@ -291,8 +298,6 @@ impl Engine {
             Due::Leave(i) => {
                 if self.present(i) {
                     self.operate(i, &quitCall {});
-                } else if self.actors[i as usize].slashed && self.status(i) == Status::PendingPause {
-                    self.due(self.tick + TICKS, Due::Leave(i));
                 }
             }
             Due::Pause(i) => {
@@ -357,6 +362,13 @@ impl Engine {
                     self.call(by, 0, &cancelCall { id: id.into(), ticket });
                 }
             }
+            Due::Outlive(id) => {
+                let row = &self.rows[id as usize - 1];
+                if row.state == State::Waiting && row.ticket > 0 && row.outlives <= self.tick {
+                    let ticket = row.ticket;
+                    self.call(Party::Keeper, 0, &expireQueuedCall { id: id.into(), ticket });
+                }
+            }
             Due::Lot(id) => self.lot(id),
             Due::Member(id, i) => self.member_done(id, i),
             Due::ExpireMember(id, i) => self.expire_member(id, i),
@@ -415,6 +427,7 @@ impl Engine {
         let (gpu, vram, models) = (actor.spec.gpu.clone(), actor.spec.vram, actor.held.clone());
         let call = joinCall { gpuName: gpu, vram, models };
         if self.call(Party::Operator(i), value, &call) {
+            self.list(i);
             let actor = &mut self.actors[i as usize];
             for model in &actor.held {
                 if !actor.listed.contains(model) {
@@ -454,6 +467,11 @@ impl Engine {
         if number == 0 {
             return;
         }
+        match self.ledger.waits(number) {
+            // What it waits for, or its own end, is planned.
+            Some(until) if until == 0 || until > self.ledger.host.now => return,
+            _ => {}
+        }
         let node = self.ledger.node(number);
         let idle = Status::new(node.status) == Status::Available;
         if node.parked != 0 || idle && self.ledger.head().queued > 0 {
@@ -469,6 +487,7 @@ impl Engine {
     fn arrive(&mut self) {
         let Some(spec) = self.next.take() else { return };
         self.last_arrival = self.tick;
+        self.active = self.tick;
         self.arrivals += 1;
         if self.arrivals.is_multiple_of(STRIDE) {
             self.bar.inc(STRIDE);
@@ -477,22 +496,14 @@ impl Engine {
         if arrivals * 10 / all > (arrivals - 1) * 10 / all {
             self.report.reserve.push(purse::reserve(&self.ledger.host));
         }
-        let first = self.create(&spec, 0);
-        let group = if spec.grouped { [first, self.create(&spec, 1), self.create(&spec, 2)] } else { [first, None, None] };
-        if let [Some(a), Some(b), Some(c)] = group {
-            self.groups.push([a, b, c]);
-            for id in [a, b, c] {
-                self.rows[id as usize - 1].group = self.groups.len() as u32;
-            }
-        }
-        if let (Some(id), Some(Outcome::Cancelled)) = (first, spec.fate) {
+        if let (Some(id), Some(Outcome::Cancelled)) = (self.create(&spec), spec.fate) {
             self.due(self.tick + spec.work, Due::Cancel(id));
         }
         self.fetch();
     }
 
-    /// Creates a task, or a copy of it; gives its id.
-    fn create(&mut self, spec: &TaskSpec, copy: u64) -> Option<u32> {
+    /// Creates a task; gives its id.
+    fn create(&mut self, spec: &TaskSpec) -> Option<u32> {
         let gpu = match &spec.gpu {
             // Nobody with this GPU ever joined: any with its VRAM will do.
             Some((name, vram)) => self.ledger.gpu_group(name, *vram),
@@ -500,35 +511,36 @@ impl Engine {
         };
         let estimate = if spec.kind == 1 { 60 } else { 30 + 20 * spec.units };
         let fee = fee(estimate, spec.generosity);
-        let sampled = spec.sampled && !spec.grouped && self.can_be_validated(spec, gpu, fee);
+        let redundancy = if self.can_be_validated(spec, gpu, fee) { spec.redundancy } else { 0 };
+        // Each of three gets what one would.
+        let fee = fee * if redundancy == REPLICATED { MEMBERS as u128 } else { 1 };
         let asked = IMuster::TaskSpec {
             kind: spec.kind,
             units: spec.units,
             vram: if gpu.is_some() { 0 } else { spec.vram },
             gpu: gpu.map_or(0, |group| group.0),
-            redundancy: u8::from(sampled),
+            redundancy,
             flags: 0,
             inputDigest: [7; 32].into(),
             models: spec.models.clone(),
         };
-        let random = &mut Random::named(&[self.seed, 4, self.arrivals, copy]);
+        let random = &mut Random::named(&[self.seed, 4, self.arrivals]);
         let row = Row {
             created: self.tick as u32,
             started: 0,
             expires: 0,
             node: 0,
             work: (spec.work * (950 + random.below(101) as u64) / 1_000) as u32,
-            group: 0,
             luck: (random.below(1_000_000) as u32, random.below(1_000_000) as u32),
             ticket: 0,
+            outlives: 0,
             application: spec.application,
             state: State::Waiting,
             fate: spec.fate,
-            copy: copy > 0,
             fee: u64::try_from(fee).unwrap_or(u64::MAX),
-            sampled,
+            redundancy,
             wrong: false,
-            images: if sampled && spec.kind == 0 { spec.units as u8 } else { 0 },
+            images: if redundancy > 0 && spec.kind == 0 { spec.units as u8 } else { 0 },
         };
         // What a call serves first may start earlier tasks, so the row is there before its events come.
         self.rows.push(row);
@@ -540,9 +552,9 @@ impl Engine {
             self.report.refused += 1;
             return None;
         }
-        self.report.created += 1;
-        self.report.asked += u64::from(copy == 0);
-        self.report.sampled += u64::from(sampled);
+        self.report.asked += 1;
+        self.report.sampled += u64::from(redundancy == SAMPLED);
+        self.report.replicated += u64::from(redundancy == REPLICATED);
         self.report.fees += fee;
         Some(id)
     }
@@ -558,7 +570,7 @@ impl Engine {
             // It went down in between; the task is lost.
             let expires = row.expires.into();
             self.due(expires, Due::Expire(id));
-        } else if !if row.sampled { self.commit(id, false) } else { self.operate(i, &submit(id.into())) } {
+        } else if !if row.redundancy > 0 { self.commit(id, false) } else { self.operate(i, &submit(id.into())) } {
             let expires = self.rows[id as usize - 1].expires.into();
             self.due(expires, Due::Expire(id));
         }
@@ -569,7 +581,7 @@ impl Engine {
         if row.state != State::Running {
             return;
         }
-        let (i, sampled) = (row.node, row.sampled);
+        let (i, sampled) = (row.node, row.redundancy > 0);
         let silent = self.actors[i as usize].silent;
         let report = reportErrorCall { id: id.into(), code: 1 };
         if silent || !if sampled { self.commit(id, true) } else { self.operate(i, &report) } {
@@ -598,10 +610,18 @@ impl Engine {
     fn take_in(&mut self, events: &[Event], at: usize) {
         let tick = self.tick;
         match events[at] {
-            Event::Redrawn { task } => self.report.redrawn += u64::from(self.row(task).state == State::Waiting),
+            Event::Redrawn { task } => {
+                let row = self.row(task);
+                let (waits, queued) = (row.state == State::Waiting, std::mem::take(&mut row.ticket) > 0);
+                // What left the queue for a draw was not drawn before.
+                self.report.redrawn += u64::from(waits && !queued);
+            }
             Event::Queued { task, ticket } => {
-                self.row(task).ticket = ticket;
+                let outlives = tick + self.queue_time + 2 * TICKS;
+                let row = self.row(task);
+                (row.ticket, row.outlives) = (ticket, outlives);
                 self.report.queued += 1;
+                self.due(outlives, Due::Outlive(task as u32));
             }
             Event::Started { task, node, deadline } => {
                 let missing = missing(&events[at + 1..], task, node);
@@ -618,37 +638,46 @@ impl Engine {
             }
             Event::Succeeded { task, node, paid } => {
                 let i = self.of_number[node as usize];
-                let &mut Row { copy, wrong, .. } = self.row(task);
                 let report = &mut self.actor(i).report;
                 report.income += paid;
                 report.succeeded += 1;
-                self.report.succeeded += u64::from(!copy);
-                self.report.wrong += u64::from(!copy && wrong);
+                let wrong = self.row(task).wrong;
+                self.succeed(task as u32, wrong);
                 self.end(task as u32, State::Succeeded);
             }
             Event::ErrorReported { task, .. } => {
-                self.report.reported += u64::from(!self.row(task).copy);
+                self.report.reported += 1;
                 self.end(task as u32, State::Reported);
             }
             Event::Aborted { task, reason, .. } => {
-                let copy = self.row(task).copy;
                 let count = match reason {
                     0 => &mut self.report.timed_out,
                     1 => &mut self.report.cancelled,
                     4 => &mut self.report.orphaned,
                     _ => &mut self.report.evicted,
                 };
-                *count += u64::from(!copy);
+                *count += 1;
                 let state = if reason == 0 { State::TimedOut } else { State::Dropped };
                 self.end(task as u32, state);
             }
             Event::Excluded { node, until } => {
                 let i = self.of_number[node as usize];
-                self.actor(i).excluded_at = Some(tick);
+                self.let_go(i);
+                // Until now is who is only held back, because draws are due.
+                if until > self.ledger.host.now {
+                    self.actor(i).excluded_at = Some(tick);
+                }
                 let back = (until.max(BEGINNING) - BEGINNING) * TICKS;
                 self.due(back.max(tick + 1), Due::Poke(i));
             }
             Event::Readmitted { node } => self.returned(node),
+            Event::Waits { node, until } => {
+                let i = self.of_number[node as usize];
+                self.actor(i).kept_at.get_or_insert(tick);
+                if until > 0 {
+                    self.due(((until - BEGINNING) * TICKS).max(tick + 1), Due::Poke(i));
+                }
+            }
             Event::Joined { node } => {
                 let Some(i) = self.operator_of(node) else { return };
                 if self.of_number.len() <= node as usize {
@@ -679,7 +708,10 @@ impl Engine {
                     check.called = true;
                 }
             }
-            Event::Formed { task, group, nodes } => self.formed(task as u32, group, nodes),
+            Event::Formed { task, group, nodes, scored } => {
+                self.report.scored += u64::from(scored);
+                self.formed(task as u32, group, nodes);
+            }
             Event::MemberStarted { task, node, deadline } => {
                 let missing = missing(&events[at + 1..], task, node);
                 self.member_started(task as u32, node, deadline, &missing);
@@ -715,12 +747,22 @@ impl Engine {
     fn returned(&mut self, node: u32) {
         let tick = self.tick;
         let i = self.of_number[node as usize];
+        self.let_go(i);
         if let Some(from) = self.actor(i).excluded_at.take() {
             self.actor(i).report.excluded += tick - from;
             if tick > from {
                 self.actor(i).report.exclusions += 1;
                 self.report.exclusions.push((tick - from) as u32);
             }
+        }
+    }
+
+    /// A node is no longer kept for a task that takes three.
+    fn let_go(&mut self, i: u32) {
+        let tick = self.tick;
+        let actor = self.actor(i);
+        if let Some(from) = actor.kept_at.take() {
+            actor.report.kept += tick - from;
         }
     }
 
@@ -753,22 +795,32 @@ impl Engine {
         actor.report.started += 1;
         self.report.started += 1;
         self.report.local += u64::from(missing.is_empty());
-        if !row.copy {
-            self.report.waits.push(tick as u32 - row.created);
-        }
+        self.report.waits.push(tick as u32 - row.created);
         self.due(due.0, due.1);
+    }
+
+    /// Counts a success.
+    fn succeed(&mut self, id: u32, wrong: bool) {
+        let own = self.rows[id as usize - 1].redundancy > 0;
+        self.report.succeeded += 1;
+        self.report.wrong += u64::from(wrong);
+        self.report.trusted += u64::from(own);
+        self.report.slipped += u64::from(own && wrong);
     }
 
     fn end(&mut self, id: u32, state: State) {
         let tick = self.tick as u32;
         let row = &mut self.rows[id as usize - 1];
         let ran = matches!(row.state, State::Running | State::Committed);
+        if row.state != State::Waiting {
+            self.active = self.tick;
+        }
         row.state = state;
         self.open -= 1;
         if state == State::Succeeded {
             self.report.spans.push(tick - row.created);
         }
-        if row.sampled {
+        if row.redundancy > 0 {
             self.checks.remove(&id);
         }
         if ran {
@@ -781,59 +833,20 @@ impl Engine {
                 report.wasted += took;
             }
         }
-        let group = self.rows[id as usize - 1].group;
-        if group > 0 {
-            let members = self.groups[group as usize - 1];
-            let open = |id: &u32| matches!(self.rows[*id as usize - 1].state, State::Waiting | State::Running);
-            if !members.iter().any(open) {
-                self.judge(members);
-            }
-        }
-    }
-
-    /// Judges a validation group whose members have all ended: scores, and the slashing of who is outvoted.
-    fn judge(&mut self, ids: [u32; MEMBERS]) {
-        let row = |i: usize| &self.rows[ids[i] as usize - 1];
-        let nodes: [u32; MEMBERS] = std::array::from_fn(|i| row(i).node);
-        let ran = (0..MEMBERS).all(|i| row(i).state != State::Dropped);
-        if !ran || nodes[0] == nodes[1] || nodes[1] == nodes[2] || nodes[0] == nodes[2] {
-            self.report.groups_void += 1;
-            return;
-        }
-        let members: [Member<u32>; MEMBERS] = std::array::from_fn(|i| {
-            let elapsed = row(i).started;
-            let wrong = row(i).wrong;
-            match row(i).state {
-                // Wrong answers never agree.
-                State::Succeeded => Member::Answered { answer: if wrong { 1 + i as u32 } else { 0 }, elapsed, at: 0 },
-                State::Reported => Member::Failed,
-                _ => Member::TimedOut,
-            }
-        });
-        self.report.groups += 1;
-        let judgement = judge(&members, |a, b| a == b);
-        for ((i, score), verdict) in nodes.into_iter().zip(judgement.scores).zip(judgement.verdicts) {
-            let number = self.actors[i as usize].number;
-            if let Some(score) = score {
-                self.ledger.record_score(number, score);
-            }
-            if verdict == Verdict::Wrong && !self.actors[i as usize].slashed {
-                self.actor(i).slashed = true;
-                self.actor(i).report.slashed = true;
-                self.due(self.tick, Due::Leave(i));
-            }
-        }
     }
 
     /// What it came to so far, and the contract.
     pub fn finish(mut self) -> (Report, Ledger) {
-        let tick = self.tick;
+        // What nodes wait for afterwards is nothing that they could earn by.
+        let tick = self.active;
         self.bar.inc(self.arrivals % STRIDE);
         for actor in &mut self.actors {
             let report = &mut actor.report;
-            report.present += report.joined.take().map_or(0, |from| tick - from);
-            report.excluded += actor.excluded_at.take().map_or(0, |from| tick - from);
-            report.held += actor.held_at.take().map_or(0, |from| tick - from);
+            let since = |from: Option<u64>| from.map_or(0, |from| tick.saturating_sub(from));
+            report.present += since(report.joined.take());
+            report.excluded = (report.excluded + since(actor.excluded_at.take())).min(report.present);
+            report.kept = (report.kept + since(actor.kept_at.take())).min(report.present);
+            report.held = (report.held + since(actor.held_at.take())).min(report.present);
             if actor.number > 0 {
                 let node = self.ledger.node(actor.number);
                 report.long_term = qos::long_term(node.score_sum, node.score_count);

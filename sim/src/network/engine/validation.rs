@@ -1,4 +1,4 @@
-//! Tasks under policy 1: what their nodes commit to and reveal, and what drivers send. What is decided, the contract decides.
+//! Tasks under policies 1 and 2: what their nodes commit to and reveal, and what drivers send. What is decided, the contract decides.
 //!
 //! Right answers to a task are alike: images but for a few bits of their hashes, as from one GPU to another. Wrong ones never are.
 //! A keeper has validators called, lets deadlines expire and groups be judged as soon as that is possible.
@@ -8,7 +8,7 @@ use std::collections::hash_map::Entry;
 use muster_core::record::MEMBERS;
 use muster_core::validation::payment;
 use muster_protocol::id::GpuGroup;
-use muster_protocol::tasks::IMAGES_MAX;
+use muster_protocol::tasks::{IMAGES_MAX, REPLICATED, SAMPLED};
 use muster_protocol::Host;
 use muster_protocol::IMuster::{commitCall, expireCall, revealCall, settleCall, validateCall, IMusterErrors as Error};
 
@@ -16,6 +16,7 @@ use super::{takes, Due, Engine, State};
 use crate::network::ledger::{Party, BEGINNING};
 use crate::network::workload::{Kind, TaskSpec, TICKS};
 use crate::random::Random;
+use crate::trace::Outcome;
 
 /// Kinds of what is committed to.
 const ANSWER: u8 = 0;
@@ -36,7 +37,7 @@ enum Stage {
     Out,
 }
 
-/// A member of a validation group.
+/// A member of a group.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     /// Its operator.
@@ -49,10 +50,10 @@ struct Part {
     wrong: bool,
 }
 
-/// A task whose node has committed.
+/// A task whose node has committed, or that three have.
 #[derive(Debug)]
 pub(super) struct Check {
-    /// The first is the node that ran it; the others are there once its validators are drawn.
+    /// Of a sampled task the first is the node that ran it; the others are there once its validators are drawn.
     parts: Vec<Part>,
     /// Its group's place; 0 before there is one.
     group: u32,
@@ -69,17 +70,18 @@ pub(super) struct Check {
 }
 
 impl Engine {
-    /// Whether the contract takes a task under policy 1: by its fee, images and GPU. The owner says of every GPU that its nodes answer alike.
-    pub(super) fn can_be_validated(&mut self, spec: &TaskSpec, gpu: Option<GpuGroup>, fee: u128) -> bool {
-        if fee > self.most_at_stake || spec.kind == 0 && spec.units > IMAGES_MAX {
-            return false;
+    /// Whether the contract takes a task under the policy that is asked for: by what each node gets, images and GPU.
+    pub(super) fn can_be_validated(&self, spec: &TaskSpec, gpu: Option<GpuGroup>, fee: u128) -> bool {
+        let comparable = if spec.kind == 0 { spec.units <= IMAGES_MAX } else { spec.redundancy != SAMPLED || gpu.is_some() };
+        fee <= self.most_at_stake && comparable
+    }
+
+    /// The owner says of every GPU that its nodes answer alike.
+    pub(super) fn list(&mut self, i: u32) {
+        let spec = &self.actors[i as usize].spec;
+        if let Some(group) = self.ledger.gpu_group(&spec.gpu, spec.vram) {
+            self.ledger.list(group);
         }
-        match gpu {
-            Some(group) if spec.kind > 0 => self.ledger.list(group),
-            None if spec.kind > 0 => return false,
-            _ => {}
-        }
-        true
     }
 
     fn luck(&self, purpose: u64, id: u32, i: u32) -> Random {
@@ -221,7 +223,7 @@ impl Engine {
         }
     }
 
-    // ------------------------------------------------------------ a validation group
+    // ------------------------------------------------------------ a group
 
     fn part(&mut self, id: u32, i: u32) -> Option<&mut Part> {
         self.checks.get_mut(&id)?.parts.iter_mut().find(|part| part.node == i)
@@ -229,15 +231,29 @@ impl Engine {
 
     pub(super) fn formed(&mut self, id: u32, group: u32, nodes: [u32; MEMBERS]) {
         let tick = self.tick;
-        self.rows[id as usize - 1].state = State::Validated;
+        let row = &mut self.rows[id as usize - 1];
+        (row.state, row.ticket) = (State::Grouped, 0);
         self.report.validated += 1;
-        let validators = nodes.iter().skip(1).filter(|node| **node > 0).map(|node| self.of_number[*node as usize]);
-        let validators: Vec<u32> = validators.collect();
+        let members = nodes.iter().filter(|node| **node > 0).map(|node| Part {
+            node: self.of_number[*node as usize],
+            started: tick,
+            expires: 0,
+            stage: Stage::Open,
+            error: false,
+            wrong: false,
+        });
+        if row.redundancy == REPLICATED {
+            self.report.waits.push(tick as u32 - row.created);
+            let parts = members.collect();
+            let check = Check { parts, group, called: true, committed: tick, expires: true, opened: false, paid: 0 };
+            self.checks.insert(id, check);
+            return;
+        }
+        let validators: Vec<Part> = members.skip(1).collect();
         let Entry::Occupied(mut entry) = self.checks.entry(id) else { return };
         let check = entry.get_mut();
         check.group = group;
-        let part = |node| Part { node, started: tick, expires: 0, stage: Stage::Open, error: false, wrong: false };
-        check.parts.extend(validators.into_iter().map(part));
+        check.parts.extend(validators);
         let Part { node: first, started, .. } = check.parts[0];
         // It is free from here on, if the contract does not hold it.
         self.actor(first).report.busy += tick - started;
@@ -247,25 +263,42 @@ impl Engine {
 
     pub(super) fn member_started(&mut self, id: u32, node: u32, deadline: u64, missing: &[u64]) {
         let (tick, i) = (self.tick, self.of_number[node as usize]);
+        self.let_go(i);
         let mut luck = self.luck(10, id, i);
-        let work = u64::from(self.rows[id as usize - 1].work) * (950 + luck.below(101) as u64) / 1_000;
+        let row = &self.rows[id as usize - 1];
+        let (fate, replicated) = (row.fate, row.redundancy == REPLICATED);
+        let work = u64::from(row.work) * (950 + luck.below(101) as u64) / 1_000;
         let (silent, report) = (luck.below(1_000_000) as u32, luck.below(1_000_000) as u32);
         let actor = &self.actors[i as usize];
         // It knows that it is checked.
         let wrong = matches!(actor.spec.kind, Kind::Cheat | Kind::Withholding);
-        let error = !wrong && report < actor.spec.errors;
+        // Of a task's own nodes a trace says how it ends.
+        let (silent, error) = match fate.filter(|_| replicated) {
+            Some(Outcome::Answers) => (false, false),
+            Some(Outcome::Silent) => (true, false),
+            Some(Outcome::Reports) => (false, true),
+            Some(Outcome::Cancelled) | None => (silent < actor.spec.silent, report < actor.spec.errors),
+        };
+        let error = error && !wrong;
         let work = match () {
             () if wrong => TICKS,
             () if error => takes(&actor.spec, work, missing) / 4 + 1,
             () => takes(&actor.spec, work, missing),
         };
         let expires = (deadline + 1 - BEGINNING) * TICKS;
-        let late = !wrong && (actor.silent || silent < actor.spec.silent) || tick + work.max(1) >= expires;
+        let late = !wrong && (actor.silent || silent) || tick + work.max(1) >= expires;
         let Some(check) = self.checks.get_mut(&id) else { return };
         let Some(place) = check.parts.iter().position(|part| part.node == i) else { return };
         check.parts[place] = Part { node: i, started: tick, expires, stage: Stage::Open, error, wrong };
-        self.report.validations += 1;
-        self.actor(i).report.validations += 1;
+        let report = &mut self.actors[i as usize].report;
+        if replicated {
+            report.started += 1;
+            self.report.started += 1;
+            self.report.local += u64::from(missing.is_empty());
+        } else {
+            report.validations += 1;
+            self.report.validations += 1;
+        }
         if late {
             self.due(expires, Due::ExpireMember(id, place));
         } else {
@@ -366,7 +399,10 @@ impl Engine {
 
     pub(super) fn judged(&mut self, id: u32, node: u32, paid: u128) {
         let i = self.of_number[node as usize];
-        self.actor(i).report.income += paid;
+        let own = self.rows[id as usize - 1].redundancy == REPLICATED;
+        let report = &mut self.actor(i).report;
+        report.income += paid;
+        report.succeeded += u64::from(own && paid > 0);
         if let Some(check) = self.checks.get_mut(&id) {
             check.paid += paid;
         }
@@ -377,18 +413,17 @@ impl Engine {
     pub(super) fn settled(&mut self, id: u32, outcome: u8) {
         let row = &self.rows[id as usize - 1];
         let first_wrong = row.wrong;
-        let fee = row.fee;
+        let (fee, sampled) = (row.fee, row.redundancy == SAMPLED);
         if let Some(check) = self.checks.get(&id) {
-            if outcome == 0 {
+            if outcome == 0 && sampled {
                 self.report.pots += check.paid;
                 self.report.pots_due += 3 * payment(fee.into(), self.ledger.limits().sample_bps);
             }
         }
         match outcome {
             0 | 1 => {
-                self.report.succeeded += 1;
                 // No two wrong answers are alike, so what two agree on is right.
-                self.report.wrong += u64::from(outcome == 1 && first_wrong);
+                self.succeed(id, outcome == 1 && first_wrong);
                 self.end(id, State::Succeeded);
             }
             _ => {

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use super::{attack, choices, contract, share, without_h};
 use crate::chart::{Bars, Curves, Frame};
 use crate::network::policy::Merit;
+use crate::network::study::policies::{self, Way};
 use crate::network::study::{merit_name, validation, Findings, Rule, Scale, DEFENCES, LOADS, MEASURES};
 use crate::numbers::thousands;
 use crate::statistics::Estimate;
@@ -38,6 +39,8 @@ pub fn figures(of: &Written, scale: &Scale) -> Vec<(&'static str, String)> {
     }
     out.push(("sybil", by_split(of, scale)));
     out.push(("reserve", reserve(of, scale)));
+    out.push(("policies", by_policy(of, scale)));
+    out.push(("incomes", incomes(of, scale)));
     out
 }
 
@@ -115,6 +118,29 @@ fn reserve(of: &Written, scale: &Scale) -> String {
     curves.svg()
 }
 
+fn by_policy(of: &Written, scale: &Scale) -> String {
+    let values = |way: Way| policies::LOADS.iter().map(|load| of.get(&way.at(*load), "wrong")).collect();
+    let series = Way::ALL.map(|way| (way.name(), values(way))).to_vec();
+    let groups = policies::LOADS.iter().map(|load| format!("load {}", f64::from(*load) / 1e3)).collect();
+    Bars { frame: frame("Wrong answers by policy", "wrong answers among the successful (%)", scale.seeds), groups, series }.svg()
+}
+
+fn incomes(of: &Written, scale: &Scale) -> String {
+    let series = validation::KINDS.iter().map(|kind| {
+        let id = format!("hour-{}", kind.name());
+        let points = validation::RATES.iter().map(|&rate| (rate as f64 / 100.0, of.get(&validation::at(Some(rate)), &id)));
+        (kind.name().to_string(), points.collect())
+    });
+    let curves = Curves {
+        frame: frame("What nodes earn less what they lose", "income per hour (1e-6 token)", scale.seeds),
+        x: "answers that are checked (%)".into(),
+        series: series.collect(),
+        dots: true,
+        ..Curves::default()
+    };
+    curves.svg()
+}
+
 /// Every measure of every arrangement, with half the width of its interval.
 pub fn csv(found: &Findings) -> String {
     let mut out = String::from("arrangement,seeds");
@@ -122,7 +148,7 @@ pub fn csv(found: &Findings) -> String {
         let _ = write!(out, ",{0},{0}-margin95", m.id);
     }
     out.push('\n');
-    for (name, rows) in &found.results.0 {
+    for (name, rows) in &found.results.rows {
         let _ = write!(out, "\"{name}\",{}", rows.len());
         for m in MEASURES {
             let e = found.results.get(name, m.id);

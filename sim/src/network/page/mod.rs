@@ -5,10 +5,12 @@
 //! | [`figures`] | the pictures, and all figures as a table |
 //! | [`summary`] | what to take from it |
 //! | [`exclusion`] | the rule of exclusion, and others |
-//! | [`validation`] | tasks under policy 1 |
+//! | [`policies`] | the same tasks under every policy |
+//! | [`validation`] | tasks under policy 1, at several rates |
 
 mod exclusion;
 pub mod figures;
+mod policies;
 mod summary;
 mod validation;
 
@@ -172,6 +174,7 @@ pub fn write(found: &Findings, options: &Options) -> String {
     choosing(&mut page, &found.results);
     reliability(&mut page, &found.results);
     exclusion::write(&mut page, found, &options.scale);
+    policies::write(&mut page, found, &options.scale);
     validation::write(&mut page, found, &options.scale);
     kickouts(&mut page, found, options);
     sybil(&mut page, found, options);
@@ -191,7 +194,8 @@ fn introduction(page: &mut String, options: &Options) {
          [figures/network.csv](figures/network.csv). ± is a 95 % confidence interval over seeds (Student's t); where it would come \
          near zero or below, which no quantity here can be, the ends of the interval of its logarithm stand in brackets. Differences are \
          taken seed by seed, and their intervals hold for all differences of the same section together (Bonferroni). \
-         \"Failed\" are tasks that were started and timed out or were reported as impossible. Income is fees per hour in the network.\n\n",
+         One task in ten is given to three nodes at once, but for where policies are compared. \"Failed\" are tasks that were started and came to nothing: timed out, \
+         were reported as impossible, or had no two answers alike. Income is fees per hour in the network.\n\n",
         if scale.quick { " --quick" } else { "" },
         if options.seed == 1 { String::new() } else { format!(" --seed {}", options.seed) },
         thousands(scale.nodes.into()),
@@ -305,7 +309,7 @@ fn kickouts(page: &mut String, found: &Findings, options: &Options) {
     let scale = &options.scale;
     let _ = write!(
         page,
-        "\n## Kickouts and slashing\n\n{} nodes and {} tasks, one in ten tasks given to three nodes at once, which the simulator judges: as \
+        "\n## Kickouts and slashing\n\n{} nodes and {} tasks: as \
          long as it takes for score pools to fill. Nobody joins late or leaves.\n\n",
         thousands(u64::from(scale.nodes / 2)),
         thousands(scale.long_tasks)
@@ -348,8 +352,8 @@ fn kickouts(page: &mut String, found: &Findings, options: &Options) {
     };
     let _ = write!(
         page,
-        "\nOf the {} nodes {bad:.1} are bad on average: dead, broken or cheats. Here who is outvoted leaves at once; what the contract does to \
-         cheats is above.\n",
+        "\nOf the {} nodes {bad:.1} are bad on average: dead, broken or cheats. By default images slash nobody \
+         (`slashImages` 0): here only wrong and withheld answers to GPT tasks do.\n",
         thousands(u64::from(scale.nodes / 2))
     );
 }

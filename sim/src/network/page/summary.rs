@@ -11,6 +11,7 @@ use crate::statistics::Estimate;
 
 pub(super) fn write(page: &mut String, found: &Findings, options: &Options) {
     let of = Said { found, scale: &options.scale };
+    of.size(page);
     of.reliability(page);
     of.exclusion(page);
     of.recommended(page);
@@ -19,6 +20,7 @@ pub(super) fn write(page: &mut String, found: &Findings, options: &Options) {
     of.splitting(page, options.seed);
     of.kickout(page);
     of.search(page);
+    super::policies::summary(page, found);
     super::validation::summary(page, found);
 }
 
@@ -38,6 +40,23 @@ impl Said<'_> {
         // H, the recommended rule in every scenario, W against uniform and QoS, and the contract's search against all.
         let comparisons = 1 + scenarios(self.scale).len() + 2 + 2;
         self.found.results.difference(name, from, id).among(comparisons)
+    }
+
+    /// How much all of it rests on.
+    fn size(&self, page: &mut String) {
+        let (scale, results) = (self.scale, &self.found.results);
+        let split = scale.splits.iter().max().copied().unwrap_or_default();
+        let _ = writeln!(
+            page,
+            "From {} runs with {} tasks in all, each of {} to {} nodes, with {} to {} seeds. Nodes do not adapt to what they earn, cheats do not collude, and no network \
+             was larger: what follows is what was seen there, and the best of what was tried, no more.\n",
+            thousands(results.runs() as u64),
+            thousands(results.tasks),
+            thousands(u64::from(scale.nodes / 2)),
+            thousands(u64::from(scale.sybil_nodes + split)),
+            scale.grid_seeds,
+            scale.seeds,
+        );
     }
 
     fn reliability(&self, page: &mut String) {

@@ -25,28 +25,32 @@ fn default(parameter: &str) -> u64 {
 }
 
 /// A measure's id for a kind.
-fn id(measure: &str, kind: Kind) -> String {
+pub(super) fn id(measure: &str, kind: Kind) -> String {
     format!("{measure}-{}", kind.name())
 }
 
-fn cheats() -> impl Iterator<Item = Kind> {
+pub(super) fn cheats() -> impl Iterator<Item = Kind> {
     KINDS.into_iter().filter(|kind| kind.cheats())
 }
 
 /// A value that can be negative, with its interval.
-fn either(e: Estimate) -> String {
+pub(super) fn either(e: Estimate) -> String {
     let decimals = usize::from(e.mean.abs() < 1_000.0);
     format!("{} ± {}", fixed(e.mean, decimals), fixed(e.margin, decimals))
 }
 
 /// Arrangements as columns, measures as rows.
-fn compare(results: &Results, columns: &[(String, String)], ids: &[&str]) -> String {
+pub(super) fn compare(results: &Results, columns: &[(String, String)], ids: &[&str]) -> String {
     let headings: Vec<String> =
         std::iter::once(String::new()).chain(columns.iter().map(|(heading, _)| heading.clone())).collect();
     let mut table = Table::new(&headings);
     for id in ids {
         // Shares of a few nodes: the interval of a logarithm would reach beyond all of them.
-        let shown = if id.starts_with("gone") || *id == "pots" || *id == "rank" { bounded } else { show };
+        let shown = match *id {
+            id if id.starts_with("gone") || id == "pots" || id == "rank" => bounded,
+            id if id.starts_with("hour-") => either,
+            _ => show,
+        };
         let mut cells = vec![title(id).to_string()];
         cells.extend(columns.iter().map(|(_, name)| shown(results.get(name, id))));
         table.row(&cells);
@@ -109,7 +113,8 @@ impl Of<'_> {
 
     fn incomes(&self, page: &mut String) {
         page.push_str(
-            "\n### What nodes earn\n\nFees less what was slashed, in millionths of a token, by the hour that a GPU was in the network:\n\n",
+            "\n### What nodes earn\n\nFees less what was slashed, in millionths of a token, by the hour that a GPU was in the network:\n\n\
+             ![Income by sampling rate](figures/network-incomes.svg)\n\n",
         );
         let headings: Vec<String> = ["", "policy 0"]
             .map(String::from)
@@ -193,7 +198,7 @@ impl Of<'_> {
         page.push_str(&compare(
             &self.found.results,
             &columns,
-            &["reserve1", "reserve5", "reserve10", "pots", "drivers", "validated", "undecided"],
+            &["reserve1", "reserve5", "reserve10", "pots", "drivers", "validated", "scored", "undecided"],
         ));
     }
 

@@ -2,8 +2,10 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`validation`] | those on tasks under policy 1 |
+//! | [`policies`] | the same tasks under every policy |
+//! | [`validation`] | tasks under policy 1, at several rates |
 
+pub mod policies;
 pub mod validation;
 
 use std::collections::BTreeMap;
@@ -48,6 +50,9 @@ measures! {
     "wait95" "waiting time, 95th percentile (s)" |r| r.wait(0.95);
     "wait99" "waiting time, 99th percentile (s)" |r| r.wait(0.99);
     "throughput" "successful tasks per hour" |r| r.throughput();
+    "right" "right answers per hour" |r| r.right_throughput();
+    "spent" "GPU time for a right answer (s)" |r| r.spent();
+    "aborted" "aborted tasks (%)" |r| 100.0 * r.aborted();
     "failed" "failed tasks (%)" |r| 100.0 * r.failed();
     "timeouts" "timeouts (%)" |r| 100.0 * r.timed_out_share();
     "away" "driven out of the queue (%)" |r| 100.0 * r.turned_away();
@@ -92,9 +97,11 @@ measures! {
     "speed5" "income, fastest fifth" |r| r.wages_by(|n| n.speed.into())[4];
     "done50" "from creation to success, median (s)" |r| r.span_of(0.5);
     "done95" "from creation to success, 95th percentile (s)" |r| r.span_of(0.95);
-    "validated" "tasks validated (%)" |r| 100.0 * r.validated_share();
-    "undecided" "of the validated, without two answers alike (%)" |r| 100.0 * r.undecided_share();
+    "validated" "tasks that a group had (%)" |r| 100.0 * r.validated_share();
+    "scored" "of these, scored (%)" |r| 100.0 * r.scored_share();
+    "undecided" "of these, without two answers alike (%)" |r| 100.0 * r.undecided_share();
     "wrong" "wrong answers among the successful (%)" |r| 100.0 * r.wrong_share();
+    "slipped" "wrong answers among the successful of policies 1 and 2 (%)" |r| 100.0 * r.slipped_share();
     "hour-steady" "income per hour, steady (1e-6 token)" |r| r.hour_of(Kind::Steady);
     "hour-slow" "income per hour, slow (1e-6 token)" |r| r.hour_of(Kind::Slow);
     "hour-flaky" "income per hour, flaky (1e-6 token)" |r| r.hour_of(Kind::Flaky);
@@ -120,6 +127,7 @@ measures! {
     "starts-sly" "tasks of its own a node was given: sly" |r| r.starts_of(Kind::Sly);
     "starts-withholding" "tasks of its own a node was given: withholding" |r| r.starts_of(Kind::Withholding);
     "held-steady" "time held by open commitments: steady (%)" |r| 100.0 * r.held(Kind::Steady);
+    "kept-steady" "time kept for tasks that take three: steady (%)" |r| 100.0 * r.kept(Kind::Steady);
     "burnt" "burnt (mean fees)" |r| r.in_fees(r.burnt);
     "drivers" "paid for calling validators (mean fees)" |r| r.in_fees(r.drivers);
     "pots" "of what groups were due, paid (%)" |r| 100.0 * r.pots_paid();
@@ -177,7 +185,11 @@ pub fn simulate(setup: &Setup, seed: u64, bar: &ProgressBar) -> Result<Report, S
 
 /// The values of all measures, a row for each seed, by the arrangement's name.
 #[derive(Debug, Default)]
-pub struct Results(pub BTreeMap<String, Vec<Vec<f64>>>);
+pub struct Results {
+    pub rows: BTreeMap<String, Vec<Vec<f64>>>,
+    /// Tasks of all runs together.
+    pub tasks: u64,
+}
 
 fn index(id: &str) -> usize {
     MEASURES.iter().position(|m| m.id == id).unwrap_or_else(|| panic!("{id} is not measured"))
@@ -187,22 +199,27 @@ impl Results {
     /// A measure of an arrangement, over its seeds.
     pub fn get(&self, name: &str, id: &str) -> Estimate {
         let at = index(id);
-        let rows = self.0.get(name).map_or(&[][..], Vec::as_slice);
+        let rows = self.rows.get(name).map_or(&[][..], Vec::as_slice);
         Estimate::of(&rows.iter().map(|row| row[at]).collect::<Vec<_>>())
     }
 
     /// The difference between two arrangements, seed by seed.
     pub fn difference(&self, name: &str, from: &str, id: &str) -> Estimate {
         let at = index(id);
-        let (Some(a), Some(b)) = (self.0.get(name), self.0.get(from)) else { return Estimate::default() };
+        let (Some(a), Some(b)) = (self.rows.get(name), self.rows.get(from)) else { return Estimate::default() };
         Estimate::of(&a.iter().zip(b).map(|(a, b)| a[at] - b[at]).collect::<Vec<_>>())
     }
 
     /// By how much one measure of an arrangement is above another, seed by seed.
     pub fn above(&self, name: &str, id: &str, other: &str) -> Estimate {
         let (a, b) = (index(id), index(other));
-        let rows = self.0.get(name).map_or(&[][..], Vec::as_slice);
+        let rows = self.rows.get(name).map_or(&[][..], Vec::as_slice);
         Estimate::of(&rows.iter().map(|row| row[a] - row[b]).collect::<Vec<_>>())
+    }
+
+    /// How many runs there were.
+    pub fn runs(&self) -> usize {
+        self.rows.values().map(Vec::len).sum()
     }
 
     /// Runs arrangements, each with so many seeds, and adds their values.
@@ -211,7 +228,8 @@ impl Results {
     /// See [`simulate`].
     pub fn play(&mut self, title: &str, setups: &[Setup], first: u64, seeds: u64) -> Result<(), String> {
         let jobs: Vec<(&Setup, u64)> = setups.iter().flat_map(|setup| (0..seeds).map(move |i| (setup, first + i))).collect();
-        let bar = bar(title, jobs.iter().map(|(setup, _)| setup.profile.tasks).sum());
+        let tasks = jobs.iter().map(|(setup, _)| setup.profile.tasks).sum();
+        let bar = bar(title, tasks);
         let values: Result<Vec<Vec<f64>>, String> = jobs
             .par_iter()
             .map(|(setup, seed)| {
@@ -222,8 +240,9 @@ impl Results {
         let line = format!("{title}: {} runs in {:.1} s", jobs.len(), bar.elapsed().as_secs_f64());
         bar.finish_and_clear();
         eprintln!("{line}");
+        self.tasks += tasks;
         for ((setup, _), row) in jobs.iter().zip(values?) {
-            self.0.entry(setup.name.clone()).or_default().push(row);
+            self.rows.entry(setup.name.clone()).or_default().push(row);
         }
         Ok(())
     }
@@ -254,7 +273,7 @@ pub struct Scale {
     pub grid: Grid,
     /// Of the long runs that kick nodes out.
     pub long_tasks: u64,
-    /// Of the runs with validation.
+    /// Of the runs on policies and validation.
     pub validation_tasks: u64,
     pub sybil_seeds: u64,
     pub sybil_nodes: u32,
@@ -436,6 +455,7 @@ pub fn run(scale: &Scale, seed: u64) -> Result<Findings, String> {
         .map(|(name, parameters)| Setup { name: name.into(), profile: long.clone(), merit: None, parameters });
     results.play("Long runs, until nodes are kicked out", &setups, seed, scale.seeds)?;
 
+    policies::play(results, scale, seed)?;
     validation::play(results, scale, seed)?;
 
     let mut setups = Vec::new();

@@ -4,7 +4,7 @@ use super::{Results, Scale, Setup};
 use crate::network::workload::{Kind, Profile};
 
 /// Sampling rates that are compared, in ten-thousandths.
-pub const RATES: [u64; 4] = [0, 500, 1_000, 2_000];
+pub const RATES: [u64; 5] = [0, 200, 500, 1_000, 2_000];
 /// The contract's own rate, at which everything else is compared.
 pub const RATE: u64 = 1_000;
 /// Load of these runs, in thousandths.
