@@ -56,7 +56,16 @@ impl Muster {
         C::abi_decode_returns(&answer).with_context(|| format!("cannot read what {name} returned: {answer}"))
     }
 
-    /// The same as a transaction, which it waits for.
+    /// Whether a call with so many wei would be taken now; nothing is changed.
+    ///
+    /// # Errors
+    /// A refusal in words, or the node's.
+    pub async fn check<C: SolCall>(&self, chain: &Chain, from: Address, call: &C, value: U256) -> Result<()> {
+        let answer = chain.call(Some(from), self.address, value, call.abi_encode()).await;
+        answer.map(drop).map_err(|error| explain(error, name_of::<C>()))
+    }
+
+    /// A call to [`Self::ask`] as a transaction, which it waits for.
     ///
     /// # Errors
     /// As for [`Self::send`].

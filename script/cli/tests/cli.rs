@@ -376,8 +376,8 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
     let dir = tempfile::tempdir().unwrap();
     let url = node.url();
     let environment = [("RPC_URL", url.as_str()), ("DEPLOYMENTS", dir.path().to_str().unwrap())];
-    // Nearly half of the tasks, so that the cheat is sure to be met.
-    let out = muster(&["demo", "--json", "--sampled", "45"], &environment);
+    // So many that the cheat is sure to be met.
+    let out = muster(&["demo", "--json", "--sampled", "45", "--groups", "25"], &environment);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let report: serde_json::Value = serde_json::from_slice(&out.stdout).expect("exactly one JSON object");
     let count = |key: &str| report[key].as_u64().unwrap_or_else(|| panic!("{key}: {report}"));
@@ -401,9 +401,21 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
 
     // Validation: the cheat alone is slashed, by all that is burnt, and what the reserve paid had been left in it.
     let validation = &report["validation"];
-    let checked = |key: &str| validation[key].as_u64().unwrap();
-    assert_eq!(["agreed", "alone", "differing", "unanswered"].map(checked).iter().sum::<u64>(), checked("judged"));
-    assert!(checked("judged") > 4 && checked("trusted") > 0 && checked("judged") + checked("trusted") <= checked("tasks"));
+    let policies = validation["policies"].as_array().unwrap();
+    let of = |policy: usize, key: &str| policies[policy][key].as_u64().unwrap_or_else(|| panic!("{key}: {validation}"));
+    let all = |key: &str| (0..3).map(|policy| of(policy, key)).sum::<u64>();
+    assert_eq!((all("tasks"), all("finished")), (count("tasks"), count("finished")));
+    assert_eq!((policies.len(), of(0, "judged"), of(0, "trusted"), of(2, "trusted")), (3, 0, 0, 0));
+    for policy in [1, 2] {
+        let outcomes = ["agreed", "alone", "differing", "unanswered"].map(|key| of(policy, key));
+        assert_eq!(outcomes.iter().sum::<u64>(), of(policy, "judged"));
+        assert!(of(policy, "judged") > 4 && of(policy, "agreed") > 2 && of(policy, "scored") <= of(policy, "judged"));
+        assert!(of(policy, "judged") + of(policy, "trusted") <= of(policy, "tasks"));
+        assert!(of(policy, "slashes") > 0, "the cheat is met under policy {policy}: {validation}");
+        assert!(of(policy, "gas_of_a_judged_task") > of(0, "gas_of_a_task"));
+    }
+    // What only three at once can be: kept for each other, never wrong, and all fees for who is right.
+    assert!(of(1, "trusted") > 0 && of(2, "kept") > 0 && of(1, "kept") == 0 && of(2, "wrong") == 0);
     let nodes = validation["nodes"].as_array().unwrap();
     let scores =
         |node: &serde_json::Value| node["scores"].as_array().unwrap().iter().map(|s| s.as_u64().unwrap()).collect::<Vec<_>>();
@@ -416,11 +428,16 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
         let mean = if scores.is_empty() { 5.0 } else { scores.iter().sum::<u64>() as f64 / scores.len() as f64 };
         assert!((node["q_long"].as_f64().unwrap() - mean).abs() < 1e-9, "{node}");
     }
-    assert_eq!(wei("burnt_wei"), amount(validation, "slashed_wei"));
-    assert!(checked("slashes") > 0 && !wei("burnt_wei").is_zero());
-    let cost = &validation["cost"];
-    let spent = amount(cost, "drawn_wei") + amount(cost, "drivers_wei");
-    assert_eq!(wei("reserve_wei"), amount(cost, "saved_wei") - spent);
+    let sum = |key: &str| policies.iter().fold(U256::zero(), |sum, policy| sum + amount(policy, key));
+    assert_eq!(wei("burnt_wei"), sum("burnt_wei"));
+    assert_eq!(nodes.iter().fold(U256::zero(), |sum, node| sum + amount(node, "slashed_wei")), sum("burnt_wei"));
+    assert!(!wei("burnt_wei").is_zero() && validation["rank_correlation"].as_f64().is_some());
+    assert_eq!(wei("reserve_wei"), sum("saved_wei") - sum("drawn_wei") - sum("drivers_wei"));
+    for other in [0, 2] {
+        let moved = ["saved_wei", "drawn_wei", "drivers_wei"].map(|key| amount(&policies[other], key));
+        assert_eq!(moved, [U256::zero(); 3], "only policy 1 has to do with the reserve");
+    }
+    assert!(amount(&policies[2], "paid_to_cheats_wei").is_zero() && !amount(&policies[2], "paid_wei").is_zero());
 
     // The books come from the contract, not from the replay: another reader finds the same.
     let chain = Chain::connect(&url).await.unwrap();
@@ -440,7 +457,7 @@ fn a_fleet_of_ones_own_runs_what_it_can() {
     let node = node();
     let environment = [("RPC_URL", node.url()), ("DEPLOYMENTS", dir.path().to_str().unwrap().into())];
     let environment = [0, 1].map(|at: usize| (environment[at].0, environment[at].1.as_str()));
-    let arguments = ["demo", "--json", "--nodes", nodes.to_str().unwrap(), "--limit", "60", "--sampled", "0"];
+    let arguments = ["demo", "--json", "--nodes", nodes.to_str().unwrap(), "--limit", "60", "--sampled", "0", "--groups", "0"];
     let out = muster(&arguments, &environment);
     let errors = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.success(), "{errors}");
@@ -478,6 +495,11 @@ fn what_goes_wrong_is_said_in_words_and_nothing_is_printed_as_a_result() {
         (vec!["demo", "--gpus", "1000"], &[], vec!["--gpus is 1000, but the fleet has 8 GPUs"]),
         (vec!["demo", "--speed", "0"], &[], vec!["--speed is 0"]),
         (vec!["demo", "--cheats", "9"], &[], vec!["--cheats is 9, but there are 8 nodes"]),
+        (
+            vec!["demo", "--sampled", "60", "--groups", "50"],
+            &[],
+            vec!["--sampled is 60 and --groups 50; together they can be at most 100"],
+        ),
         (vec!["demo"], &nowhere, vec!["no node answers at http://127.0.0.1:1"]),
         (vec!["deploy"], &[("RPC_URL", "http://127.0.0.1:1"), ("PRIVATE_KEY", "0x12")], vec!["PRIVATE_KEY is not a private key"]),
         (vec!["deploy"], &[("RPC_URL", "http://127.0.0.1:1"), ("PRIVATE_KEY", NITRO_DEV_KEY)], vec!["no node answers"]),

@@ -16,12 +16,14 @@ pub enum Action {
     Commit(u64, u64),
     /// Whether a task is validated can be known.
     Lot(u64),
-    /// A member of a validation group reveals what it had committed to.
+    /// A member of a group reveals what it had committed to.
     Reveal(u64, u64),
-    /// Somebody has a validation group judged.
+    /// Somebody has a group judged.
     Settle(u64),
-    /// A member of a validation group stayed silent.
+    /// A member of a group stayed silent.
     ExpireMember(u64, u64),
+    /// A node has waited for others for as long as it has to.
+    Poke(u64),
 }
 
 /// In the order of time; what is due at the same time, in the order in which it was planned.

@@ -18,7 +18,7 @@ use muster_protocol::IMuster::{
 use muster_sim::trace::{Gpu, Request};
 use rand::{seq::SliceRandom, Rng};
 
-use super::{account, creator_of, model_id, random, specification, Demo, Options, Sender, CREATORS, GAS_LIMIT};
+use super::{account, creator_of, model_id, nodes_of, random, specification, Demo, Options, Sender, CREATORS, GAS_LIMIT};
 use crate::{
     chain::{Account, Outgoing},
     contract::{Event, Refusal},
@@ -159,14 +159,15 @@ impl Demo {
     async fn payments(&mut self, joins: &[Join<'_>], terms: &Terms) -> Result<Vec<(Address, U256)>> {
         let mut fees = vec![U256::zero(); CREATORS];
         for at in 0..self.requests.len() {
-            fees[creator_of(&self.requests[at])] += self.fee(at).await?;
+            fees[creator_of(&self.requests[at])] += self.fee(at).await? * nodes_of(self.options.policy(at));
         }
         let requests = self.requests.len() as u64;
         let gas = |transactions: u64| self.chain.gas_price * (GAS_LIMIT + GAS_EXPECTED * transactions);
         // A node in ten may get most of the work; what is left over stays with the account for another run.
         let work = requests.min(10 * requests / joins.len() as u64);
-        // Where a task can be validated its node commits and reveals.
-        let per_node = gas(20 + if self.options.sampled > 0 { 2 * work } else { work });
+        // Where a task can be validated its node commits and reveals, and of some there are three.
+        let others = 4 * u64::from(self.options.groups());
+        let per_node = gas(20 + if self.options.validates() { work * (200 + others) / 100 } else { work });
         // Who is the first to join with a GPU pays for its name.
         let mut named = HashSet::new();
         let mut payments: Vec<(Address, U256)> = Vec::new();
@@ -230,5 +231,5 @@ fn speeds(nodes: usize, options: &Options) -> Vec<u64> {
 fn cheats(nodes: usize, options: &Options) -> HashSet<usize> {
     let mut order: Vec<usize> = (0..nodes).collect();
     order.shuffle(&mut random(options.seed, "cheats"));
-    order.into_iter().take(if options.sampled > 0 { options.cheats } else { 0 }).collect()
+    order.into_iter().take(if options.validates() { options.cheats } else { 0 }).collect()
 }

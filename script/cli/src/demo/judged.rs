@@ -1,45 +1,33 @@
-//! What validation came to: what receipts tell of it, and its part of the report.
+//! What validation came to: what receipts tell of it, policy by policy, and its part of the report.
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
 use ethers::types::U256;
 use muster_core::{record::Status, validation::Verdict};
-use muster_protocol::IMuster::nodeCall;
+use muster_protocol::{
+    tasks::{REPLICATED, SAMPLED},
+    IMuster::nodeCall,
+};
+use muster_sim::{network::report::rank_correlation, trace::Outcome};
 use serde::Serialize;
 
-use super::{agenda::Action, Demo};
+use super::{agenda::Action, Demo, Spread};
 use crate::contract::Event;
+
+/// Policies that there are.
+const POLICIES: usize = REPLICATED as usize + 1;
 
 /// What validation came to. Amounts in wei are decimal strings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Validation {
     /// Parameters that decide it.
     pub settings: Vec<Setting>,
-    /// Tasks created with redundancy 1.
-    pub tasks: u64,
-    /// Picked for it, but created with redundancy 0: their fee is above what the least stake covers.
-    pub too_dear: u64,
-    /// The same, because they are of more images than an answer has hashes for.
-    pub too_many_images: u64,
-    /// Tasks that their nodes committed to and that were not sampled.
-    pub trusted: u64,
-    /// Groups that were judged.
-    pub judged: u64,
-    /// Of these, where two or three answers were alike.
-    pub agreed: u64,
-    /// Where the first node's answer was the only one.
-    pub alone: u64,
-    /// Where several answers were all different.
-    pub differing: u64,
-    /// Where nobody answered, or a validator alone.
-    pub unanswered: u64,
-    /// Slashes.
-    pub slashes: u64,
-    /// What they took, by receipts; over all runs on the same chain it is `burnt_wei` of the report.
-    pub slashed_wei: String,
-    /// What it cost.
-    pub cost: Cost,
+    /// What came of the tasks under policies 0, 1 and 2.
+    pub policies: Vec<OfPolicy>,
+    /// How well Q_long at the end follows speed: the rank correlation, 1 if both order alike, over honest nodes with scores; none if there
+    /// are fewer than three.
+    pub rank_correlation: Option<f64>,
     /// Nodes that were judged or cheat, the fastest first.
     pub nodes: Vec<JudgedNode>,
 }
@@ -55,19 +43,61 @@ pub struct Setting {
     pub default: u64,
 }
 
-/// What validation cost.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Cost {
-    /// Gas of all commitments and reveals, of `validate` and of `settle`. Validators are drawn by `dispatch`.
-    pub gas: u64,
-    /// What a validated task took of that, or of `expire`, beyond its first node's commitment: the median.
-    pub gas_of_a_validation: u64,
+/// What came of the tasks under a policy. Amounts in wei are decimal strings.
+#[derive(Clone, Debug, Serialize)]
+pub struct OfPolicy {
+    /// Which: 0, 1 or 2.
+    pub policy: u8,
+    /// Tasks created under it.
+    pub tasks: u64,
+    /// Picked for it, but created under policy 0: their fee is above what the least stake covers.
+    pub too_dear: u64,
+    /// The same, because they are of more images than an answer has hashes for.
+    pub too_many_images: u64,
+    /// The same, because fewer than three nodes could run them.
+    pub too_few_nodes: u64,
+    /// Ended with an answer.
+    pub finished: u64,
+    /// Of these, those whose answer is a cheat's.
+    pub wrong: u64,
+    /// Seconds from creation to start.
+    pub waiting_seconds: Spread,
+    /// Seconds from creation to the end, of those with an answer.
+    pub finishing_seconds: Spread,
+    /// Times that a node was kept, to wait for others or for the draw of three.
+    pub kept: u64,
+    /// Tasks that their nodes committed to and that were not sampled.
+    pub trusted: u64,
+    /// Groups that were judged.
+    pub judged: u64,
+    /// Of these, those that were scored.
+    pub scored: u64,
+    /// Where two or three answers were alike.
+    pub agreed: u64,
+    /// Where the first node's answer was the only one.
+    pub alone: u64,
+    /// Where several answers were all different.
+    pub differing: u64,
+    /// Where nobody answered, or another alone.
+    pub unanswered: u64,
+    /// Slashes.
+    pub slashes: u64,
+    /// What they took and is burnt, by receipts; over all policies and runs on the same chain it is `burnt_wei` of the report.
+    pub burnt_wei: String,
+    /// What nodes were paid.
+    pub paid_wei: String,
+    /// Of that, cheats.
+    pub paid_to_cheats_wei: String,
     /// What was not paid out of fees: it went into the reserve.
     pub saved_wei: String,
     /// What groups were paid beyond the fees of their tasks: it came out of the reserve.
     pub drawn_wei: String,
     /// What those were paid who had validators called: it came out of the reserve too.
     pub drivers_wei: String,
+    /// Gas of all calls about a task from its creation to its end, but for draws, which serve several: the median.
+    pub gas_of_a_task: u64,
+    /// The same of those that a group had.
+    pub gas_of_a_judged_task: u64,
 }
 
 /// A node that was judged, or cheats.
@@ -95,32 +125,49 @@ pub struct JudgedNode {
     pub left: bool,
 }
 
-/// What is counted of validation.
+/// What is counted of a policy.
 #[derive(Default)]
-pub(super) struct Judged {
+pub(super) struct Counted {
+    pub tasks: u64,
     pub too_dear: u64,
     pub too_many_images: u64,
-    pub tasks: u64,
+    pub too_few_nodes: u64,
+    pub finished: u64,
+    wrong: u64,
+    pub waits: Vec<u64>,
+    pub spans: Vec<u64>,
+    kept: u64,
     trusted: u64,
+    scored: u64,
     /// By outcome.
     outcomes: [u64; 4],
+    slashes: u64,
+    burnt: U256,
+    paid: U256,
+    paid_to_cheats: U256,
     /// What went into the reserve.
     saved: U256,
     /// What groups took out of it.
     drawn: U256,
     drivers: U256,
+}
+
+/// What is counted of validation.
+#[derive(Default)]
+pub(super) struct Judged {
+    /// By policy.
+    pub policies: [Counted; POLICIES],
     /// What the members were paid of the group that is being judged.
     paying: U256,
-    slashes: u64,
     slashed: BTreeMap<u64, U256>,
     scores: BTreeMap<u64, Vec<u64>>,
     /// How often a node was judged right, and otherwise.
     verdicts: BTreeMap<u64, [u64; 2]>,
-    /// Gas of validated tasks beyond their first node's commitment and the draw.
+    /// Gas of the calls about a task.
     gas: BTreeMap<u64, u64>,
 }
 
-/// A member of a validation group.
+/// A member of a group.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// It runs the task, or is to begin.
@@ -131,73 +178,139 @@ pub(super) enum Part {
     Out,
 }
 
+/// Whether an event tells which task a call was about.
+fn is_about(function: &str, event: &Event) -> bool {
+    match event.name {
+        "TaskCreated" => function == "createTask",
+        "TaskSucceeded" => matches!(function, "submit" | "reveal"),
+        "TaskErrorReported" => matches!(function, "reportError" | "reveal"),
+        "AnswerCommitted" => function == "commit",
+        "AnswerRevealed" => function == "reveal" && event.number("group") > 0,
+        "TaskSampled" => function == "validate",
+        "MemberTimedOut" => function == "expire",
+        "TaskAborted" => match event.number("reason") {
+            0 => function == "expire",
+            1 => function == "cancel",
+            3 => function == "expireQueued",
+            _ => false,
+        },
+        "GroupSettled" => function == "settle",
+        _ => false,
+    }
+}
+
 impl Demo {
+    /// What is counted of the policy of a task that this run created.
+    fn counted(&mut self, id: u64) -> Option<&mut Counted> {
+        let redundancy = self.tasks.get(&id)?.redundancy;
+        self.tally.judged.policies.get_mut(usize::from(redundancy))
+    }
+
+    /// Whether a node of ours cheats.
+    fn cheats(&self, node: u64) -> bool {
+        self.nodes.get(&node).is_some_and(|node| node.cheats)
+    }
+
     /// Takes note of an event of validation, in the receipt of a call that took so much gas.
     pub(super) fn note_validation(&mut self, event: &Event, function: &str, gas: u64) {
         let (id, node) = (event.number("id"), event.number("node"));
-        let judged = &mut self.tally.judged;
-        let its_own = match event.name {
-            "AnswerCommitted" => function == "commit" && event.number("group") > 0,
-            "AnswerRevealed" => function == "reveal" && event.number("group") > 0,
-            "TaskSampled" => function == "validate",
-            "MemberTimedOut" => function == "expire",
-            "GroupSettled" => function == "settle",
-            _ => false,
-        };
-        if its_own {
-            *judged.gas.entry(id).or_default() += gas;
+        if is_about(function, event) {
+            *self.tally.judged.gas.entry(id).or_default() += gas;
         }
         match event.name {
+            "TaskSucceeded" => self.note_payment(id, node, event.amount("paid"), true),
             "AnswerCommitted" => self.note_commitment(id, node, event.number("group"), event.number("block")),
             "AnswerRevealed" => self.note_part(id, node, Part::Revealed),
             "TaskSampled" => {
-                judged.drivers += event.amount("paid");
+                if let Some(counted) = self.counted(id) {
+                    counted.drivers += event.amount("paid");
+                }
                 self.pending.insert(id);
             }
-            "GroupFormed" => self.note_group(id, event.number("group") as u32, &event.numbers("nodes")),
-            "MemberStarted" => {
-                let Some(task) = self.tasks.get(&id) else { return };
-                let (deadline, done) = (event.number("deadline"), self.clock.now + self.takes(task.request, node));
-                let ours = self.nodes.contains_key(&node);
-                if ours && done <= deadline {
-                    self.agenda.plan(done, Action::Commit(id, node));
-                } else {
-                    self.agenda.plan(deadline + 1, Action::ExpireMember(id, node));
+            "NodeWaits" => {
+                if let Some(counted) = self.counted(id) {
+                    counted.kept += 1;
+                }
+                if event.number("until") > 0 {
+                    self.agenda.plan(event.number("until"), Action::Poke(node));
                 }
             }
+            "GroupFormed" => self.note_group(id, event.number("group") as u32, &event.numbers("nodes"), event.holds("scored")),
+            "MemberStarted" => self.note_member(id, node, event.number("deadline")),
             "MemberTimedOut" => self.note_part(id, node, Part::Out),
             "MemberJudged" => {
-                judged.paying += event.amount("paid");
                 let right = event.number("verdict") == Verdict::Right as u64;
+                let judged = &mut self.tally.judged;
+                judged.paying += event.amount("paid");
                 judged.verdicts.entry(node).or_default()[usize::from(!right)] += 1;
-            }
-            "GroupSettled" => {
-                let outcome = event.number("outcome") as usize;
-                judged.outcomes[outcome.min(3)] += 1;
-                let paid = std::mem::take(&mut judged.paying);
-                if let Some(task) = self.tasks.get(&id) {
-                    let kept = task.fee.saturating_sub(event.amount("refund") + event.amount("startFee"));
-                    judged.drawn += paid.saturating_sub(kept);
-                    judged.saved += kept.saturating_sub(paid);
+                // A task's answer counts once, whoever of its group is paid first.
+                let counts = !event.amount("paid").is_zero() && !self.tasks.get(&id).is_some_and(|task| task.answered);
+                if let Some(task) = self.tasks.get_mut(&id).filter(|_| counts) {
+                    task.answered = true;
                 }
-                self.note_end(id, |counts| if outcome < 2 { &mut counts.finished } else { &mut counts.undecided });
+                self.note_payment(id, node, event.amount("paid"), counts);
             }
-            "ScoreRecorded" => judged.scores.entry(node).or_default().push(event.number("score")),
+            "GroupSettled" => self.note_judgement(id, event),
+            "ScoreRecorded" => self.tally.judged.scores.entry(node).or_default().push(event.number("score")),
             "NodeSlashed" => {
-                judged.slashes += 1;
-                *judged.slashed.entry(node).or_default() +=
-                    event.amount("stake") + event.amount("unbonding") + event.amount("credit");
+                let lost = event.amount("stake") + event.amount("unbonding") + event.amount("credit");
+                if let Some(counted) = self.counted(id) {
+                    counted.slashes += 1;
+                    counted.burnt += lost;
+                }
+                *self.tally.judged.slashed.entry(node).or_default() += lost;
             }
             _ => {}
         }
     }
 
+    /// Takes note of what a node was paid, maybe for the answer that the task has.
+    fn note_payment(&mut self, id: u64, node: u64, paid: U256, answers: bool) {
+        let cheats = self.cheats(node);
+        let Some(counted) = self.counted(id) else { return };
+        counted.paid += paid;
+        if cheats {
+            counted.paid_to_cheats += paid;
+            counted.wrong += u64::from(answers);
+        }
+    }
+
+    /// A member of a group begins. Of a task's own nodes the trace says whether they answer; a cheat always does.
+    fn note_member(&mut self, id: u64, node: u64, deadline: u64) {
+        let Some(task) = self.tasks.get(&id) else { return };
+        let (request, replicated) = (task.request, task.redundancy == REPLICATED);
+        let done = self.clock.now + self.takes(request, node);
+        let silent = replicated && self.requests[request].outcome == Outcome::Silent && !self.cheats(node);
+        if replicated {
+            *self.tally.started.entry(node).or_default() += 1;
+        }
+        if self.nodes.contains_key(&node) && !silent && done <= deadline {
+            self.agenda.plan(done, Action::Commit(id, node));
+        } else {
+            self.agenda.plan(deadline + 1, Action::ExpireMember(id, node));
+        }
+    }
+
+    fn note_judgement(&mut self, id: u64, event: &Event) {
+        let outcome = (event.number("outcome") as usize).min(3);
+        let paid = std::mem::take(&mut self.tally.judged.paying);
+        let fee = self.tasks.get(&id).map_or(U256::zero(), |task| task.fee);
+        let kept = fee.saturating_sub(event.amount("refund") + event.amount("startFee"));
+        if let Some(counted) = self.counted(id) {
+            counted.outcomes[outcome] += 1;
+            counted.drawn += paid.saturating_sub(kept);
+            counted.saved += kept.saturating_sub(paid);
+        }
+        self.note_end(id, |counts| if outcome < 2 { &mut counts.finished } else { &mut counts.undecided });
+    }
+
     /// Takes note of a task's end that could have been validated and was not: what was paid of its fee, or given back.
     pub(super) fn note_trust(&mut self, id: u64, paid: U256) {
-        if let Some(task) = self.tasks.get(&id).filter(|task| task.sampled && !task.ended && task.lot.is_some()) {
-            self.tally.judged.trusted += 1;
-            self.tally.judged.saved += task.fee.saturating_sub(paid);
-        }
+        let sampled = |task: &&super::notes::Task| task.redundancy == SAMPLED && !task.ended && task.lot.is_some();
+        let Some(fee) = self.tasks.get(&id).filter(sampled).map(|task| task.fee) else { return };
+        let counted = &mut self.tally.judged.policies[usize::from(SAMPLED)];
+        counted.trusted += 1;
+        counted.saved += fee.saturating_sub(paid);
     }
 
     fn note_commitment(&mut self, id: u64, node: u64, group: u64, block: u64) {
@@ -210,13 +323,20 @@ impl Demo {
         }
     }
 
-    fn note_group(&mut self, id: u64, place: u32, nodes: &[u64]) {
+    fn note_group(&mut self, id: u64, place: u32, nodes: &[u64], scored: bool) {
         self.pending.remove(&id);
         self.fruitless = 0;
         if let Some(task) = self.tasks.get_mut(&id) {
             task.group = Some(place);
-            let part = |at| if at == 0 { Part::Committed } else { Part::Open };
+            let sampled = task.redundancy == SAMPLED;
+            let part = |at| if at == 0 && sampled { Part::Committed } else { Part::Open };
             task.members = nodes.iter().enumerate().map(|(at, node)| (*node, part(at))).collect();
+            if !sampled {
+                self.note_begin(id);
+            }
+        }
+        if let Some(counted) = self.counted(id) {
+            counted.scored += u64::from(scored);
         }
         self.go_on(id);
     }
@@ -250,11 +370,10 @@ impl Demo {
 
     /// Its part of the report; none where no task can be validated.
     pub(super) async fn validation(&self) -> Result<Option<Validation>> {
-        if self.options.sampled == 0 {
+        if !self.options.validates() {
             return Ok(None);
         }
         let judged = &self.tally.judged;
-        let [agreed, alone, differing, unanswered] = judged.outcomes;
         let mut nodes = Vec::new();
         for (number, own) in &self.nodes {
             let [right, otherwise] = judged.verdicts.get(number).copied().unwrap_or_default();
@@ -276,29 +395,51 @@ impl Demo {
             });
         }
         nodes.sort_by_key(|node| (node.cheats, std::cmp::Reverse(node.speed_percent), node.node));
-        let gas = ["commit", "reveal", "validate", "settle"].iter().filter_map(|call| self.tally.gas.get(*call));
-        let slashed = judged.slashed.values().fold(U256::zero(), |sum, wei| sum + wei);
+        let honest = nodes.iter().filter(|node| !node.cheats && !node.scores.is_empty());
+        let pairs: Vec<(f64, f64)> = honest.map(|node| (node.q_long, node.speed_percent as f64)).collect();
         Ok(Some(Validation {
             settings: self.settings().await?,
-            tasks: judged.tasks,
-            too_dear: judged.too_dear,
-            too_many_images: judged.too_many_images,
-            trusted: judged.trusted,
-            judged: judged.outcomes.iter().sum(),
+            policies: (0..=REPLICATED).map(|policy| self.of_policy(policy)).collect(),
+            rank_correlation: (pairs.len() > 2).then(|| rank_correlation(&pairs)),
+            nodes,
+        }))
+    }
+
+    fn of_policy(&self, policy: u8) -> OfPolicy {
+        let counted = &self.tally.judged.policies[usize::from(policy)];
+        let [agreed, alone, differing, unanswered] = counted.outcomes;
+        let median = |judged: bool| {
+            let tasks = self.tasks.iter().filter(|(_, task)| task.redundancy == policy && (task.group.is_some() || !judged));
+            let gas = tasks.filter_map(|(id, _)| self.tally.judged.gas.get(id).copied());
+            Spread::of(gas.collect()).median
+        };
+        OfPolicy {
+            policy,
+            tasks: counted.tasks,
+            too_dear: counted.too_dear,
+            too_many_images: counted.too_many_images,
+            too_few_nodes: counted.too_few_nodes,
+            finished: counted.finished,
+            wrong: counted.wrong,
+            waiting_seconds: Spread::of(counted.waits.clone()),
+            finishing_seconds: Spread::of(counted.spans.clone()),
+            kept: counted.kept,
+            trusted: counted.trusted,
+            judged: counted.outcomes.iter().sum(),
+            scored: counted.scored,
             agreed,
             alone,
             differing,
             unanswered,
-            slashes: judged.slashes,
-            slashed_wei: slashed.to_string(),
-            cost: Cost {
-                gas: gas.flatten().sum(),
-                gas_of_a_validation: super::Spread::of(judged.gas.values().copied().collect()).median,
-                saved_wei: judged.saved.to_string(),
-                drawn_wei: judged.drawn.to_string(),
-                drivers_wei: judged.drivers.to_string(),
-            },
-            nodes,
-        }))
+            slashes: counted.slashes,
+            burnt_wei: counted.burnt.to_string(),
+            paid_wei: counted.paid.to_string(),
+            paid_to_cheats_wei: counted.paid_to_cheats.to_string(),
+            saved_wei: counted.saved.to_string(),
+            drawn_wei: counted.drawn.to_string(),
+            drivers_wei: counted.drivers.to_string(),
+            gas_of_a_task: median(false),
+            gas_of_a_judged_task: median(true),
+        }
     }
 }

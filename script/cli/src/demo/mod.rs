@@ -9,7 +9,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | [`node`], [`clock`] | the node it happens on, and its time |
-//! | [`rules`] | parameters that the demonstration sets as the owner, and which tasks can be validated |
+//! | [`rules`] | parameters that the demonstration sets as the owner, and which task runs under which policy |
 //! | [`fleet`] | the nodes |
 //! | [`agenda`], [`replay`], [`validation`] | what is to happen, and what is sent then |
 //! | [`notes`], [`judged`] | what receipts tell |
@@ -44,7 +44,11 @@ use ethers::{
     utils::keccak256,
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use muster_protocol::IMuster::{estimateCall, parameterCall, TaskSpec};
+use muster_core::record::MEMBERS;
+use muster_protocol::{
+    tasks::REPLICATED,
+    IMuster::{estimateCall, parameterCall, TaskSpec},
+};
 use muster_sim::trace::{self, Gpu, Request};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -55,11 +59,10 @@ use self::{
     fleet::{choose, Node},
     node::Endpoint,
     notes::{Tally, Task},
-    rules::Bounds,
 };
 pub use self::{
     books::{books, Books},
-    judged::{Cost, JudgedNode, Setting, Validation},
+    judged::{JudgedNode, OfPolicy, Setting, Validation},
     report::{Report, Share, Spread},
 };
 use crate::{
@@ -97,6 +100,9 @@ pub struct Options {
     /// Per cent of the tasks that can be validated (redundancy 1): their nodes commit to answers, some are checked by two more nodes
     #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u8).range(0..=100))]
     pub sampled: u8,
+    /// Per cent of the tasks that three nodes run at once, which judge each other (redundancy 2) [default: 10, or what --sampled leaves]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub groups: Option<u8>,
     /// Nodes that commit to wrong answers, chosen by the seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub cheats: usize,
@@ -140,6 +146,8 @@ pub async fn run(root: &Path, options: &Options) -> Result<Report> {
 fn traces(root: &Path, options: &Options) -> Result<(Vec<Request>, Vec<Gpu>)> {
     ensure!(options.speed.is_finite() && options.speed > 0.0, "--speed is {}; it has to be above 0", options.speed);
     let limit = options.limit.unwrap_or(usize::MAX);
+    let (sampled, groups) = (options.sampled, options.groups());
+    ensure!(sampled + groups <= 100, "--sampled is {sampled} and --groups {groups}; together they can be at most 100");
     ensure!(limit > 0 && options.gpus != Some(0), "--limit and --gpus have to be at least 1");
     let (name, source) = open(root, options.requests.as_deref(), "requests.csv")?;
     let requests = trace::requests(&name, source, limit)?;
@@ -191,8 +199,6 @@ struct Demo {
     requests: Vec<Request>,
     /// Request, creator and policy of the task that is being created.
     arriving: Option<(usize, usize, u8)>,
-    /// What a task keeps to that can be validated.
-    bounds: Bounds,
     /// Seconds after which anybody may end a queued task.
     queue_time: u64,
     agenda: Agenda,
@@ -231,7 +237,6 @@ impl Demo {
             clock,
             requests,
             arriving: None,
-            bounds: Bounds::default(),
             queue_time: 0,
             agenda: Agenda::default(),
             tasks: BTreeMap::new(),
@@ -271,7 +276,7 @@ impl Demo {
         Ok(U256(self.muster.ask(&self.chain, None, &call).await?.value.into_limbs()))
     }
 
-    /// What a request's task is worth to its creator.
+    /// What a request's task is worth to its creator on one node.
     async fn fee(&mut self, at: usize) -> Result<U256> {
         let units = self.requests[at].units;
         let (seconds, least) = match self.estimates.get(&units) {
@@ -292,6 +297,15 @@ impl Demo {
         let style = ProgressStyle::with_template("{prefix:>10} {bar:40} {pos}/{len} {elapsed} {msg}").expect("a valid template");
         self.bar.set_style(style);
         self.bar.set_prefix(what.to_string());
+    }
+}
+
+/// How many nodes run a task under a policy.
+fn nodes_of(redundancy: u8) -> U256 {
+    if redundancy == REPLICATED {
+        MEMBERS.into()
+    } else {
+        U256::one()
     }
 }
 

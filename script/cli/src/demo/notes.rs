@@ -6,7 +6,6 @@ use std::{
 };
 
 use ethers::types::{TransactionReceipt, U256, U64};
-use muster_protocol::tasks::SAMPLED;
 use muster_sim::trace::Outcome;
 
 use super::{
@@ -28,11 +27,15 @@ pub struct Task {
     pub node: Option<u64>,
     pub ended: bool,
     pub fee: U256,
-    /// Whether it can be validated.
-    pub sampled: bool,
+    /// The policy that it was created under.
+    pub redundancy: u8,
+    /// When anybody may end it, if it is still queued.
+    pub outlives: u64,
+    /// Whether a right answer to it was judged.
+    pub answered: bool,
     /// The block whose hash decides whether it is, once its node has committed.
     pub lot: Option<u64>,
-    /// The place of its validation group.
+    /// The place of its group.
     pub group: Option<u32>,
     /// The group's members by their nodes.
     pub members: BTreeMap<u64, Part>,
@@ -41,7 +44,7 @@ pub struct Task {
 }
 
 impl Task {
-    fn new(request: usize, creator: usize, created: u64, fee: U256, sampled: bool) -> Self {
+    fn new(request: usize, creator: usize, created: u64, fee: U256, redundancy: u8) -> Self {
         Self {
             request,
             creator,
@@ -51,7 +54,9 @@ impl Task {
             node: None,
             ended: false,
             fee,
-            sampled,
+            redundancy,
+            outlives: 0,
+            answered: false,
             lot: None,
             group: None,
             members: BTreeMap::new(),
@@ -97,7 +102,7 @@ pub struct Counts {
     pub errors: u64,
     /// Refunded because their node was slashed out of the network.
     pub orphaned: u64,
-    /// Validated, and no two answers were alike.
+    /// Three nodes had it, and no two answers were alike.
     pub undecided: u64,
     pub exclusions: u64,
     pub kicked_out: u64,
@@ -124,7 +129,13 @@ impl Demo {
         let id = event.number("id");
         match event.name {
             "TaskCreated" => self.note_creation(id, event.amount("fee")),
-            "TaskRedrawn" => drop(self.pending.insert(id)),
+            "TaskRedrawn" => {
+                self.pending.insert(id);
+                // It may have left the queue for this draw.
+                if let Some(task) = self.tasks.get_mut(&id) {
+                    task.ticket = None;
+                }
+            }
             "TaskQueued" => self.note_queueing(id, event.number("ticket")),
             "TaskStarted" => self.note_start(id, event.number("node"), event.number("deadline")),
             "TaskSucceeded" => {
@@ -155,9 +166,9 @@ impl Demo {
     fn note_creation(&mut self, id: u64, fee: U256) {
         self.pending.insert(id);
         let Some((request, creator, redundancy)) = self.arriving.take() else { return };
-        let (now, sampled) = (self.clock.now, redundancy == SAMPLED);
-        self.tally.judged.tasks += u64::from(sampled);
-        self.tasks.insert(id, Task::new(request, creator, now, fee, sampled));
+        let now = self.clock.now;
+        self.tally.judged.policies[usize::from(redundancy)].tasks += 1;
+        self.tasks.insert(id, Task::new(request, creator, now, fee, redundancy));
         let request = &self.requests[request];
         if request.outcome == Outcome::Cancelled {
             self.agenda.plan(now + request.seconds, Action::Cancel(id));
@@ -169,25 +180,34 @@ impl Demo {
         self.fruitless = 0;
         let Some(task) = self.tasks.get_mut(&id) else { return };
         task.ticket = Some(ticket);
+        task.outlives = self.clock.now + self.queue_time + 1;
         self.tally.counts.queued += u64::from(!mem::replace(&mut task.queued, true));
-        self.agenda.plan(self.clock.now + self.queue_time + 1, Action::Outlive(id));
+        self.agenda.plan(task.outlives, Action::Outlive(id));
+    }
+
+    /// A task starts, on one node or on three.
+    pub(super) fn note_begin(&mut self, id: u64) {
+        let now = self.clock.now;
+        let Some(task) = self.tasks.get_mut(&id) else { return };
+        task.ticket = None;
+        self.tally.counts.dispatched += u64::from(!task.queued);
+        let wait = now.saturating_sub(task.created);
+        self.tally.waits.push(wait);
+        self.tally.judged.policies[usize::from(task.redundancy)].waits.push(wait);
+        if task.queued {
+            self.tally.queue_waits.push(wait);
+        }
     }
 
     fn note_start(&mut self, id: u64, node: u64, deadline: u64) {
         self.pending.remove(&id);
         self.fruitless = 0;
+        self.note_begin(id);
         let now = self.clock.now;
         let Some(task) = self.tasks.get_mut(&id) else { return };
         task.node = Some(node);
-        task.ticket = None;
-        self.tally.counts.dispatched += u64::from(!task.queued);
-        let wait = now.saturating_sub(task.created);
-        self.tally.waits.push(wait);
-        if task.queued {
-            self.tally.queue_waits.push(wait);
-        }
         *self.tally.started.entry(node).or_default() += 1;
-        let (request, sampled) = (task.request, task.sampled);
+        let (request, sampled) = (task.request, task.redundancy > 0);
         let takes = if sampled { self.takes(request, node) } else { self.requests[request].seconds };
         let done = now + takes;
         let answers = match self.requests[request].outcome {
@@ -208,7 +228,13 @@ impl Demo {
         let Some(task) = self.tasks.get_mut(&id) else { return };
         task.ticket = None;
         if !mem::replace(&mut task.ended, true) {
+            let (span, redundancy) = (self.clock.now.saturating_sub(task.created), usize::from(task.redundancy));
+            let before = self.tally.counts.finished;
             *count(&mut self.tally.counts) += 1;
+            if self.tally.counts.finished > before {
+                self.tally.judged.policies[redundancy].finished += 1;
+                self.tally.judged.policies[redundancy].spans.push(span);
+            }
             self.bar.inc(1);
         }
     }

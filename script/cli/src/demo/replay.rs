@@ -6,7 +6,7 @@ use muster_protocol::IMuster::{
     cancelCall, createTaskCall, dispatchCall, expireCall, expireQueuedCall, pokeCall, reportErrorCall, submitCall,
 };
 
-use super::{agenda::Action, creator_of, specification, Demo, Sender};
+use super::{agenda::Action, creator_of, nodes_of, specification, Demo, Sender};
 use crate::contract::Refusal;
 
 /// `dispatch` without any progress before we give up.
@@ -48,8 +48,9 @@ impl Demo {
 
     async fn follow_agenda(&mut self) -> Result<()> {
         while let Some((at, action)) = self.agenda.next() {
-            // What left the queue in time is no reason to wait.
-            if matches!(action, Action::Outlive(id) if self.ticket(id).is_none()) {
+            // What left the queue in time, or came back into it, is no reason to wait.
+            let stays = |id: u64| self.tasks.get(&id).is_some_and(|task| task.ticket.is_some() && task.outlives <= at);
+            if matches!(action, Action::Outlive(id) if !stays(id)) {
                 continue;
             }
             self.clock.wait_until(at).await?;
@@ -90,20 +91,44 @@ impl Demo {
             Action::Reveal(id, node) => self.reveal(id, node).await?,
             Action::Settle(id) => self.settle(id).await?,
             Action::ExpireMember(id, node) => self.expire_member(id, node).await?,
+            Action::Poke(node) => self.poke(node).await?,
         }
         Ok(())
     }
 
-    /// A request's task is created, unless nobody can run it.
+    /// A request's task is created, unless nobody can run it. What the contract does not take under the policy that it was picked for runs
+    /// on a single node.
     async fn arrive(&mut self, at: usize) -> Result<()> {
-        let fee = self.fee(at).await?;
-        let redundancy = self.policy(at, fee);
+        let policy = self.options.policy(at);
+        if policy == 0 || !self.create(at, policy).await? {
+            self.create(at, 0).await?;
+        }
+        Ok(())
+    }
+
+    /// Creates a request's task; false if the contract does not take it under this policy.
+    async fn create(&mut self, at: usize, redundancy: u8) -> Result<bool> {
+        let fee = self.fee(at).await? * nodes_of(redundancy);
         let request = &self.requests[at];
         let creator = creator_of(request);
         let digest = keccak256(format!("{} {at}", self.options.seed));
         let spec = specification(redundancy, request.units, request.vram, &request.models, digest);
+        let call = createTaskCall { spec };
+        if redundancy > 0 {
+            let creator = self.creators[creator].address();
+            if let Err(error) = self.muster.check(&self.chain, creator, &call, fee).await {
+                let counted = &mut self.tally.judged.policies[usize::from(redundancy)];
+                match Refusal::behind(&error).map(|refusal| refusal.name) {
+                    Some("FeeTooHigh") => counted.too_dear += 1,
+                    Some("BadUnits") => counted.too_many_images += 1,
+                    Some("NobodyCanRun") => counted.too_few_nodes += 1,
+                    _ => return Err(error),
+                }
+                return Ok(false);
+            }
+        }
         self.arriving = Some((at, creator, redundancy));
-        match self.send(Sender::Creator(creator), &createTaskCall { spec }, fee).await {
+        match self.send(Sender::Creator(creator), &call, fee).await {
             Ok(_) => {}
             Err(error) if Refusal::behind(&error).is_some_and(|refusal| refusal.name == "NobodyCanRun") => {
                 self.arriving = None;
@@ -112,7 +137,7 @@ impl Demo {
             }
             Err(error) => return Err(error),
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Draws nodes, and validators, for tasks whose block has come.
@@ -154,10 +179,16 @@ impl Demo {
     /// Offers queued tasks to nodes that are available or can be readmitted by now.
     async fn wake(&mut self) -> Result<()> {
         for node in self.nodes.keys().copied().collect::<Vec<_>>() {
-            let poke = pokeCall { node: node as u32 };
-            if self.muster.ask(&self.chain, Some(self.keeper.address()), &poke).await.is_ok() {
-                self.tell(Sender::Keeper, &poke).await?;
-            }
+            self.poke(node).await?;
+        }
+        Ok(())
+    }
+
+    /// Lets a node take what there is for it, if there is anything.
+    async fn poke(&mut self, node: u64) -> Result<()> {
+        let poke = pokeCall { node: node as u32 };
+        if self.muster.ask(&self.chain, Some(self.keeper.address()), &poke).await.is_ok() {
+            self.tell(Sender::Keeper, &poke).await?;
         }
         Ok(())
     }

@@ -36,7 +36,7 @@ pub struct Report {
     pub orphaned: u64,
     /// Ended by the node's report that it cannot run them.
     pub errors_reported: u64,
-    /// Validated, and no two answers were alike.
+    /// Three nodes had it, and no two answers were alike.
     pub undecided: u64,
     /// Nodes joined by this run.
     pub nodes: u64,

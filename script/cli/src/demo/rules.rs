@@ -1,13 +1,11 @@
-//! What the demonstration sets as the owner of its Muster, so that a short run shows what validation does; and which tasks can be
-//! validated.
+//! What the demonstration sets as the owner of its Muster, so that a short run shows what validation does; and which policy a
+//! request's task is to run under.
 
 use anyhow::Result;
-use ethers::types::U256;
-use muster_core::weight;
 use muster_protocol::{
     parameters::{Amount, PARAMETERS},
-    tasks::{IMAGES_MAX, SAMPLED},
-    IMuster::{acceptParameterCall, overviewCall, parameterCall, proposedParameterCall},
+    tasks::{REPLICATED, SAMPLED},
+    IMuster::{acceptParameterCall, proposedParameterCall},
 };
 use rand::Rng;
 
@@ -19,23 +17,39 @@ use crate::{
 
 /// Of ten thousand committed answers, how many are validated: half, where a network would take a tenth.
 const SAMPLE_BPS: u64 = 5_000;
-/// Active nodes that a scope needs for scores and slashes: the demonstration has eight nodes, not hundreds.
+/// Nodes that a scope needs for scores and slashes: the demonstration has eight nodes, not hundreds.
 const SCORE_POOL: u64 = 3;
 /// Requests are for images, and a wrong one is to be slashed.
 const SLASH_IMAGES: u64 = 1;
 /// The parameters that it sets.
 const SET: [(&str, u64); 3] = [("sampleBps", SAMPLE_BPS), ("scorePool", SCORE_POOL), ("slashImages", SLASH_IMAGES)];
+/// Per cent of the tasks that three nodes run at once, if nobody says how many.
+const GROUPS: u8 = 10;
 
-/// What a task keeps to that can be validated.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Bounds {
-    /// The highest fee, in wei: what the least stake covers.
-    pub fee: U256,
+impl Options {
+    /// Per cent of the tasks that three nodes run at once.
+    pub(super) fn groups(&self) -> u8 {
+        self.groups.unwrap_or(GROUPS.min(100 - self.sampled))
+    }
+
+    /// Whether any task can be validated.
+    pub(super) fn validates(&self) -> bool {
+        self.sampled > 0 || self.groups() > 0
+    }
+
+    /// The policy that a request's task is to run under, by the seed.
+    pub(super) fn policy(&self, at: usize) -> u8 {
+        match random(self.seed, &format!("sampled {at}")).gen_range(0..100) {
+            lot if lot < self.sampled => SAMPLED,
+            lot if lot < self.sampled + self.groups() => REPLICATED,
+            _ => 0,
+        }
+    }
 }
 
 /// Has the parameters set with the deployment, but for those that PARAMETERS names. Those that reach into stakes are proposed only.
 pub(super) fn add(config: &mut deploy::Config, options: &Options) {
-    if options.sampled == 0 {
+    if !options.validates() {
         return;
     }
     for (name, value) in SET {
@@ -46,9 +60,9 @@ pub(super) fn add(config: &mut deploy::Config, options: &Options) {
 }
 
 impl Demo {
-    /// Lets the time pass that proposed parameters need, where time can be set, and puts them into effect. Reads what tasks keep to.
+    /// Lets the time pass that proposed parameters need, where time can be set, and puts them into effect.
     pub(super) async fn await_parameters(&mut self) -> Result<()> {
-        if self.options.sampled == 0 {
+        if !self.options.validates() {
             return Ok(());
         }
         for (name, _) in SET {
@@ -68,43 +82,15 @@ impl Demo {
                 );
             }
         }
-        self.bounds = self.read_bounds().await?;
         // What it cost to get ready is nothing that an operation costs.
         self.tally.gas.clear();
         Ok(())
     }
 
-    /// The least stake of all over what a node can lose by the tasks that it has open at once: one more than those that hold it.
-    async fn read_bounds(&self) -> Result<Bounds> {
-        let call = parameterCall { which: number_of("minStake")? };
-        let stake = self.muster.ask(&self.chain, None, &call).await?;
-        let (stake, most) = (U256(stake.value.into_limbs()), U256(stake.most.into_limbs()));
-        let least = stake.min(most / weight::stake_limit(1));
-        let granule = self.muster.ask(&self.chain, None, &overviewCall {}).await?.granule;
-        let times = self.parameter("slashTimes").await? * (self.parameter("openMost").await? + 1);
-        Ok(Bounds { fee: least * granule / times.max(1.into()) })
-    }
-
-    /// The redundancy policy of a request's task. What the seed picks and cannot be validated runs on a single node.
-    pub(super) fn policy(&mut self, at: usize, fee: U256) -> u8 {
-        if random(self.options.seed, &format!("sampled {at}")).gen_range(0..100) >= self.options.sampled {
-            return 0;
-        }
-        if fee > self.bounds.fee {
-            self.tally.judged.too_dear += 1;
-            return 0;
-        }
-        if self.requests[at].units > IMAGES_MAX {
-            self.tally.judged.too_many_images += 1;
-            return 0;
-        }
-        SAMPLED
-    }
-
     /// The parameters that decide what validation comes to, as they are.
     pub(super) async fn settings(&self) -> Result<Vec<Setting>> {
         let mut settings = Vec::new();
-        for name in ["sampleBps", "scorePool", "slashImages", "slashTimes"] {
+        for name in ["sampleBps", "scorePool", "slashImages", "slashTimes", "holdTime"] {
             let value = self.parameter(name).await?.as_u64();
             let default = match PARAMETERS[usize::from(number_of(name)?)].setting.default {
                 Amount::Fixed(default) => default,

@@ -2,8 +2,9 @@
 
 use comfy_table::Table;
 use ethers::{types::U256, utils::format_ether};
+use muster_protocol::tasks::{REPLICATED, SAMPLED};
 
-use super::{Report, Setting, Validation};
+use super::{OfPolicy, Report, Setting, Spread, Validation};
 use crate::table::table;
 
 impl Report {
@@ -14,6 +15,7 @@ impl Report {
         self.print_waits();
         show(self.nodes_table());
         if let Some(validation) = &self.validation {
+            show(validation.policies_table());
             validation.print();
             show(validation.table());
         }
@@ -37,7 +39,7 @@ impl Report {
             ("aborted: cancelled by the creator", self.cancelled),
             ("aborted: queued for too long", self.outlived),
             ("aborted: their node was slashed out", self.orphaned),
-            ("validated, and no two answers alike", self.undecided),
+            ("three nodes had it, and no two answers alike", self.undecided),
             ("refused, because no node could run them", self.refused),
         ] {
             tasks.add_row([what, &count.to_string(), &share(count)]);
@@ -116,9 +118,10 @@ impl Report {
     }
 }
 
-/// An amount as people read it.
+/// An amount in ether, rounded down to a billionth.
 fn ether(wei: &str) -> String {
-    format!("{} ether", short(&format_ether(U256::from_dec_str(wei).unwrap_or_default())))
+    let gwei = U256::from_dec_str(wei).unwrap_or_default() / U256::exp10(9);
+    short(&format_ether(gwei * U256::exp10(9))).to_string()
 }
 
 /// A decimal without the zeros at its end.
@@ -127,7 +130,7 @@ fn short(decimal: &str) -> &str {
 }
 
 impl Validation {
-    /// What came of the tasks that could be validated.
+    /// What the figures below rest on.
     fn print(&self) {
         println!("{}", self.said());
     }
@@ -138,44 +141,67 @@ impl Validation {
             format!("{name} is {value}{instead}")
         };
         let settings: Vec<String> = self.settings.iter().map(setting).collect();
-        let mut said = format!("{} tasks could be validated. On this chain {}.\n", self.tasks, settings.join(", "));
+        let mut said = format!("On this chain {}.\n", settings.join(", "));
         if self.settings.iter().any(|setting| setting.value != setting.default) {
             said += "The demonstration has set, as the owner, what differs, so that a run as short as this shows something.\n";
         }
-        for (count, why) in [
-            (self.too_dear, "their fee is above what the least stake covers"),
-            (self.too_many_images, "they are of more images than an answer has hashes for"),
-        ] {
-            if count > 0 {
-                said += &format!("{count} more were picked and run on a single node, because {why}.\n");
+        for of in &self.policies {
+            for (count, why) in [
+                (of.too_dear, "their fee is above what the least stake covers"),
+                (of.too_many_images, "they are of more images than an answer has hashes for"),
+                (of.too_few_nodes, "fewer than three nodes could run them"),
+            ] {
+                if count > 0 {
+                    said +=
+                        &format!("{count} more were picked for policy {} and run on a single node, because {why}.\n", of.policy);
+                }
             }
         }
-        said += &format!("{} were not sampled; {} were, and judged with two more nodes:\n", self.trusted, self.judged);
-        said += &format!(
-            "{} with answers alike, {} by the first node's alone, {} with all different, {} without any.\n",
-            self.agreed, self.alone, self.differing, self.unanswered
-        );
-        let cost = &self.cost;
-        said += &format!(
-            "It took {} gas in all; a validated task {} (median) beyond its first commitment and the draw.\n",
-            cost.gas, cost.gas_of_a_validation
-        );
-        said += &format!(
-            "Fees left {} in the reserve; groups took {} out of it,\nand whoever had validators called {}.\n",
-            ether(&cost.saved_wei),
-            ether(&cost.drawn_wei),
-            ether(&cost.drivers_wei)
-        );
-        said += &match self.slashes {
-            0 => "Nobody was slashed.\n".to_string(),
-            n => format!("{n} slashes took {}, which are burnt.\n", ether(&self.slashed_wei)),
-        };
+        if let Some(rank) = self.rank_correlation {
+            said += &format!("Over honest nodes with scores, the rank correlation of Q_long with speed is {rank:.2}.\n");
+        }
         said
+    }
+
+    /// The policies side by side.
+    fn policies_table(&self) -> Table {
+        let headings = ["by policy", "0: one node", "1: sampled", "2: three at once"];
+        let mut policies = table(1, &headings);
+        let mut row = |what: &str, cell: &dyn Fn(&OfPolicy) -> Option<String>| {
+            let cells = self.policies.iter().map(|of| cell(of).filter(|_| of.tasks > 0).unwrap_or_else(|| "-".into()));
+            policies.add_row(std::iter::once(what.to_string()).chain(cells));
+        };
+        let spread = |spread: &Spread| format!("{} / {}", spread.median, spread.p95);
+        let groups = |of: &OfPolicy, text: String| (of.policy > 0).then_some(text);
+        let sampled = |of: &OfPolicy, text: String| (of.policy == SAMPLED).then_some(text);
+        row("tasks created", &|of| Some(of.tasks.to_string()));
+        row("finished", &|of| Some(of.finished.to_string()));
+        row("finished with a cheat's answer", &|of| Some(of.wrong.to_string()));
+        row("seconds to the start, median / 95 %", &|of| Some(spread(&of.waiting_seconds)));
+        row("seconds to the answer, median / 95 %", &|of| Some(spread(&of.finishing_seconds)));
+        row("times a node was kept for others, or for the draw", &|of| (of.policy == REPLICATED).then(|| of.kept.to_string()));
+        row("committed to and not sampled", &|of| sampled(of, of.trusted.to_string()));
+        row("groups judged", &|of| groups(of, of.judged.to_string()));
+        row("- with answers alike", &|of| groups(of, of.agreed.to_string()));
+        row("- by the first node's alone", &|of| sampled(of, of.alone.to_string()));
+        row("- with all different", &|of| groups(of, of.differing.to_string()));
+        row("- without any that counts", &|of| groups(of, of.unanswered.to_string()));
+        row("groups that were scored", &|of| groups(of, of.scored.to_string()));
+        row("slashes", &|of| groups(of, of.slashes.to_string()));
+        row("burnt (ether)", &|of| groups(of, ether(&of.burnt_wei)));
+        row("paid to nodes (ether)", &|of| Some(ether(&of.paid_wei)));
+        row("- of that to cheats (ether)", &|of| Some(ether(&of.paid_to_cheats_wei)));
+        row("into the reserve (ether)", &|of| groups(of, ether(&of.saved_wei)));
+        row("out of the reserve, to groups (ether)", &|of| groups(of, ether(&of.drawn_wei)));
+        row("- and to who had validators called (ether)", &|of| groups(of, ether(&of.drivers_wei)));
+        row("gas of a task but for draws, median", &|of| Some(of.gas_of_a_task.to_string()));
+        row("- of one that a group had", &|of| groups(of, of.gas_of_a_judged_task.to_string()));
+        policies
     }
 
     /// The nodes that were judged.
     fn table(&self) -> Table {
-        let mut nodes = table(2, &["node", "GPU", "speed", "right", "otherwise", "scores", "Q_long", "slashed"]);
+        let mut nodes = table(2, &["node", "GPU", "speed", "right", "otherwise", "scores", "Q_long", "slashed (ether)"]);
         for node in &self.nodes {
             let scores: Vec<String> = node.scores.iter().map(u64::to_string).collect();
             let kind = match (node.cheats, node.left) {
