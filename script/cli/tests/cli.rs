@@ -376,8 +376,8 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
     let dir = tempfile::tempdir().unwrap();
     let url = node.url();
     let environment = [("RPC_URL", url.as_str()), ("DEPLOYMENTS", dir.path().to_str().unwrap())];
-    // So many that the cheat is sure to be met.
-    let out = muster(&["demo", "--json", "--sampled", "45", "--groups", "25"], &environment);
+    // So many that the cheat is met under both, and so few that the one request that fails with an error is a single task's.
+    let out = muster(&["demo", "--json", "--sampled", "25", "--groups", "20"], &environment);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let report: serde_json::Value = serde_json::from_slice(&out.stdout).expect("exactly one JSON object");
     let count = |key: &str| report[key].as_u64().unwrap_or_else(|| panic!("{key}: {report}"));
