@@ -566,7 +566,8 @@ interface IMuster {
     /// @notice A task was sampled: its validators are drawn by a later block's hash.
     /// @param beneficiary Got `paid` out of the reserve.
     event TaskSampled(uint64 indexed id, uint32 indexed node, address indexed creator, uint64 drawBlock, address beneficiary, uint128 paid);
-    /// @notice A validation group was formed. Its first member has committed already; of the others, MemberStarted says when they begin.
+    /// @notice A validation group was formed. The first member of a sampled task's group has committed already; of all others, MemberStarted says
+    /// when they begin.
     /// @param scored Whether its judgement is scored, slashes, and is paid out of the reserve too.
     event GroupFormed(uint64 indexed id, uint32 indexed group, address indexed creator, uint32[] nodes, bool scored);
     /// @notice A member of a validation group was busy when it was called; it begins when its task ends.
