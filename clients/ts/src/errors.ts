@@ -59,7 +59,7 @@ export class TransactionFailedError extends MusterError {
     readonly functionName: string,
     readonly hash: Hash,
   ) {
-    super(`The transaction of ${functionName} failed, though not when it was tried before: ${hash}`);
+    super(`The transaction of ${functionName} failed, though not when tried: ${hash}`);
   }
 }
 
@@ -92,7 +92,7 @@ export class WaitTimeoutError extends MusterError {
     readonly id: bigint,
     readonly timeout: number,
   ) {
-    super(`Task ${id} did not come that far within ${timeout} ms. It goes on, and can be waited for again.`);
+    super(`Task ${id} did not come that far within ${timeout} ms. It goes on: wait again.`);
   }
 }
 
