@@ -232,6 +232,14 @@ impl Crowd {
         self.b.operator(node, revealing(group.id, group.group, node, answer))
     }
 
+    /// Reveals the same answer of all members but the last.
+    fn reveal_all_but_the_last(&self, group: &GroupFormed) -> Result<()> {
+        for member in 0..group.nodes.len() - 1 {
+            self.reveal(group, member, 1)?;
+        }
+        Ok(())
+    }
+
     /// Has validators called for a sampled task whose node has committed.
     fn call(&self, task: &TaskStarted) -> Result<Done> {
         self.b.world.call(self.b.creator, 0, validateCall { id: task.id, node: task.node })
@@ -469,9 +477,7 @@ impl Crowd {
             while c.b.world.view(overviewCall {})?.pending > 0 {
                 c.b.dispatch(1)?;
             }
-            for member in [0, 1] {
-                c.reveal(&group, member, 1)?;
-            }
+            c.reveal_all_but_the_last(&group)?;
             Ok(group)
         };
         self.act(
@@ -483,9 +489,7 @@ impl Crowd {
         )?;
         let held = |c: &mut Crowd| {
             let group = c.held.clone();
-            for member in [0, 1] {
-                c.reveal(&group, member, 1)?;
-            }
+            c.reveal_all_but_the_last(&group)?;
             Ok(group)
         };
         self.act(
