@@ -17,6 +17,7 @@ use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 use muster_protocol::{registry, Network, Result};
 
 const FEE: u128 = 12 * TOKEN;
+
 /// A `gpu` with strange bits in its VRAM was another name of the list of all active nodes: such a task started on a busy node, whose
 /// own task's fee was lost with it, for the least fee there is. Now there is no such GPU, for tasks, for the owner's list, or to look at.
 #[test]
@@ -464,6 +465,56 @@ fn an_innocent_settle_pays_for_one_draw_of_three_and_no_more() {
     let gas = (0..30).map(settled_beside_a_draw).max().unwrap();
     println!("{gas} gas");
     assert!(gas < MOST_GAS, "{gas}");
+}
+
+/// Each call that has a draw of three to make is spent on it: whom it frees is held back, and so is whom it re-admits. Whoever wants to
+/// hold a freed node up needs as many such draws due in a block as there are calls in it, his own among them: one call more brings it back.
+#[test]
+fn who_holds_a_freed_node_up_pays_a_task_for_three_for_every_call_of_anyone() {
+    const ATTACKER: u64 = 70;
+    let mut w = network(20);
+    w.set("holdTime", 0);
+    let tasks = busy(&mut w, 20);
+    let wanted = created(&mut w, TOKEN, spec(0, &[]));
+    let fee = w.ask(estimateCall { kind: 1, units: 1 }).leastFee * 3;
+    let mut his = Vec::new();
+    let mut due = |w: &mut World, draws: usize| {
+        for _ in 0..draws {
+            his.push(w.create(ATTACKER, fee, alike(0)).unwrap());
+        }
+    };
+    // One for the call of the node, two for his own.
+    due(&mut w, 3);
+    w.pass(1, 0);
+    let (_, node) = tasks[0];
+    submit(&mut w, tasks[0]);
+    due(&mut w, 2);
+    for _ in 0..8 {
+        assert_eq!((w.node(node).parked, w.ask(pendingTasksCall { from: 0, count: 9 }).len()), (1, 2), "every call was spent");
+        w.pass(1, 0);
+        due(&mut w, 2);
+    }
+    assert_eq!(w.node(node).parked, 1);
+    // A call that he has not paid for.
+    submit(&mut w, tasks[1]);
+    assert_eq!(task_of(&mut w, node), wanted);
+    check_money(&mut w);
+
+    // What he has paid, if nobody runs his tasks: gas, and the start fee of each.
+    w.pass(1, 0);
+    w.dispatch(16).unwrap();
+    let before = w.ask(overviewCall {}).treasuryBalance;
+    for &id in &his {
+        let ticket = w.ticket(id);
+        w.send(who(ATTACKER), 0, cancelCall { id, ticket }).unwrap();
+    }
+    assert_eq!(w.ask(overviewCall {}).treasuryBalance - before, fee / 50 * his.len() as u128);
+    check_money(&mut w);
+    priced(
+        "holding a freed node up",
+        "as many draws of three due in every block as there are calls in it",
+        "gas and the start fee of a task for three for every call of anyone",
+    );
 }
 
 /// The owner kept reserved nodes, and their stakes, for days by raising the threshold that excludes them: no draw was ever decided, and
