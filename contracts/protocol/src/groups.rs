@@ -741,12 +741,10 @@ impl<H: Host> Network<'_, H> {
         if out && joined && self.kick_out(&mut seat) {
             return;
         }
-        if !(held && committed || late) {
-            seat.put(self.host);
-        } else if self.has_drawn() {
-            self.let_go(Vec::from([seat]));
-        } else {
+        if held && committed || late {
             self.release(seat, Next::WorkOrWait);
+        } else {
+            seat.put(self.host);
         }
     }
 

@@ -229,11 +229,6 @@ impl<'h, H: Host> Network<'h, H> {
         self.host.reads().wrapping_sub(self.began)
     }
 
-    /// Whether this call has made draws.
-    pub(crate) fn has_drawn(&self) -> bool {
-        self.served > 0
-    }
-
     /// Whether this call has made a draw of several nodes before its own work.
     pub(crate) fn is_spent(&self) -> bool {
         self.served >= SPENT

@@ -331,11 +331,11 @@ impl<H: Host> Network<'_, H> {
         seat.put(self.host);
     }
 
-    /// Lets nodes go that were reserved for a task, or held by a group that is judged, in a call that has made a draw. They return one by
-    /// one with later calls, like all who are held back: what each finds to do then is not paid by who made the draw.
+    /// Lets nodes go that were reserved for a task. They return one by one with later calls, like all who are held back: what each finds
+    /// to do then is not paid by who made the draw.
     #[inline(never)]
-    pub(crate) fn let_go(&mut self, seats: Vec<Seat>) {
-        for mut seat in seats {
+    pub(crate) fn let_go(&mut self, reserved: Vec<Seat>) {
+        for mut seat in reserved {
             // One that is called to a group must not leave before it begins there.
             if seat.node.status == Status::Busy as u8 && !seat.node.called() {
                 seat.node.status = Status::Available as u8;

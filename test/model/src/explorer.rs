@@ -28,8 +28,6 @@ struct Node {
     h: f64,
     h_at: u64,
     joined_at: u64,
-    /// Whether it is to be kicked out by the judgement that freed it.
-    out: bool,
     /// All scores ever; the pool is the last fifty.
     scores: Vec<u8>,
     held: BTreeSet<u64>,
@@ -331,10 +329,6 @@ impl Explorer {
                 if std::mem::take(&mut n.reserved) > 0 && n.status == 2 && n.called == 0 {
                     n.status = 1;
                 }
-                // One that a judgement kicks out and that is held back until then.
-                if std::mem::take(&mut n.out) && n.status == 1 {
-                    n.status = 6;
-                }
             }
             E::NodeWaits(w) => {
                 let n = self.node(w.node);
@@ -358,13 +352,8 @@ impl Explorer {
                 n.scores.push(s.score);
                 let pool = &n.scores[n.scores.len().saturating_sub(50)..];
                 let sum: u64 = pool.iter().map(|&s| s as u64).sum();
-                if pool.len() == 50 && sum * 1_000 < least * 50 {
-                    match n.status {
-                        // It was held, and is free by the same judgement.
-                        1 => n.out = true,
-                        2..=4 => n.status = 6,
-                        _ => {}
-                    }
+                if pool.len() == 50 && sum * 1_000 < least * 50 && matches!(n.status, 2..=4) {
+                    n.status = 6;
                 }
             }
             E::ModelAdded(m) => self.enter(m.node, m.model),

@@ -2199,7 +2199,7 @@ impl Model {
             if self.draws_due() {
                 self.note("judgement put off");
             } else {
-                self.judge(t, by, c.group, false);
+                self.judge(t, by, c.group);
             }
         }
         Ok(())
@@ -2366,16 +2366,15 @@ impl Model {
         let opens = team.opens(self.now).ok_or("NotOpen")?;
         let late = self.now > opens + self.set["revealWindow"];
         need!(team.all_revealed() || late, "RevealsOpen");
-        let drawn = self.serve(t, by, 0, 8, true) > 0;
+        self.serve(t, by, 0, 8, true);
         need!(!self.draws_due(), "DrawsDue");
         self.note(if late { "settled late" } else { "settled" });
-        self.judge(t, by, c.group, drawn);
+        self.judge(t, by, c.group);
         Ok(())
     }
 
-    /// Judges a group: who is right, what everyone is paid, scored, and loses. Whom it held gets no work before a later call if this one
-    /// has `drawn`.
-    fn judge(&mut self, t: &mut Trace, by: Address, place: u32, drawn: bool) {
+    /// Judges a group: who is right, what everyone is paid, scored, and loses.
+    fn judge(&mut self, t: &mut Trace, by: Address, place: u32) {
         let team = self.teams.remove(&place).expect("there is a group");
         let (task, fee) = (&team.task, team.task.fee);
         let right = team.right(self.set["hammingMost"]);
@@ -2462,7 +2461,7 @@ impl Model {
                 self.note(if verdict == 2 { "slashed for a wrong answer" } else { "slashed for withholding" });
             }
             if self.conclude(t, place, task, member, score, slash) {
-                self.set_free(t, by, member.node, drawn);
+                self.release(t, by, member.node, May::Wait);
             }
         }
         // No slash takes what is only given back here.
@@ -2478,19 +2477,6 @@ impl Model {
             startFee: start_fee,
             reserve: self.reserve,
         }));
-    }
-
-    /// Lets a member work again; in a call that has made draws, from a later call on.
-    fn set_free(&mut self, t: &mut Trace, by: Address, node: u32, drawn: bool) {
-        if !drawn {
-            return self.release(t, by, node, May::Wait);
-        }
-        let n = self.nodes.get_mut(&node).unwrap();
-        if n.status == 2 && n.called == 0 {
-            n.status = 1;
-        }
-        self.note("held back at a judgement");
-        self.hold(t, node);
     }
 
     /// What a judgement is for a member's node; gives whether it is free for work.
