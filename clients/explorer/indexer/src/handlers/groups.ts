@@ -1,0 +1,258 @@
+/** Validation: commitments, lots, groups, their judgement, and what follows from it. */
+import type { Hex } from "viem";
+import { longTerm, rated } from "../formulas";
+import type { Scene } from "../scene";
+import type { Handlers } from "./index";
+import { COMMITTED, IN_GROUP, PENDING, SAMPLED, become, begin, end, free, income, lower, raise, refund } from "./tasks";
+
+/** MemberView.stage. */
+const CALLED = 1;
+const RUNNING = 2;
+const HAS_COMMITTED = 3;
+const ANSWERED = 4;
+const COULD_NOT = 5;
+const TIMED_OUT = 6;
+const GONE = 7;
+
+const POOL = 50;
+const NO_ANSWERS_THE_SAME = 9;
+
+/** In how many bits each image's hash differs from the right one's. */
+function distances(answer: Hex, right: Hex, images: number): number[] {
+  const differing = BigInt(answer) ^ BigInt(right);
+  const bits = (word: bigint) => word.toString(2).replaceAll("0", "").length;
+  return Array.from({ length: images }, (_, i) => bits(BigInt.asUintN(64, differing >> BigInt(64 * (3 - i)))));
+}
+
+/** A node has one more open commitment, and no task. */
+async function countOpen(scene: Scene, number: number) {
+  const node = await scene.node(number);
+  node.openCommitments++;
+  const isHeld = node.openCommitments >= (await scene.parameter("openMost")) && node.calledTo === 0n;
+  if (isHeld) [node.runs, node.held] = [false, true];
+  else free(node);
+}
+
+export const groups: Pick<
+  Handlers,
+  | "AnswerCommitted"
+  | "AnswerRevealed"
+  | "TaskSampled"
+  | "GroupFormed"
+  | "GroupChosen"
+  | "NodeRated"
+  | "ProfileSet"
+  | "MemberCalled"
+  | "MemberStarted"
+  | "MemberTimedOut"
+  | "MemberJudged"
+  | "ScoreRecorded"
+  | "GroupSettled"
+  | "NodeSlashed"
+> = {
+  async AnswerCommitted(scene, { id, node, group, commitment, block }) {
+    await scene.count({ committed: 1 });
+    if (group === 0) {
+      const task = await scene.task(id);
+      await become(scene, task, COMMITTED);
+      [task.commitment, task.committedAt, task.lotBlock] = [commitment, scene.at, block];
+      return;
+    }
+    const { member } = await scene.seat(id, node);
+    [member.stage, member.moment, member.committedAt, member.commitment] = [HAS_COMMITTED, scene.at, scene.at, commitment];
+    member.elapsed = Number(scene.at - member.startedAt!);
+    await countOpen(scene, node);
+  },
+
+  async AnswerRevealed(scene, { id, node, group, kind, value, salt }) {
+    if (group === 0) return;
+    const { member } = await scene.seat(id, node);
+    member.stage = kind === 0 ? ANSWERED : COULD_NOT;
+    [member.kind, member.answer, member.salt, member.revealedAt] = [kind, value, salt, scene.at];
+  },
+
+  async TaskSampled(scene, { id, drawBlock, beneficiary, paid }) {
+    const task = await scene.task(id);
+    await become(scene, task, SAMPLED);
+    [task.drawBlock, task.drawSince, task.wasSampled] = [drawBlock, scene.id, true];
+    await scene.count({ sampled: 1 });
+    await scene.pay({ pot: "reserve" }, -paid, "startFee", { task: id });
+    if (paid > 0n) {
+      (await scene.account(beneficiary)).earned += paid;
+      await scene.pay({ pot: "credit", account: beneficiary }, paid, "startFee", { task: id });
+    }
+  },
+
+  async GroupFormed(scene, { id, group: place, creator, nodes, scored }) {
+    const [task, network] = [await scene.task(id), await scene.network()];
+    const redundancy = task.redundancy;
+    await scene.row("validation", { id: scene.id }, () => ({
+      ...{ id: scene.id, place: BigInt(place), open: true, task: id, creator, redundancy, size: nodes.length, nodes: [...nodes], scored },
+      ...{ algorithm: null, target: null, likelihood: null, formedAt: scene.at, outcome: null, settledAt: null, answer: null, refund: 0n, startFee: 0n, paid: 0n },
+    }));
+    for (const [position, node] of nodes.entries()) {
+      const member = await scene.row("member", { validation: scene.id, node }, () => ({
+        ...{ validation: scene.id, node, position, task: id, stage: CALLED, moment: 0n, startedAt: null, deadline: null },
+        ...{ committedAt: null, elapsed: 0, commitment: null, revealedAt: null, kind: null, answer: null, salt: null },
+        ...{ distances: null, equal: null, verdict: null, score: null, paid: 0n, slashed: 0n },
+      }));
+      // A sampled task's first node has run it, and committed.
+      if (redundancy === 1 && position === 0) {
+        [member.stage, member.moment, member.elapsed] = [HAS_COMMITTED, task.committedAt!, Number(task.committedAt! - task.startedAt!)];
+        [member.startedAt, member.deadline, member.committedAt, member.commitment] = [
+          task.startedAt,
+          task.deadline,
+          task.committedAt,
+          task.commitment,
+        ];
+      }
+    }
+    await become(scene, task, IN_GROUP);
+    task.validation = scene.id;
+    network.groups++;
+    if (BigInt(place) > network.groupPlaces) network.groupPlaces = BigInt(place);
+    await scene.count({ formed: 1 });
+    if (redundancy === 1) await countOpen(scene, nodes[0]!);
+  },
+
+  async GroupChosen(scene, { id, algorithm, target, likelihood }) {
+    const group = await scene.known("validation", { id: (await scene.task(id)).validation! });
+    Object.assign(group, { algorithm, target, likelihood });
+  },
+
+  async NodeRated(scene, { node: number, right }) {
+    const node = await scene.node(number);
+    Object.assign(node, rated(node, right));
+  },
+
+  async ProfileSet(scene, { application, profile }) {
+    const given = { ...profile, application, at: scene.at };
+    Object.assign(await scene.row("profile", { application }, () => given), given);
+  },
+
+  async MemberCalled(scene, { node, group }) {
+    (await scene.node(node)).calledTo = BigInt(group);
+  },
+
+  async MemberStarted(scene, { id, node: number, group, deadline }) {
+    const { member } = await scene.seat(id, number);
+    [member.stage, member.moment, member.startedAt, member.deadline] = [RUNNING, deadline, scene.at, deadline];
+    const [task, node] = [await scene.task(id), await scene.node(number)];
+    await begin(scene, task);
+    if (node.status === 1) node.status = 2;
+    // One that waits apart is taken from there.
+    [node.parked, node.parkedUntil, node.waitsFor] = [0, 0n, 0n];
+    if (node.calledTo === BigInt(group)) node.calledTo = 0n;
+    [node.task, node.deadline, node.inUse, node.runs] = [id, deadline, task.models, true];
+    node.started++;
+    await scene.countOf(number, { started: 1 });
+  },
+
+  async MemberTimedOut(scene, { id, node: number }) {
+    const [{ member }, node, network] = [await scene.seat(id, number), await scene.node(number), await scene.network()];
+    if (network.slashing === number) {
+      // It is thrown out of the network, whatever it did.
+      const isLate = member.stage === RUNNING && member.moment < scene.at;
+      if (!isLate) member.moment = scene.at;
+      member.stage = GONE;
+    } else {
+      member.stage = TIMED_OUT;
+      await lower(scene, node);
+      node.timedOut++;
+      await scene.countOf(number, { timedOut: 1 });
+    }
+    free(node);
+  },
+
+  async MemberJudged(scene, { id, node: number, verdict, paid }) {
+    const [task, node, { group, member }] = [await scene.task(id), await scene.node(number), await scene.seat(id, number)];
+    const hasCommitted = member.stage >= HAS_COMMITTED && member.stage <= COULD_NOT;
+    [member.verdict, member.paid] = [verdict, paid];
+    node.judgedIn = group.id;
+    group.paid += paid;
+    task.paid += paid;
+    await scene.reward(number, paid, id);
+    if (verdict === 1) {
+      node.succeeded++;
+      await scene.countOf(number, { succeeded: 1 });
+      if (group.scored) await raise(scene, node, task.estimate);
+    } else if (verdict === 4) {
+      node.failed++;
+      await scene.countOf(number, { failed: 1 });
+    }
+    if (hasCommitted) {
+      node.openCommitments--;
+      if (node.held) free(node);
+    }
+  },
+
+  async ScoreRecorded(scene, { node: number, score }) {
+    const node = await scene.node(number);
+    node.pool = [...node.pool, score].slice(-POOL);
+    node.longTerm = longTerm(node.pool);
+    Object.assign(node, rated(node, score > 0));
+    const sum = node.pool.reduce((sum, each) => sum + each, 0);
+    const isTooLow = node.pool.length === POOL && sum * 1_000 < (await scene.parameter("kickoutMilli")) * POOL;
+    // One that has nothing to end is kicked out at once, as an event of its own tells.
+    if (isTooLow && node.status >= 2 && node.status <= 4) node.status = 6;
+    const member = node.judgedIn === null ? undefined : await scene.find("member", { validation: node.judgedIn, node: number });
+    if (member) member.score = score;
+    await scene.row("score", { id: scene.id }, () => ({
+      ...{ id: scene.id, node: number, score, task: member?.task ?? null, validation: node.judgedIn, at: scene.at },
+    }));
+    await scene.countOf(number, { scores: 1, scored: score });
+  },
+
+  async GroupSettled(scene, { id, outcome, answer, refund: amount, startFee, reserve }) {
+    const [task, network] = [await scene.task(id), await scene.network()];
+    const group = await scene.known("validation", { id: task.validation! });
+    const members = [];
+    for (const node of group.nodes) members.push(await scene.known("member", { validation: group.id, node }));
+    [group.open, group.outcome, group.settledAt, group.answer] = [false, outcome, scene.at, answer];
+    [group.refund, group.startFee] = [amount, startFee];
+    network.groups--;
+    await scene.count({ settled: 1 });
+    if (outcome <= 1) {
+      for (const member of members) {
+        if (member.stage !== ANSWERED) continue;
+        member.equal = member.answer === answer;
+        if (task.kind === 0) member.distances = distances(member.answer!, answer, task.units);
+      }
+    }
+    if (outcome === 4) {
+      await become(scene, task, PENDING);
+      return;
+    }
+    const right = members.filter(({ verdict }) => verdict === 1);
+    right.sort((a, b) => a.elapsed - b.elapsed || Number(a.moment - b.moment) || a.position - b.position);
+    const named = outcome === 0 ? (task.redundancy === 3 ? right.find((member) => member.answer === answer) : right[0]) : members[0];
+    const hasResult = outcome <= 1;
+    await end(scene, task, hasResult ? 2 : NO_ANSWERS_THE_SAME, hasResult ? { succeeded: 1 } : { undecided: 1 });
+    task.node = hasResult ? named!.node : 0;
+    [task.resultDigest, task.startFee] = [hasResult ? answer : null, startFee];
+    // A sampled task's own payment out of the reserve was before.
+    task.toReserve = reserve - network.reserve;
+    await refund(scene, task, amount);
+    await income(scene, startFee, "startFee", id);
+    await scene.pay({ pot: "reserve" }, reserve - network.reserve, "rest", { task: id });
+  },
+
+  async NodeSlashed(scene, { node: number, operator, id, stake, unbonding, credit }) {
+    const [node, account, task] = [await scene.node(number), await scene.account(operator), await scene.task(id)];
+    const total = stake + unbonding + credit;
+    const about = { task: id, node: number };
+    await scene.pay({ pot: "stake", node: number }, -stake, "slash", about);
+    await scene.pay({ pot: "unbonding", account: operator }, -unbonding, "slash", about);
+    await scene.pay({ pot: "credit", account: operator }, -credit, "slash", about);
+    await scene.pay({ pot: "burnt" }, total, "slash", about);
+    node.slashed += total;
+    account.kickedOut = true;
+    await scene.row("slash", { id: scene.id }, () => ({
+      ...{ id: scene.id, node: number, operator, task: id, validation: task.validation, stake, unbonding, credit, at: scene.at },
+    }));
+    const member = task.validation === null ? undefined : await scene.find("member", { validation: task.validation, node: number });
+    if (member) member.slashed += total;
+    await scene.count({ slashes: 1, burnt: total });
+    await scene.countOf(number, { slashed: total });
+  },
+};

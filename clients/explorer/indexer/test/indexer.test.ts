@@ -1,0 +1,247 @@
+/**
+ * The indexer against a chain with the demonstration on it. test.sh runs it; TASKS says how many tasks the demonstration has, DATABASE_URL names
+ * the PostgreSQL that the parts run on which need one.
+ */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import pg from "pg";
+import { type Address, createWalletClient, encodeFunctionData, http, parseEther, publicActions } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { musterAbi } from "../src/interface";
+import { compare } from "./compare";
+import { type Row, head, rpc, sleep } from "./indexer";
+import { Counter, type Options, Running, demonstrate, devnode, directory } from "./machine";
+
+/** The public key of every nitro development chain. */
+const account = privateKeyToAccount("0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659");
+const tasks = Number(process.env.TASKS || 60);
+const database = process.env.DATABASE_URL || undefined;
+const isLong = tasks > 200;
+const DAY = 86_400;
+
+let url: string;
+let address: Address;
+let counter: Counter;
+let first: Running;
+
+const options = (more: Partial<Options> & { schema: string }): Options => ({ rpc: counter.url, address, database, ...more });
+
+async function same(indexer: Running, what: string) {
+  const { compared, differences } = await compare(url, address, indexer);
+  assert.deepEqual(differences.slice(0, 20), [], `${differences.length} of ${compared} differ`);
+  console.log(`  ${what}: ${compared} comparisons with the contract at block ${await head(url)}, none differs`);
+}
+
+/** Sends to the contract. */
+async function send(functionName: "nameModel" | "createTask" | "dispatch", args: unknown[], value = 0n) {
+  const client = createWalletClient({ account, transport: http(url) }).extend(publicActions);
+  const data = encodeFunctionData({ abi: musterAbi, functionName, args } as never);
+  const hash = await client.sendTransaction({ chain: null, to: address, data, value, gas: 5_000_000n });
+  const { status } = await client.waitForTransactionReceipt({ hash, pollingInterval: 50 });
+  assert.equal(status, "success", functionName);
+}
+/** A contract that is nobody's logs something as it is created. */
+const log = () => createWalletClient({ account, transport: http(url) }).sendTransaction({ chain: null, data: "0x60006000a000", gas: 5_000_000n });
+const spec = { kind: 0, units: 1, vram: 8, gpu: 0, redundancy: 0, flags: 1, inputDigest: `0x${"11".repeat(32)}`, models: [] };
+const create = () => send("createTask", [spec], parseEther("1"));
+
+before(async () => {
+  url = await devnode();
+  counter = await Counter.before(url);
+  const flags = ["--limit", String(tasks), "--sampled", "40", "--groups", "20", "--cheats", isLong ? "3" : "2"];
+  if (isLong) {
+    execFileSync(process.execPath, ["test/trace.mjs", directory, String(tasks), "40"]);
+    flags.push("--requests", `${directory}/requests.csv`, "--nodes", `${directory}/nodes.csv`);
+  }
+  const since = Date.now();
+  const shown = await demonstrate(url, flags);
+  address = shown.address;
+  console.log(`  a demonstration of ${shown.report.tasks} tasks on ${shown.report.nodes} nodes: ${await head(url)} blocks, ${((Date.now() - since) / 1_000).toFixed()} s`);
+});
+
+after(async () => {
+  await first?.kill();
+  counter?.stop();
+  // Whatever was started ends with this process.
+  setTimeout(() => process.exit(), 500).unref();
+});
+
+test("every event of abi/IMuster.json has a handler, and no other", async () => {
+  const { handlers } = await import("../src/handlers");
+  const items = JSON.parse(await readFile("../../../abi/IMuster.json", "utf8")) as { type: string; name: string }[];
+  const events = items.filter(({ type }) => type === "event").map(({ name }) => name);
+  assert.ok(events.length > 40);
+  assert.deepEqual(Object.keys(handlers).sort(), events.sort());
+});
+
+test("all that is indexed equals the contract's views", async () => {
+  const since = Date.now();
+  first = await Running.start(options({ schema: "v1", views: "muster" }));
+  await first.ready();
+  await first.reach(await head(url));
+  const [{ events }] = (await first.sql("select count(*) as events from event")) as [Row];
+  const { total, byMethod } = counter.take();
+  console.log(`  ${events} events on ${database ? "PostgreSQL" : "PGlite"} in ${((Date.now() - since) / 1_000).toFixed()} s; ${total} calls ${JSON.stringify(byMethod)}`);
+  await same(first, "demonstration");
+  const met = await first.sql("select name, count(*) as times from event group by name order by name");
+  const wanted = ["TaskCreated", "TaskQueued", "TaskSucceeded", "TaskAborted", "AnswerRevealed", "GroupSettled", "NodeSlashed", "ScoreRecorded", "NodeExcluded"];
+  for (const name of wanted) assert.ok(met.some((row) => row.name === name), `the demonstration has no ${name}`);
+  console.log(`  ${met.length} kinds of events were met`);
+});
+
+test("the ten queries of the README answer", async () => {
+  const text = await readFile("../README.md", "utf8");
+  const blocks = [...text.matchAll(/```(graphql|sql)\n([\s\S]*?)```/g)];
+  assert.equal(blocks.length, 10);
+  for (const [, language, query] of blocks) {
+    if (language === "sql") {
+      assert.ok((await first.sql(query!)).length > 0, `no rows: ${query}`);
+    } else {
+      const [answer] = Object.values(await first.graphql(query!)) as unknown as [{ items?: Row[] } | null];
+      assert.ok(answer && (answer.items ?? [answer]).length > 0, `nothing: ${query}`);
+    }
+  }
+});
+
+test("what is asked is bounded, and nothing can be changed", async () => {
+  const rows = await first.sql("select 1 as one from event a, event b");
+  assert.ok(rows.length <= 10_000 && rows.length > 1_000);
+  for (const sql of ["delete from task", "update node set stake = 0", "select pg_sleep(1)", "select * from pg_user", "drop table task"]) {
+    await assert.rejects(first.sql(sql), /Invalid|not supported|syntax|error/i, sql);
+  }
+  await assert.rejects(first.graphql("{ tasks(limit: 100000) { items { id } } }"), /limit/i);
+  const feed = await (await fetch(new URL("/feeds/nodes/1.rss", first.url))).text();
+  assert.match(feed, /^<\?xml .*<item>.*<\/rss>$/s);
+  const config = (await (await fetch(new URL("/config.json", first.url))).json()) as { muster: string };
+  assert.equal(config.muster.toLowerCase(), address.toLowerCase());
+});
+
+test("a short reorganisation loses nothing, and leaves nothing behind", async () => {
+  await send("nameModel", ["stays/in-every-branch"]);
+  const snapshot = await rpc(url, "evm_snapshot");
+  await send("nameModel", ["is/on-a-branch-that-dies"]);
+  await create();
+  await send("dispatch", [1]);
+  await create();
+  await first.reach(await head(url));
+  const named = async () => (await first.sql("select name from model where name like '%/%' order by name")).map((row) => row.name);
+  assert.ok((await named()).includes("is/on-a-branch-that-dies"));
+  const [before] = (await first.sql("select tasks, escrow from network")) as [Row];
+  const fork = await head(url);
+  assert.equal(await rpc(url, "evm_revert", [snapshot]), true);
+  await create();
+  await send("nameModel", ["is/on-the-branch-that-stays"]);
+  while ((await head(url)) <= fork + 2) await send("dispatch", [1]);
+  // The indexer was further than where the branches part, so that the number alone does not say that it has come over.
+  await first.reach(await head(url));
+  for (let i = 0; i < 100 && !(await named()).includes("is/on-the-branch-that-stays"); i++) await sleep(200);
+  assert.ok(!(await named()).includes("is/on-a-branch-that-dies"));
+  assert.ok((await named()).includes("stays/in-every-branch"));
+  const [now] = (await first.sql("select tasks, escrow from network")) as [Row];
+  assert.notDeepEqual(now, before);
+  await same(first, "after a reorganisation");
+});
+
+test("killed twice, it goes on where it was", { skip: !database && "there is no PostgreSQL" }, async () => {
+  let indexer = await Running.start(options({ schema: "killed" }));
+  // In the middle of what was there.
+  for (;;) {
+    const block = await indexer.block();
+    if (block > (await head(url)) / 4) break;
+    await sleep(50);
+  }
+  await indexer.kill();
+  const middle = await rowsOf("killed", "event");
+  indexer = await Running.start(options({ schema: "killed" }));
+  await indexer.ready();
+  await indexer.reach(await head(url));
+  // And while it follows the chain.
+  await create();
+  await sleep(1_100);
+  await indexer.kill();
+  await create();
+  await send("dispatch", [2]);
+  indexer = await Running.start(options({ schema: "killed" }));
+  await indexer.ready();
+  console.log(`  killed when it had ${middle} events`);
+  await same(indexer, "killed twice");
+  await indexer.kill();
+});
+
+async function rowsOf(schema: string, table: string): Promise<number> {
+  const client = new pg.Client({ connectionString: database! });
+  await client.connect();
+  try {
+    return Number((await client.query(`select count(*) from "${schema}"."${table}"`)).rows[0].count);
+  } finally {
+    await client.end();
+  }
+}
+
+test("a new version takes the views over when it is ready, and nobody notices", { skip: !database && "there is no PostgreSQL" }, async () => {
+  const client = new pg.Client({ connectionString: database! });
+  await client.connect();
+  const behind = async () => (await client.query("select view_definition from information_schema.views where table_schema = 'muster' and table_name = 'task'")).rows[0].view_definition as string;
+  try {
+    assert.match(await behind(), /v1\.task/);
+    const known = await rowsOf("muster", "task");
+    // The views change hands when all final blocks are read; the last thirty follow within seconds.
+    const final = Number((await client.query("select count(*) from muster.task where created_block < $1", [(await head(url)) - 30])).rows[0].count);
+    const second = await Running.start(options({ schema: "v2", views: "muster" }));
+    let [reads, least] = [0, Number.POSITIVE_INFINITY];
+    const old = first;
+    first = second;
+    let isReady = false;
+    const isUp = second.ready().then(() => (isReady = true));
+    while (!isReady) {
+      least = Math.min(least, await rowsOf("muster", "task"));
+      reads++;
+      await sleep(20);
+    }
+    await isUp;
+    await second.reach(await head(url));
+    for (let i = 0; i < 50 && !/v2\.task/.test(await behind()); i++) await sleep(100);
+    assert.match(await behind(), /v2\.task/);
+    assert.ok(final > 0 && least >= final && reads > 5, `${least} of ${final} final tasks, ${reads} reads`);
+    await old.kill();
+    await create();
+    await same(second, "the new version");
+    assert.equal(await rowsOf("muster", "task"), known + 1);
+    console.log(`  ${reads} reads while the versions changed: none failed, none had fewer than ${least} of ${known} tasks`);
+  } finally {
+    await client.end();
+  }
+});
+
+test("calls to the chain", async () => {
+  await first.reach(await head(url));
+  const seconds = 10;
+  counter.take();
+  await sleep(seconds * 1_000);
+  const quiet = counter.take();
+  // Others' logs: four blocks between two looks, as on Arbitrum.
+  const blocks = 4 * seconds;
+  for (let i = 0; i < blocks; i += 4) {
+    for (let n = 0; n < 4; n++) await log();
+    await sleep(1_000);
+  }
+  await first.reach(await head(url));
+  const others = counter.take();
+  for (let i = 0; i < seconds; i++) {
+    await create();
+    await sleep(1_000);
+  }
+  await first.reach(await head(url));
+  const own = counter.take();
+  const [perSecond, perBlock] = [quiet.total / seconds, others.total / blocks];
+  const more = (own.byMethod.eth_getLogs! + own.byMethod.eth_getBlockReceipts!) / seconds;
+  const day = (ofOurs: number) => Math.round(4 * DAY * perBlock + ofOurs * more);
+  console.log(`  nothing new: ${quiet.total} calls in ${seconds} s ${JSON.stringify(quiet.byMethod)}`);
+  console.log(`  ${blocks} blocks of others, four a second: ${others.total} calls ${JSON.stringify(others.byMethod)}`);
+  console.log(`  ${seconds} blocks with events of ours, one a second: ${own.total} calls ${JSON.stringify(own.byMethod)}`);
+  console.log(`  calls a day: ${Math.round(perSecond * DAY)} while nothing is new; with a block every 0.25 s ${day(0)}, and ${day(20_000)} if 20,000 of them have events of ours`);
+  assert.ok(perSecond < 1.5 && perBlock < 1.5 && more <= 3, `${perSecond} a second, ${perBlock} a block, ${more} more for events`);
+  await same(first, "at the end");
+});

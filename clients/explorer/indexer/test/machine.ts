@@ -1,0 +1,183 @@
+/** What the tests run: a development node, the demonstration on it, a counting proxy before it, and indexers. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { createWriteStream } from "node:fs";
+import { mkdtemp, readFile, readdir } from "node:fs/promises";
+import { type Server, createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Address } from "viem";
+import { Indexer, sleep } from "./indexer";
+
+export const directory = await mkdtemp(join(tmpdir(), "muster-indexer-"));
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+const need = (name: string): string => {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name} is not set: test.sh sets it`);
+  return value;
+};
+
+const children = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of children) child.kill("SIGKILL");
+});
+
+function start(command: string, args: string[], env: Record<string, string>, log: string): ChildProcess {
+  const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  children.add(child);
+  child.on("exit", () => children.delete(child));
+  const file = createWriteStream(join(directory, log));
+  child.stdout!.pipe(file);
+  child.stderr!.pipe(file);
+  return child;
+}
+
+const ended = (child: ChildProcess) => new Promise<number | null>((resolve) => child.on("exit", (code) => resolve(code)));
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** A development node whose time is set. */
+export async function devnode(): Promise<string> {
+  const port = await freePort();
+  const args = ["--port", String(port), "--manual-time", "1700000000", "--history", "1000000"];
+  const child = start(need("MUSTER_DEVNODE"), args, {}, "devnode.log");
+  let heard = "";
+  await new Promise<void>((resolve, reject) => {
+    child.stdout!.on("data", (data: Buffer) => {
+      heard += data;
+      if (heard.includes("Listening on")) resolve();
+    });
+    child.on("exit", () => reject(new Error(`the node did not start: ${heard}`)));
+  });
+  return `http://127.0.0.1:${port}`;
+}
+
+/** Runs the demonstration there, and gives the contract's address and what the demonstration says of it. */
+export async function demonstrate(url: string, flags: string[]): Promise<{ address: Address; report: Record<string, unknown> }> {
+  const env = { RPC_URL: url, DEPLOYMENTS: join(directory, "deployments"), PRIVATE_KEY: "" };
+  const child = spawn(need("MUSTER_CLI"), ["demo", "--json", ...flags], {
+    cwd: fileURLToPath(new URL("../../../../", import.meta.url)),
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  children.add(child);
+  let [said, told] = ["", ""];
+  child.stdout!.on("data", (data: Buffer) => (told += data));
+  child.stderr!.on("data", (data: Buffer) => (said += data));
+  if ((await ended(child)) !== 0) throw new Error(`the demonstration failed: ${said.slice(-2_000)}`);
+  children.delete(child);
+  const [file] = await readdir(env.DEPLOYMENTS);
+  const { address } = JSON.parse(await readFile(join(env.DEPLOYMENTS, file!), "utf8")) as { address: Address };
+  return { address, report: JSON.parse(told) as Record<string, unknown> };
+}
+
+/** Passes calls on, and counts them by method. */
+export class Counter {
+  readonly counts = new Map<string, number>();
+  private constructor(
+    private readonly server: Server,
+    readonly url: string,
+  ) {}
+
+  static async before(target: string): Promise<Counter> {
+    let counter: Counter;
+    const server = createServer(async (request, response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+      const body = Buffer.concat(chunks);
+      const told = JSON.parse(body.toString()) as { method: string } | { method: string }[];
+      for (const { method } of [told].flat()) counter.counts.set(method, (counter.counts.get(method) ?? 0) + 1);
+      try {
+        const answer = await fetch(target, { method: "POST", headers: { "content-type": "application/json" }, body });
+        response.writeHead(answer.status, { "content-type": "application/json" });
+        response.end(await answer.text());
+      } catch {
+        response.writeHead(502).end();
+      }
+    }).listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    counter = new Counter(server, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    return counter;
+  }
+
+  /** Calls since the last time that it was asked. */
+  take(): { total: number; byMethod: Record<string, number> } {
+    const byMethod = Object.fromEntries(this.counts);
+    this.counts.clear();
+    return { total: Object.values(byMethod).reduce((sum, count) => sum + count, 0), byMethod };
+  }
+
+  stop() {
+    this.server.close();
+    this.server.closeAllConnections();
+  }
+}
+
+const ENDPOINTS = 8;
+
+export interface Options {
+  rpc: string;
+  address: Address;
+  schema: string;
+  views?: string;
+  /** PostgreSQL; PGlite in a directory of the schema's name without it. */
+  database?: string | undefined;
+}
+
+/** An indexer that runs, and can be killed. */
+export class Running extends Indexer {
+  private constructor(
+    url: string,
+    readonly child: ChildProcess,
+    private readonly log: string,
+  ) {
+    super(url);
+  }
+
+  static async start({ rpc, address, schema, views, database }: Options): Promise<Running> {
+    const port = await freePort();
+    const log = `${schema}-${port}.log`;
+    const env = {
+      // As if there were several: Ponder asks one at most 20 times a second to begin with.
+      ...{ RPC_URL: Array(ENDPOINTS).fill(rpc).join(), MUSTER: address, START_BLOCK: "0", POLLING_INTERVAL: "1000", PONDER_TELEMETRY_DISABLED: "1" },
+      DATABASE_URL: database ?? "",
+      PGLITE_DIRECTORY: join(directory, `pglite-${schema}`),
+    };
+    const args = ["start", "--schema", schema, ...(views ? ["--views-schema", views] : []), "--port", String(port), "--hostname", "127.0.0.1"];
+    return new Running(`http://127.0.0.1:${port}`, start("node_modules/.bin/ponder", args, env, log), log);
+  }
+
+  /** Without any warning, as when the machine loses its power. */
+  async kill() {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    const end = ended(this.child);
+    this.child.kill("SIGKILL");
+    await end;
+  }
+
+  override async reach(block: number, milliseconds = 600_000) {
+    const died = ended(this.child).then(async (code) => {
+      const said = await readFile(join(directory, this.log), "utf8");
+      throw new Error(`the indexer ended with ${code}:\n${said.slice(-3_000)}`);
+    });
+    await Promise.race([super.reach(block, milliseconds), died]);
+  }
+
+  /** Waits until what was there when it started is indexed. */
+  async ready() {
+    for (;;) {
+      const answer = await fetch(new URL("/ready", this.url)).catch(() => undefined);
+      if (answer?.status === 200) return;
+      if (this.child.exitCode !== null) await this.reach(Number.MAX_SAFE_INTEGER);
+      await sleep(200);
+    }
+  }
+}

@@ -1,0 +1,24 @@
+/** Names that stay: GPU groups, models and parameters, asked for with everything that shows them. */
+import { type Row, list } from "./api";
+
+export const groupsWanted = list("gpuGroups");
+/** The time constant of H. */
+export const tauWanted = list("parameters", { where: { name: "tau" } });
+export const modelsWanted = list("models", { order: "-tasks" }, ["id", "name"]);
+
+type Group = Row<"gpuGroups">;
+/** A GPU group as people say it. */
+export const gpuName = (id: number, groups: readonly Pick<Group, "id" | "name" | "vram">[]): string => {
+  const group = groups.find((one) => one.id === id);
+  return group ? `${group.name}, ${group.vram} GiB` : `any, ${id & 0xffff} GiB`;
+};
+/** What a task requires. */
+export const requirement = ({ gpu, vram }: { gpu: number; vram: number }, groups: readonly Group[]): string => (gpu ? gpuName(gpu, groups) : `any GPU from ${vram} GiB`);
+export const nameMap = (rows: readonly Pick<Row<"models">, "id" | "name">[]): Map<bigint, string> => new Map(rows.flatMap(({ id, name }) => (name ? [[id, name]] : [])));
+
+/** A queue's number: a GPU group, or VRAM; plus 4,096 for each grade of tasks that take three nodes. */
+export const queueName = (id: number, groups: readonly Group[]): string => {
+  const vram = id & 0xfff;
+  const grade = ["", ", for three of any kind", ", for three of one kind"][(id & 0xf000) >> 12] ?? "";
+  return id >> 16 ? gpuName((id & ~0xffff) | vram, groups) + grade : `any GPU from ${vram} GiB${grade}`;
+};

@@ -1,0 +1,42 @@
+/** Where the reader is: `#/view/what?name=value`. Everything that he chose stands in the address, so that Back and a copied link bring it back. */
+import { useEffect, useReducer } from "preact/hooks";
+
+export interface Place {
+  view: string;
+  /** What of it, such as a task's id. */
+  what: string;
+  query: URLSearchParams;
+}
+
+export function here(): Place {
+  const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const [view = "", what = ""] = path.split("/").map(decodeURIComponent);
+  return { view: view || "network", what, query: new URLSearchParams(query) };
+}
+
+/** The place's address. */
+export function address(view: string, what: string | number | bigint = "", query: Record<string, string> = {}): string {
+  const asked = new URLSearchParams(query).toString();
+  return `#/${view}${what === "" ? "" : `/${encodeURIComponent(String(what))}`}${asked && `?${asked}`}`;
+}
+
+/** Changes what was chosen at this place, without a step of its own in the history. */
+export function choose(changes: Record<string, string | undefined>): void {
+  const { view, what, query } = here();
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined || value === "") query.delete(name);
+    else query.set(name, value);
+  }
+  history.replaceState(history.state, "", address(view, what, Object.fromEntries(query)));
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+export function useHere(): Place {
+  const [, redraw] = useReducer((count: number) => count + 1, 0);
+  useEffect(() => {
+    const listener = () => redraw(undefined as never);
+    addEventListener("hashchange", listener);
+    return () => removeEventListener("hashchange", listener);
+  }, []);
+  return here();
+}

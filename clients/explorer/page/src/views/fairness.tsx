@@ -1,0 +1,108 @@
+/** Whether nodes get the share of tasks that their weight gives them. */
+import { askAll, ask, list } from "../api";
+import { loadCore } from "../core";
+import { type Fair, fairness } from "../fairness";
+import { count, percent } from "../format";
+import { useAsked, useLive } from "../live";
+import { Answer, Figure, Figures, NodeLink, Pill } from "../parts";
+import { MOST, replayed } from "../replay";
+import { DataTable } from "../table";
+
+/** The parameters' numbers by their names: the events have only the numbers. */
+export const parameterNumbers = async (signal?: AbortSignal) => {
+  const rows = await askAll(list("parameters", {}, ["number", "name"]), 1_000, signal);
+  return new Map(rows.map(({ number, name }) => [name, number]));
+};
+
+const question = async (signal: AbortSignal) => {
+  const [core, numbers, { networks }] = await Promise.all([loadCore(), parameterNumbers(signal), ask({ networks: list("networks") }, signal)]);
+  if ((networks[0]?.events ?? 0n) > BigInt(MOST)) return undefined;
+  const { draws, leftOut } = await replayed(core, numbers);
+  return { ...fairness(draws), leftOut: { ...leftOut } };
+};
+
+export function FairnessView() {
+  const { network } = useLive();
+  const asked = useAsked("fairness", question);
+  return (
+    <>
+      <h1>Fairness</h1>
+      <p class="lead">Each node's share of the draws, against the share that its weight gives it. A bar is what chance allows; a dot outside of it is news.</p>
+      <Answer asked={asked}>
+        {(data) => {
+          if (!data) return <p class="notice">This network has {count(network?.events ?? 0n)} events. Beyond {count(MOST)} they are not replayed in a browser.</p>;
+          const top = Math.max(1, ...data.nodes.map(({ won, most }) => Math.max(won, most)));
+          return (
+            <>
+              <Figures label="Draws">
+                <Figure label="Draws compared" note="of one node, among at least two">
+                  {count(data.draws)}
+                </Figure>
+                <Figure label="Outside 95 %" note={`of ${data.nodes.length} nodes; chance puts up to ${data.allowed.toFixed(1)} there`}>
+                  {count(data.beyond)}
+                </Figure>
+                <Figure label="Unexplained" note="beyond what none of all nodes leaves, 95 %">
+                  {count(data.nodes.filter(({ outside }) => outside).length)}
+                </Figure>
+                <Figure label="Not compared" note={`${data.leftOut.queued} from the queue, ${data.leftOut.several} seats in groups, ${data.leftOut.searched + data.leftOut.missed} searched`}>
+                  {count(data.leftOut.queued + data.leftOut.several + data.leftOut.searched + data.leftOut.missed)}
+                </Figure>
+              </Figures>
+              <DataTable
+                id="fairness"
+                caption="Draws won, and what chance allows"
+                rows={data.nodes}
+                name={({ node }) => node}
+                sort="p"
+                page={100}
+                empty="No node has been drawn yet."
+                columns={[
+                  { key: "node", label: "Node", value: ({ node }) => node, cell: ({ node }) => <NodeLink number={node} /> },
+                  { key: "bar", label: `0 to ${top} draws`, value: ({ won }) => won, cell: (fair) => <Bar fair={fair} top={top} /> },
+                  { key: "won", label: "Won", value: ({ won }) => won, numeric: true },
+                  { key: "expected", label: "Expected", value: ({ expected }) => expected, cell: ({ expected }) => expected.toFixed(1), numeric: true },
+                  { key: "least", label: "At least", value: ({ least }) => least, numeric: true },
+                  { key: "most", label: "At most", value: ({ most }) => most, numeric: true },
+                  { key: "share", label: "Share won", value: ({ share }) => share, cell: ({ share }) => percent(share), numeric: true },
+                  { key: "weight", label: "Of weight", value: ({ weight }) => weight, cell: ({ weight }) => percent(weight), numeric: true },
+                  { key: "draws", label: "Candidate in", value: ({ draws }) => draws, numeric: true },
+                  { key: "p", label: "By chance", value: ({ p }) => p, cell: ({ p, outside }) => (outside ? <Pill tone="bad">{percent(p, 2)}</Pill> : percent(p)), numeric: true },
+                ]}
+              />
+              <Method />
+            </>
+          );
+        }}
+      </Answer>
+    </>
+  );
+}
+
+function Bar({ fair: { won, least, most, expected }, top }: { fair: Fair; top: number }) {
+  const at = (n: number) => `${(n / top) * 100}%`;
+  const inside = won >= least && won <= most;
+  return (
+    <span class="interval" role="img" aria-label={`won ${won}; ${expected.toFixed(1)} expected; chance allows ${least} to ${most}`}>
+      <i class="range" style={{ left: at(least), width: at(most - least) }} />
+      <i class="mean" style={{ left: at(expected) }} />
+      <i class={`dot ${inside ? "good" : "bad"}`} style={{ left: at(won) }} />
+    </span>
+  );
+}
+
+const Method = () => (
+  <section class="card prose">
+    <h2>How it is counted</h2>
+    <p>
+      Your browser replays all events: who was idle and in scope at each draw, and what each weighed then, by the contract's own formula W = M · S · QoS / (S + QoS), compiled from the same source. A node's chance in a draw is its weight over that of all candidates. Nothing is asked of the
+      indexer but the events.
+    </p>
+    <p>
+      Draws are independent once the chances are given, so what a node wins is a sum of draws with different chances (a Poisson-binomial number). <em>At least</em> and <em>at most</em> are the ends of its exact distribution that leave at most 2.5 % on each side; nothing is approximated by a bell curve. Some nodes are outside by chance alone, at most one in twenty on average. <em>By chance</em> is
+      twice the smaller tail: how often a fair network is at least as far out. It is marked where it is below 1 − 0.95<sup>1/n</sup> for n nodes (Šidák), which in 95 of 100 fair networks no node is.
+    </p>
+    <p>
+      Not compared: tasks that a freed node took from the queue, since nobody drew them; nodes drawn several at once (replicated tasks, validators); draws for models with more than 16 holders that are less than a quarter of the network, of whom only 16 are looked at; and those in which no idle holder was met although one was there.
+    </p>
+  </section>
+);

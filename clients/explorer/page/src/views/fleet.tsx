@@ -1,0 +1,86 @@
+/** One's own nodes: a watchlist that stands in the address. */
+import { ask, list } from "../api";
+import { config } from "../config";
+import { count, money, percent } from "../format";
+import { chainNow, useAsked } from "../live";
+import { groupsWanted, tauWanted } from "../names";
+import { Answer, Figure, Figures } from "../parts";
+import { choose, useHere } from "../router";
+import { NodeTable } from "./nodes";
+
+const STORE = "muster-fleet";
+const numbers = (said: string | null): number[] => [...new Set((said ?? "").split(/[\s,]+/).filter((one) => /^\d{1,8}$/.test(one)).map(Number))].filter((one) => one > 0);
+
+/** The fleet that was looked at last; only a reminder, the address is what counts. */
+export function fleet(): number[] {
+  try {
+    return numbers(localStorage.getItem(STORE));
+  } catch {
+    return [];
+  }
+}
+/** The fleet with another node, as it stands in the address. */
+export const withNode = (number: number): string => [...new Set([...fleet(), number])].join();
+/** Where the indexer's server tells what happens to a node. */
+export const feed = (number: number): string => `${config.indexer}/feeds/nodes/${number}.rss`;
+
+export function FleetView() {
+  const { query } = useHere();
+  const own = query.has("nodes") ? numbers(query.get("nodes")) : fleet();
+  try {
+    localStorage.setItem(STORE, own.join());
+  } catch {
+    // Where nothing may be stored, the address has it all the same.
+  }
+  const asked = useAsked(`fleet ${own.join()}`, (signal) => {
+    const today = BigInt(Math.floor(chainNow() / 86_400) * 86_400);
+    return ask(
+      {
+        groups: groupsWanted,
+        tau: tauWanted,
+        nodes: list("nodes", { where: { number_in: own.length ? own : [0] }, order: "number" }),
+        days: list("nodeDays", { where: { node_in: own.length ? own : [0], start_gte: today - 6n * 86_400n } }),
+      },
+      signal,
+    );
+  });
+  return (
+    <>
+      <h1>Your fleet</h1>
+      <form class="card controls" onSubmit={(event) => event.preventDefault()}>
+        <label>
+          Node numbers, kept in this page's address: bookmark or share it
+          <input type="text" inputMode="numeric" value={own.join(", ")} placeholder="1, 2, 3" onChange={({ currentTarget }) => choose({ nodes: numbers(currentTarget.value).join() })} />
+        </label>
+      </form>
+      <Answer asked={asked}>
+        {({ nodes, groups, days, tau }) => {
+          const today = BigInt(Math.floor(chainNow() / 86_400) * 86_400);
+          const total = (key: "stake" | "earned" | "slashed") => nodes.reduce((all, node) => all + node[key], 0n);
+          const sum = (key: "started" | "succeeded" | "failed" | "timedOut" | "exclusions") => nodes.reduce((all, node) => all + node[key], 0);
+          const ended = sum("succeeded") + sum("failed") + sum("timedOut");
+          return (
+            <>
+              <Figures label="Totals">
+                <Figure label="Nodes" note={`${nodes.filter(({ status }) => status === 2).length} busy, ${nodes.filter(({ parked, status }) => status === 1 && parked).length} excluded or waiting`}>
+                  {count(nodes.length)}
+                </Figure>
+                <Figure label="Stake" note={total("slashed") ? <span class="bad">{money(total("slashed"))} slashed</span> : "nothing slashed"}>
+                  {money(total("stake"))}
+                </Figure>
+                <Figure label="Earned today" note={`${money(days.reduce((all, { earned }) => all + earned, 0n))} in seven days`}>
+                  {money(days.filter(({ start }) => start === today).reduce((all, { earned }) => all + earned, 0n))}
+                </Figure>
+                <Figure label="Earned ever">{money(total("earned"))}</Figure>
+                <Figure label="Success" note={`${count(sum("started"))} started, ${sum("exclusions")} exclusions`}>
+                  {ended ? percent(sum("succeeded") / ended) : "–"}
+                </Figure>
+              </Figures>
+              <NodeTable nodes={nodes} groups={groups} caption="Your nodes" id="fleet" tau={tau[0]?.value} />
+            </>
+          );
+        }}
+      </Answer>
+    </>
+  );
+}

@@ -1,0 +1,292 @@
+/** A node: what it is trusted with, what it does, what it earns, and what went wrong. */
+import { useEffect, useState } from "preact/hooks";
+import { type Row, ask, list } from "../api";
+import { Chart } from "../chart";
+import { config } from "../config";
+import { loadCore, useCore } from "../core";
+import { VERDICT, clip, count, day, moment, money, percent, statusName, statusTone, times, wad } from "../format";
+import { chainNow, useAsked, useNow } from "../live";
+import { groupsWanted, gpuName, modelsWanted, nameMap } from "../names";
+import { AccountLink, Ago, Answer, Figure, Figures, Left, ModelLink, Pill, TaskLink } from "../parts";
+import { MOST, type Mark, replayed } from "../replay";
+import { address } from "../router";
+import { DataTable } from "../table";
+import { feed, fleet, withNode } from "./fleet";
+import { parameterNumbers } from "./fairness";
+import { TaskTable } from "./nodes";
+
+const question = (number: number) => (signal: AbortSignal) =>
+  ask(
+    {
+      groups: groupsWanted,
+      models: modelsWanted,
+      networks: list("networks"),
+      parameters: list("parameters"),
+      nodes: list("nodes", { where: { number } }),
+      tasks: list("tasks", { where: { node: number }, order: "-id", limit: 200 }),
+      parts: list("members", { where: { node: number }, order: "-validation", limit: 200 }),
+      scores: list("scores", { where: { node: number }, order: "-id", limit: 50 }),
+      days: list("nodeDays", { where: { node: number }, order: "-start", limit: 400 }),
+      slashs: list("slashs", { where: { node: number }, order: "-id" }),
+      apart: list("events", { where: { node: number, name_in: ["NodeExcluded", "NodeReadmitted", "NodeWaits", "NodePaused", "NodeResumed", "NodeQuit", "NodeKickedOut", "NodeJoined"] }, order: "-id", limit: 200 }),
+    },
+    signal,
+  );
+type Data = Awaited<ReturnType<ReturnType<typeof question>>>;
+
+export function NodeView({ what }: { what: string }) {
+  const number = /^\d{1,8}$/.test(what) ? Number(what) : 0;
+  const asked = useAsked(`node ${number}`, question(number));
+  return (
+    <>
+      <h1>Node {number}</h1>
+      <Answer asked={asked}>{(data) => (data.nodes[0] ? <Shown node={data.nodes[0]} data={data} /> : <p class="empty card">There is no such node.</p>)}</Answer>
+    </>
+  );
+}
+
+function Shown({ node, data }: { node: Row<"nodes">; data: Data }) {
+  const { groups, models, tasks, days, slashs, parts, scores } = data;
+  const names = nameMap(models);
+  const answered = node.succeeded + node.failed + node.timedOut;
+  const watched = fleet().includes(node.number);
+  return (
+    <>
+      <div class="actions">
+        <a class="button" href={address("fleet", "", { nodes: withNode(node.number) })}>
+          {watched ? "In your fleet" : "Add to your fleet"}
+        </a>
+        {config.feeds && (
+          <a class="button" href={feed(node.number)}>
+            RSS
+          </a>
+        )}
+      </div>
+      <Figures label="The node">
+        <Figure label="Status" note={node.parkedUntil ? <>until {moment(node.parkedUntil)}</> : node.runs ? <TaskLink id={node.task} /> : undefined}>
+          <Pill tone={statusTone(node)}>{statusName(node)}</Pill>
+        </Figure>
+        <Figure label="GPU" note={<AccountLink of={node.operator} />}>
+          {gpuName(node.gpuGroup, groups)}
+        </Figure>
+        <Figure label="Stake" note={node.slashed ? <span class="bad">{money(node.slashed)} slashed</span> : `joined ${day(node.joinedAt)}`}>
+          {money(node.stake)}
+        </Figure>
+        <Reliability node={node} tau={Number(data.parameters.find(({ name }) => name === "tau")?.value ?? 1n)} />
+        <Figure label="Q_long" note={node.pool.length ? `mean of ${node.pool.length} scores` : "5 until it is scored"}>
+          {(Number(node.longTerm) / 1e17).toFixed(2)}
+        </Figure>
+        <Figure label="Judged right" note={`${node.openCommitments} commitments open${node.held ? ", held" : ""}`}>
+          {node.judged ? `${node.judgedRight} of ${node.judged}` : "–"}
+        </Figure>
+        <Figure label="Success" note={`${node.started} started, ${node.exclusions ? `excluded ${times(node.exclusions)}` : "never excluded"}`}>
+          {answered ? percent(node.succeeded / answered) : "–"}
+        </Figure>
+        <Figure label="Earned">{money(node.earned)}</Figure>
+      </Figures>
+      {node.runs && node.deadline > 0n && (
+        <p class="notice">
+          Runs <TaskLink id={node.task} />: <Left until={node.deadline} />
+        </p>
+      )}
+      <History node={node} parameters={data.parameters} events={data.networks[0]?.events ?? 0n} />
+      <div class="columns uneven">
+        <Earnings days={days} node={node.number} />
+        <section class="card">
+          <header>
+            <h2>
+              Scores <span class="quiet">newest first</span>
+            </h2>
+          </header>
+          {scores.length ? (
+            <ol class="scores" aria-label="Scores, newest first">
+              {scores.map(({ id, score, task }) => (
+                <li key={String(id)} class={score >= 10 ? "good" : score ? "wait" : "bad"} title={task ? `task ${task}` : undefined}>
+                  {score}
+                </li>
+              ))}
+            </ol>
+          ) : (
+            <p class="empty">Not scored yet.</p>
+          )}
+          <h3>Models</h3>
+          <p>{node.models.length ? node.models.map((id, i) => [i ? ", " : "", <ModelLink id={id} names={names} />]) : "none"}</p>
+        </section>
+      </div>
+      {slashs.length > 0 && <Slashes slashs={slashs} parts={parts} />}
+      <TaskTable tasks={tasks} caption={tasks.length === 200 ? "Its last 200 tasks" : "Its tasks"} />
+      <DataTable
+        id="parts"
+        caption="Its parts in groups"
+        rows={parts}
+        name={({ validation }) => validation}
+        sort="-task"
+        page={10}
+        empty="No group has had it as a member."
+        columns={[
+          { key: "task", label: "Task", value: ({ task }) => task, cell: ({ task }) => <TaskLink id={task} /> },
+          { key: "verdict", label: "Judged", value: ({ verdict }) => (verdict === null ? null : VERDICT[verdict]), cell: ({ verdict }) => (verdict === null ? "–" : <Pill tone={verdict === 1 ? "good" : verdict === 6 ? "wait" : "bad"}>{VERDICT[verdict]}</Pill>) },
+          { key: "elapsed", label: "Took, s", value: ({ elapsed }) => elapsed, numeric: true },
+          { key: "score", label: "Score", value: ({ score }) => score, numeric: true },
+          { key: "paid", label: "Paid", value: ({ paid }) => paid, cell: ({ paid }) => money(paid), numeric: true },
+        ]}
+      />
+      <DataTable
+        id="apart"
+        caption="Comings, goings and exclusions"
+        rows={data.apart}
+        name={({ id }) => id}
+        sort="-at"
+        page={10}
+        columns={[
+          { key: "at", label: "When", value: ({ at }) => at, cell: ({ at }) => <Ago at={at} /> },
+          { key: "what", label: "What", value: ({ name }) => name, cell: ({ name, args }) => saidOf(name, args as Record<string, string>) },
+        ]}
+      />
+    </>
+  );
+}
+
+function saidOf(name: string, args: Record<string, string>): string {
+  const until = Number(args.until ?? 0);
+  switch (name) {
+    case "NodeExcluded":
+      return `Gets no task until ${moment(until)}`;
+    case "NodeWaits":
+      return until ? `Waits for two others, for task ${args.id}, until ${moment(until)}` : `Reserved for the draw of task ${args.id}`;
+    case "NodeReadmitted":
+      return "Back among the idle nodes";
+    default:
+      return { NodeJoined: "Joined", NodePaused: "Paused", NodeResumed: "Resumed", NodeQuit: "Left; its stake is on its way back", NodeKickedOut: "Kicked out for its scores" }[name] ?? name;
+  }
+}
+
+function Reliability({ node, tau }: { node: Row<"nodes">; tau: number }) {
+  const core = useCore();
+  const now = useNow();
+  const h = core?.recover(node.reliability, BigInt(Math.max(0, Math.floor(now) - Number(node.reliabilityAt))), tau);
+  return (
+    <Figure label="H now" note={<>set {<Ago at={node.reliabilityAt} />}</>}>
+      <span data-test="h">{h === undefined ? "…" : wad(h)}</span>
+    </Figure>
+  );
+}
+
+/** Points on the curve of H between two marks. */
+const STEPS = 24;
+
+function History({ node, parameters, events }: { node: Row<"nodes">; parameters: readonly Row<"parameters">[]; events: bigint }) {
+  const [marks, setMarks] = useState<{ marks: Mark[]; recover: (h: bigint, seconds: number) => bigint } | string | undefined>(undefined);
+  const parameter = (name: string) => Number(parameters.find((one) => one.name === name)?.value ?? 0n);
+  useEffect(() => {
+    let gone = false;
+    if (events > BigInt(MOST)) return setMarks(`Beyond ${count(MOST)} events nothing is replayed in a browser.`);
+    void Promise.all([loadCore(), parameterNumbers()])
+      .then(async ([core, numbers]) => ({ core, replay: await replayed(core, numbers) }))
+      .then(
+        ({ core, replay }) => gone || setMarks({ marks: [...(replay.nodes.get(node.number)?.marks ?? [])], recover: (h, seconds) => core.recover(h, BigInt(seconds), parameter("tau")) }),
+        (error: unknown) => gone || setMarks((error as Error).message),
+      );
+    return () => void (gone = true);
+  }, [node.number, node.reliabilityAt]);
+  if (marks === undefined || typeof marks === "string") return typeof marks === "string" ? <p class="notice">{marks}</p> : <p class="loading">Replaying …</p>;
+  const now = Math.floor(chainNow());
+  const [moments, values]: [number[], number[]] = [[], []];
+  marks.marks.forEach((mark, i) => {
+    const end = marks.marks[i + 1]?.at ?? Math.max(now, mark.at + 1);
+    const steps = mark.h >= 10n ** 18n ? 1 : STEPS;
+    for (let step = 0; step < steps; step++) {
+      const seconds = Math.floor(((end - mark.at) * step) / steps);
+      const at = mark.at + seconds;
+      // Only ever later: uPlot wants times in order.
+      if (moments.length && at <= moments.at(-1)!) moments.pop(), values.pop();
+      moments.push(at);
+      values.push(Number(marks.recover(mark.h, seconds)) / 1e18);
+    }
+    if (end - 1 > moments.at(-1)!) {
+      moments.push(end - 1);
+      values.push(Number(marks.recover(mark.h, end - 1 - mark.at)) / 1e18);
+    }
+  });
+  const threshold = parameter("exclusionPpm") / 1e6;
+  const fallen = marks.marks.filter(({ why }) => why.includes("timed out")).length;
+  return (
+    <section class="card">
+      <header>
+        <h2>
+          Reliability H <span class="quiet">{fallen ? `lowered ${times(fallen)}` : "never lowered"}, replayed from events</span>
+        </h2>
+      </header>
+      <Chart
+        label={`H over time: now ${values.at(-1)?.toFixed(3)}, lowest ${Math.min(...values).toFixed(3)}; below ${threshold} it is excluded`}
+        times={moments}
+        top={1.05}
+        format={(value) => value.toFixed(2)}
+        series={[
+          { label: "H", values, colour: "accent" },
+          { label: "excluded below", values: moments.map(() => threshold), colour: "bad", dashed: true },
+        ]}
+        height={170}
+      />
+    </section>
+  );
+}
+
+function Earnings({ days, node }: { days: readonly Row<"nodeDays">[]; node: number }) {
+  return (
+    <DataTable
+      id={`earnings-${node}`}
+      caption="Earnings per day"
+      rows={days}
+      name={({ start }) => start}
+      sort="-day"
+      page={14}
+      columns={[
+        { key: "day", label: "Day (UTC)", value: ({ start }) => day(start) },
+        { key: "earned", label: "Earned", value: ({ earned }) => earned, cell: ({ earned }) => money(earned), numeric: true },
+        { key: "slashed", label: "Slashed", value: ({ slashed }) => slashed, cell: ({ slashed }) => (slashed ? <span class="bad">{money(slashed)}</span> : "–"), numeric: true },
+        { key: "started", label: "Started", value: ({ started }) => started, numeric: true },
+        { key: "succeeded", label: "Succeeded", value: ({ succeeded }) => succeeded, numeric: true },
+        { key: "timedOut", label: "Timed out", value: ({ timedOut }) => timedOut, numeric: true },
+        { key: "score", label: "Mean score", value: ({ scores, scored }) => (scores ? scored / scores : null), cell: ({ scores, scored }) => (scores ? (scored / scores).toFixed(1) : "–"), numeric: true },
+      ]}
+    />
+  );
+}
+
+/** Every slash with what proves it: what the node answered, and what the others did. */
+function Slashes({ slashs, parts }: Pick<Data, "slashs" | "parts">) {
+  return (
+    <DataTable
+      id="slashes"
+      caption="Slashes, and their evidence"
+      rows={slashs}
+      name={({ id }) => id}
+      sort="-at"
+      columns={[
+        { key: "at", label: "When", value: ({ at }) => at, cell: ({ at }) => <Ago at={at} /> },
+        { key: "task", label: "Task", value: ({ task }) => task, cell: ({ task }) => <TaskLink id={task} />, numeric: true },
+        { key: "taken", label: "Taken", value: ({ stake, unbonding, credit }) => stake + unbonding + credit, cell: ({ stake, unbonding, credit }) => <span class="bad">{money(stake + unbonding + credit)}</span>, numeric: true },
+        {
+          key: "evidence",
+          label: "Evidence",
+          value: (slash) => evidence(slash, parts),
+          cell: (slash) => (
+            <>
+              {evidence(slash, parts)} <a href={address("task", slash.task)}>All answers side by side</a>
+            </>
+          ),
+        },
+      ]}
+    />
+  );
+}
+
+function evidence({ validation }: Row<"slashs">, parts: Data["parts"]): string {
+  const part = parts.find((one) => one.validation === validation);
+  if (!part) return "Its part is older than the last 200.";
+  if (part.verdict === 3) return "It committed to an answer and never revealed it.";
+  const far = part.distances ? `, ${part.distances.join(", ")} bits from the others'` : "";
+  return `It revealed ${part.answer ? clip(part.answer, 6) : "another answer"}, and others agreed on another${far}.`;
+}
+

@@ -1,0 +1,306 @@
+/** A task from creation to payment, and what of it can be checked. */
+import { useEffect, useState } from "preact/hooks";
+import type { Check } from "muster-client/verify";
+import { type Row, ask, list } from "../api";
+import { config } from "../config";
+import { loadCore } from "../core";
+import { GROUP, KIND, POLICY, STAGE, VERDICT, count, duration, moment, money, percent, stateOf, times, toneOf } from "../format";
+import { useAsked } from "../live";
+import { groupsWanted, modelsWanted, nameMap, requirement } from "../names";
+import { AccountLink, Ago, Answer, Figure, Figures, Hex, Left, Loading, ModelLink, NodeLink, Pill } from "../parts";
+import { MOST, type Draw, replayed } from "../replay";
+import { DataTable } from "../table";
+import { parameterNumbers } from "./fairness";
+
+const question = (id: bigint) => (signal: AbortSignal) =>
+  ask(
+    {
+      groups: groupsWanted,
+      models: modelsWanted,
+      networks: list("networks"),
+      tasks: list("tasks", { where: { id } }),
+      events: list("events", { where: { task: id }, order: "id" }),
+      validations: list("validations", { where: { task: id }, order: "id" }),
+      members: list("members", { where: { task: id }, order: "position" }),
+      slashs: list("slashs", { where: { task: id } }),
+    },
+    signal,
+  );
+type Data = Awaited<ReturnType<ReturnType<typeof question>>>;
+
+export function TaskView({ what }: { what: string }) {
+  const id = /^\d+$/.test(what) ? BigInt(what) : 0n;
+  const asked = useAsked(`task ${id}`, question(id));
+  return (
+    <>
+      <h1>Task {String(id)}</h1>
+      <Answer asked={asked}>{(data) => (data.tasks[0] ? <Shown task={data.tasks[0]} data={data} /> : <p class="empty card">There is no such task.</p>)}</Answer>
+    </>
+  );
+}
+
+function Shown({ task, data }: { task: Row<"tasks">; data: Data }) {
+  const { groups, models, validations, members, events, networks } = data;
+  const names = nameMap(models);
+  return (
+    <>
+      <Figures label="The task">
+        <Figure label="State" note={task.status === 3 ? <Left until={task.deadline} from={task.startedAt} /> : task.endedAt ? <Ago at={task.endedAt} /> : undefined}>
+          <Pill tone={toneOf(task)}>{stateOf(task)}</Pill>
+        </Figure>
+        <Figure label="Asks for" note={`about ${duration(task.estimate)}, at most ${duration(task.timeLimit)}`}>
+          {KIND[task.kind]}
+          {task.kind < 2 ? ` × ${task.units}` : ""}
+        </Figure>
+        <Figure label="Policy" note={task.redundancy === 1 ? `checked with ${percent(task.sampleBps / 10_000)}` : undefined}>
+          {POLICY[task.redundancy]}
+        </Figure>
+        <Figure label="Fee" note={`${money(task.fee / BigInt(task.estimate || 1))} a second`}>
+          {money(task.fee)}
+        </Figure>
+        <Figure label="Paid to nodes" note={task.refund ? `${money(task.refund)} given back` : task.toReserve ? (task.toReserve > 0n ? `${money(task.toReserve)} to the reserve` : `${money(-task.toReserve)} of it from the reserve`) : undefined}>
+          {money(task.paid)}
+        </Figure>
+        <Figure label="Node">{task.node ? <NodeLink number={task.node} /> : "–"}</Figure>
+      </Figures>
+      <div class="columns">
+        <Timeline events={events} />
+        <section class="card">
+          <header>
+            <h2>Terms</h2>
+          </header>
+          <dl class="terms">
+            <dt>Creator</dt>
+            <dd>
+              <AccountLink of={task.creator} />
+            </dd>
+            <dt>Requires</dt>
+            <dd>{requirement(task, groups)}</dd>
+            <dt>Models</dt>
+            <dd>{task.models.length ? task.models.map((id, i) => [i ? ", " : "", <ModelLink id={id} names={names} />]) : "none"}</dd>
+            <dt>Input</dt>
+            <dd>
+              <Hex of={task.inputDigest} />
+            </dd>
+            <dt>Result</dt>
+            <dd>{task.resultDigest ? <Hex of={task.resultDigest} /> : "–"}</dd>
+            <dt>Start fee</dt>
+            <dd>{percent(task.startFeeBps / 10_000)}</dd>
+            <dt>Drawn anew</dt>
+            <dd>{times(task.redraws)}</dd>
+            <dt>Created in</dt>
+            <dd>
+              block {count(task.createdBlock)}, <Hex of={task.createdTx} />
+            </dd>
+          </dl>
+        </section>
+      </div>
+      {validations.map((group) => (
+        <Group key={String(group.id)} group={group} members={members.filter(({ validation }) => validation === group.id)} images={task.kind === 0} slashes={data.slashs} />
+      ))}
+      <Drawn task={task} events={networks[0]?.events ?? 0n} />
+      <Checks task={task} />
+    </>
+  );
+}
+
+/** What an event says to people. */
+function told({ name, args, node }: Row<"events">): string {
+  const said = args as Record<string, string | number | string[]>;
+  const wei = (value: unknown) => money(BigInt((value ?? 0) as string));
+  switch (name) {
+    case "TaskCreated":
+      return `Created with a fee of ${wei(said.fee)}; the hash of block ${said.drawBlock} draws its node`;
+    case "TaskRedrawn":
+      return `Drawn anew, by block ${said.drawBlock}`;
+    case "TaskQueued":
+      return "No idle node could take it: queued";
+    case "TaskStarted":
+      return `Started on node ${node}`;
+    case "TaskSucceeded":
+      return `Node ${node} answered and was paid ${wei(said.paid)}`;
+    case "TaskErrorReported":
+      return `Node ${node} cannot run it: error ${said.code}, ${wei(said.refund)} given back`;
+    case "TaskAborted":
+      return `${["Timed out", "Cancelled", "Evicted from the queue", "Queued for too long", "Its node was slashed out of the network"][Number(said.reason)]}: ${wei(said.refund)} given back`;
+    case "AnswerCommitted":
+      return Number(said.group) ? `Node ${node} committed to its answer` : `Node ${node} committed to its answer; the hash of block ${said.block} decides whether it is checked`;
+    case "AnswerRevealed":
+      return `Node ${node} revealed ${Number(said.kind) ? "that it could not run it" : "its answer"}`;
+    case "TaskSampled":
+      return `Chosen to be checked: two more nodes are drawn by block ${said.drawBlock}`;
+    case "GroupFormed":
+      return `Given to the nodes ${(said.nodes as string[]).join(", ")}`;
+    case "MemberCalled":
+      return `Node ${node} is called, and still busy`;
+    case "MemberStarted":
+      return `Node ${node} began`;
+    case "MemberTimedOut":
+      return `Node ${node} let its deadline pass`;
+    case "MemberJudged":
+      return `Node ${node}: ${VERDICT[Number(said.verdict)]}, paid ${wei(said.paid)}`;
+    case "GroupSettled":
+      return `Judged: ${GROUP[Number(said.outcome)]?.toLowerCase()}`;
+    case "NodeSlashed":
+      return `Node ${node} was slashed: ${wei(BigInt(said.stake as string) + BigInt(said.unbonding as string) + BigInt(said.credit as string))}`;
+    case "DownloadRequested":
+      return `Node ${node} is asked to download a model`;
+    default:
+      return node ? `${name}, node ${node}` : name;
+  }
+}
+
+function Timeline({ events }: { events: readonly Row<"events">[] }) {
+  const [first] = events;
+  return (
+    <section class="card">
+      <header>
+        <h2>Timeline</h2>
+      </header>
+      <ol class="timeline">
+        {events.map((event, i) => (
+          <li key={String(event.id)} class={event.name}>
+            <span class="quiet numeric" title={`block ${event.block}, ${moment(event.at)}`}>
+              {i && first ? `+${duration(Number(event.at - first.at))}` : moment(event.at)}
+            </span>
+            <span>{told(event)}</span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function Group({ group, members, images, slashes }: { group: Row<"validations">; members: readonly Row<"members">[]; images: boolean; slashes: readonly Row<"slashs">[] }) {
+  return (
+    <DataTable
+      id={`group-${group.id}`}
+      caption={`Group: ${group.outcome === null ? "open" : GROUP[group.outcome]!.toLowerCase()}${group.scored ? "" : ", not scored"}`}
+      rows={members}
+      name={({ node }) => node}
+      columns={[
+        { key: "node", label: "Node", value: ({ node }) => node, cell: ({ node }) => <NodeLink number={node} /> },
+        { key: "stage", label: "Stage", value: ({ stage }) => STAGE[stage] },
+        { key: "elapsed", label: "Took", value: ({ elapsed, committedAt }) => (committedAt ? elapsed : null), cell: ({ elapsed, committedAt }) => (committedAt ? duration(elapsed) : "–"), numeric: true },
+        { key: "commitment", label: "Committed to", value: ({ commitment }) => commitment, cell: ({ commitment }) => (commitment ? <Hex of={commitment} ends={4} /> : "–") },
+        { key: "answer", label: "Answer", value: ({ answer }) => answer, cell: ({ answer, kind }) => (answer ? kind ? `error ${BigInt(answer)}` : <Hex of={answer} ends={6} /> : "–") },
+        {
+          key: "distance",
+          label: images ? "Bits from the right one" : "Equal",
+          value: ({ distances, equal }) => (distances ? distances.join(" ") : equal === null ? null : equal ? "yes" : "no"),
+        },
+        { key: "verdict", label: "Judged", value: ({ verdict }) => (verdict === null ? null : VERDICT[verdict]), cell: ({ verdict }) => (verdict === null ? "–" : <Pill tone={verdict === 1 ? "good" : verdict === 6 ? "wait" : "bad"}>{VERDICT[verdict]}</Pill>) },
+        { key: "score", label: "Score", value: ({ score }) => score, numeric: true },
+        { key: "paid", label: "Paid", value: ({ paid }) => paid, cell: ({ paid }) => money(paid), numeric: true },
+        { key: "slashed", label: "Slashed", value: ({ node, slashed }) => slashed || slashes.filter((one) => one.node === node && one.validation === group.id).reduce((all, { stake, unbonding, credit }) => all + stake + unbonding + credit, 0n), cell: ({ slashed }) => (slashed ? <span class="bad">{money(slashed)}</span> : "–"), numeric: true },
+      ]}
+    />
+  );
+}
+
+/** Why this node: who else could have been drawn, as the events tell it. */
+function Drawn({ task, events }: { task: Row<"tasks">; events: bigint }) {
+  const [draws, setDraws] = useState<Draw[] | string | undefined>(undefined);
+  useEffect(() => {
+    let gone = false;
+    if (events > BigInt(MOST)) return setDraws(`Beyond ${count(MOST)} events nothing is replayed in a browser.`);
+    void Promise.all([loadCore(), parameterNumbers()])
+      .then(([core, numbers]) => replayed(core, numbers))
+      .then(
+        (replay) => gone || setDraws(replay.draws.filter((draw) => draw.task === task.id)),
+        (error: unknown) => gone || setDraws((error as Error).message),
+      );
+    return () => void (gone = true);
+  }, [task.id, task.startedAt]);
+  const draw = Array.isArray(draws) ? draws.at(-1) : undefined;
+  const own = draw?.candidates.find(({ node }) => node === draw.winner);
+  return (
+    <>
+      {draws === undefined && <Loading />}
+      {(typeof draws === "string" || (Array.isArray(draws) && !draw)) && (
+        <section class="card prose" data-test="draw">
+          <h2>Why this node</h2>
+          <p>{typeof draws === "string" ? draws : task.startedAt === null ? "No node has been drawn." : task.redundancy > 1 ? "Several nodes were drawn at once, one after the other by weight; single chances are not told." : task.queuedAt ? "It came out of the queue: a node that became free took it, and nobody was drawn." : "This draw cannot be replayed from events: only some of its candidates were looked at."}</p>
+        </section>
+      )}
+      {draw && own && (
+        <div data-test="draw">
+          <DataTable
+            id="candidates"
+            caption={`Why node ${draw.winner}: its chance was ${percent(own.chance)}`}
+            rows={draw.candidates}
+            name={({ node }) => node}
+            sort="-chance"
+            page={10}
+            columns={[
+              { key: "node", label: "Candidate", value: ({ node }) => node, cell: ({ node }) => <NodeLink number={node} /> },
+              {
+                key: "bar",
+                label: "Chance",
+                value: ({ chance }) => chance,
+                cell: ({ chance, node }) => (
+                  <span class="bar" role="img" aria-label={percent(chance)}>
+                    <i class={node === draw.winner ? "accent" : "rest"} style={{ width: `${(chance / Math.max(...draw.candidates.map((one) => one.chance))) * 100}%` }} />
+                  </span>
+                ),
+              },
+              { key: "chance", label: "Of all", value: ({ chance }) => chance, cell: ({ chance }) => percent(chance, 2), numeric: true },
+              { key: "weight", label: "Weight", value: ({ weight }) => weight, cell: ({ weight }) => (Number(weight) / 1e18).toFixed(4), numeric: true },
+              { key: "drawn", label: "Drawn", value: ({ node }) => (node === draw.winner ? "drawn" : ""), cell: ({ node }) => node === draw.winner && <Pill tone="good">drawn</Pill> },
+            ]}
+            note="Replayed in your browser from all events: who was idle and in scope then, and what each weighed by the contract's formula. Which of them the block's hash picked is not checkable here: it takes the sampler's words at that block."
+          />
+        </div>
+      )}
+    </>
+  );
+}
+
+const SUBJECTS: Record<Check["subject"], string> = { draw: "Draw", deadline: "Deadline", commitment: "Commitment", lot: "Lot", answer: "Answer", judgement: "Judgement", scores: "Score", slashes: "Slash", payout: "Payment" };
+
+/** What the contract did, done again by this browser from the chain's own events. */
+function Checks({ task }: { task: Row<"tasks"> }) {
+  const [checks, setChecks] = useState<readonly Check[] | string | undefined>(undefined);
+  const { rpc, muster, fromBlock } = config;
+  const possible = Boolean(rpc && muster);
+  useEffect(() => {
+    if (!possible) return;
+    let gone = false;
+    void import("../verify")
+      .then(({ checkTask }) => checkTask(task.id, BigInt(fromBlock)))
+      .then(
+        (done) => gone || setChecks(done),
+        (error: unknown) => gone || setChecks((error as Error).message.split("\n")[0]!),
+      );
+    return () => void (gone = true);
+  }, [task.id, task.status]);
+  const done = Array.isArray(checks) ? (checks as readonly Check[]) : [];
+  const wrong = done.filter(({ result }) => result === "wrong").length;
+  const ok = done.filter(({ result }) => result === "ok").length;
+  return (
+    <section class="card" data-test="checks">
+      <header>
+        <h2>
+          Checked in this browser <span class="quiet">{done.length ? `${ok} right, ${wrong} wrong, ${done.length - ok - wrong} not checkable here` : ""}</span>
+        </h2>
+      </header>
+      {!possible && <p class="empty">Not checkable here: this page is not configured with an RPC endpoint of the chain.</p>}
+      {typeof checks === "string" && <p class="notice bad">Not checkable now: {checks}</p>}
+      {possible && checks === undefined && <Loading />}
+      <ul class="checks">
+        {done.map(({ subject, node, result, because }, i) => (
+          <li key={i}>
+            <Pill tone={result === "ok" ? "good" : result === "wrong" ? "bad" : "wait"}>{result === "ok" ? "right" : result}</Pill>
+            <span>
+              <b>
+                {SUBJECTS[subject]}
+                {node === undefined ? "" : ` of node ${node}`}
+              </b>{" "}
+              {because}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

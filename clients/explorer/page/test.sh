@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# All tests of the page: its formulas, then every view in Chromium, on the indexer, on the embedded node. TASKS=2000 streams as many tasks
+# through it instead of 200; SHOTS names a directory for pictures of all views.
+# Needs muster and muster-devnode built, and the programs (script/build). CHROMIUM names a browser; else it is Debian's, installed if need be.
+set -euo pipefail
+cd "$(dirname "$0")"
+target=${CARGO_TARGET_DIR:-../../../target}
+# The newer of the two, if there are both.
+built() { realpath "$(ls -t "$target"/{release,debug}/"$1" 2>/dev/null | head -n 1)"; }
+MUSTER_DEVNODE=${MUSTER_DEVNODE:-$(built muster-devnode)}
+MUSTER_CLI=${MUSTER_CLI:-$(built muster)}
+export MUSTER_DEVNODE MUSTER_CLI
+if [ -z "${CHROMIUM:-}" ] && ! command -v chromium chromium-browser google-chrome >/dev/null; then
+  echo "page: installing Chromium with apt-get"
+  as_root=()
+  [ "$(id -u)" = 0 ] || as_root=(sudo)
+  log=$(mktemp)
+  { "${as_root[@]}" apt-get update && "${as_root[@]}" apt-get install -y --no-install-recommends chromium fonts-dejavu-core; } >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+  rm "$log"
+fi
+install() {
+  # npm writes this file when it has installed.
+  if [ ! -e "$1/node_modules/.package-lock.json" ] || [ "$1/package-lock.json" -nt "$1/node_modules/.package-lock.json" ]; then
+    echo "page: installing with npm in clients/$(basename "$(realpath "$1")")"
+    (cd "$1" && npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error && touch node_modules/.package-lock.json)
+  fi
+}
+install .
+npm run --silent build
+# The chain that the test network begins with.
+[ -f ../../ts/state/muster.json ] && [ ../../ts/state/muster.json -nt ../../../build/manifest.json ] || (cd ../../ts && node state.mjs)
+install ../indexer
+node --test --test-timeout 600000 --test-reporter spec test/*.test.mjs

@@ -1,0 +1,40 @@
+// What happens on the network before it is looked at.
+import { TaskKind, modelId } from "muster-client";
+import { FEE, MODELS } from "./network.mjs";
+
+const timeout = 120_000;
+
+/** Tasks of every policy, that end well and badly; gives their ids by what became of them. */
+export async function makeHistory({ network }) {
+  const { client, nodes } = network;
+  const gpu = nodes[0].group;
+  const create = (request) => client.createTask({ kind: TaskKind.gpt, input: "a question", value: FEE, ...request });
+  const ended = async (request) => {
+    const { id, task } = await create(request);
+    await client.waitForTask({ id, fromBlock: task.createdIn, timeout });
+    return id;
+  };
+  const all = (behaviour) => nodes.forEach((node) => node.behave(behaviour));
+  const made = { single: [] };
+  for (let i = 0; i < 24; i++) made.single.push(await ended(i % 3 ? { models: [modelId(MODELS[i % 2])] } : {}));
+  made.sampled = await ended({ redundancy: 1, gpu });
+  // One that cheats, among whoever is drawn.
+  nodes[0].behave("cheats");
+  const isJudged = async (id) => (await client.getTask({ id })).members?.some(({ node, verdict }) => node === nodes[0].number && verdict === "wrong");
+  for (let i = 0; i < 20 && !made.cheated; i++) {
+    const id = await ended({ redundancy: 2, gpu, value: 3n * FEE });
+    if (await isJudged(id)) made.cheated = id;
+  }
+  all("answers");
+  made.images = await ended({ kind: TaskKind.stableDiffusion, units: 2, redundancy: 2, value: 6n * FEE });
+  all("fails");
+  made.failed = await ended({});
+  all("silent");
+  const { id } = await create({});
+  await client.waitForTask({ id, until: "placed", timeout });
+  await network.increaseTime(3_600);
+  const end = await client.waitForTask({ id, timeout });
+  made.late = { id, node: end.node };
+  all("answers");
+  return made;
+}
