@@ -23,6 +23,8 @@ interface IMuster {
         /// Redundancy policy. 0 runs the task on a single node and pays any answer. 1, sampled: the node commits to its answer, and with
         /// the probability of the parameter sampleBps two more nodes are given the same task and all are judged; the node cannot know.
         /// 2, replicated: three nodes are given the task at once, and are judged; the fee is for all three together.
+        /// 3, rated: its creator's {Profile} says how several nodes are chosen by their ratings, of which more than half have to agree; the fee
+        /// is for as many as the profile's `most` says now.
         uint8 redundancy;
         /// Bit 0 asks for a receipt, so that {outcome} can tell what became of the task. Other bits are refused.
         uint32 flags;
@@ -30,6 +32,28 @@ interface IMuster {
         bytes32 inputDigest;
         /// Required models, at most 8, no duplicates.
         uint64[] models;
+    }
+
+    /// @notice How an application's groups are chosen, of tasks of redundancy 3.
+    struct Profile {
+        /// 0 Fixed-size: `most` at random. 1 First-fit: the best rated, until their likelihood of correctness reaches the target. 2
+        /// Tight-fit: the smallest group that reaches it, and of those the least likely. 3 Random-fit: at random, until it is reached.
+        uint8 algorithm;
+        /// Members of a group, from 3 on: at least.
+        uint8 least;
+        /// Members of a group, up to 9: at most.
+        uint8 most;
+        /// How often at most, up to 8 times, a task is given to another group after one without a majority.
+        uint8 reschedules;
+        /// Where the target comes from. 0 predictive: every period the one with the largest expected gain. 1 adaptive: every period a step of a
+        /// climb. 2: it stays as it is given.
+        uint8 targeting;
+        /// The target likelihood of correctness now, a wad.
+        uint64 target;
+        /// Weight of throughput against success in the gain, a wad.
+        uint64 alpha;
+        /// Settled groups after which the target is set anew, from 300 to 1,000,000.
+        uint32 period;
     }
 
     /// @notice A node, joined or not.
@@ -117,7 +141,7 @@ interface IMuster {
         bool boosts;
         /// As in its specification.
         uint8 redundancy;
-        /// Probability of its validation, in ten-thousandths.
+        /// Redundancy 1: probability of its validation, in ten-thousandths.
         uint16 sampleBps;
         /// Status 6: the place of its validation group, see {group}.
         uint32 group;
@@ -148,11 +172,11 @@ interface IMuster {
         /// Images of an answer; 0 where answers have to be equal.
         uint8 images;
         uint32 estimate;
-        /// 1 for a sampled task's group, 2 for a replicated one's.
+        /// 1 for a sampled task's group, 2 for a replicated one's, 3 for a rated one's.
         uint8 redundancy;
         uint16 sampleBps;
         /// Whether its scope had nodes enough (the parameter scorePool) for scores and slashes: of a sampled task when its node
-        /// committed, of a replicated one when the group was formed.
+        /// committed, of others when the group was formed. A rated group's members are rated then, and nobody is scored or slashed.
         bool scored;
         /// When answers can be revealed from, and when anyone can have the group judged without those that are not; 0 while a member has
         /// neither committed nor timed out.
@@ -246,7 +270,7 @@ interface IMuster {
     /// with ({gpuGroup} refuses it) the parameter groupFee is taken from the value first, as protocol income.
     /// @param gpuName 1 to 64 characters of printable ASCII.
     /// @param vram 1 to 960.
-    /// @param models What the node holds, at most 12, no duplicates; {reportDownloaded} adds up to 32 in all.
+    /// @param models What the node holds, at most 10, no duplicates; {reportDownloaded} adds up to 32 in all.
     /// @return node The node's number, the caller's for good.
     function join(string calldata gpuName, uint16 vram, uint64[] calldata models) external payable returns (uint32 node);
 
@@ -262,7 +286,7 @@ interface IMuster {
     /// @notice Takes the caller's node out of the network and its stake back after the unbonding period; while busy, when its task ends.
     function quit() external;
 
-    /// @notice Says that the caller's node now holds these models too, at most 12 in one call and 32 in all.
+    /// @notice Says that the caller's node now holds these models too, at most 10 in one call and 32 in all.
     function reportDownloaded(uint64[] calldata models) external;
 
     /// @notice Says that the caller's node no longer holds these models.
@@ -336,6 +360,12 @@ interface IMuster {
     /// @notice Draws the validators of the next sampled task whose block has come, if its draw is the next. Anyone may call; every call
     /// that draws Pending tasks does the same.
     function formGroup() external returns (bool formed);
+
+    /// @notice Sets how the groups of the caller's tasks of redundancy 3 are chosen; without it First-fit takes 3 to 7 nodes, the target is
+    /// predictive at an `alpha` of 0.5, and there are at most two more groups. The count of settled groups begins anew. Refused while draws are due.
+    function setProfile(Profile calldata profile) external;
+    /// @notice An application's profile, and since its target was last set: groups settled, those with a majority, their members.
+    function profile(address application) external view returns (Profile memory, uint32 groups, uint32 successes, uint32 members);
 
     /// @notice Judges a validation group whose members have all revealed, or whose time for it is over. Anyone may call.
     function settle(uint64 id, uint32 group) external;
@@ -570,6 +600,14 @@ interface IMuster {
     /// when they begin.
     /// @param scored Whether its judgement is scored, slashes, and is paid out of the reserve too.
     event GroupFormed(uint64 indexed id, uint32 indexed group, address indexed creator, uint32[] nodes, bool scored);
+    /// @notice A group's members were chosen by their ratings.
+    /// @param target The target likelihood of correctness, a wad.
+    /// @param likelihood That of this group, a wad.
+    event GroupChosen(uint64 indexed id, uint32 indexed group, address indexed creator, uint8 algorithm, uint8 size, uint64 target, uint64 likelihood);
+    /// @notice A node was judged in a group chosen by ratings, and its rating counts it.
+    event NodeRated(uint32 indexed node, bool right);
+    /// @notice An application has said how its groups are chosen.
+    event ProfileSet(address indexed application, Profile profile);
     /// @notice A member of a validation group was busy when it was called; it begins when its task ends.
     event MemberCalled(uint64 indexed id, uint32 indexed node, uint32 group);
     /// @notice A member of a validation group has begun, and has until the deadline.
@@ -577,11 +615,12 @@ interface IMuster {
     /// @notice A member of a validation group has let its deadline pass, or left before.
     event MemberTimedOut(uint64 indexed id, uint32 indexed node, uint32 group);
     /// @notice What a member's part came to.
-    /// @param verdict 1 right, 2 wrong, 3 withheld, 4 error reported, 5 timed out, 6 no two answers were the same.
+    /// @param verdict 1 right, 2 wrong, 3 withheld, 4 error reported, 5 timed out, 6 no two answers were the same. In a rated group without a
+    /// majority 1 says that another answered the same, and 6 that none did.
     event MemberJudged(uint64 indexed id, uint32 indexed node, uint32 group, uint8 verdict, uint128 paid);
     /// @notice A validation group was judged; its place is free.
     /// @param outcome 0 two or more answers were the same, 1 the first node alone answered and is paid as if not sampled, 2 all answers
-    /// differ, 3 nobody answered, or a validator alone.
+    /// differ, or there is no majority, 3 nobody answered, or a validator alone, 4 there is no majority and the task goes to another group.
     /// @param answer The right answer.
     /// @param startFee Protocol income.
     /// @param reserve What is in the reserve now.
@@ -712,6 +751,8 @@ interface IMuster {
     error BadKind(uint8 kind);
     /// @notice The units are 0 or more than `most`.
     error BadUnits(uint32 units, uint256 most);
+    /// @notice A number of the profile is out of its bounds.
+    error BadProfile();
     /// @notice No node ever joined with this GPU group.
     error GpuUnknown(uint32 group);
     /// @notice No node ever joined with a GPU of this name and VRAM size.

@@ -191,7 +191,8 @@ contract MusterStorage {
         /// committed to and may be sampled. Running: bit 3, it is committed to; bit 4, it was sampled and its validators are being
         /// drawn; bit 5, a validation group runs it. In a group: bit 6, it is scored. Bit 7: it takes three nodes at once.
         uint8 flags;
-        /// Probability of its validation, in ten-thousandths.
+        /// Sampled: the probability of its validation, in ten-thousandths. Rated: the most nodes that its fee is for, and 16 for each group
+        /// that it was given to in vain.
         uint16 sampleBps;
     }
 
@@ -283,8 +284,10 @@ contract MusterStorage {
         uint24 groups;
         /// `!key` of the worst queued task of all groups, 0 or 1 if there is none.
         uint64 worst;
-        /// Queued tasks that take three nodes.
+        /// Queued tasks that take several nodes.
         uint24 graded;
+        /// Those of them whose nodes are chosen by their ratings.
+        uint24 rated;
     }
 
     /// The GPU models of one VRAM size.
@@ -326,12 +329,66 @@ contract MusterStorage {
     struct Reserved {
         /// The first; 0 for none.
         uint24 n0;
-        /// The second; 0 for none.
+        /// The second; 0 for none, as in all that follow.
         uint24 n1;
-        /// The third; 0 for none, as always where nodes wait.
+        /// The third.
         uint24 n2;
         /// Always 1 once written, so that the word never falls back to zero.
         uint8 used;
+        /// The fourth.
+        uint24 n3;
+        /// The fifth.
+        uint24 n4;
+        /// The sixth.
+        uint24 n5;
+        /// The seventh.
+        uint24 n6;
+        /// The eighth.
+        uint24 n7;
+        /// The ninth.
+        uint24 n8;
+    }
+
+    /// How the groups of an application's tasks are chosen whose nodes are chosen by their ratings: as in IMuster.Profile.
+    struct Profile {
+        /// The algorithm.
+        uint8 algorithm;
+        /// Least members; 0 if the application has set nothing.
+        uint8 least;
+        /// Most members.
+        uint8 most;
+        /// How often at most a task is given to another group after one without a majority.
+        uint8 reschedules;
+        /// Where the target comes from.
+        uint8 targeting;
+        /// The target likelihood of correctness now, a wad.
+        uint64 target;
+        /// Weight of throughput in the gain, a wad.
+        uint64 alpha;
+        /// Settled groups after which the target is set anew.
+        uint32 period;
+    }
+
+    /// What an application's groups have come to since its target was last set, and where the climb of an adaptive one is.
+    struct Climb {
+        /// Climbing: the gain that has to be exceeded; at rest: the smoothed gain. A wad.
+        uint64 gain;
+        /// The best target so far, a wad.
+        uint64 at;
+        /// 0 before the first period, 1 climbing, 2 at rest.
+        uint8 phase;
+        /// Periods without a rise.
+        uint16 stationary;
+        /// Targets tried around the best one since it was.
+        uint8 tried;
+        /// Whether it climbs upwards.
+        bool upwards;
+        /// Groups that reached a majority.
+        uint24 successes;
+        /// Groups that were settled.
+        uint24 groups;
+        /// Their members.
+        uint32 members;
     }
 
     /// A draw of validators that waits.
@@ -342,7 +399,7 @@ contract MusterStorage {
         uint8 tries;
     }
 
-    /// A validation group's members.
+    /// A validation group's members, or three of a group chosen by ratings.
     struct Members {
         /// First member; it ran the task before it was sampled.
         uint24 n0;
@@ -362,8 +419,9 @@ contract MusterStorage {
         uint24 e1;
         /// The third's.
         uint24 e2;
-        /// Stages as in IMuster.MemberView, four bits each, the first member's lowest; the upper four bits are 1 while the group lives,
-        /// 2 in a place that is free again.
+        /// Stages as in IMuster.MemberView, four bits each, the first member's lowest; in the upper four bits how many
+        /// words of members the group has, 0 if there is none, 15 in a
+        /// place that is free again.
         uint16 states;
     }
 
@@ -430,7 +488,7 @@ contract MusterStorage {
         Order order;
     }
 
-    /// A validation group: 8 words.
+    /// A group that runs one task: 8 words, and 8 more of one that was chosen by ratings and has more than three members.
     struct GroupRecord {
         /// The fee is the task's, of which the group is paid.
         Escrow escrow;
@@ -440,12 +498,22 @@ contract MusterStorage {
         Members members;
         /// A member's: the first 24 bytes of its commitment, then what it revealed.
         bytes32[3] answers;
+        /// The fourth to the ninth member.
+        Members[2] moreMembers;
+        /// Theirs.
+        bytes32[6] moreAnswers;
+    }
+
+    /// An application's profile: 2 words.
+    struct ProfileRecord {
+        Profile profile;
+        Climb climb;
     }
 
     /// A Pending task: 5 words.
     struct PendingRecord {
         TaskRecord task;
-        /// Written only for a task that takes three nodes and comes from the queue: nodes that wait for it.
+        /// Written only for a task that takes several nodes and comes from the queue: nodes that wait for it.
         Reserved reserved;
     }
 
@@ -509,7 +577,8 @@ contract MusterStorage {
     /// The ring of Pending tasks; `head` says from where to where. Key: the place, 0 to 4,095.
     mapping(uint256 => PendingRecord) internal pending;
     /// Queued tasks. Key: the ticket, `queue << 32 | place`. A queue's number is the GPU group required, or the VRAM where any GPU with
-    /// as much will do, plus 4096 times the grade: 0 tasks for one node, 1 for three with images, 2 for three that answer alike.
+    /// as much will do, plus 4096 times the grade: 0 tasks for one node, 1 for three with images, 2 for three that answer alike, 3 for
+    /// several chosen by their ratings.
     mapping(uint256 => TaskRecord) internal entries;
     /// Queues, and the pool of nodes that wait apart. Key: the queue's number, or 2^32 - 1.
     mapping(uint256 => Pool) internal pools;
@@ -546,9 +615,11 @@ contract MusterStorage {
     uint256 internal reserve;
     /// What was taken from nodes that answered wrong or withheld, in wei.
     uint256 internal burnt;
-    /// Nodes that wait with the first of a queue's tasks, which take three. Key: `group << 32 | queue`, the group being what the queue's tasks
+    /// Nodes that wait with the first of a queue's tasks, which take several. Key: `group << 32 | queue`, the group being what the queue's tasks
     /// require, or the nodes' own where that is one group, but any.
     mapping(uint256 => Reserved) internal waiting;
     /// VRAM sizes with a listed GPU group of three joined nodes: bit `vram % 256` of the word `vram / 256`. Key: the word.
     mapping(uint256 => uint256) internal sizesOfTrios;
+    /// How applications' groups are chosen by ratings. Key: the application.
+    mapping(address => ProfileRecord) internal profiles;
 }

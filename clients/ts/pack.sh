@@ -8,10 +8,10 @@ target=${CARGO_TARGET_DIR:-../../target}
 # The newer of the two, if there are both.
 built() { ls -t "$target"/{release,debug}/"$1" 2>/dev/null | head -n 1 || true; }
 MUSTER_DEVNODE=${MUSTER_DEVNODE:-$(realpath "$(built muster-devnode)" 2>/dev/null || true)}
-MUSTER_CLI=${MUSTER_CLI:-$(realpath "$(built muster)" 2>/dev/null || true)}
+MUSTER_CLI=${MUSTER_CLI:-$(realpath "$(built muster-dev)" 2>/dev/null || true)}
 export MUSTER_DEVNODE MUSTER_CLI
 for name in MUSTER_DEVNODE MUSTER_CLI; do
-  [ -x "${!name}" ] || { echo "clients/ts: ${name/MUSTER_CLI/muster} is not built: cargo build -p muster-devnode -p muster-cli" >&2; exit 1; }
+  [ -x "${!name}" ] || { echo "clients/ts: ${name/MUSTER_CLI/muster-dev} is not built: cargo build -p muster-devnode -p muster-cli" >&2; exit 1; }
 done
 
 # npm writes this file when it has installed.

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const { MUSTER_DEVNODE, MUSTER_CLI } = process.env;
-if (!MUSTER_DEVNODE || !MUSTER_CLI) throw new Error("MUSTER_DEVNODE and MUSTER_CLI have to name muster-devnode and muster");
+if (!MUSTER_DEVNODE || !MUSTER_CLI) throw new Error("MUSTER_DEVNODE and MUSTER_CLI have to name muster-devnode and muster-dev");
 const state = fileURLToPath(new URL("state/", import.meta.url));
 rmSync(state, { recursive: true, force: true });
 mkdirSync(state);
@@ -40,7 +40,7 @@ try {
       stdio: "pipe",
     });
   } catch (error) {
-    throw new Error(`muster deploy: ${error.stderr}`);
+    throw new Error(`muster-dev deploy: ${error.stderr}`);
   }
   const [file] = readdirSync(record);
   const { address } = JSON.parse(readFileSync(join(record, file), "utf8"));

@@ -157,6 +157,7 @@ mod with_alloy {
     #[tokio::test(flavor = "multi_thread")]
     async fn a_contract_from_deployment_to_events() {
         let node = start();
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let provider = ProviderBuilder::new().wallet(signer()).connect_http(node.url().parse().unwrap());
         provider.client().set_poll_interval(Duration::from_millis(5));
         assert_eq!(provider.get_chain_id().await.unwrap(), 412_346);
@@ -185,6 +186,7 @@ mod with_alloy {
     #[tokio::test(flavor = "multi_thread")]
     async fn subscriptions_over_websocket() {
         let node = start();
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let provider = ProviderBuilder::new().wallet(signer()).connect_ws(WsConnect::new(node.ws_url())).await.unwrap();
         let mut heads = provider.subscribe_blocks().await.unwrap().into_stream();
         let probe = Probe::deploy(&provider, signer().address(), U256::from(1)).await.unwrap();
@@ -209,6 +211,7 @@ mod with_alloy {
     #[tokio::test(flavor = "multi_thread")]
     async fn nonces_sent_together_all_arrive() {
         let node = start();
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let provider = ProviderBuilder::new().wallet(signer()).connect_http(node.url().parse().unwrap());
         provider.client().set_poll_interval(Duration::from_millis(5));
         let sends = (0..20).map(|_| {

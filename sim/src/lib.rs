@@ -12,6 +12,7 @@
 //! - [`trace`] traces of requests and of GPU nodes
 //! - [`network`] a whole network on the contract's own code, event by event
 //! - [`attacks`] what attacks on validation come to, and the page about it
+//! - [`rated`] groups chosen by ratings on the contract's own code, and the page about them
 //! - [`paper`] the experiments of the paper behind `muster_core::reputation`, and the page about them
 //!
 //! Results do not depend on the number of threads, nor on the machine: decisions are made in integers, and statistics
@@ -27,6 +28,7 @@ pub mod paper;
 pub mod plan;
 pub mod population;
 pub mod random;
+pub mod rated;
 pub mod rounds;
 pub mod statistics;
 pub mod trace;

@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use muster_sim::attacks;
 use muster_sim::network::{self, single, single::Workload};
 use muster_sim::paper::{self, Options, Scale};
+use muster_sim::rated;
 
 /// Simulates Muster's scheduling on the contracts' own formulas.
 ///
@@ -53,6 +54,14 @@ enum Command {
     ///
     /// Writes a page (attacks.md).
     Attacks(Attacks),
+    /// Lets the contract choose groups by ratings: the paper's populations, computed targets, farmed ratings
+    ///
+    /// The contract's own code schedules the populations of `paper`, by the calls that users send, beside the paper's central server;
+    /// its predictive target is held against given ones; and an application feeds its own nodes. Takes some four minutes of
+    /// processor time without --quick.
+    ///
+    /// Writes a page (simulator-reputation.md), and below it in figures/ pictures (SVG).
+    Reputation(Reputation),
 }
 
 const IMAGES: &str = "script/sim images measures the perceptual hashes of images: a program of its own, with its own --help.";
@@ -133,6 +142,22 @@ impl Attacks {
     }
 }
 
+#[derive(Args)]
+struct Reputation {
+    /// Few seeds, rounds and targets, in seconds: for a look, not for conclusions
+    #[arg(long)]
+    quick: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Reputation {
+    fn options(self) -> rated::Options {
+        let scale = if self.quick { rated::Scale::QUICK } else { rated::Scale::FULL };
+        rated::Options { scale, seed: self.common.seed, out: self.common.out(!self.quick) }
+    }
+}
+
 fn threads(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|n| *n <= 1_024).ok_or_else(|| "it can be from 0 to 1024".into())
 }
@@ -158,7 +183,8 @@ fn main() -> ExitCode {
         Command::Paper(Paper { common, .. })
         | Command::Populations(Paper { common, .. })
         | Command::Network(Network { common, .. })
-        | Command::Attacks(Attacks { common, .. }) => common.threads,
+        | Command::Attacks(Attacks { common, .. })
+        | Command::Reputation(Reputation { common, .. }) => common.threads,
     };
     if let Err(error) = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
         eprintln!("error: can't start {threads} threads: {error}");
@@ -169,6 +195,7 @@ fn main() -> ExitCode {
         Command::Populations(given) => paper::fit::run(&given.options()),
         Command::Network(network) => network.run(),
         Command::Attacks(given) => attacks::run(&given.options()),
+        Command::Reputation(given) => rated::run(&given.options()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -237,19 +237,19 @@ const POPULATION: u64 = 1;
 const PLAY: u64 = 2;
 const BLACKOUT: u64 = 3;
 
+/// Probabilities of a correct answer, times 2^64, of workers drawn from a population.
+pub fn chances(population: Population, workers: usize, seed: u64) -> Vec<u64> {
+    let mut draw = Random::named(&[POPULATION, population.stream(), workers as u64, seed]);
+    (0..workers).map(|_| threshold(population.draw(&mut draw))).collect()
+}
+
 impl<'r> World<'r> {
     fn new(run: &'r Run) -> Self {
         let population = run.population.stream();
-        let mut draw = Random::named(&[POPULATION, population, run.workers as u64, run.population_seed]);
         let record = Record::default();
-        let workers = (0..run.workers)
-            .map(|id| Worker {
-                id: id as u32,
-                record,
-                rating: record.rating(),
-                logs: LogRating::new(record.rating()),
-                chance: threshold(run.population.draw(&mut draw)),
-            })
+        let workers = (0u32..)
+            .zip(chances(run.population, run.workers, run.population_seed))
+            .map(|(id, chance)| Worker { id, record, rating: record.rating(), logs: LogRating::new(record.rating()), chance })
             .collect();
         let random = Random::named(&[PLAY, population, run.population_seed, run.run_seed]);
         Self { run, workers, random }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Where the gas of a task's life goes: plays it on a node of its own, then asks `muster-devnode gas` about each call.
-# Writes docs/gas-breakdown.md. Needs muster, muster-devnode and the programs (script/bench breakdown builds them).
+# Writes docs/gas-breakdown.md. Needs muster-dev, muster-devnode and the programs (script/bench breakdown builds them).
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"
@@ -25,7 +25,7 @@ boss=0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659
 operator=0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80
 creator=0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d
 PRIVATE_KEY=$boss OWNER='' TREASURY='' PARAMETERS='' MIN_STAKE=0.0000000004 STAKE_GRANULE=1000000 \
-  DEPLOYMENTS=$work "$target/muster" deploy >"$work/deploy.log" 2>&1 || { cat "$work/deploy.log" >&2; exit 1; }
+  DEPLOYMENTS=$work "$target/muster-dev" deploy >"$work/deploy.log" 2>&1 || { cat "$work/deploy.log" >&2; exit 1; }
 muster=$(sed -n 's/.*"address": *"\(0x[0-9a-fA-F]*\)".*/\1/p' "$work"/*.json | head -n 1)
 
 # Sends, and prints one field of the receipt.

@@ -4,9 +4,9 @@
 #   test/clients/run.sh                      starts the embedded node (the newest build; DEVNODE names another)
 #   RPC_URL=http://... test/clients/run.sh   uses the node that is there (PRIVATE_KEY pays; WS_URL if it is another port)
 #
-# Needs muster and muster-devnode built, and the programs (script/build). CLIENTS="viem cast" runs only some of
-# viem, ethers, readme (the README's example), package (clients/ts, always on the embedded node), cast and cargo-stylus, which
-# cargo-stylus.sh builds the first time.
+# Needs muster-dev and muster-devnode built, and the programs (script/build). CLIENTS="viem cast" runs only some of
+# viem, ethers, readme (the README's example), package (clients/ts), (clients/explorer's indexer and page on their own: indexer, page; all three always on the embedded node), cast and
+# cargo-stylus, which cargo-stylus.sh builds the first time.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here"
@@ -41,8 +41,8 @@ fi
 export PRIVATE_KEY=${PRIVATE_KEY:-0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659}
 
 # A Muster of its own for each client, by the project's own deployer; stakes are small, for nodes that are not ours.
-muster=$(built muster)
-[ -x "$muster" ] || { echo "clients: muster is not built: cargo build -p muster-cli" >&2; exit 1; }
+muster=$(built muster-dev)
+[ -x "$muster" ] || { echo "clients: muster-dev is not built: cargo build -p muster-cli" >&2; exit 1; }
 deploy() {
   env OWNER= TREASURY= PARAMETERS= UPGRADE_DELAY= MIN_PRICE=1 MIN_STAKE=0.0000000004 STAKE_GRANULE=1000000 \
     DEPLOYMENTS="$work/$1" "${@:2}" "$muster" deploy >"$work/deploy.log" 2>&1 || { cat "$work/deploy.log" >&2; exit 1; }
@@ -88,12 +88,20 @@ for client in ${CLIENTS:-viem ethers readme package cast cargo-stylus}; do
       deploy readme MIN_STAKE= STAKE_GRANULE=
       node readme.mjs
       ;;
-    package)
+    package | page)
       if ! node -e 'const [major, minor] = process.versions.node.split("."); process.exit(major > 20 || (major == 20 && minor >= 19) ? 0 : 1)'; then
-        echo "package: skipped, because it is tested with Node.js 20.19 or newer, and this is $(node --version)"
+        echo "$client: skipped, because it is tested with Node.js 20.19 or newer, and this is $(node --version)"
         continue
       fi
-      MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster ../../clients/ts/test.sh
+      case $client in package) tests=ts ;; page) tests=explorer/page ;; esac
+      MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster ../../clients/$tests/test.sh
+      ;;
+    indexer)
+      if ! node -e 'process.exit(process.versions.node.split(".")[0] >= 20 ? 0 : 1)'; then
+        echo "indexer: skipped, because it is tested with Node.js 20 or newer, and this is $(node --version)"
+        continue
+      fi
+      MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster ../../clients/explorer/indexer/test.sh
       ;;
     cast)
       deploy cast

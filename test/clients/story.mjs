@@ -29,11 +29,14 @@ const QUEUE_TIME = numberOf("queueTime");
 const GROUP_FEE = numberOf("groupFee");
 
 const SCORES = "takes a validation with scores, which the tests in Rust make";
+const RATED = "takes a group chosen by ratings, which the tests in Rust make";
 /** What neither this story nor validated.mjs brings about, and why. */
 const OUT_OF_REACH = {
   event: {
+    GroupChosen: RATED,
     MemberCalled: "takes a validator that is busy, which the tests in Rust make",
     NodeKickedOut: SCORES,
+    NodeRated: RATED,
     NodeSetAside: "takes a draw of validators that meets a paused node, which the tests in Rust make",
     NodeSlashed: SCORES,
     NodeWaits: "takes a replicated task that is queued, which the tests in Rust make",
@@ -286,7 +289,12 @@ export async function story(muster, client, before) {
   await creating({ units: 0 }, FEE, "BadUnits", 0n, 1_000n);
   await creating({ gpu: (1 << 16) | 49 }, FEE, "GpuUnknown", (1n << 16n) | 49n);
   await creating({ gpu: 49 }, FEE, "GpuUnknown", 49n);
-  await creating({ redundancy: 3 }, FEE, "RedundancyUnsupported", 3n);
+  await creating({ redundancy: 4 }, FEE, "RedundancyUnsupported", 4n);
+  const profile = { algorithm: 1, least: 3, most: 7, reschedules: 2, targeting: 2, target: 10n ** 18n, alpha: 0n, period: 300 };
+  await refuse("setProfile", [{ ...profile, most: 10 }], "BadProfile");
+  const set = one(await send(app.key, "setProfile", [profile]), "ProfileSet");
+  const numbers = Object.fromEntries(Object.entries(profile).map(([name, number]) => [name, BigInt(number)]));
+  assert.deepEqual([set.application, set.profile], [app.address.toLowerCase(), numbers]);
   await creating({ kind: 1, redundancy: 1, gpu: (1 << 16) | 48 }, FEE, "GpuNotListed", (1n << 16n) | 48n);
   const word = `0x${"11".repeat(32)}`;
   await refuse("reveal", [1n, 0, 1, 2, word, word], "BadAnswerKind", 2n, word);

@@ -1,13 +1,14 @@
-//! How `muster-core` judges and pays, for clients that check what a contract did: `clients/ts/verifier.sh` compiles it to WASM.
+//! How `muster-core` weighs, judges and pays, for clients that check what a contract did: `clients/ts/verifier.sh` compiles it to WASM.
 //!
 //! Nothing but numbers goes in and comes out, so there is no memory to share. A number of 128 bits is given as its higher and its lower
 //! half, and asked for by halves: 1 the higher, 0 the lower.
 // Exporting a name is all that is unsafe here: no other crate that is linked has these.
 #![allow(unsafe_code)]
 
-use muster_core::qos::share_bps;
+use muster_core::qos::{self, share_bps};
 use muster_core::record::MEMBERS;
 use muster_core::validation::{self, Images, Member, Outcome};
+use muster_core::weight;
 
 fn whole(high: u64, low: u64) -> u128 {
     u128::from(high) << 64 | u128::from(low)
@@ -110,9 +111,49 @@ pub extern "C" fn part(high: u64, low: u64, bps: u32, half: u32) -> u64 {
     half_of(share_bps(whole(high, low), bps as u16), half)
 }
 
+/// H, a wad, after so many seconds of recovery.
+#[no_mangle]
+pub extern "C" fn recover(h: u64, elapsed: u64, tau: u32) -> u64 {
+    qos::recover(h, elapsed, tau)
+}
+
+/// H after a timeout.
+#[no_mangle]
+pub extern "C" fn penalise(h: u64, penalty_ppm: u32) -> u64 {
+    qos::penalise(h, penalty_ppm)
+}
+
+/// H after a success.
+#[no_mangle]
+pub extern "C" fn boost(h: u64, boost_ppm: u32) -> u64 {
+    qos::boost(h, boost_ppm)
+}
+
+/// Q_long / Q_max, a wad: of so many scores with this sum.
+#[no_mangle]
+pub extern "C" fn long_term(sum: u32, count: u32) -> u64 {
+    qos::long_term(sum as u16, count as u8)
+}
+
+/// The weight of a node for a task, a wad. Stakes are in granules; of the task's models the node holds `local`, and ran with `used` last.
+#[no_mangle]
+pub extern "C" fn weight(stake: u64, largest: u64, long_term: u64, h: u64, local: u32, used: u32, total: u32) -> u64 {
+    let m = weight::locality_boost(local, used, total);
+    weight::weight(m, weight::staking_score(stake, largest), qos::qos(long_term, h))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn weights_are_those_of_the_core() {
+        const WAD: u64 = 1_000_000_000_000_000_000;
+        // S = 1/2, QoS = 1/2, M = 1.35: half of the one by half of the other.
+        assert_eq!(super::weight(100, 400, WAD / 2, WAD, 1, 0, 2), WAD / 4 / 100 * 135);
+        assert_eq!(long_term(17, 3), qos::long_term(17, 3));
+        assert_eq!(recover(penalise(boost(WAD / 2, 150_000), 300_000), 600, 1_800), qos::recover(WAD / 1_000 * 195, 600, 1_800));
+    }
 
     /// Two that agree within a bit, of which the second was faster, and one that does not.
     fn judged(most: u32) -> [u8; 8] {

@@ -3,6 +3,8 @@
 //! The paper gives the gain, the thresholds and the intuition; its algorithm stands in an appendix that is not part of
 //! the text. [`Climber`] is our reconstruction, described there step by step.
 
+use crate::record::Climb;
+use crate::reputation::{Formed, Likelihood, Rule};
 use crate::wad::{mul_div, WAD};
 
 /// What a number of rounds brought.
@@ -175,14 +177,45 @@ impl Climber {
         matches!(self.phase, Phase::Steady { .. })
     }
 
+    /// As it was when [`Climber::state`] gave this, with `target` as its target: what has been taken in since the last adjustment is
+    /// left out.
+    pub fn resume(settings: Settings, target: u64, state: &Climb) -> Self {
+        let &Climb { gain: reference, at, stationary, tried, .. } = state;
+        let phase = match state.phase {
+            0 => Phase::Start,
+            1 => Phase::Climbing { reference, at, stationary: stationary.into(), tried: tried.into() },
+            _ => Phase::Steady { history: reference },
+        };
+        Self { settings, target, upwards: state.upwards, phase, rounds: 0, tally: Tally::default() }
+    }
+
+    /// What [`Climber::resume`] needs, nothing taken in. Beyond 65,535 periods without a rise, and 255 targets tried, it counts no
+    /// further.
+    pub fn state(&self) -> Climb {
+        let start = Climb { upwards: self.upwards, ..Climb::START };
+        match self.phase {
+            Phase::Start => start,
+            Phase::Climbing { reference, at, stationary, tried } => {
+                let (stationary, tried) = (stationary.min(u16::MAX.into()) as u16, tried.min(u8::MAX.into()) as u8);
+                Climb { phase: 1, gain: reference, at, stationary, tried, ..start }
+            }
+            Phase::Steady { history } => Climb { phase: 2, gain: history, ..start },
+        }
+    }
+
+    /// Takes in a whole period and adjusts the target.
+    pub fn step(&mut self, period: Tally) {
+        self.adjust(gain(period, self.settings.alpha));
+    }
+
     /// Takes in one round; adjusts the target at the end of a period.
     pub fn observe(&mut self, round: Tally) {
         self.tally = self.tally.add(round);
         self.rounds += 1;
         if self.rounds >= self.settings.period {
-            let gain = gain(self.tally, self.settings.alpha);
+            let period = self.tally;
             (self.rounds, self.tally) = (0, Tally::default());
-            self.adjust(gain);
+            self.step(period);
         }
     }
 
@@ -260,6 +293,52 @@ impl Climber {
         let sum = u128::from(gain) * u128::from(weight) + u128::from(history) * u128::from(WAD - weight);
         (sum / u128::from(WAD)) as u64
     }
+}
+
+/// Likelihoods are summed up without their last bits, so that thousands fit.
+const SCALE: u32 = 10;
+
+/// Targets that are compared differ by so much, or by more.
+pub const TARGET_STEP: u64 = WAD / 50;
+
+/// The target among the multiples of [`TARGET_STEP`], a wad, whose groups have the largest expected gain; the lowest of equals, and 0 if
+/// there is no group.
+///
+/// Ours. For each target all `workers` are divided by `form` into groups, one after the other, as long as it forms one; their expected
+/// successes are the sum of the groups' likelihoods by `L`. `scratch` is as long as `workers` and is overwritten. `form` puts a
+/// group at the front of what is free.
+pub fn best_target<T: Clone, L: Likelihood<T>>(
+    alpha: u64,
+    (min, max): (usize, usize),
+    workers: &[T],
+    scratch: &mut [T],
+    mut form: impl FnMut(&mut [T], &Rule) -> Option<Formed>,
+) -> u64 {
+    let mut best = (0, 0);
+    let mut target = 0;
+    while target <= WAD {
+        let Ok(rule) = Rule::new(min, max, target) else { return 0 };
+        scratch.clone_from_slice(workers);
+        let (mut from, mut expected, mut groups, mut reached) = (0, 0, 0, WAD);
+        while let Some(formed) = form(&mut scratch[from..], &rule) {
+            let mut group = L::default();
+            scratch[from..from + formed.size].iter().for_each(|member| group.push(member));
+            let value = group.value();
+            expected += value >> SCALE;
+            if value >= target {
+                reached = reached.min(value);
+            }
+            (from, groups) = (from + formed.size, groups + 1);
+        }
+        let scaled = |groups: usize| groups as u64 * (WAD >> SCALE);
+        let gain = gain(Tally { successes: expected, groups: scaled(groups), capacity: scaled(workers.len() / min) }, alpha);
+        if gain > best.0 {
+            best = (gain, target);
+        }
+        // Up to the least of those that were reached, the groups are the same; those that missed their target miss a higher one.
+        target = (reached / TARGET_STEP + 1) * TARGET_STEP;
+    }
+    best.1
 }
 
 /// Whether `a` is at least `factor` times `b`, and above it.

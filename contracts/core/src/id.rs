@@ -95,6 +95,8 @@ pub enum Grade {
     Mixed = 1,
     /// Tasks for three nodes of one GPU group, whose answers have to be equal bit by bit.
     Alike = 2,
+    /// Tasks for several nodes that are chosen by their ratings.
+    Rated = 3,
 }
 
 id! {
@@ -210,7 +212,7 @@ mod tests {
     #[test]
     fn a_ticket_is_a_place_in_a_queue_and_a_queue_a_grade_of_a_group() {
         for group in [GpuGroup::any(24), GpuGroup::of(1, 24), GpuGroup::of(u16::MAX, 960)] {
-            for (number, grade) in [Grade::Single, Grade::Mixed, Grade::Alike].into_iter().enumerate() {
+            for (number, grade) in [Grade::Single, Grade::Mixed, Grade::Alike, Grade::Rated].into_iter().enumerate() {
                 let queue = QueueId::new(group, grade);
                 assert_eq!((queue.group(), queue.grade() as usize), (group, number));
                 assert_eq!(queue.0, group.0 + 4096 * number as u32);

@@ -64,11 +64,18 @@ impl Record {
 /// equal wrong answers are unlikely). Judgements beyond the shorter of both slices are left alone. Quadratic in the
 /// number of members.
 pub fn vote<T: PartialEq>(answers: &[Option<T>], correct: &mut [bool]) -> Option<usize> {
-    let agreeing = |answer: &Option<T>| answers.iter().filter(|other| answer.is_some() && *other == answer).count();
+    vote_by(answers, correct, |a, b| a == b)
+}
+
+/// [`vote`], where `same` says whether two answers agree: each with itself, and if one with another then the other with the one.
+/// It need not be transitive; right is whoever agrees with the first member that more than half agree with.
+pub fn vote_by<T>(answers: &[Option<T>], correct: &mut [bool], same: impl Fn(&T, &T) -> bool) -> Option<usize> {
+    let agree = |a: &Option<T>, b: &Option<T>| a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| same(a, b));
+    let agreeing = |answer: &Option<T>| answers.iter().filter(|other| agree(other, answer)).count();
     let winner = answers.iter().position(|answer| agreeing(answer) >= majority(answers.len()));
     for (verdict, answer) in correct.iter_mut().zip(answers) {
         *verdict = match winner {
-            Some(winner) => *answer == answers[winner],
+            Some(winner) => agree(answer, &answers[winner]),
             None => agreeing(answer) >= 2,
         };
     }
@@ -326,6 +333,44 @@ pub struct Formed {
     pub likelihood: Option<u64>,
     /// How often the likelihood of a group was asked for.
     pub evaluations: u32,
+}
+
+/// An algorithm of section 4.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Algorithm {
+    /// [`fixed_size`].
+    Fixed = 0,
+    /// [`first_fit`].
+    FirstFit = 1,
+    /// [`tight_fit`], [`Fallback::Largest`].
+    TightFit = 2,
+    /// [`random_fit`].
+    RandomFit = 3,
+}
+
+impl Algorithm {
+    /// The algorithm with this number.
+    pub const fn new(n: u8) -> Option<Self> {
+        match n {
+            0 => Some(Self::Fixed),
+            1 => Some(Self::FirstFit),
+            2 => Some(Self::TightFit),
+            3 => Some(Self::RandomFit),
+            _ => None,
+        }
+    }
+
+    /// Forms a group at the front of `free`, which must be sorted by falling rating and is left so, but for the group, by those that
+    /// need it. `pick` as in [`fixed_size`].
+    pub fn form<T, L: Likelihood<T>>(self, free: &mut [T], rule: &Rule, pick: impl FnMut(usize) -> usize) -> Option<Formed> {
+        match self {
+            Self::Fixed => fixed_size(free, rule, pick),
+            Self::FirstFit => first_fit::<T, L>(free, rule),
+            Self::TightFit => tight_fit::<T, L>(free, rule, Fallback::Largest),
+            Self::RandomFit => random_fit::<T, L>(free, rule, pick),
+        }
+    }
 }
 
 /// Fixed-size (section 4.3.1): Rmax members at random, moved to the front. `None` if fewer are free.

@@ -1,6 +1,6 @@
 //! The Stylus host, and how a program answers a call.
 
-use crate::abi::IMuster::{dispatchCall, formGroupCall, joinCall};
+use crate::abi::IMuster::{dispatchCall, formGroupCall, joinCall, setProfileCall};
 use crate::abi::{Refusal, Result};
 use crate::admin;
 use crate::host::{Host, Program};
@@ -113,6 +113,7 @@ impl<const PROGRAM: u8> Host for Chain<PROGRAM> {
             TASKS => Program::Tasks,
             GROUPS => Program::Groups,
             CALLS => Program::Calls,
+            REPUTATION => Program::Reputation,
             ADMIN => Program::Admin,
             LENS => Program::Lens,
             _ => Program::Any,
@@ -130,6 +131,7 @@ impl<const PROGRAM: u8> Host for Chain<PROGRAM> {
         let one_of_its = match program {
             Program::Nodes => joinCall::SELECTOR,
             Program::Calls => formGroupCall::SELECTOR,
+            Program::Reputation => setProfileCall::SELECTOR,
             _ => dispatchCall::SELECTOR,
         };
         let at = admin::program_of(self, one_of_its);
@@ -149,6 +151,7 @@ const NODES: u8 = Program::Nodes as u8;
 const TASKS: u8 = Program::Tasks as u8;
 const GROUPS: u8 = Program::Groups as u8;
 const CALLS: u8 = Program::Calls as u8;
+const REPUTATION: u8 = Program::Reputation as u8;
 const ADMIN: u8 = Program::Admin as u8;
 const LENS: u8 = Program::Lens as u8;
 

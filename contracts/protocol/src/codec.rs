@@ -167,6 +167,12 @@ impl<S0, S1, S2, T0: Value<S0>, T1: Value<S1>, T2: Value<S2>> Answer<(S0, S1, S2
         self.put_all(out);
     }
 }
+impl<S0, S1, S2, S3, T0: Value<S0>, T1: Value<S1>, T2: Value<S2>, T3: Value<S3>> Answer<(S0, S1, S2, S3)> for (T0, T1, T2, T3) {
+    #[inline(always)]
+    fn put_answer(self, out: &mut Out) {
+        self.put_all(out);
+    }
+}
 
 macro_rules! numbers {
     ($($t:ty = $put:ident as $wide:ty: $($bits:literal)*;)*) => {$($(impl Value<sol_data::Uint<$bits>> for $t {
@@ -344,10 +350,22 @@ macro_rules! structs {
             }
         }
     };
+    // One that calls take, of a word for each field.
+    (@flat $name:ident($($field:ty),*)) => {
+        impl<'a> Read<'a, IMuster::$name> for IMuster::$name {
+            const WORDS: usize = [$(stringify!($field)),*].len();
+            #[inline(never)]
+            fn read(c: Calldata<'a>, at: usize) -> Result<Self> {
+                let fields: ($($field,)*) = Reads::<'a, ($(<$field as Plain>::Sol,)*)>::read_all(c.after(at))?;
+                Ok(fields.into())
+            }
+        }
+    };
 }
 
 structs! {
     #[read] TaskSpec(u8, u32, u16, u32, u8, u32, FixedBytes<32>, Vec<u64>);
+    #[flat] Profile(u8, u8, u8, u8, u8, u64, u64, u32);
     #[read] Facet(Account, Vec<FixedBytes<4>>);
     NodeView(u32, Account, u8, u32, u16, u128, u64, u64, u8, bool, u8, u64, u64, u64, u64, Vec<u64>, Vec<u64>, u8, bool, u32, u8, u8, u64);
     WeightView(bool, u64, u64, u64, u64, u64);
@@ -423,6 +441,11 @@ impl<'a> Calldata<'a> {
             return Err(self.malformed());
         }
         Ok(muster_core::word::Field::read(&word, 0, 160))
+    }
+
+    /// The data from word `at` on.
+    fn after(self, at: usize) -> Self {
+        Calldata { data: self.data.get(at * WORD..).unwrap_or_default(), ..self }
     }
 
     /// What stands behind the head at `at`.
@@ -564,6 +587,10 @@ impl<'a, S, T: Read<'a, S>> Read<'a, sol_data::Array<S>> for Vec<T> {
     fn read(c: Calldata<'a>, at: usize) -> Result<Self> {
         let (len, items) = c.list(at)?;
         items.holds(len.saturating_mul(T::WORDS))?;
-        (0..len).map(|i| T::read(items, i * T::WORDS)).collect()
+        let mut list = Vec::with_capacity(len);
+        for i in 0..len {
+            list.push(T::read(items, i * T::WORDS)?);
+        }
+        Ok(list)
     }
 }

@@ -8,7 +8,7 @@
 use crate::abi::{emit, IMuster::*};
 use crate::draw::{self, Rng};
 use crate::host::{offset, Host, ModelSet, Task};
-use crate::layout::{entry, group as words, slot, GROUPS, GROUP_PLACES, LIMITS};
+use crate::layout::{entry, group as words, profile as of_profile, profile_slot, slot, GROUPS, GROUP_PLACES, LIMITS};
 use crate::network::{Due, Network};
 use crate::nodes::Next;
 use crate::receipt;
@@ -20,12 +20,15 @@ use crate::{purse, Result};
 use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, Grade, NodeId, QueueId, TaskId};
 use muster_core::qos::{self, penalise, share_bps};
-use muster_core::record::*;
+use muster_core::record::{Profile, *};
+use muster_core::reputation::vote_by;
 use muster_core::validation::{has_images, judge, payment, same_images, shares, Member, Outcome, Verdict};
 use muster_core::word::{Address, Word};
 
 /// Draws of a task's validators that may stay undecided; after that it is judged with as many as were found.
 pub const CALL_DRAWS: u8 = 8;
+/// In `sample_bps` of a rated task's order: one more group that it was given to in vain.
+const ATTEMPT: u16 = 16;
 /// The kind of a revealed answer.
 const ANSWER: u8 = 0;
 /// The kind of a revealed error.
@@ -36,6 +39,7 @@ const AGREED: u8 = 0;
 const ALONE: u8 = 1;
 const DIFFERING: u8 = 2;
 const UNANSWERED: u8 = 3;
+const RESCHEDULED: u8 = 4;
 
 /// The places of groups.
 pub fn places<H: Host>(host: &H) -> Places {
@@ -48,20 +52,36 @@ pub struct Group {
     /// Its place, from 1.
     pub place: u32,
     slot: Word,
-    /// Its members.
-    pub members: [Membership; MEMBERS],
+    /// Its members; of a validation group there are [`MEMBERS`].
+    pub members: [Membership; MEMBERS_MOST],
+    /// Words that they take.
+    words: u8,
+}
+
+/// The word of its record in which a member stands.
+fn word_of(member: usize) -> u64 {
+    match member / MEMBERS {
+        0 => words::MEMBERS,
+        word => words::MORE_MEMBERS + word as u64 - 1,
+    }
 }
 
 impl Group {
     /// The group at a place; none if it is free.
     pub fn at<H: Host>(host: &H, place: u32) -> Option<Group> {
         let slot = entry(host, GROUPS, place as u64);
-        let members: Members = host.get(offset(slot, words::MEMBERS));
-        members.live().then(|| Group { place, slot, members: members.all() })
+        let first: Members = host.get(offset(slot, words::MEMBERS));
+        let words = first.words();
+        let mut members = [Membership::default(); MEMBERS_MOST];
+        for (i, three) in members.chunks_exact_mut(MEMBERS).take(words as usize).enumerate() {
+            let word: Members = if i == 0 { first } else { host.get(offset(slot, word_of(i * MEMBERS))) };
+            three.copy_from_slice(&word.all());
+        }
+        (words > 0).then_some(Group { place, slot, members, words })
     }
 
-    /// Takes a free place for a task, whose order's flags say whether it is scored.
-    fn new<H: Host>(host: &mut H, task: &Task, members: [Membership; MEMBERS]) -> Group {
+    /// Takes a free place for a task, whose order's flags say whether it is scored, and this many members.
+    fn new<H: Host>(host: &mut H, task: &Task, count: usize) -> Group {
         let mut places = places(host);
         let place = if places.free > 0 { places.free } else { places.issued + 1 };
         let slot = entry(host, GROUPS, place as u64);
@@ -73,7 +93,7 @@ impl Group {
         places.live += 1;
         host.put(self::slot(GROUP_PLACES), &places);
         task.store(host, offset(slot, words::ESCROW));
-        Group { place, slot, members }
+        Group { place, slot, members: [Membership::default(); MEMBERS_MOST], words: count.div_ceil(MEMBERS).max(1) as u8 }
     }
 
     /// Its task.
@@ -91,15 +111,23 @@ impl Group {
 
     /// What a member has committed to, or revealed.
     pub fn answer<H: Host>(&self, host: &H, member: usize) -> Word {
-        host.load(offset(self.slot, words::ANSWERS + member as u64))
+        host.load(self.answer_slot(member))
+    }
+
+    fn answer_slot(&self, member: usize) -> Word {
+        let from = if member < MEMBERS { words::ANSWERS } else { words::MORE_ANSWERS - MEMBERS as u64 };
+        offset(self.slot, from + member as u64)
     }
 
     fn set_answer<H: Host>(&self, host: &mut H, member: usize, answer: Word) {
-        host.store(offset(self.slot, words::ANSWERS + member as u64), answer);
+        host.store(self.answer_slot(member), answer);
     }
 
-    fn put<H: Host>(&self, host: &mut H) {
-        host.put(offset(self.slot, words::MEMBERS), &Members::of(&self.members));
+    /// Writes the word in which a member stands.
+    fn put<H: Host>(&self, host: &mut H, member: usize) {
+        let first = member / MEMBERS * MEMBERS;
+        let three = core::array::from_fn(|i| self.members[first + i]);
+        host.put(offset(self.slot, word_of(first)), &Members::of(&three, self.words));
     }
 
     /// Frees its place.
@@ -181,6 +209,23 @@ fn images(answer: Word) -> [u64; 4] {
     [a, b, c, d]
 }
 
+/// Whether two answers to a task are the same.
+fn same(order: &Order, limits: &Limits, a: &Word, b: &Word) -> bool {
+    if order.images() == 0 {
+        a == b
+    } else {
+        same_images(&images(*a), &images(*b), limits.hamming_most)
+    }
+}
+
+/// What a judgement enters for a member.
+enum Mark {
+    /// A score, which counts for its rating too.
+    Score(u8),
+    /// Whether it was right, for its rating only.
+    Rating(bool),
+}
+
 /// When a running task began.
 fn began(order: &Order) -> u64 {
     order.moment - order.limit as u64
@@ -253,7 +298,7 @@ impl<H: Host> Network<'_, H> {
         let mut group = Group::at(self.host, place).ok_or_else(none)?;
         let i = group.find(seat.id).ok_or_else(none)?;
         group.members[i] = Membership { node: seat.id, stage: Stage::Committed, moment: self.now as u32, elapsed };
-        group.put(self.host);
+        group.put(self.host, i);
         group.set_answer(self.host, i, kept(hash));
         self.tell_commitment(order.id, seat.id, place, hash, 0);
         self.free_for_work(seat, limits);
@@ -367,7 +412,7 @@ impl<H: Host> Network<'_, H> {
         if let Some(mut group) = Group::at(self.host, place) {
             if let Some(i) = group.find(node) {
                 group.members[i] = Membership { node, stage, moment: moment as u32, elapsed: 0 };
-                group.put(self.host);
+                group.put(self.host, i);
                 let id = group.order(self.host).id;
                 emit::<MemberTimedOut>(self.host, (id, node), (place,));
             }
@@ -409,7 +454,7 @@ impl<H: Host> Network<'_, H> {
     pub fn form_next(&mut self) {
         match self.next_due() {
             Some(Due::Call(at, waiting)) => self.form_around(at, &waiting),
-            Some(Due::Task(at, order)) if order.is(Order::REPLICATED) => self.form_replicated(at, &order),
+            Some(Due::Task(at, order)) if order.is(Order::REPLICATED) && !order.rated() => self.form_replicated(at, &order),
             _ => {}
         }
     }
@@ -463,26 +508,52 @@ impl<H: Host> Network<'_, H> {
     /// Draws the three nodes of the first Pending task, which takes so many.
     fn form_replicated(&mut self, at: Word, order: &Order) {
         let reserved = self.ring.reserved(self.host, at);
-        let eligible = |net: &Self, seat: &Seat| qos::eligible(net.reliability(&seat.node), net.rules.exclusion_ppm);
-        let mut beside = self.reserved_for(order.id, &reserved);
-        beside.retain(|seat| eligible(self, seat));
+        let beside = self.reserved_fit(order, &reserved);
         let task = Task::load(self.host, at);
         let drawn = match self.host.block_hash(order.moment) {
             Some(hash) => self.draw_members(&task, &beside, &mut Rng::new(self.host, hash, order.id)),
             None => draw::Members::Undecided,
         };
+        self.seat_drawn(at, &task, drawn, beside, &reserved);
+    }
+
+    /// Whether H lets a node be given work.
+    pub(crate) fn may_work(&self, seat: &Seat) -> bool {
+        qos::eligible(self.reliability(&seat.node), self.rules.exclusion_ppm)
+    }
+
+    /// Of the nodes reserved for a task those that can be given it.
+    pub(crate) fn reserved_fit(&self, order: &Order, reserved: &Reserved) -> Vec<Seat> {
+        let mut fit = self.reserved_for(order.id, reserved);
+        fit.retain(|seat| self.may_work(seat));
+        fit
+    }
+
+    /// Does with the first Pending task, at its place in the ring, what the draw of its nodes came to: forms their group, of which it
+    /// gives the place, or queues it, or has it drawn again. Lets nodes go that were reserved for it, of which those `beside` could have been given it.
+    #[inline(never)]
+    pub(crate) fn seat_drawn(
+        &mut self,
+        at: Word,
+        task: &Task,
+        drawn: draw::Members,
+        mut beside: Vec<Seat>,
+        reserved: &Reserved,
+    ) -> Option<u32> {
+        let (order, mut place) = (&task.order, None);
         match drawn {
             draw::Members::Nobody => self.queue_first(),
             draw::Members::Undecided => {
                 self.ring.take(self.host, (at, *order));
-                self.redraw(&task);
+                self.redraw(task);
                 // Who wants to leave by now, or is excluded, is not kept for another draw.
                 beside.retain(|seat| seat.node.status == Status::Busy as u8);
                 let kept: Vec<NodeId> = beside.iter().map(|seat| seat.id).collect();
                 self.ring.reserve(self.host, &Reserved::of(&kept));
-                let mut gone = self.reserved_for(order.id, &reserved);
+                let mut gone = self.reserved_for(order.id, reserved);
                 gone.retain(|seat| !kept.contains(&seat.id));
-                return self.let_go(gone);
+                self.let_go(gone);
+                return None;
             }
             draw::Members::Nodes(nodes) => {
                 self.ring.take(self.host, (at, *order));
@@ -495,27 +566,28 @@ impl<H: Host> Network<'_, H> {
                 // Not the active ones: who can choose when to be free could choose to be there when few others are.
                 let scored = self.scored(order, Among::Idle, group, beside, &limits);
                 let flags = order.flags & (Order::RECEIPT | Order::REPLICATED) | scored;
-                self.form_of(Task { order: Order { flags, ..*order }, ..task }, &nodes, None, &limits);
+                let task = Task { order: Order { flags, ..*order }, ..*task };
+                place = Some(self.form_of(task, &nodes, None, &limits).place);
             }
         }
-        let left = self.reserved_for(order.id, &reserved);
+        let left = self.reserved_for(order.id, reserved);
         self.let_go(left);
+        place
     }
 
-    /// See [`Network::three_can_run`].
-    pub fn has_three(&self, queue: QueueId) -> bool {
+    /// See [`Network::so_many_can_run`].
+    pub fn has_so_many(&self, queue: QueueId, nodes: u32) -> bool {
         let group = queue.group();
         if queue.grade() == Grade::Alike as u8 && group.is_any() {
             return registry::has_trio(self.host, group.vram());
         }
-        let most = MEMBERS as u32;
-        Field::new(self.host, Among::Active, group.into()).count(self.host, most) >= most
+        Field::new(self.host, Among::Active, group.into()).count(self.host, nodes) >= nodes
     }
 
     /// Forms a group of these nodes, of which the first may have committed already.
     fn form_of(&mut self, mut task: Task, nodes: &[NodeId], first: Option<Membership>, limits: &Limits) -> Group {
         task.order.moment = self.now;
-        let mut group = Group::new(self.host, &task, [Membership::default(); MEMBERS]);
+        let mut group = Group::new(self.host, &task, nodes.len());
         emit::<GroupFormed>(self.host, (task.order.id, group.place, task.escrow.creator), (nodes, task.order.is(Order::SCORED)));
         for (member, &node) in group.members.iter_mut().zip(nodes) {
             if let Some(first) = first.filter(|first| first.node == node) {
@@ -547,7 +619,9 @@ impl<H: Host> Network<'_, H> {
                 emit::<MemberCalled>(self.host, (task.order.id, node), (group.place,));
             }
         }
-        group.put(self.host);
+        for word in 0..group.words as usize {
+            group.put(self.host, word * MEMBERS);
+        }
         group
     }
 
@@ -582,7 +656,7 @@ impl<H: Host> Network<'_, H> {
         let (task, limits) = (group.task(self.host), self.limits());
         let deadline = self.start_member(seat, &task, place, &limits);
         group.members[i] = Membership { node, stage: Stage::Running, moment: deadline as u32, elapsed: 0 };
-        group.put(self.host);
+        group.put(self.host, i);
     }
 
     // ------------------------------------------------------------ revealing in a group
@@ -604,9 +678,10 @@ impl<H: Host> Network<'_, H> {
         opening.tell(self.host, place);
         group.members[i].stage = if kind == ANSWER { Stage::Answered } else { Stage::Failed };
         group.set_answer(self.host, i, Word::from_be_bytes(value));
-        group.put(self.host);
+        group.put(self.host, i);
         // Scores and slashes weigh in draws, so judging waits for those that are due.
-        if group.revealed() && !self.draws_due() {
+        let again = order.rated() && self.ring.is_full();
+        if group.revealed() && !again && !self.draws_due() {
             self.judge(group, &order);
         }
         Ok(())
@@ -619,6 +694,8 @@ impl<H: Host> Network<'_, H> {
         let closes = opened + self.limits().reveal_window as u64;
         ensure!(group.revealed() || self.now > closes, RevealsOpen(id, closes));
         self.settled()?;
+        // There may be no majority.
+        ensure!(!(order.rated() && self.ring.is_full()), TooManyPending(self.ring.len()));
         self.judge(group, &order);
         Ok(())
     }
@@ -627,6 +704,9 @@ impl<H: Host> Network<'_, H> {
 
     /// Judges a group whose reveals are over: pays, scores, slashes, and frees its place. Only when no draw is due.
     fn judge(&mut self, group: Group, order: &Order) {
+        if order.rated() {
+            return self.judge_rated(&group, order);
+        }
         let (limits, escrow) = (self.limits(), group.escrow(self.host));
         let answers: [Word; MEMBERS] = core::array::from_fn(|i| match group.members[i].stage {
             Stage::Answered | Stage::Failed => group.answer(self.host, i),
@@ -642,13 +722,7 @@ impl<H: Host> Network<'_, H> {
                 Stage::Called | Stage::Running | Stage::TimedOut | Stage::Gone => Member::TimedOut,
             }
         });
-        let judgement = judge(&members, |a, b| {
-            if order.images() == 0 {
-                a == b
-            } else {
-                same_images(&images(*a), &images(*b), limits.hamming_most)
-            }
-        });
+        let judgement = judge(&members, |a, b| same(order, &limits, a, b));
         let (scored, replicated, fee) = (order.is(Order::SCORED), order.is(Order::REPLICATED), escrow.fee);
         let single = if scored { payment(fee, order.sample_bps) } else { fee };
         let (mut paid, mut start_fee) = ([0; MEMBERS], 0);
@@ -676,18 +750,18 @@ impl<H: Host> Network<'_, H> {
         receipt::close(self.host, order, state, node, 0, refund, &answer.to_be_bytes());
         group.free(self.host);
         let slashes = scored && (order.images() == 0 || limits.slash_images > 0);
-        for (i, member) in group.members.iter().enumerate() {
+        for (i, member) in group.members.iter().enumerate().take(MEMBERS) {
             if judgement.verdicts[i] == Verdict::None {
                 continue;
             }
-            let score = judgement.scores[i].filter(|_| scored);
+            let mark = judgement.scores[i].filter(|_| scored).map(Mark::Score);
             let slash = if slashes && matches!(judgement.verdicts[i], Verdict::Wrong | Verdict::Withheld) {
                 limits.slash_times as u128 * order.part(fee)
             } else {
                 0
             };
             emit::<MemberJudged>(self.host, (order.id, member.node), (group.place, judgement.verdicts[i] as u8, paid[i]));
-            self.conclude(member, order, paid[i], score, slash);
+            self.conclude(member, order, paid[i], mark, slash);
         }
         // After all slashes: none takes what is only given back here.
         purse::earn(self.host, start_fee);
@@ -710,8 +784,88 @@ impl<H: Host> Network<'_, H> {
         }
     }
 
+    /// Judges a group chosen by ratings: whoever agrees with more than half of it is right (the paper of
+    /// [`muster_core::reputation`], section 3.3). Where nobody is, the task goes to another group, as often as its application's profile
+    /// allows.
+    fn judge_rated(&mut self, group: &Group, order: &Order) {
+        let (limits, task) = (self.limits(), group.task(self.host));
+        let members: Vec<&Membership> = group.members.iter().filter(|m| m.stage != Stage::None).collect();
+        let answer = |i: usize| group.answer(self.host, i);
+        let answers: Vec<Option<Word>> =
+            members.iter().enumerate().map(|(i, m)| (m.stage == Stage::Answered).then(|| answer(i))).collect();
+        let mut right = [false; MEMBERS_MOST];
+        let winner = vote_by(&answers, &mut right[..members.len()], |a, b| same(order, &limits, a, b));
+        let profile = self.count_settled(task.escrow.creator, winner.is_some(), members.len() as u32);
+        let (fee, creator, scored) = (task.escrow.fee, task.escrow.creator, order.is(Order::SCORED));
+        let again = winner.is_none() && order.attempts() < profile.reschedules;
+        let answered = answers.iter().flatten().count();
+        let differing = if answered > 0 { share_bps(fee, order.start_fee_bps) } else { 0 };
+        let (outcome, start_fee) = match winner {
+            Some(_) => (AGREED, 0),
+            None if again => (RESCHEDULED, 0),
+            None => (if answered > 1 { DIFFERING } else { UNANSWERED }, differing),
+        };
+        let refund = if winner.is_some() || again { 0 } else { fee - start_fee };
+        let answer = winner.and_then(|i| answers[i]).unwrap_or(Word::ZERO).to_be_bytes();
+        if !again {
+            let (state, node) = winner.map_or((Receipt::UNDECIDED, NodeId(0)), |i| (Receipt::SUCCEEDED, members[i].node));
+            receipt::close(self.host, order, state, node, 0, refund, &answer);
+        }
+        group.free(self.host);
+        if again {
+            // Before its members look for work: they call up other tasks only where there is room beside it.
+            let flags = order.flags & (Order::RECEIPT | Order::REPLICATED);
+            self.redraw(&Task { order: Order { flags, sample_bps: order.sample_bps + ATTEMPT, ..*order }, ..task });
+        }
+        let mut left = right.iter().filter(|&&right| right).count() as u128;
+        let mut pot = if winner.is_some() { fee } else { 0 };
+        let share = pot / left.max(1);
+        for (i, member) in members.into_iter().enumerate() {
+            let verdict = match member.stage {
+                Stage::Answered if right[i] => Verdict::Right,
+                Stage::Answered if winner.is_some() => Verdict::Wrong,
+                Stage::Answered => Verdict::Open,
+                Stage::Failed => Verdict::Failed,
+                Stage::Committed => Verdict::Withheld,
+                _ => Verdict::TimedOut,
+            };
+            // The last of those who are right gets what is left over.
+            let paid = match (right[i], left) {
+                (true, 1) => pot,
+                (true, _) => share,
+                _ => 0,
+            };
+            (pot, left) = (pot - paid, left - right[i] as u128);
+            emit::<MemberJudged>(self.host, (order.id, member.node), (group.place, verdict as u8, paid));
+            // Where nobody could answer, it may be the task that was wrong.
+            let counts = scored && (winner.is_some() || member.stage != Stage::Failed);
+            if i >= MEMBERS {
+                // Who is freed by now finds work in later calls.
+                self.spend();
+            }
+            self.conclude(member, order, paid, counts.then_some(Mark::Rating(right[i])), 0);
+        }
+        purse::earn(self.host, start_fee);
+        purse::credit(self.host, creator, refund);
+        let reserve = purse::reserve(self.host);
+        emit::<GroupSettled>(self.host, (order.id, group.place, creator), (outcome, answer, refund, start_fee, reserve));
+    }
+
+    /// Counts a settled group for its application; gives its profile.
+    fn count_settled(&mut self, application: Address, succeeded: bool, members: u32) -> Profile {
+        let at = profile_slot(self.host, application);
+        let profile = self.host.get::<Profile>(offset(at, of_profile::PROFILE)).or_default();
+        if profile.targeting != Targeting::Given as u8 {
+            let at = offset(at, of_profile::CLIMB);
+            let mut climb: Climb = self.host.get(at);
+            climb.count(succeeded, members);
+            self.host.put(at, &climb);
+        }
+        profile
+    }
+
     /// What a judgement is for one member: pay, score, H, slash, and whether it is free again.
-    fn conclude(&mut self, member: &Membership, order: &Order, paid: u128, score: Option<u8>, slash: u128) {
+    fn conclude(&mut self, member: &Membership, order: &Order, paid: u128, mark: Option<Mark>, slash: u128) {
         let mut seat = Seat::load(self.host, member.node);
         let operator = seat.operator(self.host).account;
         purse::credit(self.host, operator, paid);
@@ -721,10 +875,18 @@ impl<H: Host> Network<'_, H> {
             self.penalise(&mut seat);
             emit::<MemberTimedOut>(self.host, (order.id, seat.id), (seat.order(self.host).group.0,));
         }
-        if score.is_some_and(|score| score > 0) {
+        if matches!(mark, Some(Mark::Score(1..) | Mark::Rating(true))) {
             self.raise_reliability(&mut seat, order.estimate);
         }
-        let out = score.is_some_and(|score| self.score(&mut seat, score));
+        let out = match mark {
+            Some(Mark::Score(score)) => self.score(&mut seat, score),
+            Some(Mark::Rating(right)) => {
+                seat.rate(self.host, right);
+                emit::<NodeRated>(self.host, (seat.id,), (right,));
+                false
+            }
+            None => false,
+        };
         let committed = matches!(member.stage, Stage::Committed | Stage::Answered | Stage::Failed);
         let held = seat.node.held();
         if committed {

@@ -21,6 +21,8 @@ pub enum Program {
     Groups,
     /// It alone draws several nodes at once, and begins the work of those who were called.
     Calls,
+    /// Choosing nodes by their ratings.
+    Reputation,
     /// Everything else that changes something.
     Admin,
     /// Reading.

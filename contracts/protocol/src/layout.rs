@@ -89,6 +89,8 @@ pub const BURNT: u8 = 39;
 pub const WAITING: u8 = 40;
 /// `mapping(uint256 => uint256)`: VRAM sizes with a listed GPU group of three joined nodes, a bit each, 256 to a word.
 pub const SIZES_OF_TRIOS: u8 = 41;
+/// `mapping(address => ProfileRecord)`: how an application's groups are chosen by ratings, see [`profile`].
+pub const PROFILES: u8 = 42;
 
 /// In the record of a Pending task, behind the task: [`muster_core::record::Reserved`].
 pub const PENDING_RESERVED: u64 = 4;
@@ -125,8 +127,20 @@ pub mod group {
     pub const MODELS: u64 = 2;
     /// [`muster_core::record::Members`].
     pub const MEMBERS: u64 = 4;
-    /// A word for each member: the first 24 bytes of its commitment, then what it revealed.
+    /// A word for each of these members: the first 24 bytes of its commitment, then what it revealed.
     pub const ANSWERS: u64 = 5;
+    /// Two words of [`muster_core::record::Members`], of a group that has more of them.
+    pub const MORE_MEMBERS: u64 = 8;
+    /// A word for each of these members, like [`ANSWERS`].
+    pub const MORE_ANSWERS: u64 = 10;
+}
+
+/// Words of an application's profile, from its slot on.
+pub mod profile {
+    /// [`muster_core::record::Profile`].
+    pub const PROFILE: u64 = 0;
+    /// [`muster_core::record::Climb`].
+    pub const CLIMB: u64 = 1;
 }
 
 /// The slot of a plain variable.
@@ -151,6 +165,12 @@ pub fn node_slot<H: Host>(host: &H, id: NodeId) -> Word {
 #[inline]
 pub fn account_slot<H: Host>(host: &H, who: Address) -> Word {
     host.mapping(ACCOUNTS, Word::from(who))
+}
+
+/// The slot of an application's profile.
+#[inline]
+pub fn profile_slot<H: Host>(host: &H, who: Address) -> Word {
+    host.mapping(PROFILES, Word::from(who))
 }
 
 /// The key of a `bytes4` mapping: left-aligned, as Solidity pads fixed bytes.

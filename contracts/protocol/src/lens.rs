@@ -13,7 +13,7 @@ use crate::pool::{self, PARKING};
 use crate::registry::Holders;
 use crate::roster::Seat;
 use crate::sampler::{self, Among, Counts};
-use crate::tasks::{FLAG_RECEIPT, REPLICATED, SAMPLED};
+use crate::tasks::{FLAG_RECEIPT, RATED, REPLICATED, SAMPLED};
 use crate::{admin, groups, parking, purse, queue, receipt, registry, IMuster, Result};
 use alloc::vec::Vec;
 use alloy_sol_types::SolCall;
@@ -188,7 +188,7 @@ impl<H: Host> Network<'_, H> {
             deadline: 0,
             boosts: false,
             redundancy: redundancy(o),
-            sampleBps: o.sample_bps,
+            sampleBps: sample_bps(o),
             group: 0,
         }
     }
@@ -231,6 +231,7 @@ impl<H: Host> Network<'_, H> {
         let Task { escrow, order, .. } = group.task(self.host);
         let opens = group.opened(self.now, order.moment);
         let window = self.host.get::<Limits>(slot(LIMITS)).reveal_window as u64;
+        let members = group.members.iter().rposition(|m| m.stage != Stage::None).map_or(0, |last| last + 1).max(MEMBERS);
         let member = |(i, m): (usize, &Membership)| IMuster::MemberView {
             node: m.node.0,
             stage: m.stage as u8,
@@ -250,11 +251,11 @@ impl<H: Host> Network<'_, H> {
             images: order.images(),
             estimate: order.estimate,
             redundancy: redundancy(&order),
-            sampleBps: order.sample_bps,
+            sampleBps: sample_bps(&order),
             scored: order.is(Order::SCORED),
             opens: opens.unwrap_or(0),
             closes: opens.map_or(0, |opens| opens + window),
-            members: group.members.iter().enumerate().map(member).collect(),
+            members: group.members.iter().enumerate().take(members).map(member).collect(),
         }
     }
 
@@ -377,6 +378,7 @@ impl<H: Host> Network<'_, H> {
         let alike = registry::listed(self.host, group);
         let several = queue::best_replicated(self.host, group, alike, true, Some(group.vram()));
         let best = queue::better(queue::best_single(self.host, group), several);
+        let best = queue::better(best, queue::best_rated(self.host, group));
         Ok(best.map_or_else(Self::no_task, |best| self.queued_view(best.ticket(self.host))))
     }
 
@@ -396,9 +398,19 @@ const COMMITTED: u8 = 4;
 const CALLING: u8 = 5;
 const IN_GROUP: u8 = 6;
 
+/// Probability of a task's validation, in ten-thousandths.
+fn sample_bps(order: &Order) -> u16 {
+    if order.rated() {
+        0
+    } else {
+        order.sample_bps
+    }
+}
+
 /// The redundancy policy of a task.
 fn redundancy(order: &Order) -> u8 {
     match () {
+        () if order.rated() => RATED,
         () if order.is(Order::REPLICATED) => REPLICATED,
         () if order.is(Order::SAMPLED) => SAMPLED,
         () => 0,

@@ -55,6 +55,7 @@ pub mod purse;
 pub mod queue;
 pub mod receipt;
 pub mod registry;
+pub mod reputation;
 pub mod ring;
 pub mod roster;
 pub mod sampler;

@@ -111,6 +111,7 @@ pub enum Hashes {
 /// Storage, context and logs in memory.
 ///
 /// Slots are numbers instead of hashes, and node records lie in a row, unless it is made with [`Memory::like_a_chain`].
+#[derive(Clone)]
 pub struct Memory {
     plain: [Word; PLAIN],
     nodes: Vec<[Word; NODE_WORDS]>,

@@ -8,12 +8,14 @@ use crate::host::{Host, Program, Task};
 use crate::layout::{slot, HEAD, RULES};
 use crate::nodes::Next;
 use crate::parking::Parking;
-use crate::programs::{beginDutyCall, formNextCall, hasThreeCall, placeFreedCall, queueFirstCall, serveCall, takeQueuedCall};
+use crate::programs::{
+    beginDutyCall, formNextCall, formRatedCall, hasNodesCall, placeFreedCall, queueFirstCall, serveCall, takeQueuedCall,
+};
 use crate::ring::Ring;
 use crate::roster::Roster;
 use crate::Result;
 use alloy_sol_types::SolCall;
-use muster_core::id::{NodeId, QueueId};
+use muster_core::id::NodeId;
 use muster_core::record::{Head, Order, Rules};
 use muster_core::word::Word;
 
@@ -234,6 +236,11 @@ impl<'h, H: Host> Network<'h, H> {
         self.served >= SPENT
     }
 
+    /// Lets whoever is freed from here on find work in later calls.
+    pub(crate) fn spend(&mut self) {
+        self.served = SPENT;
+    }
+
     /// The L2 block in progress; asked of the chain once.
     pub fn block(&mut self) -> u64 {
         match self.block {
@@ -358,28 +365,36 @@ impl<'h, H: Host> Network<'h, H> {
         self.served += 1;
         let first = match next {
             Due::Task(slot, order) if !order.is(Order::REPLICATED) => (slot, order),
-            _ => return self.serve_several(),
+            Due::Task(_, order) => return self.serve_several(order.rated()),
+            Due::Call(..) => return self.serve_several(false),
         };
         let task = self.ring.take(self.host, first);
         self.draw_by(&task, task.order.moment);
         true
     }
 
-    /// Makes the next draw, which is of several nodes; false if it takes more gas than there is.
-    fn serve_several(&mut self) -> bool {
-        if self.host.is(Program::Calls) {
+    /// Makes the next draw, which is of several nodes, `rated` ones or not; false if it takes more gas than there is.
+    fn serve_several(&mut self, rated: bool) -> bool {
+        if rated && self.host.is(Program::Reputation) {
+            self.form_next_rated();
+            return true;
+        }
+        if !rated && self.host.is(Program::Calls) {
             self.form_next();
             return true;
         }
-        self.ask(Program::Calls, formNextCall::SELECTOR, [0; 3]).is_some()
+        let (program, selector) =
+            if rated { (Program::Reputation, formRatedCall::SELECTOR) } else { (Program::Calls, formNextCall::SELECTOR) };
+        self.ask(program, selector, [0; 3]).is_some()
     }
 
-    /// Whether three nodes have joined that a queue's tasks can go to; paused ones may not count.
-    pub(crate) fn three_can_run(&mut self, queue: QueueId) -> bool {
+    /// Whether as many nodes have joined as a task takes that it can go to; paused ones may not count.
+    pub(crate) fn so_many_can_run(&mut self, order: &Order) -> bool {
+        let (queue, nodes) = (order.queue(), order.nodes());
         if self.host.is(Program::Calls) {
-            self.has_three(queue)
+            self.has_so_many(queue, nodes)
         } else {
-            self.entrust(Program::Calls, hasThreeCall::SELECTOR, [queue.0 as u64, 0, 0]) >> 32 != 0
+            self.entrust(Program::Calls, hasNodesCall::SELECTOR, [queue.0 as u64, nodes as u64, 0]) >> 32 != 0
         }
     }
 

@@ -525,6 +525,11 @@ pub fn name_model<H: Host>(host: &mut H, name: &[u8]) -> Result<ModelId> {
 /// Checks a list of models: not too many, ids in range, no duplicates.
 pub fn check_models(models: &[ModelId], most: usize) -> Result<()> {
     ensure!(models.len() <= most, TooManyModels(models.len(), most));
+    check_ids(models)
+}
+
+/// Checks a list of models that are not too many: ids in range, no duplicates.
+pub fn check_ids(models: &[ModelId]) -> Result<()> {
     for (i, &model) in models.iter().enumerate() {
         check_model(model)?;
         ensure!(!models[..i].contains(&model), DuplicateModel(model));

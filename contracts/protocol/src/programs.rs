@@ -68,6 +68,16 @@ program! { SOURCE;
         }
     }
 
+    /// The program that chooses nodes by their ratings.
+    reputation REPUTATION {
+        serving(net) {
+            setProfileCall(profile: Profile) { net.set_profile(profile) }
+        }
+        reading(net) {
+            profileCall(application: Address) -> (Profile, u32, u32, u32) { Ok(net.profile(application)) }
+        }
+    }
+
     /// The program of administration, payments, the loupe, and the end of what is queued. Nothing here draws, so
     /// that nothing can keep it from paying.
     admin ADMIN {
@@ -172,8 +182,15 @@ pub const INTERFACE_ID: [u8; 4] = {
 };
 
 /// All programs behind the router: their crates' names, and what they answer.
-pub const PROGRAMS: [(&str, &[Function]); 6] =
-    [("nodes", NODES), ("tasks", TASKS), ("groups", GROUPS), ("calls", CALLS), ("admin", ADMIN), ("lens", LENS)];
+pub const PROGRAMS: [(&str, &[Function]); 7] = [
+    ("nodes", NODES),
+    ("tasks", TASKS),
+    ("groups", GROUPS),
+    ("calls", CALLS),
+    ("reputation", REPUTATION),
+    ("admin", ADMIN),
+    ("lens", LENS),
+];
 
 alloy_sol_types::sol! {
     /// Makes draws that are due.
@@ -188,8 +205,10 @@ alloy_sol_types::sol! {
     function formNext() external payable returns (uint64);
     /// Finds queued work for a node, while tasks are queued that take three; wait is 1 if it may wait for others.
     function placeFreed(uint32 node, uint8 wait) external payable returns (uint64);
-    /// Whether three nodes have joined that a queue's tasks can go to.
-    function hasThree(uint32 queue) external payable returns (uint64);
+    /// Whether so many nodes have joined that a queue's tasks can go to.
+    function hasNodes(uint32 queue, uint32 nodes) external payable returns (uint64);
+    /// Makes the next draw, a Pending task's whose nodes are chosen by their ratings.
+    function formRated() external payable returns (uint64);
     /// Lets a node begin in the validation group that it was called to.
     function beginDuty(uint32 node) external payable returns (uint64);
 }
@@ -201,7 +220,8 @@ function takeQueued(uint32) external payable returns (uint64);
 function queueFirst() external payable returns (uint64);
 function formNext() external payable returns (uint64);
 function placeFreed(uint32,uint8) external payable returns (uint64);
-function hasThree(uint32) external payable returns (uint64);
+function hasNodes(uint32,uint32) external payable returns (uint64);
+function formRated() external payable returns (uint64);
 function beginDuty(uint32) external payable returns (uint64);";
 
 program! { ASKED;
@@ -245,11 +265,23 @@ program! { ASKED;
                 let found = net.find_work(node, wait != 0);
                 Ok((found as u64) << 32 | net.host.reads() as u64)
             }
-            #[payable] hasThreeCall(queue: QueueId) -> u64 {
-                Ok((net.has_three(queue) as u64) << 32 | net.host.reads() as u64)
+            #[payable] hasNodesCall(queue: QueueId, nodes: u32) -> u64 {
+                Ok((net.has_so_many(queue, nodes) as u64) << 32 | net.host.reads() as u64)
             }
             #[payable] beginDutyCall(node: NodeId) -> u64 {
                 net.begin(node);
+                Ok(net.host.reads() as u64)
+            }
+        }
+    }
+}
+
+program! { ASKED;
+    /// What the program of reputation does for others.
+    reputation_inner REPUTATION_INNER {
+        acting(net) {
+            #[payable] formRatedCall() -> u64 {
+                net.form_next_rated();
                 Ok(net.host.reads() as u64)
             }
         }
@@ -267,6 +299,8 @@ pub fn inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
         tasks_inner(host, calldata)
     } else if is_of(NODES_INNER, calldata) {
         nodes_inner(host, calldata)
+    } else if is_of(REPUTATION_INNER, calldata) {
+        reputation_inner(host, calldata)
     } else {
         calls_inner(host, calldata)
     }
@@ -301,6 +335,14 @@ pub fn calls_and_inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>
 
 /// What answers calls on a host.
 type Run<H> = fn(&mut H, &[u8]) -> Result<Vec<u8>>;
+/// The program that chooses nodes by their ratings with what others ask of it.
+pub fn reputation_and_inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
+    if is_of(REPUTATION_INNER, calldata) {
+        reputation_inner(host, calldata)
+    } else {
+        reputation(host, calldata)
+    }
+}
 
 /// Answers a call as the router with all its programs would, or one that installs: the whole contract on any host.
 pub fn answer<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
@@ -313,6 +355,8 @@ pub fn answer<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
         (Program::Groups, groups)
     } else if is_of(CALLS, calldata) {
         (Program::Calls, calls)
+    } else if is_of(REPUTATION, calldata) {
+        (Program::Reputation, reputation)
     } else if is_of(LENS, calldata) {
         (Program::Lens, lens)
     } else if is_of(ADMIN, calldata) {

@@ -64,7 +64,7 @@ pub fn remove<H: Host>(host: &mut H, ticket: Ticket) -> Task {
     task
 }
 
-/// Whether tasks are queued that take three nodes.
+/// Whether tasks are queued that take several nodes.
 pub fn graded<H: Host>(host: &H) -> bool {
     host.get::<Queue>(slot(QUEUE)).graded > 0
 }
@@ -133,6 +133,15 @@ pub fn best_replicated<H: Host>(host: &H, own: GpuGroup, alike: bool, mates: boo
     better(better(mixed, of_group(Grade::Alike)), any)
 }
 
+/// The best queued task for several nodes chosen by their ratings, one of which is of this GPU group: what requires the group on a
+/// tie.
+pub fn best_rated<H: Host>(host: &H, own: GpuGroup) -> Option<Best> {
+    if host.get::<Queue>(slot(QUEUE)).rated == 0 {
+        return None;
+    }
+    better(best_of_group(host, Grade::Rated, own), best_of_sizes(host, Grade::Rated, own.vram()))
+}
+
 /// The lowest key of all queued tasks; none if nothing is queued.
 pub fn worst<H: Host>(host: &H) -> Option<u64> {
     let q: Queue = host.get(slot(QUEUE));
@@ -157,7 +166,7 @@ pub fn queue_at<H: Host>(host: &H, i: u32) -> QueueId {
     QueueId(host.load(entry(host, QUEUE_GROUPS, i as u64 / 8)).lane32(i & 7))
 }
 
-/// Stores a pool, counts what takes three nodes, and carries a changed head or tail up.
+/// Stores a pool, counts what takes several nodes, and carries a changed head or tail up.
 fn settle<H: Host>(host: &mut H, id: QueueId, before: &Pool, after: &Pool) {
     pool::store(host, id, after);
     if id.group().is_any() && before.best != after.best {
@@ -166,6 +175,9 @@ fn settle<H: Host>(host: &mut H, id: QueueId, before: &Pool, after: &Pool) {
     let mut q: Queue = host.get(slot(QUEUE));
     if id.grade() > 0 {
         q.graded = q.graded + after.live - before.live;
+        if id.grade() == Grade::Rated as u8 {
+            q.rated = q.rated + after.live - before.live;
+        }
     }
     if before.worst != after.worst {
         let key = if after.live == 0 { NONE } else { !after.worst };

@@ -111,6 +111,13 @@ impl Seat {
         host.get(offset(self.slot, node::SCORES))
     }
 
+    /// Counts a judgement for its rating.
+    pub fn rate<H: Host>(&self, host: &mut H, right: bool) {
+        let mut scores = self.scores(host);
+        scores.note(right);
+        host.put(offset(self.slot, node::SCORES), &scores);
+    }
+
     /// Puts a score into the pool in the place of the oldest, which it gives; it counts for the rating too.
     pub fn push_score<H: Host>(&self, host: &mut H, score: u8) -> u8 {
         let mut scores = self.scores(host);

@@ -354,35 +354,59 @@ impl Field {
 impl Field {
     /// Nodes in it, counted up to `most`: every group looked at has one, so it takes at most seven words for each.
     pub fn count<H: Host>(&self, host: &H, most: u32) -> u32 {
-        let vram = match self.scope {
-            Scope::Group(_) => return Counts(self.upper).members(),
-            Scope::Vram(vram) => vram,
-        };
-        let mut found = count_sizes(host, self.among, vram / FAN * FAN, &self.edge, vram % FAN, 0, most);
-        for i in vram / FAN + 1..FAN {
-            if found < most && lane(&self.upper, i) > 0 {
-                let middle = host.load(self.among.branch(host, MIDDLE | i as u64));
-                found = count_sizes(host, self.among, i * FAN, &middle, 0, found, most);
-            }
-        }
+        let mut found = 0;
+        self.visit(host, &mut counting(&mut found, most));
         found
     }
-}
 
-/// Adds the nodes of the sizes from lane `from` of a word on, whose first size is `first`, to `found`, until that is `most`.
-fn count_sizes<H: Host>(host: &H, among: Among, first: u32, w: &Word, from: u32, mut found: u32, most: u32) -> u32 {
-    for i in from..FAN {
-        if found < most && lane(w, i) > 0 {
-            found = count_size(host, among, first + i, found, most);
-        }
+    /// Everybody in it, if those are at most `most`, and as long as hardly more than so many words are read.
+    pub fn everybody<H: Host>(&self, host: &H, most: u32, reads: u32) -> Option<Vec<NodeId>> {
+        let (began, mut all) = (host.reads(), Vec::new());
+        let few = self.visit(host, &mut |group, counts| {
+            let few = all.len() as u32 + counts.members() <= most && host.reads().wrapping_sub(began) <= reads;
+            for class in (0..CLASS_COUNT).filter(|_| few) {
+                all.extend((0..counts.get(class)).map(|place| member(host, self.among, group, class, place)));
+            }
+            few
+        });
+        few.then_some(all)
     }
-    found
+
+    /// Goes through the groups that have somebody in it, the smallest VRAM first, until `each` says no; gives whether it never did.
+    fn visit<H: Host, F: Each>(&self, host: &H, each: &mut F) -> bool {
+        let vram = match self.scope {
+            Scope::Group(group) => return each(group, Counts(self.upper)),
+            Scope::Vram(vram) => vram,
+        };
+        visit_sizes(host, self.among, vram / FAN * FAN, &self.edge, vram % FAN, each)
+            && (vram / FAN + 1..FAN).filter(|&i| lane(&self.upper, i) > 0).all(|i| {
+                let middle = host.load(self.among.branch(host, MIDDLE | i as u64));
+                visit_sizes(host, self.among, i * FAN, &middle, 0, each)
+            })
+    }
 }
 
-/// Adds the nodes of a VRAM size to `found`, until that is `most`.
-fn count_size<H: Host>(host: &H, among: Among, vram: u32, found: u32, most: u32) -> u32 {
+/// What is done with a group, and its counts; says whether to go on.
+trait Each: FnMut(GpuGroup, Counts) -> bool {}
+impl<F: FnMut(GpuGroup, Counts) -> bool> Each for F {}
+
+/// Adds the nodes of groups to `found`, until there are `most`.
+fn counting(found: &mut u32, most: u32) -> impl Each + '_ {
+    move |_, counts| {
+        *found += counts.members();
+        *found < most
+    }
+}
+
+/// [`Field::visit`] for the sizes from lane `from` of a word on, whose first size is `first`.
+fn visit_sizes<H: Host, F: Each>(host: &H, among: Among, first: u32, w: &Word, from: u32, each: &mut F) -> bool {
+    (from..FAN).filter(|&i| lane(w, i) > 0).all(|i| visit_size(host, among, first + i, each))
+}
+
+/// [`Field::visit`] for a VRAM size.
+fn visit_size<H: Host, F: Each>(host: &H, among: Among, vram: u32, each: &mut F) -> bool {
     let top = host.load(among.top_slot(host, vram));
-    count_below(host, among, vram, &top, top.bits(248, 8).max(1) - 1, 0, found, most)
+    visit_below(host, among, vram, &top, top.bits(248, 8).max(1) - 1, 0, each)
 }
 
 /// The largest VRAM that at least this many idle nodes have; none if there are fewer. Looks at no more sizes than that.
@@ -391,8 +415,7 @@ pub fn vram_of_idle<H: Host>(host: &H, nodes: u32) -> Option<u16> {
     for i in (0..FAN).rev().filter(|&i| lane(&root, i) > 0) {
         let middle = host.load(Among::Idle.branch(host, MIDDLE | i as u64));
         for j in (0..FAN).rev().filter(|&j| lane(&middle, j) > 0) {
-            found = count_size(host, Among::Idle, i * FAN + j, found, nodes);
-            if found >= nodes {
+            if !visit_size(host, Among::Idle, i * FAN + j, &mut counting(&mut found, nodes)) {
                 return Some((i * FAN + j) as u16);
             }
         }
@@ -400,23 +423,17 @@ pub fn vram_of_idle<H: Host>(host: &H, nodes: u32) -> Option<u16> {
     None
 }
 
-/// Adds the nodes under a word to `found`, until that is `most`.
-#[expect(clippy::too_many_arguments, reason = "where in the tree, and what was found on the way there")]
-fn count_below<H: Host>(host: &H, among: Among, vram: u32, w: &Word, levels: u64, child: u32, mut found: u32, most: u32) -> u32 {
-    for i in 0..FAN {
-        if found >= most || lane(w, i) == 0 {
-            continue;
-        }
+/// [`Field::visit`] for the groups under a word.
+fn visit_below<H: Host, F: Each>(host: &H, among: Among, vram: u32, w: &Word, levels: u64, child: u32, each: &mut F) -> bool {
+    (0..FAN).filter(|&i| lane(w, i) > 0).all(|i| {
         let child = child * FAN + i;
-        found = match levels {
-            0 => found + Counts::load(host, among, GpuGroup::of(child as u16 + 1, vram as u16)).members(),
-            _ => {
-                let w = host.load(among.branch_slot(host, vram, levels - 1, child));
-                count_below(host, among, vram, &w, levels - 1, child, found, most)
-            }
-        };
-    }
-    found
+        if levels == 0 {
+            let group = GpuGroup::of(child as u16 + 1, vram as u16);
+            return each(group, Counts::load(host, among, group));
+        }
+        let w = host.load(among.branch_slot(host, vram, levels - 1, child));
+        visit_below(host, among, vram, &w, levels - 1, child, each)
+    })
 }
 
 /// The lane from `first` on that `u` falls into, `u` reduced to what is left within it.

@@ -3,9 +3,9 @@
 use crate::abi::{emit, IMuster::*};
 use crate::draw::{Candidates, Rng};
 use crate::host::{Host, ModelSet, Task};
-use crate::layout::{slot, LIMITS};
+use crate::layout::{profile_slot, slot, LIMITS};
 use crate::network::{Network, READMITTED_PER_CALL};
-use crate::nodes::{check_models, Next};
+use crate::nodes::{check_ids, Next};
 use crate::receipt::{self, UNSET};
 use crate::registry::{self, Held};
 use crate::ring::RING;
@@ -15,7 +15,7 @@ use crate::{purse, queue, IMuster, Result};
 use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
 use muster_core::qos::{boost, share_bps};
-use muster_core::record::*;
+use muster_core::record::{Profile, *};
 use muster_core::value::{key, time_limit, Kind};
 use muster_core::word::Address;
 
@@ -29,6 +29,8 @@ pub const DISPATCH_MAX: u8 = 16;
 pub const SAMPLED: u8 = 1;
 /// The redundancy policy of tasks that take three nodes at once.
 pub const REPLICATED: u8 = 2;
+/// The redundancy policy of tasks whose nodes are chosen by their ratings.
+pub const RATED: u8 = 3;
 /// Most images of a task that can be validated.
 pub const IMAGES_MAX: u32 = 4;
 /// The flag of a task's specification that asks for a receipt.
@@ -61,16 +63,16 @@ impl<H: Host> Network<'_, H> {
 
     fn order_under(&self, terms: &Terms, spec: &IMuster::TaskSpec) -> Result<(Order, ModelSet, u128)> {
         let estimate = estimate(terms, spec.kind, spec.units)?;
-        ensure!(spec.redundancy <= REPLICATED, RedundancyUnsupported(spec.redundancy));
+        ensure!(spec.redundancy <= RATED, RedundancyUnsupported(spec.redundancy));
         ensure!(spec.flags & !FLAG_RECEIPT == 0, FlagsUnsupported(spec.flags));
         ensure!(spec.models.len() <= TASK_MODELS, TooManyModels(spec.models.len(), TASK_MODELS));
         let mut models = ModelSet { len: spec.models.len() as u8, ..ModelSet::default() };
         models.ids.iter_mut().zip(&spec.models).for_each(|(id, &given)| *id = ModelId(given));
-        check_models(models.as_slice(), TASK_MODELS)?;
+        check_ids(models.as_slice())?;
         let replicated = spec.redundancy == REPLICATED;
         let alike = spec.kind != Kind::StableDiffusion as u8;
         let group = GpuGroup(if spec.gpu == 0 { spec.vram as u32 } else { spec.gpu });
-        // Whether there are three for a replicated task: see `Network::three_can_run`.
+        // Whether there are three for a replicated task: see `Network::so_many_can_run`.
         let somebody = if spec.gpu != 0 {
             registry::joined(self.host, group).ok_or_else(|| refusal!(GpuUnknown(group)))? > 0
         } else {
@@ -90,11 +92,14 @@ impl<H: Host> Network<'_, H> {
                 ensure!(spec.units <= IMAGES_MAX, BadUnits(spec.units, IMAGES_MAX));
                 kind |= (spec.units as u8) << 4;
             }
-            if replicated {
-                flags |= Order::REPLICATED;
-            } else {
+            if spec.redundancy == SAMPLED {
                 flags |= Order::SAMPLED;
                 sample_bps = self.host.get::<Limits>(slot(LIMITS)).sample_bps;
+            } else {
+                flags |= Order::REPLICATED;
+                if !replicated {
+                    sample_bps = self.nodes_paid() as u16;
+                }
             }
         }
         let order = Order {
@@ -110,7 +115,14 @@ impl<H: Host> Network<'_, H> {
             flags,
             sample_bps,
         };
-        Ok((order, models, estimate as u128 * terms.min_price as u128 * if replicated { MEMBERS as u128 } else { 1 }))
+        let least = (estimate as u64 * order.nodes() as u64) as u128 * terms.min_price as u128;
+        Ok((order, models, least))
+    }
+
+    /// Nodes that a task pays for whose creator the sender is, chosen by their ratings.
+    fn nodes_paid(&self) -> u8 {
+        let profile = self.host.load(profile_slot(self.host, self.host.sender()));
+        Profile::most_of(&profile)
     }
 
     /// See `IMuster.createTask`.
@@ -120,18 +132,13 @@ impl<H: Host> Network<'_, H> {
         ensure!(self.roster.joined() > 0, NoNodes);
         let (order, models, least) = self.order_under(&terms, &spec)?;
         let value = self.host.value();
-        let most = if order.is(Order::SAMPLED | Order::REPLICATED) {
-            let nodes = if order.is(Order::REPLICATED) { MEMBERS as u128 } else { 1 };
-            (self.most_at_stake(&terms) * nodes).min(FEE_END - 1)
-        } else {
-            FEE_END - 1
-        };
+        let most = if spec.redundancy > 0 { self.most_at_stake(&terms, order.nodes()) } else { FEE_END - 1 };
         let fee = value.to_u128().filter(|&fee| fee <= most).ok_or_else(|| refusal!(FeeTooHigh(value, most)))?;
         let least = least.max(1);
         ensure!(fee >= least, FeeTooLow(value, least));
         ensure!(!self.ring.is_full(), TooManyPending(RING as u32 - 1));
         if order.is(Order::REPLICATED) {
-            ensure!(self.three_can_run(order.queue()), NobodyCanRun(order.group.vram(), spec.gpu));
+            ensure!(self.so_many_can_run(&order), NobodyCanRun(order.group.vram(), spec.gpu));
         }
         let creator = self.host.sender();
         let task = Task { escrow: Escrow { creator, fee }, order, models };
@@ -149,13 +156,14 @@ impl<H: Host> Network<'_, H> {
         Ok(order.id)
     }
 
-    /// The highest fee for a node's part of a task, in wei, rounded down, that the least stake covers: a wrong answer to each of the tasks
-    /// that it can have open. One more than those that hold it, for a group may wait for it by then.
-    pub fn most_at_stake(&self, terms: &Terms) -> u128 {
+    /// The highest fee of a task for so many nodes, in wei: so many times the part, rounded down, that the least stake of one covers, with
+    /// a wrong answer to each of the tasks that it can have open. One more than those that hold it, for a group may wait for it by then.
+    pub fn most_at_stake(&self, terms: &Terms, nodes: u32) -> u128 {
         let limits: Limits = self.host.get(slot(LIMITS));
-        let times = limits.slash_times as u128 * (limits.open_most as u128 + 1);
+        let times = limits.slash_times as u64 * (limits.open_most as u64 + 1);
         // Raised since, the least stake is not what all have.
-        self.wei(terms.min_stake.min(self.rules.base)) / times.max(1)
+        let part = self.wei(terms.min_stake.min(self.rules.base)) / times.max(1) as u128;
+        (part * nodes as u128).min(FEE_END - 1)
     }
 
     /// Most tasks that can be queued now: floor(alpha x joined nodes), at most [`QUEUE_MAX`].

@@ -1,5 +1,5 @@
-//! Work for a node that becomes available while tasks are queued that take three nodes (the earlier dispatch documents,
-//! "Select the Best Task"): it starts what it can do alone, or is kept for a draw of three, or waits for others.
+//! Work for a node that becomes available while tasks are queued that take several (the earlier dispatch documents, "Select the
+//! Best Task"): it starts what it can do alone, or is kept for a draw of several, or waits for others.
 
 use crate::abi::{emit, IMuster::NodeWaits};
 use crate::host::{offset, Host};
@@ -10,7 +10,7 @@ use crate::registry;
 use crate::roster::Seat;
 use crate::sampler::{self, Among, Counts, Field};
 use alloc::vec::Vec;
-use muster_core::id::{Grade, NodeId};
+use muster_core::id::{GpuGroup, Grade, NodeId};
 use muster_core::record::*;
 
 /// Nodes that a task for three takes beside one.
@@ -19,9 +19,9 @@ const OTHERS: u32 = MEMBERS as u32 - 1;
 const PATIENCE: u64 = 10;
 
 impl<H: Host> Network<'_, H> {
-    /// Finds queued work for a node that stands nowhere. What it could do alone it begins. If a task for three is worth more, that
-    /// goes to the ring of Pending tasks, to be drawn by a later hash, with the node among its candidates; or the node waits for
-    /// others, if it `may_wait`. Gives whether there was anything, else nothing has changed.
+    /// Finds queued work for a node that stands nowhere. What it could do alone it begins. If a task for several is worth more, that goes
+    /// to the ring of Pending tasks, to be drawn by a later hash, with the node among its candidates; or the node waits for others, if it
+    /// `may`. Gives whether there was anything, else nothing has changed.
     pub fn find_work(&mut self, node: NodeId, may_wait: bool) -> bool {
         let seat = Seat::load(self.host, node);
         let own = seat.node.group;
@@ -29,7 +29,10 @@ impl<H: Host> Network<'_, H> {
         let single = queue::best_single(self.host, own);
         let room = !self.ring.is_full();
         let worth = |best: &Best| room && best.above(single);
-        if let Some(best) = queue::best_replicated(self.host, own, alike, true, Some(own.vram())).filter(worth) {
+        let several = queue::best_replicated(self.host, own, alike, true, Some(own.vram()));
+        let rated = queue::best_rated(self.host, own);
+        if let Some(best) = queue::better(several, rated).filter(worth) {
+            let others = self.others_of(&best);
             let together = best.queue.grade() == Grade::Alike as u8 && best.queue.group().is_any();
             // Nodes that have to be of one GPU group wait for each other, and not in the way of others'.
             let scope = if together { own } else { best.queue.group() };
@@ -38,8 +41,9 @@ impl<H: Host> Network<'_, H> {
             let there = |seat: &Seat| seat.node.parked == Node::WAITS && seat.duty(self.host).queue == best.queue;
             let seats = listed.all().into_iter().filter(|other| other.0 > 0).map(|other| Seat::load(self.host, other));
             let waiting: Vec<Seat> = seats.filter(there).collect();
-            let short = OTHERS.saturating_sub(waiting.len() as u32);
-            if short == 0 || Field::new(self.host, Among::Idle, scope.into()).count(self.host, short) >= short {
+            let idle = |net: &Self, scope: GpuGroup, most| Field::new(net.host, Among::Idle, scope.into()).count(net.host, most);
+            let short = others.saturating_sub(waiting.len() as u32);
+            if short == 0 || idle(self, scope, short) >= short {
                 self.call_up(&best, waiting, seat);
                 return true;
             }
@@ -55,12 +59,32 @@ impl<H: Host> Network<'_, H> {
             }
             let mates = Counts::load(self.host, Among::Idle, own).members() >= OTHERS;
             let vram = sampler::vram_of_idle(self.host, OTHERS).map(|vram| vram.min(own.vram()));
-            if let Some(best) = queue::best_replicated(self.host, own, alike, mates, vram).filter(worth) {
+            let several = queue::best_replicated(self.host, own, alike, mates, vram);
+            let there = |rated: &Best| {
+                let others = self.others_of(rated);
+                idle(self, rated.queue.group(), others) >= others
+            };
+            let rated = rated.filter(|rated| *rated != best && there(rated));
+            if let Some(best) = queue::better(several, rated).filter(worth) {
                 self.call_up(&best, Vec::new(), seat);
                 return true;
             }
         }
         single.is_some() && self.take_queued(node)
+    }
+
+    /// Nodes that the first task of a queue takes beside one.
+    fn others_of(&self, best: &Best) -> u32 {
+        if best.queue.grade() == Grade::Rated as u8 {
+            self.first_of(best).nodes() - 1
+        } else {
+            OTHERS
+        }
+    }
+
+    /// The first task of a queue.
+    fn first_of(&self, best: &Best) -> Order {
+        self.host.get(offset(queue::entry_slot(self.host, best.ticket(self.host)), 1))
     }
 
     /// Moves a queue's head to the ring of Pending tasks, these nodes reserved for it.
@@ -85,7 +109,7 @@ impl<H: Host> Network<'_, H> {
 
     /// Lets a node wait with a queue's head until `until`.
     fn wait(&mut self, best: &Best, seat: Seat, duty: Duty, until: u64) {
-        let id = self.host.get::<Order>(offset(queue::entry_slot(self.host, best.ticket(self.host)), 1)).id;
+        let id = self.first_of(best).id;
         seat.set_duty(self.host, &Duty { queue: best.queue, until: until as u32, ..duty });
         self.set_apart(seat, until, Node::WAITS);
         emit::<NodeWaits>(self.host, (seat.id, id), (until,));

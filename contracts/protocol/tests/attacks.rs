@@ -2,6 +2,7 @@
 //! figures.
 
 use muster_core::id::{NodeId, QueueId, TaskId, Ticket};
+use muster_core::record::CALL_MODELS;
 use muster_core::word::Word;
 use muster_model::meter::{metered, priced, MOST_GAS};
 use muster_model::refused;
@@ -260,9 +261,12 @@ fn no_call_pays_millions_for_what_others_did() {
             for i in 0..8u64 {
                 for _ in 0..per {
                     let fill: Vec<u64> = (1..=31).map(|k| 5_000_000 + n * 100 + k).collect();
-                    w.join(n, "old card", 8, &fill[..12], 400).unwrap();
-                    w.call(who(n), 0, |net| net.report_downloaded(ids(fill[12..24].to_vec()))).unwrap();
-                    let mut last = fill[24..].to_vec();
+                    let (some, last) = fill.split_at(3 * CALL_MODELS);
+                    w.join(n, "old card", 8, &some[..CALL_MODELS], 400).unwrap();
+                    for part in some[CALL_MODELS..].chunks(CALL_MODELS) {
+                        w.call(who(n), 0, |net| net.report_downloaded(ids(part.to_vec()))).unwrap();
+                    }
+                    let mut last = last.to_vec();
                     last.push(1 + set * 8 + i);
                     w.call(who(n), 0, |net| net.report_downloaded(ids(last))).unwrap();
                     w.call(who(n), 0, |net| net.report_removed(ids(vec![1 + set * 8 + i]))).unwrap();
@@ -319,9 +323,10 @@ fn hollow(nodes: u64) -> World {
     w.mem.keep_logs = false;
     for n in 1..=nodes {
         let own: Vec<u64> = (1..32).map(|k| n * 100 + k).chain([7]).collect();
-        w.join(n, "RTX 4090", 24, &own[..12], 400).unwrap();
-        w.call(who(n), 0, |net| net.report_downloaded(ids(own[12..24].to_vec()))).unwrap();
-        w.call(who(n), 0, |net| net.report_downloaded(ids(own[24..].to_vec()))).unwrap();
+        w.join(n, "RTX 4090", 24, &own[..CALL_MODELS], 400).unwrap();
+        for part in own[CALL_MODELS..].chunks(CALL_MODELS) {
+            w.call(who(n), 0, |net| net.report_downloaded(ids(part.to_vec()))).unwrap();
+        }
         w.call(who(n), 0, |net| net.report_removed(ids(vec![7]))).unwrap();
     }
     w

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use alloy_primitives::B256;
 use muster_core::id::{GpuGroup, NodeId, TaskId};
-use muster_core::record::{Order, Queue, Size};
+use muster_core::record::{Order, Queue, Size, CALL_MODELS};
 use muster_model::meter::{metered, priced, MOST_GAS};
 use muster_model::refused;
 use muster_model::validated::*;
@@ -337,8 +337,8 @@ fn varied(seed: u64) -> (World, u32) {
     }
     for n in 241..=252u64 {
         let list: Vec<u64> = (1..=32).map(|m| n * 100 + m).collect();
-        w.join(n, "card", 900, &list[..12], 400).unwrap();
-        for part in [&list[12..22], &list[22..]] {
+        w.join(n, "card", 900, &list[..CALL_MODELS], 400).unwrap();
+        for part in list[CALL_MODELS..].chunks(CALL_MODELS) {
             w.send(who(n), 0, reportDownloadedCall { models: part.to_vec() }).unwrap();
         }
     }

@@ -51,6 +51,8 @@ fn samples() -> Vec<Sample> {
     let program = who(70).into();
     let facet = Facet { facetAddress: program, functionSelectors: selectors.clone() };
     let genesis = genesis();
+    let (target, alpha) = (900_000_000_000_000_000, 400_000_000_000_000_000);
+    let profile = Profile { algorithm: 2, least: 4, most: 8, reschedules: 1, targeting: 1, target, alpha, period: 400 };
     vec![
         sample(joinCall { gpuName: "a card with a name longer than one word".into(), vram: 48, models: vec![4, 5] }),
         sample(raiseStakeCall {}),
@@ -73,6 +75,8 @@ fn samples() -> Vec<Sample> {
         sample(revealCall { id: 2, group: 0, node: 2, kind: 0, value: [9; 32].into(), salt: [8; 32].into() }),
         sample(validateCall { id: 2, node: 2 }),
         sample(formGroupCall {}),
+        sample(setProfileCall { profile }),
+        sample(profileCall { application: who(50).into() }),
         sample(settleCall { id: 2, group: 1 }),
         sample(listGpuGroupCall { group: 1 << 16 | 24, listed: true }),
         sample(groupsCall { from: 1, count: 9 }),
@@ -344,8 +348,10 @@ fn number(data: &[u8], at: usize) -> usize {
 
 /// Where the words of arguments stand whose heads begin at `base`.
 fn walk(kinds: &[&str], data: &[u8], base: usize, out: &mut Vec<(usize, Kind)>) {
-    for (i, kind) in kinds.iter().enumerate() {
-        let at = base + i * 32;
+    let mut next = base;
+    for kind in kinds {
+        let at = next;
+        next += 32;
         if let Some(bits) = kind.strip_prefix("uint").filter(|bits| !bits.ends_with(']')) {
             out.push((at, Kind::Bits(bits.parse().unwrap())));
         } else if *kind == "bool" {
@@ -354,6 +360,13 @@ fn walk(kinds: &[&str], data: &[u8], base: usize, out: &mut Vec<(usize, Kind)>) 
             out.push((at, Kind::Bits(160)));
         } else if let Some(bytes) = kind.strip_prefix("bytes").and_then(|bytes| bytes.parse().ok()) {
             out.push((at, Kind::Bytes(bytes)));
+        } else if let Some(parts) =
+            kind.strip_prefix('(').and_then(|parts| parts.strip_suffix(')')).filter(|parts| !parts.contains('['))
+        {
+            // A struct without a list stands where it is.
+            let parts = types(parts);
+            walk(&parts, data, at, out);
+            next = at + parts.len() * 32;
         } else {
             out.push((at, Kind::Offset));
             let tail = base + number(data, at);
@@ -361,7 +374,6 @@ fn walk(kinds: &[&str], data: &[u8], base: usize, out: &mut Vec<(usize, Kind)>) 
                 out.push((tail, Kind::Length));
                 walk(&vec![inner; number(data, tail)], data, tail + 32, out);
             } else if let Some(parts) = kind.strip_prefix('(') {
-                // Every struct of the interface has a list, so it stands behind an offset.
                 walk(&types(parts.strip_suffix(')').unwrap()), data, tail, out);
             } else {
                 out.push((tail, Kind::Length));

@@ -568,6 +568,70 @@ fn a_node_slashed_out_leaves_its_task_refunded_and_its_other_groups_without_it()
     }
 }
 
+/// It has a task of its own, and another group has called it meanwhile.
+#[test]
+fn a_node_slashed_out_is_gone_from_the_group_it_was_called_to() {
+    let mut w = sampling(12, 10_000);
+    let (id, place, [a, b, c]) = group(&mut w);
+    commit(&mut w, id, c, ANSWER, value(1)).unwrap();
+    commit(&mut w, id, b, ANSWER, value(2)).unwrap();
+    let own = loop {
+        let task = started(&mut w, TOKEN, spec(0, &[]));
+        if task.1 == b {
+            break task.0;
+        }
+        submit(&mut w, task);
+    };
+    let (other, second, members) = loop {
+        let (other, first) = committed(&mut w, ANSWER, 1);
+        let (second, members) = formed(&mut w, other, first);
+        if members.contains(&b) {
+            break (other, second, members);
+        }
+        members[1..].iter().for_each(|&n| commit(&mut w, other, n, ANSWER, value(1)).unwrap());
+        members.iter().for_each(|&n| reveal(&mut w, other, second, n, ANSWER, value(1)).unwrap());
+    };
+    assert_eq!(w.node(b).calledTo, second);
+    for (n, answer) in [(a, 1), (b, 2), (c, 1)] {
+        w.events();
+        reveal(&mut w, id, place, n, ANSWER, value(answer)).unwrap();
+    }
+    let events = w.events();
+    assert!(events.iter().any(|e| matches!(e, E::TaskAborted(t) if (t.id, t.reason, t.refund) == (own, 4, TOKEN))));
+    assert!(events.iter().any(|e| matches!(e, E::MemberTimedOut(t) if (t.id, t.node, t.group) == (other, b, second))));
+    let view = w.node(b);
+    assert_eq!((view.status, view.calledTo, view.openCommitments, view.held), (0, 0, 0, false));
+    let gone = w.ask(groupCall { place: second }).members.iter().filter(|m| (m.node, m.stage) == (b, stage::GONE)).count();
+    assert_eq!(gone, 1);
+    let there: Vec<u32> = members.iter().copied().filter(|&n| n != b).collect();
+    commit(&mut w, other, there[1], ANSWER, value(1)).unwrap();
+    w.events();
+    there.iter().for_each(|&n| reveal(&mut w, other, second, n, ANSWER, value(1)).unwrap());
+    let (judged, settled) = judged(&mut w);
+    assert_eq!((judged.iter().find(|m| m.0 == b), settled.outcome), (Some(&(b, 5, 0)), 0));
+}
+
+/// The last task that it had is the one that it is judged for, which is not refunded besides.
+#[test]
+fn a_held_node_slashed_out_leaves_nothing_behind() {
+    let mut w = sampling(10, 10_000);
+    w.set("openMost", 1);
+    let (id, place, [a, b, c]) = group(&mut w);
+    assert!(w.node(a).held);
+    for n in [b, c] {
+        commit(&mut w, id, n, ANSWER, value(2)).unwrap();
+    }
+    for (n, answer) in [(b, 2), (c, 2), (a, 1)] {
+        w.events();
+        reveal(&mut w, id, place, n, ANSWER, value(answer)).unwrap();
+    }
+    let aborted = w.events().iter().filter(|e| matches!(e, E::TaskAborted(_) | E::MemberTimedOut(_))).count();
+    let view = w.node(a);
+    assert_eq!((aborted, view.status, view.held, view.openCommitments), (0, 0, false, 0));
+    assert_eq!(w.account(CREATOR).credit, 0);
+    check_money(&mut w);
+}
+
 #[test]
 fn images_agree_within_their_tolerance_and_do_not_slash() {
     let images =
@@ -613,7 +677,7 @@ fn what_may_be_validated_is_checked_at_creation() {
     w.create(CREATOR, 1_000 * TOKEN, spec(0, &[])).unwrap();
     w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: false }).unwrap();
     refused!(w.create(CREATOR, FEE, wanted()), GpuNotListed(CARD));
-    refused!(w.create(CREATOR, FEE, IMuster::TaskSpec { redundancy: 3, ..wanted() }), RedundancyUnsupported(3u8));
+    refused!(w.create(CREATOR, FEE, IMuster::TaskSpec { redundancy: 4, ..wanted() }), RedundancyUnsupported(4u8));
 }
 
 /// Lots of 20,000 tasks, and who validates, against what the parameters and weights say.

@@ -114,18 +114,18 @@ fn joining_needs_a_stake_a_gpu_and_sane_models() {
     refused!(w.join(1, "A", 24, &[5, 6, 5], 400), DuplicateModel(5u64));
     refused!(w.join(1, "A", 24, &[0], 400), BadModel(0u64));
     refused!(w.join(1, "A", 24, &[1 << 40], 400), BadModel(1u64 << 40));
-    let many: Vec<u64> = (1..=13).collect();
-    refused!(w.join(1, "A", 24, &many, 400), TooManyModels(13usize, 12usize));
+    let many: Vec<u64> = (1..=11).collect();
+    refused!(w.join(1, "A", 24, &many, 400), TooManyModels(11usize, 10usize));
     // Initialised, its parameters, and what answers from then on.
     assert_eq!((w.paid_in, w.events().len()), (0, 1 + PARAMETERS.len() + 1));
 
     let name = "x".repeat(64);
-    assert_eq!(w.join(1, &name, 24, &many[..12], 400).unwrap(), 1);
+    assert_eq!(w.join(1, &name, 24, &many[..10], 400).unwrap(), 1);
     refused!(w.join(1, &name, 24, &[], 400), WrongStatus(1u32, 1u8));
     assert_eq!(w.join(2, "B", 24, &[], 400 << 18).unwrap(), 2);
     let v = w.node(1);
     assert_eq!((v.status, v.vram, v.gpu, v.stake, v.reliability, v.longTerm), (1, 24, 1 << 16 | 24, 400 * TOKEN, WAD, WAD / 2));
-    assert_eq!(v.models, many[..12]);
+    assert_eq!(v.models, many[..10]);
     assert_eq!(w.node(2).gpu, 2 << 16 | 24);
     assert_eq!(w.view(|n| n.overview()).largestStake, most);
     match &w.events()[..] {
@@ -133,7 +133,7 @@ fn joining_needs_a_stake_a_gpu_and_sane_models() {
             assert_eq!((g.group, &g.name, g.vram, g.fee), (1 << 16 | 24, &name, 24, fee));
             assert_eq!(
                 (j.node, j.operator.into_array(), j.group, j.stake, &j.models[..]),
-                (1, who(1), 1 << 16 | 24, 400 * TOKEN, &many[..12])
+                (1, who(1), 1 << 16 | 24, 400 * TOKEN, &many[..10])
             );
         }
         other => panic!("{other:?}"),
@@ -427,7 +427,7 @@ fn creating_a_task_refuses_what_it_cannot_run() {
     refused!(w.create(5, FEE, with(&|s| s.units = 0)), BadUnits(0u32, 1_000u32));
     refused!(w.create(5, FEE, with(&|s| s.units = 1_001)), BadUnits(1_001u32, 1_000u32));
     refused!(w.create(5, FEE, with(&|s| (s.kind, s.units) = (2, 86_401))), BadUnits(86_401u32, 86_400u32));
-    refused!(w.create(5, FEE, with(&|s| s.redundancy = 3)), RedundancyUnsupported(3u8));
+    refused!(w.create(5, FEE, with(&|s| s.redundancy = 4)), RedundancyUnsupported(4u8));
     refused!(w.create(5, FEE, with(&|s| s.redundancy = 255)), RedundancyUnsupported(255u8));
     refused!(w.create(5, FEE, with(&|s| s.vram = 961)), BadVram(961u16, 960u16));
     refused!(w.create(5, FEE, with(&|s| s.vram = 25)), NobodyCanRun(25u16, 0u32));
@@ -952,9 +952,10 @@ fn models_are_reported_removed_and_purged() {
     refused!(report(&mut w, 1, &[7]), ModelHeld(7u64));
     refused!(report(&mut w, 1, &[9, 9]), DuplicateModel(9u64));
     refused!(remove(&mut w, 1, &[9]), ModelNotHeld(9u64));
-    refused!(report(&mut w, 1, &(100..113).collect::<Vec<_>>()), TooManyModels(13usize, 12usize));
-    report(&mut w, 2, &(100..112).collect::<Vec<_>>()).unwrap();
-    report(&mut w, 2, &(112..124).collect::<Vec<_>>()).unwrap();
+    refused!(report(&mut w, 1, &(100..111).collect::<Vec<_>>()), TooManyModels(11usize, 10usize));
+    report(&mut w, 2, &(100..110).collect::<Vec<_>>()).unwrap();
+    report(&mut w, 2, &(110..120).collect::<Vec<_>>()).unwrap();
+    report(&mut w, 2, &(120..124).collect::<Vec<_>>()).unwrap();
     refused!(report(&mut w, 2, &(200..207).collect::<Vec<_>>()), TooManyModels(33u32, 32u32));
     remove(&mut w, 2, &(100..124).collect::<Vec<_>>()).unwrap();
     report(&mut w, 1, &[9, 10]).unwrap();

@@ -306,7 +306,7 @@ fn w02_randomness_has_no_state_and_no_selector() {
 fn w03_no_commitment_decides_anything() {
     nothing_called(&["vrf", "disclose", "sample"]);
     let mut w = world(1, 1);
-    for policy in 3..=255 {
+    for policy in 4..=255 {
         refused!(w.create(5, FEE, IMuster::TaskSpec { redundancy: policy, ..spec(0, &[]) }), RedundancyUnsupported(policy));
     }
     // Whatever the node commits to, block and task decide.

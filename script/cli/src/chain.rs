@@ -208,6 +208,18 @@ pub struct Outgoing {
     pub gas: Option<u64>,
 }
 
+/// A transaction failed whose call on the block before it does not: its own block's number or time made the difference, or somebody was faster.
+#[derive(Debug)]
+pub struct Overtaken(pub H256);
+
+impl std::fmt::Display for Overtaken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "transaction {:?} failed, but the same call on the block before it does not: its reason is not known", self.0)
+    }
+}
+
+impl std::error::Error for Overtaken {}
+
 impl Account {
     /// An account with this key on this chain.
     pub fn new(chain: &Chain, wallet: LocalWallet) -> Self {
@@ -246,9 +258,7 @@ impl Account {
         let before = receipt.block_number.map(|number| (number - 1).into());
         match chain.provider.call(&request, before).await {
             Err(error) => Err(chain.reverted_or_trouble(error).context(format!("transaction {hash:?}"))),
-            Ok(_) => {
-                bail!("transaction {hash:?} failed, but the same call on the block before it does not: its reason is not known")
-            }
+            Ok(_) => Err(Overtaken(hash).into()),
         }
     }
 

@@ -1,4 +1,4 @@
-//! `muster keepalive`: shows when a deployment's programs expire, renews those that will soon, and activates again those
+//! `muster-dev keepalive`: shows when a deployment's programs expire, renews those that will soon, and activates again those
 //! that have. Anybody may pay for it; what the programs are is read from a deployment's record, from the router, or both.
 
 use std::{

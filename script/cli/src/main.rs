@@ -1,4 +1,4 @@
-//! `muster`: what the shells under `script/` run.
+//! `muster-dev`: what the shells under `script/` run.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use muster_cli::{
 };
 
 #[derive(Parser)]
-#[command(name = "muster", version, about)]
+#[command(name = "muster-dev", version, about)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -57,7 +57,7 @@ enum Command {
 #[tokio::main]
 async fn main() {
     if let Err(error) = run(Arguments::parse().command).await {
-        eprintln!("muster: {error:#}");
+        eprintln!("muster-dev: {error:#}");
         std::process::exit(1);
     }
 }

@@ -150,10 +150,23 @@ impl Heard {
 pub fn run(root: &Path) -> Result<()> {
     let mut heard = Heard::default();
     eprintln!("proof: in memory");
-    let native = ["--test", "draw", "--test", "native", "--test", "weaknesses", "--test", "attacks", "--test", "life"];
+    let native = [
+        "--test",
+        "draw",
+        "--test",
+        "native",
+        "--test",
+        "weaknesses",
+        "--test",
+        "attacks",
+        "--test",
+        "life",
+        "--test",
+        "outcomes",
+    ];
     heard.listen(root, &[&native[..], &["--", "--show-output"]].concat())?;
     eprintln!("proof: through compiled WASM, on the embedded node");
-    heard.listen(root, &["--test", "network", "--", "--show-output", "model::", "weight::"])?;
+    heard.listen(root, &["--test", "network", "--", "--show-output", "model::", "outcomes::", "weight::"])?;
     let file = root.join("docs/proof.md");
     fs::write(&file, page(root, &heard)?).with_context(|| file.display().to_string())?;
     eprintln!("proof: wrote docs/proof.md");
@@ -209,6 +222,14 @@ fn page(root: &Path, heard: &Heard) -> Result<String> {
         let counts = columns.iter().map(|column| column.get(event).map_or(Ok(0), |times| times.parse()));
         let counts: Vec<String> = counts.map(|times| Ok(thousands(times?))).collect::<Result<_>>()?;
         page += &format!("| {event} | {} |\n", counts.join(" | "));
+    }
+
+    page += OUTCOMES;
+    for figure in heard.of("outcomes", "groups")? {
+        let place = if figure.test.contains("::") { "WASM" } else { "memory" };
+        let numbers =
+            ["groups", "agreed", "alone", "differing", "unanswered", "slashes", "left", "filled", "unfilled", "not sampled"];
+        page += &format!("| {place} {}", figure.row(&[&["what", "scope"][..], &numbers].concat())?);
     }
 
     page += WEAK;
@@ -324,7 +345,9 @@ const MUTANTS: &str = "
 | `bound.rs`, `ceil`: `code > 255` to `code >= 255` | 255 comes out as 255 either way |
 | `value.rs`, `key`: `bits > 32` to `bits >= 32` | a shift by 0 either way |
 
-Those of `wad.rs` and `records/`, and of the contract's rules (`script/mutants rules`, hours), have not been run to the end.
+Of the contract's rules a sample has been run: every sixth of the 99 mutants of what judges in `groups.rs` (`judge`, `conclude`, `pot`, `slash`, `expel`, `settle`, `reveal_member`, `opened`, `revealed`),
+with the tests `outcomes` and `groups`, four long ones left out. Of these 16 two survived, both where a slashed node is thrown out: held, or called to another group. Tests that were added for them fail
+with either. The other rules, `wad.rs` and `records/` have not been run to the end.
 ";
 
 const DRIVEN: &str = "
@@ -350,6 +373,22 @@ const HAPPENED: &str = "
 How often what happened, by the names of the events. A task is aborted by timeout (TaskAborted0), its creator
 (TaskAborted1), eviction from the queue (TaskAborted2), or because it was queued for too long (TaskAborted3).
 
+";
+
+const OUTCOMES: &str = "
+## Every outcome of a validation group
+
+Each member of a group does one of nine things: it gives the first answer fast or slowly, the second fast or slowly, or a third, reports an error, withholds, lets its deadline pass, or is not
+there. Over plain values all 729 combinations are judged (`contracts/core/tests/validation.rs`). Those that a group can come to are played on real groups, each of its own:
+512 of a replicated task, 448 of a sampled one, whose first node has committed, and 63 more where the scope has one node or two. The other 154 cannot come to be: in them the first is not there or
+has not committed though others are missing, or the second is missing and the third is there. Every event of a judgement, every payment, score, slash and receipt
+and all the money are compared with what [validation.md](validation.md) says (`test/model/src/outcomes`), in which the contracts' own judgement has no part. In memory each combination is
+played in the twelve ways in which members can follow each other, and be timed out by `expire` or by the judgement; through the compiled programs in one of them, the next each time, and beside every call the same code
+runs natively on the same storage. A small scope has too few nodes for scores. Pots are those of groups that agreed, with more than the fee to share; the start fee is a tenth of a fee here, so that who
+calls for validations uses up the reserve. Tasks that were not sampled are compared too.
+
+| where | what is judged | scope | groups | agreed | first alone | differing | unanswered | slashes | nodes that left by them | pots that the reserve filled | that it could not | tasks not sampled |
+| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 ";
 
 const WEAK: &str = "

@@ -1,4 +1,4 @@
-//! `muster` as its users run it, against the embedded node and the compiled programs of `build/`.
+//! `muster-dev` as its users run it, against the embedded node and the compiled programs of `build/`.
 
 use std::{fs, path::PathBuf, process::Command};
 
@@ -53,7 +53,7 @@ fn config(file: Option<PathBuf>) -> Config {
 }
 
 fn muster(arguments: &[&str], environment: &[(&str, &str)]) -> std::process::Output {
-    Command::new(env!("CARGO_BIN_EXE_muster"))
+    Command::new(env!("CARGO_BIN_EXE_muster-dev"))
         .args(arguments)
         .env_remove("RPC_URL")
         .env_remove("PRIVATE_KEY")

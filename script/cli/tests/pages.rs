@@ -141,6 +141,41 @@ fn is_number(word: &str) -> bool {
     word.strip_prefix(|c: char| c.is_ascii_uppercase()).is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_digit()))
 }
 
+/// The numbered rows of the page of sources: three cells behind the number.
+fn numbered(text: &str) -> Vec<(&str, [&str; 3])> {
+    let row = |line| {
+        let mut cells = cells(line)?;
+        let number = cells.next().filter(|number| is_number(number.trim_end_matches('*')))?;
+        let three = [(); 3].map(|()| cells.next().unwrap_or_else(|| panic!("{number} lacks a cell")));
+        assert_eq!(cells.next(), None, "{number} has a cell too many");
+        Some((number, three))
+    };
+    prose(text).filter_map(row).collect()
+}
+
+fn cells(line: &str) -> Option<impl Iterator<Item = &str>> {
+    Some(line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | "))
+}
+
+/// What the numbers begin with of what the paper's evaluation claims: behind them are a figure and a verdict.
+const EVALUATION: char = 'E';
+
+/// Each claim of the paper's evaluation stands on the page of sources as the simulator's page has it, with its figure and verdict.
+#[test]
+fn the_page_of_sources_has_what_became_of_every_claim() {
+    let (simulated, sources) = (read(&root().join("docs/simulator-paper.md")), read(&root().join("docs/sources.md")));
+    let claim = |line| {
+        let [place, claim, _, ours, .., verdict] = cells(line)?.collect::<Vec<_>>()[..] else { return None };
+        place.starts_with("5.").then(|| [format!("{place}: {claim}"), ours.to_owned(), verdict.to_owned()])
+    };
+    let table = prose(&simulated).skip_while(|line| *line != "## Claim by claim").skip(1);
+    let claims: Vec<[String; 3]> = table.take_while(|line| !line.starts_with('#')).filter_map(claim).collect();
+    assert!(claims.len() > 40, "only {} claims were found", claims.len());
+    let rows = numbered(&sources).into_iter().filter(|(number, _)| number.starts_with(EVALUATION));
+    let told: Vec<[String; 3]> = rows.map(|(_, cells)| cells.map(str::to_owned)).collect();
+    assert_eq!(told, claims);
+}
+
 #[test]
 fn the_page_of_sources_names_what_is_there() {
     let page = root().join("docs/sources.md");
@@ -148,15 +183,10 @@ fn the_page_of_sources_names_what_is_there() {
     let files = references(&text);
     let sources: BTreeMap<_, _> =
         files.iter().map(|(label, file)| (*label, Names::of(&page.parent().unwrap().join(file)))).collect();
-    let rows: Vec<(&str, [&str; 3])> = prose(&text)
-        .filter_map(|line| {
-            let mut cells = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ");
-            let number = cells.next().filter(|number| is_number(number.trim_end_matches('*')))?;
-            let cells = [(); 3].map(|()| cells.next().unwrap_or_else(|| panic!("{number} lacks a cell")));
-            Some((number, cells))
-        })
-        .collect();
-    assert!(rows.len() > 80, "only {} rows were found", rows.len());
+    let rows = numbered(&text);
+    for document in ['Q', 'D', 'B', 'C', 'P'] {
+        assert!(rows.iter().filter(|(number, _)| number.starts_with(document)).count() > 5, "rows of {document}");
+    }
 
     // Numbers are counted up for each document; a star has a note, and a note a star.
     let mut last = BTreeMap::new();
@@ -171,7 +201,7 @@ fn the_page_of_sources_names_what_is_there() {
     assert_eq!(notes.collect::<Vec<_>>(), starred.collect::<Vec<_>>(), "notes and stars");
 
     let known: BTreeSet<&str> = rows.iter().map(|(number, _)| number.trim_end_matches('*')).collect();
-    for (number, [_, place, tests]) in &rows {
+    for (number, [_, place, tests]) in rows.iter().filter(|(number, _)| !number.starts_with(EVALUATION)) {
         for (cell, in_tests) in [(place, false), (tests, true)] {
             let found = named(cell, &files);
             for (label, name) in &found {

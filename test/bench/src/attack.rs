@@ -260,8 +260,8 @@ impl Bench {
         for i in 0..hostile as u64 {
             // The model stands in the last of six words.
             let own: Vec<u64> = (1..32).map(|k| 1 << 33 | i << 8 | k).chain([1 + i % 24]).collect();
-            let (joined, _) = b.join(GPU, VRAM, &own[..12], 400)?;
-            for models in [&own[12..24], &own[24..]] {
+            let (joined, _) = b.join(GPU, VRAM, &own[..CALL_MODELS], 400)?;
+            for models in own[CALL_MODELS..].chunks(CALL_MODELS) {
                 b.operator(joined.node, reportDownloadedCall { models: models.to_vec() })?;
             }
             b.operator(joined.node, reportRemovedCall { models: vec![1 + i % 24] })?;

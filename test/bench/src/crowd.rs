@@ -5,6 +5,7 @@ use crate::measure::{spec, Bench, GPU, VRAM};
 use crate::validation::{commitment, revealing};
 use crate::world::{Done, TOKEN};
 use anyhow::{ensure, Context, Result};
+use muster_core::record::CALL_MODELS;
 use muster_protocol::IMuster::*;
 use serde::{Deserialize, Serialize};
 
@@ -155,8 +156,8 @@ fn strangers(b: &mut Bench) -> Result<Vec<u32>> {
     }
     for i in 0..STRANGERS.1 {
         let own: Vec<u64> = (1..32).map(|k| 1 << 33 | i << 8 | k).chain([1 + i % 24]).collect();
-        let (joined, _) = b.join(GPU, VRAM, &own[..12], 400)?;
-        for models in [&own[12..24], &own[24..]] {
+        let (joined, _) = b.join(GPU, VRAM, &own[..CALL_MODELS], 400)?;
+        for models in own[CALL_MODELS..].chunks(CALL_MODELS) {
             b.operator(joined.node, reportDownloadedCall { models: models.to_vec() })?;
         }
         b.operator(joined.node, reportRemovedCall { models: vec![1 + i % 24] })?;

@@ -49,6 +49,13 @@ pub const LIMITS: &[Limit] = &[
     cached("reveal in a group, the last: three judged", 180_000, 135_000),
     cached("reveal in a replicated task's group, the last: three judged", 180_000, 135_000),
     cached("reveal in a group, the last: three judged, one slashed", 260_000, 210_000),
+    limit("form a group of 3 by First-fit from a pool of 8", 300_000, (200_000, 245_000)),
+    limit("form a group of 9 by Tight-fit from a pool of 32", 750_000, (400_000, 450_000)),
+    limit("form a group of 9 by Tight-fit from a pool of 32, its predictive target set anew", 750_000, (600_000, 640_000)),
+    limit("form a group of 9 by Tight-fit from a pool of 32, its adaptive target set anew", 750_000, (600_000, 640_000)),
+    limit("reveal in a group chosen by ratings, not the last", 90_000, (55_000, 85_000)),
+    limit("reveal in a group chosen by ratings, the last: 3 judged", 180_000, (135_000, 162_000)),
+    limit("reveal in a group chosen by ratings, the last: 9 judged", 350_000, (290_000, 320_000)),
 ];
 /// The dearest call that an adversary may bring about.
 pub const DEAREST: u64 = 1_000_000;

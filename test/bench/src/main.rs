@@ -18,6 +18,7 @@ mod grades;
 mod limits;
 mod measure;
 mod page;
+mod rated;
 mod validation;
 mod world;
 
@@ -117,6 +118,14 @@ fn main() -> Result<()> {
         bar.set_length(queue as u64);
         bar.set_message("queueing tasks of all grades");
         b.graded(queue, samples, |i| bar.set_position(i as u64))?;
+    }
+    rows.append(&mut b.rows);
+
+    let mut b = Bench::new()?;
+    for (n, wanted) in rated::POOLS {
+        bar.set_message(format!("choosing by ratings of {n}"));
+        b.grow(n, |_| ())?;
+        b.both(|b| b.rated(&wanted, samples))?;
     }
     rows.append(&mut b.rows);
 

@@ -4,11 +4,13 @@ use crate::beside::Beside;
 use alloy_primitives::{keccak256, Address, Bytes, TxKind, B256, U256};
 use alloy_sol_types::{sol, SolCall, SolEvent, SolInterface};
 use anyhow::{anyhow, bail, ensure, Context, Result};
+use muster_core::record::{Climb, Profile, Scores};
+use muster_core::word::Packed;
 use muster_core::word::Word;
 use muster_devnode::chain::{Clock, Config, History};
 use muster_devnode::evm::Status;
 use muster_devnode::{Chain, TxRequest};
-use muster_protocol::layout::{node, NODES};
+use muster_protocol::layout::{node, profile, NODES, PROFILES};
 use muster_protocol::native::solidity_slot;
 use muster_protocol::programs::PROGRAMS;
 use muster_protocol::IMuster;
@@ -314,6 +316,24 @@ impl World {
                 self.chain.set_storage(self.muster, at(number, node::SCORES), U256::ONE << 255);
             }
         }
+    }
+
+    /// Gives all nodes up to `last` different ratings, that of the first the lowest.
+    pub fn rate(&self, last: u32) {
+        for number in 1..=last {
+            let at = U256::from_limbs(solidity_slot(NODES, Word::from(number as u64)).0) + U256::from(node::SCORES);
+            let scores = Scores { judged: 60, right: (60 * number / last) as u8, ..Scores::default() };
+            self.chain.set_storage(self.muster, at, U256::from_limbs(scores.pack().0));
+        }
+    }
+
+    /// Writes that an application's groups have come to the end of a period: every third without a majority.
+    pub fn end_period(&self, application: Address) {
+        let slot = U256::from_limbs(solidity_slot(PROFILES, Word::from(application.into_array())).0);
+        let slot = slot + U256::from(profile::CLIMB);
+        let (groups, per) = (Profile::PERIOD_LEAST, 5);
+        let climb = Climb { groups, successes: groups / 3 * 2, members: groups * per, ..Climb::START };
+        self.chain.set_storage(self.muster, slot, U256::from_limbs(climb.pack().0));
     }
 
     /// Lets time pass.

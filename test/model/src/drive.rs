@@ -2,7 +2,7 @@
 //! down to a short one before it is shown. Seeds are fixed.
 
 use crate::explorer::Explorer;
-use crate::model::{random_op, validating, Model, Op};
+use crate::model::{random_op, rating, settling, validating, Model, Op};
 use crate::proof;
 use crate::system::System;
 use crate::world::{Dice, World};
@@ -321,4 +321,85 @@ pub fn drive_validating<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, len
     if (seeds.end - seeds.start) * length as u64 >= 200_000 {
         demand(&seen, &SELDOM, 1);
     }
+}
+
+/// What happens in a network where most tasks are given to groups that are chosen by ratings.
+const RATED: [&str; 43] = [
+    "GroupChosen",
+    "GroupFormed",
+    "GroupSettled",
+    "MemberJudged",
+    "MemberTimedOut",
+    "NodeRated",
+    "NodeWaits",
+    "ProfileSet",
+    "rated: first-fit",
+    "rated: tight-fit",
+    "rated: fixed-size",
+    "rated: random-fit",
+    "rated: target reached",
+    "rated: target missed",
+    "rated: least group",
+    "rated: group between",
+    "rated: largest group",
+    "rated: paid for fewer than the profile says now",
+    "rated: too few there",
+    "rated: too old",
+    "rated: an idle node that H keeps out",
+    "rated: scored",
+    "rated: not scored",
+    "rated: majority",
+    "rated: majority against others",
+    "rated: right without a majority",
+    "rated: given to another group",
+    "rated: no majority",
+    "rated: unanswered",
+    "rated: a node waits",
+    "rated: a third node waits",
+    "rated: one reserved",
+    "rated: two or three reserved",
+    "rated: more than three reserved",
+    "rated: a reserved node chosen",
+    "rated: a reserved node not chosen",
+    "rated: a reserved node returned",
+    "too soon to wait again",
+    "waited in vain",
+    "refused: BadProfile",
+    "refused: FeeTooHigh",
+    "refused: GpuNotListed",
+    "refused: NobodyCanRun",
+];
+
+/// What happens there now and then.
+const RATED_SELDOM: [&str; 3] = ["rated: agreed in a chain", "rated: another than the best", "rated: one alone"];
+
+/// Operations of a network in which groups are chosen by ratings; else as [`drive_validating`].
+pub fn drive_rating<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize, operators: u64, least: u64) {
+    let operations = |seed| rating(&mut Dice(seed), length, operators);
+    let seen = drive_all(fresh, seeds.clone(), length, operators, &operations);
+    demand(&seen, &RATED, least);
+    if (seeds.end - seeds.start) * length as u64 >= 200_000 {
+        demand(&seen, &RATED_SELDOM, 1);
+    }
+}
+
+/// What happens where more are idle than a pool holds.
+const DRAWN: [&str; 5] = ["rated: drawn pool", "rated: first-fit", "rated: tight-fit", "rated: fixed-size", "rated: random-fit"];
+
+/// The same of a network of so many that pools are drawn.
+pub fn drive_drawn_pools<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize, operators: u64, least: u64) {
+    let operations = |seed| rating(&mut Dice(seed), length, operators);
+    let seen = drive_all(fresh, seeds, length, operators, &operations);
+    demand(&seen, &DRAWN, least);
+}
+
+/// What happens where so many groups are settled that targets are set anew.
+const SETTLED: [&str; 4] =
+    ["rated: adaptive target set", "rated: predictive target set", "rated: predicted target checked", "rated: a rating halved"];
+
+/// Operations of quiet networks with one application each, so many that targets are set.
+pub fn drive_settling<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize, operators: u64, least: u64) {
+    let operations = |seed| settling(&mut Dice(seed), length, operators);
+    let seen = drive_all(fresh, seeds, length, operators, &operations);
+    demand(&seen, &SETTLED, least);
 }

@@ -9,7 +9,7 @@ use alloy_sol_types::SolCall;
 use muster_core::id::{GpuGroup, ModelId, NodeId, QueueId, TaskId, Ticket};
 use muster_core::record::{Head, NextParameter, Proposal, Rules, Scores};
 use muster_core::word::{Address, Word};
-use muster_protocol::abi::IMuster::{self, IMusterEvents as E, Outcome, TaskCreated};
+use muster_protocol::abi::IMuster::{self, IMusterEvents as E, Outcome, Profile, TaskCreated};
 use muster_protocol::layout::{entry, node_slot, slot, HEAD, NEXT_OWNER, NEXT_PARAMETERS, NEXT_TREASURY, RULES};
 use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::sampler::Among;
@@ -30,6 +30,8 @@ struct Node {
     joined_at: u64,
     /// All scores ever; the pool is the last fifty.
     scores: Vec<u8>,
+    /// Judgements that its rating counts, and those of them that held it right.
+    judged: (u64, u64),
     held: BTreeSet<u64>,
     in_use: Vec<u64>,
     /// The running task or the last one, and its deadline.
@@ -59,10 +61,29 @@ struct Account {
     kicked: bool,
 }
 
+/// How an application's groups are chosen, and what they have come to since its target was last set.
+#[derive(Clone, Debug)]
+struct Application {
+    profile: Profile,
+    groups: u32,
+    successes: u32,
+    members: u32,
+}
+
+impl Default for Application {
+    fn default() -> Application {
+        let (target, half) = (490_000_000_000_000_000, 500_000_000_000_000_000);
+        let profile = Profile { algorithm: 1, least: 3, most: 7, reschedules: 2, targeting: 0, target, alpha: half, period: 300 };
+        Application { profile, groups: 0, successes: 0, members: 0 }
+    }
+}
+
 /// A task that has not ended.
 #[derive(Clone, Debug)]
 struct Task {
     created: TaskCreated,
+    /// Nodes that its fee is for.
+    nodes: u8,
     /// Block of the draw, ticket, or deadline.
     at: u64,
     node: u32,
@@ -127,6 +148,8 @@ pub struct Explorer {
     groups: BTreeMap<u32, (String, u16)>,
     nodes: BTreeMap<u32, Node>,
     accounts: BTreeMap<Address, Account>,
+    /// Who has set a profile or had a group chosen.
+    applications: BTreeMap<Address, Application>,
     created: u64,
     tasks: BTreeMap<u64, Task>,
     pending: VecDeque<u64>,
@@ -346,10 +369,28 @@ impl Explorer {
                 assert_eq!(n.reserved, 0, "it is let go before");
                 (n.parked, n.waits) = (None, false);
             }
+            E::NodeRated(r) => {
+                let n = self.node(r.node);
+                n.judged = rated(n.judged, r.right);
+            }
+            E::GroupChosen(g) => {
+                let app = self.applications.entry(g.creator.into_array()).or_default();
+                let due = app.groups >= app.profile.period && app.profile.targeting < 2;
+                if due {
+                    (app.groups, app.successes, app.members) = (0, 0, 0);
+                }
+                assert!(due || g.target == app.profile.target, "the target changes once a period");
+                app.profile.target = g.target;
+            }
+            E::ProfileSet(p) => {
+                let app = Application { profile: p.profile.clone(), ..Application::default() };
+                self.applications.insert(p.application.into_array(), app);
+            }
             E::ScoreRecorded(s) => {
                 let least = self.parameter("kickoutMilli");
                 let n = self.node(s.node);
                 n.scores.push(s.score);
+                n.judged = rated(n.judged, s.score > 0);
                 let pool = &n.scores[n.scores.len().saturating_sub(50)..];
                 let sum: u64 = pool.iter().map(|&s| s as u64).sum();
                 if pool.len() == 50 && sum * 1_000 < least * 50 && matches!(n.status, 2..=4) {
@@ -380,8 +421,14 @@ impl Explorer {
             E::TaskCreated(c) => {
                 self.created = c.id;
                 let committed = (B256::ZERO, 0);
+                let nodes = match c.spec.redundancy {
+                    2 => 3,
+                    3 => self.applications.entry(c.creator.into_array()).or_default().profile.most,
+                    _ => 1,
+                };
                 let task = Task {
                     created: c.clone(),
+                    nodes,
                     at: c.drawBlock,
                     since: 0,
                     node: 0,
@@ -400,7 +447,7 @@ impl Explorer {
                 let task = self.tasks.get_mut(&r.id).expect("created");
                 task.at = r.drawBlock;
                 if self.queued.remove(&r.id) {
-                    assert_eq!(task.created.spec.redundancy, 2, "others leave the queue to start or to end");
+                    assert!(task.created.spec.redundancy >= 2, "others leave the queue to start or to end");
                 }
                 let ring = if task.status == 5 { &mut self.calls } else { &mut self.pending };
                 ring.retain(|&p| p != r.id);
@@ -571,18 +618,34 @@ impl Explorer {
             }
             E::GroupSettled(g) => {
                 let team = self.teams.remove(&g.group).expect("it was formed");
-                let task = self.end(g.id);
-                assert_eq!((g.creator, team.id), (task.created.creator, g.id));
-                self.reserve = g.reserve;
-                self.account(g.creator).credit += g.refund;
-                self.treasury.1 += g.startFee;
-                let right = team.members.iter().filter(|m| m.right).min_by_key(|m| (m.elapsed, m.moment));
-                let end = match (g.outcome, right) {
-                    (0, Some(m)) => Outcome { state: 2, node: m.node, resultDigest: g.answer, ..NO_RECEIPT },
-                    (1, _) => Outcome { state: 2, node: team.members[0].node, resultDigest: g.answer, ..NO_RECEIPT },
-                    _ => Outcome { state: 9, refund: g.refund, ..NO_RECEIPT },
-                };
-                self.conclude(g.id, Outcome { ended: now, ..end });
+                let rated = self.tasks[&g.id].created.spec.redundancy == 3;
+                let app = self.applications.entry(g.creator.into_array()).or_default();
+                if rated && app.profile.targeting < 2 {
+                    app.groups += 1;
+                    app.successes += (g.outcome == 0) as u32;
+                    app.members += team.members.len() as u32;
+                }
+                if g.outcome == 4 {
+                    // It is Pending again, as an event before told.
+                    let task = self.tasks.get_mut(&g.id).expect("created");
+                    assert_eq!((g.creator, team.id, g.reserve), (task.created.creator, g.id, self.reserve));
+                    task.status = 1;
+                } else {
+                    let task = self.end(g.id);
+                    assert_eq!((g.creator, team.id), (task.created.creator, g.id));
+                    self.reserve = g.reserve;
+                    self.account(g.creator).credit += g.refund;
+                    self.treasury.1 += g.startFee;
+                    let mut right = team.members.iter().filter(|m| m.right);
+                    let right =
+                        if rated { right.find(|m| m.answer == g.answer) } else { right.min_by_key(|m| (m.elapsed, m.moment)) };
+                    let end = match (g.outcome, right) {
+                        (0, Some(m)) => Outcome { state: 2, node: m.node, resultDigest: g.answer, ..NO_RECEIPT },
+                        (1, _) => Outcome { state: 2, node: team.members[0].node, resultDigest: g.answer, ..NO_RECEIPT },
+                        _ => Outcome { state: 9, refund: g.refund, ..NO_RECEIPT },
+                    };
+                    self.conclude(g.id, Outcome { ended: now, ..end });
+                }
             }
             E::NodeSlashed(s) => {
                 self.node(s.node).stake -= s.stake;
@@ -697,6 +760,10 @@ impl Explorer {
         }
         self.compare_tasks(net);
         self.compare_groups(net);
+        for (&who, app) in &self.applications {
+            let known = (app.profile.clone(), app.groups, app.successes, app.members);
+            assert_eq!(net.profile(who), known, "profile of {who:?}");
+        }
         self.compare_lists(net);
     }
 
@@ -724,8 +791,7 @@ impl Explorer {
         let word = Word([s.low, s.mid, s.high, s.last as u64]);
         let stored: Vec<u8> = (0..50).map(|i| word.bits(i * 4, 4) as u8).collect();
         assert_eq!((&stored[..], s.next as usize), (&ring[..], n.scores.len() % 50), "scores of {number}");
-        let judged = n.scores.iter().fold((0, 0), |judged, &score| rated(judged, score > 0));
-        assert_eq!((v.judged as u64, v.right as u64), judged, "judgements of {number}");
+        assert_eq!((v.judged as u64, v.right as u64), n.judged, "judgements of {number}");
         assert_eq!((v.openCommitments as u64, v.held, v.calledTo), (n.open, n.halted, n.called), "duties of {number}");
         if n.runs {
             let view = net.running_task(NodeId(number)).expect("known");
@@ -805,6 +871,7 @@ impl Explorer {
             let last = team.members.iter().map(|m| m.moment).max().expect("members").max(team.formed);
             let opens = if team.members.iter().any(waits) { (0, 0) } else { (last, last + window) };
             assert_eq!((v.opens, v.closes), opens, "reveals at {place}");
+            assert!(v.members.len() >= team.members.len(), "members at {place}");
             for (i, v) in v.members.iter().enumerate() {
                 let none = Member::default();
                 let m = team.members.get(i).unwrap_or(&none);
@@ -879,13 +946,16 @@ impl Task {
     /// The number of the queue it belongs into: each grade begins 4,096 further.
     fn queue(&self) -> u32 {
         let spec = &self.created.spec;
-        let grade = if spec.redundancy == 2 { 1 + (spec.kind > 0) as u32 } else { 0 };
+        let grade = match spec.redundancy {
+            2 => 1 + (spec.kind > 0) as u32,
+            3 => 3,
+            _ => 0,
+        };
         self.group() + 4_096 * grade
     }
     /// What it pays for one node's work by the estimate to 32 significant bits: exponent and mantissa.
     fn value(&self) -> (i32, u128) {
-        let nodes = if self.created.spec.redundancy == 2 { 3 } else { 1 };
-        let (mut n, mut d, mut e) = (self.created.fee / nodes, self.created.estimate as u128, 0);
+        let (mut n, mut d, mut e) = (self.created.fee / self.nodes as u128, self.created.estimate as u128, 0);
         while n >= d << 32 {
             d <<= 1;
             e += 1;

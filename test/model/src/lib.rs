@@ -7,6 +7,7 @@
 //! | [`system`] | what the operations are tried on: that world, or the compiled programs on a chain |
 //! | [`meter`] | what a call costs that is played there |
 //! | [`validated`] | what tests share of tasks whose answers are checked |
+//! | [`outcomes`] | every combination of what the members of a group can do, and what has to come of it |
 //! | [`explorer`] | the state as someone knows it who has read nothing but logs |
 //! | [`search`] | an adversary that tries what attacks come to |
 //! | [`drive`] | runs of random operations; one that fails is cut down to a short one |
@@ -15,6 +16,7 @@ pub mod drive;
 pub mod explorer;
 pub mod meter;
 pub mod model;
+pub mod outcomes;
 pub mod system;
 pub mod validated;
 #[macro_use]

@@ -134,6 +134,13 @@ pub enum Op {
         pick: u64,
         by: u64,
     },
+    /// Says how an application's groups are chosen.
+    Profile {
+        who: u64,
+        sizes: u64,
+        targeting: u64,
+        target: u64,
+    },
     /// Says of a GPU group whether its nodes answer alike.
     List {
         group: u64,
@@ -172,7 +179,8 @@ pub fn random_op(d: &mut Dice, operators: u64) -> Op {
         106..=113 => random_validation(d),
         114 => Op::List { group: d.bits(), on: d.below(5) > 0 },
         115 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(30) },
-        116..=117 => Op::Parameter { which: d.bits(), value: d.bits() },
+        116 => Op::Parameter { which: d.bits(), value: d.bits() },
+        117 => random_profile(d),
         0..=7 => Op::Join { who, gpu: d.bits(), vram: d.bits(), models: mask, stake: d.bits() },
         8..=9 => Op::Raise { who, amount: d.bits() },
         10..=12 => Op::Pause(who),
@@ -225,6 +233,11 @@ fn random_validation(d: &mut Dice) -> Op {
     }
 }
 
+/// A random way for one of the applications to have groups chosen.
+fn random_profile(d: &mut Dice) -> Op {
+    Op::Profile { who: d.bits(), sizes: d.bits(), targeting: d.bits(), target: d.bits() }
+}
+
 /// Operations of a network in which most tasks are validated, some by being sampled, others by taking three nodes at once: first what
 /// makes groups likely, then a mix in which they come about.
 pub fn validating(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
@@ -245,11 +258,7 @@ pub fn validating(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
     let (three, single) = ([0, 4, 7, 7][d.below(4) as usize], d.below(4) / 2);
     // A few of one kind, so that there is somebody to agree with; in half of the networks there are others too.
     let mixed = d.below(2);
-    let join = |who: u64, d: &mut Dice| {
-        let (gpu, vram) = [(0, 1), (0, 1), (0, 1), (1, 1), (0, 2)][(mixed * d.below(5)) as usize];
-        Op::Join { who, gpu, vram, models: d.bits() & d.bits() & 0x3ff, stake: d.below(5) }
-    };
-    ops.extend((1..=operators.min(8)).map(|who| join(who, d)));
+    ops.extend((1..=operators.min(8)).map(|who| join_like(who, mixed, d)));
     ops.extend((0..=2 * mixed).map(|i| Op::List { group: 16 * i, on: true }));
     while ops.len() + 1 < length {
         ops.push(match d.below(41) {
@@ -271,36 +280,138 @@ pub fn validating(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
             10..=29 => random_validation(d),
             30..=34 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(20) },
             35..=36 => Op::Dispatch(4),
-            37 => join(1 + d.below(operators), d),
-            38 => match d.below(10) {
-                0 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(8_000) },
-                1 => Op::Pass { blocks: 2, seconds: 60 + d.below(90) },
-                2 => Op::Pause(1 + d.below(operators)),
-                3 => Op::Resume(1 + d.below(operators)),
-                4 => Op::Quit(1 + d.below(operators)),
-                5 => Op::Withdraw(1 + d.below(operators + 5)),
-                // What holds a node changes while some are held.
-                6 => Op::Set("openMost", 1 + d.below(3)),
-                7 => Op::Pass { blocks: 1, seconds: 172_800 },
-                8 => Op::Accept(d.bits()),
-                // As many 2s as a pool holds: the next score of 0 kicks it out.
-                _ => Op::Score { node: d.bits(), score: (1 << 60) + 4 },
-            },
-            39 => match d.below(12) {
-                0 => Op::Pause(1 + d.below(operators)),
-                1..=2 => Op::Resume(1 + d.below(operators)),
-                3 => Op::Quit(1 + d.below(operators)),
-                5 => Op::List { group: d.bits(), on: d.below(3) > 0 },
-                // Somebody whose stake was returned.
-                6 => Op::Withdraw(4 * d.below(operators)),
-                4 | 7 => Op::Fault { pick: d.bits(), by: 1 },
-                _ => Op::Poke(d.below(4 * operators)),
-            },
+            37 => join_like(1 + d.below(operators), mixed, d),
+            which @ 38..=39 => upheaval(which == 39, d, operators),
             _ => Op::Expire { pick: d.bits(), by: d.bits() },
         });
     }
     ops.push(Op::Rest);
     ops
+}
+
+/// Operations of a network in which most tasks are given to groups that are chosen by their members' ratings.
+pub fn rating(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
+    let mut ops = vec![
+        Op::Set("scorePool", [3, 3, 4, 6][d.below(4) as usize]),
+        Op::Set("openMost", [2, 3, 8, 8][d.below(4) as usize]),
+        Op::Set("slashTimes", [1, 20][d.below(2) as usize]),
+        Op::Set("penaltyPpm", [300_000, 1_000_000][d.below(2) as usize]),
+        Op::Set("hammingMost", [0, 6, 6, 8][d.below(4) as usize]),
+        Op::Set("sampleBps", [2_000, 10_000][d.below(2) as usize]),
+        Op::Set("alphaMilli", [400, 2_000, 2_000][d.below(3) as usize]),
+        Op::Set("holdTime", [0, 10, 60, 60, 255][d.below(5) as usize]),
+        Op::Set("drawDelay", [0, 1, 1, 1, 2][d.below(5) as usize]),
+        Op::Pass { blocks: 1, seconds: 172_800 },
+    ];
+    ops.extend((0..DELAYED.len() as u64).map(Op::Accept));
+    let mixed = d.below(3) / 2;
+    // More than a pool holds only where there are many more.
+    let at_first = if operators > 48 { operators } else { operators.min(4 + d.below(12)) };
+    ops.extend((1..=at_first).map(|who| join_like(who, mixed, d)));
+    ops.extend((0..=2 * mixed).map(|i| Op::List { group: 16 * i, on: true }));
+    ops.extend((0..4).map(|who| Op::Profile { who, sizes: d.bits(), targeting: d.bits(), target: d.bits() }));
+    // In eighths, how many tasks take one node or three; and in how great a hurry operators are.
+    let (others, hurry) = (d.below(4), 5 + d.below(20));
+    while ops.len() + 1 < length {
+        ops.push(match d.below(64) {
+            0..=2 => random_op(d, operators),
+            3..=7 => Op::Create {
+                who: d.bits(),
+                kind: d.bits(),
+                units: d.bits(),
+                vram: mixed * d.bits(),
+                gpu: d.bits(),
+                models: d.bits() & d.bits() & d.bits() & d.bits() & 0x3ff,
+                fee: d.bits(),
+                policy: if d.below(8) < others { [2, 4, 0][d.below(3) as usize] } else { 7 },
+            },
+            8..=25 => Op::Commit { pick: d.bits(), by: d.below(40), answer: d.bits() },
+            26..=49 => Op::Reveal { pick: d.bits(), by: d.bits(), how: d.bits() },
+            50..=51 => random_validation(d),
+            52..=54 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(hurry) },
+            55..=56 => Op::Dispatch(4),
+            57 => join_like(1 + d.below(operators), mixed, d),
+            58 if others < 2 => random_profile(d),
+            // Idle ones of a low H are in no pool then.
+            58 => Op::Set("exclusionPpm", [100_000, 900_000][d.below(2) as usize]),
+            59 => upheaval(d.below(2) == 0, d, operators),
+            60 => Op::Settle { pick: d.bits(), by: d.bits() },
+            61 => Op::Resume(1 + d.below(operators)),
+            _ => Op::Expire { pick: d.bits(), by: d.bits() },
+        });
+    }
+    ops.push(Op::Rest);
+    ops
+}
+
+/// Operations of a quiet network in which one application has group after group chosen, so that its target is set anew now and then.
+pub fn settling(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
+    let mut ops = vec![Op::Set("scorePool", 3), Op::Set("openMost", 8), Op::Set("penaltyPpm", 1_000_000)];
+    ops.extend([Op::Pass { blocks: 1, seconds: 172_800 }, Op::Accept(0), Op::Accept(0)]);
+    ops.extend((1..=operators).map(|who| join_like(who, 0, d)));
+    // First-fit and Tight-fit mostly, of 3 to 9 nodes; predictive or adaptive.
+    let algorithm = [1, 1, 2, 2, 2, 3, 0][d.below(7) as usize];
+    let sizes = algorithm << 3 | d.below(8) << 5 | 0xff << 16;
+    let targeting = (d.bits() & !0xfff) | [0, 0, 2][d.below(3) as usize];
+    ops.push(Op::Profile { who: 0, sizes, targeting, target: d.bits() });
+    while ops.len() + 1 < length {
+        ops.extend((0..=d.below(2)).map(|_| Op::Create {
+            who: 4,
+            kind: 0,
+            units: 16 + d.bits(),
+            vram: 0,
+            gpu: 0,
+            models: 0,
+            fee: 19,
+            policy: 7,
+        }));
+        ops.extend([Op::Pass { blocks: 2, seconds: 1 + d.below(9) }, Op::Dispatch(4)]);
+        ops.extend((0..4 + d.below(4)).map(|_| Op::Commit { pick: d.below(1 << 20), by: 1, answer: d.bits() }));
+        ops.push(Op::Pass { blocks: 1, seconds: [1, 1, 1, 20_000][d.below(4) as usize] });
+        ops.extend((0..4 + d.below(4)).map(|_| Op::Reveal { pick: d.below(1 << 20), by: 1, how: 63 }));
+        ops.extend((0..d.below(3)).map(|_| Op::Settle { pick: d.below(1 << 20), by: 1 }));
+    }
+    ops.truncate(length - 1);
+    ops.push(Op::Rest);
+    ops
+}
+
+/// Joins with a GPU that most have; where not, with any of a few others.
+fn join_like(who: u64, mixed: u64, d: &mut Dice) -> Op {
+    let (gpu, vram) = [(0, 1), (0, 1), (0, 1), (1, 1), (0, 2)][(mixed * d.below(5)) as usize];
+    Op::Join { who, gpu, vram, models: d.bits() & d.bits() & 0x3ff, stake: d.below(5) }
+}
+
+/// What goes on beside the life of tasks in a network in which most are validated: what befalls some node, or less `often` what changes
+/// how the others go on.
+fn upheaval(often: bool, d: &mut Dice, operators: u64) -> Op {
+    if often {
+        match d.below(12) {
+            0 => Op::Pause(1 + d.below(operators)),
+            1..=2 => Op::Resume(1 + d.below(operators)),
+            3 => Op::Quit(1 + d.below(operators)),
+            5 => Op::List { group: d.bits(), on: d.below(3) > 0 },
+            // Somebody whose stake was returned.
+            6 => Op::Withdraw(4 * d.below(operators)),
+            4 | 7 => Op::Fault { pick: d.bits(), by: 1 },
+            _ => Op::Poke(d.below(4 * operators)),
+        }
+    } else {
+        match d.below(10) {
+            0 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(8_000) },
+            1 => Op::Pass { blocks: 2, seconds: 60 + d.below(90) },
+            2 => Op::Pause(1 + d.below(operators)),
+            3 => Op::Resume(1 + d.below(operators)),
+            4 => Op::Quit(1 + d.below(operators)),
+            5 => Op::Withdraw(1 + d.below(operators + 5)),
+            // What holds a node changes while some are held.
+            6 => Op::Set("openMost", 1 + d.below(3)),
+            7 => Op::Pass { blocks: 1, seconds: 172_800 },
+            8 => Op::Accept(d.bits()),
+            // As many 2s as a pool holds: the next score of 0 kicks it out.
+            _ => Op::Score { node: d.bits(), score: (1 << 60) + 4 },
+        }
+    }
 }
 
 /// What operators answer, as [`answer_of`] has it: mostly right.
@@ -333,13 +444,17 @@ struct Task {
     kind: u8,
     /// Images of an answer; 0 where answers have to be equal.
     images: u8,
-    /// Its redundancy policy: 0, 1 or 2.
+    /// Its redundancy policy: 0 to 3.
     policy: u8,
+    /// Nodes that its fee is for.
+    nodes: u64,
+    /// Groups it was given to after one without a majority.
+    regrouped: u64,
     /// With what probability in ten-thousandths it is validated.
     sample_bps: u128,
     /// When its node started it.
     began: u64,
-    /// Nodes that wait for its draw, of a Pending task that takes three.
+    /// Nodes that wait for its draw, of a Pending task that takes several.
     reserved: Vec<u32>,
     part: Part,
 }
@@ -474,11 +589,7 @@ fn salt_of(id: u64, node: u32) -> B256 {
 impl Task {
     /// What it pays for one node's work.
     fn share(&self) -> u128 {
-        if self.policy == 2 {
-            self.fee / 3
-        } else {
-            self.fee
-        }
+        self.fee / self.nodes as u128
     }
     /// That by the estimate to 32 significant bits: exponent and mantissa.
     fn value(&self) -> (i32, u128) {
@@ -503,12 +614,13 @@ impl Task {
     fn any_equal(&self) -> bool {
         self.policy == 2 && self.kind > 0 && self.gpu.is_none()
     }
-    /// Of a queue: 0 of those that take one node, 1 of three that answer images, 2 of three that answer alike.
+    /// Of a queue: 0 of those that take one node, 1 of three that answer images, 2 of three that answer alike, 3 of a group chosen by
+    /// ratings.
     fn grade(&self) -> u32 {
-        if self.policy == 2 {
-            1 + (self.kind > 0) as u32
-        } else {
-            0
+        match self.policy {
+            2 => 1 + (self.kind > 0) as u32,
+            3 => 3,
+            _ => 0,
         }
     }
     /// The number of the queue it belongs into.
@@ -573,6 +685,8 @@ pub struct Model {
     block: u64,
     nodes: BTreeMap<u32, Node>,
     accounts: BTreeMap<Address, Account>,
+    /// Who has set a profile or had a group chosen.
+    applications: BTreeMap<Address, rated::Application>,
     groups: BTreeMap<(String, u16), u32>,
     holders: BTreeMap<u64, Vec<u32>>,
     pending: VecDeque<Task>,
@@ -658,6 +772,15 @@ enum May {
     Wait,
 }
 
+/// What a judgement counts as.
+#[derive(Clone, Copy)]
+enum Counts {
+    Nothing,
+    Score(u8),
+    /// For the rating alone: whether it was right.
+    Rating(bool),
+}
+
 type Refused = Result<(), &'static str>;
 
 macro_rules! need {
@@ -667,6 +790,8 @@ macro_rules! need {
         }
     };
 }
+
+mod rated;
 
 /// What a rating counts after another judgement: at 64 the older half is forgotten.
 pub(crate) fn rated((judged, right): (u64, u64), now: bool) -> (u64, u64) {
@@ -724,6 +849,7 @@ impl Model {
             block,
             nodes: BTreeMap::new(),
             accounts: BTreeMap::new(),
+            applications: BTreeMap::new(),
             groups: BTreeMap::new(),
             holders: BTreeMap::new(),
             pending: VecDeque::new(),
@@ -816,12 +942,14 @@ impl Model {
                     break;
                 }
                 let task = self.pending.pop_front().unwrap();
-                let known = task.at + HISTORY >= self.block;
-                if task.policy == 2 {
-                    self.draw_three(t, task, known);
+                let (known, task_policy) = (task.at + HISTORY >= self.block, task.policy);
+                match task_policy {
+                    2 => self.draw_three(t, task, known),
+                    3 => self.draw_rated(t, task, known),
+                    _ => self.draw(t, by, task, known),
+                }
+                if task_policy > 1 {
                     t.spent |= thrifty;
-                } else {
-                    self.draw(t, by, task, known);
                 }
             }
             waiting -= 1;
@@ -983,6 +1111,11 @@ impl Model {
         let first = self.nodes[&formed.nodes[0]].group;
         let there = candidates.iter().filter(|node| task.kind == 0 || self.nodes[node].group == first).count() as u64;
         let scored = there >= self.set["scorePool"] && self.alike(&task, first);
+        self.form_at_once(t, task, formed, scored);
+    }
+
+    /// Forms a group of nodes that all start at once.
+    fn form_at_once(&mut self, t: &mut Trace, task: Task, formed: &GroupFormed, scored: bool) {
         self.take_place(formed.group);
         t.expect(E::GroupFormed(IMuster::GroupFormed { creator: task.creator.into(), id: task.id, scored, ..formed.clone() }));
         let member = |&node: &u32| Member { node, stage: RUNNING, moment: 0, elapsed: 0, answer: B256::ZERO };
@@ -1160,47 +1293,63 @@ impl Model {
     /// Gives a node that has become available what is queued, lets it wait for others, or leaves it idle.
     fn place(&mut self, t: &mut Trace, by: Address, node: u32, may_wait: bool) {
         let n = &self.nodes[&node];
-        let (single, three) = (self.best_single(n), self.best_three(n, |_| true));
+        let (single, three, rated) = (self.best_single(n), self.best_three(n, |_| true), self.best_rated(n));
         let value = |i: usize| self.queue[i].value();
         let better = |i: &usize| single.is_none_or(|s| value(*i) > value(s));
-        if self.pending.len() == PENDING && three.as_ref().is_some_and(better) {
+        let dearer = |a: Option<usize>, b: Option<usize>| b.filter(|&b| a.is_none_or(|a| value(b) > value(a))).or(a);
+        let best = dearer(three, rated).filter(better);
+        if self.pending.len() == PENDING && best.is_some() {
             // It could not become Pending.
             self.note("no room for the best");
             return self.take_single(t, by, node, single);
         }
-        let Some(i) = three.filter(better) else { return self.take_single(t, by, node, single) };
+        let Some(i) = best else { return self.take_single(t, by, node, single) };
         let (task, group) = (&self.queue[i], n.group);
-        let (id, queue, alike) = (task.id, task.queue(), task.any_equal());
+        let (id, queue, alike, others, of_three) =
+            (task.id, task.queue(), task.any_equal(), task.nodes as usize - 1, task.policy == 2);
         let listed = self.waiting.get(&queue).cloned().unwrap_or_default();
         let waiting: Vec<u32> = listed.iter().copied().filter(|w| !alike || self.nodes[w].group == group).collect();
         let idle = self.idle().filter(|&(&i, n)| i != node && if alike { n.group == group } else { task.fits(n) }).count();
-        if waiting.len() + idle >= 2 {
+        if waiting.len() + idle >= others {
             let them: Vec<u32> = waiting.into_iter().chain([node]).collect();
+            self.note(match them.len() {
+                n @ 1..=3 if of_three => ["one reserved", "two reserved", "three reserved"][n - 1],
+                1 => "rated: one reserved",
+                2 | 3 => "rated: two or three reserved",
+                _ => "rated: more than three reserved",
+            });
             return self.reserve(t, i, &them);
         }
         let hold = self.set["holdTime"];
         let again = n.waited == 0 || self.now >= n.waited + 9 * hold;
-        if may_wait && hold > 0 && waiting.len() < 2 && again {
+        if may_wait && hold > 0 && again {
+            self.note(match waiting.len() {
+                _ if of_three => "a node waits",
+                0 | 1 => "rated: a node waits",
+                _ => "rated: a third node waits",
+            });
             let until = self.now + hold;
             self.waiting.entry(queue).or_default().push(node);
             let n = self.nodes.get_mut(&node).unwrap();
             (n.parked, n.waits, n.waited) = (Some(until), Some(queue), until);
-            t.expect(E::NodeWaits(IMuster::NodeWaits { node, id, until }));
-            return self.note("a node waits");
+            return t.expect(E::NodeWaits(IMuster::NodeWaits { node, id, until }));
         }
-        // Those for which two others are idle now.
-        let others = |task: &Task| {
-            let there = |n: &Node| if task.kind > 0 { n.group == group } else { task.fits(n) };
-            self.idle().filter(|&(&i, n)| i != node && there(n)).count()
+        // Those for which enough others are idle now.
+        let enough = |task: &Task| {
+            let there = |n: &Node| if task.policy == 2 && task.kind > 0 { n.group == group } else { task.fits(n) };
+            self.idle().filter(|&(&i, n)| i != node && there(n)).count() as u64 + 1 >= task.nodes
         };
-        let soon = may_wait && hold > 0 && waiting.len() < 2;
-        let other = self.best_three(n, |task| others(task) >= 2).filter(better);
-        if soon {
+        let rated = rated.filter(|&r| enough(&self.queue[r]));
+        let other = dearer(self.best_three(n, enough), rated).filter(better);
+        if may_wait && hold > 0 {
             self.note("too soon to wait again");
         }
         match other {
             Some(i) => {
-                self.note("another task than the best");
+                self.note(if self.queue[i].policy == 2 { "another task than the best" } else { "rated: another than the best" });
+                if of_three {
+                    self.note("one reserved");
+                }
                 self.reserve(t, i, &[node]);
             }
             None => self.take_single(t, by, node, single),
@@ -1216,9 +1365,8 @@ impl Model {
         }
     }
 
-    /// Makes a queued task that takes three nodes Pending again, with nodes that nobody else gets until its draw.
+    /// Makes a queued task that takes several nodes Pending again, with nodes that nobody else gets until its draw.
     fn reserve(&mut self, t: &mut Trace, i: usize, nodes: &[u32]) {
-        self.note(["one reserved", "two reserved", "three reserved"][nodes.len() - 1]);
         let mut task = self.queue.remove(i);
         task.reserved = nodes.to_vec();
         let id = task.id;
@@ -1258,7 +1406,8 @@ impl Model {
     fn best(&self, n: &Node) -> Option<usize> {
         let (single, three) = (self.best_single(n), self.best_three(n, |_| true));
         let value = |i: usize| self.queue[i].value();
-        three.filter(|&i| single.is_none_or(|s| value(i) > value(s))).or(single)
+        let other = three.filter(|&i| single.is_none_or(|s| value(i) > value(s))).or(single);
+        self.best_rated(n).filter(|&i| other.is_none_or(|s| value(i) > value(s))).or(other)
     }
 
     fn leave(&mut self, t: &mut Trace, node: u32, kicked: bool) {
@@ -1512,8 +1661,14 @@ impl Model {
             }
             Op::Create { who: n, kind, units, vram, gpu, models, fee, policy } => {
                 let kind = if kind % 50 == 49 { 3 } else { (kind % 3) as u8 };
-                let policy_of = [1, 1, 2, 2, 0, 0, 0, 0][(policy % 8) as usize];
-                let (checked, nodes) = (policy_of > 0, if policy_of == 2 { 3 } else { 1 });
+                let from = if n % 9 == 0 { who(1 + n % self.operators) } else { self.application_of(n) };
+                let policy_of = [1, 1, 2, 2, 0, 0, 0, 3][(policy % 8) as usize];
+                let nodes = match policy_of {
+                    2 => 3,
+                    3 => self.application(from).most() as u128,
+                    _ => 1,
+                };
+                let checked = policy_of > 0;
                 let units = match kind {
                     2 => 1 + units % 500,
                     // Now and then more images than can be validated.
@@ -1523,7 +1678,7 @@ impl Model {
                 let groups: Vec<u32> = self.groups.values().copied().collect();
                 let listed: Vec<u32> = self.listed.iter().copied().collect();
                 // Any will do for three that are alike.
-                let gpu = if nodes == 3 && gpu % 16 < 7 {
+                let gpu = if policy_of == 2 && gpu % 16 < 7 {
                     0
                 } else if checked && kind > 0 && gpu % 7 > 0 && !listed.is_empty() {
                     listed[pick(gpu / 7, listed.len())]
@@ -1551,14 +1706,40 @@ impl Model {
                     vram,
                     gpu,
                     // Now and then one that there is not.
-                    redundancy: if policy % 97 == 96 { 3 } else { policy_of },
+                    redundancy: if policy % 97 == 96 { 4 } else { policy_of },
                     // Now and then one that means nothing yet.
                     flags: if fee % 83 == 5 { 2 } else { (fee % 3 == 1) as u32 },
                     inputDigest: [n as u8; 32].into(),
                     models: models_of(models),
                 };
-                let from = who(if n % 9 == 0 { 1 + n % self.operators } else { self.operators + 1 + n % 4 });
                 Call::new(from, createTaskCall { spec }).paying(fee)
+            }
+            Op::Profile { who: n, sizes, targeting, target } => {
+                let least = 3 + (sizes % 8).saturating_sub(3) as u8;
+                let profile = Profile {
+                    algorithm: (sizes >> 3 & 3) as u8,
+                    least,
+                    most: least + [0, 1, 2, 2, 3, 4, 6, 6][(sizes >> 5 & 7) as usize].min(9 - least),
+                    reschedules: [0, 1, 1, 2, 2, 3, 8, 8][(sizes >> 8 & 7) as usize],
+                    targeting: [0, 0, 1, 1, 1, 2, 2, 2][(targeting & 7) as usize],
+                    target: target % (1_000_000_000_000_000_000 + 1),
+                    alpha: targeting % (1_000_000_000_000_000_000 + 1),
+                    period: 300 + (targeting >> 8 & 15) as u32,
+                };
+                // Now and then a number out of its bounds.
+                let profile = match sizes >> 16 & 127 {
+                    0 => Profile { algorithm: 4, ..profile },
+                    1 => Profile { least: 2, ..profile },
+                    2 => Profile { most: least - 1, ..profile },
+                    3 => Profile { most: 10, ..profile },
+                    4 => Profile { reschedules: 9, ..profile },
+                    5 => Profile { targeting: 3, ..profile },
+                    6 => Profile { target: 1_000_000_000_000_000_001, ..profile },
+                    7 => Profile { alpha: 1_000_000_000_000_000_001, ..profile },
+                    8 => Profile { period: 299, ..profile },
+                    _ => profile,
+                };
+                Call::new(self.application_of(n), setProfileCall { profile })
             }
             Op::Cancel { pick: p, stranger } => match self.queue.get(pick(p, self.queue.len())) {
                 Some(t) => Call::new(
@@ -1757,6 +1938,11 @@ impl Model {
         }
     }
 
+    /// One of four that have tasks.
+    fn application_of(&self, n: u64) -> Address {
+        who(self.operators + 1 + n % 4)
+    }
+
     /// The operator of a node that is called to a group, for one number of four; one that was held back before it could begin first.
     fn called(&self, n: u64) -> Option<Address> {
         let called = self.nodes.values().filter(|node| n.is_multiple_of(4) && node.called > 0);
@@ -1878,7 +2064,7 @@ impl Model {
             C::join(_) => !self.paused,
             C::poke(c) => self.nodes.contains_key(&c.node) && back != Some(c.node),
             C::raiseStake(_) | C::pause(_) | C::resume(_) | C::quit(_) => true,
-            C::reportDownloaded(_) | C::reportRemoved(_) | C::purge(_) => true,
+            C::reportDownloaded(_) | C::reportRemoved(_) | C::purge(_) | C::setProfile(_) => true,
             _ => false,
         };
         if unsettled {
@@ -1982,6 +2168,7 @@ impl Model {
                     }
                 }
             }
+            C::setProfile(c) => self.set_profile(t, by, &c.profile)?,
             C::createTask(c) => self.create(t, call, &c.spec)?,
             C::submit(c) => {
                 let node = self.own(by)?;
@@ -2198,6 +2385,8 @@ impl Model {
         if self.teams[&c.group].all_revealed() {
             if self.draws_due() {
                 self.note("judgement put off");
+            } else if self.teams[&c.group].task.policy == 3 && self.pending.len() == PENDING {
+                self.note("rated: judgement put off");
             } else {
                 self.judge(t, by, c.group);
             }
@@ -2368,6 +2557,7 @@ impl Model {
         need!(team.all_revealed() || late, "RevealsOpen");
         self.serve(t, by, 0, 8, true);
         need!(!self.draws_due(), "DrawsDue");
+        need!(self.teams[&c.group].task.policy < 3 || self.pending.len() < PENDING, "TooManyPending");
         self.note(if late { "settled late" } else { "settled" });
         self.judge(t, by, c.group);
         Ok(())
@@ -2375,6 +2565,9 @@ impl Model {
 
     /// Judges a group: who is right, what everyone is paid, scored, and loses.
     fn judge(&mut self, t: &mut Trace, by: Address, place: u32) {
+        if self.teams[&place].task.policy == 3 {
+            return self.judge_rated(t, by, place);
+        }
         let team = self.teams.remove(&place).expect("there is a group");
         let (task, fee) = (&team.task, team.task.fee);
         let right = team.right(self.set["hammingMost"]);
@@ -2455,12 +2648,16 @@ impl Model {
             }));
             self.credit(self.nodes[&member.node].operator, paid[i]);
             let rank = right.iter().position(|&r| r == i);
-            let score = (team.scored && outcome == 0).then(|| rank.map_or(0, |rank| [10, 5, 2][rank]));
+            let counts = match rank {
+                _ if !team.scored || outcome > 0 => Counts::Nothing,
+                Some(rank) => Counts::Score([10, 5, 2][rank]),
+                None => Counts::Score(0),
+            };
             let slash = if slashes && matches!(verdict, 2 | 3) { self.set["slashTimes"] as u128 * task.share() } else { 0 };
             if slash > 0 {
                 self.note(if verdict == 2 { "slashed for a wrong answer" } else { "slashed for withholding" });
             }
-            if self.conclude(t, place, task, member, score, slash) {
+            if self.conclude(t, place, task, member, counts, slash) {
                 self.release(t, by, member.node, May::Wait);
             }
         }
@@ -2480,7 +2677,7 @@ impl Model {
     }
 
     /// What a judgement is for a member's node; gives whether it is free for work.
-    fn conclude(&mut self, t: &mut Trace, place: u32, task: &Task, member: &Member, score: Option<u8>, slash: u128) -> bool {
+    fn conclude(&mut self, t: &mut Trace, place: u32, task: &Task, member: &Member, counts: Counts, slash: u128) -> bool {
         let node = member.node;
         let mut free = false;
         if member.stage == RUNNING {
@@ -2491,10 +2688,17 @@ impl Model {
             self.note("member late at the judgement");
             free = true;
         }
-        if score.is_some_and(|score| score > 0) {
+        if matches!(counts, Counts::Score(1..) | Counts::Rating(true)) {
             self.boost(node, task.estimate);
         }
-        let out = score.is_some_and(|score| self.record(t, node, score));
+        let out = match counts {
+            Counts::Score(score) => self.record(t, node, score),
+            Counts::Rating(right) => {
+                self.rate(t, node, right);
+                false
+            }
+            Counts::Nothing => false,
+        };
         if matches!(member.stage, COMMITTED..=FAILED) {
             let n = self.nodes.get_mut(&node).unwrap();
             n.open -= 1;
@@ -2698,7 +2902,7 @@ impl Model {
             _ => return Err("BadKind"),
         };
         let estimate = estimate.max(s["limitMin"].div_ceil(2));
-        need!(spec.redundancy < 3, "RedundancyUnsupported");
+        need!(spec.redundancy < 4, "RedundancyUnsupported");
         need!(spec.flags < 2, "FlagsUnsupported");
         need!(spec.gpu == 0 || self.groups.values().any(|&g| g == spec.gpu), "GpuUnknown");
         let could = |n: &Node| n.status != 0 && if spec.gpu == 0 { n.group as u16 >= spec.vram } else { n.group == spec.gpu };
@@ -2706,19 +2910,22 @@ impl Model {
         let (policy, equal) = (spec.redundancy, spec.kind > 0);
         if policy > 0 && !equal {
             need!(spec.units <= 4, "BadUnits");
-        } else if policy == 1 || policy == 2 && spec.gpu > 0 {
+        } else if matches!(policy, 1 | 3) || policy == 2 && spec.gpu > 0 {
             need!(self.listed.contains(&spec.gpu), "GpuNotListed");
         }
+        let nodes = match policy {
+            2 => 3,
+            3 => self.application(call.from).most(),
+            _ => 1,
+        };
         let most = match policy {
             0 => u128::MAX,
-            1 => self.most_at_stake(),
-            _ => (3 * self.most_at_stake()).min(FEE_END - 1),
+            _ => (nodes as u128 * self.most_at_stake()).min(FEE_END - 1),
         };
         need!(call.value <= most, "FeeTooHigh");
-        let nodes = if policy == 2 { 3 } else { 1 };
-        need!(call.value > 0 && call.value >= nodes * estimate as u128 * s["minPrice"] as u128, "FeeTooLow");
+        need!(call.value > 0 && call.value >= nodes as u128 * estimate as u128 * s["minPrice"] as u128, "FeeTooLow");
         need!(self.pending.len() < PENDING, "TooManyPending");
-        need!(policy < 2 || self.three_there(spec), "NobodyCanRun");
+        need!(policy < 2 || self.so_many_there(spec, nodes), "NobodyCanRun");
         self.tasks += 1;
         let limit = (2 * estimate).min(s["limitMax"].max(s["limitMin"])).max(s["limitMin"]) + s["grace"];
         // What is due already is drawn first.
@@ -2741,6 +2948,8 @@ impl Model {
             kind: spec.kind,
             images: if policy > 0 && !equal { spec.units as u8 } else { 0 },
             policy,
+            nodes,
+            regrouped: 0,
             sample_bps: if policy == 1 { s["sampleBps"] as u128 } else { 0 },
             began: 0,
             reserved: Vec::new(),
@@ -2767,9 +2976,9 @@ impl Model {
         Ok(())
     }
 
-    /// Whether there are three joined nodes that a task for three could ever go to.
-    fn three_there(&self, spec: &IMuster::TaskSpec) -> bool {
-        let there = |can: &dyn Fn(&Node) -> bool| self.nodes.values().filter(|n| n.status != 0 && can(n)).count() >= 3;
+    /// Whether there are so many joined nodes that a task for several could ever go to.
+    fn so_many_there(&self, spec: &IMuster::TaskSpec, nodes: u64) -> bool {
+        let there = |can: &dyn Fn(&Node) -> bool| self.nodes.values().filter(|n| n.status != 0 && can(n)).count() as u64 >= nodes;
         if spec.gpu > 0 {
             there(&|n| !n.aside && n.group == spec.gpu)
         } else if spec.kind == 0 {
@@ -2905,6 +3114,7 @@ impl Model {
         money += self.pending.iter().chain(&self.queue).map(|t| t.fee).sum::<u128>();
         money += self.teams.values().map(|team| team.task.fee).sum::<u128>();
         self.compare_validation(net);
+        self.compare_profiles(net);
         assert_eq!(money, self.paid_in - self.paid_out, "money");
         let mut parked: Vec<u32> = net.excluded_nodes(0, 256).unwrap().1.iter().map(|n| n.0).collect();
         parked.sort_unstable();
@@ -2993,6 +3203,7 @@ impl Model {
             );
             let closes = opens.map_or(0, |opens| opens + self.set["revealWindow"]);
             assert_eq!((v.opens, v.closes), (opens.unwrap_or(0), closes), "reveals at {place}");
+            assert_eq!(v.members.len(), team.members.len().max(3), "members at {place}");
             for (i, v) in v.members.iter().enumerate() {
                 let Some(m) = team.members.get(i) else {
                     assert_eq!((v.node, v.stage), (0, 0));

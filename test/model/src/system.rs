@@ -77,6 +77,8 @@ pub trait System {
     fn force(&mut self, wei: u128);
     /// Wei at the contract's address.
     fn balance(&mut self) -> u128;
+    /// What a view answers that refuses nothing here.
+    fn answer<C: SolCall>(&mut self, call: C) -> C::Return;
     /// Reads storage.
     fn read<T>(&mut self, f: impl FnOnce(&Network<Self::Host>) -> T) -> T;
     /// What was logged before the first operation.
@@ -144,6 +146,10 @@ impl System for World {
 
     fn balance(&mut self) -> u128 {
         self.paid_in - self.mem.paid + self.forced
+    }
+
+    fn answer<C: SolCall>(&mut self, call: C) -> C::Return {
+        self.ask(call)
     }
 
     fn read<T>(&mut self, f: impl FnOnce(&Network<Memory>) -> T) -> T {

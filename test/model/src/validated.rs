@@ -100,7 +100,8 @@ pub fn check_money(w: &mut World) {
     let stakes: u128 = (1..=issued).map(|n| w.node(n).stake).sum();
     let accounts: u128 = (0..200).map(|n| w.account(n)).map(|a| a.credit + a.unbonding).sum();
     let groups: u128 = w.ask(groupsCall { from: 1, count: 256 })._1.iter().map(|g| g.fee).sum();
-    let pending: u128 = w.ask(pendingTasksCall { from: 0, count: 256 }).iter().map(|t| t.fee).sum();
+    let pages = (0..overview.pending).step_by(256);
+    let pending: u128 = pages.flat_map(|from| w.ask(pendingTasksCall { from, count: 256 })).map(|t| t.fee).sum();
     let alone = |t: &TaskView| if t.status == 6 { 0 } else { t.fee };
     let running: u128 = (1..=issued).map(|n| alone(&w.ask(runningTaskCall { number: n }))).sum();
     let queues = w.ask(queuesCall { from: 0, count: 256 })._1;

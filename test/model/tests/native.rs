@@ -1,7 +1,10 @@
 //! The code of the contracts against the reference model, in memory.
 
+use alloy_sol_types::SolCall;
 use muster_core::word::Word;
-use muster_model::drive::{drive_native, drive_validating, operations, play, shrink};
+use muster_model::drive::{
+    drive_drawn_pools, drive_native, drive_rating, drive_settling, drive_validating, operations, play, shrink,
+};
 use muster_model::model::{Model, Op};
 use muster_model::proof;
 use muster_model::system::{Call, Done, Logged, Refused, System};
@@ -37,6 +40,62 @@ fn a_wider_network_agrees_with_the_model() {
 fn validated_tasks_agree_with_the_model() {
     let operations = std::env::var("OPERATIONS").map_or(40_000, |n| n.parse().expect("a number"));
     drive_validating(&World::new, 3_000..3_000 + operations / 800, 800, 24, 3);
+}
+
+/// Groups chosen by ratings: 40,000 operations, or as many as `OPERATIONS` says, as in
+/// `OPERATIONS=200000 script/test -p muster-model --test native rated -- --show-output`.
+#[test]
+fn rated_tasks_agree_with_the_model() {
+    let operations = std::env::var("OPERATIONS").map_or(40_000, |n| n.parse().expect("a number"));
+    drive_rating(&World::new, 4_000..4_000 + operations / 800, 800, 24, 3);
+}
+
+/// More nodes are idle than a pool holds.
+#[test]
+fn drawn_pools_agree_with_the_model() {
+    drive_drawn_pools(&World::new, 4_300..4_306, 600, 64, 3);
+}
+
+/// Enough groups of one application that its target is set anew: in 48,000 operations once or twice, more often in as many as
+/// `OPERATIONS` says.
+#[test]
+fn targets_agree_with_the_model() {
+    let operations: usize = std::env::var("OPERATIONS").map_or(48_000, |n| n.parse().expect("a number"));
+    drive_settling(&World::new, 4_500..4_506, operations / 6, 12, 1);
+}
+
+/// A group chosen by ratings is not judged while its task, if there is no majority, could not become Pending.
+#[test]
+fn a_rated_group_waits_for_its_judgement_while_no_other_can_be_pending() {
+    let create = |policy| Op::Create { who: 1, kind: 0, units: 17, vram: 0, gpu: 0, models: 0, fee: 19, policy };
+    // What Op::Create makes a single task of, and one for a group.
+    let (single, rated) = (create(4), create(7));
+    let pass = Op::Pass { blocks: 1, seconds: 1 };
+    let reveal = Op::Reveal { pick: 0, by: 1, how: 63 };
+    let mut ops: Vec<Op> = (1..=3).map(|who| Op::Join { who, gpu: 0, vram: 1, models: 0, stake: 0 }).collect();
+    ops.push(Op::Profile { who: 1, sizes: 127 << 16, targeting: 0, target: 0 });
+    ops.extend([rated, pass.clone(), Op::Dispatch(16)]);
+    ops.extend(std::iter::repeat_n(Op::Commit { pick: 0, by: 1, answer: 0 }, 3));
+    ops.extend([reveal.clone(), reveal.clone()]);
+    ops.extend(std::iter::repeat_n(single, 4_095));
+    ops.extend([reveal, Op::Settle { pick: 0, by: 1 }]);
+    let full = ops.len();
+    ops.extend([pass, Op::Rest]);
+
+    let mut world = World::new();
+    let mut model = Model::new(System::clock(&world), 3);
+    let mut settled = Vec::new();
+    for (i, op) in ops.iter().enumerate() {
+        let seen = model.step(&mut world, op);
+        settled.extend(seen.into_iter().filter(|(e, _)| matches!(e, E::GroupSettled(_))));
+        model.compare(&mut world, i + 1 == ops.len());
+        if i + 1 == full {
+            assert_eq!(model.notes.get("rated: judgement put off"), Some(&1));
+            assert_eq!(model.refused.get("TooManyPending"), Some(&1));
+            assert!(settled.is_empty());
+        }
+    }
+    assert!(matches!(&settled[..], [(E::GroupSettled(g), _)] if g.outcome == 0), "{settled:?}");
 }
 
 /// A queued task that takes three nodes cannot become Pending while as many are as can be: nodes that become available leave it.
@@ -162,6 +221,9 @@ impl System for Faulty {
     }
     fn balance(&mut self) -> u128 {
         self.world.balance()
+    }
+    fn answer<C: SolCall>(&mut self, call: C) -> C::Return {
+        self.world.answer(call)
     }
     fn read<T>(&mut self, f: impl FnOnce(&Network<Memory>) -> T) -> T {
         self.world.read(f)

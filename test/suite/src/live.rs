@@ -248,7 +248,7 @@ impl System for Live {
         let caller_had = caller_had.unwrap_or(U256::from(WEALTH));
         match native {
             Ok(said) => {
-                assert!(mined.ok(), "accepted natively, refused by the programs: {}", mined.outcome.output);
+                assert!(mined.ok(), "accepted natively, refused by the programs: {:?}", mined.outcome);
                 assert_eq!(mined.outcome.output[..], said[..], "answered");
                 let logs = mined.outcome.logs.iter().map(|l| Log { topics: l.topics().to_vec(), data: l.data.data.to_vec() });
                 let logs: Vec<_> = logs.collect();
@@ -299,6 +299,10 @@ impl System for Live {
 
     fn balance(&mut self) -> u128 {
         self.chain.state().balance(self.muster).to()
+    }
+
+    fn answer<C: SolCall>(&mut self, call: C) -> C::Return {
+        self.view(call)
     }
 
     fn read<T>(&mut self, f: impl FnOnce(&Network<Overlay>) -> T) -> T {

@@ -1,4 +1,4 @@
-/** `muster-core`, compiled to WASM: how a validation group is judged, and what is paid. */
+/** `muster-core`, compiled to WASM: how nodes are weighed, a validation group is judged, and what is paid. */
 import { type Hex, hexToBigInt, sliceHex } from "viem";
 import { verifier } from "../generated/verifier.js";
 
@@ -32,6 +32,11 @@ interface Exports {
   payment(high: bigint, low: bigint, sampleBps: number, half: number): bigint;
   share(high: bigint, low: bigint, scores: number, member: number, half: number): bigint;
   part(high: bigint, low: bigint, bps: number, half: number): bigint;
+  recover(h: bigint, elapsed: bigint, tau: number): bigint;
+  penalise(h: bigint, penaltyPpm: number): bigint;
+  boost(h: bigint, boostPpm: number): bigint;
+  long_term(sum: number, count: number): bigint;
+  weight(stake: bigint, largest: bigint, longTerm: bigint, h: bigint, local: number, used: number, total: number): bigint;
 }
 
 /** The four numbers of 64 bits in a word. */
@@ -86,5 +91,33 @@ export class Core {
   /** A share of a fee, in ten-thousandths. */
   part(fee: bigint, bps: number): bigint {
     return join((half) => this.wasm.part(...split(fee), bps, half));
+  }
+
+  /** H, a wad, after `elapsed` seconds of recovery with the time constant `tau`. */
+  recover(h: bigint, elapsed: bigint, tau: number): bigint {
+    return this.wasm.recover(h, elapsed, tau);
+  }
+
+  /** H after a timeout, by the parameter penaltyPpm. */
+  penalise(h: bigint, penaltyPpm: number): bigint {
+    return this.wasm.penalise(h, penaltyPpm);
+  }
+
+  /** H after a success, by the parameter boostPpm. */
+  boost(h: bigint, boostPpm: number): bigint {
+    return this.wasm.boost(h, boostPpm);
+  }
+
+  /** Q_long / Q_max, a wad, of a pool of `count` scores that add up to `sum`. */
+  longTerm(sum: number, count: number): bigint {
+    return this.wasm.long_term(sum, count);
+  }
+
+  /**
+   * A node's weight for a task, a wad. `stake` and `largest`, that of all joined nodes, are in granules; `total` models are required, of
+   * which the node holds `local` and used `used` in its last task.
+   */
+  weight(stake: bigint, largest: bigint, longTerm: bigint, h: bigint, [local, used, total]: readonly [number, number, number] = [0, 0, 0]): bigint {
+    return this.wasm.weight(stake, largest, longTerm, h, local, used, total);
   }
 }

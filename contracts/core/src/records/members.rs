@@ -1,10 +1,12 @@
 use crate::id::NodeId;
 
-/// Members of a validation group.
+/// Members of a validation group, and of each word of a larger group.
 pub const MEMBERS: usize = 3;
+/// Most members of a group that is chosen by ratings.
+pub const MEMBERS_MOST: usize = 9;
 
 packed! {
-    /// A validation group's members.
+    /// A validation group's members, or three of a group chosen by ratings.
     ///
     /// ```text
     /// | states | e2 | e1 | e0 | t2 | t1 | t0 | n2 | n1 | n0 |
@@ -29,8 +31,8 @@ packed! {
         e1: u32 = "uint24" 24,
         /// The third's.
         e2: u32 = "uint24" 24,
-        /// [`Stage`]s, four bits each, the first member's lowest; the upper four bits are 1 while the group lives, 2 in a place
-        /// that is free again.
+        /// [`Stage`]s, four bits each, the first member's lowest; in the upper four bits how many words of members the group has, 0 if
+        /// there is none, 15 in a place that is free again.
         states: u16 = "uint16" 16,
     }
 }
@@ -87,14 +89,13 @@ pub struct Membership {
 }
 
 impl Members {
-    const LIVE: u16 = 0x1000;
     /// So that the word of a place once used never falls back to zero.
-    const FREE: u16 = 0x2000;
+    const FREE: u16 = 0xf000;
 
-    /// A group of these.
-    pub fn of(members: &[Membership; MEMBERS]) -> Members {
+    /// These, of a group that has so many words of members.
+    pub fn of(members: &[Membership; MEMBERS], words: u8) -> Members {
         let [a, b, c] = members;
-        let states = a.stage as u16 | (b.stage as u16) << 4 | (c.stage as u16) << 8 | Members::LIVE;
+        let states = a.stage as u16 | (b.stage as u16) << 4 | (c.stage as u16) << 8 | (words as u16) << 12;
         Members {
             n0: a.node,
             n1: b.node,
@@ -119,9 +120,12 @@ impl Members {
         ]
     }
 
-    /// Whether there is a group.
-    pub fn live(&self) -> bool {
-        self.states & Members::LIVE != 0
+    /// Words of members that the group has; 0 if there is none.
+    pub fn words(&self) -> u8 {
+        match self.states & Members::FREE {
+            Members::FREE => 0,
+            words => (words >> 12) as u8,
+        }
     }
 
     /// What a free place says; `next` is the next free one.
@@ -147,11 +151,11 @@ mod tests {
                 elapsed: (1 << 24) - 2 - n as u32,
             };
             let group = core::array::from_fn(member);
-            let members = Members::of(&group);
-            assert!(members.live());
+            let members = Members::of(&group, 1 + i as u8);
+            assert_eq!(members.words(), 1 + i as u8);
             assert_eq!(members.all(), group);
         }
-        assert!(!Members::vacant(7).live());
+        assert_eq!(Members::vacant(7).words(), 0);
         assert_eq!(Members::vacant(7).t0, 7);
     }
 }

@@ -1,6 +1,7 @@
 mod account;
 mod call;
 mod classes;
+mod climb;
 mod commitment;
 mod duty;
 mod escrow;
@@ -15,6 +16,7 @@ mod order;
 mod ownership;
 mod places;
 mod pool;
+mod profile;
 mod proposal;
 mod queue;
 mod receipt;
@@ -27,12 +29,13 @@ mod terms;
 pub use account::Account;
 pub use call::Call;
 pub use classes::Classes;
+pub use climb::Climb;
 pub use commitment::Commitment;
 pub use duty::Duty;
 pub use escrow::Escrow;
 pub use head::Head;
 pub use limits::Limits;
-pub use members::{Members, Membership, Stage, MEMBERS};
+pub use members::{Members, Membership, Stage, MEMBERS, MEMBERS_MOST};
 pub use models::{Models, CALL_MODELS, MODELS_PER_WORD, NODE_MODELS, TASK_MODELS};
 pub use next_parameter::NextParameter;
 pub use node::{Node, Status};
@@ -41,10 +44,11 @@ pub use order::Order;
 pub use ownership::Ownership;
 pub use places::Places;
 pub use pool::Pool;
+pub use profile::{Profile, Targeting};
 pub use proposal::Proposal;
 pub use queue::Queue;
 pub use receipt::Receipt;
-pub use reserved::Reserved;
+pub use reserved::{Reserved, RESERVED_MOST};
 pub use rules::Rules;
 pub use scores::Scores;
 pub use size::Size;
@@ -53,10 +57,11 @@ pub use terms::Terms;
 use crate::word::{Fields, Packed};
 
 /// Every record's name and fields, for whoever checks that others lay them out alike.
-pub const RECORDS: [(&str, Fields); 25] = [
+pub const RECORDS: [(&str, Fields); 27] = [
     ("Account", Account::FIELDS),
     ("Call", Call::FIELDS),
     ("Classes", Classes::FIELDS),
+    ("Climb", Climb::FIELDS),
     ("Commitment", Commitment::FIELDS),
     ("Duty", Duty::FIELDS),
     ("Escrow", Escrow::FIELDS),
@@ -71,6 +76,7 @@ pub const RECORDS: [(&str, Fields); 25] = [
     ("Ownership", Ownership::FIELDS),
     ("Places", Places::FIELDS),
     ("Pool", Pool::FIELDS),
+    ("Profile", Profile::FIELDS),
     ("Proposal", Proposal::FIELDS),
     ("Queue", Queue::FIELDS),
     ("Receipt", Receipt::FIELDS),
@@ -88,10 +94,11 @@ mod tests {
     use std::vec::Vec;
 
     /// The sources, in the order of [`RECORDS`].
-    const SOURCES: [&str; 25] = [
+    const SOURCES: [&str; 27] = [
         include_str!("account.rs"),
         include_str!("call.rs"),
         include_str!("classes.rs"),
+        include_str!("climb.rs"),
         include_str!("commitment.rs"),
         include_str!("duty.rs"),
         include_str!("escrow.rs"),
@@ -106,6 +113,7 @@ mod tests {
         include_str!("ownership.rs"),
         include_str!("places.rs"),
         include_str!("pool.rs"),
+        include_str!("profile.rs"),
         include_str!("proposal.rs"),
         include_str!("queue.rs"),
         include_str!("receipt.rs"),

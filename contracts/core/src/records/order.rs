@@ -29,7 +29,8 @@ packed! {
         moment: u64 = "uint40" 40,
         /// Those of this record's constants that hold.
         flags: u8 = "uint8" 8,
-        /// Probability of its validation, in ten-thousandths.
+        /// Sampled: the probability of its validation, in ten-thousandths. Of a task whose group is chosen by ratings: the most nodes
+        /// that its fee is for, and 16 for each group that it was given to in vain.
         sample_bps: u16 = "uint16" 16,
     }
 }
@@ -49,7 +50,7 @@ impl Order {
     pub const MEMBER: u8 = 32;
     /// A validation group's: its scope had nodes enough for scores and slashes.
     pub const SCORED: u8 = 64;
-    /// It takes three nodes at once: policy 2.
+    /// It takes several nodes at once: policies 2 and 3.
     pub const REPLICATED: u8 = 128;
 
     /// Whether some of these flags are set.
@@ -66,18 +67,37 @@ impl Order {
     pub fn queue(&self) -> QueueId {
         let grade = match (self.is(Order::REPLICATED), self.images()) {
             (false, _) => Grade::Single,
+            _ if self.rated() => Grade::Rated,
             (true, 0) => Grade::Alike,
             (true, _) => Grade::Mixed,
         };
         QueueId::new(self.group, grade)
     }
 
+    /// Whether its nodes are chosen by their ratings: policy 3.
+    pub fn rated(&self) -> bool {
+        self.is(Order::REPLICATED) && self.sample_bps > 0
+    }
+
+    /// Nodes that its fee is for: the most that a rated one is given to at once.
+    pub fn nodes(&self) -> u32 {
+        match self.is(Order::REPLICATED) {
+            true if self.sample_bps > 0 => self.sample_bps as u32 & 15,
+            true => MEMBERS as u32,
+            false => 1,
+        }
+    }
+
+    /// Groups that a rated task was given to in vain.
+    pub fn attempts(&self) -> u8 {
+        (self.sample_bps >> 4) as u8
+    }
+
     /// A fee's part for one node, which values in the queue, bounds and slashes go by. Rounded down.
     pub fn part(&self, fee: u128) -> u128 {
-        if self.is(Order::REPLICATED) {
-            fee / MEMBERS as u128
-        } else {
-            fee
+        match self.nodes() {
+            1 => fee,
+            nodes => fee / nodes as u128,
         }
     }
 

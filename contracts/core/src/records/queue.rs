@@ -2,15 +2,17 @@ packed! {
     /// The task queue as a whole.
     ///
     /// ```text
-    /// |  -  | graded | worst | groups |
-    ///   144     24      64      24
+    /// |  -  | rated | graded | worst | groups |
+    ///   120    24      24      64      24
     /// ```
     pub struct Queue {
         /// Queue groups ever used.
         groups: u32 = "uint24" 24,
         /// `!key` of the worst queued task of all groups, 0 or 1 if there is none.
         worst: u64 = "uint64" 64,
-        /// Queued tasks that take three nodes.
+        /// Queued tasks that take several nodes.
         graded: u32 = "uint24" 24,
+        /// Those of them whose nodes are chosen by their ratings.
+        rated: u32 = "uint24" 24,
     }
 }

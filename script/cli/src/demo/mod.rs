@@ -1,4 +1,4 @@
-//! `muster demo`: a fleet joins, requests are replayed as tasks, nodes answer or fail as the trace says, and the
+//! `muster-dev demo`: a fleet joins, requests are replayed as tasks, nodes answer or fail as the trace says, and the
 //! contract decides the rest. Everything goes through JSON-RPC, and everything shown is read from receipts, logs
 //! and views.
 //!

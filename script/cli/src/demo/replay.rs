@@ -1,5 +1,6 @@
 //! The requests arrive, nodes answer or fail, and whoever has to sends what the contracts wait for.
 
+use alloy_sol_types::SolCall;
 use anyhow::{ensure, Result};
 use ethers::utils::keccak256;
 use muster_protocol::IMuster::{
@@ -7,7 +8,7 @@ use muster_protocol::IMuster::{
 };
 
 use super::{agenda::Action, creator_of, nodes_of, specification, Demo, Sender};
-use crate::contract::Refusal;
+use crate::{chain::Overtaken, contract::Refusal};
 
 /// `dispatch` without any progress before we give up.
 const FRUITLESS: u32 = 500;
@@ -188,8 +189,20 @@ impl Demo {
     async fn poke(&mut self, node: u64) -> Result<()> {
         let poke = pokeCall { node: node as u32 };
         if self.muster.ask(&self.chain, Some(self.keeper.address()), &poke).await.is_ok() {
-            self.tell(Sender::Keeper, &poke).await?;
+            self.tell_unless_draws_are_due(&poke).await?;
         }
         Ok(())
+    }
+
+    /// Sends what draws refuse that are due. The last block's state may know of none, and the next block's number make some due: then they are
+    /// made, and the answer is that the call has to be sent again.
+    pub(super) async fn tell_unless_draws_are_due(&mut self, call: &impl SolCall) -> Result<bool> {
+        match self.tell(Sender::Keeper, call).await {
+            Err(error) if error.is::<Overtaken>() && !self.pending.is_empty() => {
+                self.tell(Sender::Keeper, &dispatchCall { count: DRAWS }).await?;
+                Ok(true)
+            }
+            told => told.map(|()| false),
+        }
     }
 }

@@ -139,7 +139,11 @@ impl Demo {
         let Some(group) = self.tasks.get(&id).filter(|task| !task.ended).and_then(|task| task.group) else { return Ok(()) };
         let settle = settleCall { id, group };
         match self.muster.ask(&self.chain, Some(self.keeper.address()), &settle).await {
-            Ok(_) => return self.tell(Sender::Keeper, &settle).await,
+            Ok(_) => {
+                if self.tell_unless_draws_are_due(&settle).await? {
+                    self.agenda.plan(self.clock.now, Action::Settle(id));
+                }
+            }
             Err(error) => match Refusal::behind(&error) {
                 Some(refusal) if refusal.name == "RevealsOpen" => {
                     let closes = refusal.number("closes").unwrap_or(self.clock.now);

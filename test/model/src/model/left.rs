@@ -5,8 +5,10 @@
 //!
 //! - a node reported an error, for that one is idle without a look at the queue,
 //! - the owner listed the GPU group of three idle nodes,
-//! - its draw met none of the listed groups that have three idle nodes, or
-//! - no other task could be Pending.
+//! - its draw met none of the listed groups that have three idle nodes,
+//! - no other task could be Pending,
+//! - one that was worth more lacked nodes, both chosen by ratings, or
+//! - idle nodes could be given it again that H kept out of its draw, where the owner had raised the threshold.
 //!
 //! It stays so until another node becomes available that could be one of those, or anyone pokes an idle one. Nodes that wait for others are
 //! not idle: the model foretells until when they do, which is `holdTime` at most.
@@ -21,6 +23,8 @@ enum Why {
     Listed,
     Missed,
     Full,
+    Behind,
+    KeptOut,
 }
 
 /// What was so after the call before.
@@ -32,24 +36,34 @@ pub(super) struct Left {
 }
 
 impl Model {
-    /// Of these nodes those that could run a task now, alone or as one of three.
+    /// Of these nodes those that could run a task now, alone or as one of several.
     fn could_run(&self, task: &Task, nodes: &BTreeSet<u32>) -> BTreeSet<u32> {
         let able: BTreeSet<u32> = nodes.iter().copied().filter(|n| self.takes(task, &self.nodes[n])).collect();
         if task.policy < 2 {
             return able;
         }
-        let beside = |n: &u32| able.iter().filter(|m| task.kind == 0 || self.nodes[m].group == self.nodes[n].group).count();
-        able.iter().copied().filter(|n| beside(n) >= 3).collect()
+        let equal = task.policy == 2 && task.kind != 0;
+        let beside = |n: &u32| able.iter().filter(|m| !equal || self.nodes[m].group == self.nodes[n].group).count() as u64;
+        able.iter().copied().filter(|n| beside(n) >= task.nodes).collect()
+    }
+
+    /// Whether one that is worth more lacks nodes, both chosen by ratings: a node looks at the best of those only.
+    fn behind(&self, task: &Task, idle: &BTreeSet<u32>) -> bool {
+        let able = self.could_run(task, idle);
+        let lacks = |other: &Task| able.iter().any(|n| other.fits(&self.nodes[n])) && self.could_run(other, idle).is_empty();
+        let better = |other: &&Task| other.policy == 3 && other.id != task.id && other.value() >= task.value();
+        task.policy == 3 && self.queue.iter().filter(better).any(lacks)
     }
 
     fn idle_now(&self) -> BTreeSet<u32> {
         self.idle().map(|(&n, _)| n).collect()
     }
 
-    /// An idle node that could run a queued task, or be one of three.
+    /// An idle node that could run a queued task, alone or with others.
     pub(super) fn idle_for_something(&self) -> Option<u32> {
         let idle = self.idle_now();
-        self.queue.iter().find_map(|task| self.could_run(task, &idle).first().copied())
+        let before = |task: &&Task| !self.behind(task, &idle);
+        self.queue.iter().filter(before).find_map(|task| self.could_run(task, &idle).first().copied())
     }
 
     /// Panics if idle nodes could run a queued task after a call with these events that one of them had seen, or did before.
@@ -58,6 +72,7 @@ impl Model {
         let erred = |n: &u32| events.iter().any(|e| matches!(e, E::TaskErrorReported(e) if e.node == *n));
         let looked: BTreeSet<u32> = idle.iter().copied().filter(|n| !erred(n)).collect();
         let listed = events.iter().any(|e| matches!(e, E::GpuGroupListed(e) if e.listed));
+        let called_up = events.iter().any(|e| matches!(e, E::TaskRedrawn(e) if self.left.queued.contains(&e.id)));
         let full = self.pending.len() == PENDING;
         let mut tasks = BTreeMap::new();
         for task in &self.queue {
@@ -67,14 +82,21 @@ impl Model {
             let able = self.could_run(task, &looked);
             let before = self.left.queued.contains(&task.id);
             let saw = able.iter().find(|n| !self.left.idle.contains(n));
-            assert!(full || !before || saw.is_none(), "{saw:?} became available, and left {task:?} that {able:?} could run");
+            // The better one may have been given its nodes after one of them looked.
+            let behind = self.behind(task, &idle) || task.policy == 3 && called_up;
+            assert!(
+                full || behind || !before || saw.is_none(),
+                "{saw:?} became available, and left {task:?} that {able:?} could run after {events:#?}"
+            );
             let why = match self.left.tasks.get(&task.id) {
                 _ if able.is_empty() => Why::Error,
                 Some(&why) if before => why,
                 _ if full => Why::Full,
+                _ if behind => Why::Behind,
+                _ if task.policy == 3 && able.iter().any(|n| !self.eligible(self.h(&self.nodes[n]))) => Why::KeptOut,
                 _ if before && listed => Why::Listed,
                 _ if !before && task.any_equal() => Why::Missed,
-                _ => panic!("{able:?} could run {task:?}, and are idle"),
+                _ => panic!("{able:?} could run {task:?}, and are idle after {events:#?}"),
             };
             tasks.insert(task.id, why);
         }
@@ -85,6 +107,8 @@ impl Model {
                 Why::Listed => "idle beside a queued task when listed",
                 Why::Missed => "idle beside a queued task whose draw missed them",
                 Why::Full => "idle beside a queued task that cannot be Pending",
+                Why::Behind => "idle behind a task that takes more",
+                Why::KeptOut => "idle beside a queued task whose draw left them out",
             });
         }
         self.left = Left { idle, queued: self.queue.iter().map(|t| t.id).collect(), tasks };
@@ -109,6 +133,8 @@ mod tests {
             id: 7,
             creator: [1; 20],
             fee: 1,
+            nodes: [1, 1, 3, 5][policy as usize],
+            regrouped: 0,
             estimate: 60,
             limit: 120,
             bps: 0,
@@ -146,7 +172,9 @@ mod tests {
         assert!(!may_be(0, 1, task(1, 0), false), "a single task");
         assert!(!may_be(2, 1, task(0, 2), false), "images by three");
         assert!(!may_be(2, 1, task(1, 2), true), "equal answers by three");
+        assert!(!may_be(4, 1, task(1, 3), false), "chosen by ratings");
         assert!(may_be(1, 1, task(0, 2), false), "two are not enough");
+        assert!(may_be(3, 1, task(1, 3), false), "four are not, where the fee is for five");
         assert!(may_be(2, 1, task(1, 2), false), "of a group that is not listed");
         assert!(!may_be(3, 0, task(0, 2), false), "who has been idle for longer, without a reason");
     }

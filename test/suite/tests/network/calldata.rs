@@ -43,8 +43,18 @@ fn number(data: &[u8], at: usize) -> usize {
 
 /// Where the words of arguments stand whose heads begin at `base`.
 fn walk(kinds: &[ParamType], data: &[u8], base: usize, out: &mut Vec<(usize, Word)>) {
-    for (i, kind) in kinds.iter().enumerate() {
-        let at = base + i * 32;
+    let mut next = base;
+    for kind in kinds {
+        let at = next;
+        next += 32;
+        // A struct without a list stands where it is.
+        if let ParamType::Tuple(parts) = kind {
+            if !kind.is_dynamic() {
+                walk(parts, data, at, out);
+                next = at + parts.len() * 32;
+                continue;
+            }
+        }
         let word = match kind {
             ParamType::Address => Word::Low(20),
             ParamType::Uint(bits) => Word::Low(bits / 8),
@@ -58,7 +68,6 @@ fn walk(kinds: &[ParamType], data: &[u8], base: usize, out: &mut Vec<(usize, Wor
         }
         let tail = base + number(data, at);
         match kind {
-            // Every tuple of the interface has a dynamic part, so it stands behind an offset.
             ParamType::Tuple(parts) => walk(parts, data, tail, out),
             ParamType::Array(inner) => {
                 out.push((tail, Word::Length));

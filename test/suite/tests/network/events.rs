@@ -10,9 +10,10 @@ use muster_tests::*;
 
 /// Events that this story leaves out: they take validations, of which the tests of groups and of the model tell through the same
 /// programs.
-const OUT_OF_REACH: [(&str, &str); 14] = [
+const OUT_OF_REACH: [(&str, &str); 16] = [
     ("AnswerCommitted", VALIDATION),
     ("AnswerRevealed", VALIDATION),
+    ("GroupChosen", VALIDATION),
     ("GroupFormed", VALIDATION),
     ("GroupSettled", VALIDATION),
     ("MemberCalled", VALIDATION),
@@ -20,6 +21,7 @@ const OUT_OF_REACH: [(&str, &str); 14] = [
     ("MemberStarted", VALIDATION),
     ("MemberTimedOut", VALIDATION),
     ("NodeKickedOut", VALIDATION),
+    ("NodeRated", VALIDATION),
     ("NodeSetAside", VALIDATION),
     ("NodeSlashed", VALIDATION),
     ("NodeWaits", VALIDATION),
@@ -58,6 +60,8 @@ async fn every_event_is_seen_and_decodes() {
     w.send(&mut b, "pause", &[], 0).await;
     w.send(&mut app, "nameModel", &[Token::String("a model".into())], 0).await;
 
+    let profile = [1, 3, 9, 2, 0, 0, 0, 300].map(n);
+    w.send(&mut app, "setProfile", &[Token::Tuple(profile.to_vec())], 0).await;
     w.send(&mut app, "createTask", &[Spec { models: vec![1, 4], ..Spec::default() }.token()], 10_000).await;
     w.rule("dispatch", &[n(1)]).await;
     w.send(&mut a, "pause", &[], 0).await;

@@ -6,6 +6,7 @@ mod events;
 mod groups;
 mod life;
 mod model;
+mod outcomes;
 mod refusals;
 mod scores;
 mod storage;

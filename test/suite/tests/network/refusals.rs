@@ -158,7 +158,9 @@ async fn every_error_has_a_call_that_provokes_it() {
     check!(outsider, "createTask", [spec(|s| s.units = 1_001)], fee => "BadUnits"[n(1_001), n(1_000)]);
     check!(outsider, "createTask", [spec(|s| s.gpu = 2 << 16 | 48)], fee => "GpuUnknown"[n(2 << 16 | 48)]);
     check!(outsider, "createTask", [spec(|s| s.vram = 49)], fee => "NobodyCanRun"[n(49), n(0)]);
-    check!(outsider, "createTask", [spec(|s| s.redundancy = 3)], fee => "RedundancyUnsupported"[n(3)]);
+    check!(outsider, "createTask", [spec(|s| s.redundancy = 4)], fee => "RedundancyUnsupported"[n(4)]);
+    let profile = [1, 3, 10, 2, 0, 0, 0, 300].map(n);
+    check!(outsider, "setProfile", [Token::Tuple(profile.to_vec())], 0 => "BadProfile"[]);
     check!(outsider, "createTask", [spec(|s| (s.kind, s.redundancy) = (1, 1))], fee => "GpuNotListed"[n(Spec::default().vram)]);
     check!(outsider, "createTask", [spec(|s| s.flags = 2)], fee => "FlagsUnsupported"[n(2)]);
     check!(outsider, "gpuGroup", [text("unheard of"), n(48)], 0 => "GpuNameUnknown"[text("unheard of"), n(48)]);
@@ -192,7 +194,7 @@ async fn every_error_has_a_call_that_provokes_it() {
     check!(outsider, "join", [text(&"x".repeat(65)), n(48), list(&[])], LEAST => "BadGpuName"[n(65), n(64)]);
     check!(outsider, "join", [gpu(), n(0), list(&[])], LEAST => "BadVram"[n(0), n(960)]);
     let many: Vec<u64> = (1..14).collect();
-    check!(outsider, "join", [gpu(), n(48), list(&many)], LEAST => "TooManyModels"[n(13), n(12)]);
+    check!(outsider, "join", [gpu(), n(48), list(&many)], LEAST => "TooManyModels"[n(13), n(10)]);
     check!(operator, "reportDownloaded", [list(&[5])], 0 => "ModelHeld"[n(5)]);
     check!(operator, "reportRemoved", [list(&[6])], 0 => "ModelNotHeld"[n(6)]);
     check!(operator, "reportRemoved", [list(&[0])], 0 => "BadModel"[n(0)]);

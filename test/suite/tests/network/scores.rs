@@ -215,7 +215,10 @@ async fn no_deployed_selector_records_scores() {
     let selector = &keccak256("recordScores(uint32,uint8,uint8)")[..4];
     let data = [selector, &[0; 96]].concat();
     let programs = w.deployment.programs.clone();
-    assert_eq!(programs.keys().collect::<Vec<_>>(), ["admin", "calls", "groups", "lens", "nodes", "router", "tasks"]);
+    assert_eq!(
+        programs.keys().collect::<Vec<_>>(),
+        ["admin", "calls", "groups", "lens", "nodes", "reputation", "router", "tasks"]
+    );
     for address in programs.values().map(|p| p.address) {
         w.muster = Muster { address };
         let refused = w.refused_raw(w.boss.address(), data.clone().into(), 0.into()).await;

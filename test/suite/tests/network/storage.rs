@@ -14,7 +14,7 @@ use muster_model::model::validating;
 use muster_model::system::System;
 use muster_model::validated::{value, ANSWER, CARD};
 use muster_model::world::{commitment, spec, who, Dice, OWNER, TOKEN, TREASURY};
-use muster_protocol::layout::{self, group, node};
+use muster_protocol::layout::{self, group, node, profile};
 use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::IMuster::{self, IMusterEvents as E};
 use muster_tests::live::{Live, Site};
@@ -57,7 +57,7 @@ fn records_are_packed_as_solc_packs_them() {
         }
     }
     let words = |name: &str| number(&types[format!("t_struct({name})_storage")]["numberOfBytes"]) / 32;
-    assert_eq!(["NodeRecord", "TaskRecord", "GroupRecord", "CallRecord"].map(words), [15, 4, 8, 2]);
+    assert_eq!(["NodeRecord", "TaskRecord", "GroupRecord", "CallRecord", "ProfileRecord"].map(words), [15, 4, 16, 2, 2]);
     let members = types["t_struct(GroupRecord)_storage"]["members"].as_array().unwrap().clone();
     let places: Vec<_> = members.iter().map(|m| (m["label"].as_str().unwrap(), number(&m["slot"]))).collect();
     let expected = [
@@ -66,8 +66,13 @@ fn records_are_packed_as_solc_packs_them() {
         ("models", group::MODELS),
         ("members", group::MEMBERS),
         ("answers", group::ANSWERS),
+        ("moreMembers", group::MORE_MEMBERS),
+        ("moreAnswers", group::MORE_ANSWERS),
     ];
     assert_eq!(places, expected);
+    let members = types["t_struct(ProfileRecord)_storage"]["members"].as_array().unwrap().clone();
+    let places: Vec<_> = members.iter().map(|m| (m["label"].as_str().unwrap(), number(&m["slot"]))).collect();
+    assert_eq!(places, [("profile", profile::PROFILE), ("climb", profile::CLIMB)]);
     let members = types["t_struct(NodeRecord)_storage"]["members"].as_array().unwrap().clone();
     let places: Vec<_> = members.iter().map(|m| (m["label"].as_str().unwrap(), number(&m["slot"]))).collect();
     let expected = [
@@ -130,6 +135,7 @@ fn variables_have_the_slots_that_solc_gives_them() {
         ("burnt", BURNT),
         ("waiting", WAITING),
         ("sizesOfTrios", SIZES_OF_TRIOS),
+        ("profiles", PROFILES),
     ];
     let storage = solc()["storage"].as_array().unwrap().clone();
     assert_eq!(storage.len(), expected.len());
@@ -307,8 +313,9 @@ fn words_of(live: &Live) -> BTreeMap<String, usize> {
         .collect();
     let sizes = [8u64, 24, 40, 80];
     let groups: Vec<u64> = sizes.iter().flat_map(|v| (1..=4).map(move |g| g << 16 | v)).collect();
-    // Any GPU of sizes asked for, 0 and one above included, and GPU groups, in three grades; the nodes that wait apart.
-    let queues: Vec<u64> = (0..=81).chain(groups.iter().copied()).flat_map(|g| [0, 4096, 8192].map(|grade| g + grade)).collect();
+    // Any GPU of sizes asked for, 0 and one above included, and GPU groups, in four grades; the nodes that wait apart.
+    let queues: Vec<u64> =
+        (0..=81).chain(groups.iter().copied()).flat_map(|g| [0, 4096, 8192, 12_288].map(|grade| g + grade)).collect();
     let pools: Vec<u64> = queues.iter().copied().chain([u64::from(u32::MAX)]).collect();
     let tasks = live.view(IMuster::overviewCall {}).tasks;
     let models = live.all_logs().into_iter().filter_map(|(event, _)| match event {
@@ -321,7 +328,7 @@ fn words_of(live: &Live) -> BTreeMap<String, usize> {
         of.iter().flat_map(|key| (0..count).map(move |i| key << shift | i)).collect()
     };
     let changes = [[0; 20].as_slice(), &[1, 2, 3, 4], &[0; 28]].concat();
-    let people = (0..60).map(who).chain([OWNER, TREASURY, [0x22; 20]]).map(|a| U256::from_big_endian(&a)).collect();
+    let people: Vec<U256> = (0..60).map(who).chain([OWNER, TREASURY, [0x22; 20]]).map(|a| U256::from_big_endian(&a)).collect();
     let named: Vec<(String, u16)> = groups
         .iter()
         .map(|&g| (live.view(IMuster::gpuNameCall { group: g as u32 }), g as u16))
@@ -333,8 +340,11 @@ fn words_of(live: &Live) -> BTreeMap<String, usize> {
     let idle: Vec<u64> = each(&levels, 0, 1).into_iter().chain(middle).collect();
     let branches = keys(idle.iter().flat_map(|key| [*key, key | 1 << 58]).collect());
     // A knock-out tree each for the best and the worst of a pool, for VRAM sizes, queue groups and stakes.
-    let trees: Vec<u64> =
-        pools.iter().flat_map(|p| [*p, 1 << 32 | p]).chain([2 << 32, (2 << 32) + 1, (2 << 32) + 2, 3 << 32, 4 << 32]).collect();
+    let trees: Vec<u64> = pools
+        .iter()
+        .flat_map(|p| [*p, 1 << 32 | p])
+        .chain([2 << 32, (2 << 32) + 1, (2 << 32) + 2, (2 << 32) + 3, 3 << 32, 4 << 32])
+        .collect();
     let trees: Vec<u64> = trees.iter().flat_map(|t| (0..6).map(move |level| t << 29 | level << 24)).collect();
     let brackets = keys(trees.iter().flat_map(|t| (0..260).map(move |i| t | i)).collect());
     // Idle nodes of a group, and active ones.
@@ -343,7 +353,8 @@ fn words_of(live: &Live) -> BTreeMap<String, usize> {
     let mappings: Vec<(&str, Vec<U256>)> = vec![
         ("programs", selectors.clone()),
         ("selectorPlaces", selectors),
-        ("accounts", people),
+        ("accounts", people.clone()),
+        ("profiles", people),
         ("nodes", keys((1..=20).collect())),
         ("branches", branches),
         ("classes", keys(lists)),

@@ -1,0 +1,87 @@
+//! Events of the past: from a point in time on, by a filter, in pieces that nodes give.
+
+use alloy::primitives::{B256, U256};
+use alloy::rpc::types::Log;
+use anyhow::{bail, Result};
+use muster_client::{abi, Endpoints, Error, Event, Head};
+use serde_json::json;
+
+use crate::session::Session;
+
+/// An event of the past.
+pub struct Past {
+    pub event: Event,
+    pub log: Log,
+    pub block: u64,
+    pub transaction: B256,
+}
+
+/// The most events that are read.
+const MOST: usize = 1_000_000;
+/// The most blocks of one question.
+const SPAN: u64 = 50_000;
+
+/// A block by its number.
+pub async fn block(endpoints: &Endpoints, number: u64) -> Result<Head> {
+    let block: Option<Head> = endpoints.ask("eth_getBlockByNumber", json!([format!("{number:#x}"), false])).await?;
+    block.ok_or_else(|| Error::Answer { what: format!("block {number}"), why: "the node does not have it".into() }.into())
+}
+
+/// The first block at or after a time, in seconds since 1970.
+pub async fn since(endpoints: &Endpoints, time: u64) -> Result<u64> {
+    let head = endpoints.head().await?;
+    let (mut low, mut high) = (0, head.number);
+    while low < high {
+        let middle = low.midpoint(high);
+        if block(endpoints, middle).await?.timestamp < time {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}
+
+/// The block from which the last `days` begin.
+pub async fn days_ago(endpoints: &Endpoints, days: f64) -> Result<u64> {
+    let now = endpoints.head().await?.timestamp;
+    since(endpoints, now.saturating_sub((days.max(0.0) * 86_400.0) as u64)).await
+}
+
+/// A number as an indexed value.
+pub fn topic(number: impl Into<U256>) -> B256 {
+    B256::from(number.into())
+}
+
+/// The contract's events from a block on whose second to fourth topics are these, in order.
+pub async fn events(session: &Session, from: u64, topics: [Option<B256>; 3]) -> Result<Vec<Past>> {
+    let endpoints = session.endpoints();
+    let last = endpoints.head().await?.number;
+    let (mut next, mut span, mut found) = (from, SPAN, Vec::new());
+    while next <= last {
+        let to = last.min(next + span - 1);
+        let filter = json!([{
+            "address": session.muster.address(), "fromBlock": format!("{next:#x}"), "toBlock": format!("{to:#x}"),
+            "topics": [None::<B256>, topics[0], topics[1], topics[2]],
+        }]);
+        match endpoints.ask::<Vec<Log>>("eth_getLogs", filter).await {
+            Ok(logs) => {
+                for log in logs {
+                    let (Some(block), Some(transaction)) = (log.block_number, log.transaction_hash) else { continue };
+                    // What is unknown is a newer contract's.
+                    if let Some(event) = abi::event(&log.inner) {
+                        found.push(Past { event, log, block, transaction });
+                    }
+                }
+                if found.len() > MOST {
+                    bail!("more than {MOST} events: ask for a shorter time");
+                }
+                next = to + 1;
+                span = (span * 2).min(SPAN);
+            }
+            Err(Error::Node(_)) if to > next => span = (to - next).div_ceil(2),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,145 @@
+//! `muster`: a Muster from the command line. `docs/operators.md` begins with it.
+
+mod admin;
+mod earnings;
+mod history;
+mod keepalive;
+mod keeper;
+mod node;
+mod options;
+mod session;
+mod task;
+mod watch;
+mod why;
+
+use std::process::ExitCode;
+
+use alloy::primitives::U256;
+use anyhow::Result;
+use clap::{CommandFactory, Parser};
+use muster_client::{key, show_amount, Error, IMuster};
+use serde_json::json;
+
+use options::{Account, Cli, Command, Node, Options};
+use session::{endpoints, password, signer, Report, Session, KEY};
+
+/// A task ended without a result: the reason.
+#[derive(Debug)]
+pub struct Ended(pub String);
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Ended {}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let json = cli.options.json;
+    match run(cli).await {
+        Ok(None) => ExitCode::SUCCESS,
+        Ok(Some(report)) => {
+            println!("{}", if json { report.json.to_string() } else { report.text });
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            let code = exit_code(&error);
+            let refusal = error.downcast_ref::<Error>().and_then(Error::refusal);
+            if json {
+                let name = refusal.and_then(|refusal| refusal.name());
+                println!("{}", json!({ "error": format!("{error:#}"), "refusal": name, "exitCode": code }));
+            } else {
+                eprintln!("muster: {error:#}");
+                if let Some(notice) = refusal.and_then(|refusal| refusal.notice()) {
+                    eprintln!("  {notice}");
+                }
+            }
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// As the head of the help says.
+fn exit_code(error: &anyhow::Error) -> u8 {
+    if error.is::<Ended>() {
+        return 7;
+    }
+    match error.downcast_ref::<Error>() {
+        Some(Error::Refused(_) | Error::Undone { .. }) => 3,
+        Some(Error::Unreachable(_) | Error::Disagreement(_) | Error::WrongChain { .. }) => 4,
+        Some(Error::NotMined { .. } | Error::FeeCeiling { .. }) => 5,
+        Some(Error::Key(_)) => 6,
+        _ => 1,
+    }
+}
+
+async fn run(cli: Cli) -> Result<Option<Report>> {
+    let options = &cli.options;
+    match cli.command {
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "muster", &mut std::io::stdout());
+            return Ok(None);
+        }
+        Command::Account(command) => return account(options, &command).await.map(Some),
+        _ => {}
+    }
+    let session = &Session::open(options).await?;
+    let none = U256::ZERO;
+    Ok(Some(match cli.command {
+        Command::Node(node) => match node {
+            Node::Join(join) => join.run(session).await?,
+            Node::Status(which) => node::show(session, &which).await?,
+            Node::Why(why) => why.run(session).await?,
+            Node::Pause => session.call(IMuster::pauseCall {}, none, "paused").await?,
+            Node::Resume => session.call(IMuster::resumeCall {}, none, "resumed").await?,
+            Node::RaiseStake { amount } => session.call(IMuster::raiseStakeCall {}, amount, "stake raised").await?,
+            Node::Models(models) => models.run(session).await?,
+            Node::Quit => session.call(IMuster::quitCall {}, none, "left").await?,
+            Node::Withdraw { to } => {
+                let to = to.map_or_else(|| signer(options).map(|key| key.address()), Ok)?;
+                session.call(IMuster::withdrawCall { to }, none, &format!("paid out to {to}")).await?
+            }
+            Node::Earnings(earnings) => earnings.run(session).await?,
+        },
+        Command::Task(task) => return task.run(session).await,
+        Command::Network => watch::network(session).await?,
+        Command::Watch(watch) => return watch.run(session).await.map(|()| None),
+        Command::Keeper(keeper) => return keeper.run(session).await,
+        Command::Keepalive(keepalive) => keepalive.run(session).await?,
+        Command::Admin(command) => command.run(session).await?,
+        Command::Account(_) | Command::Completions { .. } => return Ok(None),
+    }))
+}
+
+async fn account(options: &Options, command: &Account) -> Result<Report> {
+    let place = options.home().join("keystore");
+    match command {
+        Account::New { name } => {
+            let (address, path) = key::create(&place, name, &password(options, true)?)?;
+            Ok(made(address, &path))
+        }
+        Account::Import { name } => {
+            let key =
+                key::from_environment(KEY)?.ok_or_else(|| Error::Key(format!("{KEY} in the environment is to hold the key")))?;
+            let (address, path) = key::store(&place, name, &password(options, true)?, &key)?;
+            Ok(made(address, &path))
+        }
+        Account::List => {
+            let names = key::list(&place)?;
+            Ok(Report { json: json!(names), text: names.join("\n") })
+        }
+        Account::Show => {
+            let address = signer(options)?.address();
+            let balance: U256 = endpoints(options)?.ask("eth_getBalance", json!([address, "latest"])).await?;
+            let text = format!("{address} has {}", show_amount(balance));
+            Ok(Report { json: json!({ "address": address, "balance": balance.to_string() }), text })
+        }
+    }
+}
+
+fn made(address: alloy::primitives::Address, path: &std::path::Path) -> Report {
+    Report { json: json!({ "address": address, "file": path }), text: format!("{address} in {}", path.display()) }
+}

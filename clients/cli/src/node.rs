@@ -1,0 +1,216 @@
+//! A node: joining, standing, leaving.
+
+use std::fmt::Write;
+
+use alloy::primitives::{Address, U256};
+use anyhow::{bail, ensure, Context, Result};
+use clap::Args;
+use muster_client::{abi, show_amount, IMuster, Reason, Refusal};
+use serde_json::json;
+
+use crate::options::amount;
+use crate::session::{signer, Report, Session};
+
+#[derive(Args)]
+pub struct Join {
+    /// The GPU's name, as other nodes write it; nodes of one name compete for the tasks that require it
+    #[arg(long)]
+    pub gpu: String,
+    /// Its memory in GiB
+    #[arg(long)]
+    pub vram: u16,
+    /// A model that the node holds, by name, or by its id in hexadecimal (0x...); repeat for more
+    #[arg(long = "model", value_name = "MODEL")]
+    pub models: Vec<String>,
+    /// The stake [default: the least]
+    #[arg(long, value_parser = amount)]
+    pub stake: Option<U256>,
+}
+
+#[derive(Args)]
+pub struct Which {
+    /// The node's number [default: that of the account]
+    pub node: Option<u32>,
+    /// The node of this operator
+    #[arg(long, conflicts_with = "node")]
+    pub operator: Option<Address>,
+}
+
+#[derive(Args)]
+pub struct Models {
+    /// Models that the node holds now, by name or id
+    #[arg(long = "add", value_name = "MODEL")]
+    pub add: Vec<String>,
+    /// Models that it no longer holds
+    #[arg(long = "remove", value_name = "MODEL")]
+    pub remove: Vec<String>,
+    /// The node to show, when nothing is added or removed [default: that of the account]
+    pub node: Option<u32>,
+}
+
+/// The most models that one call takes.
+const AT_ONCE: usize = 12;
+
+/// A model's id: given as one, or of a name.
+pub fn model(text: &str) -> Result<u64> {
+    let Some(digits) = text.strip_prefix("0x") else {
+        ensure!(!text.is_empty(), "a model without a name");
+        return Ok(abi::model_id(text));
+    };
+    u64::from_str_radix(digits, 16).with_context(|| format!("{text} is no model's id"))
+}
+
+pub fn models(texts: &[String]) -> Result<Vec<u64>> {
+    texts.iter().map(|text| model(text)).collect()
+}
+
+/// The name of a status.
+pub fn status(number: u8) -> &'static str {
+    ["Quit", "Available", "Busy", "PendingPause", "PendingQuit", "Paused", "PendingKickout"]
+        .get(number as usize)
+        .unwrap_or(&"unknown")
+}
+
+/// A wad as a decimal fraction.
+pub fn wad(number: u64) -> String {
+    format!("{:.4}", number as f64 / 1e18)
+}
+
+impl Which {
+    pub async fn number(&self, session: &Session) -> Result<u32> {
+        if let Some(node) = self.node {
+            return Ok(node);
+        }
+        let operator = match self.operator {
+            Some(operator) => operator,
+            None => signer(&session.options)?.address(),
+        };
+        match session.muster.read(IMuster::nodeOfCall { operator }).await? {
+            0 => bail!("{operator} never joined a node"),
+            node => Ok(node),
+        }
+    }
+}
+
+impl Join {
+    pub async fn run(&self, session: &Session) -> Result<Report> {
+        let muster = &session.muster;
+        let overview = muster.read(IMuster::overviewCall {}).await?;
+        let granule = U256::from(overview.granule);
+        let least = session.parameter(16).await? * granule;
+        let stake = self.stake.unwrap_or(least);
+        let fee = match muster.read(IMuster::gpuGroupCall { name: self.gpu.clone(), vram: self.vram }).await {
+            Ok(_) => U256::ZERO,
+            Err(error) if matches!(error.refusal(), Some(Refusal::Known(Reason::GpuNameUnknown(_)))) => {
+                session.parameter(23).await? * granule
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if !fee.is_zero() {
+            eprintln!(
+                "muster: nobody has joined with {:?} of {} GiB before: the name costs {} beside the stake. Is it how others write it?",
+                self.gpu,
+                self.vram,
+                show_amount(fee)
+            );
+        }
+        let mut rest = models(&self.models)?;
+        let later = rest.split_off(rest.len().min(AT_ONCE));
+        let call = IMuster::joinCall { gpuName: self.gpu.clone(), vram: self.vram, models: rest };
+        let mut report = session.call(call, stake + fee, &format!("joined with {}", show_amount(stake))).await?;
+        if !session.options.dry_run {
+            for models in later.chunks(AT_ONCE) {
+                let more =
+                    session.call(IMuster::reportDownloadedCall { models: models.to_vec() }, U256::ZERO, "more models").await?;
+                report.text = format!("{}\n{}", report.text, more.text);
+            }
+        }
+        Ok(report)
+    }
+}
+
+impl Models {
+    pub async fn run(&self, session: &Session) -> Result<Report> {
+        let mut done: Option<Report> = None;
+        for given in models(&self.remove)?.chunks(AT_ONCE) {
+            let report = session.call(IMuster::reportRemovedCall { models: given.to_vec() }, U256::ZERO, "removed").await?;
+            done = Some(joined(done, report));
+        }
+        for given in models(&self.add)?.chunks(AT_ONCE) {
+            let report = session.call(IMuster::reportDownloadedCall { models: given.to_vec() }, U256::ZERO, "added").await?;
+            done = Some(joined(done, report));
+        }
+        if let Some(report) = done {
+            return Ok(report);
+        }
+        let number = Which { node: self.node, operator: None }.number(session).await?;
+        let view = session.muster.read(IMuster::nodeCall { number }).await?;
+        let text = view.models.iter().map(|id| format!("{id:#012x}{}", if view.inUse.contains(id) { "  in use" } else { "" }));
+        Ok(Report {
+            json: json!({ "node": number, "models": hex(&view.models), "inUse": hex(&view.inUse) }),
+            text: text.collect::<Vec<_>>().join("\n"),
+        })
+    }
+}
+
+fn joined(before: Option<Report>, report: Report) -> Report {
+    let Some(before) = before else { return report };
+    Report { json: json!([before.json, report.json]), text: format!("{}\n{}", before.text, report.text) }
+}
+
+pub fn hex(models: &[u64]) -> Vec<String> {
+    models.iter().map(|model| format!("{model:#012x}")).collect()
+}
+
+pub async fn show(session: &Session, which: &Which) -> Result<Report> {
+    let number = which.number(session).await?;
+    let muster = &session.muster;
+    let view = muster.read(IMuster::nodeCall { number }).await?;
+    let account = muster.read(IMuster::accountCall { who: view.operator }).await?;
+    let gpu = muster.read(IMuster::gpuNameCall { group: view.gpu }).await?;
+    let now = session.endpoints().head().await?.timestamp;
+    let balance: U256 = session.endpoints().ask("eth_getBalance", json!([view.operator, "latest"])).await?;
+    let mut text = format!("node {number} of {}\n  status       {}", view.operator, status(view.status));
+    let mut line = |name: &str, value: String| {
+        let _ = write!(text, "\n  {name:<12} {value}");
+    };
+    if view.parked == 1 || view.parked == 2 {
+        let left = view.parkedUntil.saturating_sub(now);
+        let why = if view.excluded { "H is too low" } else { "draws are due, or it waits for two others" };
+        line("apart", format!("{why}: for {left} s more"));
+    }
+    if view.deadline > now {
+        line("task", format!("{}, {} s left", view.task, view.deadline - now));
+    }
+    line("GPU", format!("{gpu}, {} GiB (group {})", view.vram, view.gpu));
+    line("stake", show_amount(view.stake));
+    line("H", wad(view.reliability));
+    line("Q_long", format!("{} of 1, from {} scores", wad(view.longTerm), view.scores));
+    line("models", view.models.len().to_string());
+    line(
+        "commitments",
+        format!("{} open{}", view.openCommitments, if view.held { ": no task before one is settled" } else { "" }),
+    );
+    line("owed", show_amount(account.credit));
+    if account.unbonding > 0 {
+        let left = account.release.saturating_sub(now);
+        line(
+            "returned",
+            format!(
+                "{} of stake, {}",
+                show_amount(account.unbonding),
+                if left == 0 { "ready".into() } else { format!("in {left} s") }
+            ),
+        );
+    }
+    line("balance", show_amount(balance));
+    let json = json!({
+        "node": number, "operator": view.operator, "status": status(view.status), "gpu": gpu, "gpuGroup": view.gpu, "vram": view.vram,
+        "stake": view.stake.to_string(), "reliability": view.reliability.to_string(), "longTerm": view.longTerm.to_string(),
+        "scores": view.scores, "excluded": view.excluded, "parked": view.parked, "parkedUntil": view.parkedUntil, "task": view.task.to_string(),
+        "deadline": view.deadline, "models": hex(&view.models), "inUse": hex(&view.inUse), "openCommitments": view.openCommitments,
+        "held": view.held, "credit": account.credit.to_string(), "unbonding": account.unbonding.to_string(), "release": account.release,
+        "kickedOut": account.kickedOut, "balance": balance.to_string(), "time": now,
+    });
+    Ok(Report { json, text })
+}

@@ -1,0 +1,161 @@
+//! The command line's flags.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use alloy::primitives::{Address, U256};
+use clap::{Args, Parser, Subcommand};
+use muster_client::parse_amount;
+
+use crate::{admin, earnings, keepalive, keeper, node, task, watch, why};
+
+/// Muster from the command line: run a node, have tasks run, keep a network going.
+///
+/// Exit codes: 0 done; 1 another failure; 2 wrong usage; 3 refused by the contract; 4 no node answers, or they contradict each other;
+/// 5 sent, but not mined in time (run the same again: it is not sent twice); 6 no key; 7 the task ended without a result.
+#[derive(Parser)]
+#[command(name = "muster", version, max_term_width = 120)]
+pub struct Cli {
+    #[command(flatten)]
+    pub options: Options,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Everywhere")]
+pub struct Options {
+    /// Nodes, separated by commas, the most trusted first [or: RPC_URL]
+    #[arg(long, env = "ETH_RPC_URL", value_name = "URL", value_delimiter = ',', hide_env_values = true, global = true)]
+    pub rpc_url: Vec<String>,
+    /// Nodes over WebSocket, which make what waits for events quicker
+    #[arg(long, env = "ETH_WS_URL", value_name = "URL", value_delimiter = ',', hide_env_values = true, global = true)]
+    pub ws_url: Vec<String>,
+    /// The contract
+    #[arg(long, env = "MUSTER", value_name = "ADDRESS", global = true)]
+    pub muster: Option<Address>,
+    /// Refuse to talk to another chain
+    #[arg(long, env = "CHAIN_ID", value_name = "NUMBER", global = true)]
+    pub chain: Option<u64>,
+    /// The key of this name, made by `muster account new` [without any: PRIVATE_KEY in the environment]
+    #[arg(long, env = "ETH_KEYSTORE_ACCOUNT", value_name = "NAME", global = true, conflicts_with = "keystore")]
+    pub account: Option<String>,
+    /// A key in an encrypted file (Web3 Secret Storage), as geth and cast make them
+    #[arg(long, env = "ETH_KEYSTORE", value_name = "FILE", global = true)]
+    pub keystore: Option<PathBuf>,
+    /// The file with the key's password; without it the password is asked for
+    #[arg(long, env = "ETH_PASSWORD", value_name = "FILE", global = true)]
+    pub password_file: Option<PathBuf>,
+    /// Where keys and open transactions are kept [default: .muster in the home directory]
+    #[arg(long, env = "MUSTER_HOME", value_name = "DIRECTORY", global = true)]
+    pub home: Option<PathBuf>,
+    /// Pay at most this for a unit of gas
+    #[arg(long, value_name = "AMOUNT", value_parser = amount, global = true)]
+    pub max_gas_price: Option<U256>,
+    /// Seconds to wait for a transaction
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, global = true)]
+    pub wait: u64,
+    /// Print JSON: one object, or one a line from what goes on. Amounts are wei, as strings
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Send nothing; say what would be sent, what it costs, or why it would be refused
+    #[arg(long, global = true)]
+    pub dry_run: bool,
+}
+
+impl Options {
+    /// The directory of keys and open transactions.
+    pub fn home(&self) -> PathBuf {
+        let home = || std::env::home_dir().unwrap_or_default().join(".muster");
+        self.home.clone().unwrap_or_else(home)
+    }
+
+    /// How long a transaction is waited for.
+    pub fn patience(&self) -> Duration {
+        Duration::from_secs(self.wait)
+    }
+}
+
+/// An amount as people write it.
+pub fn amount(text: &str) -> Result<U256, String> {
+    parse_amount(text).map_err(|error| error.to_string())
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// A node and its stake
+    #[command(subcommand)]
+    Node(Node),
+    /// Tasks
+    #[command(subcommand)]
+    Task(task::Command),
+    /// The network as it is
+    Network,
+    /// Events as they come, of the contract or of one node or task
+    Watch(watch::Watch),
+    /// Drive what is due, whoever's it is, and earn the start fees of what others left
+    Keeper(keeper::Keeper),
+    /// When the contract's programs expire; renew those that soon will
+    Keepalive(keepalive::Keepalive),
+    /// What the owner of a network does, and what anybody may put into effect
+    #[command(subcommand)]
+    Admin(admin::Command),
+    /// Keys in encrypted files
+    #[command(subcommand)]
+    Account(Account),
+    /// Print a script that completes commands in a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum Account {
+    /// Make a key
+    New {
+        /// Its name
+        name: String,
+    },
+    /// Encrypt the key that PRIVATE_KEY holds
+    Import {
+        /// Its name
+        name: String,
+    },
+    /// The keys there are
+    List,
+    /// The address and the balance of the key that the other flags choose
+    Show,
+}
+
+#[derive(Subcommand)]
+pub enum Node {
+    /// Stake, and join with a GPU
+    Join(node::Join),
+    /// How a node stands
+    Status(node::Which),
+    /// Why a node gets the work it gets
+    Why(why::Why),
+    /// Take no tasks; while busy, from the task's end on
+    Pause,
+    /// Take tasks again
+    Resume,
+    /// Add to the stake
+    RaiseStake {
+        /// How much, a whole number of granules
+        #[arg(value_parser = amount)]
+        amount: U256,
+    },
+    /// Say which models the node holds
+    Models(node::Models),
+    /// Leave; the stake is returned after the unbonding period
+    Quit,
+    /// Have paid out what the contract owes the account
+    Withdraw {
+        /// To whom [default: the account]
+        #[arg(long)]
+        to: Option<Address>,
+    },
+    /// What a node earned and what it cost, task by task
+    Earnings(earnings::Earnings),
+}

@@ -1,0 +1,212 @@
+//! What commands share: the contract, the account, and how a call is sent or only tried.
+
+use std::sync::LazyLock;
+
+use alloy::dyn_abi::{DynSolValue, EventExt};
+use alloy::json_abi::JsonAbi;
+use alloy::primitives::{Address, Bytes, U256};
+use alloy::rpc::types::Log;
+use alloy::signers::local::PrivateKeySigner;
+use alloy::sol_types::SolCall;
+use anyhow::{anyhow, bail, Context, Result};
+use muster_client::{
+    abi, key, show_amount, Account, Done, Endpoints, Entry, Error, Fate, IMuster, Muster, Refusal, Sender, Sending, Settings,
+};
+use serde_json::{json, Value};
+
+use crate::options::Options;
+
+/// What a command says.
+pub struct Report {
+    /// To programs.
+    pub json: Value,
+    /// To people.
+    pub text: String,
+}
+
+/// A contract, and how it is talked to.
+pub struct Session {
+    pub options: Options,
+    pub muster: Muster,
+}
+
+/// The environment variable of a key without a file.
+pub const KEY: &str = "PRIVATE_KEY";
+
+impl Session {
+    pub async fn open(options: &Options) -> Result<Self> {
+        let address = options.muster.context("which contract? --muster ADDRESS, or MUSTER in the environment")?;
+        let muster = Muster::connect(endpoints(options)?, address).await?;
+        Ok(Self { options: options.clone(), muster })
+    }
+
+    pub fn endpoints(&self) -> &Endpoints {
+        self.muster.endpoints()
+    }
+
+    /// The account that calls.
+    pub async fn account(&self) -> Result<Account> {
+        let sending = Sending {
+            fee_ceiling: self.options.max_gas_price.map(|price| price.saturating_to()),
+            patience: self.options.patience(),
+            ..Sending::default()
+        };
+        let place = self.options.home().join("transactions");
+        let sender = Sender::open(self.endpoints().clone(), signer(&self.options)?, &place, sending).await?;
+        Ok(Account::new(self.muster.clone(), sender))
+    }
+
+    /// Prints what goes on, a line each.
+    pub fn say(&self, report: &Report) {
+        if self.options.json {
+            println!("{}", report.json);
+        } else {
+            println!("{}", report.text);
+        }
+    }
+
+    /// A parameter by its number.
+    pub async fn parameter(&self, which: u8) -> Result<U256> {
+        Ok(self.muster.read(IMuster::parameterCall { which }).await?.value)
+    }
+
+    /// Calls, or only says what the call would come to.
+    pub async fn call<C: SolCall + Clone>(&self, call: C, value: U256, what: &str) -> Result<Report> {
+        if self.options.dry_run {
+            return self.tried(signer(&self.options)?.address(), call, value, what).await;
+        }
+        let account = self.account().await?;
+        // What an earlier run left open comes first, and may be this very call: then it is that which is waited for.
+        account.sender().tick().await?;
+        let input = Bytes::from(call.abi_encode());
+        let same = |entry: &Entry| {
+            entry.fate == Fate::Open && (entry.to, entry.value, &entry.input) == (self.muster.address(), value, &input)
+        };
+        let Some(open) = account.sender().unfinished().await.into_iter().find(same) else {
+            return Ok(self.reported(&account.call(call, value).await?, what));
+        };
+        let receipt = account.sender().wait(open.nonce).await?;
+        if !receipt.status() {
+            let hash = receipt.transaction_hash;
+            return Err(Error::Undone { hash, refusal: Box::new(Refusal::Other(Bytes::new())) }.into());
+        }
+        Ok(self.reported(&Done { events: self.muster.events(&receipt), receipt }, what))
+    }
+
+    async fn tried<C: SolCall + Clone>(&self, from: Address, call: C, value: U256, what: &str) -> Result<Report> {
+        self.muster.try_as(from, call.clone(), value).await?;
+        let gas = self.muster.gas(from, &call, value).await?;
+        let price = self.endpoints().head().await?.base_fee_per_gas.unwrap_or_default();
+        let cost = U256::from(gas) * U256::from(price);
+        let text = format!(
+            "would send: {what} ({} with {}), {gas} gas, which cost {} now",
+            C::SIGNATURE,
+            show_amount(value),
+            show_amount(cost)
+        );
+        let json = json!({
+            "dryRun": true, "call": C::SIGNATURE, "from": from, "to": self.muster.address(), "value": value.to_string(),
+            "data": Bytes::from(call.abi_encode()), "gas": gas, "cost": cost.to_string(),
+        });
+        Ok(Report { json, text })
+    }
+
+    /// What a call has come to.
+    pub fn reported(&self, done: &Done, what: &str) -> Report {
+        let receipt = &done.receipt;
+        let block = receipt.block_number.unwrap_or_default();
+        let mut text =
+            format!("{what}: transaction {} in block {block}, {} of gas", receipt.transaction_hash, show_amount(done.cost()));
+        for event in &done.events {
+            text += &format!("\n  {}", abi::describe(event));
+        }
+        let logs = receipt.logs().iter().filter(|log| log.address() == self.muster.address());
+        let json = json!({
+            "transaction": receipt.transaction_hash, "block": block, "gas": receipt.gas_used, "cost": done.cost().to_string(),
+            "events": logs.map(event_json).collect::<Vec<_>>(),
+        });
+        Report { json, text }
+    }
+}
+
+/// The nodes of the flags.
+pub fn endpoints(options: &Options) -> Result<Endpoints> {
+    let mut urls = options.rpc_url.clone();
+    if urls.is_empty() {
+        urls = std::env::var("RPC_URL").map(|list| list.split(',').map(str::to_string).collect()).unwrap_or_default();
+    }
+    urls.retain(|url| !url.is_empty());
+    if urls.is_empty() {
+        bail!("which node? --rpc-url URL, or ETH_RPC_URL in the environment");
+    }
+    let settings = Settings { chain: options.chain, ..Settings::default() };
+    Ok(Endpoints::new(&urls, settings)?)
+}
+
+/// The key of the flags, or of the environment.
+pub fn signer(options: &Options) -> Result<PrivateKeySigner> {
+    let file = match (&options.keystore, &options.account) {
+        (Some(file), _) => Some(file.clone()),
+        (None, Some(name)) => Some(options.home().join("keystore").join(name)),
+        (None, None) => None,
+    };
+    if let Some(file) = file {
+        return Ok(key::from_keystore(&file, &password(options, false)?)?);
+    }
+    key::from_environment(KEY)?
+        .ok_or_else(|| anyhow!(Error::Key(format!("which key? --account NAME, --keystore FILE, or {KEY} in the environment"))))
+}
+
+/// The password of the key's file, asked for where no file gives it; twice for a new one.
+pub fn password(options: &Options, new: bool) -> Result<key::Password> {
+    if let Some(file) = &options.password_file {
+        return Ok(key::password_from(file)?);
+    }
+    let no_terminal = |_| anyhow!(Error::Key("no terminal to ask for the password: --password-file FILE".into()));
+    let first = key::Password::new(rpassword::prompt_password("password: ").map_err(no_terminal)?);
+    if new && first != key::Password::new(rpassword::prompt_password("again: ").map_err(no_terminal)?) {
+        bail!(Error::Key("the two differ".into()));
+    }
+    Ok(first)
+}
+
+fn interface() -> &'static JsonAbi {
+    static ABI: LazyLock<JsonAbi> =
+        LazyLock::new(|| serde_json::from_str(include_str!("../../../abi/IMuster.json")).expect("abi/IMuster.json is an ABI"));
+    &ABI
+}
+
+/// A log as an event with its values by name; as it is, if it is none of the interface.
+pub fn event_json(log: &Log) -> Value {
+    let place = json!({
+        "block": log.block_number, "transaction": log.transaction_hash, "index": log.log_index,
+    });
+    let event = log.topic0().and_then(|topic| interface().events().find(|event| event.selector() == *topic));
+    let decoded = event.and_then(|event| Some((event, event.decode_log(log.data()).ok()?)));
+    let Some((event, decoded)) = decoded else {
+        return json!({ "event": null, "topics": log.topics(), "data": log.data().data, "at": place });
+    };
+    let (mut indexed, mut body) = (decoded.indexed.into_iter(), decoded.body.into_iter());
+    let values = event.inputs.iter().map(|input| {
+        let value = if input.indexed { indexed.next() } else { body.next() };
+        (input.name.clone(), value.map_or(Value::Null, |value| value_json(&value)))
+    });
+    json!({ "event": event.name, "values": values.collect::<serde_json::Map<_, _>>(), "at": place })
+}
+
+/// Numbers that JSON's readers keep exact are numbers, longer ones strings.
+fn value_json(value: &DynSolValue) -> Value {
+    match value {
+        DynSolValue::Bool(yes) => json!(yes),
+        DynSolValue::Uint(number, bits) if *bits <= 32 => json!(number.to::<u64>()),
+        DynSolValue::Uint(number, _) => json!(number.to_string()),
+        DynSolValue::Address(address) => json!(address),
+        DynSolValue::FixedBytes(word, size) => json!(Bytes::copy_from_slice(&word[..*size])),
+        DynSolValue::Bytes(bytes) => json!(Bytes::copy_from_slice(bytes)),
+        DynSolValue::String(text) => json!(text),
+        DynSolValue::Array(values) | DynSolValue::FixedArray(values) | DynSolValue::Tuple(values) => {
+            values.iter().map(value_json).collect()
+        }
+        other => json!(format!("{other:?}")),
+    }
+}

@@ -1,0 +1,318 @@
+//! Tasks: creating one, following it, taking it back, its result.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use alloy::primitives::{B256, U256};
+use anyhow::{bail, Context, Result};
+use clap::{Args, Subcommand, ValueEnum};
+use muster_client::{abi, show_amount, Event, IMuster};
+use serde_json::{json, Value};
+use sha2::{Digest, Sha256};
+
+use crate::history::{self, topic, Past};
+use crate::node;
+use crate::options::amount;
+use crate::session::{event_json, Report, Session};
+use crate::Ended;
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Pay for a task
+    Create(Create),
+    /// Where a task is, and what happened to it
+    Show(Which),
+    /// Follow a task to its end, and draw its node where nobody else does
+    Watch(Follow),
+    /// Take a queued task back; the fee is refunded less the start fee
+    Cancel(Which),
+    /// The digest of a task's result; fails where there is none
+    Result(Which),
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Kind {
+    /// Images by Stable Diffusion; units are images
+    Sd,
+    /// Text by a language model; units are requests
+    Gpt,
+    /// Fine-tuning; units are seconds
+    FineTuning,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Policy {
+    /// One node, whose answer nobody checks
+    Single,
+    /// One node, which cannot know whether it will be checked
+    Sampled,
+    /// Three nodes at once; the fee is for all three
+    Replicated,
+}
+
+#[derive(Args)]
+pub struct Create {
+    /// What is to be done
+    #[arg(long, value_enum, default_value = "sd")]
+    kind: Kind,
+    /// How much of it
+    #[arg(long, default_value_t = 1)]
+    units: u32,
+    /// Least memory of the GPU in GiB
+    #[arg(long, default_value_t = 0)]
+    vram: u16,
+    /// Only this GPU, as NAME:GIB, or by the number of its group
+    #[arg(long)]
+    gpu: Option<String>,
+    /// How the answer comes to be trusted
+    #[arg(long, value_enum, default_value = "single")]
+    policy: Policy,
+    /// A model that it needs, by name or id; repeat for more
+    #[arg(long = "model", value_name = "MODEL")]
+    models: Vec<String>,
+    /// The input, whose SHA-256 goes into the task
+    #[arg(long, value_name = "FILE", conflicts_with = "input_digest")]
+    input: Option<PathBuf>,
+    /// The digest of the input
+    #[arg(long, value_name = "HASH", required_unless_present = "input")]
+    input_digest: Option<B256>,
+    /// Keep a receipt in storage, which contracts can read
+    #[arg(long)]
+    receipt: bool,
+    /// What it pays [default: the least]
+    #[arg(long, value_parser = amount)]
+    fee: Option<U256>,
+    /// Follow it to its end
+    #[arg(long)]
+    follow: bool,
+}
+
+#[derive(Args)]
+pub struct Which {
+    /// The task's number
+    pub id: u64,
+    /// How far back to look for it
+    #[arg(long, default_value_t = 7.0)]
+    pub days: f64,
+}
+
+#[derive(Args)]
+pub struct Follow {
+    #[command(flatten)]
+    which: Which,
+    /// Only watch, and leave the draw to others
+    #[arg(long)]
+    only: bool,
+}
+
+impl Command {
+    pub async fn run(&self, session: &Session) -> Result<Option<Report>> {
+        match self {
+            Command::Create(create) => create.run(session).await,
+            Command::Show(which) => which.show(session).await.map(Some),
+            Command::Watch(follow) => watch(session, &follow.which, !follow.only).await.map(|()| None),
+            Command::Cancel(which) => which.cancel(session).await.map(Some),
+            Command::Result(which) => which.result(session).await.map(Some),
+        }
+    }
+}
+
+impl Create {
+    async fn run(&self, session: &Session) -> Result<Option<Report>> {
+        let gpu = match self.gpu.as_deref().map(|text| (text, text.rsplit_once(':'))) {
+            None => 0,
+            Some((_, Some((name, vram)))) => {
+                let vram = vram.parse().with_context(|| format!("{vram} is no number of GiB"))?;
+                session.muster.read(IMuster::gpuGroupCall { name: name.into(), vram }).await?
+            }
+            Some((text, None)) => text.parse().with_context(|| format!("{text} is neither NAME:GIB nor a group's number"))?,
+        };
+        let digest = match (&self.input, self.input_digest) {
+            (Some(file), _) => {
+                let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
+                B256::from_slice(&Sha256::digest(bytes))
+            }
+            (None, digest) => digest.context("--input FILE or --input-digest HASH")?,
+        };
+        let (kind, redundancy) = (self.kind as u8, self.policy as u8);
+        let least = session.muster.read(IMuster::estimateCall { kind, units: self.units }).await?.leastFee;
+        let fee = self.fee.unwrap_or(U256::from(least) * U256::from(if redundancy == 2 { 3 } else { 1 }));
+        let spec = IMuster::TaskSpec {
+            kind,
+            units: self.units,
+            vram: self.vram,
+            gpu,
+            redundancy,
+            flags: self.receipt.into(),
+            inputDigest: digest,
+            models: node::models(&self.models)?,
+        };
+        let report = session.call(IMuster::createTaskCall { spec }, fee, &format!("task for {}", show_amount(fee))).await?;
+        let id = report.json["events"].as_array().and_then(|events| {
+            events.iter().find(|event| event["event"] == "TaskCreated")?["values"]["id"].as_str()?.parse::<u64>().ok()
+        });
+        let (Some(id), true) = (id, self.follow) else { return Ok(Some(report)) };
+        session.say(&report);
+        watch(session, &Which { id, days: 1.0 }, true).await?;
+        Ok(None)
+    }
+}
+
+/// What became of a task, by its events.
+fn ending(events: &[Past]) -> Option<(bool, String)> {
+    events.iter().rev().find_map(|past| match &past.event {
+        Event::TaskSucceeded(e) => Some((true, e.resultDigest.to_string())),
+        Event::GroupSettled(e) if e.outcome < 2 => Some((true, e.answer.to_string())),
+        Event::GroupSettled(_) => Some((false, "no two answers were the same".into())),
+        Event::TaskErrorReported(e) => Some((false, format!("its node reported error {}", e.code))),
+        Event::TaskAborted(e) => {
+            let reasons =
+                ["it timed out", "it was cancelled", "it was evicted", "it was queued for too long", "its node was slashed"];
+            Some((false, (*reasons.get(e.reason as usize).unwrap_or(&"it was aborted")).into()))
+        }
+        _ => None,
+    })
+}
+
+impl Which {
+    async fn events(&self, session: &Session) -> Result<Vec<Past>> {
+        let from = history::days_ago(session.endpoints(), self.days).await?;
+        self.events_from(session, from).await
+    }
+
+    async fn events_from(&self, session: &Session, from: u64) -> Result<Vec<Past>> {
+        let mut events = history::events(session, from, [Some(topic(U256::from(self.id))), None, None]).await?;
+        // Others have a number of another kind as their first.
+        events.retain(|past| id_of(&past.event) == Some(self.id));
+        Ok(events)
+    }
+
+    /// The task as it is, found by what its events said last.
+    async fn locate(&self, session: &Session, events: &[Past]) -> Result<IMuster::TaskView> {
+        let (mut node, mut ticket) = (0, 0);
+        for past in events {
+            match &past.event {
+                Event::TaskStarted(e) => node = e.node,
+                Event::MemberStarted(e) => node = e.node,
+                Event::TaskQueued(e) => ticket = e.ticket,
+                _ => {}
+            }
+        }
+        Ok(session.muster.read(IMuster::locateCall { id: self.id, nodeHint: node, ticketHint: ticket }).await?)
+    }
+
+    async fn show(&self, session: &Session) -> Result<Report> {
+        let events = self.events(session).await?;
+        let view = self.locate(session, &events).await?;
+        if events.is_empty() && view.status == 0 {
+            bail!("nothing is known of task {} in the last {} days: --days looks further back", self.id, self.days);
+        }
+        let at = ["", "Pending", "queued", "running", "committed", "waiting for its validators", "in a validation group"];
+        let state = match ending(&events) {
+            _ if view.status > 0 => (*at.get(view.status as usize).unwrap_or(&"unknown")).to_string(),
+            Some((true, digest)) => format!("succeeded: {digest}"),
+            Some((false, why)) => format!("ended without a result: {why}"),
+            None => "ended".into(),
+        };
+        let mut text = format!("task {}: {state}", self.id);
+        if view.status >= 3 {
+            text += &format!("\n  node {}, deadline {}", view.node, view.deadline);
+        }
+        if view.status == 2 {
+            text += &format!("\n  ticket {:#x}, since {}", view.ticket, view.queuedAt);
+        }
+        for past in &events {
+            text += &format!("\n  block {}: {}", past.block, abi::describe(&past.event));
+        }
+        let json = json!({
+            "id": self.id.to_string(), "status": view.status, "state": state, "node": view.node, "deadline": view.deadline,
+            "ticket": view.ticket.to_string(), "fee": view.fee.to_string(), "events": events.iter().map(|past| event_json(&past.log)).collect::<Vec<_>>(),
+        });
+        Ok(Report { json, text })
+    }
+
+    async fn cancel(&self, session: &Session) -> Result<Report> {
+        let view = self.locate(session, &self.events(session).await?).await?;
+        let call = IMuster::cancelCall { id: self.id, ticket: view.ticket };
+        session.call(call, U256::ZERO, &format!("task {} cancelled", self.id)).await
+    }
+
+    async fn result(&self, session: &Session) -> Result<Report> {
+        let outcome = session.muster.read(IMuster::outcomeCall { id: self.id }).await?;
+        let (succeeded, digest) = match outcome.state {
+            2 => (true, outcome.resultDigest.to_string()),
+            0 => match ending(&self.events(session).await?) {
+                Some(ending) => ending,
+                None => bail!("task {} has not ended, or not in the last {} days", self.id, self.days),
+            },
+            1 => bail!("task {} has not ended", self.id),
+            3 => (false, format!("its node reported error {}", outcome.code)),
+            other => (false, format!("its outcome is {other}")),
+        };
+        if !succeeded {
+            return Err(Ended(format!("task {} has no result: {digest}", self.id)).into());
+        }
+        Ok(Report { json: json!({ "id": self.id.to_string(), "resultDigest": digest }), text: digest })
+    }
+}
+
+fn id_of(event: &Event) -> Option<u64> {
+    // NodeSlashed and NodeWaits name a task, too, but not first.
+    Some(match event {
+        Event::TaskCreated(e) => e.id,
+        Event::TaskRedrawn(e) => e.id,
+        Event::TaskQueued(e) => e.id,
+        Event::TaskStarted(e) => e.id,
+        Event::TaskSucceeded(e) => e.id,
+        Event::TaskErrorReported(e) => e.id,
+        Event::TaskAborted(e) => e.id,
+        Event::TaskSampled(e) => e.id,
+        Event::AnswerCommitted(e) => e.id,
+        Event::AnswerRevealed(e) => e.id,
+        Event::GroupFormed(e) => e.id,
+        Event::GroupSettled(e) => e.id,
+        Event::MemberCalled(e) => e.id,
+        Event::MemberStarted(e) => e.id,
+        Event::MemberTimedOut(e) => e.id,
+        Event::MemberJudged(e) => e.id,
+        _ => return None,
+    })
+}
+
+/// So long a draw is left to others, then it is made.
+const POLITE: Duration = Duration::from_secs(3);
+
+async fn watch(session: &Session, which: &Which, drive: bool) -> Result<()> {
+    let from = history::days_ago(session.endpoints(), which.days).await?;
+    let (mut shown, mut pending) = (0, None::<Instant>);
+    loop {
+        let events = which.events_from(session, from).await?;
+        for past in events.iter().skip(shown) {
+            session.say(&Report {
+                json: event_json(&past.log),
+                text: format!("block {}: {}", past.block, abi::describe(&past.event)),
+            });
+        }
+        shown = events.len().max(shown);
+        let view = which.locate(session, &events).await?;
+        match (ending(&events), view.status) {
+            (Some((true, _)), 0) => return Ok(()),
+            (Some((false, why)), 0) => return Err(Ended(format!("task {} has no result: {why}", which.id)).into()),
+            (None, 0) if events.is_empty() => bail!("nothing is known of task {}", which.id),
+            (_, 1) if drive && !session.options.dry_run => {
+                let since = *pending.get_or_insert_with(Instant::now);
+                if since.elapsed() >= POLITE {
+                    pending = None;
+                    // Somebody else may have been quicker.
+                    if let Ok(report) = session.call(IMuster::dispatchCall { count: 1 }, U256::ZERO, "draw").await {
+                        if report.json["events"].as_array().is_some_and(|events: &Vec<Value>| events.is_empty()) {
+                            continue;
+                        }
+                    }
+                }
+            }
+            _ => pending = None,
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}

@@ -1,0 +1,244 @@
+//! Why a node gets the work it gets: its weight beside the others', and what chance allows.
+//!
+//! The weights are muster-core's, the contract's own. What is expected of the tasks of the past is what the *present* weights
+//! of the present nodes say about them, as if all had been idle: the past's are nowhere to be read.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write;
+
+use alloy::primitives::U256;
+use anyhow::{ensure, Result};
+use clap::Args;
+use futures_util::{stream, StreamExt, TryStreamExt};
+use muster_client::{show_amount, Event, IMuster};
+use muster_core::{qos, weight};
+use serde_json::json;
+
+use crate::history;
+use crate::node::{status, wad, Which};
+use crate::session::{Report, Session};
+
+#[derive(Args)]
+pub struct Why {
+    #[command(flatten)]
+    which: Which,
+    /// How far back to look at tasks
+    #[arg(long, default_value_t = 1.0)]
+    days: f64,
+    /// Give up where the network has more nodes than this
+    #[arg(long, default_value_t = 20_000)]
+    most_nodes: u32,
+}
+
+type Node = IMuster::NodeView;
+
+/// All nodes that ever joined.
+pub async fn all_nodes(session: &Session, most: u32) -> Result<Vec<Node>> {
+    const PAGE: u32 = 64;
+    let issued = session.muster.read(IMuster::overviewCall {}).await?.nodesIssued;
+    ensure!(issued <= most, "there are {issued} nodes, more than the {most} that are looked at: raise --most-nodes");
+    let pages = (1..=issued).step_by(PAGE as usize).map(|from| session.muster.read(IMuster::nodesCall { from, count: PAGE }));
+    let pages: Vec<Vec<Node>> = stream::iter(pages).buffered(8).try_collect().await?;
+    Ok(pages.into_iter().flatten().collect())
+}
+
+/// Whether draws can choose the node, now or when its work is done.
+fn takes_part(node: &Node) -> bool {
+    matches!(node.status, 1 | 2) && !node.excluded && !node.held
+}
+
+fn can_run(node: &Node, spec: &IMuster::TaskSpec) -> bool {
+    if spec.gpu == 0 {
+        node.vram >= spec.vram
+    } else {
+        node.gpu == spec.gpu
+    }
+}
+
+fn holds(of: &[u64], models: &[u64]) -> u32 {
+    models.iter().filter(|model| of.contains(model)).count() as u32
+}
+
+/// A node's weight for a task that needs these models.
+pub fn weight_of(node: &Node, models: &[u64], largest: u128, granule: u64) -> u64 {
+    let granules = |wei: u128| (wei / u128::from(granule.max(1))) as u64;
+    let staking = weight::staking_score(granules(node.stake), granules(largest));
+    let boost = weight::locality_boost(holds(&node.models, models), holds(&node.inUse, models), models.len() as u32);
+    weight::weight(boost, staking, qos::qos(node.longTerm, node.reliability))
+}
+
+/// The probability that a task goes to a node: its weight's share among those who could have it, who are the holders of its
+/// models if there is one.
+fn share(node: &Node, nodes: &[Node], spec: &IMuster::TaskSpec, largest: u128, granule: u64) -> f64 {
+    let mut rivals: Vec<&Node> = nodes.iter().filter(|other| takes_part(other) && can_run(other, spec)).collect();
+    if !spec.models.is_empty() && rivals.iter().any(|other| holds(&other.models, &spec.models) > 0) {
+        rivals.retain(|other| holds(&other.models, &spec.models) > 0);
+    }
+    let sum: f64 = rivals.iter().map(|other| weight_of(other, &spec.models, largest, granule) as f64).sum();
+    let own = rivals.iter().find(|other| other.node == node.node);
+    own.map_or(0.0, |own| weight_of(own, &spec.models, largest, granule) as f64 / sum.max(1.0))
+}
+
+/// How many of independent events of these probabilities happen, between what and what in at least 95 of 100 cases: the exact
+/// distribution, one event folded in at a time.
+pub fn interval(probabilities: &[f64]) -> (usize, usize) {
+    let mut chance = vec![1.0];
+    for p in probabilities {
+        chance.push(0.0);
+        for k in (0..chance.len()).rev() {
+            let before = if k == 0 { 0.0 } else { chance[k - 1] };
+            chance[k] = chance[k] * (1.0 - p) + before * p;
+        }
+    }
+    let tail = |from: &mut dyn Iterator<Item = (usize, &f64)>| {
+        let mut sum = 0.0;
+        for (k, chance) in from {
+            sum += chance;
+            if sum > 0.025 {
+                return k;
+            }
+        }
+        0
+    };
+    (tail(&mut chance.iter().enumerate()), tail(&mut chance.iter().enumerate().rev()))
+}
+
+/// So many tasks are looked at: the newest.
+const TASKS: usize = 5_000;
+
+impl Why {
+    pub async fn run(&self, session: &Session) -> Result<Report> {
+        let number = self.which.number(session).await?;
+        let nodes = all_nodes(session, self.most_nodes).await?;
+        let overview = session.muster.read(IMuster::overviewCall {}).await?;
+        let head = session.endpoints().head().await?;
+        let node = nodes.iter().find(|node| node.node == number).cloned().unwrap_or_default();
+        let any = IMuster::TaskSpec { vram: 1, ..Default::default() };
+        let (largest, granule) = (overview.largestStake, overview.granule);
+        let own = weight_of(&node, &[], largest, granule);
+        let part = share(&node, &nodes, &any, largest, granule);
+        let missing = self.missing(session, &node, &overview, head.timestamp).await?;
+
+        let from = history::days_ago(session.endpoints(), self.days).await?;
+        let events = history::events(session, from, [None, None, None]).await?;
+        let (mut specs, mut queued): (BTreeMap<u64, IMuster::TaskSpec>, HashSet<u64>) = Default::default();
+        let (mut drawn, mut from_queue, mut members) = (Vec::new(), 0, 0);
+        for past in events {
+            match past.event {
+                Event::TaskCreated(e) => {
+                    specs.insert(e.id, e.spec);
+                }
+                Event::TaskQueued(e) => {
+                    queued.insert(e.id);
+                }
+                // What was queued goes to whoever becomes free, not by weight.
+                Event::TaskStarted(e) if queued.contains(&e.id) => from_queue += usize::from(e.node == number),
+                Event::TaskStarted(e) => drawn.push((e.id, e.node)),
+                Event::MemberStarted(e) => members += usize::from(e.node == number),
+                _ => {}
+            }
+        }
+        let skipped = drawn.len().saturating_sub(TASKS);
+        let drawn: Vec<_> = drawn.into_iter().skip(skipped).filter_map(|(id, to)| Some((specs.get(&id)?, to))).collect();
+        let chances: Vec<f64> = drawn.iter().map(|(spec, _)| share(&node, &nodes, spec, largest, granule)).collect();
+        let actual = drawn.iter().filter(|(_, to)| *to == number).count();
+        let expected: f64 = chances.iter().sum();
+        let (least, most) = interval(&chances);
+        let verdict = match actual {
+            n if n < least => "fewer than chance explains: it was busy, away, excluded, or weighed less than now",
+            n if n > most => "more than chance explains: others were busy, or it weighed more than now",
+            _ => "as many as chance allows",
+        };
+
+        let mut text = format!(
+            "node {number}: {}, {}\n",
+            status(node.status),
+            if missing.is_empty() { "nothing keeps it from work" } else { "this keeps it from work, or lowers its chances:" }
+        );
+        for line in &missing {
+            let _ = writeln!(text, "  - {line}");
+        }
+        let staking = weight::staking_score(
+            (node.stake / u128::from(granule.max(1))) as u64,
+            (largest / u128::from(granule.max(1))) as u64,
+        );
+        let _ = write!(
+            text,
+            "  H {}, Q_long {} of 1, S {}: weight {} for a task without models, {:.2} % of all who take part\n  \
+             models: {} held, {} in use\n  the last {} days: {} tasks drawn; {actual} began here, {expected:.1} expected by present weights, \
+             {least} to {most} in 95 of 100 cases: {verdict}\n  {from_queue} more from the queue, {members} as a member of a validation group",
+            wad(node.reliability), wad(node.longTerm), wad(staking), wad(own), part * 100.0, node.models.len(), node.inUse.len(), self.days, drawn.len(),
+        );
+        let json = json!({
+            "node": number, "status": status(node.status), "missing": missing, "reliability": node.reliability.to_string(),
+            "longTerm": node.longTerm.to_string(), "staking": staking.to_string(), "weight": own.to_string(), "share": part,
+            "models": node.models.len(), "days": self.days, "drawn": drawn.len(), "skipped": skipped, "actual": actual, "expected": expected,
+            "interval": [least, most], "fromQueue": from_queue, "asMember": members,
+        });
+        Ok(Report { json, text })
+    }
+
+    /// What keeps a node from work.
+    async fn missing(&self, session: &Session, node: &Node, overview: &IMuster::Overview, now: u64) -> Result<Vec<String>> {
+        let mut missing = Vec::new();
+        match node.status {
+            0 => missing.push("it is not joined: muster node join".into()),
+            3 | 5 => missing.push("it is paused, or will be when its task ends: muster node resume".into()),
+            4 | 6 => missing.push("it leaves when its task ends".into()),
+            2 if node.deadline < now => missing
+                .push(format!("its task {} is past its deadline, and nobody has ended it: muster keeper --once", node.task)),
+            _ => {}
+        }
+        if node.excluded {
+            missing.push(format!(
+                "its H is below the threshold: it is excluded for {} s more",
+                node.parkedUntil.saturating_sub(now)
+            ));
+        }
+        if node.parked == 1 && node.parkedUntil <= now {
+            missing.push(format!(
+                "it may come back, and nobody has brought it: muster keeper --once, or any call of it (since {} s)",
+                now - node.parkedUntil
+            ));
+        }
+        if node.parked == 2 || node.parked == 3 {
+            missing.push("it waits for two others, for a task that takes three nodes".into());
+        }
+        if node.held {
+            missing.push(format!(
+                "it has {} open commitments, as many as may be: reveal them, or have their groups settled",
+                node.openCommitments
+            ));
+        }
+        if node.reliability < 900_000_000_000_000_000 && node.status != 0 {
+            missing.push(format!("H is {}: tasks timed out lately; it recovers by itself", wad(node.reliability)));
+        }
+        if node.models.is_empty() && node.status != 0 {
+            missing.push("it holds no models: tasks that need one go to who holds it (muster node models --add)".into());
+        }
+        if overview.paused {
+            missing.push("the owner of the network has stopped new tasks".into());
+        }
+        let balance: U256 = session.endpoints().ask("eth_getBalance", json!([node.operator, "latest"])).await?;
+        let price = U256::from(session.endpoints().head().await?.base_fee_per_gas.unwrap_or_default());
+        // A commitment and a reveal, each of less gas than this.
+        if node.status != 0 && balance < price * U256::from(400_000) {
+            missing.push(format!("its account has {}, too little for the gas of its next answers", show_amount(balance)));
+        }
+        Ok(missing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_is_that_of_the_binomial_distribution() {
+        // R: qbinom(c(.025, .975), 100, .1) and (20, .5); a certainty; nothing at all.
+        assert_eq!(interval(&[0.1; 100]), (5, 16));
+        assert_eq!(interval(&[0.5; 20]), (6, 14));
+        assert_eq!(interval(&[1.0; 3]), (3, 3));
+        assert_eq!(interval(&[]), (0, 0));
+    }
+}

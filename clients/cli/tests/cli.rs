@@ -1,0 +1,360 @@
+//! The command line as people and scripts use it, against the compiled programs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use alloy::primitives::{Address, B256, U256};
+use alloy::signers::local::PrivateKeySigner;
+use muster_client::{Account, Endpoints, IMuster, Muster, Sender, Sending, Settings};
+use muster_tests::{World, LEAST};
+use serde_json::Value;
+
+const DIGEST: &str = "0x0707070707070707070707070707070707070707070707070707070707070707";
+
+/// A contract, and people with a home directory each.
+struct Site {
+    world: World,
+    url: String,
+    homes: tempfile::TempDir,
+}
+
+/// Somebody with a key.
+struct Person {
+    key: B256,
+    home: PathBuf,
+    url: String,
+    muster: String,
+}
+
+impl Site {
+    async fn new(parameters: &[(&str, u64)]) -> Site {
+        let world = World::new(parameters).await;
+        let url = world.node.map_or_else(|| std::env::var("RPC_URL").unwrap(), |node| node.url());
+        Site { world, url, homes: tempfile::tempdir().unwrap() }
+    }
+
+    fn is(&self, key: B256) -> Person {
+        let home = self.homes.path().join(key.to_string());
+        Person { key, home, url: self.url.clone(), muster: format!("{:?}", self.world.muster.address) }
+    }
+
+    /// Somebody with so many wei beside his gas.
+    async fn person(&mut self, wei: u64) -> Person {
+        let key = self.world.actor(wei).await.wallet.signer().to_bytes();
+        self.is(B256::from_slice(&key))
+    }
+
+    async fn operator(&mut self) -> Person {
+        let fee = self.world.group_fee("NVIDIA RTX 4090", 24).await;
+        let operator = self.person(LEAST + fee).await;
+        operator.done(&["node", "join", "--gpu", "NVIDIA RTX 4090", "--vram", "24", "--model", "sdxl"]);
+        operator
+    }
+}
+
+impl Person {
+    fn address(&self) -> Address {
+        PrivateKeySigner::from_bytes(&self.key).unwrap().address()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_muster"));
+        command.args(arguments).env_clear().stdin(Stdio::null());
+        command.envs([("MUSTER_HOME", self.home.to_str().unwrap()), ("ETH_RPC_URL", &self.url), ("MUSTER", &self.muster)]);
+        command.env("PRIVATE_KEY", self.key.to_string());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let output = self.command(arguments).output().unwrap();
+        // Whatever happens.
+        for text in [&output.stdout, &output.stderr] {
+            let text = String::from_utf8_lossy(text).to_lowercase();
+            assert!(!text.contains(&self.key.to_string()[2..]), "the key is shown: {text}");
+        }
+        output
+    }
+
+    /// Runs what has to succeed; its JSON.
+    fn done(&self, arguments: &[&str]) -> Value {
+        let output = self.run(&[arguments, &["--json"]].concat());
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{arguments:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
+        let last = text.lines().last().unwrap_or_else(|| panic!("{arguments:?} says nothing"));
+        serde_json::from_str(last).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {last}"))
+    }
+
+    /// Runs what has to fail with a code; its JSON.
+    fn fails(&self, code: i32, arguments: &[&str]) -> Value {
+        let output = self.run(&[arguments, &["--json"]].concat());
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_str(text.lines().last().unwrap()).unwrap()
+    }
+
+    /// Runs it without JSON.
+    fn says(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The node's program: answers a task.
+    async fn answers(&self, id: u64) {
+        let endpoints = Endpoints::new(&[&self.url], Settings::default()).unwrap();
+        let muster = Muster::connect(endpoints.clone(), self.muster.parse().unwrap()).await.unwrap();
+        let signer = PrivateKeySigner::from_bytes(&self.key).unwrap();
+        let sender = Sender::open(endpoints, signer, &self.home.join("transactions"), Sending::default()).await.unwrap();
+        let call = IMuster::submitCall { id, resultDigest: B256::repeat_byte(9) };
+        Account::new(muster, sender).call(call, U256::ZERO).await.unwrap();
+    }
+}
+
+/// The id of the task that a call created.
+fn created(report: &Value) -> u64 {
+    let event = report["events"].as_array().unwrap().iter().find(|event| event["event"] == "TaskCreated").unwrap();
+    event["values"]["id"].as_str().unwrap().parse().unwrap()
+}
+
+fn wei(value: &Value) -> u128 {
+    value.as_str().unwrap_or_else(|| panic!("{value} is no amount")).parse().unwrap()
+}
+
+/// Creates a task and has it drawn.
+fn task(by: &Person, fee: &str) -> u64 {
+    let id = created(&by.done(&["task", "create", "--input-digest", DIGEST, "--receipt", "--fee", fee]));
+    for _ in 0..20 {
+        by.done(&["keeper", "--once"]);
+        if by.done(&["task", "show", &id.to_string()])["status"] != 1 {
+            return id;
+        }
+    }
+    panic!("task {id} stays Pending")
+}
+
+#[tokio::test]
+async fn an_operators_first_hour() {
+    let mut site = Site::new(&[]).await;
+    let fee = site.world.group_fee("NVIDIA RTX 4090", 24).await;
+    let operator = site.person(LEAST + fee).await;
+    let application = site.person(1_000_000).await;
+    let join = ["node", "join", "--gpu", "NVIDIA RTX 4090", "--vram", "24", "--model", "sdxl"];
+    assert_eq!(operator.fails(1, &["node", "status"])["exitCode"], 1);
+
+    // A dry run says what it would cost, and neither sends nor writes anything.
+    let dry = operator.done(&[&join[..], &["--dry-run"]].concat());
+    assert_eq!((&dry["dryRun"], wei(&dry["value"])), (&Value::Bool(true), u128::from(LEAST + fee)));
+    assert!(!operator.home.join("transactions").exists());
+    assert_eq!(operator.done(&["network"])["nodesJoined"], 0);
+    operator.done(&join);
+    let status = operator.done(&["node", "status"]);
+    assert_eq!(
+        (&status["status"], &status["gpu"], wei(&status["stake"])),
+        (&Value::from("Available"), &Value::from("NVIDIA RTX 4090"), u128::from(LEAST))
+    );
+    assert!(operator.says(&["node", "status"]).contains("Available"));
+    // Again is refused, by name and before anything is paid.
+    assert_eq!(operator.fails(3, &join)["refusal"], "WrongStatus");
+
+    operator.done(&["node", "models", "--add", "llama", "--add", "0x7"]);
+    operator.done(&["node", "models", "--remove", "0x7"]);
+    assert_eq!(operator.done(&["node", "models"])["models"].as_array().unwrap().len(), 2);
+    operator.done(&["node", "pause"]);
+    let why = operator.done(&["node", "why"]);
+    assert!(why["missing"].as_array().unwrap().iter().any(|line| line.as_str().unwrap().contains("paused")), "{why}");
+    operator.done(&["node", "resume"]);
+
+    let id = task(&application, "70_000 wei");
+    let running = application.done(&["task", "show", &id.to_string()]);
+    assert_eq!((&running["state"], &running["node"]), (&Value::from("running"), &Value::from(1)));
+    application.fails(1, &["task", "result", &id.to_string()]);
+    operator.answers(id).await;
+    assert_eq!(application.done(&["task", "result", &id.to_string()])["resultDigest"], B256::repeat_byte(9).to_string());
+    assert!(application.says(&["task", "watch", &id.to_string()]).contains("TaskSucceeded"));
+
+    let why = operator.done(&["node", "why"]);
+    assert_eq!((&why["drawn"], &why["actual"], &why["share"]), (&Value::from(1), &Value::from(1), &Value::from(1.0)));
+    assert_eq!(why["interval"], serde_json::json!([1, 1]));
+    assert_eq!(wei(&operator.done(&["node", "status"])["credit"]), 70_000);
+    operator.done(&["node", "withdraw"]);
+    assert_eq!(wei(&operator.done(&["node", "status"])["credit"]), 0);
+
+    let earnings = operator.done(&["node", "earnings"]);
+    assert_eq!((wei(&earnings["paid"]), wei(&earnings["slashed"])), (70_000, 0));
+    let csv = operator.says(&["node", "earnings", "--csv"]);
+    let line: Vec<_> = csv.lines().find(|line| line.starts_with(&format!("{id},"))).unwrap().split(',').collect();
+    assert_eq!((line[2], line[3]), ("success", "70000"));
+    // Its own transaction for the task, and nobody else's, is its gas.
+    let gas: u128 = line[7].parse().unwrap();
+    assert!(gas > 0 && gas < wei(&earnings["gas"]), "{csv}");
+    operator.done(&["node", "quit"]);
+    assert_eq!(operator.done(&["node", "status"])["status"], "Quit");
+}
+
+#[tokio::test]
+async fn exit_codes_tell_scripts_what_happened() {
+    let mut site = Site::new(&[]).await;
+    let person = site.person(1_000_000).await;
+    assert_eq!(person.run(&["node", "fly"]).status.code(), Some(2));
+    assert_eq!(person.run(&["node", "raise-stake", "5 finney"]).status.code(), Some(2));
+    let refused = person.fails(3, &["task", "create", "--input-digest", DIGEST]);
+    assert_eq!(refused["refusal"], "NoNodes");
+    // What a node's seller knows us by is in its URL.
+    let secret = "http://user:s3cret@127.0.0.1:1/s3cret?key=s3cret";
+    let output = person.command(&["network"]).env("ETH_RPC_URL", secret).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).to_string();
+    assert_eq!(output.status.code(), Some(4));
+    assert!(text.contains("127.0.0.1:1") && !text.contains("s3cret"), "{text}");
+    let help = person.command(&["--help"]).env("ETH_RPC_URL", secret).output().unwrap();
+    assert!(!String::from_utf8_lossy(&help.stdout).contains("s3cret"));
+    let output = person.command(&["network", "--chain", "1"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(4));
+    let output = person.command(&["node", "pause"]).env_remove("PRIVATE_KEY").output().unwrap();
+    assert_eq!(output.status.code(), Some(6));
+    let output = person.command(&["node", "pause"]).env("PRIVATE_KEY", "s3cret").output().unwrap();
+    assert_eq!(output.status.code(), Some(6));
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("s3cret"));
+    let nowhere = person.command(&["network"]).env("MUSTER", format!("{:?}", Address::repeat_byte(1))).output().unwrap();
+    assert!(String::from_utf8_lossy(&nowhere.stderr).contains("there is no contract"));
+    assert!(person.says(&["completions", "bash"]).contains("raise-stake"));
+
+    // A task that ends without a result.
+    let operator = site.operator().await;
+    let first = task(&person, "60000");
+    let second = task(&person, "60000");
+    let shown = person.done(&["task", "show", &second.to_string()]);
+    assert_eq!(shown["status"], 2, "{first} runs, so {second} is queued");
+    person.done(&["task", "cancel", &second.to_string()]);
+    person.fails(7, &["task", "result", &second.to_string()]);
+    person.fails(7, &["task", "watch", &second.to_string()]);
+    operator.answers(first).await;
+}
+
+#[tokio::test]
+async fn keys_are_kept_encrypted() {
+    let mut site = Site::new(&[]).await;
+    let person = site.person(1_000_000).await;
+    let password = site.homes.path().join("password");
+    fs::write(&password, "s3cret pass\n").unwrap();
+    let file = ["--password-file", password.to_str().unwrap()];
+    let with = |arguments: &[&str]| person.command(&[arguments, &file[..], &["--json"]].concat()).output().unwrap();
+    // A password that others can read is none.
+    allow(&password, 0o644);
+    assert_eq!(with(&["account", "import", "mine"]).status.code(), Some(6));
+    allow(&password, 0o600);
+    assert!(with(&["account", "import", "mine"]).status.success());
+    assert_eq!(with(&["account", "import", "mine"]).status.code(), Some(6), "a key is not written over");
+    assert!(with(&["account", "new", "other"]).status.success());
+    assert!(!with(&["account", "new", "../other"]).status.success());
+    let names: Value = serde_json::from_slice(&with(&["account", "list"]).stdout).unwrap();
+    assert_eq!(names, serde_json::json!(["mine", "other"]));
+    // By the file alone.
+    let shown = person
+        .command(&[&["account", "show", "--account", "mine", "--json"], &file[..]].concat())
+        .env_remove("PRIVATE_KEY")
+        .output()
+        .unwrap();
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(shown["address"], format!("{:#x}", person.address()));
+    fs::write(&password, "another\n").unwrap();
+    let wrong = with(&["account", "show", "--account", "mine"]);
+    assert_eq!(wrong.status.code(), Some(6));
+    // Whatever lies in the home directory, neither is in it.
+    fs::write(&password, "").unwrap();
+    for path in files(site.homes.path()) {
+        let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).to_lowercase();
+        assert!(!text.contains(&person.key.to_string()[2..]) && !text.contains("s3cret"), "{}", path.display());
+    }
+}
+
+fn allow(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn files(place: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(place).unwrap().flatten() {
+        if entry.path().is_dir() {
+            found.extend(files(&entry.path()));
+        } else {
+            found.push(entry.path());
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn a_keeper_ends_what_others_left_and_earns_the_start_fees() {
+    let mut site = Site::new(&[]).await;
+    if !site.world.travels("a_keeper_ends_what_others_left_and_earns_the_start_fees") {
+        return;
+    }
+    let operator = site.operator().await;
+    let application = site.person(1_000_000).await;
+    let keeper = site.person(0).await;
+    let running = task(&application, "100000");
+    let queued = task(&application, "50000");
+    // Nothing is due.
+    assert_eq!(keeper.done(&["keeper", "--once"])["calls"], 0);
+    site.world.travel(6 * 3_600 + 10);
+    let due = keeper.says(&["keeper", "--once", "--dry-run"]);
+    assert!(due.contains(&format!("task {running} of node 1 expired")), "{due}");
+    let book = keeper.done(&["keeper", "--once"]);
+    // 2 % of each fee that is left; a task that has just gone to the freed node is not late yet.
+    let credit = site.world.field("account", &[ethers_address(keeper.address())], "credit").await;
+    assert_eq!(credit.as_u128(), wei(&book["earned"]));
+    assert!(wei(&book["earned"]) >= 2_000, "{book}");
+    assert!(wei(&book["gas"]) > 0);
+    let shown = application.done(&["task", "show", &running.to_string()]);
+    assert!(shown["state"].as_str().unwrap().contains("timed out"), "{shown}");
+    let shown = application.done(&["task", "show", &queued.to_string()]);
+    assert_ne!(shown["status"], 2, "{shown}");
+    let why = operator.done(&["node", "why"]);
+    assert!(why["missing"].as_array().unwrap().iter().any(|line| line.as_str().unwrap().contains("H is")), "{why}");
+    let csv = operator.says(&["node", "earnings", "--csv"]);
+    assert!(csv.lines().any(|line| line.starts_with(&format!("{running},")) && line.contains(",timeout,0,98000,")), "{csv}");
+    // A keeper that asks for profit leaves what pays less than its gas.
+    assert_eq!(keeper.done(&["keeper", "--once", "--only-profit"])["calls"], 0);
+}
+
+fn ethers_address(address: Address) -> ethers::abi::Token {
+    ethers::abi::Token::Address(address.0 .0.into())
+}
+
+#[tokio::test]
+async fn an_owner_rules_and_a_watcher_sees_it() {
+    let site = Site::new(&[]).await;
+    let owner = site.is(B256::from_slice(&site.world.boss.wallet.signer().to_bytes()));
+    let from = owner.done(&["network"])["block"].as_u64().unwrap() + 1;
+    owner.done(&["admin", "set", "startFeeBps", "300"]);
+    owner.done(&["admin", "set", "unbonding", "3600"]);
+    owner.fails(3, &["admin", "accept", "unbonding"]);
+    owner.fails(3, &["admin", "set", "startFeeBps", "9999"]);
+    owner.fails(1, &["admin", "set", "nonsense", "1"]);
+    let parameters = owner.done(&["admin", "parameters"]);
+    let row = |name: &str| parameters.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
+    assert_eq!(row("startFeeBps")["value"], "300");
+    assert_eq!(row("unbonding")["proposed"]["value"], "3600");
+    owner.done(&["admin", "stop"]);
+    assert_eq!(owner.done(&["network"])["paused"], true);
+    owner.done(&["admin", "start"]);
+
+    let mut watch = owner.command(&["watch", "--json", "--from", &from.to_string()]).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = std::io::BufRead::lines(std::io::BufReader::new(watch.stdout.take().unwrap()));
+    let seen: Vec<Value> = lines.take(4).map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    let names: Vec<_> = seen.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(names, ["ParameterChanged", "ParameterProposed", "PausedChanged", "PausedChanged"]);
+    assert_eq!(seen[0]["values"]["value"], "300");
+    // Programs live for a year on the embedded node: nothing is to be renewed.
+    let programs = owner.done(&["keepalive", "--within", "1"]);
+    assert_eq!(programs.as_array().unwrap().len(), site.world.deployment.programs.len());
+    assert!(programs
+        .as_array()
+        .unwrap()
+        .iter()
+        .all(|row| row["secondsLeft"].as_u64().unwrap() > 300 * 86_400 && row["done"] == ""));
+}

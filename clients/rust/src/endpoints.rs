@@ -1,0 +1,437 @@
+//! Several nodes as one: whoever answers, keeps up, and does not contradict the others.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use alloy::primitives::{B256, U64};
+use alloy::rpc::json_rpc::{RequestPacket, ResponsePacket};
+use alloy::transports::{TransportError, TransportErrorKind};
+use futures_util::future::join_all;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{json, value::RawValue, Value};
+use url::Url;
+
+use crate::error::Complaint;
+use crate::http::{self, redacted, Fault, Poster};
+use crate::Error;
+
+/// How nodes are asked and judged.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The chain that is meant; none for the one that most of the nodes are of.
+    pub chain: Option<u64>,
+    /// How long a request may take.
+    pub timeout: Duration,
+    /// The longest answer that is read, in bytes.
+    pub longest: usize,
+    /// How often nodes are compared with each other.
+    pub compare_every: Duration,
+    /// A node that is more than two blocks and this much time behind the others is not asked.
+    pub behind: Duration,
+    /// So many blocks below the lowest head all have to have the same block.
+    pub settled: u64,
+    /// How long a node that failed is not asked, doubled with each failure in a row up to 64 times.
+    pub rest: Duration,
+    /// How long a node that contradicted the others, or is of another chain, is not asked.
+    pub banned: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            chain: None,
+            timeout: Duration::from_secs(15),
+            longest: 16 << 20,
+            compare_every: Duration::from_secs(30),
+            behind: Duration::from_secs(15),
+            settled: 16,
+            rest: Duration::from_secs(1),
+            banned: Duration::from_mins(10),
+        }
+    }
+}
+
+/// A node as it stands with us.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// Its scheme and host.
+    pub node: String,
+    /// Why it is not asked; none if it is.
+    pub fault: Option<Fault>,
+    /// Its newest block when the nodes were compared last.
+    pub head: Option<u64>,
+}
+
+#[derive(Default)]
+struct State {
+    resting: Option<Instant>,
+    fault: Option<Fault>,
+    failures: u32,
+    head: Option<u64>,
+}
+
+struct Node {
+    url: Url,
+    state: Mutex<State>,
+}
+
+impl Node {
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is read of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Head {
+    #[serde(deserialize_with = "small")]
+    /// Its number.
+    pub number: u64,
+    /// Its hash.
+    pub hash: B256,
+    #[serde(deserialize_with = "small")]
+    /// Seconds since 1970.
+    pub timestamp: u64,
+    /// What gas costs at least, in wei.
+    #[serde(default, deserialize_with = "maybe_small")]
+    pub base_fee_per_gas: Option<u64>,
+}
+
+fn small<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    U64::deserialize(from).map(|number| number.to())
+}
+
+fn maybe_small<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    Option::<U64>::deserialize(from).map(|number| number.map(|number| number.to()))
+}
+
+struct Inner {
+    nodes: Vec<Node>,
+    settings: Settings,
+    poster: Poster,
+    compared: tokio::sync::Mutex<Option<Instant>>,
+    chain: Mutex<Option<u64>>,
+}
+
+/// The nodes that are asked, the first that is well before the others: list the most trusted first.
+///
+/// It is a transport for alloy, too ([`Muster::provider`](crate::Muster::provider)).
+#[derive(Clone)]
+pub struct Endpoints(Arc<Inner>);
+
+impl Endpoints {
+    /// Reads the URLs; asks nobody yet.
+    pub fn new<S: AsRef<str>>(urls: &[S], settings: Settings) -> Result<Self, Error> {
+        let nodes = urls
+            .iter()
+            .map(|text| http::parse(text.as_ref(), &["http", "https"]).map(|url| Node { url, state: Mutex::default() }));
+        let nodes = nodes.collect::<Result<Vec<_>, _>>()?;
+        if nodes.is_empty() {
+            return Err(Error::Url("there is none".into()));
+        }
+        let poster = Poster::new(settings.timeout, settings.longest)?;
+        let chain = Mutex::new(settings.chain);
+        Ok(Self(Arc::new(Inner { nodes, settings, poster, compared: tokio::sync::Mutex::default(), chain })))
+    }
+
+    /// How each node stands, in the order in which they were given.
+    pub fn standing(&self) -> Vec<Standing> {
+        let now = Instant::now();
+        let standing = self.0.nodes.iter().map(|node| {
+            let state = node.state();
+            let fault = state.resting.filter(|until| *until > now).and(state.fault.clone());
+            Standing { node: redacted(&node.url), fault, head: state.head }
+        });
+        standing.collect()
+    }
+
+    /// Its chain, once somebody has been asked.
+    pub async fn chain(&self) -> Result<u64, Error> {
+        self.compare_if_due().await?;
+        self.known_chain().ok_or_else(|| Error::Unreachable(self.reasons()))
+    }
+
+    fn known_chain(&self) -> Option<u64> {
+        *self.0.chain.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the first node that is well, and the next one if it fails.
+    pub async fn ask<R: DeserializeOwned>(&self, method: &str, params: impl Serialize) -> Result<R, Error> {
+        self.ask_from(0, method, params).await
+    }
+
+    /// The same, beginning with another of the nodes that are well.
+    pub(crate) async fn ask_from<R: DeserializeOwned>(
+        &self,
+        first: usize,
+        method: &str,
+        params: impl Serialize,
+    ) -> Result<R, Error> {
+        let params = serde_json::to_value(params).expect("parameters are JSON");
+        self.compare_if_due().await?;
+        let mut well = self.well();
+        let turn = first % well.len().max(1);
+        well.rotate_left(turn);
+        for node in well {
+            match self.ask_one(node, method, &params).await {
+                Ok(Ok(value)) => return Ok(value),
+                Ok(Err(complaint)) => return Err(Error::Node(complaint)),
+                Err(_) => {}
+            }
+        }
+        Err(Error::Unreachable(self.reasons()))
+    }
+
+    /// Asks a certain node. What is the node's fault is noted against it.
+    pub(crate) async fn ask_one<R: DeserializeOwned>(
+        &self,
+        node: usize,
+        method: &str,
+        params: &Value,
+    ) -> Result<Result<R, Complaint>, Fault> {
+        let answer = self.try_one(node, method, params).await;
+        self.note(node, answer.as_ref().err());
+        answer
+    }
+
+    async fn try_one<R: DeserializeOwned>(
+        &self,
+        node: usize,
+        method: &str,
+        params: &Value,
+    ) -> Result<Result<R, Complaint>, Fault> {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+        let text = self.0.poster.post(&self.0.nodes[node].url, body.into()).await?;
+        let malformed = |error: serde_json::Error| Fault::Malformed(error.to_string());
+        #[derive(Deserialize)]
+        struct Answer<'a> {
+            #[serde(borrow)]
+            result: Option<&'a RawValue>,
+            error: Option<Complaint>,
+        }
+        let answer: Answer = serde_json::from_slice(&text).map_err(malformed)?;
+        match answer.error {
+            Some(complaint) if elsewhere(&complaint) => Err(Fault::Unable(complaint.message)),
+            Some(complaint) => Ok(Err(complaint)),
+            // `null` is an answer too: nothing of the kind is known.
+            None => serde_json::from_str(answer.result.map_or("null", RawValue::get)).map(Ok).map_err(malformed),
+        }
+    }
+
+    /// Notes against a node, or in its favour.
+    pub(crate) fn note(&self, node: usize, fault: Option<&Fault>) {
+        let settings = &self.0.settings;
+        let mut state = self.0.nodes[node].state();
+        let Some(fault) = fault else {
+            // What the comparison found stands until the next one.
+            if !matches!(state.fault, Some(Fault::Behind(_) | Fault::Contradicts(_) | Fault::OtherChain(_))) {
+                *state = State { head: state.head, ..State::default() };
+            }
+            return;
+        };
+        let rest = match fault {
+            Fault::Contradicts(_) | Fault::OtherChain(_) => settings.banned,
+            // The next comparison says whether it still is.
+            Fault::Behind(_) => settings.compare_every + settings.timeout,
+            _ => settings.rest * (1 << state.failures.min(6)),
+        };
+        state.failures = state.failures.saturating_add(1);
+        state.resting = Some(Instant::now() + rest);
+        state.fault = Some(fault.clone());
+    }
+
+    /// The nodes to ask, in order. If none is well, those that only failed: they may have come back.
+    pub(crate) fn well(&self) -> Vec<usize> {
+        let now = Instant::now();
+        let (mut well, mut failed) = (Vec::new(), Vec::new());
+        for (at, node) in self.0.nodes.iter().enumerate() {
+            let state = node.state();
+            match &state.fault {
+                Some(fault) if state.resting.is_some_and(|until| until > now) => {
+                    if !matches!(fault, Fault::Contradicts(_) | Fault::OtherChain(_)) {
+                        failed.push(at);
+                    }
+                }
+                _ => well.push(at),
+            }
+        }
+        if well.is_empty() {
+            failed
+        } else {
+            well
+        }
+    }
+
+    pub(crate) fn reasons(&self) -> String {
+        let reasons = self.standing().into_iter().map(|node| match node.fault {
+            Some(fault) => format!("{}: {fault}", node.node),
+            None => node.node,
+        });
+        reasons.collect::<Vec<_>>().join("; ")
+    }
+
+    async fn compare_if_due(&self) -> Result<(), Error> {
+        let due = |last: &Option<Instant>| last.is_none_or(|last| last.elapsed() >= self.0.settings.compare_every);
+        // Nobody waits for a comparison that another has begun, but for the very first.
+        let mut last = match self.0.compared.try_lock() {
+            Ok(last) => last,
+            Err(_) if self.known_chain().is_some() => return Ok(()),
+            Err(_) => self.0.compared.lock().await,
+        };
+        if due(&last) {
+            self.compare().await?;
+            *last = Some(Instant::now());
+        }
+        Ok(())
+    }
+
+    /// Compares the nodes: their chain, how far they are, and a block that all have. It is done by itself from time to time.
+    pub async fn compare(&self) -> Result<(), Error> {
+        let all: Vec<usize> = (0..self.0.nodes.len()).collect();
+        let chains = join_all(all.iter().map(|&node| self.number(node, "eth_chainId"))).await;
+        let answered: Vec<_> = chains.into_iter().flatten().collect();
+        if answered.is_empty() {
+            return Err(Error::Unreachable(self.reasons()));
+        }
+        let chain = self.known_chain().unwrap_or_else(|| majority(&answered));
+        let mut right = Vec::new();
+        for &(node, its) in &answered {
+            if its == chain {
+                right.push(node);
+            } else {
+                self.note(node, Some(&Fault::OtherChain(its)));
+            }
+        }
+        if right.is_empty() {
+            return Err(Error::WrongChain { expected: chain, found: majority(&answered) });
+        }
+        *self.0.chain.lock().unwrap_or_else(PoisonError::into_inner) = Some(chain);
+        // Alone, a node can neither be behind nor contradict.
+        if self.0.nodes.len() == 1 {
+            return Ok(());
+        }
+        let heads: Vec<(usize, Head)> =
+            join_all(right.iter().map(|&node| self.block(node, "latest"))).await.into_iter().flatten().collect();
+        let mut order: Vec<Head> = heads.iter().map(|(_, head)| *head).collect();
+        order.sort_by_key(|head| std::cmp::Reverse(head.number));
+        // With three or more, one that runs ahead does not make the others late.
+        let Some(reference) = order.get((order.len().saturating_sub(1)) / 2).copied() else {
+            return Err(Error::Unreachable(self.reasons()));
+        };
+        let late = |head: &Head| {
+            reference.number > head.number + 2
+                && reference.timestamp.saturating_sub(head.timestamp) > self.0.settings.behind.as_secs()
+        };
+        let (behind, up): (Vec<_>, Vec<_>) = heads.into_iter().partition(|(_, head)| late(head));
+        for (node, head) in behind {
+            self.0.nodes[node].state().head = Some(head.number);
+            self.note(node, Some(&Fault::Behind(reference.number - head.number)));
+        }
+        let common = up.iter().map(|(_, head)| head.number).min().unwrap_or_default().saturating_sub(self.0.settings.settled);
+        let blocks: Vec<(usize, Head)> =
+            join_all(up.iter().map(|(node, _)| self.block(*node, format!("{common:#x}")))).await.into_iter().flatten().collect();
+        let votes: Vec<_> = blocks.iter().map(|(node, block)| (*node, block.hash)).collect();
+        let agreed = majority(&votes);
+        for (node, hash) in votes {
+            if hash != agreed {
+                self.note(node, Some(&Fault::Contradicts(format!("block {common}"))));
+                continue;
+            }
+            let mut state = self.0.nodes[node].state();
+            let head = up.iter().find(|(other, _)| *other == node).map(|(_, head)| head.number);
+            // A ban runs out; being behind ends when it is not.
+            if state.resting.is_none_or(|until| until <= Instant::now()) || matches!(state.fault, Some(Fault::Behind(_))) {
+                *state = State::default();
+            }
+            state.head = head;
+        }
+        Ok(())
+    }
+
+    async fn number(&self, node: usize, method: &str) -> Option<(usize, u64)> {
+        let answer = self.ask_one::<U64>(node, method, &json!([])).await;
+        Some((node, answer.ok()?.ok()?.to()))
+    }
+
+    /// A block of a certain node; none if it has none or does not answer.
+    pub(crate) async fn block(&self, node: usize, which: impl Serialize) -> Option<(usize, Head)> {
+        let answer = self.ask_one::<Option<Head>>(node, "eth_getBlockByNumber", &json!([which, false])).await;
+        Some((node, answer.ok()?.ok()??))
+    }
+
+    /// The newest block.
+    pub async fn head(&self) -> Result<Head, Error> {
+        self.ask("eth_getBlockByNumber", json!(["latest", false])).await
+    }
+
+    async fn pass_on(&self, request: RequestPacket) -> Result<ResponsePacket, TransportError> {
+        let body = serde_json::to_vec(&request).map_err(TransportError::ser_err)?;
+        self.compare_if_due().await.map_err(TransportErrorKind::custom)?;
+        for node in self.well() {
+            let answer = self.0.poster.post(&self.0.nodes[node].url, body.clone()).await;
+            let answer = answer.and_then(|text| {
+                let packet: ResponsePacket =
+                    serde_json::from_slice(&text).map_err(|error| Fault::Malformed(error.to_string()))?;
+                let complaint =
+                    packet.iter_errors().find(|error| unable(error.code, &error.message)).map(|error| error.message.to_string());
+                complaint.map_or(Ok(packet), |message| Err(Fault::Unable(message)))
+            });
+            self.note(node, answer.as_ref().err());
+            if let Ok(packet) = answer {
+                return Ok(packet);
+            }
+        }
+        Err(TransportErrorKind::custom_str(&self.reasons()))
+    }
+}
+
+impl tower::Service<RequestPacket> for Endpoints {
+    type Response = ResponsePacket;
+    type Error = TransportError;
+    type Future = Pin<Box<dyn Future<Output = Result<ResponsePacket, TransportError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: RequestPacket) -> Self::Future {
+        let own = self.clone();
+        Box::pin(async move { own.pass_on(request).await })
+    }
+}
+
+/// What most say; of equals, what the first says.
+fn majority<T: Copy + Eq + std::hash::Hash>(votes: &[(usize, T)]) -> T {
+    let mut count: HashMap<T, usize> = HashMap::new();
+    for (_, vote) in votes {
+        *count.entry(*vote).or_default() += 1;
+    }
+    let most = count.values().copied().max().unwrap_or_default();
+    votes.iter().find(|(_, vote)| count[vote] == most).map(|(_, vote)| *vote).expect("somebody votes")
+}
+
+fn elsewhere(complaint: &Complaint) -> bool {
+    unable(complaint.code, &complaint.message)
+}
+
+/// Whether a complaint is about the node rather than about the request.
+fn unable(code: i64, message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    let signs = [
+        "rate limit",
+        "too many requests",
+        "header not found",
+        "missing trie node",
+        "temporarily",
+        "try again",
+        "unauthorized",
+        "capacity exceeded",
+    ];
+    code == 429 || code == -32601 || signs.iter().any(|sign| message.contains(sign))
+}

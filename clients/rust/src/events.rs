@@ -1,0 +1,374 @@
+//! The contract's events, each once: by `eth_getLogs` from a cursor, whatever connections, nodes and processes do meanwhile.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use alloy::primitives::{Address, B256};
+use alloy::rpc::types::Log;
+use serde_json::json;
+
+use crate::abi::{self, Event};
+use crate::cursor::{Cursor, Mark};
+use crate::endpoints::{Endpoints, Head};
+use crate::file::{self, Lock};
+use crate::http::Fault;
+use crate::wake::Wake;
+use crate::Error;
+
+/// How events are read.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The most blocks that one question is about; fewer after a node has refused so many.
+    pub span: u64,
+    /// How long to wait before asking again when there was nothing new.
+    pub every: Duration,
+    /// Blocks this close to the newest are not read yet. With 0 an event is seen at once, and a reorganisation is a
+    /// [`Batch::Undone`]; with more, reorganisations up to that depth are never seen.
+    pub depth: u64,
+    /// Nodes over WebSocket (ws, wss) that wake the reader when something happens, so that it need not wait.
+    pub wake: Vec<String>,
+    /// How often progress without events is written to the disk.
+    pub save_every: Duration,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self { span: 10_000, every: Duration::from_secs(2), depth: 0, wake: Vec::new(), save_every: Duration::from_mins(1) }
+    }
+}
+
+/// An event and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Logged {
+    /// The event; none if a newer contract's, unknown to this library.
+    pub event: Option<Event>,
+    /// The log itself.
+    pub log: Log,
+    /// Its block.
+    pub block: u64,
+    /// Its block's hash: with `index` it names the event for good.
+    pub block_hash: B256,
+    /// Its transaction.
+    pub transaction: B256,
+    /// Its position among the logs of its block.
+    pub index: u64,
+}
+
+impl Logged {
+    pub(crate) fn of(log: Log) -> Option<Self> {
+        let event = abi::event(&log.inner);
+        let (block, block_hash) = (log.block_number?, log.block_hash?);
+        let (transaction, index) = (log.transaction_hash?, log.log_index?);
+        Some(Self { event, log, block, block_hash, transaction, index })
+    }
+}
+
+/// What is new. [`Events::accept`] it when it has been dealt with.
+#[derive(Clone, Debug)]
+pub enum Batch {
+    /// Events in their order, all of some blocks.
+    Events {
+        /// The events; at least one.
+        events: Vec<Logged>,
+        /// Where reading goes on.
+        cursor: Cursor,
+    },
+    /// The chain was reorganised: what was delivered of later blocks never happened. What did happen instead follows.
+    Undone {
+        /// The last block that still stands; one before the first that is read, if none does.
+        to: u64,
+        /// Where reading goes on.
+        cursor: Cursor,
+    },
+}
+
+impl Batch {
+    /// Where reading goes on.
+    pub fn cursor(&self) -> &Cursor {
+        let (Batch::Events { cursor, .. } | Batch::Undone { cursor, .. }) = self;
+        cursor
+    }
+}
+
+/// A contract's events from a cursor on.
+///
+/// Nothing is lost: the cursor moves only past blocks that were read whole, on a node that had them, and a second node
+/// has to agree where there is one that answers. Nothing is doubled: a batch is delivered again only if the process ended
+/// between dealing with it and [`accept`](Events::accept). Who must not do twice even then keeps the batch's cursor in
+/// the transaction that keeps its effects, and gives it to [`with_cursor`](Events::with_cursor).
+pub struct Events {
+    endpoints: Endpoints,
+    reading: Reading,
+    cursor: Cursor,
+    file: Option<(PathBuf, Lock)>,
+    saved: Instant,
+    span: u64,
+    wake: Option<Wake>,
+}
+
+/// The longest file of a cursor, in bytes.
+const FILE: u64 = 1 << 16;
+
+enum Step {
+    News(Batch),
+    /// Blocks without events; there may be more at once.
+    Quiet,
+    UpToDate,
+}
+
+impl Events {
+    /// Goes on where the file in `place` says, from the block `start` on without one. The directory is locked meanwhile.
+    pub async fn open(
+        endpoints: Endpoints,
+        contract: Address,
+        start: u64,
+        place: PathBuf,
+        reading: Reading,
+    ) -> Result<Self, Error> {
+        let lock = Lock::take(&place)?;
+        let path = place.join("cursor.json");
+        let chain = endpoints.chain().await?;
+        let cursor = file::read::<Cursor>(&path, FILE)?.unwrap_or_else(|| Cursor::new(chain, contract, start));
+        if cursor.contract != contract {
+            let why = format!("is the cursor of another contract, {}", cursor.contract);
+            return Err(Error::File { path, source: std::io::Error::other(why) });
+        }
+        let mut events = Self::with_cursor(endpoints, cursor, reading).await?;
+        events.file = Some((path, lock));
+        Ok(events)
+    }
+
+    /// Goes on from a cursor that the caller keeps.
+    pub async fn with_cursor(endpoints: Endpoints, cursor: Cursor, reading: Reading) -> Result<Self, Error> {
+        let chain = endpoints.chain().await?;
+        if cursor.chain != chain {
+            return Err(Error::WrongChain { expected: cursor.chain, found: chain });
+        }
+        let wake = if reading.wake.is_empty() { None } else { Some(Wake::start(&reading.wake, cursor.contract)?) };
+        let span = reading.span.max(1);
+        Ok(Self { endpoints, cursor, file: None, saved: Instant::now(), span, wake, reading })
+    }
+
+    /// Where reading has come to.
+    pub fn cursor(&self) -> &Cursor {
+        &self.cursor
+    }
+
+    /// Waits for what is new. Nodes that do not answer are waited for; it fails only where waiting does not help.
+    pub async fn next(&mut self) -> Result<Batch, Error> {
+        loop {
+            match self.step().await {
+                Ok(Step::News(batch)) => return Ok(batch),
+                Ok(Step::Quiet) => {}
+                Err(error) if !error.passes() => return Err(error),
+                Ok(Step::UpToDate) | Err(_) => self.pause().await,
+            }
+        }
+    }
+
+    /// What is new by now; none if nothing is.
+    pub async fn poll(&mut self) -> Result<Option<Batch>, Error> {
+        loop {
+            match self.step().await? {
+                Step::News(batch) => return Ok(Some(batch)),
+                Step::Quiet => {}
+                Step::UpToDate => return Ok(None),
+            }
+        }
+    }
+
+    /// The batch has been dealt with: goes on after it, in another process too.
+    pub fn accept(&mut self, batch: &Batch) -> Result<(), Error> {
+        self.cursor = batch.cursor().clone();
+        self.save()
+    }
+
+    fn save(&mut self) -> Result<(), Error> {
+        self.saved = Instant::now();
+        self.file.as_ref().map_or(Ok(()), |(path, _)| file::write(path, &self.cursor))
+    }
+
+    async fn pause(&self) {
+        match &self.wake {
+            Some(wake) => wake.wait(self.reading.every).await,
+            None => tokio::time::sleep(self.reading.every).await,
+        }
+    }
+
+    async fn step(&mut self) -> Result<Step, Error> {
+        self.endpoints.chain().await?;
+        let span = self.span;
+        let well = self.endpoints.well();
+        for node in &well {
+            let Some(head) = self.endpoints.block(*node, "latest").await.map(|(_, head)| head) else { continue };
+            if let Some(last) = self.cursor.last() {
+                match self.endpoints.block(*node, format!("{:#x}", last.number)).await {
+                    // Not so far yet: another may be.
+                    None => continue,
+                    // Of nodes that never come round, the comparison of settled blocks drops those that are fewer.
+                    Some((_, block)) if block.hash != last.hash => {
+                        if self.is_alone_in_doubting(*node, last).await {
+                            continue;
+                        }
+                        return self.undo(*node).await;
+                    }
+                    Some(_) => {}
+                }
+            }
+            let newest = head.number.saturating_sub(self.reading.depth);
+            if newest < self.cursor.next() {
+                continue;
+            }
+            if let Some(step) = self.read(*node, newest).await? {
+                return Ok(step);
+            }
+        }
+        if self.endpoints.well().is_empty() {
+            return Err(Error::Unreachable(self.endpoints.reasons()));
+        }
+        Ok(if self.span < span { Step::Quiet } else { Step::UpToDate })
+    }
+
+    /// Whether more of the other nodes have the block as it was read than do not.
+    async fn is_alone_in_doubting(&self, node: usize, last: Mark) -> bool {
+        let mut balance = -1;
+        for other in self.endpoints.well().into_iter().filter(|other| *other != node) {
+            match self.endpoints.block(other, format!("{:#x}", last.number)).await {
+                Some((_, block)) if block.hash == last.hash => balance += 1,
+                Some(_) => balance -= 1,
+                None => {}
+            }
+        }
+        // One against one: the chain as it was read has been confirmed before.
+        balance >= 0
+    }
+
+    async fn undo(&self, node: usize) -> Result<Step, Error> {
+        let mut cursor = self.cursor.clone();
+        for mark in self.cursor.marks().skip(1) {
+            let block = self.endpoints.block(node, format!("{:#x}", mark.number)).await;
+            let (_, block) = block.ok_or_else(|| Error::Unreachable(self.endpoints.reasons()))?;
+            if block.hash == mark.hash {
+                cursor.back_to(Some(mark));
+                return Ok(Step::News(Batch::Undone { to: mark.number, cursor }));
+            }
+        }
+        cursor.back_to(None);
+        Ok(Step::News(Batch::Undone { to: self.cursor.start.saturating_sub(1), cursor }))
+    }
+
+    /// Reads the next blocks, up to `newest` at most; none if the node turned out not to know them well.
+    async fn read(&mut self, node: usize, newest: u64) -> Result<Option<Step>, Error> {
+        let from = self.cursor.next();
+        let to = newest.min(from + self.span - 1);
+        let Some((end, logs)) = self.logs(node, from, to).await? else { return Ok(None) };
+        if !self.confirmed(node, from, end, &logs).await? {
+            return Ok(None);
+        }
+        // Slowly back to what was wished for.
+        self.span = (self.span + self.span.div_ceil(4)).min(self.reading.span.max(1));
+        let mut cursor = self.cursor.clone();
+        cursor.advance(Mark { number: end.number, hash: end.hash });
+        if !logs.is_empty() {
+            return Ok(Some(Step::News(Batch::Events { events: logs, cursor })));
+        }
+        self.cursor = cursor;
+        if self.saved.elapsed() >= self.reading.save_every {
+            self.save()?;
+        }
+        Ok(Some(Step::Quiet))
+    }
+
+    /// The logs of some blocks as a node has them, and the last block, which was the same before and after, as was the
+    /// one before the first: so all are of one chain, the one that was read.
+    async fn logs(&mut self, node: usize, from: u64, to: u64) -> Result<Option<(Head, Vec<Logged>)>, Error> {
+        let Some((_, end)) = self.endpoints.block(node, format!("{to:#x}")).await else { return Ok(None) };
+        let filter =
+            json!([{ "address": self.cursor.contract, "fromBlock": format!("{from:#x}"), "toBlock": format!("{to:#x}") }]);
+        let logs = match self.endpoints.ask_one::<Vec<Log>>(node, "eth_getLogs", &filter).await {
+            Ok(Ok(logs)) => logs,
+            Err(Fault::Slow(_) | Fault::TooLong(_)) | Ok(Err(_)) if to > from => {
+                // More than the node gives at once.
+                self.span = (to - from).div_ceil(2);
+                return Ok(None);
+            }
+            Ok(Err(complaint)) => return Err(Error::Node(complaint)),
+            Err(_) => return Ok(None),
+        };
+        let after = self.endpoints.block(node, format!("{to:#x}")).await;
+        let before = match self.cursor.last() {
+            Some(last) => {
+                self.endpoints.block(node, format!("{:#x}", last.number)).await.is_some_and(|(_, b)| b.hash == last.hash)
+            }
+            None => true,
+        };
+        if after.is_none_or(|(_, after)| after.hash != end.hash) || !before {
+            return Ok(None);
+        }
+        match self.checked(logs, from, &end) {
+            Ok(logs) => Ok(Some((end, logs))),
+            Err(why) => {
+                self.endpoints.note(node, Some(&Fault::Malformed(why.into())));
+                Ok(None)
+            }
+        }
+    }
+
+    /// The logs, if they are what was asked for, in order.
+    fn checked(&self, logs: Vec<Log>, from: u64, end: &Head) -> Result<Vec<Logged>, &'static str> {
+        let mut read: Vec<Logged> = Vec::with_capacity(logs.len());
+        for log in logs {
+            if log.removed || log.inner.address != self.cursor.contract {
+                return Err("a log that was not asked for");
+            }
+            let log = Logged::of(log).ok_or("a log without a place")?;
+            if log.block < from || log.block > end.number || log.block == end.number && log.block_hash != end.hash {
+                return Err("a log of another block");
+            }
+            if let Some(last) = read.last() {
+                if (last.block, last.index) >= (log.block, log.index)
+                    || last.block == log.block && last.block_hash != log.block_hash
+                {
+                    return Err("logs out of order");
+                }
+            }
+            read.push(log);
+        }
+        Ok(read)
+    }
+
+    /// Whether another node, if one answers, says the same. If not, the majority of all is right.
+    async fn confirmed(&mut self, node: usize, from: u64, end: Head, logs: &[Logged]) -> Result<bool, Error> {
+        let digest =
+            |logs: &[Logged]| logs.iter().map(|log| (log.block_hash, log.index, log.log.inner.clone())).collect::<Vec<_>>();
+        let own = (end.hash, digest(logs));
+        let mut votes: Vec<(usize, _)> = vec![(node, own.clone())];
+        for other in self.endpoints.well().into_iter().filter(|other| *other != node) {
+            if let Ok(Some((end, logs))) = self.logs(other, from, end.number).await {
+                let agrees = end.hash == own.0 && digest(&logs) == own.1;
+                votes.push((other, (end.hash, digest(&logs))));
+                if agrees && votes.len() == 2 {
+                    return Ok(true);
+                }
+            }
+        }
+        if votes.len() == 1 {
+            return Ok(true);
+        }
+        let mut count: HashMap<_, usize> = HashMap::new();
+        votes.iter().for_each(|(_, vote)| *count.entry(vote).or_default() += 1);
+        let most = count.values().max().copied().unwrap_or_default();
+        if most * 2 <= votes.len() {
+            return Err(Error::Disagreement(format!("the events of blocks {from} to {}", end.number)));
+        }
+        let right = count.iter().find(|(_, votes)| **votes == most).map(|(vote, _)| (*vote).clone()).expect("one has most");
+        for (voter, vote) in &votes {
+            // On another block it may only be slow; on the same one it lies.
+            if vote.0 == right.0 && vote.1 != right.1 {
+                self.endpoints.note(*voter, Some(&Fault::Contradicts(format!("the events of blocks {from} to {}", end.number))));
+            }
+        }
+        Ok(right == own)
+    }
+}

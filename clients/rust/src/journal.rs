@@ -1,0 +1,146 @@
+//! Transactions on the disk: one file each, whole or not there, before any node sees a byte of them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use alloy::primitives::{Address, Bytes, B256, U256};
+use serde::{Deserialize, Serialize};
+
+use crate::file::{self, Lock};
+use crate::Error;
+
+/// The longest file of a transaction, in bytes.
+const FILE: u64 = 4 << 20;
+
+/// A transaction as it was signed. One that was signed anew for a rising base fee has several.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signed {
+    /// Its hash.
+    pub hash: B256,
+    /// The bytes that are sent.
+    pub bytes: Bytes,
+    /// The most it pays for a unit of gas, in wei.
+    pub fee_cap: u128,
+}
+
+/// What has become of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// Not mined, as far as is known.
+    Open,
+    /// Mined. Until the block is settled it may be open again, after a reorganisation.
+    Mined {
+        /// Of the one that was mined.
+        hash: B256,
+        /// In which block.
+        block: u64,
+        /// That block's hash.
+        block_hash: B256,
+        /// Whether it was not undone.
+        succeeded: bool,
+        /// Whether the block is so deep that it stays.
+        settled: bool,
+    },
+    /// Another transaction of the account has taken its number: this one never happens.
+    Displaced,
+}
+
+/// A transaction of the journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its number in the account's order.
+    pub nonce: u64,
+    /// The caller's name for what it does, under which it is done once.
+    pub name: Option<String>,
+    /// To whom.
+    pub to: Address,
+    /// With how many wei.
+    pub value: U256,
+    /// With what calldata.
+    pub input: Bytes,
+    /// With how much gas at most.
+    pub gas: u64,
+    /// As it was signed; the last is what is sent.
+    pub signed: Vec<Signed>,
+    /// What has become of it.
+    pub fate: Fate,
+}
+
+impl Entry {
+    /// What is sent.
+    pub fn latest(&self) -> &Signed {
+        self.signed.last().expect("an entry is signed when it is written")
+    }
+
+    /// Whether nothing will become of it any more.
+    pub fn is_over(&self) -> bool {
+        matches!(self.fate, Fate::Displaced | Fate::Mined { settled: true, .. })
+    }
+}
+
+pub(crate) struct Journal {
+    place: PathBuf,
+    _lock: Lock,
+    entries: BTreeMap<u64, Entry>,
+    keep: usize,
+}
+
+impl Journal {
+    /// Takes a directory and reads what is in it. Of transactions that are over the newest `keep` are kept.
+    pub fn open(place: &Path, keep: usize) -> Result<Self, Error> {
+        let lock = Lock::take(place)?;
+        let mut entries = BTreeMap::new();
+        let failed = |source| Error::File { path: place.into(), source };
+        for found in fs::read_dir(place).map_err(failed)? {
+            let path = found.map_err(failed)?.path();
+            if path.extension().is_some_and(|extension| extension == "json") {
+                let entry: Entry = file::read(&path, FILE)?.ok_or_else(|| failed(std::io::ErrorKind::NotFound.into()))?;
+                if entry.signed.is_empty() {
+                    return Err(Error::File { path, source: std::io::Error::other("a transaction that is not signed") });
+                }
+                entries.insert(entry.nonce, entry);
+            }
+        }
+        Ok(Self { place: place.into(), _lock: lock, entries, keep })
+    }
+
+    fn path(&self, nonce: u64) -> PathBuf {
+        self.place.join(format!("{nonce:020}.json"))
+    }
+
+    /// Writes an entry; when it returns, it is on the disk.
+    pub fn put(&mut self, entry: Entry) -> Result<(), Error> {
+        file::write(&self.path(entry.nonce), &entry)?;
+        self.entries.insert(entry.nonce, entry);
+        let over: Vec<u64> = self.entries.values().filter(|entry| entry.is_over()).map(|entry| entry.nonce).collect();
+        for nonce in over.iter().take(over.len().saturating_sub(self.keep)) {
+            file::remove(&self.path(*nonce))?;
+            self.entries.remove(nonce);
+        }
+        Ok(())
+    }
+
+    pub fn get(&self, nonce: u64) -> Option<&Entry> {
+        self.entries.get(&nonce)
+    }
+
+    pub fn named(&self, name: &str) -> Option<&Entry> {
+        self.entries.values().rev().find(|entry| entry.name.as_deref() == Some(name))
+    }
+
+    /// All that something may still become of, in order.
+    pub fn unfinished(&self) -> Vec<u64> {
+        self.entries.values().filter(|entry| !entry.is_over()).map(|entry| entry.nonce).collect()
+    }
+
+    /// The number after the last one that was used.
+    pub fn next(&self) -> u64 {
+        self.entries.keys().last().map_or(0, |last| last + 1)
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values()
+    }
+}

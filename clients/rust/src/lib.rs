@@ -1,0 +1,39 @@
+#![doc = include_str!("../README.md")]
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`abi`] | the contract's calls, events and errors as types |
+//! | [`Muster`], [`Account`] | asking a contract, and calling it |
+//! | [`Endpoints`] | several nodes as one |
+//! | [`Events`], [`Cursor`] | events, each once |
+//! | [`Sender`] | transactions that survive restarts |
+//! | [`key`] | keys out of encrypted files or the environment |
+//! | [`parse_amount`], [`show_amount`] | amounts as people write them |
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod abi;
+mod amount;
+mod cursor;
+mod endpoints;
+mod error;
+mod events;
+mod file;
+mod http;
+mod journal;
+pub mod key;
+mod muster;
+mod sender;
+mod wake;
+
+pub use abi::{Advice, Event, IMuster, Reason, Refusal};
+pub use alloy;
+pub use amount::{parse_amount, show_amount};
+pub use cursor::{Cursor, Mark};
+pub use endpoints::{Endpoints, Head, Settings, Standing};
+pub use error::{Complaint, Error};
+pub use events::{Batch, Events, Logged, Reading};
+pub use http::{redacted, Fault};
+pub use journal::{Entry, Fate, Signed};
+pub use muster::{Account, Done, Muster, DISPATCH};
+pub use sender::{Request, Sender, Sending};

@@ -1,0 +1,193 @@
+//! A deployed Muster: typed questions, and an account's typed calls.
+
+use alloy::primitives::{Address, Bytes, U256};
+use alloy::providers::RootProvider;
+use alloy::rpc::client::RpcClient;
+use alloy::rpc::types::TransactionReceipt;
+use alloy::sol_types::SolCall;
+use serde_json::json;
+
+use crate::abi::{self, Advice, Event, IMuster, Refusal};
+use crate::endpoints::Endpoints;
+use crate::sender::{Request, Sender};
+use crate::Error;
+
+/// A deployed Muster, to ask.
+#[derive(Clone)]
+pub struct Muster {
+    endpoints: Endpoints,
+    address: Address,
+}
+
+/// The most tasks that one call of `dispatch` draws.
+pub const DISPATCH: u8 = 16;
+/// So often draws that stand in the way of a call are made first.
+const CLEARINGS: usize = 8;
+
+impl Muster {
+    /// The contract at an address; asks whether there is one.
+    pub async fn connect(endpoints: Endpoints, address: Address) -> Result<Self, Error> {
+        let code: Bytes = endpoints.ask("eth_getCode", json!([address, "latest"])).await?;
+        if code.is_empty() {
+            return Err(Error::NoContract(address));
+        }
+        Ok(Self { endpoints, address })
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> Address {
+        self.address
+    }
+
+    /// The nodes that are asked.
+    pub fn endpoints(&self) -> &Endpoints {
+        &self.endpoints
+    }
+
+    /// Alloy's own provider over the same nodes, for what is not Muster's.
+    pub fn provider(&self) -> RootProvider {
+        RootProvider::new(RpcClient::new(self.endpoints.clone(), false))
+    }
+
+    /// Asks a question: `muster.read(IMuster::overviewCall {})`.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with the contract's reason, or what is wrong with the nodes.
+    pub async fn read<C: SolCall>(&self, call: C) -> Result<C::Return, Error> {
+        self.try_as(Address::ZERO, call, U256::ZERO).await
+    }
+
+    /// What a call by an account would return, or be refused with; nothing is sent.
+    pub async fn try_as<C: SolCall>(&self, from: Address, call: C, value: U256) -> Result<C::Return, Error> {
+        let input = Bytes::from(call.abi_encode());
+        let answer = self.call(from, &input, value, "latest").await?;
+        C::abi_decode_returns(&answer).map_err(|error| Error::Answer { what: C::SIGNATURE.into(), why: error.to_string() })
+    }
+
+    async fn call(&self, from: Address, input: &Bytes, value: U256, block: &str) -> Result<Bytes, Error> {
+        let call = json!([{ "from": from, "to": self.address, "value": value, "data": input }, block]);
+        self.endpoints.ask("eth_call", call).await.map_err(refusal_in)
+    }
+
+    /// The gas that a call by an account would take, that of its data on L1 included.
+    pub async fn gas<C: SolCall>(&self, from: Address, call: &C, value: U256) -> Result<u64, Error> {
+        let call =
+            json!([{ "from": from, "to": self.address, "value": value, "data": Bytes::from(call.abi_encode()) }, "latest"]);
+        let gas: alloy::primitives::U64 = self.endpoints.ask("eth_estimateGas", call).await.map_err(refusal_in)?;
+        Ok(gas.to())
+    }
+
+    /// The events of a receipt.
+    pub fn events(&self, receipt: &TransactionReceipt) -> Vec<Event> {
+        receipt.logs().iter().filter(|log| log.address() == self.address).filter_map(|log| abi::event(&log.inner)).collect()
+    }
+}
+
+/// A complaint of a node about a call that was undone, as the refusal that it is.
+pub(crate) fn refusal_in(error: Error) -> Error {
+    match error {
+        Error::Node(complaint) => match complaint.undone() {
+            Some(data) => Error::Refused(Box::new(Refusal::decode(&data))),
+            None => Error::Node(complaint),
+        },
+        other => other,
+    }
+}
+
+/// What a call came to.
+#[derive(Clone, Debug)]
+pub struct Done {
+    /// The transaction's receipt.
+    pub receipt: TransactionReceipt,
+    /// The contract's events in it.
+    pub events: Vec<Event>,
+}
+
+impl Done {
+    /// What it cost, in wei, the value sent apart.
+    pub fn cost(&self) -> U256 {
+        U256::from(self.receipt.gas_used) * U256::from(self.receipt.effective_gas_price)
+    }
+}
+
+/// An account that calls a Muster.
+pub struct Account {
+    muster: Muster,
+    sender: Sender,
+}
+
+impl Account {
+    /// An account's calls, by its sender.
+    pub fn new(muster: Muster, sender: Sender) -> Self {
+        Self { muster, sender }
+    }
+
+    /// The contract.
+    pub fn muster(&self) -> &Muster {
+        &self.muster
+    }
+
+    /// What sends.
+    pub fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    /// The account.
+    pub fn address(&self) -> Address {
+        self.sender.address()
+    }
+
+    /// Calls with a value in wei, and waits until it is mined. Draws that stand in the way ([`Advice::DispatchFirst`])
+    /// are made first, at this account's cost.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] before anything is sent; [`Error::Undone`] if it was mined and undone; [`Error::NotMined`] if that
+    /// is not known yet.
+    pub async fn call<C: SolCall>(&self, call: C, value: U256) -> Result<Done, Error> {
+        self.call_as(None, call, value).await
+    }
+
+    /// The same under a name, under which it is done once, whatever is restarted: see [`Request::name`].
+    pub async fn call_once<C: SolCall>(&self, name: &str, call: C, value: U256) -> Result<Done, Error> {
+        self.call_as(Some(name), call, value).await
+    }
+
+    async fn call_as<C: SolCall>(&self, name: Option<&str>, call: C, value: U256) -> Result<Done, Error> {
+        let input = Bytes::from(call.abi_encode());
+        let mut clearings = CLEARINGS;
+        loop {
+            match self.once(name, &input, value).await {
+                Err(error) if clearings > 0 && advice(&error) == Some(Advice::DispatchFirst) => {
+                    clearings -= 1;
+                    let draw = Bytes::from(IMuster::dispatchCall { count: DISPATCH }.abi_encode());
+                    match self.once(None, &draw, U256::ZERO).await {
+                        Err(error) if advice(&error).is_none() => return Err(error),
+                        _ => {}
+                    }
+                }
+                other => return other,
+            }
+        }
+    }
+
+    async fn once(&self, name: Option<&str>, input: &Bytes, value: U256) -> Result<Done, Error> {
+        let name = name.map(str::to_string);
+        let request = Request { to: self.muster.address, value, input: input.clone(), gas: None, name };
+        let nonce = self.sender.submit(request).await?;
+        let receipt = self.sender.wait(nonce).await?;
+        if receipt.status() {
+            return Ok(Done { events: self.muster.events(&receipt), receipt });
+        }
+        // The block's end is not the transaction's moment, but as near as a node can tell.
+        let block = receipt.block_number.map_or("latest".into(), |block| format!("{block:#x}"));
+        let refusal = match self.muster.call(self.address(), input, value, &block).await {
+            Err(Error::Refused(refusal)) => refusal,
+            _ => Box::new(Refusal::Other(Bytes::new())),
+        };
+        Err(Error::Undone { hash: receipt.transaction_hash, refusal })
+    }
+}
+
+fn advice(error: &Error) -> Option<Advice> {
+    error.refusal().map(Refusal::advice)
+}

@@ -1,0 +1,366 @@
+//! An account's transactions, each sent until it is mined, whatever happens to this process or to the nodes.
+//!
+//! A transaction is signed, written to the disk, and only then sent. After a restart the same bytes are sent again: a
+//! chain takes a number of the account once, so nothing can happen twice. It is signed anew only when the base fee has
+//! risen above what it pays; all that was signed before stays on the disk, because it could still be mined instead.
+//! Arbitrum orders first come, first served, and has no public mempool, where a higher tip would buy anything: none is paid.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use alloy::consensus::{SignableTransaction, TxEip1559, TxEnvelope};
+use alloy::eips::eip2718::Encodable2718;
+use alloy::primitives::{Address, Bytes, TxKind, B256, U256, U64};
+use alloy::rpc::types::TransactionReceipt;
+use alloy::signers::local::PrivateKeySigner;
+use alloy::signers::SignerSync;
+use serde_json::json;
+use tokio::sync::Mutex;
+
+use crate::endpoints::Endpoints;
+use crate::journal::{Entry, Fate, Journal, Signed};
+use crate::Error;
+
+/// How transactions are sent.
+#[derive(Clone, Debug)]
+pub struct Sending {
+    /// What a new transaction pays for gas at most, in percent of the base fee.
+    pub fee_percent: u64,
+    /// The most that is ever paid for a unit of gas, in wei.
+    pub fee_ceiling: Option<u128>,
+    /// Gas beyond what the estimate says, in percent of it and beside that: what is not used is not paid. A call may make draws
+    /// that are due only in the block that it comes into, which no estimate knows; no call does more for others than this.
+    pub gas_percent: u64,
+    /// See there.
+    pub gas_margin: u64,
+    /// How often an open transaction is looked for, and how often it is sent again.
+    pub look_every: Duration,
+    /// See there.
+    pub resend_every: Duration,
+    /// How long [`Sender::wait`] waits.
+    pub patience: Duration,
+    /// Blocks on top of a transaction's, after which it stays.
+    pub settled: u64,
+    /// So many may be open.
+    pub open: usize,
+    /// So many that are over are remembered, with their names.
+    pub keep: usize,
+}
+
+impl Default for Sending {
+    fn default() -> Self {
+        Self {
+            fee_percent: 200,
+            fee_ceiling: None,
+            gas_percent: 20,
+            gas_margin: 1_000_000,
+            look_every: Duration::from_millis(500),
+            resend_every: Duration::from_secs(3),
+            patience: Duration::from_mins(2),
+            settled: 20,
+            open: 64,
+            keep: 256,
+        }
+    }
+}
+
+/// What is to be sent.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// To whom.
+    pub to: Address,
+    /// With how many wei.
+    pub value: U256,
+    /// With what calldata.
+    pub input: Bytes,
+    /// With how much gas at most; none to estimate it, which also tells whether it would be refused.
+    pub gas: Option<u64>,
+    /// A name for what it does. A request whose name is in the journal, open or remembered, is not signed again unless
+    /// nothing has come of it: what was begun before a crash is not begun twice.
+    pub name: Option<String>,
+}
+
+struct Live {
+    journal: Journal,
+    sent: HashMap<u64, Instant>,
+    /// How often a receipt was missing although the number was used.
+    missing: HashMap<u64, u32>,
+    trouble: HashMap<u64, String>,
+    attempts: usize,
+}
+
+/// An account's transactions. One process sends for an account; its directory is locked.
+pub struct Sender {
+    endpoints: Endpoints,
+    signer: PrivateKeySigner,
+    chain: u64,
+    sending: Sending,
+    live: Mutex<Live>,
+}
+
+/// So often a receipt may be missing, on every node, before a transaction counts as displaced.
+const MISSES: u32 = 5;
+
+impl Sender {
+    /// Opens the account's journal, a directory of its own below `place`, and takes up what was left open.
+    pub async fn open(endpoints: Endpoints, signer: PrivateKeySigner, place: &Path, sending: Sending) -> Result<Self, Error> {
+        let chain = endpoints.chain().await?;
+        let journal = Journal::open(&Self::directory(place, chain, signer.address()), sending.keep)?;
+        let live = Live { journal, sent: HashMap::new(), missing: HashMap::new(), trouble: HashMap::new(), attempts: 0 };
+        Ok(Self { endpoints, signer, chain, sending, live: Mutex::new(live) })
+    }
+
+    /// Where an account's journal lies.
+    pub fn directory(place: &Path, chain: u64, account: Address) -> PathBuf {
+        place.join(format!("{chain}-{account:#x}"))
+    }
+
+    /// The account.
+    pub fn address(&self) -> Address {
+        self.signer.address()
+    }
+
+    /// The nodes that are asked.
+    pub fn endpoints(&self) -> &Endpoints {
+        &self.endpoints
+    }
+
+    /// Signs a transaction, writes it to the disk, and sends it; gives its number. From then on it is sent until it is
+    /// mined, by [`wait`](Self::wait) and [`tick`](Self::tick), of this process or the next. That no node takes it now
+    /// is no error.
+    pub async fn submit(&self, request: Request) -> Result<u64, Error> {
+        let mut live = self.live.lock().await;
+        if let Some(entry) = request.name.as_deref().and_then(|name| live.journal.named(name)) {
+            // Of one that was undone or displaced nothing has come.
+            if !matches!(entry.fate, Fate::Displaced | Fate::Mined { succeeded: false, .. }) {
+                return Ok(entry.nonce);
+            }
+        }
+        let open = live.journal.all().filter(|entry| entry.fate == Fate::Open).count();
+        if open >= self.sending.open {
+            return Err(Error::TooManyOpen(open));
+        }
+        let gas = match request.gas {
+            Some(gas) => gas,
+            None => self.estimate(&request).await? * (100 + self.sending.gas_percent) / 100 + self.sending.gas_margin,
+        };
+        let fee_cap = self.fee_cap(self.base_fee().await?, 0)?;
+        let nonce = self.count().await?.max(live.journal.next());
+        let Request { to, value, input, name, .. } = request;
+        let mut entry = Entry { nonce, name, to, value, input, gas, signed: Vec::new(), fate: Fate::Open };
+        entry.signed.push(self.sign(&entry, fee_cap)?);
+        live.journal.put(entry)?;
+        // All before it have to be there first.
+        let _ = self.drive(&mut live).await;
+        Ok(nonce)
+    }
+
+    async fn estimate(&self, request: &Request) -> Result<u64, Error> {
+        let call = json!([{ "from": self.address(), "to": request.to, "value": request.value, "data": request.input }, "latest"]);
+        let answer = self.endpoints.ask::<U64>("eth_estimateGas", call).await;
+        answer.map(|gas| gas.to()).map_err(crate::muster::refusal_in)
+    }
+
+    async fn base_fee(&self) -> Result<u128, Error> {
+        let head = self.endpoints.head().await?;
+        Ok(head.base_fee_per_gas.unwrap_or_default().into())
+    }
+
+    /// What a transaction is to pay for gas at most; more than `before`, so that nodes take it for another.
+    fn fee_cap(&self, base: u128, before: u128) -> Result<u128, Error> {
+        let wanted = (base * u128::from(self.sending.fee_percent) / 100).max(before + before / 8 + 1);
+        match self.sending.fee_ceiling {
+            Some(ceiling) if base > ceiling => Err(Error::FeeCeiling { base, ceiling }),
+            Some(ceiling) => Ok(wanted.min(ceiling)),
+            None => Ok(wanted),
+        }
+    }
+
+    /// Transactions of the account that were mined: the number of the next.
+    async fn count(&self) -> Result<u64, Error> {
+        let count: U64 = self.endpoints.ask("eth_getTransactionCount", json!([self.address(), "latest"])).await?;
+        Ok(count.to())
+    }
+
+    fn sign(&self, entry: &Entry, fee_cap: u128) -> Result<Signed, Error> {
+        let transaction = TxEip1559 {
+            chain_id: self.chain,
+            nonce: entry.nonce,
+            gas_limit: entry.gas,
+            max_fee_per_gas: fee_cap,
+            max_priority_fee_per_gas: 0,
+            to: TxKind::Call(entry.to),
+            value: entry.value,
+            input: entry.input.clone(),
+            ..Default::default()
+        };
+        let signature =
+            self.signer.sign_hash_sync(&transaction.signature_hash()).map_err(|error| Error::Key(error.to_string()))?;
+        let envelope = TxEnvelope::from(transaction.into_signed(signature));
+        Ok(Signed { hash: *envelope.tx_hash(), bytes: envelope.encoded_2718().into(), fee_cap })
+    }
+
+    /// Looks after everything that is open once: what has been mined, what has to be sent again, what pays too little.
+    pub async fn tick(&self) -> Result<(), Error> {
+        let mut live = self.live.lock().await;
+        self.drive(&mut live).await
+    }
+
+    async fn drive(&self, live: &mut Live) -> Result<(), Error> {
+        let unfinished = live.journal.unfinished();
+        if unfinished.is_empty() {
+            return Ok(());
+        }
+        let count = self.count().await?;
+        let head = self.endpoints.head().await?;
+        for nonce in unfinished {
+            let mut entry = live.journal.get(nonce).cloned().ok_or(Error::UnknownTransaction(nonce))?;
+            if nonce < count {
+                self.find(live, &mut entry, head.number).await?;
+            } else if self.send(live, &mut entry, head.base_fee_per_gas.unwrap_or_default().into()).await? {
+                // Those behind it would be refused.
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The number is used: by which of ours, or by another's?
+    async fn find(&self, live: &mut Live, entry: &mut Entry, head: u64) -> Result<(), Error> {
+        for signed in entry.signed.iter().rev() {
+            let Some(receipt) = self.receipt(signed.hash).await? else { continue };
+            let (Some(block), Some(block_hash)) = (receipt.block_number, receipt.block_hash) else { continue };
+            live.missing.remove(&entry.nonce);
+            live.trouble.remove(&entry.nonce);
+            let settled = head >= block + self.sending.settled;
+            let fate = Fate::Mined { hash: signed.hash, block, block_hash, succeeded: receipt.status(), settled };
+            if entry.fate != fate {
+                entry.fate = fate;
+                live.journal.put(entry.clone())?;
+            }
+            return Ok(());
+        }
+        let misses = live.missing.entry(entry.nonce).or_default();
+        *misses += 1;
+        if *misses >= MISSES && !self.is_somewhere(entry).await {
+            live.missing.remove(&entry.nonce);
+            entry.fate = Fate::Displaced;
+            live.journal.put(entry.clone())?;
+        }
+        Ok(())
+    }
+
+    /// Whether any node knows the transaction as mined, or cannot say.
+    async fn is_somewhere(&self, entry: &Entry) -> bool {
+        for node in self.endpoints.well() {
+            for signed in &entry.signed {
+                let hash = json!([signed.hash]);
+                let answer = self.endpoints.ask_one::<Option<TransactionReceipt>>(node, "eth_getTransactionReceipt", &hash).await;
+                if !matches!(answer, Ok(Ok(None))) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// The number is free: sends, or signs anew what pays less than the base fee. Gives whether it was not taken.
+    async fn send(&self, live: &mut Live, entry: &mut Entry, base: u128) -> Result<bool, Error> {
+        if entry.fate != Fate::Open {
+            // A reorganisation has undone it.
+            entry.fate = Fate::Open;
+            live.journal.put(entry.clone())?;
+            live.sent.remove(&entry.nonce);
+        }
+        if entry.latest().fee_cap < base {
+            let signed = self.fee_cap(base, entry.latest().fee_cap).and_then(|fee_cap| self.sign(entry, fee_cap));
+            match signed {
+                Ok(signed) => entry.signed.push(signed),
+                Err(error) => {
+                    live.trouble.insert(entry.nonce, error.to_string());
+                    return Ok(true);
+                }
+            }
+            live.journal.put(entry.clone())?;
+            live.sent.remove(&entry.nonce);
+        }
+        if live.sent.get(&entry.nonce).is_some_and(|at| at.elapsed() < self.sending.resend_every) {
+            return Ok(false);
+        }
+        // A node that takes transactions and drops them is not always the first to be asked.
+        let answer =
+            self.endpoints.ask_from::<B256>(live.attempts, "eth_sendRawTransaction", json!([entry.latest().bytes])).await;
+        live.attempts = live.attempts.wrapping_add(1);
+        match answer {
+            Ok(_) => {}
+            Err(Error::Node(complaint)) if is_known(&complaint.message) => {}
+            Err(error) => {
+                live.trouble.insert(entry.nonce, error.to_string());
+                return Ok(true);
+            }
+        }
+        live.trouble.remove(&entry.nonce);
+        live.sent.insert(entry.nonce, Instant::now());
+        Ok(false)
+    }
+
+    async fn receipt(&self, hash: B256) -> Result<Option<TransactionReceipt>, Error> {
+        self.endpoints.ask("eth_getTransactionReceipt", json!([hash])).await
+    }
+
+    /// Waits until a transaction is mined, and gives its receipt, whether it succeeded or was undone.
+    ///
+    /// # Errors
+    /// [`Error::NotMined`] after the patience is over: the transaction stays open. [`Error::Displaced`] if it never will be.
+    pub async fn wait(&self, nonce: u64) -> Result<TransactionReceipt, Error> {
+        let begun = Instant::now();
+        loop {
+            // Nodes away are waited for like blocks.
+            let driven = self.tick().await;
+            let (fate, trouble) = {
+                let live = self.live.lock().await;
+                let entry = live.journal.get(nonce).ok_or(Error::UnknownTransaction(nonce))?;
+                (entry.fate.clone(), live.trouble.get(&nonce).cloned())
+            };
+            match fate {
+                Fate::Displaced => return Err(Error::Displaced { nonce }),
+                Fate::Mined { hash, .. } => {
+                    if let Ok(Some(receipt)) = self.receipt(hash).await {
+                        return Ok(receipt);
+                    }
+                }
+                Fate::Open => {}
+            }
+            if begun.elapsed() >= self.sending.patience {
+                let trouble = trouble.or_else(|| driven.err().map(|error| error.to_string()));
+                return Err(Error::NotMined { nonce, trouble });
+            }
+            tokio::time::sleep(self.sending.look_every).await;
+        }
+    }
+
+    /// A transaction of the journal by its number.
+    pub async fn entry(&self, nonce: u64) -> Option<Entry> {
+        self.live.lock().await.journal.get(nonce).cloned()
+    }
+
+    /// The latest transaction of the journal under a name.
+    pub async fn named(&self, name: &str) -> Option<Entry> {
+        self.live.lock().await.journal.named(name).cloned()
+    }
+
+    /// All transactions of the journal that something may still become of, in order.
+    pub async fn unfinished(&self) -> Vec<Entry> {
+        let live = self.live.lock().await;
+        live.journal.unfinished().into_iter().filter_map(|nonce| live.journal.get(nonce).cloned()).collect()
+    }
+}
+
+/// Whether a node's complaint says that it has the transaction, or had it.
+fn is_known(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["already known", "known transaction", "already imported", "nonce too low", "already exists"]
+        .iter()
+        .any(|sign| message.contains(sign))
+}

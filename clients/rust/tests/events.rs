@@ -1,0 +1,291 @@
+//! Events, each once: through reorganisations, restarts, and nodes that are late, away or lying.
+
+mod scripted;
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use alloy::primitives::{Address, B256};
+use muster_client::{Batch, Cursor, Endpoints, Error, Event, Events, Fault, Reading, Settings};
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use scripted::{Chain, Node, Shared, CHAIN, CONTRACT};
+
+fn quick() -> Settings {
+    Settings {
+        compare_every: Duration::ZERO,
+        rest: Duration::from_millis(1),
+        settled: 8,
+        timeout: Duration::from_secs(5),
+        ..Settings::default()
+    }
+}
+
+fn reading() -> Reading {
+    Reading { every: Duration::from_millis(5), save_every: Duration::ZERO, ..Reading::default() }
+}
+
+fn endpoints(nodes: &[&Node], settings: Settings) -> Endpoints {
+    Endpoints::new(&nodes.iter().map(|node| node.url.as_str()).collect::<Vec<_>>(), settings).unwrap()
+}
+
+async fn open(nodes: &[&Node], place: &Path) -> Events {
+    Events::open(endpoints(nodes, quick()), CONTRACT, 1, place.into(), reading()).await.unwrap()
+}
+
+/// Who keeps books of what it was told.
+#[derive(Default)]
+struct Books(Vec<(u64, B256, u64, u32)>);
+
+impl Books {
+    fn enter(&mut self, batch: &Batch) {
+        match batch {
+            Batch::Undone { to, .. } => self.0.retain(|(block, ..)| block <= to),
+            Batch::Events { events, .. } => {
+                for logged in events {
+                    let Some(Event::NodePaused(event)) = &logged.event else { panic!("{logged:?}") };
+                    self.0.push((logged.block, logged.block_hash, logged.index, event.node));
+                }
+            }
+        }
+    }
+
+    fn all(&self) -> Vec<(B256, u64, u32)> {
+        self.0.iter().map(|(_, hash, index, number)| (*hash, *index, *number)).collect()
+    }
+}
+
+async fn catch_up(events: &mut Events, books: &mut Books) {
+    while let Some(batch) = events.poll().await.unwrap() {
+        books.enter(&batch);
+        events.accept(&batch).unwrap();
+    }
+}
+
+fn contradicts(endpoints: &Endpoints, node: usize) -> bool {
+    matches!(endpoints.standing()[node].fault, Some(Fault::Contradicts(_)))
+}
+
+/// What a thousand steps of trouble come to is what the chain says in the end, event by event.
+#[tokio::test]
+async fn nothing_is_lost_or_doubled_whatever_happens() {
+    for seed in 0..2 {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut below = |n: u32| random.next_u32() % n;
+        let chain = Chain::new();
+        let nodes = [Node::start(&chain).await, Node::start(&chain).await, Node::start(&chain).await];
+        let all: Vec<&Node> = nodes.iter().collect();
+        let place = tempfile::tempdir().unwrap();
+        let mut books = Books::default();
+        let mut events = open(&all, place.path()).await;
+        let (mut number, mut undone, mut restarts) = (0, 0, 0);
+        for _ in 0..300 {
+            match below(10) {
+                0..4 => {
+                    let fresh: Vec<u32> = (0..below(4)).map(|i| number + i).collect();
+                    number += fresh.len() as u32;
+                    chain.lock().unwrap().mine(&fresh);
+                }
+                4 => {
+                    let mut chain = chain.lock().unwrap();
+                    let depth = 1 + below(6) as usize;
+                    chain.forget(depth);
+                    for _ in 0..depth + below(3) as usize {
+                        chain.mine(&[number]);
+                        number += 1;
+                    }
+                }
+                5 => {
+                    // One at a time, so that somebody always tells the truth.
+                    let node = below(3) as usize;
+                    for (at, other) in nodes.iter().enumerate() {
+                        other.set(|ways| &ways.away, at == node && below(2) == 0);
+                        other.ways.late.store(if at == node { below(5).into() } else { 0 }, Ordering::SeqCst);
+                        other.ways.span.store(u64::from(below(2)) * 3, Ordering::SeqCst);
+                    }
+                }
+                6 => {
+                    // Ends between dealing with a batch and saying so: it comes again, the same.
+                    let Ok(Some(batch)) = events.poll().await else { continue };
+                    drop(events);
+                    events = open(&all, place.path()).await;
+                    restarts += 1;
+                    if let (Batch::Events { events: before, .. }, Ok(Some(Batch::Events { events: again, .. }))) =
+                        (&batch, events.poll().await)
+                    {
+                        let shared = before.len().min(again.len());
+                        assert_eq!(before[..shared], again[..shared]);
+                    }
+                }
+                7 => {
+                    drop(events);
+                    events = open(&all, place.path()).await;
+                    restarts += 1;
+                }
+                _ => {
+                    if let Ok(Some(batch)) = events.poll().await {
+                        undone += usize::from(matches!(batch, Batch::Undone { .. }));
+                        books.enter(&batch);
+                        events.accept(&batch).unwrap();
+                    }
+                }
+            }
+        }
+        for node in &nodes {
+            node.set(|ways| &ways.away, false);
+            node.ways.late.store(0, Ordering::SeqCst);
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        catch_up(&mut events, &mut books).await;
+        let truth = chain.lock().unwrap().events();
+        assert!(truth.len() > 100 && undone >= 3 && restarts > 20, "{} {undone} {restarts}", truth.len());
+        assert_eq!(books.all(), truth, "seed {seed}");
+    }
+}
+
+fn grow(chain: &Shared, blocks: u32) {
+    let mut chain = chain.lock().unwrap();
+    for number in 0..blocks {
+        chain.mine(&[number]);
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_leaves_events_out_is_dropped() {
+    let chain = Chain::new();
+    let (liar, one, other) = (Node::start(&chain).await, Node::start(&chain).await, Node::start(&chain).await);
+    liar.set(|ways| &ways.omits, true);
+    grow(&chain, 30);
+    let nodes = endpoints(&[&liar, &one, &other], quick());
+    let cursor = Cursor::new(CHAIN, CONTRACT, 1);
+    let mut events = Events::with_cursor(nodes.clone(), cursor, reading()).await.unwrap();
+    let mut books = Books::default();
+    catch_up(&mut events, &mut books).await;
+    assert_eq!(books.all(), chain.lock().unwrap().events());
+    assert!(contradicts(&nodes, 0), "{:?}", nodes.standing());
+    assert!(nodes.standing()[1].fault.is_none() && nodes.standing()[2].fault.is_none());
+}
+
+#[tokio::test]
+async fn of_two_that_contradict_each_other_neither_is_believed() {
+    let chain = Chain::new();
+    let (liar, honest) = (Node::start(&chain).await, Node::start(&chain).await);
+    liar.set(|ways| &ways.omits, true);
+    grow(&chain, 30);
+    let cursor = Cursor::new(CHAIN, CONTRACT, 1);
+    let mut events = Events::with_cursor(endpoints(&[&liar, &honest], quick()), cursor, reading()).await.unwrap();
+    assert!(matches!(events.poll().await, Err(Error::Disagreement(_))));
+    // Who does not answer is not waited for.
+    liar.set(|ways| &ways.away, true);
+    let mut books = Books::default();
+    catch_up(&mut events, &mut books).await;
+    assert_eq!(books.all(), chain.lock().unwrap().events());
+}
+
+#[tokio::test]
+async fn a_node_with_other_blocks_or_of_another_chain_is_dropped() {
+    let chain = Chain::new();
+    let nodes = [Node::start(&chain).await, Node::start(&chain).await, Node::start(&chain).await, Node::start(&chain).await];
+    grow(&chain, 40);
+    nodes[0].ways.forged.store(20, Ordering::SeqCst);
+    nodes[1].set(|ways| &ways.stranger, true);
+    let all = endpoints(&nodes.iter().collect::<Vec<_>>(), quick());
+    let mut events = Events::with_cursor(all.clone(), Cursor::new(CHAIN, CONTRACT, 1), reading()).await.unwrap();
+    let mut books = Books::default();
+    catch_up(&mut events, &mut books).await;
+    assert_eq!(books.all(), chain.lock().unwrap().events());
+    assert!(contradicts(&all, 0), "{:?}", all.standing());
+    assert_eq!(all.standing()[1].fault, Some(Fault::OtherChain(1)));
+    assert_eq!(all.chain().await.unwrap(), CHAIN);
+    let wrong = endpoints(&[&nodes[1]], Settings { chain: Some(CHAIN), ..quick() });
+    assert!(matches!(wrong.chain().await, Err(Error::WrongChain { expected: CHAIN, found: 1 })));
+}
+
+#[tokio::test]
+async fn a_node_that_is_late_is_not_asked_until_it_is_not() {
+    let chain = Chain::new();
+    let (late, up) = (Node::start(&chain).await, Node::start(&chain).await);
+    grow(&chain, 40);
+    late.ways.late.store(10, Ordering::SeqCst);
+    let nodes = endpoints(&[&late, &up], quick());
+    assert_eq!(nodes.head().await.unwrap().number, 40);
+    assert_eq!(nodes.standing()[0].fault, Some(Fault::Behind(10)));
+    late.ways.late.store(0, Ordering::SeqCst);
+    nodes.compare().await.unwrap();
+    assert_eq!(nodes.standing()[0].fault, None);
+}
+
+#[tokio::test]
+async fn what_babbles_or_is_away_is_passed_over_and_named_without_its_key() {
+    let chain = Chain::new();
+    let (one, other) = (Node::start(&chain).await, Node::start(&chain).await);
+    let urls = [format!("{}/?key=s3cret", one.url), other.url.clone()];
+    let nodes = Endpoints::new(&urls, quick()).unwrap();
+    assert_eq!(nodes.head().await.unwrap().number, 0);
+    one.set(|ways| &ways.babbles, true);
+    assert_eq!(nodes.head().await.unwrap().number, 0);
+    other.set(|ways| &ways.away, true);
+    let error = nodes.head().await.unwrap_err().to_string();
+    assert!(error.contains("malformed") && error.contains("HTTP 503") && !error.contains("s3cret"), "{error}");
+    // They are asked again when nobody else is left.
+    other.set(|ways| &ways.away, false);
+    assert_eq!(nodes.head().await.unwrap().number, 0);
+}
+
+#[tokio::test]
+async fn a_long_past_is_read_in_pieces_that_the_node_gives() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    grow(&chain, 300);
+    node.ways.span.store(20, Ordering::SeqCst);
+    let mut events = Events::with_cursor(endpoints(&[&node], quick()), Cursor::new(CHAIN, CONTRACT, 1), reading()).await.unwrap();
+    let mut books = Books::default();
+    catch_up(&mut events, &mut books).await;
+    assert_eq!(books.all(), chain.lock().unwrap().events());
+    let asked = node.ways.asked.load(Ordering::SeqCst);
+    assert!(asked < 60, "300 blocks took {asked} questions");
+}
+
+#[tokio::test]
+async fn a_cursor_is_for_one_contract_on_one_chain_and_one_process() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    grow(&chain, 3);
+    let place = tempfile::tempdir().unwrap();
+    let mut events = open(&[&node], place.path()).await;
+    catch_up(&mut events, &mut Books::default()).await;
+    let again = Events::open(endpoints(&[&node], quick()), CONTRACT, 1, place.path().into(), reading()).await;
+    assert!(matches!(again.err(), Some(Error::InUse { .. })));
+    drop(events);
+    let other = Events::open(endpoints(&[&node], quick()), Address::ZERO, 1, place.path().into(), reading()).await;
+    assert!(other.err().unwrap().to_string().contains("another contract"));
+    node.set(|ways| &ways.stranger, true);
+    let other = Events::open(endpoints(&[&node], quick()), CONTRACT, 1, place.path().into(), reading()).await;
+    assert!(matches!(other.err(), Some(Error::WrongChain { expected: CHAIN, found: 1 })));
+    // What is no cursor is not taken for one that begins anew.
+    std::fs::write(place.path().join("cursor.json"), "{").unwrap();
+    node.set(|ways| &ways.stranger, false);
+    let other = Events::open(endpoints(&[&node], quick()), CONTRACT, 1, place.path().into(), reading()).await;
+    assert!(matches!(other.err(), Some(Error::File { .. })));
+}
+
+#[tokio::test]
+async fn with_a_depth_short_reorganisations_are_never_seen() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let settings = Reading { depth: 6, ..reading() };
+    let mut events = Events::with_cursor(endpoints(&[&node], quick()), Cursor::new(CHAIN, CONTRACT, 1), settings).await.unwrap();
+    let mut books = Books::default();
+    for round in 0..20 {
+        grow(&chain, 7);
+        chain.lock().unwrap().forget(round % 7);
+        while let Some(batch) = events.poll().await.unwrap() {
+            assert!(matches!(batch, Batch::Events { .. }));
+            books.enter(&batch);
+            events.accept(&batch).unwrap();
+        }
+    }
+    let truth = chain.lock().unwrap().events();
+    assert_eq!(books.all(), truth[..truth.len() - 6]);
+}

@@ -1,0 +1,337 @@
+//! Transactions through restarts, reorganisations, rising fees, and nodes that drop them.
+
+mod scripted;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use alloy::primitives::{Address, Bytes, B256, U256};
+use alloy::signers::local::PrivateKeySigner;
+use alloy::sol_types::SolError;
+use muster_client::{
+    Account, Endpoints, Entry, Error, Fate, IMuster, Muster, Reason, Refusal, Request, Sender, Sending, Settings,
+};
+use scripted::{Chain, Node, CONTRACT};
+
+const KEY: &str = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d";
+
+fn key() -> PrivateKeySigner {
+    KEY.parse().unwrap()
+}
+
+fn endpoints(nodes: &[&Node]) -> Endpoints {
+    let settings = Settings {
+        compare_every: Duration::from_mins(1),
+        rest: Duration::from_millis(1),
+        timeout: Duration::from_secs(2),
+        ..Settings::default()
+    };
+    Endpoints::new(&nodes.iter().map(|node| node.url.as_str()).collect::<Vec<_>>(), settings).unwrap()
+}
+
+fn quick() -> Sending {
+    Sending {
+        look_every: Duration::from_millis(5),
+        resend_every: Duration::ZERO,
+        patience: Duration::from_secs(5),
+        settled: 3,
+        ..Sending::default()
+    }
+}
+
+async fn open(nodes: &[&Node], place: &Path, sending: Sending) -> Sender {
+    Sender::open(endpoints(nodes), key(), place, sending).await.unwrap()
+}
+
+fn request(value: u64) -> Request {
+    Request { to: CONTRACT, value: U256::from(value), input: Bytes::from_static(b"work"), gas: None, name: None }
+}
+
+fn bytes(entry: &Entry) -> Vec<Bytes> {
+    entry.signed.iter().map(|signed| signed.bytes.clone()).collect()
+}
+
+/// Not a test of its own: what `a_process_killed_...` runs and kills.
+#[tokio::test]
+async fn child() {
+    let (Ok(url), Ok(place)) = (std::env::var("CHILD_URL"), std::env::var("CHILD_PLACE")) else { return };
+    let nodes = Endpoints::new(&[url], Settings::default()).unwrap();
+    let sender = Sender::open(nodes, key(), Path::new(&place), Sending::default()).await.unwrap();
+    sender.submit(Request { name: Some("the work".into()), ..request(7) }).await.unwrap();
+    sender.wait(0).await.unwrap();
+    println!("mined");
+    std::future::pending::<()>().await;
+}
+
+/// Runs `child` until `until` is true, then kills it as nothing can refuse.
+async fn killed(node: &Node, place: &Path, until: impl Fn() -> bool) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["child", "--exact", "--nocapture"])
+        .envs([("CHILD_URL", node.url.as_str()), ("CHILD_PLACE", place.to_str().unwrap())])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while !until() {
+        assert!(child.try_wait().unwrap().is_none(), "the child has ended by itself");
+        assert!(begun.elapsed() < Duration::from_mins(1), "the child does not get there");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // SIGKILL.
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// The only file of a transaction.
+fn written(place: &Path) -> Option<Entry> {
+    let directory = Sender::directory(place, scripted::CHAIN, key().address());
+    let text = std::fs::read(directory.join(format!("{:020}.json", 0))).ok()?;
+    Some(serde_json::from_slice(&text).expect("a file is whole or not there"))
+}
+
+#[tokio::test]
+async fn a_process_killed_between_writing_and_sending_sends_the_same_bytes_when_it_is_back() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    // The request to send reaches nobody that keeps it: the moment between the two, for as long as it takes.
+    node.set(|ways| &ways.hangs, true);
+    killed(&node, place.path(), || !node.heard().is_empty()).await;
+    let entry = written(place.path()).expect("it was written before it was sent");
+    assert_eq!(entry.fate, Fate::Open);
+    assert_eq!(bytes(&entry), node.heard());
+    assert!(chain.lock().unwrap().pool.is_empty());
+
+    node.set(|ways| &ways.hangs, false);
+    chain.lock().unwrap().automatic = true;
+    let sender = open(&[&node], place.path(), quick()).await;
+    // Who does not know whether it was begun begins it again, under its name.
+    let nonce = sender.submit(Request { name: Some("the work".into()), ..request(7) }).await.unwrap();
+    let receipt = sender.wait(nonce).await.unwrap();
+    assert_eq!((nonce, receipt.transaction_hash), (0, entry.latest().hash));
+    assert_eq!(chain.lock().unwrap().mined(), [entry.latest().hash]);
+    assert!(node.heard().iter().all(|heard| *heard == entry.latest().bytes));
+}
+
+#[tokio::test]
+async fn a_process_killed_after_sending_finds_what_was_mined_meanwhile() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    killed(&node, place.path(), || !chain.lock().unwrap().pool.is_empty()).await;
+    chain.lock().unwrap().mine(&[]);
+    let sender = open(&[&node], place.path(), quick()).await;
+    assert_eq!(sender.submit(Request { name: Some("the work".into()), ..request(7) }).await.unwrap(), 0);
+    sender.wait(0).await.unwrap();
+    assert_eq!(chain.lock().unwrap().mined().len(), 1);
+    // Another name is other work.
+    assert_eq!(sender.submit(request(8)).await.unwrap(), 1);
+}
+
+/// At whatever moment it is killed, the work is done once.
+#[tokio::test]
+async fn a_process_killed_at_any_moment_does_its_work_once() {
+    for delay in [0, 2, 5, 10, 20, 40, 80] {
+        let chain = Chain::new();
+        chain.lock().unwrap().automatic = true;
+        let node = Node::start(&chain).await;
+        let place = tempfile::tempdir().unwrap();
+        let directory = Sender::directory(place.path(), scripted::CHAIN, key().address());
+        let begun = std::cell::Cell::new(None);
+        killed(&node, place.path(), || {
+            if directory.join("lock").exists() && begun.get().is_none() {
+                begun.set(Some(Instant::now()));
+            }
+            begun.get().is_some_and(|begun| begun.elapsed() >= Duration::from_millis(delay))
+        })
+        .await;
+        let sender = open(&[&node], place.path(), quick()).await;
+        let nonce = sender.submit(Request { name: Some("the work".into()), ..request(7) }).await.unwrap();
+        sender.wait(nonce).await.unwrap();
+        assert_eq!(chain.lock().unwrap().mined().len(), 1, "killed after {delay} ms");
+    }
+}
+
+#[tokio::test]
+async fn a_transaction_that_a_reorganisation_undid_is_sent_again() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    let sender = open(&[&node], place.path(), quick()).await;
+    let nonce = sender.submit(request(1)).await.unwrap();
+    chain.lock().unwrap().mine(&[]);
+    let hash = sender.wait(nonce).await.unwrap().transaction_hash;
+    chain.lock().unwrap().forget(1);
+    sender.tick().await.unwrap();
+    assert_eq!(sender.entry(nonce).await.unwrap().fate, Fate::Open);
+    for _ in 0..4 {
+        chain.lock().unwrap().mine(&[]);
+    }
+    sender.tick().await.unwrap();
+    let fate = sender.entry(nonce).await.unwrap().fate;
+    assert!(matches!(fate, Fate::Mined { hash: mined, settled: true, .. } if mined == hash), "{fate:?}");
+    // From here on it is over, and nothing is asked about it.
+    assert!(sender.unfinished().await.is_empty());
+}
+
+#[tokio::test]
+async fn it_is_signed_anew_only_when_the_base_fee_is_above_what_it_pays() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    let sender = open(&[&node], place.path(), quick()).await;
+    let nonce = sender.submit(request(1)).await.unwrap();
+    let first = sender.entry(nonce).await.unwrap();
+    assert_eq!(first.latest().fee_cap, 200_000_000);
+    // Not for a rise that it can pay.
+    chain.lock().unwrap().base_fee = 200_000_000;
+    sender.tick().await.unwrap();
+    assert_eq!(sender.entry(nonce).await.unwrap().signed, first.signed);
+    chain.lock().unwrap().base_fee = 200_000_001;
+    sender.tick().await.unwrap();
+    let second = sender.entry(nonce).await.unwrap();
+    assert_eq!((second.nonce, second.signed.len()), (nonce, 2));
+    assert_eq!(second.signed[0], first.signed[0]);
+    assert_eq!(second.latest().fee_cap, 400_000_002);
+    // The first may be mined all the same, when the fee has fallen.
+    {
+        let mut chain = chain.lock().unwrap();
+        chain.pool.retain(|transaction| *transaction.tx_hash() == first.latest().hash);
+        chain.base_fee = 100_000_000;
+        chain.mine(&[]);
+    }
+    assert_eq!(sender.wait(nonce).await.unwrap().transaction_hash, first.latest().hash);
+}
+
+#[tokio::test]
+async fn no_more_is_paid_than_the_ceiling() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    let sending = Sending { fee_ceiling: Some(150_000_000), patience: Duration::from_millis(300), ..quick() };
+    let sender = open(&[&node], place.path(), sending).await;
+    let nonce = sender.submit(request(1)).await.unwrap();
+    assert_eq!(sender.entry(nonce).await.unwrap().latest().fee_cap, 150_000_000);
+    chain.lock().unwrap().base_fee = 150_000_001;
+    assert!(matches!(sender.submit(request(2)).await, Err(Error::FeeCeiling { base: 150_000_001, ceiling: 150_000_000 })));
+    let waited = sender.wait(nonce).await.unwrap_err();
+    assert!(matches!(&waited, Error::NotMined { trouble: Some(trouble), .. } if trouble.contains("ceiling")), "{waited}");
+    assert_eq!(sender.entry(nonce).await.unwrap().signed.len(), 1);
+    chain.lock().unwrap().base_fee = 150_000_000;
+    chain.lock().unwrap().mine(&[]);
+    sender.wait(nonce).await.unwrap();
+}
+
+#[tokio::test]
+async fn transactions_go_in_their_order_and_wait_for_each_other() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    let sender = open(&[&node], place.path(), quick()).await;
+    node.set(|ways| &ways.away, true);
+    assert!(matches!(sender.submit(request(0)).await, Err(Error::Unreachable(_))));
+    node.set(|ways| &ways.away, false);
+    let mut nonces = Vec::new();
+    for value in 0..5 {
+        nonces.push(sender.submit(request(value)).await.unwrap());
+    }
+    assert_eq!(nonces, [0, 1, 2, 3, 4]);
+    // The node forgets all of them, as after a restart of its own.
+    chain.lock().unwrap().pool.clear();
+    drop(sender);
+    let sender = open(&[&node], place.path(), quick()).await;
+    let before = node.heard().len();
+    sender.tick().await.unwrap();
+    let hashes: Vec<B256> = {
+        let mut all = Vec::new();
+        for nonce in nonces {
+            all.push(sender.entry(nonce).await.unwrap().latest().clone());
+        }
+        assert_eq!(node.heard()[before..], all.iter().map(|signed| signed.bytes.clone()).collect::<Vec<_>>());
+        all.iter().map(|signed| signed.hash).collect()
+    };
+    chain.lock().unwrap().mine(&[]);
+    assert_eq!(chain.lock().unwrap().mined(), hashes);
+    sender.wait(4).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_node_that_drops_transactions_is_not_the_only_one_asked() {
+    let chain = Chain::new();
+    chain.lock().unwrap().automatic = true;
+    let (swallows, honest) = (Node::start(&chain).await, Node::start(&chain).await);
+    swallows.set(|ways| &ways.swallows, true);
+    let place = tempfile::tempdir().unwrap();
+    let sender = open(&[&swallows, &honest], place.path(), quick()).await;
+    let nonce = sender.submit(request(1)).await.unwrap();
+    assert_eq!(swallows.heard().len(), 1);
+    sender.wait(nonce).await.unwrap();
+}
+
+#[tokio::test]
+async fn who_else_uses_the_key_is_noticed() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let (place, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let sender = open(&[&node], place.path(), quick()).await;
+    let nonce = sender.submit(Request { name: Some("the work".into()), ..request(1) }).await.unwrap();
+    chain.lock().unwrap().pool.clear();
+    let other = open(&[&node], elsewhere.path(), quick()).await;
+    assert_eq!(other.submit(request(2)).await.unwrap(), nonce);
+    chain.lock().unwrap().mine(&[]);
+    assert!(matches!(sender.wait(nonce).await, Err(Error::Displaced { nonce: 0 })));
+    // Nothing came of it, so its name is free.
+    assert_eq!(sender.submit(Request { name: Some("the work".into()), ..request(1) }).await.unwrap(), 1);
+    // And a journal is one process's.
+    let again = Sender::open(endpoints(&[&node]), key(), place.path(), quick()).await;
+    assert!(matches!(again.err(), Some(Error::InUse { .. })));
+}
+
+#[tokio::test]
+async fn so_many_may_be_open_and_so_many_are_remembered() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    let sender = open(&[&node], place.path(), Sending { open: 3, keep: 2, ..quick() }).await;
+    for value in 0..3 {
+        sender.submit(request(value)).await.unwrap();
+    }
+    assert!(matches!(sender.submit(request(3)).await, Err(Error::TooManyOpen(3))));
+    for _ in 0..5 {
+        chain.lock().unwrap().mine(&[]);
+    }
+    sender.tick().await.unwrap();
+    let directory = Sender::directory(place.path(), scripted::CHAIN, key().address());
+    let files = || {
+        std::fs::read_dir(&directory)
+            .unwrap()
+            .filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|e| e == "json"))
+            .count()
+    };
+    assert_eq!(files(), 2);
+    assert_eq!(sender.submit(request(3)).await.unwrap(), 3);
+    assert_eq!(files(), 3);
+}
+
+#[tokio::test]
+async fn what_would_be_refused_is_not_sent_and_what_was_undone_says_why() {
+    let chain = Chain::new();
+    chain.lock().unwrap().automatic = true;
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    let muster = Muster::connect(endpoints(&[&node]), CONTRACT).await.unwrap();
+    let account = Account::new(muster, open(&[&node], place.path(), quick()).await);
+    let refused = IMuster::WrongStatus { node: 7, status: 5 };
+    chain.lock().unwrap().refusal = Some(refused.abi_encode().into());
+    let error = account.call(IMuster::pauseCall {}, U256::ZERO).await.unwrap_err();
+    assert_eq!(error.refusal(), Some(&Refusal::Known(Reason::WrongStatus(refused))));
+    assert!(node.heard().is_empty() && account.sender().unfinished().await.is_empty());
+    // Refused by the state in which it was mined, though not when it was sent.
+    chain.lock().unwrap().refusal = None;
+    chain.lock().unwrap().undoes = true;
+    let error = account.call(IMuster::pauseCall {}, U256::ZERO).await.unwrap_err();
+    assert!(matches!(error, Error::Undone { .. }), "{error}");
+    let nobody = Muster::connect(endpoints(&[&node]), Address::ZERO).await;
+    assert!(nobody.is_ok(), "the scripted node has code everywhere");
+}

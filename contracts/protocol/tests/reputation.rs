@@ -1,0 +1,511 @@
+//! Groups chosen by their members' ratings, natively. docs/reputation.md says what is shown here.
+
+use alloy_primitives::B256;
+use muster_core::adaptive::{best_target, Climber, Settings, Tally};
+use muster_core::id::NodeId;
+use muster_core::record::{Climb, Profile as Kept, Scores};
+use muster_core::reputation::{likelihood, Algorithm, Exact, Record, Rule};
+use muster_core::wad::WAD;
+use muster_model::refused;
+use muster_model::world::*;
+use muster_protocol::host::{offset, Host};
+use muster_protocol::layout::{node, node_slot, profile, profile_slot};
+use muster_protocol::roster::Seat;
+use muster_protocol::IMuster::{self, IMusterEvents as E, *};
+use muster_protocol::Result;
+
+/// The GPU group of the first name of 24 GiB.
+const CARD: u32 = 1 << 16 | 24;
+const FEE: u128 = 15 * TOKEN;
+const CREATOR: u64 = 50;
+const DRIVER: u64 = 60;
+/// What every application has that has set nothing.
+const USUAL: Profile = Profile {
+    algorithm: 1,
+    least: 3,
+    most: 7,
+    reschedules: 2,
+    targeting: 0,
+    target: WAD / 100 * 49,
+    alpha: WAD / 2,
+    period: 300,
+};
+
+/// Equal nodes of one listed GPU group.
+fn network(nodes: u64) -> World {
+    let mut w = world(nodes, 1);
+    w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: true }).unwrap();
+    w.set("scorePool", 3);
+    w.events();
+    w
+}
+
+/// A GPT task for nodes chosen by their ratings.
+fn rated() -> IMuster::TaskSpec {
+    IMuster::TaskSpec { redundancy: 3, gpu: CARD, ..spec(0, &[]) }
+}
+
+fn set(w: &mut World, profile: Profile) {
+    w.send(who(CREATOR), 0, setProfileCall { profile }).unwrap();
+}
+
+/// Writes what a node was judged right in.
+fn rate(w: &mut World, number: u32, right: u8, judged: u8) {
+    let at = offset(node_slot(&w.mem, NodeId(number)), node::SCORES);
+    let scores: Scores = w.mem.get(at);
+    w.mem.put(at, &Scores { right, judged, ..scores });
+}
+
+fn created(w: &mut World, spec: IMuster::TaskSpec) -> u64 {
+    let id = w.create(CREATOR, FEE, spec).unwrap();
+    w.pass(1, 0);
+    w.dispatch(16).unwrap();
+    id
+}
+
+fn group_of(w: &mut World, id: u64) -> Option<(u32, Vec<u32>)> {
+    let all = w.ask(groupsCall { from: 1, count: 256 })._1;
+    all.iter().find(|g| g.id == id).map(|g| (g.group, g.members.iter().map(|m| m.node).filter(|&n| n > 0).collect()))
+}
+
+fn chosen(w: &mut World) -> Option<GroupChosen> {
+    w.events().into_iter().rev().find_map(|e| if let E::GroupChosen(c) = e { Some(c) } else { None })
+}
+
+fn answer(n: u8) -> B256 {
+    B256::repeat_byte(n)
+}
+
+fn commit(w: &mut World, id: u64, node: u32, value: B256) {
+    let commitment = commitment(id, node, 0, value, B256::ZERO);
+    w.send(who(node.into()), 0, commitCall { id, commitment }).unwrap();
+}
+
+fn reveal(w: &mut World, id: u64, group: u32, node: u32, value: B256) -> Result<()> {
+    w.send(who(DRIVER), 0, revealCall { id, group, node, kind: 0, value, salt: B256::ZERO }).map(drop)
+}
+
+/// Lets every member answer, in turn, one of these.
+fn run(w: &mut World, id: u64, place: u32, members: &[u32], answers: &[u8]) {
+    for (&n, &a) in members.iter().zip(answers) {
+        commit(w, id, n, answer(a));
+    }
+    for (&n, &a) in members.iter().zip(answers) {
+        reveal(w, id, place, n, answer(a)).unwrap();
+    }
+}
+
+/// Wei there are, and wei that came in: the same at any time.
+fn check_money(w: &mut World) {
+    let overview = w.ask(overviewCall {});
+    let issued = overview.nodesIssued;
+    let stakes: u128 = (1..=issued).map(|n| w.node(n).stake).sum();
+    let accounts: u128 = (0..200).map(|n| w.account(n)).map(|a| a.credit + a.unbonding).sum();
+    let groups: u128 = w.ask(groupsCall { from: 1, count: 256 })._1.iter().map(|g| g.fee).sum();
+    let pending: u128 = w.ask(pendingTasksCall { from: 0, count: 256 }).iter().map(|t| t.fee).sum();
+    let alone = |t: &TaskView| if t.status == 6 { 0 } else { t.fee };
+    let running: u128 = (1..=issued).map(|n| alone(&w.ask(runningTaskCall { number: n }))).sum();
+    let queues = w.ask(queuesCall { from: 0, count: 256 })._1;
+    let queued: u128 =
+        queues.iter().flat_map(|q| w.ask(queuedTasksCall { queue: q.queue, from: 0, count: 256 })._1).map(|t| t.fee).sum();
+    let there =
+        stakes + accounts + groups + pending + running + queued + overview.reserve + overview.burnt + overview.treasuryBalance;
+    assert_eq!(there, w.paid_in - w.mem.paid);
+}
+
+#[test]
+fn a_majority_is_paid_alike_and_all_are_rated() {
+    let mut w = network(9);
+    set(&mut w, Profile { target: WAD, targeting: 2, most: 5, ..USUAL });
+    let id = created(&mut w, rated());
+    let (place, members) = group_of(&mut w, id).expect("formed");
+    let told = chosen(&mut w).expect("told");
+    assert_eq!((told.id, told.group, told.algorithm, told.size, told.target), (id, place, 1, 5, WAD));
+    assert_eq!(told.likelihood, likelihood(&[WAD / 2; 5]).unwrap());
+    let view = w.ask(groupCall { place });
+    assert_eq!((view.redundancy, view.sampleBps, view.scored, view.members.len()), (3, 0, true, 5));
+    let before: Vec<u128> = members.iter().map(|&n| w.account(n.into()).credit).collect();
+    run(&mut w, id, place, &members, &[1, 2, 1, 3, 1]);
+    assert_eq!(group_of(&mut w, id), None);
+    for (i, &n) in members.iter().enumerate() {
+        let right = [0, 2, 4].contains(&i);
+        let (v, paid) = (w.node(n), w.account(n.into()).credit - before[i]);
+        assert_eq!(paid, if right { FEE / 3 } else { 0 });
+        assert_eq!(
+            (v.right, v.judged, v.scores, v.stake),
+            (right.into(), 1, 0, 400 * TOKEN),
+            "rated, not scored and not slashed"
+        );
+        assert_eq!(v.rating, Record::new(right.into(), 1).unwrap().rating());
+    }
+    let settled = w.events().into_iter().find_map(|e| if let E::GroupSettled(s) = e { Some(s) } else { None }).unwrap();
+    assert_eq!((settled.outcome, settled.answer, settled.refund, settled.startFee), (0, answer(1), 0, 0));
+    check_money(&mut w);
+}
+
+#[test]
+fn an_indivisible_fee_leaves_its_remainder_to_the_last() {
+    let mut w = network(9);
+    set(&mut w, Profile { target: 0, targeting: 2, ..USUAL });
+    let id = w.create(CREATOR, FEE + 2, rated()).unwrap();
+    w.pass(1, 0);
+    w.dispatch(1).unwrap();
+    let (place, members) = group_of(&mut w, id).unwrap();
+    assert_eq!(members.len(), 3, "the target is met at once");
+    run(&mut w, id, place, &members, &[1, 1, 1]);
+    let paid: Vec<u128> = members.iter().map(|&n| w.account(n.into()).credit).collect();
+    assert_eq!(paid, [FEE / 3, FEE / 3, FEE / 3 + 2]);
+    assert_eq!(paid.iter().sum::<u128>(), FEE + 2);
+    check_money(&mut w);
+}
+
+/// Without a majority those who agree with anybody count as right, nobody is paid, and another group gets the task, as often as the
+/// profile says; then the fee goes back.
+#[test]
+fn without_a_majority_another_group_gets_the_task() {
+    let mut w = network(9);
+    set(&mut w, Profile { target: WAD, targeting: 2, most: 5, reschedules: 1, ..USUAL });
+    let id = created(&mut w, IMuster::TaskSpec { flags: 1, ..rated() });
+    let (place, members) = group_of(&mut w, id).unwrap();
+    w.events();
+    run(&mut w, id, place, &members, &[1, 1, 2, 2, 3]);
+    let events = w.events();
+    assert!(events.iter().any(|e| matches!(e, E::GroupSettled(s) if (s.outcome, s.refund, s.startFee) == (4, 0, 0))));
+    assert!(events.iter().any(|e| matches!(e, E::TaskRedrawn(r) if r.id == id)));
+    for (i, &n) in members.iter().enumerate() {
+        assert_eq!((w.node(n).right, w.node(n).judged), (u8::from(i < 4), 1));
+    }
+    check_money(&mut w);
+    w.pass(1, 0);
+    w.dispatch(1).unwrap();
+    let (place, members) = group_of(&mut w, id).expect("another group");
+    let credit = w.account(CREATOR).credit;
+    run(&mut w, id, place, &members, &[1, 2, 3, 4, 5]);
+    let settled = w.events().into_iter().find_map(|e| if let E::GroupSettled(s) = e { Some(s) } else { None }).unwrap();
+    let start_fee = FEE / 50;
+    assert_eq!((settled.outcome, settled.refund, settled.startFee), (2, FEE - start_fee, start_fee));
+    assert_eq!(w.account(CREATOR).credit - credit, FEE - start_fee);
+    assert_eq!(w.ask(outcomeCall { id }).state, 9);
+    check_money(&mut w);
+}
+
+#[test]
+fn who_is_late_or_withholds_is_not_right_and_nobody_waits_for_it() {
+    let mut w = network(9);
+    set(&mut w, Profile { target: WAD, targeting: 2, most: 9, ..USUAL });
+    let id = created(&mut w, rated());
+    let (place, members) = group_of(&mut w, id).unwrap();
+    assert_eq!(members.len(), 9);
+    for &n in &members[..7] {
+        commit(&mut w, id, n, answer(1));
+    }
+    refused!(reveal(&mut w, id, place, members[0], answer(1)), NotOpen(id, place));
+    w.pass(1, 121);
+    for &n in &members[..5] {
+        reveal(&mut w, id, place, n, answer(1)).unwrap();
+    }
+    refused!(w.send(who(DRIVER), 0, settleCall { id, group: place }), RevealsOpen(id, w.mem.now - 1 + 7_200));
+    w.pass(1, 7_201);
+    w.send(who(DRIVER), 0, settleCall { id, group: place }).unwrap();
+    for (i, &n) in members.iter().enumerate() {
+        let v = w.node(n);
+        assert_eq!((v.right, v.judged, v.stake, v.openCommitments), (u8::from(i < 5), 1, 400 * TOKEN, 0));
+        assert_eq!(v.reliability < WAD / 2, i >= 7, "H of a deadline that passed");
+    }
+    check_money(&mut w);
+}
+
+/// What the chain chooses of a pool of everybody is what the paper's algorithm gives of a plain slice: sizes, ratings and likelihoods of
+/// 10,000 random pools, whose members are tied with others as often as it happens.
+#[test]
+fn ten_thousand_pools_are_treated_like_plain_slices() {
+    let mut dice = Dice(14);
+    let mut groups = [[0u32; 10]; 4];
+    for nodes in 3..=32u64 {
+        let mut w = network(nodes);
+        let (mem, paid) = (w.mem.clone(), w.paid_in);
+        for _ in 0..334 {
+            w.mem = mem.clone();
+            w.paid_in = paid;
+            w.mem.block += dice.below(1 << 30);
+            let most = 3 + dice.below(7.min(nodes - 2)) as u8;
+            let least = 3 + dice.below(u64::from(most) - 2) as u8;
+            let (algorithm, target) = (dice.below(4) as u8, dice.below(WAD + 1));
+            set(&mut w, Profile { algorithm, least, most, targeting: 2, target, ..USUAL });
+            let mut ratings = Vec::new();
+            for n in 1..=nodes as u32 {
+                let judged = dice.below(64) as u8;
+                let right = dice.below(u64::from(judged) + 1) as u8;
+                rate(&mut w, n, right, judged);
+                ratings.push(Record::new(right.into(), judged.into()).unwrap().rating());
+            }
+            let id = created(&mut w, rated());
+            let (_, members) = group_of(&mut w, id).expect("formed");
+            let told = chosen(&mut w).expect("told");
+            let got: Vec<u64> = members.iter().map(|&n| ratings[n as usize - 1]).collect();
+            assert_eq!((told.algorithm, told.size as usize, told.target), (algorithm, members.len(), target));
+            assert_eq!(Some(told.likelihood), likelihood(&got));
+            groups[algorithm as usize][members.len()] += 1;
+            let mut sorted = ratings.clone();
+            sorted.sort_unstable_by(|a, b| b.cmp(a));
+            let rule = Rule::new(least.into(), most.into(), target).unwrap();
+            match Algorithm::new(algorithm).unwrap() {
+                Algorithm::Fixed => assert_eq!(members.len(), usize::from(most)),
+                Algorithm::RandomFit => {
+                    // The first prefix, from Rmin on, that reaches the target.
+                    let reached = (usize::from(least)..).take_while(|&n| n < members.len());
+                    assert!(reached.map(|n| likelihood(&got[..n]).unwrap()).all(|l| l < target));
+                    assert!(told.likelihood >= target || members.len() == usize::from(most));
+                }
+                by_rating => {
+                    let formed = by_rating.form::<_, Exact>(&mut sorted, &rule, |_| unreachable!("nothing random")).unwrap();
+                    assert_eq!((got, Some(told.likelihood)), (sorted[..formed.size].to_vec(), formed.likelihood));
+                }
+            }
+            let mut different = members;
+            different.sort_unstable();
+            different.dedup();
+            assert_eq!(different.len(), told.size as usize);
+        }
+    }
+    println!("groups by algorithm and size: {groups:?}");
+    assert!(groups.iter().all(|sizes| sizes.iter().sum::<u32>() > 2_000));
+    assert!(groups[1..].iter().all(|sizes| sizes[3] > 0 && sizes[4..].iter().sum::<u32>() > 100));
+}
+
+/// Random choices are uniform: with Fixed-size every node is as often in a group as any other, whatever its rating, and equal ratings are
+/// taken in every order.
+#[test]
+fn who_is_taken_at_random_is_taken_uniformly() {
+    for (algorithm, equal) in [(0u8, false), (3, false), (1, true), (2, true)] {
+        let mut w = network(8);
+        set(&mut w, Profile { algorithm, least: 3, most: 3, targeting: 2, target: 0, ..USUAL });
+        for n in 1..=8 {
+            rate(&mut w, n, if equal { 5 } else { n as u8 }, 10);
+        }
+        let mem = w.mem.clone();
+        let (mut counts, draws) = ([0u32; 8], 4_000u32);
+        for i in 0..draws {
+            w.mem = mem.clone();
+            w.mem.block += 1 + u64::from(i) * 3;
+            let id = created(&mut w, rated());
+            for n in group_of(&mut w, id).unwrap().1 {
+                counts[n as usize - 1] += 1;
+            }
+        }
+        let expected = f64::from(draws) * 3.0 / 8.0;
+        // Of three of eight without replacement each count varies 5/7 as much as if it were drawn by itself.
+        let chi: f64 = counts.iter().map(|&c| (f64::from(c) - expected).powi(2) / expected).sum::<f64>() * 8.0 / 5.0 * 7.0 / 8.0;
+        println!("algorithm {algorithm}: {counts:?}, chi-square {chi:.1} of 7 degrees");
+        assert!(chi < 24.3, "{counts:?}");
+    }
+}
+
+/// Among more than 32 the pool is drawn by weight: a group's members are different, and so many are looked at that the best rated of a
+/// large network are not always taken.
+#[test]
+fn a_large_network_is_represented_by_a_pool() {
+    let mut w = network(200);
+    set(&mut w, Profile { algorithm: 1, least: 9, most: 9, targeting: 2, target: WAD, ..USUAL });
+    for n in 1..=200 {
+        rate(&mut w, n, if n <= 9 { 60 } else { 30 }, 60);
+    }
+    let mem = w.mem.clone();
+    let (mut best, mut formed) = (0, 0);
+    for i in 0..300u64 {
+        w.mem = mem.clone();
+        w.mem.block += 1 + i * 3;
+        let id = created(&mut w, rated());
+        let Some((_, members)) = group_of(&mut w, id) else { continue };
+        formed += 1;
+        best += members.iter().filter(|&&n| n <= 9).count();
+    }
+    let share = best as f64 / formed as f64 / 9.0;
+    println!("{formed} of 300 formed; a best node is in a pool with probability {share:.3}");
+    assert!(formed >= 290, "{formed}");
+    // A pool holds what 64 tries accept, at most 32 of 200.
+    assert!((0.05..=0.17).contains(&share), "{share}");
+}
+
+#[test]
+fn the_target_is_set_anew_after_a_period() {
+    let mut w = network(12);
+    let predictive = Profile { algorithm: 2, least: 3, most: 7, targeting: 0, target: WAD / 2, ..USUAL };
+    let mut ratings = Vec::new();
+    for n in 1..=12u8 {
+        rate(&mut w, n.into(), 4 * n, 60);
+        ratings.push(Record::new((4 * n).into(), 60).unwrap().rating());
+    }
+    ratings.sort_unstable_by(|a, b| b.cmp(a));
+    for targeting in 0..3 {
+        set(&mut w, Profile { targeting, ..predictive });
+        let at = offset(profile_slot(&w.mem, who(CREATOR)), profile::CLIMB);
+        let climb: Climb = w.mem.get(at);
+        // One group short of a period.
+        w.mem.put(at, &Climb { groups: 299, successes: 150, members: 1_200, ..climb });
+        for settled in [299u32, 300] {
+            let before = w.ask(profileCall { application: who(CREATOR).into() });
+            assert_eq!(before.groups, if targeting == 2 { 299 } else { settled });
+            let id = created(&mut w, rated());
+            let (place, members) = group_of(&mut w, id).expect("formed");
+            let told = chosen(&mut w).unwrap();
+            let after = w.ask(profileCall { application: who(CREATOR).into() });
+            let expected = match (targeting, settled) {
+                (0, 300) => {
+                    let rule = Algorithm::TightFit;
+                    let mut scratch = ratings.clone();
+                    let form = |free: &mut [u64], r: &Rule| rule.form::<_, Exact>(free, r, |_| unreachable!("nothing random"));
+                    best_target::<_, Exact>(WAD / 2, (3, 7), &ratings, &mut scratch, form)
+                }
+                (1, 300) => {
+                    let mut climber = Climber::new(Settings { initial: WAD / 2, ..Settings::new(WAD / 2) });
+                    let (successes, members) = (before.successes.into(), u64::from(before.members));
+                    climber.step(Tally { successes, groups: 300, capacity: members / 3 });
+                    climber.target()
+                }
+                _ => WAD / 2,
+            };
+            assert_eq!((told.target, after._0.target), (expected, expected), "{targeting} after {settled}");
+            assert_eq!(after.groups, if expected == WAD / 2 { before.groups } else { 0 });
+            run(&mut w, id, place, &members, &[1; 9][..members.len()]);
+            for n in 1..=12u8 {
+                rate(&mut w, n.into(), 4 * n, 60);
+            }
+        }
+        check_money(&mut w);
+    }
+    let kept: Kept = w.mem.get(profile_slot(&w.mem, who(CREATOR)));
+    assert_eq!(kept.targeting, 2);
+}
+
+#[test]
+fn a_profile_has_bounds_and_is_not_changed_while_draws_are_due() {
+    let mut w = network(9);
+    let application = who(CREATOR).into();
+    assert_eq!(w.ask(profileCall { application })._0, USUAL);
+    for bad in [
+        Profile { algorithm: 4, ..USUAL },
+        Profile { least: 2, ..USUAL },
+        Profile { least: 6, most: 5, ..USUAL },
+        Profile { most: 10, ..USUAL },
+        Profile { reschedules: 9, ..USUAL },
+        Profile { targeting: 3, ..USUAL },
+        Profile { target: WAD + 1, ..USUAL },
+        Profile { alpha: WAD + 1, ..USUAL },
+        Profile { period: 299, ..USUAL },
+        Profile { period: 1_000_001, ..USUAL },
+    ] {
+        refused!(w.send(who(CREATOR), 0, setProfileCall { profile: bad }), BadProfile);
+    }
+    let extreme =
+        Profile { algorithm: 3, least: 9, most: 9, reschedules: 8, targeting: 2, target: WAD, alpha: 0, period: 1_000_000 };
+    set(&mut w, extreme.clone());
+    assert!(w.events().iter().any(|e| matches!(e, E::ProfileSet(p) if p.profile == extreme && p.application == application)));
+    assert_eq!(w.ask(profileCall { application })._0, extreme);
+    for _ in 0..20 {
+        w.create(CREATOR, FEE, IMuster::TaskSpec { redundancy: 2, ..rated() }).unwrap();
+    }
+    w.pass(1, 0);
+    let refusal = w.send(who(CREATOR), 0, setProfileCall { profile: USUAL });
+    assert_eq!(named(refusal), "DrawsDue", "what is drawn by a known hash is drawn by the old profile");
+    w.dispatch(16).unwrap();
+    w.dispatch(16).unwrap();
+    set(&mut w, USUAL);
+}
+
+/// A task's fee is for as many nodes as its creator's profile had at its creation, and its group is no larger, whatever he says later.
+#[test]
+fn a_larger_profile_gets_no_more_nodes_for_an_old_fee() {
+    let mut w = network(9);
+    set(&mut w, Profile { target: WAD, targeting: 2, most: 4, ..USUAL });
+    let least = w.ask(estimateCall { kind: 1, units: 1 }).leastFee * 4;
+    refused!(w.create(CREATOR, least - 1, rated()), FeeTooLow(muster_core::word::Word::from(least as u64 - 1), least));
+    let id = w.create(CREATOR, least, rated()).unwrap();
+    set(&mut w, Profile { target: WAD, targeting: 2, least: 7, most: 9, ..USUAL });
+    w.pass(1, 0);
+    w.dispatch(1).unwrap();
+    assert_eq!(group_of(&mut w, id).unwrap().1.len(), 4);
+}
+
+#[test]
+fn what_too_few_nodes_could_run_is_refused_and_what_too_few_can_is_queued() {
+    let mut w = network(6);
+    refused!(w.create(CREATOR, FEE, rated()), NobodyCanRun(24u16, CARD));
+    refused!(w.create(CREATOR, FEE, IMuster::TaskSpec { gpu: 0, vram: 8, ..rated() }), GpuNotListed(8u32));
+    for n in 7..=9 {
+        w.join(n, "RTX 4090", 24, &[], 400).unwrap();
+    }
+    // Seven of nine are left idle, then six.
+    let single = IMuster::TaskSpec { redundancy: 0, ..rated() };
+    let mut busy: Vec<(u64, u32)> = Vec::new();
+    for _ in 0..3 {
+        let id = created(&mut w, single.clone());
+        let node = (1..=9).find(|&n| w.ask(runningTaskCall { number: n }).id == id).unwrap();
+        busy.push((id, node));
+    }
+    let id = created(&mut w, rated());
+    assert_eq!((group_of(&mut w, id), w.ask(overviewCall {}).queued), (None, 1));
+    let ticket = w.ticket(id);
+    let view = w.ask(locateCall { id, nodeHint: 0, ticketHint: ticket });
+    assert_eq!((view.status, view.redundancy, view.sampleBps), (2, 3, 0));
+    check_money(&mut w);
+    // The next node that is free makes seven: it is called up, and drawn by a later hash with the idle ones.
+    let (done, node) = busy.pop().unwrap();
+    w.send(who(node.into()), 0, submitCall { id: done, resultDigest: answer(9) }).unwrap();
+    assert_eq!((w.node(node).parked, w.ask(overviewCall {}).queued), (3, 0));
+    w.pass(1, 0);
+    w.dispatch(1).unwrap();
+    assert!(group_of(&mut w, id).is_some());
+    assert_eq!(w.node(node).parked & 2, 0, "it is in the group, or is let go");
+    check_money(&mut w);
+}
+
+/// Nodes that are freed one by one wait for each other, as many as the task takes.
+#[test]
+fn nodes_that_are_freed_one_by_one_wait_for_each_other() {
+    let mut w = network(9);
+    set(&mut w, Profile { target: WAD, targeting: 2, least: 9, most: 9, ..USUAL });
+    let single = IMuster::TaskSpec { redundancy: 0, ..rated() };
+    let mut busy: Vec<(u64, u32)> = Vec::new();
+    for _ in 0..9 {
+        let id = created(&mut w, single.clone());
+        let node = (1..=9).find(|&n| w.ask(runningTaskCall { number: n }).id == id).unwrap();
+        busy.push((id, node));
+    }
+    let id = created(&mut w, rated());
+    assert_eq!(w.ask(overviewCall {}).queued, 1);
+    for (i, &(done, node)) in busy.iter().enumerate() {
+        w.pass(1, 5);
+        w.send(who(node.into()), 0, submitCall { id: done, resultDigest: answer(9) }).unwrap();
+        assert_eq!(w.node(node).parked, if i < 8 { 2 } else { 3 }, "node {i} waits");
+    }
+    assert_eq!(w.ask(overviewCall {}).queued, 0);
+    w.pass(1, 0);
+    w.dispatch(1).unwrap();
+    let (place, members) = group_of(&mut w, id).expect("formed of those that waited");
+    assert_eq!(members.len(), 9);
+    run(&mut w, id, place, &members, &[1; 9]);
+    assert!((1..=9).all(|n| w.node(n).right == 1));
+    check_money(&mut w);
+}
+
+/// Both counts are halved at 64 judgements, and live through leaving and coming back.
+#[test]
+fn a_rating_outlives_an_exit_and_forgets() {
+    let mut w = network(9);
+    rate(&mut w, 1, 40, 63);
+    let rated = |w: &mut World, right: bool| {
+        w.raw([0; 20], 0, |m| {
+            let seat = Seat::load(m, NodeId(1));
+            seat.rate(m, right);
+            Ok(())
+        })
+        .unwrap();
+        (w.node(1).right, w.node(1).judged)
+    };
+    assert_eq!(rated(&mut w, true), (20, 32));
+    assert_eq!(rated(&mut w, false), (20, 33));
+    w.send(who(1), 0, quitCall {}).unwrap();
+    w.join(1, "RTX 4090", 24, &[], 400).unwrap();
+    assert_eq!((w.node(1).right, w.node(1).judged), (20, 33));
+}

@@ -1,0 +1,374 @@
+//! Tasks whose groups are chosen by their members' ratings (redundancy 3), as docs/reputation.md has them.
+//!
+//! Whom chance chose is taken from the events. With a pool of everybody First-fit and Tight-fit leave to chance only which of
+//! several nodes of one rating are members, and so what is chosen is compared with [`Algorithm::form`] over a plain slice of ratings.
+
+use super::*;
+use muster_core::adaptive::{Climber, Settings, Tally};
+use muster_core::reputation::{Algorithm, Exact, Rule};
+
+/// One as a wad.
+const ONE: u64 = 1_000_000_000_000_000_000;
+/// The largest pool that groups are formed of.
+const POOL: usize = 32;
+/// How far a likelihood in f64 may be from the contract's.
+const NEAR: f64 = 1e-12;
+
+/// What an application has set, and what its groups have come to since its target was last set.
+#[derive(Clone, Debug)]
+pub(super) struct Application {
+    profile: Profile,
+    climber: Climber,
+    groups: u64,
+    successes: u64,
+    members: u64,
+}
+
+impl Application {
+    fn new(profile: Profile) -> Application {
+        let settings = Settings { initial: profile.target, ..Settings::new(profile.alpha) };
+        Application { profile, climber: Climber::new(settings), groups: 0, successes: 0, members: 0 }
+    }
+
+    /// What its tasks pay for now.
+    pub(super) fn most(&self) -> u64 {
+        self.profile.most as u64
+    }
+}
+
+impl Default for Application {
+    fn default() -> Application {
+        Application::new(Profile {
+            algorithm: 1,
+            least: 3,
+            most: 7,
+            reschedules: 2,
+            targeting: 0,
+            target: ONE / 100 * 49,
+            alpha: ONE / 2,
+            period: 300,
+        })
+    }
+}
+
+/// The likelihood that more than half of a group are right.
+fn likelihood(ratings: &[u64]) -> f64 {
+    let mut right = vec![1.0];
+    for &rating in ratings {
+        let p = rating as f64 / ONE as f64;
+        right.push(0.0);
+        for i in (0..right.len()).rev() {
+            right[i] = right[i] * (1.0 - p) + if i > 0 { right[i - 1] * p } else { 0.0 };
+        }
+    }
+    right[ratings.len() / 2 + 1..].iter().sum()
+}
+
+/// The group that an algorithm which leaves nothing to chance forms of ratings sorted by falling, moved to their front.
+fn formed(algorithm: Algorithm, ratings: &mut [u64], rule: &Rule) -> Option<usize> {
+    algorithm.form::<u64, Exact>(ratings, rule, |_| unreachable!("nothing is drawn")).map(|group| group.size)
+}
+
+/// All groups that are formed of ratings, one after the other, for a target.
+fn partition(algorithm: Algorithm, ratings: &[u64], (least, most): (usize, usize), target: u64) -> Vec<Vec<u64>> {
+    let rule = Rule::new(least, most, target).expect("within bounds");
+    let (mut free, mut groups) = (ratings.to_vec(), Vec::new());
+    while let Some(size) = formed(algorithm, &mut free, &rule) {
+        groups.push(free.drain(..size).collect());
+    }
+    groups
+}
+
+/// Asserts that a predictive target is the one whose groups have the largest expected gain, the lowest of those with the same groups.
+fn check_predicted(algorithm: Algorithm, ratings: &[u64], bounds: (usize, usize), alpha: u64, target: u64) {
+    let alpha = alpha as f64 / ONE as f64;
+    let gain = |groups: &[Vec<u64>]| {
+        let expected: f64 = groups.iter().map(|group| likelihood(group)).sum();
+        alpha * expected / (ratings.len() / bounds.0) as f64 + (1.0 - alpha) * expected / groups.len() as f64
+    };
+    let of = |hundredth: u64| partition(algorithm, ratings, bounds, ONE / 100 * hundredth);
+    let chosen = of(target / (ONE / 100));
+    for hundredth in (0..=100).step_by(2) {
+        let groups = of(hundredth);
+        assert!(gain(&chosen) > gain(&groups) - 1e-9, "{hundredth} hundredths gain more than {target} of {ratings:?}");
+        assert!(groups != chosen || ONE / 100 * hundredth >= target, "{hundredth} hundredths are the same as {target}");
+    }
+}
+
+impl Node {
+    /// Its rating, a wad.
+    fn rating(&self) -> u64 {
+        let (judged, right) = self.judged;
+        ((right + 1) as u128 * ONE as u128 / (judged + 2) as u128) as u64
+    }
+}
+
+impl Model {
+    pub(super) fn application(&self, who: Address) -> Application {
+        self.applications.get(&who).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn set_profile(&mut self, t: &mut Trace, by: Address, given: &Profile) -> Refused {
+        let p = given;
+        need!(p.algorithm <= 3 && 3 <= p.least && p.least <= p.most && p.most <= 9, "BadProfile");
+        need!(
+            p.reschedules <= 8 && p.targeting <= 2 && p.target <= ONE && p.alpha <= ONE && (300..=1_000_000).contains(&p.period),
+            "BadProfile"
+        );
+        self.applications.insert(by, Application::new(given.clone()));
+        t.expect(E::ProfileSet(IMuster::ProfileSet { application: by.into(), profile: given.clone() }));
+        Ok(())
+    }
+
+    /// The draw of a task whose group is chosen by ratings, as the real thing decided it, checked.
+    pub(super) fn draw_rated(&mut self, t: &mut Trace, mut task: Task, known: bool) {
+        let reserved = std::mem::take(&mut task.reserved);
+        let there = |n: &Node| task.fits(n) && self.eligible(self.h(n));
+        let pool: Vec<u32> = self
+            .nodes
+            .iter()
+            .map(|(&i, n)| (i, n))
+            .filter(|(i, n)| {
+                let idle = n.status == 1 && n.parked.is_none();
+                (idle || reserved.contains(i)) && there(n)
+            })
+            .map(|(i, _)| i)
+            .collect();
+        let most = self.application(task.creator).most().min(task.nodes) as usize;
+        // Those that a raised threshold excludes stand among the idle ones until poked.
+        let idle = self.idle().filter(|(_, n)| task.fits(n)).count();
+        let everybody = idle + reserved.iter().filter(|i| there(&self.nodes[i])).count() <= POOL;
+        let kept_out = idle > self.idle().filter(|(_, n)| there(n)).count();
+        if kept_out {
+            self.note("rated: an idle node that H keeps out");
+        }
+        match t.peek().cloned() {
+            Some(E::GroupFormed(formed)) if formed.id == task.id => {
+                assert!(known && pool.len() >= most, "{formed:?} of {pool:?}");
+                if !everybody {
+                    self.note("rated: drawn pool");
+                }
+                let chosen = self.choose(t, &task, &formed, &pool, everybody);
+                let scored = pool.len() as u64 >= self.set["scorePool"] && self.alike(&task, task.group());
+                self.form_at_once(t, task, &formed, scored);
+                let (drawn, others): (Vec<u32>, Vec<u32>) = reserved.iter().partition(|node| formed.nodes.contains(node));
+                if !drawn.is_empty() {
+                    self.note("rated: a reserved node chosen");
+                }
+                self.give_back(t, &others, "rated: a reserved node not chosen");
+                t.expect(chosen);
+            }
+            Some(E::TaskRedrawn(redrawn)) if redrawn.id == task.id => {
+                assert!(!known || !everybody, "{redrawn:?} of {pool:?}, reserved {reserved:?}");
+                self.note(if known { "rated: too few drawn" } else { "rated: too old" });
+                let kept = |node: &u32| self.eligible(self.h(&self.nodes[node])) && self.nodes[node].status == 2;
+                let (reserved, others): (Vec<u32>, Vec<u32>) = reserved.into_iter().partition(kept);
+                self.put_off(t, Task { reserved, ..task });
+                self.give_back(t, &others, "rated: a reserved node let go");
+            }
+            event => {
+                assert!(known && everybody && pool.len() < most, "{event:?} of {pool:?} for {most}");
+                self.note("rated: too few there");
+                self.enqueue(t, task);
+                self.give_back(t, &reserved, "rated: a reserved node returned");
+            }
+        }
+    }
+
+    /// Checks who was chosen of a pool, sets the target where that is due, and gives the event that has to tell it.
+    fn choose(&mut self, t: &Trace, task: &Task, told: &GroupFormed, pool: &[u32], everybody: bool) -> E {
+        let rating = |node: &u32| self.nodes[node].rating();
+        for (i, node) in told.nodes.iter().enumerate() {
+            assert!(pool.contains(node) && !told.nodes[..i].contains(node), "{node} of {pool:?}: {told:?}");
+        }
+        let mut group: Vec<u64> = told.nodes.iter().map(rating).collect();
+        let mut ratings: Vec<u64> = pool.iter().map(rating).collect();
+        [&mut group, &mut ratings].into_iter().for_each(|all| all.sort_unstable_by_key(|&r| Reverse(r)));
+        let mut app = self.application(task.creator);
+        let p = &mut app.profile;
+        let most = p.most.min(task.nodes as u8) as usize;
+        let least = most.min(p.least as usize);
+        let algorithm = Algorithm::new(p.algorithm).expect("within bounds");
+        let foretold = everybody && matches!(algorithm, Algorithm::FirstFit | Algorithm::TightFit);
+        let size = told.nodes.len();
+        if most < p.most as usize {
+            self.note("rated: paid for fewer than the profile says now");
+        }
+        let chosen = t.events[t.next..].iter().find_map(|e| match e {
+            E::GroupChosen(chosen) if chosen.id == task.id => Some(chosen.clone()),
+            _ => None,
+        });
+        let chosen = chosen.expect("it tells what was chosen");
+        if app.groups >= p.period as u64 && p.targeting < 2 {
+            if p.targeting == 1 {
+                let capacity = app.members / p.least as u64;
+                app.climber.step(Tally { successes: app.successes, groups: app.groups, capacity });
+                p.target = app.climber.target();
+                self.note("rated: adaptive target set");
+            } else {
+                p.target = chosen.target;
+                assert!(p.target <= ONE && p.target.is_multiple_of(ONE / 100), "{chosen:?}");
+                if foretold {
+                    check_predicted(algorithm, &ratings, (least, most), p.alpha, p.target);
+                    self.note("rated: predicted target checked");
+                }
+                self.note("rated: predictive target set");
+            }
+            (app.groups, app.successes, app.members) = (0, 0, 0);
+        }
+        let (target, reached) = (p.target, chosen.likelihood >= p.target);
+        assert!((likelihood(&group) - chosen.likelihood as f64 / ONE as f64).abs() < NEAR, "{chosen:?} of {group:?}");
+        assert!((least..=most).contains(&size), "{told:?}: {least} to {most}");
+        assert!(reached || size == most, "{chosen:?} has not reached its target");
+        if foretold {
+            let rule = Rule::new(least, most, target).expect("within bounds");
+            let mut free = ratings.clone();
+            let expected = formed(algorithm, &mut free, &rule).expect("there are enough");
+            assert_eq!(group, free[..expected], "{algorithm:?} of {ratings:?} for {rule:?}");
+        } else if algorithm == Algorithm::Fixed {
+            assert_eq!(size, most, "{told:?}");
+        } else if size > least {
+            // Without the last one, whichever that was, it had not been reached.
+            let without = |i: usize| likelihood(&[&group[..i], &group[i + 1..]].concat());
+            let lower = (0..size).map(without).fold(1.0, f64::min);
+            assert!(lower < target as f64 / ONE as f64 + NEAR, "{chosen:?} was reached before, of {group:?}");
+        }
+        self.note(["rated: fixed-size", "rated: first-fit", "rated: tight-fit", "rated: random-fit"][p.algorithm as usize]);
+        self.note(if reached { "rated: target reached" } else { "rated: target missed" });
+        self.note(if size == least {
+            "rated: least group"
+        } else if size == most {
+            "rated: largest group"
+        } else {
+            "rated: group between"
+        });
+        let (creator, algorithm) = (task.creator.into(), p.algorithm);
+        self.applications.insert(task.creator, app);
+        E::GroupChosen(IMuster::GroupChosen {
+            creator,
+            algorithm,
+            size: size as u8,
+            target,
+            id: task.id,
+            group: told.group,
+            ..chosen
+        })
+    }
+
+    /// The best queued task whose group is chosen by ratings: value, then its own GPU group, then arrival.
+    pub(super) fn best_rated(&self, n: &Node) -> Option<usize> {
+        let there = |&i: &usize| self.queue[i].policy == 3 && self.queue[i].fits(n);
+        (0..self.queue.len()).filter(there).max_by_key(|&i| {
+            let q = &self.queue[i];
+            (q.value(), q.gpu.is_some(), Reverse(q.id))
+        })
+    }
+
+    /// Judges a group that was chosen by ratings.
+    pub(super) fn judge_rated(&mut self, t: &mut Trace, by: Address, place: u32) {
+        let team = self.teams.remove(&place).expect("there is a group");
+        let (task, size) = (&team.task, team.members.len());
+        let answers: Vec<usize> = (0..size).filter(|&i| team.members[i].stage == ANSWERED).collect();
+        let hamming = self.set["hammingMost"];
+        let agreeing =
+            |i: usize| answers.iter().filter(|&&j| team.same(team.members[i].answer, team.members[j].answer, hamming)).count();
+        // Images need not agree both with a third: right are those that agree with the first that more than half agree with.
+        let winner = answers.iter().copied().find(|&i| agreeing(i) > size / 2);
+        let with_winner = |i: usize| winner.is_some_and(|w| team.same(team.members[i].answer, team.members[w].answer, hamming));
+        let most: Vec<usize> = answers.iter().copied().filter(|&i| with_winner(i)).collect();
+        let agree: Vec<usize> = answers.iter().copied().filter(|&i| agreeing(i) >= 2).collect();
+        if winner.is_some() && answers.iter().any(|&i| agreeing(i) > size / 2 && !with_winner(i)) {
+            self.note("rated: agreed in a chain");
+        }
+        let mut app = self.application(task.creator);
+        let majority = winner.is_some();
+        let again = !majority && task.regrouped < app.profile.reschedules as u64;
+        let right = if majority { &most } else { &agree };
+        let mut paid = vec![0; size];
+        if majority {
+            let share = task.fee / most.len() as u128;
+            most.iter().for_each(|&i| paid[i] = share);
+            paid[most[most.len() - 1]] += task.fee - share * most.len() as u128;
+        }
+        let outcome = match answers.len() {
+            _ if majority => 0,
+            _ if again => 4,
+            2.. => 2,
+            _ => 3,
+        };
+        let start_fee = if outcome >= 2 && !again && !answers.is_empty() { task.start_fee() } else { 0 };
+        let refund = if majority || again { 0 } else { task.fee - start_fee };
+        self.note(match (outcome, answers.len()) {
+            (0, all) if all == right.len() => "rated: majority",
+            (0, _) => "rated: majority against others",
+            (4, _) => "rated: given to another group",
+            (2, _) => "rated: no majority",
+            (_, 1) => "rated: one alone",
+            _ => "rated: unanswered",
+        });
+        if !majority && !agree.is_empty() {
+            self.note("rated: right without a majority");
+        }
+        self.note(if team.scored { "rated: scored" } else { "rated: not scored" });
+        if app.profile.targeting < 2 {
+            (app.groups, app.successes, app.members) =
+                (app.groups + 1, app.successes + majority as u64, app.members + size as u64);
+        }
+        self.applications.insert(task.creator, app);
+        if again {
+            let task = task.clone();
+            self.put_off(t, Task { regrouped: task.regrouped + 1, began: 0, ..task });
+        }
+        for (i, member) in team.members.iter().enumerate() {
+            let verdict = match member.stage {
+                ANSWERED if right.contains(&i) => 1,
+                ANSWERED if majority => 2,
+                ANSWERED => 6,
+                COMMITTED => 3,
+                FAILED => 4,
+                _ => 5,
+            };
+            let node = member.node;
+            t.expect(E::MemberJudged(IMuster::MemberJudged { id: task.id, node, group: place, verdict, paid: paid[i] }));
+            self.credit(self.nodes[&node].operator, paid[i]);
+            let counts = if team.scored && (majority || verdict != 4) { Counts::Rating(verdict == 1) } else { Counts::Nothing };
+            t.spent |= i >= 3;
+            if self.conclude(t, place, task, member, counts, 0) {
+                self.release(t, by, node, May::Wait);
+            }
+        }
+        self.treasury += start_fee;
+        self.credit(task.creator, refund);
+        let answer = winner.map_or(B256::ZERO, |i| team.members[i].answer);
+        t.expect(E::GroupSettled(IMuster::GroupSettled {
+            id: task.id,
+            group: place,
+            creator: task.creator.into(),
+            outcome,
+            answer,
+            refund,
+            startFee: start_fee,
+            reserve: self.reserve,
+        }));
+    }
+
+    pub(super) fn rate(&mut self, t: &mut Trace, node: u32, right: bool) {
+        t.expect(E::NodeRated(IMuster::NodeRated { node, right }));
+        let n = self.nodes.get_mut(&node).unwrap();
+        let before = n.judged.0;
+        n.judged = rated(n.judged, right);
+        if n.judged.0 < before {
+            self.note("rated: a rating halved");
+        }
+    }
+
+    /// Compares every application's profile with the real thing, and that of somebody who has set nothing.
+    pub(super) fn compare_profiles<H: Host>(&self, net: &Network<H>) {
+        for who in self.applications.keys().chain([&OWNER]) {
+            let app = self.application(*who);
+            let counted = (app.groups as u32, app.successes as u32, app.members as u32);
+            let (profile, groups, successes, members) = net.profile(*who);
+            assert_eq!((profile, (groups, successes, members)), (app.profile, counted), "profile of {who:?}");
+        }
+    }
+}
