@@ -34,10 +34,10 @@ pub const LOCAL_TRIES: u32 = 16;
 const SEVERAL_TRIES: usize = 96;
 /// Words read for all nodes of such a draw, beyond which no other try is made: most are those of the sampler's tree, read before.
 const SEVERAL_READS: u32 = 192;
-/// Words that a pool of candidates may read, whose ratings are read beside, before it stops looking for more.
-const POOL_DRAW_READS: u32 = 96;
 /// Of these, what is kept for the other two where the first is drawn apart.
 const OTHERS_READS: u32 = 64;
+/// The same words for a pool of candidates, whose ratings are read besides.
+const POOL_DRAW_READS: u32 = 96;
 /// Paused nodes that a draw of validators takes out of the active ones.
 pub const PAUSED_MET: usize = 4;
 /// Holders looked at, at most, when holders are searched.
@@ -469,8 +469,7 @@ impl<H: Host> Network<'_, H> {
         }
     }
 
-    /// Draws up to `most` different nodes by weight, among those of a field and those `beside` it, in fewer tries than so many different
-    /// ones may take.
+    /// Draws different nodes by weight, among those of a field and those `beside` it, until there are `most`, or tries or reads run out.
     pub(crate) fn draw_pool(&self, field: Field, beside: &[Seat], models: &ModelSet, most: usize, rng: &mut Rng) -> Vec<NodeId> {
         let mut nodes = Vec::new();
         let began = self.host.reads().wrapping_sub(SEVERAL_READS - POOL_DRAW_READS);

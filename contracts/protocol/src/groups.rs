@@ -8,7 +8,7 @@
 use crate::abi::{emit, IMuster::*};
 use crate::draw::{self, Rng};
 use crate::host::{offset, Host, ModelSet, Task};
-use crate::layout::{entry, group as words, profile as of_profile, profile_slot, slot, GROUPS, GROUP_PLACES, LIMITS};
+use crate::layout::{entry, group as words, slot, GROUPS, GROUP_PLACES, LIMITS};
 use crate::network::{Due, Network};
 use crate::nodes::Next;
 use crate::receipt;
@@ -20,7 +20,7 @@ use crate::{purse, Result};
 use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, Grade, NodeId, QueueId, TaskId};
 use muster_core::qos::{self, penalise, share_bps};
-use muster_core::record::{Profile, *};
+use muster_core::record::*;
 use muster_core::reputation::vote_by;
 use muster_core::validation::{has_images, judge, payment, same_images, shares, Member, Outcome, Verdict};
 use muster_core::word::{Address, Word};
@@ -849,19 +849,6 @@ impl<H: Host> Network<'_, H> {
         purse::credit(self.host, creator, refund);
         let reserve = purse::reserve(self.host);
         emit::<GroupSettled>(self.host, (order.id, group.place, creator), (outcome, answer, refund, start_fee, reserve));
-    }
-
-    /// Counts a settled group for its application; gives its profile.
-    fn count_settled(&mut self, application: Address, succeeded: bool, members: u32) -> Profile {
-        let at = profile_slot(self.host, application);
-        let profile = self.host.get::<Profile>(offset(at, of_profile::PROFILE)).or_default();
-        if profile.targeting != Targeting::Given as u8 {
-            let at = offset(at, of_profile::CLIMB);
-            let mut climb: Climb = self.host.get(at);
-            climb.count(succeeded, members);
-            self.host.put(at, &climb);
-        }
-        profile
     }
 
     /// What a judgement is for one member: pay, score, H, slash, and whether it is free again.

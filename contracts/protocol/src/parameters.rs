@@ -241,7 +241,7 @@ parameters! {
     "openMost" in "commitments": Limits.open_most = Fixed(2), 1 to Fixed(8), Proposed;
     /// What a wrong or withheld answer costs
     "slashTimes" in "fees": Limits.slash_times = Fixed(20), 0 to Fixed(1_000), Proposed;
-    /// Active nodes that a task's scope needs for scores, slashes and the reserve
+    /// Nodes that a task's scope needs for scores, ratings, slashes and the reserve: active ones of a sampled task, else idle ones
     "scorePool" in "nodes": Limits.score_pool = Fixed(9), 3 to Fixed(200), Proposed;
     /// Added to the time limit of a validator that lacks a model
     "downloadTime" in "seconds": Limits.download_time = Fixed(600), 0 to Fixed(65_535);
@@ -249,7 +249,7 @@ parameters! {
     "hammingMost" in "bits": Limits.hamming_most = Fixed(8), 0 to Fixed(64), Proposed;
     /// Whether images slash too: 1, or 0 for scores and fees only
     "slashImages" in "yes or no": Limits.slash_images = Fixed(0), 0 to Fixed(1), Proposed;
-    /// Longest that a freed node waits for two others, for a task that is worth more than what it could do alone
+    /// Longest that a freed node waits for others, for a task that is worth more than what it could do alone
     "holdTime" in "seconds": Limits.hold_time = Fixed(60), 0 to Fixed(255);
 }
 

@@ -274,9 +274,7 @@ program! { ASKED;
             }
         }
     }
-}
 
-program! { ASKED;
     /// What the program of reputation does for others.
     reputation_inner REPUTATION_INNER {
         acting(net) {
@@ -333,8 +331,6 @@ pub fn calls_and_inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>
     }
 }
 
-/// What answers calls on a host.
-type Run<H> = fn(&mut H, &[u8]) -> Result<Vec<u8>>;
 /// The program that chooses nodes by their ratings with what others ask of it.
 pub fn reputation_and_inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
     if is_of(REPUTATION_INNER, calldata) {
@@ -343,6 +339,9 @@ pub fn reputation_and_inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Ve
         reputation(host, calldata)
     }
 }
+
+/// What answers calls on a host.
+type Run<H> = fn(&mut H, &[u8]) -> Result<Vec<u8>>;
 
 /// Answers a call as the router with all its programs would, or one that installs: the whole contract on any host.
 pub fn answer<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {

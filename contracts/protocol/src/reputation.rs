@@ -96,6 +96,25 @@ impl<H: Host> Network<'_, H> {
         (profile, climb.groups, climb.successes, climb.members)
     }
 
+    /// Nodes that a task pays for whose creator the sender is, chosen by their ratings.
+    pub(crate) fn nodes_paid(&self) -> u8 {
+        let profile = self.host.load(profile_slot(self.host, self.host.sender()));
+        Profile::most_of(&profile)
+    }
+
+    /// Counts a settled group for its application; gives its profile.
+    pub(crate) fn count_settled(&mut self, application: Address, succeeded: bool, members: u32) -> Profile {
+        let at = profile_slot(self.host, application);
+        let profile = self.host.get::<Profile>(offset(at, words::PROFILE)).or_default();
+        if profile.targeting != Targeting::Given as u8 {
+            let at = offset(at, words::CLIMB);
+            let mut climb: Climb = self.host.get(at);
+            climb.count(succeeded, members);
+            self.host.put(at, &climb);
+        }
+        profile
+    }
+
     /// Makes the next draw, if it is one of nodes chosen by their ratings.
     pub fn form_next_rated(&mut self) {
         if let Some(Due::Task(at, order)) = self.next_due() {

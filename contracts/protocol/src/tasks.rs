@@ -3,7 +3,7 @@
 use crate::abi::{emit, IMuster::*};
 use crate::draw::{Candidates, Rng};
 use crate::host::{Host, ModelSet, Task};
-use crate::layout::{profile_slot, slot, LIMITS};
+use crate::layout::{slot, LIMITS};
 use crate::network::{Network, READMITTED_PER_CALL};
 use crate::nodes::{check_ids, Next};
 use crate::receipt::{self, UNSET};
@@ -15,7 +15,7 @@ use crate::{purse, queue, IMuster, Result};
 use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
 use muster_core::qos::{boost, share_bps};
-use muster_core::record::{Profile, *};
+use muster_core::record::*;
 use muster_core::value::{key, time_limit, Kind};
 use muster_core::word::Address;
 
@@ -117,12 +117,6 @@ impl<H: Host> Network<'_, H> {
         };
         let least = (estimate as u64 * order.nodes() as u64) as u128 * terms.min_price as u128;
         Ok((order, models, least))
-    }
-
-    /// Nodes that a task pays for whose creator the sender is, chosen by their ratings.
-    fn nodes_paid(&self) -> u8 {
-        let profile = self.host.load(profile_slot(self.host, self.host.sender()));
-        Profile::most_of(&profile)
     }
 
     /// See `IMuster.createTask`.

@@ -21,7 +21,7 @@ const PATIENCE: u64 = 10;
 impl<H: Host> Network<'_, H> {
     /// Finds queued work for a node that stands nowhere. What it could do alone it begins. If a task for several is worth more, that goes
     /// to the ring of Pending tasks, to be drawn by a later hash, with the node among its candidates; or the node waits for others, if it
-    /// `may`. Gives whether there was anything, else nothing has changed.
+    /// `may_wait`. Gives whether there was anything, else nothing has changed.
     pub fn find_work(&mut self, node: NodeId, may_wait: bool) -> bool {
         let seat = Seat::load(self.host, node);
         let own = seat.node.group;

@@ -6,7 +6,8 @@ pub const MODELS_PER_WORD: u32 = 6;
 pub const TASK_MODELS: usize = 8;
 /// Most models a node can hold, counting removed ones not yet purged.
 pub const NODE_MODELS: u32 = 32;
-/// Most models that one call can add to a node's: more of which it is the first holder would cost, with a draw that is due, more than a million gas.
+/// Most models that one call can add to a node's: 12 of which it is the first holder, and a draw that is due, cost more than a million
+/// gas.
 pub const CALL_MODELS: usize = 10;
 
 packed! {
