@@ -1,52 +1,30 @@
 //! Groups chosen by their members' ratings, natively. docs/reputation.md says what is shown here.
 
-use alloy_primitives::B256;
 use muster_core::adaptive::{best_target, Climber, Settings, Tally};
 use muster_core::id::NodeId;
 use muster_core::record::{Climb, Profile as Kept, Scores};
 use muster_core::reputation::{likelihood, Algorithm, Exact, Record, Rule};
 use muster_core::wad::WAD;
 use muster_model::refused;
+use muster_model::validated::{self, *};
 use muster_model::world::*;
 use muster_protocol::host::{offset, Host};
 use muster_protocol::layout::{node, node_slot, profile, profile_slot};
 use muster_protocol::roster::Seat;
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
-use muster_protocol::Result;
 
-/// The GPU group of the first name of 24 GiB.
-const CARD: u32 = 1 << 16 | 24;
 const FEE: u128 = 15 * TOKEN;
-const CREATOR: u64 = 50;
-const DRIVER: u64 = 60;
-/// What every application has that has set nothing.
-const USUAL: Profile = Profile {
-    algorithm: 1,
-    least: 3,
-    most: 7,
-    reschedules: 2,
-    targeting: 0,
-    target: WAD / 100 * 49,
-    alpha: WAD / 2,
-    period: 300,
-};
 
-/// Equal nodes of one listed GPU group.
+/// Equal nodes of one listed GPU group, three of which are enough for ratings.
 fn network(nodes: u64) -> World {
-    let mut w = world(nodes, 1);
-    w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: true }).unwrap();
+    let mut w = validated::network(nodes);
     w.set("scorePool", 3);
     w.events();
     w
 }
 
-/// A GPT task for nodes chosen by their ratings.
-fn rated() -> IMuster::TaskSpec {
-    IMuster::TaskSpec { redundancy: 3, gpu: CARD, ..spec(0, &[]) }
-}
-
 fn set(w: &mut World, profile: Profile) {
-    w.send(who(CREATOR), 0, setProfileCall { profile }).unwrap();
+    set_profile(w, CREATOR, profile);
 }
 
 /// Writes what a node was judged right in.
@@ -56,68 +34,21 @@ fn rate(w: &mut World, number: u32, right: u8, judged: u8) {
     w.mem.put(at, &Scores { right, judged, ..scores });
 }
 
-fn created(w: &mut World, spec: IMuster::TaskSpec) -> u64 {
-    let id = w.create(CREATOR, FEE, spec).unwrap();
-    w.pass(1, 0);
-    w.dispatch(16).unwrap();
-    id
-}
-
-fn group_of(w: &mut World, id: u64) -> Option<(u32, Vec<u32>)> {
-    let all = w.ask(groupsCall { from: 1, count: 256 })._1;
-    all.iter().find(|g| g.id == id).map(|g| (g.group, g.members.iter().map(|m| m.node).filter(|&n| n > 0).collect()))
-}
-
 fn chosen(w: &mut World) -> Option<GroupChosen> {
     w.events().into_iter().rev().find_map(|e| if let E::GroupChosen(c) = e { Some(c) } else { None })
 }
 
-fn answer(n: u8) -> B256 {
-    B256::repeat_byte(n)
-}
-
-fn commit(w: &mut World, id: u64, node: u32, value: B256) {
-    let commitment = commitment(id, node, 0, value, B256::ZERO);
-    w.send(who(node.into()), 0, commitCall { id, commitment }).unwrap();
-}
-
-fn reveal(w: &mut World, id: u64, group: u32, node: u32, value: B256) -> Result<()> {
-    w.send(who(DRIVER), 0, revealCall { id, group, node, kind: 0, value, salt: B256::ZERO }).map(drop)
-}
-
 /// Lets every member answer, in turn, one of these.
 fn run(w: &mut World, id: u64, place: u32, members: &[u32], answers: &[u8]) {
-    for (&n, &a) in members.iter().zip(answers) {
-        commit(w, id, n, answer(a));
-    }
-    for (&n, &a) in members.iter().zip(answers) {
-        reveal(w, id, place, n, answer(a)).unwrap();
-    }
-}
-
-/// Wei there are, and wei that came in: the same at any time.
-fn check_money(w: &mut World) {
-    let overview = w.ask(overviewCall {});
-    let issued = overview.nodesIssued;
-    let stakes: u128 = (1..=issued).map(|n| w.node(n).stake).sum();
-    let accounts: u128 = (0..200).map(|n| w.account(n)).map(|a| a.credit + a.unbonding).sum();
-    let groups: u128 = w.ask(groupsCall { from: 1, count: 256 })._1.iter().map(|g| g.fee).sum();
-    let pending: u128 = w.ask(pendingTasksCall { from: 0, count: 256 }).iter().map(|t| t.fee).sum();
-    let alone = |t: &TaskView| if t.status == 6 { 0 } else { t.fee };
-    let running: u128 = (1..=issued).map(|n| alone(&w.ask(runningTaskCall { number: n }))).sum();
-    let queues = w.ask(queuesCall { from: 0, count: 256 })._1;
-    let queued: u128 =
-        queues.iter().flat_map(|q| w.ask(queuedTasksCall { queue: q.queue, from: 0, count: 256 })._1).map(|t| t.fee).sum();
-    let there =
-        stakes + accounts + groups + pending + running + queued + overview.reserve + overview.burnt + overview.treasuryBalance;
-    assert_eq!(there, w.paid_in - w.mem.paid);
+    let turn = |n: u32| members.iter().position(|&m| m == n).expect("a member");
+    play(w, id, place, members, |n| value(answers[turn(n)]));
 }
 
 #[test]
 fn a_majority_is_paid_alike_and_all_are_rated() {
     let mut w = network(9);
     set(&mut w, Profile { target: WAD, targeting: 2, most: 5, ..USUAL });
-    let id = created(&mut w, rated());
+    let id = created(&mut w, FEE, rated());
     let (place, members) = group_of(&mut w, id).expect("formed");
     let told = chosen(&mut w).expect("told");
     assert_eq!((told.id, told.group, told.algorithm, told.size, told.target), (id, place, 1, 5, WAD));
@@ -139,7 +70,7 @@ fn a_majority_is_paid_alike_and_all_are_rated() {
         assert_eq!(v.rating, Record::new(right.into(), 1).unwrap().rating());
     }
     let settled = w.events().into_iter().find_map(|e| if let E::GroupSettled(s) = e { Some(s) } else { None }).unwrap();
-    assert_eq!((settled.outcome, settled.answer, settled.refund, settled.startFee), (0, answer(1), 0, 0));
+    assert_eq!((settled.outcome, settled.answer, settled.refund, settled.startFee), (0, value(1), 0, 0));
     check_money(&mut w);
 }
 
@@ -165,7 +96,7 @@ fn an_indivisible_fee_leaves_its_remainder_to_the_last() {
 fn without_a_majority_another_group_gets_the_task() {
     let mut w = network(9);
     set(&mut w, Profile { target: WAD, targeting: 2, most: 5, reschedules: 1, ..USUAL });
-    let id = created(&mut w, IMuster::TaskSpec { flags: 1, ..rated() });
+    let id = created(&mut w, FEE, IMuster::TaskSpec { flags: 1, ..rated() });
     let (place, members) = group_of(&mut w, id).unwrap();
     w.events();
     run(&mut w, id, place, &members, &[1, 1, 2, 2, 3]);
@@ -193,16 +124,16 @@ fn without_a_majority_another_group_gets_the_task() {
 fn who_is_late_or_withholds_is_not_right_and_nobody_waits_for_it() {
     let mut w = network(9);
     set(&mut w, Profile { target: WAD, targeting: 2, most: 9, ..USUAL });
-    let id = created(&mut w, rated());
+    let id = created(&mut w, FEE, rated());
     let (place, members) = group_of(&mut w, id).unwrap();
     assert_eq!(members.len(), 9);
     for &n in &members[..7] {
-        commit(&mut w, id, n, answer(1));
+        commit(&mut w, id, n, ANSWER, value(1)).unwrap();
     }
-    refused!(reveal(&mut w, id, place, members[0], answer(1)), NotOpen(id, place));
+    refused!(reveal(&mut w, id, place, members[0], ANSWER, value(1)), NotOpen(id, place));
     w.pass(1, 121);
     for &n in &members[..5] {
-        reveal(&mut w, id, place, n, answer(1)).unwrap();
+        reveal(&mut w, id, place, n, ANSWER, value(1)).unwrap();
     }
     refused!(w.send(who(DRIVER), 0, settleCall { id, group: place }), RevealsOpen(id, w.mem.now - 1 + 7_200));
     w.pass(1, 7_201);
@@ -239,7 +170,7 @@ fn ten_thousand_pools_are_treated_like_plain_slices() {
                 rate(&mut w, n, right, judged);
                 ratings.push(Record::new(right.into(), judged.into()).unwrap().rating());
             }
-            let id = created(&mut w, rated());
+            let id = created(&mut w, FEE, rated());
             let (_, members) = group_of(&mut w, id).expect("formed");
             let told = chosen(&mut w).expect("told");
             let got: Vec<u64> = members.iter().map(|&n| ratings[n as usize - 1]).collect();
@@ -288,7 +219,7 @@ fn who_is_taken_at_random_is_taken_uniformly() {
         for i in 0..draws {
             w.mem = mem.clone();
             w.mem.block += 1 + u64::from(i) * 3;
-            let id = created(&mut w, rated());
+            let id = created(&mut w, FEE, rated());
             for n in group_of(&mut w, id).unwrap().1 {
                 counts[n as usize - 1] += 1;
             }
@@ -315,7 +246,7 @@ fn a_large_network_is_represented_by_a_pool() {
     for i in 0..300u64 {
         w.mem = mem.clone();
         w.mem.block += 1 + i * 3;
-        let id = created(&mut w, rated());
+        let id = created(&mut w, FEE, rated());
         let Some((_, members)) = group_of(&mut w, id) else { continue };
         formed += 1;
         best += members.iter().filter(|&&n| n <= 9).count();
@@ -323,7 +254,7 @@ fn a_large_network_is_represented_by_a_pool() {
     let share = best as f64 / formed as f64 / 9.0;
     println!("{formed} of 300 formed; a best node is in a pool with probability {share:.3}");
     assert!(formed >= 290, "{formed}");
-    // A pool holds what 64 tries accept, at most 32 of 200.
+    // A pool holds what so many tries and reads accept, at most 32 of 200.
     assert!((0.05..=0.17).contains(&share), "{share}");
 }
 
@@ -346,7 +277,7 @@ fn the_target_is_set_anew_after_a_period() {
         for settled in [299u32, 300] {
             let before = w.ask(profileCall { application: who(CREATOR).into() });
             assert_eq!(before.groups, if targeting == 2 { 299 } else { settled });
-            let id = created(&mut w, rated());
+            let id = created(&mut w, FEE, rated());
             let (place, members) = group_of(&mut w, id).expect("formed");
             let told = chosen(&mut w).unwrap();
             let after = w.ask(profileCall { application: who(CREATOR).into() });
@@ -436,14 +367,8 @@ fn what_too_few_nodes_could_run_is_refused_and_what_too_few_can_is_queued() {
         w.join(n, "RTX 4090", 24, &[], 400).unwrap();
     }
     // Seven of nine are left idle, then six.
-    let single = IMuster::TaskSpec { redundancy: 0, ..rated() };
-    let mut busy: Vec<(u64, u32)> = Vec::new();
-    for _ in 0..3 {
-        let id = created(&mut w, single.clone());
-        let node = (1..=9).find(|&n| w.ask(runningTaskCall { number: n }).id == id).unwrap();
-        busy.push((id, node));
-    }
-    let id = created(&mut w, rated());
+    let mut busy = busy(&mut w, 3);
+    let id = created(&mut w, FEE, rated());
     assert_eq!((group_of(&mut w, id), w.ask(overviewCall {}).queued), (None, 1));
     let ticket = w.ticket(id);
     let view = w.ask(locateCall { id, nodeHint: 0, ticketHint: ticket });
@@ -451,7 +376,7 @@ fn what_too_few_nodes_could_run_is_refused_and_what_too_few_can_is_queued() {
     check_money(&mut w);
     // The next node that is free makes seven: it is called up, and drawn by a later hash with the idle ones.
     let (done, node) = busy.pop().unwrap();
-    w.send(who(node.into()), 0, submitCall { id: done, resultDigest: answer(9) }).unwrap();
+    submit(&mut w, (done, node));
     assert_eq!((w.node(node).parked, w.ask(overviewCall {}).queued), (3, 0));
     w.pass(1, 0);
     w.dispatch(1).unwrap();
@@ -465,18 +390,12 @@ fn what_too_few_nodes_could_run_is_refused_and_what_too_few_can_is_queued() {
 fn nodes_that_are_freed_one_by_one_wait_for_each_other() {
     let mut w = network(9);
     set(&mut w, Profile { target: WAD, targeting: 2, least: 9, most: 9, ..USUAL });
-    let single = IMuster::TaskSpec { redundancy: 0, ..rated() };
-    let mut busy: Vec<(u64, u32)> = Vec::new();
-    for _ in 0..9 {
-        let id = created(&mut w, single.clone());
-        let node = (1..=9).find(|&n| w.ask(runningTaskCall { number: n }).id == id).unwrap();
-        busy.push((id, node));
-    }
-    let id = created(&mut w, rated());
+    let busy = busy(&mut w, 9);
+    let id = created(&mut w, FEE, rated());
     assert_eq!(w.ask(overviewCall {}).queued, 1);
     for (i, &(done, node)) in busy.iter().enumerate() {
         w.pass(1, 5);
-        w.send(who(node.into()), 0, submitCall { id: done, resultDigest: answer(9) }).unwrap();
+        submit(&mut w, (done, node));
         assert_eq!(w.node(node).parked, if i < 8 { 2 } else { 3 }, "node {i} waits");
     }
     assert_eq!(w.ask(overviewCall {}).queued, 0);

@@ -6,7 +6,7 @@ use crate::world::TOKEN;
 use anyhow::{ensure, Context, Result};
 use muster_protocol::IMuster::*;
 
-/// Sizes of the network that are measured: the group's algorithm, least and most members, and target in hundredths.
+/// Sizes of the network that are measured: the group's algorithm, most members, and target in hundredths.
 pub const POOLS: [(u32, Wanted); 2] = [
     (8, Wanted { algorithm: 1, most: 7, target: 30, size: 3, form: "form a group of 3 by First-fit from a pool of 8" }),
     (32, Wanted { algorithm: 2, most: 9, target: 100, size: 9, form: "form a group of 9 by Tight-fit from a pool of 32" }),

@@ -72,9 +72,7 @@ struct Application {
 
 impl Default for Application {
     fn default() -> Application {
-        let (target, half) = (490_000_000_000_000_000, 500_000_000_000_000_000);
-        let profile = Profile { algorithm: 1, least: 3, most: 7, reschedules: 2, targeting: 0, target, alpha: half, period: 300 };
-        Application { profile, groups: 0, successes: 0, members: 0 }
+        Application { profile: crate::validated::USUAL, groups: 0, successes: 0, members: 0 }
     }
 }
 

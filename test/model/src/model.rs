@@ -263,20 +263,11 @@ pub fn validating(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
     while ops.len() + 1 < length {
         ops.push(match d.below(41) {
             0..=2 => random_op(d, operators),
-            3..=9 => Op::Create {
-                who: d.bits(),
-                kind: d.bits(),
-                units: d.bits(),
-                vram: mixed * d.bits(),
-                gpu: d.bits(),
-                models: d.bits() & d.bits() & d.bits() & d.bits() & 0x3ff,
-                fee: d.bits(),
-                policy: match d.below(8) {
-                    n if n < three => 2,
-                    n if n < three + single => 4,
-                    _ => 0,
-                },
-            },
+            3..=9 => create(d, mixed, |d| match d.below(8) {
+                n if n < three => 2,
+                n if n < three + single => 4,
+                _ => 0,
+            }),
             10..=29 => random_validation(d),
             30..=34 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(20) },
             35..=36 => Op::Dispatch(4),
@@ -287,6 +278,20 @@ pub fn validating(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
     }
     ops.push(Op::Rest);
     ops
+}
+
+/// A task of few models, for nodes of any VRAM or, in a `mixed` network, of some.
+fn create(d: &mut Dice, mixed: u64, policy: impl FnOnce(&mut Dice) -> u64) -> Op {
+    Op::Create {
+        who: d.bits(),
+        kind: d.bits(),
+        units: d.bits(),
+        vram: mixed * d.bits(),
+        gpu: d.bits(),
+        models: d.bits() & d.bits() & d.bits() & d.bits() & 0x3ff,
+        fee: d.bits(),
+        policy: policy(d),
+    }
 }
 
 /// Operations of a network in which most tasks are given to groups that are chosen by their members' ratings.
@@ -315,16 +320,7 @@ pub fn rating(d: &mut Dice, length: usize, operators: u64) -> Vec<Op> {
     while ops.len() + 1 < length {
         ops.push(match d.below(64) {
             0..=2 => random_op(d, operators),
-            3..=7 => Op::Create {
-                who: d.bits(),
-                kind: d.bits(),
-                units: d.bits(),
-                vram: mixed * d.bits(),
-                gpu: d.bits(),
-                models: d.bits() & d.bits() & d.bits() & d.bits() & 0x3ff,
-                fee: d.bits(),
-                policy: if d.below(8) < others { [2, 4, 0][d.below(3) as usize] } else { 7 },
-            },
+            3..=7 => create(d, mixed, |d| if d.below(8) < others { [2, 4, 0][d.below(3) as usize] } else { 7 }),
             8..=25 => Op::Commit { pick: d.bits(), by: d.below(40), answer: d.bits() },
             26..=49 => Op::Reveal { pick: d.bits(), by: d.bits(), how: d.bits() },
             50..=51 => random_validation(d),
@@ -1294,10 +1290,8 @@ impl Model {
     fn place(&mut self, t: &mut Trace, by: Address, node: u32, may_wait: bool) {
         let n = &self.nodes[&node];
         let (single, three, rated) = (self.best_single(n), self.best_three(n, |_| true), self.best_rated(n));
-        let value = |i: usize| self.queue[i].value();
-        let better = |i: &usize| single.is_none_or(|s| value(*i) > value(s));
-        let dearer = |a: Option<usize>, b: Option<usize>| b.filter(|&b| a.is_none_or(|a| value(b) > value(a))).or(a);
-        let best = dearer(three, rated).filter(better);
+        let better = |model: &Model, i: usize| model.dearer(single, Some(i)) == Some(i);
+        let best = self.dearer(three, rated).filter(|&i| better(self, i));
         if self.pending.len() == PENDING && best.is_some() {
             // It could not become Pending.
             self.note("no room for the best");
@@ -1340,7 +1334,7 @@ impl Model {
             self.idle().filter(|&(&i, n)| i != node && there(n)).count() as u64 + 1 >= task.nodes
         };
         let rated = rated.filter(|&r| enough(&self.queue[r]));
-        let other = dearer(self.best_three(n, enough), rated).filter(better);
+        let other = self.dearer(self.best_three(n, enough), rated).filter(|&i| better(self, i));
         if may_wait && hold > 0 {
             self.note("too soon to wait again");
         }
@@ -1404,10 +1398,14 @@ impl Model {
 
     /// The queued task that is worth most to a node.
     fn best(&self, n: &Node) -> Option<usize> {
-        let (single, three) = (self.best_single(n), self.best_three(n, |_| true));
+        let other = self.dearer(self.best_single(n), self.best_three(n, |_| true));
+        self.dearer(other, self.best_rated(n))
+    }
+
+    /// Of two queued tasks the one that is worth more; the first of equal ones.
+    fn dearer(&self, a: Option<usize>, b: Option<usize>) -> Option<usize> {
         let value = |i: usize| self.queue[i].value();
-        let other = three.filter(|&i| single.is_none_or(|s| value(i) > value(s))).or(single);
-        self.best_rated(n).filter(|&i| other.is_none_or(|s| value(i) > value(s))).or(other)
+        b.filter(|&b| a.is_none_or(|a| value(b) > value(a))).or(a)
     }
 
     fn leave(&mut self, t: &mut Trace, node: u32, kicked: bool) {
@@ -2662,11 +2660,23 @@ impl Model {
             }
         }
         // No slash takes what is only given back here.
+        self.settled(t, task, place, (outcome, answer), (start_fee, refund));
+    }
+
+    /// Gives back what is left of a judged task's fee, and tells what its group came to.
+    fn settled(
+        &mut self,
+        t: &mut Trace,
+        task: &Task,
+        group: u32,
+        (outcome, answer): (u8, B256),
+        (start_fee, refund): (u128, u128),
+    ) {
         self.treasury += start_fee;
         self.credit(task.creator, refund);
         t.expect(E::GroupSettled(IMuster::GroupSettled {
             id: task.id,
-            group: place,
+            group,
             creator: task.creator.into(),
             outcome,
             answer,

@@ -1,9 +1,10 @@
-//! What the tests of tasks share whose answers are checked: a network of equal nodes that answer alike, tasks for three, what nodes
-//! commit to and reveal, and the books.
+//! What the tests of tasks share whose answers are checked: a network of equal nodes that answer alike, tasks for three or for nodes
+//! chosen by their ratings, what nodes commit to and reveal, and the books.
 
 use crate::world::*;
 use alloy_primitives::{keccak256, B256};
 use alloy_sol_types::SolValue;
+use muster_core::wad::WAD;
 use muster_protocol::IMuster::{self, *};
 use muster_protocol::Result;
 
@@ -17,6 +18,17 @@ pub const DRIVER: u64 = 60;
 pub const ANSWER: u8 = 0;
 /// The kind of a commitment to an error.
 pub const ERROR: u8 = 1;
+/// The profile of every application that has set none.
+pub const USUAL: Profile = Profile {
+    algorithm: 1,
+    least: 3,
+    most: 7,
+    reschedules: 2,
+    targeting: 0,
+    target: WAD / 100 * 49,
+    alpha: WAD / 2,
+    period: 300,
+};
 
 /// Equal nodes of one listed GPU group.
 pub fn network(nodes: u64) -> World {
@@ -34,6 +46,16 @@ pub fn alike(vram: u16) -> IMuster::TaskSpec {
 /// One image by three nodes.
 pub fn image(vram: u16) -> IMuster::TaskSpec {
     IMuster::TaskSpec { kind: 0, ..alike(vram) }
+}
+
+/// A GPT task for nodes chosen by their ratings.
+pub fn rated() -> IMuster::TaskSpec {
+    IMuster::TaskSpec { redundancy: 3, gpu: CARD, ..spec(0, &[]) }
+}
+
+/// Has an application say how the groups of such tasks are chosen.
+pub fn set_profile(w: &mut World, application: u64, profile: Profile) {
+    w.send(who(application), 0, setProfileCall { profile }).unwrap();
 }
 
 /// An answer by its number.
@@ -56,9 +78,24 @@ pub fn reveal(w: &mut World, id: u64, group: u32, node: u32, kind: u8, value: B2
     w.send(who(DRIVER), 0, revealCall { id, group, node, kind, value, salt: salt(id, node) }).map(drop)
 }
 
+/// Has every member of a group commit to what it says, and reveal it.
+pub fn play(w: &mut World, id: u64, place: u32, members: &[u32], says: impl Fn(u32) -> B256) {
+    for &n in members {
+        commit(w, id, n, ANSWER, says(n)).unwrap();
+    }
+    for &n in members {
+        reveal(w, id, place, n, ANSWER, says(n)).unwrap();
+    }
+}
+
 /// Creates a task and draws what is Pending, once.
 pub fn created(w: &mut World, fee: u128, spec: IMuster::TaskSpec) -> u64 {
-    let id = w.create(CREATOR, fee, spec).unwrap();
+    created_by(w, CREATOR, fee, spec)
+}
+
+/// The same, the task being somebody else's.
+pub fn created_by(w: &mut World, creator: u64, fee: u128, spec: IMuster::TaskSpec) -> u64 {
+    let id = w.create(creator, fee, spec).unwrap();
     w.pass(1, 0);
     w.dispatch(16).unwrap();
     id

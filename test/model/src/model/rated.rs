@@ -38,16 +38,7 @@ impl Application {
 
 impl Default for Application {
     fn default() -> Application {
-        Application::new(Profile {
-            algorithm: 1,
-            least: 3,
-            most: 7,
-            reschedules: 2,
-            targeting: 0,
-            target: ONE / 100 * 49,
-            alpha: ONE / 2,
-            period: 300,
-        })
+        Application::new(crate::validated::USUAL)
     }
 }
 
@@ -207,7 +198,7 @@ impl Model {
                 self.note("rated: adaptive target set");
             } else {
                 p.target = chosen.target;
-                assert!(p.target <= ONE && p.target.is_multiple_of(ONE / 100), "{chosen:?}");
+                assert!(p.target <= ONE && p.target.is_multiple_of(ONE / 50), "{chosen:?}");
                 if foretold {
                     check_predicted(algorithm, &ratings, (least, most), p.alpha, p.target);
                     self.note("rated: predicted target checked");
@@ -337,19 +328,8 @@ impl Model {
                 self.release(t, by, node, May::Wait);
             }
         }
-        self.treasury += start_fee;
-        self.credit(task.creator, refund);
         let answer = winner.map_or(B256::ZERO, |i| team.members[i].answer);
-        t.expect(E::GroupSettled(IMuster::GroupSettled {
-            id: task.id,
-            group: place,
-            creator: task.creator.into(),
-            outcome,
-            answer,
-            refund,
-            startFee: start_fee,
-            reserve: self.reserve,
-        }));
+        self.settled(t, task, place, (outcome, answer), (start_fee, refund));
     }
 
     pub(super) fn rate(&mut self, t: &mut Trace, node: u32, right: bool) {
