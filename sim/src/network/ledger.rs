@@ -1,6 +1,6 @@
 //! The contract as its users see it: calls by accounts, at a time, in a block.
 
-use alloy_primitives::U256;
+use alloy_primitives::{B256, U256};
 use alloy_sol_types::SolCall;
 use muster_core::record::{Head, Limits, Node, Rules};
 use muster_core::word::{Address, Word};
@@ -276,6 +276,17 @@ impl Ledger {
     /// The GPU group that nodes of a name and VRAM size make up.
     pub fn gpu_group(&self, name: &str, vram: u16) -> Option<GpuGroup> {
         muster_protocol::registry::gpu_group(&self.host, name.as_bytes(), vram)
+    }
+
+    /// What a node commits to, by the hash that this host has for keccak256: see `IMuster.commit`.
+    pub fn commitment(&self, id: u64, node: u32, kind: u8, value: &[u8; 32], salt: &[u8; 32]) -> B256 {
+        let mut bytes = [0; 160];
+        bytes[24..32].copy_from_slice(&id.to_be_bytes());
+        bytes[60..64].copy_from_slice(&node.to_be_bytes());
+        bytes[95] = kind;
+        bytes[96..128].copy_from_slice(value);
+        bytes[128..].copy_from_slice(salt);
+        self.host.keccak(&bytes).into()
     }
 
     /// Says that the nodes of a GPU group answer alike, unless it was said before.

@@ -77,6 +77,7 @@ pub fn repaint(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
     Ok(())
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
+/// Writes a file; the error names it.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
     fs::write(path, text).map_err(|e| format!("can't write {}: {e}", path.display()).into())
 }

@@ -11,9 +11,10 @@ mod series;
 mod text;
 mod variant;
 
+use crate::network::write;
 use std::error::Error;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub use variant::Scale;
 
@@ -59,8 +60,4 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
     write(&path, &page::write(&lab, &variants, options))?;
     println!("{}", path.display());
     Ok(())
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
-    fs::write(path, text).map_err(|e| format!("can't write {}: {e}", path.display()).into())
 }

@@ -7,7 +7,7 @@ use muster_core::reputation::Algorithm;
 use muster_core::wad::WAD;
 
 use super::field::{answer, profile, Answer, Calls, Field, Scope, FEE, RIGHT};
-use super::game::{settle, Answered, SIZES};
+use super::game::{self, settle, Answered, SIZES};
 use crate::network::ledger::Party;
 use crate::population::Population;
 use crate::random::Random;
@@ -225,13 +225,7 @@ impl World {
     }
 
     fn honestly(&mut self, node: u32) -> Answer {
-        let right = self.random.bits() < self.chances[node as usize - 1];
-        // Wrong answers never agree.
-        if right {
-            RIGHT
-        } else {
-            answer(self.random.bits() | 1)
-        }
+        game::honestly(&mut self.random, self.chances[node as usize - 1])
     }
 
     /// Wei that the farmer, as an application and by its nodes, can withdraw.

@@ -5,7 +5,6 @@
 use alloy_primitives::B256;
 use alloy_sol_types::SolEvent;
 use muster_core::wad::WAD;
-use muster_protocol::host::Host;
 use muster_protocol::native::Memory;
 use muster_protocol::purse;
 pub use muster_protocol::IMuster::Profile;
@@ -206,11 +205,7 @@ impl Field {
     /// If the contract refuses.
     pub fn commit(&mut self, group: &Group, answers: &[Answer]) {
         for (node, answer) in group.members.iter().zip(answers) {
-            let mut bytes = [0; 160];
-            bytes[24..32].copy_from_slice(&group.task.to_be_bytes());
-            bytes[60..64].copy_from_slice(&node.to_be_bytes());
-            bytes[96..128].copy_from_slice(answer);
-            let commitment = self.ledger.host.keccak(&bytes).into();
+            let commitment = self.ledger.commitment(group.task, *node, 0, answer, &[0; 32]);
             self.ledger.call(Party::Operator(*node), 0, &commitCall { id: group.task, commitment }).expect("commits");
             self.calls.commits += 1;
         }

@@ -4,7 +4,7 @@ use muster_core::adaptive::best_target;
 use muster_core::reputation::{Algorithm, Exact};
 use muster_core::wad::WAD;
 
-use super::field::{answer, profile, Field, Group, Scope, RIGHT};
+use super::field::{answer, profile, Answer, Field, Group, Scope, RIGHT};
 use crate::population::Population;
 use crate::random::Random;
 use crate::rounds::chances;
@@ -17,6 +17,15 @@ const APPLICATION: u32 = 1;
 /// Names of random streams.
 const ANSWERS: u64 = 20;
 const CHAIN: u64 = 21;
+
+/// What an honest node answers that is right with this chance, a binary fraction. Wrong answers never agree.
+pub fn honestly(random: &mut Random, chance: u64) -> Answer {
+    if random.bits() < chance {
+        RIGHT
+    } else {
+        answer(random.bits() | 1)
+    }
+}
 
 /// Where the target comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,16 +122,7 @@ pub fn play(game: &Game) -> Outcome {
         while idle >= most {
             let group = field.form(APPLICATION, Scope::Text(cards[0]), most as u8);
             idle -= group.members.len();
-            let mut of = |node: &u32| {
-                let right = random.bits() < chances[*node as usize - 1];
-                // Wrong answers never agree.
-                if right {
-                    RIGHT
-                } else {
-                    answer(random.bits() | 1)
-                }
-            };
-            let answers = group.members.iter().map(&mut of).collect();
+            let answers = group.members.iter().map(|node| honestly(&mut random, chances[*node as usize - 1])).collect();
             groups.push((group, answers));
         }
         let judged = settle(&mut field, &groups);

@@ -16,10 +16,11 @@ pub mod study;
 
 pub use study::Scale;
 
+use crate::network::write;
 use std::error::Error;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// How much to do, and where to put it.
@@ -52,8 +53,4 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
     // Whoever stops reading has seen enough.
     let _ = std::io::stdout().write_all(format!("{text}\n{}\n", path.display()).as_bytes());
     Ok(())
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
-    fs::write(path, text).map_err(|e| format!("can't write {}: {e}", path.display()).into())
 }

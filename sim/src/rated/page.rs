@@ -13,26 +13,23 @@ use crate::numbers::{estimate, fixed, signed, thousands};
 use crate::population::Name;
 use crate::statistics::Estimate;
 
-/// Measured gas. What groups chosen by ratings cost to form and to judge is not among it yet.
+/// Measured gas.
 const GAS: &str = include_str!("../../../test/bench/gas.snap");
-/// The most that forming a group of nine out of a pool of 32 may cost, and judging it.
-const FORM_MOST: u64 = 750_000;
-const JUDGE_MOST: u64 = 350_000;
 
-/// The gas of an operation among 100 nodes, not cached: the most in the snapshot.
-fn gas(operation: &str) -> u64 {
-    let row = format!("{operation}, 100 nodes, 0 queued, not cached: ");
+/// The gas of an operation among so many nodes, not cached: the most in the snapshot.
+fn gas(operation: &str, nodes: u32) -> u64 {
+    let row = format!("{operation}, {nodes} nodes, 0 queued, not cached: ");
     let of = |line: &str| line.strip_prefix(&row)?.split(' ').next_back()?.parse().ok();
     GAS.lines().find_map(of).unwrap_or_else(|| panic!("the snapshot has no row {operation}"))
 }
 
 fn gas_of(price: &Price) -> u64 {
-    let calls = &price.calls;
-    calls.created * gas("create a task, nothing pending")
-        + calls.formed * FORM_MOST
-        + calls.commits * gas("commit, a member: released")
-        + calls.reveals * gas("reveal in a group, not the last")
-        + calls.settled * JUDGE_MOST
+    let (calls, nine) = (&price.calls, |operation| gas(operation, 32));
+    calls.created * gas("create a task, nothing pending", 100)
+        + calls.formed * nine("form a group of 9 by Tight-fit from a pool of 32")
+        + calls.commits * nine("commit, one of 9: released")
+        + calls.reveals * nine("reveal in a group chosen by ratings, not the last")
+        + calls.settled * nine("reveal in a group chosen by ratings, the last: 9 judged")
 }
 
 const fn title(algorithm: Algorithm) -> &'static str {
@@ -249,14 +246,12 @@ fn farmed(page: &mut String, found: &Found) {
     }
     let _ = write!(
         page,
-        "\nA farmed task offers {} tokens for nine nodes. Gas: forming at most {} and judging at most {}, the bounds that a group of nine is to keep, for neither is measured yet; all other calls as measured \
-         (test/bench/gas.snap, not cached).\n\n### What it does to others\n\nHeavy-high, {} honest nodes and {FARMERS} of the farmer; the others' target is predictive, alpha 0.5. {} rounds without the farmer's nodes, then {} with \
+        "\nA farmed task offers {} tokens for nine nodes. Gas as measured (test/bench/gas.snap, not cached), the forming of a group as by Tight-fit from a pool of 32.\
+         \n\n### What it does to others\n\nHeavy-high, {} honest nodes and {FARMERS} of the farmer; the others' target is predictive, alpha 0.5. {} rounds without the farmer's nodes, then {} with \
          them; {} lives each. *Fed*: farmed tasks before the {} rounds, and in each of them.\n\n\
          | algorithm of others | the farmer's nodes | fed | right | no majority | wrong majority | right answers in a round | earned by the farmer in a round, tokens | its rating, before and after | of the honest |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
         tokens(FEE * 9),
-        thousands(FORM_MOST),
-        thousands(JUDGE_MOST),
         NODES - FARMERS,
         scale.life_rounds.0,
         scale.life_rounds.1,

@@ -9,7 +9,6 @@ use muster_core::record::MEMBERS;
 use muster_core::validation::payment;
 use muster_protocol::id::GpuGroup;
 use muster_protocol::tasks::{IMAGES_MAX, REPLICATED, SAMPLED};
-use muster_protocol::Host;
 use muster_protocol::IMuster::{commitCall, expireCall, revealCall, settleCall, validateCall, IMusterErrors as Error};
 
 use super::{takes, Due, Engine, State};
@@ -137,13 +136,8 @@ impl Engine {
 
     fn commitment(&self, id: u32, part: &Part) -> commitCall {
         let (kind, value, salt) = self.opening(id, part);
-        let mut bytes = [0; 160];
-        bytes[28..32].copy_from_slice(&id.to_be_bytes());
-        bytes[60..64].copy_from_slice(&self.actors[part.node as usize].number.to_be_bytes());
-        bytes[95] = kind;
-        bytes[96..128].copy_from_slice(&value);
-        bytes[128..].copy_from_slice(&salt);
-        commitCall { id: id.into(), commitment: self.ledger.host.keccak(&bytes).into() }
+        let node = self.actors[part.node as usize].number;
+        commitCall { id: id.into(), commitment: self.ledger.commitment(id.into(), node, kind, &value, &salt) }
     }
 
     fn revealing(&self, id: u32, group: u32, part: &Part) -> revealCall {
