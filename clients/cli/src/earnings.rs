@@ -74,7 +74,7 @@ impl Earnings {
                     line.outcome = "error";
                     line.refunded += U256::from(e.refund);
                 }),
-                Event::TaskAborted(e) => task(e.id, &mut |line| {
+                Event::TaskAborted(e) if e.node == node || e.beneficiary == operator => task(e.id, &mut |line| {
                     if e.node == node {
                         line.outcome = if e.reason == 0 { "timeout" } else { "aborted" };
                         line.refunded += U256::from(e.refund);

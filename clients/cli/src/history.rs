@@ -53,6 +53,16 @@ pub fn topic(number: impl Into<U256>) -> B256 {
     B256::from(number.into())
 }
 
+/// A filter's topics: any event with these indexed values. A node drops events that have fewer topics than the filter has positions, also
+/// where it leaves them open, so none are left open at the end.
+fn positions(indexed: [Option<B256>; 3]) -> Vec<Option<B256>> {
+    let mut positions = Vec::from([None, indexed[0], indexed[1], indexed[2]]);
+    while positions.last() == Some(&None) {
+        positions.pop();
+    }
+    positions
+}
+
 /// The contract's events from a block on whose second to fourth topics are these, in order.
 pub async fn events(session: &Session, from: u64, topics: [Option<B256>; 3]) -> Result<Vec<Past>> {
     let endpoints = session.endpoints();
@@ -62,7 +72,7 @@ pub async fn events(session: &Session, from: u64, topics: [Option<B256>; 3]) -> 
         let to = last.min(next + span - 1);
         let filter = json!([{
             "address": session.muster.address(), "fromBlock": format!("{next:#x}"), "toBlock": format!("{to:#x}"),
-            "topics": [None::<B256>, topics[0], topics[1], topics[2]],
+            "topics": positions(topics),
         }]);
         match endpoints.ask::<Vec<Log>>("eth_getLogs", filter).await {
             Ok(logs) => {
@@ -84,4 +94,18 @@ pub async fn events(session: &Session, from: u64, topics: [Option<B256>; 3]) -> 
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_ends_with_the_last_value_that_is_asked_for() {
+        let (one, two) = (Some(topic(U256::from(1))), Some(topic(U256::from(2))));
+        assert_eq!(positions([None; 3]), []);
+        assert_eq!(positions([one, None, None]), [None, one]);
+        assert_eq!(positions([None, two, None]), [None, None, two]);
+        assert_eq!(positions([one, None, two]), [None, one, None, two]);
+    }
 }

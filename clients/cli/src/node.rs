@@ -6,6 +6,7 @@ use alloy::primitives::{Address, U256};
 use anyhow::{bail, ensure, Context, Result};
 use clap::Args;
 use muster_client::{abi, show_amount, IMuster, Reason, Refusal};
+use muster_core::record::CALL_MODELS;
 use serde_json::json;
 
 use crate::options::amount;
@@ -47,9 +48,6 @@ pub struct Models {
     /// The node to show, when nothing is added or removed [default: that of the account]
     pub node: Option<u32>,
 }
-
-/// The most models that one call takes.
-const AT_ONCE: usize = 12;
 
 /// A model's id: given as one, or of a name.
 pub fn model(text: &str) -> Result<u64> {
@@ -115,11 +113,11 @@ impl Join {
             );
         }
         let mut rest = models(&self.models)?;
-        let later = rest.split_off(rest.len().min(AT_ONCE));
+        let later = rest.split_off(rest.len().min(CALL_MODELS));
         let call = IMuster::joinCall { gpuName: self.gpu.clone(), vram: self.vram, models: rest };
         let mut report = session.call(call, stake + fee, &format!("joined with {}", show_amount(stake))).await?;
         if !session.options.dry_run {
-            for models in later.chunks(AT_ONCE) {
+            for models in later.chunks(CALL_MODELS) {
                 let more =
                     session.call(IMuster::reportDownloadedCall { models: models.to_vec() }, U256::ZERO, "more models").await?;
                 report.text = format!("{}\n{}", report.text, more.text);
@@ -132,11 +130,11 @@ impl Join {
 impl Models {
     pub async fn run(&self, session: &Session) -> Result<Report> {
         let mut done: Option<Report> = None;
-        for given in models(&self.remove)?.chunks(AT_ONCE) {
+        for given in models(&self.remove)?.chunks(CALL_MODELS) {
             let report = session.call(IMuster::reportRemovedCall { models: given.to_vec() }, U256::ZERO, "removed").await?;
             done = Some(joined(done, report));
         }
-        for given in models(&self.add)?.chunks(AT_ONCE) {
+        for given in models(&self.add)?.chunks(CALL_MODELS) {
             let report = session.call(IMuster::reportDownloadedCall { models: given.to_vec() }, U256::ZERO, "added").await?;
             done = Some(joined(done, report));
         }

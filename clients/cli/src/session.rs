@@ -77,12 +77,12 @@ impl Session {
         }
         let account = self.account().await?;
         // What an earlier run left open comes first, and may be this very call: then it is that which is waited for.
-        account.sender().tick().await?;
         let input = Bytes::from(call.abi_encode());
         let same = |entry: &Entry| {
             entry.fate == Fate::Open && (entry.to, entry.value, &entry.input) == (self.muster.address(), value, &input)
         };
         let Some(open) = account.sender().unfinished().await.into_iter().find(same) else {
+            account.sender().tick().await?;
             return Ok(self.reported(&account.call(call, value).await?, what));
         };
         let receipt = account.sender().wait(open.nonce).await?;

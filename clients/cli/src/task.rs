@@ -163,6 +163,9 @@ fn ending(events: &[Past]) -> Option<(bool, String)> {
     events.iter().rev().find_map(|past| match &past.event {
         Event::TaskSucceeded(e) => Some((true, e.resultDigest.to_string())),
         Event::GroupSettled(e) if e.outcome < 2 => Some((true, e.answer.to_string())),
+        Event::GroupSettled(e) if e.outcome == 3 => Some((false, "nobody answered".into())),
+        // Another group is given it.
+        Event::GroupSettled(e) if e.outcome == 4 => None,
         Event::GroupSettled(_) => Some((false, "no two answers were the same".into())),
         Event::TaskErrorReported(e) => Some((false, format!("its node reported error {}", e.code))),
         Event::TaskAborted(e) => {

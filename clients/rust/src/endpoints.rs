@@ -337,6 +337,9 @@ impl Endpoints {
         let blocks: Vec<(usize, Head)> =
             join_all(up.iter().map(|(node, _)| self.block(*node, format!("{common:#x}")))).await.into_iter().flatten().collect();
         let votes: Vec<_> = blocks.iter().map(|(node, block)| (*node, block.hash)).collect();
+        if votes.is_empty() {
+            return Err(Error::Unreachable(self.reasons()));
+        }
         let agreed = majority(&votes);
         for (node, hash) in votes {
             if hash != agreed {
