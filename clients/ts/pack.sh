@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the package and packs it: clients/ts/pack.sh [DIRECTORY] writes muster-client-<version>.tgz there, here if none is named.
-# Needs muster and muster-devnode built, and the programs (script/build), for the chain of the test network.
+# Needs muster-dev and muster-devnode built, and the programs (script/build), for the chain of the test network.
 set -euo pipefail
 to=$(cd "${1:-$(dirname "$0")}" && pwd)
 cd "$(dirname "$0")"

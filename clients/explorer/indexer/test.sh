@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Tests of the indexer: types, then what it holds against the contract's views, on a development node with the demonstration.
-#   clients/explorer/indexer/test.sh           a demonstration of 60 tasks, which script/test runs too
+#   clients/explorer/indexer/test.sh           a demonstration of 60 tasks
 #   clients/explorer/indexer/test.sh --long    2,000 tasks on 40 nodes; clients/explorer/README.md has its figures
 #   --pglite                                   without PostgreSQL: leaves out what needs one
-# Needs muster and muster-devnode built, and the programs (script/build). DATABASE_URL names a PostgreSQL whose schemas v1, v2, killed and muster it may
+# Needs muster-dev and muster-devnode built, and the programs (script/build). DATABASE_URL names a PostgreSQL whose schemas v1, v2, killed and muster it may
 # use; without one it starts Debian's, for as long as it runs.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -19,7 +19,7 @@ done
 source ./prepare.sh
 # The newer of the two, if there are both.
 built() { realpath "$(ls -t "${CARGO_TARGET_DIR:-../../../target}"/{release,debug}/"$1" 2>/dev/null | head -n 1)" 2>/dev/null || true; }
-export MUSTER_DEVNODE=${MUSTER_DEVNODE:-$(built muster-devnode)} MUSTER_CLI=${MUSTER_CLI:-$(built muster)}
+export MUSTER_DEVNODE=${MUSTER_DEVNODE:-$(built muster-devnode)} MUSTER_CLI=${MUSTER_CLI:-$(built muster-dev)}
 for name in MUSTER_DEVNODE MUSTER_CLI; do
   [ -x "${!name}" ] || { echo "indexer: ${name} is not built: cargo build -p muster-devnode -p muster-cli" >&2; exit 1; }
 done

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # All tests of the page: its formulas, then every view in Chromium, on the indexer, on the embedded node. TASKS=2000 streams as many tasks
 # through it instead of 200; SHOTS names a directory for pictures of all views.
-# Needs muster and muster-devnode built, and the programs (script/build). CHROMIUM names a browser; else it is Debian's, installed if need be.
+# Needs muster-dev and muster-devnode built, and the programs (script/build). CHROMIUM names a browser; else it is Debian's, installed if need be.
 set -euo pipefail
 cd "$(dirname "$0")"
 target=${CARGO_TARGET_DIR:-../../../target}
 # The newer of the two, if there are both.
 built() { realpath "$(ls -t "$target"/{release,debug}/"$1" 2>/dev/null | head -n 1)"; }
 MUSTER_DEVNODE=${MUSTER_DEVNODE:-$(built muster-devnode)}
-MUSTER_CLI=${MUSTER_CLI:-$(built muster)}
+MUSTER_CLI=${MUSTER_CLI:-$(built muster-dev)}
 export MUSTER_DEVNODE MUSTER_CLI
 if [ -z "${CHROMIUM:-}" ] && ! command -v chromium chromium-browser google-chrome >/dev/null; then
   echo "page: installing Chromium with apt-get"

@@ -8,5 +8,5 @@ export default defineConfig({
   esbuild: { jsx: "automatic", jsxImportSource: "preact" },
   resolve: { dedupe: ["viem"] },
   build: { target: "es2022", modulePreload: { polyfill: false }, assetsInlineLimit: 0 },
-  server: { proxy: Object.fromEntries(["/graphql", "/config.json", "/nodes", "/status"].map((path) => [path, INDEXER])) },
+  server: { proxy: Object.fromEntries(["/graphql", "/config.json", "/feeds", "/status"].map((path) => [path, INDEXER])) },
 });

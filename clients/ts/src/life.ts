@@ -122,7 +122,9 @@ export function follow(task: Task | undefined, event: MusterEvent): Task | undef
   const terms: TaskTerms = { id, creator, fee, estimate, timeLimit, startFeeBps, spec, createdIn, hash };
   const members = "members" in task ? task.members : [];
   const change = (now: Partial<Member>): Task =>
-    ({ ...task, members: members.map((member) => ("node" in args && member.node === args.node ? { ...member, ...now } : member)) }) as Task;
+    members.length
+      ? ({ ...task, members: members.map((member) => ("node" in args && member.node === args.node ? { ...member, ...now } : member)) } as Task)
+      : task;
 
   switch (eventName) {
     case "TaskRedrawn":
@@ -171,6 +173,8 @@ export function follow(task: Task | undefined, event: MusterEvent): Task | undef
     }
     case "GroupSettled": {
       const { outcome, answer, refund, startFee } = args;
+      // Another group is given it: an event before has said so.
+      if (outcome === 4) return task;
       if (outcome > 1) return { ...terms, status: "undecided", refund, startFee, members, endedIn };
       const answers = members.flatMap(({ node, kind, verdict, value, salt, paid = 0n }): Answer[] =>
         kind === "answer" && (verdict === "right" || (outcome && value === answer)) ? [{ node, value: value!, salt, paid }] : [],

@@ -196,6 +196,10 @@ test("a task's life, by events alone", () => {
     end.members.map(({ verdict }) => verdict),
     ["open", "timedOut", "withheld"],
   );
+  // Of one without a majority another group is given the task: it is drawn again, then its members are judged.
+  const redrawn = [event("TaskRedrawn", { drawBlock: 9n }), ...judged, { ...settled, args: { ...settled.args, outcome: 4 } }];
+  const pending = life(created(), ...group, ...redrawn);
+  assert.deepEqual([pending.status, pending.drawBlock, "members" in pending], ["pending", 9n, false]);
   // Others' events, and events before it was created, say nothing of it.
   assert.equal(life(started()), undefined);
   assert.equal(muster.follow(end, { ...started(), args: { ...started().args, id: 6n } }), end);

@@ -114,8 +114,9 @@ test("what is asked is bounded, and nothing can be changed", async () => {
   await assert.rejects(first.graphql("{ tasks(limit: 100000) { items { id } } }"), /limit/i);
   const feed = await (await fetch(new URL("/feeds/nodes/1.rss", first.url))).text();
   assert.match(feed, /^<\?xml .*<item>.*<\/rss>$/s);
-  const config = (await (await fetch(new URL("/config.json", first.url))).json()) as { muster: string };
+  const config = (await (await fetch(new URL("/config.json", first.url))).json()) as { muster: string; rpc: string };
   assert.equal(config.muster.toLowerCase(), address.toLowerCase());
+  assert.equal(config.rpc, "");
 });
 
 test("a short reorganisation loses nothing, and leaves nothing behind", async () => {

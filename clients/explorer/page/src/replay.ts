@@ -323,7 +323,8 @@ export class Replay {
       }
       case "GroupSettled":
         this.#teams.delete(number(args.group));
-        this.#end(id);
+        // Else another group is given it.
+        if (number(args.outcome) !== 4) this.#end(id);
         break;
       case "NodeSlashed":
         node!.stake -= big(args.stake);
@@ -335,7 +336,7 @@ export class Replay {
 /** Beyond so many events nothing is replayed in a browser. */
 export const MOST = 200_000;
 /** Events that change nothing here. */
-const IDLE = ["DownloadRequested", "Withdrawn", "StakeReleased", "ModelNamed", "GpuGroupCreated", "DiamondCut", "AnswerRevealed", "TreasurySwept"];
+const IDLE = ["DownloadRequested", "Withdrawn", "StakeReleased", "ModelNamed", "GpuGroupCreated", "DiamondCut", "AnswerRevealed", "TreasurySwept", "GroupChosen", "NodeRated", "ProfileSet"];
 
 let replay: Promise<Replay> | undefined;
 /** One replay for all views: reads what is new since it was last asked for, one question after the other. */

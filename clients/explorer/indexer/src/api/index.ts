@@ -4,7 +4,7 @@ import schema from "ponder:schema";
 import { serveStatic } from "@hono/node-server/serve-static";
 import { Hono } from "hono";
 import { client, graphql } from "ponder";
-import { address, rpcUrl, startBlock } from "../settings";
+import { address, startBlock } from "../settings";
 import { feed } from "./feed";
 import { bounded } from "./sql";
 
@@ -17,12 +17,12 @@ app.use("/graphql", graphql({ db, schema }));
 app.use("/sql/*", bounded, client({ db, schema }));
 app.get("/feeds/nodes/:file{[0-9]+\\.rss}", feed);
 
-/** What the page has to know: the chain's endpoint is for checks made in the browser. */
+/** What the page has to know: the chain's endpoint is for checks made in the browser. The indexer's own may hold a key, and is not told. */
 app.get("/config.json", (c) =>
   c.json({
     name: process.env.NETWORK_NAME || "Muster",
     indexer: "",
-    rpc: process.env.PUBLIC_RPC_URL ?? rpcUrl,
+    rpc: process.env.PUBLIC_RPC_URL ?? "",
     muster: address,
     fromBlock: startBlock,
     symbol: process.env.SYMBOL || "ETH",

@@ -3,7 +3,7 @@ import type { Hex } from "viem";
 import { longTerm, rated } from "../formulas";
 import type { Scene } from "../scene";
 import type { Handlers } from "./index";
-import { COMMITTED, IN_GROUP, PENDING, SAMPLED, become, begin, end, free, income, lower, raise, refund } from "./tasks";
+import { COMMITTED, IN_GROUP, SAMPLED, become, begin, end, free, income, lower, raise, refund } from "./tasks";
 
 /** MemberView.stage. */
 const CALLED = 1;
@@ -219,10 +219,8 @@ export const groups: Pick<
         if (task.kind === 0) member.distances = distances(member.answer!, answer, task.units);
       }
     }
-    if (outcome === 4) {
-      await become(scene, task, PENDING);
-      return;
-    }
+    // Another group is given it: an event before has said so.
+    if (outcome === 4) return;
     const right = members.filter(({ verdict }) => verdict === 1);
     right.sort((a, b) => a.elapsed - b.elapsed || Number(a.moment - b.moment) || a.position - b.position);
     const named = outcome === 0 ? (task.redundancy === 3 ? right.find((member) => member.answer === answer) : right[0]) : members[0];

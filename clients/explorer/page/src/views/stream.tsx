@@ -11,7 +11,7 @@ const GROUPS: Record<string, string[] | undefined> = {
   all: undefined,
   tasks: ["TaskCreated", "TaskQueued", "TaskStarted", "TaskSucceeded", "TaskErrorReported", "TaskAborted", "TaskRedrawn"],
   nodes: ["NodeJoined", "NodeQuit", "NodePaused", "NodeResumed", "NodeExcluded", "NodeReadmitted", "NodeWaits", "NodeKickedOut", "StakeRaised"],
-  validation: ["AnswerCommitted", "AnswerRevealed", "TaskSampled", "GroupFormed", "MemberCalled", "MemberStarted", "MemberTimedOut", "MemberJudged", "GroupSettled", "ScoreRecorded", "NodeSlashed"],
+  validation: ["AnswerCommitted", "AnswerRevealed", "TaskSampled", "GroupFormed", "GroupChosen", "MemberCalled", "MemberStarted", "MemberTimedOut", "MemberJudged", "GroupSettled", "ScoreRecorded", "NodeRated", "NodeSlashed"],
   money: ["Withdrawn", "StakeReleased", "TreasurySwept", "NodeSlashed", "TaskSucceeded", "MemberJudged"],
 };
 const TONES: Record<string, string> = { TaskSucceeded: "good", TaskAborted: "bad", TaskErrorReported: "bad", NodeSlashed: "bad", NodeExcluded: "bad", MemberTimedOut: "bad", TaskQueued: "wait", TaskStarted: "busy", MemberStarted: "busy" };

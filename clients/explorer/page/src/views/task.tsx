@@ -4,7 +4,7 @@ import type { Check } from "muster-client/verify";
 import { type Row, ask, list } from "../api";
 import { config } from "../config";
 import { loadCore } from "../core";
-import { GROUP, KIND, POLICY, STAGE, VERDICT, count, duration, moment, money, percent, stateOf, times, toneOf } from "../format";
+import { GROUP, KIND, POLICY, STAGE, VERDICT, count, duration, moment, money, percent, stateOf, times, toneOf, wad } from "../format";
 import { useAsked } from "../live";
 import { groupsWanted, modelsWanted, nameMap, requirement } from "../names";
 import { AccountLink, Ago, Answer, Figure, Figures, Hex, Left, Loading, ModelLink, NodeLink, Pill } from "../parts";
@@ -131,6 +131,8 @@ function told({ name, args, node }: Row<"events">): string {
       return `Chosen to be checked: two more nodes are drawn by block ${said.drawBlock}`;
     case "GroupFormed":
       return `Given to the nodes ${(said.nodes as string[]).join(", ")}`;
+    case "GroupChosen":
+      return `Chosen by ratings, which make them right with a likelihood of ${wad(BigInt(said.likelihood as string))}`;
     case "MemberCalled":
       return `Node ${node} is called, and still busy`;
     case "MemberStarted":
@@ -220,7 +222,7 @@ function Drawn({ task, events }: { task: Row<"tasks">; events: bigint }) {
       {(typeof draws === "string" || (Array.isArray(draws) && !draw)) && (
         <section class="card prose" data-test="draw">
           <h2>Why this node</h2>
-          <p>{typeof draws === "string" ? draws : task.startedAt === null ? "No node has been drawn." : task.redundancy > 1 ? "Several nodes were drawn at once, one after the other by weight; single chances are not told." : task.queuedAt ? "It came out of the queue: a node that became free took it, and nobody was drawn." : "This draw cannot be replayed from events: only some of its candidates were looked at."}</p>
+          <p>{typeof draws === "string" ? draws : task.startedAt === null ? "No node has been drawn." : task.redundancy === 3 ? "Several nodes were chosen at once by their ratings, out of idle ones." : task.redundancy > 1 ? "Several nodes were drawn at once, one after the other by weight; single chances are not told." : task.queuedAt ? "It came out of the queue: a node that became free took it, and nobody was drawn." : "This draw cannot be replayed from events: only some of its candidates were looked at."}</p>
         </section>
       )}
       {draw && own && (
