@@ -223,6 +223,7 @@ interface IMuster {
         uint128 credit;
         uint128 unbonding;
         uint64 release;
+        /// The node that it is the operator of, or works for; 0 for none.
         uint32 node;
         bool kickedOut;
     }
@@ -285,6 +286,18 @@ interface IMuster {
 
     /// @notice Takes the caller's node out of the network and its stake back after the unbonding period; while busy, when its task ends.
     function quit() external;
+
+    /// @notice Names the account that may work for the caller's node beside its operator, zero for none, and ends the work of the one named
+    /// before. It works from its own {acceptWork} on: it answers, commits, reports, pauses, resumes and says which models are held; it
+    /// can't raise the stake, quit, name a worker, or take any of the operator's money, and what the node earns is the operator's. What it
+    /// answers is answered for by the node's stake, whoever held the key.
+    function setWorker(address worker) external;
+
+    /// @notice Takes the work that the operator of this node offers the caller. The account has no node of its own, and works for no other.
+    function acceptWork(uint32 node) external;
+
+    /// @notice Ends the caller's work for its node.
+    function leaveWork() external;
 
     /// @notice Says that the caller's node now holds these models too, at most 10 in one call and 32 in all.
     function reportDownloaded(uint64[] calldata models) external;
@@ -452,8 +465,10 @@ interface IMuster {
     function account(address who) external view returns (AccountView memory);
     /// @notice A node by its number.
     function node(uint32 number) external view returns (NodeView memory);
-    /// @notice The number of an operator's node; 0 if he never joined.
-    function nodeOf(address operator) external view returns (uint32);
+    /// @notice The number of the node that an account is the operator of, or works for; 0 for none.
+    function nodeOf(address who) external view returns (uint32);
+    /// @notice Whom a node's operator named as its worker, zero for nobody (or no such node), and whether that account accepted.
+    function workerOf(uint32 number) external view returns (address worker, bool works);
     /// @notice Nodes by number, those that quit included.
     /// @param from The first number, from 1 on (0 stands for 1).
     /// @param count At most 64.
@@ -536,6 +551,10 @@ interface IMuster {
     event NodeSetAside(uint32 indexed node);
     /// @notice The node is available again.
     event NodeResumed(uint32 indexed node);
+    /// @notice The operator named who may work for the node, zero for nobody, or its worker left. Nobody but the operator works for it now.
+    event WorkerNamed(uint32 indexed node, address indexed worker);
+    /// @notice The account named works for the node from now on.
+    event WorkAccepted(uint32 indexed node, address indexed worker);
     /// @notice The node will quit when its task ends.
     event NodeQuitting(uint32 indexed node);
     /// @notice The node left. Its stake can be withdrawn from `release` on.
@@ -666,7 +685,7 @@ interface IMuster {
     error ProgramFailed(bytes4 selector, address program);
     /// @notice This function takes no value.
     error ValueNotAccepted(uint256 value);
-    /// @notice The contract has not been initialised, or a program is called at its own address instead of the router's.
+    /// @notice The contract is not initialised, or a program is called at its own address, not the router's.
     error NotInitialised();
     /// @notice The contract is initialised, which happens once.
     error AlreadyInitialised();
@@ -708,6 +727,12 @@ interface IMuster {
     error NodeUnknown(uint32 node);
     /// @notice The caller has no node.
     error NotAnOperator(address caller);
+    /// @notice Only the operator of the node may do this; the caller works for it.
+    error NotTheOperator(uint32 node, address caller);
+    /// @notice The operator of this node did not name the caller as its worker.
+    error NotNamed(uint32 node, address caller);
+    /// @notice The account is the operator of this node, or works for it.
+    error HasNode(address account, uint32 node);
     /// @notice The node's status does not allow this; statuses as in NodeView.
     error WrongStatus(uint32 node, uint8 status);
     /// @notice The operator's node was kicked out; the address can never join again.
@@ -726,7 +751,7 @@ interface IMuster {
     error TooManyGpuModels(uint16 vram);
     /// @notice There are as many nodes as can be.
     error NetworkFull(uint32 joined);
-    /// @notice More models than a task can require, a call can add, or a node can have.
+    /// @notice More models than a task can require, a call add, or a node have.
     error TooManyModels(uint256 given, uint256 most);
     /// @notice Model ids are 1 to 2^40 - 1.
     error BadModel(uint64 model);
@@ -769,8 +794,8 @@ interface IMuster {
     error FeeTooHigh(uint256 sent, uint256 most);
     /// @notice As many tasks wait for their draw as can.
     error TooManyPending(uint32 pending);
-    /// @notice Tasks wait whose draw is decided already, more than this call makes, and it could change what they come to. Call
-    /// `dispatch` first.
+    /// @notice More draws are decided already than this call makes, and it could change what they come to. Call `dispatch`
+    /// first.
     error DrawsDue(uint32 pending);
     /// @notice The task is not queued under this ticket.
     error TaskNotQueued(uint64 id, uint64 ticket);
@@ -790,7 +815,7 @@ interface IMuster {
     error Sampled(uint64 id);
     /// @notice The task was not sampled.
     error NotSampled(uint64 id);
-    /// @notice As many sampled tasks wait for the draw of their validators as can.
+    /// @notice As many sampled tasks wait for validators as can.
     error TooManyCalls(uint32 waiting);
     /// @notice No validation group of this task is at this place.
     error GroupUnknown(uint64 id, uint32 group);
@@ -806,7 +831,7 @@ interface IMuster {
     error BadAnswerKind(uint8 kind, bytes32 value);
     /// @notice The answer has not one perceptual hash for each image and no other.
     error BadImages(uint64 id, uint8 images);
-    /// @notice The answers of such tasks have to be equal: the task has to require a GPU group that the owner has listed.
+    /// @notice Answers of such a task have to be equal: it has to require a GPU group that the owner has listed.
     error GpuNotListed(uint32 group);
     /// @notice Returned stake stays locked while the node has open commitments.
     error StakeLocked(uint32 node, uint8 open);

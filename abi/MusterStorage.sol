@@ -96,10 +96,12 @@ contract MusterStorage {
         uint48 unbonding;
         /// When `unbonding` can be withdrawn.
         uint40 release;
-        /// Number of the account's node; 0 if it never joined.
+        /// Number of the node that the account joined, or works for; 0 for none.
         uint24 node;
         /// Whether the account's node was kicked out; it can never join again.
         bool kicked;
+        /// Whether it works for the node, whose operator is another account.
+        bool works;
     }
 
     /// What a draw reads of a candidate.
@@ -463,7 +465,7 @@ contract MusterStorage {
         uint40 at;
     }
 
-    /// A node: 15 words.
+    /// A node: 16 words.
     struct NodeRecord {
         Node node;
         Operator operator;
@@ -479,6 +481,8 @@ contract MusterStorage {
         /// To the answer of the running (or an earlier) task.
         Commitment commitment;
         Duty duty;
+        /// Whom its operator named as its worker; zero for nobody.
+        address worker;
     }
 
     /// A sampled task whose validators wait to be drawn: 2 words. The task is beside its node.

@@ -19,8 +19,8 @@ write("parameters.ts", `/** Every parameter: number, name, unit, default and bou
 // What the actions use of it, as text of which src/interface.ts makes the same items: JSON would be twice the bytes.
 const CALLS = ["createTask", "dispatch", "cancel", "expireQueued", "expire", "validate", "settle", "withdraw"];
 // Of the views those that tell what an owner is about to change are for explorers, and left to `muster-client/abi`, like an application's
-// profile, which it sets once.
-const UPKEEP = ["profile", "pendingOwner", "pendingTreasury", "proposedParameter", "proposedPrograms", "upgrades", "supportsInterface"];
+// profile, which it sets once; and who works for a node is its operator's affair.
+const UPKEEP = ["profile", "workerOf", "pendingOwner", "pendingTreasury", "proposedParameter", "proposedPrograms", "upgrades", "supportsInterface"];
 const isUsed = ({ name, stateMutability }) =>
   CALLS.includes(name) || (stateMutability === "view" && !UPKEEP.includes(name) && !name.startsWith("facet"));
 const functions = items.filter((item) => item.type === "function" && isUsed(item));
@@ -31,7 +31,7 @@ const givers = new Map(
   ),
 );
 // How groups of redundancy 3 were chosen and what they did for ratings is for explorers, too.
-const RATED = ["GroupChosen", "NodeRated"];
+const UNTOLD = ["GroupChosen", "NodeRated", "WorkerNamed", "WorkAccepted"];
 const WHOSE = ["id", "node", "creator"];
 const isMet = ({ name }) => {
   const by = givers.get(name);
@@ -44,7 +44,7 @@ const used = [
   ...items.filter(
     (item) =>
       item.type === "event" &&
-      !RATED.includes(item.name) &&
+      !UNTOLD.includes(item.name) &&
       (item.name === "GpuGroupCreated" || item.inputs.some((input) => input.indexed && WHOSE.includes(input.name))),
   ),
 ];

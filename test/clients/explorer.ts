@@ -22,6 +22,7 @@ interface Node {
   task: bigint;
   deadline: bigint;
   parkedUntil?: bigint;
+  worker: { worker: Address; works: boolean };
 }
 
 interface Task {
@@ -125,7 +126,7 @@ class State {
         break;
       case "NodeJoined":
         this.nodes.set(args.node, {
-          ...(node ?? { task: 0n, deadline: 0n }),
+          ...(node ?? { task: 0n, deadline: 0n, worker: { worker: NOBODY, works: false } }),
           operator: args.operator,
           status: 1,
           group: args.group,
@@ -147,6 +148,14 @@ class State {
         break;
       case "NodeResumed":
         node!.status = 1;
+        break;
+      case "WorkerNamed":
+        if (node!.worker.works) this.account(node!.worker.worker).node = 0;
+        node!.worker = { worker: args.worker, works: false };
+        break;
+      case "WorkAccepted":
+        node!.worker.works = true;
+        this.account(args.worker).node = args.node;
         break;
       case "NodeQuitting":
         node!.status = 4;
@@ -312,7 +321,9 @@ export class Index {
     let owed = state.treasury.income;
     for (const [number, node] of state.nodes) {
       const { reliability, longTerm, scores, excluded, ...view } = await read.readContract({ ...muster, functionName: "node", args: [number] });
-      const { parkedUntil, models, group, ...own } = node;
+      const { parkedUntil, models, group, worker, ...own } = node;
+      const [named, works] = await read.readContract({ ...muster, functionName: "workerOf", args: [number] });
+      assert.deepEqual({ worker: named, works }, worker, `worker of ${number}`);
       owed += node.stake;
       assert.deepEqual(
         { ...view, models: view.models.toSorted(), inUse: [...view.inUse] },

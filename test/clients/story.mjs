@@ -322,6 +322,16 @@ export async function story(muster, client, before) {
   // Nodes.
   await refuse("resume", [], "NotAnOperator", outsider);
   await refused(a.address, "resume", [], 0n, "WrongStatus", a.node, 1n);
+  const worker = { key: newKey() };
+  worker.address = addressOf(worker.key);
+  await client.rpc("anvil_setBalance", [worker.address, `0x${(10n ** 20n).toString(16)}`]);
+  await refused(worker.address, "acceptWork", [Number(a.node)], 0n, "NotNamed", a.node, worker.address);
+  assert.equal(one(await send(a.key, "setWorker", [worker.address]), "WorkerNamed").worker, worker.address);
+  assert.equal(one(await send(worker.key, "acceptWork", [Number(a.node)]), "WorkAccepted").node, a.node);
+  await compare();
+  await refused(worker.address, "acceptWork", [Number(a.node)], 0n, "HasNode", worker.address, a.node);
+  await refused(worker.address, "quit", [], 0n, "NotTheOperator", a.node, worker.address);
+  await send(worker.key, "leaveWork", []);
   await joining(gpu, 48, [], stake - granule, "StakeTooLow", stake - granule, stake);
   await joining(gpu, 48, [], stake + 1n, "StakeNotWhole", stake + 1n, granule);
   const limit = stake << 18n;

@@ -96,6 +96,7 @@ async fn run(cli: Cli) -> Result<Option<Report>> {
             Node::Pause => session.call(IMuster::pauseCall {}, none, "paused").await?,
             Node::Resume => session.call(IMuster::resumeCall {}, none, "resumed").await?,
             Node::RaiseStake { amount } => session.call(IMuster::raiseStakeCall {}, amount, "stake raised").await?,
+            Node::Worker(worker) => worker.run(session).await?,
             Node::Models(models) => models.run(session).await?,
             Node::Quit => session.call(IMuster::quitCall {}, none, "left").await?,
             Node::Withdraw { to } => {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use alloy::primitives::{Address, U256};
 use anyhow::{bail, ensure, Context, Result};
-use clap::Args;
+use clap::{Args, Subcommand};
 use muster_client::{abi, show_amount, IMuster, Reason, Refusal};
 use muster_core::record::CALL_MODELS;
 use serde_json::json;
@@ -49,6 +49,34 @@ pub struct Models {
     pub node: Option<u32>,
 }
 
+#[derive(Subcommand)]
+pub enum Worker {
+    /// By the operator: name the account that may work for his node; it has to accept
+    Set { worker: Address },
+    /// By the operator: end the work of the one named
+    Remove,
+    /// By the worker: accept to work for a node
+    Accept { node: u32 },
+    /// By the worker: end its work
+    Leave,
+}
+
+impl Worker {
+    pub async fn run(&self, session: &Session) -> Result<Report> {
+        let none = U256::ZERO;
+        match *self {
+            Self::Set { worker } => {
+                session.call(IMuster::setWorkerCall { worker }, none, &format!("{worker} can work once it accepted")).await
+            }
+            Self::Remove => {
+                session.call(IMuster::setWorkerCall { worker: Address::ZERO }, none, "nobody else works for it").await
+            }
+            Self::Accept { node } => session.call(IMuster::acceptWorkCall { node }, none, &format!("works for {node}")).await,
+            Self::Leave => session.call(IMuster::leaveWorkCall {}, none, "works for no node").await,
+        }
+    }
+}
+
 /// A model's id: given as one, or of a name.
 pub fn model(text: &str) -> Result<u64> {
     let Some(digits) = text.strip_prefix("0x") else {
@@ -83,8 +111,8 @@ impl Which {
             Some(operator) => operator,
             None => signer(&session.options)?.address(),
         };
-        match session.muster.read(IMuster::nodeOfCall { operator }).await? {
-            0 => bail!("{operator} never joined a node"),
+        match session.muster.read(IMuster::nodeOfCall { who: operator }).await? {
+            0 => bail!("{operator} never joined a node, and works for none"),
             node => Ok(node),
         }
     }
@@ -166,6 +194,7 @@ pub async fn show(session: &Session, which: &Which) -> Result<Report> {
     let view = muster.read(IMuster::nodeCall { number }).await?;
     let account = muster.read(IMuster::accountCall { who: view.operator }).await?;
     let gpu = muster.read(IMuster::gpuNameCall { group: view.gpu }).await?;
+    let hand = muster.read(IMuster::workerOfCall { number }).await?;
     let now = session.endpoints().head().await?.timestamp;
     let balance: U256 = session.endpoints().ask("eth_getBalance", json!([view.operator, "latest"])).await?;
     let mut text = format!("node {number} of {}\n  status       {}", view.operator, status(view.status));
@@ -181,6 +210,9 @@ pub async fn show(session: &Session, which: &Which) -> Result<Report> {
         line("task", format!("{}, {} s left", view.task, view.deadline - now));
     }
     line("GPU", format!("{gpu}, {} GiB (group {})", view.vram, view.gpu));
+    if !hand.worker.is_zero() {
+        line("worker", format!("{}{}", hand.worker, if hand.works { "" } else { ", which has not accepted" }));
+    }
     line("stake", show_amount(view.stake));
     line("H", wad(view.reliability));
     line("Q_long", format!("{} of 1, from {} scores", wad(view.longTerm), view.scores));
@@ -203,7 +235,7 @@ pub async fn show(session: &Session, which: &Which) -> Result<Report> {
     }
     line("balance", show_amount(balance));
     let json = json!({
-        "node": number, "operator": view.operator, "status": status(view.status), "gpu": gpu, "gpuGroup": view.gpu, "vram": view.vram,
+        "node": number, "operator": view.operator, "worker": hand.worker, "works": hand.works, "status": status(view.status), "gpu": gpu, "gpuGroup": view.gpu, "vram": view.vram,
         "stake": view.stake.to_string(), "reliability": view.reliability.to_string(), "longTerm": view.longTerm.to_string(),
         "scores": view.scores, "excluded": view.excluded, "parked": view.parked, "parkedUntil": view.parkedUntil, "task": view.task.to_string(),
         "deadline": view.deadline, "models": hex(&view.models), "inUse": hex(&view.inUse), "openCommitments": view.openCommitments,

@@ -146,6 +146,9 @@ pub enum Node {
         #[arg(value_parser = amount)]
         amount: U256,
     },
+    /// A key that works for the node, and can take nothing of the operator's
+    #[command(subcommand)]
+    Worker(node::Worker),
     /// Say which models the node holds
     Models(node::Models),
     /// Leave; the stake is returned after the unbonding period

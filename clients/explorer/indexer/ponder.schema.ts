@@ -70,6 +70,9 @@ export const node = onchainTable(
   (t) => ({
     number: t.numeric(NUMBER).primaryKey(),
     operator: t.hex().notNull(),
+    /** Whom the operator named as the node's worker, and whether that account accepted. */
+    worker: t.hex(),
+    works: t.boolean().notNull(),
     /** 0 Quit, 1 Available, 2 Busy, 3 PendingPause, 4 PendingQuit, 5 Paused, 6 PendingKickout. */
     status: t.integer().notNull(),
     /** GPU group: `gpuGroup.id`. */
@@ -142,7 +145,7 @@ export const account = onchainTable(
     unbonding: t.bigint().notNull(),
     /** When the returned stake is free. */
     release: t.bigint().notNull(),
-    /** Its node's number; 0 for none. */
+    /** The number of the node that it joined, or works for; 0 for none. */
     node: t.numeric(NUMBER).notNull(),
     kickedOut: t.boolean().notNull(),
     /** Tasks it created, their fees, and what came back of them. */

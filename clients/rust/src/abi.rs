@@ -142,7 +142,7 @@ mod tests {
         let due = Refusal::Known(Reason::DrawsDue(IMuster::DrawsDue { pending: 7 }));
         assert_eq!(due.advice(), Advice::DispatchFirst);
         assert_eq!(due.to_string(), "DrawsDue { pending: 7 }");
-        assert!(due.notice().unwrap().starts_with("Tasks wait whose draw is decided already, more than this call makes"));
+        assert!(due.notice().unwrap().starts_with("More draws are decided already than this call makes"));
         let early = Refusal::Known(Reason::DeadlineNotPassed(IMuster::DeadlineNotPassed { id: 1, deadline: 99 }));
         assert_eq!(early.advice(), Advice::At(99));
         assert_eq!(Refusal::decode(&[1, 2, 3]).advice(), Advice::Never);

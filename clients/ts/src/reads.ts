@@ -32,7 +32,7 @@ export const getParameter = /*#__PURE__*/ read("parameter");
 export const getAccount = /*#__PURE__*/ read("account");
 /** A node by its number. */
 export const getNode = /*#__PURE__*/ read("node");
-/** The number of an operator's node. */
+/** The number of the node that an account is the operator of, or works for. */
 export const getNodeOf = /*#__PURE__*/ read("nodeOf");
 /** A page of nodes. */
 export const getNodes = /*#__PURE__*/ read("nodes");

@@ -58,7 +58,7 @@ describe("a network that validates every committed answer", () => {
       Owner: {},
       Account: { who: client.account.address },
       Node: { number },
-      NodeOf: { operator: nodes[0].account.address },
+      NodeOf: { who: nodes[0].account.address },
       Nodes: page,
       WeightOf: { number, spec },
       Estimate: { kind: 1, units: 1 },

@@ -267,7 +267,7 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.commit`.
     pub fn commit(&mut self, id: TaskId, hash: [u8; 32]) -> Result<()> {
-        let seat = self.own_seat()?;
+        let (seat, _) = self.own_seat()?;
         let order = self.running_order(&seat, id)?;
         ensure!(order.is(Order::SAMPLED | Order::MEMBER) && !order.is(Order::COMMITTED), NothingToCommit(id, seat.id));
         ensure!(self.now <= order.moment, DeadlinePassed(id, order.moment));
@@ -388,7 +388,7 @@ impl<H: Host> Network<'_, H> {
             self.penalise(&mut seat);
             let caller = self.host.sender();
             // Whoever let it time out does not earn by it.
-            let driver = (purse::account(self.host, caller).node != node).then_some(caller);
+            let driver = (purse::node_of(self.host, caller).0 != node).then_some(caller);
             self.abort(&Task { escrow, order, models: ModelSet::default() }, node, TIMEOUT, order.start_fee_bps, saved, driver);
         }
         self.release(seat, Next::WorkOrWait);
@@ -433,7 +433,7 @@ impl<H: Host> Network<'_, H> {
         self.calls.push_call(self.host, &Call { node, tries: 0 }, &order, block);
         let (escrow, caller) = (seat.escrow(self.host), self.host.sender());
         // A scope that pays nothing into the reserve takes nothing out of it.
-        let earns = purse::account(self.host, caller).node != node && order.is(Order::SCORED);
+        let earns = purse::node_of(self.host, caller).0 != node && order.is(Order::SCORED);
         let paid = if earns { purse::draw_reserve(self.host, share_bps(escrow.fee, order.start_fee_bps)) } else { 0 };
         purse::credit(self.host, caller, paid);
         let beneficiary = if paid > 0 { caller } else { [0; 20] };

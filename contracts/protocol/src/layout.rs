@@ -115,6 +115,8 @@ pub mod node {
     pub const COMMITMENT: u64 = 13;
     /// [`muster_core::record::Duty`].
     pub const DUTY: u64 = 14;
+    /// The account that its operator named as its worker.
+    pub const WORKER: u64 = 15;
 }
 
 /// Words of a validation group's record, from its slot on.

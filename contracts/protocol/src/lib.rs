@@ -61,6 +61,7 @@ pub mod roster;
 pub mod sampler;
 pub mod tasks;
 pub mod work;
+pub mod worker;
 
 pub use abi::{emit, IMuster, Refusal, Result};
 pub use host::Host;

@@ -46,18 +46,26 @@ impl<H: Host> Network<'_, H> {
         self.host.get(slot(TERMS))
     }
 
-    /// The caller's node.
-    pub fn own_seat(&self) -> Result<Seat> {
+    /// The node that the caller works for, as its operator or (then the second is true) as its worker.
+    pub fn own_seat(&self) -> Result<(Seat, bool)> {
         let caller = self.host.sender();
-        let node = purse::account(self.host, caller).node;
+        let (node, works) = purse::node_of(self.host, caller);
         ensure!(node.0 > 0, NotAnOperator(caller));
-        Ok(Seat::load(self.host, node))
+        Ok((Seat::load(self.host, node), works))
     }
 
-    /// The caller's node, for a call that can change who a draw's candidates are.
+    /// The node that the caller works for, for a call that can change who a draw's candidates are.
     fn own_settled_seat(&mut self) -> Result<Seat> {
         self.settled()?;
-        self.own_seat()
+        Ok(self.own_seat()?.0)
+    }
+
+    /// The node that the caller is the operator of, for such a call.
+    fn owned_settled_seat(&mut self) -> Result<Seat> {
+        self.settled()?;
+        let (seat, works) = self.own_seat()?;
+        ensure!(!works, NotTheOperator(seat.id, self.host.sender()));
+        Ok(seat)
     }
 
     /// Value sent as stake, in granules, after `fee` (in granules) is taken from it.
@@ -81,6 +89,7 @@ impl<H: Host> Network<'_, H> {
         let caller = self.host.sender();
         let account = purse::account(self.host, caller);
         ensure!(!account.kicked, KickedOut(caller));
+        ensure!(!account.works, HasNode(caller, account.node));
         registry::check_gpu_name(gpu_name)?;
         ensure!((1..=VRAM_MAX).contains(&vram), BadVram(vram, VRAM_MAX));
         let known = registry::gpu_group(self.host, gpu_name, vram);
@@ -134,7 +143,7 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.raiseStake`.
     pub fn raise_stake(&mut self) -> Result<()> {
-        let mut seat = self.own_settled_seat()?;
+        let mut seat = self.owned_settled_seat()?;
         let status = seat.node.status;
         ensure!(matches!(status, 1 | 2 | 3 | 5), WrongStatus(seat.id, status));
         let added = self.stake_sent(0)?;
@@ -195,7 +204,7 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.quit`.
     pub fn quit(&mut self) -> Result<()> {
-        let mut seat = self.own_settled_seat()?;
+        let mut seat = self.owned_settled_seat()?;
         match Status::new(seat.node.status) {
             Status::Available => {
                 self.withdraw_from_work(&mut seat);

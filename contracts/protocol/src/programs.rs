@@ -8,7 +8,7 @@ use crate::host::{Host, Program};
 use crate::nodes::name_model;
 use crate::roster::Seat;
 use crate::sampler::Among;
-use crate::{lens, purse, registry, Result};
+use crate::{lens, purse, registry, worker, Result};
 use alloc::string::String;
 use alloc::vec::Vec;
 use alloy_primitives::{Address as Account, FixedBytes};
@@ -100,6 +100,9 @@ program! { SOURCE;
             acceptTreasuryCall() { admin::accept_treasury(host) }
             sweepTreasuryCall() { purse::sweep_treasury(host) }
             nameModelCall(name: &[u8]) -> ModelId { name_model(host, name) }
+            setWorkerCall(worker: Address) { worker::set_worker(host, worker) }
+            acceptWorkCall(node: NodeId) { worker::accept_work(host, node) }
+            leaveWorkCall() { worker::leave_work(host) }
             withdrawCall(to: Address) { purse::withdraw(host, to) }
             proposeProgramsCall(program: Address, selectors: Vec<FixedBytes<4>>) { admin::propose_programs(host, program, &selectors) }
             withdrawProgramsCall(program: Address, selectors: Vec<FixedBytes<4>>) { admin::withdraw_programs(host, program, &selectors) }
@@ -112,6 +115,7 @@ program! { SOURCE;
             proposedProgramsCall(program: Address, selectors: Vec<FixedBytes<4>>) -> u64 {
                 Ok(admin::proposed_programs(host, program, &selectors))
             }
+            workerOfCall(number: NodeId) -> (Address, bool) { Ok(worker::worker_of(host, number)) }
             pendingOwnerCall() -> Address { Ok(admin::pending_owner(host)) }
             pendingTreasuryCall() -> (Address, u64) { Ok(admin::pending_treasury(host)) }
             upgradesCall() -> (u32, bool) { admin::upgrades(host) }
@@ -134,7 +138,7 @@ program! { SOURCE;
             ownerCall() -> Account { Ok(net.overview().owner) }
             accountCall(who: Address) -> AccountView { Ok(net.account_view(who)) }
             nodeCall(number: NodeId) -> NodeView { net.node_view(number) }
-            nodeOfCall(operator: Address) -> NodeId { Ok(purse::account(net.host, operator).node) }
+            nodeOfCall(who: Address) -> NodeId { Ok(purse::node_of(net.host, who).0) }
             nodesCall(from: u32, count: u32) -> Vec<NodeView> { net.node_views(from, count) }
             weightOfCall(number: NodeId, spec: TaskSpec) -> WeightView { net.weight_of(number, &spec) }
             estimateCall(kind: u8, units: u32) -> (u32, u32, u128) { net.estimate_view(kind, units) }

@@ -26,6 +26,11 @@ pub fn account<H: Host>(host: &H, who: Address) -> Account {
     host.get(account_slot(host, who))
 }
 
+/// The node of an address, 0 for none, and whether it only works for it.
+pub fn node_of<H: Host>(host: &H, who: Address) -> (NodeId, bool) {
+    Account::node_in(host.load(account_slot(host, who)))
+}
+
 fn put<H: Host>(host: &mut H, who: Address, account: &Account) {
     let at = account_slot(host, who);
     host.put(at, account);
@@ -36,12 +41,18 @@ pub fn name_node<H: Host>(host: &mut H, who: Address, account: Account, node: No
     put(host, who, &Account { node, ..account });
 }
 
+/// Has an account work for a node, or, where the node is 0, for none.
+pub fn employ<H: Host>(host: &mut H, who: Address, node: NodeId) {
+    let account = account(host, who);
+    put(host, who, &Account { node, works: node.0 > 0, ..account });
+}
+
 /// Adds to what an address can withdraw. Cannot overflow: see [`crate::tasks::FEE_END`].
 pub fn credit<H: Host>(host: &mut H, who: Address, wei: u128) {
     if wei > 0 {
         let at = account_slot(host, who);
-        let account: Account = host.get(at);
-        host.put(at, &Account { credit: account.credit + wei, ..account });
+        let word = host.load(at);
+        host.store(at, Account::credited(word, wei));
     }
 }
 

@@ -279,11 +279,11 @@ impl<H: Host> Network<'_, H> {
 
     // ------------------------------------------------------------ ends
 
-    /// The caller's node and its running task.
-    fn own_task(&self, id: TaskId) -> Result<(Seat, Escrow, Order)> {
-        let seat = self.own_seat()?;
+    /// The node that the caller works for, whether only as its worker, and its running task.
+    fn own_task(&self, id: TaskId) -> Result<(Seat, bool, Escrow, Order)> {
+        let (seat, works) = self.own_seat()?;
         let (escrow, order) = self.running(&seat, id)?;
-        Ok((seat, escrow, order))
+        Ok((seat, works, escrow, order))
     }
 
     fn running(&self, seat: &Seat, id: TaskId) -> Result<(Escrow, Order)> {
@@ -301,9 +301,9 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.submit`.
     pub fn submit(&mut self, id: TaskId, digest: [u8; 32]) -> Result<()> {
-        let (seat, escrow, order) = self.own_task(id)?;
+        let (seat, works, escrow, order) = self.own_task(id)?;
         ensure!(self.now <= order.moment, DeadlinePassed(id, order.moment));
-        let operator = self.host.sender();
+        let operator = if works { seat.operator(self.host).account } else { self.host.sender() };
         self.succeed(seat, &escrow, &order, operator, digest, escrow.fee);
         Ok(())
     }
@@ -338,7 +338,7 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.reportError`.
     pub fn report_error(&mut self, id: TaskId, code: u8) -> Result<()> {
-        let (seat, escrow, order) = self.own_task(id)?;
+        let (seat, _, escrow, order) = self.own_task(id)?;
         ensure!(self.now <= order.moment, DeadlinePassed(id, order.moment));
         self.fail(seat, &escrow, &order, code);
         Ok(())

@@ -1242,3 +1242,104 @@ fn lens_pages_end_where_the_list_ends() {
     w.join(71, "larger", 48, &[], 400).unwrap();
     assert!(!w.view(|n| n.weight_of(NodeId(1), &spec(25, &[]))).unwrap().eligible);
 }
+
+// ---------------------------------------------------------------- workers
+
+/// The account that works for node 1 in these scenes.
+const WORKER: u64 = 90;
+
+/// A world in which the worker of node 1 has accepted.
+fn employed(nodes: u64) -> World {
+    let mut w = world(nodes);
+    w.send(who(1), 0, setWorkerCall { worker: who(WORKER).into() }).unwrap();
+    w.send(who(WORKER), 0, acceptWorkCall { node: 1 }).unwrap();
+    w.events();
+    w
+}
+
+fn worker_of(w: &mut World, number: u32) -> ([u8; 20], bool) {
+    let said = w.ask(workerOfCall { number });
+    (said.worker.into_array(), said.works)
+}
+
+#[test]
+fn a_worker_works_once_both_agreed() {
+    let mut w = world(2);
+    assert_eq!(worker_of(&mut w, 1), ([0; 20], false));
+    w.send(who(1), 0, setWorkerCall { worker: who(WORKER).into() }).unwrap();
+    assert_eq!(w.events(), [E::WorkerNamed(WorkerNamed { node: 1, worker: who(WORKER).into() })]);
+    assert_eq!((worker_of(&mut w, 1), w.ask(nodeOfCall { who: who(WORKER).into() })), ((who(WORKER), false), 0));
+    refused!(w.send(who(WORKER), 0, pauseCall {}), NotAnOperator(who(WORKER)));
+    w.send(who(WORKER), 0, acceptWorkCall { node: 1 }).unwrap();
+    assert_eq!(w.events(), [E::WorkAccepted(WorkAccepted { node: 1, worker: who(WORKER).into() })]);
+    assert_eq!((worker_of(&mut w, 1), w.ask(nodeOfCall { who: who(WORKER).into() })), ((who(WORKER), true), 1));
+    // It works for no second node, and joins none.
+    w.send(who(2), 0, setWorkerCall { worker: who(WORKER).into() }).unwrap();
+    refused!(w.send(who(WORKER), 0, acceptWorkCall { node: 2 }), HasNode(who(WORKER), NodeId(1)));
+    refused!(w.join(WORKER, "RTX 4090", 24, &[], 400), HasNode(who(WORKER), NodeId(1)));
+    // Who was not named is not taken, nor who has a node.
+    refused!(w.send(who(91), 0, acceptWorkCall { node: 1 }), NotNamed(NodeId(1), who(91)));
+    refused!(w.send(who(2), 0, acceptWorkCall { node: 1 }), HasNode(who(2), NodeId(2)));
+    refused!(w.send(who(91), 0, acceptWorkCall { node: 3 }), NotNamed(NodeId(3), who(91)));
+    refused!(w.send(who(91), 0, setWorkerCall { worker: who(1).into() }), NotAnOperator(who(91)));
+    refused!(w.send(who(91), 0, leaveWorkCall {}), NotAnOperator(who(91)));
+    refused!(w.send(who(2), 0, leaveWorkCall {}), HasNode(who(2), NodeId(2)));
+    assert_eq!(worker_of(&mut w, 3), ([0; 20], false), "of no node");
+    // Naming ends what another named before; here it is accepted again, from the second node.
+    w.send(who(1), 0, setWorkerCall { worker: [0; 20].into() }).unwrap();
+    assert_eq!(worker_of(&mut w, 1), ([0; 20], false));
+    refused!(w.send(who(WORKER), 0, pauseCall {}), NotAnOperator(who(WORKER)));
+    w.send(who(WORKER), 0, acceptWorkCall { node: 2 }).unwrap();
+    // The first node's operator has no say in that.
+    w.send(who(1), 0, setWorkerCall { worker: who(WORKER).into() }).unwrap();
+    w.send(who(1), 0, setWorkerCall { worker: who(92).into() }).unwrap();
+    assert_eq!(worker_of(&mut w, 2), (who(WORKER), true));
+    // It leaves by itself, and can have a node of its own then.
+    w.send(who(WORKER), 0, leaveWorkCall {}).unwrap();
+    assert_eq!(worker_of(&mut w, 2), ([0; 20], false));
+    refused!(w.send(who(WORKER), 0, acceptWorkCall { node: 2 }), NotNamed(NodeId(2), who(WORKER)));
+    assert_eq!(w.join(WORKER, "RTX 4090", 24, &[], 400).unwrap(), 3);
+}
+
+#[test]
+fn a_worker_earns_for_its_operator() {
+    let mut w = employed(1);
+    let id = w.create(50, FEE, spec(0, &[])).unwrap();
+    submit(&mut w, WORKER, id).unwrap();
+    assert_eq!((w.account(1).credit, w.account(WORKER).credit), (FEE, 0));
+    let id = w.create(50, FEE, spec(0, &[])).unwrap();
+    error(&mut w, WORKER, id).unwrap();
+    w.send(who(WORKER), 0, reportDownloadedCall { models: vec![7] }).unwrap();
+    w.send(who(WORKER), 0, reportRemovedCall { models: vec![7] }).unwrap();
+    w.send(who(WORKER), 0, pauseCall {}).unwrap();
+    assert_eq!(status(&mut w, 1), 5);
+    w.send(who(WORKER), 0, resumeCall {}).unwrap();
+    // Beside its operator, who may do all of it as before.
+    let id = w.create(50, FEE, spec(0, &[])).unwrap();
+    submit(&mut w, 1, id).unwrap();
+    assert_eq!((w.account(1).credit, w.account(WORKER).credit), (2 * FEE, 0));
+}
+
+/// Who stole a worker's key has no way to what is the operator's, and the operator ends it in one call.
+#[test]
+fn a_stolen_worker_key_takes_nothing() {
+    let mut w = employed(1);
+    let id = w.create(50, FEE, spec(0, &[])).unwrap();
+    submit(&mut w, WORKER, id).unwrap();
+    let thief = who(WORKER);
+    refused!(w.send(thief, TOKEN, raiseStakeCall {}), NotTheOperator(NodeId(1), thief));
+    refused!(w.send(thief, 0, quitCall {}), NotTheOperator(NodeId(1), thief));
+    refused!(w.send(thief, 0, setWorkerCall { worker: who(93).into() }), NotTheOperator(NodeId(1), thief));
+    refused!(w.send(thief, 0, withdrawCall { to: thief.into() }), NothingToWithdraw(thief));
+    // Nor does it earn by a deadline that it let pass itself.
+    let late = w.create(50, FEE, spec(0, &[])).unwrap();
+    w.pass(1, 7_300);
+    w.send(thief, 0, expireCall { node: 1, id: late }).unwrap();
+    assert_eq!(w.account(WORKER).credit, 0);
+    w.send(who(1), 0, quitCall {}).unwrap();
+    w.pass(1, 86_400);
+    refused!(w.send(thief, 0, withdrawCall { to: thief.into() }), NothingToWithdraw(thief));
+    w.send(who(1), 0, setWorkerCall { worker: [0; 20].into() }).unwrap();
+    refused!(w.send(thief, 0, resumeCall {}), NotAnOperator(thief));
+    assert_eq!(w.withdraw(1).unwrap(), 400 * TOKEN + FEE);
+}

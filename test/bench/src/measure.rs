@@ -298,6 +298,13 @@ impl Bench {
             self.take("submit, nothing queued", |b| b.submit(started.node, started.id))?;
             if taken % 4 == 0 {
                 let (s, _) = self.run(TOKEN, spec(&[MODEL]))?;
+                let snapshot = self.world.snapshot();
+                let worker = self.world.account(b'w', 0);
+                self.take("name a worker", |b| b.operator(s.node, setWorkerCall { worker }))?;
+                self.take("accept to work for a node", |b| b.world.call(worker, 0, acceptWorkCall { node: s.node }))?;
+                let answer = submitCall { id: s.id, resultDigest: [9; 32].into() };
+                self.take("submit by a worker, nothing queued", |b| b.world.call(worker, 0, answer.clone()))?;
+                self.world.revert(snapshot);
                 self.take("report an error", |b| b.operator(s.node, reportErrorCall { id: s.id, code: 3 }))?;
             }
         }

@@ -152,7 +152,7 @@ fn drive_all<S: System>(
 }
 
 /// What happens in a network where few tasks are validated.
-const EVENTS: [&str; 32] = [
+const EVENTS: [&str; 34] = [
     "NodeJoined",
     "StakeRaised",
     "NodePausing",
@@ -160,6 +160,8 @@ const EVENTS: [&str; 32] = [
     "NodeResumed",
     "NodeQuitting",
     "NodeQuit",
+    "WorkerNamed",
+    "WorkAccepted",
     "NodeExcluded",
     "NodeReadmitted",
     "ModelAdded",

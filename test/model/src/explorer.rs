@@ -13,6 +13,7 @@ use muster_protocol::abi::IMuster::{self, IMusterEvents as E, Outcome, Profile, 
 use muster_protocol::layout::{entry, node_slot, slot, HEAD, NEXT_OWNER, NEXT_PARAMETERS, NEXT_TREASURY, RULES};
 use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::sampler::Among;
+use muster_protocol::worker::worker_of;
 use muster_protocol::{admin, registry, Host, Network};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -50,6 +51,8 @@ struct Node {
     called: u32,
     /// Whether it is paused and not among the active ones any more.
     aside: bool,
+    /// Whom its operator named as its worker, and whether that account works for it.
+    worker: (Address, bool),
 }
 
 #[derive(Clone, Default, Debug)]
@@ -330,6 +333,16 @@ impl Explorer {
             E::NodeResumed(p) => {
                 let n = self.node(p.node);
                 (n.status, n.aside) = (1, false);
+            }
+            E::WorkerNamed(w) => {
+                let former = std::mem::replace(&mut self.node(w.node).worker, (w.worker.into_array(), false));
+                if former.1 {
+                    self.account(former.0).node = 0;
+                }
+            }
+            E::WorkAccepted(w) => {
+                self.node(w.node).worker.1 = true;
+                self.account(w.worker).node = w.node;
             }
             E::NodeSetAside(p) => self.node(p.node).aside = true,
             E::NodeQuitting(p) => self.node(p.node).status = 4,
@@ -767,6 +780,7 @@ impl Explorer {
 
     fn compare_node<H: Host>(&self, net: &Network<H>, number: u32, n: &Node) {
         let v = net.node_view(NodeId(number)).expect("known");
+        assert_eq!(worker_of(net.host, NodeId(number)), n.worker, "worker of {number}");
         assert_eq!(
             (v.operator.into_array(), v.status, v.gpu, v.vram, v.stake, v.joinedAt, (v.task, v.deadline)),
             (n.operator, n.status, n.group, n.group as u16, n.stake, n.joined_at, n.task),

@@ -15,6 +15,7 @@ use muster_protocol::abi::IMuster::{self, IMusterCalls as C, IMusterEvents as E,
 use muster_protocol::draw::Rng;
 use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::sampler::Among;
+use muster_protocol::worker::worker_of;
 use muster_protocol::{registry, Host, Network};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -40,6 +41,8 @@ const DELAYED: [&str; 9] = [
     "hammingMost",
     "slashImages",
 ];
+/// Accounts that work for others' nodes: eight.
+pub const WORKERS: std::ops::Range<u64> = 100_000..100_008;
 /// Every fee is below this many wei.
 const FEE_END: u128 = 1 << 87;
 /// Draws of a task's validators that may stay undecided.
@@ -69,6 +72,11 @@ pub enum Op {
     Pause(u64),
     Resume(u64),
     Quit(u64),
+    /// Of workers: whom an operator names, who accepts or leaves.
+    Work {
+        who: u64,
+        how: u64,
+    },
     Withdraw(u64),
     Report {
         who: u64,
@@ -175,7 +183,8 @@ pub enum Op {
 pub fn random_op(d: &mut Dice, operators: u64) -> Op {
     let who = 1 + d.below(operators);
     let mask = d.bits() & d.bits() & 0x3ff;
-    match d.below(118) {
+    match d.below(123) {
+        118..=122 => Op::Work { who, how: d.bits() },
         106..=113 => random_validation(d),
         114 => Op::List { group: d.bits(), on: d.below(5) > 0 },
         115 => Op::Pass { blocks: 1 + d.below(3), seconds: d.below(30) },
@@ -382,7 +391,8 @@ fn join_like(who: u64, mixed: u64, d: &mut Dice) -> Op {
 /// how the others go on.
 fn upheaval(often: bool, d: &mut Dice, operators: u64) -> Op {
     if often {
-        match d.below(12) {
+        match d.below(14) {
+            12..=13 => Op::Work { who: 1 + d.below(operators), how: d.bits() },
             0 => Op::Pause(1 + d.below(operators)),
             1..=2 => Op::Resume(1 + d.below(operators)),
             3 => Op::Quit(1 + d.below(operators)),
@@ -662,6 +672,8 @@ struct Node {
     called: u32,
     /// Whether it is paused, and a draw of validators has met it since: then it is not among the active ones.
     aside: bool,
+    /// Whom its operator named as its worker; zero for nobody.
+    worker: Address,
 }
 
 #[derive(Clone, Default, Debug)]
@@ -671,6 +683,8 @@ struct Account {
     release: u64,
     node: u32,
     kicked: bool,
+    /// Whether it works for the node of another.
+    works: bool,
 }
 
 /// The network as plain collections.
@@ -1440,6 +1454,59 @@ impl Model {
         }
     }
 
+    /// The node that an account is the operator of.
+    fn owned(&self, by: Address) -> Result<u32, &'static str> {
+        let node = self.own(by)?;
+        need!(!self.accounts[&by].works, "NotTheOperator");
+        Ok(node)
+    }
+
+    /// Who works for a node.
+    fn worker(&self, node: u32) -> Option<Address> {
+        let named = self.nodes.get(&node)?.worker;
+        self.accounts.get(&named).is_some_and(|a| a.works && a.node == node).then_some(named)
+    }
+
+    /// Who does what an operator's node does: now and then its worker.
+    fn hand(&self, operator: Address, choice: u64) -> Address {
+        self.own(operator).ok().and_then(|node| self.worker(node)).filter(|_| choice % 4 > 0).unwrap_or(operator)
+    }
+
+    /// Names a node's worker, and ends the work of the one before.
+    fn name_worker(&mut self, t: &mut Trace, node: u32, worker: Address) {
+        if let Some(former) = self.worker(node) {
+            let a = self.accounts.get_mut(&former).unwrap();
+            (a.node, a.works) = (0, false);
+        }
+        self.nodes.get_mut(&node).unwrap().worker = worker;
+        t.expect(E::WorkerNamed(IMuster::WorkerNamed { node, worker: worker.into() }));
+    }
+
+    /// A call about workers: `how` chooses which, and mostly one that fits.
+    fn about_work(&self, operator: Address, how: u64) -> Call {
+        let pick = |of: &[(u32, Address)]| of.get((how >> 8) as usize % of.len().max(1)).copied();
+        let somebody = who(WORKERS.start + (how >> 4 & 7));
+        match how & 15 {
+            0..=3 => Call::new(operator, setWorkerCall { worker: somebody.into() }),
+            4..=10 => {
+                let named = self.nodes.iter().filter(|(_, n)| n.worker != [0; 20]).map(|(&i, n)| (i, n.worker));
+                let (node, by) = pick(&named.collect::<Vec<_>>()).unwrap_or((how as u32 >> 8 & 15, somebody));
+                Call::new(if how & 15 == 10 { somebody } else { by }, acceptWorkCall { node })
+            }
+            kind => {
+                let bound = self.nodes.keys().filter_map(|&i| Some((i, self.worker(i)?)));
+                let (_, by) = pick(&bound.collect::<Vec<_>>()).unwrap_or((0, operator));
+                match kind {
+                    11..=12 => Call::new(by, leaveWorkCall {}),
+                    13 => Call::new(by, setWorkerCall { worker: somebody.into() }),
+                    14 => Call::new(by, quitCall {}),
+                    // His own, another operator's, nobody.
+                    _ => Call::new(operator, setWorkerCall { worker: [by, operator, [0; 20]][how as usize >> 8 & 1].into() }),
+                }
+            }
+        }
+    }
+
     fn running(&self, node: u32, id: u64) -> Result<Task, &'static str> {
         self.nodes[&node].task.clone().filter(|t| t.id == id).ok_or("TaskNotRunning")
     }
@@ -1626,6 +1693,8 @@ impl Model {
                 let left = |n: &&Node| n.status == 0 && self.accounts[&n.operator].unbonding > 0;
                 let back: Vec<Address> = self.nodes.values().filter(left).map(|n| n.operator).collect();
                 let from = back.get(pick(models >> 4, back.len())).copied().filter(|_| stake >> 62 == 1).unwrap_or(who(n));
+                // Now and then a worker, who has no node of his own.
+                let from = if models >> 61 == 1 { self.hand(from, 1) } else { from };
                 let call = joinCall { gpuName: name.into(), vram, models: models_of(models) };
                 Call::new(from, call).paying(tokens * TOKEN + fee)
             }
@@ -1634,8 +1703,9 @@ impl Model {
                 Call::new(who(n), raiseStakeCall {}).paying(value)
             }
             // Now and then somebody whose node is to begin elsewhere.
-            Op::Pause(n) => Call::new(self.called(n).unwrap_or(who(n)), pauseCall {}),
-            Op::Resume(n) => Call::new(who(n), resumeCall {}),
+            Op::Pause(n) => Call::new(self.hand(self.called(n).unwrap_or(who(n)), n), pauseCall {}),
+            Op::Resume(n) => Call::new(self.hand(who(n), n), resumeCall {}),
+            Op::Work { who: n, how } => self.about_work(who(n), how),
             Op::Quit(n) => Call::new(self.called(n).unwrap_or(who(n)), quitCall {}),
             Op::Withdraw(n) => {
                 // Now and then somebody whose stake was returned.
@@ -1644,8 +1714,8 @@ impl Model {
                 let from = returned.get(pick(n / 4, returned.len())).copied().unwrap_or(who(n));
                 Call::new(from, withdrawCall { to: from.into() })
             }
-            Op::Report { who: n, models } => Call::new(who(n), reportDownloadedCall { models: models_of(models) }),
-            Op::Remove { who: n, models } => Call::new(who(n), reportRemovedCall { models: models_of(models) }),
+            Op::Report { who: n, models } => Call::new(self.hand(who(n), n), reportDownloadedCall { models: models_of(models) }),
+            Op::Remove { who: n, models } => Call::new(self.hand(who(n), n), reportRemovedCall { models: models_of(models) }),
             Op::Purge { model, position } => Call::new(who(50), purgeCall { model, position: position as u32 }),
             Op::Poke(node) => {
                 // Mostly one that it may do something to.
@@ -1756,7 +1826,7 @@ impl Model {
             Op::Submit { pick: p, by } | Op::Fault { pick: p, by } => {
                 let (_, id, operator) =
                     running.get(pick(p, running.len())).copied().unwrap_or((0, p % 40, who(1 + p % self.operators)));
-                let from = if by == 0 { who(1 + p % self.operators) } else { operator };
+                let from = if by == 0 { who(1 + p % self.operators) } else { self.hand(operator, p >> 16) };
                 if matches!(op, Op::Submit { .. }) {
                     Call::new(from, submitCall { id, resultDigest: [id as u8; 32].into() })
                 } else {
@@ -1782,7 +1852,7 @@ impl Model {
                 let mut commitment = commitment(task.id, node, kind, value, salt_of(task.id, node));
                 // Nobody looks at the last bytes.
                 commitment[24..].fill(answer as u8);
-                let from = if by == 0 { who(1 + p % self.operators) } else { self.nodes[&node].operator };
+                let from = if by == 0 { who(1 + p % self.operators) } else { self.hand(self.nodes[&node].operator, p >> 16) };
                 Call::new(from, commitCall { id: task.id, commitment })
             }
             Op::Reveal { pick: p, by, how } => {
@@ -2048,6 +2118,25 @@ impl Model {
                 t.expect(E::ModelNamed(IMuster::ModelNamed { model, name: c.name.clone() }));
                 return Ok(0);
             }
+            C::setWorker(c) => {
+                let node = self.owned(by)?;
+                self.name_worker(t, node, c.worker.into_array());
+                return Ok(0);
+            }
+            C::acceptWork(c) => {
+                need!(self.own(by).is_err(), "HasNode");
+                need!(self.nodes.get(&c.node).is_some_and(|n| n.worker == by), "NotNamed");
+                let a = self.accounts.entry(by).or_default();
+                (a.node, a.works) = (c.node, true);
+                t.expect(E::WorkAccepted(IMuster::WorkAccepted { node: c.node, worker: by.into() }));
+                return Ok(0);
+            }
+            C::leaveWork(_) => {
+                let node = self.own(by)?;
+                need!(self.accounts[&by].works, "HasNode");
+                self.name_worker(t, node, [0; 20]);
+                return Ok(0);
+            }
             C::sweepTreasury(_) => {
                 let amount = std::mem::take(&mut self.treasury);
                 need!(amount > 0, "NothingToWithdraw");
@@ -2072,7 +2161,7 @@ impl Model {
         match &asked {
             C::join(c) => self.join(t, call, c)?,
             C::raiseStake(_) => {
-                let node = self.own(by)?;
+                let node = self.owned(by)?;
                 need!(matches!(self.nodes[&node].status, 1 | 2 | 3 | 5), "WrongStatus");
                 need!(call.value > 0, "StakeTooLow");
                 need!(self.nodes[&node].stake + call.value <= (400 << 18) * TOKEN, "StakeTooHigh");
@@ -2106,7 +2195,7 @@ impl Model {
                 self.release(t, by, node, May::Wait);
             }
             C::quit(_) => {
-                let node = self.own(by)?;
+                let node = self.owned(by)?;
                 match self.nodes[&node].status {
                     1 | 5 => self.leave(t, node, false),
                     2 => {
@@ -2845,6 +2934,7 @@ impl Model {
         let issued = self.nodes.len() as u32;
         let a = self.accounts.entry(call.from).or_default();
         need!(!a.kicked, "KickedOut");
+        need!(!a.works, "HasNode");
         let fee = self.group_fee(name, vram);
         need!(call.value <= (400 << 18) * TOKEN + fee, "StakeTooHigh");
         need!(call.value >= self.set["minStake"] as u128 * GRANULE as u128 + fee, "StakeTooLow");
@@ -3088,6 +3178,7 @@ impl Model {
             assert!((v.longTerm as f64 / 1e17 - mean).abs() < 1e-9);
             let (judged, right) = n.judged;
             assert_eq!((v.judged as u64, v.right as u64), n.judged, "judgements of {number}");
+            assert_eq!(worker_of(&*net.host, NodeId(number)), (n.worker, self.worker(number).is_some()), "worker of {number}");
             assert!((v.rating as f64 / 1e18 - (right + 1) as f64 / (judged + 2) as f64).abs() < 1e-9, "rating of {number}");
             money += n.stake;
             let view = net.running_task(NodeId(number)).unwrap();

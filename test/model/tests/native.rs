@@ -238,7 +238,7 @@ impl System for Faulty {
 fn a_fault_is_found_and_shown_in_few_operations() {
     for (fault, most) in [(Fault::Generous, 8), (Fault::Silent, 2), (Fault::Gullible, 2)] {
         let fresh = || Faulty { world: World::new(), fault };
-        let ops = operations(8, 2_000, 14);
+        let ops = operations(9, 2_000, 14);
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
         let found = catch_unwind(AssertUnwindSafe(|| play(&mut fresh(), &ops, 14, &Cell::new(0)))).is_err();

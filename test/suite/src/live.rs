@@ -109,7 +109,7 @@ impl Live {
     pub fn join(&mut self, n: u64) -> u32 {
         let value = 400 * TOKEN + self.group_fee("RTX 4090", 24);
         self.done(who(n), value, joinCall { gpuName: "RTX 4090".into(), vram: 24, models: vec![] });
-        self.view(nodeOfCall { operator: who(n).into() })
+        self.view(nodeOfCall { who: who(n).into() })
     }
 
     /// Creates a task and has it drawn until it starts: its id, the place of its group (0: it has none) and its nodes.
@@ -341,7 +341,7 @@ impl System for Live {
         }
         if let Some(who) = self.rich.iter().nth(self.calls as usize % self.rich.len().max(1)) {
             same(accountCall { who: (*who).into() }.abi_encode());
-            same(nodeOfCall { operator: (*who).into() }.abi_encode());
+            same(nodeOfCall { who: (*who).into() }.abi_encode());
         }
         let spec = IMuster::TaskSpec { kind: 1, units: 1, models: vec![1, 2, 3], ..IMuster::TaskSpec::default() };
         for number in 1..=3 {

@@ -177,7 +177,7 @@ export class Scene {
 
   /** A node that joined for the first time. */
   newNode = (operator: Hex, gpuGroup: number): Omit<Row<"node">, "number"> => ({
-    ...{ operator, status: 1, gpuGroup, vram: gpuGroup & 0xffff, stake: 0n, joinedAt: this.at, leftAt: null, kickedOut: false },
+    ...{ operator, worker: null, works: false, status: 1, gpuGroup, vram: gpuGroup & 0xffff, stake: 0n, joinedAt: this.at, leftAt: null, kickedOut: false },
     ...{ reliability: 10n ** 18n, reliabilityAt: this.at, pool: [], longTerm: 5n * 10n ** 17n, judgedRight: 0, judged: 0, rating: NEWCOMER },
     ...{ task: 0n, deadline: 0n, runs: false, models: [], inUse: [], parked: 0, parkedUntil: 0n, waitsFor: 0n },
     ...{ openCommitments: 0, held: false, calledTo: 0n, setAside: false, judgedIn: null },

@@ -4,7 +4,7 @@
  *   RPC_URL=http://... MUSTER=0x... INDEXER=http://... npx tsx test/compare.ts
  */
 import { pathToFileURL } from "node:url";
-import { type Address, type ContractFunctionArgs, type ContractFunctionName, createPublicClient, getAddress, http, multicall3Abi } from "viem";
+import { type Address, type ContractFunctionArgs, type ContractFunctionName, createPublicClient, getAddress, http, multicall3Abi, zeroAddress } from "viem";
 import { recover } from "../src/formulas";
 import { PARAMETERS, musterAbi } from "../src/interface";
 import { Indexer, type Row, head } from "./indexer";
@@ -186,6 +186,9 @@ export async function compare(rpcUrl: string, address: Address, indexer: Indexer
   }
   const running = (await views(nodes.map((node) => ({ functionName: "runningTask", args: [num(node.number)] })))) as { id: bigint }[];
   for (const [i, node] of nodes.entries()) report.same(`node ${node.number} runs`, node.runs ? big(node.task) : 0n, running[i]!.id);
+  const hands = (await views(nodes.map((node) => ({ functionName: "workerOf", args: [num(node.number)] })))) as [string, boolean][];
+  for (const [i, node] of nodes.entries())
+    report.same(`worker of node ${node.number}`, [node.worker ?? zeroAddress, node.works], [hands[i]![0].toLowerCase(), hands[i]![1]]);
   log(`${report.compared - before} figures of ${nodes.length} nodes`);
 
   // Accounts, and all the money there is.

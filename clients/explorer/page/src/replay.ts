@@ -336,7 +336,7 @@ export class Replay {
 /** Beyond so many events nothing is replayed in a browser. */
 export const MOST = 200_000;
 /** Events that change nothing here. */
-const IDLE = ["DownloadRequested", "Withdrawn", "StakeReleased", "ModelNamed", "GpuGroupCreated", "DiamondCut", "AnswerRevealed", "TreasurySwept", "GroupChosen", "NodeRated", "ProfileSet"];
+const IDLE = ["DownloadRequested", "Withdrawn", "StakeReleased", "ModelNamed", "GpuGroupCreated", "DiamondCut", "AnswerRevealed", "TreasurySwept", "GroupChosen", "NodeRated", "ProfileSet", "WorkerNamed", "WorkAccepted"];
 
 let replay: Promise<Replay> | undefined;
 /** One replay for all views: reads what is new since it was last asked for, one question after the other. */

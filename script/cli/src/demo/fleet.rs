@@ -193,7 +193,7 @@ impl Demo {
     /// The node of an operator, if an earlier run with the same seed on the same chain has let it join already.
     async fn joined(&self, place: usize) -> Result<Option<u64>> {
         let operator = self.operators[place].address().0.into();
-        let number = self.muster.ask(&self.chain, None, &nodeOfCall { operator }).await?;
+        let number = self.muster.ask(&self.chain, None, &nodeOfCall { who: operator }).await?;
         if number == 0 {
             return Ok(None);
         }

@@ -46,7 +46,7 @@ async fn every_error_has_a_call_that_provokes_it() {
         return;
     }
     let boss = w.boss.address();
-    let mut app = w.actor(0).await;
+    let (mut app, mut worker) = (w.actor(0).await, w.actor(0).await);
     let outsider = app.address();
     let digest = Token::FixedBytes(vec![1; 32]);
     let mut seen = BTreeSet::new();
@@ -183,6 +183,11 @@ async fn every_error_has_a_call_that_provokes_it() {
     // Nodes.
     check!(outsider, "resume", [], 0 => "NotAnOperator"[address(outsider)]);
     check!(operator, "resume", [], 0 => "WrongStatus"[n(node), n(1)]);
+    check!(outsider, "acceptWork", [n(node)], 0 => "NotNamed"[n(node), address(outsider)]);
+    check!(operator, "acceptWork", [n(node)], 0 => "HasNode"[address(operator), n(node)]);
+    w.send(&mut a, "setWorker", &[address(worker.address())], 0).await;
+    w.send(&mut worker, "acceptWork", &[n(node)], 0).await;
+    check!(worker.address(), "quit", [], 0 => "NotTheOperator"[n(node), address(worker.address())]);
     check!(operator, "join", [gpu(), n(48), list(&[])], LEAST => "WrongStatus"[n(node), n(1)]);
     check!(outsider, "join", [gpu(), n(48), list(&[])], LEAST - GRANULE => "StakeTooLow"[n(LEAST - GRANULE), n(LEAST)]);
     check!(outsider, "join", [gpu(), n(48), list(&[])], LEAST + 1 => "StakeNotWhole"[n(LEAST + 1), n(GRANULE)]);

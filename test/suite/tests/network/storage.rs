@@ -10,7 +10,7 @@ use ethers::types::U256;
 use ethers::utils::keccak256;
 use muster_core::record;
 use muster_model::drive::{operations, play};
-use muster_model::model::validating;
+use muster_model::model::{validating, WORKERS};
 use muster_model::system::System;
 use muster_model::validated::{value, ANSWER, CARD};
 use muster_model::world::{commitment, spec, who, Dice, OWNER, TOKEN, TREASURY};
@@ -57,7 +57,7 @@ fn records_are_packed_as_solc_packs_them() {
         }
     }
     let words = |name: &str| number(&types[format!("t_struct({name})_storage")]["numberOfBytes"]) / 32;
-    assert_eq!(["NodeRecord", "TaskRecord", "GroupRecord", "CallRecord", "ProfileRecord"].map(words), [15, 4, 16, 2, 2]);
+    assert_eq!(["NodeRecord", "TaskRecord", "GroupRecord", "CallRecord", "ProfileRecord"].map(words), [16, 4, 16, 2, 2]);
     let members = types["t_struct(GroupRecord)_storage"]["members"].as_array().unwrap().clone();
     let places: Vec<_> = members.iter().map(|m| (m["label"].as_str().unwrap(), number(&m["slot"]))).collect();
     let expected = [
@@ -85,6 +85,7 @@ fn records_are_packed_as_solc_packs_them() {
         ("models", node::MODELS),
         ("commitment", node::COMMITMENT),
         ("duty", node::DUTY),
+        ("worker", node::WORKER),
     ];
     assert_eq!(places, expected);
 }
@@ -216,7 +217,7 @@ async fn a_contract_in_use_holds_what_solidity_would_read() {
     assert_eq!(s.member("Classes", "used", active), 1.into());
     assert_eq!(U256::from(w.word(s.entry("sizesJoined", 0.into())).await), (U256::one() << 48) + (U256::one() << 24));
 
-    // A node of 15 words.
+    // A node of 16 words.
     let at = s.entry("nodes", node.into());
     let first = w.word(at).await;
     assert_eq!(s.member("Node", "status", first), 2.into());
@@ -328,7 +329,8 @@ fn words_of(live: &Live) -> BTreeMap<String, usize> {
         of.iter().flat_map(|key| (0..count).map(move |i| key << shift | i)).collect()
     };
     let changes = [[0; 20].as_slice(), &[1, 2, 3, 4], &[0; 28]].concat();
-    let people: Vec<U256> = (0..60).map(who).chain([OWNER, TREASURY, [0x22; 20]]).map(|a| U256::from_big_endian(&a)).collect();
+    let people: Vec<U256> =
+        (0..60).chain(WORKERS).map(who).chain([OWNER, TREASURY, [0x22; 20]]).map(|a| U256::from_big_endian(&a)).collect();
     let named: Vec<(String, u16)> = groups
         .iter()
         .map(|&g| (live.view(IMuster::gpuNameCall { group: g as u32 }), g as u16))

@@ -1,4 +1,5 @@
 /** Nodes, what they hold, and what is owed to accounts. */
+import { zeroAddress } from "viem";
 import type { Scene } from "../scene";
 import type { Handlers } from "./index";
 import { income } from "./tasks";
@@ -40,6 +41,8 @@ export const nodes: Pick<
   | "GpuGroupListed"
   | "NodeJoined"
   | "StakeRaised"
+  | "WorkerNamed"
+  | "WorkAccepted"
   | "NodePausing"
   | "NodePaused"
   | "NodeSetAside"
@@ -85,6 +88,17 @@ export const nodes: Pick<
 
   async StakeRaised(scene, { node, added }) {
     await scene.pay({ pot: "stake", node }, added, "stake");
+  },
+
+  async WorkerNamed(scene, { node: number, worker }) {
+    const node = await scene.node(number);
+    if (node.works) (await scene.account(node.worker!)).node = 0;
+    [node.worker, node.works] = [worker === zeroAddress ? null : worker, false];
+  },
+
+  async WorkAccepted(scene, { node: number, worker }) {
+    (await scene.node(number)).works = true;
+    (await scene.account(worker)).node = number;
   },
 
   async NodePausing(scene, { node }) {

@@ -66,7 +66,16 @@ function Shown({ node, data }: { node: Row<"nodes">; data: Data }) {
         <Figure label="Status" note={node.parkedUntil ? <>until {moment(node.parkedUntil)}</> : node.runs ? <TaskLink id={node.task} /> : undefined}>
           <Pill tone={statusTone(node)}>{statusName(node)}</Pill>
         </Figure>
-        <Figure label="GPU" note={<AccountLink of={node.operator} />}>
+        <Figure label="GPU" note={
+          <>
+            <AccountLink of={node.operator} />
+            {node.works && (
+              <>
+                , worked by <AccountLink of={node.worker!} />
+              </>
+            )}
+          </>
+        }>
           {gpuName(node.gpuGroup, groups)}
         </Figure>
         <Figure label="Stake" note={node.slashed ? <span class="bad">{money(node.slashed)} slashed</span> : `joined ${day(node.joinedAt)}`}>
