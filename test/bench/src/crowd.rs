@@ -96,7 +96,7 @@ impl Crowd {
         }
         b.world.owner_calls(listGpuGroupCall { group, listed: true })?;
         let held = held(&mut b)?;
-        let paused = Vec::from_iter(1..=INNOCENT.1 as u32);
+        let paused = (1..=INNOCENT.1 as u32).collect::<Vec<_>>();
         paused.iter().try_for_each(|&node| b.operator(node, pauseCall {}).map(drop))?;
         let compared = TaskSpec { kind: 1, redundancy: 1, gpu: group, ..spec(&dropped(0)) };
         let sampled = sampled_at(&b, 10_000, &compared)?;
@@ -408,7 +408,7 @@ impl Crowd {
             false,
             reserves,
             |c| c.wait(0..2),
-            |c, ()| Ok(c.b.join("Innocent", LARGE, &Vec::from_iter(1..=10), 400)?.1),
+            |c, ()| Ok(c.b.join("Innocent", LARGE, &(1..=10).collect::<Vec<_>>(), 400)?.1),
         )
     }
 

@@ -208,14 +208,14 @@ impl Bench {
         self.aside(|b| {
             let mut left = Vec::new();
             let (group, _) = b.trio()?;
-            let mut make = |b: &mut Bench| {
+            let make = |b: &mut Bench| {
                 (0..10).try_for_each(|_| b.join(GPU, VRAM, &[MODEL], 400).map(drop))?;
                 b.fill(group, 40, true, |_| ())
             };
             for beside in [false, true] {
                 b.aside(|b| {
                     if beside {
-                        b.beside(&mut make)?;
+                        b.beside(make)?;
                     } else {
                         make(b)?;
                     }

@@ -154,7 +154,7 @@ impl World {
         mined.outcome.created.context("no address")
     }
 
-    fn request(&self, from: Address, to: Address, value: u128, data: Vec<u8>) -> TxRequest {
+    fn request(from: Address, to: Address, value: u128, data: Vec<u8>) -> TxRequest {
         TxRequest {
             from: Some(from),
             to: Some(TxKind::Call(to)),
@@ -168,7 +168,7 @@ impl World {
 
     fn raw(&self, from: Address, to: Address, value: u128, data: Vec<u8>) -> Result<Done> {
         let before = self.floor.get().then(|| (self.chain.state(), data.clone()));
-        let mined = self.chain.send(self.request(from, to, value, data))?;
+        let mined = self.chain.send(Self::request(from, to, value, data))?;
         if !mined.ok() {
             bail!("a call was refused: {}", explain(&mined.outcome.output));
         }
@@ -207,11 +207,9 @@ impl World {
     /// Calls Muster several times in one block.
     pub fn together<C: SolCall>(&self, from: Address, value: u128, calls: &[C]) -> Result<()> {
         self.chain.set_automine(false);
-        let mut nonce = self.chain.next_nonce(from);
-        for call in calls {
+        for (nonce, call) in (self.chain.next_nonce(from)..).zip(calls) {
             self.chain
-                .send_unlocked(TxRequest { nonce: Some(nonce), ..self.request(from, self.muster, value, call.abi_encode()) })?;
-            nonce += 1;
+                .send_unlocked(TxRequest { nonce: Some(nonce), ..Self::request(from, self.muster, value, call.abi_encode()) })?;
         }
         self.chain.mine(1, 0).map_err(|e| anyhow!("{e:?}"))?;
         self.chain.set_automine(true);
@@ -228,7 +226,7 @@ impl World {
         if let Some(beside) = self.beside.borrow_mut().as_mut() {
             return beside.view(call);
         }
-        let outcome = self.chain.call(&self.request(self.owner, self.muster, 0, call.abi_encode()))?;
+        let outcome = self.chain.call(&Self::request(self.owner, self.muster, 0, call.abi_encode()))?;
         ensure!(outcome.status == Status::Success, "a call was refused: {}", explain(&outcome.output));
         Ok(C::abi_decode_returns(&outcome.output)?)
     }
