@@ -45,7 +45,7 @@ impl Scale {
         quick: false,
         seeds: 6,
         rounds: 200,
-        target_seeds: 6,
+        target_seeds: 12,
         target_rounds: 150,
         targets: &[0, 200, 400, 500, 600, 700, 800, 850, 900, 950, 980, 1_000],
         lives: 8,
@@ -56,7 +56,7 @@ impl Scale {
         quick: true,
         seeds: 2,
         rounds: 30,
-        target_seeds: 1,
+        target_seeds: 2,
         target_rounds: 40,
         targets: &[0, 500, 800, 950],
         lives: 2,
@@ -75,18 +75,19 @@ pub struct Servers {
     pub exact: Vec<rounds::Outcome>,
 }
 
-/// Gains of targets, means over the seeds.
+/// Gains of targets, one value for each seed.
 #[derive(Clone, Debug)]
 pub struct Targets {
     pub name: Name,
     pub algorithm: Algorithm,
     pub halves: u64,
-    /// The best given target, in thousandths, and its gain.
-    pub best: (u64, f64),
+    /// The given target that was best in runs of its own, in thousandths: what it gains is measured in others, in which it has no luck.
+    pub best: u64,
+    pub gains: Vec<f64>,
     /// The contract's own: its gain, and the mean target.
-    pub predictive: (f64, f64),
+    pub predictive: (Vec<f64>, f64),
     /// The same computed from the ratings of all nodes.
-    pub outside: (f64, f64),
+    pub outside: (Vec<f64>, f64),
 }
 
 /// What farming came to, for each seed.
@@ -199,7 +200,7 @@ fn servers(scale: &Scale, first: u64) -> Vec<(Name, Algorithm, Servers)> {
 /// Every given target, and the two that are computed.
 fn targets(scale: &Scale, first: u64) -> Vec<Targets> {
     let cases: Vec<(Name, Algorithm)> = Name::ALL.into_iter().flat_map(|name| GREEDY.map(|a| (name, a))).collect();
-    let gains = |name, algorithm, target, halves: u64| -> Vec<Outcome> {
+    let gains = |name, algorithm, target, halves: u64, run_seed| -> Vec<Outcome> {
         let seeds: Vec<u64> = (first..first + scale.target_seeds).collect();
         let game = |&population_seed: &u64| {
             play(&Game {
@@ -210,7 +211,7 @@ fn targets(scale: &Scale, first: u64) -> Vec<Targets> {
                 alpha: WAD / 2 * halves,
                 rounds: scale.target_rounds,
                 population_seed,
-                run_seed: 1,
+                run_seed,
             })
         };
         seeds.par_iter().map(game).collect()
@@ -220,23 +221,25 @@ fn targets(scale: &Scale, first: u64) -> Vec<Targets> {
         let given: Vec<(u64, Vec<Outcome>)> = scale
             .targets
             .par_iter()
-            .map(|&target| (target, gains(name, algorithm, Target::Given(WAD / 1_000 * target), 0)))
+            .map(|&target| (target, gains(name, algorithm, Target::Given(WAD / 1_000 * target), 0, 1)))
             .collect();
         HALVES.map(|halves| {
             let gain = |outcome: &Outcome| outcome.late_gain(halves as f64 / 2.0);
             let best = given.iter().map(|(target, outcomes)| (*target, mean(outcomes, &gain)));
-            let best = best.fold((0, 0.0), |best, next| if next.1 > best.1 { next } else { best });
-            let computed = |target| {
-                let outcomes = gains(name, algorithm, target, halves);
-                (mean(&outcomes, &gain), mean(&outcomes, &|outcome| outcome.late_target))
+            let (best, _) = best.fold((0, 0.0), |best, next| if next.1 > best.1 { next } else { best });
+            let again = |target, halves| {
+                let outcomes = gains(name, algorithm, target, halves, 2);
+                let target = mean(&outcomes, &|outcome| outcome.late_target);
+                (outcomes.iter().map(gain).collect(), target)
             };
             Targets {
                 name,
                 algorithm,
                 halves,
                 best,
-                predictive: computed(Target::Predictive),
-                outside: computed(Target::Outside),
+                gains: again(Target::Given(WAD / 1_000 * best), 0).0,
+                predictive: again(Target::Predictive, halves),
+                outside: again(Target::Outside, halves),
             }
         })
     };

@@ -211,9 +211,10 @@ impl Of<'_> {
                 listed(&others)
             ),
         };
-        let pays = match paying.is_empty() {
-            true => "At neither load does any clearly pay more than work.".to_string(),
-            false => format!("At one load at least some clearly pay more: {}.", listed(&paying)),
+        let pays = if paying.is_empty() {
+            "At neither load does any clearly pay more than work.".to_string()
+        } else {
+            format!("At one load at least some clearly pay more: {}.", listed(&paying))
         };
         let earned = Way::ALL.map(|way| {
             let kinds = KINDS.map(|kind| format!("{} {}", kind.name(), either(self.get(way, load, &id("hour", kind)))));
