@@ -7,10 +7,13 @@ use alloy::rpc::types::TransactionReceipt;
 use anyhow::Result;
 use clap::Args;
 use futures_util::{stream, StreamExt, TryStreamExt};
+use muster_client::IMuster::{
+    ModelAdded, ModelRemoved, NodePaused, NodePausing, NodeQuit, NodeQuitting, NodeResumed, StakeRaised, WorkerNamed,
+};
 use muster_client::{show_amount, Error, Event, IMuster};
 use serde_json::json;
 
-use crate::history::{self, topic};
+use crate::history;
 use crate::node::Which;
 use crate::session::{Report, Session};
 
@@ -46,18 +49,10 @@ impl Earnings {
         let mut lines: BTreeMap<u64, Line> = BTreeMap::new();
         // A transaction's gas is shared by the tasks that it was about, and nobody's if by none.
         let mut about: BTreeMap<B256, BTreeSet<u64>> = BTreeMap::new();
-        let number = Some(topic(U256::from(node)));
-        // Those whose second value is the node, those whose first is, and what others' tasks brought who drove them.
-        let mut events = history::events(session, from, [None, number, None]).await?;
-        events.extend(history::events(session, from, [number, None, None]).await?);
-        events.extend(history::events(session, from, [None, None, None]).await?.into_iter().filter(|past| match &past.event {
-            Event::TaskAborted(e) => e.beneficiary == operator && e.node != node,
-            Event::TaskSampled(e) => e.beneficiary == operator && e.node != node,
-            _ => false,
-        }));
-        // A number may be both a task's and a node's.
-        let mut seen = BTreeSet::new();
-        events.retain(|past| seen.insert((past.transaction, past.log.log_index)));
+        // Its own, and others' tasks that its operator drove: the node stands in different places of them.
+        let events = history::events(session, from, [None, None, None]).await?;
+        // Who pays the node's gas: whoever worked for it since.
+        let mut hands = BTreeSet::from([operator, session.muster.read(IMuster::workerOfCall { number: node }).await?.worker]);
         for past in &events {
             let mut task = |id: u64, change: &mut dyn FnMut(&mut Line)| {
                 change(lines.entry(id).or_default());
@@ -99,12 +94,21 @@ impl Earnings {
                     line.slashed += U256::from(e.stake) + U256::from(e.unbonding) + U256::from(e.credit);
                 }),
                 Event::NodeJoined(e) if e.node == node => task(0, &mut |_| {}),
-                Event::NodePaused(_)
-                | Event::NodeResumed(_)
-                | Event::NodeQuit(_)
-                | Event::StakeRaised(_)
-                | Event::ModelAdded(_)
-                | Event::ModelRemoved(_) => {
+                Event::WorkAccepted(e) if e.node == node => {
+                    hands.insert(e.worker);
+                    task(0, &mut |_| {});
+                }
+                Event::WorkerNamed(WorkerNamed { node: its, .. })
+                | Event::NodePausing(NodePausing { node: its })
+                | Event::NodePaused(NodePaused { node: its })
+                | Event::NodeResumed(NodeResumed { node: its })
+                | Event::NodeQuitting(NodeQuitting { node: its })
+                | Event::NodeQuit(NodeQuit { node: its, .. })
+                | Event::StakeRaised(StakeRaised { node: its, .. })
+                | Event::ModelAdded(ModelAdded { node: its, .. })
+                | Event::ModelRemoved(ModelRemoved { node: its, .. })
+                    if *its == node =>
+                {
                     task(0, &mut |_| {});
                 }
                 _ => {}
@@ -116,7 +120,7 @@ impl Earnings {
         });
         let receipts: Vec<_> = stream::iter(receipts).buffered(8).try_collect().await?;
         for (hash, receipt) in receipts {
-            let Some(receipt) = receipt.filter(|receipt| receipt.from == operator) else { continue };
+            let Some(receipt) = receipt.filter(|receipt| hands.contains(&receipt.from)) else { continue };
             let cost = U256::from(receipt.gas_used) * U256::from(receipt.effective_gas_price);
             let tasks = &about[hash];
             let part = cost / U256::from(tasks.len());

@@ -87,7 +87,8 @@ pub async fn events(session: &Session, from: u64, topics: [Option<B256>; 3]) -> 
                     bail!("more than {MOST} events: ask for a shorter time");
                 }
                 next = to + 1;
-                span = (span * 2).min(SPAN);
+                // Slowly, or every other question would be one that the node refuses.
+                span = (span + span.div_ceil(4)).min(SPAN);
             }
             Err(Error::Node(_)) if to > next => span = (to - next).div_ceil(2),
             Err(error) => return Err(error.into()),

@@ -14,7 +14,7 @@ use muster_core::qos;
 use serde_json::json;
 
 use crate::options::amount;
-use crate::session::{signer, Report, Session};
+use crate::session::{Report, Session};
 use crate::why::all_nodes;
 
 #[derive(Args)]
@@ -60,6 +60,9 @@ impl Keeper {
     pub async fn run(&self, session: &Session) -> Result<Option<Report>> {
         let account = if session.options.dry_run { None } else { Some(session.account().await?) };
         let mut round = Round { session, account: account.as_ref(), options: self, books: Books::default() };
+        // Of one that is asked for while a round goes on, too.
+        let stop = tokio::signal::ctrl_c();
+        tokio::pin!(stop);
         loop {
             match round.look().await {
                 Ok(()) => {}
@@ -81,7 +84,7 @@ impl Keeper {
             }
             tokio::select! {
                 () = tokio::time::sleep(Duration::from_secs(self.every)) => {}
-                _ = tokio::signal::ctrl_c() => return Ok(Some(round.books.report())),
+                _ = &mut stop => return Ok(Some(round.books.report())),
             }
         }
     }
@@ -211,7 +214,7 @@ impl Round<'_> {
         let muster = &self.session.muster;
         let from = match self.account {
             Some(account) => account.address(),
-            None => signer(&self.session.options)?.address(),
+            None => self.session.signer()?.address(),
         };
         let gas = match muster.gas(from, &call, U256::ZERO).await {
             Ok(gas) => gas,

@@ -100,7 +100,7 @@ async fn run(cli: Cli) -> Result<Option<Report>> {
             Node::Models(models) => models.run(session).await?,
             Node::Quit => session.call(IMuster::quitCall {}, none, "left").await?,
             Node::Withdraw { to } => {
-                let to = to.map_or_else(|| signer(options).map(|key| key.address()), Ok)?;
+                let to = to.map_or_else(|| session.signer().map(|key| key.address()), Ok)?;
                 session.call(IMuster::withdrawCall { to }, none, &format!("paid out to {to}")).await?
             }
             Node::Earnings(earnings) => earnings.run(session).await?,

@@ -10,7 +10,7 @@ use muster_core::record::CALL_MODELS;
 use serde_json::json;
 
 use crate::options::amount;
-use crate::session::{signer, Report, Session};
+use crate::session::{Report, Session};
 
 #[derive(Args)]
 pub struct Join {
@@ -109,7 +109,7 @@ impl Which {
         }
         let operator = match self.operator {
             Some(operator) => operator,
-            None => signer(&session.options)?.address(),
+            None => session.signer()?.address(),
         };
         match session.muster.read(IMuster::nodeOfCall { who: operator }).await? {
             0 => bail!("{operator} never joined a node, and works for none"),

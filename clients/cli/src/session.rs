@@ -1,6 +1,6 @@
 //! What commands share: the contract, the account, and how a call is sent or only tried.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use alloy::dyn_abi::{DynSolValue, EventExt};
 use alloy::json_abi::JsonAbi;
@@ -10,7 +10,7 @@ use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
 use anyhow::{anyhow, bail, Context, Result};
 use muster_client::{
-    abi, key, show_amount, Account, Done, Endpoints, Entry, Error, Fate, IMuster, Muster, Refusal, Sender, Sending, Settings,
+    abi, key, show_amount, Account, Done, Endpoints, Entry, Error, Fate, IMuster, Muster, Sender, Sending, Settings,
 };
 use serde_json::{json, Value};
 
@@ -28,6 +28,7 @@ pub struct Report {
 pub struct Session {
     pub options: Options,
     pub muster: Muster,
+    signer: OnceLock<PrivateKeySigner>,
 }
 
 /// The environment variable of a key without a file.
@@ -37,11 +38,20 @@ impl Session {
     pub async fn open(options: &Options) -> Result<Self> {
         let address = options.muster.context("which contract? --muster ADDRESS, or MUSTER in the environment")?;
         let muster = Muster::connect(endpoints(options)?, address).await?;
-        Ok(Self { options: options.clone(), muster })
+        Ok(Self { options: options.clone(), muster, signer: OnceLock::new() })
     }
 
     pub fn endpoints(&self) -> &Endpoints {
         self.muster.endpoints()
+    }
+
+    /// The key, whose password is asked for once.
+    pub fn signer(&self) -> Result<&PrivateKeySigner> {
+        if self.signer.get().is_none() {
+            // Nobody else fills it meanwhile: a command asks for one key.
+            let _ = self.signer.set(signer(&self.options)?);
+        }
+        Ok(self.signer.get().expect("just filled"))
     }
 
     /// The account that calls.
@@ -52,7 +62,7 @@ impl Session {
             ..Sending::default()
         };
         let place = self.options.home().join("transactions");
-        let sender = Sender::open(self.endpoints().clone(), signer(&self.options)?, &place, sending).await?;
+        let sender = Sender::open(self.endpoints().clone(), self.signer()?.clone(), &place, sending).await?;
         Ok(Account::new(self.muster.clone(), sender))
     }
 
@@ -73,7 +83,7 @@ impl Session {
     /// Calls, or only says what the call would come to.
     pub async fn call<C: SolCall + Clone>(&self, call: C, value: U256, what: &str) -> Result<Report> {
         if self.options.dry_run {
-            return self.tried(signer(&self.options)?.address(), call, value, what).await;
+            return self.tried(self.signer()?.address(), call, value, what).await;
         }
         let account = self.account().await?;
         // What an earlier run left open comes first, and may be this very call: then it is that which is waited for.
@@ -85,12 +95,7 @@ impl Session {
             account.sender().tick().await?;
             return Ok(self.reported(&account.call(call, value).await?, what));
         };
-        let receipt = account.sender().wait(open.nonce).await?;
-        if !receipt.status() {
-            let hash = receipt.transaction_hash;
-            return Err(Error::Undone { hash, refusal: Box::new(Refusal::Other(Bytes::new())) }.into());
-        }
-        Ok(self.reported(&Done { events: self.muster.events(&receipt), receipt }, what))
+        Ok(self.reported(&account.finish(open.nonce, &input, value).await?, what))
     }
 
     async fn tried<C: SolCall + Clone>(&self, from: Address, call: C, value: U256, what: &str) -> Result<Report> {

@@ -1,5 +1,6 @@
 //! Tasks: creating one, following it, taking it back, its result.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -282,21 +283,27 @@ fn id_of(event: &Event) -> Option<u64> {
     })
 }
 
+/// So many blocks are read again each time: the newest of them may have been replaced.
+const AGAIN: u64 = 32;
 /// So long a draw is left to others, then it is made.
 const POLITE: Duration = Duration::from_secs(3);
 
 async fn watch(session: &Session, which: &Which, drive: bool) -> Result<()> {
     let from = history::days_ago(session.endpoints(), which.days).await?;
-    let (mut shown, mut pending) = (0, None::<Instant>);
+    let (mut events, mut next, mut pending) = (Vec::<Past>::new(), from, None::<Instant>);
     loop {
-        let events = which.events_from(session, from).await?;
-        for past in events.iter().skip(shown) {
+        let head = session.endpoints().head().await?.number;
+        let known: BTreeSet<_> = events.iter().map(|past| (past.transaction, past.log.log_index)).collect();
+        let mut new = which.events_from(session, next).await?;
+        new.retain(|past| !known.contains(&(past.transaction, past.log.log_index)));
+        for past in new {
             session.say(&Report {
                 json: event_json(&past.log),
                 text: format!("block {}: {}", past.block, abi::describe(&past.event)),
             });
+            events.push(past);
         }
-        shown = events.len().max(shown);
+        next = from.max(head.saturating_sub(AGAIN));
         let view = which.locate(session, &events).await?;
         match (ending(&events), view.status) {
             (Some((true, _)), 0) => return Ok(()),

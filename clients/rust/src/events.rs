@@ -14,7 +14,7 @@ use crate::endpoints::{Endpoints, Head};
 use crate::file::{self, Lock};
 use crate::http::Fault;
 use crate::wake::Wake;
-use crate::Error;
+use crate::{Complaint, Error};
 
 /// How events are read.
 #[derive(Clone, Debug)]
@@ -103,6 +103,8 @@ pub struct Events {
     cursor: Cursor,
     file: Option<(PathBuf, Lock)>,
     saved: Instant,
+    /// What a node said last of a block that it would not give.
+    complaint: Option<Complaint>,
     span: u64,
     wake: Option<Wake>,
 }
@@ -147,7 +149,7 @@ impl Events {
         }
         let wake = if reading.wake.is_empty() { None } else { Some(Wake::start(&reading.wake, cursor.contract)?) };
         let span = reading.span.max(1);
-        Ok(Self { endpoints, cursor, file: None, saved: Instant::now(), span, wake, reading })
+        Ok(Self { endpoints, cursor, file: None, saved: Instant::now(), complaint: None, span, wake, reading })
     }
 
     /// Where reading has come to.
@@ -199,6 +201,7 @@ impl Events {
     async fn step(&mut self) -> Result<Step, Error> {
         self.endpoints.chain().await?;
         let span = self.span;
+        self.complaint = None;
         let well = self.endpoints.well();
         for node in &well {
             let Some(head) = self.endpoints.block(*node, "latest").await.map(|(_, head)| head) else { continue };
@@ -226,6 +229,9 @@ impl Events {
         }
         if self.endpoints.well().is_empty() {
             return Err(Error::Unreachable(self.endpoints.reasons()));
+        }
+        if let Some(complaint) = self.complaint.take() {
+            return Err(Error::Node(complaint));
         }
         Ok(if self.span < span { Step::Quiet } else { Step::UpToDate })
     }
@@ -293,7 +299,11 @@ impl Events {
                 self.span = (to - from).div_ceil(2);
                 return Ok(None);
             }
-            Ok(Err(complaint)) => return Err(Error::Node(complaint)),
+            // Of one block: others may have it, and whoever asked hears of it if none has.
+            Ok(Err(complaint)) => {
+                self.complaint = Some(complaint);
+                return Ok(None);
+            }
             Err(_) => return Ok(None),
         };
         let after = self.endpoints.block(node, format!("{to:#x}")).await;

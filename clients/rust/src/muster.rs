@@ -174,6 +174,14 @@ impl Account {
         let name = name.map(str::to_string);
         let request = Request { to: self.muster.address, value, input: input.clone(), gas: None, name };
         let nonce = self.sender.submit(request).await?;
+        self.finish(nonce, input, value).await
+    }
+
+    /// Waits for a call that was sent, by its nonce, input and value: what an earlier process may have begun.
+    ///
+    /// # Errors
+    /// [`Error::Undone`] if it was mined and undone; [`Error::NotMined`] if that is not known yet.
+    pub async fn finish(&self, nonce: u64, input: &Bytes, value: U256) -> Result<Done, Error> {
         let receipt = self.sender.wait(nonce).await?;
         if receipt.status() {
             return Ok(Done { events: self.muster.events(&receipt), receipt });

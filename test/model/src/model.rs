@@ -1469,7 +1469,7 @@ impl Model {
 
     /// Who does what an operator's node does: now and then its worker.
     fn hand(&self, operator: Address, choice: u64) -> Address {
-        self.own(operator).ok().and_then(|node| self.worker(node)).filter(|_| choice % 4 > 0).unwrap_or(operator)
+        self.own(operator).ok().and_then(|node| self.worker(node)).filter(|_| !choice.is_multiple_of(4)).unwrap_or(operator)
     }
 
     /// Names a node's worker, and ends the work of the one before.

@@ -177,7 +177,7 @@ async fn every_view_is_read() {
     assert_eq!((overview.nodesJoined, overview.granule), (1, GRANULE));
     let view = muster.read(IMuster::nodeCall { number: node }).await.unwrap();
     assert_eq!((view.operator, view.stake, view.status, &view.models[..]), (operator.address(), u128::from(LEAST), 1, &[7][..]));
-    assert_eq!(muster.read(IMuster::nodesCall { from: 1, count: 64 }).await.unwrap(), [view.clone()]);
+    assert_eq!(muster.read(IMuster::nodesCall { from: 1, count: 64 }).await.unwrap(), std::slice::from_ref(&view));
     let weight = muster.read(IMuster::weightOfCall { number: node, spec: spec() }).await.unwrap();
     assert!(weight.eligible && weight.weight > 0);
     assert_eq!(muster.read(IMuster::gpuNameCall { group: view.gpu }).await.unwrap(), "NVIDIA RTX 4090");

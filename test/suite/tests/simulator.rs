@@ -294,7 +294,7 @@ fn meddle(ledger: &mut Ledger, round: u64, nodes: u32) {
         2 => ledger.call(Party::Keeper, 0, &cancelCall { id, ticket: u64::from(node) << 32 }).is_ok(),
         3 => ledger.call(Party::Keeper, 0, &validateCall { id, node }).is_ok(),
         4 => ledger.call(Party::Keeper, 0, &settleCall { id, group }).is_ok(),
-        5 => ledger.call(Party::Keeper, 0, &reveal(if round % 2 == 0 { 0 } else { group })).is_ok(),
+        5 => ledger.call(Party::Keeper, 0, &reveal(if round.is_multiple_of(2) { 0 } else { group })).is_ok(),
         _ => ledger.call(Party::Operator(node % nodes), 0, &submit(id + 1)).is_ok(),
     };
 }

@@ -56,7 +56,7 @@ impl Books {
     }
 
     /// Takes up to this much out of the reserve, in which one wei stays.
-    pub fn from_reserve(&mut self, wei: u128) -> u128 {
+    pub fn take_reserve(&mut self, wei: u128) -> u128 {
         let taken = wei.min(self.reserve.saturating_sub(1));
         self.reserve -= taken;
         taken

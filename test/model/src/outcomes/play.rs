@@ -209,7 +209,7 @@ impl<S: System> Table<S> {
             let start_fee = if case.scored { start_fee_of(fee) } else { 0 };
             match self.real.call(&Call::new(who(DRIVER), validateCall { id: t.id, node: t.node })) {
                 Ok(done) => {
-                    let paid = self.books.from_reserve(start_fee);
+                    let paid = self.books.take_reserve(start_fee);
                     self.books.driver += paid;
                     let [E::TaskSampled(told)] = &done.events[..] else { panic!("{:?}", done.events) };
                     let beneficiary = if paid > 0 { who(DRIVER) } else { [0; 20] };
@@ -273,7 +273,7 @@ impl<S: System> Table<S> {
         } else {
             let done = self.reveal(case, 0, id, 0, node);
             let creator = who(CREATOR).into();
-            let told = self.told(case, 0, id, 0, node);
+            let told = Self::told(case, 0, id, 0, node);
             if act == Act::Fail {
                 self.books.creator += fee;
                 let code = told_code(&told);
@@ -328,7 +328,7 @@ impl<S: System> Table<S> {
     }
 
     /// The event of a reveal.
-    fn told(&self, case: &Case, member: usize, id: u64, group: u32, node: u32) -> E {
+    fn told(case: &Case, member: usize, id: u64, group: u32, node: u32) -> E {
         let (kind, value) = Self::said(case, member);
         E::AnswerRevealed(AnswerRevealed { id, node, group, kind, value, salt: salt(id, node) })
     }
@@ -374,7 +374,7 @@ impl<S: System> Table<S> {
         let mut events = Vec::new();
         for (n, &i) in revealing.iter().enumerate() {
             let mut done = self.reveal(case, i, id, group, team.members[i]);
-            assert_eq!(done.events.remove(0), self.told(case, i, id, group, team.members[i]));
+            assert_eq!(done.events.remove(0), Self::told(case, i, id, group, team.members[i]));
             let judges = n + 1 == revealing.len() && !withheld;
             assert!(judges || done.events.is_empty(), "{:?}", done.events);
             events = done.events;
@@ -414,7 +414,7 @@ impl<S: System> Table<S> {
         match outcome {
             Outcome::Agreed => {
                 let missing = pot.saturating_sub(fee);
-                let found = self.books.from_reserve(missing);
+                let found = self.books.take_reserve(missing);
                 if missing > 0 {
                     self.count.pots[usize::from(found == missing)] += 1;
                 }
