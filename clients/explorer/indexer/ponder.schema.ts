@@ -573,6 +573,9 @@ const sums = (t: Columns) => ({
   gas: t.bigint().notNull(),
   events: t.integer().notNull(),
 });
+/** Tasks of one minute, by its first second. */
+export const minute = onchainTable("minute", (t) => ({ start: t.bigint().primaryKey(), created: t.integer().notNull(), ended: t.integer().notNull() }));
+
 export const hour = onchainTable("hour", sums);
 export const day = onchainTable("day", sums);
 

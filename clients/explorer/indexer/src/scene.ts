@@ -12,6 +12,7 @@ type Sums = Omit<Row<"hour">, "start">;
 type Key = Record<string, unknown>;
 
 export const NOBODY: Hex = `0x${"00".repeat(20)}`;
+const MINUTE = 60n;
 const HOUR = 3_600n;
 const DAY = 86_400n;
 
@@ -130,6 +131,11 @@ export class Scene {
     for (const [table, length] of [["hour", HOUR], ["day", DAY]] as const) {
       add(await this.row(table, { start: this.at - (this.at % length) }, () => NO_SUMS as never), more);
     }
+  }
+
+  /** Another task of this minute. */
+  async tick(what: "created" | "ended") {
+    (await this.row("minute", { start: this.at - (this.at % MINUTE) }, () => ({ created: 0, ended: 0 })))[what]++;
   }
 
   /** Adds to a node's sums of this day. */

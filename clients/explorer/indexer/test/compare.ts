@@ -214,6 +214,13 @@ export async function compare(rpcUrl: string, address: Address, indexer: Indexer
   for (const [pot, rows, total] of told) report.same(`the payments of ${pot}, its rows and its total`, [pots.get(pot) ?? 0n, rows], [big(total), big(total)]);
   const balance = await client.getBalance({ address, blockNumber });
   report.same("all pots together", [...pots.values()].reduce((sum, amount) => sum + amount, 0n), balance);
+  for (const row of await indexer.all("profile", "application")) {
+    const { target, ...profile } = (await view("profile", row.application))[0] as Record<string, unknown>;
+    const indexed = { algorithm: row.algorithm, least: row.least, most: row.most, reschedules: row.reschedules, targeting: row.targeting, alpha: big(row.alpha), period: row.period };
+    report.fields(`profile of ${row.application}`, indexed, profile);
+    // A target that was not given changes with the judgements, which no event says but the next group's.
+    if (row.targeting === 2) report.same(`target of ${row.application}`, big(row.target), target);
+  }
   for (const [pot, table, key, column] of [["credit", "account", "address", "account"], ["unbonding", "account", "address", "account"], ["stake", "node", "number", "node"]] as const) {
     const differing = await indexer.sql(
       `select t.${key} as whose, t.${pot} as has, coalesce(sum(p.amount), 0) as paid from ${table} t left join payment p on p.${column} = t.${key} and p.pot = '${pot}' group by t.${key}, t.${pot} having t.${pot} <> coalesce(sum(p.amount), 0) limit 10`,
@@ -328,6 +335,8 @@ export async function compare(rpcUrl: string, address: Address, indexer: Indexer
     };
     for (const [name, value] of Object.entries(expected)) report.same(`sum of ${name} by ${table}`, big(row[name]), big(value));
   }
+  const [minutes] = (await indexer.sql("select coalesce(sum(created), 0) created, coalesce(sum(ended), 0) ended from minute")) as [Row];
+  report.same("sums by minute", [num(minutes.created), num(minutes.ended)], [tasks.length, tasks.length - open.length]);
   const days = await indexer.sql("select n.number, n.earned, coalesce(sum(d.earned), 0) as by_day from node n left join node_day d on d.node = n.number group by n.number, n.earned having n.earned <> coalesce(sum(d.earned), 0) limit 10");
   report.same("nodes whose days do not add up", days, []);
 

@@ -12,6 +12,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import { musterAbi } from "../src/interface";
 import { compare } from "./compare";
 import { type Row, head, rpc, sleep } from "./indexer";
+import { rated } from "./rated";
 import { Counter, type Options, Running, demonstrate, devnode, directory } from "./machine";
 
 /** The public key of every nitro development chain. */
@@ -47,6 +48,8 @@ const log = () => createWalletClient({ account, transport: http(url) }).sendTran
 const spec = { kind: 0, units: 1, vram: 8, gpu: 0, redundancy: 0, flags: 1, inputDigest: `0x${"11".repeat(32)}`, models: [] };
 const create = () => send("createTask", [spec], parseEther("1"));
 
+let chosen: Awaited<ReturnType<typeof rated>>;
+
 before(async () => {
   url = await devnode();
   counter = await Counter.before(url);
@@ -59,6 +62,8 @@ before(async () => {
   const shown = await demonstrate(url, flags);
   address = shown.address;
   console.log(`  a demonstration of ${shown.report.tasks} tasks on ${shown.report.nodes} nodes: ${await head(url)} blocks, ${((Date.now() - since) / 1_000).toFixed()} s`);
+  // What no demonstration does: tasks whose nodes are chosen by their ratings.
+  chosen = await rated(url, address, account);
 });
 
 after(async () => {
@@ -86,9 +91,24 @@ test("all that is indexed equals the contract's views", async () => {
   console.log(`  ${events} events on ${database ? "PostgreSQL" : "PGlite"} in ${((Date.now() - since) / 1_000).toFixed()} s; ${total} calls ${JSON.stringify(byMethod)}`);
   await same(first, "demonstration");
   const met = await first.sql("select name, count(*) as times from event group by name order by name");
-  const wanted = ["TaskCreated", "TaskQueued", "TaskSucceeded", "TaskAborted", "AnswerRevealed", "GroupSettled", "NodeSlashed", "ScoreRecorded", "NodeExcluded"];
-  for (const name of wanted) assert.ok(met.some((row) => row.name === name), `the demonstration has no ${name}`);
+  const wanted = ["TaskCreated", "TaskQueued", "TaskSucceeded", "TaskAborted", "AnswerRevealed", "GroupSettled", "NodeSlashed", "ScoreRecorded", "NodeExcluded", "GroupChosen", "NodeRated", "ProfileSet"];
+  for (const name of wanted) assert.ok(met.some((row) => row.name === name), `there was no ${name}`);
   console.log(`  ${met.length} kinds of events were met`);
+});
+
+test("groups chosen by ratings: the profile, the likelihood, who was right, and the group that came after", async () => {
+  const [profile] = (await first.sql("select * from profile")) as [Row];
+  assert.deepEqual([profile.application, profile.algorithm, profile.least, profile.most, profile.targeting], [account.address.toLowerCase(), 1, 3, 5, 2]);
+  const groups = await first.sql("select v.*, t.outcome as ended from validation v join task t on t.id = v.task where v.redundancy = 3 order by v.id");
+  assert.deepEqual(groups.map(({ task, outcome, ended }) => [BigInt(task as string), outcome, ended]), [[chosen.agreed, 0, 2], [chosen.open, 4, 9], [chosen.open, 2, 9]]);
+  for (const { algorithm, target, likelihood, size } of groups) {
+    assert.deepEqual([algorithm, target, size], [1, profile.target, 5]);
+    assert.ok(BigInt(likelihood as string) > 0n && BigInt(likelihood as string) < BigInt(target as string), `${likelihood}`);
+  }
+  const members = await first.sql(`select m.verdict, m.equal, n.judged, n.judged_right, n.rating from member m join node n on n.number = m.node where m.task = ${chosen.agreed} order by m.position`);
+  assert.deepEqual(members.map(({ verdict, equal }) => [verdict, equal]), [[1, true], [2, false], [1, true], [4, null], [1, true]]);
+  // Each was judged twice more: by two that agreed, though they were no majority, and by nobody.
+  for (const { judged, judged_right, rating } of members) assert.equal(BigInt(rating as string), (BigInt(Number(judged_right) + 1) * 10n ** 18n) / BigInt(Number(judged) + 2));
 });
 
 test("the ten queries of the README answer", async () => {

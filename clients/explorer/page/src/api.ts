@@ -50,6 +50,7 @@ const tables = {
     start: big, created: int, started: int, queued: int, succeeded: int, failed: int, timedOut: int, cancelled: int, evicted: int, expired: int, slashedOut: int, undecided: int, waited: big, ran: big, fees: big,
     paid: big, refunded: big, transactions: int, gas: big,
   },
+  minutes: { start: big, created: int, ended: int },
   nodeDays: { node: int, start: big, started: int, succeeded: int, failed: int, timedOut: int, earned: big, slashed: big, scores: int, scored: int },
 } satisfies Record<string, Record<string, Decode<unknown>>>;
 
@@ -133,21 +134,38 @@ async function post(query: string, signal?: AbortSignal): Promise<Record<string,
   return told.data;
 }
 
+/** Lists that were longer than what was asked for. */
+const cut = new WeakSet<readonly unknown[]>();
+/** Whether there are more rows than these. */
+export const isCut = (rows: readonly unknown[]): boolean => cut.has(rows);
+
 /** Asks for several lists at once: they are of one moment. */
 export async function ask<Q extends Record<string, AnyWanted>>(wanted: Q, signal?: AbortSignal): Promise<{ [K in keyof Q]: Rows<Q[K]> }> {
   const data = await post(`{ ${Object.entries(wanted).map(([name, of]) => question(name, of)).join(" ")} }`, signal);
-  return Object.fromEntries(Object.entries(wanted).map(([name, of]) => [name, decoded(of.table, (data[name] as Page).items)])) as never;
+  const lists = Object.entries(wanted).map(([name, of]) => {
+    const { items, pageInfo } = data[name] as Page;
+    const rows = decoded(of.table, items);
+    if (pageInfo.hasNextPage) cut.add(rows);
+    return [name, rows];
+  });
+  return Object.fromEntries(lists) as never;
 }
 
-/** All rows of a list, page by page; at most `most`. */
-export async function askAll<T extends Table, F extends Field<T>>(wanted: Wanted<T, F>, most = 100_000, signal?: AbortSignal): Promise<Rows<Wanted<T, F>>> {
-  const rows: unknown[] = [];
+/** A list page by page, in its order: what was read need not be kept. */
+export async function* pages<T extends Table, F extends Field<T>>(wanted: Wanted<T, F>, signal?: AbortSignal): AsyncGenerator<Rows<Wanted<T, F>>> {
   for (let after: string | undefined; ; ) {
     const { items, pageInfo } = (await post(`{ ${question("page", wanted, after)} }`, signal)).page as Page;
-    rows.push(...decoded(wanted.table, items));
-    if (!pageInfo.hasNextPage || rows.length >= most) return rows as never;
+    yield decoded(wanted.table, items) as never;
+    if (!pageInfo.hasNextPage) return;
     after = pageInfo.endCursor;
   }
+}
+
+/** All rows of a list. */
+export async function askAll<T extends Table, F extends Field<T>>(wanted: Wanted<T, F>, signal?: AbortSignal): Promise<Rows<Wanted<T, F>>> {
+  const rows: unknown[] = [];
+  for await (const page of pages(wanted, signal)) rows.push(...page);
+  return rows as never;
 }
 
 /** How far the indexer has got. */

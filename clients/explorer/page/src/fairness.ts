@@ -1,6 +1,5 @@
 /** Each node's share of the draws against its share of weight, with what chance allows. */
-import type { Draw } from "./replay";
-import { interval, tail } from "./statistics";
+import { Wins } from "./statistics";
 
 export interface Fair {
   node: number;
@@ -31,28 +30,34 @@ export interface Fairness {
 
 const BEYOND = 0.05;
 
-/** By node; only draws with at least two candidates say anything. */
-export function fairness(draws: readonly Draw[]): Fairness {
-  const chances = new Map<number, { probabilities: number[]; won: number }>();
-  let told = 0;
-  for (const { candidates, winner } of draws) {
-    if (candidates.length < 2) continue;
-    told++;
+/** Draws as they come; only those with at least two candidates say anything. */
+export class Tally {
+  #nodes = new Map<number, { wins: Wins; won: number }>();
+  #draws = 0;
+
+  /** Who won, and the candidates with their chances. */
+  add(winner: number, candidates: readonly { node: number; chance: number }[]): void {
+    if (candidates.length < 2) return;
+    this.#draws++;
     for (const { node, chance } of candidates) {
-      const own = chances.get(node) ?? { probabilities: [], won: 0 };
-      own.probabilities.push(chance);
+      let own = this.#nodes.get(node);
+      if (!own) this.#nodes.set(node, (own = { wins: new Wins(), won: 0 }));
+      own.wins.add(chance);
       own.won += Number(node === winner);
-      chances.set(node, own);
     }
   }
-  const nodes = [...chances].map(([node, own]): Fair => {
-    const { expected, least, most } = interval(own.probabilities, BEYOND);
-    const p = tail(own);
-    const draws = own.probabilities.length;
-    // Šidák: that none of so many independent nodes is outside has the probability 0.95.
-    const outside = p < 1 - (1 - BEYOND) ** (1 / chances.size);
-    return { node, draws, won: own.won, expected, least, most, outside, p, share: own.won / told, weight: expected / told };
-  });
-  const beyond = nodes.filter(({ won, least, most }) => won < least || won > most).length;
-  return { nodes, draws: told, beyond, allowed: BEYOND * nodes.length };
+
+  /** What they come to so far. */
+  result(): Fairness {
+    const [draws, size] = [this.#draws, this.#nodes.size];
+    const nodes = [...this.#nodes].map(([node, { wins, won }]): Fair => {
+      const { expected, least, most } = wins.interval(BEYOND);
+      const p = wins.tail(won);
+      // Šidák: that none of so many independent nodes is outside has the probability 0.95.
+      const outside = p < 1 - (1 - BEYOND) ** (1 / size);
+      return { node, draws: wins.draws, won, expected, least, most, outside, p, share: won / draws, weight: expected / draws };
+    });
+    const beyond = nodes.filter(({ won, least, most }) => won < least || won > most).length;
+    return { nodes, draws, beyond, allowed: BEYOND * size };
+  }
 }

@@ -57,15 +57,34 @@ export function useLive(): Live {
   return live;
 }
 
-/** The chain's time, drawn anew every second. */
-export function useNow(): number {
+/** Whoever shows a time: one clock for all of them, which runs while there is one. */
+const watchers = new Set<() => void>();
+let ticking: ReturnType<typeof setInterval> | undefined;
+
+/** What the chain's time, in seconds since 1970, comes to; drawn anew when a second has changed that. */
+export function useClock<T extends string | number>(told: (now: number) => T): T {
   const redraw = useRedraw();
+  const value = told(chainNow());
+  const shown = useRef({ told, value });
+  shown.current = { told, value };
   useEffect(() => {
-    const timer = setInterval(redraw, 1_000);
-    return () => clearInterval(timer);
+    const tick = () => {
+      if (shown.current.told(chainNow()) !== shown.current.value) redraw();
+    };
+    watchers.add(tick);
+    ticking ??= setInterval(() => watchers.forEach((one) => one()), 1_000);
+    return () => {
+      watchers.delete(tick);
+      if (watchers.size) return;
+      clearInterval(ticking);
+      ticking = undefined;
+    };
   }, []);
-  return chainNow();
+  return value;
 }
+
+/** The chain's time, drawn anew every second. */
+export const useNow = (): number => useClock(Math.floor);
 
 /** What a question came to so far. */
 export interface Asked<T> {
@@ -82,7 +101,15 @@ export function useAsked<T>(key: string, question: (signal: AbortSignal) => Prom
   const { network } = useLive();
   const version = network?.events;
   const [asked, setAsked] = useState<Asked<T> & { key: string }>({ key, data: undefined, error: undefined });
-  const busy = useRef<{ key: string; again: boolean } | undefined>(undefined);
+  const busy = useRef<{ key: string; again: boolean; stop: AbortController } | undefined>(undefined);
+  // Nobody waits any more for what was asked under another name, or by a view that is left.
+  useEffect(
+    () => () => {
+      busy.current?.stop.abort();
+      busy.current = undefined;
+    },
+    [key],
+  );
   useEffect(() => {
     if (version === undefined) return;
     // One at a time: who asks while an answer is on its way asks once more afterwards.
@@ -90,23 +117,24 @@ export function useAsked<T>(key: string, question: (signal: AbortSignal) => Prom
       busy.current.again = true;
       return;
     }
-    const own = { key, again: false };
+    const own = { key, again: false, stop: new AbortController() };
     busy.current = own;
-    const stop = new AbortController();
     const run = async () => {
       do {
         own.again = false;
+        const begun = performance.now();
         try {
-          const data = await question(stop.signal);
+          const data = await question(own.stop.signal);
           if (busy.current === own) setAsked({ key, data, error: undefined });
         } catch (error) {
           if (busy.current === own) setAsked((before) => ({ key, data: before.key === key ? before.data : undefined, error: (error as Error).message }));
         }
+        // What takes long is asked less often: three quarters of the time there is rest.
+        if (own.again) await new Promise((resolve) => setTimeout(resolve, 3 * (performance.now() - begun)));
       } while (own.again && busy.current === own);
       if (busy.current === own) busy.current = undefined;
     };
     void run();
   }, [key, version]);
-  useEffect(() => () => void (busy.current = undefined), []);
   return asked.key === key ? asked : { data: undefined, error: undefined };
 }

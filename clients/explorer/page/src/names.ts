@@ -1,16 +1,26 @@
-/** Names that stay: GPU groups, models and parameters, asked for with everything that shows them. */
-import { type Row, list } from "./api";
+/** Names: of GPU groups, queues and models. */
+import { type Row, ask, list } from "./api";
 
-export const groupsWanted = list("gpuGroups");
+export const groupsWanted = list("gpuGroups", { order: "-joined" });
 /** The time constant of H. */
 export const tauWanted = list("parameters", { where: { name: "tau" } });
-export const modelsWanted = list("models", { order: "-tasks" }, ["id", "name"]);
+
+const named = new Map<bigint, string>();
+/** The names of those of these models that have one; what is known is not asked for again, since a name stays. */
+export async function modelNames(ids: Iterable<bigint>, signal?: AbortSignal): Promise<ReadonlyMap<bigint, string>> {
+  const unknown = [...new Set(ids)].filter((id) => !named.has(id));
+  for (let i = 0; i < unknown.length; i += 1_000) {
+    const { models } = await ask({ models: list("models", { where: { id_in: unknown.slice(i, i + 1_000), name_not: null } }, ["id", "name"]) }, signal);
+    for (const { id, name } of models) named.set(id, name!);
+  }
+  return named;
+}
 
 type Group = Row<"gpuGroups">;
 /** A GPU group as people say it. */
 export const gpuName = (id: number, groups: readonly Pick<Group, "id" | "name" | "vram">[]): string => {
   const group = groups.find((one) => one.id === id);
-  return group ? `${group.name}, ${group.vram} GiB` : `any, ${id & 0xffff} GiB`;
+  return group ? `${group.name}, ${group.vram} GiB` : `GPU group ${id}, ${id & 0xffff} GiB`;
 };
 /** What a task requires. */
 export const requirement = ({ gpu, vram }: { gpu: number; vram: number }, groups: readonly Group[]): string => (gpu ? gpuName(gpu, groups) : `any GPU from ${vram} GiB`);

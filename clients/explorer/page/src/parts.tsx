@@ -1,6 +1,6 @@
 /** Small things that several views show. */
 import type { ComponentChildren } from "preact";
-import { type Asked, useNow } from "./live";
+import { type Asked, useClock, useNow } from "./live";
 import { clip, duration, moment } from "./format";
 import { address } from "./router";
 
@@ -25,8 +25,7 @@ export const Pill = ({ tone, children }: { tone: string; children: ComponentChil
 
 /** How long ago, by the chain's clock. */
 export function Ago({ at }: { at: bigint }) {
-  const now = useNow();
-  return <time title={moment(at)}>{duration(now - Number(at))} ago</time>;
+  return <time title={moment(at)}>{useClock((now) => duration(now - Number(at)))} ago</time>;
 }
 
 /** What is left until then, and how much of the whole that is. */

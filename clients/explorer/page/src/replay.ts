@@ -5,8 +5,10 @@
  * Left out are draws of several nodes (policy 2, validators), tasks that a freed node took from the queue, which nobody drew, and draws for
  * models with so many holders that only some of them are looked at (docs/dispatching.md).
  */
-import { type Row, askAll, list } from "./api";
-import { type Core, fits, weigh, WAD } from "./core";
+import { musterParameters } from "muster-client/abi";
+import { type Row, list, pages } from "./api";
+import { type Core, WAD, fits, weigh } from "./core";
+import { Tally } from "./fairness";
 
 /** Who could have been drawn. */
 export interface Candidate {
@@ -16,13 +18,19 @@ export interface Candidate {
   chance: number;
 }
 
-/** A draw of one node. */
+/** A draw of one node. Its candidates are kept as two lists of numbers: a network has many draws of many nodes. */
 export interface Draw {
   task: bigint;
-  at: bigint;
   block: bigint;
   winner: number;
-  candidates: Candidate[];
+  nodes: Uint32Array;
+  weights: BigUint64Array;
+}
+
+/** Who could have been drawn. */
+export function candidatesOf({ nodes, weights }: Pick<Draw, "nodes" | "weights">): Candidate[] {
+  const sum = Number(weights.reduce((all, weight) => all + weight, 0n));
+  return Array.from(nodes, (node, i) => ({ node, weight: weights[i]!, chance: Number(weights[i]!) / sum }));
 }
 
 /** H from a moment on; it recovers until the next. */
@@ -54,6 +62,7 @@ interface Task {
   vram: number;
   gpu: number;
   models: bigint[];
+  redundancy: number;
   estimate: number;
   node: number;
   boosts: boolean;
@@ -65,6 +74,8 @@ interface Task {
 export interface LeftOut {
   queued: number;
   several: number;
+  /** Seats in groups that were chosen by ratings. */
+  rated: number;
   searched: number;
   missed: number;
 }
@@ -77,12 +88,21 @@ const SEARCHED = 16;
 /** The whole network is sampled where a model's holders are at least this part of it. */
 const POPULAR = 4;
 const POOL = 50;
+const RATED = 3;
+/** Candidates of all draws that are kept, the newest ones': 12 bytes each. Fairness needs none of them. */
+const KEPT = 2_000_000;
+/** The parameters' numbers by their names: the events have only the numbers. */
+const NUMBERS: ReadonlyMap<string, number> = new Map(musterParameters.map(({ name, number }) => [name, number]));
 const [AVAILABLE, BUSY, PAUSING, QUITTING, PAUSED] = [1, 2, 3, 4, 5];
 
 /** Carried on by every event; see the module. */
 export class Replay {
+  /** The newest draws. */
   readonly draws: Draw[] = [];
-  readonly leftOut: LeftOut = { queued: 0, several: 0, searched: 0, missed: 0 };
+  #kept = 0;
+  /** Of all draws. */
+  readonly tally = new Tally();
+  readonly leftOut: LeftOut = { queued: 0, several: 0, rated: 0, searched: 0, missed: 0 };
   readonly nodes = new Map<number, Node>();
   /** The newest event that was read. */
   last = -1n;
@@ -93,14 +113,14 @@ export class Replay {
   #granule = 1n;
   #slashed = 0;
 
-  /** `numbers` are the parameters' by their names. */
+  /** With `only`, of that task's draws alone the candidates are kept. */
   constructor(
     private readonly core: Core,
-    private readonly numbers: ReadonlyMap<string, number>,
+    private readonly only?: bigint,
   ) {}
 
   #parameter(name: string): number {
-    return Number(this.#parameters.get(this.numbers.get(name) ?? -1) ?? 0n);
+    return Number(this.#parameters.get(NUMBERS.get(name) ?? -1) ?? 0n);
   }
 
   /** H of a node at a time, in seconds since 1970. */
@@ -137,6 +157,7 @@ export class Replay {
 
   /** Notes who was drawn, and who could have been. */
   #draw(id: bigint, task: Task, winner: number, { at, block }: Event): void {
+    if (this.only !== undefined && this.only !== id) return;
     const entries = task.models.reduce((sum, model) => sum + (this.#holders.get(model)?.size ?? 0), 0);
     const joined = [...this.nodes.values()].filter(({ status }) => status).length;
     if (entries > SEARCHED && entries * POPULAR < joined) return void this.leftOut.searched++;
@@ -152,8 +173,11 @@ export class Replay {
     const candidates = local.length ? local : idle;
     // A holder that was there was not met, or the events were not understood: in either case no draw among these.
     if (!candidates.some(({ node }) => node === winner)) return void this.leftOut.missed++;
-    const sum = Number(candidates.reduce((all, { weight }) => all + weight, 0n));
-    this.draws.push({ task: id, at, block, winner, candidates: candidates.map(({ node, weight }) => ({ node, weight, chance: Number(weight) / sum })) });
+    const draw = { task: id, block, winner, nodes: Uint32Array.from(candidates, ({ node }) => node), weights: BigUint64Array.from(candidates, ({ weight }) => weight) };
+    this.tally.add(winner, candidatesOf(draw));
+    this.draws.push(draw);
+    this.#kept += candidates.length;
+    while (this.#kept > KEPT) this.#kept -= this.draws.shift()!.nodes.length;
   }
 
   #free(node: Node | undefined): void {
@@ -257,7 +281,7 @@ export class Replay {
       case "TaskCreated": {
         const spec = args.spec as Record<string, unknown>;
         const models = (spec.models as unknown[]).map(big);
-        this.#tasks.set(id, { vram: number(spec.vram), gpu: number(spec.gpu), models, estimate: number(args.estimate), node: 0, boosts: false, pending: true });
+        this.#tasks.set(id, { vram: number(spec.vram), gpu: number(spec.gpu), models, redundancy: number(spec.redundancy), estimate: number(args.estimate), node: 0, boosts: false, pending: true });
         break;
       }
       case "TaskRedrawn":
@@ -291,7 +315,8 @@ export class Replay {
         break;
       case "GroupFormed": {
         const nodes = (args.nodes as unknown[]).map(number);
-        this.leftOut.several += task?.node ? nodes.length - 1 : nodes.length;
+        if (task?.redundancy === RATED) this.leftOut.rated += nodes.length;
+        else this.leftOut.several += task?.node ? nodes.length - 1 : nodes.length;
         const first = task?.node ?? 0;
         this.#teams.set(number(args.group), { task: id, scored: Boolean(args.scored), committed: new Set(first ? [first] : []) });
         if (first) this.#countOpen(this.nodes.get(first));
@@ -338,16 +363,29 @@ export const MOST = 200_000;
 /** Events that change nothing here. */
 const IDLE = ["DownloadRequested", "Withdrawn", "StakeReleased", "ModelNamed", "GpuGroupCreated", "DiamondCut", "AnswerRevealed", "TreasurySwept", "GroupChosen", "NodeRated", "ProfileSet", "WorkerNamed", "WorkAccepted"];
 
+/** Events of these carry it on. */
+const wanted = (after: bigint, upTo?: bigint) =>
+  list("events", { where: { id_gt: after, ...(upTo === undefined ? {} : { id_lte: upTo }), name_not_in: IDLE }, order: "id" }, ["id", "name", "args", "block", "at"]);
+
 let replay: Promise<Replay> | undefined;
 /** One replay for all views: reads what is new since it was last asked for, one question after the other. */
-export function replayed(core: Core, numbers: ReadonlyMap<string, number>): Promise<Replay> {
-  const before = replay ?? Promise.resolve(new Replay(core, numbers));
+export function replayed(core: Core): Promise<Replay> {
+  const before = replay ?? Promise.resolve(new Replay(core));
   const next = before.then(async (known) => {
-    const wanted = list("events", { where: { id_gt: known.last < 0n ? 0n : known.last, name_not_in: IDLE }, order: "id" }, ["id", "name", "args", "block", "at"]);
-    for (const event of await askAll(wanted, MOST)) known.read(event);
+    for await (const page of pages(wanted(known.last < 0n ? 0n : known.last))) for (const event of page) known.read(event);
     return known;
   });
   // What failed once may succeed the next time.
   replay = next.catch(() => before);
   return next;
+}
+
+/** A task's draws; of one so old that its candidates are no longer kept, by a replay of its own up to `end`, the task's newest event. */
+export async function drawsOf(core: Core, task: bigint, end: bigint): Promise<Draw[]> {
+  const known = await replayed(core);
+  const own = known.draws.filter((draw) => draw.task === task);
+  if (own.length || !known.draws.length || known.draws[0]!.task <= task) return own;
+  const again = new Replay(core, task);
+  for await (const page of pages(wanted(0n, end))) for (const event of page) again.read(event);
+  return again.draws;
 }

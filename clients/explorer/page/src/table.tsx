@@ -1,5 +1,6 @@
 /** Tables: sorted by a click, as far as wanted, and as CSV. What was chosen stands in the address. */
 import type { ComponentChildren } from "preact";
+import { count } from "./format";
 import { choose, useHere } from "./router";
 
 export type Value = string | number | bigint | null | undefined;
@@ -29,6 +30,8 @@ interface Properties<T> {
   page?: number;
   /** Said below. */
   note?: string;
+  /** Which of them these are, such as "newest", where there are more than these. */
+  part?: string | false;
 }
 
 const compare = (a: Value, b: Value): number => {
@@ -58,7 +61,7 @@ export function save(name: string, content: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-export function DataTable<T>({ id, caption, columns, rows, name, sort = "", empty = "Nothing yet.", page = 50, note }: Properties<T>) {
+export function DataTable<T>({ id, caption, columns, rows, name, sort = "", empty = "Nothing yet.", page = 50, note, part }: Properties<T>) {
   const { query } = useHere();
   const by = query.get(`${id}.sort`) ?? sort;
   const shown = Number(query.get(`${id}.rows`) ?? page);
@@ -70,7 +73,7 @@ export function DataTable<T>({ id, caption, columns, rows, name, sort = "", empt
     <section class="card table" aria-labelledby={`${id}-caption`}>
       <header>
         <h2 id={`${id}-caption`}>
-          {caption} <span class="quiet">{rows.length}</span>
+          {caption} <span class="quiet">{part ? `the ${count(rows.length)} ${part}` : count(rows.length)}</span>
         </h2>
         <button type="button" class="plain" disabled={!rows.length} onClick={() => save(`${id}.csv`, csv(columns, sorted))} aria-label={`${caption}: save as CSV`}>
           CSV
@@ -110,7 +113,7 @@ export function DataTable<T>({ id, caption, columns, rows, name, sort = "", empt
       {note && <p class="note">{note}</p>}
       {sorted.length > shown && (
         <button type="button" class="more" onClick={() => choose({ [`${id}.rows`]: String(shown + page) })}>
-          {Math.min(page, sorted.length - shown)} more of {sorted.length - shown}
+          {sorted.length - shown > page ? `${page} more of ${count(sorted.length - shown)}` : `The other ${sorted.length - shown}`}
         </button>
       )}
     </section>

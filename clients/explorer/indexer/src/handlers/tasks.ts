@@ -49,6 +49,7 @@ export async function end(scene: Scene, task: Task, outcome: number, counter: Pa
   task.outcome = outcome;
   [task.endedAt, task.endedBlock, task.endedTx] = [scene.at, scene.log.block, scene.log.tx];
   await scene.pay({ pot: "escrow", task: task.id }, -task.fee, "fee");
+  await scene.tick("ended");
   await scene.count({ ...counter, ran: task.startedAt === null ? 0n : scene.at - task.startedAt });
 }
 
@@ -112,6 +113,7 @@ export const tasks: Pick<
     account.fees += fee;
     await scene.pay({ pot: "escrow", task: id }, fee, "fee");
     for (const model of spec.models) (await scene.model(model)).tasks++;
+    await scene.tick("created");
     await scene.count({ created: 1, fees: fee });
   },
 

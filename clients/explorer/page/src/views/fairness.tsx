@@ -1,24 +1,18 @@
 /** Whether nodes get the share of tasks that their weight gives them. */
-import { askAll, ask, list } from "../api";
+import { ask, list } from "../api";
 import { loadCore } from "../core";
-import { type Fair, fairness } from "../fairness";
+import type { Fair } from "../fairness";
 import { count, percent } from "../format";
 import { useAsked, useLive } from "../live";
 import { Answer, Figure, Figures, NodeLink, Pill } from "../parts";
 import { MOST, replayed } from "../replay";
 import { DataTable } from "../table";
 
-/** The parameters' numbers by their names: the events have only the numbers. */
-export const parameterNumbers = async (signal?: AbortSignal) => {
-  const rows = await askAll(list("parameters", {}, ["number", "name"]), 1_000, signal);
-  return new Map(rows.map(({ number, name }) => [name, number]));
-};
-
 const question = async (signal: AbortSignal) => {
-  const [core, numbers, { networks }] = await Promise.all([loadCore(), parameterNumbers(signal), ask({ networks: list("networks") }, signal)]);
+  const [core, { networks }] = await Promise.all([loadCore(), ask({ networks: list("networks", {}, ["events"]) }, signal)]);
   if ((networks[0]?.events ?? 0n) > BigInt(MOST)) return undefined;
-  const { draws, leftOut } = await replayed(core, numbers);
-  return { ...fairness(draws), leftOut: { ...leftOut } };
+  const { tally, leftOut } = await replayed(core);
+  return { ...tally.result(), leftOut: { ...leftOut } };
 };
 
 export function FairnessView() {
@@ -44,8 +38,11 @@ export function FairnessView() {
                 <Figure label="Unexplained" note="beyond what none of all nodes leaves, 95 %">
                   {count(data.nodes.filter(({ outside }) => outside).length)}
                 </Figure>
-                <Figure label="Not compared" note={`${data.leftOut.queued} from the queue, ${data.leftOut.several} seats in groups, ${data.leftOut.searched + data.leftOut.missed} searched`}>
+                <Figure label="Not compared" note={`${count(data.leftOut.queued)} from the queue, ${count(data.leftOut.several)} seats drawn for groups, ${count(data.leftOut.searched + data.leftOut.missed)} searched`}>
                   {count(data.leftOut.queued + data.leftOut.several + data.leftOut.searched + data.leftOut.missed)}
+                </Figure>
+                <Figure label="Chosen by ratings" note="seats of rated tasks: not a matter of weight">
+                  {count(data.leftOut.rated)}
                 </Figure>
               </Figures>
               <DataTable
@@ -102,7 +99,7 @@ const Method = () => (
       twice the smaller tail: how often a fair network is at least as far out. It is marked where it is below 1 − 0.95<sup>1/n</sup> for n nodes (Šidák), which in 95 of 100 fair networks no node is.
     </p>
     <p>
-      Not compared: tasks that a freed node took from the queue, since nobody drew them; nodes drawn several at once (replicated tasks, validators); draws for models with more than 16 holders that are less than a quarter of the network, of whom only 16 are looked at; and those in which no idle holder was met although one was there.
+      Not compared: tasks that a freed node took from the queue, since nobody drew them; nodes drawn several at once (replicated tasks, validators); draws for models with more than 16 holders that are less than a quarter of the network, of whom only 16 are looked at; and those in which no idle holder was met although one was there. Groups of rated tasks are left out too, and counted apart: who is in them follows from what nodes were right in before, and a node that they leave out is not unlucky.
     </p>
   </section>
 );

@@ -1,12 +1,12 @@
 /** One's own nodes: a watchlist that stands in the address. */
 import { ask, list } from "../api";
 import { config } from "../config";
-import { count, money, percent } from "../format";
+import { count, money, percent, times } from "../format";
 import { chainNow, useAsked } from "../live";
 import { groupsWanted, tauWanted } from "../names";
 import { Answer, Figure, Figures } from "../parts";
 import { choose, useHere } from "../router";
-import { NodeTable } from "./nodes";
+import { NODE, NodeTable } from "./nodes";
 
 const STORE = "muster-fleet";
 const numbers = (said: string | null): number[] => [...new Set((said ?? "").split(/[\s,]+/).filter((one) => /^\d{1,8}$/.test(one)).map(Number))].filter((one) => one > 0);
@@ -38,8 +38,8 @@ export function FleetView() {
       {
         groups: groupsWanted,
         tau: tauWanted,
-        nodes: list("nodes", { where: { number_in: own.length ? own : [0] }, order: "number" }),
-        days: list("nodeDays", { where: { node_in: own.length ? own : [0], start_gte: today - 6n * 86_400n } }),
+        nodes: list("nodes", { where: { number_in: own.length ? own : [0] }, order: "number" }, [...NODE, "slashed", "exclusions"]),
+        days: list("nodeDays", { where: { node_in: own.length ? own : [0], start_gte: today - 6n * 86_400n } }, ["start", "earned"]),
       },
       signal,
     );
@@ -72,7 +72,7 @@ export function FleetView() {
                   {money(days.filter(({ start }) => start === today).reduce((all, { earned }) => all + earned, 0n))}
                 </Figure>
                 <Figure label="Earned ever">{money(total("earned"))}</Figure>
-                <Figure label="Success" note={`${count(sum("started"))} started, ${sum("exclusions")} exclusions`}>
+                <Figure label="Success" note={`${count(sum("started"))} started, excluded ${times(sum("exclusions"))}`}>
                   {ended ? percent(sum("succeeded") / ended) : "–"}
                 </Figure>
               </Figures>

@@ -1,20 +1,20 @@
 /** All tasks, an account, a model, and what a search finds. */
-import { ask, list } from "../api";
+import { ask, askAll, isCut, list } from "../api";
 import { count, moment, money } from "../format";
 import { useAsked } from "../live";
 import { groupsWanted, nameMap, tauWanted } from "../names";
 import { AccountLink, Answer, Figure, Figures, ModelLink, NodeLink, TaskLink, modelName } from "../parts";
 import { useHere } from "../router";
-import { NodeTable, TaskTable } from "./nodes";
+import { NODE, NodeTable, TASK, TaskTable } from "./nodes";
 
 const NEWEST = 1_000;
 
 export function Tasks() {
-  const asked = useAsked("tasks", (signal) => ask({ tasks: list("tasks", { order: "-id", limit: NEWEST }) }, signal));
+  const asked = useAsked("tasks", (signal) => ask({ tasks: list("tasks", { order: "-id", limit: NEWEST }, TASK) }, signal));
   return (
     <>
       <h1>Tasks</h1>
-      <Answer asked={asked}>{({ tasks }) => <TaskTable tasks={tasks} caption={tasks.length === NEWEST ? `The last ${count(NEWEST)} tasks` : "Tasks"} />}</Answer>
+      <Answer asked={asked}>{({ tasks }) => <TaskTable tasks={tasks} caption="Tasks" />}</Answer>
     </>
   );
 }
@@ -27,8 +27,8 @@ export function Account({ what }: { what: string }) {
         groups: groupsWanted,
         tau: tauWanted,
         accounts: list("accounts", { where: { address: who } }),
-        tasks: list("tasks", { where: { creator: who }, order: "-id", limit: NEWEST }),
-        nodes: list("nodes", { where: { operator: who } }),
+        tasks: list("tasks", { where: { creator: who }, order: "-id", limit: NEWEST }, TASK),
+        nodes: list("nodes", { where: { operator: who } }, NODE),
       },
       signal,
     ),
@@ -70,18 +70,16 @@ export function Account({ what }: { what: string }) {
 
 export function Model({ what }: { what: string }) {
   const id = /^\d{1,13}$/.test(what) ? BigInt(what) : 0n;
-  const asked = useAsked(`model ${id}`, (signal) =>
-    ask(
-      {
-        groups: groupsWanted,
-        tau: tauWanted,
-        models: list("models", { where: { id } }),
-        nodes: list("nodes", { where: { models_has: id, status_not: 0 } }),
-        tasks: list("tasks", { where: { models_has: id }, order: "-id", limit: 200 }),
-      },
-      signal,
-    ),
-  );
+  const asked = useAsked(`model ${id}`, async (signal) => {
+    const wanted = {
+      groups: groupsWanted,
+      tau: tauWanted,
+      models: list("models", { where: { id } }),
+      tasks: list("tasks", { where: { models_has: id }, order: "-id", limit: 200 }, TASK),
+    };
+    const [nodes, data] = await Promise.all([askAll(list("nodes", { where: { models_has: id, status_not: 0 }, order: "number" }, NODE), signal), ask(wanted, signal)]);
+    return { ...data, nodes };
+  });
   return (
     <>
       <h1>Model</h1>
@@ -98,7 +96,7 @@ export function Model({ what }: { what: string }) {
                 <Figure label="Downloads asked for">{count(model.downloads)}</Figure>
               </Figures>
               <NodeTable nodes={nodes} groups={groups} caption="Nodes that hold it" tau={tau[0]?.value} />
-              <TaskTable tasks={tasks} caption={tasks.length === 200 ? "The last 200 tasks that required it" : "Tasks that required it"} />
+              <TaskTable tasks={tasks} caption="Tasks that required it" />
             </>
           ) : (
             <p class="empty card">No node ever held this model, and no task required it.</p>
@@ -168,6 +166,7 @@ export function Search() {
                   </li>
                 ))}
               </ul>
+              {[accounts, events, models].some(isCut) && <p class="note">There are more: say more of it.</p>}
               {!found && <p class="empty">Nothing is called so. Try a task's or node's number, an address, a transaction's hash, or a part of a model's name.</p>}
             </section>
           );

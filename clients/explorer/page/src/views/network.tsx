@@ -1,32 +1,35 @@
 /** The network at a glance: what is there, what runs, what waits, what it costs. */
-import { type Row, ask, list } from "../api";
+import { ask, askAll, isCut, list } from "../api";
 import { Chart } from "../chart";
 import { KIND, compact, count, duration, money, percent } from "../format";
 import { type Live, chainNow, useAsked, useLive } from "../live";
 import { groupsWanted, gpuName, queueName, tauWanted } from "../names";
 import { AccountLink, Answer, Figure, Figures, Left, NodeLink, Pill, TaskLink } from "../parts";
 import { DataTable } from "../table";
-import { NodeTable } from "./nodes";
+import { NODE, NodeTable } from "./nodes";
 
 const MINUTES = 60;
+/** Tasks whose price is looked at, and transactions whose gas is. */
+const [PRICED, CALLS] = [200, 1_000];
 const bigMin = (at: number) => BigInt(Math.floor(at));
 
-const question = (signal: AbortSignal) => {
+const question = async (signal: AbortSignal) => {
   const now = chainNow();
-  return ask(
-    {
-      groups: groupsWanted,
-      tau: tauWanted,
-      nodes: list("nodes", { order: "number" }),
-      running: list("tasks", { where: { status_in: [3, 4, 5, 6] }, order: "deadline", limit: 200 }),
-      queued: list("tasks", { where: { status: 2 }, order: "queuedAt" }, ["id", "queue", "queuedAt", "fee", "estimate"]),
-      recent: list("tasks", { where: { createdAt_gte: bigMin(now - MINUTES * 60) }, order: "-id" }, ["createdAt", "startedAt"]),
-      ended: list("tasks", { where: { endedAt_gte: bigMin(now - MINUTES * 60) }, order: "-endedAt" }, ["endedAt", "outcome", "startedAt", "createdAt", "fee", "paid", "estimate"]),
-      hours: list("hours", { where: { start_gte: bigMin(now - 86_400 - 3_600) }, order: "start" }),
-      calls: list("transactions", { where: { call_not: null }, order: "-at", limit: 1_000 }, ["call", "gasUsed", "gasPrice"]),
-    },
-    signal,
-  );
+  const wanted = {
+    groups: groupsWanted,
+    tau: tauWanted,
+    running: list("tasks", { where: { status_in: [3, 4, 5, 6] }, order: "deadline", limit: 200 }, ["id", "kind", "units", "node", "status", "deadline", "startedAt", "fee", "creator"]),
+    minutes: list("minutes", { where: { start_gte: bigMin(now - MINUTES * 60) }, order: "start" }),
+    ended: list("tasks", { where: { status: 0 }, order: "-endedAt", limit: PRICED }, ["fee", "estimate"]),
+    hours: list("hours", { where: { start_gte: bigMin(now - 86_400 - 3_600) }, order: "start" }),
+    calls: list("transactions", { where: { call_not: null }, order: "-at", limit: CALLS }, ["call", "gasUsed", "gasPrice"]),
+  };
+  const [nodes, queued, data] = await Promise.all([
+    askAll(list("nodes", { where: { status_not: 0 }, order: "number" }, NODE), signal),
+    askAll(list("tasks", { where: { status: 2 }, order: "id" }, ["queue", "queuedAt", "fee", "estimate"]), signal),
+    ask(wanted, signal),
+  ]);
+  return { nodes, queued, ...data };
 };
 type Data = Awaited<ReturnType<typeof question>>;
 
@@ -50,14 +53,13 @@ function Shown({ data, live: { network } }: { data: Data; live: Live }) {
   const total = (key: "fees" | "paid" | "waited" | "gas") => hours.reduce((all, hour) => all + hour[key], 0n);
   const ran = sum("succeeded") + sum("failed") + sum("timedOut") + sum("undecided") + sum("slashedOut");
   const ended = ran + sum("evicted") + sum("cancelled") + sum("expired");
-  const joined = nodes.filter(({ status }) => status);
   const prices = data.ended.filter(({ estimate }) => estimate).map(({ fee, estimate }) => Number(fee) / estimate);
   const price = median(prices);
   return (
     <>
       <Figures label="The network now">
-        <Figure label="Nodes" note={`${count(joined.filter(({ status, parked }) => status === 1 && !parked).length)} idle`}>
-          {count(joined.length)}
+        <Figure label="Nodes" note={`${count(nodes.filter(({ status, parked }) => status === 1 && !parked).length)} idle`}>
+          {count(nodes.length)}
         </Figure>
         <Figure label="Running" note={network?.groups ? `${network.groups} in validation groups` : undefined}>
           {count(network?.running ?? 0)}
@@ -74,14 +76,14 @@ function Shown({ data, live: { network } }: { data: Data; live: Live }) {
         <Figure label="Fees, a day" note={`${money(total("paid"))} paid to nodes`}>
           {money(total("fees"))}
         </Figure>
-        <Figure label="Price" note="median, of an estimated second">
+        <Figure label="Price" note={`of an estimated second, median of the last ${count(prices.length)}`}>
           {price === undefined ? "–" : money(BigInt(Math.round(price)))}
         </Figure>
         <Figure label="Staked" note={`${money(network?.burnt ?? 0n)} burnt`}>
           {money(network?.stakes ?? 0n)}
         </Figure>
       </Figures>
-      <Minutes recent={data.recent} ended={data.ended} />
+      <Minutes minutes={data.minutes} />
       <div class="columns">
         <Gpus groups={groups} nodes={nodes} />
         <Queues queued={queued} groups={groups} />
@@ -93,6 +95,7 @@ function Shown({ data, live: { network } }: { data: Data; live: Live }) {
         sort="left"
         page={12}
         rows={running}
+        part={isCut(running) && `of ${count(network?.running ?? 0)} whose time is up first`}
         name={({ id }) => id}
         columns={[
           { key: "id", label: "Task", value: ({ id }) => id, cell: ({ id }) => <TaskLink id={id} /> },
@@ -104,7 +107,7 @@ function Shown({ data, live: { network } }: { data: Data; live: Live }) {
           { key: "creator", label: "Creator", value: ({ creator }) => creator, cell: ({ creator }) => <AccountLink of={creator} /> },
         ]}
       />
-      <NodeTable nodes={joined} groups={groups} tau={data.tau[0]?.value} />
+      <NodeTable nodes={nodes} groups={groups} tau={data.tau[0]?.value} />
       <div class="columns">
         <Ends sums={[["Succeeded", sum("succeeded"), "good"], ["Timed out", sum("timedOut"), "bad"], ["Error reported", sum("failed"), "bad"], ["No two answers alike", sum("undecided"), "bad"], ["Node slashed out", sum("slashedOut"), "bad"], ["Evicted", sum("evicted"), "wait"], ["Cancelled", sum("cancelled"), "wait"], ["Queued too long", sum("expired"), "wait"]]} ended={ended} />
         <Gas calls={data.calls} />
@@ -113,20 +116,13 @@ function Shown({ data, live: { network } }: { data: Data; live: Live }) {
   );
 }
 
-function Minutes({ recent, ended }: Pick<Data, "recent" | "ended">) {
+function Minutes({ minutes }: Pick<Data, "minutes">) {
   const now = Math.floor(chainNow() / 60) * 60;
   const times = Array.from({ length: MINUTES }, (_, i) => now - (MINUTES - 1 - i) * 60);
-  const of = (moments: (bigint | null)[]) => {
-    const bins = times.map(() => 0);
-    for (const at of moments) {
-      const i = at === null ? -1 : MINUTES - 1 - Math.floor((now + 60 - 1 - Number(at)) / 60);
-      if (i >= 0 && i < MINUTES) bins[i]!++;
-    }
-    return bins;
-  };
-  const created = of(recent.map(({ createdAt }) => createdAt));
-  const done = of(ended.map(({ endedAt }) => endedAt));
-  const all = created.reduce((sum, n) => sum + n, 0);
+  const known = new Map(minutes.map((minute) => [Number(minute.start), minute]));
+  const created = times.map((at) => known.get(at)?.created ?? 0);
+  const done = times.map((at) => known.get(at)?.ended ?? 0);
+  const sum = (values: readonly number[]) => values.reduce((all, n) => all + n, 0);
   return (
     <section class="card">
       <header>
@@ -135,7 +131,7 @@ function Minutes({ recent, ended }: Pick<Data, "recent" | "ended">) {
         </h2>
       </header>
       <Chart
-        label={`Tasks per minute in the last hour: ${all} created, ${done.reduce((sum, n) => sum + n, 0)} ended`}
+        label={`Tasks per minute in the last hour: ${sum(created)} created, ${sum(done)} ended`}
         times={times}
         format={(value) => compact(value)}
         series={[
@@ -150,8 +146,8 @@ function Minutes({ recent, ended }: Pick<Data, "recent" | "ended">) {
 
 function Gpus({ groups, nodes }: Pick<Data, "groups" | "nodes">) {
   const rows = groups.map((group) => {
-    const own = nodes.filter(({ gpuGroup, status }) => gpuGroup === group.id && status);
-    const by = (want: (node: Row<"nodes">) => boolean) => own.filter(want).length;
+    const own = nodes.filter(({ gpuGroup }) => gpuGroup === group.id);
+    const by = (want: (node: Data["nodes"][number]) => boolean) => own.filter(want).length;
     return { ...group, own: own.length, idle: by(({ status, parked }) => status === 1 && !parked), busy: by(({ status }) => [2, 3, 4, 6].includes(status)), apart: by(({ status, parked }) => status === 1 && parked > 0), paused: by(({ status }) => status === 5) };
   });
   return (
@@ -159,6 +155,7 @@ function Gpus({ groups, nodes }: Pick<Data, "groups" | "nodes">) {
       id="gpus"
       caption="Nodes by GPU"
       sort="-own"
+      part={isCut(groups) && "with most nodes"}
       page={10}
       rows={rows}
       name={({ id }) => id}
@@ -237,7 +234,7 @@ function Gas({ calls }: Pick<Data, "calls">) {
   return (
     <DataTable
       id="gas"
-      caption="Gas by call, the last 1,000"
+      caption={`Gas by call, the last ${count(calls.length)}`}
       rows={rows}
       name={({ call }) => call}
       sort="-sent"

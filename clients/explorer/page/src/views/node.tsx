@@ -1,37 +1,37 @@
 /** A node: what it is trusted with, what it does, what it earns, and what went wrong. */
 import { useEffect, useState } from "preact/hooks";
-import { type Row, ask, list } from "../api";
+import { type Row, ask, isCut, list } from "../api";
 import { Chart } from "../chart";
 import { config } from "../config";
 import { loadCore, useCore } from "../core";
 import { VERDICT, clip, count, day, moment, money, percent, statusName, statusTone, times, wad } from "../format";
 import { chainNow, useAsked, useNow } from "../live";
-import { groupsWanted, gpuName, modelsWanted, nameMap } from "../names";
+import { groupsWanted, gpuName, modelNames } from "../names";
 import { AccountLink, Ago, Answer, Figure, Figures, Left, ModelLink, Pill, TaskLink } from "../parts";
 import { MOST, type Mark, replayed } from "../replay";
 import { address } from "../router";
 import { DataTable } from "../table";
 import { feed, fleet, withNode } from "./fleet";
-import { parameterNumbers } from "./fairness";
-import { TaskTable } from "./nodes";
+import { TASK, TaskTable } from "./nodes";
 
-const question = (number: number) => (signal: AbortSignal) =>
-  ask(
+const question = (number: number) => async (signal: AbortSignal) => {
+  const data = await ask(
     {
       groups: groupsWanted,
-      models: modelsWanted,
-      networks: list("networks"),
-      parameters: list("parameters"),
+      networks: list("networks", {}, ["events"]),
+      parameters: list("parameters", { where: { name_in: ["tau", "exclusionPpm"] } }, ["name", "value"]),
       nodes: list("nodes", { where: { number } }),
-      tasks: list("tasks", { where: { node: number }, order: "-id", limit: 200 }),
-      parts: list("members", { where: { node: number }, order: "-validation", limit: 200 }),
-      scores: list("scores", { where: { node: number }, order: "-id", limit: 50 }),
-      days: list("nodeDays", { where: { node: number }, order: "-start", limit: 400 }),
+      tasks: list("tasks", { where: { node: number }, order: "-id", limit: 200 }, TASK),
+      parts: list("members", { where: { node: number }, order: "-validation", limit: 200 }, ["validation", "task", "answer", "distances", "verdict", "elapsed", "score", "paid"]),
+      scores: list("scores", { where: { node: number }, order: "-id", limit: 50 }, ["id", "score", "task"]),
+      days: list("nodeDays", { where: { node: number }, order: "-start" }),
       slashs: list("slashs", { where: { node: number }, order: "-id" }),
-      apart: list("events", { where: { node: number, name_in: ["NodeExcluded", "NodeReadmitted", "NodeWaits", "NodePaused", "NodeResumed", "NodeQuit", "NodeKickedOut", "NodeJoined"] }, order: "-id", limit: 200 }),
+      apart: list("events", { where: { node: number, name_in: ["NodeExcluded", "NodeReadmitted", "NodeWaits", "NodePaused", "NodeResumed", "NodeQuit", "NodeKickedOut", "NodeJoined"] }, order: "-id", limit: 200 }, ["id", "at", "name", "args"]),
     },
     signal,
   );
+  return { ...data, names: await modelNames(data.nodes[0]?.models ?? [], signal) };
+};
 type Data = Awaited<ReturnType<ReturnType<typeof question>>>;
 
 export function NodeView({ what }: { what: string }) {
@@ -46,8 +46,7 @@ export function NodeView({ what }: { what: string }) {
 }
 
 function Shown({ node, data }: { node: Row<"nodes">; data: Data }) {
-  const { groups, models, tasks, days, slashs, parts, scores } = data;
-  const names = nameMap(models);
+  const { groups, names, tasks, days, slashs, parts, scores } = data;
   const answered = node.succeeded + node.failed + node.timedOut;
   const watched = fleet().includes(node.number);
   return (
@@ -123,11 +122,12 @@ function Shown({ node, data }: { node: Row<"nodes">; data: Data }) {
         </section>
       </div>
       {slashs.length > 0 && <Slashes slashs={slashs} parts={parts} />}
-      <TaskTable tasks={tasks} caption={tasks.length === 200 ? "Its last 200 tasks" : "Its tasks"} />
+      <TaskTable tasks={tasks} caption="Its tasks" />
       <DataTable
         id="parts"
         caption="Its parts in groups"
         rows={parts}
+        part={isCut(parts) && "newest"}
         name={({ validation }) => validation}
         sort="-task"
         page={10}
@@ -144,6 +144,7 @@ function Shown({ node, data }: { node: Row<"nodes">; data: Data }) {
         id="apart"
         caption="Comings, goings and exclusions"
         rows={data.apart}
+        part={isCut(data.apart) && "newest"}
         name={({ id }) => id}
         sort="-at"
         page={10}
@@ -184,14 +185,14 @@ function Reliability({ node, tau }: { node: Row<"nodes">; tau: number }) {
 /** Points on the curve of H between two marks. */
 const STEPS = 24;
 
-function History({ node, parameters, events }: { node: Row<"nodes">; parameters: readonly Row<"parameters">[]; events: bigint }) {
+function History({ node, parameters, events }: { node: Row<"nodes">; parameters: Data["parameters"]; events: bigint }) {
   const [marks, setMarks] = useState<{ marks: Mark[]; recover: (h: bigint, seconds: number) => bigint } | string | undefined>(undefined);
   const parameter = (name: string) => Number(parameters.find((one) => one.name === name)?.value ?? 0n);
   useEffect(() => {
     let gone = false;
     if (events > BigInt(MOST)) return setMarks(`Beyond ${count(MOST)} events nothing is replayed in a browser.`);
-    void Promise.all([loadCore(), parameterNumbers()])
-      .then(async ([core, numbers]) => ({ core, replay: await replayed(core, numbers) }))
+    void loadCore()
+      .then(async (core) => ({ core, replay: await replayed(core) }))
       .then(
         ({ core, replay }) => gone || setMarks({ marks: [...(replay.nodes.get(node.number)?.marks ?? [])], recover: (h, seconds) => core.recover(h, BigInt(seconds), parameter("tau")) }),
         (error: unknown) => gone || setMarks((error as Error).message),
@@ -247,6 +248,7 @@ function Earnings({ days, node }: { days: readonly Row<"nodeDays">[]; node: numb
       id={`earnings-${node}`}
       caption="Earnings per day"
       rows={days}
+      part={isCut(days) && "newest"}
       name={({ start }) => start}
       sort="-day"
       page={14}
@@ -270,6 +272,7 @@ function Slashes({ slashs, parts }: Pick<Data, "slashs" | "parts">) {
       id="slashes"
       caption="Slashes, and their evidence"
       rows={slashs}
+      part={isCut(slashs) && "newest"}
       name={({ id }) => id}
       sort="-at"
       columns={[

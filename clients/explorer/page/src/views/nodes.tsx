@@ -1,5 +1,5 @@
 /** Tables of nodes and of tasks, as several views show them. */
-import type { Row } from "../api";
+import { type Row, isCut } from "../api";
 import { useCore } from "../core";
 import { KIND, POLICY, duration, money, percent, stateOf, statusName, statusTone, toneOf, wad } from "../format";
 import { chainNow } from "../live";
@@ -7,11 +7,26 @@ import { gpuName } from "../names";
 import { AccountLink, Ago, NodeLink, Pill, TaskLink } from "../parts";
 import { DataTable } from "../table";
 
-export function NodeTable({ nodes, groups, caption = "Nodes", id = "nodes", tau }: { tau: bigint | undefined; nodes: readonly Row<"nodes">[]; groups: readonly Row<"gpuGroups">[]; caption?: string; id?: string }) {
+/** What the table of nodes shows of each. */
+export const NODE = ["number", "status", "parked", "gpuGroup", "stake", "reliability", "reliabilityAt", "longTerm", "pool", "started", "succeeded", "failed", "timedOut", "earned", "operator"] as const;
+type Node = Pick<Row<"nodes">, (typeof NODE)[number]>;
+/** What the table of tasks shows of each. */
+export const TASK = ["id", "status", "outcome", "kind", "redundancy", "node", "createdAt", "startedAt", "fee", "paid", "creator"] as const;
+type Task = Pick<Row<"tasks">, (typeof TASK)[number]>;
+
+interface Nodes {
+  tau: bigint | undefined;
+  nodes: readonly Node[];
+  groups: readonly Row<"gpuGroups">[];
+  caption?: string;
+  id?: string;
+}
+
+export function NodeTable({ nodes, groups, caption = "Nodes", id = "nodes", tau }: Nodes) {
   const core = useCore();
   const now = Math.floor(chainNow());
   // As it was last set, until the formula is loaded.
-  const h = ({ reliability, reliabilityAt }: Row<"nodes">) => (core && tau ? core.recover(reliability, BigInt(Math.max(0, now - Number(reliabilityAt))), Number(tau)) : reliability);
+  const h = ({ reliability, reliabilityAt }: Node) => (core && tau ? core.recover(reliability, BigInt(Math.max(0, now - Number(reliabilityAt))), Number(tau)) : reliability);
   return (
     <DataTable
       id={id}
@@ -37,7 +52,7 @@ export function NodeTable({ nodes, groups, caption = "Nodes", id = "nodes", tau 
   );
 }
 
-export function TaskTable({ tasks, caption, id = "tasks" }: { tasks: readonly Row<"tasks">[]; caption: string; id?: string }) {
+export function TaskTable({ tasks, caption, id = "tasks" }: { tasks: readonly Task[]; caption: string; id?: string }) {
   return (
     <DataTable
       id={id}
@@ -45,6 +60,7 @@ export function TaskTable({ tasks, caption, id = "tasks" }: { tasks: readonly Ro
       rows={tasks}
       name={({ id }) => id}
       sort="-id"
+      part={isCut(tasks) && "newest"}
       columns={[
         { key: "id", label: "Task", value: ({ id }) => id, cell: ({ id }) => <TaskLink id={id} /> },
         { key: "state", label: "State", value: stateOf, cell: (task) => <Pill tone={toneOf(task)}>{stateOf(task)}</Pill> },

@@ -6,18 +6,16 @@ import { config } from "../config";
 import { loadCore } from "../core";
 import { GROUP, KIND, POLICY, STAGE, VERDICT, count, duration, moment, money, percent, stateOf, times, toneOf, wad } from "../format";
 import { useAsked } from "../live";
-import { groupsWanted, modelsWanted, nameMap, requirement } from "../names";
+import { groupsWanted, modelNames, requirement } from "../names";
 import { AccountLink, Ago, Answer, Figure, Figures, Hex, Left, Loading, ModelLink, NodeLink, Pill } from "../parts";
-import { MOST, type Draw, replayed } from "../replay";
+import { MOST, type Draw, candidatesOf, drawsOf } from "../replay";
 import { DataTable } from "../table";
-import { parameterNumbers } from "./fairness";
 
-const question = (id: bigint) => (signal: AbortSignal) =>
-  ask(
+const question = (id: bigint) => async (signal: AbortSignal) => {
+  const data = await ask(
     {
       groups: groupsWanted,
-      models: modelsWanted,
-      networks: list("networks"),
+      networks: list("networks", {}, ["events"]),
       tasks: list("tasks", { where: { id } }),
       events: list("events", { where: { task: id }, order: "id" }),
       validations: list("validations", { where: { task: id }, order: "id" }),
@@ -26,6 +24,8 @@ const question = (id: bigint) => (signal: AbortSignal) =>
     },
     signal,
   );
+  return { ...data, names: await modelNames(data.tasks[0]?.models ?? [], signal) };
+};
 type Data = Awaited<ReturnType<ReturnType<typeof question>>>;
 
 export function TaskView({ what }: { what: string }) {
@@ -40,8 +40,7 @@ export function TaskView({ what }: { what: string }) {
 }
 
 function Shown({ task, data }: { task: Row<"tasks">; data: Data }) {
-  const { groups, models, validations, members, events, networks } = data;
-  const names = nameMap(models);
+  const { groups, names, validations, members, events, networks } = data;
   return (
     <>
       <Figures label="The task">
@@ -98,7 +97,7 @@ function Shown({ task, data }: { task: Row<"tasks">; data: Data }) {
       {validations.map((group) => (
         <Group key={String(group.id)} group={group} members={members.filter(({ validation }) => validation === group.id)} images={task.kind === 0} slashes={data.slashs} />
       ))}
-      <Drawn task={task} events={networks[0]?.events ?? 0n} />
+      <Drawn task={task} events={networks[0]?.events ?? 0n} newest={events.at(-1)?.id ?? 0n} />
       <Checks task={task} />
     </>
   );
@@ -201,21 +200,22 @@ function Group({ group, members, images, slashes }: { group: Row<"validations">;
 }
 
 /** Why this node: who else could have been drawn, as the events tell it. */
-function Drawn({ task, events }: { task: Row<"tasks">; events: bigint }) {
+function Drawn({ task, events, newest }: { task: Row<"tasks">; events: bigint; newest: bigint }) {
   const [draws, setDraws] = useState<Draw[] | string | undefined>(undefined);
   useEffect(() => {
     let gone = false;
     if (events > BigInt(MOST)) return setDraws(`Beyond ${count(MOST)} events nothing is replayed in a browser.`);
-    void Promise.all([loadCore(), parameterNumbers()])
-      .then(([core, numbers]) => replayed(core, numbers))
+    void loadCore()
+      .then((core) => drawsOf(core, task.id, newest))
       .then(
-        (replay) => gone || setDraws(replay.draws.filter((draw) => draw.task === task.id)),
+        (found) => gone || setDraws(found),
         (error: unknown) => gone || setDraws((error as Error).message),
       );
     return () => void (gone = true);
   }, [task.id, task.startedAt]);
   const draw = Array.isArray(draws) ? draws.at(-1) : undefined;
-  const own = draw?.candidates.find(({ node }) => node === draw.winner);
+  const candidates = draw ? candidatesOf(draw) : [];
+  const own = candidates.find(({ node }) => node === draw?.winner);
   return (
     <>
       {draws === undefined && <Loading />}
@@ -230,7 +230,7 @@ function Drawn({ task, events }: { task: Row<"tasks">; events: bigint }) {
           <DataTable
             id="candidates"
             caption={`Why node ${draw.winner}: its chance was ${percent(own.chance)}`}
-            rows={draw.candidates}
+            rows={candidates}
             name={({ node }) => node}
             sort="-chance"
             page={10}
@@ -242,7 +242,7 @@ function Drawn({ task, events }: { task: Row<"tasks">; events: bigint }) {
                 value: ({ chance }) => chance,
                 cell: ({ chance, node }) => (
                   <span class="bar" role="img" aria-label={percent(chance)}>
-                    <i class={node === draw.winner ? "accent" : "rest"} style={{ width: `${(chance / Math.max(...draw.candidates.map((one) => one.chance))) * 100}%` }} />
+                    <i class={node === draw.winner ? "accent" : "rest"} style={{ width: `${(chance / Math.max(...candidates.map((one) => one.chance))) * 100}%` }} />
                   </span>
                 ),
               },

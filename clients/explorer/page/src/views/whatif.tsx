@@ -1,28 +1,32 @@
 /** What a node would be given that is not there. */
 import { useMemo, useState } from "preact/hooks";
-import { ask, list } from "../api";
+import { ask, askAll, isCut, list } from "../api";
 import { WAD, loadCore } from "../core";
 import { count, duration, money, percent } from "../format";
 import { income } from "../income";
 import { chainNow, useAsked } from "../live";
-import { groupsWanted, gpuName, modelsWanted, nameMap, requirement } from "../names";
+import { groupsWanted, gpuName, modelNames, requirement } from "../names";
 import { Answer, Figure, Figures, modelName } from "../parts";
 import { choose, useHere } from "../router";
 import { DataTable } from "../table";
 
 const TASKS = 1_000;
+/** Models to choose from. */
+const MODELS = 24;
 
 const question = async (signal: AbortSignal) => {
   const wanted = {
     groups: groupsWanted,
-    models: modelsWanted,
-    networks: list("networks"),
-    parameters: list("parameters"),
-    nodes: list("nodes", { where: { status_not: 0 } }),
+    models: list("models", { order: "-tasks", limit: MODELS }, ["id"]),
+    networks: list("networks", {}, ["granule"]),
+    parameters: list("parameters", { where: { name_in: ["minStake", "tau", "unbonding"] } }, ["name", "value"]),
     tasks: list("tasks", { order: "-id", limit: TASKS }, ["vram", "gpu", "models", "paid", "redundancy", "createdAt"]),
   };
-  const [core, data] = await Promise.all([loadCore(), ask(wanted, signal)]);
-  return { core, ...data, asked: chainNow() };
+  // All of them: each one that is left out would make the share larger than it is.
+  const rivals = list("nodes", { where: { status_not: 0 }, order: "number" }, ["number", "status", "parked", "gpuGroup", "stake", "longTerm", "reliability", "reliabilityAt", "models", "inUse"]);
+  const [core, nodes, data] = await Promise.all([loadCore(), askAll(rivals, signal), ask(wanted, signal)]);
+  const names = await modelNames([...data.models.map(({ id }) => id), ...data.tasks.flatMap(({ models }) => models)], signal);
+  return { core, nodes, ...data, names, asked: chainNow() };
 };
 type Data = Awaited<ReturnType<typeof question>>;
 
@@ -37,7 +41,7 @@ export function WhatIf() {
   );
 }
 
-function Shown({ data: { core, groups, models, networks, parameters, nodes, tasks, asked } }: { data: Data }) {
+function Shown({ data: { core, groups, models, names, networks, parameters, nodes, tasks, asked } }: { data: Data }) {
   const { query } = useHere();
   const parameter = (name: string) => parameters.find((one) => one.name === name)?.value ?? 0n;
   const granule = networks[0]?.granule ?? 1n;
@@ -67,7 +71,6 @@ function Shown({ data: { core, groups, models, networks, parameters, nodes, task
   const found = useMemo(() => income(core, rivals, own, tasks), [rivals, tasks, group, times, [...held].join()]);
   const span = tasks.length ? Math.max(1, asked - Number(tasks.at(-1)!.createdAt)) : 1;
   const perDay = (found.earned * 86_400n) / BigInt(Math.ceil(span));
-  const names = nameMap(models);
   const turn = (model: bigint) => {
     const next = new Set(held);
     if (!next.delete(model)) next.add(model);
@@ -100,18 +103,19 @@ function Shown({ data: { core, groups, models, networks, parameters, nodes, task
             onInput={({ currentTarget }) => setTimes(Number(currentTarget.value))}
             onChange={({ currentTarget }) => choose({ stake: currentTarget.value })}
           />
-          <small>{times} times the least stake</small>
+          <small>{times === 1 ? "the least stake" : `${times} times the least stake`}</small>
         </label>
         <fieldset>
           <legend>Models it holds</legend>
           <div class="choices">
-            {models.slice(0, 24).map(({ id }) => (
+            {models.map(({ id }) => (
               <label key={String(id)}>
                 <input type="checkbox" checked={held.has(id)} onChange={() => turn(id)} /> {modelName(id, names)}
               </label>
             ))}
             {!models.length && <span class="quiet">No task has required any.</span>}
           </div>
+          {isCut(models) && <small>The {MODELS} that most tasks required. There are more.</small>}
         </fieldset>
       </form>
       <Figures label="What it comes to">
