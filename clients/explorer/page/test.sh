@@ -18,16 +18,8 @@ if [ -z "${CHROMIUM:-}" ] && ! command -v chromium chromium-browser google-chrom
   { "${as_root[@]}" apt-get update && "${as_root[@]}" apt-get install -y --no-install-recommends chromium fonts-dejavu-core; } >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
   rm "$log"
 fi
-install() {
-  # npm writes this file when it has installed.
-  if [ ! -e "$1/node_modules/.package-lock.json" ] || [ "$1/package-lock.json" -nt "$1/node_modules/.package-lock.json" ]; then
-    echo "page: installing with npm in clients/$(basename "$(realpath "$1")")"
-    (cd "$1" && npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error && touch node_modules/.package-lock.json)
-  fi
-}
-install .
-npm run --silent build
+./build.sh
 # The chain that the test network begins with.
 [ -f ../../ts/state/muster.json ] && [ ../../ts/state/muster.json -nt ../../../build/manifest.json ] || (cd ../../ts && node state.mjs)
-install ../indexer
+(cd ../indexer && source ./prepare.sh)
 node --test --test-timeout 600000 --test-reporter spec test/*.test.mjs

@@ -13,7 +13,8 @@ import { musterAbi } from "../src/interface";
 import { compare } from "./compare";
 import { type Row, head, rpc, sleep } from "./indexer";
 import { rated } from "./rated";
-import { Counter, type Options, Running, demonstrate, devnode, directory } from "./machine";
+import { Counter, type Options, Running, demonstrate, devnode, directory, startHooks } from "./machine";
+import { Receiver, SECRET } from "./receiver";
 
 /** The public key of every nitro development chain. */
 const account = privateKeyToAccount("0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659");
@@ -36,8 +37,8 @@ async function same(indexer: Running, what: string) {
 }
 
 /** Sends to the contract. */
-async function send(functionName: "nameModel" | "createTask" | "dispatch", args: unknown[], value = 0n) {
-  const client = createWalletClient({ account, transport: http(url) }).extend(publicActions);
+async function send(functionName: "nameModel" | "createTask" | "dispatch" | "pause" | "resume", args: unknown[], value = 0n, sender = account) {
+  const client = createWalletClient({ account: sender, transport: http(url) }).extend(publicActions);
   const data = encodeFunctionData({ abi: musterAbi, functionName, args } as never);
   const hash = await client.sendTransaction({ chain: null, to: address, data, value, gas: 5_000_000n });
   const { status } = await client.waitForTransactionReceipt({ hash, pollingInterval: 50 });
@@ -67,6 +68,7 @@ before(async () => {
 });
 
 after(async () => {
+  await hooks?.kill();
   await first?.kill();
   counter?.stop();
   // Whatever was started ends with this process.
@@ -139,6 +141,80 @@ test("what is asked is bounded, and nothing can be changed", async () => {
   assert.equal(config.rpc, "");
 });
 
+const receiver = new Receiver();
+let hooks: Awaited<ReturnType<typeof startHooks>> | undefined;
+/** The newest event when webhooks began. */
+let begun = 0n;
+/** Waits until a receiver has what is indexed. */
+async function told(path: string, where = "") {
+  for (const until = Date.now() + 60_000; ; await sleep(100)) {
+    const rows = await first.sql(`select id, tx from event where id > ${begun} and node is not null ${where}`);
+    const [has, should] = [receiver.known(path), rows.map(({ id, tx }) => `${id} ${tx}`).sort()];
+    if (has.join() === should.join()) return has.length;
+    if (Date.now() > until) throw new Error(`${path} has\n${has.join("\n")}\nand not\n${should.join("\n")}\n${await hooks!.said()}`);
+  }
+}
+
+test("webhooks: signed, tried again, not redirected, and nothing is lost when receiver or sender are killed", async () => {
+  const origin = await receiver.start();
+  const [[number, operator], [, other]] = [...chosen.operators] as [[number, typeof account], [number, typeof account]];
+  const list = [
+    { name: "all", url: `${origin}/all`, secret: SECRET },
+    { name: "one", url: `${origin}/one`, secret: SECRET, nodes: [number], events: ["NodePaused", "NodeResumed"] },
+  ];
+  const only = `and node = ${number} and name in ('NodePaused', 'NodeResumed')`;
+  const begin = async () => {
+    hooks = await startHooks(first.url, list, "hooks.state");
+    while (!(await hooks.said()).includes("tells all, one")) await sleep(50);
+  };
+  /** Two events of the node, and some of others. */
+  const happen = async () => {
+    for (const sender of [operator, other]) {
+      await send("pause", [], 0n, sender);
+      await send("resume", [], 0n, sender);
+    }
+    await first.reach(await head(url));
+  };
+  begun = BigInt((await first.sql("select max(id) as newest from event"))[0]!.newest as string);
+  await begin();
+  // It has said where it begins.
+  await sleep(1_000);
+  // Refused twice, then sent elsewhere: neither is followed nor taken for received.
+  let refusals = 0;
+  receiver.answers.set("/one", (response) => void (++refusals < 3 ? response.writeHead(500).end() : response.writeHead(302, { location: `${origin}/elsewhere` }).end()));
+  await happen();
+  assert.equal(await told("/all"), 4);
+  while (refusals < 3) await sleep(100);
+  receiver.answers.delete("/one");
+  assert.equal(await told("/one", only), 2);
+  assert.equal(receiver.asked.get("/elsewhere"), undefined);
+  assert.match(await hooks!.said(), /one: it answered 500; again in [\d.]+ s[^]*one: it answered 302[^]*one: received again/);
+  // Killed before it heard that they were received: they come again.
+  const heard = receiver.told.get("/all")!.length;
+  let isHeard = false;
+  receiver.answers.set("/all", () => (isHeard = true));
+  await happen();
+  while (!isHeard) await sleep(50);
+  await hooks!.kill();
+  receiver.answers.delete("/all");
+  // And while nobody sends.
+  await happen();
+  await begin();
+  assert.equal(await told("/all"), 12);
+  assert.equal(await told("/one", only), 6);
+  assert.ok(receiver.told.get("/all")!.length - heard >= 8);
+});
+
+test("webhooks: who is told stands in the file alone, and has to be right", async () => {
+  const { hooksOf } = await import("../hooks.mjs");
+  const right = { name: "a", url: "https://example.com/hook", secret: SECRET, nodes: [1] };
+  assert.equal(hooksOf(JSON.stringify([right])).length, 1);
+  for (const wrong of [{ url: "file:///etc/passwd" }, { url: "https://user@example.com" }, { secret: "short" }, { nodes: [] }, { nodes: ["1"] }, { events: ["a\" b"] }, { name: "../a" }, { more: 1 }]) {
+    assert.throws(() => hooksOf(JSON.stringify([{ ...right, ...wrong }])), JSON.stringify(wrong));
+  }
+  assert.throws(() => hooksOf(JSON.stringify([right, right])));
+});
+
 test("a short reorganisation loses nothing, and leaves nothing behind", async () => {
   await send("nameModel", ["stays/in-every-branch"]);
   const snapshot = await rpc(url, "evm_snapshot");
@@ -162,6 +238,12 @@ test("a short reorganisation loses nothing, and leaves nothing behind", async ()
   assert.ok((await named()).includes("stays/in-every-branch"));
   const [now] = (await first.sql("select tasks, escrow from network")) as [Row];
   assert.notDeepEqual(now, before);
+  // Receivers learn that what died was taken back.
+  const left = await told("/all");
+  assert.ok(receiver.told.get("/all")!.some(({ takenBack }) => takenBack));
+  console.log(`  ${left} events by webhooks, ${receiver.told.get("/all")!.length} messages of them with what came twice or was taken back`);
+  await hooks!.kill();
+  receiver.stop();
   await same(first, "after a reorganisation");
 });
 

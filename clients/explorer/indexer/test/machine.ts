@@ -1,7 +1,7 @@
 /** What the tests run: a development node, the demonstration on it, a counting proxy before it, and indexers. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createWriteStream } from "node:fs";
-import { mkdtemp, readFile, readdir } from "node:fs/promises";
+import { mkdtemp, readFile, readdir, writeFile } from "node:fs/promises";
 import { type Server, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -132,14 +132,30 @@ export interface Options {
   database?: string | undefined;
 }
 
+/** Whoever sends webhooks: hooks.mjs with these hooks, and its state in the file that is named. */
+export async function startHooks(indexer: string, hooks: object[], state: string): Promise<{ kill: () => Promise<void>; said: () => Promise<string> }> {
+  const [file, log] = [join(directory, "hooks.json"), `hooks-${Math.random().toString(36).slice(2)}.log`];
+  await writeFile(file, JSON.stringify(hooks));
+  const child = start(process.execPath, ["hooks.mjs"], { INDEXER: indexer, HOOKS: file, HOOKS_STATE: join(directory, state) }, log);
+  const end = ended(child);
+  const kill = async () => {
+    child.kill("SIGKILL");
+    await end;
+  };
+  return { kill, said: () => readFile(join(directory, log), "utf8").catch(() => "") };
+}
+
 /** An indexer that runs, and can be killed. */
 export class Running extends Indexer {
+  readonly #ended: Promise<number | null>;
+
   private constructor(
     url: string,
     readonly child: ChildProcess,
     private readonly log: string,
   ) {
     super(url);
+    this.#ended = ended(child);
   }
 
   static async start({ rpc, address, schema, views, database }: Options): Promise<Running> {
@@ -158,13 +174,12 @@ export class Running extends Indexer {
   /** Without any warning, as when the machine loses its power. */
   async kill() {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
-    const end = ended(this.child);
     this.child.kill("SIGKILL");
-    await end;
+    await this.#ended;
   }
 
   override async reach(block: number, milliseconds = 600_000) {
-    const died = ended(this.child).then(async (code) => {
+    const died = this.#ended.then(async (code) => {
       const said = await readFile(join(directory, this.log), "utf8");
       throw new Error(`the indexer ended with ${code}:\n${said.slice(-3_000)}`);
     });

@@ -9,8 +9,8 @@ const [RIGHT, WRONG] = [`0x${"aa".repeat(32)}`, `0x${"bb".repeat(32)}`] as const
 /** What each member answers; undefined for an error that it reports. */
 type Answers = (position: number) => Hex | undefined;
 
-/** `owner` is the contract's, and the application. Gives the ids of a task that a majority answered, and of one that no group agreed on. */
-export async function rated(url: string, address: Address, owner: PrivateKeyAccount): Promise<{ agreed: bigint; open: bigint }> {
+/** `owner` is the contract's, and the application. Gives the ids of a task that a majority answered, and of one that no group agreed on, and who the nodes are. */
+export async function rated(url: string, address: Address, owner: PrivateKeyAccount): Promise<{ agreed: bigint; open: bigint; operators: ReadonlyMap<number, PrivateKeyAccount> }> {
   const client = createWalletClient({ account: owner, transport: http(url) }).extend(publicActions);
   const view = async (functionName: string, ...args: unknown[]) => client.readContract({ address, abi: musterAbi, functionName, args } as never) as Promise<any>;
   const send = async (account: PrivateKeyAccount, functionName: string, args: unknown[], value = 0n) => {
@@ -70,5 +70,5 @@ export async function rated(url: string, address: Address, owner: PrivateKeyAcco
   const open = await create();
   assert.equal((await play(open, (i) => [RIGHT, RIGHT, WRONG, WRONG, undefined][i])).outcome, 4);
   assert.equal((await play(open, (i) => `0x${String(i + 1).repeat(64)}` as Hex)).outcome, 2);
-  return { agreed, open };
+  return { agreed, open, operators };
 }

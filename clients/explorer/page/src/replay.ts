@@ -5,7 +5,7 @@
  * Left out are draws of several nodes (policy 2, validators), tasks that a freed node took from the queue, which nobody drew, and draws for
  * models with so many holders that only some of them are looked at (docs/dispatching.md).
  */
-import { musterParameters } from "muster-client/abi";
+import { parameterNumbers } from "muster-client/abi";
 import { type Row, list, pages } from "./api";
 import { type Core, WAD, fits, weigh } from "./core";
 import { Tally } from "./fairness";
@@ -91,8 +91,6 @@ const POOL = 50;
 const RATED = 3;
 /** Candidates of all draws that are kept, the newest ones': 12 bytes each. Fairness needs none of them. */
 const KEPT = 2_000_000;
-/** The parameters' numbers by their names: the events have only the numbers. */
-const NUMBERS: ReadonlyMap<string, number> = new Map(musterParameters.map(({ name, number }) => [name, number]));
 const [AVAILABLE, BUSY, PAUSING, QUITTING, PAUSED] = [1, 2, 3, 4, 5];
 
 /** Carried on by every event; see the module. */
@@ -119,13 +117,13 @@ export class Replay {
     private readonly only?: bigint,
   ) {}
 
-  #parameter(name: string): number {
-    return Number(this.#parameters.get(NUMBERS.get(name) ?? -1) ?? 0n);
+  #parameter(number: number): number {
+    return Number(this.#parameters.get(number) ?? 0n);
   }
 
   /** H of a node at a time, in seconds since 1970. */
   reliability(node: Node, now: number): bigint {
-    return this.core.recover(node.h, BigInt(Math.max(0, now - node.hAt)), this.#parameter("tau"));
+    return this.core.recover(node.h, BigInt(Math.max(0, now - node.hAt)), this.#parameter(parameterNumbers.tau));
   }
 
   #setH(node: Node, now: number, h: bigint, why: string): void {
@@ -134,11 +132,11 @@ export class Replay {
   }
 
   #penalise(node: Node | undefined, now: number, why: string): void {
-    if (node) this.#setH(node, now, this.core.penalise(this.reliability(node, now), this.#parameter("penaltyPpm")), why);
+    if (node) this.#setH(node, now, this.core.penalise(this.reliability(node, now), this.#parameter(parameterNumbers.penaltyPpm)), why);
   }
 
   #boost(node: Node | undefined, now: number, estimate: number, why: string): void {
-    if (node && 2 * (now - node.hAt) >= estimate) this.#setH(node, now, this.core.boost(this.reliability(node, now), this.#parameter("boostPpm")), why);
+    if (node && 2 * (now - node.hAt) >= estimate) this.#setH(node, now, this.core.boost(this.reliability(node, now), this.#parameter(parameterNumbers.boostPpm)), why);
   }
 
   /** The largest stake of all joined nodes, in granules. */
@@ -161,7 +159,7 @@ export class Replay {
     const entries = task.models.reduce((sum, model) => sum + (this.#holders.get(model)?.size ?? 0), 0);
     const joined = [...this.nodes.values()].filter(({ status }) => status).length;
     if (entries > SEARCHED && entries * POPULAR < joined) return void this.leftOut.searched++;
-    const [now, largest, least] = [Number(at), this.largest(), (WAD / 1_000_000n) * BigInt(this.#parameter("exclusionPpm"))];
+    const [now, largest, least] = [Number(at), this.largest(), (WAD / 1_000_000n) * BigInt(this.#parameter(parameterNumbers.exclusionPpm))];
     const idle = [...this.nodes].flatMap(([node, one]) => {
       if (one.status !== AVAILABLE || one.parked || !fits(one.group, task.vram, task.gpu)) return [];
       const h = this.reliability(one, now);
@@ -189,7 +187,7 @@ export class Replay {
   #countOpen(node: Node | undefined): void {
     if (!node) return;
     node.open++;
-    if (node.open < this.#parameter("openMost") || node.called) this.#free(node);
+    if (node.open < this.#parameter(parameterNumbers.openMost) || node.called) this.#free(node);
     else node.halted = true;
   }
 
@@ -266,7 +264,7 @@ export class Replay {
         break;
       case "ScoreRecorded":
         node!.pool = [...node!.pool, number(args.score)].slice(-POOL);
-        if (node!.pool.length === POOL && node!.pool.reduce((sum, score) => sum + score, 0) * 1_000 < this.#parameter("kickoutMilli") * POOL && [BUSY, PAUSING, QUITTING].includes(node!.status)) node!.status = 6;
+        if (node!.pool.length === POOL && node!.pool.reduce((sum, score) => sum + score, 0) * 1_000 < this.#parameter(parameterNumbers.kickoutMilli) * POOL && [BUSY, PAUSING, QUITTING].includes(node!.status)) node!.status = 6;
         break;
       case "ModelAdded":
         this.#hold(number(args.node), big(args.model));

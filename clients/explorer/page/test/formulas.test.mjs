@@ -6,6 +6,16 @@ import { modules } from "./formulas.mjs";
 let page;
 before(async () => void (page = await modules()));
 
+const wins = (chances) => {
+  const all = new page.Wins();
+  for (const p of chances) all.add(p);
+  return all;
+};
+const fairness = (draws) => {
+  const tally = new page.Tally();
+  for (const { winner, candidates } of draws) tally.add(winner, candidates);
+  return tally.result();
+};
 const binomial = (n, p, k) => {
   let c = 1;
   for (let i = 0; i < k; i++) c = (c * (n - i)) / (i + 1);
@@ -13,7 +23,7 @@ const binomial = (n, p, k) => {
 };
 
 test("of equal chances the distribution is the binomial one", () => {
-  const { from, masses } = page.distribution(Array(40).fill(0.3));
+  const { from, masses } = wins(Array(40).fill(0.3));
   masses.forEach((mass, i) => assert.ok(Math.abs(mass - binomial(40, 0.3, from + i)) < 1e-10));
   assert.ok(Math.abs(masses.reduce((a, b) => a + b) - 1) < 1e-9);
 });
@@ -29,15 +39,16 @@ test("of few unequal chances it is what counting all cases gives", () => {
     });
     counted[won] += mass;
   }
-  const { from, masses } = page.distribution(chances);
+  const { from, masses } = wins(chances);
   counted.forEach((mass, k) => assert.ok(Math.abs(mass - (masses[k - from] ?? 0)) < 1e-12, `${k}`));
 });
 
 test("an interval leaves at most its share on each side, and not one more", () => {
   for (const [n, p] of [[10, 0.2], [200, 0.05], [1_000, 0.5]]) {
     const chances = Array(n).fill(p);
-    const { least, most, expected } = page.interval(chances, 0.05);
-    const { from, masses } = page.distribution(chances);
+    const all = wins(chances);
+    const { least, most, expected } = all.interval(0.05);
+    const { from, masses } = all;
     const sum = (is) => masses.reduce((all, mass, i) => all + (is(from + i) ? mass : 0), 0);
     assert.ok(sum((k) => k < least) <= 0.025 && sum((k) => k <= least) > 0.025);
     assert.ok(sum((k) => k > most) <= 0.025 && sum((k) => k >= most) > 0.025);
@@ -66,10 +77,18 @@ function draws(seed, number, bias) {
   });
 }
 
+test("twice the smaller tail, and what is cut off far out is nothing", () => {
+  const all = wins(Array(20_000).fill(0.01));
+  assert.ok(all.masses.length < 600 && Math.abs(all.masses.reduce((a, b) => a + b) - 1) < 1e-9, `${all.masses.length} masses`);
+  assert.equal(all.tail(200), 1);
+  // By the normal distribution it would be 0.0455: 28 above the mean are two standard deviations.
+  assert.ok(Math.abs(all.tail(228) - 0.05) < 0.01, `${all.tail(228)}`);
+});
+
 test("a fair network is called fair about as often as it has to be, an unfair one is found", () => {
   let [alarms, beyond] = [0, 0];
   for (let seed = 1; seed <= 40; seed++) {
-    const found = page.fairness(draws(seed, 400, 1));
+    const found = fairness(draws(seed, 400, 1));
     alarms += Number(found.nodes.some(({ outside }) => outside));
     beyond += found.beyond;
     assert.equal(found.nodes.reduce((all, { won }) => all + won, 0), 400);
@@ -78,7 +97,7 @@ test("a fair network is called fair about as often as it has to be, an unfair on
   // 0.05 of 40 are 2; more than 6 happen in 0.3 % of such tests, more than 42 of 480 nodes beyond 5 % in 0.01 %.
   assert.ok(alarms <= 6, `${alarms} alarms`);
   assert.ok(beyond <= 42, `${beyond} nodes`);
-  const unfair = page.fairness(draws(99, 2_000, 2));
+  const unfair = fairness(draws(99, 2_000, 2));
   assert.deepEqual(unfair.nodes.filter(({ outside, won, most }) => outside && won > most).map(({ node }) => node), [0]);
 });
 

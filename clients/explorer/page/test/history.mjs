@@ -1,5 +1,6 @@
 // What happens on the network before it is looked at.
 import { TaskKind, modelId } from "muster-client";
+import { musterAbi } from "muster-client/abi";
 import { FEE, MODELS } from "./network.mjs";
 
 const timeout = 120_000;
@@ -27,6 +28,10 @@ export async function makeHistory({ network }) {
   }
   all("answers");
   made.images = await ended({ kind: TaskKind.stableDiffusion, units: 2, redundancy: 2, value: 6n * FEE });
+  const profile = { algorithm: 1, least: 3, most: 3, reschedules: 2, targeting: 2, target: 49n * 10n ** 16n, alpha: 5n * 10n ** 17n, period: 300 };
+  const hash = await client.writeContract({ address: network.address, abi: musterAbi, functionName: "setProfile", args: [profile] });
+  await client.waitForTransactionReceipt({ hash, pollingInterval: 50 });
+  made.rated = await ended({ redundancy: 3, gpu, value: 3n * FEE });
   all("fails");
   made.failed = await ended({});
   all("silent");

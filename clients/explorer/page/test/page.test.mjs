@@ -128,6 +128,16 @@ describe("views", () => {
     await close(images);
   });
 
+  test("task: a group chosen by ratings", async () => {
+    const page = await open(`task/${made.rated}`);
+    await shown(page, ".timeline li.GroupChosen");
+    assert.match(await page.locator(".timeline").textContent(), /Chosen by ratings, which make them right with a likelihood of 0\.\d+/);
+    await page.getByText("Several nodes were chosen at once by their ratings").waitFor();
+    await shown(page, "[data-test=checks] .checks li");
+    assert.match(await page.locator("[data-test=checks] h2").textContent(), / 0 wrong/);
+    await close(page);
+  });
+
   test("node: H as the contract has it, the evidence of a slash, earnings as CSV", async () => {
     const cheat = all.network.nodes[0].number;
     const page = await open(`node/${cheat}`);
@@ -158,9 +168,13 @@ describe("views", () => {
     await close(page);
     const own = await modules();
     own.setConfig({ name: "", indexer: all.indexer.origin, rpc: "", muster: "", fromBlock: 0, symbol: "ETH" });
-    const { parameters } = await ask("{ parameters(limit: 1000) { items { number name } } }");
     const core = await own.loadCore();
-    const replay = await own.replayed(core, new Map(parameters.items.map(({ number, name }) => [name, number])));
+    const replay = await own.replayed(core);
+    // Who is in groups that are chosen by ratings is counted apart.
+    const { validations } = await ask("{ validations(limit: 1000) { items { redundancy size } } }");
+    const seats = validations.items.filter(({ redundancy }) => redundancy === 3).reduce((sum, { size }) => sum + size, 0);
+    assert.ok(seats >= 3);
+    assert.equal(replay.leftOut.rated, seats);
     assert.equal(replay.leftOut.missed, 0);
     // H now, to the last digit, and who is idle.
     const { timestamp } = await all.network.client.getBlock();
@@ -171,11 +185,11 @@ describe("views", () => {
     }
     // The weights in the block before a draw, asked of the contract: equal where H was 1, so that no second is between.
     let compared = 0;
-    for (const { task, block, candidates } of replay.draws.slice(0, 24)) {
+    for (const { task, block, nodes, weights } of replay.draws.slice(0, 24)) {
       const { tasks } = await ask(`{ tasks(where: { id: "${task}" }) { items { kind units vram gpu redundancy inputDigest models } } }`);
       const [{ models, ...rest }] = tasks.items;
       const spec = { ...rest, flags: 0, models: models.map(BigInt) };
-      for (const { node, weight } of candidates) {
+      for (const { node, weight } of own.candidatesOf({ nodes, weights })) {
         const view = await all.network.client.getWeightOf({ number: node, spec, blockNumber: block - 1n });
         if (view.reliability < 10n ** 18n) continue;
         assert.deepEqual([view.eligible, view.weight], [true, weight], `task ${task}, node ${node}`);
@@ -183,8 +197,12 @@ describe("views", () => {
       }
     }
     assert.ok(compared >= 60, `${compared} weights compared`);
-    // Two views of one network have the same draws.
-    assert.equal(replay.draws.reduce((sum, { candidates }) => sum + candidates.reduce((all, { chance }) => all + chance, 0), 0).toFixed(6), replay.draws.length.toFixed(6));
+    assert.equal(replay.draws.reduce((sum, draw) => sum + own.candidatesOf(draw).reduce((all, { chance }) => all + chance, 0), 0).toFixed(6), replay.draws.length.toFixed(6));
+    // A draw that is no longer kept is replayed alone, and comes out the same.
+    const [oldest] = replay.draws;
+    replay.draws.shift();
+    const { events } = await ask(`{ events(where: { task: "${oldest.task}" }, orderBy: "id", orderDirection: "desc", limit: 1) { items { id } } }`);
+    assert.deepEqual(await own.drawsOf(core, oldest.task, BigInt(events.items[0].id)), [oldest]);
   });
 
   test("what if: more stake, more models, more of the tasks", async () => {

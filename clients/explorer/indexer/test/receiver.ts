@@ -1,0 +1,61 @@
+/** Who is told by webhooks: checks each message's signature, and keeps what it says. */
+import assert from "node:assert/strict";
+import { type ServerResponse, createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createHmac } from "node:crypto";
+
+export const SECRET = "a secret of the tests";
+
+export interface Told {
+  id: string;
+  tx: string;
+  takenBack?: boolean;
+  name: string;
+  node: number;
+}
+
+export class Receiver {
+  /** What has come in, by path. */
+  readonly told = new Map<string, Told[]>();
+  /** What to answer at a path instead of 200; the answer waits for ever where it gives nothing. */
+  readonly answers = new Map<string, (response: ServerResponse) => void>();
+  /** Requests, by path, whatever was answered. */
+  readonly asked = new Map<string, number>();
+  readonly problems: string[] = [];
+  #server = createServer(async (request, response) => {
+    const path = request.url!;
+    this.asked.set(path, (this.asked.get(path) ?? 0) + 1);
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks).toString();
+    // As a receiver would: by the header's own time, which has to be of now.
+    const [, time, mac] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(request.headers["muster-signature"])) ?? [];
+    const right = createHmac("sha256", SECRET).update(`${time}.${body}`).digest("hex");
+    if (mac !== right || Math.abs(Date.now() / 1_000 - Number(time)) > 60) this.problems.push(`${path}: a wrong signature, ${request.headers["muster-signature"]}`);
+    const answer = this.answers.get(path);
+    if (answer) return answer(response);
+    this.told.set(path, [...(this.told.get(path) ?? []), ...(JSON.parse(body) as { events: Told[] }).events]);
+    response.end();
+  });
+
+  async start(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  stop() {
+    this.#server.close();
+    this.#server.closeAllConnections();
+    assert.deepEqual(this.problems, []);
+  }
+
+  /** What a receiver has who strikes out what was taken back and counts what came twice once: "id tx", in order. */
+  known(path: string): string[] {
+    const known = new Map<string, string>();
+    for (const { id, tx, takenBack } of this.told.get(path) ?? []) {
+      if (!takenBack) known.set(id, tx);
+      else if (known.get(id) === tx) known.delete(id);
+    }
+    return [...known].map(([id, tx]) => `${id} ${tx}`).sort();
+  }
+}
