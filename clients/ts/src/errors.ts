@@ -59,7 +59,7 @@ export class TransactionFailedError extends MusterError {
     readonly functionName: string,
     readonly hash: Hash,
   ) {
-    super(`The transaction of ${functionName} failed, though not when tried: ${hash}`);
+    super(`${functionName} failed, though not when tried: ${hash}`);
   }
 }
 
@@ -68,7 +68,7 @@ export class AccountRequiredError extends MusterError {
   override name = "AccountRequiredError";
 
   constructor(readonly functionName: string) {
-    super(`${functionName} sends a transaction: give it an account, or the client one.`);
+    super(`${functionName} needs an account, its own or the client's.`);
   }
 }
 
@@ -92,7 +92,7 @@ export class WaitTimeoutError extends MusterError {
     readonly id: bigint,
     readonly timeout: number,
   ) {
-    super(`Task ${id} did not come that far within ${timeout} ms. It goes on: wait again.`);
+    super(`Task ${id} did not come so far in ${timeout} ms. It goes on: wait again.`);
   }
 }
 

@@ -32,7 +32,7 @@ export interface TaskRequest {
   vram?: number | undefined;
   /** A GPU group, as `getGpuGroup` gives it. */
   gpu?: number | undefined;
-  /** The redundancy policy: 0 a single node, 1 sampled, 2 three nodes at once. */
+  /** The redundancy policy: 0 a single node, 1 sampled, 2 three nodes at once, 3 as many as their ratings ask for. */
   redundancy?: number | undefined;
   /** Whether a contract can ask for the outcome. */
   receipt?: boolean | undefined;
@@ -72,7 +72,7 @@ export interface TaskEstimate {
   timeLimit: number;
   /** The least fee that is accepted, in wei. */
   leastFee: bigint;
-  /** Idle nodes that a draw would choose from now; a task with `redundancy` 2 takes three. */
+  /** Idle nodes that a draw would choose from now; a task with `redundancy` 2 needs three, one with 3 as many as its fee is for. */
   eligible: number;
   /** What there is if nobody is idle. */
   queue: {
@@ -89,6 +89,8 @@ export type EstimateTaskParameters = MusterParameters &
   Pick<TaskRequest, "kind" | "units" | "vram" | "gpu" | "redundancy"> & {
     /** The fee to be offered, in wei; the least one if left out. */
     value?: bigint | undefined;
+    /** With `redundancy` 3: nodes that the fee is for, `most` of the application's profile; 7 if left out, which it is unless set. */
+    most?: number | undefined;
     /** Without `gpu`: the block from which GPU groups are looked for, Muster's own or an earlier one; the first if left out. */
     fromBlock?: bigint | undefined;
     /** See {@link getEvents}. */
@@ -104,12 +106,12 @@ export type EstimateTaskParameters = MusterParameters &
  */
 export async function estimateTask(
   client: MusterClient,
-  { address, kind, units = 1, vram = 0, gpu = 0, redundancy = 0, value, fromBlock = 0n, blockRange }: EstimateTaskParameters,
+  { address, kind, units = 1, vram = 0, gpu = 0, redundancy = 0, value, most = 7, fromBlock = 0n, blockRange }: EstimateTaskParameters,
 ): Promise<TaskEstimate> {
   const muster = { address };
   const [single, overview] = await Promise.all([getEstimate(client, { ...muster, kind, units }), getOverview(client, muster)]);
-  const several = redundancy === 2;
-  const terms = { ...single, leastFee: single.leastFee * (several ? 3n : 1n) };
+  const nodes = [1, 1, 3, most][redundancy]!;
+  const terms = { ...single, leastFee: single.leastFee * BigInt(nodes) };
   const groups = gpu ? [gpu] : await getGroups(client, { address, fromBlock, toBlock: await newest(client), blockRange });
   const eligible = await countIdle(
     client,
@@ -118,10 +120,10 @@ export async function estimateTask(
     groups.filter((group) => gpu || (group & 0xffff) >= vram),
   );
   const queue = { before: 0, queued: overview.queued, capacity: overview.queueCapacity };
-  if (eligible < (several ? 3 : 1) && overview.queued > 0) {
+  if (eligible < nodes && overview.queued > 0) {
     const [pages, { value: limitMin }] = await Promise.all([
       allPages(
-        (from, count) => getQueuedTasks(client, { ...muster, queue: (gpu || vram) + (several ? (kind === 0 ? 4096 : 8192) : 0), from, count }),
+        (from, count) => getQueuedTasks(client, { ...muster, queue: (gpu || vram) + [0, 0, kind ? 8192 : 4096, 12288][redundancy]!, from, count }),
         ({ places }) => places,
       ),
       getParameter(client, { ...muster, which: LIMIT_MIN }),

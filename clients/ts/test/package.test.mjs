@@ -62,7 +62,7 @@ test("what is packed", () => {
 });
 
 test("the programs of docs/applications.md run as they stand", async () => {
-  assert.deepEqual(Object.keys(blocks), ["first.mjs", "cheat.test.mjs"]);
+  assert.deepEqual(Object.keys(blocks), ["first.mjs", "cheat.test.mjs", "policies.mjs", "storage.mjs"]);
   for (const [name, text] of Object.entries(blocks)) write(name, text);
   const [, digest] =
     /(0x[0-9a-f]{64})/.exec(
@@ -71,6 +71,12 @@ test("the programs of docs/applications.md run as they stand", async () => {
   const said = (await run("node", ["first.mjs"])).trim().split("\n");
   assert.deepEqual(said, ["3 nodes, at least 60 wei", "pending", "running", "succeeded", `result of ${digest}`]);
   assert.match(await run("node", ["--test", "--test-reporter", "tap", "cheat.test.mjs"]), /^# pass 1$/m);
+  // What the page says of prices: the same, three times and seven times that of a single task.
+  assert.match(
+    await run("node", ["policies.mjs"]),
+    /^0: at least 60 wei, succeeded\n1: at least 60 wei, succeeded(, 3 nodes)?\n2: at least 180 wei, succeeded, 3 nodes\n3: at least 420 wei, succeeded, [3-7] nodes\n$/,
+  );
+  assert.match(await run("node", ["storage.mjs"]), new RegExp(`^state 2, node [123], digest 0x[0-9a-f]{64}\\n$`));
 });
 
 test("a task is checked, by the WASM that is in the package", async () => {
