@@ -74,7 +74,7 @@ test("the programs of docs/applications.md run as they stand", async () => {
   // What the page says of prices: the same, three times and seven times that of a single task.
   assert.match(
     await run("node", ["policies.mjs"]),
-    /^0: at least 60 wei, succeeded\n1: at least 60 wei, succeeded(, 3 nodes)?\n2: at least 180 wei, succeeded, 3 nodes\n3: at least 420 wei, succeeded, [3-7] nodes\n$/,
+    /^0: at least 60 wei, succeeded by 1\n1: at least 60 wei, succeeded by [13]\n2: at least 180 wei, succeeded by 3\n3: at least 420 wei, succeeded by [3-7]\n$/,
   );
   assert.match(await run("node", ["storage.mjs"]), new RegExp(`^state 2, node [123], digest 0x[0-9a-f]{64}\\n$`));
 });
