@@ -5,8 +5,8 @@
 #   RPC_URL=http://... test/clients/run.sh   uses the node that is there (PRIVATE_KEY pays; WS_URL if it is another port)
 #
 # Needs muster-dev and muster-devnode built, and the programs (script/build). CLIENTS="viem cast" runs only some of
-# viem, ethers, readme (the README's example), package (clients/ts), (clients/explorer's indexer and page on their own: indexer, page; all three always on the embedded node), cast and
-# cargo-stylus, which cargo-stylus.sh builds the first time.
+# viem, ethers, readme (the README's example), package (clients/ts), indexer and page (clients/explorer; these three always on the embedded node), cast and
+# cargo-stylus, which cargo-stylus.sh builds the first time. Longer forms: clients/explorer/indexer/test.sh --long, TASKS=2000 clients/explorer/page/test.sh.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here"
@@ -55,7 +55,7 @@ chain_id() { ask eth_chainId | sed 's/.*"result":"\([^"]*\)".*/\1/'; }
 # The story that viem and ethers play waits for deadlines.
 time_travel() { ask evm_snapshot | grep -q '"result"'; }
 
-for client in ${CLIENTS:-viem ethers readme package cast cargo-stylus}; do
+for client in ${CLIENTS:-viem ethers readme package indexer page cast cargo-stylus}; do
   case $client in
     viem | ethers)
       if ! time_travel; then
