@@ -35,6 +35,13 @@ export async function rated(url: string, address: Address, owner: PrivateKeyAcco
     }
   }
   await send(owner, "listGpuGroup", [gpu, true]);
+  // One of them is worked by another key, one has only named it.
+  const [[first, operator], [, other]] = [...operators] as [[number, PrivateKeyAccount], [number, PrivateKeyAccount]];
+  const worker = privateKeyToAccount(generatePrivateKey());
+  await client.waitForTransactionReceipt({ hash: await client.sendTransaction({ chain: null, to: worker.address, value: parseEther("1") }), pollingInterval: 50 });
+  await send(operator, "setWorker", [worker.address]);
+  await send(worker, "acceptWork", [first]);
+  await send(other, "setWorker", [owner.address]);
   // Newcomers' ratings never reach the target: First-fit takes as many as it may.
   const profile = { algorithm: 1, least: 3, most: NODES, reschedules: 1, targeting: 2, target: 99n * 10n ** 16n, alpha: 5n * 10n ** 17n, period: 300 };
   await send(owner, "setProfile", [profile]);

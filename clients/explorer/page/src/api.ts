@@ -23,7 +23,7 @@ const tables = {
     tasks: big, pending: int, queued: int, running: int, ended: big, nodesIssued: int, nodesJoined: int, groups: int, events: big, transactions: big, block: big, at: big,
   },
   nodes: {
-    number: int, operator: text, status: int, gpuGroup: int, vram: int, stake: big, joinedAt: big, leftAt: maybe(big), kickedOut: bool, reliability: big,
+    number: int, operator: text, worker: maybe(text), works: bool, status: int, gpuGroup: int, vram: int, stake: big, joinedAt: big, leftAt: maybe(big), kickedOut: bool, reliability: big,
     reliabilityAt: big, pool: many(int), longTerm: big, judgedRight: int, judged: int, task: big, deadline: big, runs: bool, models: many(big), inUse: many(big), parked: int,
     parkedUntil: big, openCommitments: int, held: bool, started: int, succeeded: int, failed: int, timedOut: int, exclusions: int, earned: big, slashed: big, seenAt: big,
   },
