@@ -32,7 +32,7 @@ fn works<H: Host>(host: &H, who: Address, node: NodeId) -> bool {
 }
 
 /// The node of the caller, and whether it only works for it.
-fn own<H: Host>(host: &H) -> Result<(NodeId, bool)> {
+fn caller_node<H: Host>(host: &H) -> Result<(NodeId, bool)> {
     let caller = host.sender();
     let own = purse::node_of(host, caller);
     ensure!(own.0 .0 > 0, NotAnOperator(caller));
@@ -41,7 +41,7 @@ fn own<H: Host>(host: &H) -> Result<(NodeId, bool)> {
 
 /// See `IMuster.setWorker`.
 pub fn set_worker<H: Host>(host: &mut H, worker: Address) -> Result<()> {
-    let (node, works) = own(host)?;
+    let (node, works) = caller_node(host)?;
     ensure!(!works, NotTheOperator(node, host.sender()));
     name(host, node, worker);
     Ok(())
@@ -61,7 +61,7 @@ pub fn accept_work<H: Host>(host: &mut H, node: NodeId) -> Result<()> {
 
 /// See `IMuster.leaveWork`.
 pub fn leave_work<H: Host>(host: &mut H) -> Result<()> {
-    let (node, works) = own(host)?;
+    let (node, works) = caller_node(host)?;
     ensure!(works, HasNode(host.sender(), node));
     name(host, node, NOBODY);
     Ok(())

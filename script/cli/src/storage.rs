@@ -155,7 +155,7 @@ pub fn page(root: &Path) -> Result<String> {
             page += &if record.bytes()? == 32 {
                 row(&[&range(8 * member.offset, 8 * kind.bytes()?), &member.offset.to_string(), &kind_name, &label, &text])
             } else {
-                row(&[&range(member.slot.parse()?, kind.bytes()? / 32), &kind_name, &label, &text])
+                row(&[&range(member.slot.parse()?, kind.bytes()?.div_ceil(32)), &kind_name, &label, &text])
             };
         }
     }
