@@ -226,6 +226,8 @@ test("a short reorganisation loses nothing, and leaves nothing behind", async ()
   const named = async () => (await first.sql("select name from model where name like '%/%' order by name")).map((row) => row.name);
   assert.ok((await named()).includes("is/on-a-branch-that-dies"));
   const [before] = (await first.sql("select tasks, escrow from network")) as [Row];
+  // Receivers have heard of what dies.
+  await told("/all");
   const fork = await head(url);
   assert.equal(await rpc(url, "evm_revert", [snapshot]), true);
   await create();
