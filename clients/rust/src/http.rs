@@ -116,15 +116,20 @@ impl Poster {
         if error.is_timeout() {
             return Fault::Slow(self.timeout);
         }
-        let error = error.without_url();
-        let mut text = error.to_string();
-        let mut source = std::error::Error::source(&error);
-        while let Some(inner) = source {
-            text = inner.to_string();
-            source = inner.source();
-        }
-        Fault::Unreachable(text)
+        Fault::Unreachable(reason(error))
     }
+}
+
+/// What is at the bottom of a failed request, without its URL.
+pub(crate) fn reason(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(inner) = source {
+        text = inner.to_string();
+        source = inner.source();
+    }
+    text
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@
 //! | [`Endpoints`] | several nodes as one |
 //! | [`Events`], [`Cursor`] | events, each once |
 //! | [`Sender`] | transactions that survive restarts |
+//! | [`Stores`] | where inputs and results are |
+//! | [`Secrets`], [`Seal`], [`Opening`] | commitments, and the results sealed under them |
 //! | [`key`] | keys out of encrypted files or the environment |
 //! | [`parse_amount`], [`show_amount`] | amounts as people write them |
 #![forbid(unsafe_code)]
@@ -14,6 +16,8 @@
 
 pub mod abi;
 mod amount;
+#[cfg(feature = "s3")]
+mod bucket;
 mod cursor;
 mod endpoints;
 mod error;
@@ -23,7 +27,9 @@ mod http;
 mod journal;
 pub mod key;
 mod muster;
+mod seal;
 mod sender;
+mod store;
 mod wake;
 
 pub use abi::{Advice, Event, IMuster, Reason, Refusal};
@@ -36,4 +42,6 @@ pub use events::{Batch, Events, Logged, Reading};
 pub use http::{redacted, Fault};
 pub use journal::{Entry, Fate, Signed};
 pub use muster::{Account, Done, Muster, DISPATCH};
+pub use seal::{digest_of, image_hashes, image_value, Opening, Seal, SealError, Secrets, NOTE};
 pub use sender::{Request, Sender, Sending};
+pub use store::{cid_of, Attempt, Bounds, Found, Lost, Object, Store, Stores, Trouble};

@@ -97,7 +97,7 @@ test("a seal opens with its salt alone, and only on what the salt names", async 
   const sealed = await sealResult(result, whose);
   assert.match(sealed.name, /^[0-9a-f]{64}$/);
   assert.equal(sealed.bytes.length, result.length + 16);
-  // The vector of docs/applications.md, made with Python's cryptography: another program can write what this one reads.
+  // The vector of docs/applications.md.
   const page = readFileSync(new URL("../../../docs/applications.md", import.meta.url), "utf8");
   for (const told of [whose.salt.slice(2), sealed.name, toHex(sealed.bytes).slice(2)]) assert.ok(page.includes(told), told);
   assert.deepEqual(await openResult(sealed.bytes, whose), result);
@@ -110,6 +110,19 @@ test("a seal opens with its salt alone, and only on what the salt names", async 
   const other = await sealResult(new TextEncoder().encode("another"), whose);
   await assert.rejects(openResult(other.bytes, whose), /names another result/);
   assert.throws(() => saltOf(new Uint8Array(15), result), RangeError);
+});
+
+test("seals and commitments are those of the Rust library", async () => {
+  const { seals, commitments } = JSON.parse(readFileSync(new URL("../../vectors.json", import.meta.url), "utf8"));
+  for (const { id, node, secret, result, digest, salt, name, object } of seals) {
+    const bytes = hexToBytes(`0x${result}`);
+    assert.equal(digestOf(bytes), digest);
+    assert.equal(toHex(saltOf(hexToBytes(`0x${secret}`), bytes)), salt);
+    const whose = { id: BigInt(id), node, salt };
+    assert.deepEqual(await sealResult(bytes, whose), { name, bytes: hexToBytes(`0x${object}`) });
+    assert.deepEqual(await openResult(hexToBytes(`0x${object}`), whose), bytes);
+  }
+  for (const { commitment, ...opened } of commitments) assert.equal(commitmentOf({ ...opened, id: BigInt(opened.id) }), commitment);
 });
 
 test("a commitment is keccak256(abi.encode(...))", () => {

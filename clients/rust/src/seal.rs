@@ -1,0 +1,334 @@
+//! What a node answers with: commitments, their salts, and results sealed under them. docs/applications.md has the format, and
+//! clients/vectors.json what has to come out of it here and in the TypeScript package.
+
+use alloy::primitives::{keccak256, Address, B256};
+use alloy::signers::local::PrivateKeySigner;
+use alloy::sol_types::SolValue;
+use ring::aead::{Aad, LessSafeKey, Nonce, UnboundKey, AES_256_GCM, NONCE_LEN};
+use ring::rand::{SecureRandom, SystemRandom};
+use ring::{digest, hkdf};
+use zeroize::Zeroizing;
+
+/// Bytes of a salt that are secret; the others are of the result's digest.
+const SECRET: usize = 16;
+
+/// The digest of an input or a result: SHA-256 of its bytes.
+pub fn digest_of(bytes: &[u8]) -> B256 {
+    B256::from_slice(digest::digest(&digest::SHA256, bytes).as_ref())
+}
+
+/// Why a sealed result, or a note, does not open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SealError {
+    /// Changed, cut, or sealed under another key.
+    #[error("the seal is broken")]
+    Broken,
+    /// Sealed under this key, but the salt was made for another result.
+    #[error("the salt names another result")]
+    OtherResult,
+}
+
+/// What a commitment is opened with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// 0 for an answer, 1 for an error.
+    pub kind: u8,
+    /// The result's digest, the hashes of its images, or an error's code.
+    pub value: B256,
+    /// What keeps it from being guessed.
+    pub salt: B256,
+}
+
+impl Opening {
+    /// What the node commits to: keccak256(abi.encode(id, node, kind, value, salt)).
+    pub fn commitment(&self, id: u64, node: u32) -> B256 {
+        keccak256((id, node, u16::from(self.kind), self.value, self.salt).abi_encode())
+    }
+}
+
+/// The value of an answer that is perceptual hashes: the first image's in the first eight bytes, the most significant first.
+/// A hash is never 0, which stands for an image that was not asked for.
+pub fn image_value(hashes: [u64; 4]) -> B256 {
+    let mut value = B256::ZERO;
+    for (bytes, hash) in value.chunks_exact_mut(8).zip(hashes) {
+        bytes.copy_from_slice(&hash.to_be_bytes());
+    }
+    value
+}
+
+/// The hashes in an answer of images, 0 where there is none.
+pub fn image_hashes(value: B256) -> [u64; 4] {
+    std::array::from_fn(|i| u64::from_be_bytes(value[8 * i..8 * i + 8].try_into().expect("8 bytes")))
+}
+
+/// Key and name of a node's sealed result, which follow from the salt.
+pub struct Seal {
+    key: LessSafeKey,
+    name: B256,
+    salt: B256,
+}
+
+impl Seal {
+    /// That of a task's result by a node.
+    pub fn new(id: u64, node: u32, salt: B256) -> Self {
+        let info = [&b"muster result 1"[..], &id.to_be_bytes(), &node.to_be_bytes()];
+        let material = derive::<64>(&salt[..], &info);
+        Self { key: aes(&material[..32]), name: B256::from_slice(&material[32..]), salt }
+    }
+
+    /// Under which name stores have it.
+    pub fn name(&self) -> B256 {
+        self.name
+    }
+
+    /// Seals a result.
+    ///
+    /// # Errors
+    /// [`SealError::OtherResult`] if the salt was not made for it: a key seals one result only.
+    pub fn seal(&self, result: &[u8]) -> Result<Vec<u8>, SealError> {
+        self.names(result)?;
+        let mut object = Vec::with_capacity(result.len() + AES_256_GCM.tag_len());
+        object.extend_from_slice(result);
+        let nonce = Nonce::assume_unique_for_key([0; NONCE_LEN]);
+        self.key.seal_in_place_append_tag(nonce, Aad::empty(), &mut object).map_err(|_| SealError::Broken)?;
+        Ok(object)
+    }
+
+    /// Opens what a store has.
+    pub fn open(&self, mut object: Vec<u8>) -> Result<Vec<u8>, SealError> {
+        let nonce = Nonce::assume_unique_for_key([0; NONCE_LEN]);
+        let length = self.key.open_in_place(nonce, Aad::empty(), &mut object).map_err(|_| SealError::Broken)?.len();
+        object.truncate(length);
+        self.names(&object)?;
+        Ok(object)
+    }
+
+    fn names(&self, result: &[u8]) -> Result<(), SealError> {
+        let matches = digest_of(result)[..SECRET] == self.salt[SECRET..];
+        matches.then_some(()).ok_or(SealError::OtherResult)
+    }
+}
+
+/// An account's secrets for the tasks of one contract: they follow from its key, so the key alone can open what was committed to.
+pub struct Secrets {
+    root: Zeroizing<[u8; 32]>,
+}
+
+impl Secrets {
+    /// Those of a key, for a contract of a chain.
+    pub fn new(key: &PrivateKeySigner, chain: u64, contract: Address) -> Self {
+        let secret = Zeroizing::new(key.to_bytes().0);
+        let info = [&b"muster secrets 1"[..], &chain.to_be_bytes(), contract.as_slice()];
+        Self { root: derive(&secret[..], &info) }
+    }
+
+    fn of<const N: usize>(&self, what: &[u8], id: u64, node: u32) -> Zeroizing<[u8; N]> {
+        derive(&self.root[..], &[what, &id.to_be_bytes(), &node.to_be_bytes()])
+    }
+
+    /// The salt of a commitment to a result: 16 secret bytes, then the first 16 of the result's SHA-256.
+    pub fn salt(&self, id: u64, node: u32, result: &[u8]) -> B256 {
+        salt_of(*self.of::<SECRET>(b"salt", id, node), result)
+    }
+
+    /// A commitment to a result by its digest.
+    pub fn answer(&self, id: u64, node: u32, result: &[u8]) -> Opening {
+        Opening { kind: 0, value: digest_of(result), salt: self.salt(id, node, result) }
+    }
+
+    /// A commitment to images by their hashes; `result` is what is handed out.
+    pub fn images(&self, id: u64, node: u32, hashes: [u64; 4], result: &[u8]) -> Opening {
+        Opening { kind: 0, value: image_value(hashes), salt: self.salt(id, node, result) }
+    }
+
+    /// A commitment to an error; nothing is stored with it, and all of its salt is secret.
+    pub fn error(&self, id: u64, node: u32, code: u8) -> Opening {
+        let value = B256::left_padding_from(&[code]);
+        Opening { kind: 1, value, salt: B256::from(*self.of::<32>(b"error", id, node)) }
+    }
+
+    /// An opening, encrypted for the account itself: what goes along with the commitment, for who has lost everything but the key.
+    pub fn note(&self, id: u64, node: u32, opening: &Opening) -> Vec<u8> {
+        let mut nonce = [0; NONCE_LEN];
+        SystemRandom::new().fill(&mut nonce).expect("the system gives random numbers");
+        let mut text = [&[opening.kind][..], &opening.value[..], &opening.salt[..]].concat();
+        let key = aes(&self.of::<32>(b"note", id, node)[..]);
+        let sealed = key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut text);
+        sealed.expect("65 bytes can be sealed");
+        [&nonce[..], &text].concat()
+    }
+
+    /// The opening in a note of this account's.
+    pub fn read_note(&self, id: u64, node: u32, note: &[u8]) -> Result<Opening, SealError> {
+        let (nonce, text) = note.split_first_chunk::<NONCE_LEN>().ok_or(SealError::Broken)?;
+        let (key, mut text) = (aes(&self.of::<32>(b"note", id, node)[..]), text.to_vec());
+        let opened = key.open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::empty(), &mut text);
+        let opened: &[u8; 65] = (&*opened.map_err(|_| SealError::Broken)?).try_into().map_err(|_| SealError::Broken)?;
+        Ok(Opening { kind: opened[0], value: B256::from_slice(&opened[1..33]), salt: B256::from_slice(&opened[33..]) })
+    }
+}
+
+/// Bytes of a [`note`](Secrets::note).
+pub const NOTE: usize = NONCE_LEN + 65 + 16;
+
+/// A salt of these secret bytes.
+fn salt_of(secret: [u8; SECRET], result: &[u8]) -> B256 {
+    let mut salt = B256::ZERO;
+    salt[..SECRET].copy_from_slice(&secret);
+    salt[SECRET..].copy_from_slice(&digest_of(result)[..SECRET]);
+    salt
+}
+
+/// A key for AES-256-GCM.
+fn aes(key: &[u8]) -> LessSafeKey {
+    LessSafeKey::new(UnboundKey::new(&AES_256_GCM, key).expect("a key of 32 bytes"))
+}
+
+/// HKDF-SHA-256 without a salt.
+fn derive<const N: usize>(secret: &[u8], info: &[&[u8]]) -> Zeroizing<[u8; N]> {
+    struct Length(usize);
+    impl hkdf::KeyType for Length {
+        fn len(&self) -> usize {
+            self.0
+        }
+    }
+    let mut out = Zeroizing::new([0; N]);
+    let key = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(secret);
+    let filled = key.expand(info, Length(N)).and_then(|okm| okm.fill(&mut out[..]));
+    filled.expect("at most 255 hashes are asked for");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy::hex;
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Vectors {
+        seals: Vec<Sealed>,
+        commitments: Vec<Committed>,
+        images: Vec<Packed>,
+    }
+    #[derive(Deserialize)]
+    struct Sealed {
+        id: String,
+        node: u32,
+        secret: String,
+        result: String,
+        digest: B256,
+        salt: B256,
+        name: String,
+        object: String,
+    }
+    #[derive(Deserialize)]
+    struct Committed {
+        id: String,
+        node: u32,
+        kind: u8,
+        value: B256,
+        salt: B256,
+        commitment: B256,
+    }
+    #[derive(Deserialize)]
+    struct Packed {
+        hashes: [String; 4],
+        value: B256,
+    }
+
+    fn vectors() -> Vectors {
+        serde_json::from_str(include_str!("../../vectors.json")).unwrap()
+    }
+
+    #[test]
+    fn seals_are_those_of_the_other_package() {
+        for vector in vectors().seals {
+            let (id, result) = (vector.id.parse().unwrap(), hex::decode(&vector.result).unwrap());
+            assert_eq!(digest_of(&result), vector.digest);
+            let secret = hex::decode(&vector.secret).unwrap().try_into().unwrap();
+            assert_eq!(salt_of(secret, &result), vector.salt);
+            let seal = Seal::new(id, vector.node, vector.salt);
+            assert_eq!(hex::encode(seal.name()), vector.name);
+            assert_eq!(hex::encode(seal.seal(&result).unwrap()), vector.object);
+            assert_eq!(seal.open(hex::decode(&vector.object).unwrap()).unwrap(), result);
+        }
+    }
+
+    #[test]
+    fn commitments_and_images_are_those_of_the_other_package() {
+        for vector in vectors().commitments {
+            let opening = Opening { kind: vector.kind, value: vector.value, salt: vector.salt };
+            assert_eq!(opening.commitment(vector.id.parse().unwrap(), vector.node), vector.commitment);
+        }
+        for vector in vectors().images {
+            let hashes = vector.hashes.map(|hash| u64::from_str_radix(&hash, 16).unwrap());
+            assert_eq!(image_value(hashes), vector.value);
+            assert_eq!(image_hashes(vector.value), hashes);
+        }
+    }
+
+    #[test]
+    fn what_was_changed_does_not_open() {
+        let secrets = secrets(1, 42_161);
+        let salt = secrets.salt(7, 3, b"a result");
+        let seal = Seal::new(7, 3, salt);
+        let object = seal.seal(b"a result").unwrap();
+        for at in 0..object.len() {
+            let mut changed = object.clone();
+            changed[at] ^= 1;
+            assert_eq!(seal.open(changed), Err(SealError::Broken));
+            assert_eq!(seal.open(object[..at].to_vec()), Err(SealError::Broken));
+        }
+        for other in [Seal::new(8, 3, salt), Seal::new(7, 4, salt)] {
+            assert_eq!(other.open(object.clone()), Err(SealError::Broken));
+            assert_ne!(other.name(), seal.name());
+        }
+        assert_eq!(seal.seal(b"another"), Err(SealError::OtherResult));
+        // As who knows the salt could do it.
+        let mut forged = b"another".to_vec();
+        let nonce = Nonce::assume_unique_for_key([0; NONCE_LEN]);
+        seal.key.seal_in_place_append_tag(nonce, Aad::empty(), &mut forged).unwrap();
+        assert_eq!(seal.open(forged), Err(SealError::OtherResult));
+    }
+
+    fn secrets(key: u8, chain: u64) -> Secrets {
+        Secrets::new(&PrivateKeySigner::from_bytes(&B256::repeat_byte(key)).unwrap(), chain, Address::repeat_byte(9))
+    }
+
+    #[test]
+    fn secrets_differ_by_key_chain_task_and_node_and_come_again() {
+        let salt = |key, chain, id, node| secrets(key, chain).salt(id, node, b"");
+        let all = [salt(1, 1, 1, 1), salt(2, 1, 1, 1), salt(1, 2, 1, 1), salt(1, 1, 2, 1), salt(1, 1, 1, 2)];
+        for (i, one) in all.iter().enumerate() {
+            assert!(all[..i].iter().all(|other| other[..SECRET] != one[..SECRET]));
+        }
+        assert_eq!(salt(1, 1, 1, 1), all[0]);
+        // Of another result the secret half stays, which is why the other half is the result's.
+        assert_eq!(secrets(1, 1).salt(1, 1, b"x")[..SECRET], all[0][..SECRET]);
+        assert_ne!(secrets(1, 1).error(1, 1, 3).salt[..SECRET], all[0][..SECRET]);
+    }
+
+    #[test]
+    fn notes_are_read_with_the_key_alone() {
+        for opening in [
+            secrets(1, 1).answer(5, 6, b"result"),
+            secrets(1, 1).error(5, 6, 200),
+            secrets(1, 1).images(5, 6, [1, u64::MAX, 3, 0], b"bytes"),
+        ] {
+            let note = secrets(1, 1).note(5, 6, &opening);
+            assert_eq!(note.len(), NOTE);
+            assert_eq!(secrets(1, 1).read_note(5, 6, &note), Ok(opening));
+            assert_ne!(secrets(1, 1).note(5, 6, &opening), note);
+            for at in 0..NOTE {
+                let mut changed = note.clone();
+                changed[at] ^= 1;
+                assert_eq!(secrets(1, 1).read_note(5, 6, &changed), Err(SealError::Broken));
+                assert_eq!(secrets(1, 1).read_note(5, 6, &note[..at]), Err(SealError::Broken));
+            }
+            assert!(secrets(2, 1).read_note(5, 6, &note).is_err() && secrets(1, 1).read_note(6, 6, &note).is_err());
+        }
+    }
+}
