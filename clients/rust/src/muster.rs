@@ -152,8 +152,16 @@ impl Account {
         self.call_as(Some(name), call, value).await
     }
 
+    /// The same with calldata as it is: for arguments that something follows.
+    pub async fn send_once(&self, name: &str, input: Bytes, value: U256) -> Result<Done, Error> {
+        self.send_as(Some(name), input, value).await
+    }
+
     async fn call_as<C: SolCall>(&self, name: Option<&str>, call: C, value: U256) -> Result<Done, Error> {
-        let input = Bytes::from(call.abi_encode());
+        self.send_as(name, call.abi_encode().into(), value).await
+    }
+
+    async fn send_as(&self, name: Option<&str>, input: Bytes, value: U256) -> Result<Done, Error> {
         let mut clearings = CLEARINGS;
         loop {
             match self.once(name, &input, value).await {

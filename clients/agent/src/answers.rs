@@ -1,0 +1,244 @@
+//! The calls that answer a task: each is in the journal before it is signed, and has a name under which it is sent once.
+
+use std::sync::Arc;
+
+use alloy::primitives::{Bytes, U256};
+use alloy::sol_types::SolCall;
+use anyhow::Result;
+use muster_client::{Account, Advice, Done, Error, Event, Head, IMuster, Opening, Reason, Refusal, Secrets};
+
+use crate::chain::{self, Committed};
+use crate::drive::What;
+use crate::journal::{Job, Stage};
+use crate::metrics::OfNode;
+use crate::shared::Shared;
+use crate::{die, say};
+
+/// Who answers for a node.
+pub struct Answers {
+    pub shared: Arc<Shared>,
+    pub name: String,
+    pub number: u32,
+    pub account: Account,
+    pub secrets: Arc<Secrets>,
+}
+
+/// What a call came to.
+pub enum Called {
+    Done(Box<Done>),
+    Refused(Refusal),
+}
+
+impl Answers {
+    /// Calls under a name, and notes what it cost.
+    pub async fn call(&self, name: &str, input: impl Into<Bytes>) -> Result<Called> {
+        match self.account.send_once(name, input.into(), U256::ZERO).await {
+            Ok(done) => {
+                let cost: f64 = done.cost().saturating_to::<u128>() as f64;
+                OfNode(&self.shared.metrics, &self.name).add("gas_wei_total", cost);
+                Ok(Called::Done(Box::new(done)))
+            }
+            Err(error) => match error.refusal() {
+                Some(refusal) => Ok(Called::Refused(refusal.clone())),
+                None => Err(error.into()),
+            },
+        }
+    }
+
+    fn put(&self, job: &Job) -> Result<()> {
+        self.shared.journal.put(job)
+    }
+
+    /// Nothing is left to do about a job.
+    pub fn over(&self, job: &mut Job, outcome: &str) -> Result<()> {
+        if outcome != "done" {
+            job.outcome = Some(outcome.into());
+            say!("{}: task {} is over: {outcome}", self.name, job.task);
+        }
+        job.stage = Stage::Over;
+        self.put(job)
+    }
+
+    /// Answers a job whose result is stored, or commits to the answer.
+    pub async fn answer(&self, job: &mut Job) -> Result<()> {
+        if job.stage < Stage::Sent {
+            job.stage = Stage::Sent;
+            self.put(job)?;
+        }
+        die::at("sending");
+        let opening = Opening { kind: job.kind, value: job.value, salt: job.salt };
+        let input: Bytes = match (job.redundancy, job.kind) {
+            (0, 0) => IMuster::submitCall { id: job.task, resultDigest: job.value }.abi_encode().into(),
+            (0, _) => IMuster::reportErrorCall { id: job.task, code: job.value[31] }.abi_encode().into(),
+            _ => chain::commit(&self.secrets, job.task, self.number, &opening),
+        };
+        let called = self.call(&job.call("answer"), input).await?;
+        die::at("sent");
+        match called {
+            Called::Done(done) if job.redundancy == 0 => {
+                say!("{}: task {} answered in transaction {}", self.name, job.task, done.receipt.transaction_hash);
+                self.over(job, "done")
+            }
+            Called::Done(done) => {
+                let own = done.events.iter().find_map(|event| match event {
+                    Event::AnswerCommitted(e) if e.id == job.task && e.node == self.number => Some((e.group, e.block)),
+                    _ => None,
+                });
+                if let Some((place, lot)) = own {
+                    (job.place, job.lot) = (place, lot);
+                }
+                say!("{}: task {} committed to in transaction {}", self.name, job.task, done.receipt.transaction_hash);
+                job.stage = Stage::Committed;
+                self.put(job)?;
+                die::at("committed");
+                Ok(())
+            }
+            Called::Refused(refusal) => self.overtaken(job, &refusal).await,
+        }
+    }
+
+    /// The answer is refused: it has been given already, by this key on another machine or before the journal was lost, or it
+    /// comes too late.
+    async fn overtaken(&self, job: &mut Job, refusal: &Refusal) -> Result<()> {
+        if !matches!(refusal.advice(), Advice::Never) {
+            say!("{}: task {} cannot be answered yet: {refusal}", self.name, job.task);
+            return Ok(());
+        }
+        if job.redundancy > 0 {
+            let committed = self.shared.chain.committed(&self.secrets, job.task, self.number).await?;
+            if let Some(committed) = committed.filter(|committed| committed.place == job.place) {
+                return self.adopt(job, committed);
+            }
+        }
+        say!("{}: task {} was not answered: {refusal}", self.name, job.task);
+        self.over(job, "overtaken")
+    }
+
+    /// Takes up a commitment that stands on the chain.
+    pub fn adopt(&self, job: &mut Job, Committed { place, lot, opening }: Committed) -> Result<()> {
+        (job.place, job.lot) = (place, lot);
+        (job.kind, job.value, job.salt) = (opening.kind, opening.value, opening.salt);
+        job.stage = Stage::Committed;
+        say!("{}: task {} was committed to already", self.name, job.task);
+        self.put(job)
+    }
+
+    /// Reveals a job's answer where it can be; what somebody has to do first, if anything.
+    pub async fn reveal(&self, job: &mut Job, head: &Head, running: Option<&IMuster::TaskView>) -> Result<Option<What>> {
+        if job.place == 0 {
+            return self.reveal_alone(job, head, running).await;
+        }
+        let group = self.shared.chain.muster.read(IMuster::groupCall { place: job.place }).await?;
+        let member = group.members.iter().find(|member| member.node == self.number);
+        let Some(member) = member.filter(|_| group.id == job.task) else {
+            self.over(job, "done")?;
+            return Ok(None);
+        };
+        let revealed = group.members.iter().all(|member| !matches!(member.stage, 1..=3));
+        match member.stage {
+            3 if group.opens > 0 => {
+                self.send_reveal(job).await?;
+                Ok(None)
+            }
+            4 | 5 => {
+                if job.stage != Stage::Revealed {
+                    job.stage = Stage::Revealed;
+                    self.put(job)?;
+                }
+                let due = group.opens > 0 && (revealed || group.closes < head.timestamp);
+                Ok(due.then_some(What::Settle(job.task, job.place)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Reveals what may still be sampled.
+    async fn reveal_alone(&self, job: &mut Job, head: &Head, running: Option<&IMuster::TaskView>) -> Result<Option<What>> {
+        match running.filter(|task| task.id == job.task).map(|task| task.status) {
+            Some(4) if job.lot >= head.number => return Ok(Some(What::Block(head.number))),
+            Some(4) => {}
+            // Sampled; its validators are drawn by those who draw, in turn.
+            Some(5) => {
+                let calls = self.shared.chain.muster.read(IMuster::callsCall { from: 0, count: 1 }).await?;
+                return Ok(calls.first().map(|first| match first.drawBlock < head.number {
+                    true => What::Form(first.id),
+                    false => What::Block(head.number),
+                }));
+            }
+            _ => {
+                // Validated, and by now in a group; or it has ended.
+                let groups = self.shared.chain.groups_of(self.number).await?;
+                match groups.values().find(|group| group.id == job.task) {
+                    Some(group) => {
+                        job.place = group.group;
+                        self.put(job)?;
+                    }
+                    None => self.over(job, "done")?,
+                }
+                return Ok(None);
+            }
+        }
+        self.send_reveal(job).await?;
+        Ok(None)
+    }
+
+    async fn send_reveal(&self, job: &mut Job) -> Result<()> {
+        if job.stage != Stage::Revealing {
+            job.stage = Stage::Revealing;
+            self.put(job)?;
+        }
+        die::at("revealing");
+        let call = IMuster::revealCall {
+            id: job.task,
+            group: job.place,
+            node: self.number,
+            kind: job.kind,
+            value: job.value,
+            salt: job.salt,
+        };
+        let called = self.call(&job.call(&format!("reveal {}", job.place)), call.abi_encode()).await?;
+        die::at("revealed");
+        match called {
+            Called::Done(done) => {
+                say!("{}: task {} revealed in transaction {}", self.name, job.task, done.receipt.transaction_hash);
+                if job.place == 0 {
+                    return self.over(job, "done");
+                }
+                job.stage = Stage::Revealed;
+                self.put(job)
+            }
+            Called::Refused(Refusal::Known(Reason::Sampled(_))) => {
+                let call = IMuster::validateCall { id: job.task, node: self.number };
+                if let Called::Refused(refusal) = self.call(&job.call("validate"), call.abi_encode()).await? {
+                    say!("{}: task {} is not validated yet: {refusal}", self.name, job.task);
+                }
+                die::at("validated");
+                Ok(())
+            }
+            Called::Refused(Refusal::Known(Reason::NotWhatWasCommitted(_))) => {
+                // This key has committed to something else, on another machine: that is what counts.
+                match self.shared.chain.committed(&self.secrets, job.task, self.number).await? {
+                    Some(Committed { opening, .. }) if opening.salt != job.salt || opening.value != job.value => {
+                        (job.kind, job.value, job.salt) = (opening.kind, opening.value, opening.salt);
+                        self.put(job)
+                    }
+                    _ => {
+                        let text = format!("what task {} was committed to is not known here", job.task);
+                        self.shared.alert(&self.name, "reveal", &text);
+                        Ok(())
+                    }
+                }
+            }
+            // The next look at the chain says what has become of it.
+            Called::Refused(refusal) => {
+                say!("{}: task {} cannot be revealed: {refusal}", self.name, job.task);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Whether an error of the journal, the nodes or the key ends by itself.
+pub fn passes(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Error>().is_some_and(Error::passes)
+}

@@ -1,0 +1,133 @@
+//! What is asked of the chain beside the contract's views: what a task was created with, and what a node has committed to.
+
+use std::collections::BTreeMap;
+
+use alloy::primitives::{Bytes, B256, U256};
+use alloy::rpc::types::Log;
+use alloy::sol_types::{SolCall, SolEvent};
+use anyhow::{Context, Result};
+use muster_client::{abi, Error, Event, Head, IMuster, Muster, Opening, Secrets};
+use serde_json::{json, Value};
+
+/// Blocks that the first question about a log reaches back; later ones reach further, up to the most.
+const SPAN: u64 = 2_000;
+/// See there.
+const SPAN_MOST: u64 = 1 << 20;
+/// A page of groups.
+const PAGE: u32 = 256;
+/// Bytes of `commit`'s own calldata; what follows them is the note.
+const COMMIT: usize = 4 + 2 * 32;
+
+/// A contract, to ask about the past.
+#[derive(Clone)]
+pub struct Chain {
+    /// The contract.
+    pub muster: Muster,
+    /// Nothing is searched before this block.
+    pub from_block: u64,
+}
+
+/// A commitment as it was sent.
+pub struct Committed {
+    /// The place of the group; 0 before there is one.
+    pub place: u32,
+    /// The block whose hash decides whether the task is sampled; 0 in a group.
+    pub lot: u64,
+    /// What it was made of.
+    pub opening: Opening,
+}
+
+impl Chain {
+    /// The newest block.
+    pub async fn head(&self) -> Result<Head> {
+        Ok(self.muster.endpoints().head().await?)
+    }
+
+    /// The newest log of the contract with these topics.
+    async fn newest(&self, topics: &[B256]) -> Result<Option<Log>> {
+        let (mut to, mut span) = (self.head().await?.number, SPAN);
+        loop {
+            let from = to.saturating_sub(span - 1).max(self.from_block);
+            let filter = json!([{
+                "address": self.muster.address(), "topics": topics, "fromBlock": format!("{from:#x}"), "toBlock": format!("{to:#x}"),
+            }]);
+            match self.muster.endpoints().ask::<Vec<Log>>("eth_getLogs", filter).await {
+                Ok(mut logs) => {
+                    if let Some(log) = logs.pop() {
+                        return Ok(Some(log));
+                    }
+                    if from <= self.from_block {
+                        return Ok(None);
+                    }
+                    to = from - 1;
+                    span = (span * 2).min(SPAN_MOST);
+                }
+                // More than the node gives at once.
+                Err(Error::Node(_) | Error::Unreachable(_)) if span > 1 => span = span.div_ceil(8),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// What a task was created with.
+    pub async fn spec(&self, id: u64) -> Result<IMuster::TaskSpec> {
+        let log = self.newest(&[IMuster::TaskCreated::SIGNATURE_HASH, word(id)]).await?;
+        let log = log.with_context(|| format!("task {id} was not created after block {}", self.from_block))?;
+        match abi::event(&log.inner) {
+            Some(Event::TaskCreated(created)) => Ok(created.spec),
+            _ => anyhow::bail!("a node gives another log than was asked for"),
+        }
+    }
+
+    /// What a node has committed to last, of a task, as the note in the transaction tells who has the key; none if there is no
+    /// such commitment, or no note that the key opens.
+    pub async fn committed(&self, secrets: &Secrets, id: u64, node: u32) -> Result<Option<Committed>> {
+        let Some(log) = self.newest(&[IMuster::AnswerCommitted::SIGNATURE_HASH, word(id), word(node.into())]).await? else {
+            return Ok(None);
+        };
+        let Some(Event::AnswerCommitted(event)) = abi::event(&log.inner) else { return Ok(None) };
+        let hash = log.transaction_hash.context("a log without a transaction")?;
+        let transaction: Option<Value> = self.muster.endpoints().ask("eth_getTransactionByHash", json!([hash])).await?;
+        let input = transaction.as_ref().and_then(|transaction| transaction["input"].as_str());
+        let input: Bytes = input.context("a node has a log, and not its transaction")?.parse()?;
+        let Some(note) = input.get(COMMIT..) else { return Ok(None) };
+        let Ok(opening) = secrets.read_note(id, node, note) else { return Ok(None) };
+        if opening.commitment(id, node)[..24] != event.commitment[..] {
+            return Ok(None);
+        }
+        Ok(Some(Committed { place: event.group, lot: event.block, opening }))
+    }
+
+    /// The groups that a node is a member of, by their places.
+    pub async fn groups_of(&self, node: u32) -> Result<BTreeMap<u32, IMuster::GroupView>> {
+        let (mut from, mut places, mut found) = (1, 1, BTreeMap::new());
+        while from <= places {
+            let page = self.muster.read(IMuster::groupsCall { from, count: PAGE }).await?;
+            places = page.places;
+            let own = page._1.into_iter().filter(|group| group.members.iter().any(|member| member.node == node));
+            found.extend(own.map(|group| (group.group, group)));
+            from += PAGE;
+        }
+        Ok(found)
+    }
+
+    /// The number of an operator's node; 0 if he never joined one.
+    pub async fn node_of(&self, operator: alloy::primitives::Address) -> Result<u32> {
+        Ok(self.muster.read(IMuster::nodeOfCall { operator }).await?)
+    }
+
+    /// A parameter by its number.
+    pub async fn parameter(&self, which: u8) -> Result<U256> {
+        Ok(self.muster.read(IMuster::parameterCall { which }).await?.value)
+    }
+}
+
+/// The calldata of a commitment, with the note that tells who has the key what it was made of.
+pub fn commit(secrets: &Secrets, id: u64, node: u32, opening: &Opening) -> Bytes {
+    let call = IMuster::commitCall { id, commitment: opening.commitment(id, node) };
+    [call.abi_encode(), secrets.note(id, node, opening)].concat().into()
+}
+
+fn word(number: u64) -> B256 {
+    B256::left_padding_from(&number.to_be_bytes())
+}

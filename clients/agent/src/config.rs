@@ -1,0 +1,296 @@
+//! The configuration: one TOML file, in which nothing is secret but URLs.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use alloy::primitives::{Address, U256};
+use alloy::signers::local::PrivateKeySigner;
+use anyhow::{ensure, Context, Result};
+use muster_client::{abi, key, parse_amount};
+use serde::{Deserialize, Deserializer};
+
+/// What an agent does, and for which nodes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Where the journal, transactions and results in work are kept. Keys do not lie there.
+    pub home: PathBuf,
+    /// Nodes of the chain, the most trusted first.
+    pub rpc: Vec<String>,
+    /// Nodes of the chain over WebSocket, which make the agent quicker.
+    #[serde(default)]
+    pub ws: Vec<String>,
+    /// The contract.
+    pub muster: Address,
+    /// Refuse to talk to another chain.
+    pub chain: Option<u64>,
+    /// The block that the contract was deployed in, or any before it: events are searched from there on.
+    #[serde(default)]
+    pub from_block: u64,
+    /// Seconds between two looks at the chain when no event wakes the agent.
+    #[serde(default = "five")]
+    pub look_every: u64,
+    /// Pay at most this for a unit of gas, in wei or with a unit.
+    #[serde(default, deserialize_with = "maybe_amount")]
+    pub max_gas_price: Option<U256>,
+    /// Gas that a call is reckoned to take at most, when the balance is compared with what is open.
+    #[serde(default = "million")]
+    pub gas_per_call: u64,
+    /// Seconds, at random up to this, that an idle node waits before it does what others may do as well.
+    #[serde(default = "twenty")]
+    pub drive_within: u64,
+    /// Where inputs are and results go.
+    pub store: Stores,
+    /// Names of models, so that executors and download commands are told names where the chain tells ids. Those of the nodes are known.
+    #[serde(default)]
+    pub models: Vec<String>,
+    /// Where metrics and health are served; nowhere if left out.
+    pub listen: Option<SocketAddr>,
+    /// Where what cannot wait is posted to, as JSON with `text`.
+    pub webhook: Option<String>,
+    /// The nodes, one for each GPU.
+    #[serde(rename = "node")]
+    pub nodes: Vec<Node>,
+}
+
+/// Where bytes are.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stores {
+    /// Where inputs are looked for, in this order: URLs, or directories.
+    pub get: Vec<String>,
+    /// Where every result is put before it is answered: URLs that take PUT, or directories. All have to take it.
+    pub put: Vec<String>,
+    /// More bytes than this are not read.
+    #[serde(default = "longest")]
+    pub longest: u64,
+}
+
+/// A node, which is a key and a GPU.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// For the log and the metrics.
+    pub name: String,
+    /// The environment variable that holds its key.
+    pub key_env: Option<String>,
+    /// The encrypted file that holds its key.
+    pub keystore: Option<PathBuf>,
+    /// The file with that one's password, which nobody else may read.
+    pub password_file: Option<PathBuf>,
+    /// Whose node it is, if the key is a worker's. Without it the key is the operator's own.
+    pub operator: Option<Address>,
+    /// The GPU, by its UUID or its number as `nvidia-smi -L` lists them. Without it, and without `gpu_name`, the first.
+    pub gpu: Option<String>,
+    /// The GPU's name, where it is not asked for: MIG, unified memory, no NVIDIA driver.
+    pub gpu_name: Option<String>,
+    /// Its memory in GiB, where it is not asked for.
+    pub vram: Option<u16>,
+    /// Joins with this stake if the node is not joined; without it that is left to the operator.
+    #[serde(default, deserialize_with = "maybe_amount")]
+    pub stake: Option<U256>,
+    /// Models that the node holds when it joins, by name or as 0x and the id.
+    #[serde(default)]
+    pub models: Vec<String>,
+    /// The command that downloads a model, which it finds in MUSTER_MODEL (name or id) and MUSTER_MODEL_ID.
+    pub download: Option<Vec<String>>,
+    /// Seconds that it may take.
+    #[serde(default = "hour")]
+    pub download_within: u64,
+    /// Seconds before a task's deadline at which the executor is killed, so that an error can still be reported: a report costs
+    /// the fee, a timeout the node's reliability. At most a tenth of the time that is left when the task is taken.
+    #[serde(default = "ten")]
+    pub lead: u64,
+    /// What runs the tasks.
+    pub executor: Executor,
+}
+
+/// What runs tasks.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Executor {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Whether it is started anew for each task.
+    #[serde(default)]
+    pub once: bool,
+    /// The directory it runs in; golden tasks are in `golden` there, if `golden` says nothing else.
+    pub directory: Option<PathBuf>,
+    /// The directory with golden tasks.
+    pub golden: Option<PathBuf>,
+    /// Seconds until it has to say that it is ready.
+    #[serde(default = "ten_minutes")]
+    pub ready_within: u64,
+    /// Seconds that a golden task may take.
+    #[serde(default = "ten_minutes")]
+    pub golden_within: u64,
+    /// Environment variables for it, beside PATH, HOME and the like.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+}
+
+fn five() -> u64 {
+    5
+}
+fn ten() -> u64 {
+    10
+}
+fn twenty() -> u64 {
+    20
+}
+fn ten_minutes() -> u64 {
+    600
+}
+fn hour() -> u64 {
+    3_600
+}
+fn million() -> u64 {
+    1_000_000
+}
+fn longest() -> u64 {
+    1 << 30
+}
+
+fn maybe_amount<'de, D: Deserializer<'de>>(from: D) -> Result<Option<U256>, D::Error> {
+    let text = String::deserialize(from)?;
+    parse_amount(&text).map(Some).map_err(serde::de::Error::custom)
+}
+
+impl Config {
+    /// Reads a file, and refuses what cannot work.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Self::parse(&text).with_context(|| path.display().to_string())
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        let config: Config = toml::from_str(text)?;
+        ensure!(!config.nodes.is_empty(), "there is no [[node]]");
+        ensure!(!config.rpc.is_empty(), "`rpc` is empty");
+        ensure!(!config.store.get.is_empty() && !config.store.put.is_empty(), "[store] needs `get` and `put`");
+        ensure!(config.look_every > 0, "`look_every` is at least 1");
+        let mut names = std::collections::BTreeSet::new();
+        for node in &config.nodes {
+            let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            ensure!(!node.name.is_empty() && node.name.chars().all(fits), "a node's name has letters, digits, - and _: {:?}", node.name);
+            ensure!(names.insert(&node.name), "two nodes are called {:?}", node.name);
+            ensure!(node.key_env.is_some() != node.keystore.is_some(), "node {}: either `key_env` or `keystore`", node.name);
+            ensure!(
+                node.keystore.is_some() == node.password_file.is_some(),
+                "node {}: `keystore` needs `password_file`",
+                node.name
+            );
+            ensure!(!node.executor.command.is_empty(), "node {}: the executor's `command` is empty", node.name);
+            ensure!(
+                node.gpu_name.is_some() == node.vram.is_some(),
+                "node {}: `gpu_name` and `vram` come together",
+                node.name
+            );
+            ensure!(node.download.as_ref().is_none_or(|command| !command.is_empty()), "node {}: `download` is empty", node.name);
+            for model in &node.models {
+                model_id(model).with_context(|| format!("node {}", node.name))?;
+            }
+        }
+        Ok(config)
+    }
+
+    /// The names of models by their ids.
+    pub fn names(&self) -> BTreeMap<u64, String> {
+        let all = self.models.iter().chain(self.nodes.iter().flat_map(|node| &node.models));
+        all.filter(|name| !name.starts_with("0x")).map(|name| (abi::model_id(name), name.clone())).collect()
+    }
+
+    /// How often the chain is looked at.
+    pub fn look_every(&self) -> Duration {
+        Duration::from_secs(self.look_every)
+    }
+
+    /// A command's directory for one node's files.
+    pub fn work(&self, node: &Node) -> PathBuf {
+        self.home.join("work").join(&node.name)
+    }
+}
+
+impl Node {
+    /// Its key.
+    pub fn signer(&self) -> Result<PrivateKeySigner> {
+        if let (Some(file), Some(password)) = (&self.keystore, &self.password_file) {
+            return Ok(key::from_keystore(file, &key::password_from(password)?)?);
+        }
+        let variable = self.key_env.as_deref().unwrap_or_default();
+        key::from_environment(variable)?.with_context(|| format!("node {}: no key in the environment's {variable}", self.name))
+    }
+
+    /// The directory of its golden tasks, if it is there.
+    pub fn golden(&self) -> Option<PathBuf> {
+        if let Some(place) = &self.executor.golden {
+            return Some(place.clone());
+        }
+        let place = self.executor.directory.as_ref()?.join("golden");
+        place.is_dir().then_some(place)
+    }
+
+    /// The ids of the models that it holds when it joins.
+    pub fn model_ids(&self) -> Result<Vec<u64>> {
+        self.models.iter().map(|model| model_id(model)).collect()
+    }
+}
+
+fn model_id(text: &str) -> Result<u64> {
+    match text.strip_prefix("0x") {
+        None => Ok(abi::model_id(text)),
+        Some(digits) => u64::from_str_radix(digits, 16).with_context(|| format!("{text} is no model's id")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAST: &str = r#"
+        home = "/var/lib/muster-agent"
+        rpc = ["http://127.0.0.1:8547"]
+        muster = "0x4d75737465720000000000000000000000000000"
+        [store]
+        get = ["/tmp"]
+        put = ["/tmp"]
+        [[node]]
+        name = "gpu0"
+        key_env = "KEY"
+        stake = "1.5 ether"
+        models = ["sdxl", "0x7"]
+        [node.executor]
+        command = ["true"]
+    "#;
+
+    #[test]
+    fn the_least_is_enough() {
+        let config = Config::parse(LEAST).unwrap();
+        assert_eq!(config.nodes[0].stake, Some(U256::from(1_500_000_000_000_000_000u64)));
+        assert_eq!(config.nodes[0].model_ids().unwrap(), [abi::model_id("sdxl"), 7]);
+        assert_eq!(config.names()[&abi::model_id("sdxl")], "sdxl");
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused() {
+        for (what, instead) in [
+            ("key_env = \"KEY\"", ""),
+            ("key_env = \"KEY\"", "key_env = \"KEY\"\nkeystore = \"/k\""),
+            ("key_env = \"KEY\"", "keystore = \"/k\""),
+            ("[\"true\"]", "[]"),
+            ("name = \"gpu0\"", "name = \"gpu 0\""),
+            ("name = \"gpu0\"", "name = \"gpu0\"\ngpu_name = \"RTX\""),
+            ("name = \"gpu0\"", "name = \"gpu0\"\nspelt_wrong = 1"),
+            ("1.5 ether", "1.5 finney"),
+            ("\"0x7\"", "\"0xseven\""),
+            ("rpc = [\"http://127.0.0.1:8547\"]", "rpc = []"),
+        ] {
+            assert!(LEAST.contains(what));
+            assert!(Config::parse(&LEAST.replace(what, instead)).is_err(), "{instead:?} for {what:?}");
+        }
+        let twice = format!("{LEAST}\n[[node]]\nname = \"gpu0\"\nkey_env = \"K\"\n[node.executor]\ncommand = [\"true\"]");
+        assert!(Config::parse(&twice).is_err());
+    }
+}

@@ -1,0 +1,226 @@
+//! `muster-agent doctor`: what would keep the agent from its work, and what to do about it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use alloy::primitives::{B256, U256};
+use anyhow::{bail, Result};
+use muster_client::{digest_of, show_amount, Endpoints, IMuster, Muster, Settings, Trouble};
+use serde_json::json;
+
+use crate::config::{self, Config};
+use crate::executor::Executor;
+use crate::{golden, gpu, shared, work};
+
+/// What was found, line by line.
+#[derive(Default)]
+struct Findings {
+    wrong: u32,
+}
+
+impl Findings {
+    fn good(&self, what: &str) {
+        println!("ok     {what}");
+    }
+
+    /// Something that keeps the agent from its work, and what to do.
+    fn bad(&mut self, what: &str, remedy: &str) {
+        self.wrong += 1;
+        println!("WRONG  {what}\n       {remedy}");
+    }
+
+    /// Something to know.
+    fn note(&self, what: &str) {
+        println!("note   {what}");
+    }
+}
+
+/// Checks everything, prints what it finds, and fails if anything is wrong.
+pub async fn run(path: &Path) -> Result<()> {
+    let mut found = Findings::default();
+    let config = match Config::read(path) {
+        Ok(config) => config,
+        Err(error) => {
+            found.bad(&format!("configuration: {error:#}"), "mend the file; clients/agent/deploy/muster-agent.toml shows every setting");
+            bail!("nothing else can be checked");
+        }
+    };
+    found.good(&format!("configuration: {} nodes", config.nodes.len()));
+    match shared::private(&config.home).and_then(|()| Ok(tempfile::tempfile_in(&config.home)?)) {
+        Ok(_) => found.good(&format!("home: {}", config.home.display())),
+        Err(error) => found.bad(&format!("home: {error:#}"), "make it writable for the user that the agent runs as"),
+    }
+    stores(&config, &mut found).await;
+    let muster = chain(&config, &mut found).await;
+    for node in &config.nodes {
+        println!("node {}", node.name);
+        if let Some(muster) = &muster {
+            key(&config, node, muster, &mut found).await;
+        }
+        machine(&config, node, muster.as_ref(), &mut found).await;
+    }
+    match found.wrong {
+        0 => Ok(()),
+        1 => bail!("one thing is wrong"),
+        wrong => bail!("{wrong} things are wrong"),
+    }
+}
+
+async fn stores(config: &Config, found: &mut Findings) {
+    let (inputs, results) = match shared::stores(config) {
+        Ok(stores) => stores,
+        Err(error) => return found.bad(&format!("[store]: {error:#}"), "write URLs or directories"),
+    };
+    // Nobody has these bytes: a store that is there says so.
+    let nobody = digest_of(B256::random().as_slice());
+    if let Err(lost) = inputs.get(nobody).await {
+        for attempt in lost.attempts {
+            match attempt.trouble {
+                Trouble::Missing => found.good(&format!("store of inputs: {}", attempt.store)),
+                trouble => found.bad(
+                    &format!("store of inputs: {}: {trouble}", attempt.store),
+                    "it should answer that it has no such object: check its address, the network, and your rights",
+                ),
+            }
+        }
+    }
+    let test = b"muster-agent doctor";
+    let remedy = "a PUT has to be accepted there: check its address, the network, and your rights";
+    match results.put(test).await {
+        Ok((_, attempts)) => {
+            let names: Vec<_> = results.names().map(str::to_string).collect();
+            found.good(&format!("stores of results: {} take one of {} bytes", names.join(", "), test.len()));
+            for attempt in attempts {
+                found.bad(&format!("store of results: {}: {}", attempt.store, attempt.trouble), remedy);
+            }
+        }
+        Err(lost) => found.bad(&format!("stores of results: {lost}"), remedy),
+    }
+}
+
+async fn chain(config: &Config, found: &mut Findings) -> Option<Muster> {
+    let settings = Settings { chain: config.chain, ..Settings::default() };
+    let endpoints = match Endpoints::new(&config.rpc, settings) {
+        Ok(endpoints) => endpoints,
+        Err(error) => {
+            found.bad(&format!("rpc: {error}"), "write URLs of nodes");
+            return None;
+        }
+    };
+    let head = match endpoints.head().await {
+        Ok(head) => head,
+        Err(error) => {
+            found.bad(&format!("rpc: {error}"), "check the URLs, and `chain`");
+            return None;
+        }
+    };
+    for node in endpoints.standing() {
+        match node.fault {
+            None => found.good(&format!("rpc: {}", node.node)),
+            Some(fault) => found.bad(&format!("rpc: {}: {fault}", node.node), "mend it, or take it out"),
+        }
+    }
+    if config.rpc.len() < 2 {
+        found.note("rpc: with one node, what it says is believed, and when it is away tasks are lost; two or three are better");
+    }
+    let own = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    let apart = own.abs_diff(Duration::from_secs(head.timestamp));
+    if apart > Duration::from_mins(2) {
+        found.note(&format!("the newest block is {} s from this machine's clock; deadlines are reckoned by the chain's", apart.as_secs()));
+    }
+    match Muster::connect(endpoints, config.muster).await {
+        Ok(muster) => {
+            found.good(&format!("contract: {}", config.muster));
+            Some(muster)
+        }
+        Err(error) => {
+            found.bad(&format!("contract: {error}"), "check `muster`, and that the nodes are of its chain");
+            None
+        }
+    }
+}
+
+async fn key(config: &Config, node: &config::Node, muster: &Muster, found: &mut Findings) {
+    let signer = match node.signer() {
+        Ok(signer) => signer,
+        Err(error) => return found.bad(&format!("key: {error:#}"), "set the variable, or check the file and its password"),
+    };
+    found.good(&format!("key: {}", signer.address()));
+    let operator = node.operator.unwrap_or(signer.address());
+    let number = match muster.read(IMuster::nodeOfCall { operator }).await {
+        Ok(number) => number,
+        Err(error) => return found.bad(&format!("node: {error}"), "check the nodes of `rpc`"),
+    };
+    if number > 0 {
+        match muster.read(IMuster::nodeCall { number }).await {
+            Ok(view) if view.status == 0 => found.bad(&format!("node {number}: it has quit"), "join again, by `muster node join`"),
+            Ok(view) if view.status == 5 => found.note(&format!("node {number}: paused; `muster node resume` if the agent did not do it")),
+            Ok(view) => found.good(&format!("node {number}: {} open commitments", view.openCommitments)),
+            Err(error) => found.bad(&format!("node {number}: {error}"), "check the nodes of `rpc`"),
+        }
+    } else if node.stake.is_none() || operator != signer.address() {
+        found.bad(&format!("node: {operator} never joined one"), "join by `muster node join`, or set `stake` (with the operator's own key)");
+    } else {
+        found.note("node: it joins when the agent starts");
+    }
+    let balance = muster.endpoints().ask::<U256>("eth_getBalance", json!([signer.address(), "latest"])).await;
+    let head = muster.endpoints().head().await;
+    if let (Ok(balance), Ok(head)) = (balance, head) {
+        let price = U256::from(head.base_fee_per_gas.unwrap_or_default()) * U256::from(2);
+        let gas = price * U256::from(config.gas_per_call) * U256::from(5);
+        let stake = if number == 0 { node.stake.unwrap_or_default() } else { U256::ZERO };
+        if balance < gas + stake {
+            let text = format!("balance: {}, where {} is the least", show_amount(balance), show_amount(gas + stake));
+            found.bad(&text, &format!("send ether to {}", signer.address()));
+        } else {
+            found.good(&format!("balance: {}", show_amount(balance)));
+        }
+    }
+}
+
+async fn machine(config: &Config, node: &config::Node, muster: Option<&Muster>, found: &mut Findings) {
+    let gpu = match gpu::find(node) {
+        Ok(gpu) => gpu,
+        Err(error) => return found.bad(&format!("GPU: {error:#}"), "check `nvidia-smi -L`, or say what there is by `gpu_name` and `vram`"),
+    };
+    found.good(&format!("GPU: {} of {} GiB", gpu.name, gpu.vram));
+    let place = config.work(node);
+    if let Err(error) = work::prepare(&place) {
+        return found.bad(&format!("work directory: {error:#}"), "make it writable");
+    }
+    if node.download.is_none() {
+        found.note("models: without `download`, tasks that need a model which is not there are reported as errors");
+    }
+    let mut executor = Executor::new(&node.name, &node.executor);
+    executor.see(gpu.uuid.clone());
+    match executor.start().await {
+        Ok(ready) => found.good(&format!("executor: {} {} for {}", ready.name, ready.version, ready.kinds.join(", "))),
+        Err(error) => return found.bad(&format!("executor: {error:#}"), "run its command by hand; the log has its standard error"),
+    }
+    let Some(golden) = node.golden() else {
+        return found.note("golden tasks: none; the name that is registered does not tell the stack");
+    };
+    let within = Duration::from_secs(node.executor.golden_within);
+    match golden::stack(&mut executor, &golden, &place, within).await {
+        Ok(stack) => {
+            let name = gpu::registered(&gpu.name, stack.as_deref());
+            found.good(&format!("golden tasks: the name is {name:?}"));
+            if let Some(muster) = muster {
+                named(node, muster, &name, gpu.vram, found).await;
+            }
+        }
+        Err(error) => found.bad(&format!("golden tasks: {error:#}"), "the executor has to answer them"),
+    }
+}
+
+/// Whether the node is registered as what it is.
+async fn named(node: &config::Node, muster: &Muster, name: &str, vram: u16, found: &mut Findings) {
+    let Some(operator) = node.operator.or_else(|| node.signer().ok().map(|signer| signer.address())) else { return };
+    let Ok(number @ 1..) = muster.read(IMuster::nodeOfCall { operator }).await else { return };
+    let Ok(view) = muster.read(IMuster::nodeCall { number }).await else { return };
+    let Ok(registered) = muster.read(IMuster::gpuNameCall { group: view.gpu }).await else { return };
+    if registered != name || view.vram != vram {
+        let text = format!("node {number} is registered as {registered:?} with {} GiB, and is {name:?} with {vram} GiB", view.vram);
+        found.bad(&text, "its answers may not agree with its group's: put the stack back as it was, or quit and join again under the new name");
+    }
+}

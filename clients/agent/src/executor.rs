@@ -1,0 +1,362 @@
+//! The program that runs tasks: a child process that is told them in lines of JSON (`executor.schema.json`), in a process group
+//! of its own, which is killed when time is up.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{bail, ensure, Context, Result};
+use rustix::process::{kill_process_group, Pid, Signal};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
+
+use crate::config;
+use crate::say;
+
+/// The longest line that an executor may say, in bytes.
+const LINE: u64 = 1 << 20;
+/// The longest line of its standard error that is logged, in bytes, and how many of them are for each task.
+const NOISE: usize = 2_048;
+/// See there.
+const NOISY: u32 = 200;
+/// The longest text of a reason.
+const REASON: usize = 4_096;
+/// What an executor finds in its environment of the agent's own.
+const PASSED: [&str; 8] = ["PATH", "HOME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "USER", "SSL_CERT_FILE"];
+/// The same, by how the names begin.
+const PASSED_FAMILIES: [&str; 9] = ["LC_", "CUDA_", "NVIDIA_", "HF_", "XDG_", "PYTHON", "TORCH", "ORT_", "OMP_"];
+
+/// What a task asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    pub id: String,
+    pub kind: String,
+    pub units: u32,
+    pub models: Vec<String>,
+    pub input: PathBuf,
+    pub output: PathBuf,
+    pub deadline: u64,
+}
+
+/// The name of a task's kind.
+pub fn kind(number: u8) -> &'static str {
+    ["images", "gpt", "fine_tuning"].get(number as usize).unwrap_or(&"unknown")
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Said {
+    Ready(Ready),
+    Done { id: String, #[serde(default)] hashes: Vec<String> },
+    Failed { id: String, fault: Fault, reason: String },
+}
+
+/// What an executor says of itself.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Ready {
+    pub name: String,
+    pub version: String,
+    pub kinds: Vec<String>,
+    #[serde(default)]
+    pub stack: String,
+}
+
+/// Whose fault it is that there is no result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// No node could run it.
+    Task,
+    /// This node could not.
+    Node,
+    /// This node did not in time.
+    Time,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ran {
+    /// The output file holds the result; with perceptual hashes, of images.
+    Done(Vec<u64>),
+    /// There is none.
+    Failed(Fault, String),
+}
+
+/// An executor, running or to be started.
+pub struct Executor {
+    node: String,
+    settings: config::Executor,
+    /// The GPU it may see, by its UUID.
+    gpu: Option<String>,
+    running: Option<Running>,
+}
+
+struct Running {
+    child: Child,
+    group: Option<Pid>,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+    ready: Ready,
+    noise: std::sync::Arc<std::sync::atomic::AtomicU32>,
+}
+
+impl Executor {
+    /// One that is started when it is needed.
+    pub fn new(node: &str, settings: &config::Executor) -> Self {
+        Self { node: node.into(), settings: settings.clone(), gpu: None, running: None }
+    }
+
+    /// Which GPU it may see from its next start on, by its UUID; all, without one.
+    pub fn see(&mut self, gpu: Option<String>) {
+        self.gpu = gpu;
+    }
+
+    /// Starts it, unless it runs already, and says what it said of itself.
+    pub async fn start(&mut self) -> Result<Ready> {
+        if let Some(running) = &mut self.running {
+            if running.child.try_wait()?.is_none() {
+                return Ok(running.ready.clone());
+            }
+        }
+        self.stop();
+        let within = Duration::from_secs(self.settings.ready_within);
+        let mut running = self.spawn().with_context(|| format!("cannot start {}", self.settings.command[0]))?;
+        let said = timeout(within, running.hear()).await;
+        let ready = match said {
+            Ok(Ok(Said::Ready(ready))) => ready,
+            Ok(Ok(_)) => bail!("the executor answers before it is ready"),
+            Ok(Err(error)) => return Err(error.context("the executor ended before it was ready")),
+            Err(_) => bail!("the executor was not ready within {} s", within.as_secs()),
+        };
+        say!("{}: executor {} {} is ready for {:?}; {}", self.node, ready.name, ready.version, ready.kinds, ready.stack);
+        running.ready = ready.clone();
+        self.running = Some(running);
+        Ok(ready)
+    }
+
+    fn spawn(&self) -> Result<Running> {
+        let mut command = Command::new(&self.settings.command[0]);
+        command.args(&self.settings.command[1..]).process_group(0).kill_on_drop(true);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Nothing of the agent's own, which holds keys, but what programs need to run.
+        command.env_clear();
+        let passed = |name: &str| PASSED.contains(&name) || PASSED_FAMILIES.iter().any(|family| name.starts_with(family));
+        command.envs(std::env::vars().filter(|(name, _)| passed(name)));
+        if let Some(gpu) = &self.gpu {
+            command.env("CUDA_VISIBLE_DEVICES", gpu);
+        }
+        command.envs(&self.settings.environment);
+        if let Some(place) = &self.settings.directory {
+            command.current_dir(place);
+        }
+        let mut child = command.spawn()?;
+        let group = child.id().and_then(|id| Pid::from_raw(id as i32));
+        let stdin = child.stdin.take().context("no standard input")?;
+        let stdout = BufReader::new(child.stdout.take().context("no standard output")?);
+        let stderr = BufReader::new(child.stderr.take().context("no standard error")?);
+        let noise = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(NOISY));
+        tokio::spawn(log(self.node.clone(), stderr, noise.clone()));
+        let ready = Ready { name: String::new(), version: String::new(), kinds: Vec::new(), stack: String::new() };
+        Ok(Running { child, group, stdin, stdout, ready, noise })
+    }
+
+    /// Runs a task, and kills the executor with all that it has started if it is not done in time.
+    pub async fn run(&mut self, run: &Run, within: Duration) -> Ran {
+        let ran = timeout(within, self.attempt(run)).await;
+        let ran = match ran {
+            Ok(Ok(ran)) => ran,
+            Ok(Err(error)) => {
+                self.stop();
+                Ran::Failed(Fault::Node, format!("{error:#}"))
+            }
+            Err(_) => {
+                self.stop();
+                Ran::Failed(Fault::Time, format!("it was not done within {} s", within.as_secs()))
+            }
+        };
+        if self.settings.once {
+            self.stop();
+        }
+        ran
+    }
+
+    async fn attempt(&mut self, run: &Run) -> Result<Ran> {
+        let ready = self.start().await?;
+        if !ready.kinds.contains(&run.kind) {
+            return Ok(Ran::Failed(Fault::Node, format!("the executor runs no tasks of kind {}", run.kind)));
+        }
+        let running = self.running.as_mut().context("it is running")?;
+        running.noise.store(NOISY, std::sync::atomic::Ordering::Relaxed);
+        let line = serde_json::to_string(&serde_json::json!({ "run": run }))? + "\n";
+        running.stdin.write_all(line.as_bytes()).await?;
+        running.stdin.flush().await?;
+        match running.hear().await? {
+            Said::Done { id, hashes } => {
+                ensure!(id == run.id, "the executor answers {id}, not {}", run.id);
+                let length = std::fs::metadata(&run.output).map(|file| file.len());
+                ensure!(length.is_ok_and(|length| length > 0), "the executor is done, and there is no result");
+                Ok(Ran::Done(hashes.iter().map(|hash| parse_hash(hash)).collect::<Result<_>>()?))
+            }
+            Said::Failed { id, fault, reason } => {
+                ensure!(id == run.id, "the executor answers {id}, not {}", run.id);
+                Ok(Ran::Failed(fault, reason.chars().take(REASON).collect()))
+            }
+            Said::Ready(_) => bail!("the executor says again that it is ready"),
+        }
+    }
+
+    /// Kills it, with all that it has started.
+    pub fn stop(&mut self) {
+        if let Some(mut running) = self.running.take() {
+            running.kill();
+        }
+    }
+}
+
+impl Drop for Executor {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Running {
+    fn kill(&mut self) {
+        if let Some(group) = self.group.take() {
+            // Gone already is as good.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.start_kill();
+    }
+
+    async fn hear(&mut self) -> Result<Said> {
+        let mut line = Vec::new();
+        let read = (&mut self.stdout).take(LINE).read_until(b'\n', &mut line).await?;
+        ensure!(read > 0, "the executor has ended");
+        ensure!(line.ends_with(b"\n"), "the executor says a line of more than {LINE} bytes");
+        let shown = String::from_utf8_lossy(&line[..line.len().min(200)]).trim_end().to_string();
+        serde_json::from_slice(&line).with_context(|| format!("the executor says what is not in the schema: {shown}"))
+    }
+}
+
+fn parse_hash(text: &str) -> Result<u64> {
+    ensure!(text.len() == 16 && text != "0000000000000000", "{text:?} is no perceptual hash");
+    u64::from_str_radix(text, 16).with_context(|| format!("{text:?} is no perceptual hash"))
+}
+
+/// Passes standard error on, as much of it as is bearable.
+async fn log<R: tokio::io::AsyncRead + Unpin>(
+    node: String,
+    mut from: BufReader<R>,
+    left: std::sync::Arc<std::sync::atomic::AtomicU32>,
+) {
+    use std::sync::atomic::Ordering::Relaxed;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match (&mut from).take(NOISE as u64).read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        match left.load(Relaxed) {
+            0 => {}
+            1 => {
+                left.store(0, Relaxed);
+                say!("{node}: executor: ... and more, which is not shown until its next task");
+            }
+            more => {
+                left.store(more - 1, Relaxed);
+                say!("{node}: executor: {}", String::from_utf8_lossy(&line).trim_end());
+            }
+        }
+    }
+}
+
+/// A file's absolute path, of a directory that may be given relatively.
+pub fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    fn executor(script: &str) -> Executor {
+        let settings = toml::from_str(&format!("command = [\"sh\", \"-c\", '''{script}''']\nready_within = 5")).unwrap();
+        Executor::new("test", &settings)
+    }
+
+    fn run(place: &Path) -> Run {
+        let (input, output) = (place.join("input"), place.join("output"));
+        Run { id: "17".into(), kind: "gpt".into(), units: 1, models: vec![], input, output, deadline: 0 }
+    }
+
+    const READY: &str = r#"echo "{\"ready\":{\"name\":\"x\",\"version\":\"1\",\"kinds\":[\"gpt\"]}}";"#;
+
+    #[tokio::test]
+    async fn a_warm_one_runs_one_task_after_the_other() {
+        let place = tempfile::tempdir().unwrap();
+        let output = place.path().join("output");
+        let mut executor = executor(&format!(
+            r#"{READY} while read line; do echo $$ >> {}; echo "{{\"done\":{{\"id\":\"17\"}}}}"; done"#,
+            output.display()
+        ));
+        for _ in 0..2 {
+            assert_eq!(executor.run(&run(place.path()), Duration::from_secs(5)).await, Ran::Done(vec![]));
+        }
+        let text = std::fs::read_to_string(output).unwrap();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[0], lines[1], "one process");
+    }
+
+    #[tokio::test]
+    async fn at_the_deadline_its_whole_group_is_killed() {
+        let place = tempfile::tempdir().unwrap();
+        let note = place.path().join("alive");
+        let mut executor = executor(&format!(
+            "{READY} read line; (while true; do echo alive >> {0}; sleep 0.05; done) & wait",
+            note.display()
+        ));
+        let begun = Instant::now();
+        let ran = executor.run(&run(place.path()), Duration::from_millis(700)).await;
+        assert!(matches!(ran, Ran::Failed(Fault::Time, _)), "{ran:?}");
+        assert!(begun.elapsed() < Duration::from_secs(5));
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let length = || std::fs::metadata(&note).map_or(0, |file| file.len());
+        let before = length();
+        assert!(before > 0, "the grandchild was there");
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        assert_eq!(length(), before, "and is no more");
+    }
+
+    #[tokio::test]
+    async fn what_it_does_wrong_is_the_nodes_fault() {
+        let place = tempfile::tempdir().unwrap();
+        for (script, why) in [
+            (format!(r#"{READY} read l; echo "{{\"done\":{{\"id\":\"17\"}}}}""#), "no result"),
+            (format!(r#"{READY} read l; echo r > {}/output; echo "{{\"done\":{{\"id\":\"18\"}}}}""#, place.path().display()), "answers 18"),
+            (format!("{READY} read l; echo nonsense"), "not in the schema"),
+            (format!("{READY} read l; exit 3"), "has ended"),
+            ("exit 1".into(), "before it was ready"),
+        ] {
+            let _ = std::fs::remove_file(place.path().join("output"));
+            match executor(&script).run(&run(place.path()), Duration::from_secs(5)).await {
+                Ran::Failed(Fault::Node, reason) => assert!(reason.contains(why), "{reason}"),
+                other => panic!("{other:?}"),
+            }
+        }
+        let says = format!(r#"{READY} read l; echo "{{\"failed\":{{\"id\":\"17\",\"fault\":\"task\",\"reason\":\"no prompt\"}}}}""#);
+        let ran = executor(&says).run(&run(place.path()), Duration::from_secs(5)).await;
+        assert_eq!(ran, Ran::Failed(Fault::Task, "no prompt".into()));
+        let other = Run { kind: "images".into(), ..run(place.path()) };
+        assert!(matches!(executor(&says).run(&other, Duration::from_secs(5)).await, Ran::Failed(Fault::Node, _)));
+    }
+}

@@ -1,0 +1,106 @@
+//! The GPU: which it is, and whether it is there still. NVIDIA's library is loaded when it is needed; who has none says in the
+//! configuration what there is.
+
+use anyhow::{bail, Context, Result};
+use nvml_wrapper::{Device, Nvml};
+
+use crate::config;
+
+/// A GPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gpu {
+    /// Its name, as NVIDIA or the configuration has it.
+    pub name: String,
+    /// Its memory in GiB, a part of one counted as a whole one.
+    pub vram: u16,
+    /// Its UUID, where NVIDIA's library was asked.
+    pub uuid: Option<String>,
+}
+
+/// How it is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vitals {
+    /// Degrees Celsius.
+    pub temperature: Option<u32>,
+    /// Bytes of memory in use.
+    pub used: u64,
+}
+
+/// The GPU of a node.
+///
+/// # Errors
+/// If neither the library nor the configuration tells of one.
+pub fn find(node: &config::Node) -> Result<Gpu> {
+    if let (Some(name), Some(vram)) = (&node.gpu_name, node.vram) {
+        return Ok(Gpu { name: name.clone(), vram, uuid: node.gpu.clone().filter(|gpu| gpu.parse::<u32>().is_err()) });
+    }
+    let nvml = Nvml::init().context("no NVIDIA library: set `gpu_name` and `vram`, or install the driver")?;
+    let device = device(&nvml, node.gpu.as_deref())?;
+    let name = device.name().context("the GPU does not say its name")?;
+    let memory = device.memory_info().context("the GPU does not say its memory: set `gpu_name` and `vram`")?;
+    if device.is_mig_device().unwrap_or(false) || device.mig_mode().is_ok_and(|mode| mode.current == 1) {
+        bail!("{name} is divided (MIG): set `gpu` to the part's UUID, and `gpu_name` and `vram`");
+    }
+    Ok(Gpu { name, vram: gib(memory.total), uuid: Some(device.uuid()?) })
+}
+
+/// Asks after a GPU; an error says that it is lost. Of one that the configuration describes nothing is known.
+pub fn look(gpu: &Gpu) -> Result<Option<Vitals>> {
+    let Some(uuid) = &gpu.uuid else { return Ok(None) };
+    let nvml = match Nvml::init() {
+        Ok(nvml) => nvml,
+        // A part of a GPU, or another maker's, is named by who knows no library.
+        Err(_) if !uuid.starts_with("GPU-") => return Ok(None),
+        Err(error) => return Err(error).context("NVIDIA's library is gone"),
+    };
+    let device = nvml.device_by_uuid(uuid.as_str()).with_context(|| format!("GPU {uuid} is gone"))?;
+    let memory = device.memory_info().with_context(|| format!("GPU {uuid} does not answer"))?;
+    let temperature = device.temperature(nvml_wrapper::enum_wrappers::device::TemperatureSensor::Gpu).ok();
+    Ok(Some(Vitals { temperature, used: memory.used }))
+}
+
+fn device<'a>(nvml: &'a Nvml, which: Option<&str>) -> Result<Device<'a>> {
+    let which = which.unwrap_or("0");
+    let device = match which.parse::<u32>() {
+        Ok(number) => nvml.device_by_index(number),
+        Err(_) => nvml.device_by_uuid(which),
+    };
+    device.with_context(|| format!("there is no GPU {which}"))
+}
+
+/// GiB of so many bytes, as drivers report them: a little less than what is sold. Rounded up by way of whole MiB.
+fn gib(bytes: u64) -> u16 {
+    (bytes >> 20).div_ceil(1 << 10).min(u16::MAX.into()) as u16
+}
+
+/// The name that a node registers: the GPU's, and the stack that its answers hang on.
+pub fn registered(name: &str, stack: Option<&str>) -> String {
+    match stack {
+        Some(stack) => format!("{name}+{stack}"),
+        None => name.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_rounded_up_to_what_is_sold() {
+        // RTX 4090: 24,564 MiB; A100: 81,920 MiB; GTX 1060: 6,144 MiB and 3,019 MiB.
+        assert_eq!([24_564u64 << 20, 81_920 << 20, 6_144 << 20, 3_019 << 20, 0].map(gib), [24, 80, 6, 3, 0]);
+    }
+
+    #[test]
+    fn a_machine_without_a_gpu_is_described() {
+        let node = |more: &str| -> config::Node {
+            toml::from_str(&format!("name = 'n'\nkey_env = 'K'\n{more}\n[executor]\ncommand = ['true']")).unwrap()
+        };
+        let described = find(&node("gpu_name = 'Apple M4 Max'\nvram = 128")).unwrap();
+        assert_eq!(described, Gpu { name: "Apple M4 Max".into(), vram: 128, uuid: None });
+        assert_eq!(look(&described).unwrap(), None);
+        let part = find(&node("gpu = 'MIG-1'\ngpu_name = 'NVIDIA A100 MIG 3g.40gb'\nvram = 40")).unwrap();
+        assert_eq!(part.uuid.as_deref(), Some("MIG-1"));
+        assert_eq!(registered(&part.name, Some("0a1b2c3d")), "NVIDIA A100 MIG 3g.40gb+0a1b2c3d");
+    }
+}

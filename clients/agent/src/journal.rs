@@ -1,0 +1,389 @@
+//! What the agent must not forget: its jobs and how far each is, in SQLite, synchronised to the disk before every step that
+//! cannot be taken back.
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use alloy::primitives::{Address, B256};
+use anyhow::{ensure, Context, Result};
+use muster_client::Cursor;
+use rusqlite::{params, Connection, OptionalExtension, Row};
+
+/// How far a job is. Each is written before what it names is begun, or after it is done, as it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// The node has the task; it may be running.
+    Taken,
+    /// It has run: answer, salt and the result's file are settled and stay.
+    Ran,
+    /// The result is in every store.
+    Stored,
+    /// The answer, or the commitment to it, may have been sent.
+    Sent,
+    /// The commitment is on the chain.
+    Committed,
+    /// The reveal may have been sent.
+    Revealing,
+    /// The answer is revealed on the chain; its group is not judged yet.
+    Revealed,
+    /// Nothing is left to do.
+    Over,
+}
+
+const STAGES: [(Stage, &str); 8] = [
+    (Stage::Taken, "taken"),
+    (Stage::Ran, "ran"),
+    (Stage::Stored, "stored"),
+    (Stage::Sent, "sent"),
+    (Stage::Committed, "committed"),
+    (Stage::Revealing, "revealing"),
+    (Stage::Revealed, "revealed"),
+    (Stage::Over, "over"),
+];
+
+impl Stage {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        STAGES.iter().find(|(stage, _)| *stage == self).map_or("", |(_, name)| name)
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        STAGES.iter().find(|(_, other)| *other == name).map(|(stage, _)| *stage)
+    }
+}
+
+/// What a node has to do with a task. The same task may come to a node again, in another group: the deadline tells them apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The node's number.
+    pub node: u32,
+    /// The task's id.
+    pub task: u64,
+    /// Seconds since 1970 until which the answer, or the commitment to it, counts.
+    pub deadline: u64,
+    /// How far it is.
+    pub stage: Stage,
+    /// The task's policy: 0 for an answer that is not committed to.
+    pub redundancy: u8,
+    /// The place of its validation group; 0 while none is known.
+    pub place: u32,
+    /// The block whose hash decides whether it is sampled; 0 if none does.
+    pub lot: u64,
+    /// Of one that has run: 0 for an answer, 1 for an error.
+    pub kind: u8,
+    /// Of one that has run: the answer, or the error's code.
+    pub value: B256,
+    /// Of one that has run and is committed to.
+    pub salt: B256,
+    /// The result's file name in the work directory; none for an error.
+    pub result: Option<String>,
+    /// What has become of it, in a word, once it is over or judged.
+    pub outcome: Option<String>,
+    /// Wei that it has earned.
+    pub paid: u128,
+}
+
+impl Job {
+    /// One that begins.
+    pub fn new(node: u32, task: u64, deadline: u64, redundancy: u8, place: u32) -> Self {
+        let (value, salt) = (B256::ZERO, B256::ZERO);
+        let stage = Stage::Taken;
+        Self { node, task, deadline, stage, redundancy, place, lot: 0, kind: 0, value, salt, result: None, outcome: None, paid: 0 }
+    }
+
+    /// Its name among transactions: what has it is sent once.
+    pub fn call(&self, what: &str) -> String {
+        format!("{what} {} {} {}", self.node, self.task, self.deadline)
+    }
+
+    /// Whether its answer is on the chain and not revealed yet.
+    pub fn owes_reveal(&self) -> bool {
+        matches!(self.stage, Stage::Committed | Stage::Revealing)
+    }
+
+    fn read(row: &Row) -> rusqlite::Result<Self> {
+        let stage: String = row.get("stage")?;
+        let paid: String = row.get("paid")?;
+        let word = |name: &str| row.get::<_, [u8; 32]>(name).map(B256::from);
+        Ok(Self {
+            node: row.get("node")?,
+            task: row.get::<_, i64>("task")? as u64,
+            deadline: row.get::<_, i64>("deadline")? as u64,
+            stage: Stage::of(&stage).ok_or(rusqlite::Error::InvalidQuery)?,
+            redundancy: row.get("redundancy")?,
+            place: row.get("place")?,
+            lot: row.get::<_, i64>("lot")? as u64,
+            kind: row.get("kind")?,
+            value: word("value")?,
+            salt: word("salt")?,
+            result: row.get("result")?,
+            outcome: row.get("outcome")?,
+            paid: paid.parse().map_err(|_| rusqlite::Error::InvalidQuery)?,
+        })
+    }
+}
+
+const SCHEMA: &str = "
+    CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+    CREATE TABLE IF NOT EXISTS job (
+        node INTEGER NOT NULL, task INTEGER NOT NULL, deadline INTEGER NOT NULL,
+        stage TEXT NOT NULL, redundancy INTEGER NOT NULL, place INTEGER NOT NULL, lot INTEGER NOT NULL,
+        kind INTEGER NOT NULL, value BLOB NOT NULL, salt BLOB NOT NULL, result TEXT, outcome TEXT, paid TEXT NOT NULL,
+        changed INTEGER NOT NULL DEFAULT (unixepoch()),
+        PRIMARY KEY (node, task, deadline)) STRICT;
+    CREATE INDEX IF NOT EXISTS job_open ON job (node, stage);
+    CREATE TABLE IF NOT EXISTS pause (node INTEGER NOT NULL, why TEXT NOT NULL, PRIMARY KEY (node, why)) STRICT;
+    CREATE TABLE IF NOT EXISTS download (node INTEGER NOT NULL, model INTEGER NOT NULL, done INTEGER NOT NULL,
+        PRIMARY KEY (node, model)) STRICT;
+    PRAGMA user_version = 1;
+";
+
+/// So many jobs that are over are kept for each node.
+const KEPT: u32 = 10_000;
+
+/// The database.
+pub struct Journal(Mutex<Connection>);
+
+impl Journal {
+    /// Opens the database in a directory, for one contract on one chain: another's is refused.
+    pub fn open(place: &Path, chain: u64, contract: Address) -> Result<Self> {
+        let path = place.join("journal.sqlite");
+        let open = || -> Result<Connection> {
+            let connection = Connection::open(&path)?;
+            connection.pragma_update(None, "journal_mode", "WAL")?;
+            // Every transaction is on the disk when it is over.
+            connection.pragma_update(None, "synchronous", "FULL")?;
+            connection.busy_timeout(std::time::Duration::from_secs(5))?;
+            connection.execute_batch(SCHEMA)?;
+            Ok(connection)
+        };
+        let journal = Self(Mutex::new(open().with_context(|| path.display().to_string())?));
+        let whose = format!("{chain} {contract:#x}");
+        let known = journal.fact("contract")?;
+        ensure!(known.as_ref().is_none_or(|known| *known == whose), "{} is another contract's: {known:?}", path.display());
+        journal.set_fact("contract", &whose)?;
+        Ok(journal)
+    }
+
+    fn db(&self) -> MutexGuard<'_, Connection> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Something written under a name.
+    pub fn fact(&self, name: &str) -> Result<Option<String>> {
+        let found = self.db().query_row("SELECT value FROM fact WHERE name = ?", [name], |row| row.get(0));
+        Ok(found.optional()?)
+    }
+
+    /// Writes something under a name.
+    pub fn set_fact(&self, name: &str, value: &str) -> Result<()> {
+        self.db().execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", [name, value])?;
+        Ok(())
+    }
+
+    /// Writes a job as it is now; when it returns, it is on the disk.
+    pub fn put(&self, job: &Job) -> Result<()> {
+        self.db().execute(
+            "INSERT INTO job (node, task, deadline, stage, redundancy, place, lot, kind, value, salt, result, outcome, paid)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+             ON CONFLICT (node, task, deadline) DO UPDATE SET stage = ?4, redundancy = ?5,
+             place = CASE ?6 WHEN 0 THEN place ELSE ?6 END, lot = ?7, kind = ?8, value = ?9, salt = ?10, result = ?11, outcome = coalesce(?12, outcome), changed = unixepoch()",
+            params![
+                job.node,
+                job.task as i64,
+                job.deadline as i64,
+                job.stage.name(),
+                job.redundancy,
+                job.place,
+                job.lot as i64,
+                job.kind,
+                job.value.0,
+                job.salt.0,
+                job.result,
+                job.outcome,
+                job.paid.to_string(),
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// A job by what names it.
+    pub fn job(&self, node: u32, task: u64, deadline: u64) -> Result<Option<Job>> {
+        let found = self.db().query_row(
+            "SELECT * FROM job WHERE node = ? AND task = ? AND deadline = ?",
+            params![node, task as i64, deadline as i64],
+            Job::read,
+        );
+        Ok(found.optional()?)
+    }
+
+    /// A node's jobs that are not over, the oldest first.
+    pub fn open_jobs(&self, node: u32) -> Result<Vec<Job>> {
+        let db = self.db();
+        let mut query = db.prepare_cached("SELECT * FROM job WHERE node = ? AND stage <> 'over' ORDER BY deadline")?;
+        let jobs = query.query_map([node], Job::read)?;
+        Ok(jobs.collect::<Result<_, _>>()?)
+    }
+
+    /// How many of a node's jobs came to what, and what they earned in wei.
+    pub fn outcomes(&self, node: u32) -> Result<Vec<(String, u64, u128)>> {
+        let db = self.db();
+        let mut query = db.prepare_cached("SELECT outcome, paid FROM job WHERE node = ? AND outcome IS NOT NULL")?;
+        let rows = query.query_map([node], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+        let mut sums = std::collections::BTreeMap::<String, (u64, u128)>::new();
+        for row in rows {
+            let (outcome, paid) = row?;
+            let sum = sums.entry(outcome).or_default();
+            *sum = (sum.0 + 1, sum.1 + paid.parse::<u128>().unwrap_or_default());
+        }
+        Ok(sums.into_iter().map(|(outcome, (count, paid))| (outcome, count, paid)).collect())
+    }
+
+    /// Forgets the oldest of a node's jobs that are over.
+    pub fn trim(&self, node: u32) -> Result<()> {
+        self.db().execute(
+            "DELETE FROM job WHERE node = ?1 AND stage = 'over' AND deadline <
+             (SELECT deadline FROM job WHERE node = ?1 AND stage = 'over' ORDER BY deadline DESC LIMIT 1 OFFSET ?2)",
+            params![node, KEPT],
+        )?;
+        Ok(())
+    }
+
+    /// Why the agent has a node paused.
+    pub fn pauses(&self, node: u32) -> Result<Vec<String>> {
+        let db = self.db();
+        let mut query = db.prepare_cached("SELECT why FROM pause WHERE node = ? ORDER BY why")?;
+        let reasons = query.query_map([node], |row| row.get(0))?;
+        Ok(reasons.collect::<Result<_, _>>()?)
+    }
+
+    /// Adds a reason to pause a node; whether it is new.
+    pub fn pause(&self, node: u32, why: &str) -> Result<bool> {
+        Ok(self.db().execute("INSERT OR IGNORE INTO pause VALUES (?, ?)", params![node, why])? > 0)
+    }
+
+    /// Takes a reason away; whether it was there.
+    pub fn unpause(&self, node: u32, why: &str) -> Result<bool> {
+        Ok(self.db().execute("DELETE FROM pause WHERE node = ? AND why = ?", params![node, why])? > 0)
+    }
+
+    /// A model that a node is to download, unless it was asked for before.
+    pub fn want(&self, node: u32, model: u64) -> Result<()> {
+        self.db().execute("INSERT OR IGNORE INTO download VALUES (?, ?, 0)", params![node, model as i64])?;
+        Ok(())
+    }
+
+    /// A node's models that are to be downloaded, or, if `done`, that are and are not reported yet.
+    pub fn downloads(&self, node: u32, done: bool) -> Result<Vec<u64>> {
+        let db = self.db();
+        let mut query = db.prepare_cached("SELECT model FROM download WHERE node = ? AND done = ?")?;
+        let models = query.query_map(params![node, done], |row| row.get::<_, i64>(0).map(|id| id as u64))?;
+        Ok(models.collect::<Result<_, _>>()?)
+    }
+
+    /// A model is there, and is to be reported.
+    pub fn downloaded(&self, node: u32, model: u64) -> Result<()> {
+        self.db().execute("INSERT OR REPLACE INTO download VALUES (?, ?, 1)", params![node, model as i64])?;
+        Ok(())
+    }
+
+    /// Nothing is left to do about a model.
+    pub fn forget_download(&self, node: u32, model: u64) -> Result<()> {
+        self.db().execute("DELETE FROM download WHERE node = ? AND model = ?", params![node, model as i64])?;
+        Ok(())
+    }
+
+    /// Where reading events has come to.
+    pub fn cursor(&self) -> Result<Option<Cursor>> {
+        self.fact("cursor")?.map(|text| serde_json::from_str(&text).context("the journal's cursor")).transpose()
+    }
+
+    /// Writes what events have told, and how far they were read, in one go.
+    pub fn learn(&self, cursor: &Cursor, news: &[News]) -> Result<()> {
+        let mut db = self.db();
+        let all = db.transaction()?;
+        for one in news {
+            match one {
+                News::Group { node, task, place } => all.execute(
+                    "UPDATE job SET place = ?3 WHERE node = ?1 AND task = ?2 AND place = 0 AND stage IN ('sent', 'committed')",
+                    params![node, *task as i64, place],
+                )?,
+                News::Outcome { node, task, outcome, paid } => all.execute(
+                    "UPDATE job SET outcome = ?3, paid = ?4 WHERE node = ?1 AND task = ?2 AND deadline =
+                     (SELECT max(deadline) FROM job WHERE node = ?1 AND task = ?2)",
+                    params![node, *task as i64, outcome, paid.to_string()],
+                )?,
+                News::Download { node, model } => {
+                    all.execute("INSERT OR IGNORE INTO download VALUES (?, ?, 0)", params![node, *model as i64])?
+                }
+            };
+        }
+        let text = serde_json::to_string(cursor)?;
+        all.execute("INSERT OR REPLACE INTO fact VALUES ('cursor', ?)", [text])?;
+        Ok(all.commit()?)
+    }
+}
+
+/// What events tell of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// It is in a validation group.
+    Group { node: u32, task: u64, place: u32 },
+    /// What a task came to for it, and what it earned in wei.
+    Outcome { node: u32, task: u64, outcome: String, paid: u128 },
+    /// It is asked to download a model.
+    Download { node: u32, model: u64 },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_there_when_it_is_opened_again() {
+        let place = tempfile::tempdir().unwrap();
+        let contract = Address::repeat_byte(7);
+        let mut job = Job::new(3, u64::MAX - 1, 99, 1, 0);
+        {
+            let journal = Journal::open(place.path(), 1, contract).unwrap();
+            journal.put(&job).unwrap();
+            job.stage = Stage::Committed;
+            (job.value, job.salt, job.result) = (B256::repeat_byte(1), B256::repeat_byte(2), Some("17".into()));
+            journal.put(&job).unwrap();
+            journal.pause(3, "gpu").unwrap();
+            assert!(!journal.pause(3, "gpu").unwrap());
+        }
+        let journal = Journal::open(place.path(), 1, contract).unwrap();
+        assert_eq!(journal.open_jobs(3).unwrap(), [job.clone()]);
+        assert_eq!(journal.job(3, job.task, 99).unwrap(), Some(job.clone()));
+        assert_eq!(journal.pauses(3).unwrap(), ["gpu"]);
+        assert!(Journal::open(place.path(), 2, contract).is_err());
+        // Events add what they know, and the cursor with it.
+        let cursor = Cursor::new(1, contract, 5);
+        let outcome = News::Outcome { node: 3, task: job.task, outcome: "right".into(), paid: 12 };
+        journal.learn(&cursor, &[News::Group { node: 3, task: job.task, place: 4 }, outcome]).unwrap();
+        assert_eq!(journal.cursor().unwrap(), Some(cursor));
+        let learnt = journal.job(3, job.task, 99).unwrap().unwrap();
+        assert_eq!((learnt.place, learnt.paid, learnt.outcome.as_deref()), (4, 12, Some("right")));
+        assert_eq!(journal.outcomes(3).unwrap(), [("right".to_string(), 1, 12)]);
+        job.stage = Stage::Over;
+        journal.put(&job).unwrap();
+        assert!(journal.open_jobs(3).unwrap().is_empty());
+        assert_eq!(journal.outcomes(3).unwrap().len(), 1, "an outcome that is known stays");
+    }
+
+    #[test]
+    fn the_jobs_that_are_kept_are_bounded() {
+        let place = tempfile::tempdir().unwrap();
+        let journal = Journal::open(place.path(), 1, Address::ZERO).unwrap();
+        journal.db().execute_batch("PRAGMA synchronous = OFF").unwrap();
+        for task in 0..u64::from(KEPT) + 5 {
+            journal.put(&Job { stage: Stage::Over, ..Job::new(1, task, task, 0, 0) }).unwrap();
+        }
+        journal.put(&Job::new(1, 0, 1, 0, 0)).unwrap();
+        journal.trim(1).unwrap();
+        let count: u32 = journal.db().query_row("SELECT count(*) FROM job", [], |row| row.get(0)).unwrap();
+        assert_eq!(count, KEPT + 1);
+        assert_eq!(journal.open_jobs(1).unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,154 @@
+//! `muster-agent`: answers the tasks of a machine's nodes, day and night. Its page is the crate's README.
+
+mod answers;
+mod chain;
+mod config;
+mod die;
+mod doctor;
+mod drive;
+mod executor;
+mod golden;
+mod gpu;
+mod journal;
+mod metrics;
+mod models;
+mod node;
+mod pauses;
+mod reader;
+mod setup;
+mod shared;
+mod work;
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{bail, Context, Result};
+use clap::{Parser, Subcommand};
+use tokio::signal::unix::{signal, SignalKind};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use config::Config;
+use node::Node;
+use shared::Shared;
+
+/// Answers the tasks of this machine's nodes.
+#[derive(Parser)]
+#[command(name = "muster-agent", version, max_term_width = 120)]
+struct Cli {
+    /// The configuration
+    #[arg(long, env = "MUSTER_AGENT_CONFIG", default_value = "/etc/muster-agent.toml", global = true)]
+    config: PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Work until SIGTERM or SIGINT, then finish what runs, reveal what is open, pause, and end; a second one ends at once
+    Run,
+    /// Check configuration, keys, chain, balance, GPU, executor and stores, and say what to do
+    Doctor,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match cli.command {
+        Command::Run => run(&cli.config).await,
+        Command::Doctor => doctor::run(&cli.config).await,
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The directory, as long as the process lives: another that uses it would send other transactions under the same numbers.
+fn lock(config: &Config) -> Result<File> {
+    shared::private(&config.home)?;
+    let path = config.home.join("lock");
+    let file = File::options().create(true).append(true).open(&path).with_context(|| format!("cannot open {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => bail!("another agent uses {}", config.home.display()),
+        Err(error) => Err(error).with_context(|| format!("cannot lock {}", path.display())),
+    }
+}
+
+async fn run(path: &std::path::Path) -> Result<()> {
+    let config = Config::read(path)?;
+    let _lock = lock(&config)?;
+    let (drain, draining) = watch::channel(false);
+    listen(drain)?;
+    let shared = Shared::open(config, draining).await?;
+    let mut serving = JoinSet::new();
+    if let Some(at) = shared.config.listen {
+        let shared = shared.clone();
+        serving.spawn(async move {
+            if let Err(error) = metrics::serve(shared, at).await {
+                say!("{error:#}");
+                std::process::exit(1);
+            }
+        });
+    }
+    serving.spawn(reader::run(shared.clone()));
+    let mut nodes = JoinSet::new();
+    for settings in shared.config.nodes.clone() {
+        nodes.spawn(live(shared.clone(), settings));
+    }
+    while let Some(ended) = nodes.join_next().await {
+        ended.context("a node has broken off")?;
+    }
+    say!("nothing is left to do");
+    Ok(())
+}
+
+/// A node, from its self-test on; what keeps it from beginning is tried again.
+async fn live(shared: Arc<Shared>, settings: config::Node) {
+    let mut draining = shared.draining.clone();
+    let mut rest = Duration::from_secs(5);
+    loop {
+        let begun = match setup::ready(&shared, &settings).await {
+            Ok(ready) => Node::new(shared.clone(), ready),
+            Err(error) => Err(error),
+        };
+        match begun {
+            Ok(node) => return node.run().await,
+            Err(error) => shared.alert(&settings.name, "start", &format!("the node cannot begin: {error:#}")),
+        }
+        if *draining.borrow() {
+            return;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(rest) => {}
+            _ = draining.changed() => return,
+        }
+        rest = (rest * 2).min(Duration::from_mins(5));
+    }
+}
+
+/// The first signal asks to end, the second ends.
+fn listen(drain: watch::Sender<bool>) -> Result<()> {
+    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = term.recv() => {}
+                _ = int.recv() => {}
+            }
+            if drain.send_replace(true) {
+                say!("ending at once: what is open is revealed at the next start");
+                std::process::exit(1);
+            }
+            say!("ending when nothing is left to do");
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! Models: downloaded by the operator's own command, and reported to the contract.
+
+use std::collections::BTreeSet;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{ensure, Context, Result};
+use rustix::process::{kill_process_group, Pid, Signal};
+use tokio::io::{AsyncReadExt, BufReader};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use crate::shared::Shared;
+use crate::{config, say};
+
+/// Bytes of what the command says that are logged.
+const NOISE: u64 = 16 << 10;
+
+/// Downloads a model that a node lacks, unless it has done so already, and notes that it is to be reported.
+///
+/// # Errors
+/// If there is no command for it, or it fails, or takes too long.
+pub async fn download(shared: &Shared, node: &config::Node, number: u32, model: u64) -> Result<()> {
+    if shared.journal.downloads(number, true)?.contains(&model) {
+        return Ok(());
+    }
+    let name = shared.model(model);
+    let hook = node.download.as_ref().with_context(|| format!("{name} is not there, and no `download` is configured"))?;
+    say!("{}: downloading {name}", node.name);
+    let keys: BTreeSet<&str> = shared.config.nodes.iter().filter_map(|node| node.key_env.as_deref()).collect();
+    let mut command = Command::new(&hook[0]);
+    command.args(&hook[1..]).process_group(0).kill_on_drop(true);
+    command.env("MUSTER_MODEL", &name).env("MUSTER_MODEL_ID", format!("{model:#012x}"));
+    for key in keys {
+        command.env_remove(key);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().with_context(|| format!("cannot run {}", hook[0]))?;
+    let group = child.id().and_then(|id| Pid::from_raw(id as i32));
+    let stderr = child.stderr.take().context("no standard error")?;
+    let saying = tokio::spawn(async move {
+        let (mut said, mut from) = (Vec::new(), BufReader::new(stderr));
+        let _ = (&mut from).take(NOISE).read_to_end(&mut said).await;
+        // What is more is read, so that the command is not held up, and dropped.
+        let _ = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
+        said
+    });
+    let ended = timeout(Duration::from_secs(node.download_within), child.wait()).await;
+    // What it has started goes with it, however it ended.
+    if let Some(group) = group {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let ended = ended.with_context(|| format!("{name} was not downloaded within {} s", node.download_within))??;
+    if !ended.success() {
+        if let Ok(said) = saying.await {
+            say!("{}: {}: {}", node.name, hook[0], String::from_utf8_lossy(&said).trim_end());
+        }
+    }
+    ensure!(ended.success(), "the command to download {name} ended with {ended}");
+    shared.journal.downloaded(number, model)
+}

@@ -1,0 +1,404 @@
+//! A node's life: what the contract's state and the journal say it has to do, again and again. Events only wake it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use alloy::sol_types::SolCall;
+use anyhow::Result;
+use muster_client::{Head, IMuster};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::answers::{passes, Answers, Called};
+use crate::drive::{self, Drive};
+use crate::executor::Fault;
+use crate::gpu::Gpu;
+use crate::journal::{Job, Stage};
+use crate::metrics::OfNode;
+use crate::pauses::{Watchdog, DRAIN, FAILURES, GPU, SELF_TEST};
+use crate::setup::{self, Ready};
+use crate::shared::Shared;
+use crate::work::{self, Work, Worked};
+use crate::{die, models, say};
+
+/// Failures in a row after which a node is paused.
+const FAILURES_MOST: u32 = 2;
+/// A self-test that failed is made again after this.
+const AGAIN: Duration = Duration::from_mins(10);
+/// How often groups are searched for commitments that the journal does not know.
+const SEARCH: Duration = Duration::from_secs(30);
+/// The longest rest after looks that failed.
+const REST: Duration = Duration::from_mins(1);
+/// Models that one call reports.
+const CALL_MODELS: usize = 10;
+
+type Test = JoinHandle<Result<(Gpu, String)>>;
+
+/// A node at work.
+pub struct Node {
+    shared: Arc<Shared>,
+    ready: Ready,
+    bell: Arc<Notify>,
+    working: Option<(u64, u64, JoinHandle<Result<Worked>>)>,
+    downloading: Option<JoinHandle<()>>,
+    testing: Option<Test>,
+    /// When the self-test is to be made.
+    test_at: Option<Instant>,
+    /// The GPU, once the self-test has found it.
+    gpu: Option<Gpu>,
+    /// Whether the self-test has been made.
+    tested: bool,
+    failures: u32,
+    drive: Drive,
+    watchdog: Watchdog,
+    searched: Option<Instant>,
+    draining: bool,
+}
+
+impl Node {
+    /// One that begins with its self-test.
+    pub fn new(shared: Arc<Shared>, ready: Ready) -> Result<Self> {
+        let answers = &ready.answers;
+        for why in [DRAIN, FAILURES] {
+            answers.end(why)?;
+        }
+        let bell = Arc::new(Notify::new());
+        shared.watch(answers.number, &bell);
+        Ok(Self {
+            shared,
+            ready,
+            bell,
+            working: None,
+            downloading: None,
+            testing: None,
+            test_at: Some(Instant::now()),
+            gpu: None,
+            tested: false,
+            failures: 0,
+            drive: Drive::default(),
+            watchdog: Watchdog::default(),
+            searched: None,
+            draining: false,
+        })
+    }
+
+    fn answers(&self) -> &Answers {
+        &self.ready.answers
+    }
+
+    fn name(&self) -> &str {
+        &self.ready.settings.name
+    }
+
+    fn number(&self) -> u32 {
+        self.ready.answers.number
+    }
+
+    /// Works until the agent is to end and nothing is left that could be lost.
+    pub async fn run(mut self) {
+        let mut draining = self.shared.draining.clone();
+        let mut rest = Duration::from_secs(1);
+        loop {
+            if *draining.borrow() && !self.draining {
+                self.draining = true;
+                say!("{}: ending: what runs is finished, what is open revealed", self.name());
+                if let Err(error) = self.answers().shared.journal.pause(self.number(), DRAIN) {
+                    say!("{}: {error:#}", self.name());
+                }
+            }
+            let pause = match self.step().await {
+                Ok(true) => return,
+                Ok(false) => {
+                    OfNode(&self.shared.metrics, self.name()).looked();
+                    rest = Duration::from_secs(1);
+                    self.drive.rest().map_or(self.shared.config.look_every(), |due| due.min(self.shared.config.look_every()))
+                }
+                Err(error) => {
+                    if passes(&error) {
+                        say!("{}: {error:#}", self.name());
+                    } else {
+                        self.shared.alert(self.name(), "error", &format!("{error:#}"));
+                    }
+                    rest = (rest * 2).min(REST);
+                    rest
+                }
+            };
+            tokio::select! {
+                () = self.bell.notified() => {}
+                () = tokio::time::sleep(pause) => {}
+                _ = draining.changed(), if !self.draining => {}
+            }
+        }
+    }
+
+    /// Looks once, and does what is to be done; whether nothing ever will be, because the agent ends.
+    async fn step(&mut self) -> Result<bool> {
+        let (shared, number) = (self.shared.clone(), self.number());
+        let muster = &shared.chain.muster;
+        self.finished().await?;
+        self.test().await?;
+        self.answers().account.sender().tick().await?;
+        let head = shared.chain.head().await?;
+        let view = muster.read(IMuster::nodeCall { number }).await?;
+        let running = match view.status {
+            2 | 3 | 4 | 6 => Some(muster.read(IMuster::runningTaskCall { number }).await?).filter(|task| task.id > 0),
+            _ => None,
+        };
+        let mut jobs = self.reconcile(&view, running.as_ref()).await?;
+        let mut wanted = None;
+        for job in &mut jobs {
+            match job.stage {
+                Stage::Taken | Stage::Ran => self.begin(job, &head, &view)?,
+                Stage::Stored | Stage::Sent => self.answers().answer(job).await?,
+                _ => wanted = self.answers().reveal(job, &head, running.as_ref()).await?.or(wanted),
+            }
+            if job.stage == Stage::Over {
+                work::forget(&shared.config.work(&self.ready.settings), job);
+            }
+        }
+        jobs.retain(|job| job.stage != Stage::Over);
+        shared.journal.trim(number)?;
+        shared.watch_tasks(number, jobs.iter().map(|job| job.task).collect());
+        self.report_models(&view).await?;
+        if let Some(gpu) = &self.gpu {
+            self.watchdog.look(&self.ready.answers, gpu)?;
+        }
+                let ready = view.status != 0 && shared.journal.pauses(number)?.is_empty() && view.status != 5;
+        self.answers().weigh(&head, &jobs, ready).await?;
+        self.answers().pause_or_resume(view.status).await?;
+        if wanted.is_none() && !self.draining {
+            wanted = drive::for_the_idle(muster, &head, &view).await?;
+        }
+        if let Some(what) = self.drive.consider(wanted, Duration::from_secs(shared.config.drive_within)) {
+            drive::carry_out(&self.answers().account, self.name(), what).await?;
+        }
+        self.tell(&view, running.as_ref(), &jobs, ready)?;
+        let safe = jobs.iter().all(|job| job.stage == Stage::Revealed);
+        Ok(self.draining && safe && running.is_none() && matches!(view.status, 0 | 5))
+    }
+
+    /// The journal's jobs, made to agree with what the contract says.
+    async fn reconcile(&mut self, view: &IMuster::NodeView, running: Option<&IMuster::TaskView>) -> Result<Vec<Job>> {
+        let (shared, number) = (self.shared.clone(), self.number());
+        let journal = &shared.journal;
+        if let Some(task) = running {
+            if journal.job(number, task.id, task.deadline)?.is_none() {
+                let mut job = Job::new(number, task.id, task.deadline, task.redundancy, task.group);
+                if matches!(task.status, 4 | 5) {
+                    self.rescue(&mut job).await?;
+                } else {
+                    say!("{}: task {} taken, until {}", self.name(), task.id, task.deadline);
+                    journal.put(&job)?;
+                }
+                die::at("journalled");
+            }
+        }
+        let mut jobs = journal.open_jobs(number)?;
+        let is_running = |job: &Job| running.is_some_and(|task| (task.id, task.deadline) == (job.task, job.deadline));
+        for job in jobs.iter_mut().filter(|job| job.stage < Stage::Sent && !is_running(job)) {
+            if self.working.as_ref().is_some_and(|(task, deadline, _)| (*task, *deadline) == (job.task, job.deadline)) {
+                self.abandon();
+            }
+            self.answers().over(job, "lost")?;
+            work::forget(&shared.config.work(&self.ready.settings), job);
+        }
+        jobs.retain(|job| job.stage != Stage::Over);
+        let known = jobs.iter().filter(|job| job.place > 0 && job.stage >= Stage::Committed).count();
+        let due = self.searched.is_none_or(|searched| searched.elapsed() >= SEARCH);
+        if usize::from(view.openCommitments) > known && due {
+            self.searched = Some(Instant::now());
+            for (place, group) in shared.chain.groups_of(number).await? {
+                let member = group.members.iter().find(|member| member.node == number && member.stage == 3);
+                let Some(member) = member.filter(|_| !jobs.iter().any(|job| job.task == group.id)) else { continue };
+                let mut job = Job::new(number, group.id, member.moment, group.redundancy, place);
+                self.rescue(&mut job).await?;
+            }
+            jobs = journal.open_jobs(number)?;
+        }
+        Ok(jobs)
+    }
+
+    /// Takes up what this key has committed to on another machine, or before the journal was lost.
+    async fn rescue(&self, job: &mut Job) -> Result<()> {
+        let place = job.place;
+        match self.shared.chain.committed(&self.answers().secrets, job.task, self.number()).await? {
+            Some(committed) => {
+                self.answers().adopt(job, committed)?;
+                job.place = place;
+                self.shared.journal.put(job)
+            }
+            None => {
+                let text = format!("task {} was committed to, and what to is not known: it cannot be revealed", job.task);
+                self.shared.alert(self.name(), "rescue", &text);
+                Ok(())
+            }
+        }
+    }
+
+    /// Begins to work on a task, unless that is being done. A node whose self-test failed reports an error: what it would
+    /// answer is not what its name promises.
+    fn begin(&mut self, job: &Job, head: &Head, view: &IMuster::NodeView) -> Result<()> {
+        if self.working.is_some() || !self.tested {
+            return Ok(());
+        }
+        let unfit = self.shared.journal.pauses(self.number())?.into_iter().find(|why| [SELF_TEST, GPU].contains(&why.as_str()));
+        let left = job.deadline.saturating_sub(head.timestamp);
+        // Of long tasks what is configured; of short ones it must leave time to run.
+        let lead = self.ready.settings.lead.min(left / 10);
+        let work = Work {
+            shared: self.shared.clone(),
+            node: self.ready.settings.clone(),
+            number: self.number(),
+            secrets: self.answers().secrets.clone(),
+            executor: self.ready.executor.clone(),
+            job: job.clone(),
+            unfit,
+            held: view.models.clone(),
+            until: Instant::now() + Duration::from_secs(left - lead),
+        };
+        let bell = self.bell.clone();
+        let running = tokio::spawn(async move {
+            let worked = work.run().await;
+            bell.notify_one();
+            worked
+        });
+        self.working = Some((job.task, job.deadline, running));
+        Ok(())
+    }
+
+    /// Ends the work on a task that is no longer the node's.
+    fn abandon(&mut self) {
+        if let Some((_, _, running)) = self.working.take() {
+            running.abort();
+            let executor = self.ready.executor.clone();
+            // When the work lets go of it.
+            tokio::spawn(async move { executor.lock().await.stop() });
+        }
+    }
+
+    /// What has come of the work, if it is done.
+    async fn finished(&mut self) -> Result<()> {
+        if !self.working.as_ref().is_some_and(|(_, _, running)| running.is_finished()) {
+            return Ok(());
+        }
+        let Some((task, _, running)) = self.working.take() else { return Ok(()) };
+        let worked = match running.await {
+            Ok(worked) => worked?,
+            Err(error) => anyhow::bail!("the work on task {task} broke off: {error}"),
+        };
+        match worked.failed {
+            Some((Fault::Node | Fault::Time, why)) => {
+                self.failures += 1;
+                self.test_at = Some(Instant::now());
+                let text = format!("task {task} failed, the {}. in a row: {why}", self.failures);
+                if self.failures >= FAILURES_MOST {
+                    self.answers().begin(FAILURES, &text)?;
+                } else {
+                    self.shared.alert(self.name(), "failure", &text);
+                }
+            }
+            Some((Fault::Task, _)) => {}
+            None => self.failures = 0,
+        }
+        Ok(())
+    }
+
+    /// Makes the self-test when it is due, and looks at what has come of it.
+    async fn test(&mut self) -> Result<()> {
+        let due = self.test_at.is_some_and(|at| at <= Instant::now());
+        if self.testing.is_none() && self.working.is_none() && due {
+            self.test_at = None;
+            let (shared, settings, executor) = (self.shared.clone(), self.ready.settings.clone(), self.ready.executor.clone());
+            let bell = self.bell.clone();
+            self.testing = Some(tokio::spawn(async move {
+                let examined = setup::examine(&shared, &settings, &executor).await;
+                bell.notify_one();
+                examined
+            }));
+        }
+        let Some(testing) = self.testing.take_if(|testing| testing.is_finished()) else { return Ok(()) };
+        self.tested = true;
+        let (registered, vram) = (&self.ready.registered, self.ready.vram);
+        let wrong = match testing.await {
+            Ok(Ok((gpu, name))) => {
+                let right = name == *registered && gpu.vram == vram;
+                let found = format!("{name:?} with {} GiB", gpu.vram);
+                self.gpu = Some(gpu);
+                if right {
+                    say!("{}: the self-test passed", self.ready.answers.name);
+                    return self.ready.answers.end(SELF_TEST);
+                }
+                format!("the node is registered as {registered:?} with {vram} GiB, and is {found} now")
+            }
+            Ok(Err(error)) => format!("the self-test failed: {error:#}"),
+            Err(error) => format!("the self-test broke off: {error}"),
+        };
+        self.test_at = Some(Instant::now() + AGAIN);
+        self.ready.answers.begin(SELF_TEST, &wrong)
+    }
+
+    /// Downloads what the contract asked for, and reports what is there.
+    async fn report_models(&mut self, view: &IMuster::NodeView) -> Result<()> {
+        let (shared, number) = (self.shared.clone(), self.number());
+        let journal = &shared.journal;
+        for model in journal.downloads(number, false)?.into_iter().chain(journal.downloads(number, true)?) {
+            if view.models.contains(&model) {
+                journal.forget_download(number, model)?;
+            }
+        }
+        if self.downloading.as_ref().is_none_or(JoinHandle::is_finished) {
+            // While a task runs it has the machine to itself.
+            if let Some(model) = journal.downloads(number, false)?.first().copied().filter(|_| self.working.is_none()) {
+                let (shared, settings) = (shared.clone(), self.ready.settings.clone());
+                self.downloading = Some(tokio::spawn(async move {
+                    if let Err(error) = models::download(&shared, &settings, number, model).await {
+                        say!("{}: {error:#}", settings.name);
+                        // It was a wish; a task that needs it tries again.
+                        let _ = shared.journal.forget_download(number, model);
+                    }
+                }));
+            }
+        }
+        let there = journal.downloads(number, true)?;
+        if there.is_empty() || view.status == 0 {
+            return Ok(());
+        }
+        let models: Vec<u64> = there.into_iter().take(CALL_MODELS).collect();
+        let stamp = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
+        let call = IMuster::reportDownloadedCall { models: models.clone() };
+        match self.answers().call(&format!("models {stamp}"), call.abi_encode()).await? {
+            Called::Done(_) => say!("{}: {} models reported", self.name(), models.len()),
+            Called::Refused(refusal) => say!("{}: models not reported: {refusal}", self.name()),
+        }
+        models.iter().try_for_each(|model| journal.forget_download(number, *model))
+    }
+
+    /// Says how the node is, to who measures it.
+    fn tell(&self, view: &IMuster::NodeView, running: Option<&IMuster::TaskView>, jobs: &[Job], ready: bool) -> Result<()> {
+        let metrics = OfNode(&self.shared.metrics, self.name());
+        metrics.set("ready", f64::from(u8::from(ready && !self.draining)));
+        metrics.set("node_status", view.status.into());
+        metrics.set("node_excluded", f64::from(u8::from(view.excluded)));
+        metrics.set("node_reliability", view.reliability as f64 / 1e18);
+        metrics.set("node_stake_wei", view.stake as f64);
+        metrics.set("failures_in_a_row", self.failures.into());
+        let answering = running.filter(|task| matches!(task.status, 3 | 6)).map_or(0, |task| task.deadline);
+        metrics.set("answer_deadline_timestamp_seconds", answering as f64);
+        metrics.set("reveals_open", jobs.iter().filter(|job| job.owes_reveal()).count() as f64);
+        let stages: BTreeSet<&str> = jobs.iter().map(|job| job.stage.name()).collect();
+        let count = |stage: &str| jobs.iter().filter(|job| job.stage.name() == stage).count() as f64;
+        metrics.set_all("jobs_open", "stage", stages.into_iter().map(|stage| (stage.to_string(), count(stage))));
+        let outcomes = self.shared.journal.outcomes(self.number())?;
+        metrics.set("earned_wei_total", outcomes.iter().map(|(_, _, paid)| *paid).sum::<u128>() as f64);
+        metrics.set_all("tasks_total", "outcome", outcomes.into_iter().map(|(outcome, count, _)| (outcome, count as f64)));
+        Ok(())
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}

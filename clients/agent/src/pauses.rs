@@ -1,0 +1,143 @@
+//! Why the agent takes a node out of work, and when it brings it back. A pause of the operator's own is left alone.
+
+use std::time::{Duration, Instant};
+
+use alloy::primitives::U256;
+use alloy::sol_types::SolCall;
+use anyhow::Result;
+use muster_client::{show_amount, Head, IMuster};
+use serde_json::json;
+
+use crate::answers::{Answers, Called};
+use crate::gpu::{self, Gpu};
+use crate::journal::{Job, Stage};
+use crate::metrics::OfNode;
+use crate::say;
+
+/// The key has too little for what is open.
+pub const BALANCE: &str = "balance";
+/// The GPU does not answer.
+pub const GPU: &str = "gpu";
+/// The golden tasks are not answered as they were.
+pub const SELF_TEST: &str = "self-test";
+/// Two tasks in a row failed by the node's fault.
+pub const FAILURES: &str = "failures";
+/// The agent ends.
+pub const DRAIN: &str = "drain";
+
+/// How often the GPU is asked after.
+const LOOK: Duration = Duration::from_secs(30);
+/// A transaction pays at most so many times the base fee, see `Sending::fee_percent`.
+const FEE: u64 = 2;
+/// The fact that the node's present pause is the agent's.
+fn ours(number: u32) -> String {
+    format!("paused {number}")
+}
+
+/// What is looked at now and then.
+#[derive(Default)]
+pub struct Watchdog {
+    looked: Option<Instant>,
+}
+
+impl Watchdog {
+    /// Asks after the GPU.
+    pub fn look(&mut self, answers: &Answers, gpu: &Gpu) -> Result<()> {
+        if self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
+            return Ok(());
+        }
+        self.looked = Some(Instant::now());
+        let metrics = OfNode(&answers.shared.metrics, &answers.name);
+        match gpu::look(gpu) {
+            Ok(vitals) => {
+                if let Some(vitals) = vitals {
+                    metrics.set("gpu_memory_used_bytes", vitals.used as f64);
+                    metrics.set("gpu_temperature_celsius", vitals.temperature.unwrap_or_default().into());
+                }
+                metrics.set("gpu_lost", 0.0);
+                answers.end(GPU)
+            }
+            Err(error) => {
+                metrics.set("gpu_lost", 1.0);
+                answers.begin(GPU, &format!("the GPU is lost: {error:#}"))
+            }
+        }
+    }
+}
+
+impl Answers {
+    /// A reason to pause the node.
+    pub fn begin(&self, why: &str, text: &str) -> Result<()> {
+        if self.shared.journal.pause(self.number, why)? {
+            self.shared.alert(&self.name, why, &format!("{text}; the node is being paused"));
+        }
+        Ok(())
+    }
+
+    /// The reason is gone.
+    pub fn end(&self, why: &str) -> Result<()> {
+        if self.shared.journal.unpause(self.number, why)? {
+            say!("{}: no reason to pause any more: {why}", self.name);
+        }
+        Ok(())
+    }
+
+    /// Whether the key can pay every reveal that is open or will be, and the pause itself.
+    pub async fn weigh(&self, head: &Head, jobs: &[Job], ready: bool) -> Result<()> {
+        let muster = &self.shared.chain.muster;
+        let balance: U256 = muster.endpoints().ask("eth_getBalance", json!([self.account.address(), "latest"])).await?;
+        let open = jobs.iter().filter(|job| job.stage < Stage::Revealed);
+        // What is not committed to yet takes two calls.
+        let calls: u64 = open.map(|job| if job.owes_reveal() { 1 } else { 2 }).sum::<u64>() + 1;
+        let price = U256::from(head.base_fee_per_gas.unwrap_or_default()) * U256::from(FEE);
+        let call = price * U256::from(self.shared.config.gas_per_call);
+        let needed = call * U256::from(calls);
+        let metrics = OfNode(&self.shared.metrics, &self.name);
+        metrics.set("balance_wei", balance.saturating_to::<u128>() as f64);
+        metrics.set("balance_needed_wei", needed.saturating_to::<u128>() as f64);
+        // A task more takes two.
+        if balance < needed + call * U256::from(2) {
+            let text = format!(
+                "{} has {}, and {calls} calls that are open may take {}: send it ether",
+                self.account.address(),
+                show_amount(balance),
+                show_amount(needed)
+            );
+            return self.begin(BALANCE, &text);
+        }
+        // Some more than the least, so that it does not go to and fro.
+        if !ready || balance >= needed + call * U256::from(4) {
+            self.end(BALANCE)?;
+        }
+        Ok(())
+    }
+
+    /// Pauses the node where there is a reason, and brings it back when there is none and the pause was the agent's.
+    pub async fn pause_or_resume(&self, status: u8) -> Result<()> {
+        let journal = &self.shared.journal;
+        let reasons = journal.pauses(self.number)?;
+        let metrics = OfNode(&self.shared.metrics, &self.name);
+        metrics.set_all("paused_by_agent", "why", reasons.iter().map(|why| (why.clone(), 1.0)));
+        let stamp = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
+        match (status, reasons.is_empty()) {
+            (1 | 2, false) => {
+                journal.set_fact(&ours(self.number), "yes")?;
+                match self.call(&format!("pause {stamp}"), IMuster::pauseCall {}.abi_encode()).await? {
+                    Called::Done(_) => say!("{}: paused, because of {}", self.name, reasons.join(", ")),
+                    Called::Refused(refusal) => say!("{}: not paused yet: {refusal}", self.name),
+                }
+            }
+            (5, true) if journal.fact(&ours(self.number))?.as_deref() == Some("yes") => {
+                match self.call(&format!("resume {stamp}"), IMuster::resumeCall {}.abi_encode()).await? {
+                    Called::Done(_) => {
+                        journal.set_fact(&ours(self.number), "no")?;
+                        say!("{}: resumed", self.name);
+                    }
+                    Called::Refused(refusal) => say!("{}: not resumed yet: {refusal}", self.name),
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

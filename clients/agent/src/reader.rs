@@ -1,0 +1,123 @@
+//! Reading the contract's events, once for all nodes: what they tell goes into the journal with the cursor, and wakes whom it
+//! concerns. Nothing hangs on them alone: nodes look at the contract's state by themselves too.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use muster_client::{Batch, Cursor, Event, Events, Reading};
+
+use crate::journal::News;
+use crate::say;
+use crate::shared::Shared;
+
+/// What is new, and whom it concerns.
+#[derive(Default)]
+struct Heard {
+    news: Vec<News>,
+    nodes: BTreeSet<u32>,
+    tasks: BTreeSet<u64>,
+    alerts: Vec<(&'static str, String)>,
+}
+
+/// A verdict of `MemberJudged`, as the journal has it.
+fn verdict(number: u8) -> &'static str {
+    ["none", "right", "wrong", "withheld", "error", "timeout", "undecided"].get(number as usize).unwrap_or(&"unknown")
+}
+
+impl Heard {
+    fn hear(&mut self, shared: &Shared, event: &Event) {
+        let outcome = |node: u32, task: u64, outcome: &str, paid: u128| News::Outcome { node, task, outcome: outcome.into(), paid };
+        // Tasks first: whose they are, the nodes know.
+        match event {
+            Event::AnswerCommitted(e) => self.tasks.insert(e.id),
+            Event::AnswerRevealed(e) => self.tasks.insert(e.id),
+            Event::MemberTimedOut(e) => self.tasks.insert(e.id),
+            Event::GroupSettled(e) => self.tasks.insert(e.id),
+            Event::TaskAborted(e) => self.tasks.insert(e.id),
+            Event::TaskSampled(e) => self.tasks.insert(e.id),
+            Event::GroupFormed(e) => self.tasks.insert(e.id),
+            _ => false,
+        };
+        let mut of = |node: u32| shared.has(node) && (self.nodes.insert(node) || true);
+        let news = match event {
+            Event::TaskStarted(e) if of(e.node) => None,
+            Event::MemberStarted(e) if of(e.node) => Some(News::Group { node: e.node, task: e.id, place: e.group }),
+            Event::MemberCalled(e) if of(e.node) => None,
+            Event::NodePaused(e) if of(e.node) => None,
+            Event::NodeResumed(e) if of(e.node) => None,
+            Event::NodeReadmitted(e) if of(e.node) => None,
+            Event::TaskSucceeded(e) if of(e.node) => Some(outcome(e.node, e.id, "success", e.paid)),
+            Event::TaskErrorReported(e) if of(e.node) => Some(outcome(e.node, e.id, "error", 0)),
+            Event::TaskAborted(e) if of(e.node) => {
+                if e.reason == 0 {
+                    self.alerts.push(("timeout", format!("node {} let task {} time out", e.node, e.id)));
+                }
+                Some(outcome(e.node, e.id, if e.reason == 0 { "timeout" } else { "aborted" }, 0))
+            }
+            Event::MemberJudged(e) if of(e.node) => {
+                if matches!(e.verdict, 2 | 3 | 5) {
+                    self.alerts.push(("judged", format!("node {} was judged {} in task {}", e.node, verdict(e.verdict), e.id)));
+                }
+                Some(outcome(e.node, e.id, verdict(e.verdict), e.paid))
+            }
+            Event::NodeSlashed(e) if of(e.node) => {
+                let text = format!("node {} was slashed for task {}: {} wei of its stake", e.node, e.id, e.stake);
+                self.alerts.push(("slashed", text));
+                None
+            }
+            Event::NodeKickedOut(e) if of(e.node) => {
+                self.alerts.push(("kicked", format!("node {} was kicked out of the network", e.node)));
+                None
+            }
+            Event::NodeExcluded(e) if of(e.node) => None,
+            Event::DownloadRequested(e) if of(e.node) => Some(News::Download { node: e.node, model: e.model }),
+            Event::GroupFormed(e) => {
+                let own: Vec<u32> = e.nodes.iter().copied().filter(|node| of(*node)).collect();
+                self.news.extend(own.into_iter().map(|node| News::Group { node, task: e.id, place: e.group }));
+                None
+            }
+            _ => None,
+        };
+        self.news.extend(news);
+    }
+}
+
+/// Reads for as long as the process lives.
+pub async fn run(shared: Arc<Shared>) {
+    loop {
+        if let Err(error) = read(&shared).await {
+            shared.alert("events", "events", &format!("events cannot be read: {error:#}"));
+        }
+        tokio::time::sleep(Duration::from_secs(10)).await;
+    }
+}
+
+async fn read(shared: &Arc<Shared>) -> Result<()> {
+    let muster = &shared.chain.muster;
+    let cursor = match shared.journal.cursor()? {
+        Some(cursor) => cursor,
+        // What was before, the contract's state tells.
+        None => Cursor::new(shared.chain_id, muster.address(), shared.chain.head().await?.number),
+    };
+    let every = Duration::from_secs(2).min(shared.config.look_every());
+    let reading = Reading { every, wake: shared.config.ws.clone(), ..Reading::default() };
+    let mut events = Events::with_cursor(muster.endpoints().clone(), cursor, reading).await?;
+    loop {
+        let batch = events.next().await?;
+        let mut heard = Heard::default();
+        if let Batch::Events { events, .. } = &batch {
+            events.iter().filter_map(|logged| logged.event.as_ref()).for_each(|event| heard.hear(shared, event));
+        } else {
+            say!("the chain was reorganised");
+        }
+        shared.journal.learn(batch.cursor(), &heard.news)?;
+        events.accept(&batch)?;
+        shared.metrics.read_up_to(events.cursor().next());
+        for (what, text) in heard.alerts {
+            shared.alert("events", what, &text);
+        }
+        shared.wake(&heard.nodes, &heard.tasks);
+    }
+}

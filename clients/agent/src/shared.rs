@@ -1,0 +1,132 @@
+//! What the nodes of an agent share.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use muster_client::{Bounds, Endpoints, Muster, Settings, Stores};
+use serde_json::json;
+use tokio::sync::{watch, Notify};
+
+use crate::chain::Chain;
+use crate::config::Config;
+use crate::journal::Journal;
+use crate::metrics::Metrics;
+
+/// Prints a line to the log.
+#[macro_export]
+macro_rules! say {
+    ($($part:tt)*) => { eprintln!("muster-agent: {}", format_args!($($part)*)) };
+}
+
+/// The same alert is not posted again so soon.
+const REPEAT: Duration = Duration::from_mins(10);
+
+/// What all nodes use.
+pub struct Shared {
+    pub config: Config,
+    pub chain: Chain,
+    pub chain_id: u64,
+    pub journal: Journal,
+    pub inputs: Stores,
+    pub results: Stores,
+    pub metrics: Metrics,
+    /// Names of models by their ids.
+    pub names: BTreeMap<u64, String>,
+    /// Who is to be woken by what happens to a node, and which tasks its jobs are.
+    watched: Mutex<HashMap<u32, (Arc<Notify>, BTreeSet<u64>)>>,
+    /// Whether the agent is to end.
+    pub draining: watch::Receiver<bool>,
+    alerted: Mutex<HashMap<String, Instant>>,
+}
+
+impl Shared {
+    /// Connects, and opens the journal.
+    pub async fn open(config: Config, draining: watch::Receiver<bool>) -> Result<Arc<Self>> {
+        let settings = Settings { chain: config.chain, ..Settings::default() };
+        let endpoints = Endpoints::new(&config.rpc, settings)?;
+        let chain_id = endpoints.chain().await?;
+        let muster = Muster::connect(endpoints, config.muster).await?;
+        std::fs::create_dir_all(&config.home).with_context(|| format!("cannot make {}", config.home.display()))?;
+        let journal = Journal::open(&config.home, chain_id, config.muster)?;
+        let (inputs, results) = stores(&config)?;
+        let chain = Chain { muster, from_block: config.from_block };
+        let (watched, alerted) = (Mutex::default(), Mutex::default());
+        let (names, metrics) = (config.names(), Metrics::default());
+        Ok(Arc::new(Self { config, chain, chain_id, journal, inputs, results, metrics, names, watched, draining, alerted }))
+    }
+
+    /// A model as executors and people are told it.
+    pub fn model(&self, id: u64) -> String {
+        self.names.get(&id).cloned().unwrap_or_else(|| format!("{id:#012x}"))
+    }
+
+    /// Has a node woken by what happens to it from now on.
+    pub fn watch(&self, node: u32, bell: &Arc<Notify>) {
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.entry(node).or_insert_with(|| (bell.clone(), BTreeSet::new()));
+    }
+
+    /// Has a node woken by what happens to these tasks, too.
+    pub fn watch_tasks(&self, node: u32, tasks: BTreeSet<u64>) {
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, watched)) = watched.get_mut(&node) {
+            *watched = tasks;
+        }
+    }
+
+    /// Whether it is one of this agent's nodes.
+    pub fn has(&self, node: u32) -> bool {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&node)
+    }
+
+    /// Wakes the nodes to which, or to whose tasks, something has happened.
+    pub fn wake(&self, nodes: &BTreeSet<u32>, tasks: &BTreeSet<u64>) {
+        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        for (node, (bell, own)) in watched.iter() {
+            if nodes.contains(node) || !own.is_disjoint(tasks) {
+                bell.notify_one();
+            }
+        }
+    }
+
+    /// Says what cannot wait: in the log, and to the webhook.
+    pub fn alert(self: &Arc<Self>, node: &str, what: &str, text: &str) {
+        say!("{node}: {text}");
+        {
+            let mut alerted = self.alerted.lock().unwrap_or_else(PoisonError::into_inner);
+            let key = format!("{node} {what}");
+            if alerted.get(&key).is_some_and(|last| last.elapsed() < REPEAT) {
+                return;
+            }
+            alerted.insert(key, Instant::now());
+        }
+        self.metrics.count_alert(what);
+        let Some(url) = self.config.webhook.clone() else { return };
+        let body = json!({ "text": format!("muster-agent, {node}: {text}"), "node": node, "what": what });
+        tokio::spawn(async move {
+            for rest in [1, 5, 30] {
+                match muster_client::post_json(&url, &body).await {
+                    Ok(()) => return,
+                    Err(error) => say!("the webhook: {error}"),
+                }
+                tokio::time::sleep(Duration::from_secs(rest)).await;
+            }
+        });
+    }
+}
+
+/// Where inputs are, and where results go.
+pub fn stores(config: &Config) -> Result<(Stores, Stores)> {
+    let bounds = Bounds { bytes: config.store.longest as usize, ..Bounds::default() };
+    Ok((Stores::open(&config.store.get, bounds)?, Stores::open(&config.store.put, bounds)?))
+}
+
+/// Makes a directory that nobody else can read.
+pub fn private(place: &Path) -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(place);
+    made.with_context(|| format!("cannot make {}", place.display()))
+}

@@ -1,0 +1,264 @@
+//! One task, off the chain: its input fetched, its models there, its executor run, its result kept. What it comes to is in the
+//! journal; the calls are the node's, which goes on meanwhile.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use alloy::primitives::B256;
+use anyhow::{Context, Result};
+use muster_client::{digest_of, Bounds, IMuster, Lost, Opening, Seal, Secrets, Trouble};
+use tokio::sync::Mutex;
+use tokio::time::{sleep, Instant};
+
+use crate::executor::{absolute, kind, Executor, Fault, Ran, Run};
+use crate::journal::{Job, Stage};
+use crate::shared::Shared;
+use crate::{config, die, models, say};
+
+/// Codes of errors as they are reported. No node could run the task:
+pub const CODE_TASK: u8 = 1;
+/// this one could not;
+pub const CODE_NODE: u8 = 2;
+/// this one did not in time;
+pub const CODE_TIME: u8 = 3;
+/// no store has an input of the task's digest;
+pub const CODE_INPUT: u8 = 4;
+/// this node reaches no store.
+pub const CODE_STORE: u8 = 5;
+
+/// How often a store is asked again.
+const AGAIN: Duration = Duration::from_secs(3);
+/// An input that no store has is waited for so long: its creator may be slower than the draw.
+const INPUT: Duration = Duration::from_secs(30);
+/// Images whose hashes an answer can hold.
+const IMAGES: u32 = 4;
+
+/// What has become of the work on a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worked {
+    pub task: u64,
+    pub deadline: u64,
+    /// Whose fault it is, if it failed, and what went wrong.
+    pub failed: Option<(Fault, String)>,
+}
+
+/// A task's work.
+pub struct Work {
+    pub shared: Arc<Shared>,
+    pub node: config::Node,
+    pub number: u32,
+    pub secrets: Arc<Secrets>,
+    pub executor: Arc<Mutex<Executor>>,
+    pub job: Job,
+    /// Why the node must not answer, if there is a reason.
+    pub unfit: Option<String>,
+    /// The models that the node holds, as the chain has it.
+    pub held: Vec<u64>,
+    /// When the executor is killed.
+    pub until: Instant,
+}
+
+/// Why there is no answer: whose fault, its code, and in words.
+struct Failure(Fault, u8, String);
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Failure(Fault::Node, CODE_NODE, format!("{error:#}"))
+    }
+}
+
+impl Work {
+    /// Gets the job to where it can be answered.
+    ///
+    /// # Errors
+    /// If the journal cannot be written, or the chain does not say what the task is: it is taken up again.
+    pub async fn run(mut self) -> Result<Worked> {
+        let (task, deadline) = (self.job.task, self.job.deadline);
+        let spec = self.shared.chain.spec(task).await?;
+        let mut failed = None;
+        if self.job.stage == Stage::Taken {
+            die::at("taken");
+            let ran = self.execute(&spec).await;
+            die::at("executed");
+            match ran.and_then(|ran| self.settle(&spec, ran)) {
+                Ok(()) => {}
+                Err(failure) => failed = Some(self.fail(failure)?),
+            }
+            die::at("ran");
+        }
+        if self.job.stage == Stage::Ran {
+            if let Err(failure) = self.store().await {
+                failed = Some(self.fail(failure)?);
+            }
+            die::at("stored");
+        }
+        Ok(Worked { task, deadline, failed })
+    }
+
+    /// An error instead of an answer.
+    fn fail(&mut self, Failure(fault, code, why): Failure) -> Result<(Fault, String)> {
+        say!("{}: task {} failed, by fault of the {fault:?}: {why}", self.node.name, self.job.task);
+        let opening = if self.job.redundancy == 0 {
+            Opening { kind: 1, value: B256::left_padding_from(&[code]), salt: B256::ZERO }
+        } else {
+            self.secrets.error(self.job.task, self.number, code)
+        };
+        self.answer(opening, None, Stage::Stored)?;
+        Ok((fault, why))
+    }
+
+    fn answer(&mut self, opening: Opening, result: Option<String>, stage: Stage) -> Result<()> {
+        let Opening { kind, value, salt } = opening;
+        self.job = Job { kind, value, salt, result, stage, ..self.job.clone() };
+        self.shared.journal.put(&self.job)
+    }
+
+    /// Runs the task; gives the perceptual hashes, of images.
+    async fn execute(&self, spec: &IMuster::TaskSpec) -> Result<Vec<u64>, Failure> {
+        if let Some(why) = &self.unfit {
+            return Err(Failure(Fault::Node, CODE_NODE, format!("the node is unfit: {why}")));
+        }
+        let place = self.shared.config.work(&self.node);
+        let (input, output) = (absolute(&place.join("input")), absolute(&place.join("output")));
+        let bytes = self.input(spec.inputDigest).await?;
+        fs::write(&input, &bytes).context("the input cannot be written")?;
+        drop(bytes);
+        let _ = fs::remove_file(&output);
+        let missing = spec.models.iter().copied().filter(|model| !self.held.contains(model));
+        for model in missing {
+            models::download(&self.shared, &self.node, self.number, model).await?;
+        }
+        let run = Run {
+            id: self.job.task.to_string(),
+            kind: kind(spec.kind).into(),
+            units: spec.units,
+            models: spec.models.iter().map(|model| self.shared.model(*model)).collect(),
+            input,
+            output,
+            deadline: self.job.deadline,
+        };
+        let within = self.until.saturating_duration_since(Instant::now());
+        die::at("executing");
+        let ran = self.executor.lock().await.run(&run, within).await;
+        match ran {
+            Ran::Done(hashes) => Ok(hashes),
+            Ran::Failed(fault, why) => {
+                let code = match fault {
+                    Fault::Task => CODE_TASK,
+                    Fault::Node => CODE_NODE,
+                    Fault::Time => CODE_TIME,
+                };
+                Err(Failure(fault, code, why))
+            }
+        }
+    }
+
+    /// The input's bytes, which have the digest.
+    async fn input(&self, digest: B256) -> Result<Vec<u8>, Failure> {
+        let until = self.until.min(Instant::now() + INPUT);
+        loop {
+            let lost = match self.shared.inputs.get(digest).await {
+                Ok(found) => return Ok(found.bytes),
+                Err(lost) => lost,
+            };
+            if Instant::now() + AGAIN >= until {
+                // A store that says that it has no such thing is there.
+                let absent = |trouble: &Trouble| matches!(trouble, Trouble::Missing | Trouble::Corrupt(_) | Trouble::TooLong(_));
+                let absent = lost.attempts.iter().all(|attempt| absent(&attempt.trouble));
+                let (fault, code) = if absent { (Fault::Task, CODE_INPUT) } else { (Fault::Node, CODE_STORE) };
+                return Err(Failure(fault, code, lost.to_string()));
+            }
+            sleep(AGAIN).await;
+        }
+    }
+
+    /// Settles what the answer is, and keeps the result so that it survives what may come.
+    fn settle(&mut self, spec: &IMuster::TaskSpec, hashes: Vec<u64>) -> Result<(), Failure> {
+        let place = self.shared.config.work(&self.node);
+        let (task, node) = (self.job.task, self.number);
+        let output = place.join("output");
+        let longest = Bounds { bytes: self.shared.config.store.longest as usize, ..Bounds::default() }.bytes as u64;
+        let length = fs::metadata(&output).context("there is no result")?.len();
+        if length > longest {
+            return Err(Failure(Fault::Node, CODE_NODE, format!("a result of {length} bytes, above the {longest} of `longest`")));
+        }
+        let bytes = fs::read(&output).context("the result cannot be read")?;
+        let images = spec.kind == 0 && spec.redundancy != 0;
+        let opening = if !images {
+            match spec.redundancy {
+                0 => Opening { kind: 0, value: digest_of(&bytes), salt: B256::ZERO },
+                _ => self.secrets.answer(task, node, &bytes),
+            }
+        } else if spec.units <= IMAGES && hashes.len() == spec.units as usize {
+            let mut four = [0; IMAGES as usize];
+            four[..hashes.len()].copy_from_slice(&hashes);
+            self.secrets.images(task, node, four, &bytes)
+        } else {
+            let why = format!("{} perceptual hashes for {} images", hashes.len(), spec.units);
+            return Err(Failure(Fault::Node, CODE_NODE, why));
+        };
+        let name = format!("{task}-{}", self.job.deadline);
+        keep(&output, &results(&place).join(&name)).context("the result cannot be kept")?;
+        self.answer(opening, Some(name), Stage::Ran)?;
+        Ok(())
+    }
+
+    /// Puts the result where it can be had, sealed if the answer is committed to.
+    async fn store(&mut self) -> Result<(), Failure> {
+        let place = results(&self.shared.config.work(&self.node));
+        let name = self.job.result.clone().unwrap_or_default();
+        let bytes = fs::read(place.join(&name)).context("the result is gone")?;
+        let seal = Seal::new(self.job.task, self.number, self.job.salt);
+        let sealed = match self.job.redundancy {
+            0 => None,
+            _ => Some(seal.seal(&bytes).map_err(|error| Failure(Fault::Node, CODE_NODE, error.to_string()))?),
+        };
+        loop {
+            let put: Result<_, Lost> = match &sealed {
+                None => self.shared.results.put(&bytes).await.map(|(_, attempts)| attempts),
+                Some(object) => self.shared.results.put_sealed(&seal, object).await,
+            };
+            match put {
+                Ok(attempts) => {
+                    for attempt in attempts {
+                        say!("{}: store {} did not take a result: {}", self.node.name, attempt.store, attempt.trouble);
+                    }
+                    break;
+                }
+                Err(lost) if Instant::now() + AGAIN >= self.until => {
+                    return Err(Failure(Fault::Node, CODE_STORE, lost.to_string()));
+                }
+                Err(_) => sleep(AGAIN).await,
+            }
+        }
+        self.job.stage = Stage::Stored;
+        self.shared.journal.put(&self.job)?;
+        Ok(())
+    }
+}
+
+/// Where a node's results are kept until they are not needed.
+fn results(work: &Path) -> PathBuf {
+    work.join("results")
+}
+
+/// Gives a file another name, and returns when both file and name are on the disk.
+fn keep(from: &Path, to: &Path) -> std::io::Result<()> {
+    File::open(from)?.sync_all()?;
+    fs::rename(from, to)?;
+    to.parent().map_or(Ok(()), |place| File::open(place)?.sync_all())
+}
+
+/// Makes a node's directories.
+pub fn prepare(work: &Path) -> Result<()> {
+    crate::shared::private(&results(work))
+}
+
+/// Removes a result that is not needed any more.
+pub fn forget(work: &Path, job: &Job) {
+    if let Some(name) = &job.result {
+        let _ = fs::remove_file(results(work).join(name));
+    }
+}
