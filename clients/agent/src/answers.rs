@@ -134,6 +134,10 @@ impl Answers {
             self.over(job, "done")?;
             return Ok(None);
         };
+        if member.stage == 3 && group.closes > 0 {
+            let metrics = OfNode(&self.shared.metrics, &self.name);
+            metrics.set_least("reveal_deadline_timestamp_seconds", group.closes as f64);
+        }
         let revealed = group.members.iter().all(|member| !matches!(member.stage, 1..=3));
         match member.stage {
             3 if group.opens > 0 => {
@@ -160,9 +164,10 @@ impl Answers {
             // Sampled; its validators are drawn by those who draw, in turn.
             Some(5) => {
                 let calls = self.shared.chain.muster.read(IMuster::callsCall { from: 0, count: 1 }).await?;
-                return Ok(calls.first().map(|first| match first.drawBlock < head.number {
-                    true => What::Form(first.id),
-                    false => What::Block(head.number),
+                return Ok(calls.first().map(|first| if first.drawBlock < head.number {
+                    What::Form(first.id)
+                } else {
+                    What::Block(head.number)
                 }));
             }
             _ => {

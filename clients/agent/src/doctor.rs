@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use alloy::primitives::{B256, U256};
+use alloy::primitives::U256;
 use anyhow::{bail, Result};
 use muster_client::{digest_of, show_amount, Endpoints, IMuster, Muster, Settings, Trouble};
 use serde_json::json;
@@ -19,20 +19,21 @@ struct Findings {
 }
 
 impl Findings {
-    fn good(&self, what: &str) {
-        println!("ok     {what}");
-    }
-
     /// Something that keeps the agent from its work, and what to do.
     fn bad(&mut self, what: &str, remedy: &str) {
         self.wrong += 1;
         println!("WRONG  {what}\n       {remedy}");
     }
+}
 
-    /// Something to know.
-    fn note(&self, what: &str) {
-        println!("note   {what}");
-    }
+/// Something that is as it should be.
+fn good(what: &str) {
+    println!("ok     {what}");
+}
+
+/// Something to know.
+fn note(what: &str) {
+    println!("note   {what}");
 }
 
 /// Checks everything, prints what it finds, and fails if anything is wrong.
@@ -45,9 +46,9 @@ pub async fn run(path: &Path) -> Result<()> {
             bail!("nothing else can be checked");
         }
     };
-    found.good(&format!("configuration: {} nodes", config.nodes.len()));
+    good(&format!("configuration: {} nodes", config.nodes.len()));
     match shared::private(&config.home).and_then(|()| Ok(tempfile::tempfile_in(&config.home)?)) {
-        Ok(_) => found.good(&format!("home: {}", config.home.display())),
+        Ok(_) => good(&format!("home: {}", config.home.display())),
         Err(error) => found.bad(&format!("home: {error:#}"), "make it writable for the user that the agent runs as"),
     }
     stores(&config, &mut found).await;
@@ -72,11 +73,11 @@ async fn stores(config: &Config, found: &mut Findings) {
         Err(error) => return found.bad(&format!("[store]: {error:#}"), "write URLs or directories"),
     };
     // Nobody has these bytes: a store that is there says so.
-    let nobody = digest_of(B256::random().as_slice());
+    let nobody = digest_of(&rand::random::<[u8; 32]>());
     if let Err(lost) = inputs.get(nobody).await {
         for attempt in lost.attempts {
             match attempt.trouble {
-                Trouble::Missing => found.good(&format!("store of inputs: {}", attempt.store)),
+                Trouble::Missing => good(&format!("store of inputs: {}", attempt.store)),
                 trouble => found.bad(
                     &format!("store of inputs: {}: {trouble}", attempt.store),
                     "it should answer that it has no such object: check its address, the network, and your rights",
@@ -89,7 +90,7 @@ async fn stores(config: &Config, found: &mut Findings) {
     match results.put(test).await {
         Ok((_, attempts)) => {
             let names: Vec<_> = results.names().map(str::to_string).collect();
-            found.good(&format!("stores of results: {} take one of {} bytes", names.join(", "), test.len()));
+            good(&format!("stores of results: {} take one of {} bytes", names.join(", "), test.len()));
             for attempt in attempts {
                 found.bad(&format!("store of results: {}: {}", attempt.store, attempt.trouble), remedy);
             }
@@ -116,21 +117,21 @@ async fn chain(config: &Config, found: &mut Findings) -> Option<Muster> {
     };
     for node in endpoints.standing() {
         match node.fault {
-            None => found.good(&format!("rpc: {}", node.node)),
+            None => good(&format!("rpc: {}", node.node)),
             Some(fault) => found.bad(&format!("rpc: {}: {fault}", node.node), "mend it, or take it out"),
         }
     }
     if config.rpc.len() < 2 {
-        found.note("rpc: with one node, what it says is believed, and when it is away tasks are lost; two or three are better");
+        note("rpc: with one node, what it says is believed, and when it is away tasks are lost; two or three are better");
     }
     let own = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     let apart = own.abs_diff(Duration::from_secs(head.timestamp));
     if apart > Duration::from_mins(2) {
-        found.note(&format!("the newest block is {} s from this machine's clock; deadlines are reckoned by the chain's", apart.as_secs()));
+        note(&format!("the newest block is {} s from this machine's clock; deadlines are reckoned by the chain's", apart.as_secs()));
     }
     match Muster::connect(endpoints, config.muster).await {
         Ok(muster) => {
-            found.good(&format!("contract: {}", config.muster));
+            good(&format!("contract: {}", config.muster));
             Some(muster)
         }
         Err(error) => {
@@ -145,7 +146,7 @@ async fn key(config: &Config, node: &config::Node, muster: &Muster, found: &mut 
         Ok(signer) => signer,
         Err(error) => return found.bad(&format!("key: {error:#}"), "set the variable, or check the file and its password"),
     };
-    found.good(&format!("key: {}", signer.address()));
+    good(&format!("key: {}", signer.address()));
     let operator = node.operator.unwrap_or(signer.address());
     let number = match muster.read(IMuster::nodeOfCall { operator }).await {
         Ok(number) => number,
@@ -154,14 +155,14 @@ async fn key(config: &Config, node: &config::Node, muster: &Muster, found: &mut 
     if number > 0 {
         match muster.read(IMuster::nodeCall { number }).await {
             Ok(view) if view.status == 0 => found.bad(&format!("node {number}: it has quit"), "join again, by `muster node join`"),
-            Ok(view) if view.status == 5 => found.note(&format!("node {number}: paused; `muster node resume` if the agent did not do it")),
-            Ok(view) => found.good(&format!("node {number}: {} open commitments", view.openCommitments)),
+            Ok(view) if view.status == 5 => note(&format!("node {number}: paused; `muster node resume` if the agent did not do it")),
+            Ok(view) => good(&format!("node {number}: {} open commitments", view.openCommitments)),
             Err(error) => found.bad(&format!("node {number}: {error}"), "check the nodes of `rpc`"),
         }
     } else if node.stake.is_none() || operator != signer.address() {
         found.bad(&format!("node: {operator} never joined one"), "join by `muster node join`, or set `stake` (with the operator's own key)");
     } else {
-        found.note("node: it joins when the agent starts");
+        note("node: it joins when the agent starts");
     }
     let balance = muster.endpoints().ask::<U256>("eth_getBalance", json!([signer.address(), "latest"])).await;
     let head = muster.endpoints().head().await;
@@ -173,7 +174,7 @@ async fn key(config: &Config, node: &config::Node, muster: &Muster, found: &mut 
             let text = format!("balance: {}, where {} is the least", show_amount(balance), show_amount(gas + stake));
             found.bad(&text, &format!("send ether to {}", signer.address()));
         } else {
-            found.good(&format!("balance: {}", show_amount(balance)));
+            good(&format!("balance: {}", show_amount(balance)));
         }
     }
 }
@@ -183,28 +184,28 @@ async fn machine(config: &Config, node: &config::Node, muster: Option<&Muster>, 
         Ok(gpu) => gpu,
         Err(error) => return found.bad(&format!("GPU: {error:#}"), "check `nvidia-smi -L`, or say what there is by `gpu_name` and `vram`"),
     };
-    found.good(&format!("GPU: {} of {} GiB", gpu.name, gpu.vram));
+    good(&format!("GPU: {} of {} GiB", gpu.name, gpu.vram));
     let place = config.work(node);
     if let Err(error) = work::prepare(&place) {
         return found.bad(&format!("work directory: {error:#}"), "make it writable");
     }
     if node.download.is_none() {
-        found.note("models: without `download`, tasks that need a model which is not there are reported as errors");
+        note("models: without `download`, tasks that need a model which is not there are reported as errors");
     }
     let mut executor = Executor::new(&node.name, &node.executor);
     executor.see(gpu.uuid.clone());
     match executor.start().await {
-        Ok(ready) => found.good(&format!("executor: {} {} for {}", ready.name, ready.version, ready.kinds.join(", "))),
+        Ok(ready) => good(&format!("executor: {} {} for {}", ready.name, ready.version, ready.kinds.join(", "))),
         Err(error) => return found.bad(&format!("executor: {error:#}"), "run its command by hand; the log has its standard error"),
     }
     let Some(golden) = node.golden() else {
-        return found.note("golden tasks: none; the name that is registered does not tell the stack");
+        return note("golden tasks: none; the name that is registered does not tell the stack");
     };
     let within = Duration::from_secs(node.executor.golden_within);
     match golden::stack(&mut executor, &golden, &place, within).await {
         Ok(stack) => {
             let name = gpu::registered(&gpu.name, stack.as_deref());
-            found.good(&format!("golden tasks: the name is {name:?}"));
+            good(&format!("golden tasks: the name is {name:?}"));
             if let Some(muster) = muster {
                 named(node, muster, &name, gpu.vram, found).await;
             }

@@ -38,7 +38,7 @@ pub fn find(node: &config::Node) -> Result<Gpu> {
     let device = device(&nvml, node.gpu.as_deref())?;
     let name = device.name().context("the GPU does not say its name")?;
     let memory = device.memory_info().context("the GPU does not say its memory: set `gpu_name` and `vram`")?;
-    if device.is_mig_device().unwrap_or(false) || device.mig_mode().is_ok_and(|mode| mode.current == 1) {
+    if device.mig_is_mig_device_handle().unwrap_or(false) || device.mig_mode().is_ok_and(|mode| mode.current == 1) {
         bail!("{name} is divided (MIG): set `gpu` to the part's UUID, and `gpu_name` and `vram`");
     }
     Ok(Gpu { name, vram: gib(memory.total), uuid: Some(device.uuid()?) })

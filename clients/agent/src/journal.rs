@@ -244,7 +244,7 @@ impl Journal {
         self.db().execute(
             "DELETE FROM job WHERE node = ?1 AND stage = 'over' AND deadline <
              (SELECT deadline FROM job WHERE node = ?1 AND stage = 'over' ORDER BY deadline DESC LIMIT 1 OFFSET ?2)",
-            params![node, KEPT],
+            params![node, KEPT - 1],
         )?;
         Ok(())
     }
@@ -265,12 +265,6 @@ impl Journal {
     /// Takes a reason away; whether it was there.
     pub fn unpause(&self, node: u32, why: &str) -> Result<bool> {
         Ok(self.db().execute("DELETE FROM pause WHERE node = ? AND why = ?", params![node, why])? > 0)
-    }
-
-    /// A model that a node is to download, unless it was asked for before.
-    pub fn want(&self, node: u32, model: u64) -> Result<()> {
-        self.db().execute("INSERT OR IGNORE INTO download VALUES (?, ?, 0)", params![node, model as i64])?;
-        Ok(())
     }
 
     /// A node's models that are to be downloaded, or, if `done`, that are and are not reported yet.

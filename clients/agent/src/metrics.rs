@@ -113,6 +113,12 @@ impl OfNode<'_> {
         self.0.set(name, self.label(), value);
     }
 
+    /// Sets a value, unless it is less already and not 0.
+    pub fn set_least(&self, name: &'static str, value: f64) {
+        let known = self.0.get(name, &self.label()).filter(|known| *known > 0.0);
+        self.set(name, known.map_or(value, |known| known.min(value)));
+    }
+
     /// Adds to a value.
     pub fn add(&self, name: &'static str, value: f64) {
         self.0.add(name, self.label(), value);

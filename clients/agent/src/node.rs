@@ -148,6 +148,7 @@ impl Node {
         };
         let mut jobs = self.reconcile(&view, running.as_ref()).await?;
         let mut wanted = None;
+        OfNode(&shared.metrics, self.name()).set("reveal_deadline_timestamp_seconds", 0.0);
         for job in &mut jobs {
             match job.stage {
                 Stage::Taken | Stage::Ran => self.begin(job, &head, &view)?,

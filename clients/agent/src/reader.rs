@@ -40,7 +40,12 @@ impl Heard {
             Event::GroupFormed(e) => self.tasks.insert(e.id),
             _ => false,
         };
-        let mut of = |node: u32| shared.has(node) && (self.nodes.insert(node) || true);
+        let mut of = |node: u32| {
+            if shared.has(node) {
+                self.nodes.insert(node);
+            }
+            shared.has(node)
+        };
         let news = match event {
             Event::TaskStarted(e) if of(e.node) => None,
             Event::MemberStarted(e) if of(e.node) => Some(News::Group { node: e.node, task: e.id, place: e.group }),

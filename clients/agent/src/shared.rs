@@ -24,6 +24,9 @@ macro_rules! say {
 /// The same alert is not posted again so soon.
 const REPEAT: Duration = Duration::from_mins(10);
 
+/// What wakes a node, and the tasks that concern it.
+type Watched = (Arc<Notify>, BTreeSet<u64>);
+
 /// What all nodes use.
 pub struct Shared {
     pub config: Config,
@@ -36,7 +39,7 @@ pub struct Shared {
     /// Names of models by their ids.
     pub names: BTreeMap<u64, String>,
     /// Who is to be woken by what happens to a node, and which tasks its jobs are.
-    watched: Mutex<HashMap<u32, (Arc<Notify>, BTreeSet<u64>)>>,
+    watched: Mutex<HashMap<u32, Watched>>,
     /// Whether the agent is to end.
     pub draining: watch::Receiver<bool>,
     alerted: Mutex<HashMap<String, Instant>>,

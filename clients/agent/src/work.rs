@@ -111,7 +111,7 @@ impl Work {
 
     fn answer(&mut self, opening: Opening, result: Option<String>, stage: Stage) -> Result<()> {
         let Opening { kind, value, salt } = opening;
-        self.job = Job { kind, value, salt, result, stage, ..self.job.clone() };
+        self.job = Job { stage, kind, value, salt, result, ..self.job.clone() };
         self.shared.journal.put(&self.job)
     }
 

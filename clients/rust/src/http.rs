@@ -120,6 +120,14 @@ impl Poster {
     }
 }
 
+/// Posts JSON to somebody who is to know, once; his answer is not looked at, but for its status.
+pub async fn post_json(url: &str, body: &serde_json::Value) -> Result<(), Error> {
+    let url = parse(url, &["http", "https"])?;
+    let poster = Poster::new(Duration::from_secs(15), 1 << 20)?;
+    let posted = poster.post(&url, body.to_string().into()).await;
+    posted.map(drop).map_err(|fault| Error::Unreachable(format!("{}: {fault}", redacted(&url))))
+}
+
 /// What is at the bottom of a failed request, without its URL.
 pub(crate) fn reason(error: reqwest::Error) -> String {
     let error = error.without_url();

@@ -39,7 +39,7 @@ pub use cursor::{Cursor, Mark};
 pub use endpoints::{Endpoints, Head, Settings, Standing};
 pub use error::{Complaint, Error};
 pub use events::{Batch, Events, Logged, Reading};
-pub use http::{redacted, Fault};
+pub use http::{post_json, redacted, Fault};
 pub use journal::{Entry, Fate, Signed};
 pub use muster::{Account, Done, Muster, DISPATCH};
 pub use seal::{digest_of, image_hashes, image_value, Opening, Seal, SealError, Secrets, NOTE};

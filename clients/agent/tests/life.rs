@@ -1,0 +1,188 @@
+//! Agents at work, against the compiled programs: tasks of every policy from their draw to their pay.
+
+mod site;
+
+use alloy::primitives::{B256, U256};
+use alloy::signers::local::PrivateKeySigner;
+use muster_client::{Event, IMuster, Seal};
+use muster_tests::n;
+use site::{answer_to, calls_by, count, digest_to, gpt, journal, Agent, Site, GPU, VRAM};
+
+/// The node that an agent has joined.
+async fn joined(site: &Site, agent: &Agent) -> u32 {
+    let operator = PrivateKeySigner::from_bytes(&agent.key).unwrap().address();
+    site.event(&format!("{} joins", agent.name), |event| match event {
+        Event::NodeJoined(e) if e.operator == operator => Some(e.node),
+        _ => None,
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_single_task_is_answered_and_its_result_can_be_had() {
+    let mut site = Site::new(&[]).await;
+    let agent = site.agent("gpu0").await;
+    let mut running = agent.start(None);
+    let node = joined(&site, &agent).await;
+    let name = site.muster.read(IMuster::gpuNameCall { group: site.view(node).await.gpu }).await.unwrap();
+    assert!(name.starts_with(&format!("{GPU}+")) && name.len() == GPU.len() + 9, "{name}");
+    assert_eq!(site.view(node).await.vram, VRAM);
+    let application = site.account(1_000_000).await;
+    // Nobody but the agent draws it.
+    let id = site.task(&application, gpt(0), "what is a muster?", 70_000).await;
+    let answered = site.event("an answer", |event| match event {
+        Event::TaskSucceeded(e) if e.id == id => Some(e.clone()),
+        _ => None,
+    });
+    let answered = answered.await;
+    assert_eq!((answered.node, answered.resultDigest, answered.paid), (node, digest_to("what is a muster?"), 70_000));
+    let found = site.store().get(answered.resultDigest).await.unwrap();
+    assert_eq!(found.bytes, answer_to("what is a muster?").into_bytes());
+    site.until("the journal knows", async || {
+        (journal(&agent)? == [(id, "over".into(), Some("success".into()))]).then_some(())
+    })
+    .await;
+
+    // A second agent is not let in.
+    let other = agent.command(&["run"]).output().unwrap();
+    assert!(!other.status.success() && String::from_utf8_lossy(&other.stderr).contains("another agent uses"));
+
+    // An input that nobody has, and a task that the executor refuses, cost the node nothing.
+    let spec = IMuster::TaskSpec { inputDigest: B256::repeat_byte(9), ..gpt(0) };
+    agent.behave("refuses");
+    let refused = site.task(&application, gpt(0), "no", 70_000).await;
+    let code = site.event("an error", |event| match event {
+        Event::TaskErrorReported(e) if e.id == refused => Some(e.code),
+        _ => None,
+    });
+    assert_eq!(code.await, 1);
+    agent.behave("answers");
+    let done = application.call(IMuster::createTaskCall { spec }, U256::from(70_000)).await.unwrap();
+    let missing = done.events.iter().find_map(|event| if let Event::TaskCreated(e) = event { Some(e.id) } else { None }).unwrap();
+    let code = site.event("an error", |event| match event {
+        Event::TaskErrorReported(e) if e.id == missing => Some(e.code),
+        _ => None,
+    });
+    assert_eq!(code.await, 4);
+    assert_eq!(site.view(node).await.status, 1);
+    running.kill();
+}
+
+#[tokio::test]
+async fn what_may_be_sampled_is_committed_to_and_revealed_and_what_is_sampled_is_judged() {
+    let parameters = [("sampleBps", 5_000), ("scorePool", 3)];
+    let mut site = Site::new(&parameters).await;
+    let mut agents = Vec::new();
+    for name in ["gpu0", "gpu1", "gpu2"] {
+        agents.push(site.agent(name).await);
+    }
+    let _running: Vec<_> = agents.iter().map(|agent| agent.start(None)).collect();
+    for agent in &agents {
+        joined(&site, agent).await;
+    }
+    let application = site.account(10_000_000).await;
+    let images = IMuster::TaskSpec { kind: 0, ..gpt(1) };
+    let (mut sampled, mut alone) = (0, 0);
+    for round in 0..12 {
+        let id = site.task(&application, images.clone(), &format!("image {round}"), 100_000).await;
+        let settled = site.event("the task's end", |event| match event {
+            Event::TaskSucceeded(e) if e.id == id => Some(None),
+            Event::GroupSettled(e) if e.id == id => Some(Some((e.outcome, e.answer))),
+            _ => None,
+        });
+        match settled.await {
+            None => alone += 1,
+            Some((outcome, answer)) => {
+                assert_eq!((outcome, answer[7]), (0, 1), "all agree");
+                sampled += 1;
+            }
+        }
+        // What was sealed is there, under the name that the revealed salt gives.
+        let events = site.events().await;
+        let revealed: Vec<_> = events.iter().filter_map(|e| if let Event::AnswerRevealed(e) = e { Some(e) } else { None }).collect();
+        for answer in revealed.iter().filter(|answer| answer.id == id) {
+            let seal = Seal::new(id, answer.node, answer.salt);
+            let found = site.store().open_sealed(&seal).await.unwrap();
+            assert_eq!(found.bytes, answer_to(&format!("image {round}")).into_bytes());
+        }
+        if sampled > 0 && alone > 0 {
+            break;
+        }
+    }
+    assert!(sampled > 0 && alone > 0, "{sampled} sampled, {alone} not: of twelve, all alike once in 2,000 runs");
+    for agent in &agents {
+        site.until("nothing is open", async || {
+            journal(agent)?.iter().all(|(_, stage, _)| stage == "over").then_some(())
+        })
+        .await;
+        let calls = calls_by(&site, agent.key).await;
+        assert_eq!(count::<IMuster::commitCall>(&calls), count::<IMuster::revealCall>(&calls), "{}", agent.log());
+    }
+}
+
+#[tokio::test]
+async fn three_nodes_of_one_agent_answer_a_replicated_task_alike() {
+    let mut site = Site::new(&[("scorePool", 3)]).await;
+    let agent = site.agent("gpu0").await;
+    let more = [site.key(3 * muster_tests::LEAST).await, site.key(3 * muster_tests::LEAST).await];
+    let text = std::fs::read_to_string(agent.home.join("agent.toml")).unwrap();
+    let node = text[text.find("[[node]]").unwrap()..].to_string();
+    let mut all = text;
+    for i in 1..3 {
+        all += &node.replace("\"gpu0\"", &format!("\"gpu{i}\"")).replace("GPU_KEY", &format!("GPU_KEY{i}"));
+    }
+    std::fs::write(agent.home.join("agent.toml"), all).unwrap();
+    let mut command = agent.command(&["run"]);
+    let log = std::fs::File::create(agent.home.join("log")).unwrap();
+    command.env("GPU_KEY1", more[0].to_string()).env("GPU_KEY2", more[1].to_string()).stderr(log);
+    let mut running = command.spawn().unwrap();
+    let group = site.until("three join", async || {
+        let nodes = site.muster.read(IMuster::nodesCall { from: 1, count: 64 }).await.unwrap();
+        (nodes.len() == 3).then(|| nodes[0].gpu)
+    });
+    let group = group.await;
+    site.world.rule("listGpuGroup", &[n(group), ethers::abi::Token::Bool(true)]).await;
+    let application = site.account(10_000_000).await;
+    let id = site.task(&application, IMuster::TaskSpec { gpu: group, ..gpt(2) }, "three at once", 300_000).await;
+    let settled = site.event("a judgement", |event| match event {
+        Event::GroupSettled(e) if e.id == id => Some((e.outcome, e.answer)),
+        _ => None,
+    });
+    assert_eq!(settled.await, (0, digest_to("three at once")));
+    let paid: Vec<_> = site
+        .events()
+        .await
+        .iter()
+        .filter_map(|event| if let Event::MemberJudged(e) = event { Some((e.verdict, e.paid)) } else { None })
+        .collect();
+    assert!(paid.len() == 3 && paid.iter().all(|(verdict, paid)| *verdict == 1 && *paid > 0), "{paid:?}");
+    running.kill().unwrap();
+    running.wait().unwrap();
+}
+
+#[tokio::test]
+async fn who_has_only_the_key_reveals_what_another_machine_has_committed_to() {
+    let mut site = Site::new(&[("sampleBps", 0), ("scorePool", 3)]).await;
+    let agent = site.agent("gpu0").await;
+    let mut running = agent.start(None);
+    joined(&site, &agent).await;
+    running.kill();
+    let application = site.account(10_000_000).await;
+    let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(1) }, "lost and found", 100_000).await;
+    // It is killed when its commitment is on the chain, and then the machine is lost.
+    let mut running = agent.start(Some("committed"));
+    site.until("it dies", async || running.ended()).await;
+    let committed = site.events().await.iter().any(|event| matches!(event, Event::AnswerCommitted(e) if e.id == id));
+    assert!(committed, "{}", agent.log());
+    std::fs::remove_dir_all(agent.home.join("state")).unwrap();
+    let _running = agent.start(None);
+    let revealed = site.event("a reveal", |event| match event {
+        Event::TaskSucceeded(e) if e.id == id => Some(e.paid),
+        _ => None,
+    });
+    assert_eq!(revealed.await, 100_000);
+    assert_eq!(agent.runs(), 1, "it was not run again");
+    assert!(agent.log().contains("was committed to already"));
+    let calls = calls_by(&site, agent.key).await;
+    assert_eq!((count::<IMuster::commitCall>(&calls), count::<IMuster::revealCall>(&calls)), (1, 1));
+}

@@ -1,0 +1,274 @@
+//! A contract on a node in this process, and agents that answer for nodes of it, as processes of their own.
+#![allow(dead_code)]
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use alloy::primitives::{Address, B256, U256};
+use alloy::signers::local::PrivateKeySigner;
+use alloy::sol_types::SolCall;
+use muster_client::{
+    digest_of, Account, Bounds, Endpoints, Event, Events, Cursor, IMuster, Muster, Reading, Sender, Sending, Settings, Stores, Batch,
+};
+use muster_tests::{World, LEAST};
+
+/// How long anything may take here.
+pub const PATIENCE: Duration = Duration::from_secs(90);
+/// The GPU's name in configurations; the golden task's stack is added to it.
+pub const GPU: &str = "Test GPU";
+/// Its memory in GiB.
+pub const VRAM: u16 = 24;
+
+/// A contract, stores, and who calls it.
+pub struct Site {
+    pub world: World,
+    pub muster: Muster,
+    pub url: String,
+    pub place: tempfile::TempDir,
+    pub start: u64,
+}
+
+impl Site {
+    pub async fn new(parameters: &[(&str, u64)]) -> Site {
+        let world = World::new(parameters).await;
+        let url = world.node.map_or_else(|| std::env::var("RPC_URL").unwrap(), |node| node.url());
+        let endpoints = Endpoints::new(&[&url], Settings::default()).unwrap();
+        let muster = Muster::connect(endpoints, Address::from(world.muster.address.0)).await.unwrap();
+        let start = muster.endpoints().head().await.unwrap().number;
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir(place.path().join("store")).unwrap();
+        Site { world, muster, url, place, start }
+    }
+
+    pub fn store(&self) -> Stores {
+        Stores::open(&[self.place.path().join("store").to_str().unwrap()], Bounds::default()).unwrap()
+    }
+
+    pub async fn key(&mut self, wei: u64) -> B256 {
+        B256::from_slice(&self.world.actor(wei).await.wallet.signer().to_bytes())
+    }
+
+    /// An account with so many wei beside its gas.
+    pub async fn account(&mut self, wei: u64) -> Account {
+        let key = self.key(wei).await;
+        self.account_of(key, "people").await
+    }
+
+    /// An account by its key, with a journal of its own.
+    pub async fn account_of(&self, key: B256, place: &str) -> Account {
+        let sending = Sending { look_every: Duration::from_millis(20), ..Sending::default() };
+        let place = self.place.path().join(place);
+        let signer = PrivateKeySigner::from_bytes(&key).unwrap();
+        let sender = Sender::open(self.muster.endpoints().clone(), signer, &place, sending).await.unwrap();
+        Account::new(self.muster.clone(), sender)
+    }
+
+    /// An agent for a node that is to join, not started.
+    pub async fn agent(&mut self, name: &str) -> Agent {
+        let key = self.key(3 * LEAST).await;
+        let home = self.place.path().join(name);
+        fs::create_dir(&home).unwrap();
+        fs::create_dir(home.join("golden")).unwrap();
+        fs::write(home.join("golden/one.json"), r#"{"kind":"gpt","input":{"text":"golden"}}"#).unwrap();
+        let agent = Agent { name: name.into(), key, home, more: String::new(), node_more: String::new() };
+        agent.behave("answers");
+        agent.configure(self);
+        agent
+    }
+
+    pub async fn node_of(&self, key: B256) -> u32 {
+        let operator = PrivateKeySigner::from_bytes(&key).unwrap().address();
+        self.muster.read(IMuster::nodeOfCall { operator }).await.unwrap()
+    }
+
+    pub async fn view(&self, number: u32) -> IMuster::NodeView {
+        self.muster.read(IMuster::nodeCall { number }).await.unwrap()
+    }
+
+    /// A task whose input is in the store, Pending.
+    pub async fn task(&self, by: &Account, spec: IMuster::TaskSpec, input: &str, fee: u64) -> u64 {
+        let (digest, _) = self.store().put(input.as_bytes()).await.unwrap();
+        let spec = IMuster::TaskSpec { inputDigest: digest, ..spec };
+        let done = by.call(IMuster::createTaskCall { spec }, U256::from(fee)).await.unwrap();
+        done.events.iter().find_map(|event| if let Event::TaskCreated(e) = event { Some(e.id) } else { None }).unwrap()
+    }
+
+    /// Every event so far.
+    pub async fn events(&self) -> Vec<Event> {
+        let cursor = Cursor::new(self.muster.endpoints().chain().await.unwrap(), self.muster.address(), self.start);
+        let mut events = Events::with_cursor(self.muster.endpoints().clone(), cursor, Reading::default()).await.unwrap();
+        let mut all = Vec::new();
+        while let Some(batch) = events.poll().await.unwrap() {
+            events.accept(&batch).unwrap();
+            let Batch::Events { events, .. } = batch else { panic!("a chain without reorganisations") };
+            all.extend(events.into_iter().map(|logged| logged.event.unwrap()));
+        }
+        all
+    }
+
+    /// Waits until something is so, with a block now and then, as others make them.
+    pub async fn until<T>(&self, what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+        let begun = Instant::now();
+        loop {
+            if let Some(found) = look().await {
+                return found;
+            }
+            assert!(begun.elapsed() < PATIENCE, "waited in vain: {what}\n{:#?}", self.events().await);
+            if let Some(node) = self.world.node {
+                node.chain().mine(1, 0).unwrap();
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Waits for an event.
+    pub async fn event<T>(&self, what: &str, pick: impl Fn(&Event) -> Option<T>) -> T {
+        self.until(what, async || self.events().await.iter().find_map(&pick)).await
+    }
+}
+
+/// What a task asks for that any node runs: text.
+pub fn gpt(redundancy: u8) -> IMuster::TaskSpec {
+    IMuster::TaskSpec { kind: 1, units: 1, vram: 0, gpu: 0, redundancy, flags: 1, inputDigest: B256::ZERO, models: vec![] }
+}
+
+/// What an executor of these tests answers: its input, turned round.
+pub fn answer_to(input: &str) -> String {
+    input.chars().rev().collect()
+}
+
+/// The digest of that.
+pub fn digest_to(input: &str) -> B256 {
+    digest_of(answer_to(input).as_bytes())
+}
+
+/// An agent's configuration, and what starts it.
+pub struct Agent {
+    pub name: String,
+    pub key: B256,
+    pub home: PathBuf,
+    /// Lines for the head of the configuration.
+    pub more: String,
+    /// Lines for its node.
+    pub node_more: String,
+}
+
+impl Agent {
+    /// Writes the configuration.
+    pub fn configure(&self, site: &Site) {
+        let store = site.place.path().join("store");
+        let text = format!(
+            "home = {:?}\nrpc = [{:?}]\nmuster = \"{:?}\"\nlook_every = 1\ndrive_within = 2\nfrom_block = {}\n{}\n[store]\nget = [{store:?}]\nput = [{store:?}]\n\
+             [[node]]\nname = {:?}\nkey_env = \"GPU_KEY\"\ngpu_name = {GPU:?}\nvram = {VRAM}\nstake = \"{LEAST}\"\n{}\n\
+             [node.executor]\ncommand = [\"python3\", {:?}, {:?}]\ndirectory = {:?}\nready_within = 30\n",
+            self.home.join("state"),
+            site.url,
+            site.muster.address(),
+            site.start,
+            self.more,
+            self.name,
+            self.node_more,
+            concat!(env!("CARGO_MANIFEST_DIR"), "/tests/site/executor.py"),
+            self.home.join("behaviour"),
+            self.home,
+        );
+        fs::write(self.home.join("agent.toml"), text).unwrap();
+    }
+
+    /// What its executor does from its next task on: `answers`, `fails`, `refuses`, `hangs`, `ends`.
+    pub fn behave(&self, behaviour: &str) {
+        fs::write(self.home.join("behaviour"), behaviour).unwrap();
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_muster-agent"));
+        command.args(arguments).arg("--config").arg(self.home.join("agent.toml")).env_clear().stdin(Stdio::null());
+        command.env("PATH", std::env::var("PATH").unwrap()).env("GPU_KEY", self.key.to_string());
+        command
+    }
+
+    /// Starts it; with a point, it kills itself there.
+    pub fn start(&self, dies_at: Option<&str>) -> Running {
+        let log = File::options().create(true).append(true).open(self.log_path()).unwrap();
+        let mut command = self.command(&["run"]);
+        if let Some(point) = dies_at {
+            command.env("MUSTER_AGENT_DIES_AT", point);
+        }
+        Running(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.home.join("log")
+    }
+
+    /// What it has said.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.log_path()).unwrap_or_default()
+    }
+
+    /// How often its executor has run a task that is not golden.
+    pub fn runs(&self) -> usize {
+        fs::read_to_string(self.home.join("runs")).map_or(0, |text| text.lines().count())
+    }
+}
+
+/// An agent's process; killed when it is dropped.
+pub struct Running(Child);
+
+impl Running {
+    /// As nothing can refuse.
+    pub fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    pub fn terminate(&self) {
+        let id = rustix::process::Pid::from_raw(self.0.id() as i32).unwrap();
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    }
+
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.0.try_wait().unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The journal of an agent, read from outside.
+pub fn journal(agent: &Agent) -> Option<Vec<(u64, String, Option<String>)>> {
+    let path: &Path = &agent.home.join("state/journal.sqlite");
+    let connection = rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
+    let mut query = connection.prepare("SELECT task, stage, outcome FROM job ORDER BY deadline").ok()?;
+    let rows = query.query_map([], |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?))).ok()?;
+    rows.collect::<Result<_, _>>().ok()
+}
+
+/// Calls of the contract that an account has sent and that were mined, as the transactions themselves say.
+pub async fn calls_by(site: &Site, key: B256) -> Vec<[u8; 4]> {
+    let from = PrivateKeySigner::from_bytes(&key).unwrap().address();
+    let head = site.muster.endpoints().head().await.unwrap().number;
+    let mut calls = Vec::new();
+    for number in site.start..=head {
+        let block: serde_json::Value =
+            site.muster.endpoints().ask("eth_getBlockByNumber", serde_json::json!([format!("{number:#x}"), true])).await.unwrap();
+        for transaction in block["transactions"].as_array().unwrap() {
+            if transaction["from"].as_str().is_some_and(|text| text.parse::<Address>().unwrap() == from) {
+                let input: alloy::primitives::Bytes = transaction["input"].as_str().unwrap().parse().unwrap();
+                calls.extend(input.get(..4).map(|selector| <[u8; 4]>::try_from(selector).unwrap()));
+            }
+        }
+    }
+    calls
+}
+
+/// How often a function was called.
+pub fn count<C: SolCall>(calls: &[[u8; 4]]) -> usize {
+    calls.iter().filter(|selector| **selector == C::SELECTOR).count()
+}
