@@ -5,7 +5,7 @@
 #   RPC_URL=http://... test/clients/run.sh   uses the node that is there (PRIVATE_KEY pays; WS_URL if it is another port)
 #
 # Needs muster-dev and muster-devnode built, and the programs (script/build). CLIENTS="viem cast" runs only some of
-# viem, ethers, readme (the README's example), package (clients/ts), indexer and page (clients/explorer; these three always on the embedded node), cast and
+# viem, ethers, readme (the README's example), package (clients/ts), indexer and page (clients/explorer; these three always on the embedded node), executors (those of clients/agent, by themselves), cast and
 # cargo-stylus, which cargo-stylus.sh builds the first time. Longer forms: clients/explorer/indexer/test.sh --long, TASKS=2000 clients/explorer/page/test.sh.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -55,7 +55,7 @@ chain_id() { ask eth_chainId | sed 's/.*"result":"\([^"]*\)".*/\1/'; }
 # The story that viem and ethers play waits for deadlines.
 time_travel() { ask evm_snapshot | grep -q '"result"'; }
 
-for client in ${CLIENTS:-viem ethers readme package indexer page cast cargo-stylus}; do
+for client in ${CLIENTS:-viem ethers readme package indexer page executors cast cargo-stylus}; do
   case $client in
     viem | ethers)
       if ! time_travel; then
@@ -102,6 +102,13 @@ for client in ${CLIENTS:-viem ethers readme package indexer page cast cargo-styl
         continue
       fi
       MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster ../../clients/explorer/indexer/test.sh
+      ;;
+    executors)
+      if ! python3 -c 'import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null; then
+        echo "executors: skipped, because they need Python 3.11 to 3.14 with venv"
+        continue
+      fi
+      ../../clients/agent/executors/test.sh
       ;;
     cast)
       deploy cast

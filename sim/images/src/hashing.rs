@@ -1,7 +1,9 @@
-//! How a node hashes an image.
+//! The settings of nodes, which `muster-hashes` has, and others to compare them with.
 
-use image::{Rgb, RgbImage};
+use image::RgbImage;
 use image_hasher::{BitOrder, FilterType, HashAlg, Hasher, HasherConfig};
+
+pub use muster_hashes::{answer, answered, vectors};
 
 /// Settings of `image_hasher` that give 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,34 +45,4 @@ impl Settings {
         let hash = self.hasher().hash_image(image);
         u64::from_be_bytes(hash.as_bytes().try_into().expect("8 bytes"))
     }
-}
-
-/// The hash of an image as a node answers with it. On chain 0 is no image, so a hash of 0 is answered as 1, which is one bit
-/// from it.
-pub fn answered(image: &RgbImage) -> u64 {
-    NODES.raw(image).max(1)
-}
-
-/// An answer: the hashes of at most four images, 0 where there is none.
-///
-/// # Panics
-/// With more than four images.
-pub fn answer(images: &[RgbImage]) -> [u64; 4] {
-    assert!(images.len() <= 4, "an answer has at most four images");
-    std::array::from_fn(|i| images.get(i).map_or(0, answered))
-}
-
-/// Images by formulas, to compare an implementation with: red, green and blue by x and y, 512 pixels a side.
-pub fn vectors() -> [(&'static str, RgbImage); 5] {
-    let image = |level: fn(u32, u32) -> [u32; 3]| RgbImage::from_fn(512, 512, |x, y| Rgb(level(x, y).map(|level| level as u8)));
-    [
-        ("0, 0, 0", image(|_, _| [0; 3])),
-        ("x / 2, x / 2, x / 2", image(|x, _| [x / 2; 3])),
-        ("x / 2, y / 2, (x xor y) / 2", image(|x, y| [x / 2, y / 2, (x ^ y) / 2])),
-        (
-            "(x * y / 512) mod 256, (x * x / 300) mod 256, 255 - y / 2",
-            image(|x, y| [x * y / 512 % 256, x * x / 300 % 256, 255 - y / 2]),
-        ),
-        ("255 where (x / 60 + y / 85) is odd, else 0, in all three", image(|x, y| [(x / 60 + y / 85) % 2 * 255; 3])),
-    ]
 }

@@ -167,7 +167,7 @@ cards, drivers and a network's own roughness do has to be measured with them.\n\
 
     fn settings() -> String {
         let mut page = String::from(
-            "## The settings\n\nEvery node of a network has to use the same. The reference is `answered` in `sim/images/src/hashing.rs`.\n\n\
+            "## The settings\n\nEvery node of a network has to use the same. The reference is `answered` in `clients/hashes/src/lib.rs`.\n\n\
 | | |\n| --- | --- |\n\
 | what is hashed | the image as the model gives it: 8 bits a channel, red, green and blue, no transparency, no colour profile, at the size that was asked for, before it is written in any format that loses something |\n",
         );

@@ -1,0 +1,56 @@
+"""What an executor says to muster-agent: lines of JSON, as docs/executors.md has them. Standard library alone."""
+
+import json
+import os
+import sys
+
+
+class TaskFault(Exception):
+    """No node could run this task."""
+
+
+def serve(name, version, kinds, stack, run):
+    """Says that the executor is ready, then runs tasks, one at a time, until the agent closes the pipe.
+
+    `run(task)` reads `task["input"]` and writes `task["output"]`, both files. It raises TaskFault for what no node could run;
+    whatever else it raises is this node's fault.
+    """
+    # What libraries print must not come between the lines.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
+    os.dup2(2, 1)
+
+    def say(what, **values):
+        print(json.dumps({what: values}), file=answers, flush=True)
+
+    say("ready", name=name, version=version, kinds=kinds, stack=stack)
+    for line in sys.stdin:
+        task = json.loads(line)["run"]
+        try:
+            if task["kind"] not in kinds:
+                raise TaskFault(f"{name} does not run tasks of the kind {task['kind']}")
+            run(task)
+            say("done", id=task["id"])
+        except TaskFault as error:
+            say("failed", id=task["id"], fault="task", reason=str(error)[:1000])
+        except Exception as error:
+            say("failed", id=task["id"], fault="node", reason=f"{type(error).__name__}: {error}"[:1000])
+
+
+def read_json(path):
+    """The object in an input file."""
+    with open(path, "rb") as file:
+        text = file.read()
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise TaskFault(f"the input is no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise TaskFault("the input is no JSON object")
+    return value
+
+
+def allow(value, fields):
+    """Refuses fields that nobody knows: what one node left out and another did not would be two answers."""
+    unknown = sorted(set(value) - set(fields))
+    if unknown:
+        raise TaskFault(f"the input has unknown fields: {', '.join(unknown)}")

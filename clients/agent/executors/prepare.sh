@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Installs what the executors need into a virtual environment, and prints its Python: prepare.sh [DIRECTORY]
+# Without a directory it is .muster/executors below the repository. Done once; again only when requirements.lock has changed.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+to=${1:-$here/../../../.muster/executors}
+python=${PYTHON:-python3}
+
+"$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || {
+  echo "executors: Python 3.11 to 3.14 is needed, or PYTHON=... that names one" >&2
+  exit 1
+}
+"$python" -c 'import ensurepip, venv' 2>/dev/null || {
+  echo "executors: Python's venv is missing: apt-get install python3-venv" >&2
+  exit 1
+}
+mkdir -p "$to"
+to=$(cd "$to" && pwd)
+# One at a time: several tests may begin at once.
+exec 9>"$to/lock"
+flock 9
+wanted=$("$python" -V; sha256sum <"$here/requirements.lock")
+if [ "$(cat "$to/done" 2>/dev/null)" != "$wanted" ]; then
+  echo "executors: installing into $to" >&2
+  rm -rf "$to/venv"
+  "$python" -m venv "$to/venv"
+  "$to/venv/bin/pip" install --quiet --disable-pip-version-check --require-virtualenv --no-deps --only-binary :all: \
+    --require-hashes --requirement "$here/requirements.lock" >&2
+  printf '%s\n' "$wanted" >"$to/done"
+fi
+echo "$to/venv/bin/python"

