@@ -166,9 +166,9 @@ impl Node {
         if let Some(gpu) = &self.gpu {
             self.watchdog.look(&self.ready.answers, gpu)?;
         }
-                let ready = view.status != 0 && shared.journal.pauses(number)?.is_empty() && view.status != 5;
-        self.answers().weigh(&head, &jobs, ready).await?;
-        self.answers().pause_or_resume(view.status).await?;
+                let ready = self.tested && view.status != 0 && shared.journal.pauses(number)?.is_empty() && view.status != 5;
+        self.answers().weigh(&head, &jobs).await?;
+        self.answers().pause_or_resume(view.status, self.tested).await?;
         if wanted.is_none() && !self.draining {
             wanted = drive::for_the_idle(muster, &head, &view).await?;
         }

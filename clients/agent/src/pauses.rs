@@ -83,7 +83,7 @@ impl Answers {
     }
 
     /// Whether the key can pay every reveal that is open or will be, and the pause itself.
-    pub async fn weigh(&self, head: &Head, jobs: &[Job], ready: bool) -> Result<()> {
+    pub async fn weigh(&self, head: &Head, jobs: &[Job]) -> Result<()> {
         let muster = &self.shared.chain.muster;
         let balance: U256 = muster.endpoints().ask("eth_getBalance", json!([self.account.address(), "latest"])).await?;
         let open = jobs.iter().filter(|job| job.stage < Stage::Revealed);
@@ -106,14 +106,14 @@ impl Answers {
             return self.begin(BALANCE, &text);
         }
         // Some more than the least, so that it does not go to and fro.
-        if !ready || balance >= needed + call * U256::from(4) {
+        if balance >= needed + call * U256::from(4) {
             self.end(BALANCE)?;
         }
         Ok(())
     }
 
-    /// Pauses the node where there is a reason, and brings it back when there is none and the pause was the agent's.
-    pub async fn pause_or_resume(&self, status: u8) -> Result<()> {
+    /// Pauses the node where there is a reason, and brings it back when there is none, it is fit, and the pause was the agent's.
+    pub async fn pause_or_resume(&self, status: u8, fit: bool) -> Result<()> {
         let journal = &self.shared.journal;
         let reasons = journal.pauses(self.number)?;
         let metrics = OfNode(&self.shared.metrics, &self.name);
@@ -127,7 +127,7 @@ impl Answers {
                     Called::Refused(refusal) => say!("{}: not paused yet: {refusal}", self.name),
                 }
             }
-            (5, true) if journal.fact(&ours(self.number))?.as_deref() == Some("yes") => {
+            (5, true) if fit && journal.fact(&ours(self.number))?.as_deref() == Some("yes") => {
                 match self.call(&format!("resume {stamp}"), IMuster::resumeCall {}.abi_encode()).await? {
                     Called::Done(_) => {
                         journal.set_fact(&ours(self.number), "no")?;

@@ -160,7 +160,7 @@ impl Agent {
     pub fn configure(&self, site: &Site) {
         let store = site.place.path().join("store");
         let text = format!(
-            "home = {:?}\nrpc = [{:?}]\nmuster = \"{:?}\"\nlook_every = 1\ndrive_within = 2\nfrom_block = {}\n{}\n[store]\nget = [{store:?}]\nput = [{store:?}]\n\
+            "home = {:?}\nrpc = [{:?}]\nmuster = \"{:?}\"\nlook_every = 1\ndrive_within = 0\nfrom_block = {}\n{}\n[store]\nget = [{store:?}]\nput = [{store:?}]\n\
              [[node]]\nname = {:?}\nkey_env = \"GPU_KEY\"\ngpu_name = {GPU:?}\nvram = {VRAM}\nstake = \"{LEAST}\"\n{}\n\
              [node.executor]\ncommand = [\"python3\", {:?}, {:?}]\ndirectory = {:?}\nready_within = 30\n",
             self.home.join("state"),

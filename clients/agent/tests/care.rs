@@ -1,0 +1,274 @@
+//! Agents that end, pause, recover, and say how they are.
+
+mod site;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use alloy::primitives::U256;
+use alloy::signers::local::PrivateKeySigner;
+use axum::routing::post;
+use muster_client::{Event, IMuster};
+use site::{calls_by, count, gpt, journal, Agent, Site};
+
+async fn status(site: &Site, agent: &Agent) -> u8 {
+    match site.node_of(agent.key).await {
+        0 => 0,
+        number => site.view(number).await.status,
+    }
+}
+
+async fn until_status(site: &Site, agent: &Agent, wanted: u8) {
+    let what = format!("status {wanted}: {}", agent.log());
+    site.until(&what, async || (status(site, agent).await == wanted).then_some(())).await;
+}
+
+async fn error_of(site: &Site, id: u64) -> u8 {
+    site.event("an error", |event| match event {
+        Event::TaskErrorReported(e) if e.id == id => Some(e.code),
+        _ => None,
+    })
+    .await
+}
+
+/// An address that nothing listens at.
+fn free() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+/// What an agent answers to a GET, with its status.
+fn get(at: SocketAddr, path: &str) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect(at).ok()?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).ok()?;
+    let status = text.split(' ').nth(1)?.parse().ok()?;
+    Some((status, text.split_once("\r\n\r\n")?.1.to_string()))
+}
+
+fn metric(at: SocketAddr, line: &str) -> Option<f64> {
+    let text = get(at, "/metrics")?.1;
+    text.lines().find_map(|found| found.strip_prefix(line)?.trim().parse().ok())
+}
+
+#[tokio::test]
+async fn asked_to_end_it_finishes_reveals_pauses_and_comes_back() {
+    let mut site = Site::new(&[("sampleBps", 0), ("scorePool", 3)]).await;
+    let agent = site.agent("gpu0").await;
+    agent.behave("slow 2");
+    let mut running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    let application = site.account(1_000_000).await;
+    let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(1) }, "the last", 100_000).await;
+    site.until("it runs", async || (agent.runs() == 1).then_some(())).await;
+    running.terminate();
+    let ended = site.until("it ends", async || running.ended()).await;
+    assert!(ended.success(), "{}", agent.log());
+    let done = site.events().await.iter().any(|event| matches!(event, Event::TaskSucceeded(e) if e.id == id));
+    assert!(done, "it was revealed before the end");
+    assert_eq!(status(&site, &agent).await, 5);
+    // While it is away nobody gives it work; when it is back, it is.
+    let running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    drop(running);
+    // A pause of the operator's own is left alone.
+    let operator = site.account_of(agent.key, "operator").await;
+    operator.call(IMuster::pauseCall {}, U256::ZERO).await.unwrap();
+    let _running = agent.start(None);
+    site.until("it has looked", async || agent.log().matches("the self-test passed").nth(2).map(|_| ())).await;
+    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    assert_eq!(status(&site, &agent).await, 5);
+}
+
+#[tokio::test]
+async fn two_failures_in_a_row_pause_it_and_a_webhook_and_metrics_say_so() {
+    let mut site = Site::new(&[]).await;
+    let told = Arc::new(Mutex::new(Vec::<serde_json::Value>::new()));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let webhook = listener.local_addr().unwrap();
+    let hear = told.clone();
+    let app = axum::Router::new().route(
+        "/hook",
+        post(async move |body: String| hear.lock().unwrap().push(serde_json::from_str(&body).unwrap())),
+    );
+    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+    let at = free();
+    let mut agent = site.agent("gpu0").await;
+    agent.more = format!("listen = \"{at}\"\nwebhook = \"http://{webhook}/hook\"");
+    agent.configure(&site);
+    let mut running = agent.start(None);
+    site.until("it is ready", async || get(at, "/ready").filter(|(status, _)| *status == 200)).await;
+    assert_eq!(get(at, "/health").unwrap().0, 200);
+    let application = site.account(10_000_000).await;
+
+    agent.behave("fails");
+    for failures in 1..=2 {
+        let id = site.task(&application, gpt(0), "fails", 70_000).await;
+        assert_eq!(error_of(&site, id).await, 2);
+        site.until("it is counted", async || {
+            (metric(at, "muster_agent_failures_in_a_row{node=\"gpu0\"}") == Some(f64::from(failures))).then_some(())
+        })
+        .await;
+    }
+    until_status(&site, &agent, 5).await;
+    site.until("it is said", async || {
+        metric(at, "muster_agent_paused_by_agent{node=\"gpu0\",why=\"failures\"}").filter(|value| *value == 1.0)
+    })
+    .await;
+    assert_eq!(get(at, "/ready").unwrap(), (503, "gpu0: cannot take tasks\n".into()));
+    site.until("both are counted", async || {
+        metric(at, "muster_agent_tasks_total{node=\"gpu0\",outcome=\"error\"}").filter(|count| *count == 2.0)
+    })
+    .await;
+    assert!(metric(at, "muster_agent_gas_wei_total{node=\"gpu0\"}").unwrap() > 0.0);
+    let kinds: Vec<_> = told.lock().unwrap().iter().map(|told| told["what"].as_str().unwrap().to_string()).collect();
+    assert!(kinds.contains(&"failure".to_string()) && kinds.contains(&"failures".to_string()), "{kinds:?}");
+
+    // Until somebody has looked at it.
+    running.kill();
+    agent.behave("answers");
+    let _running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+}
+
+#[tokio::test]
+async fn what_would_answer_otherwise_than_its_name_promises_does_not_answer() {
+    let mut site = Site::new(&[("sdOverhead", 0), ("sdUnit", 1), ("limitMin", 20)]).await;
+    let mut agent = site.agent("gpu0").await;
+    let mut running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    running.kill();
+    let application = site.account(10_000_000).await;
+    // It has a task, and another stack when it comes back.
+    let id = site.task(&application, gpt(0), "whose answer?", 70_000).await;
+    site.until("it is drawn", async || {
+        application.call(IMuster::dispatchCall { count: 1 }, U256::ZERO).await.unwrap();
+        (status(&site, &agent).await == 2).then_some(())
+    })
+    .await;
+    agent.behave("differs");
+    let mut running = agent.start(None);
+    assert_eq!(error_of(&site, id).await, 2);
+    until_status(&site, &agent, 5).await;
+    assert_eq!(agent.runs(), 0, "it was not asked to");
+    assert!(agent.log().contains("is registered as"));
+    running.kill();
+    agent.behave("answers");
+    let mut running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+
+    // An executor that hangs is killed before the deadline, and an error reported.
+    agent.behave("hangs");
+    let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(0) }, "hangs", 70_000).await;
+    assert_eq!(error_of(&site, id).await, 3);
+    running.kill();
+
+    // A GPU that does not answer.
+    agent.behave("answers");
+    agent.node_more = "gpu = \"GPU-00000000-0000-0000-0000-000000000000\"".into();
+    agent.configure(&site);
+    let mut running = agent.start(None);
+    until_status(&site, &agent, 5).await;
+    site.until("it says so", async || agent.log().contains("the GPU is lost").then_some(())).await;
+    running.kill();
+    agent.node_more.clear();
+    agent.configure(&site);
+    let _running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+}
+
+#[tokio::test]
+async fn a_key_that_runs_dry_is_paused_and_one_that_is_filled_goes_on() {
+    let mut site = Site::new(&[]).await;
+    if !site.world.travels("a_key_that_runs_dry_is_paused_and_one_that_is_filled_goes_on") {
+        return;
+    }
+    let agent = site.agent("gpu0").await;
+    let _running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    let chain = site.world.node.unwrap().chain().clone();
+    let address = PrivateKeySigner::from_bytes(&agent.key).unwrap().address();
+    let fee = site.muster.endpoints().head().await.unwrap().base_fee_per_gas.unwrap();
+    // Pays two calls, and needs one for the pause and two for a task.
+    let call = U256::from(fee) * U256::from(2_000_000u64);
+    chain.set_balance(address, call * U256::from(2));
+    until_status(&site, &agent, 5).await;
+    assert!(agent.log().contains("send it ether"));
+    // A little more is not enough; it would go to and fro.
+    chain.set_balance(address, call * U256::from(9) / U256::from(2));
+    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    assert_eq!(status(&site, &agent).await, 5);
+    chain.set_balance(address, call * U256::from(8));
+    until_status(&site, &agent, 1).await;
+    assert_eq!(count::<IMuster::resumeCall>(&calls_by(&site, agent.key).await), 1);
+}
+
+#[tokio::test]
+async fn models_are_downloaded_by_the_operators_command_and_reported() {
+    let mut site = Site::new(&[]).await;
+    let mut agent = site.agent("gpu0").await;
+    let note = agent.home.join("downloaded");
+    agent.node_more = format!(
+        "models = [\"held\"]\ndownload = [\"sh\", \"-c\", '''echo \"$MUSTER_MODEL $MUSTER_MODEL_ID $GPU_KEY\" >> {}''']",
+        note.display()
+    );
+    agent.more = "models = [\"wanted\"]".into();
+    agent.configure(&site);
+    let _running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    let application = site.account(1_000_000).await;
+    let wanted = muster_client::abi::model_id("wanted");
+    let models = vec![muster_client::abi::model_id("held"), wanted];
+    let id = site.task(&application, IMuster::TaskSpec { models, ..gpt(0) }, "with models", 70_000).await;
+    site.event("an answer", |event| match event {
+        Event::TaskSucceeded(e) if e.id == id => Some(()),
+        _ => None,
+    })
+    .await;
+    site.event("a report", |event| match event {
+        Event::ModelAdded(e) if e.model == wanted => Some(()),
+        _ => None,
+    })
+    .await;
+    assert_eq!(std::fs::read_to_string(note).unwrap(), format!("wanted {wanted:#012x} \n"), "once, and without the key");
+    assert_eq!(journal(&agent).unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn the_doctor_says_what_is_wrong() {
+    let mut site = Site::new(&[]).await;
+    let mut agent = site.agent("gpu0").await;
+    let text = |agent: &Agent| {
+        let output = agent.command(&["doctor"]).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).to_string())
+    };
+    let (well, said) = text(&agent);
+    assert!(well, "{said}");
+    for line in ["ok     key:", "ok     balance:", "ok     executor: reverse 1", "golden tasks: the name is \"Test GPU+", "it joins when"] {
+        assert!(said.contains(line), "{line} is not in\n{said}");
+    }
+    agent.more = "chain = 1".into();
+    agent.configure(&site);
+    let (well, said) = text(&agent);
+    assert!(!well && said.contains("WRONG  rpc: this is chain"), "{said}");
+    agent.more.clear();
+    agent.configure(&site);
+    let path = agent.home.join("agent.toml");
+    let good = std::fs::read_to_string(&path).unwrap();
+    for (what, instead, said) in [
+        ("key_env = \"GPU_KEY\"", "key_env = \"NO_KEY\"", "WRONG  key:"),
+        ("[\"python3\"", "[\"no-such-program\"", "WRONG  executor:"),
+        ("gpu_name = \"Test GPU\"\nvram = 24", "", "WRONG  GPU:"),
+        ("stake = \"400000000\"", "", "WRONG  node:"),
+        ("stake = \"400000000\"", "stake = \"400 ether\"", "WRONG  balance:"),
+        ("put = [", "put = [\"http://127.0.0.1:1\"]#", "WRONG  stores of results:"),
+        ("get = [", "get = [\"http://127.0.0.1:1\"]#", "WRONG  store of inputs:"),
+        ("[store]", "[stores]", "WRONG  configuration:"),
+    ] {
+        assert!(good.contains(what), "{what}");
+        std::fs::write(&path, good.replace(what, instead)).unwrap();
+        let (well, found) = text(&agent);
+        assert!(!well && found.contains(said), "{said} is not in\n{found}");
+    }
+}
