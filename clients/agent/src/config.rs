@@ -274,6 +274,18 @@ mod tests {
     }
 
     #[test]
+    fn the_example_is_read() {
+        let text = include_str!("../deploy/muster-agent.toml");
+        Config::parse(text).unwrap();
+        // What stands in it as a comment are settings too.
+        let settings = text.lines().map(|line| match line.strip_prefix("# ") {
+            Some(setting) if setting.contains(" = ") && !setting.starts_with("operator") => setting,
+            _ => line,
+        });
+        Config::parse(&settings.collect::<Vec<_>>().join("\n")).unwrap();
+    }
+
+    #[test]
     fn what_cannot_work_is_refused() {
         for (what, instead) in [
             ("key_env = \"KEY\"", ""),

@@ -34,8 +34,8 @@ const ALL: [(&str, bool, &str); 24] = [
     ("gpu_lost", false, "Whether the GPU does not answer"),
     ("gpu_temperature_celsius", false, "The GPU's temperature"),
     ("gpu_memory_used_bytes", false, "The GPU's memory in use"),
-    ("tasks_total", true, "Jobs by what they came to, of the newest 10,000"),
-    ("earned_wei_total", true, "What those earned"),
+    ("tasks", false, "Jobs by what they came to, of the newest 10,000"),
+    ("earned_wei", false, "What those earned"),
     ("gas_wei_total", true, "What transactions have cost since the agent started"),
     ("alerts_total", true, "Alerts since the agent started, by kind"),
     ("next_block", false, "The first block whose events have not been read"),
@@ -191,6 +191,20 @@ async fn ready(State(shared): State<Arc<Shared>>) -> (StatusCode, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every metric that a rule or a picture names is there.
+    #[test]
+    fn rules_and_pictures_name_metrics_that_there_are() {
+        for text in [include_str!("../deploy/alerts.yaml"), include_str!("../deploy/dashboard.json")] {
+            let mut named = 0;
+            for part in text.split("muster_agent_").skip(1) {
+                let name: String = part.chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect();
+                assert!(ALL.iter().any(|(known, ..)| *known == name), "{name}");
+                named += 1;
+            }
+            assert!(named > 8);
+        }
+    }
 
     #[test]
     fn metrics_are_written_as_prometheus_reads_them() {

@@ -392,8 +392,8 @@ impl Node {
         let count = |stage: &str| jobs.iter().filter(|job| job.stage.name() == stage).count() as f64;
         metrics.set_all("jobs_open", "stage", stages.into_iter().map(|stage| (stage.to_string(), count(stage))));
         let outcomes = self.shared.journal.outcomes(self.number())?;
-        metrics.set("earned_wei_total", outcomes.iter().map(|(_, _, paid)| *paid).sum::<u128>() as f64);
-        metrics.set_all("tasks_total", "outcome", outcomes.into_iter().map(|(outcome, count, _)| (outcome, count as f64)));
+        metrics.set("earned_wei", outcomes.iter().map(|(_, _, paid)| *paid).sum::<u128>() as f64);
+        metrics.set_all("tasks", "outcome", outcomes.into_iter().map(|(outcome, count, _)| (outcome, count as f64)));
         Ok(())
     }
 }

@@ -118,7 +118,7 @@ async fn two_failures_in_a_row_pause_it_and_a_webhook_and_metrics_say_so() {
     .await;
     assert_eq!(get(at, "/ready").unwrap(), (503, "gpu0: cannot take tasks\n".into()));
     site.until("both are counted", async || {
-        metric(at, "muster_agent_tasks_total{node=\"gpu0\",outcome=\"error\"}").filter(|count| *count == 2.0)
+        metric(at, "muster_agent_tasks{node=\"gpu0\",outcome=\"error\"}").filter(|count| *count == 2.0)
     })
     .await;
     assert!(metric(at, "muster_agent_gas_wei_total{node=\"gpu0\"}").unwrap() > 0.0);
