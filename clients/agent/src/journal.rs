@@ -187,7 +187,9 @@ impl Journal {
             "INSERT INTO job (node, task, deadline, stage, redundancy, place, lot, kind, value, salt, result, outcome, paid)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
              ON CONFLICT (node, task, deadline) DO UPDATE SET stage = ?4, redundancy = ?5,
-             place = CASE ?6 WHEN 0 THEN place ELSE ?6 END, lot = ?7, kind = ?8, value = ?9, salt = ?10, result = ?11, outcome = coalesce(?12, outcome), changed = unixepoch()",
+             place = CASE ?6 WHEN 0 THEN place ELSE ?6 END, lot = ?7, kind = ?8, value = ?9, salt = ?10, result = ?11,
+             outcome = coalesce(outcome, ?12),
+             changed = unixepoch()",
             params![
                 job.node,
                 job.task as i64,

@@ -29,6 +29,8 @@ const FAILURES_MOST: u32 = 2;
 const AGAIN: Duration = Duration::from_mins(10);
 /// How often groups are searched for commitments that the journal does not know.
 const SEARCH: Duration = Duration::from_secs(30);
+/// The shortest rest between two looks.
+const SHORTEST: Duration = Duration::from_millis(200);
 /// The longest rest after looks that failed.
 const REST: Duration = Duration::from_mins(1);
 /// Models that one call reports.
@@ -113,7 +115,9 @@ impl Node {
                 Ok(false) => {
                     OfNode(&self.shared.metrics, self.name()).looked();
                     rest = Duration::from_secs(1);
-                    self.drive.rest().map_or(self.shared.config.look_every(), |due| due.min(self.shared.config.look_every()))
+                    let every = self.shared.config.look_every();
+                    // What is refused again and again is not tried all the time.
+                    self.drive.rest().map_or(every, |due| due.clamp(SHORTEST, every))
                 }
                 Err(error) => {
                     if passes(&error) {

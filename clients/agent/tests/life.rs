@@ -186,3 +186,30 @@ async fn who_has_only_the_key_reveals_what_another_machine_has_committed_to() {
     let calls = calls_by(&site, agent.key).await;
     assert_eq!((count::<IMuster::commitCall>(&calls), count::<IMuster::revealCall>(&calls)), (1, 1));
 }
+
+#[tokio::test]
+async fn who_has_only_the_key_reveals_in_a_group_too() {
+    let mut site = Site::new(&[("scorePool", 3)]).await;
+    let mut agents = Vec::new();
+    for name in ["gpu0", "gpu1", "gpu2"] {
+        agents.push(site.agent(name).await);
+    }
+    let mut running: Vec<_> = agents.iter().map(|agent| agent.start(None)).collect();
+    for agent in &agents {
+        joined(&site, agent).await;
+    }
+    running[0].kill();
+    let application = site.account(10_000_000).await;
+    running[0] = agents[0].start(Some("committed"));
+    let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(2) }, "lost in a group", 300_000).await;
+    site.until("it dies", async || running[0].ended()).await;
+    std::fs::remove_dir_all(agents[0].home.join("state")).unwrap();
+    running[0] = agents[0].start(None);
+    let settled = site.event("a judgement", |event| match event {
+        Event::GroupSettled(e) if e.id == id => Some(e.outcome),
+        _ => None,
+    });
+    assert_eq!(settled.await, 0);
+    let right = site.events().await.iter().filter(|event| matches!(event, Event::MemberJudged(e) if e.verdict == 1)).count();
+    assert_eq!((right, agents[0].runs()), (3, 1));
+}
