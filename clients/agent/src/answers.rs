@@ -171,10 +171,12 @@ impl Answers {
             // Sampled; its validators are drawn by those who draw, in turn.
             Some(5) => {
                 let calls = self.shared.chain.muster.read(IMuster::callsCall { from: 0, count: 1 }).await?;
-                return Ok(calls.first().map(|first| if first.drawBlock < head.number {
-                    What::Form(first.id)
-                } else {
-                    What::Block(head.number)
+                return Ok(calls.first().map(|first| {
+                    if first.drawBlock < head.number {
+                        What::Form(first.id)
+                    } else {
+                        What::Block(head.number)
+                    }
                 }));
             }
             _ => {

@@ -174,7 +174,11 @@ impl Config {
         let mut names = std::collections::BTreeSet::new();
         for node in &config.nodes {
             let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-            ensure!(!node.name.is_empty() && node.name.chars().all(fits), "a node's name has letters, digits, - and _: {:?}", node.name);
+            ensure!(
+                !node.name.is_empty() && node.name.chars().all(fits),
+                "a node's name has letters, digits, - and _: {:?}",
+                node.name
+            );
             ensure!(names.insert(&node.name), "two nodes are called {:?}", node.name);
             ensure!(node.key_env.is_some() != node.keystore.is_some(), "node {}: either `key_env` or `keystore`", node.name);
             ensure!(
@@ -183,11 +187,7 @@ impl Config {
                 node.name
             );
             ensure!(!node.executor.command.is_empty(), "node {}: the executor's `command` is empty", node.name);
-            ensure!(
-                node.gpu_name.is_some() == node.vram.is_some(),
-                "node {}: `gpu_name` and `vram` come together",
-                node.name
-            );
+            ensure!(node.gpu_name.is_some() == node.vram.is_some(), "node {}: `gpu_name` and `vram` come together", node.name);
             ensure!(node.download.as_ref().is_none_or(|command| !command.is_empty()), "node {}: `download` is empty", node.name);
             for model in &node.models {
                 model_id(model).with_context(|| format!("node {}", node.name))?;

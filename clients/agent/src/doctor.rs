@@ -42,7 +42,10 @@ pub async fn run(path: &Path) -> Result<()> {
     let config = match Config::read(path) {
         Ok(config) => config,
         Err(error) => {
-            found.bad(&format!("configuration: {error:#}"), "mend the file; clients/agent/deploy/muster-agent.toml shows every setting");
+            found.bad(
+                &format!("configuration: {error:#}"),
+                "mend the file; clients/agent/deploy/muster-agent.toml shows every setting",
+            );
             bail!("nothing else can be checked");
         }
     };
@@ -127,7 +130,10 @@ async fn chain(config: &Config, found: &mut Findings) -> Option<Muster> {
     let own = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     let apart = own.abs_diff(Duration::from_secs(head.timestamp));
     if apart > Duration::from_mins(2) {
-        note(&format!("the newest block is {} s from this machine's clock; deadlines are reckoned by the chain's", apart.as_secs()));
+        note(&format!(
+            "the newest block is {} s from this machine's clock; deadlines are reckoned by the chain's",
+            apart.as_secs()
+        ));
     }
     match Muster::connect(endpoints, config.muster).await {
         Ok(muster) => {
@@ -154,13 +160,20 @@ async fn key(config: &Config, node: &config::Node, muster: &Muster, found: &mut 
     };
     if number > 0 {
         match muster.read(IMuster::nodeCall { number }).await {
-            Ok(view) if view.status == 0 => found.bad(&format!("node {number}: it has quit"), "join again, by `muster node join`"),
-            Ok(view) if view.status == 5 => note(&format!("node {number}: paused; `muster node resume` if the agent did not do it")),
+            Ok(view) if view.status == 0 => {
+                found.bad(&format!("node {number}: it has quit"), "join again, by `muster node join`")
+            }
+            Ok(view) if view.status == 5 => {
+                note(&format!("node {number}: paused; `muster node resume` if the agent did not do it"))
+            }
             Ok(view) => good(&format!("node {number}: {} open commitments", view.openCommitments)),
             Err(error) => found.bad(&format!("node {number}: {error}"), "check the nodes of `rpc`"),
         }
     } else if node.stake.is_none() || operator != signer.address() {
-        found.bad(&format!("node: {operator} never joined one"), "join by `muster node join`, or set `stake` (with the operator's own key)");
+        found.bad(
+            &format!("node: {operator} never joined one"),
+            "join by `muster node join`, or set `stake` (with the operator's own key)",
+        );
     } else {
         note("node: it joins when the agent starts");
     }
@@ -182,7 +195,9 @@ async fn key(config: &Config, node: &config::Node, muster: &Muster, found: &mut 
 async fn machine(config: &Config, node: &config::Node, muster: Option<&Muster>, found: &mut Findings) {
     let gpu = match gpu::find(node) {
         Ok(gpu) => gpu,
-        Err(error) => return found.bad(&format!("GPU: {error:#}"), "check `nvidia-smi -L`, or say what there is by `gpu_name` and `vram`"),
+        Err(error) => {
+            return found.bad(&format!("GPU: {error:#}"), "check `nvidia-smi -L`, or say what there is by `gpu_name` and `vram`")
+        }
     };
     good(&format!("GPU: {} of {} GiB", gpu.name, gpu.vram));
     let place = config.work(node);
@@ -196,7 +211,9 @@ async fn machine(config: &Config, node: &config::Node, muster: Option<&Muster>, 
     executor.see(gpu.uuid.clone());
     match executor.start().await {
         Ok(ready) => good(&format!("executor: {} {} for {}", ready.name, ready.version, ready.kinds.join(", "))),
-        Err(error) => return found.bad(&format!("executor: {error:#}"), "run its command by hand; the log has its standard error"),
+        Err(error) => {
+            return found.bad(&format!("executor: {error:#}"), "run its command by hand; the log has its standard error")
+        }
     }
     let Some(golden) = node.golden() else {
         return note("golden tasks: none; the name that is registered does not tell the stack");
@@ -221,7 +238,11 @@ async fn named(node: &config::Node, muster: &Muster, name: &str, vram: u16, foun
     let Ok(view) = muster.read(IMuster::nodeCall { number }).await else { return };
     let Ok(registered) = muster.read(IMuster::gpuNameCall { group: view.gpu }).await else { return };
     if registered != name || view.vram != vram {
-        let text = format!("node {number} is registered as {registered:?} with {} GiB, and is {name:?} with {vram} GiB", view.vram);
-        found.bad(&text, "its answers may not agree with its group's: put the stack back as it was, or quit and join again under the new name");
+        let text =
+            format!("node {number} is registered as {registered:?} with {} GiB, and is {name:?} with {vram} GiB", view.vram);
+        found.bad(
+            &text,
+            "its answers may not agree with its group's: put the stack back as it was, or quit and join again under the new name",
+        );
     }
 }

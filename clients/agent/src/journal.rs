@@ -88,7 +88,21 @@ impl Job {
     pub fn new(node: u32, task: u64, deadline: u64, redundancy: u8, place: u32) -> Self {
         let (value, salt) = (B256::ZERO, B256::ZERO);
         let stage = Stage::Taken;
-        Self { node, task, deadline, stage, redundancy, place, lot: 0, kind: 0, value, salt, result: None, outcome: None, paid: 0 }
+        Self {
+            node,
+            task,
+            deadline,
+            stage,
+            redundancy,
+            place,
+            lot: 0,
+            kind: 0,
+            value,
+            salt,
+            result: None,
+            outcome: None,
+            paid: 0,
+        }
     }
 
     /// Its name among transactions: what has it is sent once.

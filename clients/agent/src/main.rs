@@ -74,7 +74,8 @@ async fn main() -> ExitCode {
 fn lock(config: &Config) -> Result<File> {
     shared::private(&config.home)?;
     let path = config.home.join("lock");
-    let file = File::options().create(true).append(true).open(&path).with_context(|| format!("cannot open {}", path.display()))?;
+    let file =
+        File::options().create(true).append(true).open(&path).with_context(|| format!("cannot open {}", path.display()))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(std::fs::TryLockError::WouldBlock) => bail!("another agent uses {}", config.home.display()),

@@ -26,7 +26,11 @@ const ALL: [(&str, bool, &str); 24] = [
     ("paused_by_agent", false, "1 for each reason for which the agent pauses the node"),
     ("jobs_open", false, "Jobs that are not over, by stage"),
     ("answer_deadline_timestamp_seconds", false, "Until when the running task has to be answered; 0 without one"),
-    ("reveal_deadline_timestamp_seconds", false, "Until when the next open answer has to be revealed; 0 without one, or while that is not known"),
+    (
+        "reveal_deadline_timestamp_seconds",
+        false,
+        "Until when the next open answer has to be revealed; 0 without one, or while that is not known",
+    ),
     ("reveals_open", false, "Answers that are committed to and not revealed"),
     ("balance_wei", false, "What the key has for gas"),
     ("balance_needed_wei", false, "What it needs to reveal all that is open and to pause"),

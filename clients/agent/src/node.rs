@@ -170,7 +170,7 @@ impl Node {
         if let Some(gpu) = &self.gpu {
             self.watchdog.look(&self.ready.answers, gpu)?;
         }
-                let ready = self.tested && view.status != 0 && shared.journal.pauses(number)?.is_empty() && view.status != 5;
+        let ready = self.tested && view.status != 0 && shared.journal.pauses(number)?.is_empty() && view.status != 5;
         self.answers().weigh(&head, &jobs).await?;
         self.answers().pause_or_resume(view.status, self.tested).await?;
         if wanted.is_none() && !self.draining {

@@ -28,7 +28,8 @@ fn verdict(number: u8) -> &'static str {
 
 impl Heard {
     fn hear(&mut self, shared: &Shared, event: &Event) {
-        let outcome = |node: u32, task: u64, outcome: &str, paid: u128| News::Outcome { node, task, outcome: outcome.into(), paid };
+        let outcome =
+            |node: u32, task: u64, outcome: &str, paid: u128| News::Outcome { node, task, outcome: outcome.into(), paid };
         // Tasks first: whose they are, the nodes know.
         match event {
             Event::AnswerCommitted(e) => self.tasks.insert(e.id),

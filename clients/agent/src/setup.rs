@@ -86,14 +86,7 @@ pub async fn examine(shared: &Shared, node: &config::Node, executor: &Mutex<Exec
     Ok((gpu, name))
 }
 
-async fn join(
-    shared: &Shared,
-    node: &config::Node,
-    account: &Account,
-    operator: Address,
-    name: &str,
-    vram: u16,
-) -> Result<u32> {
+async fn join(shared: &Shared, node: &config::Node, account: &Account, operator: Address, name: &str, vram: u16) -> Result<u32> {
     let Some(stake) = node.stake else {
         bail!("{operator} never joined a node: join it as {name:?} with {vram} GiB, or set `stake`");
     };

@@ -88,10 +88,8 @@ async fn two_failures_in_a_row_pause_it_and_a_webhook_and_metrics_say_so() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let webhook = listener.local_addr().unwrap();
     let hear = told.clone();
-    let app = axum::Router::new().route(
-        "/hook",
-        post(async move |body: String| hear.lock().unwrap().push(serde_json::from_str(&body).unwrap())),
-    );
+    let app = axum::Router::new()
+        .route("/hook", post(async move |body: String| hear.lock().unwrap().push(serde_json::from_str(&body).unwrap())));
     tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
     let at = free();
     let mut agent = site.agent("gpu0").await;
@@ -245,7 +243,9 @@ async fn the_doctor_says_what_is_wrong() {
     };
     let (well, said) = text(&agent);
     assert!(well, "{said}");
-    for line in ["ok     key:", "ok     balance:", "ok     executor: reverse 1", "golden tasks: the name is \"Test GPU+", "it joins when"] {
+    for line in
+        ["ok     key:", "ok     balance:", "ok     executor: reverse 1", "golden tasks: the name is \"Test GPU+", "it joins when"]
+    {
         assert!(said.contains(line), "{line} is not in\n{said}");
     }
     agent.more = "chain = 1".into();

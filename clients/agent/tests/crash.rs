@@ -83,9 +83,20 @@ async fn row(site: &Site, application: &Account, agents: &[Agent], spec: IMuster
     .await;
     running.iter_mut().for_each(Running::kill);
     let (answers, reveals) = sent(site, agents).await;
-    assert_eq!(site.store().get(digest_to(&input)).await.is_ok(), had_reveals == reveals, "only answers that are not sealed lie open");
+    assert_eq!(
+        site.store().get(digest_to(&input)).await.is_ok(),
+        had_reveals == reveals,
+        "only answers that are not sealed lie open"
+    );
     let died = dead.iter().filter(|dead| **dead).count();
-    Row { died, stage, runs: runs() - had_runs, answers: answers - had_answers, reveals: reveals - had_reveals, outcome: outcome.into() }
+    Row {
+        died,
+        stage,
+        runs: runs() - had_runs,
+        answers: answers - had_answers,
+        reveals: reveals - had_reveals,
+        outcome: outcome.into(),
+    }
 }
 
 fn show(policy: &str, point: &str, row: &Row) {
@@ -136,8 +147,7 @@ async fn killed_between_any_two_steps_it_answers_once_and_reveals() {
 
 #[tokio::test]
 async fn killed_while_a_group_is_formed_and_judged_it_reveals_all_the_same() {
-    let (site, agents, application) =
-        with_agents(&[("sampleBps", 10_000), ("scorePool", 3)], &["gpu0", "gpu1", "gpu2"]).await;
+    let (site, agents, application) = with_agents(&[("sampleBps", 10_000), ("scorePool", 3)], &["gpu0", "gpu1", "gpu2"]).await;
     head();
     for point in VALIDATED.into_iter().chain(["sent", "revealing", "revealed"]) {
         let row = row(&site, &application, &agents, IMuster::TaskSpec { kind: 0, ..gpt(1) }, point).await;

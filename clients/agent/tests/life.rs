@@ -38,10 +38,8 @@ async fn a_single_task_is_answered_and_its_result_can_be_had() {
     assert_eq!((answered.node, answered.resultDigest, answered.paid), (node, digest_to("what is a muster?"), 70_000));
     let found = site.store().get(answered.resultDigest).await.unwrap();
     assert_eq!(found.bytes, answer_to("what is a muster?").into_bytes());
-    site.until("the journal knows", async || {
-        (journal(&agent)? == [(id, "over".into(), Some("success".into()))]).then_some(())
-    })
-    .await;
+    site.until("the journal knows", async || (journal(&agent)? == [(id, "over".into(), Some("success".into()))]).then_some(()))
+        .await;
 
     // A second agent is not let in.
     let other = agent.command(&["run"]).output().unwrap();
@@ -99,7 +97,8 @@ async fn what_may_be_sampled_is_committed_to_and_revealed_and_what_is_sampled_is
         }
         // What was sealed is there, under the name that the revealed salt gives.
         let events = site.events().await;
-        let revealed: Vec<_> = events.iter().filter_map(|e| if let Event::AnswerRevealed(e) = e { Some(e) } else { None }).collect();
+        let revealed: Vec<_> =
+            events.iter().filter_map(|e| if let Event::AnswerRevealed(e) = e { Some(e) } else { None }).collect();
         for answer in revealed.iter().filter(|answer| answer.id == id) {
             let seal = Seal::new(id, answer.node, answer.salt);
             let found = site.store().open_sealed(&seal).await.unwrap();
@@ -111,10 +110,7 @@ async fn what_may_be_sampled_is_committed_to_and_revealed_and_what_is_sampled_is
     }
     assert!(sampled > 0 && alone > 0, "{sampled} sampled, {alone} not: of twelve, all alike once in 2,000 runs");
     for agent in &agents {
-        site.until("nothing is open", async || {
-            journal(agent)?.iter().all(|(_, stage, _)| stage == "over").then_some(())
-        })
-        .await;
+        site.until("nothing is open", async || journal(agent)?.iter().all(|(_, stage, _)| stage == "over").then_some(())).await;
         let calls = calls_by(&site, agent.key).await;
         assert_eq!(count::<IMuster::commitCall>(&calls), count::<IMuster::revealCall>(&calls), "{}", agent.log());
     }
@@ -156,6 +152,25 @@ async fn three_nodes_of_one_agent_answer_a_replicated_task_alike() {
         .filter_map(|event| if let Event::MemberJudged(e) = event { Some((e.verdict, e.paid)) } else { None })
         .collect();
     assert!(paid.len() == 3 && paid.iter().all(|(verdict, paid)| *verdict == 1 && *paid > 0), "{paid:?}");
+
+    // And a rated one.
+    let profile = IMuster::Profile {
+        algorithm: 0,
+        least: 3,
+        most: 3,
+        reschedules: 0,
+        targeting: 2,
+        target: 490_000_000_000_000_000,
+        alpha: 500_000_000_000_000_000,
+        period: 300,
+    };
+    application.call(IMuster::setProfileCall { profile }, U256::ZERO).await.unwrap();
+    let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(3) }, "three rated", 300_000).await;
+    let settled = site.event("a judgement", |event| match event {
+        Event::GroupSettled(e) if e.id == id => Some(e.outcome),
+        _ => None,
+    });
+    assert_eq!(settled.await, 0);
     running.kill().unwrap();
     running.wait().unwrap();
 }
