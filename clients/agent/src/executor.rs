@@ -49,7 +49,7 @@ pub fn kind(number: u8) -> &'static str {
 #[serde(rename_all = "snake_case")]
 enum Said {
     Ready(Ready),
-    Done { id: String, #[serde(default)] hashes: Vec<String> },
+    Done { id: String },
     Failed { id: String, fault: Fault, reason: String },
 }
 
@@ -78,8 +78,8 @@ pub enum Fault {
 /// What a run came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ran {
-    /// The output file holds the result; with perceptual hashes, of images.
-    Done(Vec<u64>),
+    /// The output file holds the result.
+    Done,
     /// There is none.
     Failed(Fault, String),
 }
@@ -90,6 +90,8 @@ pub struct Executor {
     settings: config::Executor,
     /// The GPU it may see, by its UUID.
     gpu: Option<String>,
+    /// Whether it has a task whose answer nobody has waited for: the next answer would be that one's.
+    busy: bool,
     running: Option<Running>,
 }
 
@@ -105,7 +107,7 @@ struct Running {
 impl Executor {
     /// One that is started when it is needed.
     pub fn new(node: &str, settings: &config::Executor) -> Self {
-        Self { node: node.into(), settings: settings.clone(), gpu: None, running: None }
+        Self { node: node.into(), settings: settings.clone(), gpu: None, busy: false, running: None }
     }
 
     /// Which GPU it may see from its next start on, by its UUID; all, without one.
@@ -164,7 +166,11 @@ impl Executor {
 
     /// Runs a task, and kills the executor with all that it has started if it is not done in time.
     pub async fn run(&mut self, run: &Run, within: Duration) -> Ran {
+        if std::mem::replace(&mut self.busy, true) {
+            self.stop();
+        }
         let ran = timeout(within, self.attempt(run)).await;
+        self.busy = false;
         let ran = match ran {
             Ok(Ok(ran)) => ran,
             Ok(Err(error)) => {
@@ -193,11 +199,11 @@ impl Executor {
         running.stdin.write_all(line.as_bytes()).await?;
         running.stdin.flush().await?;
         match running.hear().await? {
-            Said::Done { id, hashes } => {
+            Said::Done { id } => {
                 ensure!(id == run.id, "the executor answers {id}, not {}", run.id);
                 let length = std::fs::metadata(&run.output).map(|file| file.len());
                 ensure!(length.is_ok_and(|length| length > 0), "the executor is done, and there is no result");
-                Ok(Ran::Done(hashes.iter().map(|hash| parse_hash(hash)).collect::<Result<_>>()?))
+                Ok(Ran::Done)
             }
             Said::Failed { id, fault, reason } => {
                 ensure!(id == run.id, "the executor answers {id}, not {}", run.id);
@@ -244,11 +250,6 @@ impl Running {
         let shown = String::from_utf8_lossy(&line[..line.len().min(200)]).trim_end().to_string();
         serde_json::from_slice(&line).with_context(|| format!("the executor says what is not in the schema: {shown}"))
     }
-}
-
-fn parse_hash(text: &str) -> Result<u64> {
-    ensure!(text.len() == 16 && text != "0000000000000000", "{text:?} is no perceptual hash");
-    u64::from_str_radix(text, 16).with_context(|| format!("{text:?} is no perceptual hash"))
 }
 
 /// Passes standard error on, as much of it as is bearable.
@@ -310,7 +311,7 @@ mod tests {
             output.display()
         ));
         for _ in 0..2 {
-            assert_eq!(executor.run(&run(place.path()), Duration::from_secs(5)).await, Ran::Done(vec![]));
+            assert_eq!(executor.run(&run(place.path()), Duration::from_secs(5)).await, Ran::Done);
         }
         let text = std::fs::read_to_string(output).unwrap();
         let lines: Vec<_> = text.lines().collect();

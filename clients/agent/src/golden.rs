@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
 use base64::prelude::{Engine, BASE64_STANDARD as STANDARD};
-use muster_client::{alloy::hex, digest_of};
+use muster_client::{alloy::hex, digest_of, image_value};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -94,13 +94,14 @@ async fn answer(executor: &mut Executor, file: &Path, name: &str, work: &Path, w
         deadline: deadline.as_secs(),
     };
     match executor.run(&run, within).await {
-        Ran::Done(hashes) => {
+        Ran::Done => {
+            let result = fs::read(output)?;
             // Of images the hashes are what is compared; their bytes are for people.
-            if !hashes.is_empty() {
-                let bytes: Vec<u8> = hashes.iter().flat_map(|hash| hash.to_be_bytes()).collect();
-                return Ok(digest_of(&bytes).0);
+            if run.kind == "images" {
+                let hashes = muster_hashes::of_result(&result, run.units as usize)?;
+                return Ok(digest_of(&image_value(hashes)[..]).0);
             }
-            Ok(digest_of(&fs::read(output)?).0)
+            Ok(digest_of(&result).0)
         }
         Ran::Failed(_, reason) => bail!("the executor has no answer: {reason}"),
     }

@@ -32,8 +32,6 @@ pub const CODE_STORE: u8 = 5;
 const AGAIN: Duration = Duration::from_secs(3);
 /// An input that no store has is waited for so long: its creator may be slower than the draw.
 const INPUT: Duration = Duration::from_secs(30);
-/// Images whose hashes an answer can hold.
-const IMAGES: u32 = 4;
 
 /// What has become of the work on a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +80,7 @@ impl Work {
             die::at("taken");
             let ran = self.execute(&spec).await;
             die::at("executed");
-            match ran.and_then(|ran| self.settle(&spec, ran)) {
+            match ran.and_then(|()| self.settle(&spec)) {
                 Ok(()) => {}
                 Err(failure) => failed = Some(self.fail(failure)?),
             }
@@ -115,8 +113,8 @@ impl Work {
         self.shared.journal.put(&self.job)
     }
 
-    /// Runs the task; gives the perceptual hashes, of images.
-    async fn execute(&self, spec: &IMuster::TaskSpec) -> Result<Vec<u64>, Failure> {
+    /// Runs the task; its result is in the output file.
+    async fn execute(&self, spec: &IMuster::TaskSpec) -> Result<(), Failure> {
         if let Some(why) = &self.unfit {
             return Err(Failure(Fault::Node, CODE_NODE, format!("the node is unfit: {why}")));
         }
@@ -143,7 +141,7 @@ impl Work {
         die::at("executing");
         let ran = self.executor.lock().await.run(&run, within).await;
         match ran {
-            Ran::Done(hashes) => Ok(hashes),
+            Ran::Done => Ok(()),
             Ran::Failed(fault, why) => {
                 let code = match fault {
                     Fault::Task => CODE_TASK,
@@ -175,7 +173,7 @@ impl Work {
     }
 
     /// Settles what the answer is, and keeps the result so that it survives what may come.
-    fn settle(&mut self, spec: &IMuster::TaskSpec, hashes: Vec<u64>) -> Result<(), Failure> {
+    fn settle(&mut self, spec: &IMuster::TaskSpec) -> Result<(), Failure> {
         let place = self.shared.config.work(&self.node);
         let (task, node) = (self.job.task, self.number);
         let output = place.join("output");
@@ -191,13 +189,10 @@ impl Work {
                 0 => Opening { kind: 0, value: digest_of(&bytes), salt: B256::ZERO },
                 _ => self.secrets.answer(task, node, &bytes),
             }
-        } else if spec.units <= IMAGES && hashes.len() == spec.units as usize {
-            let mut four = [0; IMAGES as usize];
-            four[..hashes.len()].copy_from_slice(&hashes);
-            self.secrets.images(task, node, four, &bytes)
         } else {
-            let why = format!("{} perceptual hashes for {} images", hashes.len(), spec.units);
-            return Err(Failure(Fault::Node, CODE_NODE, why));
+            let hashed = muster_hashes::of_result(&bytes, spec.units as usize);
+            let hashes = hashed.map_err(|error| Failure(Fault::Node, CODE_NODE, error.to_string()))?;
+            self.secrets.images(task, node, hashes, &bytes)
         };
         let name = format!("{task}-{}", self.job.deadline);
         keep(&output, &results(&place).join(&name)).context("the result cannot be kept")?;

@@ -102,7 +102,8 @@ async fn what_may_be_sampled_is_committed_to_and_revealed_and_what_is_sampled_is
         for answer in revealed.iter().filter(|answer| answer.id == id) {
             let seal = Seal::new(id, answer.node, answer.salt);
             let found = site.store().open_sealed(&seal).await.unwrap();
-            assert_eq!(found.bytes, answer_to(&format!("image {round}")).into_bytes());
+            let wanted = answer_to(&format!("image {round}")).into_bytes();
+            assert!(found.bytes.starts_with(b"\x89PNG") && found.bytes.windows(wanted.len()).any(|part| part == wanted));
         }
         if sampled > 0 && alone > 0 {
             break;

@@ -215,7 +215,7 @@ impl Agent {
 }
 
 /// An agent's process; killed when it is dropped.
-pub struct Running(Child);
+pub struct Running(pub Child);
 
 impl Running {
     /// As nothing can refuse.
