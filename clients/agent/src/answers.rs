@@ -1,6 +1,8 @@
 //! The calls that answer a task: each is in the journal before it is signed, and has a name under which it is sent once.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use alloy::primitives::{Bytes, U256};
 use alloy::sol_types::SolCall;
@@ -14,6 +16,10 @@ use crate::metrics::OfNode;
 use crate::shared::Shared;
 use crate::{die, say};
 
+/// What the chain does not show any more is believed to be gone after so long, if no event has said so: a node that is behind
+/// shows what was before.
+const GONE: Duration = Duration::from_mins(1);
+
 /// Who answers for a node.
 pub struct Answers {
     pub shared: Arc<Shared>,
@@ -21,6 +27,8 @@ pub struct Answers {
     pub number: u32,
     pub account: Account,
     pub secrets: Arc<Secrets>,
+    /// Since when jobs are not seen on the chain.
+    pub missing: Mutex<HashMap<(u64, u64), Instant>>,
 }
 
 /// What a call came to.
@@ -57,6 +65,23 @@ impl Answers {
         }
         job.stage = Stage::Over;
         self.put(job)
+    }
+
+    /// The chain does not show what a job is about: it is over if an event has said so, or after a while.
+    pub fn gone(&self, job: &mut Job, outcome: &str) -> Result<()> {
+        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = *missing.entry((job.task, job.deadline)).or_insert_with(Instant::now);
+        if job.outcome.is_none() && since.elapsed() < GONE {
+            return Ok(());
+        }
+        missing.remove(&(job.task, job.deadline));
+        drop(missing);
+        self.over(job, if job.outcome.is_none() { outcome } else { "done" })
+    }
+
+    /// The chain shows what a job is about.
+    pub fn seen(&self, job: &Job) {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner).remove(&(job.task, job.deadline));
     }
 
     /// Answers a job whose result is stored, or commits to the answer.
@@ -111,6 +136,9 @@ impl Answers {
             }
         }
         say!("{}: task {} was not answered: {refusal}", self.name, job.task);
+        if matches!(refusal, Refusal::Known(Reason::TaskNotRunning(_))) {
+            return self.gone(job, "overtaken");
+        }
         self.over(job, "overtaken")
     }
 
@@ -131,9 +159,10 @@ impl Answers {
         let group = self.shared.chain.muster.read(IMuster::groupCall { place: job.place }).await?;
         let member = group.members.iter().find(|member| member.node == self.number);
         let Some(member) = member.filter(|_| group.id == job.task) else {
-            self.over(job, "done")?;
+            self.gone(job, "done")?;
             return Ok(None);
         };
+        self.seen(job);
         if member.stage == 3 && group.closes > 0 {
             let metrics = OfNode(&self.shared.metrics, &self.name);
             metrics.set_least("reveal_deadline_timestamp_seconds", group.closes as f64);
@@ -168,6 +197,8 @@ impl Answers {
         match running.filter(|task| task.id == job.task).map(|task| task.status) {
             Some(4) if job.lot >= head.number => return Ok(Some(What::Block(head.number))),
             Some(4) => {}
+            // From a node that is behind.
+            Some(3 | 6) => return Ok(None),
             // Sampled; its validators are drawn by those who draw, in turn.
             Some(5) => {
                 let calls = self.shared.chain.muster.read(IMuster::callsCall { from: 0, count: 1 }).await?;
@@ -187,11 +218,12 @@ impl Answers {
                         job.place = group.group;
                         self.put(job)?;
                     }
-                    None => self.over(job, "done")?,
+                    None => self.gone(job, "done")?,
                 }
                 return Ok(None);
             }
         }
+        self.seen(job);
         self.send_reveal(job).await?;
         Ok(None)
     }

@@ -322,10 +322,8 @@ mod tests {
     async fn at_the_deadline_its_whole_group_is_killed() {
         let place = tempfile::tempdir().unwrap();
         let note = place.path().join("alive");
-        let mut executor = executor(&format!(
-            "{READY} read line; (while true; do echo alive >> {0}; sleep 0.05; done) & wait",
-            note.display()
-        ));
+        let mut executor =
+            executor(&format!("{READY} read line; (while true; do echo alive >> {0}; sleep 0.05; done) & wait", note.display()));
         let begun = Instant::now();
         let ran = executor.run(&run(place.path()), Duration::from_millis(700)).await;
         assert!(matches!(ran, Ran::Failed(Fault::Time, _)), "{ran:?}");
@@ -343,7 +341,10 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         for (script, why) in [
             (format!(r#"{READY} read l; echo "{{\"done\":{{\"id\":\"17\"}}}}""#), "no result"),
-            (format!(r#"{READY} read l; echo r > {}/output; echo "{{\"done\":{{\"id\":\"18\"}}}}""#, place.path().display()), "answers 18"),
+            (
+                format!(r#"{READY} read l; echo r > {}/output; echo "{{\"done\":{{\"id\":\"18\"}}}}""#, place.path().display()),
+                "answers 18",
+            ),
             (format!("{READY} read l; echo nonsense"), "not in the schema"),
             (format!("{READY} read l; exit 3"), "has ended"),
             ("exit 1".into(), "before it was ready"),
@@ -354,7 +355,8 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         }
-        let says = format!(r#"{READY} read l; echo "{{\"failed\":{{\"id\":\"17\",\"fault\":\"task\",\"reason\":\"no prompt\"}}}}""#);
+        let says =
+            format!(r#"{READY} read l; echo "{{\"failed\":{{\"id\":\"17\",\"fault\":\"task\",\"reason\":\"no prompt\"}}}}""#);
         let ran = executor(&says).run(&run(place.path()), Duration::from_secs(5)).await;
         assert_eq!(ran, Ran::Failed(Fault::Task, "no prompt".into()));
         let other = Run { kind: "images".into(), ..run(place.path()) };

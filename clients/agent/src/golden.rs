@@ -128,7 +128,8 @@ mod tests {
             stack(&mut executor, &golden, place.path(), Duration::from_secs(10)).await.unwrap()
         };
         assert_eq!(stack_of("a").await, None);
-        fs::write(golden.join("one.json"), r#"{"run":{"id":"1","kind":"gpt","units":1,"models":[],"input":{"text":"hello"}}}"#).unwrap();
+        fs::write(golden.join("one.json"), r#"{"run":{"id":"1","kind":"gpt","units":1,"models":[],"input":{"text":"hello"}}}"#)
+            .unwrap();
         fs::write(golden.join("two.json"), r#"{"kind":"gpt","input":{"base64":"Zm9v"}}"#).unwrap();
         let (first, again, other) = (stack_of("a").await.unwrap(), stack_of("a").await.unwrap(), stack_of("b").await.unwrap());
         assert_eq!(first, again);

@@ -155,7 +155,7 @@ impl Node {
         OfNode(&shared.metrics, self.name()).set("reveal_deadline_timestamp_seconds", 0.0);
         for job in &mut jobs {
             match job.stage {
-                Stage::Taken | Stage::Ran => self.begin(job, &head, &view)?,
+                Stage::Taken | Stage::Ran => self.begin(job, &head, &view, running.as_ref())?,
                 Stage::Stored | Stage::Sent => self.answers().answer(job).await?,
                 _ => wanted = self.answers().reveal(job, &head, running.as_ref()).await?.or(wanted),
             }
@@ -189,7 +189,10 @@ impl Node {
         let (shared, number) = (self.shared.clone(), self.number());
         let journal = &shared.journal;
         if let Some(task) = running {
-            if journal.job(number, task.id, task.deadline)?.is_none() {
+            let known = journal.job(number, task.id, task.deadline)?;
+            // Given up because a node was behind, and running all the same.
+            let given_up = |job: &Job| matches!(job.outcome.as_deref(), Some("lost" | "overtaken")) && job.stage == Stage::Over;
+            if known.as_ref().is_none_or(|job| given_up(job) && matches!(task.status, 3 | 6)) {
                 let mut job = Job::new(number, task.id, task.deadline, task.redundancy, task.group);
                 if matches!(task.status, 4 | 5) {
                     self.rescue(&mut job).await?;
@@ -203,12 +206,19 @@ impl Node {
         let mut jobs = journal.open_jobs(number)?;
         let is_running = |job: &Job| running.is_some_and(|task| (task.id, task.deadline) == (job.task, job.deadline));
         for job in jobs.iter_mut().filter(|job| job.stage < Stage::Sent && !is_running(job)) {
-            if self.working.as_ref().is_some_and(|(task, deadline, _)| (*task, *deadline) == (job.task, job.deadline)) {
-                self.abandon();
+            if running.is_some() {
+                self.answers().over(job, "lost")?;
+            } else {
+                self.answers().gone(job, "lost")?;
             }
-            self.answers().over(job, "lost")?;
-            work::forget(&shared.config.work(&self.ready.settings), job);
+            if job.stage == Stage::Over {
+                if self.working.as_ref().is_some_and(|(task, deadline, _)| (*task, *deadline) == (job.task, job.deadline)) {
+                    self.abandon();
+                }
+                work::forget(&shared.config.work(&self.ready.settings), job);
+            }
         }
+        jobs.iter().filter(|job| is_running(job)).for_each(|job| self.answers().seen(job));
         jobs.retain(|job| job.stage != Stage::Over);
         let known = jobs.iter().filter(|job| job.place > 0 && job.stage >= Stage::Committed).count();
         let due = self.searched.is_none_or(|searched| searched.elapsed() >= SEARCH);
@@ -244,8 +254,9 @@ impl Node {
 
     /// Begins to work on a task, unless that is being done. A node whose self-test failed reports an error: what it would
     /// answer is not what its name promises.
-    fn begin(&mut self, job: &Job, head: &Head, view: &IMuster::NodeView) -> Result<()> {
-        if self.working.is_some() || !self.tested {
+    fn begin(&mut self, job: &Job, head: &Head, view: &IMuster::NodeView, running: Option<&IMuster::TaskView>) -> Result<()> {
+        let own = running.is_some_and(|task| (task.id, task.deadline) == (job.task, job.deadline));
+        if self.working.is_some() || !self.tested || !own {
             return Ok(());
         }
         let unfit = self.shared.journal.pauses(self.number())?.into_iter().find(|why| [SELF_TEST, GPU].contains(&why.as_str()));

@@ -63,7 +63,8 @@ pub async fn ready(shared: &Arc<Shared>, settings: &config::Node) -> Result<Read
     let view = muster.read(IMuster::nodeCall { number }).await?;
     let registered = muster.read(IMuster::gpuNameCall { group: view.gpu }).await?;
     say!("{}: node {number} of {operator}, as {registered:?} with {} GiB", settings.name, view.vram);
-    let answers = Answers { shared: shared.clone(), name: settings.name.clone(), number, account, secrets: Arc::new(secrets) };
+    let (secrets, missing) = (Arc::new(secrets), std::sync::Mutex::default());
+    let answers = Answers { shared: shared.clone(), name: settings.name.clone(), number, account, secrets, missing };
     Ok(Ready { answers, settings: settings.clone(), registered, vram: view.vram, executor })
 }
 

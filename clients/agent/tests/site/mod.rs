@@ -10,7 +10,8 @@ use alloy::primitives::{Address, B256, U256};
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
 use muster_client::{
-    digest_of, Account, Bounds, Endpoints, Event, Events, Cursor, IMuster, Muster, Reading, Sender, Sending, Settings, Stores, Batch,
+    digest_of, Account, Batch, Bounds, Cursor, Endpoints, Event, Events, IMuster, Muster, Reading, Sender, Sending, Settings,
+    Stores,
 };
 use muster_tests::{World, LEAST};
 
