@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use alloy::primitives::B256;
 use anyhow::{Context, Result};
-use muster_client::{digest_of, Bounds, IMuster, Lost, Opening, Seal, Secrets, Trouble};
+use muster_client::{digest_of, IMuster, Lost, Opening, Seal, Secrets, Trouble};
 use tokio::sync::Mutex;
 use tokio::time::{sleep, Instant};
 
@@ -177,7 +177,7 @@ impl Work {
         let place = self.shared.config.work(&self.node);
         let (task, node) = (self.job.task, self.number);
         let output = place.join("output");
-        let longest = Bounds { bytes: self.shared.config.store.longest as usize, ..Bounds::default() }.bytes as u64;
+        let longest = self.shared.config.store.longest;
         let length = fs::metadata(&output).context("there is no result")?.len();
         if length > longest {
             return Err(Failure(Fault::Node, CODE_NODE, format!("a result of {length} bytes, above the {longest} of `longest`")));
