@@ -80,7 +80,8 @@ pub struct Node {
     pub keystore: Option<PathBuf>,
     /// The file with that one's password, which nobody else may read.
     pub password_file: Option<PathBuf>,
-    /// Whose node it is, if the key is a worker's. Without it the key is the operator's own.
+    /// Whose node it is, if the key is a worker's that has not accepted the work yet: it does then. Without it the node is the one
+    /// that the key is the operator of, or works for.
     pub operator: Option<Address>,
     /// The GPU, by its UUID or its number as `nvidia-smi -L` lists them. Without it, and without `gpu_name`, the first.
     pub gpu: Option<String>,

@@ -159,6 +159,16 @@ async fn key(config: &Config, node: &config::Node, muster: &Muster, found: &mut 
         Err(error) => return found.bad(&format!("node: {error}"), "check the nodes of `rpc`"),
     };
     if number > 0 {
+        if operator != signer.address() {
+            let own = signer.address();
+            match muster.read(IMuster::workerOfCall { number }).await {
+                Ok(named) if named.worker == own => good(&format!("worker: {own} is named by the operator of node {number}")),
+                _ => found.bad(
+                    &format!("worker: {own} is not named by the operator of node {number}"),
+                    &format!("`muster node worker set {own}`, by {operator}"),
+                ),
+            }
+        }
         match muster.read(IMuster::nodeCall { number }).await {
             Ok(view) if view.status == 0 => {
                 found.bad(&format!("node {number}: it has quit"), "join again, by `muster node join`")

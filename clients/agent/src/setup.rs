@@ -60,9 +60,12 @@ pub async fn ready(shared: &Arc<Shared>, settings: &config::Node) -> Result<Read
         number => number,
     };
     let muster = &shared.chain.muster;
+    if operator != account.address() {
+        employ(shared, settings, &account, number).await?;
+    }
     let view = muster.read(IMuster::nodeCall { number }).await?;
     let registered = muster.read(IMuster::gpuNameCall { group: view.gpu }).await?;
-    say!("{}: node {number} of {operator}, as {registered:?} with {} GiB", settings.name, view.vram);
+    say!("{}: node {number} of {}, as {registered:?} with {} GiB", settings.name, view.operator, view.vram);
     let (secrets, missing) = (Arc::new(secrets), std::sync::Mutex::default());
     let answers = Answers { shared: shared.clone(), name: settings.name.clone(), number, account, secrets, missing };
     Ok(Ready { answers, settings: settings.clone(), registered, vram: view.vram, executor })
@@ -85,6 +88,21 @@ pub async fn examine(shared: &Shared, node: &config::Node, executor: &Mutex<Exec
     let name = gpu::registered(&gpu.name, stack.as_deref());
     say!("{}: {name} of {} GiB{}", node.name, gpu.vram, gpu.uuid.as_deref().map(|id| format!(", {id}")).unwrap_or_default());
     Ok((gpu, name))
+}
+
+/// Takes the work that a node's operator offers the key, unless it has done so.
+async fn employ(shared: &Shared, node: &config::Node, account: &Account, number: u32) -> Result<()> {
+    let named = shared.chain.muster.read(IMuster::workerOfCall { number }).await?;
+    let own = account.address();
+    ensure!(
+        named.worker == own,
+        "{own} is not named as the worker of node {number}: `muster node worker set {own}`, by its operator"
+    );
+    if !named.works {
+        account.call(IMuster::acceptWorkCall { node: number }, U256::ZERO).await.context("the work cannot be accepted")?;
+        say!("{}: {own} works for node {number} now", node.name);
+    }
+    Ok(())
 }
 
 async fn join(shared: &Shared, node: &config::Node, account: &Account, operator: Address, name: &str, vram: u16) -> Result<u32> {

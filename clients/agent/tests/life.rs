@@ -204,6 +204,41 @@ async fn who_has_only_the_key_reveals_what_another_machine_has_committed_to() {
 }
 
 #[tokio::test]
+async fn a_key_that_only_works_answers_and_the_operator_is_paid() {
+    let mut site = Site::new(&[("sampleBps", 0), ("scorePool", 3)]).await;
+    let mut agent = site.agent("gpu0").await;
+    let mut running = agent.start(None);
+    let node = joined(&site, &agent).await;
+    running.kill();
+    let operator = site.account_of(agent.key, "operator").await;
+    // Another key on the machine, and the operator's is away from it.
+    agent.key = site.key(0).await;
+    agent.node_more = format!("operator = \"{}\"", operator.address());
+    agent.configure(&site);
+    std::fs::remove_dir_all(agent.home.join("state")).unwrap();
+    let _running = agent.start(None);
+    let why = "is not named as the worker";
+    site.until(why, async || agent.log().contains(why).then_some(())).await;
+    let worker = PrivateKeySigner::from_bytes(&agent.key).unwrap().address();
+    operator.call(IMuster::setWorkerCall { worker }, U256::ZERO).await.unwrap();
+    let accepted = site.event("the work is accepted", |event| match event {
+        Event::WorkAccepted(e) => Some((e.node, e.worker)),
+        _ => None,
+    });
+    assert_eq!(accepted.await, (node, worker));
+    let application = site.account(1_000_000).await;
+    let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(1) }, "by a worker", 100_000).await;
+    site.event("an answer", |event| match event {
+        Event::TaskSucceeded(e) if e.id == id => Some(()),
+        _ => None,
+    })
+    .await;
+    let owed = site.muster.read(IMuster::accountCall { who: operator.address() }).await.unwrap().credit;
+    assert_eq!(owed, 100_000);
+    assert_eq!(count::<IMuster::revealCall>(&calls_by(&site, agent.key).await), 1);
+}
+
+#[tokio::test]
 async fn who_has_only_the_key_reveals_in_a_group_too() {
     let mut site = Site::new(&[("scorePool", 3)]).await;
     let mut agents = Vec::new();
