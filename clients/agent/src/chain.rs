@@ -113,7 +113,7 @@ impl Chain {
 
     /// The number of an operator's node; 0 if he never joined one.
     pub async fn node_of(&self, operator: alloy::primitives::Address) -> Result<u32> {
-        Ok(self.muster.read(IMuster::nodeOfCall { operator }).await?)
+        Ok(self.muster.read(IMuster::nodeOfCall { who: operator }).await?)
     }
 
     /// A parameter by its number.

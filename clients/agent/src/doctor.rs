@@ -154,7 +154,7 @@ async fn key(config: &Config, node: &config::Node, muster: &Muster, found: &mut 
     };
     good(&format!("key: {}", signer.address()));
     let operator = node.operator.unwrap_or(signer.address());
-    let number = match muster.read(IMuster::nodeOfCall { operator }).await {
+    let number = match muster.read(IMuster::nodeOfCall { who: operator }).await {
         Ok(number) => number,
         Err(error) => return found.bad(&format!("node: {error}"), "check the nodes of `rpc`"),
     };
@@ -244,7 +244,7 @@ async fn machine(config: &Config, node: &config::Node, muster: Option<&Muster>, 
 /// Whether the node is registered as what it is.
 async fn named(node: &config::Node, muster: &Muster, name: &str, vram: u16, found: &mut Findings) {
     let Some(operator) = node.operator.or_else(|| node.signer().ok().map(|signer| signer.address())) else { return };
-    let Ok(number @ 1..) = muster.read(IMuster::nodeOfCall { operator }).await else { return };
+    let Ok(number @ 1..) = muster.read(IMuster::nodeOfCall { who: operator }).await else { return };
     let Ok(view) = muster.read(IMuster::nodeCall { number }).await else { return };
     let Ok(registered) = muster.read(IMuster::gpuNameCall { group: view.gpu }).await else { return };
     if registered != name || view.vram != vram {

@@ -81,7 +81,7 @@ impl Site {
 
     pub async fn node_of(&self, key: B256) -> u32 {
         let operator = PrivateKeySigner::from_bytes(&key).unwrap().address();
-        self.muster.read(IMuster::nodeOfCall { operator }).await.unwrap()
+        self.muster.read(IMuster::nodeOfCall { who: operator }).await.unwrap()
     }
 
     pub async fn view(&self, number: u32) -> IMuster::NodeView {
