@@ -29,7 +29,7 @@ pub const DRAIN: &str = "drain";
 const LOOK: Duration = Duration::from_secs(30);
 /// A transaction pays at most so many times the base fee, see `Sending::fee_percent`.
 const FEE: u64 = 2;
-/// The fact that the node's present pause is the agent's.
+/// The fact which pause of the node is the agent's: `no` when that one is over.
 fn ours(number: u32) -> String {
     format!("paused {number}")
 }
@@ -121,14 +121,16 @@ impl Answers {
         let stamp = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
         match (status, reasons.is_empty()) {
             (1 | 2, false) => {
-                journal.set_fact(&ours(self.number), "yes")?;
+                journal.set_fact(&ours(self.number), &stamp.to_string())?;
                 match self.call(&format!("pause {stamp}"), IMuster::pauseCall {}.abi_encode()).await? {
                     Called::Done(_) => say!("{}: paused, because of {}", self.name, reasons.join(", ")),
                     Called::Refused(refusal) => say!("{}: not paused yet: {refusal}", self.name),
                 }
             }
-            (5, true) if fit && journal.fact(&ours(self.number))?.as_deref() == Some("yes") => {
-                match self.call(&format!("resume {stamp}"), IMuster::resumeCall {}.abi_encode()).await? {
+            (5, true) if fit => {
+                let Some(pause) = journal.fact(&ours(self.number))?.filter(|pause| pause != "no") else { return Ok(()) };
+                // Once for each pause: if it was done before a crash, the present pause is another's.
+                match self.call(&format!("resume {pause}"), IMuster::resumeCall {}.abi_encode()).await? {
                     Called::Done(_) => {
                         journal.set_fact(&ours(self.number), "no")?;
                         say!("{}: resumed", self.name);
