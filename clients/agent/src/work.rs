@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use alloy::primitives::B256;
 use anyhow::{Context, Result};
-use muster_client::{digest_of, IMuster, Lost, Opening, Seal, Secrets, Trouble};
+use muster_client::{digest_of, Given, IMuster, Lost, Opening, Seal, Secrets, Trouble};
 use tokio::sync::Mutex;
 use tokio::time::{sleep, Instant};
 
@@ -95,13 +95,17 @@ impl Work {
         Ok(Worked { task, deadline, failed })
     }
 
+    fn given(&self) -> Given {
+        Given { id: self.job.task, node: self.number, deadline: self.job.deadline }
+    }
+
     /// An error instead of an answer.
     fn fail(&mut self, Failure(fault, code, why): Failure) -> Result<(Fault, String)> {
         say!("{}: task {} failed, by fault of the {fault:?}: {why}", self.node.name, self.job.task);
         let opening = if self.job.redundancy == 0 {
             Opening { kind: 1, value: B256::left_padding_from(&[code]), salt: B256::ZERO }
         } else {
-            self.secrets.error(self.job.task, self.number, code)
+            self.secrets.error(self.given(), code)
         };
         self.answer(opening, None, Stage::Stored)?;
         Ok((fault, why))
@@ -175,7 +179,6 @@ impl Work {
     /// Settles what the answer is, and keeps the result so that it survives what may come.
     fn settle(&mut self, spec: &IMuster::TaskSpec) -> Result<(), Failure> {
         let place = self.shared.config.work(&self.node);
-        let (task, node) = (self.job.task, self.number);
         let output = place.join("output");
         let longest = self.shared.config.store.longest;
         let length = fs::metadata(&output).context("there is no result")?.len();
@@ -187,14 +190,14 @@ impl Work {
         let opening = if !images {
             match spec.redundancy {
                 0 => Opening { kind: 0, value: digest_of(&bytes), salt: B256::ZERO },
-                _ => self.secrets.answer(task, node, &bytes),
+                _ => self.secrets.answer(self.given(), &bytes),
             }
         } else {
             let hashed = muster_hashes::of_result(&bytes, spec.units as usize);
             let hashes = hashed.map_err(|error| Failure(Fault::Node, CODE_NODE, error.to_string()))?;
-            self.secrets.images(task, node, hashes, &bytes)
+            self.secrets.images(self.given(), hashes, &bytes)
         };
-        let name = format!("{task}-{}", self.job.deadline);
+        let name = format!("{}-{}", self.job.task, self.job.deadline);
         keep(&output, &results(&place).join(&name)).context("the result cannot be kept")?;
         self.answer(opening, Some(name), Stage::Ran)?;
         Ok(())

@@ -42,6 +42,6 @@ pub use events::{Batch, Events, Logged, Reading};
 pub use http::{post_json, redacted, Fault};
 pub use journal::{Entry, Fate, Signed};
 pub use muster::{Account, Done, Muster, DISPATCH};
-pub use seal::{digest_of, image_hashes, image_value, Opening, Seal, SealError, Secrets, NOTE};
+pub use seal::{digest_of, image_hashes, image_value, Given, Opening, Seal, SealError, Secrets, NOTE};
 pub use sender::{Request, Sender, Sending};
 pub use store::{cid_of, Attempt, Bounds, Found, Lost, Object, Store, Stores, Trouble};

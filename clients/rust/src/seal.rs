@@ -110,6 +110,18 @@ impl Seal {
     }
 }
 
+/// What a node is to answer. Given a task again, after a group that came to nothing, it has another deadline and so other secrets: what
+/// it revealed the first time everybody knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// The task.
+    pub id: u64,
+    /// The node's number.
+    pub node: u32,
+    /// Until when it can answer, in seconds since 1970.
+    pub deadline: u64,
+}
+
 /// An account's secrets for the tasks of one contract: they follow from its key, so the key alone can open what was committed to.
 pub struct Secrets {
     root: Zeroizing<[u8; 32]>,
@@ -123,29 +135,35 @@ impl Secrets {
         Self { root: derive(&secret[..], &info) }
     }
 
-    fn of<const N: usize>(&self, what: &[u8], id: u64, node: u32) -> Zeroizing<[u8; N]> {
-        derive(&self.root[..], &[what, &id.to_be_bytes(), &node.to_be_bytes()])
+    fn of<const N: usize>(&self, what: &[u8], given: Given) -> Zeroizing<[u8; N]> {
+        let Given { id, node, deadline } = given;
+        derive(&self.root[..], &[what, &id.to_be_bytes(), &node.to_be_bytes(), &deadline.to_be_bytes()])
+    }
+
+    fn note_key(&self, id: u64, node: u32) -> LessSafeKey {
+        let info = [&b"note"[..], &id.to_be_bytes(), &node.to_be_bytes()];
+        aes(&derive::<32>(&self.root[..], &info)[..])
     }
 
     /// The salt of a commitment to a result: 16 secret bytes, then the first 16 of the result's SHA-256.
-    pub fn salt(&self, id: u64, node: u32, result: &[u8]) -> B256 {
-        salt_of(*self.of::<SECRET>(b"salt", id, node), result)
+    pub fn salt(&self, given: Given, result: &[u8]) -> B256 {
+        salt_of(*self.of::<SECRET>(b"salt", given), result)
     }
 
     /// A commitment to a result by its digest.
-    pub fn answer(&self, id: u64, node: u32, result: &[u8]) -> Opening {
-        Opening { kind: 0, value: digest_of(result), salt: self.salt(id, node, result) }
+    pub fn answer(&self, given: Given, result: &[u8]) -> Opening {
+        Opening { kind: 0, value: digest_of(result), salt: self.salt(given, result) }
     }
 
     /// A commitment to images by their hashes; `result` is what is handed out.
-    pub fn images(&self, id: u64, node: u32, hashes: [u64; 4], result: &[u8]) -> Opening {
-        Opening { kind: 0, value: image_value(hashes), salt: self.salt(id, node, result) }
+    pub fn images(&self, given: Given, hashes: [u64; 4], result: &[u8]) -> Opening {
+        Opening { kind: 0, value: image_value(hashes), salt: self.salt(given, result) }
     }
 
     /// A commitment to an error; nothing is stored with it, and all of its salt is secret.
-    pub fn error(&self, id: u64, node: u32, code: u8) -> Opening {
+    pub fn error(&self, given: Given, code: u8) -> Opening {
         let value = B256::left_padding_from(&[code]);
-        Opening { kind: 1, value, salt: B256::from(*self.of::<32>(b"error", id, node)) }
+        Opening { kind: 1, value, salt: B256::from(*self.of::<32>(b"error", given)) }
     }
 
     /// An opening, encrypted for the account itself: what goes along with the commitment, for who has lost everything but the key.
@@ -153,8 +171,8 @@ impl Secrets {
         let mut nonce = [0; NONCE_LEN];
         SystemRandom::new().fill(&mut nonce).expect("the system gives random numbers");
         let mut text = [&[opening.kind][..], &opening.value[..], &opening.salt[..]].concat();
-        let key = aes(&self.of::<32>(b"note", id, node)[..]);
-        let sealed = key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut text);
+        let sealed =
+            self.note_key(id, node).seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut text);
         sealed.expect("65 bytes can be sealed");
         [&nonce[..], &text].concat()
     }
@@ -162,8 +180,8 @@ impl Secrets {
     /// The opening in a note of this account's.
     pub fn read_note(&self, id: u64, node: u32, note: &[u8]) -> Result<Opening, SealError> {
         let (nonce, text) = note.split_first_chunk::<NONCE_LEN>().ok_or(SealError::Broken)?;
-        let (key, mut text) = (aes(&self.of::<32>(b"note", id, node)[..]), text.to_vec());
-        let opened = key.open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::empty(), &mut text);
+        let mut text = text.to_vec();
+        let opened = self.note_key(id, node).open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::empty(), &mut text);
         let opened: &[u8; 65] = (&*opened.map_err(|_| SealError::Broken)?).try_into().map_err(|_| SealError::Broken)?;
         Ok(Opening { kind: opened[0], value: B256::from_slice(&opened[1..33]), salt: B256::from_slice(&opened[33..]) })
     }
@@ -273,7 +291,7 @@ mod tests {
     #[test]
     fn what_was_changed_does_not_open() {
         let secrets = secrets(1, 42_161);
-        let salt = secrets.salt(7, 3, b"a result");
+        let salt = secrets.salt(Given { id: 7, node: 3, deadline: 99 }, b"a result");
         let seal = Seal::new(7, 3, salt);
         let object = seal.seal(b"a result").unwrap();
         for at in 0..object.len() {
@@ -299,24 +317,34 @@ mod tests {
     }
 
     #[test]
-    fn secrets_differ_by_key_chain_task_and_node_and_come_again() {
-        let salt = |key, chain, id, node| secrets(key, chain).salt(id, node, b"");
-        let all = [salt(1, 1, 1, 1), salt(2, 1, 1, 1), salt(1, 2, 1, 1), salt(1, 1, 2, 1), salt(1, 1, 1, 2)];
+    fn secrets_differ_by_key_chain_task_node_and_deadline_and_come_again() {
+        let of = |id, node, deadline| Given { id, node, deadline };
+        let given = of(1, 1, 1);
+        let salt = |key, chain, given| secrets(key, chain).salt(given, b"");
+        let all = [
+            salt(1, 1, given),
+            salt(2, 1, given),
+            salt(1, 2, given),
+            salt(1, 1, of(2, 1, 1)),
+            salt(1, 1, of(1, 2, 1)),
+            salt(1, 1, of(1, 1, 2)),
+        ];
         for (i, one) in all.iter().enumerate() {
             assert!(all[..i].iter().all(|other| other[..SECRET] != one[..SECRET]));
         }
-        assert_eq!(salt(1, 1, 1, 1), all[0]);
+        assert_eq!(salt(1, 1, given), all[0]);
         // Of another result the secret half stays, which is why the other half is the result's.
-        assert_eq!(secrets(1, 1).salt(1, 1, b"x")[..SECRET], all[0][..SECRET]);
-        assert_ne!(secrets(1, 1).error(1, 1, 3).salt[..SECRET], all[0][..SECRET]);
+        assert_eq!(secrets(1, 1).salt(given, b"x")[..SECRET], all[0][..SECRET]);
+        assert_ne!(secrets(1, 1).error(given, 3).salt[..SECRET], all[0][..SECRET]);
     }
 
     #[test]
     fn notes_are_read_with_the_key_alone() {
+        let given = Given { id: 5, node: 6, deadline: 7 };
         for opening in [
-            secrets(1, 1).answer(5, 6, b"result"),
-            secrets(1, 1).error(5, 6, 200),
-            secrets(1, 1).images(5, 6, [1, u64::MAX, 3, 0], b"bytes"),
+            secrets(1, 1).answer(given, b"result"),
+            secrets(1, 1).error(given, 200),
+            secrets(1, 1).images(given, [1, u64::MAX, 3, 0], b"bytes"),
         ] {
             let note = secrets(1, 1).note(5, 6, &opening);
             assert_eq!(note.len(), NOTE);

@@ -11,7 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::Router;
-use muster_client::{cid_of, digest_of, Bounds, Object, Seal, Secrets, Stores, Trouble};
+use muster_client::{cid_of, digest_of, Bounds, Given, Object, Seal, Secrets, Stores, Trouble};
 
 const BOUNDS: Bounds = Bounds { bytes: 1_000, timeout: Duration::from_secs(5) };
 
@@ -210,13 +210,13 @@ async fn sealed_results_are_found_by_their_salt() {
     let (server, url) = Server::start().await;
     let stores = Stores::open(&[&url, place.path().to_str().unwrap()], BOUNDS).unwrap();
     let secrets = Secrets::new(&PrivateKeySigner::random(), 1, Address::ZERO);
-    let seal = Seal::new(5, 6, secrets.answer(5, 6, b"a result").salt);
+    let seal = Seal::new(5, 6, secrets.answer(Given { id: 5, node: 6, deadline: 9 }, b"a result").salt);
     let object = seal.seal(b"a result").unwrap();
     assert!(!object.windows(8).any(|part| part == b"a result"));
     assert_eq!(stores.put_sealed(&seal, &object).await.unwrap(), []);
     assert_eq!(stores.open_sealed(&seal).await.unwrap().bytes, b"a result");
     // What another node sealed is not taken for it.
-    let salt = secrets.answer(5, 7, b"a result").salt;
+    let salt = secrets.answer(Given { id: 5, node: 7, deadline: 9 }, b"a result").salt;
     let other = Seal::new(5, 7, salt).seal(b"a result").unwrap();
     server.shelf().objects.insert(format!("/{}", Object::Sealed(seal.name()).name()), other);
     let found = stores.open_sealed(&seal).await.unwrap();
