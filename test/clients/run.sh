@@ -104,8 +104,8 @@ for client in ${CLIENTS:-viem ethers readme package indexer page executors cast 
       MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster ../../clients/explorer/indexer/test.sh
       ;;
     executors)
-      if ! python3 -c 'import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null; then
-        echo "executors: skipped, because they need Python 3.11 to 3.14 with venv"
+      if ! python3 -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null; then
+        echo "executors: skipped, because they need Python 3.11 to 3.14"
         continue
       fi
       ../../clients/agent/executors/test.sh

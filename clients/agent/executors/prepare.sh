@@ -10,10 +10,14 @@ python=${PYTHON:-python3}
   echo "executors: Python 3.11 to 3.14 is needed, or PYTHON=... that names one" >&2
   exit 1
 }
-"$python" -c 'import ensurepip, venv' 2>/dev/null || {
-  echo "executors: Python's venv is missing: apt-get install python3-venv" >&2
-  exit 1
-}
+has_venv() { "$python" -c 'import ensurepip, venv' 2>/dev/null; }
+if ! has_venv; then
+  echo "executors: installing Python's venv with apt-get" >&2
+  as_root=()
+  [ "$(id -u)" = 0 ] || as_root=(sudo)
+  { "${as_root[@]}" apt-get update && "${as_root[@]}" apt-get install -y --no-install-recommends python3-venv; } >/dev/null 2>&1 || true
+  has_venv || { echo "executors: Python's venv is missing, and apt-get could not install python3-venv: do it, then run this again" >&2; exit 1; }
+fi
 mkdir -p "$to"
 to=$(cd "$to" && pwd)
 # One at a time: several tests may begin at once.
