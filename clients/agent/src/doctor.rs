@@ -171,10 +171,10 @@ async fn key(config: &Config, node: &config::Node, muster: &Muster, found: &mut 
         }
         match muster.read(IMuster::nodeCall { number }).await {
             Ok(view) if view.status == 0 => {
-                found.bad(&format!("node {number}: it has quit"), "join again, by `muster node join`")
+                found.bad(&format!("node {number}: it has quit"), "join again, by `muster node join`");
             }
             Ok(view) if view.status == 5 => {
-                note(&format!("node {number}: paused; `muster node resume` if the agent did not do it"))
+                note(&format!("node {number}: paused; `muster node resume` if the agent did not do it"));
             }
             Ok(view) => good(&format!("node {number}: {} open commitments", view.openCommitments)),
             Err(error) => found.bad(&format!("node {number}: {error}"), "check the nodes of `rpc`"),

@@ -187,15 +187,14 @@ impl Work {
         }
         let bytes = fs::read(&output).context("the result cannot be read")?;
         let images = spec.kind == 0 && spec.redundancy != 0;
-        let opening = if !images {
-            match spec.redundancy {
-                0 => Opening { kind: 0, value: digest_of(&bytes), salt: B256::ZERO },
-                _ => self.secrets.answer(self.given(), &bytes),
-            }
-        } else {
+        let opening = if images {
             let hashed = muster_hashes::of_result(&bytes, spec.units as usize);
             let hashes = hashed.map_err(|error| Failure(Fault::Node, CODE_NODE, error.to_string()))?;
             self.secrets.images(self.given(), hashes, &bytes)
+        } else if spec.redundancy == 0 {
+            Opening { kind: 0, value: digest_of(&bytes), salt: B256::ZERO }
+        } else {
+            self.secrets.answer(self.given(), &bytes)
         };
         let name = format!("{}-{}", self.job.task, self.job.deadline);
         keep(&output, &results(&place).join(&name)).context("the result cannot be kept")?;

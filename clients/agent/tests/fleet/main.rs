@@ -4,6 +4,8 @@
 //! The long form, by the agents and tasks that are asked for, 20 and 1,000 if none are:
 //! `AGENTS=20 TASKS=1000 script/test -p muster-agent --test fleet -- --ignored --nocapture`
 
+#![allow(clippy::unnecessary_debug_formatting, reason = "a path in quotes, as TOML wants it")]
+
 #[path = "../site/mod.rs"]
 mod site;
 mod tables;

@@ -1,4 +1,6 @@
 //! A contract on a node in this process, and agents that answer for nodes of it, as processes of their own.
+
+#![allow(clippy::unnecessary_debug_formatting, reason = "a path in quotes, as TOML wants it")]
 #![allow(dead_code)]
 
 use std::fs::{self, File};
