@@ -67,7 +67,7 @@ class Embeddings(unittest.TestCase):
             given = {"texts": ["This is an example sentence", "Each sentence is converted"]}
             name, result = executor.run("gpt", given, models=[NAME])
             self.assertEqual(name, "done")
-            # As its makers' own library prints them.
+            # As other implementations of the model give them.
             expected = [
                 [0.0676569, 0.0634959, 0.0487131, 0.0793049, 0.0374481, 0.0026528, 0.0393749, -0.0070984],
             ]
