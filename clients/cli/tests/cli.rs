@@ -193,6 +193,39 @@ async fn an_operators_first_hour() {
 }
 
 #[tokio::test]
+async fn a_worker_answers_for_the_operator() {
+    let mut site = Site::new(&[]).await;
+    let operator = site.operator().await;
+    let (worker, application) = (site.person(0).await, site.person(1_000_000).await);
+    let address = worker.address().to_string();
+    assert_eq!(worker.fails(3, &["node", "worker", "accept", "1"])["refusal"], "NotNamed");
+    operator.done(&["node", "worker", "set", &address]);
+    assert_eq!(operator.done(&["node", "status"])["works"], false);
+    assert!(operator.says(&["node", "status"]).contains("has not accepted"));
+    worker.done(&["node", "worker", "accept", "1"]);
+    let status = operator.done(&["node", "status"]);
+    assert_eq!((&status["worker"], &status["works"]), (&serde_json::json!(worker.address()), &Value::Bool(true)));
+    // The worker's account stands for the node, too.
+    assert_eq!(worker.done(&["node", "status"])["operator"], status["operator"]);
+
+    let id = task(&application, "70_000 wei");
+    worker.answers(id).await;
+    assert_eq!(wei(&operator.done(&["node", "status"])["credit"]), 70_000);
+    assert_eq!(worker.fails(3, &["node", "withdraw"])["refusal"], "NothingToWithdraw");
+    assert_eq!(worker.fails(3, &["node", "quit"])["refusal"], "NotTheOperator");
+    // Its gas is the node's.
+    let csv = operator.says(&["node", "earnings", "--csv"]);
+    let line: Vec<_> = csv.lines().find(|line| line.starts_with(&format!("{id},"))).unwrap().split(',').collect();
+    assert!(line[2] == "success" && line[7].parse::<u128>().unwrap() > 0, "{csv}");
+
+    worker.done(&["node", "worker", "leave"]);
+    assert_eq!(worker.fails(1, &["node", "status"])["exitCode"], 1);
+    operator.done(&["node", "worker", "set", &address]);
+    operator.done(&["node", "worker", "remove"]);
+    assert_eq!(worker.fails(3, &["node", "worker", "accept", "1"])["refusal"], "NotNamed");
+}
+
+#[tokio::test]
 async fn exit_codes_tell_scripts_what_happened() {
     let mut site = Site::new(&[]).await;
     let person = site.person(1_000_000).await;
