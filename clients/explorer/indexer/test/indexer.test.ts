@@ -219,6 +219,8 @@ test("a short reorganisation loses nothing, and leaves nothing behind", async ()
   await send("nameModel", ["stays/in-every-branch"]);
   const snapshot = await rpc(url, "evm_snapshot");
   await send("nameModel", ["is/on-a-branch-that-dies"]);
+  // Of a node, so that receivers hear of it.
+  await send("pause", [], 0n, [...chosen.operators.values()][0]);
   await create();
   await send("dispatch", [1]);
   await create();
