@@ -2344,7 +2344,7 @@ impl Model {
     fn alike(&mut self, task: &Task, group: u32) -> bool {
         let alike = task.kind == 0 || self.listed.contains(&group);
         if !alike {
-            self.note("not scored, being unlisted");
+            self.note("not scored for being unlisted");
         }
         alike
     }
