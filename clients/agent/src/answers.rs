@@ -64,7 +64,8 @@ impl Answers {
             say!("{}: task {} is over: {outcome}", self.name, job.task);
         }
         job.stage = Stage::Over;
-        self.put(job)
+        self.put(job)?;
+        self.shared.journal.trim(self.number)
     }
 
     /// The chain does not show what a job is about: it is over if an event has said so, or after a while.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use alloy::primitives::{Bytes, B256, U256};
+use alloy::primitives::{Bytes, B256};
 use alloy::rpc::types::Log;
 use alloy::sol_types::{SolCall, SolEvent};
 use anyhow::{Context, Result};
@@ -114,11 +114,6 @@ impl Chain {
     /// The number of an operator's node; 0 if he never joined one.
     pub async fn node_of(&self, operator: alloy::primitives::Address) -> Result<u32> {
         Ok(self.muster.read(IMuster::nodeOfCall { who: operator }).await?)
-    }
-
-    /// A parameter by its number.
-    pub async fn parameter(&self, which: u8) -> Result<U256> {
-        Ok(self.muster.read(IMuster::parameterCall { which }).await?.value)
     }
 }
 

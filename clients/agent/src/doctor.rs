@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use alloy::primitives::U256;
 use anyhow::{bail, Result};
-use muster_client::{digest_of, show_amount, Endpoints, IMuster, Muster, Settings, Trouble};
+use muster_client::{digest_of, private_directory, show_amount, Endpoints, IMuster, Muster, Settings, Trouble};
 use serde_json::json;
 
 use crate::config::{self, Config};
@@ -50,7 +50,8 @@ pub async fn run(path: &Path) -> Result<()> {
         }
     };
     good(&format!("configuration: {} nodes", config.nodes.len()));
-    match shared::private(&config.home).and_then(|()| Ok(tempfile::tempfile_in(&config.home)?)) {
+    let home = private_directory(&config.home).map_err(anyhow::Error::from);
+    match home.and_then(|()| Ok(tempfile::tempfile_in(&config.home)?)) {
         Ok(_) => good(&format!("home: {}", config.home.display())),
         Err(error) => found.bad(&format!("home: {error:#}"), "make it writable for the user that the agent runs as"),
     }

@@ -19,7 +19,6 @@ mod setup;
 mod shared;
 mod work;
 
-use std::fs::File;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -30,6 +29,8 @@ use clap::{Parser, Subcommand};
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+
+use muster_client::{Error, Lock};
 
 use config::Config;
 use node::Node;
@@ -71,15 +72,10 @@ async fn main() -> ExitCode {
 }
 
 /// The directory, as long as the process lives: another that uses it would send other transactions under the same numbers.
-fn lock(config: &Config) -> Result<File> {
-    shared::private(&config.home)?;
-    let path = config.home.join("lock");
-    let file =
-        File::options().create(true).append(true).open(&path).with_context(|| format!("cannot open {}", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => bail!("another agent uses {}", config.home.display()),
-        Err(error) => Err(error).with_context(|| format!("cannot lock {}", path.display())),
+fn lock(config: &Config) -> Result<Lock> {
+    match Lock::take(&config.home) {
+        Err(Error::InUse { path }) => bail!("another agent uses {}", path.display()),
+        taken => Ok(taken?),
     }
 }
 

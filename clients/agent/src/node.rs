@@ -7,6 +7,7 @@ use std::time::Duration;
 use alloy::sol_types::SolCall;
 use anyhow::Result;
 use muster_client::{Head, IMuster};
+use muster_core::record::CALL_MODELS;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -33,8 +34,6 @@ const SEARCH: Duration = Duration::from_secs(30);
 const SHORTEST: Duration = Duration::from_millis(200);
 /// The longest rest after looks that failed.
 const REST: Duration = Duration::from_mins(1);
-/// Models that one call reports.
-const CALL_MODELS: usize = 10;
 
 type Test = JoinHandle<Result<(Gpu, String)>>;
 
@@ -164,7 +163,6 @@ impl Node {
             }
         }
         jobs.retain(|job| job.stage != Stage::Over);
-        shared.journal.trim(number)?;
         shared.watch_tasks(number, jobs.iter().map(|job| job.task).collect());
         self.report_models(&view).await?;
         if let Some(gpu) = &self.gpu {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use alloy::primitives::{Address, U256};
 use anyhow::{bail, ensure, Context, Result};
-use muster_client::{show_amount, Account, IMuster, Reason, Refusal, Secrets, Sender, Sending};
+use muster_client::{show_amount, Account, IMuster, Secrets, Sender, Sending};
+use muster_core::record::CALL_MODELS;
 use tokio::sync::Mutex;
 
 use crate::answers::Answers;
@@ -13,11 +14,6 @@ use crate::executor::Executor;
 use crate::gpu::{self, Gpu};
 use crate::shared::Shared;
 use crate::{config, golden, say, work};
-
-/// The number of the parameter that is the fee for a GPU's name, in granules.
-const GROUP_FEE: u8 = 23;
-/// Models that one call takes.
-const CALL_MODELS: usize = 10;
 
 /// A node that can begin: it is joined. Whether its GPU and its executor are as they were is found out while it goes on, for
 /// what it has committed to has to be revealed even if they are not.
@@ -111,14 +107,7 @@ async fn join(shared: &Shared, node: &config::Node, account: &Account, operator:
     };
     ensure!(operator == account.address(), "{operator} never joined a node, and a worker cannot join it");
     let muster = &shared.chain.muster;
-    let fee = match muster.read(IMuster::gpuGroupCall { name: name.into(), vram }).await {
-        Ok(_) => U256::ZERO,
-        Err(error) if matches!(error.refusal(), Some(Refusal::Known(Reason::GpuNameUnknown(_)))) => {
-            let granule = muster.read(IMuster::overviewCall {}).await?.granule;
-            shared.chain.parameter(GROUP_FEE).await? * U256::from(granule)
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let fee = muster.name_fee(name, vram).await?;
     let mut models = node.model_ids()?;
     let later = models.split_off(models.len().min(CALL_MODELS));
     say!("{}: joining as {name:?} with {} and {} for a new name", node.name, show_amount(stake), show_amount(fee));

@@ -1,11 +1,10 @@
 //! What the nodes of an agent share.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use muster_client::{Bounds, Endpoints, Muster, Settings, Stores};
 use serde_json::json;
 use tokio::sync::{watch, Notify};
@@ -52,7 +51,6 @@ impl Shared {
         let endpoints = Endpoints::new(&config.rpc, settings)?;
         let chain_id = endpoints.chain().await?;
         let muster = Muster::connect(endpoints, config.muster).await?;
-        std::fs::create_dir_all(&config.home).with_context(|| format!("cannot make {}", config.home.display()))?;
         let journal = Journal::open(&config.home, chain_id, config.muster)?;
         let (inputs, results) = stores(&config)?;
         let chain = Chain { muster, from_block: config.from_block };
@@ -125,11 +123,4 @@ impl Shared {
 pub fn stores(config: &Config) -> Result<(Stores, Stores)> {
     let bounds = Bounds { bytes: config.store.longest as usize, ..Bounds::default() };
     Ok((Stores::open(&config.store.get, bounds)?, Stores::open(&config.store.put, bounds)?))
-}
-
-/// Makes a directory that nobody else can read.
-pub fn private(place: &Path) -> Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(place);
-    made.with_context(|| format!("cannot make {}", place.display()))
 }

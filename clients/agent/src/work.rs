@@ -250,7 +250,7 @@ fn keep(from: &Path, to: &Path) -> std::io::Result<()> {
 
 /// Makes a node's directories.
 pub fn prepare(work: &Path) -> Result<()> {
-    crate::shared::private(&results(work))
+    Ok(muster_client::private_directory(&results(work))?)
 }
 
 /// Removes a result that is not needed any more.

@@ -9,7 +9,7 @@ use alloy::primitives::U256;
 use alloy::sol_types::SolCall;
 use anyhow::Result;
 use clap::Args;
-use muster_client::{show_amount, Account, Error, Event, IMuster, DISPATCH};
+use muster_client::{parameter, show_amount, Account, Error, Event, IMuster, DISPATCH};
 use muster_core::qos;
 use serde_json::json;
 
@@ -188,7 +188,7 @@ impl Round<'_> {
     }
 
     async fn queues(&mut self, now: u64) -> Result<()> {
-        let limit: u64 = self.session.parameter(22).await?.saturating_to();
+        let limit: u64 = self.session.muster.parameter(parameter::QUEUE_TIME).await?.saturating_to();
         let (mut from, mut total) = (0, 1);
         while from < total && from < MOST {
             let page = self.session.muster.read(IMuster::queuesCall { from, count: PAGE }).await?;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use alloy::primitives::{Address, U256};
 use anyhow::{bail, ensure, Context, Result};
 use clap::{Args, Subcommand};
-use muster_client::{abi, show_amount, IMuster, Reason, Refusal};
+use muster_client::{abi, parameter, show_amount, IMuster};
 use muster_core::record::CALL_MODELS;
 use serde_json::json;
 
@@ -123,15 +123,9 @@ impl Join {
         let muster = &session.muster;
         let overview = muster.read(IMuster::overviewCall {}).await?;
         let granule = U256::from(overview.granule);
-        let least = session.parameter(16).await? * granule;
+        let least = muster.parameter(parameter::MIN_STAKE).await? * granule;
         let stake = self.stake.unwrap_or(least);
-        let fee = match muster.read(IMuster::gpuGroupCall { name: self.gpu.clone(), vram: self.vram }).await {
-            Ok(_) => U256::ZERO,
-            Err(error) if matches!(error.refusal(), Some(Refusal::Known(Reason::GpuNameUnknown(_)))) => {
-                session.parameter(23).await? * granule
-            }
-            Err(error) => return Err(error.into()),
-        };
+        let fee = muster.name_fee(&self.gpu, self.vram).await?;
         if !fee.is_zero() {
             eprintln!(
                 "muster: nobody has joined with {:?} of {} GiB before: the name costs {} beside the stake. Is it how others write it?",

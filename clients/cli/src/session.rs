@@ -9,9 +9,7 @@ use alloy::rpc::types::Log;
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
 use anyhow::{anyhow, bail, Context, Result};
-use muster_client::{
-    abi, key, show_amount, Account, Done, Endpoints, Entry, Error, Fate, IMuster, Muster, Sender, Sending, Settings,
-};
+use muster_client::{abi, key, show_amount, Account, Done, Endpoints, Entry, Error, Fate, Muster, Sender, Sending, Settings};
 use serde_json::{json, Value};
 
 use crate::options::Options;
@@ -73,11 +71,6 @@ impl Session {
         } else {
             println!("{}", report.text);
         }
-    }
-
-    /// A parameter by its number.
-    pub async fn parameter(&self, which: u8) -> Result<U256> {
-        Ok(self.muster.read(IMuster::parameterCall { which }).await?.value)
     }
 
     /// Calls, or only says what the call would come to.

@@ -3,7 +3,7 @@
 use alloy::primitives::{Address, U256};
 use anyhow::Result;
 use clap::Args;
-use muster_client::{abi, show_amount, Batch, Cursor, Events, IMuster, Reading};
+use muster_client::{abi, parameter, show_amount, Batch, Cursor, Events, IMuster, Reading};
 use serde_json::json;
 
 use crate::session::{event_json, Report, Session};
@@ -30,7 +30,7 @@ pub struct Watch {
 pub async fn network(session: &Session) -> Result<Report> {
     let view = session.muster.read(IMuster::overviewCall {}).await?;
     let head = session.endpoints().head().await?;
-    let minimum = session.parameter(16).await? * U256::from(view.granule);
+    let minimum = session.muster.parameter(parameter::MIN_STAKE).await? * U256::from(view.granule);
     let text = format!(
         "Muster {} on chain {}, block {}{}\n  nodes      {} joined of {} ever, largest stake {}, least {}\n  \
          tasks      {} created; {} pending, {} queued of {} at most\n  groups     {} open\n  \

@@ -13,7 +13,10 @@ fn failed(path: &Path, source: impl Into<std::io::Error>) -> Error {
 }
 
 /// Makes a directory and those above it, readable by its owner alone.
-pub(crate) fn directory(path: &Path) -> Result<(), Error> {
+///
+/// # Errors
+/// [`Error::File`] if it cannot be made.
+pub fn private_directory(path: &Path) -> Result<(), Error> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -21,19 +24,29 @@ pub(crate) fn directory(path: &Path) -> Result<(), Error> {
     builder.create(path).map_err(|error| failed(path, error))
 }
 
-/// Writes a file so that a crash at any moment leaves the old one or the new one, and returns when it is on the disk.
+/// Writes a file so that a crash at any moment leaves the old one or the new one, and returns when it is on the disk. Its owner alone
+/// reads it, unless it is `open`: then all whom the process's mask lets.
+pub(crate) fn replace(path: &Path, bytes: &[u8], open: bool) -> std::io::Result<()> {
+    let place = path.parent().expect("files lie in a directory");
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    if open {
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    }
+    #[cfg(not(unix))]
+    let _ = open;
+    let mut file = builder.prefix(".new-").tempfile_in(place)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    // The name is on the disk when the directory is.
+    File::open(place)?.sync_all()
+}
+
+/// Writes a value as JSON, as [`replace`] does.
 pub(crate) fn write<T: Serialize>(path: &Path, value: &T) -> Result<(), Error> {
     let text = serde_json::to_vec(value).map_err(|error| failed(path, error))?;
-    let place = path.parent().expect("files lie in a directory");
-    let attempt = || -> std::io::Result<()> {
-        let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(place)?;
-        file.write_all(&text)?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)?;
-        // The name is on the disk when the directory is.
-        File::open(place)?.sync_all()
-    };
-    attempt().map_err(|error| failed(path, error))
+    replace(path, &text, false).map_err(|error| failed(path, error))
 }
 
 /// Reads a file of at most `most` bytes; none if there is none.
@@ -57,14 +70,17 @@ pub(crate) fn remove(path: &Path) -> Result<(), Error> {
 }
 
 /// A directory that one process uses at a time, until this is dropped or the process ends, however it does.
-pub(crate) struct Lock {
+pub struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Takes the directory, and clears away what a crash left half written.
+    /// Takes the directory, which is made if need be, and clears away what a crash left half written.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] if another process has it, [`Error::File`] if it cannot be used.
     pub fn take(place: &Path) -> Result<Self, Error> {
-        directory(place)?;
+        private_directory(place)?;
         let path = place.join("lock");
         let file = File::options().create(true).append(true).open(&path).map_err(|error| failed(&path, error))?;
         match file.try_lock() {

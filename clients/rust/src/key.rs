@@ -61,7 +61,7 @@ pub fn store(directory: &Path, name: &str, password: &Password, key: &PrivateKey
     if path.exists() {
         return Err(Error::Key(format!("{} is there already", path.display())));
     }
-    file::directory(directory)?;
+    file::private_directory(directory)?;
     let failed = |source| Error::File { path: path.clone(), source };
     // Encrypted beside, with nobody's rights but the owner's, then given its name.
     let beside = tempfile::Builder::new().prefix(".new-").tempdir_in(directory).map_err(failed)?;

@@ -7,7 +7,7 @@ use alloy::rpc::types::TransactionReceipt;
 use alloy::sol_types::SolCall;
 use serde_json::json;
 
-use crate::abi::{self, Advice, Event, IMuster, Refusal};
+use crate::abi::{self, Advice, Event, IMuster, Reason, Refusal};
 use crate::endpoints::Endpoints;
 use crate::sender::{Request, Sender};
 use crate::Error;
@@ -21,6 +21,16 @@ pub struct Muster {
 
 /// The most tasks that one call of `dispatch` draws.
 pub const DISPATCH: u8 = 16;
+/// Numbers of parameters.
+pub mod parameter {
+    /// The least stake, in granules.
+    pub const MIN_STAKE: u8 = 16;
+    /// Seconds from which on a queued task can be ended by anyone.
+    pub const QUEUE_TIME: u8 = 22;
+    /// The fee for a GPU's name that is new, in granules.
+    pub const GROUP_FEE: u8 = 23;
+}
+
 /// So often draws that stand in the way of a call are made first.
 const CLEARINGS: usize = 8;
 
@@ -62,6 +72,30 @@ impl Muster {
         let input = Bytes::from(call.abi_encode());
         let answer = self.call(from, &input, value, "latest").await?;
         C::abi_decode_returns(&answer).map_err(|error| Error::Answer { what: C::SIGNATURE.into(), why: error.to_string() })
+    }
+
+    /// A parameter by its number: those of [`parameter`], or of `docs/parameters.md`.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if there is none of this number, or what is wrong with the nodes.
+    pub async fn parameter(&self, which: u8) -> Result<U256, Error> {
+        Ok(self.read(IMuster::parameterCall { which }).await?.value)
+    }
+
+    /// What joining with a GPU costs beside the stake, in wei: the fee for its name if nobody has used it with this much memory (in GiB),
+    /// else nothing.
+    ///
+    /// # Errors
+    /// What is wrong with the nodes.
+    pub async fn name_fee(&self, gpu: &str, vram: u16) -> Result<U256, Error> {
+        match self.read(IMuster::gpuGroupCall { name: gpu.into(), vram }).await {
+            Ok(_) => Ok(U256::ZERO),
+            Err(error) if matches!(error.refusal(), Some(Refusal::Known(Reason::GpuNameUnknown(_)))) => {
+                let granule = self.read(IMuster::overviewCall {}).await?.granule;
+                Ok(self.parameter(parameter::GROUP_FEE).await? * U256::from(granule))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     async fn call(&self, from: Address, input: &Bytes, value: U256, block: &str) -> Result<Bytes, Error> {
@@ -206,4 +240,18 @@ impl Account {
 
 fn advice(error: &Error) -> Option<Advice> {
     error.refusal().map(Refusal::advice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parameter::*;
+
+    #[test]
+    fn parameters_have_the_numbers_that_the_interface_says() {
+        let all: serde_json::Value = serde_json::from_str(include_str!("../../../abi/parameters.json")).unwrap();
+        for (number, name) in [(MIN_STAKE, "minStake"), (QUEUE_TIME, "queueTime"), (GROUP_FEE, "groupFee")] {
+            let known = all.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap();
+            assert_eq!(known["number"], number, "{name}");
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! salt gives. docs/applications.md has the format.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use alloy::primitives::B256;
 use reqwest::{redirect, Client, StatusCode};
 use url::Url;
 
-use crate::http;
 use crate::seal::{digest_of, Seal};
 use crate::Error;
+use crate::{file, http};
 
 /// What lies in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -339,17 +339,10 @@ fn read(path: &Path, most: usize) -> Result<Vec<u8>, Trouble> {
     }
 }
 
+/// Others read it, if the process's mask lets them: a web server, say.
 fn write(place: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
     fs::create_dir_all(place)?;
-    let mut builder = tempfile::Builder::new();
-    // Others read it, if the process's mask lets them: a web server, say.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.prefix(".new-").tempfile_in(place)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(place.join(name)).map_err(|error| error.error)?;
-    fs::File::open(place)?.sync_all()
+    file::replace(&place.join(name), bytes, true)
 }
 
 // ---------------------------------------------------------------- HTTP
