@@ -9,7 +9,7 @@ const need = (name: string): string => {
 
 /** Endpoints of the chain, and the first of them. Ponder asks each at most as often as it thinks that it bears, beginning with 20 calls a second. */
 export const rpcUrls = need("RPC_URL").split(",");
-export const rpcUrl = rpcUrls[0]!;
+const rpcUrl = rpcUrls[0]!;
 export const address = getAddress(need("MUSTER"));
 export const startBlock = Number(process.env.START_BLOCK || 0);
 export const pollingInterval = Number(process.env.POLLING_INTERVAL || 1_000);

@@ -1,6 +1,5 @@
 /** Nodes, what they hold, and what is owed to accounts. */
-import { zeroAddress } from "viem";
-import type { Scene } from "../scene";
+import { NOBODY, type Scene } from "../scene";
 import type { Handlers } from "./index";
 import { income } from "./tasks";
 
@@ -93,7 +92,7 @@ export const nodes: Pick<
   async WorkerNamed(scene, { node: number, worker }) {
     const node = await scene.node(number);
     if (node.works) (await scene.account(node.worker!)).node = 0;
-    [node.worker, node.works] = [worker === zeroAddress ? null : worker, false];
+    [node.worker, node.works] = [worker === NOBODY ? null : worker, false];
   },
 
   async WorkAccepted(scene, { node: number, worker }) {
