@@ -1501,7 +1501,7 @@ impl Model {
                     13 => Call::new(by, setWorkerCall { worker: somebody.into() }),
                     14 => Call::new(by, quitCall {}),
                     // His own, another operator's, nobody.
-                    _ => Call::new(operator, setWorkerCall { worker: [by, operator, [0; 20]][how as usize >> 8 & 1].into() }),
+                    _ => Call::new(operator, setWorkerCall { worker: [by, operator, [0; 20]][(how >> 8) as usize % 3].into() }),
                 }
             }
         }
