@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use alloy::primitives::{B256, U256};
 use muster_client::{abi, Cursor, Events, IMuster, Reading};
-use muster_tests::{n, GRANULE, LEAST, UPGRADE_DELAY};
+use muster_tests::{n, GRANULE, LEAST};
 use rand::{rngs::StdRng, Rng, SeedableRng};
 
 use site::{Running, Site, GPU, VRAM};
@@ -141,12 +141,6 @@ async fn play(plan: Plan) {
     let mut wire = Wire::start(&site.url).await;
 
     let node = site.world.node.expect("time goes on its own way, on a node in this process");
-    // Proposed with the deployment: from how many nodes on there are scores and slashes.
-    node.chain().increase_time(UPGRADE_DELAY.into()).unwrap();
-    node.chain().mine(1, 0).unwrap();
-    let listed: serde_json::Value = serde_json::from_str(include_str!("../../../../abi/parameters.json")).unwrap();
-    let pool = listed.as_array().unwrap().iter().find(|parameter| parameter["name"] == "scorePool").unwrap();
-    site.world.rule("acceptParameter", &[n(pool["number"].as_u64().unwrap())]).await;
 
     // Blocks come by themselves, as on a chain that others use as well.
     let over = Arc::new(AtomicBool::new(false));

@@ -15,7 +15,7 @@ use muster_client::{
     digest_of, Account, Batch, Bounds, Cursor, Endpoints, Event, Events, IMuster, Muster, Reading, Sender, Sending, Settings,
     Stores,
 };
-use muster_tests::{World, LEAST};
+use muster_tests::{n, World, LEAST, UPGRADE_DELAY};
 
 /// How long anything may take here.
 pub const PATIENCE: Duration = Duration::from_secs(90);
@@ -35,7 +35,18 @@ pub struct Site {
 
 impl Site {
     pub async fn new(parameters: &[(&str, u64)]) -> Site {
-        let world = World::new(parameters).await;
+        let mut world = World::new(parameters).await;
+        // Those that reach into stakes are only proposed with the deployment.
+        let listed: Vec<serde_json::Value> = serde_json::from_str(include_str!("../../../../abi/parameters.json")).unwrap();
+        let delayed =
+            |one: &&serde_json::Value| one["delayed"] == true && parameters.iter().any(|(name, _)| one["name"] == *name);
+        let delayed: Vec<u64> = listed.iter().filter(delayed).map(|one| one["number"].as_u64().unwrap()).collect();
+        if !delayed.is_empty() && world.node.is_some() {
+            world.travel(UPGRADE_DELAY.into());
+            for number in delayed {
+                world.rule("acceptParameter", &[n(number)]).await;
+            }
+        }
         let url = world.node.map_or_else(|| std::env::var("RPC_URL").unwrap(), |node| node.url());
         let endpoints = Endpoints::new(&[&url], Settings::default()).unwrap();
         let muster = Muster::connect(endpoints, Address::from(world.muster.address.0)).await.unwrap();
