@@ -325,6 +325,14 @@ interface IMuster {
     /// @notice Creates a task; the value sent is its fee, held in escrow.
     function createTask(TaskSpec calldata spec) external payable returns (uint64 id);
 
+    /// @notice Creates up to 16 tasks, for less than one by one. The value sent is the sum of their fees. None is drawn in this call, whatever
+    /// the draw delay; and it is refused while draws are due, but a few cheap ones that it makes itself: call {dispatch} first.
+    /// @param fees Each task's, in wei, all below 2^87.
+    /// @param atomic All or none: the first task that is refused refuses the call. Otherwise such a task is left out, and its fee
+    /// becomes credit, to be had by {withdraw}.
+    /// @return ids In the order of the specifications; 0 for a task that was left out.
+    function createTasks(TaskSpec[] calldata specs, uint128[] calldata fees, bool atomic) external payable returns (uint64[] memory ids);
+
     /// @notice Cancels a queued task of the caller. The fee is refunded less the start fee.
     /// @param ticket As in the task's latest TaskQueued event.
     function cancel(uint64 id, uint64 ticket) external;
@@ -587,6 +595,10 @@ interface IMuster {
 
     /// @notice A task was created, its fee is in escrow, and its terms are fixed.
     event TaskCreated(uint64 indexed id, address indexed creator, uint128 fee, uint32 estimate, uint32 timeLimit, uint16 startFeeBps, uint64 drawBlock, TaskSpec spec);
+    /// @notice A task of a batch was left out; its fee is the caller's credit.
+    /// @param place Its place among the specifications, from 0.
+    /// @param reason The error that would have refused it alone, encoded.
+    event TaskRefused(address indexed creator, uint8 place, uint128 fee, bytes reason);
     /// @notice The draw stayed undecided, or its block's hash has aged out: it is drawn again from a later block. Or, of a queued task that
     /// takes three nodes: there may be three now, it is Pending again, and its ticket is no longer valid.
     event TaskRedrawn(uint64 indexed id, uint64 drawBlock);
@@ -792,6 +804,10 @@ interface IMuster {
     error FeeTooLow(uint256 sent, uint256 least);
     /// @notice The value sent is more than a fee can be.
     error FeeTooHigh(uint256 sent, uint256 most);
+    /// @notice A batch needs a fee for each task, each below 2^87 wei, and their sum as the value sent.
+    error BadBatch(uint256 tasks, uint256 fees, uint256 sent);
+    /// @notice One task of a batch that is to be created whole was refused, for a reason that is an error of its own.
+    error RefusedInBatch(uint256 place, bytes reason);
     /// @notice As many tasks wait for their draw as can.
     error TooManyPending(uint32 pending);
     /// @notice More draws are decided already than this call makes, and it could change what they come to. Call `dispatch`

@@ -36,6 +36,8 @@ const DRAW_READS_SEVERAL: u32 = 96;
 const SPENT: u32 = 64;
 /// Words read by draws beyond which no excluded node is re-admitted: it may start one more task.
 const READMITTING_READS: u32 = 96;
+/// What stands for a task that a call creates beside others, of the words that it could read for draws.
+const CREATION_READS: u32 = 8;
 /// Words that all pre-downloads of a call together may read.
 pub const SPREAD_READS: u32 = 32;
 
@@ -332,6 +334,19 @@ impl<'h, H: Host> Network<'h, H> {
     #[inline(never)]
     pub fn settled(&mut self) -> Result<()> {
         self.serve_up_to(SETTLED_PER_CALL);
+        ensure!(!self.draws_due(), DrawsDue(self.ring.len() + self.calls.len()));
+        Ok(())
+    }
+
+    /// Makes cheap draws that are due, of one node and at most one model, for a call that creates so many tasks; refuses if some are left.
+    #[inline(never)]
+    pub(crate) fn settle_cheaply(&mut self, tasks: u32) -> Result<()> {
+        let cheap = |due: Due| matches!(due, Due::Task(_, order) if !order.is(Order::REPLICATED) && order.models <= 1);
+        if self.next_due().is_some_and(cheap) {
+            // What it creates leaves the less for draws.
+            self.began = self.began.wrapping_sub(tasks * CREATION_READS);
+            self.serve_up_to(SETTLED_PER_CALL);
+        }
         ensure!(!self.draws_due(), DrawsDue(self.ring.len() + self.calls.len()));
         Ok(())
     }

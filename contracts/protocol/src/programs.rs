@@ -44,6 +44,16 @@ program! { SOURCE;
         }
     }
 
+    /// The program of many tasks at once, a part of what creates one apart from what is large: what every call of `tasks` has to start.
+    batches BATCHES {
+        // It makes only cheap draws, and refuses where others are due.
+        acting(net) {
+            #[payable] createTasksCall(specs: Vec<TaskSpec>, fees: Vec<u128>, atomic: bool) -> Vec<TaskId> {
+                net.create_tasks(specs, &fees, atomic)
+            }
+        }
+    }
+
     /// The program of validation, and of tasks that end without an answer. Commitments and reveals are taken whatever is due, and
     /// serve nothing.
     groups GROUPS {
@@ -186,9 +196,10 @@ pub const INTERFACE_ID: [u8; 4] = {
 };
 
 /// All programs behind the router: their crates' names, and what they answer.
-pub const PROGRAMS: [(&str, &[Function]); 7] = [
+pub const PROGRAMS: [(&str, &[Function]); 8] = [
     ("nodes", NODES),
     ("tasks", TASKS),
+    ("batches", BATCHES),
     ("groups", GROUPS),
     ("calls", CALLS),
     ("reputation", REPUTATION),
@@ -354,6 +365,8 @@ pub fn answer<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
         (Program::Nodes, nodes)
     } else if is_of(TASKS, calldata) {
         (Program::Tasks, tasks)
+    } else if is_of(BATCHES, calldata) {
+        (Program::Batches, batches)
     } else if is_of(GROUPS, calldata) {
         (Program::Groups, groups)
     } else if is_of(CALLS, calldata) {

@@ -17,7 +17,7 @@ use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
 use muster_core::qos::{boost, share_bps};
 use muster_core::record::*;
 use muster_core::value::{key, time_limit, Kind};
-use muster_core::word::Address;
+use muster_core::word::{Address, Word};
 
 /// Fees stay below this many wei: so all fees of all 2^40 tasks together stay below 2^127, and no account's credit overflows.
 pub const FEE_END: u128 = 1 << 87;
@@ -25,6 +25,8 @@ pub const FEE_END: u128 = 1 << 87;
 pub const QUEUE_MAX: u64 = (1 << 24) - 2;
 /// Most tasks that one `dispatch` serves.
 pub const DISPATCH_MAX: u8 = 16;
+/// Most tasks that one `createTasks` creates.
+pub const BATCH_MAX: usize = 16;
 /// The redundancy policy of sampled tasks; 0 is that of single ones.
 pub const SAMPLED: u8 = 1;
 /// The redundancy policy of tasks that take three nodes at once.
@@ -119,35 +121,93 @@ impl<H: Host> Network<'_, H> {
         Ok((order, models, least))
     }
 
-    /// See `IMuster.createTask`.
-    pub fn create_task(&mut self, spec: IMuster::TaskSpec) -> Result<TaskId> {
+    /// The terms that a task is created under now; refused while no tasks are taken.
+    #[inline(always)]
+    fn taking_tasks(&self) -> Result<Terms> {
         let terms = self.terms();
         ensure!(!terms.paused, PausedByOwner);
         ensure!(self.roster.joined() > 0, NoNodes);
-        let (order, models, least) = self.order_under(&terms, &spec)?;
-        let value = self.host.value();
-        let most = if spec.redundancy > 0 { self.most_at_stake(&terms, order.nodes()) } else { FEE_END - 1 };
-        let fee = value.to_u128().filter(|&fee| fee <= most).ok_or_else(|| refusal!(FeeTooHigh(value, most)))?;
+        Ok(terms)
+    }
+
+    /// A new task with the next id, if it is taken for this fee; nothing has changed.
+    #[inline(always)]
+    fn admit(&mut self, terms: &Terms, spec: &IMuster::TaskSpec, creator: Address, fee: Word) -> Result<Task> {
+        let (order, models, least) = self.order_under(terms, spec)?;
+        let most = if spec.redundancy > 0 { self.most_at_stake(terms, order.nodes()) } else { FEE_END - 1 };
+        let sent = fee;
+        let fee = sent.to_u128().filter(|&fee| fee <= most).ok_or_else(|| refusal!(FeeTooHigh(sent, most)))?;
         let least = least.max(1);
-        ensure!(fee >= least, FeeTooLow(value, least));
+        ensure!(fee >= least, FeeTooLow(sent, least));
         ensure!(!self.ring.is_full(), TooManyPending(RING as u32 - 1));
         if order.is(Order::REPLICATED) {
             ensure!(self.so_many_can_run(&order), NobodyCanRun(order.group.vram(), spec.gpu));
         }
-        let creator = self.host.sender();
-        let task = Task { escrow: Escrow { creator, fee }, order, models };
+        Ok(Task { escrow: Escrow { creator, fee }, order, models })
+    }
+
+    /// Makes a task that was admitted known, to be drawn by the hash of a block.
+    #[inline(always)]
+    fn announce(&mut self, task: &Task, block: u64, spec: IMuster::TaskSpec) {
+        let order = &task.order;
         self.tasks = order.id.0;
-        let at_once = self.rules.draw_delay == 0 && !order.is(Order::REPLICATED) && !self.draws_due();
+        let frozen = (task.escrow.fee, order.estimate, order.limit, order.start_fee_bps, block, spec);
+        emit::<TaskCreated>(self.host, (order.id, task.escrow.creator), frozen);
+        receipt::open(self.host, order);
+    }
+
+    /// See `IMuster.createTask`.
+    pub fn create_task(&mut self, spec: IMuster::TaskSpec) -> Result<TaskId> {
+        let terms = self.taking_tasks()?;
+        let (creator, fee) = (self.host.sender(), self.host.value());
+        let task = self.admit(&terms, &spec, creator, fee)?;
+        let at_once = self.rules.draw_delay == 0 && !task.order.is(Order::REPLICATED) && !self.draws_due();
         let block = if at_once { self.block().saturating_sub(1) } else { self.target() };
-        let frozen = (fee, order.estimate, order.limit, order.start_fee_bps, block, spec);
-        emit::<TaskCreated>(self.host, (order.id, creator), frozen);
-        receipt::open(self.host, &order);
+        self.announce(&task, block, spec);
         if at_once {
             self.draw_by(&task, block);
         } else {
             self.ring.push(self.host, &task, block);
         }
-        Ok(order.id)
+        Ok(task.order.id)
+    }
+
+    /// See `IMuster.createTasks`.
+    ///
+    /// It makes none of their draws, whatever the draw delay: that would be dear, and is [`Network::dispatch`]'s to do. And it is refused while
+    /// draws are due that it does not make itself: what is created for less than it costs to draw must not pile up for others.
+    pub fn create_tasks(&mut self, specs: Vec<IMuster::TaskSpec>, fees: &[u128], atomic: bool) -> Result<Vec<TaskId>> {
+        ensure!(specs.len() <= BATCH_MAX, TooManyAtOnce(specs.len(), BATCH_MAX));
+        let sent = self.host.value();
+        // Sixteen numbers below 2^87 do not overflow.
+        let sum = fees.iter().try_fold(0, |sum: u128, &fee| (fee < FEE_END).then(|| sum + fee));
+        ensure!(
+            fees.len() == specs.len() && sum.is_some_and(|sum| sent.to_u128() == Some(sum)),
+            BadBatch(specs.len(), fees.len(), sent)
+        );
+        let terms = self.taking_tasks()?;
+        self.settle_cheaply(specs.len() as u32)?;
+        let creator = self.host.sender();
+        let (mut ids, mut back) = (Vec::with_capacity(specs.len()), 0);
+        for (place, (spec, &fee)) in specs.into_iter().zip(fees).enumerate() {
+            match self.admit(&terms, &spec, creator, Word([fee as u64, (fee >> 64) as u64, 0, 0])) {
+                Ok(task) => {
+                    let block = self.target();
+                    self.announce(&task, block, spec);
+                    self.ring.push(self.host, &task, block);
+                    ids.push(task.order.id);
+                }
+                Err(reason) => {
+                    let reason = reason.into_bytes();
+                    ensure!(!atomic, RefusedInBatch(place, &reason[..]));
+                    emit::<TaskRefused>(self.host, (creator,), (place as u8, fee, &reason[..]));
+                    back += fee;
+                    ids.push(TaskId(0));
+                }
+            }
+        }
+        purse::credit(self.host, creator, back);
+        Ok(ids)
     }
 
     /// The highest fee of a task for so many nodes, in wei: so many times the part, rounded down, that the least stake of one covers, with

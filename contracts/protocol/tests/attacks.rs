@@ -4,7 +4,7 @@
 use muster_core::id::{NodeId, QueueId, TaskId, Ticket};
 use muster_core::record::CALL_MODELS;
 use muster_core::word::Word;
-use muster_model::meter::{metered, priced, MOST_GAS};
+use muster_model::meter::{metered, metered_alone, priced, MOST_GAS};
 use muster_model::refused;
 use muster_model::world::*;
 use muster_protocol::host::Host;
@@ -175,6 +175,66 @@ fn keeping_somebody_from_quitting_takes_many_tasks_in_every_block() {
             priced("quitting refused", &flood, &format!("{refused} of 40 blocks, {gas} gas a block"));
             assert!(gas > 300_000, "{gas}");
         }
+    }
+}
+
+/// Tasks in one call are cheaper to create than one by one, and as dear to draw. So that they do not pile up for others, none are created
+/// while draws are due that the call does not make itself: a flood is at most what fits one block, and single tasks get in at any time.
+#[test]
+fn a_flood_of_batches_ends_with_its_block() {
+    // What a block of an Arbitrum chain holds.
+    const BLOCK_GAS: u64 = 32_000_000;
+    let flood = |batches: bool, models: &[u64]| -> [u64; 3] {
+        let mut w = world(60, 1);
+        for n in 1..=60 {
+            w.call(who(n), 0, |net| net.report_downloaded(ids(vec![901, 902]))).unwrap();
+        }
+        let wave = |w: &mut World| {
+            let (mut spent, mut tasks) = (0, 0);
+            while spent < BLOCK_GAS {
+                let (gas, made) = if batches {
+                    let (specs, fees) = (vec![spec(0, models); 16], vec![60; 16]);
+                    (metered_alone(w, who(66), 16 * 60, |n| n.create_tasks(specs, &fees, true)), 16)
+                } else {
+                    (metered(w, who(66), 60, |n| n.create_task(spec(0, models))), 1)
+                };
+                assert_eq!(gas.1, "accepted");
+                (spent, tasks) = (spent + gas.0, tasks + made);
+            }
+            (spent, tasks)
+        };
+        // The ring's words are cheapest where others have used them.
+        wave(&mut w);
+        w.drain();
+        wave(&mut w);
+        w.drain();
+        let (spent, tasks) = wave(&mut w);
+        w.pass(1, 1);
+        // No second wave: eight cheap draws are not enough, and those of several models it does not make at all.
+        let specs = vec![spec(0, models); 16];
+        let (gas, refused) = metered_alone(&mut w, who(66), 16 * 60, |n| n.create_tasks(specs, &[60; 16], true));
+        assert_eq!(refused, "DrawsDue");
+        assert!(gas < MOST_GAS, "{gas}");
+        // A single task is created all the same, for what any call pays that draws two.
+        let (gas, created) = metered(&mut w, who(50), FEE, |n| n.create_task(spec(0, &[])));
+        assert_eq!(created, "accepted");
+        assert!(gas < MOST_GAS, "{gas}");
+        // Whoever wants it to start soon draws what is before it.
+        let mut drawing = 0;
+        while w.view(|n| n.overview()).pending > 1 {
+            drawing += metered_alone(&mut w, who(77), 0, |n| n.dispatch(16)).0;
+            w.pass(1, 0);
+        }
+        [tasks, spent / tasks, drawing / tasks]
+    };
+    for models in [&[][..], &[901, 902][..]] {
+        let ([alone, dear, one], [tasks, cheap, each]) = (flood(false, models), flood(true, models));
+        assert!(tasks < 4_095, "the ring is not filled by a block: {tasks}");
+        let with = format!("{tasks} tasks of {} models by batches in one block, {cheap} gas each", models.len());
+        let comes_to = format!("{each} gas to draw each; one by one {alone} tasks at {dear}, {one} to draw");
+        priced("a flood of tasks", &with, &comes_to);
+        // In hundredths: gas to draw for each gas to create.
+        assert!(each * 100 / cheap < 250, "{each} for {cheap}");
     }
 }
 

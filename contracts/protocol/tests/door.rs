@@ -65,6 +65,7 @@ fn samples() -> Vec<Sample> {
         sample(pokeCall { node: 2 }),
         sample(withdrawCall { to: who(1).into() }),
         sample(createTaskCall { spec: wanted() }),
+        sample(createTasksCall { specs: vec![wanted(), spec(8, &[3])], fees: vec![2, 3], atomic: false }),
         sample(cancelCall { id: 6, ticket: 16 << 32 }),
         sample(expireQueuedCall { id: 7, ticket: 16 << 32 }),
         sample(submitCall { id: 2, resultDigest: [9; 32].into() }),
@@ -233,12 +234,12 @@ fn the_source_tells_what_is_payable_and_what_reads() {
         .filter(|signature| declared(SOURCE, signature) == Some(Mutability::Payable))
         .map(|signature| signature.split('(').next().unwrap())
         .collect();
-    assert_eq!(payable.len(), 3, "{payable:?}");
-    assert!(["join", "raiseStake", "createTask"].iter().all(|name| payable.contains(name)), "{payable:?}");
+    assert_eq!(payable.len(), 4, "{payable:?}");
+    assert!(["join", "raiseStake", "createTask", "createTasks"].iter().all(|name| payable.contains(name)), "{payable:?}");
 }
 
 #[test]
-fn value_is_refused_by_all_but_the_payable_three() {
+fn value_is_refused_by_all_but_the_payable_four() {
     let mut w = peopled();
     for s in samples() {
         let payable = declared(SOURCE, s.signature) == Some(Mutability::Payable);

@@ -340,6 +340,96 @@ fn a_task_runs_at_once_with_no_delay_and_in_the_next_block_with_one() {
     assert!((1..=3).any(|n| w.node(n).status == 2 && w.node(n).task == 2));
 }
 
+/// Creates tasks in one call.
+fn batch(w: &mut World, n: u64, specs: &[IMuster::TaskSpec], fees: &[u128], atomic: bool) -> muster_protocol::Result<Vec<u64>> {
+    let (specs, fees) = (specs.to_vec(), fees.to_vec());
+    w.send(who(n), fees.iter().sum(), createTasksCall { specs, fees, atomic })
+}
+
+#[test]
+fn a_batch_is_created_whole_or_without_what_is_refused() {
+    let mut w = world(3);
+    w.set("drawDelay", 1);
+    w.events();
+    let (good, unknown) = (spec(24, &[]), spec(961, &[]));
+    let mixed = [good.clone(), unknown.clone(), spec(24, &[7]), good.clone()];
+    let fees = [FEE, FEE + 1, FEE + 2, 1];
+
+    let whole = batch(&mut w, 5, &mixed, &fees, true);
+    match whole.unwrap_err().decode() {
+        IMusterErrors::RefusedInBatch(e) => {
+            assert_eq!((e.place.to::<u64>(), name_of(&e.reason)), (1, "BadVram".into()));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!((w.view(|n| n.overview()).pending, w.account(5).credit, w.events().len()), (0, 0, 0), "nothing is left of it");
+
+    assert_eq!(batch(&mut w, 5, &mixed, &fees, false).unwrap(), [1, 0, 2, 0]);
+    let block = w.mem.block;
+    match &w.events()[..] {
+        [E::TaskCreated(one), E::TaskRefused(bad), E::TaskCreated(two), E::TaskRefused(cheap)] => {
+            assert_eq!((one.id, one.fee, one.drawBlock, one.spec.clone()), (1, FEE, block, good.clone()));
+            assert_eq!((two.id, two.fee, two.drawBlock, &two.spec.models[..]), (2, FEE + 2, block, &[7][..]));
+            assert_eq!((bad.creator.into_array(), bad.place, bad.fee, name_of(&bad.reason)), (who(5), 1, FEE + 1, "BadVram".into()));
+            assert_eq!((cheap.place, cheap.fee, name_of(&cheap.reason)), (3, 1, "FeeTooLow".into()));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(w.account(5).credit, FEE + 2, "the fees of those that were left out");
+    assert_eq!(w.withdraw(5).unwrap(), FEE + 2);
+
+    // What is wrong with the call itself refuses it, whatever it is to do about tasks.
+    let ask = |w: &mut World, value: u128, tasks: usize, fees: &[u128]| {
+        w.send(who(5), value, createTasksCall { specs: vec![good.clone(); tasks], fees: fees.to_vec(), atomic: false })
+    };
+    refused!(ask(&mut w, 2, 17, &[1; 17]), TooManyAtOnce(17usize, 16usize));
+    refused!(ask(&mut w, FEE, 2, &[FEE]), BadBatch(2usize, 1usize, FEE));
+    refused!(ask(&mut w, FEE, 1, &[FEE, 0]), BadBatch(1usize, 2usize, FEE));
+    refused!(ask(&mut w, FEE, 1, &[FEE + 1]), BadBatch(1usize, 1usize, FEE));
+    refused!(ask(&mut w, 1 << 87, 1, &[1 << 87]), BadBatch(1usize, 1usize, 1u128 << 87));
+    refused!(ask(&mut w, 0, 2, &[u128::MAX, 1]), BadBatch(2usize, 2usize, 0u128));
+    assert_eq!(ask(&mut w, 0, 0, &[]).unwrap(), [0u64; 0]);
+    w.send(OWNER, 0, setPausedCall { on: true }).unwrap();
+    refused!(ask(&mut w, FEE, 1, &[FEE]), PausedByOwner);
+    w.send(OWNER, 0, setPausedCall { on: false }).unwrap();
+    refused!(World::new().send(who(5), FEE, createTasksCall { specs: vec![good.clone()], fees: vec![FEE], atomic: true }), NoNodes);
+}
+
+#[test]
+fn a_batch_draws_nothing_of_its_own_and_waits_for_what_is_dear() {
+    let mut w = world(40);
+    let three = vec![spec(24, &[]); 3];
+    // Whatever the delay: a task alone would be drawn at once.
+    assert_eq!(batch(&mut w, 5, &three, &[FEE; 3], true).unwrap(), [1, 2, 3]);
+    assert_eq!((w.view(|n| n.overview()).pending, w.dispatch(16).unwrap()), (3, 0));
+    w.set("drawDelay", 1);
+    // What is due and cheap it draws itself, before its own.
+    w.pass(1, 1);
+    assert_eq!(batch(&mut w, 5, &three, &[FEE; 3], true).unwrap(), [4, 5, 6]);
+    assert_eq!(w.view(|n| n.overview()).pending, 3);
+    assert!((1..=3).all(|id| (1..=40).any(|n| w.node(n).task == id)), "the first three run");
+    // But nothing that is dear, and no more than eight.
+    w.pass(1, 1);
+    assert_eq!(w.dispatch(16).unwrap(), 3);
+    w.create(5, FEE, spec(24, &[901, 902])).unwrap();
+    w.pass(1, 1);
+    refused!(batch(&mut w, 5, &three, &[FEE; 3], false), DrawsDue(1u32));
+    assert_eq!(w.dispatch(16).unwrap(), 1);
+    assert_eq!(batch(&mut w, 5, &vec![spec(24, &[]); 16], &[FEE; 16], false).unwrap(), (8..24).collect::<Vec<_>>());
+    w.pass(1, 1);
+    refused!(batch(&mut w, 5, &three[..1], &[FEE], false), DrawsDue(8u32));
+    assert_eq!(w.dispatch(16).unwrap(), 16, "the refused call's draws came to nothing");
+    // A task for several that has a receipt, one that needs more nodes than there are, one for images.
+    let some = [
+        IMuster::TaskSpec { kind: 0, units: 1, redundancy: 2, flags: 1, ..spec(24, &[]) },
+        IMuster::TaskSpec { redundancy: 2, ..spec(24, &[]) },
+        IMuster::TaskSpec { kind: 0, units: 2, redundancy: 3, ..spec(0, &[1, 2, 3]) },
+    ];
+    let ids = batch(&mut w, 5, &some, &[TOKEN; 3], false).unwrap();
+    assert_eq!(ids, [24, 0, 25], "no group is listed where answers are alike");
+    assert_eq!(w.ask(outcomeCall { id: 24 }).state, 1, "its receipt is open");
+}
+
 #[test]
 fn every_call_serves_two_pending_tasks_and_only_an_aged_out_hash_is_drawn_again() {
     let mut w = world(9);

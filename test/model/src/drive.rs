@@ -152,7 +152,7 @@ fn drive_all<S: System>(
 }
 
 /// What happens in a network where few tasks are validated.
-const EVENTS: [&str; 34] = [
+const EVENTS: [&str; 38] = [
     "NodeJoined",
     "StakeRaised",
     "NodePausing",
@@ -171,6 +171,10 @@ const EVENTS: [&str; 34] = [
     "DownloadRequested",
     "Withdrawn",
     "TaskCreated",
+    "TaskRefused",
+    "a batch created",
+    "a batch drew",
+    "refused: RefusedInBatch",
     "TaskRedrawn",
     "TaskQueued",
     "TaskStarted",

@@ -429,6 +429,7 @@ impl Explorer {
                 a.credit -= w.credit;
                 a.unbonding -= w.stake;
             }
+            E::TaskRefused(r) => self.account(r.creator).credit += r.fee,
             E::TaskCreated(c) => {
                 self.created = c.id;
                 let committed = (B256::ZERO, 0);

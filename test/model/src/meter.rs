@@ -109,10 +109,31 @@ pub fn metered<T>(
     value: u128,
     call: impl FnOnce(&mut Network<Meter>) -> Result<T>,
 ) -> (u64, String) {
+    metered_on(w, from, value, true, call)
+}
+
+/// The same of a call that says itself what it serves.
+pub fn metered_alone<T>(
+    w: &mut World,
+    from: Address,
+    value: u128,
+    call: impl FnOnce(&mut Network<Meter>) -> Result<T>,
+) -> (u64, String) {
+    metered_on(w, from, value, false, call)
+}
+
+fn metered_on<T>(
+    w: &mut World,
+    from: Address,
+    value: u128,
+    serves: bool,
+    call: impl FnOnce(&mut Network<Meter>) -> Result<T>,
+) -> (u64, String) {
     let mut gas = 0;
     let out = w.raw(from, value, |m| {
         let mut meter = Meter::new(m);
-        let out = Network::open_and_serve(&mut meter).and_then(|mut net| {
+        let net = if serves { Network::open_and_serve(&mut meter) } else { Network::open(&mut meter) };
+        let out = net.and_then(|mut net| {
             let out = call(&mut net);
             net.close();
             out

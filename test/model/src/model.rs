@@ -8,7 +8,7 @@ use crate::system::{self, Call, Done, Logged, System};
 use crate::world::stage::*;
 use crate::world::*;
 use alloy_primitives::{keccak256, FixedBytes, B256, U256};
-use alloy_sol_types::SolInterface;
+use alloy_sol_types::{SolCall, SolInterface};
 use muster_core::id::{GpuGroup, ModelId, NodeId, QueueId, TaskId};
 use muster_core::word::Address;
 use muster_protocol::abi::IMuster::{self, IMusterCalls as C, IMusterEvents as E, *};
@@ -102,6 +102,11 @@ pub enum Op {
         /// Its redundancy policy.
         policy: u64,
     },
+    /// Some tasks in one call.
+    Batch {
+        seed: u64,
+        how: u64,
+    },
     Cancel {
         pick: u64,
         stranger: bool,
@@ -183,7 +188,8 @@ pub enum Op {
 pub fn random_op(d: &mut Dice, operators: u64) -> Op {
     let who = 1 + d.below(operators);
     let mask = d.bits() & d.bits() & 0x3ff;
-    match d.below(123) {
+    match d.below(127) {
+        123..=126 => Op::Batch { seed: d.bits(), how: d.bits() },
         118..=122 => Op::Work { who, how: d.bits() },
         106..=113 => random_validation(d),
         114 => Op::List { group: d.bits(), on: d.below(5) > 0 },
@@ -1782,6 +1788,39 @@ impl Model {
                 };
                 Call::new(from, createTaskCall { spec }).paying(fee)
             }
+            Op::Batch { seed, how } => {
+                let mut d = Dice(seed);
+                // Mostly few; now and then as many as there can be, and one more.
+                let tasks = if how % 32 == 0 { 16 + how / 32 % 2 } else { how / 32 % 6 };
+                let made: Vec<(u128, IMuster::TaskSpec)> = (0..tasks)
+                    .map(|_| {
+                        let one = self.resolve(&create(&mut d, 1, |d| if how >> 16 & 1 > 0 { 4 } else { d.bits() }));
+                        (one.value, createTaskCall::abi_decode(&one.data).expect("a task").spec)
+                    })
+                    .collect();
+                let mut fees: Vec<u128> = made.iter().map(|(fee, _)| *fee).collect();
+                let specs = made.into_iter().map(|(_, spec)| spec).collect();
+                let value: u128 = fees.iter().sum();
+                // Now and then one fee too few or too many, one that there cannot be, or another sum.
+                let value = match how >> 8 & 63 {
+                    0 => {
+                        fees.pop();
+                        value
+                    }
+                    1 => {
+                        fees.push(0);
+                        value
+                    }
+                    2 => {
+                        fees.first_mut().into_iter().for_each(|fee| *fee = FEE_END);
+                        fees.iter().sum()
+                    }
+                    3 => value + 1,
+                    _ => value,
+                };
+                let from = self.application_of(how >> 24);
+                Call::new(from, createTasksCall { specs, fees, atomic: how >> 14 & 1 > 0 }).paying(value)
+            }
             Op::Profile { who: n, sizes, targeting, target } => {
                 let least = 3 + (sizes % 8).saturating_sub(3) as u8;
                 let profile = Profile {
@@ -2098,6 +2137,7 @@ impl Model {
                 t.expect(E::GpuGroupListed(IMuster::GpuGroupListed { group: c.group, listed: c.listed }));
                 return Ok(0);
             }
+            C::createTasks(c) => return self.create_all(t, call, c).map(|()| 0),
             // What validates takes what is due as it is, and serves nothing.
             C::commit(c) => return self.commit(t, by, c).map(|()| 0),
             C::reveal(c) => return self.reveal(t, by, c).map(|()| 0),
@@ -2256,7 +2296,7 @@ impl Model {
                 }
             }
             C::setProfile(c) => self.set_profile(t, by, &c.profile)?,
-            C::createTask(c) => self.create(t, call, &c.spec)?,
+            C::createTask(c) => self.create(t, call, &c.spec, false)?,
             C::submit(c) => {
                 let node = self.own(by)?;
                 let task = self.running(node, c.id)?;
@@ -2985,7 +3025,34 @@ impl Model {
         Ok(())
     }
 
-    fn create(&mut self, t: &mut Trace, call: &Call, spec: &IMuster::TaskSpec) -> Refused {
+    /// Tasks in one call: they wait for their draws, and none is created while there are draws that are due and not cheap.
+    fn create_all(&mut self, t: &mut Trace, call: &Call, c: &createTasksCall) -> Refused {
+        need!(c.specs.len() <= 16, "TooManyAtOnce");
+        let covered = c.fees.iter().all(|&fee| fee < FEE_END) && c.fees.iter().sum::<u128>() == call.value;
+        need!(c.fees.len() == c.specs.len() && covered, "BadBatch");
+        need!(!self.paused, "PausedByOwner");
+        need!(self.joined() > 0, "NoNodes");
+        if self.draws_due() && !self.call_is_next() && self.pending[0].policy < 2 && self.pending[0].models.len() < 2 {
+            self.serve(t, call.from, 0, 8, true);
+            self.note("a batch drew");
+        }
+        need!(!self.draws_due(), "DrawsDue");
+        for (place, (spec, &fee)) in c.specs.iter().zip(&c.fees).enumerate() {
+            let Err(reason) = self.create(t, &Call { value: fee, ..call.clone() }, spec, true) else { continue };
+            need!(!c.atomic, "RefusedInBatch");
+            let Some(E::TaskRefused(e)) = t.peek().cloned() else { panic!("{reason}, but {:?}", t.peek()) };
+            assert_eq!((e.creator.into_array(), e.place as usize, e.fee), (call.from, place, fee));
+            assert_eq!(name_of(&e.reason), reason);
+            t.next += 1;
+            self.credit(call.from, fee);
+        }
+        if c.specs.len() > 1 {
+            self.note("a batch created");
+        }
+        Ok(())
+    }
+
+    fn create(&mut self, t: &mut Trace, call: &Call, spec: &IMuster::TaskSpec, batch: bool) -> Refused {
         need!(!self.paused, "PausedByOwner");
         need!(self.joined() > 0, "NoNodes");
         let s = &self.set;
@@ -3029,7 +3096,7 @@ impl Model {
         self.tasks += 1;
         let limit = (2 * estimate).min(s["limitMax"].max(s["limitMin"])).max(s["limitMin"]) + s["grace"];
         // What is due already is drawn first.
-        let (due, at_once) = (self.draws_due(), s["drawDelay"] == 0);
+        let (due, at_once) = (self.draws_due(), s["drawDelay"] == 0 && !batch);
         let now = at_once && policy < 2 && !due;
         let draw_block = if now { self.block - 1 } else { self.block + s["drawDelay"].max(1) - 1 };
         let task = Task {

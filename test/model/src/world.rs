@@ -3,7 +3,7 @@
 
 use crate::system::decode;
 use alloy_primitives::{keccak256, B256, U256};
-use alloy_sol_types::{sol_data, SolCall, SolType};
+use alloy_sol_types::{sol_data, SolCall, SolInterface, SolType};
 use muster_core::id::{ModelId, NodeId, QueueId, TaskId};
 use muster_core::word::{Address, Word};
 use muster_protocol::abi::IMuster::*;
@@ -12,7 +12,7 @@ use muster_protocol::draw::{Draw, Rng};
 use muster_protocol::host::Task;
 use muster_protocol::native::Memory;
 use muster_protocol::parameters::{number_of, PARAMETERS};
-use muster_protocol::{programs, IMuster, Network, Refusal, Result};
+use muster_protocol::{programs, IMuster, Network, Result};
 
 pub use muster_protocol::refusal;
 
@@ -320,8 +320,11 @@ macro_rules! refused {
 
 /// Unwraps a refusal's type for tests that need not name its values.
 pub fn named<T>(r: Result<T>) -> String {
-    match r {
-        Ok(_) => "accepted".into(),
-        Err(e) => format!("{:?}", Refusal::decode(&e)).split('(').next().unwrap_or("").into(),
-    }
+    r.map_or_else(|e| name_of(&e.into_bytes()), |_| "accepted".into())
+}
+
+/// The name of an error as it is encoded.
+pub fn name_of(error: &[u8]) -> String {
+    let error = IMuster::IMusterErrors::abi_decode_validate(error).expect("an error of the interface");
+    format!("{error:?}").split('(').next().unwrap_or_default().into()
 }
