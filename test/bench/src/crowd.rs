@@ -366,6 +366,14 @@ impl Crowd {
             none,
             |c, ()| c.b.create(PART, large.clone()),
         )?;
+        let (specs, fees) = (vec![TaskSpec { models: vec![1], ..large.clone() }; 16], vec![PART; 16]);
+        self.act(
+            "create 16 tasks",
+            false,
+            |done| done.events::<TaskCreated>().len() == 16,
+            none,
+            |c, ()| c.b.world.call(c.b.creator, 16 * PART, createTasksCall { specs: specs.clone(), fees: fees.clone(), atomic: true }),
+        )?;
         self.act("submit, and wait for others", false, waits, none, |c, ()| c.free(0))?;
         self.act("submit, and be reserved with two who wait", false, reserves, |c| c.wait(1..3), |c, ()| c.free(0))?;
         let dear = |c: &mut Crowd| {

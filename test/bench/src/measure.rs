@@ -3,6 +3,7 @@
 use crate::world::{Done, World, TOKEN};
 use alloy_primitives::Address;
 use anyhow::{ensure, Context, Result};
+use muster_protocol::tasks::{BATCH_MAX, DISPATCH_MAX};
 use muster_protocol::IMuster::*;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -248,6 +249,7 @@ impl Bench {
         self.both(|b| {
             b.aside(|b| b.tasks(samples, true))?;
             b.aside(|b| b.tasks(samples, false))?;
+            b.aside(|b| b.batches(samples))?;
             b.aside(|b| b.membership(samples))?;
             b.aside(|b| b.receipts(samples))?;
             b.aside(|b| b.validation(samples))?;
@@ -316,6 +318,42 @@ impl Bench {
             }
         }
         Ok(())
+    }
+
+    /// Tasks created by sixteen and drawn by sixteen, where there are nodes enough; the ring's words and the nodes' were used before.
+    fn batches(&mut self, samples: usize) -> Result<()> {
+        if self.nodes < 4 * BATCH_MAX as u32 {
+            return Ok(());
+        }
+        let (first, _) = self.run(TOKEN, spec(&[MODEL]))?;
+        self.submit(first.node, first.id)?;
+        self.world.wear(first.node, 1..=self.nodes);
+        // The first uses words of the ring that nobody had used.
+        self.batch()?;
+        for _ in 0..samples.div_ceil(4) {
+            let name = "create and dispatch by sixteen, a task";
+            self.world.floor_on(!self.taken.contains_key(name));
+            let calls = self.batch()?;
+            self.keep("create by sixteen, a task", Done::part_of(&calls[..1], BATCH_MAX as u64));
+            self.keep(name, Done::part_of(&calls, BATCH_MAX as u64));
+        }
+        Ok(())
+    }
+
+    /// Creates sixteen tasks in one call, draws them, and lets them be answered; gives the calls but the answers.
+    fn batch(&mut self) -> Result<Vec<Done>> {
+        let batch =
+            createTasksCall { specs: vec![spec(&[MODEL]); BATCH_MAX], fees: vec![TOKEN; BATCH_MAX], atomic: true };
+        let mut calls = vec![self.world.call(self.creator, BATCH_MAX as u128 * TOKEN, batch)?];
+        // One that stays undecided is drawn again.
+        while self.world.view(overviewCall {})?.pending > 0 {
+            calls.push(self.dispatch(DISPATCH_MAX)?);
+        }
+        self.world.floor_on(false);
+        for started in calls.iter().flat_map(Done::events::<TaskStarted>) {
+            self.submit(started.node, started.id)?;
+        }
+        Ok(calls)
     }
 
     /// Tasks that ask for a receipt, as the rows without: the nodes had tasks before.

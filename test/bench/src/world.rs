@@ -54,6 +54,12 @@ impl Done {
         self.gas.expect("what is measured is sent to the chain")
     }
 
+    /// What one of `parts` cost that some calls did together, rounded up; without logs.
+    pub fn part_of(calls: &[Done], parts: u64) -> Done {
+        let sum = |gas: &dyn Fn(&Done) -> Option<u64>| calls.iter().map(gas).sum::<Option<u64>>().map(|sum| sum.div_ceil(parts));
+        Done { gas: sum(&|d| d.gas), floor: sum(&|d| d.floor), logs: Logs(Vec::new()) }
+    }
+
     /// Events of one kind, decoded.
     pub fn events<E: SolEvent>(&self) -> Vec<E> {
         let Logs(logs) = &self.logs;
