@@ -17,8 +17,6 @@ pub enum Program {
     Nodes,
     /// From creation to answer; it alone draws Pending tasks of one node, starts queued ones and queues them.
     Tasks,
-    /// Many tasks at once.
-    Batches,
     /// Validation, from a commitment to its judgement.
     Groups,
     /// It alone draws several nodes at once, and begins the work of those who were called.
@@ -29,6 +27,8 @@ pub enum Program {
     Admin,
     /// Reading.
     Lens,
+    /// Many tasks at once.
+    Batches,
 }
 
 /// Storage, context and logs of the call in progress.

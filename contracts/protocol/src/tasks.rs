@@ -130,46 +130,42 @@ impl<H: Host> Network<'_, H> {
         Ok(terms)
     }
 
-    /// A new task with the next id, if it is taken for this fee; nothing has changed.
+    /// Creates a task for a fee, or refuses it and changes nothing. With no draw delay, one of a single node is drawn at once if it is created
+    /// `ALONE`.
     #[inline(always)]
-    fn admit(&mut self, terms: &Terms, spec: &IMuster::TaskSpec, creator: Address, fee: Word) -> Result<Task> {
-        let (order, models, least) = self.order_under(terms, spec)?;
-        let most = if spec.redundancy > 0 { self.most_at_stake(terms, order.nodes()) } else { FEE_END - 1 };
-        let sent = fee;
-        let fee = sent.to_u128().filter(|&fee| fee <= most).ok_or_else(|| refusal!(FeeTooHigh(sent, most)))?;
+    fn create<const ALONE: bool>(&mut self, terms: Terms, spec: IMuster::TaskSpec, value: Word) -> Result<TaskId> {
+        let (order, models, least) = self.order_under(&terms, &spec)?;
+        let most = if spec.redundancy > 0 { self.most_at_stake(&terms, order.nodes()) } else { FEE_END - 1 };
+        let fee = value.to_u128().filter(|&fee| fee <= most).ok_or_else(|| refusal!(FeeTooHigh(value, most)))?;
         let least = least.max(1);
-        ensure!(fee >= least, FeeTooLow(sent, least));
+        ensure!(fee >= least, FeeTooLow(value, least));
         ensure!(!self.ring.is_full(), TooManyPending(RING as u32 - 1));
         if order.is(Order::REPLICATED) {
             ensure!(self.so_many_can_run(&order), NobodyCanRun(order.group.vram(), spec.gpu));
         }
-        Ok(Task { escrow: Escrow { creator, fee }, order, models })
-    }
-
-    /// Makes a task that was admitted known, to be drawn by the hash of a block.
-    #[inline(always)]
-    fn announce(&mut self, task: &Task, block: u64, spec: IMuster::TaskSpec) {
-        let order = &task.order;
+        let creator = self.host.sender();
+        let task = Task { escrow: Escrow { creator, fee }, order, models };
         self.tasks = order.id.0;
-        let frozen = (task.escrow.fee, order.estimate, order.limit, order.start_fee_bps, block, spec);
-        emit::<TaskCreated>(self.host, (order.id, task.escrow.creator), frozen);
-        receipt::open(self.host, order);
-    }
-
-    /// See `IMuster.createTask`.
-    pub fn create_task(&mut self, spec: IMuster::TaskSpec) -> Result<TaskId> {
-        let terms = self.taking_tasks()?;
-        let (creator, fee) = (self.host.sender(), self.host.value());
-        let task = self.admit(&terms, &spec, creator, fee)?;
-        let at_once = self.rules.draw_delay == 0 && !task.order.is(Order::REPLICATED) && !self.draws_due();
+        let at_once = ALONE && self.rules.draw_delay == 0 && !order.is(Order::REPLICATED) && !self.draws_due();
         let block = if at_once { self.block().saturating_sub(1) } else { self.target() };
-        self.announce(&task, block, spec);
+        let frozen = (fee, order.estimate, order.limit, order.start_fee_bps, block, spec);
+        emit::<TaskCreated>(self.host, (order.id, creator), frozen);
+        receipt::open(self.host, &order);
         if at_once {
             self.draw_by(&task, block);
         } else {
             self.ring.push(self.host, &task, block);
         }
-        Ok(task.order.id)
+        Ok(order.id)
+    }
+
+    /// See `IMuster.createTask`.
+    pub fn create_task(&mut self, spec: IMuster::TaskSpec) -> Result<TaskId> {
+        let terms = self.terms();
+        ensure!(!terms.paused, PausedByOwner);
+        ensure!(self.roster.joined() > 0, NoNodes);
+        let value = self.host.value();
+        self.create::<true>(terms, spec, value)
     }
 
     /// See `IMuster.createTasks`.
@@ -190,13 +186,8 @@ impl<H: Host> Network<'_, H> {
         let creator = self.host.sender();
         let (mut ids, mut back) = (Vec::with_capacity(specs.len()), 0);
         for (place, (spec, &fee)) in specs.into_iter().zip(fees).enumerate() {
-            match self.admit(&terms, &spec, creator, Word([fee as u64, (fee >> 64) as u64, 0, 0])) {
-                Ok(task) => {
-                    let block = self.target();
-                    self.announce(&task, block, spec);
-                    self.ring.push(self.host, &task, block);
-                    ids.push(task.order.id);
-                }
+            match self.create::<false>(terms, spec, Word([fee as u64, (fee >> 64) as u64, 0, 0])) {
+                Ok(id) => ids.push(id),
                 Err(reason) => {
                     let reason = reason.into_bytes();
                     ensure!(!atomic, RefusedInBatch(place, &reason[..]));
