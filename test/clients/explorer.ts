@@ -201,6 +201,9 @@ class State {
         this.pending.push(args.id);
         if (args.spec.flags === 1) this.outcomes.set(args.id, { ...NO_RECEIPT, state: 1 });
         break;
+      case "TaskRefused":
+        this.account(args.creator).credit += args.fee;
+        break;
       case "TaskRedrawn":
         this.leavePending(args.id);
         this.pending.push(args.id);

@@ -319,6 +319,10 @@ export async function story(muster, client, before) {
   const most = (1n << 87n) - 1n;
   await refused(rich, "createTask", [spec()], most + 1n, "FeeTooHigh", most + 1n, most);
 
+  const batch = [[spec({ vram: 961 })], [FEE], true];
+  await refused(outsider, "createTasks", [batch[0], [], true], FEE, "BadBatch", 1n, 0n, FEE);
+  await refused(outsider, "createTasks", batch, FEE, "RefusedInBatch", 0n, cast("calldata", "BadVram(uint16,uint16)", "961", "960"));
+
   // Nodes.
   await refuse("resume", [], "NotAnOperator", outsider);
   await refused(a.address, "resume", [], 0n, "WrongStatus", a.node, 1n);
@@ -385,7 +389,10 @@ export async function story(muster, client, before) {
   await send(b.key, "reportRemoved", [[2n]]);
   await send(app.key, "purge", [2n, 0]);
   await send(c.key, "pause");
-  const { id } = one(await send(app.key, "createTask", [spec({ models: [1n, 4n] })], FEE), "TaskCreated");
+  // One of two is left out; its fee is credit.
+  const both = await send(app.key, "createTasks", [[spec({ kind: 3 }), spec({ models: [1n, 4n] })], [7n, FEE], false], FEE + 7n);
+  assert.deepEqual([one(both, "TaskRefused").place, one(both, "TaskRefused").fee], [0n, 7n]);
+  const { id } = one(both, "TaskCreated");
   await client.rpc("anvil_mine", ["0x12c"]);
   // The precompile has forgotten that block's hash, the history contract has not.
   assert.equal(one(await rule("dispatch", 1), "TaskStarted").node, b.node);

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use alloy::primitives::{B256, U256};
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
-use muster_client::{abi, show_amount, Event, IMuster};
+use muster_client::{abi, show_amount, Event, IMuster, BATCH};
 use serde_json::{json, Value};
 use sha2::{Digest, Sha256};
 
@@ -71,19 +71,19 @@ pub struct Create {
     /// A model that it needs, by name or id; repeat for more
     #[arg(long = "model", value_name = "MODEL")]
     models: Vec<String>,
-    /// The input, whose SHA-256 goes into the task
-    #[arg(long, value_name = "FILE", conflicts_with = "input_digest")]
-    input: Option<PathBuf>,
+    /// The input, whose SHA-256 goes into the task; repeat for as many tasks, which are created together
+    #[arg(long = "input", value_name = "FILE", conflicts_with = "input_digest")]
+    inputs: Vec<PathBuf>,
     /// The digest of the input
-    #[arg(long, value_name = "HASH", required_unless_present = "input")]
+    #[arg(long, value_name = "HASH", required_unless_present = "inputs")]
     input_digest: Option<B256>,
     /// Keep a receipt in storage, which contracts can read
     #[arg(long)]
     receipt: bool,
-    /// What it pays [default: the least]
+    /// What each pays [default: the least]
     #[arg(long, value_parser = amount)]
     fee: Option<U256>,
-    /// Follow it to its end
+    /// Follow it to its end; of several, none is
     #[arg(long)]
     follow: bool,
 }
@@ -128,17 +128,20 @@ impl Create {
             }
             Some((text, None)) => text.parse().with_context(|| format!("{text} is neither NAME:GIB nor a group's number"))?,
         };
-        let digest = match (&self.input, self.input_digest) {
-            (Some(file), _) => {
-                let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
-                B256::from_slice(&Sha256::digest(bytes))
-            }
-            (None, digest) => digest.context("--input FILE or --input-digest HASH")?,
+        let read = |file: &PathBuf| {
+            let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
+            Ok(B256::from_slice(&Sha256::digest(bytes)))
         };
+        let digests: Vec<B256> = match self.input_digest {
+            Some(digest) => vec![digest],
+            None => self.inputs.iter().map(read).collect::<Result<_>>()?,
+        };
+        ensure!(digests.len() == 1 || !self.follow, "--follow is for a single task: watch them by `muster task watch`");
         let (kind, redundancy) = (self.kind as u8, self.policy as u8);
         let least = session.muster.read(IMuster::estimateCall { kind, units: self.units }).await?.leastFee;
         let fee = self.fee.unwrap_or(U256::from(least) * U256::from(if redundancy == 2 { 3 } else { 1 }));
-        let spec = IMuster::TaskSpec {
+        let models = node::models(&self.models)?;
+        let specs = digests.into_iter().map(|digest| IMuster::TaskSpec {
             kind,
             units: self.units,
             vram: self.vram,
@@ -146,8 +149,13 @@ impl Create {
             redundancy,
             flags: self.receipt.into(),
             inputDigest: digest,
-            models: node::models(&self.models)?,
-        };
+            models: models.clone(),
+        });
+        let mut specs: Vec<_> = specs.collect();
+        if specs.len() > 1 {
+            return self.run_all(session, &specs, fee).await;
+        }
+        let spec = specs.remove(0);
         let report = session.call(IMuster::createTaskCall { spec }, fee, &format!("task for {}", show_amount(fee))).await?;
         let id = report.json["events"].as_array().and_then(|events| {
             events.iter().find(|event| event["event"] == "TaskCreated")?["values"]["id"].as_str()?.parse::<u64>().ok()
@@ -156,6 +164,21 @@ impl Create {
         session.say(&report);
         watch(session, &Which { id, days: 1.0 }, true).await?;
         Ok(None)
+    }
+    /// Creates several tasks, those of one call all or none; one call tells where those before it have been created.
+    async fn run_all(&self, session: &Session, specs: &[IMuster::TaskSpec], fee: U256) -> Result<Option<Report>> {
+        let each = u128::try_from(fee).ok().context("no fee is that high")?;
+        let mut last = None;
+        for (done, some) in specs.chunks(BATCH).enumerate() {
+            if let Some(report) = last.take() {
+                session.say(&report);
+            }
+            let call = IMuster::createTasksCall { specs: some.to_vec(), fees: vec![each; some.len()], atomic: true };
+            let what = format!("{} tasks for {} each", some.len(), show_amount(fee));
+            let call = session.call(call, fee * U256::from(some.len()), &what).await;
+            last = Some(call.with_context(|| format!("{} of {} tasks were created before", done * BATCH, specs.len()))?);
+        }
+        Ok(last)
     }
 }
 

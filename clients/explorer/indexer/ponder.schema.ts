@@ -406,7 +406,8 @@ export const payment = onchainTable(
     task: t.bigint(),
     /** Less than 0 where it leaves the pot. */
     amount: t.bigint().notNull(),
-    /** Why: "fee", "pay", "refund", "startFee", "rest", "stake", "return", "release", "withdrawal", "slash", "groupFee", "sweep". */
+    /** Why: "fee", "pay", "refund", "startFee", "rest", "stake", "return", "release", "withdrawal", "slash", "groupFee", "sweep",
+     * "leftOut" (of a batch). */
     reason: t.text().notNull(),
     at: t.bigint().notNull(),
   }),

@@ -67,6 +67,7 @@ impl Refusal {
         let Refusal::Known(reason) = self else { return Advice::Never };
         match reason {
             Reason::DrawsDue(_) => Advice::DispatchFirst,
+            Reason::RefusedInBatch(e) => Refusal::decode(&e.reason).advice(),
             Reason::DeadlineNotPassed(e) => Advice::At(e.deadline),
             Reason::QueueTimeNotOver(e) => Advice::At(e.until),
             Reason::RevealsOpen(e) => Advice::At(e.closes),
@@ -85,6 +86,9 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Refusal::Known(Reason::RefusedInBatch(e)) => {
+                write!(f, "RefusedInBatch {{ place: {}, reason: {} }}", e.place, Refusal::decode(&e.reason))
+            }
             Refusal::Known(reason) => f.write_str(&plain(&format!("{reason:?}"))),
             Refusal::Other(data) if data.is_empty() => f.write_str("without a reason"),
             Refusal::Other(data) => match alloy::sol_types::decode_revert_reason(data) {
@@ -142,6 +146,10 @@ mod tests {
         let due = Refusal::Known(Reason::DrawsDue(IMuster::DrawsDue { pending: 7 }));
         assert_eq!(due.advice(), Advice::DispatchFirst);
         assert_eq!(due.to_string(), "DrawsDue { pending: 7 }");
+        let within = IMuster::RefusedInBatch { place: U256::from(2), reason: alloy::sol_types::SolError::abi_encode(&IMuster::TooManyPending { pending: 4095 }).into() };
+        let within = Refusal::Known(Reason::RefusedInBatch(within));
+        assert_eq!(within.to_string(), "RefusedInBatch { place: 2, reason: TooManyPending { pending: 4095 } }");
+        assert_eq!(within.advice(), Advice::Later);
         assert!(due.notice().unwrap().starts_with("More draws are decided already than this call makes"));
         let early = Refusal::Known(Reason::DeadlineNotPassed(IMuster::DeadlineNotPassed { id: 1, deadline: 99 }));
         assert_eq!(early.advice(), Advice::At(99));

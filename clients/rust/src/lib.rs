@@ -42,7 +42,7 @@ pub use events::{Batch, Events, Logged, Reading};
 pub use file::{private_directory, Lock};
 pub use http::{post_json, redacted, Fault};
 pub use journal::{Entry, Fate, Signed};
-pub use muster::{parameter, Account, Done, Muster, DISPATCH};
+pub use muster::{parameter, Account, Done, Muster, BATCH, DISPATCH};
 pub use seal::{digest_of, image_hashes, image_value, Given, Opening, Seal, SealError, Secrets, NOTE};
 pub use sender::{Request, Sender, Sending};
 pub use store::{cid_of, Attempt, Bounds, Found, Lost, Object, Store, Stores, Trouble};

@@ -21,6 +21,8 @@ pub struct Muster {
 
 /// The most tasks that one call of `dispatch` draws.
 pub const DISPATCH: u8 = 16;
+/// The most tasks that one call creates.
+pub const BATCH: usize = 16;
 /// Numbers of parameters.
 pub mod parameter {
     /// The least stake, in granules.
@@ -179,6 +181,34 @@ impl Account {
     /// is not known yet.
     pub async fn call<C: SolCall>(&self, call: C, value: U256) -> Result<Done, Error> {
         self.call_as(None, call, value).await
+    }
+
+    /// Creates tasks for their fees in wei: several in one call, which costs less than one by one; at most [`BATCH`]. Gives for each its id, or
+    /// why it was left out, its fee then being credit of this account. A task alone, and one that is to be created with all others
+    /// (`atomic`) or not at all, is not left out but refuses the call.
+    ///
+    /// # Errors
+    /// As [`Account::call`]: [`Reason::RefusedInBatch`] says which of several was refused, and by what.
+    pub async fn create_tasks(
+        &self,
+        tasks: &[(IMuster::TaskSpec, u128)],
+        atomic: bool,
+    ) -> Result<(Done, Vec<Result<u64, Refusal>>), Error> {
+        let done = if let [(spec, fee)] = tasks {
+            self.call(IMuster::createTaskCall { spec: spec.clone() }, U256::from(*fee)).await?
+        } else {
+            let (specs, fees): (Vec<_>, Vec<u128>) = tasks.iter().cloned().unzip();
+            let value = fees.iter().copied().map(U256::from).sum();
+            self.call(IMuster::createTasksCall { specs, fees, atomic }, value).await?
+        };
+        // Those draws that the call made first tell of other tasks, never of one that is created.
+        let became = done.events.iter().filter_map(|event| match event {
+            Event::TaskCreated(e) => Some(Ok(e.id)),
+            Event::TaskRefused(e) => Some(Err(Refusal::decode(&e.reason))),
+            _ => None,
+        });
+        let became = became.collect();
+        Ok((done, became))
     }
 
     /// The same under a name, under which it is done once, whatever is restarted: see [`Request::name`].

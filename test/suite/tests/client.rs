@@ -106,6 +106,29 @@ async fn a_task_from_its_creation_to_its_fee() {
 }
 
 #[tokio::test]
+async fn tasks_are_created_together_and_what_is_refused_is_told() {
+    let mut site = Site::new(&[]).await;
+    let (_, _) = site.join().await;
+    let application = site.account(1_000_000).await;
+    let good = (spec(), 50_000);
+    let (_, alone) = application.create_tasks(std::slice::from_ref(&good), false).await.unwrap();
+    assert_eq!(alone, [Ok(1)]);
+    let bad = (IMuster::TaskSpec { vram: 80, ..spec() }, 60_000);
+    let nobody = Refusal::Known(Reason::NobodyCanRun(IMuster::NobodyCanRun { vram: 80, gpu: 0 }));
+    let some = [good.clone(), bad, (spec(), 70_000)];
+    let (done, became) = application.create_tasks(&some, false).await.unwrap();
+    assert_eq!(became, [Ok(2), Err(nobody), Ok(3)]);
+    assert!(done.cost() > U256::ZERO);
+    let credit = site.muster.read(IMuster::accountCall { who: application.address() }).await.unwrap().credit;
+    assert_eq!(credit, 60_000);
+    let error = application.create_tasks(&some, true).await.unwrap_err();
+    let said = error.refusal().map(ToString::to_string);
+    assert_eq!(said.as_deref(), Some("RefusedInBatch { place: 1, reason: NobodyCanRun { vram: 80, gpu: 0 } }"));
+    let error = application.create_tasks(&vec![good; 17], true).await.unwrap_err();
+    assert!(matches!(error.refusal(), Some(Refusal::Known(Reason::TooManyAtOnce(_)))), "{error}");
+}
+
+#[tokio::test]
 async fn draws_that_stand_in_the_way_are_made_first() {
     let mut site = Site::new(&[("drawDelay", 64)]).await;
     if !site.world.travels("draws_that_stand_in_the_way_are_made_first") {

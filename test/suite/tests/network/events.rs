@@ -67,6 +67,9 @@ async fn every_event_is_seen_and_decodes() {
     w.send(&mut app, "setProfile", &[Token::Tuple(profile.to_vec())], 0).await;
     w.send(&mut app, "createTask", &[Spec { models: vec![1, 4], ..Spec::default() }.token()], 10_000).await;
     w.rule("dispatch", &[n(1)]).await;
+    let wrong = Spec { kind: 3, ..Spec::default() }.token();
+    w.send(&mut app, "createTasks", &[Token::Array(vec![wrong]), list(&[7]), Token::Bool(false)], 7).await;
+    assert_eq!(one(&w.events, "TaskRefused").number("fee"), 7.into());
     w.send(&mut a, "pause", &[], 0).await;
     w.send(&mut a, "submit", &[n(1), digest.clone()], 0).await;
     let paid = one(&w.events, "TaskSucceeded");

@@ -174,6 +174,12 @@ async fn every_error_has_a_call_that_provokes_it() {
     check!(outsider, "createTask", [spec(|s| s.models = (1..10).collect())], fee => "TooManyModels"[n(9), n(8)]);
     check!(outsider, "createTask", [spec(|s| s.models = vec![3, 1 << 40])], fee => "BadModel"[n(1u64 << 40)]);
     check!(outsider, "createTask", [spec(|s| s.models = vec![3, 4, 3])], fee => "DuplicateModel"[n(3)]);
+    let batch = |fees: &[u64]| [Token::Array(vec![spec(|s| s.kind = 3)]), list(fees), Token::Bool(true)];
+    let [specs, fees, whole] = batch(&[]);
+    check!(outsider, "createTasks", [specs, fees, whole], fee => "BadBatch"[n(1), n(0), n(fee)]);
+    let reason = [&ethers::utils::id("BadKind(uint8)")[..], &ethers::abi::encode(&[n(3)])].concat();
+    let [specs, fees, whole] = batch(&[fee]);
+    check!(outsider, "createTasks", [specs, fees, whole], fee => "RefusedInBatch"[n(0), Token::Bytes(reason)]);
     let rich = Address::random();
     let wealth = format!("{:#x}", U256::one() << 100);
     let _: serde_json::Value = w.chain.request("anvil_setBalance", (rich, wealth)).await.unwrap();

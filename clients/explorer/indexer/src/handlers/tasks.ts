@@ -93,7 +93,7 @@ export async function raise(scene: Scene, node: Node, estimate: number) {
 
 export const tasks: Pick<
   Handlers,
-  "TaskCreated" | "TaskRedrawn" | "TaskQueued" | "TaskStarted" | "TaskSucceeded" | "TaskErrorReported" | "TaskAborted"
+  "TaskCreated" | "TaskRefused" | "TaskRedrawn" | "TaskQueued" | "TaskStarted" | "TaskSucceeded" | "TaskErrorReported" | "TaskAborted"
 > = {
   async TaskCreated(scene, { id, creator, fee, estimate, timeLimit, startFeeBps, drawBlock, spec }) {
     const network = await scene.network();
@@ -115,6 +115,10 @@ export const tasks: Pick<
     for (const model of spec.models) (await scene.model(model)).tasks++;
     await scene.tick("created");
     await scene.count({ created: 1, fees: fee });
+  },
+
+  async TaskRefused(scene, { creator, fee }) {
+    await scene.pay({ pot: "credit", account: creator }, fee, "leftOut");
   },
 
   async TaskRedrawn(scene, { id, drawBlock }) {

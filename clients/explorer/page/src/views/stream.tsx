@@ -9,12 +9,12 @@ import { csv, save } from "../table";
 const KEPT = 300;
 const GROUPS: Record<string, string[] | undefined> = {
   all: undefined,
-  tasks: ["TaskCreated", "TaskQueued", "TaskStarted", "TaskSucceeded", "TaskErrorReported", "TaskAborted", "TaskRedrawn"],
+  tasks: ["TaskCreated", "TaskQueued", "TaskStarted", "TaskSucceeded", "TaskErrorReported", "TaskAborted", "TaskRefused", "TaskRedrawn"],
   nodes: ["NodeJoined", "NodeQuit", "NodePaused", "NodeResumed", "NodeExcluded", "NodeReadmitted", "NodeWaits", "NodeKickedOut", "StakeRaised", "WorkerNamed", "WorkAccepted"],
   validation: ["AnswerCommitted", "AnswerRevealed", "TaskSampled", "GroupFormed", "GroupChosen", "MemberCalled", "MemberStarted", "MemberTimedOut", "MemberJudged", "GroupSettled", "ScoreRecorded", "NodeRated", "NodeSlashed"],
-  money: ["Withdrawn", "StakeReleased", "TreasurySwept", "NodeSlashed", "TaskSucceeded", "MemberJudged"],
+  money: ["Withdrawn", "StakeReleased", "TreasurySwept", "NodeSlashed", "TaskSucceeded", "TaskRefused", "MemberJudged"],
 };
-const TONES: Record<string, string> = { TaskSucceeded: "good", TaskAborted: "bad", TaskErrorReported: "bad", NodeSlashed: "bad", NodeExcluded: "bad", MemberTimedOut: "bad", TaskQueued: "wait", TaskStarted: "busy", MemberStarted: "busy" };
+const TONES: Record<string, string> = { TaskSucceeded: "good", TaskAborted: "bad", TaskErrorReported: "bad", TaskRefused: "bad", NodeSlashed: "bad", NodeExcluded: "bad", MemberTimedOut: "bad", TaskQueued: "wait", TaskStarted: "busy", MemberStarted: "busy" };
 const words = (name: string) => name.replace(/([a-z])([A-Z])/g, "$1 $2").replace(/ [A-Z]/g, (two) => two.toLowerCase());
 
 const plain = (args: Row<"events">["args"]): string =>
