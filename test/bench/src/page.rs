@@ -234,7 +234,7 @@ impl Report {
              What moves a little: with few nodes a tree's rounded sums change more often, which writes more words. The tree of stakes, which `quit` leaves, \
              has a level more for every four times as many nodes (five more from 100 to 100,000), the queue's trees likewise for queued tasks; \
              starting or ending a task that never queued touches neither.\n\n\
-             ## What an adversary can do\n\nThe dearest transaction of each run, `dispatch` of more than one task apart (whoever calls it chooses how many to draw). The limit is 1,000,000.\n\n\
+             ## What an adversary can do\n\nThe dearest transaction of each run, `dispatch` and `createTasks` of more than one task apart (whoever calls them chooses how many). The limit is 1,000,000.\n\n\
              | run | calls | dearest | gas, not cached | median create and dispatch |\n| --- | ---: | --- | ---: | ---: |\n",
         );
         for a in &self.attacks {
@@ -328,6 +328,7 @@ impl Report {
         );
         for operation in [
             LIMITS[0].operation,
+            "create and dispatch by sixteen, a task",
             "submit, nothing queued",
             "create a replicated task and dispatch one",
             "commit, a task that may be sampled",

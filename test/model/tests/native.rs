@@ -25,7 +25,7 @@ fn a_hundred_thousand_operations_agree_with_the_model() {
 
 #[test]
 fn many_short_lives_agree_with_the_model() {
-    drive_native(1_000..1_200, 200, 14, 1);
+    drive_native(1_000..1_300, 200, 14, 1);
 }
 
 /// More holders of a model than a search looks at, taller brackets, longer queues.

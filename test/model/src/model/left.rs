@@ -82,8 +82,8 @@ impl Model {
             let able = self.could_run(task, &looked);
             let before = self.left.queued.contains(&task.id);
             let saw = able.iter().find(|n| !self.left.idle.contains(n));
-            // The better one may have been given its nodes after one of them looked.
-            let behind = self.behind(task, &idle) || task.policy == 3 && called_up;
+            // The better one may have been given its nodes, or a node that erred, after one of them looked.
+            let behind = [&idle, &looked].iter().any(|idle| self.behind(task, idle)) || task.policy == 3 && called_up;
             assert!(
                 full || behind || !before || saw.is_none(),
                 "{saw:?} became available, and left {task:?} that {able:?} could run after {events:#?}"

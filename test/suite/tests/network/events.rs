@@ -69,7 +69,7 @@ async fn every_event_is_seen_and_decodes() {
     w.rule("dispatch", &[n(1)]).await;
     let wrong = Spec { kind: 3, ..Spec::default() }.token();
     w.send(&mut app, "createTasks", &[Token::Array(vec![wrong]), list(&[7]), Token::Bool(false)], 7).await;
-    assert_eq!(one(&w.events, "TaskRefused").number("fee"), 7.into());
+    assert_eq!(one(&w.events, "TaskRefused").number("fee"), 7u32.into());
     w.send(&mut a, "pause", &[], 0).await;
     w.send(&mut a, "submit", &[n(1), digest.clone()], 0).await;
     let paid = one(&w.events, "TaskSucceeded");

@@ -178,7 +178,7 @@ async fn every_error_has_a_call_that_provokes_it() {
     let [specs, fees, whole] = batch(&[]);
     check!(outsider, "createTasks", [specs, fees, whole], fee => "BadBatch"[n(1), n(0), n(fee)]);
     let reason = [&ethers::utils::id("BadKind(uint8)")[..], &ethers::abi::encode(&[n(3)])].concat();
-    let [specs, fees, whole] = batch(&[fee]);
+    let [specs, fees, whole] = batch(&[1_000]);
     check!(outsider, "createTasks", [specs, fees, whole], fee => "RefusedInBatch"[n(0), Token::Bytes(reason)]);
     let rich = Address::random();
     let wealth = format!("{:#x}", U256::one() << 100);
