@@ -146,7 +146,10 @@ mod tests {
         let due = Refusal::Known(Reason::DrawsDue(IMuster::DrawsDue { pending: 7 }));
         assert_eq!(due.advice(), Advice::DispatchFirst);
         assert_eq!(due.to_string(), "DrawsDue { pending: 7 }");
-        let within = IMuster::RefusedInBatch { place: U256::from(2), reason: alloy::sol_types::SolError::abi_encode(&IMuster::TooManyPending { pending: 4095 }).into() };
+        let within = IMuster::RefusedInBatch {
+            place: U256::from(2),
+            reason: alloy::sol_types::SolError::abi_encode(&IMuster::TooManyPending { pending: 4095 }).into(),
+        };
         let within = Refusal::Known(Reason::RefusedInBatch(within));
         assert_eq!(within.to_string(), "RefusedInBatch { place: 2, reason: TooManyPending { pending: 4095 } }");
         assert_eq!(within.advice(), Advice::Later);

@@ -370,7 +370,10 @@ fn a_batch_is_created_whole_or_without_what_is_refused() {
         [E::TaskCreated(one), E::TaskRefused(bad), E::TaskCreated(two), E::TaskRefused(cheap)] => {
             assert_eq!((one.id, one.fee, one.drawBlock, one.spec.clone()), (1, FEE, block, good.clone()));
             assert_eq!((two.id, two.fee, two.drawBlock, &two.spec.models[..]), (2, FEE + 2, block, &[7][..]));
-            assert_eq!((bad.creator.into_array(), bad.place, bad.fee, name_of(&bad.reason)), (who(5), 1, FEE + 1, "BadVram".into()));
+            assert_eq!(
+                (bad.creator.into_array(), bad.place, bad.fee, name_of(&bad.reason)),
+                (who(5), 1, FEE + 1, "BadVram".into())
+            );
             assert_eq!((cheap.place, cheap.fee, name_of(&cheap.reason)), (3, 1, "FeeTooLow".into()));
         }
         other => panic!("{other:?}"),
@@ -392,7 +395,10 @@ fn a_batch_is_created_whole_or_without_what_is_refused() {
     w.send(OWNER, 0, setPausedCall { on: true }).unwrap();
     refused!(ask(&mut w, FEE, 1, &[FEE]), PausedByOwner);
     w.send(OWNER, 0, setPausedCall { on: false }).unwrap();
-    refused!(World::new().send(who(5), FEE, createTasksCall { specs: vec![good.clone()], fees: vec![FEE], atomic: true }), NoNodes);
+    refused!(
+        World::new().send(who(5), FEE, createTasksCall { specs: vec![good.clone()], fees: vec![FEE], atomic: true }),
+        NoNodes
+    );
 }
 
 #[test]

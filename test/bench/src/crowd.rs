@@ -372,7 +372,9 @@ impl Crowd {
             false,
             |done| done.events::<TaskCreated>().len() == 16,
             none,
-            |c, ()| c.b.world.call(c.b.creator, 16 * PART, createTasksCall { specs: specs.clone(), fees: fees.clone(), atomic: true }),
+            |c, ()| {
+                c.b.world.call(c.b.creator, 16 * PART, createTasksCall { specs: specs.clone(), fees: fees.clone(), atomic: true })
+            },
         )?;
         self.act("submit, and wait for others", false, waits, none, |c, ()| c.free(0))?;
         self.act("submit, and be reserved with two who wait", false, reserves, |c| c.wait(1..3), |c, ()| c.free(0))?;

@@ -342,8 +342,7 @@ impl Bench {
 
     /// Creates sixteen tasks in one call, draws them, and lets them be answered; gives the calls but the answers.
     fn batch(&mut self) -> Result<Vec<Done>> {
-        let batch =
-            createTasksCall { specs: vec![spec(&[MODEL]); BATCH_MAX], fees: vec![TOKEN; BATCH_MAX], atomic: true };
+        let batch = createTasksCall { specs: vec![spec(&[MODEL]); BATCH_MAX], fees: vec![TOKEN; BATCH_MAX], atomic: true };
         let mut calls = vec![self.world.call(self.creator, BATCH_MAX as u128 * TOKEN, batch)?];
         // One that stays undecided is drawn again.
         while self.world.view(overviewCall {})?.pending > 0 {
