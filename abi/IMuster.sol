@@ -693,11 +693,11 @@ interface IMuster {
     error UnknownFunction(bytes4 selector);
     /// @notice The calldata is not what the function's types demand.
     error MalformedCalldata(bytes4 selector);
-    /// @notice The program behind the selector stopped without a reason: a trap, or too little gas.
+    /// @notice The program stopped without a reason: a trap, or too little gas.
     error ProgramFailed(bytes4 selector, address program);
     /// @notice This function takes no value.
     error ValueNotAccepted(uint256 value);
-    /// @notice The contract is not initialised, or a program is called at its own address, not the router's.
+    /// @notice The contract is not initialised, or this is a program's own address.
     error NotInitialised();
     /// @notice The contract is initialised, which happens once.
     error AlreadyInitialised();
@@ -763,7 +763,7 @@ interface IMuster {
     error TooManyGpuModels(uint16 vram);
     /// @notice There are as many nodes as can be.
     error NetworkFull(uint32 joined);
-    /// @notice More models than a task can require, a call add, or a node have.
+    /// @notice More models than a task, a call or a node can have.
     error TooManyModels(uint256 given, uint256 most);
     /// @notice Model ids are 1 to 2^40 - 1.
     error BadModel(uint64 model);
@@ -794,13 +794,13 @@ interface IMuster {
     error GpuUnknown(uint32 group);
     /// @notice No node ever joined with a GPU of this name and VRAM size.
     error GpuNameUnknown(string name, uint16 vram);
-    /// @notice No joined node has the VRAM, or is of the GPU group, that the task requires.
+    /// @notice No joined node has the VRAM or the GPU group that the task requires.
     error NobodyCanRun(uint16 vram, uint32 gpu);
     /// @notice There is no such policy yet.
     error RedundancyUnsupported(uint8 policy);
-    /// @notice Some of the specification's flags mean nothing yet.
+    /// @notice Some of the flags mean nothing yet.
     error FlagsUnsupported(uint32 flags);
-    /// @notice The value sent is less than the least fee for the estimated time.
+    /// @notice The value sent is less than the least fee.
     error FeeTooLow(uint256 sent, uint256 least);
     /// @notice The value sent is more than a fee can be.
     error FeeTooHigh(uint256 sent, uint256 most);
@@ -810,8 +810,7 @@ interface IMuster {
     error RefusedInBatch(uint256 place, bytes reason);
     /// @notice As many tasks wait for their draw as can.
     error TooManyPending(uint32 pending);
-    /// @notice More draws are decided already than this call makes, and it could change what they come to. Call `dispatch`
-    /// first.
+    /// @notice Draws are due that this call could change. Call `dispatch` first.
     error DrawsDue(uint32 pending);
     /// @notice The task is not queued under this ticket.
     error TaskNotQueued(uint64 id, uint64 ticket);
@@ -823,7 +822,7 @@ interface IMuster {
     error CommitFirst(uint64 id);
     /// @notice The node has committed already, or the task cannot be validated.
     error NothingToCommit(uint64 id, uint32 node);
-    /// @notice The node has committed to nothing that could be revealed, sampled or judged.
+    /// @notice The node has committed to nothing that is open.
     error NotCommitted(uint64 id, uint32 node);
     /// @notice The block whose hash decides has not come, or is too long ago.
     error HashUnknown(uint64 id, uint64 block);
@@ -833,7 +832,7 @@ interface IMuster {
     error NotSampled(uint64 id);
     /// @notice As many sampled tasks wait for validators as can.
     error TooManyCalls(uint32 waiting);
-    /// @notice No validation group of this task is at this place.
+    /// @notice No group of this task is at this place.
     error GroupUnknown(uint64 id, uint32 group);
     /// @notice The node is no member of the group.
     error NotAMember(uint64 id, uint32 node);
@@ -847,15 +846,15 @@ interface IMuster {
     error BadAnswerKind(uint8 kind, bytes32 value);
     /// @notice The answer has not one perceptual hash for each image and no other.
     error BadImages(uint64 id, uint8 images);
-    /// @notice Answers of such a task have to be equal: it has to require a GPU group that the owner has listed.
+    /// @notice The task has to require a GPU group that the owner has listed, for its answers have to be equal.
     error GpuNotListed(uint32 group);
-    /// @notice Returned stake stays locked while the node has open commitments.
+    /// @notice Stake stays locked while the node has open commitments.
     error StakeLocked(uint32 node, uint8 open);
     /// @notice The node does not run this task.
     error TaskNotRunning(uint64 id, uint32 node);
     /// @notice The task's deadline was before now.
     error DeadlinePassed(uint64 id, uint64 deadline);
-    /// @notice The task can still be answered until its deadline.
+    /// @notice The task can be answered until its deadline.
     error DeadlineNotPassed(uint64 id, uint64 deadline);
     /// @notice A page is at most `most` long.
     error PageTooLong(uint32 count, uint32 most);

@@ -33,7 +33,10 @@ const givers = new Map(
 // How groups of redundancy 3 were chosen and what they did for ratings is for explorers, too.
 const UNTOLD = ["GroupChosen", "NodeRated", "WorkerNamed", "WorkAccepted"];
 const WHOSE = ["id", "node", "creator"];
+// The table names functions too many for three that only `reveal`, `submit` and `reportError` give; and viem encodes calls as they are declared, and no value goes where none is taken.
+const UNMET = ["BadImages", "NotWhatWasCommitted", "CommitFirst", "MalformedCalldata", "ValueNotAccepted"];
 const isMet = ({ name }) => {
+  if (UNMET.includes(name)) return false;
   const by = givers.get(name);
   if (!by) throw new Error(`docs/refusals.md does not say what gives ${name}`);
   return /any call|every function/.test(by) || functions.some((item) => by.includes(`\`${item.name}\``));
@@ -64,40 +67,53 @@ const sentences = Object.fromEntries(
 );
 const missing = used.filter((item) => item.type === "error" && !sentences[item.name]).map((item) => item.name);
 if (missing.length) throw new Error(`abi/IMuster.sol does not say what these errors mean: ${missing}`);
-const structs = {};
-const typeOf = ({ type, internalType, components }) => {
-  if (!components) return type;
-  const name = internalType.replace(/^struct (\w+\.)?|(\[\])+$/g, "");
-  structs[name] ??= list(components);
-  return name + type.slice("tuple".length);
+// A name's type is written where it is not what it was before, and of an event an exclamation mark stands for the comma after what is indexed.
+const known = new Map();
+const typeOf = ({ type, internalType, components }) =>
+  components ? internalType.replace(/^struct (\w+\.)?|(\[\])+$/g, "") + type.slice("tuple".length) : type;
+const list = (values) =>
+  values
+    .map((value) => {
+      const type = typeOf(value);
+      const isKnown = value.name && known.get(value.name) === type;
+      if (!isKnown && known.has(type)) throw new Error(`${type} is a name and a type`);
+      known.set(value.name, type);
+      return isKnown ? value.name : `${type}${value.name && ` ${value.name}`}`;
+    })
+    .join();
+const inputsOf = ({ type, inputs }) => {
+  if (type !== "event") return list(inputs);
+  const indexed = inputs.filter((input) => input.indexed);
+  return `${list(indexed)}!${list(inputs.slice(indexed.length))}`;
 };
-const list = (values) => values.map((value) => `${typeOf(value)}${value.indexed ? "!" : ""}${value.name && ` ${value.name}`}`).join();
 const text = (kind) =>
   used
     .filter((item) => item.type === kind || item.stateMutability === kind)
     .map((item) =>
       [
         item.name,
-        list(item.inputs),
+        inputsOf(item),
         ...(item.outputs?.length ? [list(item.outputs)] : []),
-        ...(kind === "error" ? [sentences[item.name]] : []),
+        ...(kind === "error" ? [sentences[item.name].replace(/\.$/, "")] : []),
       ].join("|"),
     )
     .join("\n");
-const texts = Object.fromEntries(["view", "nonpayable", "payable", "event", "error"].map((kind) => [kind, text(kind)]));
-const compact = {
-  ...texts,
-  struct: Object.entries(structs)
-    .map((entry) => entry.join("|"))
-    .join("\n"),
+// Structs, those first that others are made of.
+const structs = new Map();
+const collect = (values) => {
+  for (const value of values) {
+    if (!value.components) continue;
+    collect(value.components);
+    structs.set(typeOf({ ...value, type: "tuple" }), value.components);
+  }
 };
+for (const { inputs, outputs = [] } of used) collect([...inputs, ...outputs]);
+const struct = [...structs].map(([name, components]) => `${name}|${list(components)}`).join("\n");
+const compact = [struct, ...["event", "error", "view", "nonpayable", "payable"].map(text)].join("\n\n");
 const named = (list) => list.map(({ name }) => `"${name}"`).join(" | ");
-const entries = Object.entries(compact)
-  .map(([kind, text]) => `  ${kind}: \`${text.replaceAll("`", "")}\`,\n`)
-  .join("");
 write(
   "compact.ts",
-  `/** What the actions use of the interface, a line each: name, inputs, outputs; of a refusal what it means. */\nexport const compact = {\n${entries}};\n\n` +
+  `/** What the actions use of the interface, in paragraphs: structs, events, refusals, then views and calls. A line each: name, inputs, outputs; of a refusal what it means. */\nexport const compact = \`${compact.replaceAll("`", "")}\`;\n\n` +
     `/** The views among it. */\nexport type UsedView = ${named(functions.filter((item) => item.stateMutability === "view"))};\n\n` +
     `/** The calls among it. */\nexport type UsedCall = ${named(functions.filter((item) => item.stateMutability !== "view"))};\n\n` +
     `/** The refusals among it. */\nexport type UsedError = ${named(used.filter((item) => item.type === "error"))};\n`,

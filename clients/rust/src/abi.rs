@@ -153,7 +153,7 @@ mod tests {
         let within = Refusal::Known(Reason::RefusedInBatch(within));
         assert_eq!(within.to_string(), "RefusedInBatch { place: 2, reason: TooManyPending { pending: 4095 } }");
         assert_eq!(within.advice(), Advice::Later);
-        assert!(due.notice().unwrap().starts_with("More draws are decided already than this call makes"));
+        assert!(due.notice().unwrap().starts_with("Draws are due that this call could change"));
         let early = Refusal::Known(Reason::DeadlineNotPassed(IMuster::DeadlineNotPassed { id: 1, deadline: 99 }));
         assert_eq!(early.advice(), Advice::At(99));
         assert_eq!(Refusal::decode(&[1, 2, 3]).advice(), Advice::Never);

@@ -156,15 +156,6 @@ export function translate(error: unknown, functionName: string, args: object): u
 
 /** Whether a request failed in a way that the next one may not: the node was not reached, or had too much to do. */
 export function passing(error: unknown): boolean {
-  const names = [
-    "HttpRequestError",
-    "WebSocketRequestError",
-    "SocketClosedError",
-    "TimeoutError",
-    "LimitExceededRpcError",
-    "InternalRpcError",
-    "ResourceUnavailableRpcError",
-    "ProviderDisconnectedError",
-  ];
-  return error instanceof BaseError && error.walk((cause) => names.includes((cause as Error).name)) !== null;
+  const names = /^(HttpReq|WebSocketReq|SocketClosed|Timeout|LimitExceeded|InternalRpc|ResourceUnavailable|ProviderDis)/;
+  return error instanceof BaseError && error.walk((cause) => names.test((cause as Error).name)) !== null;
 }

@@ -5,43 +5,46 @@ import { compact } from "./generated/compact.js";
 
 type Items = (typeof musterAbi)[number];
 
-const rows = (text: string) => text.split("\n").map((row) => row.split("|"));
-const structs = new Map(rows(compact.struct) as [string, string][]);
+type Value = AbiParameter & { indexed?: boolean };
 
-/** Values as the compact form lists them: `type name`, an indexed one's type with an exclamation mark. */
-const values = (text?: string): (AbiParameter & { indexed?: boolean })[] =>
+const [structs = [], told = [], refused = [], ...calls] = compact.split("\n\n").map((text) => text.split("\n").map((row) => row.split("|")));
+/** What a name's type was last. */
+const types = new Map<string, string>();
+const components = new Map<string, Value[]>();
+
+/** Values as the compact form lists them: `type name`, or the name alone where its type is what it was before, or a type without name. */
+const values = (text = "", more?: object): Value[] =>
   (text ? text.split(",") : []).map((value) => {
-    const [, base, lists, mark, name] = /^(\w+)([^! ]*)(!?) ?(.*)$/.exec(value) as unknown as [string, string, string, string, string];
-    const components = structs.get(base);
-    return {
-      ...(mark && { indexed: true }),
-      name,
-      type: (components ? "tuple" : base) + lists,
-      ...(components && { components: values(components) }),
-    } as AbiParameter;
+    const [first, second] = value.split(" ") as [string, string?];
+    const known = second ? undefined : types.get(first);
+    const [type, name] = known ? [known, first] : [first, second ?? ""];
+    types.set(name, type);
+    const [, base, lists] = /^(\w+)(.*)/.exec(type) as unknown as [string, string, string];
+    const inner = components.get(base);
+    return { ...more, name, ...(inner ? { type: `tuple${lists}`, components: inner } : { type }) } as Value;
   });
+for (const [name, text] of structs) components.set(name!, values(text));
 
-/** The events. */
-export const events = rows(compact.event).map(([name, inputs]) => ({
-  type: "event",
-  name: name!,
-  inputs: values(inputs).map((value) => ({ indexed: false, ...value })),
-}));
+/** The events; an exclamation mark stands after what is indexed. */
+export const events = told.map(([name, inputs]) => {
+  const [indexed, rest] = inputs!.split("!");
+  return { type: "event", name: name!, inputs: [...values(indexed, { indexed: true }), ...values(rest, { indexed: false })] };
+});
 
 /** The refusals, each with a sentence that says what it means. */
-export const errors = rows(compact.error).map(([name, inputs, sentence]) => ({
+export const errors = refused.map(([name, inputs, sentence]) => ({
   type: "error",
   name: name!,
   inputs: values(inputs),
-  sentence,
+  sentence: `${sentence}.`,
 }));
 
 /** The functions. */
-export const functions = (["view", "nonpayable", "payable"] as const).flatMap((stateMutability) =>
-  rows(compact[stateMutability]).map(([name, inputs, outputs]) => ({
+export const functions = calls.flatMap((rows, i) =>
+  rows.map(([name, inputs, outputs]) => ({
     type: "function",
     name: name!,
-    stateMutability,
+    stateMutability: ["view", "nonpayable", "payable"][i],
     inputs: values(inputs),
     outputs: values(outputs),
   })),
