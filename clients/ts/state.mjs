@@ -1,7 +1,8 @@
 // Writes state/: a development node's chain with Muster deployed on it, which the test network of the package begins with.
-// MUSTER_DEVNODE and MUSTER_CLI name the binaries; the programs have to be built (script/build).
+// MUSTER_DEVNODE and MUSTER_CLI name the binaries; the programs have to be built (script/build). state/muster.json is put there last, so where it is
+// the rest is too, however this ends.
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,12 +10,19 @@ import { fileURLToPath } from "node:url";
 const { MUSTER_DEVNODE, MUSTER_CLI } = process.env;
 if (!MUSTER_DEVNODE || !MUSTER_CLI) throw new Error("MUSTER_DEVNODE and MUSTER_CLI have to name muster-devnode and muster-dev");
 const state = fileURLToPath(new URL("state/", import.meta.url));
-rmSync(state, { recursive: true, force: true });
-mkdirSync(state);
+mkdirSync(state, { recursive: true });
+for (const name of readdirSync(state)) if (name.endsWith(".part") || name.endsWith(".part.log")) rmSync(join(state, name));
+const [chain, muster] = ["chain.json", "muster.json"].map((name) => join(state, name));
 const record = mkdtempSync(join(tmpdir(), "muster-"));
 
-const node = spawn(MUSTER_DEVNODE, ["--port", "0", "--state", join(state, "chain.json")], { stdio: ["ignore", "pipe", "inherit"] });
+const node = spawn(MUSTER_DEVNODE, ["--port", "0", "--state", `${chain}.part`], { stdio: ["ignore", "pipe", "inherit"] });
 const ended = new Promise((resolve) => node.on("exit", resolve));
+// Without whom the node would go on.
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
+process.on("exit", () => {
+  node.kill();
+  rmSync(record, { recursive: true, force: true });
+});
 try {
   const url = await new Promise((resolve, reject) => {
     let said = "";
@@ -44,10 +52,15 @@ try {
   }
   const [file] = readdirSync(record);
   const { address } = JSON.parse(readFileSync(join(record, file), "utf8"));
-  writeFileSync(join(state, "muster.json"), `${JSON.stringify({ address })}\n`);
+  writeFileSync(`${muster}.part`, `${JSON.stringify({ address })}\n`);
+  // As it ends it writes the chain.
+  node.kill();
+  await ended;
+  rmSync(muster, { force: true });
+  renameSync(`${chain}.part`, chain);
+  renameSync(`${muster}.part`, muster);
 } finally {
   node.kill();
   await ended;
-  rmSync(join(state, "chain.json.log"), { force: true });
-  rmSync(record, { recursive: true });
+  rmSync(`${chain}.part.log`, { force: true });
 }
