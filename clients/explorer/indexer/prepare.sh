@@ -7,4 +7,4 @@ if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modu
   npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
   touch node_modules/.package-lock.json
 fi
-../../ts/verifier.sh
+../../ts/verifier.sh verifier

@@ -1,9 +1,10 @@
 // Tasks checked against what the chain says of them, on the test network; and that what is not so is found. MUSTER_DEVNODE names its binary.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { keccak256, toHex } from "viem";
-import { parameterNumbers } from "../dist/abi.js";
+import { createClient, custom, encodeFunctionData, keccak256, multicall3Abi, toHex } from "viem";
+import { musterAbi, parameterNumbers } from "../dist/abi.js";
 import { TaskKind } from "../dist/index.js";
+import { replayTransaction } from "../dist/replay.js";
 import { startNetwork } from "../dist/test/index.js";
 import { Core, gather, lotOf, verify, verifyTask } from "../dist/verify/index.js";
 
@@ -17,7 +18,7 @@ const [OK, WRONG] = ["ok", "wrong"];
 const results = (checks, subject) => [...new Set(checks.filter((check) => check.subject === subject).map(({ result }) => result))];
 /** Everything is as it has to be, but for what cannot be known. */
 const holds = (checks, ...unknown) => {
-  const wrong = checks.filter(({ result, subject }) => result !== OK && !(result === UNKNOWN && ["draw", ...unknown].includes(subject)));
+  const wrong = checks.filter(({ result, subject }) => result !== OK && !(result === UNKNOWN && unknown.includes(subject)));
   assert.deepEqual(wrong, []);
 };
 /** Facts with an event's values changed, or with the event taken out. */
@@ -49,13 +50,14 @@ describe("tasks of a network that validates", () => {
     const { id, task } = await client.createTask({ kind: TaskKind.gpt, input: "a question", value: FEE, ...request });
     return client.waitForTask({ id, fromBlock: task.createdIn, timeout });
   };
-  const asked = ({ id }) => gather(network.client, { address: network.address, id });
-  const checked = ({ id }) => verifyTask(network.client, { address: network.address, id });
+  const asked = ({ id }) => gather(network.client, { address: network.address, id, replay: replayTransaction });
+  const checked = ({ id }) => verifyTask(network.client, { address: network.address, id, replay: replayTransaction });
 
   test("on its own: the fee is paid, the answer is anybody's", async () => {
     all("answers");
     const checks = await checked(await ended({}));
     holds(checks, "answer");
+    assert.deepEqual(results(checks, "draw"), [OK]);
     assert.deepEqual([results(checks, "payout"), results(checks, "deadline"), results(checks, "answer")], [[OK], [OK], [UNKNOWN]]);
     all("fails");
     const facts = await asked(await ended({}));
@@ -152,6 +154,64 @@ describe("tasks of a network that validates", () => {
     const checks = verify(facts, core);
     holds(checks);
     assert.deepEqual([results(checks, "judgement"), results(checks, "lot"), results(checks, "payout")], [[OK], [], [OK]]);
+  });
+
+  test("as many as their ratings ask for: draw and judgement are done again whole", async () => {
+    all("answers");
+    const { client, address } = network;
+    const profile = { algorithm: 1, least: 3, most: 3, reschedules: 2, targeting: 2, target: 49n * 10n ** 16n, alpha: 5n * 10n ** 17n, period: 300 };
+    const hash = await client.writeContract({ address, abi: musterAbi, functionName: "setProfile", args: [profile] });
+    await client.waitForTransactionReceipt({ hash });
+    const facts = await asked(await ended({ redundancy: 3, gpu: gpu(), value: 3n * FEE }));
+    const checks = verify(facts, core);
+    holds(checks);
+    assert.deepEqual([results(checks, "draw"), results(checks, "judgement"), results(checks, "payout")], [[OK], [OK], [OK]]);
+    const unaided = verify({ ...facts, replays: new Map() }, core);
+    holds(unaided, "draw", "judgement", "payout");
+    assert.deepEqual([results(unaided, "draw"), results(unaided, "judgement")], [[UNKNOWN], [UNKNOWN]]);
+  });
+
+  test("a draw done again: from a lying chain it comes out different, and what cannot be done again says so", async () => {
+    all("answers");
+    const { client, address, chain } = network;
+    const { id } = await ended({});
+    const started = (await client.getEvents({ id, fromBlock: 0n, toBlock: await client.getBlockNumber() })).find(({ eventName }) => eventName === "TaskStarted");
+    const { transactionHash: hash, blockNumber } = started;
+    /** Through a node that answers otherwise. */
+    const through = (change) =>
+      replayTransaction(
+        createClient({ chain, transport: custom({ request: async ({ method, params }) => change(method, params, () => client.request({ method, params })) }, { retryCount: 0 }) }),
+        { address, hash, blockNumber },
+      );
+    const honest = await through((method, params, ask) => ask());
+    assert.deepEqual([honest.same, /comes to the same \d+ events/.test(honest.because)], [true, true]);
+    // Another node is said to have been drawn.
+    const other = toHex(started.args.node % 4 + 1, { size: 32 });
+    const lies = await through(async (method, params, ask) => {
+      const answer = await ask();
+      if (method !== "eth_getLogs") return answer;
+      return answer.map((log) => ({ ...log, topics: log.topics.map((topic, i) => (i === 2 && topic === toHex(started.args.node, { size: 32 }) ? other : topic)) }));
+    });
+    assert.deepEqual([lies.same, /differs from its event/.test(lies.because)], [false, true]);
+    // Of fifty other hashes of the block that draws, one at least draws another node.
+    let differing = 0;
+    for (let i = 0; i < 50 && !differing; i++) {
+      const { same } = await through(async (method, params, ask) => {
+        const answer = await ask();
+        return method === "eth_getBlockByNumber" && !params[1] ? { ...answer, hash: keccak256(toHex(i)) } : answer;
+      });
+      differing += Number(same === false);
+    }
+    assert.equal(differing, 1);
+    const without = await through((method, params, ask) => (method === "eth_getStorageAt" ? Promise.reject(new Error("missing trie node")) : ask()));
+    assert.deepEqual([without.same, /does not tell what Muster's storage was/.test(without.because)], [undefined, true]);
+    // A call that a contract makes.
+    const multicall = "0xcA11bde05977b3631167028862bE2a173976CA11";
+    const data = encodeFunctionData({ abi: musterAbi, functionName: "nameModel", args: ["named/by-a-contract"] });
+    const called = await client.writeContract({ address: multicall, abi: multicall3Abi, functionName: "aggregate3", args: [[{ target: address, allowFailure: false, callData: data }]] });
+    const receipt = await client.waitForTransactionReceipt({ hash: called });
+    const foreign = await replayTransaction(client, { address, hash: called, blockNumber: receipt.blockNumber });
+    assert.deepEqual([foreign.same, /A contract made the call/.test(foreign.because)], [undefined, true]);
   });
 
   test("what is withheld: nothing opens the commitments, and all is refunded", async () => {

@@ -1,7 +1,11 @@
 /** `verifyTask` of the TypeScript package against the configured RPC endpoint; loaded with viem when a task is looked at. */
+import type { replayTransaction } from "muster-client/replay";
 import { verifyTask } from "muster-client/verify";
 import { type Address, createPublicClient, http } from "viem";
 import { config } from "./config";
 
+/** All of Muster's rules, which are loaded when there is a transaction to do again. */
+const replay: typeof replayTransaction = async (client, parameters) => (await import("muster-client/replay")).replayTransaction(client, parameters);
+
 export const checkTask = (id: bigint, fromBlock: bigint) =>
-  verifyTask(createPublicClient({ transport: http(config.rpc, { retryCount: 1 }) }), { address: config.muster as Address, id, fromBlock });
+  verifyTask(createPublicClient({ transport: http(config.rpc, { retryCount: 1 }) }), { address: config.muster as Address, id, fromBlock, replay });

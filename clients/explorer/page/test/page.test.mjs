@@ -82,6 +82,8 @@ describe("views", () => {
     await shown(page, "[data-test=checks] .checks li");
     assert.match(await page.locator("[data-test=checks] h2").textContent(), / 0 wrong/);
     assert.match(await page.locator("[data-test=checks]").textContent(), /right.*Payment/);
+    // Done again by the browser, with the storage of the block before.
+    assert.match(await page.locator("[data-test=checks] .checks li", { hasText: "Draw of node" }).first().textContent(), /^right.*the same \d+ events/);
     await shown(page, '[data-test=draw] table[data-table="candidates"]');
     await close(page);
   });
@@ -135,6 +137,7 @@ describe("views", () => {
     await page.getByText("Several nodes were chosen at once by their ratings").waitFor();
     await shown(page, "[data-test=checks] .checks li");
     assert.match(await page.locator("[data-test=checks] h2").textContent(), / 0 wrong/);
+    for (const subject of ["Draw", "Judgement", "Payment"]) assert.match(await page.locator("[data-test=checks] .checks li", { hasText: subject }).first().textContent(), /^right/);
     await close(page);
   });
 

@@ -6,6 +6,7 @@ import { type MusterEvent, getEvents } from "../events.js";
 import { musterAbi } from "../generated/abi.js";
 import * as numbers from "../generated/numbers.js";
 import { getParameter } from "../reads.js";
+import type { Replayed, replayTransaction } from "../replay.js";
 import type { GetTaskParameters } from "../tasks.js";
 
 /** A block; of one that the node does not have any more there is none. */
@@ -35,13 +36,25 @@ export interface Facts {
   changes: readonly Change[];
   /** What they are now. */
   parameters: ReadonlyMap<number, bigint>;
+  /** What the transactions came to that drew its nodes, or judged a group chosen by ratings, when they were done again; none where nobody did. */
+  replays?: ReadonlyMap<Hash, Replayed> | undefined;
 }
+
+/** Parameters of {@link gather}. */
+export type GatherParameters = GetTaskParameters & {
+  /** What does transactions again: `replayTransaction` of `muster-client/replay`. Without it draws are not checked. */
+  replay?: typeof replayTransaction | undefined;
+};
+
+/** Events that say who was chosen. */
+const CHOSEN = ["TaskStarted", "GroupFormed"];
+const RATED = 3;
 
 const ASKED = ["downloadTime", "hammingMost", "sampleBps", "sampleDelay", "slashImages", "slashTimes"] as const;
 
 /** Asks for it. */
-export async function gather(client: MusterClient, parameters: GetTaskParameters): Promise<Facts> {
-  const { address, id, fromBlock = 0n, blockRange } = parameters;
+export async function gather(client: MusterClient, parameters: GatherParameters): Promise<Facts> {
+  const { address, id, fromBlock = 0n, blockRange, replay } = parameters;
   const toBlock = parameters.toBlock ?? (await newest(client));
   const events = await getEvents(client, { address, id, fromBlock, toBlock, blockRange });
   if (!events.length) throw new TaskNotFoundError(id, fromBlock);
@@ -71,7 +84,12 @@ export async function gather(client: MusterClient, parameters: GetTaskParameters
     const block = await client.request({ method: "eth_getBlockByNumber", params: [numberToHex(number), false] });
     return block?.hash ? [[number, { hash: block.hash, timestamp: BigInt(block.timestamp) }] as const] : [];
   });
+  const isRated = events.some(({ eventName, args }) => eventName === "TaskCreated" && args.spec.redundancy === RATED);
+  const chosen = events.filter(({ eventName }) => CHOSEN.includes(eventName) || (isRated && eventName === "GroupSettled"));
+  const transactions = new Map(replay && chosen.map(({ transactionHash: hash, blockNumber }) => [hash, blockNumber]));
+  const replays = [...transactions].map(async ([hash, blockNumber]) => [hash, await replay!(client, { address, hash, blockNumber })] as const);
   return {
+    replays: new Map(await Promise.all(replays)),
     events,
     settlement: around.filter(({ transactionHash }) => transactionHash === settled?.transactionHash),
     blocks: new Map((await Promise.all(blocks)).flat()),

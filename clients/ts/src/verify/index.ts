@@ -11,21 +11,22 @@
  * | slashes | the judgement, the fee, `slashTimes` and `slashImages` when it was judged |
  * | payout | the judgement, the fee, and the reserve that was left |
  *
- * A draw cannot be checked from it: who could be drawn, and with what weight, stands in the sampler's words at that block, which an
- * archive node has (docs/storage.md), and no event. Nor can it be said whether a scope had nodes enough for scores.
+ * | draw | with `replay`: the transaction done again on the words that the contract's storage had in the block before |
+ *
+ * A draw cannot be checked from events: who could be drawn, and with what weight, stands in the sampler's words at that block. Nor can it be
+ * said whether a scope had nodes enough for scores.
  */
 import { type Hex, concatHex, hexToBigInt, keccak256, numberToHex, sliceHex, zeroHash } from "viem";
 import type { MusterClient } from "../contract.js";
 import type { MusterEvent } from "../events.js";
 import { downloadTime, hammingMost, sampleBps, sampleDelay } from "../generated/numbers.js";
 import { commitmentOf } from "../seal.js";
-import type { GetTaskParameters } from "../tasks.js";
 import { Core } from "./core.js";
-import { type Facts, gather, parameterAt } from "./facts.js";
+import { type Facts, type GatherParameters, gather, parameterAt } from "./facts.js";
 import { judged } from "./judged.js";
 
 export { type Judgement, type Standing, type Stage, Core } from "./core.js";
-export { type Block, type Change, type Facts, gather } from "./facts.js";
+export { type Block, type Change, type Facts, type GatherParameters, gather } from "./facts.js";
 
 /** What was looked at. */
 export type Subject = "draw" | "deadline" | "commitment" | "lot" | "answer" | "judgement" | "scores" | "slashes" | "payout";
@@ -51,7 +52,7 @@ export const named = <name extends MusterEvent["eventName"]>(events: readonly Mu
   events.filter((event): event is Named<name> => event.eventName === name);
 
 const ANSWER = 0;
-const [SINGLE, SAMPLED, REPLICATED] = [0, 1, 2];
+const [SINGLE, SAMPLED, RATED] = [0, 1, 3];
 /** Reasons of `TaskAborted`: those for which the start fee is kept, and timeouts. */
 const [TIMEOUT, CANCELLED, EXPIRED] = [0, 1, 3];
 const STABLE_DIFFUSION = 0;
@@ -70,7 +71,7 @@ export function lotOf(hash: Hex, id: bigint): bigint {
 }
 
 /** Checks a task. */
-export async function verifyTask(client: MusterClient, parameters: GetTaskParameters): Promise<Check[]> {
+export async function verifyTask(client: MusterClient, parameters: GatherParameters): Promise<Check[]> {
   const [facts, core] = await Promise.all([gather(client, parameters), Core.load()]);
   return verify(facts, core);
 }
@@ -86,7 +87,7 @@ export function verify(facts: Facts, core: Core): Check[] {
   const created = named(events, "TaskCreated")[0];
   if (!created) throw new RangeError("The task's creation is not among its events.");
   const { fee, timeLimit, startFeeBps, spec } = created.args;
-  if (spec.redundancy > REPLICATED) {
+  if (spec.redundancy > RATED) {
     note("payout", undefined, `This version does not know policy ${spec.redundancy}.`);
     return checks;
   }
@@ -127,6 +128,9 @@ export function verify(facts: Facts, core: Core): Check[] {
     const saved = reason === TIMEOUT && committed ? fee - payment : 0n;
     const less = left - (saved < left ? saved : left);
     note("payout", aborted.args.startFee === kept && (refund === left || refund === less), `${refund} back of a fee of ${fee}, a start fee of ${aborted.args.startFee}`);
+  } else if (settled && spec.redundancy === RATED) {
+    // Ratings, and what an application's profile was, stand in no event.
+    for (const subject of ["judgement", "payout"] as const) redone(facts, settled, subject, note);
   } else if (settled) {
     judged(facts, core, { created, settled, images, payment, startFee, most: Number(parameterAt(facts, hammingMost, settled)) }, note);
   } else {
@@ -135,13 +139,18 @@ export function verify(facts: Facts, core: Core): Check[] {
   return checks;
 }
 
+/** What the transaction of an event came to when it was done again. */
+function redone({ replays }: Facts, { transactionHash }: MusterEvent, subject: Subject, note: Note, node?: number): void {
+  const { same, because } = replays?.get(transactionHash) ?? { same: undefined, because: "It takes the words of storage at that block, and `replay`." };
+  note(subject, same, because, node);
+}
+
 /** Draws and deadlines. */
 function starts(facts: Facts, timeLimit: number, note: Note): void {
-  const noWeights = "Who was eligible, and with what weight, stands in no event: it takes the sampler's words at that block.";
   for (const event of facts.events) {
     const { eventName, args, blockNumber } = event;
-    if (eventName === "GroupFormed") note("draw", undefined, noWeights);
-    if (eventName === "TaskStarted") note("draw", undefined, noWeights, args.node);
+    if (eventName === "GroupFormed") redone(facts, event, "draw", note);
+    if (eventName === "TaskStarted") redone(facts, event, "draw", note, args.node);
     if (eventName !== "TaskStarted" && eventName !== "MemberStarted") continue;
     const now = facts.blocks.get(blockNumber)?.timestamp;
     if (now === undefined) {

@@ -250,7 +250,7 @@ function Drawn({ task, events, newest }: { task: Row<"tasks">; events: bigint; n
               { key: "weight", label: "Weight", value: ({ weight }) => weight, cell: ({ weight }) => (Number(weight) / 1e18).toFixed(4), numeric: true },
               { key: "drawn", label: "Drawn", value: ({ node }) => (node === draw.winner ? "drawn" : ""), cell: ({ node }) => node === draw.winner && <Pill tone="good">drawn</Pill> },
             ]}
-            note="Replayed in your browser from all events: who was idle and in scope then, and what each weighed by the contract's formula. Which of them the block's hash picked is not checkable here: it takes the sampler's words at that block."
+            note="Replayed in your browser from all events: who was idle and in scope then, and what each weighed by the contract's formula. Which of them the block's hash picked is checked below, where the RPC endpoint keeps the contract's storage of that block."
           />
         </div>
       )}

@@ -1,0 +1,227 @@
+/**
+ * Transactions done again: all of Muster's rules, compiled to WASM, on the words of storage that the contract had in the block before. What they
+ * come to (who was drawn, what was paid, every event) is compared with what the chain says. For `verifyTask(client, { ..., replay })`.
+ *
+ * The node has to have the storage of that block: an archive node, or one whose history goes that far back. Who runs this trusts it for words,
+ * blocks and transactions, and not for anything that the contract made of them.
+ */
+import {
+  type Address,
+  type Hash,
+  type Hex,
+  type RpcLog,
+  bytesToHex,
+  concatHex,
+  hexToBytes,
+  keccak256,
+  numberToHex,
+  pad,
+  zeroHash,
+} from "viem";
+import type { MusterClient, MusterParameters } from "./contract.js";
+import { replayer } from "./generated/replayer.js";
+
+/** What a transaction came to when it was done again. */
+export interface Replayed {
+  /** Whether all its events are the chain's; undefined where it cannot be done again. */
+  same: boolean | undefined;
+  /** What was compared, or why it cannot. */
+  because: string;
+}
+
+/** Parameters of {@link replayTransaction}. */
+export type ReplayParameters = MusterParameters & {
+  /** The transaction, and the block that it is in. */
+  hash: Hash;
+  blockNumber: bigint;
+};
+
+interface Exports {
+  memory: WebAssembly.Memory;
+  room(length: number): number;
+  run(call: number, length: number, now: bigint, block: bigint): number;
+}
+
+interface Transaction {
+  hash: Hash;
+  from: Address;
+  to: Address | null;
+  value: Hex;
+  input: Hex;
+}
+
+interface Block {
+  timestamp: Hex;
+  transactions: Transaction[];
+}
+
+/** Refused, and none that changes anything. */
+const [REFUSED, UNKNOWN] = [0, 2];
+/** Words are asked for at once where one answer does not hang on another; a call never comes to as many rounds. */
+const ROUNDS = 2_000;
+
+let compiling: Promise<WebAssembly.Module> | undefined;
+/** Compiled when it is first asked for. */
+const load = (): Promise<WebAssembly.Module> =>
+  (compiling ??= (async () => {
+    const bytes = Uint8Array.from(atob(replayer), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return WebAssembly.compile(await new Response(stream).arrayBuffer());
+  })());
+
+/** What the chain had before a block, as far as it is known. */
+class Past {
+  readonly words = new Map<Hex, Hex>();
+  readonly hashes = new Map<bigint, Hex>();
+  /** What was asked for and is not known. */
+  readonly missing = new Map<Hex | bigint, Promise<void>>();
+
+  constructor(
+    private readonly client: MusterClient,
+    private readonly address: Address,
+    private readonly before: bigint,
+  ) {}
+
+  /** A word; zero until it is known. */
+  word(slot: Hex): Hex {
+    return this.#get(this.words, slot, async () =>
+      pad((await this.client.request({ method: "eth_getStorageAt", params: [this.address, slot, numberToHex(this.before)] })) ?? "0x"),
+    );
+  }
+
+  /** A block's hash; zero until it is known, or where there is none. */
+  hash(number: bigint): Hex {
+    return this.#get(this.hashes, number, async () => {
+      const block = await this.client.request({ method: "eth_getBlockByNumber", params: [numberToHex(number), false] });
+      return block?.hash ?? zeroHash;
+    });
+  }
+
+  #get<key extends Hex | bigint>(known: Map<key, Hex>, key: key, ask: () => Promise<Hex>): Hex {
+    const value = known.get(key);
+    if (value === undefined && !this.missing.has(key)) this.missing.set(key, ask().then((value) => void known.set(key, value)));
+    return value ?? zeroHash;
+  }
+}
+
+/** A log as it is compared: topics, then data. */
+const plain = ({ topics, data }: { topics: readonly Hex[]; data: Hex }): string => [...topics, data].join();
+
+/** The transactions of a block, one after the other, on what was before it. */
+class Round {
+  readonly #written: [Hex, Hex][] = [];
+  #logs: string[] = [];
+  #exports!: Exports;
+
+  private constructor(private readonly past: Past) {}
+
+  static async start(past: Past): Promise<Round> {
+    const round = new Round(past);
+    const { exports } = await WebAssembly.instantiate(await load(), { chain: round.#imports() });
+    round.#exports = exports as unknown as Exports;
+    return round;
+  }
+
+  #bytes(at: number, length = 32): Uint8Array {
+    return new Uint8Array(this.#exports.memory.buffer, at, length);
+  }
+
+  #imports() {
+    const hex = (at: number, length?: number) => bytesToHex(this.#bytes(at, length));
+    const put = (at: number, value: Hex) => this.#bytes(at).set(hexToBytes(value));
+    return {
+      load: (slot: number, word: number) => {
+        const key = hex(slot);
+        put(word, this.#written.findLast(([at]) => at === key)?.[1] ?? this.past.word(key));
+      },
+      store: (slot: number, word: number) => void this.#written.push([hex(slot), hex(word)]),
+      keccak: (at: number, length: number, hash: number) => put(hash, keccak256(this.#bytes(at, length))),
+      block_hash: (number: bigint, hash: number) => {
+        const found = this.past.hash(number);
+        put(hash, found);
+        return Number(found !== zeroHash);
+      },
+      log: (count: number, at: number, length: number) => {
+        const topics = Array.from({ length: count }, (_, i) => hex(at + 32 * i));
+        this.#logs.push(plain({ topics, data: length > 32 * count ? hex(at + 32 * count, length - 32 * count) : "0x" }));
+      },
+      // Writes come before logs in what a mark says, and there are never a million.
+      mark: () => this.#written.length + 2 ** 20 * this.#logs.length,
+      undo: (mark: number) => {
+        this.#written.length = mark % 2 ** 20;
+        this.#logs.length = Math.floor(mark / 2 ** 20);
+      },
+    };
+  }
+
+  /** Does one again; gives whether it is taken, and its logs. */
+  run(address: Address, { from, value, input }: Transaction, now: bigint, block: bigint): { taken: number; logs: string[] } {
+    const call = hexToBytes(concatHex([from, address, pad(value), input]));
+    const at = this.#exports.room(call.length);
+    this.#bytes(at, call.length).set(call);
+    this.#logs = [];
+    return { taken: this.#exports.run(at, call.length, now, block), logs: this.#logs };
+  }
+}
+
+/** Does a transaction again, and those of the same block that came to Muster before it. */
+export async function replayTransaction(client: MusterClient, { address, hash, blockNumber }: ReplayParameters): Promise<Replayed> {
+  const cannot = (because: string): Replayed => ({ same: undefined, because });
+  const at = numberToHex(blockNumber);
+  const [block, logs] = (await Promise.all([
+    client.request({ method: "eth_getBlockByNumber", params: [at, true] }),
+    client.request({ method: "eth_getLogs", params: [{ address, fromBlock: at, toBlock: at }] }),
+  ])) as [Block | null, RpcLog[]];
+  const last = block?.transactions.findIndex((transaction) => transaction.hash === hash) ?? -1;
+  if (!block || last < 0) return cannot(`The node does not have block ${blockNumber} with this transaction.`);
+  // Whatever changes anything of Muster leaves an event.
+  const logsOf = (transaction: Transaction) => logs.filter((log) => log.transactionHash === transaction.hash).map((log) => plain(log));
+  const before = block.transactions.slice(0, last + 1).filter((transaction) => logsOf(transaction).length);
+  if (before.some(({ to }) => to?.toLowerCase() !== address.toLowerCase())) {
+    return cannot("A contract made the call, or one before it in its block; what calls a contract makes stands in no block.");
+  }
+  const past = new Past(client, address, blockNumber - 1n);
+  for (let i = 0; i < ROUNDS; i++) {
+    let found: Replayed;
+    try {
+      found = compare(await Round.start(past), before, logsOf, address, BigInt(block.timestamp), blockNumber);
+    } catch (error) {
+      // Of words that are not known yet nothing follows, and it may stop at any place.
+      if (!(error instanceof WebAssembly.RuntimeError)) throw error;
+      found = { same: false, because: `Done again it stops: ${error.message}.` };
+    }
+    const missing = [...past.missing.values()];
+    if (!missing.length) return found;
+    past.missing.clear();
+    try {
+      await Promise.all(missing);
+    } catch (error) {
+      return cannot(`The node does not tell what Muster's storage was in block ${blockNumber - 1n}: ${(error as Error).message.split("\n")[0]}`);
+    }
+  }
+  return cannot("It takes more words of storage than any call does.");
+}
+
+/** Does the transactions again until one differs. */
+function compare(
+  round: Round,
+  transactions: Transaction[],
+  logsOf: (transaction: Transaction) => string[],
+  address: Address,
+  now: bigint,
+  block: bigint,
+): Replayed {
+  let count = 0;
+  for (const transaction of transactions) {
+    const { taken, logs } = round.run(address, transaction, now, block);
+    const told = logsOf(transaction);
+    if (taken === UNKNOWN) return { same: undefined, because: `This version does not know the function ${transaction.input.slice(0, 10)}.` };
+    const differs = taken === REFUSED ? 0 : Array.from({ length: Math.max(told.length, logs.length) }, (_, i) => i).find((i) => told[i] !== logs[i]);
+    if (differs !== undefined) {
+      const what = taken === REFUSED ? "is refused" : `differs from its event ${differs + 1} on`;
+      return { same: false, because: `Done again on the words of block ${block - 1n}, transaction ${transaction.hash} ${what}.` };
+    }
+    count = told.length;
+  }
+  return { same: true, because: `Done again on the words of block ${block - 1n}, the transaction comes to the same ${count} events.` };
+}
