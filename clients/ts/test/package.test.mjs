@@ -24,7 +24,7 @@ const run = async (command, args, env = {}) => {
 const write = (name, text) => writeFileSync(join(project, name), text);
 /** The blocks of a page that begin by naming a file. */
 const blocks = Object.fromEntries(
-  [...readFileSync(here("../../../docs/applications.md"), "utf8").matchAll(/```js\n(\/\/ (\S+)\n[\s\S]*?)```/g)].map(([, text, name]) => [
+  [...readFileSync(here("../../../docs/applications.md"), "utf8").matchAll(/```js\n(\/\/ (\S+\.mjs)\b[\s\S]*?)```/g)].map(([, text, name]) => [
     name,
     text,
   ]),
@@ -37,7 +37,7 @@ before(async () => {
   await run("npm", ["init", "-y"]);
   await run("npm", ["pkg", "set", "type=module"]);
   // The package is unpacked there; the others are linked, since copying their ten thousand files takes longer than all the rest.
-  const others = ["viem", "ethers", "@types/node"].map((name) => here(`../node_modules/${name}`));
+  const others = ["viem", "ethers", "@types/node", "vitest"].map((name) => here(`../node_modules/${name}`));
   await run("npm", ["install", "--offline", "--no-audit", "--no-fund", "--ignore-scripts", process.env.MUSTER_PACKAGE, ...others]);
   const { startNetwork } = await import(pathToFileURL(join(project, "node_modules/muster-client/dist/test/index.js")));
   network = await startNetwork({ nodes: [{ models: ["stabilityai/sdxl-turbo"] }, {}], drive: false });
@@ -62,7 +62,7 @@ test("what is packed", () => {
 });
 
 test("the programs of docs/applications.md run as they stand", async () => {
-  assert.deepEqual(Object.keys(blocks), ["first.mjs", "cheat.test.mjs", "policies.mjs", "storage.mjs"]);
+  assert.deepEqual(Object.keys(blocks), ["first.mjs", "cheat.test.mjs", "nodes.spec.mjs", "policies.mjs", "storage.mjs"]);
   for (const [name, text] of Object.entries(blocks)) write(name, text);
   const [, digest] =
     /(0x[0-9a-f]{64})/.exec(
@@ -71,6 +71,8 @@ test("the programs of docs/applications.md run as they stand", async () => {
   const said = (await run("node", ["first.mjs"])).trim().split("\n");
   assert.deepEqual(said, ["3 nodes, at least 60 wei", "pending", "running", "succeeded", `result of ${digest}`]);
   assert.match(await run("node", ["--test", "--test-reporter", "tap", "cheat.test.mjs"]), /^# pass 1$/m);
+  const { numPassedTests, numTotalTests } = JSON.parse(await run("npx", ["vitest", "run", "nodes.spec", "--reporter", "json"], { NO_COLOR: "1" }));
+  assert.deepEqual([numPassedTests, numTotalTests], [3, 3]);
   // What the page says of prices: the same, three times and seven times that of a single task.
   assert.match(
     await run("node", ["policies.mjs"]),
@@ -83,15 +85,16 @@ test("a task is checked, by the WASM that is in the package", async () => {
   write(
     "check.mjs",
     `import { createPublicClient, http } from 'viem'
+    import { replayTransaction as replay } from 'muster-client/replay'
     import { verifyTask } from 'muster-client/verify'
-    const checks = await verifyTask(createPublicClient({ transport: http(process.env.RPC_URL) }), { address: process.env.MUSTER, id: 1n })
+    const checks = await verifyTask(createPublicClient({ transport: http(process.env.RPC_URL) }), { address: process.env.MUSTER, id: 1n, replay })
     for (const { subject, result } of checks) console.log(subject, result)`,
   );
   const { client } = network;
   await client.createTask({ kind: 1, value: 1_000n, dispatch: true });
   await client.waitForTask({ id: 1n });
   const said = await run("node", ["check.mjs"], settings);
-  assert.deepEqual(said.trim().split("\n"), ["draw not checkable here", "deadline ok", "answer not checkable here", "payout ok"]);
+  assert.deepEqual(said.trim().split("\n"), ["draw ok", "deadline ok", "answer not checkable here", "payout ok"]);
 });
 
 for (const example of ["viem", "ethers"]) {

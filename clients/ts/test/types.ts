@@ -17,6 +17,7 @@ import { musterAbi, musterParameters } from "muster-client/abi";
 import { readQueryOptions, taskQueryOptions } from "muster-client/query";
 import { directoryStore } from "muster-client/node";
 import { startNetwork } from "muster-client/test";
+import { type Replayed, replayTransaction } from "muster-client/replay";
 import { type Check, verifyTask } from "muster-client/verify";
 
 const address: Address = "0x0000000000000000000000000000000000000001";
@@ -93,5 +94,6 @@ export const options = [
 ];
 export const names: "alphaMilli" = musterParameters[0].name;
 export const first: "error" = musterAbi[0].type;
-export const wrong: Promise<Check[]> = verifyTask(plain, { address, id: 1n }).then((checks) => checks.filter(({ result }) => result === "wrong"));
+export const wrong: Promise<Check[]> = verifyTask(plain, { address, id: 1n, replay: replayTransaction }).then((checks) => checks.filter(({ result }) => result === "wrong"));
+export const again: Promise<Replayed> = replayTransaction(plain, { address, hash: "0x", blockNumber: 1n });
 export const parsed: bigint = parse<bigint>("1");
