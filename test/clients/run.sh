@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# All clients, one after the other, against a node with a Muster on it.
+# All clients, against a node with a Muster on it. Those that start nodes of their own and mostly wait run beside the others, each into a log that is printed
+# whole when it has ended; the page runs alone, since it counts frames.
 #
 #   test/clients/run.sh                      starts the embedded node (the newest build; DEVNODE names another)
 #   RPC_URL=http://... test/clients/run.sh   uses the node that is there (PRIVATE_KEY pays; WS_URL if it is another port)
@@ -15,7 +16,17 @@ target=${CARGO_TARGET_DIR:-$here/../../target}
 built() { ls -t "$target"/{release,debug}/"$1" 2>/dev/null | head -n 1 || true; }
 work=$(mktemp -d)
 pid=
-trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null; rm -rf "$work"' EXIT
+# Clients that run, by their process groups.
+declare -A running=()
+stop() {
+  local group
+  for group in "${!running[@]}"; do kill -- "-$group" 2>/dev/null || true; done
+  [ -z "$pid" ] || kill "$pid" 2>/dev/null || true
+  wait
+  rm -rf "$work"
+}
+trap stop EXIT
+trap 'exit 130' INT TERM
 
 # npm writes this file when it has installed.
 if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
@@ -55,12 +66,14 @@ chain_id() { ask eth_chainId | sed 's/.*"result":"\([^"]*\)".*/\1/'; }
 # The story that viem and ethers play waits for deadlines.
 time_travel() { ask evm_snapshot | grep -q '"result"'; }
 
-for client in ${CLIENTS:-viem ethers readme package indexer page executors cast cargo-stylus}; do
+# Plays one.
+play() {
+  local client=$1 tests
   case $client in
     viem | ethers)
       if ! time_travel; then
         echo "$client: skipped, because it moves time, which the node at $RPC_URL cannot"
-        continue
+        return
       fi
       ;;
   esac
@@ -82,7 +95,7 @@ for client in ${CLIENTS:-viem ethers readme package indexer page executors cast 
     readme)
       if [ "$(chain_id)" != 0x64aba ]; then
         echo "readme: skipped, because its stake of 500 ether is only to be had on a development chain"
-        continue
+        return
       fi
       # The stakes of the contract's own defaults.
       deploy readme MIN_STAKE= STAKE_GRANULE=
@@ -91,7 +104,7 @@ for client in ${CLIENTS:-viem ethers readme package indexer page executors cast 
     package | page)
       if ! node -e 'const [major, minor] = process.versions.node.split("."); process.exit(major > 20 || (major == 20 && minor >= 19) ? 0 : 1)'; then
         echo "$client: skipped, because it is tested with Node.js 20.19 or newer, and this is $(node --version)"
-        continue
+        return
       fi
       case $client in package) tests=ts ;; page) tests=explorer/page ;; esac
       MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster ../../clients/$tests/test.sh
@@ -99,14 +112,14 @@ for client in ${CLIENTS:-viem ethers readme package indexer page executors cast 
     indexer)
       if ! node -e 'process.exit(process.versions.node.split(".")[0] >= 20 ? 0 : 1)'; then
         echo "indexer: skipped, because it is tested with Node.js 20 or newer, and this is $(node --version)"
-        continue
+        return
       fi
       MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster ../../clients/explorer/indexer/test.sh
       ;;
     executors)
       if ! python3 -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null; then
         echo "executors: skipped, because they need Python 3.11 to 3.14"
-        continue
+        return
       fi
       ../../clients/agent/executors/test.sh
       ;;
@@ -122,4 +135,60 @@ for client in ${CLIENTS:-viem ethers readme package indexer page executors cast 
       ;;
     *) echo "clients: there is no client $client" >&2; exit 1 ;;
   esac
+}
+
+# start CLIENT: in a process group of its own, so that all of it can be ended.
+start() {
+  set -m
+  (
+    SECONDS=0
+    play "$1"
+    echo "$1: $SECONDS s"
+  ) &
+  set +m
+  running[$!]=$1
+}
+
+# finish PID: waits for it, and says how it ended where it failed.
+failed=0
+finish() {
+  local code=0
+  wait "$1" || code=$?
+  [ $code = 0 ] || echo "clients: ${running[$1]} failed" >&2
+  unset "running[$1]"
+  [ $failed != 0 ] || failed=$code
+}
+
+beside=()
+for client in ${CLIENTS:-viem ethers readme package indexer page executors cast cargo-stylus}; do
+  case $client in
+    package | indexer | executors)
+      start "$client" >"$work/$client.log" 2>&1
+      beside+=("$!")
+      ;;
+  esac
 done
+for client in ${CLIENTS:-viem ethers readme cast cargo-stylus}; do
+  case $client in
+    package | indexer | executors | page) ;;
+    *)
+      start "$client"
+      finish "$!"
+      [ $failed = 0 ] || exit $failed
+      ;;
+  esac
+done
+for job in "${beside[@]}"; do
+  client=${running[$job]}
+  finish "$job" 2>"$work/said"
+  cat "$work/$client.log"
+  cat "$work/said" >&2
+done
+[ $failed = 0 ] || exit $failed
+case " ${CLIENTS:-page} " in
+  *" page "*)
+    start page
+    finish "$!"
+    ;;
+esac
+exit $failed

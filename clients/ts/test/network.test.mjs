@@ -15,11 +15,12 @@ const text = (bytes) => new TextDecoder().decode(bytes);
 const FEE = 10_000n;
 const timeout = 30_000;
 
-/** A client whose requests are noted, and can be made to fail. */
+/** A client whose requests are noted, and can be held back and made to fail. */
 function spied(network, account) {
   const asked = [];
   const spy = { asked, broken: false };
   const request = async ({ method, params }) => {
+    await spy.hold?.(method);
     asked.push(method);
     if (spy.refuses?.(method, params)) throw { code: -32602, message: "too many blocks" };
     if (spy.broken) throw new HttpRequestError({ url: network.url, details: "the line is cut" });
@@ -453,10 +454,15 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
     const { id, task } = await create({ dispatch: false });
     const nonce = () => client.getTransactionCount({ address: client.account.address });
     const earlier = await nonce();
-    // The first question finds the draw due, and leaves the others a polling interval.
-    const wait = client.waitForTask({ id, fromBlock: task.createdIn, dispatch: true, pollingInterval: 400, timeout });
-    await new Promise((resolve) => setTimeout(resolve, 150));
+    // The first question finds the draw due, and leaves the others a polling interval: until it is drawn there is no second one.
+    const spy = spied(network, client.account);
+    let release;
+    const drawn = new Promise((resolve) => (release = resolve));
+    spy.hold = (method) => (method === "eth_blockNumber" && spy.asked.includes("eth_getLogs") ? drawn : undefined);
+    const wait = muster.waitForTask(spy.client, { address: network.address, id, fromBlock: task.createdIn, dispatch: true, timeout });
+    while (!spy.asked.includes("eth_getLogs")) await new Promise((resolve) => setTimeout(resolve, 10));
     await stranger.dispatchTasks({});
+    release();
     assert.equal((await wait).status, "succeeded");
     assert.equal(await nonce(), earlier);
     nodes[0].behave("silent");

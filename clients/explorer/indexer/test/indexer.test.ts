@@ -7,7 +7,7 @@ import { execFileSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import pg from "pg";
-import { type Address, createWalletClient, encodeFunctionData, http, parseEther, publicActions } from "viem";
+import { type Address, createWalletClient, encodeFunctionData, http, parseEther, parseEventLogs, publicActions } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { musterAbi } from "../src/interface";
 import { compare } from "./compare";
@@ -37,12 +37,13 @@ async function same(indexer: Running, what: string) {
 }
 
 /** Sends to the contract. */
-async function send(functionName: "nameModel" | "createTask" | "dispatch" | "pause" | "resume", args: unknown[], value = 0n, sender = account) {
+async function send(functionName: "nameModel" | "createTask" | "dispatch" | "expire" | "pause" | "resume", args: unknown[], value = 0n, sender = account) {
   const client = createWalletClient({ account: sender, transport: http(url) }).extend(publicActions);
   const data = encodeFunctionData({ abi: musterAbi, functionName, args } as never);
   const hash = await client.sendTransaction({ chain: null, to: address, data, value, gas: 5_000_000n });
-  const { status } = await client.waitForTransactionReceipt({ hash, pollingInterval: 50 });
+  const { status, logs } = await client.waitForTransactionReceipt({ hash, pollingInterval: 50 });
   assert.equal(status, "success", functionName);
+  return parseEventLogs({ abi: musterAbi, logs });
 }
 /** A contract that is nobody's logs something as it is created. */
 const log = () => createWalletClient({ account, transport: http(url) }).sendTransaction({ chain: null, data: "0x60006000a000", gas: 5_000_000n });
@@ -111,6 +112,41 @@ test("groups chosen by ratings: the profile, the likelihood, who was right, and 
   assert.deepEqual(members.map(({ verdict, equal }) => [verdict, equal]), [[1, true], [2, false], [1, true], [4, null], [1, true]]);
   // Each was judged twice more: by two that agreed, though they were no majority, and by nobody.
   for (const { judged, judged_right, rating } of members) assert.equal(BigInt(rating as string), (BigInt(Number(judged_right) + 1) * 10n ** 18n) / BigInt(Number(judged) + 2));
+});
+
+test("a node that answers nothing is excluded, and comes back when its time has come", async () => {
+  const nodes = [...chosen.operators];
+  const [number] = nodes.pop()!;
+  // It alone is left of its GPU group.
+  for (const [, operator] of nodes) await send("pause", [], 0n, operator);
+  const [{ gpu_group: gpu }] = (await first.sql(`select gpu_group from node where number = ${number}`)) as [Row];
+  const task = { ...spec, kind: 1, units: 10, vram: 24, gpu: Number(gpu) };
+  const now = async () => Number(((await rpc(url, "eth_getBlockByNumber", ["latest", false])) as { timestamp: string }).timestamp);
+  let [lapses, until] = [0, 0n];
+  for (; !until && lapses < 10; lapses++) {
+    const { id } = (await send("createTask", [task], parseEther("0.0005"))).find((event) => event.eventName === "TaskCreated")!.args;
+    let deadline = 0n;
+    for (let tries = 0; tries < 50 && !deadline; tries++) {
+      for (const { eventName, args } of await send("dispatch", [4])) if (eventName === "TaskStarted" && args.id === id) deadline = args.deadline;
+    }
+    assert.ok(deadline, "it was not drawn");
+    await rpc(url, "evm_increaseTime", [Number(deadline) + 1 - (await now())]);
+    for (const { eventName, args } of await send("expire", [number, id])) if (eventName === "NodeExcluded" && args.node === number) until = args.until;
+  }
+  // H is 1, then three tenths of what it was each time, and below a tenth with the third.
+  assert.deepEqual([lapses, until > 0n], [3, true]);
+  await first.reach(await head(url));
+  const known = async () => (await first.sql(`select parked, parked_until, exclusions from node where number = ${number}`))[0]!;
+  const { parked, parked_until, exclusions } = await known();
+  assert.deepEqual([parked, BigInt(parked_until as string), exclusions], [1, until, 1]);
+  await same(first, "a node excluded");
+  await rpc(url, "evm_increaseTime", [Number(until) + 1 - (await now())]);
+  const told = [];
+  for (const [, operator] of nodes) told.push(...(await send("resume", [], 0n, operator)));
+  assert.ok(told.some(({ eventName, args }) => eventName === "NodeReadmitted" && args.node === number), "it was not re-admitted");
+  await first.reach(await head(url));
+  assert.equal((await known()).parked, 0);
+  await same(first, "re-admitted");
 });
 
 test("the ten queries of the README answer", async () => {
