@@ -3,7 +3,7 @@
 use muster_core::word::{Address, Word};
 use muster_protocol::door::Function;
 use muster_protocol::host::{Host, Program, HISTORY};
-use muster_protocol::programs::{self, ADMIN, CALLS, GROUPS, NODES, REPUTATION, TASKS};
+use muster_protocol::programs::{self, ADMIN, BATCHES, CALLS, GROUPS, NODES, REPUTATION, TASKS};
 use muster_protocol::Result;
 use std::cell::Cell;
 
@@ -53,9 +53,10 @@ struct Again<'a, C: Chain> {
 /// Does a call again that the chain has taken; gives whether it is taken here, none if no program answers it but reading ones.
 pub fn again<C: Chain>(chain: &mut C, call: Call<'_>) -> Option<bool> {
     type Run<'a, C> = fn(&mut Again<'a, C>, &[u8]) -> Result<Vec<u8>>;
-    let all: [(Program, &[Function], Run<'_, C>); 6] = [
+    let all: [(Program, &[Function], Run<'_, C>); 7] = [
         (Program::Nodes, NODES, programs::nodes),
         (Program::Tasks, TASKS, programs::tasks),
+        (Program::Batches, BATCHES, programs::batches),
         (Program::Groups, GROUPS, programs::groups),
         (Program::Calls, CALLS, programs::calls),
         (Program::Reputation, REPUTATION, programs::reputation),
