@@ -11,6 +11,7 @@
 //! - [`gpu`] which GPU a name means
 //! - [`trace`] traces of requests and of GPU nodes
 //! - [`network`] a whole network on the contract's own code, event by event
+//! - [`capacity`] how far it carries, and the page about it
 //! - [`attacks`] what attacks on validation come to, and the page about it
 //! - [`rated`] groups chosen by ratings on the contract's own code, and the page about them
 //! - [`paper`] the experiments of the paper behind `muster_core::reputation`, and the page about them
@@ -19,6 +20,7 @@
 //! use only the operations that IEEE 754 rounds exactly.
 
 pub mod attacks;
+pub mod capacity;
 pub mod chart;
 pub mod gpu;
 pub mod jobs;

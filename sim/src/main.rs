@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use muster_sim::attacks;
+use muster_sim::{attacks, capacity};
 use muster_sim::network::{self, single, single::Workload};
 use muster_sim::paper::{self, Options, Scale};
 use muster_sim::rated;
@@ -62,6 +62,12 @@ enum Command {
     ///
     /// Writes a page (simulator-reputation.md), and below it in figures/ pictures (SVG).
     Reputation(Reputation),
+    /// Works out how far the design carries, from measured gas and from networks divided into instances
+    ///
+    /// Reads docs/gas.json and docs/gas-breakdown.json, simulates networks on the contract's own code, undivided and divided by region
+    /// and by model, and writes a page (capacity.md) and a picture (figures/capacity-waiting.svg). `script/bench capacity` runs it. Takes
+    /// some minutes of processor time without --quick.
+    Capacity(Capacity),
 }
 
 const IMAGES: &str = "script/sim images measures the perceptual hashes of images: a program of its own, with its own --help.";
@@ -158,6 +164,25 @@ impl Reputation {
     }
 }
 
+#[derive(Args)]
+struct Capacity {
+    /// A small network with few tasks, in seconds: for a look, not for conclusions
+    #[arg(long)]
+    quick: bool,
+    /// Where gas.json and gas-breakdown.json are
+    #[arg(long, default_value = "docs")]
+    figures: PathBuf,
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Capacity {
+    fn options(self) -> capacity::Options {
+        let (nodes, each) = if self.quick { (256, 10) } else { (4_096, 40) };
+        capacity::Options { nodes, each, seed: self.common.seed, figures: self.figures, out: self.common.out(!self.quick) }
+    }
+}
+
 fn threads(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|n| *n <= 1_024).ok_or_else(|| "it can be from 0 to 1024".into())
 }
@@ -184,7 +209,8 @@ fn main() -> ExitCode {
         | Command::Populations(Paper { common, .. })
         | Command::Network(Network { common, .. })
         | Command::Attacks(Attacks { common, .. })
-        | Command::Reputation(Reputation { common, .. }) => common.threads,
+        | Command::Reputation(Reputation { common, .. })
+        | Command::Capacity(Capacity { common, .. }) => common.threads,
     };
     if let Err(error) = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
         eprintln!("error: can't start {threads} threads: {error}");
@@ -196,6 +222,7 @@ fn main() -> ExitCode {
         Command::Network(network) => network.run(),
         Command::Attacks(given) => attacks::run(&given.options()),
         Command::Reputation(given) => rated::run(&given.options()),
+        Command::Capacity(given) => capacity::capacity(&given.options()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,6 +5,7 @@ use alloy_consensus::{
     proofs, Header, Receipt, ReceiptEnvelope, ReceiptWithBloom, Transaction, TxEnvelope, TxType, EMPTY_OMMER_ROOT_HASH,
     EMPTY_ROOT_HASH,
 };
+use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{logs_bloom, Address, Bloom, Bytes, B256, B64, U256};
 use alloy_rpc_types_eth::{Log, TransactionReceipt};
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,18 @@ pub struct MinedTx {
     pub tx: Recovered<TxEnvelope>,
     /// Its receipt.
     pub receipt: TransactionReceipt<ReceiptEnvelope<Log>>,
+}
+
+impl MinedTx {
+    /// As it was sent: signed, in the encoding of EIP-2718.
+    pub fn encoded(&self) -> Bytes {
+        self.tx.encoded_2718().into()
+    }
+
+    /// Its calldata.
+    pub fn input(&self) -> &Bytes {
+        self.tx.input()
+    }
 }
 
 impl MinedBlock {

@@ -416,12 +416,12 @@ fn encoded(chain: &Chain, hash: B256) -> Option<Bytes> {
         return Some(waiting.tx.encoded_2718().into());
     }
     let (block, index) = chain.transaction(hash)?;
-    Some(block.transactions[index].tx.encoded_2718().into())
+    Some(block.transactions[index].encoded())
 }
 
 fn nth_encoded(block: &crate::chain::MinedBlock, index: Quantity) -> Option<Bytes> {
     let index: usize = index.0.try_into().ok()?;
-    Some(block.transactions.get(index)?.tx.encoded_2718().into())
+    Some(block.transactions.get(index)?.encoded())
 }
 
 /// What waits, by sender and nonce, as the `txpool_` methods show it.

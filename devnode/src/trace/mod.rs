@@ -19,7 +19,7 @@ use revm::primitives::{Address, Bytes, Log, B256, U256};
 
 pub use calls::{CallFrame, CallKind, TraceLog};
 pub use hostios::Hostio;
-pub use profile::{Profile, ProfileFrame};
+pub use profile::{Intrinsic, Profile, ProfileFrame, Spent, WordUse};
 pub use steps::{Step, StepOptions};
 
 /// Most bytes that one trace may take, about as JSON.
@@ -233,10 +233,21 @@ impl Tracer {
         }
     }
 
+    /// A program's read or write of a storage word took so much ink.
+    pub(crate) fn word(&mut self, slot: B256, write: bool, ink: u64) {
+        if let Kind::Profile(profiler) = &mut self.kind {
+            profiler.word(slot, write, ink);
+        }
+    }
+
     /// An instruction is about to run.
     pub(crate) fn step(&mut self, now: &steps::Now<'_>) {
         let bytes = match &mut self.kind {
             Kind::Steps(steps) => steps.step(now),
+            Kind::Profile(profiler) => {
+                profiler.step(now);
+                0
+            }
             _ => 0,
         };
         self.take(bytes);

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use revm::bytecode::opcode::OpCode;
-use revm::primitives::Address;
+use revm::bytecode::opcode::{self, OpCode};
+use revm::primitives::{Address, B256};
 use serde::{Deserialize, Serialize};
 
+use super::steps::Now;
 use super::{CallKind, Entered, Left};
 
 /// How often something happened, and what it took.
@@ -17,6 +18,15 @@ pub struct Spent {
     pub amount: u64,
 }
 
+/// What a storage word took of a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WordUse {
+    /// Reads.
+    pub reads: Spent,
+    /// Writes: those into a program's cache, and what passing them on to the chain's state took.
+    pub writes: Spent,
+}
+
 /// One frame: what it took itself, and the frames below.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -26,6 +36,9 @@ pub struct ProfileFrame {
     pub kind: String,
     /// Whose code ran.
     pub to: Option<Address>,
+    /// Whose storage it works on.
+    #[serde(default)]
+    pub account: Option<Address>,
     /// First four bytes of the calldata, where there are as many.
     pub selector: Option<alloy_primitives::FixedBytes<4>>,
     /// Whether a Stylus program ran.
@@ -42,6 +55,9 @@ pub struct ProfileFrame {
     pub hostios: BTreeMap<String, Spent>,
     /// EVM instructions: gas without that of the frames they opened.
     pub ops: BTreeMap<String, Spent>,
+    /// What of the above went into which storage word of the account.
+    #[serde(default)]
+    pub words: BTreeMap<B256, WordUse>,
     /// Inner frames.
     pub calls: Vec<ProfileFrame>,
     /// Why it failed.
@@ -109,6 +125,8 @@ pub(crate) struct Totals {
 pub(crate) struct Profiler {
     /// With the number of inner frames that a host call has accounted for.
     open: Vec<(ProfileFrame, usize)>,
+    /// The word that the EVM instruction about to run reads or writes.
+    word: Option<B256>,
     done: Option<ProfileFrame>,
 }
 
@@ -117,6 +135,10 @@ impl Profiler {
         let frame = ProfileFrame {
             kind: entered.kind.name().into(),
             to: entered.to,
+            account: match entered.kind {
+                CallKind::DelegateCall | CallKind::CallCode => Some(entered.from),
+                _ => entered.to,
+            },
             selector: match entered.kind {
                 CallKind::Create | CallKind::Create2 => None,
                 _ => entered.input.get(..4).map(alloy_primitives::FixedBytes::from_slice),
@@ -131,7 +153,7 @@ impl Profiler {
         frame.gas_used = left.gas_used;
         frame.error.clone_from(&left.error);
         if left.created.is_some() {
-            frame.to = left.created;
+            (frame.to, frame.account) = (left.created, left.created);
         }
         match self.open.last_mut() {
             Some((parent, _)) => parent.calls.push(frame),
@@ -160,7 +182,24 @@ impl Profiler {
         add(&mut frame.hostios, name, own);
     }
 
+    /// What reading or writing a word took, in the unit of the frame.
+    pub(super) fn word(&mut self, slot: B256, write: bool, amount: u64) {
+        let Some((frame, _)) = self.open.last_mut() else { return };
+        let word = frame.words.entry(slot).or_default();
+        let spent = if write { &mut word.writes } else { &mut word.reads };
+        spent.count += 1;
+        spent.amount += amount;
+    }
+
+    pub(super) fn step(&mut self, now: &Now<'_>) {
+        let touches = matches!(now.op, opcode::SLOAD | opcode::SSTORE);
+        self.word = now.stack.last().filter(|_| touches).map(|slot| B256::from(*slot));
+    }
+
     pub(super) fn op(&mut self, op: u8, gas: u64) {
+        if let Some(slot) = self.word.take() {
+            self.word(slot, op == opcode::SSTORE, gas);
+        }
         if let Some((frame, _)) = self.open.last_mut() {
             add(&mut frame.ops, OpCode::name_by_op(op), gas);
         }

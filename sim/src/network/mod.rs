@@ -9,11 +9,13 @@
 //! | [`engine`] | the clock: what nodes and applications do |
 //! | [`report`] | what it came to |
 //! | [`single`] | one workload |
+//! | [`instances`] | one network divided into several |
 //! | [`study`] | the experiments |
 //! | [`page`] | what they show, in words and pictures |
 
 pub mod engine;
 pub mod events;
+pub mod instances;
 pub mod ledger;
 pub mod page;
 pub mod policy;

@@ -260,6 +260,15 @@ impl Zipf {
     }
 }
 
+/// The part of all demand for base models that is for one of them: from where to where, of so many points.
+pub fn model_span(model: u64, points: u64) -> (u64, u64) {
+    let Zipf(sums) = Zipf::new(BASE_MODELS);
+    let at = (model.max(1) as usize - 1).min(BASE_MODELS - 1);
+    let all = sums[BASE_MODELS - 1];
+    let point = |sum: usize| (sum as u128 * u128::from(points) / all as u128) as u64;
+    (if at == 0 { 0 } else { point(sums[at - 1]) }, point(sums[at]))
+}
+
 fn percent(random: &mut Random, share: usize) -> bool {
     random.below(100) < share
 }
@@ -415,6 +424,11 @@ impl Source {
             }
         });
         Self::Traced { requests: requests.collect(), next: 0 }
+    }
+
+    /// Tasks that are known already, in order of time.
+    pub fn given(tasks: Vec<TaskSpec>) -> Self {
+        Self::Traced { requests: tasks, next: 0 }
     }
 
     /// How many there are in all.

@@ -10,9 +10,11 @@
 //! | [`attack`], [`crowd`] | what an adversary can do to them |
 //! | [`limits`] | what all of it may cost |
 //! | [`page`] | the table, the page, the picture, the snapshot |
+//! | [`breakdown`] | where the gas of the main calls goes |
 
 mod attack;
 mod beside;
+mod breakdown;
 mod crowd;
 mod grades;
 mod limits;
@@ -23,7 +25,7 @@ mod validation;
 mod world;
 
 use anyhow::{ensure, Context, Result};
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use crowd::Crowd;
 use indicatif::{ProgressBar, ProgressStyle};
 use measure::Bench;
@@ -31,12 +33,25 @@ use page::Report;
 use std::path::PathBuf;
 use world::TOKEN;
 
+/// Measures gas on the embedded devnode.
+#[derive(Parser)]
+#[command(name = "script/bench", bin_name = "script/bench")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Gas(Options),
+    Breakdown(breakdown::Options),
+}
+
 /// Measure gas on the embedded devnode.
 ///
 /// Without options everything is measured (some minutes), and docs/gas.md, docs/gas.json, docs/figures/gas.svg and the table in
 /// README.md are written anew. Gas does not depend on the machine, only on the compiled programs.
-#[derive(Parser)]
-#[command(name = "script/bench gas")]
+#[derive(clap::Args)]
 struct Options {
     /// Measure small networks and queues only, and compare with the snapshot test/bench/gas.snap: fails if a figure
     /// differs or a limit is broken. Writes nothing.
@@ -66,7 +81,13 @@ struct Options {
 }
 
 fn main() -> Result<()> {
-    let o = Options::parse();
+    match Arguments::parse().command {
+        Command::Gas(options) => gas(&options),
+        Command::Breakdown(options) => breakdown::run(&options),
+    }
+}
+
+fn gas(o: &Options) -> Result<()> {
     if o.repaint {
         let figures = std::fs::read_to_string("docs/gas.json").context("docs/gas.json")?;
         return show(&serde_json::from_str(&figures).context("docs/gas.json")?);

@@ -1,5 +1,6 @@
 //! Every operation, at a size of the network and of the queue.
 
+use crate::breakdown::Parts;
 use crate::world::{Done, World, TOKEN};
 use alloy_primitives::Address;
 use anyhow::{ensure, Context, Result};
@@ -58,6 +59,8 @@ pub struct Bench {
     pub(crate) taken: BTreeMap<String, Vec<Done>>,
     /// What was measured.
     pub rows: Vec<Row>,
+    /// For each row what the gas of its median went into, where calls are traced.
+    pub parts: Vec<Option<Parts>>,
 }
 
 /// A task for any node with 8 GiB: one image.
@@ -68,9 +71,17 @@ pub fn spec(models: &[u64]) -> TaskSpec {
 impl Bench {
     /// An empty network.
     pub fn new() -> Result<Bench> {
-        let world = World::new()?;
+        Ok(Self::of(World::new()?))
+    }
+
+    /// An empty network whose calls are traced.
+    pub fn traced() -> Result<Bench> {
+        Ok(Self::of(World::traced()?))
+    }
+
+    fn of(world: World) -> Bench {
         let creator = world.account(b'c', 0);
-        Ok(Bench {
+        Bench {
             world,
             creator,
             joined: 0,
@@ -81,7 +92,8 @@ impl Bench {
             values: "",
             taken: BTreeMap::new(),
             rows: Vec::new(),
-        })
+            parts: Vec::new(),
+        }
     }
 
     // ------------------------------------------------------------ calls
@@ -153,21 +165,23 @@ impl Bench {
 
     /// Turns what was counted since the last time into rows.
     pub fn settle(&mut self) {
-        for (operation, calls) in std::mem::take(&mut self.taken) {
-            let mut gas: Vec<u64> = calls.iter().map(Done::gas).collect();
-            gas.sort_unstable();
+        for (operation, mut calls) in std::mem::take(&mut self.taken) {
+            let floor = calls[0].floor.map(|f| (f, calls[0].gas()));
+            calls.sort_by_key(Done::gas);
+            let middle = calls.len() / 2;
             self.rows.push(Row {
                 operation,
                 values: self.values.into(),
                 nodes: self.nodes,
                 queued: self.queued,
                 cached: self.cached,
-                samples: gas.len(),
-                least: gas[0],
-                median: gas[gas.len() / 2],
-                most: gas[gas.len() - 1],
-                floor: calls[0].floor.map(|f| (f, calls[0].gas())),
+                samples: calls.len(),
+                least: calls[0].gas(),
+                median: calls[middle].gas(),
+                most: calls[calls.len() - 1].gas(),
+                floor,
             });
+            self.parts.push(calls.swap_remove(middle).parts);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Muster deployed on an in-process devnode, and calls that are measured.
 
 use crate::beside::Beside;
+use crate::breakdown::{Layout, Parts};
 use alloy_primitives::{keccak256, Address, Bytes, TxKind, B256, U256};
 use alloy_sol_types::{sol, SolCall, SolEvent, SolInterface};
 use anyhow::{anyhow, bail, ensure, Context, Result};
@@ -45,6 +46,8 @@ pub struct Done {
     gas: Option<u64>,
     /// The least that any contract would pay for the same change, if it was asked for (see [`World::floor_on`]).
     pub floor: Option<u64>,
+    /// What its gas went into, in a world that traces calls.
+    pub parts: Option<Parts>,
     logs: Logs,
 }
 
@@ -82,6 +85,8 @@ pub struct World {
     programs: Vec<Address>,
     owner: Address,
     floor: Cell<bool>,
+    /// What words are called, where every call is taken apart.
+    layout: Option<Layout>,
     /// Where calls go instead of to the chain.
     beside: RefCell<Option<Beside>>,
 }
@@ -89,9 +94,21 @@ pub struct World {
 impl World {
     /// Deploys the programs of `build/`.
     pub fn new() -> Result<World> {
+        Self::with(History::NONE)
+    }
+
+    /// The same; what the gas of each call went into is found out.
+    pub fn traced() -> Result<World> {
+        // A call is traced on the state before it.
+        let mut world = Self::with(History { blocks: 4, states: 4 })?;
+        world.layout = Some(Layout::read()?);
+        Ok(world)
+    }
+
+    fn with(history: History) -> Result<World> {
         let chain = Chain::new(Config {
             clock: Clock::Manual(1_800_000_000),
-            history: History::NONE,
+            history,
             balance: U256::from(TOKEN) * U256::from(1_000_000_000_000u64),
             base_fee: 1,
             ..Config::default()
@@ -105,6 +122,7 @@ impl World {
             programs: Vec::new(),
             owner,
             floor: Cell::new(false),
+            layout: None,
             beside: RefCell::new(None),
         };
         for name in [ROUTER].into_iter().chain(PROGRAMS.map(|(name, _)| name)) {
@@ -193,7 +211,9 @@ impl World {
                 .sum();
             21_000 + calldata + words + events
         });
-        Ok(Done { gas: Some(mined.outcome.gas_used), floor, logs: Logs(logs) })
+        let traced = self.layout.as_ref().filter(|_| to == self.muster);
+        let parts = traced.map(|layout| Parts::of(&self.chain, mined.hash, layout)).transpose()?;
+        Ok(Done { gas: Some(mined.outcome.gas_used), floor, parts, logs: Logs(logs) })
     }
 
     /// Whether calls work out their floor: 21,000, calldata, the words of Muster's storage that end up different
@@ -205,7 +225,7 @@ impl World {
     /// Calls Muster, in a block of its own.
     pub fn call<C: SolCall>(&self, from: Address, value: u128, call: C) -> Result<Done> {
         match self.beside.borrow_mut().as_mut() {
-            Some(beside) => Ok(Done { gas: None, floor: None, logs: beside.call(from, value, call)? }),
+            Some(beside) => Ok(Done { gas: None, floor: None, parts: None, logs: beside.call(from, value, call)? }),
             None => self.raw(from, self.muster, value, call.abi_encode()),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use revm::context::JournalTr;
 use revm::primitives::B256;
 
-use super::{failure, price, Fallible, Hook};
+use super::{failure, price, Fallible, Hook, Watch};
 
 /// A word a frame has read or written but not yet passed on to the EVM.
 struct Word {
@@ -44,9 +44,22 @@ impl Hook<'_, '_> {
             }
         };
         self.buy_gas(gas)?;
+        self.tell_word(key, false, price::HOSTIO + 2 * price::PTR, gas);
         self.write(dest, value.as_slice())?;
         self.tell(&[key.as_slice()], &[value.as_slice()]);
         Ok(())
+    }
+
+    /// Tells a profile what a word took: ink, and gas beside it.
+    fn tell_word(&mut self, slot: B256, write: bool, ink: u64, gas: u64) {
+        let host = self.host();
+        if host.watch != Watch::Ink {
+            return;
+        }
+        let ink = ink.saturating_add(gas.saturating_mul(host.ink_price));
+        if let Some(tracer) = host.exec.as_mut().and_then(|exec| exec.tracer.as_mut()) {
+            tracer.word(slot, write, ink);
+        }
     }
 
     pub(super) fn storage_cache(&mut self, key: u32, value: u32) -> Fallible<()> {
@@ -59,7 +72,9 @@ impl Hook<'_, '_> {
         cache.writes += 1;
         let gas = price::cache_write_gas(cache.writes);
         cache.slots.entry(key).and_modify(|word| word.value = value).or_insert(Word { value, known: None });
-        self.buy_gas(gas)
+        self.buy_gas(gas)?;
+        self.tell_word(key, true, price::HOSTIO + 2 * price::PTR, gas);
+        Ok(())
     }
 
     pub(super) fn storage_flush(&mut self, clear: bool) -> Fallible<()> {
@@ -99,6 +114,7 @@ impl Hook<'_, '_> {
                 break;
             }
             left -= gas;
+            self.tell_word(key, true, 0, gas);
             self.host().refund += refund;
         }
         let short = out_of_gas || left == 0;
