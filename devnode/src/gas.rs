@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use alloy_json_abi::JsonAbi;
-use alloy_primitives::{FixedBytes, B256};
+use alloy_primitives::{Address, FixedBytes, B256};
 use clap::Parser;
 use muster_devnode::trace::{Profile, ProfileFrame};
 use serde_json::{json, Value};
@@ -32,6 +32,9 @@ pub struct Args {
     /// Print the table as Markdown
     #[arg(long)]
     markdown: bool,
+    /// List the storage words that were read or written, and what that took
+    #[arg(long)]
+    words: bool,
     /// Name functions as this JSON ABI does; may be given several times
     #[arg(long, value_name = "FILE")]
     abi: Vec<PathBuf>,
@@ -43,6 +46,9 @@ pub fn run(args: &Args) -> Result<(), String> {
     let names = names(&args.abi)?;
     let stacks = folded(&profile, &names);
     print!("{}", table(&profile, &names, args.markdown));
+    if args.words {
+        print!("{}", words(&profile, args.markdown));
+    }
     if let Some(path) = &args.folded {
         let mut file = create(path)?;
         stacks.iter().try_for_each(|line| writeln!(file, "{line}")).map_err(|e| at(path, &e))?;
@@ -266,6 +272,47 @@ fn frames(out: &mut String, frame: &ProfileFrame, names: &Names, depth: usize, m
     }
 }
 
+/// Reads and writes of a word: how often, and their gas.
+#[derive(Clone, Copy, Default)]
+struct Touched {
+    reads: (u64, f64),
+    writes: (u64, f64),
+}
+
+/// Storage words of all frames, the dearest first.
+fn words(profile: &Profile, markdown: bool) -> String {
+    fn add(sums: &mut BTreeMap<(Option<Address>, B256), Touched>, frame: &ProfileFrame) {
+        // A program's frame counts ink, EVM code's gas.
+        let price = if frame.wasm { frame.ink_price } else { 1 };
+        for (slot, word) in &frame.words {
+            let sum = sums.entry((frame.account, *slot)).or_default();
+            sum.reads.0 += word.reads.count;
+            sum.reads.1 += gas(word.reads.amount, price);
+            sum.writes.0 += word.writes.count;
+            sum.writes.1 += gas(word.writes.amount, price);
+        }
+        frame.calls.iter().for_each(|inner| add(sums, inner));
+    }
+    let mut sums = BTreeMap::new();
+    add(&mut sums, &profile.frame);
+    let mut words: Vec<_> = sums.into_iter().collect();
+    words.sort_by(|(_, a), (_, b)| (b.reads.1 + b.writes.1).total_cmp(&(a.reads.1 + a.writes.1)));
+    let head = if markdown {
+        "\n| account | storage word | reads | gas | writes | gas |\n| --- | --- | ---: | ---: | ---: | ---: |\n".to_owned()
+    } else {
+        format!("\n{:<16}{:<68}{:>5}{:>9}{:>8}{:>9}\n", "account", "storage word", "reads", "gas", "writes", "gas")
+    };
+    words.into_iter().fold(head, |mut out, ((account, slot), Touched { reads, writes })| {
+        let account = account.map_or_else(String::new, |account| short(&account.to_string()));
+        let _ = if markdown {
+            writeln!(out, "| {account} | `{slot}` | {} | {:.0} | {} | {:.0} |", reads.0, reads.1, writes.0, writes.1)
+        } else {
+            writeln!(out, "{account:<16}{:<68}{:>5}{:>9.0}{:>8}{:>9.0}", slot.to_string(), reads.0, reads.1, writes.0, writes.1)
+        };
+        out
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,7 +329,11 @@ mod tests {
             "frame": {
                 "type": "CALL", "to": "0x0000000000000000000000000000000000000001", "selector": "0x12345678", "wasm": true,
                 "gasUsed": 3_900, "pages": 0, "start": 1_000, "inkPrice": 10_000,
-                "hostios": {"storage_load_bytes32": {"count": 1, "amount": 21_000_000}}, "ops": {}, "calls": [inner]
+                "hostios": {"storage_load_bytes32": {"count": 1, "amount": 21_000_000}}, "ops": {}, "calls": [inner],
+                "account": "0x0000000000000000000000000000000000000001",
+                "words": {B256::ZERO.to_string(): {
+                    "reads": {"count": 1, "amount": 21_000_000}, "writes": {"count": 0, "amount": 0}
+                }}
             }
         }))
         .unwrap();
@@ -294,5 +345,7 @@ mod tests {
         assert_eq!(whole, 25_000);
         assert!(lines.contains(&"transaction;CALL 0x000000..0001 transfer;WASM 300".to_owned()), "{lines:?}");
         assert!(table(&profile, &names, false).contains("storage_load_bytes32"));
+        let words = words(&profile, true);
+        assert!(words.ends_with(&format!("| 0x000000..0001 | `{}` | 1 | 2100 | 0 | 0 |\n", B256::ZERO)), "{words}");
     }
 }

@@ -205,6 +205,9 @@ fn gas_is_accounted_for() {
     // The contract's frame is explained to the unit by its instructions: it stores 0 over 0 and logs.
     assert_eq!(own(inner), inner["gasUsed"].as_f64().unwrap());
     assert_eq!(inner["ops"]["SSTORE"], json!({"count": 1, "amount": 2_200}));
+    let slot = alloy_primitives::B256::ZERO.to_string();
+    let touched = json!({"reads": {"count": 0, "amount": 0}, "writes": {"count": 1, "amount": 2_200}});
+    assert_eq!((&inner["words"], &inner["account"]), (&json!({slot: touched}), &json!(store)));
     // In a program's frame a call's own cost is without the frame it opened: 2,600 for a cold account and its ink.
     let call = &middle["hostios"]["call_contract"];
     assert_eq!(call["amount"], json!(26_000_000 + 83_193 + 2 * 16_381));
@@ -222,7 +225,7 @@ fn gas_is_accounted_for() {
     std::fs::create_dir_all(&folder).unwrap();
     let (svg, folded) = (folder.join("gas.svg"), folder.join("gas.folded"));
     let output = Command::new(env!("CARGO_BIN_EXE_muster-devnode"))
-        .args(["gas", hash.as_str().unwrap(), "--rpc-url", &node.0.url()])
+        .args(["gas", hash.as_str().unwrap(), "--rpc-url", &node.0.url(), "--words"])
         .arg("--svg")
         .arg(&svg)
         .arg("--folded")
@@ -231,7 +234,7 @@ fn gas_is_accounted_for() {
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let table = String::from_utf8(output.stdout).unwrap();
-    for part in ["base", "calldata", "starts of programs", "storage_flush_cache", "SSTORE", "WASM instructions", "in all"] {
+    for part in ["base", "calldata", "starts of programs", "storage_flush_cache", "SSTORE", "WASM instructions", "in all", "storage word"] {
         assert!(table.contains(part), "{part} in\n{table}");
     }
     assert!(std::fs::read_to_string(&svg).unwrap().contains("<svg"));
