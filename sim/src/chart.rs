@@ -1,4 +1,4 @@
-//! Pictures as SVG: grouped bars and curves, each with its confidence interval.
+//! Pictures as SVG: grouped bars and curves, each with its confidence interval, and clouds of points.
 //!
 //! Written by hand, because the same figures must give the same bytes on every machine.
 
@@ -58,6 +58,16 @@ pub struct Curves {
     pub dots: bool,
 }
 
+/// Points; the vertical axis starts at zero.
+#[derive(Clone, Debug, Default)]
+pub struct Scatter {
+    pub frame: Frame,
+    pub x: String,
+    pub series: Vec<(String, Vec<(f64, f64)>)>,
+    /// Whether the common axis is logarithmic; its values are then at least 1.
+    pub log: bool,
+}
+
 impl Bars {
     pub fn svg(&self) -> String {
         let highest = largest(self.series.iter().flat_map(|(_, values)| values).map(|v| v.high()));
@@ -111,6 +121,32 @@ impl Curves {
         });
         let ends = ends.collect();
         canvas.labels(ends);
+        canvas.finish(&self.x)
+    }
+}
+
+impl Scatter {
+    pub fn svg(&self) -> String {
+        let points = || self.series.iter().flat_map(|(_, points)| points);
+        let names = self.series.iter().map(|(name, _)| name.as_str());
+        let mut canvas = Canvas::new(&self.frame, names, (0.0, largest(points().map(|point| point.1))), RIGHT, false);
+        let scale = |x: f64| if self.log { logarithm(x) } else { x };
+        let (first, last) = (-largest(points().map(|point| -point.0)), largest(points().map(|point| point.0)));
+        let (left, right) = (scale(first), scale(last));
+        let span = if right > left { right - left } else { 1.0 };
+        // So much beside the outermost points, that none is cut.
+        let (air, width) = (8.0, canvas.plot_width() - 16.0);
+        let at = |x: f64| LEFT + air + (scale(x) - left) / span * width;
+        for tick in if self.log { powers(left, right) } else { ticks(first, last, 8) } {
+            canvas.text(at(tick), canvas.bottom() + 18.0, "middle", 12, &number(tick));
+            canvas.line((at(tick), canvas.bottom()), (at(tick), canvas.bottom() + 5.0), "#444444", "");
+        }
+        for (s, (_, points)) in self.series.iter().enumerate() {
+            for (x, y) in points {
+                let (x, y) = (at(*x), canvas.y(*y));
+                let _ = write!(canvas.svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\" fill=\"{}\" fill-opacity=\"0.6\"/>", colour(s));
+            }
+        }
         canvas.finish(&self.x)
     }
 }
@@ -381,6 +417,22 @@ mod tests {
         // The background and two squares of the legend come first.
         assert_eq!(heights.len(), 2);
         assert!((heights[1] / heights[0] - 2.0).abs() < 0.01, "{heights:?}");
+    }
+
+    #[test]
+    fn points_are_where_their_values_are() {
+        let scatter = Scatter {
+            series: vec![("one".into(), vec![(1.0, 0.0), (10.0, 50.0)]), ("two".into(), vec![(100.0, 100.0)])],
+            log: true,
+            ..Scatter::default()
+        };
+        let svg = scatter.svg();
+        let of = |what: &str| -> Vec<f64> {
+            svg.split(what).skip(1).map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect()
+        };
+        let (x, y) = (of("cx=\""), of("cy=\""));
+        assert!(x.len() == 3 && (x[0] - 2.0 * x[1] + x[2]).abs() < 0.11, "equal factors are equal steps: {x:?}");
+        assert!((y[0] - 2.0 * y[1] + y[2]).abs() < 0.11 && y[0] > y[2], "{y:?}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What an adversary can make a call cost.
 
 use crate::measure::{spec, Bench, GPU, MODEL, VRAM};
+use crate::points::{Met, Points};
 use crate::world::{Done, TOKEN};
 use alloy_primitives::Address;
 use anyhow::{ensure, Result};
@@ -22,6 +23,9 @@ pub struct Attack {
     pub most: u64,
     /// Median gas of creating a task and dispatching one, if one was.
     pub dispatch: Option<u64>,
+    /// The calls that are pictured.
+    #[serde(skip)]
+    pub points: Points,
 }
 
 /// Counts the calls of an attack.
@@ -31,11 +35,15 @@ struct Dearest {
     most: u64,
     operation: String,
     dispatched: Vec<u64>,
+    points: Points,
 }
 
 impl Dearest {
     fn see(&mut self, operation: &str, done: &Done) {
         self.calls += 1;
+        if let Some(met) = &done.met {
+            self.points.note(Met { adversary: true, ..met.clone() }, done.gas());
+        }
         if done.gas() > self.most {
             (self.most, self.operation) = (done.gas(), operation.into());
         }
@@ -44,7 +52,7 @@ impl Dearest {
     fn attack(mut self, name: String) -> Attack {
         self.dispatched.sort_unstable();
         let dispatch = self.dispatched.get(self.dispatched.len() / 2).copied();
-        Attack { name, calls: self.calls, operation: self.operation, most: self.most, dispatch }
+        Attack { name, calls: self.calls, operation: self.operation, most: self.most, dispatch, points: self.points }
     }
 }
 

@@ -10,6 +10,7 @@
 //! | [`attack`], [`crowd`] | what an adversary can do to them |
 //! | [`limits`] | what all of it may cost |
 //! | [`page`] | the table, the page, the picture, the snapshot |
+//! | [`points`] | single calls, to see what their gas follows |
 //! | [`breakdown`] | where the gas of the main calls goes |
 
 mod attack;
@@ -20,6 +21,7 @@ mod grades;
 mod limits;
 mod measure;
 mod page;
+mod points;
 mod rated;
 mod validation;
 mod world;
@@ -30,6 +32,7 @@ use crowd::Crowd;
 use indicatif::{ProgressBar, ProgressStyle};
 use measure::Bench;
 use page::Report;
+use points::{Points, POINTS};
 use std::path::PathBuf;
 use world::TOKEN;
 
@@ -89,8 +92,10 @@ fn main() -> Result<()> {
 
 fn gas(o: &Options) -> Result<()> {
     if o.repaint {
-        let figures = std::fs::read_to_string("docs/gas.json").context("docs/gas.json")?;
-        return show(&serde_json::from_str(&figures).context("docs/gas.json")?);
+        let read = |path: &'static str| std::fs::read_to_string(path).context(path);
+        let mut report: Report = serde_json::from_str(&read("docs/gas.json")?).context("docs/gas.json")?;
+        report.points = Points::read(&read(POINTS)?).with_context(|| format!("{POINTS} is no table of points"))?;
+        return show(&report);
     }
     let small = o.check || o.snapshot;
     let whole = !small && o.nodes.is_empty() && o.queues.is_empty() && !o.no_attacks && o.samples.is_none();
@@ -120,6 +125,7 @@ fn gas(o: &Options) -> Result<()> {
         b.plain(samples)?;
     }
     let mut rows = std::mem::take(&mut b.rows);
+    let mut points = std::mem::take(&mut b.points);
 
     let mut b = Bench::new()?;
     b.grow(100, |_| ())?;
@@ -141,6 +147,7 @@ fn gas(o: &Options) -> Result<()> {
         b.graded(queue, samples, |i| bar.set_position(i as u64))?;
     }
     rows.append(&mut b.rows);
+    points.add(std::mem::take(&mut b.points));
 
     let mut b = Bench::new()?;
     for (n, wanted) in rated::POOLS {
@@ -164,7 +171,8 @@ fn gas(o: &Options) -> Result<()> {
         if o.no_attacks { (0, Vec::new()) } else { Crowd::calls(|what| bar.set_message(what.to_string()))? };
     bar.finish_and_clear();
 
-    let report = Report { compiler: page::compiler()?, rows, attacks, strangers, innocent };
+    attacks.iter().for_each(|attack| points.add(attack.points.clone()));
+    let report = Report { compiler: page::compiler()?, rows, attacks, strangers, innocent, points };
     let broken = report.broken_limits();
     if o.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
@@ -180,7 +188,8 @@ fn gas(o: &Options) -> Result<()> {
     }
     if whole {
         std::fs::write("docs/gas.json", serde_json::to_string_pretty(&report)? + "\n")?;
-        println!("written: docs/gas.json");
+        std::fs::write(POINTS, report.points.csv())?;
+        println!("written: docs/gas.json, {POINTS}");
         show(&report)?;
     }
     ensure!(broken.is_empty(), "limits broken:\n{}", broken.join("\n"));
@@ -191,8 +200,11 @@ fn gas(o: &Options) -> Result<()> {
 fn show(report: &Report) -> Result<()> {
     std::fs::write("docs/gas.md", report.page())?;
     std::fs::write("docs/figures/gas.svg", report.picture())?;
+    for (name, svg) in report.points.pictures() {
+        std::fs::write(format!("docs/figures/{name}.svg"), svg)?;
+    }
     let readme = std::fs::read_to_string("README.md").context("README.md")?;
     std::fs::write("README.md", report.readme(&readme)?)?;
-    println!("written: docs/gas.md, docs/figures/gas.svg, the table in README.md");
+    println!("written: docs/gas.md, docs/figures/gas.svg, docs/figures/gas-by-*.svg, the table in README.md");
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Every operation, at a size of the network and of the queue.
 
 use crate::breakdown::Parts;
+use crate::points::Points;
 use crate::world::{Done, World, TOKEN};
 use alloy_primitives::Address;
 use anyhow::{ensure, Context, Result};
@@ -61,6 +62,8 @@ pub struct Bench {
     pub rows: Vec<Row>,
     /// For each row what the gas of its median went into, where calls are traced.
     pub parts: Vec<Option<Parts>>,
+    /// The calls that are pictured, programs not cached.
+    pub points: Points,
 }
 
 /// A task for any node with 8 GiB: one image.
@@ -93,6 +96,7 @@ impl Bench {
             taken: BTreeMap::new(),
             rows: Vec::new(),
             parts: Vec::new(),
+            points: Points::default(),
         }
     }
 
@@ -169,6 +173,9 @@ impl Bench {
             let floor = calls[0].floor.map(|f| (f, calls[0].gas()));
             calls.sort_by_key(Done::gas);
             let middle = calls.len() / 2;
+            for done in calls.iter().filter(|_| !self.cached) {
+                done.met.iter().for_each(|met| self.points.note(met.clone(), done.gas()));
+            }
             self.rows.push(Row {
                 operation,
                 values: self.values.into(),

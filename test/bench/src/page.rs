@@ -4,6 +4,7 @@ use crate::attack::Attack;
 use crate::crowd::Innocent;
 use crate::limits::{Bound, DEAREST, DEAREST_GOAL, GROWTH, LIMITS};
 use crate::measure::Row;
+use crate::points::{Points, POINTS};
 use anyhow::{ensure, Context, Result};
 use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, CellAlignment, Table};
 use muster_sim::chart::{Curves, Frame};
@@ -27,6 +28,9 @@ pub struct Report {
     /// The innocent calls.
     #[serde(default)]
     pub innocent: Vec<Innocent>,
+    /// Single calls; in a table of their own.
+    #[serde(skip)]
+    pub points: Points,
 }
 
 /// Nodes, and gas of a `createTask` that dispatches at once, of the contracts that Muster replaces.
@@ -194,7 +198,7 @@ impl Report {
         let mut out = String::from(
             "# Gas\n\n[All pages](README.md)\n\nMade by `script/bench gas`, which deploys the compiled programs on the embedded devnode and sends real transactions; do not edit. \
              Gas as a receipt states it, through the public address, without the cost of data on L1. The same figures as JSON are in [gas.json](gas.json); \
-             a smaller set is a snapshot (`test/bench/gas.snap`) that `script/test` compares exactly. Where the gas of a call goes is in [gas-breakdown.md](gas-breakdown.md).\n\n",
+             a smaller set is a snapshot (`test/bench/gas.snap`) that `script/test` compares exactly. Where the gas of a call goes, word by word and as flame graphs, is in [gas-breakdown.md](gas-breakdown.md), and how far it carries in [capacity.md](capacity.md).\n\n",
         );
         let _ = writeln!(out, "Programs compiled by {}.\n\n![Gas against the number of nodes](figures/gas.svg)\n", self.compiler);
         out.push_str(
@@ -249,6 +253,7 @@ impl Report {
             );
         }
         out.push_str(&self.among_strangers());
+        out.push_str(&self.no_trend());
         out.push_str("\n## Every figure\n\n| operation | nodes | queued | values | programs | calls | min | median | max |\n| --- | ---: | ---: | --- | --- | ---: | ---: | ---: | ---: |\n");
         for r in self.sorted() {
             let _ = writeln!(
@@ -297,6 +302,23 @@ impl Report {
              | values | queued | before | now | more | limit |\n| --- | ---: | ---: | ---: | ---: | ---: |\n",
         );
         pairs(|b| !b.graded).iter().for_each(|both| out.push_str(&row(both.0.values.clone(), both)));
+        out
+    }
+
+    /// Of the page: single calls as points.
+    fn no_trend(&self) -> String {
+        let (count, most) = self.points.extent();
+        let mut out = format!(
+            "\n## Single calls\n\nEvery point is the dearest of all calls of the rows and of the runs with an adversary that met the same: models of the task created, started or ended, tasks queued and nodes \
+             joined (two digits of both). {} points, the dearest of {} ([`{}`]({})). What grew with one of the three would rise to the right; what an adversary can add stands above the rest at any size.\n",
+            thousands(count as u64),
+            thousands(most),
+            POINTS.rsplit('/').next().unwrap_or(POINTS),
+            POINTS.trim_start_matches("docs/"),
+        );
+        for (name, _) in self.points.pictures() {
+            let _ = write!(out, "\n![{}](figures/{name}.svg)\n", name.replace('-', " "));
+        }
         out
     }
 
@@ -410,7 +432,11 @@ mod tests {
     #[test]
     fn the_page_and_its_picture_are_those_of_the_figures() {
         let read = |name: &str| std::fs::read_to_string(format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-        let report: Report = serde_json::from_str(&read("docs/gas.json")).unwrap();
+        let mut report: Report = serde_json::from_str(&read("docs/gas.json")).unwrap();
+        report.points = Points::read(&read(POINTS)).unwrap();
+        for (name, svg) in report.points.pictures() {
+            assert!(svg == read(&format!("docs/figures/{name}.svg")), "{name}: run script/bench gas --repaint");
+        }
         assert!(report.page() == read("docs/gas.md"), "docs/gas.md: run script/bench gas --repaint");
         assert!(report.picture() == read("docs/figures/gas.svg"), "docs/figures/gas.svg: run script/bench gas --repaint");
         let readme = read("README.md");

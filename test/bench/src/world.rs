@@ -2,21 +2,22 @@
 
 use crate::beside::Beside;
 use crate::breakdown::{Layout, Parts};
+use crate::points::Met;
 use alloy_primitives::{keccak256, Address, Bytes, TxKind, B256, U256};
 use alloy_sol_types::{sol, SolCall, SolEvent, SolInterface};
 use anyhow::{anyhow, bail, ensure, Context, Result};
-use muster_core::record::{Climb, Profile, Scores};
+use muster_core::record::{Climb, Head, Profile, Scores};
 use muster_core::word::Packed;
 use muster_core::word::Word;
 use muster_devnode::chain::{Clock, Config, History};
 use muster_devnode::evm::Status;
 use muster_devnode::{Chain, TxRequest};
-use muster_protocol::layout::{node, profile, NODES, PROFILES};
+use muster_protocol::layout::{node, profile, HEAD, NODES, PROFILES};
 use muster_protocol::native::solidity_slot;
 use muster_protocol::programs::PROGRAMS;
 use muster_protocol::IMuster;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// One token; stakes and fees are multiples of it.
 pub const TOKEN: u128 = 1_000_000_000_000_000_000;
@@ -48,6 +49,8 @@ pub struct Done {
     pub floor: Option<u64>,
     /// What its gas went into, in a world that traces calls.
     pub parts: Option<Parts>,
+    /// What it was and what it met, if it is a call whose gas is pictured.
+    pub met: Option<Met>,
     logs: Logs,
 }
 
@@ -87,6 +90,8 @@ pub struct World {
     floor: Cell<bool>,
     /// What words are called, where every call is taken apart.
     layout: Option<Layout>,
+    /// How many models the tasks require that were created on the chain.
+    models: RefCell<HashMap<u64, u32>>,
     /// Where calls go instead of to the chain.
     beside: RefCell<Option<Beside>>,
 }
@@ -123,6 +128,7 @@ impl World {
             owner,
             floor: Cell::new(false),
             layout: None,
+            models: RefCell::default(),
             beside: RefCell::new(None),
         };
         for name in [ROUTER].into_iter().chain(PROGRAMS.map(|(name, _)| name)) {
@@ -192,6 +198,8 @@ impl World {
 
     fn raw(&self, from: Address, to: Address, value: u128, data: Vec<u8>) -> Result<Done> {
         let before = self.floor.get().then(|| (self.chain.state(), data.clone()));
+        let head = self.chain.state().storage(self.muster, U256::from(HEAD));
+        let calldata = data.clone();
         let mined = self.chain.send(Self::request(from, to, value, data))?;
         if !mined.ok() {
             bail!("a call was refused: {}", explain(&mined.outcome.output));
@@ -213,7 +221,33 @@ impl World {
         });
         let traced = self.layout.as_ref().filter(|_| to == self.muster);
         let parts = traced.map(|layout| Parts::of(&self.chain, mined.hash, layout)).transpose()?;
-        Ok(Done { gas: Some(mined.outcome.gas_used), floor, parts, logs: Logs(logs) })
+        let mut done = Done { gas: Some(mined.outcome.gas_used), floor, parts, met: None, logs: Logs(logs) };
+        if to == self.muster {
+            done.met = self.met(&calldata, &done, &Head::unpack(Word(head.into_limbs())));
+        }
+        Ok(done)
+    }
+
+    /// What a call was and met, of those that are pictured; none where a task was not created on the chain.
+    fn met(&self, calldata: &[u8], done: &Done, head: &Head) -> Option<Met> {
+        use IMuster::*;
+        let call = match *calldata.first_chunk::<4>()? {
+            createTaskCall::SELECTOR => "createTask",
+            dispatchCall::SELECTOR if dispatchCall::abi_decode(calldata).ok()?.count == 1 => "dispatch",
+            submitCall::SELECTOR => "submit",
+            _ => return None,
+        };
+        let mut known = self.models.borrow_mut();
+        if call == "createTask" {
+            let spec = createTaskCall::abi_decode(calldata).ok()?.spec;
+            known.extend(done.events::<TaskCreated>().iter().map(|task| (task.id, spec.models.len() as u32)));
+        }
+        let ids = done.events::<TaskCreated>().into_iter().map(|task| task.id);
+        let ids = ids.chain(done.events::<TaskStarted>().into_iter().map(|task| task.id));
+        let ids = ids.chain(done.events::<TaskSucceeded>().into_iter().map(|task| task.id));
+        let models: Option<Vec<u32>> = ids.map(|id| known.get(&id).copied()).collect();
+        let models = models?.into_iter().max()?;
+        Some(Met { call: call.into(), adversary: false, models, queued: head.queued, nodes: head.joined })
     }
 
     /// Whether calls work out their floor: 21,000, calldata, the words of Muster's storage that end up different
@@ -225,7 +259,7 @@ impl World {
     /// Calls Muster, in a block of its own.
     pub fn call<C: SolCall>(&self, from: Address, value: u128, call: C) -> Result<Done> {
         match self.beside.borrow_mut().as_mut() {
-            Some(beside) => Ok(Done { gas: None, floor: None, parts: None, logs: beside.call(from, value, call)? }),
+            Some(beside) => Ok(Done { gas: None, floor: None, parts: None, met: None, logs: beside.call(from, value, call)? }),
             None => self.raw(from, self.muster, value, call.abi_encode()),
         }
     }

@@ -43,7 +43,7 @@ const OPERATIONS: [(&str, u32); 8] = [
 /// Take the gas of the main calls apart, by storage word.
 ///
 /// Those of the headline task (one model that everybody holds, 100 nodes at work), and the median calls of the demonstration.
-/// Takes some minutes. Writes docs/gas-breakdown.md, docs/gas-breakdown.json and two flame graphs below docs/figures.
+/// Takes a minute. Writes docs/gas-breakdown.md, docs/gas-breakdown.json and two flame graphs below docs/figures.
 #[derive(clap::Args)]
 pub struct Options {
     /// Flags for the demonstration (script/demo --help), such as --requests FILE --nodes FILE --limit 2000; without any it replays

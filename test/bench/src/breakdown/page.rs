@@ -191,6 +191,7 @@ fn flame(calls: &[Call], title_of_all: &str) -> Result<Vec<u8>> {
     options.title = title_of_all.into();
     options.count_name = "gas".into();
     options.name_type = "Part:".into();
+    options.text_truncate_direction = inferno::flamegraph::TextTruncateDirection::Right;
     // Colours by names, so that the same figures give the same bytes.
     options.deterministic = true;
     let mut svg = Vec::new();
