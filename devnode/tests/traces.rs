@@ -234,7 +234,9 @@ fn gas_is_accounted_for() {
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let table = String::from_utf8(output.stdout).unwrap();
-    for part in ["base", "calldata", "starts of programs", "storage_flush_cache", "SSTORE", "WASM instructions", "in all", "storage word"] {
+    for part in
+        ["base", "calldata", "starts of programs", "storage_flush_cache", "SSTORE", "WASM instructions", "in all", "storage word"]
+    {
         assert!(table.contains(part), "{part} in\n{table}");
     }
     assert!(std::fs::read_to_string(&svg).unwrap().contains("<svg"));

@@ -114,9 +114,8 @@ fn read(folder: &Path) -> Outcome<Measured> {
     let apart = json(&folder.join("gas-breakdown.json"), "script/bench breakdown")?;
     let rows = gas["rows"].as_array().ok_or("gas.json has no rows")?;
     let median = |operation: &str, cached: bool| {
-        let is = |row: &&Value| {
-            row["operation"] == operation && row["nodes"] == 100 && row["queued"] == 0 && row["cached"] == cached
-        };
+        let is =
+            |row: &&Value| row["operation"] == operation && row["nodes"] == 100 && row["queued"] == 0 && row["cached"] == cached;
         let row = rows.iter().find(is).and_then(|row| row["median"].as_f64());
         row.ok_or_else(|| format!("gas.json has no row \"{operation}\" with 100 nodes"))
     };
@@ -182,7 +181,11 @@ impl Page<'_> {
             tasks.iter().for_each(|task| out.push_str(&format!(" {} |", number(task.gas * fee / 1e3))));
         }
         let data = self.measured.data;
-        let _ = write!(out, "\n\n{}\n\n| price of a unit |", DATA_SAYS.replace("BYTES", &thousands(data)).replace("UNITS", &thousands(data * UNITS)));
+        let _ = write!(
+            out,
+            "\n\n{}\n\n| price of a unit |",
+            DATA_SAYS.replace("BYTES", &thousands(data)).replace("UNITS", &thousands(data * UNITS))
+        );
         DATA.iter().for_each(|price| out.push_str(&format!(" {} gwei |", number(*price))));
         let _ = write!(out, "\n| --- |{}\n| data of a task, millionths of an ether |", "---: |".repeat(DATA.len()));
         DATA.iter().for_each(|price| out.push_str(&format!(" {} |", number((data * UNITS) as f64 * price / 1e3))));
@@ -217,9 +220,8 @@ impl Page<'_> {
 
     /// What the table shows, in words.
     fn shown(&self) -> String {
-        let of = |division: Division, size: u32| {
-            self.divided.iter().find(|d| d.division == division && d.nodes / d.instances == size)
-        };
+        let of =
+            |division: Division, size: u32| self.divided.iter().find(|d| d.division == division && d.nodes / d.instances == size);
         let mut out = String::new();
         let (Some(small), Some(whole)) = (self.alone.first(), self.alone.iter().find(|d| d.nodes == self.options.nodes)) else {
             return out;
@@ -253,9 +255,8 @@ impl Page<'_> {
     }
 
     fn picture(&self) -> String {
-        let point = |d: &Divided| {
-            (f64::from(d.nodes) / f64::from(d.instances), Estimate { mean: d.wait.1, margin: 0.0, count: 1 })
-        };
+        let point =
+            |d: &Divided| (f64::from(d.nodes) / f64::from(d.instances), Estimate { mean: d.wait.1, margin: 0.0, count: 1 });
         let mut series = vec![("undivided".to_owned(), self.alone.iter().map(point).collect::<Vec<_>>())];
         for division in [Division::Region, Division::Uneven(UNEVEN), Division::Model] {
             let mut points: Vec<_> = self.divided.iter().filter(|d| d.division == division).map(point).collect();
@@ -266,7 +267,10 @@ impl Page<'_> {
             frame: Frame {
                 title: "Waiting against the size of an instance".into(),
                 y: "seconds, 95th percentile".into(),
-                note: format!("A network of {} nodes divided into instances; undivided ones of each size beside it.", thousands(self.options.nodes.into())),
+                note: format!(
+                    "A network of {} nodes divided into instances; undivided ones of each size beside it.",
+                    thousands(self.options.nodes.into())
+                ),
             },
             x: "nodes of an instance (logarithmic)".into(),
             series,

@@ -144,7 +144,11 @@ impl Scatter {
         for (s, (_, points)) in self.series.iter().enumerate() {
             for (x, y) in points {
                 let (x, y) = (at(*x), canvas.y(*y));
-                let _ = write!(canvas.svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\" fill=\"{}\" fill-opacity=\"0.6\"/>", colour(s));
+                let _ = write!(
+                    canvas.svg,
+                    "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\" fill=\"{}\" fill-opacity=\"0.6\"/>",
+                    colour(s)
+                );
             }
         }
         canvas.finish(&self.x)

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use muster_sim::{attacks, capacity};
 use muster_sim::network::{self, single, single::Workload};
 use muster_sim::paper::{self, Options, Scale};
 use muster_sim::rated;
+use muster_sim::{attacks, capacity};
 
 /// Simulates Muster's scheduling on the contracts' own formulas.
 ///

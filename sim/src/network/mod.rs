@@ -6,6 +6,7 @@
 //! | [`events`] | what its logs mean |
 //! | [`policy`] | other ways of choosing a node, for comparison |
 //! | [`workload`] | nodes and tasks, made up or from traces |
+//! | [`agenda`] | what is due when |
 //! | [`engine`] | the clock: what nodes and applications do |
 //! | [`report`] | what it came to |
 //! | [`single`] | one workload |
@@ -13,6 +14,7 @@
 //! | [`study`] | the experiments |
 //! | [`page`] | what they show, in words and pictures |
 
+pub mod agenda;
 pub mod engine;
 pub mod events;
 pub mod instances;

@@ -6,8 +6,7 @@
 
 mod validation;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 
 use alloy_sol_types::SolCall;
 use indicatif::ProgressBar;
@@ -17,6 +16,7 @@ use muster_protocol::purse;
 use muster_protocol::tasks::{REPLICATED, SAMPLED};
 use muster_protocol::IMuster::{self, *};
 
+use super::agenda::Agenda;
 use super::events::Event;
 use super::ledger::{submit, Ledger, Party, BEGINNING, GRANULE};
 use super::report::{NodeReport, Report};
@@ -150,8 +150,7 @@ pub struct Engine {
     ledger: Ledger,
     source: Source,
     next: Option<TaskSpec>,
-    heap: BinaryHeap<Reverse<(u64, bool, u64, Due)>>,
-    sequence: u64,
+    agenda: Agenda<Due>,
     tick: u64,
     drawing: bool,
     actors: Vec<Actor>,
@@ -185,8 +184,7 @@ impl Engine {
             checks: HashMap::new(),
             ledger,
             next: None,
-            heap: BinaryHeap::new(),
-            sequence: 0,
+            agenda: Agenda::new(),
             tick: 0,
             drawing: false,
             actors: Vec::new(),
@@ -258,8 +256,7 @@ impl Engine {
     }
 
     fn due(&mut self, tick: u64, what: Due) {
-        self.sequence += 1;
-        self.heap.push(Reverse((tick, what != Due::Draw, self.sequence, what)));
+        self.agenda.plan(tick, what);
     }
 
     /// Runs until all tasks have ended, or nothing can end the rest.
@@ -273,7 +270,7 @@ impl Engine {
         if self.next.is_none() && (self.open == 0 || self.tick > self.last_arrival + self.queue_time + PATIENCE) {
             return false;
         }
-        let Some(Reverse((tick, _, _, what))) = self.heap.pop() else { return false };
+        let Some((tick, what)) = self.agenda.next() else { return false };
         if tick > self.tick {
             self.tick = tick;
         }
@@ -603,7 +600,7 @@ impl Engine {
         self.events = events;
         if !self.drawing && self.ledger.pending() {
             self.drawing = true;
-            self.due(self.tick + 1, Due::Draw);
+            self.agenda.plan_first(self.tick + 1, Due::Draw);
         }
     }
 

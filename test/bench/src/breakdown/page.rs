@@ -210,7 +210,10 @@ mod tests {
         let breakdown: Breakdown = serde_json::from_str(&read(super::super::FIGURES)).unwrap();
         assert!(breakdown.page() == read("docs/gas-breakdown.md"), "docs/gas-breakdown.md: run script/bench breakdown --repaint");
         for (name, svg) in breakdown.pictures().unwrap() {
-            assert!(svg == read(&format!("docs/figures/{name}.svg")).into_bytes(), "{name}: run script/bench breakdown --repaint");
+            assert!(
+                svg == read(&format!("docs/figures/{name}.svg")).into_bytes(),
+                "{name}: run script/bench breakdown --repaint"
+            );
         }
     }
 }

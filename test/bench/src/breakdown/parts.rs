@@ -214,8 +214,14 @@ mod tests {
             calls: vec![ProfileFrame { gas_used: 803, ..ProfileFrame::default() }],
             ..ProfileFrame::default()
         };
-        let router =
-            ProfileFrame { wasm: true, gas_used: 30_000, start: 4_000, ink_price: 10_000, calls: vec![program], ..ProfileFrame::default() };
+        let router = ProfileFrame {
+            wasm: true,
+            gas_used: 30_000,
+            start: 4_000,
+            ink_price: 10_000,
+            calls: vec![program],
+            ..ProfileFrame::default()
+        };
         let profile = Profile {
             gas_used: 52_000,
             intrinsic: Intrinsic { base: 21_000, calldata: 1_000, other: 0 },
