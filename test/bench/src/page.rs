@@ -310,7 +310,7 @@ impl Report {
         let (count, most) = self.points.extent();
         let mut out = format!(
             "\n## Single calls\n\nEvery point is the dearest of all calls of the rows and of the runs with an adversary that met the same: models of the task created, started or ended, tasks queued and nodes \
-             joined (two digits of both). {} points, the dearest of {} ([`{}`]({})). What grew with one of the three would rise to the right; what an adversary can add stands above the rest at any size.\n",
+             joined (two digits of both). {} points, the dearest of {} ([`{}`]({})). Ordinary calls cost the same with 100 and with 100,000 nodes. Calls that queue a task or start a queued one rise by a level of the queue's trees for every four times as many tasks, and a queue that grows opens new words besides. A task has at most eight models: rows ask for one, adversaries for eight.\n",
             thousands(count as u64),
             thousands(most),
             POINTS.rsplit('/').next().unwrap_or(POINTS),
