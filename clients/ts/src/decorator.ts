@@ -8,6 +8,7 @@ import { getResult } from "./results.js";
 import {
   cancelTask,
   createTask,
+  createTasks,
   estimateTask,
   expireQueuedTask,
   expireTask,
@@ -21,6 +22,7 @@ import { type Until, type WaitForTaskParameters, waitForTask, watchEvents, watch
 const actions = {
   cancelTask,
   createTask,
+  createTasks,
   dispatchTasks,
   estimateTask,
   expireQueuedTask,

@@ -58,6 +58,8 @@ export {
 export {
   type CreateTaskParameters,
   type CreateTaskReturnType,
+  type CreateTasksParameters,
+  type CreateTasksReturnType,
   type EstimateTaskParameters,
   type GetTaskParameters,
   type TaskEstimate,
@@ -65,6 +67,7 @@ export {
   type TaskRequest,
   cancelTask,
   createTask,
+  createTasks,
   estimateTask,
   expireQueuedTask,
   expireTask,

@@ -166,20 +166,58 @@ export interface CreateTaskReturnType {
   task: Task;
 }
 
+/** What a transaction created: each task as it was after it, in their order; and the places of those that it left out. */
+function createdBy({ receipt }: Sent, address: Address): { created: Task[]; refused: number[] } {
+  const events = decode(receipt.logs.filter((log) => log.address.toLowerCase() === address.toLowerCase()));
+  const created = events.flatMap(({ eventName, args }) =>
+    eventName === "TaskCreated"
+      ? [events.filter((event) => "id" in event.args && event.args.id === args.id).reduce<Task | undefined>(follow, undefined)!]
+      : [],
+  );
+  return { created, refused: events.flatMap(({ eventName, args }) => (eventName === "TaskRefused" ? [args.place] : [])) };
+}
+
 /** Creates a task. Resolves when it is mined; with `dispatch`, when its node is drawn, or it is queued or evicted. */
 export async function createTask(
   client: MusterClient,
   { address, account, value, dispatch = false, signal, ...request }: CreateTaskParameters,
 ): Promise<CreateTaskReturnType> {
-  const { hash, receipt } = await sendMuster(client, "createTask", { spec: specOf(request) }, { address, account, value });
-  const events = decode(receipt.logs.filter((log) => log.address.toLowerCase() === address.toLowerCase()));
-  const created = events.findLast((event) => event.eventName === "TaskCreated")!;
-  const { id } = created.args as { id: bigint };
-  const own = events.slice(events.indexOf(created));
-  const task = own.reduce<Task | undefined>(follow, undefined)!;
+  const sent = await sendMuster(client, "createTask", { spec: specOf(request) }, { address, account, value });
+  const { hash } = sent;
+  const task = createdBy(sent, address).created.at(-1)!;
+  const { id } = task;
   if (!dispatch || task.status !== "pending") return { id, hash, task };
   const fromBlock = task.createdIn;
   return { id, hash, task: await waitForTask(client, { address, account, id, fromBlock, until: "placed", dispatch, signal }) };
+}
+
+/** Parameters of {@link createTasks}. */
+export type CreateTasksParameters = MusterParameters &
+  SenderParameters & {
+    /** At most 16, each with its fee in wei. */
+    tasks: readonly (TaskRequest & { value: bigint })[];
+    /** Whether one that is refused refuses them all; true if left out. Otherwise it is left out, and its fee becomes credit. */
+    atomic?: boolean | undefined;
+  };
+
+/** Tasks that were created together. */
+export interface CreateTasksReturnType {
+  /** The transaction that created them. */
+  hash: Hash;
+  /** In the order of the requests; undefined for one that was left out. None is drawn yet: see {@link waitForTask}. */
+  tasks: readonly (Task | undefined)[];
+}
+
+/** Creates tasks by one transaction, for less than one by one. Resolves when it is mined. */
+export async function createTasks(
+  client: MusterClient,
+  { address, account, tasks, atomic = true }: CreateTasksParameters,
+): Promise<CreateTasksReturnType> {
+  const fees = tasks.map(({ value }) => value);
+  const value = fees.reduce((sum, fee) => sum + fee, 0n);
+  const sent = await sendMuster(client, "createTasks", { specs: tasks.map(specOf), fees, atomic }, { address, account, value });
+  const { created, refused } = createdBy(sent, address);
+  return { hash: sent.hash, tasks: fees.map((_, place) => (refused.includes(place) ? undefined : created.shift())) };
 }
 
 // ---------------------------------------------------------------- asking, ending
