@@ -208,7 +208,10 @@ export interface CreateTasksReturnType {
   tasks: readonly (Task | undefined)[];
 }
 
-/** Creates tasks by one transaction, for less than one by one. Resolves when it is mined. */
+/**
+ * Creates tasks by one transaction, for less than one by one. Resolves when it is mined. Refused as `DrawsDue` while others' tasks wait to be
+ * drawn whose block has come: `dispatchTasks` first.
+ */
 export async function createTasks(
   client: MusterClient,
   { address, account, tasks, atomic = true }: CreateTasksParameters,

@@ -49,6 +49,23 @@ describe("a network that validates every committed answer", () => {
     for (const node of network.nodes) node.behave(behaviour);
   };
 
+  test("createTasks creates all, or what is not refused, by one transaction", async () => {
+    const { client } = network;
+    const [good, unknown] = [{ kind: 1, input: "a", value: FEE }, { kind: 1, vram: 960, value: FEE + 1n }];
+    const whole = (error) => error instanceof RefusalError && error.refusal.name === "RefusedInBatch" && error.refusal.args.place === 1n;
+    await assert.rejects(client.createTasks({ tasks: [good, unknown] }), whole);
+    const before = await client.getAccount({ who: client.account.address });
+    const { hash, tasks } = await client.createTasks({ tasks: [good, unknown, { ...good, input: "b", value: 2n * FEE }], atomic: false });
+    assert.deepEqual([tasks[0].status, tasks[1], tasks[2].fee], ["pending", undefined, 2n * FEE]);
+    assert.equal(tasks[0].id + 1n, tasks[2].id);
+    assert.equal((await client.getAccount({ who: client.account.address })).credit - before.credit, FEE + 1n);
+    const receipt = await network.client.request({ method: "eth_getTransactionReceipt", params: [hash] });
+    assert.equal(receipt.status, "0x1");
+    for (const { id, createdIn } of [tasks[0], tasks[2]]) {
+      assert.equal((await client.waitForTask({ id, fromBlock: createdIn, timeout })).status, "succeeded");
+    }
+  });
+
   test("every read answers, by names", async () => {
     const { client, nodes } = network;
     const [number, group] = [nodes[0].number, gpu()];

@@ -63,7 +63,7 @@ impl Done {
     /// What one of `parts` cost that some calls did together, rounded up; without logs.
     pub fn part_of(calls: &[Done], parts: u64) -> Done {
         let sum = |gas: &dyn Fn(&Done) -> Option<u64>| calls.iter().map(gas).sum::<Option<u64>>().map(|sum| sum.div_ceil(parts));
-        Done { gas: sum(&|d| d.gas), floor: sum(&|d| d.floor), logs: Logs(Vec::new()) }
+        Done { gas: sum(&|d| d.gas), floor: sum(&|d| d.floor), parts: None, met: None, logs: Logs(Vec::new()) }
     }
 
     /// Events of one kind, decoded.
