@@ -1,5 +1,5 @@
 //! The program that runs tasks: a child process that is told them in lines of JSON (`executor.schema.json`), in a process group
-//! of its own, which is killed when time is up.
+//! of its own, which is killed when time is up, and when the agent is gone.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -23,6 +23,9 @@ const NOISE: usize = 2_048;
 const NOISY: u32 = 200;
 /// The longest text of a reason.
 const REASON: usize = 4_096;
+/// Leads an executor's process group, and ends the whole of it when nobody holds the other end of its standard input any more:
+/// when the agent is killed, nothing else does, and an executor need not look at its own standard input meanwhile.
+const GUARD: &str = "read -r _; kill -KILL 0";
 /// What an executor finds in its environment of the agent's own.
 const PASSED: [&str; 8] = ["PATH", "HOME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "USER", "SSL_CERT_FILE"];
 /// The same, by how the names begin.
@@ -97,6 +100,8 @@ pub struct Executor {
 
 struct Running {
     child: Child,
+    /// [`GUARD`]; it reads until this is dropped.
+    _guard: Child,
     group: Option<Pid>,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
@@ -139,8 +144,14 @@ impl Executor {
     }
 
     fn spawn(&self) -> Result<Running> {
+        // First, so that there is no moment in which nobody would end the executor.
+        let mut guard = Command::new("/bin/sh");
+        guard.args(["-c", GUARD]).env_clear().process_group(0).kill_on_drop(true);
+        guard.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let guard = guard.spawn().context("/bin/sh, which watches it, does not start")?;
+        let group = guard.id().and_then(|id| Pid::from_raw(id as i32)).context("/bin/sh, which watches it, has ended")?;
         let mut command = Command::new(&self.settings.command[0]);
-        command.args(&self.settings.command[1..]).process_group(0).kill_on_drop(true);
+        command.args(&self.settings.command[1..]).process_group(group.as_raw_nonzero().get()).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Nothing of the agent's own, which holds keys, but what programs need to run.
         command.env_clear();
@@ -154,14 +165,13 @@ impl Executor {
             command.current_dir(place);
         }
         let mut child = command.spawn()?;
-        let group = child.id().and_then(|id| Pid::from_raw(id as i32));
         let stdin = child.stdin.take().context("no standard input")?;
         let stdout = BufReader::new(child.stdout.take().context("no standard output")?);
         let stderr = BufReader::new(child.stderr.take().context("no standard error")?);
         let noise = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(NOISY));
         tokio::spawn(log(self.node.clone(), stderr, noise.clone()));
         let ready = Ready { name: String::new(), version: String::new(), kinds: Vec::new(), stack: String::new() };
-        Ok(Running { child, group, stdin, stdout, ready, noise })
+        Ok(Running { child, _guard: guard, group: Some(group), stdin, stdout, ready, noise })
     }
 
     /// Runs a task, and kills the executor with all that it has started if it is not done in time.

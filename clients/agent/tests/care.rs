@@ -1,7 +1,5 @@
 //! Agents that end, pause, recover, and say how they are.
 
-mod site;
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -10,7 +8,7 @@ use alloy::primitives::U256;
 use alloy::signers::local::PrivateKeySigner;
 use axum::routing::post;
 use muster_client::{Event, IMuster};
-use site::{calls_by, count, gpt, journal, Agent, Site};
+use muster_fleet::site::{calls_by, count, gpt, journal, Agent, Site};
 
 async fn status(site: &Site, agent: &Agent) -> u8 {
     match site.node_of(agent.key).await {
@@ -271,4 +269,29 @@ async fn the_doctor_says_what_is_wrong() {
         let (well, found) = text(&agent);
         assert!(!well && found.contains(said), "{said} is not in\n{found}");
     }
+}
+
+#[tokio::test]
+async fn killed_it_leaves_no_executor_behind() {
+    let mut site = Site::new(&[]).await;
+    let agent = site.agent("gpu0").await;
+    let mut running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    // One that looks neither at its standard input nor at signals, and has started another.
+    agent.behave("stays");
+    let application = site.account(10_000_000).await;
+    site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(0) }, "stays", 70_000).await;
+    let file = agent.home.join("runs.pids");
+    let read = || std::fs::read_to_string(&file).unwrap_or_default();
+    site.until("both run", async || (read().lines().count() == 2).then_some(())).await;
+    let processes: Vec<i32> = read().lines().map(|line| line.parse().unwrap()).collect();
+    let alive = |process: &i32| {
+        let process = rustix::process::Pid::from_raw(*process).unwrap();
+        // What is dead and not waited for by anybody yet is still there by its number.
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
+        rustix::process::test_kill_process(process).is_ok() && !stat.is_ok_and(|stat| stat.contains(") Z "))
+    };
+    assert!(processes.iter().all(alive));
+    running.kill();
+    site.until("both are gone", async || (!processes.iter().any(alive)).then_some(())).await;
 }

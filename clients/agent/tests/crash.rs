@@ -1,11 +1,9 @@
 //! `kill -9` between any two steps, and at any moment: what the agent makes of it when it is back. Prints a table.
 
-mod site;
-
 use std::time::Duration;
 
 use muster_client::{Account, Event, IMuster};
-use site::{calls_by, count, digest_to, gpt, journal, Agent, Running, Site};
+use muster_fleet::site::{calls_by, count, digest_to, gpt, journal, Agent, Running, Site};
 
 /// Steps after which an agent kills itself, in the order in which a task goes through them. A `sent` is after the transaction was mined,
 /// before the journal knows; `clients/rust` has tests of the moments between signing, writing and sending.

@@ -1,12 +1,10 @@
 //! Agents at work, against the compiled programs: tasks of every policy from their draw to their pay.
 
-mod site;
-
 use alloy::primitives::{B256, U256};
 use alloy::signers::local::PrivateKeySigner;
 use muster_client::{Event, IMuster, Seal};
+use muster_fleet::site::{answer_to, calls_by, count, digest_to, gpt, journal, Agent, Site, GPU, VRAM};
 use muster_tests::n;
-use site::{answer_to, calls_by, count, digest_to, gpt, journal, Agent, Site, GPU, VRAM};
 
 /// The node that an agent has joined.
 async fn joined(site: &Site, agent: &Agent) -> u32 {

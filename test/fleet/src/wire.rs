@@ -16,6 +16,7 @@ pub struct Wire {
 }
 
 impl Wire {
+    /// To an endpoint of this machine.
     pub async fn start(to: &str) -> Self {
         let to: SocketAddr = to.strip_prefix("http://").unwrap().trim_end_matches('/').parse().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,5 +1,5 @@
 """An executor for the agent's tests: answers its input turned round, or misbehaves as a file tells it to."""
-import json, os, struct, sys, time, zlib
+import json, os, signal, struct, sys, time, zlib
 
 behaviour, runs = sys.argv[1], os.path.join(os.path.dirname(sys.argv[1]), "runs")
 
@@ -29,6 +29,13 @@ for line in sys.stdin:
         with open(runs, "a") as file:
             file.write(run["id"] + "\n")
         if does == "hangs":
+            time.sleep(3600)
+        if does == "stays":
+            # Whoever looks at nobody, and what he has started.
+            child = os.fork()
+            with open(runs + ".pids", "a") as file:
+                file.write(f"{os.getpid()}\n")
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE})
             time.sleep(3600)
         if does == "ends":
             sys.exit(3)

@@ -1,7 +1,6 @@
 //! A contract on a node in this process, and agents that answer for nodes of it, as processes of their own.
 
 #![allow(clippy::unnecessary_debug_formatting, reason = "a path in quotes, as TOML wants it")]
-#![allow(dead_code)]
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -24,20 +23,37 @@ pub const GPU: &str = "Test GPU";
 /// Its memory in GiB.
 pub const VRAM: u16 = 24;
 
+/// The agent that is built: beside this executable, or in the directory above if it is a test; or what MUSTER_AGENT names.
+pub fn binary() -> PathBuf {
+    if let Some(file) = std::env::var_os("MUSTER_AGENT") {
+        return file.into();
+    }
+    let own = std::env::current_exe().expect("this executable has a path");
+    let name = format!("muster-agent{}", std::env::consts::EXE_SUFFIX);
+    let places = own.ancestors().skip(1).take(2).map(|place| place.join(&name));
+    places.into_iter().find(|file| file.is_file()).unwrap_or_else(|| PathBuf::from(name))
+}
+
 /// A contract, stores, and who calls it.
 pub struct Site {
+    /// The chain, the contract and its owner.
     pub world: World,
+    /// The contract, as clients know it.
     pub muster: Muster,
+    /// Where the chain's node is.
     pub url: String,
+    /// For files of all kinds; the store of inputs and results is in it.
     pub place: tempfile::TempDir,
+    /// The block at which it begins.
     pub start: u64,
 }
 
 impl Site {
+    /// A fresh contract, with parameters that differ from the defaults in force.
     pub async fn new(parameters: &[(&str, u64)]) -> Site {
         let mut world = World::new(parameters).await;
         // Those that reach into stakes are only proposed with the deployment.
-        let listed: Vec<serde_json::Value> = serde_json::from_str(include_str!("../../../../abi/parameters.json")).unwrap();
+        let listed: Vec<serde_json::Value> = serde_json::from_str(include_str!("../../../abi/parameters.json")).unwrap();
         let delayed =
             |one: &&serde_json::Value| one["delayed"] == true && parameters.iter().any(|(name, _)| one["name"] == *name);
         let delayed: Vec<u64> = listed.iter().filter(delayed).map(|one| one["number"].as_u64().unwrap()).collect();
@@ -56,10 +72,12 @@ impl Site {
         Site { world, muster, url, place, start }
     }
 
+    /// The store of inputs and results.
     pub fn store(&self) -> Stores {
         Stores::open(&[self.place.path().join("store").to_str().unwrap()], Bounds::default()).unwrap()
     }
 
+    /// The key of a new account with so many wei beside its gas.
     pub async fn key(&mut self, wei: u64) -> B256 {
         B256::from_slice(&self.world.actor(wei).await.wallet.signer().to_bytes())
     }
@@ -79,24 +97,48 @@ impl Site {
         Account::new(self.muster.clone(), sender)
     }
 
-    /// An agent for a node that is to join, not started.
+    /// An agent for a node that is to join, not started. Its executor turns inputs round.
     pub async fn agent(&mut self, name: &str) -> Agent {
-        let key = self.key(3 * LEAST).await;
-        let home = self.place.path().join(name);
-        fs::create_dir(&home).unwrap();
-        fs::create_dir(home.join("golden")).unwrap();
-        fs::write(home.join("golden/one.json"), r#"{"kind":"gpt","input":{"text":"golden"}}"#).unwrap();
-        let agent = Agent { name: name.into(), key, home, more: String::new(), node_more: String::new() };
+        let mut agent = self.agent_with(name, LEAST, 3 * LEAST).await;
+        fs::create_dir(agent.home.join("golden")).unwrap();
+        fs::write(agent.home.join("golden/one.json"), r#"{"kind":"gpt","input":{"text":"golden"}}"#).unwrap();
+        agent.executor = format!(
+            "command = [\"python3\", {:?}, {:?}]\ndirectory = {:?}\nready_within = 30",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/reverse.py"),
+            agent.home.join("behaviour"),
+            agent.home,
+        );
         agent.behave("answers");
         agent.configure(self);
         agent
     }
 
+    /// The same with this stake and so many wei beside its gas, without an executor, and not configured yet.
+    pub async fn agent_with(&mut self, name: &str, stake: u64, wei: u64) -> Agent {
+        let key = self.key(wei).await;
+        let home = self.place.path().join(name);
+        fs::create_dir(&home).unwrap();
+        let (url, executor) = (self.url.clone(), String::new());
+        Agent {
+            name: name.into(),
+            key,
+            home,
+            url,
+            stake,
+            drive_within: 0,
+            executor,
+            more: String::new(),
+            node_more: String::new(),
+        }
+    }
+
+    /// The number of a key's node; 0 if it has none.
     pub async fn node_of(&self, key: B256) -> u32 {
         let operator = PrivateKeySigner::from_bytes(&key).unwrap().address();
         self.muster.read(IMuster::nodeOfCall { who: operator }).await.unwrap()
     }
 
+    /// A node.
     pub async fn view(&self, number: u32) -> IMuster::NodeView {
         self.muster.read(IMuster::nodeCall { number }).await.unwrap()
     }
@@ -160,9 +202,20 @@ pub fn digest_to(input: &str) -> B256 {
 
 /// An agent's configuration, and what starts it.
 pub struct Agent {
+    /// Its node's name in the configuration.
     pub name: String,
+    /// Its operator's key.
     pub key: B256,
+    /// Where it and its log are.
     pub home: PathBuf,
+    /// Where it finds the chain.
+    pub url: String,
+    /// In wei.
+    pub stake: u64,
+    /// Seconds that it leaves to others at most what anybody may do.
+    pub drive_within: u32,
+    /// The lines of its executor.
+    pub executor: String,
     /// Lines for the head of the configuration.
     pub more: String,
     /// Lines for its node.
@@ -174,30 +227,30 @@ impl Agent {
     pub fn configure(&self, site: &Site) {
         let store = site.place.path().join("store");
         let text = format!(
-            "home = {:?}\nrpc = [{:?}]\nmuster = \"{:?}\"\nlook_every = 1\ndrive_within = 0\nfrom_block = {}\n{}\n[store]\nget = [{store:?}]\nput = [{store:?}]\n\
-             [[node]]\nname = {:?}\nkey_env = \"GPU_KEY\"\ngpu_name = {GPU:?}\nvram = {VRAM}\nstake = \"{LEAST}\"\n{}\n\
-             [node.executor]\ncommand = [\"python3\", {:?}, {:?}]\ndirectory = {:?}\nready_within = 30\n",
+            "home = {:?}\nrpc = [{:?}]\nmuster = \"{:?}\"\nlook_every = 1\ndrive_within = {}\nfrom_block = {}\n{}\n[store]\nget = [{store:?}]\nput = [{store:?}]\n\
+             [[node]]\nname = {:?}\nkey_env = \"GPU_KEY\"\ngpu_name = {GPU:?}\nvram = {VRAM}\nstake = \"{}\"\n{}\n[node.executor]\n{}\n",
             self.home.join("state"),
-            site.url,
+            self.url,
             site.muster.address(),
+            self.drive_within,
             site.start,
             self.more,
             self.name,
+            self.stake,
             self.node_more,
-            concat!(env!("CARGO_MANIFEST_DIR"), "/tests/site/executor.py"),
-            self.home.join("behaviour"),
-            self.home,
+            self.executor,
         );
         fs::write(self.home.join("agent.toml"), text).unwrap();
     }
 
-    /// What its executor does from its next task on: `answers`, `fails`, `refuses`, `hangs`, `ends`.
+    /// What its executor does from its next task on: `answers`, `fails`, `refuses`, `hangs`, `stays`, `ends`.
     pub fn behave(&self, behaviour: &str) {
         fs::write(self.home.join("behaviour"), behaviour).unwrap();
     }
 
+    /// One of the agent's commands, with its configuration, its key, and nothing else of this environment.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_muster-agent"));
+        let mut command = Command::new(binary());
         command.args(arguments).arg("--config").arg(self.home.join("agent.toml")).env_clear().stdin(Stdio::null());
         command.env("PATH", std::env::var("PATH").unwrap()).env("GPU_KEY", self.key.to_string());
         command
@@ -210,7 +263,8 @@ impl Agent {
         if let Some(point) = dies_at {
             command.env("MUSTER_AGENT_DIES_AT", point);
         }
-        Running(command.stdout(Stdio::null()).stderr(log).spawn().unwrap())
+        command.stdout(Stdio::null()).stderr(log);
+        Running(command.spawn().unwrap_or_else(|error| panic!("{}: {error}", binary().display())))
     }
 
     fn log_path(&self) -> PathBuf {
@@ -238,11 +292,13 @@ impl Running {
         self.0.wait().unwrap();
     }
 
+    /// As a service manager ends it.
     pub fn terminate(&self) {
         let id = rustix::process::Pid::from_raw(self.0.id() as i32).unwrap();
         rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
     }
 
+    /// How it ended, if it did.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.0.try_wait().unwrap()
     }

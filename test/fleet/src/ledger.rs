@@ -1,11 +1,16 @@
 //! What became of the tasks, by events alone; whom the money belongs to, by the contract's views.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
+use std::fs;
+use std::path::Path;
 
 use alloy::primitives::{B256, U256};
 use alloy::signers::local::PrivateKeySigner;
+use muster_cli::table::table;
 use muster_client::{Account, Batch, Event, Events, IMuster, Seal, Stores};
+
+/// What the policies of tasks are called, by their numbers.
+const POLICIES: [&str; 4] = ["single", "sampled", "replicated", "rated"];
 
 use crate::site::Site;
 
@@ -21,6 +26,8 @@ pub struct Ledger {
     answers: BTreeMap<u64, B256>,
     revealed: BTreeMap<u64, Vec<IMuster::AnswerRevealed>>,
     earned: BTreeMap<u32, u128>,
+    /// What each task paid to nodes, in wei.
+    paid: BTreeMap<u64, u128>,
     open: BTreeSet<u64>,
 }
 
@@ -36,6 +43,11 @@ impl Ledger {
         }
     }
 
+    fn pay(&mut self, task: u64, node: u32, wei: u128) {
+        *self.earned.entry(node).or_default() += wei;
+        *self.paid.entry(task).or_default() += wei;
+    }
+
     fn end(&mut self, id: u64, how: &str, node: u32) {
         let before = self.ends.insert(id, (how.into(), node));
         assert_eq!(before, None, "task {id} ended twice");
@@ -45,7 +57,7 @@ impl Ledger {
         match event {
             Event::TaskSucceeded(e) => {
                 self.answers.insert(e.id, e.resultDigest);
-                *self.earned.entry(e.node).or_default() += e.paid;
+                self.pay(e.id, e.node, e.paid);
                 self.end(e.id, "succeeded", e.node);
             }
             Event::TaskErrorReported(e) => self.end(e.id, &format!("error {}", e.code), e.node),
@@ -70,7 +82,7 @@ impl Ledger {
                 }
                 self.end(e.id, how, 0);
             }
-            Event::MemberJudged(e) => *self.earned.entry(e.node).or_default() += e.paid,
+            Event::MemberJudged(e) => self.pay(e.id, e.node, e.paid),
             Event::AnswerRevealed(e) => self.revealed.entry(e.id).or_default().push(e),
             Event::NodeSlashed(e) => *self.slashed.entry(e.node).or_default() += e.stake + e.unbonding + e.credit,
             _ => {}
@@ -104,39 +116,45 @@ impl Ledger {
         })
     }
 
-    /// How the tasks of each policy ended.
-    pub fn table(&self, asked: &BTreeMap<u64, (u32, u8)>) -> String {
-        let mut counts: BTreeMap<(u8, &str), u32> = BTreeMap::new();
+    /// How the tasks of each policy ended, and what they paid; the policies are those of the tasks.
+    pub fn table(&self, policies: &BTreeMap<u64, u8>) -> String {
+        let mut counts: BTreeMap<(u8, &str), (u32, u128)> = BTreeMap::new();
         for (id, (how, _)) in &self.ends {
-            *counts.entry((asked[id].1, how)).or_default() += 1;
+            let count = counts.entry((policies[id], how)).or_default();
+            count.0 += 1;
+            count.1 += self.paid.get(id).copied().unwrap_or_default();
         }
-        let mut text = String::from("policy  end                        tasks\n");
-        for ((policy, how), count) in counts {
-            let _ = writeln!(text, "{policy:<7} {how:<26} {count:>5}");
+        let mut shown = table(2, &["policy", "ended", "tasks", "paid to nodes, wei"]);
+        for ((policy, how), (tasks, paid)) in counts {
+            let policy = POLICIES.get(usize::from(policy)).copied().unwrap_or("another");
+            shown.add_row([policy.to_string(), how.to_string(), tasks.to_string(), paid.to_string()]);
         }
-        text
+        shown.to_string()
     }
 }
 
-/// Nodes side by side.
-pub fn nodes(views: &[IMuster::NodeView], ledger: &Ledger) -> String {
-    let mut text = String::from("node  score  H     rating   earned, wei  slashed, wei\n");
+/// Nodes side by side; the cheat and the slow one are marked.
+pub fn nodes(views: &[IMuster::NodeView], ledger: &Ledger, (cheat, slow): (u32, u32)) -> String {
+    let mut shown = table(2, &["node", "", "mean score", "H", "right of judged", "earned, wei", "slashed, wei"]);
     for view in views {
         let share = |wad: u64| wad as f64 / 1e18;
         let (earned, slashed) = (ledger.earned.get(&view.node), ledger.slashed.get(&view.node));
-        let _ = writeln!(
-            text,
-            "{:<5} {:<6.2} {:<5.2} {:>2} of {:<2} {:>12} {:>13}",
-            view.node,
-            share(view.longTerm) * 10.0,
-            share(view.reliability),
-            view.right,
-            view.judged,
-            earned.copied().unwrap_or_default(),
-            slashed.copied().unwrap_or_default(),
-        );
+        let mark = match view.node {
+            node if node == cheat => "cheats",
+            node if node == slow => "slow",
+            _ => "",
+        };
+        shown.add_row([
+            view.node.to_string(),
+            mark.into(),
+            format!("{:.2}", share(view.longTerm) * 10.0),
+            format!("{:.2}", share(view.reliability)),
+            format!("{} of {}", view.right, view.judged),
+            earned.copied().unwrap_or_default().to_string(),
+            slashed.copied().unwrap_or_default().to_string(),
+        ]);
     }
-    text
+    shown.to_string()
 }
 
 /// Whom what the contract holds belongs to, in wei, when no task is open.
@@ -174,12 +192,59 @@ pub async fn balance(site: &Site) -> U256 {
     site.muster.endpoints().ask("eth_getBalance", serde_json::json!([address, "latest"])).await.unwrap()
 }
 
-/// The parts and their sum.
+/// The parts, and what the contract holds, which has to be their sum.
 pub fn money(parts: &[(&'static str, U256)], balance: U256) -> String {
-    let mut text = String::new();
+    let mut shown = table(1, &["of the contract's balance", "wei"]);
     for (name, wei) in parts {
-        let _ = writeln!(text, "{name:<12} {wei:>16} wei");
+        shown.add_row([(*name).to_string(), wei.to_string()]);
     }
-    let _ = write!(text, "{:<12} {balance:>16} wei", "balance");
-    text
+    shown.add_row(["together", &parts.iter().map(|(_, wei)| *wei).sum::<U256>().to_string()]);
+    shown.add_row(["balance", &balance.to_string()]);
+    shown.to_string()
+}
+
+/// How much an agent's process uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vitals {
+    /// Its memory that is in RAM, in KiB.
+    memory: u64,
+    /// Files and sockets that are open.
+    descriptors: usize,
+    /// Its journal, with what is not merged into it yet, in bytes.
+    journal: u64,
+}
+
+impl Vitals {
+    /// Of a process, by its number, and the home of its agent; none where there is no /proc, or no such process.
+    pub fn of(process: u32, home: &Path) -> Option<Self> {
+        let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+        let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().strip_suffix(" kB")?.parse().ok()?;
+        let descriptors = fs::read_dir(format!("/proc/{process}/fd")).ok()?.count();
+        let size = |name: &str| fs::metadata(home.join(name)).map_or(0, |file| file.len());
+        Some(Self { memory, descriptors, journal: size("journal.sqlite") + size("journal.sqlite-wal") })
+    }
+}
+
+/// What the agents that were never away, the first two, used at the beginning and at the end; and the most that any used.
+pub fn processes(vitals: &[(Option<Vitals>, Option<Vitals>)]) -> Option<String> {
+    let mut shown = table(1, &["process", "memory, KiB", "descriptors", "journal, KiB"]);
+    let mut add = |name: String, of: Vitals| {
+        shown.add_row([name, of.memory.to_string(), of.descriptors.to_string(), (of.journal / 1024).to_string()]);
+    };
+    for (at, (first, last)) in vitals.iter().enumerate().take(2) {
+        add(format!("agent {at}, at first"), (*first)?);
+        add(format!("agent {at}, at the end"), (*last)?);
+    }
+    for (name, of) in [
+        ("at first", vitals.iter().filter_map(|one| one.0).collect::<Vec<_>>()),
+        ("at the end", vitals.iter().filter_map(|one| one.1).collect()),
+    ] {
+        let most = Vitals {
+            memory: of.iter().map(|one| one.memory).max()?,
+            descriptors: of.iter().map(|one| one.descriptors).max()?,
+            journal: of.iter().map(|one| one.journal).max()?,
+        };
+        add(format!("most of any, {name}"), most);
+    }
+    Some(shown.to_string())
 }
