@@ -14,12 +14,16 @@ use ethers::{
 use crate::chain::{Account, Chain, Outgoing, Reverted};
 
 /// Where it is.
-const ARB_WASM: Address = H160([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x71]);
+pub(crate) const ARB_WASM: Address = H160([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x71]);
 /// Activation gas above this means that the chain's owner has paused activations: no transaction may use as much.
 const PAUSED_ABOVE: u64 = 30_000_000;
 /// Percent added to the data fee, which may rise before the transaction is included; ArbWasm returns the rest.
 const FEE_MARGIN: u64 = 20;
 const DAY: u64 = 86_400;
+/// What activates a program.
+pub(crate) const ACTIVATE: &str = "activateProgram(address)";
+/// Gas of an activation after its data fee was found: an account is read, and an event of four words and two topics emitted.
+pub(crate) const AFTER_FEE: u64 = 800 + 3 * 375 + 8 * 4 * 32;
 
 /// A chain's rules for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,24 +91,59 @@ impl Status {
     /// # Errors
     /// The node's.
     pub async fn of(chain: &Chain, program: Address) -> Result<Self> {
-        match read(chain, "programTimeLeft(address)", &[Token::Address(program)]).await {
-            Ok(left) => Ok(Self::Active { left: left.as_u64() }),
-            Err(error) => {
-                let found = error.downcast_ref::<Reverted>().and_then(|reverted| {
-                    if is(reverted, "ProgramNotActivated()") {
-                        Some(Self::Inactive)
-                    } else if is(reverted, "ProgramNeedsUpgrade(uint16,uint16)") {
-                        Some(Self::Outdated { version: value(reverted, 0).as_u64() })
-                    } else if is(reverted, "ProgramExpired(uint64)") {
-                        Some(Self::Expired { age: value(reverted, 0).as_u64() })
-                    } else {
-                        None
-                    }
-                });
-                found.ok_or_else(|| error.context(format!("ArbWasm does not say how it stands with {program:?}")))
-            }
-        }
+        let data = calldata("programTimeLeft(address)", &[Token::Address(program)]);
+        let answer = chain.call(None, ARB_WASM, U256::zero(), data).await;
+        status(answer).with_context(|| format!("ArbWasm does not say how it stands with {program:?}"))
     }
+}
+
+/// What `programTimeLeft` says.
+pub(crate) fn status(answer: Result<Bytes>) -> Result<Status> {
+    let error = match answer {
+        Ok(answer) => return Ok(Status::Active { left: word(&answer).as_u64() }),
+        Err(error) => error,
+    };
+    let found = error.downcast_ref::<Reverted>().and_then(|reverted| {
+        if is(reverted, "ProgramNotActivated()") {
+            Some(Status::Inactive)
+        } else if is(reverted, "ProgramNeedsUpgrade(uint16,uint16)") {
+            Some(Status::Outdated { version: value(reverted, 0).as_u64() })
+        } else if is(reverted, "ProgramExpired(uint64)") {
+            Some(Status::Expired { age: value(reverted, 0).as_u64() })
+        } else {
+            None
+        }
+    });
+    found.ok_or(error)
+}
+
+/// What a call that costs a data fee says when it is tried without value.
+pub(crate) enum Fee {
+    /// So much, in wei.
+    Demanded(U256),
+    /// It costs none.
+    Nothing,
+}
+
+/// The data fee, out of the answer to a call without value.
+pub(crate) fn fee(answer: Result<Bytes>) -> Result<Fee> {
+    match answer {
+        Ok(_) => Ok(Fee::Nothing),
+        Err(error) => match error.downcast_ref::<Reverted>() {
+            Some(reverted) if is(reverted, INSUFFICIENT) => Ok(Fee::Demanded(value(reverted, 1))),
+            _ => Err(error),
+        },
+    }
+}
+
+/// What is sent of a data fee.
+pub(crate) fn with_margin(fee: U256) -> U256 {
+    fee + fee * FEE_MARGIN / 100
+}
+
+/// Calldata of an activation.
+pub(crate) fn activation(program: Address) -> Bytes {
+    calldata(ACTIVATE, &[Token::Address(program)])
 }
 
 /// Gas that the start of a program costs in a transaction's first frame, memory aside: cached, and not.
@@ -142,8 +181,7 @@ impl std::fmt::Display for Paid {
 /// When activations are paused, the account cannot pay, or ArbWasm refuses; [`Reverted`] stays in the chain of causes.
 pub async fn activate(chain: &Chain, account: &mut Account, name: &str, program: Address) -> Result<Paid> {
     ensure!(!Rules::of(chain).await?.paused(), "{}", paused(chain.id));
-    let data = calldata("activateProgram(address)", &[Token::Address(program)]);
-    pay(chain, account, data, "ProgramActivated(bytes32,bytes32,address,uint256,uint16)", 2)
+    pay(chain, account, activation(program), "ProgramActivated(bytes32,bytes32,address,uint256,uint16)", 2)
         .await
         .map_err(|error| refused(chain, &format!("activate {name}"), error))
 }
@@ -170,12 +208,9 @@ pub fn paused(chain_id: u64) -> String {
 /// Sends a call that costs a data fee, and reads the fee where `event` has it: the word `at` of its data.
 async fn pay(chain: &Chain, account: &mut Account, data: Bytes, event: &str, at: usize) -> Result<Paid> {
     // Asked without value: what ArbWasm then demands is the fee.
-    let fee = match chain.call(Some(account.address()), ARB_WASM, U256::zero(), data.clone()).await {
-        Ok(_) => U256::zero(),
-        Err(error) => match error.downcast_ref::<Reverted>() {
-            Some(reverted) if is(reverted, INSUFFICIENT) => value(reverted, 1),
-            _ => return Err(error),
-        },
+    let fee = match fee(chain.call(Some(account.address()), ARB_WASM, U256::zero(), data.clone()).await)? {
+        Fee::Demanded(fee) => fee,
+        Fee::Nothing => U256::zero(),
     };
     let balance = chain.provider.get_balance(account.address(), None).await.map_err(|error| chain.trouble(&error))?;
     ensure!(
@@ -185,8 +220,7 @@ async fn pay(chain: &Chain, account: &mut Account, data: Bytes, event: &str, at:
         account.address(),
         format_ether(balance)
     );
-    let sent = fee + fee * FEE_MARGIN / 100;
-    let receipt = account.send(chain, Outgoing { to: Some(ARB_WASM), value: sent, data, gas: None }).await?;
+    let receipt = account.send(chain, Outgoing { to: Some(ARB_WASM), value: with_margin(fee), data, gas: None }).await?;
     let topic = H256(ethers::utils::keccak256(event));
     let paid = receipt
         .logs
@@ -221,7 +255,11 @@ fn refused(chain: &Chain, what: &str, error: anyhow::Error) -> anyhow::Error {
 
 async fn read(chain: &Chain, signature: &str, arguments: &[Token]) -> Result<U256> {
     let answer = chain.call(None, ARB_WASM, U256::zero(), calldata(signature, arguments)).await?;
-    Ok(U256::from_big_endian(answer.get(..32).unwrap_or_default()))
+    Ok(word(&answer))
+}
+
+fn word(answer: &Bytes) -> U256 {
+    U256::from_big_endian(answer.get(..32).unwrap_or_default())
 }
 
 /// Calldata of a method with one static argument or none.

@@ -30,7 +30,7 @@ impl Muster {
     /// # Errors
     /// When the interface has no such function or it takes other arguments.
     pub fn encode(&self, function: &str, arguments: &[Token]) -> Result<Bytes> {
-        Ok(find(function)?.encode_input(arguments).with_context(|| format!("arguments of {function}"))?.into())
+        encode(function, arguments)
     }
 
     /// Calls a function without a transaction.
@@ -97,6 +97,14 @@ impl Muster {
         let data = self.encode(function, arguments)?;
         account.send(chain, Outgoing { to: Some(self.address), value, data, gas }).await.map_err(|error| explain(error, function))
     }
+}
+
+/// Calldata.
+///
+/// # Errors
+/// As for [`Muster::encode`].
+pub(crate) fn encode(function: &str, arguments: &[Token]) -> Result<Bytes> {
+    Ok(find(function)?.encode_input(arguments).with_context(|| format!("arguments of {function}"))?.into())
 }
 
 /// A function's name in the interface.

@@ -32,9 +32,23 @@ use crate::{
 /// The program that users call.
 pub const ROUTER: &str = "router";
 /// The program that holds `initialise`.
-const ADMIN: &str = "admin";
+pub(crate) const ADMIN: &str = "admin";
 /// Chains on which nothing is worth anything: a node of nitro's, of anvil's or hardhat's, of geth's.
 const DEVELOPMENT_CHAINS: [u64; 3] = [412_346, 31_337, 1_337];
+
+/// The command's flags.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Options {
+    /// Send nothing: show what each step would cost, and fail if something is missing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// With --dry-run, who would pay, if that is not the account of PRIVATE_KEY
+    #[arg(long, value_name = "ADDRESS", requires = "dry_run")]
+    pub from: Option<Address>,
+    /// Print exactly one JSON object on standard output: the estimate, or the record of what is deployed
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// What is to be deployed, and how.
 #[derive(Clone)]
@@ -103,7 +117,7 @@ impl Config {
         })
     }
 
-    fn terms(&self) -> router::Terms {
+    pub(crate) fn terms(&self) -> router::Terms {
         router::Terms {
             owner: self.owner,
             treasury: self.treasury,
@@ -114,7 +128,7 @@ impl Config {
     }
 
     /// The parameters to set on a chain, the least price among them.
-    fn parameters_on(&self, chain_id: u64) -> Result<Vec<(String, U256)>> {
+    pub(crate) fn parameters_on(&self, chain_id: u64) -> Result<Vec<(String, U256)>> {
         let mut parameters = self.parameters.clone();
         let named = parameters.iter().find(|(name, _)| name == MIN_PRICE).map(|(_, value)| *value);
         match (self.minimum_price, named) {
@@ -249,19 +263,9 @@ pub async fn on(chain: &Chain, account: &mut Account, config: &Config) -> Result
         account.address(),
         chain.id
     );
-    for name in [ROUTER, ADMIN] {
-        ensure!(
-            config.programs.iter().any(|program| program.name == name),
-            "build/ holds no program {name}: run script/build again"
-        );
-    }
-
+    complete(config)?;
     let parameters = config.parameters_on(chain.id)?;
-    let known = match &config.file {
-        Some(file) => read(file)?.filter(|known| known.chain_id == chain.id),
-        None => None,
-    };
-    let mut deployment = known.unwrap_or_else(|| Deployment {
+    let mut deployment = known(config, chain.id)?.unwrap_or_else(|| Deployment {
         chain_id: chain.id,
         address: Address::zero(),
         deployer: account.address(),
@@ -315,6 +319,25 @@ pub async fn on(chain: &Chain, account: &mut Account, config: &Config) -> Result
     say(&expiry(chain, &deployment).await?);
     say(&format!("Muster is at {:?} on chain {}", deployment.address, chain.id));
     Ok(deployment)
+}
+
+/// Refuses programs among which those are missing that are called by their names.
+pub(crate) fn complete(config: &Config) -> Result<()> {
+    for name in [ROUTER, ADMIN] {
+        ensure!(
+            config.programs.iter().any(|program| program.name == name),
+            "build/ holds no program {name}: run script/build again"
+        );
+    }
+    Ok(())
+}
+
+/// What is known of a chain from earlier runs.
+pub(crate) fn known(config: &Config, chain_id: u64) -> Result<Option<Deployment>> {
+    Ok(match &config.file {
+        Some(file) => read(file)?.filter(|known| known.chain_id == chain_id),
+        None => None,
+    })
 }
 
 /// Initialises the router, or makes sure that it is what it was told to be and lets its selectors lead to the programs
@@ -447,6 +470,12 @@ fn commit() -> Option<String> {
     Some(if changed.is_empty() { head } else { head + "+" })
 }
 
+/// Whether what is known of a program is on the chain, and is what was built.
+pub(crate) async fn is_there(chain: &Chain, program: &Program, known: &Deployed) -> Result<bool> {
+    let there = chain.provider.get_code(known.address, None).await.map_err(|error| chain.trouble(&error))?;
+    Ok(there.as_ref() == program.code.as_slice())
+}
+
 /// Creates a program and returns what is known of it, or takes `known` if the chain confirms it.
 async fn create(
     chain: &Chain,
@@ -458,8 +487,7 @@ async fn create(
 ) -> Result<Deployed> {
     let code_hash = H256(keccak256(&program.code));
     if let Some(known) = known {
-        let there = chain.provider.get_code(known.address, None).await.map_err(|error| chain.trouble(&error))?;
-        if keccak256(&there) == code_hash.0 {
+        if is_there(chain, program, known).await? {
             say(&format!("{}: is at {:?}", program.name, known.address));
             return Ok(Deployed { code_hash, ..known.clone() });
         }

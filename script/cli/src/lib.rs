@@ -11,6 +11,7 @@ pub mod chain;
 pub mod contract;
 pub mod demo;
 pub mod deploy;
+pub mod estimate;
 pub mod keepalive;
 pub mod measure;
 pub mod pages;

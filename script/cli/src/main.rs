@@ -8,7 +8,7 @@ use comfy_table::Table;
 use muster_cli::{
     build::{self, Program, Settings},
     chain::{wallet, Account, Chain},
-    demo, deploy, keepalive, measure, pages, proof,
+    demo, deploy, estimate, keepalive, measure, pages, proof,
     table::table,
     wasm,
 };
@@ -29,7 +29,7 @@ enum Command {
         json: bool,
     },
     /// Deploy, activate and wire the programs in build/ on RPC_URL, skipping what is there (settings: .env.example)
-    Deploy,
+    Deploy(deploy::Options),
     /// Show when the programs on RPC_URL's chain expire, renew those that will soon, and activate again those that have;
     /// anybody may, PRIVATE_KEY pays
     Keepalive(keepalive::Options),
@@ -66,7 +66,7 @@ async fn run(command: Command) -> Result<()> {
     let root = build::root()?;
     match command {
         Command::Build { json } => build(&root, json),
-        Command::Deploy => deploy(&root).await,
+        Command::Deploy(options) => deploy(&root, &options).await,
         Command::Keepalive(options) => keepalive(&root, &options).await,
         Command::Demo(options) => {
             let report = demo::run(&root, &options).await?;
@@ -97,12 +97,30 @@ fn build(root: &Path, json: bool) -> Result<()> {
     Ok(())
 }
 
-async fn deploy(root: &Path) -> Result<()> {
-    let (chain, mut account) = connect(root).await?;
-    let mut config = deploy::Config::from_environment(root, account.address())?;
+async fn deploy(root: &Path, options: &deploy::Options) -> Result<()> {
+    let (chain, payer, account) = match options.from {
+        Some(payer) => (Chain::connect(&url(root)?).await?, payer, None),
+        None => connect(root).await.map(|(chain, account)| (chain, account.address(), Some(account)))?,
+    };
+    let mut config = deploy::Config::from_environment(root, payer)?;
     config.file = Some(deploy::record(root, chain.id));
-    config.say = |line| println!("deploy: {line}");
-    deploy::on(&chain, &mut account, &config).await?;
+    config.say = if options.json { |line| eprintln!("deploy: {line}") } else { |line| println!("deploy: {line}") };
+    let mut account = match account {
+        Some(account) if !options.dry_run => account,
+        _ => {
+            let estimate = estimate::estimate(&chain, payer, &config).await?;
+            match options.json {
+                true => println!("{}", serde_json::to_string_pretty(&estimate.json())?),
+                false => println!("{estimate}"),
+            }
+            ensure!(estimate.missing.is_empty(), "it cannot be deployed so: {}", estimate.missing.join("; "));
+            return Ok(());
+        }
+    };
+    let deployment = deploy::on(&chain, &mut account, &config).await?;
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&deployment)?);
+    }
     Ok(())
 }
 

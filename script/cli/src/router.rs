@@ -18,7 +18,7 @@ use muster_protocol::{layout, programs::PROGRAMS};
 
 use crate::{
     chain::{date, Account, Chain},
-    contract::{explain, interface, Event, Muster, Refusal},
+    contract::{encode, explain, interface, Event, Muster, Refusal},
 };
 
 /// Selectors and the programs they lead to.
@@ -89,6 +89,34 @@ pub fn routes<'a>(programs: impl IntoIterator<Item = (&'a str, Address)>) -> Res
     }
     ensure!(there.is_empty(), "nothing is known of the programs {}", there.into_keys().collect::<Vec<_>>().join(", "));
     Ok(wanted)
+}
+
+/// What `install` takes to initialise a router through the program `admin`.
+///
+/// # Errors
+/// When the interface has no such function.
+pub(crate) fn installing(admin: Address, terms: &Terms, wanted: &Routes) -> Result<[Token; 2]> {
+    let programs = by_program(wanted)
+        .into_iter()
+        .map(|(program, selectors)| Token::Tuple(vec![Token::Address(program), list(&selectors)]))
+        .collect();
+    let initialise = encode(
+        "initialise",
+        &[
+            Token::Address(terms.owner),
+            Token::Address(terms.treasury),
+            Token::Uint(terms.granule.into()),
+            Token::Uint(terms.minimum_stake.into()),
+            Token::Uint(terms.upgrade_delay.into()),
+            Token::Array(programs),
+        ],
+    )?;
+    Ok([Token::Address(admin), Token::Bytes(initialise.to_vec())])
+}
+
+/// What proposing a change of programs takes, and accepting it.
+pub(crate) fn change_of(program: Address, selectors: &[[u8; 4]]) -> [Token; 2] {
+    [Token::Address(program), list(selectors)]
 }
 
 /// A router on a chain.
@@ -188,22 +216,7 @@ impl Router<'_> {
         terms: &Terms,
         wanted: &Routes,
     ) -> Result<TransactionReceipt> {
-        let programs = by_program(wanted)
-            .into_iter()
-            .map(|(program, selectors)| Token::Tuple(vec![Token::Address(program), list(&selectors)]))
-            .collect();
-        let initialise = self.muster.encode(
-            "initialise",
-            &[
-                Token::Address(terms.owner),
-                Token::Address(terms.treasury),
-                Token::Uint(terms.granule.into()),
-                Token::Uint(terms.minimum_stake.into()),
-                Token::Uint(terms.upgrade_delay.into()),
-                Token::Array(programs),
-            ],
-        )?;
-        let arguments = [Token::Address(admin), Token::Bytes(initialise.to_vec())];
+        let arguments = installing(admin, terms, wanted)?;
         self.muster
             .send(self.chain, account, "install", &arguments, U256::zero(), None)
             .await
@@ -305,6 +318,39 @@ impl Router<'_> {
         known: &BTreeSet<Address>,
         say: &dyn Fn(&str),
     ) -> Result<()> {
+        let at = self.muster.address;
+        let changes = self.changes(wanted, known).await?;
+        if changes.is_empty() {
+            say(&format!("router: {} functions lead where they should", wanted.len()));
+        }
+        for (program, selectors) in changes {
+            let target = if program.is_zero() { "nowhere".to_string() } else { format!("to {program:?}") };
+            let count = selectors.len();
+            let arguments = change_of(program, &selectors);
+            let proposed = self.proposed(&arguments).await?.is_some();
+            let step = self
+                .change(account, "Programs", proposed, &arguments, &arguments)
+                .await
+                .context("cannot change the router's programs")?;
+            say(&match step {
+                Step::Done => format!("router: {count} functions now lead {target}"),
+                Step::Waits(at) => {
+                    format!("router: {count} functions will lead {target} once this is run again after {}", date(at))
+                }
+                Step::Owners(call) => format!(
+                    "router: its owner {:?} has to send to {at:?}, to propose that {count} functions lead {target}: {call}",
+                    self.owner().await?,
+                ),
+            });
+        }
+        Ok(())
+    }
+
+    /// The selectors that have to lead elsewhere, as many together as a proposal takes.
+    ///
+    /// # Errors
+    /// When a selector leads to a program that is not among `known`.
+    pub(crate) async fn changes(&self, wanted: &Routes, known: &BTreeSet<Address>) -> Result<Vec<(Address, Vec<[u8; 4]>)>> {
         let there = self.routes(wanted).await?;
         let at = self.muster.address;
         let stranger = there.iter().find(|(selector, at)| wanted.get(*selector) != Some(at) && !known.contains(at));
@@ -318,34 +364,21 @@ impl Router<'_> {
         let mut changes = Routes::new();
         changes.extend(wanted.iter().filter(|(selector, at)| there.get(*selector) != Some(at)));
         changes.extend(there.keys().filter(|selector| !wanted.contains_key(*selector)).map(|gone| (*gone, Address::zero())));
-        if changes.is_empty() {
-            say(&format!("router: {} functions lead where they should", wanted.len()));
-            return Ok(());
-        }
-        for (program, selectors) in by_program(&changes) {
-            let target = if program.is_zero() { "nowhere".to_string() } else { format!("to {program:?}") };
-            for selectors in selectors.chunks(SELECTORS_AT_ONCE) {
-                let count = selectors.len();
-                let arguments = [Token::Address(program), list(selectors)];
-                let proposed = self.muster.call(self.chain, "proposedPrograms", &arguments).await?;
-                let proposed = proposed.first().cloned().and_then(Token::into_uint).is_some_and(|at| !at.is_zero());
-                let step = self
-                    .change(account, "Programs", proposed, &arguments, &arguments)
-                    .await
-                    .context("cannot change the router's programs")?;
-                say(&match step {
-                    Step::Done => format!("router: {count} functions now lead {target}"),
-                    Step::Waits(at) => {
-                        format!("router: {count} functions will lead {target} once this is run again after {}", date(at))
-                    }
-                    Step::Owners(call) => format!(
-                        "router: its owner {:?} has to send to {at:?}, to propose that {count} functions lead {target}: {call}",
-                        self.owner().await?,
-                    ),
-                });
-            }
-        }
-        Ok(())
+        let parts = by_program(&changes).into_iter().flat_map(|(program, selectors)| {
+            let parts: Vec<_> = selectors.chunks(SELECTORS_AT_ONCE).map(|part| (program, part.to_vec())).collect();
+            parts
+        });
+        Ok(parts.collect())
+    }
+
+    /// When a proposed change of programs can take effect; none if it is not proposed.
+    ///
+    /// # Errors
+    /// The node's.
+    pub(crate) async fn proposed(&self, arguments: &[Token]) -> Result<Option<u64>> {
+        let at = self.muster.call(self.chain, "proposedPrograms", arguments).await?;
+        let at = at.into_iter().next().and_then(Token::into_uint).unwrap_or_default();
+        Ok((!at.is_zero()).then(|| at.as_u64()))
     }
 
     /// Carries a change out that takes effect only some time after its proposal, by `propose<What>` and `accept<What>`:

@@ -35,8 +35,16 @@ pub fn finish(wasm: &[u8]) -> Result<Vec<u8>> {
 
 /// The code that goes on chain: the prefix and the module under brotli at its highest quality.
 pub fn compress(wasm: &[u8]) -> Vec<u8> {
-    let params =
-        brotli::enc::BrotliEncoderParams { quality: 11, lgwin: BROTLI_WINDOW, size_hint: wasm.len(), ..Default::default() };
+    compressed(wasm, BROTLI_WINDOW)
+}
+
+/// Other bytes that unpack to the same module, about as many: what a chain says of a program that is not active is said of these.
+pub(crate) fn compress_otherwise(wasm: &[u8]) -> Vec<u8> {
+    compressed(wasm, BROTLI_WINDOW - 1)
+}
+
+fn compressed(wasm: &[u8], lgwin: i32) -> Vec<u8> {
+    let params = brotli::enc::BrotliEncoderParams { quality: 11, lgwin, size_hint: wasm.len(), ..Default::default() };
     let mut out = PREFIX.to_vec();
     brotli::BrotliCompress(&mut &*wasm, &mut out, &params).expect("writing to memory does not fail");
     out
@@ -297,6 +305,11 @@ mod tests {
         assert_eq!(code[..4], PREFIX);
         let mut unpacked = Vec::new();
         brotli::BrotliDecompress(&mut &code[4..], &mut unpacked).unwrap();
+        assert_eq!(unpacked, wasm);
+        let other = compress_otherwise(&wasm);
+        assert_ne!(other, code);
+        let mut unpacked = Vec::new();
+        brotli::BrotliDecompress(&mut &other[4..], &mut unpacked).unwrap();
         assert_eq!(unpacked, wasm);
     }
 

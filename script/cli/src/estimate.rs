@@ -1,0 +1,712 @@
+//! `muster-dev deploy --dry-run`: what a deployment would send and cost, step by step, before anything is sent.
+//!
+//! Every figure is the node's where it can give one. A program that is not there yet cannot be activated, so [`Probe`] has the
+//! node create and activate it in a call that is no transaction, and tells the gas of it. What the router will do once it runs
+//! cannot be tried before it does: that is computed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use anyhow::{Context, Result};
+use ethers::{
+    abi::{self, ParamType, Token},
+    providers::Middleware,
+    types::{transaction::eip2718::TypedTransaction, Address, Bytes, Eip1559TransactionRequest, NameOrAddress, H160, U256},
+    utils::{format_ether, get_contract_address, id},
+};
+use muster_protocol::parameters::PARAMETERS;
+use serde_json::{json, Value};
+
+use crate::{
+    arbwasm::{self, Fee, Rules, Status},
+    build::Program,
+    chain::{date, Chain},
+    contract::Muster,
+    deploy::{self, number_of, Config, Deployment, ADMIN, ROUTER},
+    router::{self, bound_initcode, initcode, Router},
+    table::table,
+};
+
+/// Nitro's NodeInterface, which tells what of a transaction's gas pays for its data on L1.
+const NODE_INTERFACE: Address = H160([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xc8]);
+/// ArbWasmCache, which lists the cache managers.
+const ARB_WASM_CACHE: Address = H160([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x72]);
+/// Gas that every transaction costs, and a creation beside it.
+const TRANSACTION: u64 = 21_000;
+const CREATION: u64 = 32_000;
+/// Gas for a byte of an account's code, and for a word of the code that creates it.
+const CODE_BYTE: u64 = 200;
+const INITCODE_WORD: u64 = 2;
+/// Gas for a new word of storage, for a changed one, for reading one, and for looking at an account; each for the first time in its
+/// transaction.
+const NEW_WORD: u64 = 22_100;
+const CHANGED_WORD: u64 = 5_000;
+const READ_WORD: u64 = 2_100;
+const LOOK: u64 = 2_600;
+/// What an initialisation computes beside its words of storage, for a function of the interface and in all: measured, as the test
+/// `the_dry_run_says_what_deploying_costs` checks.
+const COMPUTED_EACH: u64 = 560;
+const COMPUTED: u64 = 60_000;
+/// Words of storage that an initialisation fills beside those of the functions: treasury, rules, terms, limits and the queue's.
+const WORDS_AT_FIRST: u64 = 6;
+/// What a call of the owner's computes beside its words of storage.
+const COMPUTED_BY_OWNER: u64 = 3_000;
+/// Gas of a renewal: docs/keepalive.md has what a test measures.
+const RENEWAL: u64 = 90_000;
+
+/// What a deployment would send and cost.
+#[derive(Clone, Debug)]
+pub struct Estimate {
+    /// The chain.
+    pub chain_id: u64,
+    /// Who would pay.
+    pub payer: Address,
+    /// What the payer has, in wei.
+    pub balance: U256,
+    /// Where the contract is or would be.
+    pub address: Address,
+    /// What one gas costs now, in wei, and what a transaction would offer at most.
+    pub price: (U256, U256),
+    /// In the order in which they would be sent; those that are done already among them.
+    pub steps: Vec<Step>,
+    /// What keeping each program alive for another year costs.
+    pub renewals: Vec<Renewal>,
+    /// What it says about places in the cache.
+    pub cache: String,
+    /// What would keep it from being carried out.
+    pub missing: Vec<String>,
+    /// The chain's rules for programs.
+    pub rules: Rules,
+    /// The chain's time.
+    pub now: u64,
+}
+
+/// One transaction, or what is there instead of it.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// What is done.
+    pub what: String,
+    /// Bytes of code, of a creation.
+    pub bytes: Option<usize>,
+    /// None if nothing has to be sent.
+    pub cost: Option<Cost>,
+    /// What there is to say of it.
+    pub note: String,
+}
+
+/// What a transaction costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// All gas; none if neither the node nor this can say.
+    pub gas: Option<u64>,
+    /// What of it pays for data on L1.
+    pub l1: u64,
+    /// Beside gas, in wei.
+    pub fee: U256,
+    /// Whether the gas is the node's figure.
+    pub by_node: bool,
+}
+
+impl Cost {
+    fn of_node(gas: u64, l1: u64) -> Self {
+        Self { gas: Some(gas), l1, fee: U256::zero(), by_node: true }
+    }
+
+    fn computed(gas: u64, l1: u64) -> Self {
+        Self { gas: Some(gas + l1), l1, fee: U256::zero(), by_node: false }
+    }
+
+    /// In wei, at a price.
+    fn wei(&self, price: U256) -> U256 {
+        price * self.gas.unwrap_or_default() + self.fee
+    }
+
+    /// What an account has to have for it: its limit is a fifth above its gas, and of the fee more is sent than is kept.
+    fn demanded(&self, most: U256) -> U256 {
+        let gas = self.gas.unwrap_or_default();
+        most * (gas + gas / 5) + arbwasm::with_margin(self.fee)
+    }
+}
+
+/// What a year more of a program's life costs.
+#[derive(Clone, Debug)]
+pub struct Renewal {
+    /// The program.
+    pub name: String,
+    /// When it expires; of one that is not active yet, if it were activated now.
+    pub expires: u64,
+    /// Gas.
+    pub gas: u64,
+    /// In wei, at the present price of machine code; none if the node does not say.
+    pub fee: Option<U256>,
+}
+
+/// Looks at the chain, and sends nothing.
+///
+/// # Errors
+/// The node's, and when what is on the chain is not what the record says. What else is missing is said in the estimate.
+pub async fn estimate(chain: &Chain, payer: Address, config: &Config) -> Result<Estimate> {
+    deploy::complete(config)?;
+    let trouble = |error| chain.trouble(&error);
+    let balance = chain.provider.get_balance(payer, None).await.map_err(trouble)?;
+    let nonce = chain.provider.get_transaction_count(payer, None).await.map_err(trouble)?;
+    let known = deploy::known(config, chain.id)?;
+    let mut found = Estimate {
+        chain_id: chain.id,
+        payer,
+        balance,
+        address: Address::zero(),
+        price: (chain.gas_price / 2, chain.gas_price),
+        steps: Vec::new(),
+        renewals: Vec::new(),
+        cache: cache(chain, known.as_ref()).await,
+        missing: Vec::new(),
+        rules: Rules::of(chain).await?,
+        now: chain.now().await?,
+    };
+    let mut planned = Planned { chain, payer, config, known: known.as_ref(), nonce, at: BTreeMap::new(), active: true };
+    for program in &config.programs {
+        planned.program(program, &mut found).await.with_context(|| program.name.clone())?;
+    }
+    found.address = planned.at[ROUTER];
+    planned.wire(&mut found).await?;
+    if found.rules.paused() && found.steps.iter().any(|step| step.what.starts_with(ACTIVATE) && step.cost.is_some()) {
+        found.missing.push(arbwasm::paused(chain.id));
+    }
+    let unknown: Vec<_> = found.steps.iter().filter(|step| step.cost.is_some_and(|cost| cost.gas.is_none())).collect();
+    if !unknown.is_empty() {
+        let names: Vec<_> = unknown.iter().map(|step| step.what.as_str()).collect();
+        found.missing.push(format!("what these cost is not known: {}", names.join(", ")));
+    }
+    let needed = found.needed();
+    if needed > balance {
+        found.missing.push(format!(
+            "account {payer:?} has {} ether and needs {}: send it {} at least",
+            format_ether(balance),
+            format_ether(needed),
+            format_ether(needed - balance)
+        ));
+    }
+    Ok(found)
+}
+
+impl Estimate {
+    /// All gas, all data fees in wei, and both in wei at the present price.
+    pub fn total(&self) -> (u64, U256, U256) {
+        let costs = || self.steps.iter().filter_map(|step| step.cost);
+        let gas = costs().filter_map(|cost| cost.gas).sum();
+        let fees = costs().fold(U256::zero(), |sum, cost| sum + cost.fee);
+        (gas, fees, self.price.0 * gas + fees)
+    }
+
+    /// What the payer has to have at first: before each transaction a node demands what it may cost at most.
+    pub fn needed(&self) -> U256 {
+        let (mut spent, mut needed) = (U256::zero(), U256::zero());
+        for cost in self.steps.iter().filter_map(|step| step.cost) {
+            needed = needed.max(spent + cost.demanded(self.price.1));
+            spent += cost.wei(self.price.0);
+        }
+        needed
+    }
+
+    /// The same for programs: amounts are wei, as decimal strings.
+    pub fn json(&self) -> Value {
+        let wei = |amount: U256| amount.to_string();
+        let steps = self.steps.iter().map(|step| {
+            json!({
+                "step": step.what,
+                "bytes": step.bytes,
+                "to_do": step.cost.is_some(),
+                "gas": step.cost.and_then(|cost| cost.gas),
+                "gas_for_l1": step.cost.map(|cost| cost.l1),
+                "estimated_by": step.cost.map(|cost| if cost.by_node { "node" } else { "computed" }),
+                "data_fee_wei": step.cost.map(|cost| wei(cost.fee)),
+                "wei": step.cost.map(|cost| wei(cost.wei(self.price.0))),
+                "note": step.note,
+            })
+        });
+        let renewals = self.renewals.iter().map(|renewal| {
+            json!({ "program": renewal.name, "expires": renewal.expires, "gas": renewal.gas, "data_fee_wei": renewal.fee.map(wei) })
+        });
+        let (gas, fees, all) = self.total();
+        json!({
+            "chain_id": self.chain_id,
+            "payer": self.payer,
+            "balance_wei": wei(self.balance),
+            "address": self.address,
+            "gas_price_wei": wei(self.price.0),
+            "steps": steps.collect::<Vec<_>>(),
+            "total": { "gas": gas, "data_fee_wei": wei(fees), "wei": wei(all) },
+            "needed_wei": wei(self.needed()),
+            "renewals": renewals.collect::<Vec<_>>(),
+            "cache": self.cache,
+            "missing": self.missing,
+        })
+    }
+}
+
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ether = |wei: U256| {
+            let text = format_ether(wei);
+            // To a hundred-millionth, rounded up.
+            let unit = U256::exp10(10);
+            match wei.is_zero() {
+                true => "0".to_string(),
+                false => format_ether((wei + unit - 1) / unit * unit).get(..text.len() - 10).unwrap_or(&text).to_string(),
+            }
+        };
+        writeln!(f, "chain {}, paid by {:?}; nothing is sent\n", self.chain_id, self.payer)?;
+        let mut shown = table(1, &["step", "bytes", "gas", "of it for L1", "says", "data fee, ether", "ether", ""]);
+        for step in &self.steps {
+            let bytes = step.bytes.map_or_else(String::new, |bytes| bytes.to_string());
+            let [gas, l1, says, fee, all] = match step.cost {
+                None => ["-", "", "", "", "0"].map(String::from),
+                Some(cost) => [
+                    cost.gas.map_or_else(|| "?".into(), |gas| gas.to_string()),
+                    cost.l1.to_string(),
+                    if cost.by_node { "node" } else { "computed" }.to_string(),
+                    if cost.fee.is_zero() { String::new() } else { ether(cost.fee) },
+                    ether(cost.wei(self.price.0)),
+                ],
+            };
+            shown.add_row([step.what.clone(), bytes, gas, l1, says, fee, all, step.note.clone()]);
+        }
+        let (gas, fees, all) = self.total();
+        shown.add_row(["together", "", &gas.to_string(), "", "", &ether(fees), &ether(all), ""]);
+        if let Some(column) = shown.column_mut(7) {
+            column.set_cell_alignment(comfy_table::CellAlignment::Left);
+        }
+        writeln!(f, "{shown}")?;
+        let mut shown = table(1, &["a year more of", "gas", "data fee, ether", "ether", "due before"]);
+        let mut sum = (0, U256::zero());
+        for renewal in &self.renewals {
+            let fee = renewal.fee.unwrap_or_default();
+            sum = (sum.0 + renewal.gas, sum.1 + fee);
+            let said = renewal.fee.map_or_else(|| "?".into(), ether);
+            let all = ether(self.price.0 * renewal.gas + fee);
+            shown.add_row([renewal.name.clone(), renewal.gas.to_string(), said, all, date(renewal.expires)]);
+        }
+        let all = ether(self.price.0 * sum.0 + sum.1);
+        shown.add_row(["together", &sum.0.to_string(), &ether(sum.1), &all, ""]);
+        writeln!(f, "{shown}\n")?;
+        writeln!(
+            f,
+            "A gas is {} wei now, as the node says, and is reckoned at that; transactions offer twice as much at most.",
+            self.price.0
+        )?;
+        writeln!(
+            f,
+            "The data fee pays for the machine code that nodes keep, by its size as the chain estimates it. Its price rises with each\n\
+             activation, these included, and falls with time. A fifth more is sent, and ArbWasm returns what it does not take."
+        )?;
+        writeln!(
+            f,
+            "Gas by the node is what it estimates, an activation's what it took in a call that left nothing behind; computed is what the\n\
+             router cannot be asked before it runs. Renewals are gas as docs/keepalive.md has it, and data fees at the price of now; they are\n\
+             possible {} days after an activation, by script/keepalive. Figures are estimates: a node charges what it then takes.",
+            self.rules.keepalive / 86_400
+        )?;
+        writeln!(f, "{}.", self.cache)?;
+        let (needed, balance) = (self.needed(), format_ether(self.balance));
+        match self.steps.iter().any(|step| step.cost.is_some()) {
+            false => write!(f, "Nothing is left to send: Muster is at {:?}.", self.address)?,
+            true => write!(
+                f,
+                "The account has {balance} ether. It has to have {} at first, of which it spends about {}.",
+                ether(needed),
+                ether(self.total().2)
+            )?,
+        }
+        for missing in &self.missing {
+            write!(f, "\nmissing: {missing}")?;
+        }
+        Ok(())
+    }
+}
+
+const CREATE: &str = "create";
+const ACTIVATE: &str = "activate";
+
+/// What is known while the steps are gone through.
+struct Planned<'a> {
+    chain: &'a Chain,
+    payer: Address,
+    config: &'a Config,
+    known: Option<&'a Deployment>,
+    /// Of the payer's next transaction.
+    nonce: U256,
+    /// Where each program is or will be.
+    at: BTreeMap<String, Address>,
+    /// Whether all programs so far run already.
+    active: bool,
+}
+
+impl Planned<'_> {
+    /// Creation and activation of a program.
+    async fn program(&mut self, program: &Program, found: &mut Estimate) -> Result<()> {
+        let Self { chain, payer, .. } = *self;
+        let known = self.known.and_then(|known| known.programs.get(&program.name));
+        let there = match known {
+            Some(known) if deploy::is_there(chain, program, known).await? => Some(known.address),
+            _ => None,
+        };
+        let bytes = Some(program.code.len());
+        let what = format!("{CREATE} {}", program.name);
+        match there {
+            Some(address) => {
+                self.at.insert(program.name.clone(), address);
+                found.steps.push(Step { what, bytes, cost: None, note: format!("is at {address:?}") });
+            }
+            None => {
+                let code = match program.name.as_str() {
+                    ROUTER => bound_initcode(&program.code, payer),
+                    _ => initcode(&program.code),
+                };
+                let cost = match estimated(chain, payer, None, &code).await {
+                    Some(cost) => cost,
+                    None => {
+                        let words = u64::from(program.name == ROUTER) * NEW_WORD;
+                        let gas = creation_gas(&code, program.code.len()) + words;
+                        Cost::computed(gas, on_l1(chain, None, &code).await)
+                    }
+                };
+                let address = get_contract_address(payer, self.nonce);
+                self.nonce += 1.into();
+                self.at.insert(program.name.clone(), address);
+                found.steps.push(Step { what, bytes, cost: Some(cost), note: format!("will be at {address:?}") });
+            }
+        }
+
+        let what = format!("{ACTIVATE} {}", program.name);
+        let probe = Probe { chain, payer, code: &program.code };
+        if let Ok(Status::Active { left }) = arbwasm::status(probe.ask("programTimeLeft(address)").await?.answer()) {
+            let expires = found.now.saturating_add(left);
+            found.steps.push(Step { what, bytes: None, cost: None, note: format!("is active until {}", date(expires)) });
+            // Bytes that unpack to the same module cost what it would cost.
+            let fee = Probe { code: &crate::wasm::compress_otherwise(&program.wasm), ..probe }.activation().await?;
+            found.renewals.push(renewal(chain, program, expires, fee.map(|(fee, _)| fee)).await);
+            return Ok(());
+        }
+        self.active = false;
+        self.nonce += 1.into();
+        let activation = probe.activation().await?;
+        let data = arbwasm::activation(self.at[&program.name]);
+        let l1 = on_l1(chain, Some(arbwasm::ARB_WASM), &data).await;
+        let cost = match activation {
+            Some((fee, gas)) => Cost { fee, by_node: true, ..Cost::computed(gas + TRANSACTION + calldata_gas(&data), l1) },
+            None => Cost { gas: None, l1, fee: U256::zero(), by_node: false },
+        };
+        let expires = found.now.saturating_add(found.rules.expiry);
+        found.steps.push(Step { what, bytes: None, cost: Some(cost), note: format!("then active until {}", date(expires)) });
+        found.renewals.push(renewal(chain, program, expires, activation.map(|(fee, _)| fee)).await);
+        Ok(())
+    }
+
+    /// What is sent to the router: its initialisation, or changes of its programs; and parameters.
+    async fn wire(&mut self, found: &mut Estimate) -> Result<()> {
+        let Self { chain, payer, config, .. } = *self;
+        let muster = Muster { address: found.address };
+        let router = Router { chain, muster };
+        let programs = self.at.iter().filter(|(name, _)| *name != ROUTER);
+        let wanted = router::routes(programs.map(|(name, at)| (name.as_str(), *at)))?;
+        let created = found.steps.iter().all(|step| step.what != format!("{CREATE} {ROUTER}") || step.cost.is_none());
+        let installed = created && router.initialised().await?;
+        let what = "initialise".to_string();
+        if installed {
+            router.told(&config.terms()).await?;
+            found.steps.push(Step { what, bytes: None, cost: None, note: format!("owner {:?}", router.owner().await?) });
+            self.changes(&router, &wanted, found).await?;
+        } else {
+            let data = muster.encode("install", &router::installing(self.at[ADMIN], &config.terms(), &wanted)?)?;
+            let tried = if created && self.active { estimated(chain, payer, Some(muster.address), &data).await } else { None };
+            let cost = match tried {
+                Some(cost) => cost,
+                None => Cost::computed(self.initialisation_gas(&data, &wanted), on_l1(chain, Some(muster.address), &data).await),
+            };
+            let note = format!("{} functions, owner {:?}", wanted.len(), config.owner);
+            found.steps.push(Step { what, bytes: None, cost: Some(cost), note });
+        }
+        match config.parameters_on(chain.id) {
+            Ok(parameters) => self.parameters(&router, installed, &parameters, found).await,
+            Err(error) => {
+                found.missing.push(format!("{error:#}"));
+                Ok(())
+            }
+        }
+    }
+
+    /// Gas to start the router and a program behind it.
+    fn starts(&self, behind: &str) -> u64 {
+        let of = |name: &str| self.config.programs.iter().find(|program| program.name == name);
+        let start = |program: &Program| program.shape.start_uncached() + program.shape.memory();
+        of(ROUTER).map_or(0, start) + of(behind).map_or(0, start) + LOOK
+    }
+
+    fn initialisation_gas(&self, data: &Bytes, wanted: &router::Routes) -> u64 {
+        let functions = wanted.len() as u64;
+        let programs = self.at.len() as u64 - 1;
+        // Of each function: which program answers it, its place in the list, and its part of the list, eight to a word.
+        let words = WORDS_AT_FIRST + 2 * functions + functions.div_ceil(8) + 1;
+        TRANSACTION
+            + calldata_gas(data)
+            + self.starts(ADMIN)
+            + CHANGED_WORD
+            + words * NEW_WORD
+            + programs * LOOK
+            + functions * COMPUTED_EACH
+            + COMPUTED
+    }
+
+    /// Gas of a call of the owner's that fills or changes one word behind the router.
+    fn owner_gas(&self, data: &Bytes, word: u64) -> u64 {
+        TRANSACTION + calldata_gas(data) + self.starts(ADMIN) + 3 * READ_WORD + word + COMPUTED_BY_OWNER
+    }
+
+    /// Proposals of other programs, or what puts them into effect.
+    async fn changes(&self, router: &Router<'_>, wanted: &router::Routes, found: &mut Estimate) -> Result<()> {
+        let Self { payer, known, .. } = *self;
+        let own = known.iter().flat_map(|known| known.programs.values()).map(|program| program.address);
+        let former = known.iter().flat_map(|known| known.former.iter().copied());
+        let all: BTreeSet<Address> = own.chain(former).chain(self.at.values().copied()).collect();
+        let owner = router.owner().await?;
+        for (program, selectors) in router.changes(wanted, &all).await? {
+            let arguments = router::change_of(program, &selectors);
+            let proposed = router.proposed(&arguments).await?;
+            let (function, note) = match proposed {
+                Some(at) if at <= found.now => ("acceptPrograms", format!("to {program:?}")),
+                Some(at) => {
+                    let note = format!("to {program:?}: proposed; a run after {} carries it out", date(at));
+                    let what = format!("acceptPrograms, {} functions", selectors.len());
+                    found.steps.push(Step { what, bytes: None, cost: None, note });
+                    continue;
+                }
+                None => {
+                    let delay = self.config.upgrade_delay;
+                    ("proposePrograms", format!("to {program:?}; a run {delay} s later carries it out"))
+                }
+            };
+            let data = router.muster.encode(function, &arguments)?;
+            let what = format!("{function}, {} functions", selectors.len());
+            let word = if proposed.is_some() { selectors.len() as u64 * CHANGED_WORD } else { NEW_WORD };
+            let owner = (proposed.is_none() && owner != payer).then_some(owner);
+            self.call(Call { what, data, word, owner, note }, found).await;
+        }
+        Ok(())
+    }
+
+    /// Values that are to be set or proposed.
+    async fn parameters(
+        &self,
+        router: &Router<'_>,
+        installed: bool,
+        parameters: &[(String, U256)],
+        found: &mut Estimate,
+    ) -> Result<()> {
+        let Self { chain, payer, config, .. } = *self;
+        let owner = if installed { router.owner().await? } else { config.owner };
+        for (name, value) in parameters {
+            let number = number_of(name)?;
+            let which = Token::Uint(number.into());
+            let delayed = PARAMETERS[usize::from(number)].delayed();
+            if installed {
+                let now = router.muster.call(chain, "parameter", std::slice::from_ref(&which)).await?.remove(0).into_uint();
+                if now == Some(*value) {
+                    found.steps.push(Step { what: name.clone(), bytes: None, cost: None, note: format!("is {value}") });
+                    continue;
+                }
+                if delayed {
+                    let next = muster_proposal(router, chain, &which).await?;
+                    if let Some(at) = next.filter(|(next, _)| next == value).map(|(_, at)| at) {
+                        let (what, note) = (name.clone(), format!("{value} is proposed; from {} on a run sets it", date(at)));
+                        if at > found.now {
+                            found.steps.push(Step { what, bytes: None, cost: None, note });
+                        } else {
+                            let data = router.muster.encode("acceptParameter", &[which])?;
+                            let what = format!("acceptParameter {name}");
+                            let (word, note) = (2 * CHANGED_WORD, value.to_string());
+                            self.call(Call { what, data, word, owner: None, note }, found).await;
+                        }
+                        continue;
+                    }
+                }
+            }
+            let (function, word) = if delayed { ("proposeParameter", NEW_WORD) } else { ("setParameter", CHANGED_WORD) };
+            let data = router.muster.encode(function, &[which, Token::Uint(*value)])?;
+            let note = if delayed { format!("{value}; a later run carries it out") } else { value.to_string() };
+            let what = format!("{function} {name}");
+            let owner = (owner != payer).then_some(owner);
+            self.call(Call { what, data, word, owner, note }, found).await;
+        }
+        Ok(())
+    }
+
+    /// A call once the router runs.
+    async fn call(&self, call: Call, found: &mut Estimate) {
+        let Call { what, data, word, owner, note } = call;
+        let (mut cost, mut note) = (None, note);
+        if let Some(owner) = owner {
+            note = format!("the owner's to send, {owner:?}, who also pays; {note}");
+        } else {
+            let tried = if self.active { estimated(self.chain, self.payer, Some(found.address), &data).await } else { None };
+            let l1 = on_l1(self.chain, Some(found.address), &data).await;
+            cost = Some(tried.unwrap_or_else(|| Cost::computed(self.owner_gas(&data, word), l1)));
+        }
+        found.steps.push(Step { what, bytes: None, cost, note });
+    }
+}
+
+/// A call of the router's.
+struct Call {
+    what: String,
+    data: Bytes,
+    /// Gas of the words that it writes.
+    word: u64,
+    /// Who has to send it, if the payer cannot.
+    owner: Option<Address>,
+    note: String,
+}
+
+async fn muster_proposal(router: &Router<'_>, chain: &Chain, which: &Token) -> Result<Option<(U256, u64)>> {
+    let next = router.muster.call(chain, "proposedParameter", std::slice::from_ref(which)).await?;
+    let [value, at] = [0, 1].map(|place: usize| next[place].clone().into_uint().unwrap_or_default());
+    Ok((!at.is_zero()).then(|| (value, at.as_u64())))
+}
+
+async fn renewal(chain: &Chain, program: &Program, expires: u64, fee: Option<U256>) -> Renewal {
+    let l1 = on_l1(chain, Some(arbwasm::ARB_WASM), &vec![0xff; 36].into()).await;
+    Renewal { name: program.name.clone(), expires, gas: RENEWAL + l1, fee }
+}
+
+/// The node's own estimate; none if it refuses to give one.
+async fn estimated(chain: &Chain, from: Address, to: Option<Address>, data: &Bytes) -> Option<Cost> {
+    let request: TypedTransaction = Eip1559TransactionRequest {
+        from: Some(from),
+        to: to.map(NameOrAddress::Address),
+        data: Some(data.clone()),
+        ..Default::default()
+    }
+    .into();
+    let gas = chain.provider.estimate_gas(&request, None).await.ok()?;
+    Some(Cost::of_node(gas.as_u64(), on_l1(chain, to, data).await))
+}
+
+/// Gas that pays for a transaction's data on L1; nothing where the node does not say.
+async fn on_l1(chain: &Chain, to: Option<Address>, data: &Bytes) -> u64 {
+    let arguments = [Token::Address(to.unwrap_or_default()), Token::Bool(to.is_none()), Token::Bytes(data.to_vec())];
+    let call = [&id("gasEstimateL1Component(address,bool,bytes)")[..], &abi::encode(&arguments)].concat();
+    let answer = chain.call(None, NODE_INTERFACE, U256::zero(), call).await;
+    answer.ok().and_then(|answer| answer.get(24..32).map(U256::from_big_endian)).unwrap_or_default().as_u64()
+}
+
+/// What can be said of places in the cache.
+async fn cache(chain: &Chain, known: Option<&Deployment>) -> String {
+    const NONE: &str = "script/deploy bids for no place in the cache, and needs none";
+    let answer = chain.call(None, ARB_WASM_CACHE, U256::zero(), id("allCacheManagers()").to_vec()).await;
+    let list = answer.ok().and_then(|answer| abi::decode(&[ParamType::Array(ParamType::Address.into())], &answer).ok());
+    let managers = list.and_then(|mut list| list.remove(0).into_array()).unwrap_or_default();
+    let Some(manager) = managers.into_iter().find_map(Token::into_address) else {
+        return format!("{NONE}; the chain has no cache manager");
+    };
+    let mut bids = Vec::new();
+    for (name, program) in known.iter().flat_map(|known| &known.programs) {
+        let call = [&id("getMinBid(address)")[..], &abi::encode(&[Token::Address(program.address)])].concat();
+        if let Ok(bid) = chain.call(None, manager, U256::zero(), call).await {
+            bids.push(format!("{name} {}", format_ether(U256::from_big_endian(bid.get(..32).unwrap_or_default()))));
+        }
+    }
+    let bids = if bids.is_empty() { "it tells the least bid for active programs".into() } else { format!("the least bids now, in ether: {}", bids.join(", ")) };
+    format!("{NONE}; the chain's manager is {manager:?}, {bids}")
+}
+
+fn calldata_gas(data: &Bytes) -> u64 {
+    data.iter().map(|byte| if *byte == 0 { 4 } else { 16 }).sum()
+}
+
+fn creation_gas(initcode: &Bytes, code: usize) -> u64 {
+    TRANSACTION
+        + CREATION
+        + calldata_gas(initcode)
+        + INITCODE_WORD * (initcode.len() as u64).div_ceil(32)
+        + CODE_BYTE * code as u64
+        // Copying it into memory, and the memory.
+        + 6 * (code as u64).div_ceil(32)
+}
+
+/// Has a node create a program and call ArbWasm about it, in a call that leaves nothing behind: code that creates it, calls, and
+/// returns whether that succeeded, how much gas it took, and what came back. It works from any account, also from one without ether.
+#[derive(Clone, Copy)]
+struct Probe<'a> {
+    chain: &'a Chain,
+    payer: Address,
+    code: &'a [u8],
+}
+
+/// What came of a [`Probe`].
+struct Probed {
+    succeeded: bool,
+    gas: u64,
+    data: Bytes,
+}
+
+impl Probed {
+    fn answer(self) -> Result<Bytes> {
+        match self.succeeded {
+            true => Ok(self.data),
+            false => Err(crate::chain::Reverted { data: self.data }.into()),
+        }
+    }
+}
+
+impl Probe<'_> {
+    /// A method of ArbWasm's that takes a program's address.
+    async fn ask(&self, signature: &str) -> Result<Probed> {
+        let data = probing(&initcode(self.code), id(signature));
+        let request: TypedTransaction =
+            Eip1559TransactionRequest { from: Some(self.payer), data: Some(data), ..Default::default() }.into();
+        let answer = self.chain.provider.call(&request, None).await.map_err(|error| self.chain.trouble(&error))?;
+        let word = |at: usize| answer.get(at * 32..at * 32 + 32).map(U256::from_big_endian);
+        let (succeeded, gas) = word(0).zip(word(1)).context("the node does not run code that is to create a program")?;
+        Ok(Probed { succeeded: !succeeded.is_zero(), gas: gas.as_u64(), data: answer[64..].to_vec().into() })
+    }
+
+    /// The data fee of an activation, and its gas; none if the node refuses to activate it.
+    async fn activation(&self) -> Result<Option<(U256, u64)>> {
+        // Without value: what ArbWasm then demands is the fee, and it has done all the work before.
+        let probed = self.ask(arbwasm::ACTIVATE).await?;
+        let gas = probed.gas + arbwasm::AFTER_FEE;
+        Ok(match arbwasm::fee(probed.answer()) {
+            Ok(Fee::Demanded(fee)) => Some((fee, gas)),
+            Ok(Fee::Nothing) => Some((U256::zero(), gas)),
+            Err(_) => None,
+        })
+    }
+}
+
+/// The code of a [`Probe`].
+fn probing(initcode: &Bytes, selector: [u8; 4]) -> Bytes {
+    const CODECOPY: u8 = 0x39;
+    const CREATE: u8 = 0xf0;
+    const HEAD: usize = 70;
+    let three = |number: usize| [(number >> 16) as u8, (number >> 8) as u8, number as u8];
+    let length = three(initcode.len());
+    let mut code = Vec::new();
+    // codecopy(0, HEAD, length); create(0, 0, length)
+    code.extend([0x62, length[0], length[1], length[2], 0x60, HEAD as u8, 0x60, 0, CODECOPY]);
+    code.extend([0x62, length[0], length[1], length[2], 0x60, 0, 0x60, 0, CREATE]);
+    // mstore(0, selector << 224); mstore(4, the created address)
+    code.push(0x63);
+    code.extend(selector);
+    code.extend([0x60, 0xe0, 0x1b, 0x60, 0, 0x52, 0x60, 4, 0x52]);
+    // gas; call(gas, ArbWasm, 0, 0, 36, 0, 0); gas
+    code.extend([0x5a, 0x60, 0, 0x60, 0, 0x60, 0x24, 0x60, 0, 0x60, 0, 0x60, 0x71, 0x5a, 0xf1, 0x5a]);
+    // mstore(0, succeeded); mstore(32, gas before - gas after)
+    code.extend([0x90, 0x60, 0, 0x52, 0x90, 0x03, 0x60, 0x20, 0x52]);
+    // returndatacopy(64, 0, size); return(0, 64 + size)
+    code.extend([0x3d, 0x60, 0, 0x60, 0x40, 0x3e, 0x3d, 0x60, 0x40, 0x01, 0x60, 0, 0xf3]);
+    debug_assert_eq!(code.len(), HEAD);
+    code.extend(initcode.iter());
+    code.into()
+}
