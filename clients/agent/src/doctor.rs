@@ -245,7 +245,10 @@ async fn machine(config: &Config, node: &config::Node, muster: Option<&Muster>, 
 /// Whether the node is registered as what it is.
 async fn named(node: &config::Node, muster: &Muster, name: &str, vram: u16, found: &mut Findings) {
     let Some(operator) = node.operator.or_else(|| node.signer().ok().map(|signer| signer.address())) else { return };
-    let Ok(number @ 1..) = muster.read(IMuster::nodeOfCall { who: operator }).await else { return };
+    let Ok(number) = muster.read(IMuster::nodeOfCall { who: operator }).await else { return };
+    if number == 0 {
+        return name_is_paid(node, muster, operator, name, vram, found).await;
+    }
     let Ok(view) = muster.read(IMuster::nodeCall { number }).await else { return };
     let Ok(registered) = muster.read(IMuster::gpuNameCall { group: view.gpu }).await else { return };
     if registered != name || view.vram != vram {
@@ -255,5 +258,28 @@ async fn named(node: &config::Node, muster: &Muster, name: &str, vram: u16, foun
             &text,
             "its answers may not agree with its group's: put the stack back as it was, or quit and join again under the new name",
         );
+    }
+}
+
+/// Whether who is to join can pay for a name that nobody has used, beside the stake.
+async fn name_is_paid(
+    node: &config::Node,
+    muster: &Muster,
+    operator: alloy::primitives::Address,
+    name: &str,
+    vram: u16,
+    found: &mut Findings,
+) {
+    let (Some(stake), Ok(fee)) = (node.stake, muster.name_fee(name, vram).await) else { return };
+    let Ok(balance) = muster.endpoints().ask::<U256>("eth_getBalance", json!([operator, "latest"])).await else { return };
+    if fee.is_zero() {
+        return;
+    }
+    let text = format!("nobody has used the name {name:?} with {vram} GiB, which costs {}", show_amount(fee));
+    if balance < stake + fee {
+        let remedy = format!("send ether to {operator}: {} beside gas, stake included", show_amount(stake + fee));
+        found.bad(&text, &remedy);
+    } else {
+        note(&text);
     }
 }

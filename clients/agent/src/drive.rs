@@ -1,5 +1,5 @@
-//! What others may do as well, and this node gains by: draws that could bring it work, a judgement that pays it, a block that
-//! it waits for. After a random time, so that of many who wait one does it, and the others see that it is done.
+//! What others may do as well, and this node gains by: draws that could bring it work, the end of a task that it is late for, a
+//! judgement that pays it, a block that it waits for. After a random time, so that of many who wait one does it, and the others see that it is done.
 
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,8 @@ pub enum What {
     Form(u64),
     /// Bring the node back, or offer it what is queued.
     Poke(u32),
+    /// End the node's own task, whose time is over: before somebody does, nobody gives it another.
+    Expire(u32, u64),
     /// Have a group judged.
     Settle(u64, u32),
     /// Make a block after this one: what decides something is the hash of a block that has not come, on a chain where nobody
@@ -89,6 +91,7 @@ pub async fn carry_out(account: &Account, node: &str, what: What) -> Result<()> 
         What::Block(_) => IMuster::dispatchCall { count: 1 }.abi_encode(),
         What::Form(_) => IMuster::formGroupCall {}.abi_encode(),
         What::Poke(node) => IMuster::pokeCall { node }.abi_encode(),
+        What::Expire(node, id) => IMuster::expireCall { node, id }.abi_encode(),
         What::Settle(id, group) => IMuster::settleCall { id, group }.abi_encode(),
     }
     .into();

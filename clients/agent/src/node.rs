@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::answers::{passes, Answers, Called};
-use crate::drive::{self, Drive};
+use crate::drive::{self, Drive, What};
 use crate::executor::Fault;
 use crate::gpu::Gpu;
 use crate::journal::{Job, Stage};
@@ -56,6 +56,11 @@ pub struct Node {
     watchdog: Watchdog,
     searched: Option<Instant>,
     draining: bool,
+}
+
+/// Whether a task's time is over, and no answer to it counts any more.
+fn late(task: &IMuster::TaskView, head: &Head) -> bool {
+    matches!(task.status, 3 | 6) && task.deadline < head.timestamp
 }
 
 impl Node {
@@ -149,7 +154,7 @@ impl Node {
             2 | 3 | 4 | 6 => Some(muster.read(IMuster::runningTaskCall { number }).await?).filter(|task| task.id > 0),
             _ => None,
         };
-        let mut jobs = self.reconcile(&view, running.as_ref()).await?;
+        let mut jobs = self.reconcile(&head, &view, running.as_ref()).await?;
         let mut wanted = None;
         OfNode(&shared.metrics, self.name()).set("reveal_deadline_timestamp_seconds", 0.0);
         for job in &mut jobs {
@@ -171,6 +176,9 @@ impl Node {
         let ready = self.tested && view.status != 0 && shared.journal.pauses(number)?.is_empty() && view.status != 5;
         self.answers().weigh(&head, &jobs).await?;
         self.answers().pause_or_resume(view.status, self.tested).await?;
+        if let Some(task) = running.as_ref().filter(|task| late(task, &head) && jobs.iter().all(|job| job.task != task.id)) {
+            wanted = wanted.or(Some(What::Expire(number, task.id)));
+        }
         if wanted.is_none() && !self.draining {
             wanted = drive::for_the_idle(muster, &head, &view).await?;
         }
@@ -183,14 +191,19 @@ impl Node {
     }
 
     /// The journal's jobs, made to agree with what the contract says.
-    async fn reconcile(&mut self, view: &IMuster::NodeView, running: Option<&IMuster::TaskView>) -> Result<Vec<Job>> {
+    async fn reconcile(
+        &mut self,
+        head: &Head,
+        view: &IMuster::NodeView,
+        running: Option<&IMuster::TaskView>,
+    ) -> Result<Vec<Job>> {
         let (shared, number) = (self.shared.clone(), self.number());
         let journal = &shared.journal;
         if let Some(task) = running {
             let known = journal.job(number, task.id, task.deadline)?;
             // Given up because a node was behind, and running all the same.
             let given_up = |job: &Job| matches!(job.outcome.as_deref(), Some("lost" | "overtaken")) && job.stage == Stage::Over;
-            if known.as_ref().is_none_or(|job| given_up(job) && matches!(task.status, 3 | 6)) {
+            if known.as_ref().is_none_or(|job| given_up(job) && matches!(task.status, 3 | 6) && !late(task, head)) {
                 let mut job = Job::new(number, task.id, task.deadline, task.redundancy, task.group);
                 if matches!(task.status, 4 | 5) {
                     self.rescue(&mut job).await?;

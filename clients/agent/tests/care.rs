@@ -295,3 +295,28 @@ async fn killed_it_leaves_no_executor_behind() {
     running.kill();
     site.until("both are gone", async || (!processes.iter().any(alive)).then_some(())).await;
 }
+
+#[tokio::test]
+async fn what_it_is_too_late_for_it_ends_itself() {
+    let mut site = Site::new(&[("sdOverhead", 0), ("sdUnit", 1), ("limitMin", 20)]).await;
+    let agent = site.agent("gpu0").await;
+    agent.behave("hangs");
+    let mut running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    let application = site.account(10_000_000).await;
+    let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(0) }, "too late", 70_000).await;
+    site.until("it runs", async || (agent.runs() == 1).then_some(())).await;
+    running.kill();
+    agent.behave("answers");
+    site.world.travel(1_000);
+    // Nobody else is there, so that it would have its task for ever.
+    let _running = agent.start(None);
+    let reason =
+        site.event("the end", |event| if let Event::TaskAborted(e) = event { (e.id == id).then_some(e.reason) } else { None });
+    assert_eq!(reason.await, 0);
+    until_status(&site, &agent, 1).await;
+    assert!(agent.log().contains("Expire("), "{}", agent.log());
+    assert!(agent.log().matches("the self-test passed").count() < 5, "it does not try again and again: {}", agent.log());
+    let id = site.task(&application, gpt(0), "in time", 70_000).await;
+    site.event("an answer", |event| if let Event::TaskSucceeded(e) = event { (e.id == id).then_some(()) } else { None }).await;
+}

@@ -206,7 +206,8 @@ impl Estimate {
         let (mut spent, mut needed) = (U256::zero(), U256::zero());
         for cost in self.steps.iter().filter_map(|step| step.cost) {
             needed = needed.max(spent + cost.demanded(self.price.1));
-            spent += cost.wei(self.price.0);
+            // What is not taken of a fee covers that later ones are dearer.
+            spent += self.price.0 * cost.gas.unwrap_or_default() + arbwasm::with_margin(cost.fee);
         }
         needed
     }
@@ -249,16 +250,9 @@ impl Estimate {
 
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ether = |wei: U256| {
-            let text = format_ether(wei);
-            // To a hundred-millionth, rounded up.
-            let unit = U256::exp10(10);
-            match wei.is_zero() {
-                true => "0".to_string(),
-                false => format_ether((wei + unit - 1) / unit * unit).get(..text.len() - 10).unwrap_or(&text).to_string(),
-            }
-        };
-        writeln!(f, "chain {}, paid by {:?}; nothing is sent\n", self.chain_id, self.payer)?;
+        writeln!(f, "chain {}, paid by {:?}; nothing is sent", self.chain_id, self.payer)?;
+        let done = self.steps.iter().all(|step| step.cost.is_none());
+        writeln!(f, "Muster {} at {:?}\n", if done { "is" } else { "will be" }, self.address)?;
         let mut shown = table(1, &["step", "bytes", "gas", "of it for L1", "says", "data fee, ether", "ether", ""]);
         for step in &self.steps {
             let bytes = step.bytes.map_or_else(String::new, |bytes| bytes.to_string());
@@ -299,8 +293,9 @@ impl fmt::Display for Estimate {
         )?;
         writeln!(
             f,
-            "The data fee pays for the machine code that nodes keep, by its size as the chain estimates it. Its price rises with each\n\
-             activation, these included, and falls with time. A fifth more is sent, and ArbWasm returns what it does not take."
+            "The data fee pays for the machine code that nodes keep, by its size as the chain estimates it, each at the price of now. It rises\n\
+             with each activation, so that later ones of these are dearer, and falls with time. A fifth more is sent, and ArbWasm returns\n\
+             what it does not take."
         )?;
         writeln!(
             f,
@@ -310,12 +305,13 @@ impl fmt::Display for Estimate {
             self.rules.keepalive / 86_400
         )?;
         writeln!(f, "{}.", self.cache)?;
-        let (needed, balance) = (self.needed(), format_ether(self.balance));
+        let needed = self.needed();
         match self.steps.iter().any(|step| step.cost.is_some()) {
             false => write!(f, "Nothing is left to send: Muster is at {:?}.", self.address)?,
             true => write!(
                 f,
-                "The account has {balance} ether. It has to have {} at first, of which it spends about {}.",
+                "The account has {} ether. It has to have {} at first, of which it spends about {}.",
+                format_ether(self.balance),
                 ether(needed),
                 ether(self.total().2)
             )?,
@@ -376,7 +372,7 @@ impl Planned<'_> {
                 let address = get_contract_address(payer, self.nonce);
                 self.nonce += 1.into();
                 self.at.insert(program.name.clone(), address);
-                found.steps.push(Step { what, bytes, cost: Some(cost), note: format!("will be at {address:?}") });
+                found.steps.push(Step { what, bytes, cost: Some(cost), note: String::new() });
             }
         }
 
@@ -399,8 +395,8 @@ impl Planned<'_> {
             Some((fee, gas)) => Cost { fee, by_node: true, ..Cost::computed(gas + TRANSACTION + calldata_gas(&data), l1) },
             None => Cost { gas: None, l1, fee: U256::zero(), by_node: false },
         };
+        found.steps.push(Step { what, bytes: None, cost: Some(cost), note: String::new() });
         let expires = found.now.saturating_add(found.rules.expiry);
-        found.steps.push(Step { what, bytes: None, cost: Some(cost), note: format!("then active until {}", date(expires)) });
         found.renewals.push(renewal(chain, program, expires, activation.map(|(fee, _)| fee)).await);
         Ok(())
     }
@@ -426,7 +422,7 @@ impl Planned<'_> {
                 Some(cost) => cost,
                 None => Cost::computed(self.initialisation_gas(&data, &wanted), on_l1(chain, Some(muster.address), &data).await),
             };
-            let note = format!("{} functions, owner {:?}", wanted.len(), config.owner);
+            let note = format!("{} functions", wanted.len());
             found.steps.push(Step { what, bytes: None, cost: Some(cost), note });
         }
         match config.parameters_on(chain.id) {
@@ -610,15 +606,25 @@ async fn cache(chain: &Chain, known: Option<&Deployment>) -> String {
     let Some(manager) = managers.into_iter().find_map(Token::into_address) else {
         return format!("{NONE}; the chain has no cache manager");
     };
-    let mut bids = Vec::new();
-    for (name, program) in known.iter().flat_map(|known| &known.programs) {
+    let mut most = None;
+    for program in known.iter().flat_map(|known| known.programs.values()) {
         let call = [&id("getMinBid(address)")[..], &abi::encode(&[Token::Address(program.address)])].concat();
         if let Ok(bid) = chain.call(None, manager, U256::zero(), call).await {
-            bids.push(format!("{name} {}", format_ether(U256::from_big_endian(bid.get(..32).unwrap_or_default()))));
+            most = most.max(Some(U256::from_big_endian(bid.get(..32).unwrap_or_default())));
         }
     }
-    let bids = if bids.is_empty() { "it tells the least bid for active programs".into() } else { format!("the least bids now, in ether: {}", bids.join(", ")) };
-    format!("{NONE}; the chain's manager is {manager:?}, {bids}")
+    let bids = most.map_or_else(
+        || "says what the least bid is once programs are active".to_string(),
+        |most| format!("takes a bid of {} ether now for any of them", ether(most)),
+    );
+    format!("{NONE}; the chain's manager, {manager:?}, {bids}")
+}
+
+/// In ether, to a hundred-millionth, rounded up.
+fn ether(wei: U256) -> String {
+    let unit = U256::exp10(10);
+    let text = format_ether((wei + unit - 1) / unit * unit);
+    text[..text.len() - 10].to_string()
 }
 
 fn calldata_gas(data: &Bytes) -> u64 {

@@ -15,6 +15,7 @@ use muster_cli::{
     contract::{Muster, Refusal},
     demo::books,
     deploy::{self, Config},
+    estimate::{estimate, Estimate},
     router::{bound_initcode, initcode},
 };
 use muster_devnode::{
@@ -260,6 +261,146 @@ async fn a_router_that_was_told_something_else_is_refused() {
     assert!(error.contains("is not what its facets() says") && error.contains(", not nothing"), "{error}");
 }
 
+/// An account without ether.
+fn poor(key: u8) -> LocalWallet {
+    LocalWallet::from_bytes(&[key; 32]).unwrap()
+}
+
+/// Deploys with an account that has exactly what the estimate demands, and compares what it spends, and what each transaction takes.
+async fn comes_true(chain: &Chain, wallet: LocalWallet, config: &Config, estimate: &Estimate) -> deploy::Deployment {
+    let mut account = Account::new(chain, wallet);
+    let rich = Outgoing { to: Some(account.address()), value: estimate.needed(), ..Default::default() };
+    Account::new(chain, crate::wallet()).send(chain, rich).await.unwrap();
+    let sent = || async { chain.provider.get_transaction_count(account.address(), None).await.unwrap().as_u64() };
+    let before = (chain.provider.get_balance(account.address(), None).await.unwrap(), sent().await);
+    let deployed = deploy::on(chain, &mut account, config).await.unwrap();
+    let after = (chain.provider.get_balance(account.address(), None).await.unwrap(), sent().await);
+    let steps = estimate.steps.iter().filter(|step| step.cost.is_some()).count() as u64;
+    assert_eq!(after.1 - before.1, steps, "{estimate}");
+    let (spent, (_, _, total)) = (before.0 - after.0, estimate.total());
+    let near = |is: U256, said: U256, percent: u64| is.abs_diff(said) * 100 <= said * percent;
+    assert!(near(spent, total, 2), "{spent} spent, {total} estimated: {estimate}");
+    for (name, program) in &deployed.programs {
+        for (what, transaction) in [("create", Some(program.created_in)), ("activate", program.activated_in)] {
+            let said = estimate.steps.iter().find(|step| step.what == format!("{what} {name}")).and_then(|step| step.cost);
+            let (Some(said), Some(transaction)) = (said, transaction) else { continue };
+            let receipt = chain.provider.get_transaction_receipt(transaction).await.unwrap().unwrap();
+            let (used, gas) = (receipt.gas_used.unwrap(), said.gas.unwrap());
+            assert!(near(used, gas.into(), 2), "{what} {name}: {used} used, {gas} estimated");
+        }
+    }
+    deployed
+}
+
+#[tokio::test]
+async fn the_dry_run_says_what_deploying_costs() {
+    let node = node();
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(Some(dir.path().join("412346.json")));
+    let chain = Chain::connect(&node.url()).await.unwrap();
+    let wallet = poor(9);
+    let payer = Account::new(&chain, wallet.clone()).address();
+
+    // Fresh, and by an account without ether: every step, and what is missing.
+    let fresh = estimate(&chain, payer, &config).await.unwrap();
+    let count = config.programs.len();
+    assert_eq!(fresh.steps.len(), 2 * count + 1);
+    assert!(fresh.steps.iter().all(|step| step.cost.is_some_and(|cost| cost.gas.is_some())), "{fresh}");
+    assert_eq!(fresh.missing.len(), 1, "{:?}", fresh.missing);
+    assert!(fresh.missing[0].contains(&format!("account {payer:?} has 0.0")), "{:?}", fresh.missing);
+    assert_eq!(chain.provider.get_transaction_count(payer, None).await.unwrap(), 0.into());
+    assert_eq!(chain.provider.get_block_number().await.unwrap(), 0.into(), "nothing was sent by anybody");
+
+    // Half: a program that is created and not activated, and a record of it.
+    let lens = config.programs.iter().find(|program| program.name == "lens").unwrap();
+    let mut boss = Account::new(&chain, crate::wallet());
+    let created = boss.send(&chain, Outgoing { data: initcode(&lens.code), ..Default::default() }).await.unwrap();
+    let address = created.contract_address.unwrap();
+    let record = serde_json::json!({
+        "chain_id": chain.id, "address": Address::zero(), "deployer": payer, "owner": OWNER, "treasury": TREASURY,
+        "granule": config.granule, "minimum_stake": config.minimum_stake.to_string(), "installed_in": null, "rustc": "", "commit": null,
+        "programs": { "lens": {
+            "address": address, "code_hash": H256(keccak256(&lens.code)), "created_in": created.transaction_hash, "activated_in": null,
+        } },
+    });
+    fs::write(config.file.as_ref().unwrap(), record.to_string()).unwrap();
+    let half = estimate(&chain, payer, &config).await.unwrap();
+    let step = |estimate: &Estimate, what: &str| estimate.steps.iter().find(|step| step.what == what).unwrap().clone();
+    assert_eq!(step(&half, "create lens").cost, None);
+    assert!(step(&half, "create lens").note.contains(&format!("{address:?}")));
+    assert!(step(&half, "activate lens").cost.is_some());
+    let deployed = comes_true(&chain, wallet.clone(), &config, &half).await;
+    assert_eq!(deployed.address, half.address, "where it would be, it is");
+
+    // Whole: nothing is left to send.
+    let whole = estimate(&chain, payer, &config).await.unwrap();
+    assert!(whole.steps.iter().all(|step| step.cost.is_none()) && whole.missing.is_empty(), "{whole}");
+    assert_eq!((whole.needed(), whole.total().0), (0.into(), 0));
+    assert!(whole.to_string().contains(&format!("Nothing is left to send: Muster is at {:?}", deployed.address)));
+    assert!(whole.renewals.iter().all(|renewal| renewal.fee.is_some_and(|fee| !fee.is_zero())), "{whole}");
+
+    // A renewal costs what it says, once it is possible.
+    node.chain().increase_time(200 * 86_400).unwrap();
+    node.chain().mine(1, 0).unwrap();
+    let later = estimate(&chain, payer, &config).await.unwrap();
+    for renewal in &later.renewals {
+        let hash = deployed.programs[&renewal.name].code_hash;
+        let paid = muster_cli::arbwasm::keep_alive(&chain, &mut boss, &renewal.name, hash).await.unwrap();
+        let (gas, fee) = (paid.receipt.gas_used.unwrap().as_u64(), renewal.fee.unwrap());
+        assert!(gas <= renewal.gas && gas * 100 > renewal.gas * 85, "{}: {gas} gas, {} estimated", renewal.name, renewal.gas);
+        // Those before it have raised the price.
+        assert!(paid.data_fee * 100 >= fee * 99 && paid.data_fee * 100 <= fee * 130, "{}: {}", renewal.name, paid.data_fee);
+    }
+
+    // Another router of the same code: its programs are active already.
+    let anew = Config { file: None, ..config.clone() };
+    let second = estimate(&chain, payer, &anew).await.unwrap();
+    assert!(second.steps.iter().all(|step| step.cost.is_some() != step.what.starts_with("activate")), "{second}");
+    comes_true(&chain, wallet, &anew, &second).await;
+}
+
+#[tokio::test]
+async fn the_dry_run_is_a_command() {
+    let mut settings = muster_devnode::Config::default();
+    settings.chain.chain_id = 421_614;
+    let node = Devnode::start(settings).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let url = node.url();
+    let places = [("RPC_URL", url.as_str()), ("DEPLOYMENTS", dir.path().to_str().unwrap())];
+    let from = format!("{:?}", poor(9).address());
+    let out = muster(&["deploy", "--dry-run", "--from", &from], &places);
+    let (table, errors) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert_eq!(out.status.code(), Some(1));
+    for part in ["nothing is sent", "activate tasks", "initialise", "a year more of", "missing: MIN_PRICE is not set"] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    assert!(errors.contains("MIN_PRICE is not set") && errors.contains("send it"), "{errors}");
+
+    let priced = [&places[..], &[("MIN_PRICE", "5"), ("PRIVATE_KEY", NITRO_DEV_KEY)]].concat();
+    let out = muster(&["deploy", "--dry-run", "--json"], &priced);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let said: serde_json::Value = serde_json::from_slice(&out.stdout).expect("exactly one JSON object");
+    let last = said["steps"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&last["step"], &last["to_do"], &last["estimated_by"]),
+        (&"setParameter minPrice".into(), &true.into(), &"computed".into())
+    );
+    assert_eq!(said["missing"], serde_json::json!([]));
+    let chain = Chain::connect(&url).await.unwrap();
+    assert_eq!(chain.provider.get_block_number().await.unwrap(), 0.into());
+    assert!(fs::read_dir(dir.path()).unwrap().next().is_none(), "nothing is recorded");
+
+    // The parameter among what comes true.
+    let wallet = poor(9);
+    let config = Config { owner: wallet.address(), minimum_price: Some(5.into()), ..config(None) };
+    let foreseen = estimate(&chain, wallet.address(), &config).await.unwrap();
+    comes_true(&chain, wallet, &config, &foreseen).await;
+    // With --json what is deployed is one object as well.
+    let out = muster(&["deploy", "--json"], &priced);
+    let record: deploy::Deployment = serde_json::from_slice(&out.stdout).expect("exactly one JSON object");
+    assert_eq!(record.chain_id, 421_614);
+}
+
 #[tokio::test]
 async fn a_network_of_value_is_not_deployed_without_a_price() {
     let mut settings = muster_devnode::Config::default();
@@ -290,11 +431,13 @@ async fn the_owner_sets_parameters_and_moves_functions_to_new_code() {
     let file = dir.path().join("412346.json");
     let provider = Provider::<Http>::try_from(node.url()).unwrap();
     let chain = Chain::connect(&node.url()).await.unwrap();
-    let owner = Account::new(&chain, wallet()).address();
+    let own = poor(5);
+    let owner = own.address();
     // The first at once, the other after the delay.
     let parameters = vec![("drawDelay".into(), 0.into()), ("unbonding".into(), 600.into())];
     let mut config = Config { owner, parameters, ..config(Some(file.clone())) };
-    let first = deploy::deploy(provider.clone(), wallet(), config.clone()).await.unwrap();
+    let foreseen = estimate(&chain, owner, &config).await.unwrap();
+    let first = comes_true(&chain, own.clone(), &config, &foreseen).await;
     let at = Muster { address: first.address };
     let parameter = |name: &'static str| {
         let number = number_of(name).unwrap();
@@ -312,20 +455,23 @@ async fn the_owner_sets_parameters_and_moves_functions_to_new_code() {
     let leads = || at.call(&chain, "facetAddress", std::slice::from_ref(&selector));
     let old = [Token::Address(first.programs["lens"].address)];
     // Proposed by the first run, waited for by the second, carried out by the third: by anyone, it need not be the owner.
-    let second = deploy::deploy(provider.clone(), wallet(), config.clone()).await.unwrap();
+    let foreseen = estimate(&chain, owner, &config).await.unwrap();
+    let second = comes_true(&chain, own.clone(), &config, &foreseen).await;
     assert_eq!(second.address, first.address);
     assert_ne!(second.programs["lens"].address, first.programs["lens"].address);
     assert_eq!(second.former, [first.programs["lens"].address].into());
     assert_eq!(leads().await.unwrap(), old);
     let sent = provider.get_transaction_count(owner, None).await.unwrap();
-    assert_eq!(deploy::deploy(provider.clone(), wallet(), config.clone()).await.unwrap(), second);
+    let waiting = estimate(&chain, owner, &config).await.unwrap();
+    assert!(waiting.steps.iter().all(|step| step.cost.is_none()) && waiting.to_string().contains("proposed"), "{waiting}");
+    assert_eq!(deploy::deploy(provider.clone(), own, config.clone()).await.unwrap(), second);
     assert_eq!(provider.get_transaction_count(owner, None).await.unwrap(), sent, "nothing is proposed twice");
     assert_eq!(leads().await.unwrap(), old);
     node.chain().increase_time(config.upgrade_delay.into()).unwrap();
-    let mut anyone = Account::new(&chain, LocalWallet::from_bytes(&[7; 32]).unwrap());
-    let gift = Outgoing { to: Some(anyone.address()), value: U256::exp10(18), ..Default::default() };
-    Account::new(&chain, wallet()).send(&chain, gift).await.unwrap();
-    assert_eq!(deploy::on(&chain, &mut anyone, &config).await.unwrap(), second);
+    node.chain().mine(1, 0).unwrap();
+    let anyone = poor(7);
+    let foreseen = estimate(&chain, anyone.address(), &config).await.unwrap();
+    assert_eq!(comes_true(&chain, anyone, &config, &foreseen).await, second);
     assert_eq!(leads().await.unwrap(), [Token::Address(second.programs["lens"].address)]);
     assert_eq!(parameter("unbonding").await, 600.into());
     assert_eq!(at.call(&chain, "owner", &[]).await.unwrap(), [Token::Address(owner)]);
