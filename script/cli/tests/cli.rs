@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf, process::Command};
 use ethers::{
     abi::Token,
     providers::{Http, Middleware, Provider},
-    signers::LocalWallet,
+    signers::{LocalWallet, Signer},
     types::{Address, Bytes, H256, U256},
     utils::{id, keccak256},
 };
@@ -271,15 +271,17 @@ async fn comes_true(chain: &Chain, wallet: LocalWallet, config: &Config, estimat
     let mut account = Account::new(chain, wallet);
     let rich = Outgoing { to: Some(account.address()), value: estimate.needed(), ..Default::default() };
     Account::new(chain, crate::wallet()).send(chain, rich).await.unwrap();
-    let sent = || async { chain.provider.get_transaction_count(account.address(), None).await.unwrap().as_u64() };
-    let before = (chain.provider.get_balance(account.address(), None).await.unwrap(), sent().await);
+    let payer = account.address();
+    let sent = || async move { chain.provider.get_transaction_count(payer, None).await.unwrap().as_u64() };
+    let before = (chain.provider.get_balance(payer, None).await.unwrap(), sent().await);
     let deployed = deploy::on(chain, &mut account, config).await.unwrap();
-    let after = (chain.provider.get_balance(account.address(), None).await.unwrap(), sent().await);
+    let after = (chain.provider.get_balance(payer, None).await.unwrap(), sent().await);
     let steps = estimate.steps.iter().filter(|step| step.cost.is_some()).count() as u64;
     assert_eq!(after.1 - before.1, steps, "{estimate}");
     let (spent, (_, _, total)) = (before.0 - after.0, estimate.total());
     let near = |is: U256, said: U256, percent: u64| is.abs_diff(said) * 100 <= said * percent;
-    assert!(near(spent, total, 2), "{spent} spent, {total} estimated: {estimate}");
+    // What a cleared word gives back is in no node's estimate.
+    assert!(near(spent, total, if spent < total { 6 } else { 2 }), "{spent} spent, {total} estimated: {estimate}");
     for (name, program) in &deployed.programs {
         for (what, transaction) in [("create", Some(program.created_in)), ("activate", program.activated_in)] {
             let said = estimate.steps.iter().find(|step| step.what == format!("{what} {name}")).and_then(|step| step.cost);
@@ -343,6 +345,7 @@ async fn the_dry_run_says_what_deploying_costs() {
     node.chain().increase_time(200 * 86_400).unwrap();
     node.chain().mine(1, 0).unwrap();
     let later = estimate(&chain, payer, &config).await.unwrap();
+    let mut boss = Account::new(&chain, crate::wallet());
     for renewal in &later.renewals {
         let hash = deployed.programs[&renewal.name].code_hash;
         let paid = muster_cli::arbwasm::keep_alive(&chain, &mut boss, &renewal.name, hash).await.unwrap();
