@@ -351,8 +351,8 @@ async fn the_dry_run_says_what_deploying_costs() {
         let paid = muster_cli::arbwasm::keep_alive(&chain, &mut boss, &renewal.name, hash).await.unwrap();
         let (gas, fee) = (paid.receipt.gas_used.unwrap().as_u64(), renewal.fee.unwrap());
         assert!(gas <= renewal.gas && gas * 100 > renewal.gas * 85, "{}: {gas} gas, {} estimated", renewal.name, renewal.gas);
-        // Those before it have raised the price.
-        assert!(paid.data_fee * 100 >= fee * 99 && paid.data_fee * 100 <= fee * 130, "{}: {}", renewal.name, paid.data_fee);
+        // Those before it have raised the price, which falls only with time.
+        assert!(paid.data_fee * 100 >= fee * 99 && paid.data_fee * 100 <= fee * 145, "{}: {}", renewal.name, paid.data_fee);
     }
 
     // Another router of the same code: its programs are active already.
