@@ -32,6 +32,8 @@ const GAS: u64 = 1_000_000_000_000_000_000;
 const TEXTS: u32 = 24;
 /// A block of a second is mined so often: time goes twice as fast as here.
 const BLOCK: Duration = Duration::from_millis(500);
+/// One that has ended by itself is started again after so long, as by `RestartSec` of the unit.
+const RESTART: Duration = Duration::from_secs(5);
 /// So often something is said of how far it is.
 const NEWS: Duration = Duration::from_secs(20);
 
@@ -239,6 +241,7 @@ pub async fn play(plan: Plan, say: impl Fn(&str)) -> Result<Report> {
     let (mut next_kill, mut outage) = (Instant::now() + plan.kills, Some(plan.tasks / 2));
     let mut asked: BTreeMap<u64, (u32, u8)> = BTreeMap::new();
     let first: Vec<_> = members.iter().map(Member::vitals).collect();
+    let mut again = vec![Instant::now(); members.len()];
     let (playing, mut news, mut reached) = (Instant::now(), Instant::now(), None);
     let going = |created: u32| created < plan.tasks || playing.elapsed() < plan.lasts;
     while going(created) || !ledger.is_over(created) {
@@ -264,6 +267,14 @@ pub async fn play(plan: Plan, say: impl Fn(&str)) -> Result<Report> {
         if news.elapsed() > NEWS {
             news = Instant::now();
             say(&format!("{created} tasks created, {} ended, {killed} kills", ledger.ends.len()));
+        }
+        // As a service manager does: one that is started while the endpoint is away ends.
+        for (at, member) in members.iter_mut().enumerate() {
+            let ended = member.running.as_mut().and_then(Running::ended);
+            if ended.is_some() && again[at].elapsed() > RESTART {
+                again[at] = Instant::now();
+                member.start();
+            }
         }
         if let Some((at, _)) = gone.filter(|(_, since)| since.elapsed() > plan.away) {
             members[at].start();
