@@ -306,15 +306,16 @@ impl fmt::Display for Estimate {
         )?;
         writeln!(f, "{}.", self.cache)?;
         let needed = self.needed();
-        match self.steps.iter().any(|step| step.cost.is_some()) {
-            false => write!(f, "Nothing is left to send: Muster is at {:?}.", self.address)?,
-            true => write!(
+        if done {
+            write!(f, "Nothing is left to send: Muster is at {:?}.", self.address)?;
+        } else {
+            write!(
                 f,
                 "The account has {} ether. It has to have {} at first, of which it spends about {}.",
                 format_ether(self.balance),
                 ether(needed),
                 ether(self.total().2)
-            )?,
+            )?;
         }
         for missing in &self.missing {
             write!(f, "\nmissing: {missing}")?;
@@ -659,9 +660,10 @@ struct Probed {
 
 impl Probed {
     fn answer(self) -> Result<Bytes> {
-        match self.succeeded {
-            true => Ok(self.data),
-            false => Err(crate::chain::Reverted { data: self.data }.into()),
+        if self.succeeded {
+            Ok(self.data)
+        } else {
+            Err(crate::chain::Reverted { data: self.data }.into())
         }
     }
 }

@@ -109,9 +109,10 @@ async fn deploy(root: &Path, options: &deploy::Options) -> Result<()> {
         Some(account) if !options.dry_run => account,
         _ => {
             let estimate = estimate::estimate(&chain, payer, &config).await?;
-            match options.json {
-                true => println!("{}", serde_json::to_string_pretty(&estimate.json())?),
-                false => println!("{estimate}"),
+            if options.json {
+                println!("{}", serde_json::to_string_pretty(&estimate.json())?);
+            } else {
+                println!("{estimate}");
             }
             ensure!(estimate.missing.is_empty(), "it cannot be deployed so: {}", estimate.missing.join("; "));
             return Ok(());
