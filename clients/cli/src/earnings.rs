@@ -140,12 +140,13 @@ impl Earnings {
         let (paid, start_fees, slashed, gas) = (sum(|l| l.paid), sum(|l| l.start_fees), sum(|l| l.slashed), sum(|l| l.gas));
         let (earned, spent) = (paid + start_fees, gas + slashed);
         let count = |outcome: &str| lines.values().filter(|line| line.outcome == outcome).count();
-        let net = if earned >= spent { show_amount(earned - spent) } else { format!("-{}", show_amount(spent - earned)) };
+        let less = |wei: U256| format!("{}{}", if wei.is_zero() { "" } else { "-" }, show_amount(wei));
+        let net = if earned >= spent { show_amount(earned - spent) } else { less(spent - earned) };
         let mut text = format!(
-            "node {node}, the last {} days: {} successes, {} right in groups, {} errors, {} timeouts\n  fees        {}\n  start fees  {}\n  gas         -{}\n  \
-             slashed     -{}\n  net         {net}",
-            self.days, count("success"), count("right"), count("error"), count("timeout"), show_amount(paid), show_amount(start_fees), show_amount(gas),
-            show_amount(slashed),
+            "node {node}, the last {} days: {} successes, {} right in groups, {} errors, {} timeouts\n  fees        {}\n  start fees  {}\n  gas         {}\n  \
+             slashed     {}\n  net         {net}",
+            self.days, count("success"), count("right"), count("error"), count("timeout"), show_amount(paid), show_amount(start_fees), less(gas),
+            less(slashed),
         );
         if self.csv {
             text = "task,started_block,outcome,paid,refunded,start_fees,slashed,gas".into();

@@ -200,7 +200,8 @@ pub async fn show(session: &Session, which: &Which) -> Result<Report> {
         let why = if view.excluded { "H is too low" } else { "draws are due, or it waits for two others" };
         line("apart", format!("{why}: for {left} s more"));
     }
-    if view.deadline > now {
+    // A node that is free keeps what its last task left.
+    if matches!(view.status, 2..=4 | 6) && view.deadline > now {
         line("task", format!("{}, {} s left", view.task, view.deadline - now));
     }
     line("GPU", format!("{gpu}, {} GiB (group {})", view.vram, view.gpu));

@@ -49,6 +49,8 @@ pub enum Policy {
     Sampled,
     /// Three nodes at once; the fee is for all three
     Replicated,
+    /// As many as the sender's profile says, chosen by their ratings; the fee is for the most
+    Rated,
 }
 
 #[derive(Args)]
@@ -139,7 +141,15 @@ impl Create {
         ensure!(digests.len() == 1 || !self.follow, "--follow is for a single task: watch them by `muster task watch`");
         let (kind, redundancy) = (self.kind as u8, self.policy as u8);
         let least = session.muster.read(IMuster::estimateCall { kind, units: self.units }).await?.leastFee;
-        let fee = self.fee.unwrap_or(U256::from(least) * U256::from(if redundancy == 2 { 3 } else { 1 }));
+        let nodes = match self.policy {
+            Policy::Single | Policy::Sampled => 1,
+            Policy::Replicated => 3,
+            Policy::Rated => {
+                let application = session.signer()?.address();
+                session.muster.read(IMuster::profileCall { application }).await?._0.most
+            }
+        };
+        let fee = self.fee.unwrap_or(U256::from(least) * U256::from(nodes));
         let models = node::models(&self.models)?;
         let specs = digests.into_iter().map(|digest| IMuster::TaskSpec {
             kind,

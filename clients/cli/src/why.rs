@@ -142,7 +142,8 @@ impl Why {
         let drawn: Vec<_> = drawn.into_iter().skip(skipped).filter_map(|(id, to)| Some((specs.get(&id)?, to))).collect();
         let chances: Vec<f64> = drawn.iter().map(|(spec, _)| share(&node, &nodes, spec, largest, granule)).collect();
         let actual = drawn.iter().filter(|(_, to)| *to == number).count();
-        let expected: f64 = chances.iter().sum();
+        // The sum of none is -0.
+        let expected = chances.iter().sum::<f64>() + 0.0;
         let (least, most) = interval(&chances);
         let verdict = match actual {
             n if n < least => "fewer than chance explains: it was busy, away, excluded, or weighed less than now",
