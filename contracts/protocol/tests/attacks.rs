@@ -231,7 +231,7 @@ fn a_flood_of_batches_ends_with_its_block() {
         let ([alone, dear, one], [tasks, cheap, each]) = (flood(false, models), flood(true, models));
         assert!(tasks < 4_095, "the ring is not filled by a block: {tasks}");
         let with = format!("{tasks} tasks of {} models by batches in one block, {cheap} gas each", models.len());
-        let comes_to = format!("{each} gas to draw each; one by one {alone} tasks at {dear}, {one} to draw");
+        let comes_to = format!("{each} gas to draw each, where one by one {alone} tasks take {dear} and {one}");
         priced("a flood of tasks", &with, &comes_to);
         // In hundredths: gas to draw for each gas to create.
         assert!(each * 100 / cheap < 250, "{each} for {cheap}");
