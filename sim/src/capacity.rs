@@ -161,13 +161,15 @@ impl Page<'_> {
     fn text(&self) -> String {
         let mut out = HEAD.replace("COMPILER", &self.measured.compiler);
         let tasks = &self.measured.tasks;
-        let heads = || tasks.iter().map(|task| format!(" {} |", task.name)).collect::<String>();
+        let heads = || tasks.iter().flat_map(|task| [" ", task.name, " |"]).collect::<String>();
         let rule = "---: |".repeat(tasks.len());
 
         out.push_str("\n## Tasks per second of one chain\n\n");
         out.push_str(&TASKS.replace("REPLAYED", &thousands(self.measured.replayed)));
         let _ = write!(out, "\n| chain | Mgas/s |{}\n| --- | ---: |{rule}\n| *gas of a task* | |", heads());
-        tasks.iter().for_each(|task| out.push_str(&format!(" {} |", thousands(task.gas as u64))));
+        for task in tasks {
+            let _ = write!(out, " {} |", thousands(task.gas as u64));
+        }
         for (name, speed) in CHAINS {
             let _ = write!(out, "\n| {name} | {} |", number(speed));
             tasks.iter().for_each(|task| out.push_str(&format!(" {} |", number(speed * 1e6 / task.gas))));

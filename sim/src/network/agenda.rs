@@ -32,9 +32,9 @@ pub struct Agenda<T> {
     first: Option<(u64, T)>,
 }
 
-impl<T: Copy + Ord> Agenda<T> {
+impl<T> Default for Agenda<T> {
     /// Nothing is due.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self {
             now: 0,
             handed: 0,
@@ -46,7 +46,9 @@ impl<T: Copy + Ord> Agenda<T> {
             first: None,
         }
     }
+}
 
+impl<T: Copy + Ord> Agenda<T> {
     /// Plans something.
     pub fn plan(&mut self, tick: u64, what: T) {
         if tick < self.now {
@@ -67,7 +69,7 @@ impl<T: Copy + Ord> Agenda<T> {
     }
 
     /// What is due next, and when.
-    pub fn next(&mut self) -> Option<(u64, T)> {
+    pub fn pop(&mut self) -> Option<(u64, T)> {
         if let Some(Reverse((tick, _, what))) = self.late.pop() {
             return Some((tick, what));
         }
@@ -109,7 +111,7 @@ mod tests {
     fn it_hands_out_what_a_heap_would() {
         let random = &mut Random::named(&[7]);
         for _ in 0..20 {
-            let (mut agenda, mut heap) = (Agenda::new(), BinaryHeap::new());
+            let (mut agenda, mut heap) = (Agenda::default(), BinaryHeap::new());
             let (mut now, mut planned, mut drawing) = (0u64, 0u64, false);
             for _ in 0..20_000 {
                 for _ in 0..random.below(3) {
@@ -135,12 +137,12 @@ mod tests {
                     now = now.max(tick);
                     (tick, what)
                 });
-                assert_eq!(agenda.next(), expected);
+                assert_eq!(agenda.pop(), expected);
             }
             while let Some(Reverse((tick, _, what))) = heap.pop() {
-                assert_eq!(agenda.next(), Some((tick, what)));
+                assert_eq!(agenda.pop(), Some((tick, what)));
             }
-            assert_eq!(agenda.next(), None);
+            assert_eq!(agenda.pop(), None);
         }
     }
 }

@@ -184,7 +184,7 @@ impl Engine {
             checks: HashMap::new(),
             ledger,
             next: None,
-            agenda: Agenda::new(),
+            agenda: Agenda::default(),
             tick: 0,
             drawing: false,
             actors: Vec::new(),
@@ -270,7 +270,7 @@ impl Engine {
         if self.next.is_none() && (self.open == 0 || self.tick > self.last_arrival + self.queue_time + PATIENCE) {
             return false;
         }
-        let Some((tick, what)) = self.agenda.next() else { return false };
+        let Some((tick, what)) = self.agenda.pop() else { return false };
         if tick > self.tick {
             self.tick = tick;
         }

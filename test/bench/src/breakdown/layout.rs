@@ -155,7 +155,7 @@ fn part(variable: u64, key: U256) -> Option<String> {
         return Some(of(key >> 23 & 1 == 1).into());
     }
     if is(HOLDERS) {
-        return Some(if key & 0xff_ffff == 0 { "first word".into() } else { "further words".into() });
+        return Some(if key.trailing_zeros() >= 24 { "first word".into() } else { "further words".into() });
     }
     (is(POOLS) && key == u64::from(u32::MAX)).then(|| "nodes that wait apart".into())
 }

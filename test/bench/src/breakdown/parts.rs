@@ -151,9 +151,7 @@ impl Sums {
     fn add(&mut self, frame: &ProfileFrame, depth: usize, hashed: &Hashed, layout: &Layout) {
         let below: u64 = frame.calls.iter().map(|call| call.gas_used).sum();
         let own = frame.gas_used.saturating_sub(below);
-        if !frame.wasm {
-            self.precompiles += own;
-        } else {
+        if frame.wasm {
             self.starts += frame.start + frame.pages;
             self.started += 1;
             if depth == 0 {
@@ -161,6 +159,8 @@ impl Sums {
             } else {
                 self.program(frame, hashed, layout);
             }
+        } else {
+            self.precompiles += own;
         }
         frame.calls.iter().for_each(|call| self.add(call, depth + 1, hashed, layout));
     }

@@ -139,7 +139,7 @@ fn files(flags: &[String]) -> Result<Vec<(String, String)>> {
         let path = given(flag).unwrap_or_else(|| shipped.into());
         let Some(name) = Path::new(&path).file_name() else { bail!("{flag} {path} is no file") };
         let bytes = std::fs::read(&path).with_context(|| format!("{flag} {path}"))?;
-        let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = alloy_primitives::hex::encode(Sha256::digest(&bytes));
         files.push((name.to_string_lossy().into_owned(), digest));
     }
     Ok(files)
