@@ -631,7 +631,8 @@ interface IMuster {
     /// when they begin.
     /// @param scored Whether its judgement is scored, slashes, and is paid out of the reserve too.
     event GroupFormed(uint64 indexed id, uint32 indexed group, address indexed creator, uint32[] nodes, bool scored);
-    /// @notice A group's members were chosen by their ratings.
+    /// @notice A group's members were chosen by their ratings. Where that was dear, `group` is 0: another draw, which is due, forms the group, and
+    /// then this is told again with its place.
     /// @param target The target likelihood of correctness, a wad.
     /// @param likelihood That of this group, a wad.
     event GroupChosen(uint64 indexed id, uint32 indexed group, address indexed creator, uint8 algorithm, uint8 size, uint64 target, uint64 likelihood);

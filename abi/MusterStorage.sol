@@ -256,8 +256,34 @@ contract MusterStorage {
         uint24 c8;
         /// Nodes in class 9.
         uint24 c9;
-        /// 1 once written, so that the word never falls back to zero; of active nodes, 1 + the joined ones that are not among them.
+        /// 1 once written, so that the word never falls back to zero; of idle nodes, and 256 times the bound that stands for them in
+        /// `branches`; of active nodes, 1 + the joined ones that are not among them.
         uint16 used;
+    }
+
+    /// Eight nodes of a list, and which of them are known to hold a model: one that was looked for among them before. Only idle nodes
+    /// are known to; a node that leaves its place, or says that it has removed a model, is not known any more.
+    struct Listed {
+        /// The first node.
+        uint24 n0;
+        /// The second.
+        uint24 n1;
+        /// The third.
+        uint24 n2;
+        /// The fourth.
+        uint24 n3;
+        /// The fifth.
+        uint24 n4;
+        /// The sixth.
+        uint24 n5;
+        /// The seventh.
+        uint24 n6;
+        /// The eighth.
+        uint24 n7;
+        /// The model; 0 if none was looked for.
+        uint40 model;
+        /// Bit i: node i is known to hold it.
+        uint8 held;
     }
 
     /// A priority pool: the queue of one group, or the excluded nodes. The key of a queued task is its value (38 bits, see
@@ -290,6 +316,9 @@ contract MusterStorage {
         uint24 graded;
         /// Those of them whose nodes are chosen by their ratings.
         uint24 rated;
+        /// By how many levels the tree over the VRAM sizes of each grade's queues has grown beyond three, two bits each, the first's
+        /// lowest: tasks have asked for 4^3 GiB or more.
+        uint8 grown;
     }
 
     /// The GPU models of one VRAM size.
@@ -381,7 +410,7 @@ contract MusterStorage {
         uint8 phase;
         /// Periods without a rise.
         uint16 stationary;
-        /// Targets tried around the best one since it was.
+        /// Targets tried around the best one since it was; of a predictive target, how often it was set, up to 255.
         uint8 tried;
         /// Whether it climbs upwards.
         bool upwards;
@@ -514,11 +543,13 @@ contract MusterStorage {
         Climb climb;
     }
 
-    /// A Pending task: 5 words.
+    /// A Pending task: 6 words.
     struct PendingRecord {
         TaskRecord task;
         /// Written only for a task that takes several nodes and comes from the queue: nodes that wait for it.
         Reserved reserved;
+        /// Written only for a task whose nodes were chosen by their ratings in one draw, and whose group another forms: those nodes.
+        Reserved chosen;
     }
 
     /// A Pending or queued task: 4 words.
@@ -566,8 +597,8 @@ contract MusterStorage {
     mapping(uint256 => bytes32) internal branches;
     /// Idle nodes of a GPU group by stake class. Key: the group, `model << 16 | vram`, models numbered from 1; active ones: 2^32 more.
     mapping(uint256 => Classes) internal classes;
-    /// Idle nodes of a GPU group, eight numbers to a word. Key: `group << 32 | class << 24 | place / 8`; active ones: 2^23 more.
-    mapping(uint256 => uint32[8]) internal members;
+    /// Idle nodes of a GPU group, eight to a word. Key: `group << 32 | class << 24 | place / 8`; active ones: 2^23 more.
+    mapping(uint256 => Listed) internal members;
     /// A GPU model's number among those of its VRAM size, from 1. Key: `keccak256(name . uint16 vram)`.
     mapping(bytes32 => uint256) internal gpuNumbers;
     /// The name of a GPU group. Key: the group.

@@ -29,6 +29,14 @@ impl Random {
         ((u128::from(self.bits()) * end as u128) >> 64) as usize
     }
 
+    /// Brings so many of some to the front, each choice and order as likely as any other.
+    pub fn bring<T>(&mut self, some: &mut [T], count: usize) {
+        for i in 0..count {
+            let j = i + self.below(some.len() - i);
+            some.swap(i, j);
+        }
+    }
+
     /// A number from 0 to below 1, a multiple of 2^-53.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64

@@ -163,7 +163,7 @@ impl Create {
         });
         let mut specs: Vec<_> = specs.collect();
         if specs.len() > 1 {
-            return self.run_all(session, &specs, fee).await;
+            return self.run_all(session, &specs, fee).await.map(|()| None);
         }
         let spec = specs.remove(0);
         let report = session.call(IMuster::createTaskCall { spec }, fee, &format!("task for {}", show_amount(fee))).await?;
@@ -175,20 +175,16 @@ impl Create {
         watch(session, &Which { id, days: 1.0 }, true).await?;
         Ok(None)
     }
-    /// Creates several tasks, those of one call all or none; one call tells where those before it have been created.
-    async fn run_all(&self, session: &Session, specs: &[IMuster::TaskSpec], fee: U256) -> Result<Option<Report>> {
+    /// Creates several tasks, those of one call all or none, and says of each call what it came to.
+    async fn run_all(&self, session: &Session, specs: &[IMuster::TaskSpec], fee: U256) -> Result<()> {
         let each = u128::try_from(fee).ok().context("no fee is that high")?;
-        let mut last = None;
         for (done, some) in specs.chunks(BATCH).enumerate() {
-            if let Some(report) = last.take() {
-                session.say(&report);
-            }
             let call = IMuster::createTasksCall { specs: some.to_vec(), fees: vec![each; some.len()], atomic: true };
             let what = format!("{} tasks for {} each", some.len(), show_amount(fee));
-            let call = session.call(call, fee * U256::from(some.len()), &what).await;
-            last = Some(call.with_context(|| format!("{} of {} tasks were created before", done * BATCH, specs.len()))?);
+            let report = session.call(call, fee * U256::from(some.len()), &what).await;
+            session.say(&report.with_context(|| format!("{} of {} tasks were created before", done * BATCH, specs.len()))?);
         }
-        Ok(last)
+        Ok(())
     }
 }
 

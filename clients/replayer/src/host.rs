@@ -1,10 +1,8 @@
 //! A host whose chain is asked for everything.
 
 use muster_core::word::{Address, Word};
-use muster_protocol::door::Function;
 use muster_protocol::host::{Host, Program, HISTORY};
-use muster_protocol::programs::{self, ADMIN, BATCHES, CALLS, GROUPS, NODES, REPUTATION, TASKS};
-use muster_protocol::Result;
+use muster_protocol::programs;
 use std::cell::Cell;
 
 /// What whoever runs it knows of the chain. Words and hashes are 32 bytes, the most significant first.
@@ -52,18 +50,8 @@ struct Again<'a, C: Chain> {
 
 /// Does a call again that the chain has taken; gives whether it is taken here, none if no program answers it but reading ones.
 pub fn again<C: Chain>(chain: &mut C, call: Call<'_>) -> Option<bool> {
-    type Run<'a, C> = fn(&mut Again<'a, C>, &[u8]) -> Result<Vec<u8>>;
-    let all: [(Program, &[Function], Run<'_, C>); 7] = [
-        (Program::Nodes, NODES, programs::nodes),
-        (Program::Tasks, TASKS, programs::tasks),
-        (Program::Batches, BATCHES, programs::batches),
-        (Program::Groups, GROUPS, programs::groups),
-        (Program::Calls, CALLS, programs::calls),
-        (Program::Reputation, REPUTATION, programs::reputation),
-        (Program::Admin, ADMIN, programs::admin),
-    ];
-    let selector = call.data.first_chunk::<4>()?;
-    let (program, _, run) = all.into_iter().find(|(_, functions, _)| functions.iter().any(|f| f.selector == *selector))?;
+    let mut all = programs::changing::<Again<'_, C>>().into_iter();
+    let (program, _, run) = all.find(|(_, functions, _)| programs::is_of(functions, call.data))?;
     let mut host = Again { chain, call, reads: Cell::new(0), program };
     Some(run(&mut host, call.data).is_ok())
 }

@@ -300,12 +300,16 @@ const SCALE: u32 = 10;
 
 /// Targets that are compared differ by so much, or by more.
 pub const TARGET_STEP: u64 = WAD / 50;
+/// How many there are, 0 and 1e18 among them.
+const TARGETS: usize = (WAD / TARGET_STEP) as usize + 1;
 
-/// The target among the multiples of [`TARGET_STEP`], a wad, whose groups have the largest expected gain; the lowest of equals, and 0 if
-/// there is no group.
+/// The target among the multiples of [`TARGET_STEP`], a wad, around which groups have the largest expected gain; the lowest of equals,
+/// and 0 if there is no group.
 ///
 /// Ours. For each target all `workers` are divided by `form` into groups, one after the other, as long as it forms one; their expected
-/// successes are the sum of the groups' likelihoods by `L`. `scratch` is as long as `workers` and is overwritten. `form` puts a
+/// successes are the sum of the groups' likelihoods by `L`. What counts is the sum of a target's gain and of those of its two
+/// neighbours, 0 and 1e18 being their own outer ones: which target just lets these workers form one group more is their luck, and the
+/// largest of many gains that luck moves is mostly a lucky one. `scratch` is as long as `workers` and is overwritten. `form` puts a
 /// group at the front of what is free.
 pub fn best_target<T: Clone, L: Likelihood<T>>(
     alpha: u64,
@@ -314,9 +318,10 @@ pub fn best_target<T: Clone, L: Likelihood<T>>(
     scratch: &mut [T],
     mut form: impl FnMut(&mut [T], &Rule) -> Option<Formed>,
 ) -> u64 {
-    let mut best = (0, 0);
-    let mut target = 0;
-    while target <= WAD {
+    let mut gains = [0; TARGETS];
+    let mut next = 0;
+    while next < TARGETS {
+        let target = next as u64 * TARGET_STEP;
         let Ok(rule) = Rule::new(min, max, target) else { return 0 };
         scratch.clone_from_slice(workers);
         let (mut from, mut expected, mut groups, mut reached) = (0, 0, 0, WAD);
@@ -332,13 +337,33 @@ pub fn best_target<T: Clone, L: Likelihood<T>>(
         }
         let scaled = |groups: usize| groups as u64 * (WAD >> SCALE);
         let gain = gain(Tally { successes: expected, groups: scaled(groups), capacity: scaled(workers.len() / min) }, alpha);
-        if gain > best.0 {
-            best = (gain, target);
-        }
         // Up to the least of those that were reached, the groups are the same; those that missed their target miss a higher one.
-        target = (reached / TARGET_STEP + 1) * TARGET_STEP;
+        let end = (reached / TARGET_STEP) as usize + 1;
+        gains[next..end].fill(gain);
+        next = end;
     }
-    best.1
+    let around = |i: usize| gains[i.saturating_sub(1)] + gains[i] + gains[(i + 1).min(TARGETS - 1)];
+    let mut best = (0, 0);
+    for i in 0..TARGETS {
+        let sum = around(i);
+        if sum > best.0 {
+            best = (sum, i);
+        }
+    }
+    best.1 as u64 * TARGET_STEP
+}
+
+/// Predictive targets whose mean is used, once there were so many.
+pub const TARGETS_MEANT: u8 = 3;
+
+/// The target to use, a wad, rounded down, after `before` predictive ones that came to `former`, when the next is `best`: their mean,
+/// in which from the [`TARGETS_MEANT`]-th on the last has that part, and what was before fades.
+///
+/// Each is computed from a few of the workers, other ones each time. The first stands for itself: a mean with a target that was only
+/// a beginning would take several periods to leave it.
+pub fn mean_target(former: u64, before: u8, best: u64) -> u64 {
+    let count = u64::from(before.min(TARGETS_MEANT - 1)) + 1;
+    (former.min(WAD) * (count - 1) + best.min(WAD)) / count
 }
 
 /// Whether `a` is at least `factor` times `b`, and above it.

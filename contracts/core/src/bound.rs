@@ -15,21 +15,20 @@ pub fn ceil(x: u64) -> u8 {
         return x as u8;
     }
     let shift = 60 - x.leading_zeros();
-    let up = (x + (1 << shift) - 1) >> shift;
+    let up = ((x - 1) >> shift) + 1;
     // Rounding 15.x up gives 16: the next exponent's 8, which the addition below carries into.
-    let code = ((shift as u64 + 1) << 3) + up - 8;
-    if code > 255 {
-        255
-    } else {
-        code as u8
-    }
+    (((shift as u64) << 3) + up).min(255) as u8
 }
 
 /// The least power of two, from 8 on, that is at least `x`, as a bound; 0 if `x` is 0. It changes more rarely than [`ceil`], and is up
 /// to twice too high.
 #[inline]
 pub fn coarse(x: u64) -> u8 {
-    (ceil(x) as u32).next_multiple_of(8).min(248) as u8
+    if x == 0 {
+        return 0;
+    }
+    // 2^k has the code 8 (k - 2).
+    ((62 - ((x - 1) | 7).leading_zeros()) << 3).min(248) as u8
 }
 
 /// The value a bound stands for.

@@ -1,7 +1,11 @@
-//! The adaptive target: the gain by hand, and the climber on landscapes whose peak is known.
+//! The adaptive target: the gain by hand, and the climber on landscapes whose peak is known; the predictive one, by dividing anew.
 
 use muster_core::adaptive::*;
+use muster_core::record::Climb;
+use muster_core::reputation::{likelihood, Algorithm, Exact, Rule};
 use muster_core::wad::WAD;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 fn tally(successes: u64, groups: u64, capacity: u64) -> Tally {
     Tally { successes, groups, capacity }
@@ -142,4 +146,105 @@ fn the_target_stays_a_probability() {
     let mut climber = Climber::new(Settings::new(WAD));
     play(&mut climber, 500, |_| 0.0);
     assert!(climber.target() <= WAD);
+}
+
+fn best_of(algorithm: Algorithm, alpha: u64, bounds: (usize, usize), ratings: &[u64]) -> u64 {
+    let mut scratch = ratings.to_vec();
+    let form = |free: &mut [u64], rule: &Rule| algorithm.form::<_, Exact>(free, rule, |_| unreachable!("nothing random"));
+    best_target::<_, Exact>(alpha, bounds, ratings, &mut scratch, form)
+}
+
+/// The gain of all groups that are formed for a target, divided anew, in units of the likelihoods that are summed up.
+fn gain_of(algorithm: Algorithm, alpha: u64, (min, max): (usize, usize), ratings: &[u64], target: u64) -> u64 {
+    let rule = Rule::new(min, max, target).unwrap();
+    let (mut free, mut expected, mut groups) = (ratings.to_vec(), 0, 0);
+    while let Some(formed) = algorithm.form::<_, Exact>(&mut free, &rule, |_| unreachable!("nothing random")) {
+        let group: Vec<u64> = free.drain(..formed.size).collect();
+        expected += likelihood(&group).unwrap() >> 10;
+        groups += WAD >> 10;
+    }
+    gain(tally(expected, groups, (ratings.len() / min) as u64 * (WAD >> 10)), alpha)
+}
+
+#[test]
+fn the_best_target_has_the_largest_gain_with_its_neighbours() {
+    let mut random = ChaCha8Rng::seed_from_u64(44);
+    let mut moved = 0;
+    for case in 0..600 {
+        let algorithm = [Algorithm::FirstFit, Algorithm::TightFit][case % 2];
+        let alpha = [0, WAD / 2, WAD][case / 2 % 3];
+        let bounds = [(3, 7), (3, 9), (4, 8), (5, 5)][random.next_u32() as usize % 4];
+        let mut ratings: Vec<u64> =
+            (0..bounds.1 + random.next_u32() as usize % 26).map(|_| random.next_u64() % (WAD + 1)).collect();
+        ratings.sort_unstable_by(|a, b| b.cmp(a));
+        let gains: Vec<u64> = (0..=50).map(|i| gain_of(algorithm, alpha, bounds, &ratings, i * TARGET_STEP)).collect();
+        let sum = |i: usize| gains[i.max(1) - 1] + gains[i] + gains[(i + 1).min(50)];
+        let first = |of: &dyn Fn(usize) -> u64| (0..=50).rev().max_by_key(|&i| of(i)).unwrap();
+        let expected = first(&sum);
+        assert_eq!(best_of(algorithm, alpha, bounds, &ratings), expected as u64 * TARGET_STEP, "{case}: {ratings:?}");
+        moved += usize::from(expected != first(&|i| gains[i]));
+    }
+    assert!(moved > 100, "neighbours matter: {moved}");
+}
+
+#[test]
+fn there_is_a_best_target_for_anybody() {
+    for algorithm in [Algorithm::FirstFit, Algorithm::TightFit] {
+        assert_eq!(best_of(algorithm, WAD / 2, (3, 7), &[]), 0, "nobody");
+        assert_eq!(best_of(algorithm, WAD / 2, (3, 7), &[WAD; 2]), 0, "too few");
+        assert_eq!(best_of(algorithm, WAD / 2, (3, 7), &[0; 32]), 0, "no hope");
+        assert_eq!(best_of(algorithm, WAD / 2, (3, 7), &[WAD; 32]), 0, "whatever the target, the groups are the same");
+    }
+}
+
+#[test]
+fn a_predictive_target_is_a_mean_of_which_the_last_has_a_third() {
+    // What stood there before has no part in it.
+    assert_eq!(mean_target(WAD / 2, 0, WAD), WAD);
+    assert_eq!(mean_target(WAD, 1, WAD / 5 * 2), WAD / 10 * 7);
+    assert_eq!(mean_target(WAD / 10 * 7, 2, WAD), WAD / 10 * 8);
+    for before in 2..=u8::MAX {
+        assert_eq!(mean_target(WAD / 10 * 6, before, 0), WAD / 10 * 4);
+        assert_eq!(mean_target(1, before, 0), 0, "rounded down");
+        assert_eq!(mean_target(WAD, before, WAD), WAD);
+        assert_eq!(mean_target(u64::MAX, before, u64::MAX), WAD);
+    }
+}
+
+#[test]
+fn where_nothing_succeeds_nothing_rises() {
+    let mut climber = Climber::new(Settings::new(WAD));
+    play(&mut climber, 50, |_| 0.0);
+    assert!(climber.is_steady(), "no gain is no rise over none");
+    assert_eq!(climber.target(), WAD / 2);
+}
+
+/// What is kept between two periods is all that the next one needs: in every phase, upwards and downwards.
+#[test]
+fn a_climb_goes_on_from_its_state() {
+    let mut phases = [0; 3];
+    let mut downwards = 0;
+    for (first_is_stationary, reference) in [(true, Reference::Periods), (false, Reference::Best), (true, Reference::Rises)] {
+        let settings = Settings { first_is_stationary, reference, ..Settings::new(WAD) };
+        let mut climber = Climber::new(settings);
+        for round in 0..120 {
+            let state = climber.state();
+            assert_eq!(Climber::resume(settings, climber.target(), &state), climber, "period {round}");
+            phases[state.phase as usize] += 1;
+            downwards += u32::from(!state.upwards);
+            play(&mut climber, 10, peak(if round < 60 { 0.8 } else { 0.3 }));
+        }
+    }
+    assert!(phases[0] == 3 && phases[1] > 20 && phases[2] > 20 && downwards > 20, "{phases:?}, {downwards} downwards");
+    assert_eq!(Climber::new(Settings::new(WAD)).state(), Climb::START);
+}
+
+#[test]
+fn a_long_search_is_counted_as_far_as_the_record_goes() {
+    let endless = Settings { stationary: u32::MAX, ..Settings::new(WAD) };
+    let mut climber = Climber::new(endless);
+    play(&mut climber, 10 * 255, |_| 0.6);
+    assert_eq!((climber.state().tried, climber.state().stationary), (254, 255));
+    play(&mut climber, 10 * (65_536 - 255), |_| 0.6);
+    assert_eq!((climber.state().tried, climber.state().stationary), (255, 65_535));
 }

@@ -1,7 +1,8 @@
 //! What `script/mutants` changed without another test noticing: the edges of the small formulas.
 
-use muster_core::id::TaskId;
+use muster_core::id::{GpuGroup, Grade, NodeId, QueueId, TaskId};
 use muster_core::qos::*;
+use muster_core::record::*;
 use muster_core::value::*;
 use muster_core::wad::WAD;
 use muster_core::weight::*;
@@ -144,4 +145,134 @@ fn quality_of_service_at_its_edges() {
     assert_eq!((kicked_out(0, 0, 0), kicked_out(0, 50, 0), kicked_out(0, 50, 1)), (false, false, true));
     assert_eq!(share_bps(9_999, 5_000), 4_999);
     assert_eq!(share_bps(29_999, 3_333), 9_998);
+}
+
+#[test]
+fn what_a_node_is_and_owes() {
+    let node = |status: Status, parked: u8, duties: u8| Node { status: status as u8, parked, duties, ..Node::default() };
+    let stati = (0..8).map(Status::new);
+    let running = [false, false, true, true, true, false, true, false];
+    assert_eq!(stati.map(Status::running).collect::<Vec<_>>(), running);
+    for (n, running) in running.into_iter().enumerate() {
+        let status = Status::new(n as u8);
+        for parked in [0, Node::SET_BACK, Node::WAITS, Node::RESERVED] {
+            for open in [0, 1, 3, 31] {
+                for flags in (0..8u8).map(|flags| flags << 5) {
+                    let node = node(status, parked, flags | open);
+                    let owes = (node.open(), node.inactive(), node.held(), node.called());
+                    assert_eq!(owes, (open, flags & 32 > 0, flags & 64 > 0, flags & 128 > 0));
+                    assert_eq!(node.idle(), status == Status::Available && parked == 0);
+                    assert_eq!(node.running(), running && parked == 0 && flags & 64 == 0);
+                }
+            }
+        }
+    }
+    let staked = |stake| Node { stake, ..Node::default() }.class(400);
+    assert_eq!([400, 401, 1_600, 1_601, 400 << 18].map(staked), [400, 401, 1_600, 1_601, 400 << 18].map(|s| class_of(s, 400)));
+    assert!(staked(400 << 18) > 1);
+}
+
+#[test]
+fn what_an_order_says() {
+    let group = GpuGroup::of(3, 24);
+    let order = |flags, sample_bps, kind| Order { flags, sample_bps, kind, group, ..Order::default() };
+    for bit in 0..8 {
+        let set = order(1 << bit, 0, 0);
+        assert!((0..8).all(|other| set.is(1 << other) == (other == bit)));
+        assert!(set.is(255) && !set.is(!(1 << bit)));
+    }
+    let (alike, mixed) = (order(Order::REPLICATED, 0, 2), order(Order::REPLICATED | Order::RECEIPT, 0, 4 << 4));
+    let (single, sampled) = (order(Order::RECEIPT, 0, 1 << 4 | 1), order(Order::SAMPLED, 500, 1 << 4));
+    let (rated, again) = (order(Order::REPLICATED, 7, 2), order(Order::REPLICATED, 2 << 4 | 5, 1 << 4));
+    let all = [single, sampled, alike, mixed, rated, again];
+    let grades = [Grade::Single, Grade::Single, Grade::Alike, Grade::Mixed, Grade::Rated, Grade::Rated];
+    assert_eq!(all.map(|o| o.queue()), grades.map(|grade| QueueId::new(group, grade)));
+    assert_eq!(all.map(|o| o.rated()), [false, false, false, false, true, true]);
+    assert_eq!(all.map(|o| o.nodes()), [1, 1, 3, 3, 7, 5]);
+    assert_eq!([rated, again].map(|o| o.attempts()), [0, 2]);
+    assert_eq!(all.map(|o| (o.sort(), o.images())), [(1, 1), (0, 1), (2, 0), (0, 4), (2, 0), (0, 1)]);
+    assert_eq!(all.map(|o| o.part(104)), [104, 104, 34, 34, 14, 20]);
+}
+
+#[test]
+fn a_profile_is_within_its_bounds() {
+    let default = Profile::DEFAULT;
+    assert!(default.valid());
+    assert_eq!((default.least, default.most, default.reschedules, default.period), (3, 7, 2, 300));
+    assert_eq!((default.target, default.alpha), (490_000_000_000_000_000, 500_000_000_000_000_000));
+    assert_eq!(Profile::default().or_default(), default);
+    let own = Profile { least: 4, ..default };
+    assert_eq!(own.or_default(), own);
+    assert_eq!([Profile::default(), own, Profile { most: 1, ..own }].map(|p| Profile::most_of(&p.pack())), [7, 7, 1]);
+    let most = MEMBERS_MOST as u8;
+    let within = [
+        Profile { algorithm: 3, ..own },
+        Profile { least: 7, ..own },
+        Profile { most, ..own },
+        Profile { most: 4, ..own },
+        Profile { reschedules: Profile::RESCHEDULES_MOST, ..own },
+        Profile { targeting: 2, ..own },
+        Profile { target: WAD, ..own },
+        Profile { alpha: WAD, ..own },
+        Profile { period: Profile::PERIOD_MOST, ..own },
+    ];
+    assert!(within.iter().all(Profile::valid));
+    let beyond = [
+        Profile { algorithm: 4, ..own },
+        Profile { least: 2, ..own },
+        Profile { least: 8, ..own },
+        Profile { most: most + 1, ..own },
+        Profile { reschedules: Profile::RESCHEDULES_MOST + 1, ..own },
+        Profile { targeting: 3, ..own },
+        Profile { target: WAD + 1, ..own },
+        Profile { alpha: WAD + 1, ..own },
+        Profile { period: Profile::PERIOD_MOST + 1, ..own },
+        Profile { period: Profile::PERIOD_LEAST - 1, ..own },
+    ];
+    for profile in beyond {
+        assert!(!profile.valid(), "{profile:?}");
+    }
+}
+
+#[test]
+fn a_commitment_is_kept_but_for_its_end() {
+    let hash: [u8; 32] = core::array::from_fn(|i| i as u8 + 200);
+    let kept = Commitment::of(hash, 77, 1_000);
+    assert_eq!((kept.elapsed, kept.block), (77, 1_000));
+    assert_eq!((&kept.hash()[..24], &kept.hash()[24..]), (&hash[..24], &[0; 8][..]));
+    assert!(kept.opens(hash) && kept.opens(kept.hash()));
+    for byte in 0..24 {
+        let mut other = hash;
+        other[byte] ^= 1;
+        assert!(!kept.opens(other), "byte {byte}");
+    }
+}
+
+#[test]
+fn settled_groups_are_counted_as_far_as_the_record_goes() {
+    let mut climb = Climb::START;
+    for (succeeded, members) in [(true, 3), (false, 7), (true, 5)] {
+        climb.count(succeeded, members);
+    }
+    assert_eq!((climb.successes, climb.groups, climb.members), (2, 3, 15));
+    let most = (1 << 24) - 1;
+    let mut full = Climb { successes: most - 1, groups: most - 1, members: 9, ..climb };
+    for _ in 0..2 {
+        full.count(true, 3);
+        assert_eq!((full.successes, full.groups, full.members), (most, most, 12));
+    }
+    assert_eq!(Climb::unpack(full.pack()), full);
+}
+
+#[test]
+fn words_once_written_are_never_zero_again() {
+    assert!(!Members::vacant(0).pack().is_zero());
+    assert!(!Reserved::of(&[]).pack().is_zero());
+    let nodes: Vec<NodeId> = (1..=RESERVED_MOST as u32).map(|n| NodeId(n * 1_000_003)).collect();
+    for count in 0..=RESERVED_MOST {
+        let reserved = Reserved::unpack(Reserved::of(&nodes[..count]).pack());
+        let all = reserved.all();
+        assert_eq!(all[..count], nodes[..count]);
+        assert!(all[count..].iter().all(|&n| n == NodeId(0)));
+    }
 }

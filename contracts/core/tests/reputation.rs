@@ -81,6 +81,12 @@ fn likelihood_refuses_what_is_no_group() {
     let full = group.value();
     group.push(&0);
     assert_eq!(group.value(), full);
+    let (mut group, member) = (Bound::default(), LogRating::new(WAD / 4 * 3));
+    assert_eq!((group.value(), member.rating()), (0, WAD / 4 * 3));
+    (0..MAX_GROUP).for_each(|_| group.push(&member));
+    let full = group.value();
+    group.push(&LogRating::new(0));
+    assert_eq!(group.value(), full);
 }
 
 #[test]
@@ -353,6 +359,8 @@ fn tight_fit_is_the_tightest() {
             assert!(workers.len() < rule.min());
             continue;
         };
+        let most = rule.max().min(workers.len()) + 1 - rule.min() + workers.len().ilog2() as usize + 1;
+        assert!((1..=most).contains(&(formed.evaluations as usize)), "{} evaluations", formed.evaluations);
         let runs = |size: usize| workers.windows(size).map(|run| likelihood(run).unwrap()).collect::<Vec<_>>();
         let sizes = rule.min()..=rule.max().min(workers.len());
         let value = formed.likelihood.unwrap();
@@ -375,6 +383,39 @@ fn tight_fit_is_the_tightest() {
             }
         }
     }
+}
+
+#[test]
+fn of_sizes_that_miss_by_the_same_the_closest_is_the_smallest() {
+    let rule = Rule::new(2, 4, WAD).unwrap();
+    let size = |fallback| tight_fit::<_, Exact>(&mut [0; 5], &rule, fallback).unwrap().size;
+    assert_eq!((size(Fallback::Closest), size(Fallback::Largest)), (2, 4));
+}
+
+#[test]
+fn an_algorithm_forms_its_groups() {
+    let workers = sorted(&mut rng(10), 12);
+    let rule = Rule::new(2, 5, WAD / 10 * 9).unwrap();
+    let formed = |algorithm: u8| {
+        let (mut dice, mut free) = (rng(11), workers.clone());
+        let pick = |n: usize| below(&mut dice, n as u64) as usize;
+        let formed = match algorithm {
+            0 => fixed_size(&mut free, &rule, pick),
+            1 => first_fit::<_, Exact>(&mut free, &rule),
+            2 => tight_fit::<_, Exact>(&mut free, &rule, Fallback::Largest),
+            _ => random_fit::<_, Exact>(&mut free, &rule, pick),
+        };
+        (formed, free)
+    };
+    for n in 0..4 {
+        let (mut dice, mut free) = (rng(11), workers.clone());
+        let algorithm = Algorithm::new(n).unwrap();
+        assert_eq!(algorithm as u8, n);
+        let by = algorithm.form::<_, Exact>(&mut free, &rule, |n| below(&mut dice, n as u64) as usize);
+        assert_eq!((by, free), formed(n), "{algorithm:?}");
+        assert!(by.is_some());
+    }
+    assert_eq!(Algorithm::new(4), None);
 }
 
 /// Each worker must be equally likely to be drawn into the first group, whatever its place.

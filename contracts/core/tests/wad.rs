@@ -187,6 +187,11 @@ fn sqrt_is_the_exact_floor() {
             check(u128::MAX >> bit);
         }
     }
+    // Where the root of the upper half is exact, and the lower half is as large as can be.
+    for bit in 32..64 {
+        let root = 1u128 << bit;
+        check(root * root + 2 * root - 1);
+    }
     let mut random = rng(3);
     for _ in 0..RANDOM_POINTS / 4 {
         check(any_length(&mut random, 128));

@@ -17,7 +17,7 @@ use crate::layout::node_slot;
 use crate::network::Network;
 use crate::registry::{self, count_held, count_in_use, Holders};
 use crate::roster::Seat;
-use crate::sampler::{Among, Counts, Field, Scope};
+use crate::sampler::{Among, Counts, Field, Neighbours, Scope};
 use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId};
 use muster_core::qos;
@@ -36,12 +36,14 @@ const SEVERAL_TRIES: usize = 96;
 const SEVERAL_READS: u32 = 192;
 /// Of these, what is kept for the other two where the first is drawn apart.
 const OTHERS_READS: u32 = 64;
-/// The same words for a pool of candidates, whose ratings are read besides.
-const POOL_DRAW_READS: u32 = 96;
 /// Paused nodes that a draw of validators takes out of the active ones.
 pub const PAUSED_MET: usize = 4;
 /// Holders looked at, at most, when holders are searched.
 pub const SEARCHED: u32 = 16;
+/// Picks of a draw that fall where a bound promised more than there is: they read no node, and are no tries.
+const EMPTY_PICKS: u32 = 32;
+/// Nodes beside a drawn one that are looked at for a model, of those that are not known to hold it.
+const NEARBY: usize = 3;
 /// Words beyond the first of the candidates' model lists that the tries of a pass read before it gives up.
 const MORE_MODEL_WORDS: u32 = 24;
 /// The whole network is sampled for holders if they are at least one in this many joined nodes.
@@ -135,8 +137,8 @@ pub struct Factors {
 }
 
 /// The tries of one pass over a field: what it takes to accept, and how often to try.
-struct Pass {
-    field: Field,
+struct Pass<'f> {
+    field: &'f Field,
     /// Above harmonic x M / 2^(class - lowest) of every node in the field.
     bound: u64,
     largest_boost: u64,
@@ -214,20 +216,19 @@ impl<H: Host> Network<'_, H> {
         let holders: u32 =
             if models == 0 { 0 } else { task.models.as_slice().iter().map(|&m| Holders::load(self.host, m).len()).sum() };
         if holders > 0 && self.popular(holders) {
-            let pass = self.pass(field, models, true);
+            let pass = self.pass(&field, models, true);
             match self.tries(&pass, task, rng) {
                 Ok((seat, _)) => return Draw::Node(seat, Candidates::Holders),
                 Err(Missed::Rejected) => return Draw::Undecided,
                 Err(Missed::NoneSeen) => {}
             }
-            return self.search_or_all(pass.field, task, holders, rng);
         }
-        self.search_or_all(field, task, holders, rng)
+        self.search_or_all(&field, task, holders, rng)
     }
 
     /// Chooses among the eligible holders found by a bounded search, or, if there are none, among all.
     #[inline(never)]
-    fn search_or_all(&self, field: Field, task: &Task, holders: u32, rng: &mut Rng) -> Draw {
+    fn search_or_all(&self, field: &Field, task: &Task, holders: u32, rng: &mut Rng) -> Draw {
         if holders > 0 {
             let mut found: Vec<(Seat, u64)> = Vec::new();
             let mut sum = 0;
@@ -261,7 +262,7 @@ impl<H: Host> Network<'_, H> {
         match self.tries(&pass, task, rng) {
             Ok((seat, beside)) => {
                 let enough = self.rules.boost_pool as u32;
-                let there = if beside < enough { pass.field.count(self.host, enough) } else { beside };
+                let there = if beside < enough { field.count(self.host, enough) } else { beside };
                 Draw::Node(seat, Candidates::AtLeast(there))
             }
             Err(_) => Draw::Undecided,
@@ -291,7 +292,7 @@ impl<H: Host> Network<'_, H> {
         numbers
     }
 
-    fn pass(&self, field: Field, models: u32, local_only: bool) -> Pass {
+    fn pass<'f>(&self, field: &'f Field, models: u32, local_only: bool) -> Pass<'f> {
         // Without local nodes M is at most 1.3, but a search that is not exhaustive may have missed one.
         let largest_boost = weight::largest_boost(models, models > 0);
         let bound = weight::class_bound(
@@ -310,7 +311,7 @@ impl<H: Host> Network<'_, H> {
     }
 
     /// A height below the bound of a drawn node's class, uniform: it is accepted if its weight is above that.
-    fn height(&self, pass: &Pass, class: u8, rng: &mut Rng) -> u128 {
+    fn height(&self, pass: &Pass<'_>, class: u8, rng: &mut Rng) -> u128 {
         let shift = class.saturating_sub(self.roster.lowest()) as u32;
         (rng.below(self.host, pass.bound) as u128) << shift | (rng.next(self.host) & ((1 << shift) - 1)) as u128
     }
@@ -320,15 +321,16 @@ impl<H: Host> Network<'_, H> {
     /// After [`MORE_MODEL_WORDS`] words of long model lists no further try is made: one that is made is accepted by the same
     /// rule, so the proportions stay.
     #[inline(never)]
-    fn tries(&self, pass: &Pass, task: &Task, rng: &mut Rng) -> core::result::Result<(Seat, u32), Missed> {
+    fn tries(&self, pass: &Pass<'_>, task: &Task, rng: &mut Rng) -> core::result::Result<(Seat, u32), Missed> {
         let mut missed = Missed::NoneSeen;
-        let mut more = 0;
-        for _ in 0..pass.tries {
-            if more >= MORE_MODEL_WORDS {
-                break;
-            }
+        let (mut more, mut left, mut empty) = (0, pass.tries, EMPTY_PICKS);
+        while left > 0 && empty > 0 && more < MORE_MODEL_WORDS {
             let u = rng.below(self.host, pass.field.total());
-            let Some(spot) = pass.field.pick(self.host, u) else { continue };
+            let Some(spot) = pass.field.pick(self.host, u) else {
+                empty -= 1;
+                continue;
+            };
+            left -= 1;
             let seat = Seat::load(self.host, spot.node);
             let merit = self.merit(&seat.node);
             let height = self.height(pass, spot.class, rng);
@@ -341,10 +343,14 @@ impl<H: Host> Network<'_, H> {
             if hopeless && !pass.local_only {
                 continue;
             }
-            let local = self.local(&seat, &task.models);
-            if task.models.len > 0 {
-                more += (seat.node.models as u32).div_ceil(MODELS_PER_WORD).saturating_sub(1);
-            }
+            let local = if task.models.as_slice() == [spot.holds] {
+                1
+            } else {
+                if task.models.len > 0 {
+                    more += (seat.node.models as u32).div_ceil(MODELS_PER_WORD).saturating_sub(1);
+                }
+                self.local(&seat, &task.models)
+            };
             if pass.local_only && local == 0 {
                 continue;
             }
@@ -372,7 +378,7 @@ impl<H: Host> Network<'_, H> {
         (fits, began): (&mut dyn FnMut(&Seat) -> bool, u32),
         rng: &mut Rng,
     ) {
-        let pass = self.pass(field, models.len as u32, false);
+        let pass = self.pass(&field, models.len as u32, false);
         let class = |seat: &Seat| seat.node.class(self.rules.base);
         let total = pass.field.total() + beside.iter().map(|seat| 1 << class(seat)).sum::<u64>();
         for _ in 0..SEVERAL_TRIES {
@@ -469,18 +475,33 @@ impl<H: Host> Network<'_, H> {
         }
     }
 
-    /// Draws different nodes by weight, among those of a field and those `beside` it, until there are `most`, or tries or reads run out.
-    pub(crate) fn draw_pool(&self, field: Field, beside: &[Seat], models: &ModelSet, most: usize, rng: &mut Rng) -> Vec<NodeId> {
+    /// Draws different nodes by weight, among those of a field and those `beside` it, until there are `most`, or tries run out, or so many
+    /// words were read, at most [`SEVERAL_READS`].
+    pub(crate) fn draw_pool(
+        &self,
+        field: Field,
+        beside: &[Seat],
+        models: &ModelSet,
+        (most, reads): (usize, u32),
+        rng: &mut Rng,
+    ) -> Vec<NodeId> {
         let mut nodes = Vec::new();
-        let began = self.host.reads().wrapping_sub(SEVERAL_READS - POOL_DRAW_READS);
+        let began = self.host.reads().wrapping_sub(SEVERAL_READS.saturating_sub(reads));
         self.draw_several(field, beside, models, (&mut nodes, most), (&mut |_| true, began), rng);
         nodes
     }
 
-    /// Up to `most` different eligible nodes for a task that lack a model, drawn by weight; `reads` bounds the words of nodes read.
-    pub(crate) fn draw_lacking(&self, task: &Task, model: ModelId, most: u32, reads: &mut u32, rng: &mut Rng) -> Vec<NodeId> {
+    /// Up to `most` different eligible nodes of a field that lack a model, drawn by weight; `reads` bounds the words of nodes read.
+    pub(crate) fn draw_lacking(
+        &self,
+        field: &Field,
+        task: &Task,
+        model: ModelId,
+        most: u32,
+        reads: &mut u32,
+        rng: &mut Rng,
+    ) -> Vec<NodeId> {
         let mut chosen: Vec<NodeId> = Vec::new();
-        let field = Field::new(self.host, Among::Idle, Scope::from(task.order.group));
         if field.total() == 0 {
             return chosen;
         }
@@ -512,7 +533,7 @@ impl<H: Host> Network<'_, H> {
         task: &Task,
         model: ModelId,
         enough: u32,
-        nearby: &[NodeId],
+        nearby: &mut Neighbours,
         pool: u32,
         eligible: &mut Vec<NodeId>,
         reads: &mut u32,
@@ -525,19 +546,24 @@ impl<H: Host> Network<'_, H> {
         let done = |counted: &[NodeId], eligible: &[NodeId]| counted.len() as u32 >= enough && eligible.len() as u32 >= pool;
         // Nodes known to be idle are looked at first where many hold the model: they cost a read less.
         if pool > 0 && task.models.len == 1 || self.popular(entries()) {
-            for &number in nearby {
+            let (known, unknown): (Vec<u32>, Vec<u32>) = (0..nearby.count()).partition(|&i| nearby.knows(i, model));
+            for i in known.into_iter().chain(unknown.into_iter().take(NEARBY)) {
                 if done(&counted, eligible) || *reads == 0 {
                     break;
                 }
-                // Most nodes hold few models: the first word says so without the record that counts them.
-                *reads = reads.saturating_sub(1);
-                let mut holds = count_held(self.host, node_slot(self.host, number), MODELS_PER_WORD as u8, &wanted) > 0;
+                let (number, mut holds) = (nearby.node(i), nearby.knows(i, model));
+                if !holds {
+                    // Most nodes hold few models: the first word says so without the record that counts them.
+                    *reads = reads.saturating_sub(1);
+                    holds = count_held(self.host, node_slot(self.host, number), MODELS_PER_WORD as u8, &wanted) > 0;
+                }
                 if !holds {
                     let seat = Seat::load(self.host, number);
                     *reads = reads.saturating_sub(1 + words(seat.node.models));
                     holds = count_held(self.host, seat.slot, seat.node.models, &wanted) > 0;
                 }
                 if holds {
+                    nearby.note(i, model);
                     counted.push(number);
                     // It stands in the chosen node's own group.
                     if !eligible.contains(&number) {

@@ -83,7 +83,7 @@ impl Group {
     /// Takes a free place for a task, whose order's flags say whether it is scored, and this many members.
     fn new<H: Host>(host: &mut H, task: &Task, count: usize) -> Group {
         let mut places = places(host);
-        let place = if places.free > 0 { places.free } else { places.issued + 1 };
+        let place = places.next();
         let slot = entry(host, GROUPS, place as u64);
         if places.free > 0 {
             places.free = host.get::<Members>(offset(slot, words::MEMBERS)).t0;
@@ -557,22 +557,28 @@ impl<H: Host> Network<'_, H> {
             }
             draw::Members::Nodes(nodes) => {
                 self.ring.take(self.host, (at, *order));
-                let limits = self.limits();
-                let group = match (order.images(), nodes.first()) {
-                    (0, Some(&first)) => Seat::load(self.host, first).node.group,
-                    _ => order.group,
-                };
-                let beside = beside.iter().filter(|seat| order.images() > 0 || seat.node.group == group).count() as u32;
-                // Not the active ones: who can choose when to be free could choose to be there when few others are.
-                let scored = self.scored(order, Among::Idle, group, beside, &limits);
+                let scored =
+                    if order.is(Order::CHOSEN) { order.flags & Order::SCORED } else { self.scored_drawn(order, &nodes, &beside) };
                 let flags = order.flags & (Order::RECEIPT | Order::REPLICATED) | scored;
                 let task = Task { order: Order { flags, ..*order }, ..*task };
+                let limits = self.limits();
                 place = Some(self.form_of(task, &nodes, None, &limits).place);
             }
         }
         let left = self.reserved_for(order.id, reserved);
         self.let_go(left);
         place
+    }
+
+    /// [`Order::SCORED`] if the nodes drawn for a task are scored, of which some may be those `beside` that were reserved for it.
+    pub(crate) fn scored_drawn(&self, order: &Order, nodes: &[NodeId], beside: &[Seat]) -> u8 {
+        let group = match (order.images(), nodes.first()) {
+            (0, Some(&first)) => Seat::load(self.host, first).node.group,
+            _ => order.group,
+        };
+        let beside = beside.iter().filter(|seat| order.images() > 0 || seat.node.group == group).count() as u32;
+        // Not the active ones: who can choose when to be free could choose to be there when few others are.
+        self.scored(order, Among::Idle, group, beside, &self.limits())
     }
 
     /// See [`Network::so_many_can_run`].

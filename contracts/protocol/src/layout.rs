@@ -36,7 +36,7 @@ pub const NODES: u8 = 13;
 pub const BRANCHES: u8 = 14;
 /// `mapping(uint256 => Classes)`: idle nodes of a GPU group by stake class.
 pub const CLASSES: u8 = 15;
-/// `mapping(uint256 => uint32[8])`: idle nodes, eight to a word.
+/// `mapping(uint256 => Listed)`: idle nodes, eight to a word.
 pub const MEMBERS: u8 = 16;
 /// `mapping(bytes32 => uint256)`: 1 + the number of a GPU model among those of its VRAM size.
 pub const GPU_NUMBERS: u8 = 17;
@@ -94,6 +94,8 @@ pub const PROFILES: u8 = 42;
 
 /// In the record of a Pending task, behind the task: [`muster_core::record::Reserved`].
 pub const PENDING_RESERVED: u64 = 4;
+/// Behind it, of a task whose nodes are chosen ([`muster_core::record::Order::CHOSEN`]): those, likewise.
+pub const PENDING_CHOSEN: u64 = 5;
 
 /// Words of a node's record, from its slot on.
 pub mod node {

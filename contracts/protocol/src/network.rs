@@ -274,6 +274,10 @@ impl<'h, H: Host> Network<'h, H> {
                 Due::Task(..) => (DRAW_READS, false),
                 Due::Call(..) => (SERVING_READS, true),
             };
+            // Who needs all made, and has not served before, does much beside, and is refused while one is due that is dear enough alone.
+            if last && most > SERVED_PER_CALL {
+                return;
+            }
             if self.served > 0 && self.reads() + reads > SERVING_READS {
                 return;
             }
@@ -360,9 +364,8 @@ impl<'h, H: Host> Network<'h, H> {
     /// Makes up to `most` draws whose block has come; gives how many.
     ///
     /// First come, first drawn. One that stays undecided, or whose block's hash is no longer known,
-    /// gets a new block and goes to the end.
+    /// gets a new block and goes to the end; one of nodes chosen by their ratings can take two.
     pub fn serve(&mut self, most: u32) -> u32 {
-        let most = most.min(self.ring.len() + self.calls.len());
         let mut served = 0;
         while served < most {
             let Some(next) = self.next_due() else { break };

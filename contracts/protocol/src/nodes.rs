@@ -8,7 +8,7 @@ use crate::pool;
 use crate::programs::departCall;
 use crate::registry::{self, Held, Holders};
 use crate::roster::Seat;
-use crate::sampler::{self, Among, VRAM_MAX};
+use crate::sampler::{self, Among, Neighbours, VRAM_MAX};
 use crate::{purse, queue, Result};
 use alloc::vec::Vec;
 use alloy_sol_types::SolCall;
@@ -138,7 +138,22 @@ impl<H: Host> Network<'_, H> {
         let staked = self.wei(stake);
         emit::<NodeJoined>(self.host, (id, caller, group), (staked, &models[..]));
         self.release(seat, Next::WorkOrWait);
+        let seat = Seat::load(self.host, id);
+        if seat.node.idle() {
+            let mut there = self.neighbours(&seat);
+            let known = Some(there.model()).filter(|&model| model.0 > 0).or(models.first().copied());
+            if let Some(model) = known.filter(|&model| held.holds(model)) {
+                there.note(seat.node.pos & 7, model);
+                there.store(self.host);
+            }
+        }
         Ok(id)
+    }
+
+    /// Those who stand beside an idle node, and itself.
+    fn neighbours(&self, seat: &Seat) -> Neighbours {
+        let place = seat.node.pos;
+        Neighbours::load(self.host, seat.node.group, seat.node.class(self.rules.base), place, place + 1)
     }
 
     /// See `IMuster.raiseStake`.
@@ -480,6 +495,13 @@ impl<H: Host> Network<'_, H> {
             emit::<ModelRemoved>(self.host, (seat.id, model), ());
         }
         held.store(self.host);
+        if seat.node.idle() {
+            let mut there = self.neighbours(&seat);
+            if !held.holds(there.model()) {
+                there.forget(seat.node.pos & 7);
+                there.store(self.host);
+            }
+        }
         Ok(())
     }
 

@@ -321,6 +321,25 @@ mod tests {
         assert_eq!(number_of("alpha"), None);
     }
 
+    /// What the table is checked with when it is compiled, by the networks with the least and with the most of what it follows from.
+    #[test]
+    fn amounts_lie_between_their_floors_and_ceilings() {
+        let limit = weight::stake_limit;
+        for (amount, floor, ceiling) in [
+            (Fixed(0), 0, 0),
+            (Fixed(7), 7, 7),
+            (StakeOver(1), 1, BASE_MAX),
+            (StakeOver(100), 0, BASE_MAX / 100),
+            (StakeLimit, limit(1), limit(BASE_MAX)),
+            (BeforeUpgrades(9), 9, 9),
+            (BeforeUpgrades(2_592_000), 86_400, 2_592_000),
+        ] {
+            assert_eq!((amount.floor(), amount.ceiling()), (floor, ceiling), "{amount:?}");
+        }
+        assert!(Fixed(1).at_most(Fixed(1)) && !Fixed(2).at_most(Fixed(1)));
+        assert!(StakeOver(2).at_most(StakeLimit) && !StakeLimit.at_most(StakeOver(1)));
+    }
+
     #[test]
     fn names_are_those_of_the_fields_as_solidity_spells_them() {
         for p in PARAMETERS {

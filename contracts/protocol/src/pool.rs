@@ -71,6 +71,11 @@ pub fn remove<H: Host>(host: &mut H, id: QueueId, pool: &mut Pool, place: u32) {
     pool.free += 1;
 }
 
+/// Puts another key (above [`NONE`]) at a place that has one. The caller stores `pool`.
+pub fn replace<H: Host>(host: &mut H, id: QueueId, pool: &mut Pool, place: u32, key: u64) {
+    set(host, id, pool, place, key);
+}
+
 /// The place of the greatest key.
 pub fn best_place<H: Host>(host: &H, id: QueueId, pool: &Pool) -> u32 {
     Bracket::best(id.0).descend(host, height(pool.slots), 0, 0)

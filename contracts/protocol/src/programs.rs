@@ -19,13 +19,16 @@ use muster_core::word::{Address, Word};
 program! { SOURCE;
     /// The program of nodes: joining, staking, working or not, models.
     nodes NODES {
-        serving(net) {
+        // They write much themselves, and serve nothing but what they need served.
+        acting(net) {
             #[payable] joinCall(gpu: &[u8], vram: u16, models: Vec<ModelId>) -> NodeId { net.join(gpu, vram, models) }
             #[payable] raiseStakeCall() { net.raise_stake() }
+            reportDownloadedCall(models: Vec<ModelId>) { net.report_downloaded(models) }
+        }
+        serving(net) {
             pauseCall() { net.pause() }
             resumeCall() { net.resume() }
             quitCall() { net.quit() }
-            reportDownloadedCall(models: Vec<ModelId>) { net.report_downloaded(models) }
             reportRemovedCall(models: Vec<ModelId>) { net.report_removed(models) }
             purgeCall(model: ModelId, position: u32) { net.purge(model, position) }
             pokeCall(node: NodeId) { net.poke(node) }
@@ -44,7 +47,7 @@ program! { SOURCE;
         }
     }
 
-    /// The program of many tasks at once, a part of what creates one apart from what is large: what every call of `tasks` has to start.
+    /// The program of many tasks at once: apart from `tasks`, for every call there pays for the size of that program.
     batches BATCHES {
         // It makes only cheap draws, and refuses where others are due.
         acting(net) {
@@ -302,7 +305,7 @@ program! { ASKED;
 }
 
 /// Whether a call is one of these functions'.
-fn is_of(functions: &[Function], calldata: &[u8]) -> bool {
+pub fn is_of(functions: &[Function], calldata: &[u8]) -> bool {
     calldata.first_chunk().is_some_and(|selector| functions.iter().any(|f| f.selector == *selector))
 }
 
@@ -355,31 +358,28 @@ pub fn reputation_and_inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Ve
     }
 }
 
-/// What answers calls on a host.
-type Run<H> = fn(&mut H, &[u8]) -> Result<Vec<u8>>;
+/// How a program answers calls on a host.
+pub type Run<H> = fn(&mut H, &[u8]) -> Result<Vec<u8>>;
+
+/// The programs that change something: what they answer, and how.
+pub fn changing<H: Host>() -> [(Program, &'static [Function], Run<H>); 7] {
+    [
+        (Program::Nodes, NODES, nodes),
+        (Program::Tasks, TASKS, tasks),
+        (Program::Batches, BATCHES, batches),
+        (Program::Groups, GROUPS, groups),
+        (Program::Calls, CALLS, calls),
+        (Program::Reputation, REPUTATION, reputation),
+        (Program::Admin, ADMIN, admin),
+    ]
+}
 
 /// Answers a call as the router with all its programs would, or one that installs: the whole contract on any host.
 pub fn answer<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
     let selector = Calldata::new(calldata)?.selector;
-    let (program, run): (Program, Run<H>) = if is_of(NODES, calldata) {
-        (Program::Nodes, nodes)
-    } else if is_of(TASKS, calldata) {
-        (Program::Tasks, tasks)
-    } else if is_of(BATCHES, calldata) {
-        (Program::Batches, batches)
-    } else if is_of(GROUPS, calldata) {
-        (Program::Groups, groups)
-    } else if is_of(CALLS, calldata) {
-        (Program::Calls, calls)
-    } else if is_of(REPUTATION, calldata) {
-        (Program::Reputation, reputation)
-    } else if is_of(LENS, calldata) {
-        (Program::Lens, lens)
-    } else if is_of(ADMIN, calldata) {
-        (Program::Admin, admin)
-    } else {
-        return Err(refusal!(UnknownFunction(selector)));
-    };
+    let mut all = changing::<H>().into_iter().chain([(Program::Lens, LENS, lens as Run<H>)]);
+    let (program, _, run) =
+        all.find(|(_, functions, _)| is_of(functions, calldata)).ok_or_else(|| refusal!(UnknownFunction(selector)))?;
     let before = host.enter(program);
     let answer = run(host, calldata);
     host.enter(before);

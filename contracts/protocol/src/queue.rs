@@ -2,7 +2,7 @@
 //! group, each a pool; for each grade a bracket over the heads of the queues for any GPU, so that a freed node finds its best
 //! task in a few words; a bracket over the worst of every queue, so that the lowest value of all is found as quickly.
 
-use crate::bracket::{height, Bracket, NONE};
+use crate::bracket::{greatest, height, Bracket, NONE};
 use crate::host::{Host, Task};
 use crate::layout::{entry, slot, ENTRIES, QUEUE, QUEUE_GROUPS};
 use crate::pool::{self, PARKING};
@@ -11,8 +11,8 @@ use muster_core::record::{Pool, Queue};
 use muster_core::value::value_of_key;
 use muster_core::word::Word;
 
-/// Levels of the bracket over VRAM sizes: 4^5 = 1,024 sizes.
-const SIZE_LEVELS: u32 = 5;
+/// Levels that the bracket over VRAM sizes has from the start: 4^3 = 64 sizes. It grows to 5 at most, as larger ones are asked for.
+const SIZE_LEVELS: u32 = 3;
 
 /// The slot of a queued task.
 pub fn entry_slot<H: Host>(host: &H, ticket: Ticket) -> Word {
@@ -64,6 +64,23 @@ pub fn remove<H: Host>(host: &mut H, ticket: Ticket) -> Task {
     task
 }
 
+/// Puts a task into the place of the one with the lowest key, while something is queued; gives that one and the newcomer's ticket.
+pub fn replace_worst<H: Host>(host: &mut H, task: &Task, key: u64) -> (Task, Ticket) {
+    let worst = worst_ticket(host);
+    let id = worst.queue();
+    if id != task.order.queue() {
+        return (remove(host, worst), insert(host, task, key));
+    }
+    let at = entry_slot(host, worst);
+    let former = Task::load(host, at);
+    task.store(host, at);
+    let mut p = pool::load(host, id);
+    let before = p;
+    pool::replace(host, id, &mut p, worst.place(), key);
+    settle(host, id, &before, &p);
+    (former, worst)
+}
+
 /// Whether tasks are queued that take several nodes.
 pub fn graded<H: Host>(host: &H) -> bool {
     host.get::<Queue>(slot(QUEUE)).graded > 0
@@ -101,9 +118,20 @@ pub fn best_of_group<H: Host>(host: &H, grade: Grade, group: GpuGroup) -> Option
     (p.live > 0).then_some(Best { queue, key: p.best })
 }
 
+/// Levels of a grade's bracket over VRAM sizes.
+fn size_levels(q: &Queue, grade: u8) -> u32 {
+    SIZE_LEVELS + (q.grown as u32 >> (2 * grade) & 3)
+}
+
+/// The best key of a grade's queues for any GPU up to a VRAM size, and the size.
+fn best_up_to<H: Host>(host: &H, grade: Grade, vram: u16) -> Option<(u64, u32)> {
+    let levels = size_levels(&host.get(slot(QUEUE)), grade as u8);
+    Bracket::sizes(grade as u8).best_up_to(host, levels, (vram as u32).min((1 << (2 * levels)) - 1))
+}
+
 /// The best head of a grade's queues for any GPU up to a VRAM size.
 pub fn best_of_sizes<H: Host>(host: &H, grade: Grade, vram: u16) -> Option<Best> {
-    let best = Bracket::sizes(grade as u8).best_up_to(host, SIZE_LEVELS, vram as u32);
+    let best = best_up_to(host, grade, vram);
     best.map(|(key, vram)| Best { queue: QueueId::new(GpuGroup::any(vram as u16), grade), key })
 }
 
@@ -113,7 +141,7 @@ pub fn best_single<H: Host>(host: &H, own: GpuGroup) -> Option<Best> {
     // `better` of the two, shorter: the largest program carries it.
     let queue = QueueId::new(own, Grade::Single);
     let mine = pool::load(host, queue);
-    match Bracket::sizes(Grade::Single as u8).best_up_to(host, SIZE_LEVELS, own.vram() as u32) {
+    match best_up_to(host, Grade::Single, own.vram()) {
         Some((key, vram)) if mine.live == 0 || value_of_key(key) > value_of_key(mine.best) => {
             Some(Best { queue: QueueId(vram), key })
         }
@@ -169,10 +197,17 @@ pub fn queue_at<H: Host>(host: &H, i: u32) -> QueueId {
 /// Stores a pool, counts what takes several nodes, and carries a changed head or tail up.
 fn settle<H: Host>(host: &mut H, id: QueueId, before: &Pool, after: &Pool) {
     pool::store(host, id, after);
-    if id.group().is_any() && before.best != after.best {
-        Bracket::sizes(id.grade()).set(host, 0, SIZE_LEVELS, id.group().0, after.best.max(NONE));
-    }
     let mut q: Queue = host.get(slot(QUEUE));
+    if id.group().is_any() && before.best != after.best {
+        let (sizes, vram, levels) = (Bracket::sizes(id.grade()), id.group().0, size_levels(&q, id.grade()));
+        let wanted = height(vram + 1);
+        if wanted > levels {
+            let top = greatest(sizes.word(host, levels - 1, 0)).max(NONE);
+            sizes.set(host, levels, wanted, 0, top);
+            q.grown += ((wanted - levels) as u8) << (2 * id.grade());
+        }
+        sizes.set(host, 0, wanted.max(levels), vram, after.best.max(NONE));
+    }
     if id.grade() > 0 {
         q.graded = q.graded + after.live - before.live;
         if id.grade() == Grade::Rated as u8 {

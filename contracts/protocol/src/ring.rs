@@ -2,7 +2,9 @@
 //! validators are called. Nothing else writes their words.
 
 use crate::host::{offset, Host, ModelSet, Task};
-use crate::layout::{self, entry, PENDING, PENDING_RESERVED};
+use crate::layout::{self, entry, PENDING, PENDING_CHOSEN, PENDING_RESERVED};
+use alloc::vec::Vec;
+use muster_core::id::NodeId;
 use muster_core::record::{Call, Head, Order, Reserved};
 use muster_core::word::Word;
 
@@ -89,6 +91,18 @@ impl Ring {
     /// The nodes that may be reserved for the task at a slot: those whose records say so.
     pub fn reserved<H: Host>(&self, host: &H, slot: Word) -> Reserved {
         host.get(offset(slot, PENDING_RESERVED))
+    }
+
+    /// Notes the nodes that are chosen for the first task, which [`Ring::first`] gave: it stays where it is, and its group is formed next.
+    pub fn choose<H: Host>(&self, host: &mut H, slot: Word, order: &Order, nodes: &[NodeId]) {
+        host.put(offset(slot, PENDING_CHOSEN), &Reserved::of(nodes));
+        host.put(offset(slot, 1), &Order { flags: order.flags | Order::CHOSEN, ..*order });
+    }
+
+    /// The nodes that are chosen for the task at a slot, whose order says that some are.
+    pub fn chosen<H: Host>(&self, host: &H, slot: Word) -> Vec<NodeId> {
+        let chosen: Reserved = host.get(offset(slot, PENDING_CHOSEN));
+        chosen.all().into_iter().filter(|node| node.0 > 0).collect()
     }
 
     /// Takes the first task out, which [`Ring::first`] gave.

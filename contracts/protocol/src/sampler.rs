@@ -3,9 +3,10 @@
 //!
 //! Nodes stand in lists by GPU group and stake class; a member of class c counts 2^c. A tree sums
 //! the counts up: GPU group, VRAM size, 31 sizes, all. Each bound in it is one byte
-//! ([`muster_core::bound`]), rounded up from the exact sum below, so in a large network most
-//! changes stop at the first word. A draw goes down from the top; where the rounded bound promised
-//! more than there is below, it fails and is drawn again, which keeps the proportions exact. The
+//! ([`muster_core::bound`]), rounded up from the sum below, so in a large network most changes stop
+//! at the first word; that of a group's idle nodes stays as long as it is at most twice their total, so
+//! in a small one as well. A draw goes down from the top; where a bound promised more than there is
+//! below, it fails and is drawn again, which keeps the proportions exact. The
 //! bounds know nothing of H, scores or the largest stake: the caller accepts a drawn node with
 //! [weight / bound](crate::draw).
 
@@ -13,7 +14,7 @@ use crate::host::Host;
 use crate::layout::{entry, BRANCHES, CLASSES, MEMBERS};
 use alloc::vec::Vec;
 use muster_core::bound;
-use muster_core::id::{GpuGroup, NodeId};
+use muster_core::id::{GpuGroup, ModelId, NodeId};
 use muster_core::weight::CLASSES as CLASS_COUNT;
 use muster_core::word::Word;
 
@@ -51,6 +52,27 @@ impl Among {
         } else {
             bound::ceil(x)
         }
+    }
+
+    /// The bound of a group in the tree after one of a class has come, or gone, noted in its counts; none if it is the same.
+    ///
+    /// That of idle nodes stays as long as it is at most twice the total, so that in a small group few starts and ends change the
+    /// tree. It is 0 exactly while nobody is there.
+    fn rebound(self, counts: &mut Counts, class: u8, come: bool) -> Option<u8> {
+        let new = counts.total();
+        if self == Among::Active {
+            let old = if come { new - (1 << class) } else { new + (1 << class) };
+            let code = bound::coarse(new);
+            return (code != bound::coarse(old)).then_some(code);
+        }
+        let stood = bound::value(counts.bound());
+        if stood >= new && stood <= 2 * new {
+            return None;
+        }
+        let code = bound::ceil(new);
+        let other = code != counts.bound();
+        counts.0.set_bits(248, 8, code as u64);
+        other.then_some(code)
     }
 
     fn branch<H: Host>(self, host: &H, key: u64) -> Word {
@@ -94,7 +116,7 @@ impl Counts {
         Counts(host.load(among.classes_slot(host, group)))
     }
     /// Members of a class.
-    #[inline]
+    #[inline(never)]
     pub fn get(&self, class: u8) -> u32 {
         self.0.bits(class as u32 * 24, 24) as u32
     }
@@ -113,6 +135,10 @@ impl Counts {
     /// Members of all classes.
     pub fn members(&self) -> u32 {
         (0..CLASS_COUNT).map(|c| self.get(c)).sum()
+    }
+    /// The bound that stands for a group's idle nodes in the tree.
+    fn bound(&self) -> u8 {
+        self.0.bits(248, 8) as u8
     }
     /// Sum of count x 2^class.
     pub fn total(&self) -> u64 {
@@ -164,62 +190,128 @@ fn add_group_among<H: Host>(host: &mut H, among: Among, vram: u32, number: u32) 
     }
 }
 
+/// Counts one more (or less) in a list, and carries that up the tree; gives the place that is new there, or that was the last.
+#[inline(never)]
+fn recount<H: Host>(host: &mut H, among: Among, group: GpuGroup, class: u8, come: bool) -> u32 {
+    let slot = among.classes_slot(host, group);
+    let mut counts = Counts(host.load(slot));
+    let count = counts.get(class);
+    let place = if come { count } else { count.saturating_sub(1) };
+    counts.set(class, place + come as u32);
+    let bound = among.rebound(&mut counts, class, come);
+    host.store(slot, counts.0);
+    lift(host, among, group, bound);
+    place
+}
+
 /// Adds a node to its group's list; gives its place there.
 #[inline(never)]
 pub fn insert<H: Host>(host: &mut H, among: Among, group: GpuGroup, class: u8, node: NodeId) -> u32 {
-    let slot = among.classes_slot(host, group);
-    let mut counts = Counts(host.load(slot));
-    let (place, old) = (counts.get(class), counts.total());
-    counts.set(class, place + 1);
-    host.store(slot, counts.0);
+    let place = recount(host, among, group, class, true);
     write_member(host, among, group, class, place, node);
-    lift(host, among, group, old, counts.total());
     place
 }
 
 /// Takes the node at `place` out of its group's list; gives the node that moves into the place, if any, and how many are left.
 #[inline(never)]
 pub fn remove<H: Host>(host: &mut H, among: Among, group: GpuGroup, class: u8, place: u32) -> (Option<NodeId>, u32) {
-    let slot = among.classes_slot(host, group);
-    let mut counts = Counts(host.load(slot));
-    let (last, old) = (counts.get(class).saturating_sub(1), counts.total());
-    counts.set(class, last);
-    host.store(slot, counts.0);
+    let last = recount(host, among, group, class, false);
     let moved = (place != last).then(|| {
         let node = member(host, among, group, class, last);
         write_member(host, among, group, class, place, node);
         node
     });
-    lift(host, among, group, old, counts.total());
     (moved, last)
 }
 
 /// The node at a place of a list.
 pub fn member<H: Host>(host: &H, among: Among, group: GpuGroup, class: u8, place: u32) -> NodeId {
-    NodeId(host.load(among.member_slot(host, group, class, place)).lane32(place & 7))
+    listed(&host.load(among.member_slot(host, group, class, place)), place)
 }
 
-/// Up to eight idle nodes of a list that share a word with `place`, those beyond the list's end left out.
-pub fn neighbours<H: Host>(host: &H, group: GpuGroup, class: u8, place: u32, count: u32) -> Vec<NodeId> {
-    let w = host.load(Among::Idle.member_slot(host, group, class, place));
-    let first = place & !7;
-    (0..8).filter(|i| first + i < count).map(|i| NodeId(w.lane32(i))).collect()
+/// The node at a place in its word of a list.
+fn listed(w: &Word, place: u32) -> NodeId {
+    NodeId(w.bits((place & 7) * 24, 24) as u32)
 }
 
 fn write_member<H: Host>(host: &mut H, among: Among, group: GpuGroup, class: u8, place: u32, node: NodeId) {
     let slot = among.member_slot(host, group, class, place);
     let mut w = host.load(slot);
-    w.set_lane32(place & 7, node.0);
+    w.set_bits((place & 7) * 24, 24, node.0 as u64);
+    w.0[3] &= !held(place);
     host.store(slot, w);
 }
 
-/// Carries a group's changed total up the tree, as far as the rounded bounds change.
-fn lift<H: Host>(host: &mut H, among: Among, group: GpuGroup, old: u64, new: u64) {
-    let (vram, gpu) = (group.vram() as u32, group.gpu() as u32 - 1);
-    let mut code = among.ceil(new);
-    if among.ceil(old) == code {
-        return;
+/// The model in the last limb of a list's word.
+const MODEL: u64 = (1 << 40) - 1;
+
+/// The bit in that limb which says that the node at a place is known to hold the model.
+fn held(place: u32) -> u64 {
+    1 << (40 + (place & 7))
+}
+
+/// Idle nodes that share a word of a list ([`muster_core::record::Listed`]), and which of them are known to hold a model.
+pub struct Neighbours {
+    slot: Word,
+    word: Word,
+    stored: Word,
+    count: u32,
+}
+
+impl Neighbours {
+    /// Those beside a place of a list that has `count` members.
+    pub fn load<H: Host>(host: &H, group: GpuGroup, class: u8, place: u32, count: u32) -> Neighbours {
+        let count = count.saturating_sub(place & !7).min(8);
+        let slot = Among::Idle.member_slot(host, group, class, place);
+        let word = if count > 0 { host.load(slot) } else { Word::ZERO };
+        Neighbours { slot, word, stored: word, count }
     }
+
+    /// How many there are, at most eight.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The `i`-th.
+    pub fn node(&self, i: u32) -> NodeId {
+        listed(&self.word, i)
+    }
+
+    /// The model that some of them may be known to hold; 0 if none was looked for.
+    pub fn model(&self) -> ModelId {
+        ModelId(self.word.0[3] & MODEL)
+    }
+
+    /// Whether the `i`-th is known to hold a model.
+    pub fn knows(&self, i: u32, model: ModelId) -> bool {
+        self.model() == model && self.word.0[3] & held(i) != 0
+    }
+
+    /// Notes that the `i`-th holds a model; what was known of another one is forgotten.
+    pub fn note(&mut self, i: u32, model: ModelId) {
+        if self.model() != model {
+            self.word.0[3] = model.0;
+        }
+        self.word.0[3] |= held(i);
+    }
+
+    /// Forgets what is known of the `i`-th.
+    pub fn forget(&mut self, i: u32) {
+        self.word.0[3] &= !held(i);
+    }
+
+    /// Writes the word if anything was noted.
+    pub fn store<H: Host>(&self, host: &mut H) {
+        if self.word != self.stored {
+            host.store(self.slot, self.word);
+        }
+    }
+}
+
+/// Carries a group's bound, if it has changed, up the tree, as far as the rounded bounds change.
+fn lift<H: Host>(host: &mut H, among: Among, group: GpuGroup, bound: Option<u8>) {
+    let Some(mut code) = bound else { return };
+    let (vram, gpu) = (group.vram() as u32, group.gpu() as u32 - 1);
     let top = among.top_slot(host, vram);
     let there = host.load(top);
     let levels = there.bits(248, 8).max(1) - 1;
@@ -302,6 +394,8 @@ pub struct Spot {
     pub count: u32,
     /// Nodes in the group, idle or active as was asked.
     pub peers: u32,
+    /// A model that it is known to hold; 0 if none is.
+    pub holds: ModelId,
 }
 
 impl Field {
@@ -362,6 +456,10 @@ impl Field {
     /// Everybody in it, if those are at most `most`, and as long as hardly more than so many words are read.
     pub fn everybody<H: Host>(&self, host: &H, most: u32, reads: u32) -> Option<Vec<NodeId>> {
         let (began, mut all) = (host.reads(), Vec::new());
+        // At each of them somebody is.
+        if self.sizes(host, most) > most {
+            return None;
+        }
         let few = self.visit(host, &mut |group, counts| {
             let few = all.len() as u32 + counts.members() <= most && host.reads().wrapping_sub(began) <= reads;
             for class in (0..CLASS_COUNT).filter(|_| few) {
@@ -370,6 +468,20 @@ impl Field {
             few
         });
         few.then_some(all)
+    }
+
+    /// VRAM sizes that have somebody in it, counted until there are more than `most`; none of a single group.
+    fn sizes<H: Host>(&self, host: &H, most: u32) -> u32 {
+        let Scope::Vram(vram) = self.scope else { return 0 };
+        let there = |w: &Word, from: u32| (from..FAN).filter(|&i| lane(w, i) > 0).count() as u32;
+        let mut sizes = there(&self.edge, vram % FAN);
+        for i in (vram / FAN + 1..FAN).filter(|&i| lane(&self.upper, i) > 0) {
+            if sizes > most {
+                break;
+            }
+            sizes += there(&host.load(self.among.branch(host, MIDDLE | i as u64)), 0);
+        }
+        sizes
     }
 
     /// Goes through the groups that have somebody in it, the smallest VRAM first, until `each` says no; gives whether it never did.
@@ -454,8 +566,9 @@ fn spot<H: Host>(host: &H, among: Among, group: GpuGroup, counts: Counts, mut u:
         let all = (count as u64) << class;
         if u < all {
             let place = (u >> class) as u32;
-            let node = member(host, among, group, class, place);
-            return Some(Spot { node, group, class, place, count, peers: counts.members() });
+            let w = host.load(among.member_slot(host, group, class, place));
+            let holds = ModelId(if w.0[3] & held(place) != 0 { w.0[3] & MODEL } else { 0 });
+            return Some(Spot { node: listed(&w, place), group, class, place, count, peers: counts.members(), holds });
         }
         u -= all;
     }

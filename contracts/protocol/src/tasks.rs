@@ -10,7 +10,7 @@ use crate::receipt::{self, UNSET};
 use crate::registry::{self, Held};
 use crate::ring::RING;
 use crate::roster::Seat;
-use crate::sampler::{self, VRAM_MAX};
+use crate::sampler::{Among, Field, Neighbours, VRAM_MAX};
 use crate::{purse, queue, IMuster, Result};
 use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
@@ -38,6 +38,9 @@ pub const IMAGES_MAX: u32 = 4;
 /// The flag of a task's specification that asks for a receipt.
 pub const FLAG_RECEIPT: u32 = 1;
 pub(crate) const TIMEOUT: u8 = 0;
+/// Groups of more members are given tasks of no more models than a word holds.
+const LARGE_GROUP: u16 = 6;
+
 const CANCELLED: u8 = 1;
 const EVICTED: u8 = 2;
 const WAITED: u8 = 3;
@@ -101,6 +104,9 @@ impl<H: Host> Network<'_, H> {
                 flags |= Order::REPLICATED;
                 if !replicated {
                     sample_bps = self.nodes_paid() as u16;
+                    // Many members that all load many models would make a draw dearer than any call may be.
+                    let most = if sample_bps > LARGE_GROUP { MODELS_PER_WORD as usize } else { TASK_MODELS };
+                    ensure!(spec.models.len() <= most, TooManyModels(spec.models.len(), most));
                 }
             }
         }
@@ -121,13 +127,12 @@ impl<H: Host> Network<'_, H> {
         Ok((order, models, least))
     }
 
-    /// The terms that a task is created under now; refused while no tasks are taken.
+    /// Refuses while no tasks are taken.
     #[inline(always)]
-    fn taking_tasks(&self) -> Result<Terms> {
-        let terms = self.terms();
+    fn takes_tasks(&self, terms: &Terms) -> Result<()> {
         ensure!(!terms.paused, PausedByOwner);
         ensure!(self.roster.joined() > 0, NoNodes);
-        Ok(terms)
+        Ok(())
     }
 
     /// Creates a task for a fee, or refuses it and changes nothing. With no draw delay, one of a single node is drawn at once if it is created
@@ -162,8 +167,7 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.createTask`.
     pub fn create_task(&mut self, spec: IMuster::TaskSpec) -> Result<TaskId> {
         let terms = self.terms();
-        ensure!(!terms.paused, PausedByOwner);
-        ensure!(self.roster.joined() > 0, NoNodes);
+        self.takes_tasks(&terms)?;
         let value = self.host.value();
         self.create::<true>(terms, spec, value)
     }
@@ -181,7 +185,8 @@ impl<H: Host> Network<'_, H> {
             fees.len() == specs.len() && sum.is_some_and(|sum| sent.to_u128() == Some(sum)),
             BadBatch(specs.len(), fees.len(), sent)
         );
-        let terms = self.taking_tasks()?;
+        let terms = self.terms();
+        self.takes_tasks(&terms)?;
         self.settle_cheaply(specs.len() as u32)?;
         let creator = self.host.sender();
         let (mut ids, mut back) = (Vec::with_capacity(specs.len()), 0);
@@ -219,18 +224,17 @@ impl<H: Host> Network<'_, H> {
     /// Queues a task; where the queue is full, the lowest value goes, the newcomer's included.
     pub fn enqueue(&mut self, task: &Task) {
         let key = key(task.order.part(task.escrow.fee), task.order.estimate, task.order.id);
-        if self.queued as u64 >= self.queue_capacity() {
-            match queue::worst(self.host) {
-                Some(worst) if worst < key => {
-                    let lowest = self.dequeue(queue::worst_ticket(self.host));
-                    self.abort(&lowest, NodeId(0), EVICTED, 0, 0, None);
-                }
-                _ => return self.abort(task, NodeId(0), EVICTED, 0, 0, None),
-            }
-        }
         let since = Task { order: Order { moment: self.now, ..task.order }, ..*task };
-        let ticket = queue::insert(self.host, &since, key);
-        self.queued += 1;
+        let ticket = if (self.queued as u64) < self.queue_capacity() {
+            self.queued += 1;
+            queue::insert(self.host, &since, key)
+        } else if queue::worst(self.host).is_some_and(|worst| worst < key) {
+            let (lowest, ticket) = queue::replace_worst(self.host, &since, key);
+            self.abort(&lowest, NodeId(0), EVICTED, 0, 0, None);
+            ticket
+        } else {
+            return self.abort(task, NodeId(0), EVICTED, 0, 0, None);
+        };
         emit::<TaskQueued>(self.host, (task.order.id, task.order.group, task.escrow.creator), (ticket,));
     }
 
@@ -251,7 +255,7 @@ impl<H: Host> Network<'_, H> {
     /// from the queue was not drawn and has none. `left` is the length of the list that the node was drawn from, without it.
     pub(crate) fn start(&mut self, task: &Task, mut seat: Seat, candidates: Candidates, left: u32, rng: Option<&mut Rng>) {
         let deadline = self.now + task.order.limit as u64;
-        let neighbours = if task.models.len > 0 && left > 0 { self.idle_neighbours(&seat, left) } else { Vec::new() };
+        let place = (seat.node.class(self.rules.base), seat.node.pos);
         seat.node.status = Status::Busy as u8;
         seat.put(self.host);
         seat.assign(self.host, task);
@@ -259,7 +263,7 @@ impl<H: Host> Network<'_, H> {
         let pool = self.rules.boost_pool as u32;
         let others = if candidates == Candidates::Holders { pool.saturating_sub(1) } else { 0 };
         let (holders, requests) =
-            if task.models.len > 0 { self.distribute(task, &seat, &neighbours, others, rng) } else { (0, Vec::new()) };
+            if task.models.len > 0 { self.distribute(task, &seat, (place, left), others, rng) } else { (0, Vec::new()) };
         let there = match candidates {
             Candidates::Holders => holders + 1,
             Candidates::AtLeast(n) => n,
@@ -273,22 +277,14 @@ impl<H: Host> Network<'_, H> {
         }
     }
 
-    /// Up to three idle nodes that stood beside a drawn node in a list that has `left` now; their word has been read already.
-    fn idle_neighbours(&self, seat: &Seat, left: u32) -> Vec<NodeId> {
-        let mut near = sampler::neighbours(self.host, seat.node.group, seat.node.class(self.rules.base), seat.node.pos, left);
-        near.retain(|&n| n != seat.id && n != NodeId(0));
-        near.truncate(3);
-        near
-    }
-
-    /// Which nodes to ask for which models: the chosen one for those it lacks, others where a model is scarce. Gives also how many
-    /// other nodes that hold one of the models the task could have gone to, counted up to `others`.
+    /// Which nodes to ask for which models: the chosen one for those it lacks, others where one is scarce. Looks first beside the place that
+    /// it had. Gives also how many other nodes that hold one of the models the task could have gone to, counted up to `others`.
     #[inline(never)]
     fn distribute(
         &mut self,
         task: &Task,
         seat: &Seat,
-        nearby: &[NodeId],
+        ((class, place), left): ((u8, u32), u32),
         others: u32,
         rng: Option<&mut Rng>,
     ) -> (u32, Vec<(NodeId, ModelId)>) {
@@ -309,21 +305,27 @@ impl<H: Host> Network<'_, H> {
                 &mut own
             }
         };
+        let idle = |net: &Self| Field::new(net.host, Among::Idle, task.order.group.into());
+        let mut field = (others == 0).then(|| idle(self));
+        let mut nearby = Neighbours::load(self.host, seat.node.group, class, place, left);
         let (mut reads, mut asked, mut eligible) = (self.spread, 0, Vec::new());
         for &model in task.models.as_slice() {
-            if reads == 0 {
+            // While nobody is idle who could be asked, holders need not be counted.
+            if reads == 0 || field.as_ref().is_some_and(|field| field.total() == 0) {
                 break;
             }
-            let available = self.available_holders(task, model, scarce, nearby, others, &mut eligible, &mut reads, rng);
+            let available = self.available_holders(task, model, scarce, &mut nearby, others, &mut eligible, &mut reads, rng);
             if available >= scarce {
                 continue;
             }
             let most = spread.saturating_sub(available.max(asked));
-            for node in self.draw_lacking(task, model, most, &mut reads, rng) {
+            let field = &*field.get_or_insert_with(|| idle(self));
+            for node in self.draw_lacking(field, task, model, most, &mut reads, rng) {
                 asked += 1;
                 requests.push((node, model));
             }
         }
+        nearby.store(self.host);
         self.spread = reads;
         (eligible.len() as u32, requests)
     }

@@ -238,6 +238,46 @@ fn a_flood_of_batches_ends_with_its_block() {
     }
 }
 
+/// A task of two models, created in every block, is a draw that no batch makes: each one sent by itself is refused. A `dispatch` before it,
+/// in the same block, lets it in, and single tasks need not even that.
+#[test]
+fn batches_are_held_up_only_until_somebody_draws() {
+    let mut w = world(60, 1);
+    for n in 1..=60 {
+        w.call(who(n), 0, |net| net.report_downloaded(ids(vec![901, 902]))).unwrap();
+    }
+    let batch = |w: &mut World| metered_alone(w, who(50), 16 * FEE, |n| n.create_tasks(vec![spec(0, &[]); 16], &[FEE; 16], true));
+    let (mut costs, mut refused, mut drawing, mut through) = (0, 0, 0, 0);
+    for block in 0..40 {
+        let (gas, created) = metered(&mut w, who(66), 60, |n| n.create_task(spec(0, &[901, 902])));
+        assert_eq!(created, "accepted");
+        costs += gas;
+        w.pass(1, 1);
+        let (gas, what) = batch(&mut w);
+        assert_eq!(what, "DrawsDue");
+        refused += gas;
+        if block % 2 > 0 {
+            assert_eq!(metered(&mut w, who(51), FEE, |n| n.create_task(spec(0, &[]))).1, "accepted");
+        } else {
+            drawing += metered_alone(&mut w, who(50), 0, |n| n.dispatch(2)).0;
+            let (_, what) = batch(&mut w);
+            through += u64::from(what == "accepted");
+        }
+        // Their own draws are no part of it.
+        w.pass(1, 1);
+        w.drain();
+    }
+    assert_eq!(through, 20);
+    let comes_to = format!(
+        "{} gas for each batch refused, or {} for a dispatch before it, with which all are taken",
+        refused / 40,
+        drawing / 20
+    );
+    priced("batches held up", &format!("{} gas and a fee a block", costs / 40), &comes_to);
+    // He pays in every block. Whom he holds up pays once a batch, less than twice that.
+    assert!(drawing / 20 < costs / 40 * 2, "{drawing} {costs}");
+}
+
 /// A hash that had aged out was a free second draw. Now it is known for 393,168 blocks, and every call until then makes the draw.
 #[test]
 fn a_bad_hash_is_not_waited_out() {

@@ -1,12 +1,13 @@
 //! The door: what it takes for well-formed, what it answers, and that nothing gets through it that should not.
 
 use alloy_primitives::U256;
-use alloy_sol_types::{SolCall, SolInterface};
+use alloy_sol_types::{sol_data, SolCall, SolInterface, SolType};
 use muster_model::world::*;
 use muster_protocol::abi::SOURCE;
-use muster_protocol::codec::{Out, Value};
+use muster_protocol::codec::{Calldata, Out, Value};
 use muster_protocol::door::{declared, Mutability};
-use muster_protocol::programs::{answer, PROGRAMS};
+use muster_protocol::native::Memory;
+use muster_protocol::programs::{self, answer, PROGRAMS};
 use muster_protocol::IMuster::*;
 use muster_protocol::Result;
 use std::collections::BTreeMap;
@@ -199,6 +200,7 @@ fn every_function_is_in_one_table() {
         for function in functions {
             let hash = alloy_primitives::keccak256(function.signature);
             assert_eq!(hash[..4], function.selector, "{}", function.signature);
+            assert!(function.signature.starts_with(&format!("{}(", function.name())), "{}", function.name());
             let other = answered.insert(function.selector, program);
             assert_eq!(other, None, "{} is in {program} and elsewhere", function.signature);
         }
@@ -215,8 +217,8 @@ fn every_function_is_in_one_table() {
 #[test]
 fn the_source_tells_what_is_payable_and_what_reads() {
     let source = "
-        function a(uint8 x) external;
         function ab(uint8 x) external payable returns (uint8);
+        function a(uint8 x) external;
         function b() external view returns (address payable);
         function c(address payable to) external;";
     for (signature, expected) in [
@@ -262,6 +264,56 @@ fn what_no_table_has_is_unknown_and_less_than_a_selector_malformed() {
     for data in [&[7; 4][..], &[7; 100], &ROUTERS] {
         let selector: [u8; 4] = data[..4].try_into().unwrap();
         assert_eq!(tried(&mut w, who(1), 0, data), Err(refusal!(UnknownFunction(selector))));
+    }
+}
+
+/// What others ask of a program stands beside its own functions, and behind no selector of the router.
+#[test]
+fn a_program_answers_its_own_functions_and_what_others_ask_of_it() {
+    type Run = fn(&mut Memory, &[u8]) -> Result<Vec<u8>>;
+    let (node, queue) = (2, 16);
+    let programs: [(&str, Run, Vec<Vec<u8>>); 4] = [
+        ("nodes", programs::nodes_and_inner, vec![programs::departCall { node, kicked: 0 }.abi_encode()]),
+        (
+            "tasks",
+            programs::tasks_and_inner,
+            vec![
+                programs::serveCall { most: 1, served: 0, read: 0 }.abi_encode(),
+                programs::takeQueuedCall { node }.abi_encode(),
+                programs::queueFirstCall {}.abi_encode(),
+            ],
+        ),
+        ("calls", programs::calls_and_inner, vec![programs::hasNodesCall { queue, nodes: 3 }.abi_encode()]),
+        ("reputation", programs::reputation_and_inner, vec![programs::formRatedCall {}.abi_encode()]),
+    ];
+    let mut w = peopled();
+    let mut tried_by = |run: Run, data: &[u8]| {
+        let mut said = None;
+        let undone = w.raw(who(1), 0, |m| {
+            said = Some(run(m, data));
+            Err::<(), _>(refusal!(PausedByOwner))
+        });
+        assert!(undone.is_err());
+        said.expect("answered")
+    };
+    for (name, run, asked) in programs {
+        let own = PROGRAMS.iter().find(|(program, _)| *program == name).unwrap().1;
+        for s in samples() {
+            let selector: [u8; 4] = s.data[..4].try_into().unwrap();
+            let expected = if own.iter().any(|f| f.selector == selector) {
+                tried_by(answer, &s.data)
+            } else {
+                Err(refusal!(UnknownFunction(selector)))
+            };
+            assert_eq!(tried_by(run, &s.data), expected, "{name}, {}", s.signature);
+        }
+        for data in asked {
+            let selector: [u8; 4] = data[..4].try_into().unwrap();
+            // A number, of which the words read so far are a part.
+            assert_eq!(tried_by(run, &data).map(|said| said.len()), Ok(32), "{name}");
+            assert_eq!(tried_by(programs::inner, &data).map(|said| said.len()), Ok(32), "{name}");
+            assert_eq!(tried_by(answer, &data), Err(refusal!(UnknownFunction(selector))));
+        }
     }
 }
 
@@ -424,7 +476,16 @@ fn what_is_not_well_formed_is_refused_by_type() {
                 }
                 Kind::Bytes(bytes) => {
                     wrong(with(bytes, 0x80), "the bit below");
-                    wrong(with(31, 1), "the lowest bit");
+                    for byte in bytes..32 {
+                        wrong(with(byte, 1), "a bit behind");
+                    }
+                    // The same in two parts of the word.
+                    for (one, other) in [(bytes, 8), (8, 16), (16, 24)] {
+                        let mut dirty = old;
+                        dirty[one] |= 1;
+                        dirty[other] |= 1;
+                        wrong(put(dirty), "a bit twice");
+                    }
                 }
                 Kind::Offset | Kind::Length => {
                     let there = number(good, 4 + at) as u64;
@@ -442,6 +503,28 @@ fn what_is_not_well_formed_is_refused_by_type() {
         }
     }
     assert!(tries > 3_000, "{tries}");
+}
+
+/// Behind other arguments, and in a list, of which the interface has none yet.
+#[test]
+fn a_struct_of_words_is_read_wherever_it_stands() {
+    type Types = (sol_data::Uint<64>, Profile, sol_data::Array<Profile>);
+    let profile = |n: u8| Profile {
+        algorithm: n,
+        least: n + 1,
+        most: n + 2,
+        reschedules: n + 3,
+        targeting: n + 4,
+        target: n as u64 + 5,
+        alpha: n as u64 + 6,
+        period: n as u32 + 7,
+    };
+    let arguments = (7, profile(10), vec![profile(20), profile(30), profile(40)]);
+    let data = [&[1, 2, 3, 4][..], &Types::abi_encode_params(&arguments)].concat();
+    let read: Result<(u64, Profile, Vec<Profile>)> = Calldata::new(&data).unwrap().arguments::<Types, _>();
+    assert_eq!(read.unwrap(), arguments);
+    let cut: Result<(u64, Profile, Vec<Profile>)> = Calldata::new(&data[..data.len() - 1]).unwrap().arguments::<Types, _>();
+    assert_eq!(cut.unwrap_err(), refusal!(MalformedCalldata([1, 2, 3, 4])));
 }
 
 #[test]

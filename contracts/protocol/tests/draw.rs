@@ -4,14 +4,22 @@
 //! muster_core. Every test is run against perturbed weights too, and has to fail on them.
 
 use muster_core::id::{NodeId, TaskId};
+use muster_core::qos::highest_qos;
 use muster_core::record::{Node, Order};
+use muster_core::weight::class_bound;
+use muster_core::word::{Address, Word};
 use muster_model::proof;
 use muster_model::world::*;
-use muster_protocol::draw::{Draw, Rng};
-use muster_protocol::host::{ModelSet, Task};
+use muster_protocol::draw::{Candidates, Draw, Members, Rng};
+use muster_protocol::host::{ModelSet, Program, Task};
 use muster_protocol::layout::node_slot;
+use muster_protocol::native::Memory;
+use muster_protocol::roster::Seat;
+use muster_protocol::sampler::{Among, Field, Scope};
+use muster_protocol::IMuster::{overviewCall, reportDownloadedCall, weightOfCall};
 use muster_protocol::{Host, Network};
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The value a chi-square of `df` degrees of freedom exceeds once in a thousand (Wilson-Hilferty;
 /// within 0.3 % of the tables from 5 degrees on).
@@ -543,5 +551,307 @@ fn what_a_search_that_is_not_exhaustive_costs_in_exactness() {
         );
         assert!(seen.keys().all(|n| expected.contains_key(n)), "only holders while holders are idle");
         assert!(away < most, "{name}: {away}");
+    }
+}
+
+/// Where all nodes have a large stake the bounds follow the lowest of them, so that hardly a draw is made again.
+#[test]
+fn tries_are_not_lost_where_all_stakes_are_large() {
+    let mut w = World::new();
+    w.set("drawDelay", 1);
+    for n in 1..=8 {
+        w.join(n, "RTX 4090", 24, &[], 25_600).unwrap();
+    }
+    w.events();
+    let mem = w.mem.clone();
+    for i in 0..100 {
+        w.mem = mem.clone();
+        w.mem.block += i;
+        w.create(0, TOKEN, spec(0, &[])).unwrap();
+        w.pass(1, 0);
+        w.dispatch(1).unwrap();
+        assert_eq!(w.ask(overviewCall {}).pending, 0, "drawn at once");
+    }
+}
+
+/// A host whose luck is loaded: what its hashes say are these numbers one after the other, and then only the greatest.
+struct Loaded {
+    mem: Memory,
+    luck: RefCell<VecDeque<u64>>,
+}
+
+impl Host for Loaded {
+    fn keccak(&self, _: &[u8]) -> [u8; 32] {
+        let mut luck = self.luck.borrow_mut();
+        let [a, b, c, d] = core::array::from_fn(|_| luck.pop_front().unwrap_or(u64::MAX));
+        // Taken from the last limb on.
+        Word([d, c, b, a]).to_be_bytes()
+    }
+    fn load(&self, slot: Word) -> Word {
+        self.mem.load(slot)
+    }
+    fn store(&mut self, slot: Word, word: Word) {
+        self.mem.store(slot, word);
+    }
+    fn mapping(&self, map: u8, key: Word) -> Word {
+        self.mem.mapping(map, key)
+    }
+    fn sender(&self) -> Address {
+        Host::sender(&self.mem)
+    }
+    fn here(&self) -> Address {
+        self.mem.here()
+    }
+    fn value(&self) -> Word {
+        Host::value(&self.mem)
+    }
+    fn now(&self) -> u64 {
+        Host::now(&self.mem)
+    }
+    fn block(&self) -> u64 {
+        Host::block(&self.mem)
+    }
+    fn block_hash(&self, number: u64) -> Option<[u8; 32]> {
+        self.mem.block_hash(number)
+    }
+    fn log(&mut self, topics: usize, bytes: &[u8]) {
+        self.mem.log(topics, bytes);
+    }
+    fn pay(&mut self, to: Address, wei: u128) -> bool {
+        self.mem.pay(to, wei)
+    }
+    fn reads(&self) -> u32 {
+        self.mem.reads()
+    }
+    fn has_code(&self, at: Address) -> bool {
+        self.mem.has_code(at)
+    }
+    fn program(&self) -> Program {
+        self.mem.program()
+    }
+    fn enter(&mut self, program: Program) -> Program {
+        self.mem.enter(program)
+    }
+    fn ask(&mut self, program: Program, call: &[u8]) -> Option<u64> {
+        self.mem.ask(program, call)
+    }
+}
+
+/// What a world would do with a task if chance said this.
+fn loaded<T>(
+    w: &mut World,
+    wanted: &muster_protocol::IMuster::TaskSpec,
+    luck: Vec<u64>,
+    f: impl FnOnce(&Network<Loaded>, &Task, &mut Rng) -> T,
+) -> T {
+    let (order, models, _) = w.view(|net| net.order_for(wanted)).unwrap();
+    let mut rng = Rng::new(&w.mem, [0; 32], TaskId(1));
+    let mut host = Loaded { mem: w.mem.clone(), luck: RefCell::new(luck.into()) };
+    f(&Network::open(&mut host).unwrap(), &Task { order, models, ..Task::default() }, &mut rng)
+}
+
+/// The first of a field, at a height near 0; at the greatest there can be, which no weight is above; at three quarters of it.
+const ACCEPTED: [u64; 3] = [1, 1 << 40, 0];
+const REJECTED: [u64; 3] = [1, u64::MAX, 0];
+const HIGH: [u64; 3] = [1, 3 << 62, 0];
+
+/// Whether a draw finds somebody after so many tries of this kind, if the next would be accepted.
+fn found_after(w: &mut World, models: &[u64], tries: usize, which: &[u64]) -> bool {
+    let luck = [which.repeat(tries), ACCEPTED.to_vec()].concat();
+    loaded(w, &spec(0, models), luck, |net, task, rng| matches!(net.draw(task, rng), Draw::Node(..)))
+}
+
+/// Of holders that are all looked at, one model's after the other's, the first whose weight is above what is left of the random number.
+#[test]
+fn a_choice_among_few_holders_falls_on_the_weight_it_is_within() {
+    for several in [false, true] {
+        let mut w = World::new();
+        for n in 1..=20 {
+            let model = if several && n > 2 { 6 } else { 5 };
+            w.join(n, "card", 24, if n <= 4 { std::slice::from_ref(&model) } else { &[] }, 400).unwrap();
+        }
+        let wanted = spec(0, if several { &[5, 6] } else { &[5] });
+        // Just below, and exactly at, what one, two and three of four equal weights come to.
+        for quarter in 1..4 {
+            for (number, expected) in [((quarter << 62) - 1, quarter), ((quarter << 62) + 1, quarter + 1)] {
+                let chosen = loaded(&mut w, &wanted, vec![number], |net, task, rng| match net.draw(task, rng) {
+                    Draw::Node(seat, _) => seat.id.0,
+                    _ => panic!("there are holders"),
+                });
+                assert_eq!(u64::from(chosen), expected, "{number:x}");
+            }
+        }
+    }
+}
+
+/// A try is accepted at exactly the heights that the node's weight is above: uniform below the bound of its class, to the last unit;
+/// alike where one node is drawn and where several are, and where a model could have weighed.
+#[test]
+fn a_try_is_accepted_at_the_heights_below_the_weight() {
+    let mut w = World::new();
+    for (n, stake) in [(1, 400), (2, 6_400), (3, 400)] {
+        w.join(n, "card", 24, &[], stake).unwrap();
+    }
+    let (base, largest, best) = w.view(|net| (net.rules().base, net.roster().max_stake(), net.rules().best));
+    // Three lists' numbers: the two nodes of class 0, then the four of the one of class 2.
+    let sum = w.view(|net| Field::new(net.host, Among::Idle, Scope::Vram(0)).total());
+    let pick = |node: usize| (([0u128, 2, 1][node - 1] << 64).div_ceil(sum.into()) + 1) as u64;
+    let all: Vec<u64> = [1, 2, 3].into_iter().flat_map(|node| [pick(node), 1 << 40, 0]).collect();
+    for (models, most) in [(&[][..], 1), (&[9], 2)] {
+        let bound = most * class_bound(base, largest, 0, highest_qos(best)) + 1;
+        let one = spec(0, models);
+        let image = muster_protocol::IMuster::TaskSpec { kind: 0, redundancy: 2, ..one.clone() };
+        for (node, class) in [(1, 0), (2, 2)] {
+            let weight = w.ask(weightOfCall { number: node, spec: one.clone() }).weight;
+            let (mut accepted, mut rejected) = (0, 0);
+            for about in 0..8 {
+                let high = ((weight >> class) + 4).saturating_sub(about).min(bound - 1);
+                // A number that gives it; and what fills the bits below.
+                let number = (((u128::from(high) << 64) + (1 << 63)) / u128::from(bound)) as u64;
+                assert_eq!((u128::from(number) * u128::from(bound)) >> 64, u128::from(high));
+                for low in 0..8 {
+                    let below = (high << class | low & ((1 << class) - 1)) < weight;
+                    let luck = vec![pick(node as usize), number, low];
+                    let drawn = loaded(&mut w, &one, luck.clone(), |net, task, rng| match net.draw(task, rng) {
+                        Draw::Node(seat, _) => Some(seat.id.0),
+                        _ => None,
+                    });
+                    assert_eq!(drawn == Some(node), below, "node {node}: {high}, {low} of {weight}");
+                    // Else the third is the first of them, and it comes after.
+                    let later = [&all[6..], &all[..6]].concat();
+                    let several =
+                        loaded(&mut w, &image, [luck, later].concat(), |net, task, rng| net.draw_members(task, &[], rng));
+                    let Members::Nodes(nodes) = several else { panic!("all are accepted in the end") };
+                    assert_eq!(nodes[0] == NodeId(node), below, "node {node}: {high}, {low} of {weight}");
+                    accepted += u32::from(below);
+                    rejected += u32::from(!below);
+                }
+            }
+            assert!(accepted >= 8 && rejected >= 8, "{accepted} {rejected}");
+        }
+    }
+}
+
+#[test]
+fn a_draw_ends_after_ten_tries_or_sixteen_where_many_hold_the_model() {
+    let mut w = World::new();
+    w.join(1, "card", 24, &[5], 400).unwrap();
+    for (models, most) in [(&[][..], 10), (&[9], 10), (&[5], 16)] {
+        assert!(found_after(&mut w, models, most - 1, &REJECTED), "{models:?}");
+        assert!(!found_after(&mut w, models, most, &REJECTED), "{models:?}");
+    }
+}
+
+/// Of two nodes in a group one is left, and the group's bound stands: half of all picks fall on nobody.
+#[test]
+fn picks_that_fall_on_nobody_are_no_tries_but_end_a_draw_as_well() {
+    const NOBODY: [u64; 1] = [1 << 63];
+    let mut w = World::new();
+    w.join(1, "card", 24, &[], 400).unwrap();
+    w.join(2, "card", 24, &[], 400).unwrap();
+    w.call(who(2), 0, |net| net.pause()).unwrap();
+    assert!(found_after(&mut w, &[], 31, &NOBODY));
+    assert!(!found_after(&mut w, &[], 32, &NOBODY));
+    assert!(!found_after(&mut w, &[], 40, &NOBODY));
+}
+
+/// Whoever is tried may have a long list of models: beyond its first word all tries together read 24, and no try is made after that.
+/// A task that needs no model has none read.
+#[test]
+fn long_lists_of_models_end_a_draw() {
+    for (held, tries) in [(24, 8), (12, 10), (6, 10), (30, 6)] {
+        let mut w = World::new();
+        w.join(1, "card", 24, &[], 400).unwrap();
+        for models in (100..100 + held).collect::<Vec<u64>>().chunks(6) {
+            w.send(who(1), 0, reportDownloadedCall { models: models.to_vec() }).unwrap();
+        }
+        // Not rejected before it is known what they hold: if they held it they would be accepted.
+        assert!(found_after(&mut w, &[9], tries - 1, &HIGH), "{held} models");
+        assert!(!found_after(&mut w, &[9], tries, &HIGH), "{held} models");
+        assert!(found_after(&mut w, &[], 9, &REJECTED));
+    }
+}
+
+/// Who holds a model, and has been excluded since it came to stand among the idle ones, is no candidate.
+#[test]
+fn an_excluded_holder_is_not_counted_among_the_candidates() {
+    let mut w = World::new();
+    for n in 1..=20 {
+        w.join(n, "card", 24, if n <= 3 { &[5] } else { &[] }, 400).unwrap();
+    }
+    for (excluded, there) in [(0, 3), (1, 2), (2, 1)] {
+        if excluded > 0 {
+            let slot = node_slot(&w.mem, NodeId(excluded));
+            let node: Node = w.mem.get(slot);
+            w.mem.put(slot, &Node { h: 90_000_000_000_000_000, h_at: w.mem.now as u32, ..node });
+        }
+        let candidates = loaded(&mut w, &spec(0, &[5]), Vec::new(), |net, task, rng| match net.draw(task, rng) {
+            Draw::Node(seat, candidates) => {
+                assert!(seat.id.0 > excluded && seat.id.0 <= 3);
+                candidates
+            }
+            _ => panic!("there are holders"),
+        });
+        assert_eq!(candidates, Candidates::AtLeast(there));
+    }
+}
+
+/// Where three of a listed GPU were met and rejected by weight the draw is made again; where none was there is nobody.
+#[test]
+fn three_that_were_met_and_rejected_are_not_nobody() {
+    let mut w = World::new();
+    for n in 1..=3 {
+        w.join(n, "card", 24, &[], 400).unwrap();
+    }
+    let wanted = muster_protocol::IMuster::TaskSpec { redundancy: 2, ..spec(0, &[]) };
+    let drawn = |w: &mut World| loaded(w, &wanted, Vec::new(), |net, task, rng| net.draw_members(task, &[], rng));
+    assert_eq!(drawn(&mut w), Members::Nobody);
+    w.send(OWNER, 0, muster_protocol::IMuster::listGpuGroupCall { group: 1 << 16 | 24, listed: true }).unwrap();
+    assert_eq!(drawn(&mut w), Members::Undecided);
+}
+
+/// The three that wait for a task get it where nobody else is idle, whatever chance says; but not where answers have to be alike and their
+/// GPU is not listed any more.
+#[test]
+fn three_that_are_reserved_need_no_chance_where_nobody_is_idle() {
+    let mut w = World::new();
+    for n in 1..=3 {
+        w.join(n, "card", 24, &[], 400).unwrap();
+        w.call(who(n), 0, |net| net.pause()).unwrap();
+    }
+    let three = muster_protocol::IMuster::TaskSpec { redundancy: 2, ..spec(0, &[]) };
+    let image = muster_protocol::IMuster::TaskSpec { kind: 0, ..three.clone() };
+    for listed in [false, true] {
+        w.send(OWNER, 0, muster_protocol::IMuster::listGpuGroupCall { group: 1 << 16 | 24, listed }).unwrap();
+        for (wanted, alike) in [(&three, true), (&image, false)] {
+            let expected = if alike && !listed { Members::Nobody } else { Members::Nodes([1, 2, 3].map(NodeId).to_vec()) };
+            for (a, b) in [(0, 0), (1 << 62, 1 << 61), (u64::MAX, 0), (1 << 63, 1 << 40)] {
+                let drawn = loaded(&mut w, wanted, [a, b].repeat(300), |net, task, rng| {
+                    let reserved = [1, 2, 3].map(|n| Seat::load(net.host, NodeId(n)));
+                    net.draw_members(task, &reserved, rng)
+                });
+                assert_eq!(drawn, expected, "alike {alike}, listed {listed}");
+            }
+        }
+    }
+}
+
+/// A draw of several nodes makes no other try once the tries have read more than 192 words. One reads four here: the tree's word of a size,
+/// the counts of a group, the word of its list, a node.
+#[test]
+fn a_draw_of_several_nodes_ends_by_the_words_it_has_read() {
+    let mut w = World::new();
+    for n in 1..=3 {
+        w.join(n, "card", 24, &[], 400).unwrap();
+    }
+    let image = muster_protocol::IMuster::TaskSpec { kind: 0, redundancy: 2, ..spec(0, &[]) };
+    // Each of three equal ones, at a height near 0.
+    let third = u64::MAX / 3;
+    let chosen = [[1, 1 << 40, 0], [third + 2, 1 << 40, 0], [2 * third + 3, 1 << 40, 0]].concat();
+    for (rejected, decided) in [(0, true), (46, true), (47, false)] {
+        let luck = [REJECTED.repeat(rejected), chosen.clone()].concat();
+        let drawn = loaded(&mut w, &image, luck, |net, task, rng| net.draw_members(task, &[], rng));
+        let expected = if decided { Members::Nodes([1, 2, 3].map(NodeId).to_vec()) } else { Members::Undecided };
+        assert_eq!(drawn, expected, "after {rejected}");
     }
 }

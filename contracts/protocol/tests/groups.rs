@@ -5,8 +5,8 @@ use muster_core::validation::payment;
 use muster_model::refused;
 use muster_model::validated::*;
 use muster_model::world::*;
-use muster_protocol::refusal;
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
+use muster_protocol::{admin, refusal, Host};
 
 const FEE: u128 = 6 * TOKEN;
 
@@ -152,7 +152,8 @@ fn a_sampled_task_ends_only_by_validation() {
         refused!(call, Sampled(id));
     }
     assert!(!w.send(who(DRIVER), 0, formGroupCall {}).unwrap(), "its block has not come");
-    assert_eq!(w.ask(callsCall { from: 0, count: 9 })[0].id, id);
+    let call = &w.ask(callsCall { from: 0, count: 9 })[0];
+    assert_eq!((call.id, call.drawBlock), (id, w.mem.block + 2));
     w.pass(3, 1);
     // Any call that draws draws validators too.
     assert_eq!(w.dispatch(1).unwrap(), 1);
@@ -175,6 +176,14 @@ fn three_that_agree_share_the_pot_by_their_speed() {
     commit(&mut w, id, b, ANSWER, value(1)).unwrap();
     let closes = w.mem.now + 7_200;
     refused!(w.send(who(DRIVER), 0, settleCall { id, group: place }), RevealsOpen(id, closes));
+    // What is shown of a commitment is its first 24 bytes; then what was revealed.
+    let committed = |n: u32| B256::right_padding_from(&commitment(id, n, ANSWER, value(1), salt(id, n))[..24]);
+    let shown = |w: &mut World| {
+        let view = w.ask(groupCall { place });
+        assert_eq!((view.opens, view.closes), (closes - 7_200, closes));
+        view.members.iter().map(|m| m.answer).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&mut w), [a, b, c].map(committed));
     refused!(reveal(&mut w, id, 9, a, ANSWER, value(1)), GroupUnknown(id, 9u32));
     refused!(reveal(&mut w, id + 1, place, a, ANSWER, value(1)), GroupUnknown(id + 1, place));
     refused!(reveal(&mut w, id, place, 99, ANSWER, value(1)), NotAMember(id, 99u32));
@@ -182,6 +191,7 @@ fn three_that_agree_share_the_pot_by_their_speed() {
         reveal(&mut w, id, place, n, ANSWER, value(1)).unwrap();
         refused!(reveal(&mut w, id, place, n, ANSWER, value(1)), NotCommitted(id, n));
     }
+    assert_eq!(shown(&mut w), [value(1), value(1), committed(c)]);
     w.events();
     reveal(&mut w, id, place, c, ANSWER, value(1)).unwrap();
     let (members, settled) = judged(&mut w);
@@ -197,6 +207,8 @@ fn three_that_agree_share_the_pot_by_their_speed() {
     assert_eq!(w.ask(groupCall { place }), GroupView::default());
     let overview = w.ask(overviewCall {});
     assert_eq!((overview.groups, overview.groupPlaces, overview.burnt), (0, 1, 0));
+    let page = w.ask(groupsCall { from: 1, count: 9 });
+    assert_eq!((page.places, page._1.len()), (1, 0), "a place without a group is counted and not shown");
     // The place is used again.
     assert_eq!(group(&mut w).1, place);
 }
@@ -244,6 +256,10 @@ fn withholding_costs_what_a_wrong_answer_costs() {
     let (members, settled) = judged(&mut w);
     assert_eq!((members[2], settled.outcome), ((c, 3, 0), 0));
     assert_eq!((w.ask(overviewCall {}).burnt, w.node(c).status), (20 * FEE, 0));
+    // Paused it stood in no list, and nobody else has left one with it: all nine are found.
+    for _ in 0..9 {
+        started(&mut w, TOKEN, spec(0, &[]));
+    }
 }
 
 #[test]
@@ -299,6 +315,36 @@ fn without_two_equal_answers_nothing_is_scored_and_only_withholding_slashed() {
         }
         check_money(&mut w);
     }
+}
+
+/// Joining, reporting and settling write much themselves: they make due draws of single nodes first, and are refused while one of several
+/// nodes is due, which others make.
+#[test]
+fn who_joins_reports_or_settles_makes_no_draw_of_several_nodes() {
+    let mut w = sampling(10, 10_000);
+    let (id, place, [a, b, c]) = group(&mut w);
+    for n in [b, c] {
+        commit(&mut w, id, n, ANSWER, value(1)).unwrap();
+    }
+    reveal(&mut w, id, place, a, ANSWER, value(1)).unwrap();
+    w.pass(1, 7_201);
+    let settle = |w: &mut World| w.send(who(DRIVER), 0, settleCall { id, group: place }).map(drop);
+    let report = |w: &mut World| w.send(who(a.into()), 0, reportDownloadedCall { models: vec![77] }).map(drop);
+    w.create(CREATOR, FEE, spec(0, &[])).unwrap();
+    w.create(CREATOR, 3 * FEE, IMuster::TaskSpec { redundancy: 2, ..spec(0, &[]) }).unwrap();
+    w.pass(1, 0);
+    refused!(settle(&mut w), DrawsDue(1u32));
+    refused!(report(&mut w), DrawsDue(1u32));
+    refused!(w.join(99, "RTX 4090", 24, &[], 400), DrawsDue(1u32));
+    assert_eq!(w.ask(overviewCall {}).pending, 2, "what was drawn before is undone with it");
+    w.dispatch(16).unwrap();
+    w.create(CREATOR, FEE, spec(0, &[])).unwrap();
+    w.pass(1, 0);
+    settle(&mut w).unwrap();
+    assert_eq!(w.ask(overviewCall {}).pending, 0, "a single one it makes");
+    report(&mut w).unwrap();
+    w.join(99, "RTX 4090", 24, &[], 400).unwrap();
+    check_money(&mut w);
 }
 
 #[test]
@@ -391,6 +437,33 @@ fn busy_nodes_validate_when_their_task_ends_before_the_queue_and_before_they_lea
     assert_eq!(w.account(b.into()).unbonding, 400 * TOKEN - 20 * FEE);
     w.send(who(b.into()), 0, withdrawCall { to: who(b.into()).into() }).unwrap();
     check_money(&mut w);
+}
+
+/// Who was called and gets free begins in the group, but not between the hash of another group's draw and that draw: when somebody's task
+/// ends does not decide who can be called.
+#[test]
+fn who_gets_free_while_validators_are_drawn_begins_after_that() {
+    let mut w = sampling(12, 10_000);
+    let [(id, first), second, third] = [1, 1, 1].map(|answer| committed(&mut w, ANSWER, answer));
+    for _ in 0..12 {
+        w.create(CREATOR, TOKEN, spec(0, &[])).unwrap();
+    }
+    w.drain();
+    let (place, members) = formed(&mut w, id, first);
+    let called = members[1];
+    assert_eq!(w.node(called).calledTo, place);
+    for (id, node) in [second, third] {
+        w.send(who(node.into()), 0, validateCall { id, node }).unwrap();
+    }
+    w.pass(3, 1);
+    // The call that ends its task makes one of the two draws.
+    let task = task_of(&mut w, called);
+    w.send(who(called.into()), 0, submitCall { id: task, resultDigest: value(9) }).unwrap();
+    assert_eq!([second.0, third.0].map(|id| group_of(&mut w, id).is_some()), [true, false]);
+    assert_eq!((w.node(called).calledTo, task_of(&mut w, called)), (place, 0));
+    w.dispatch(16).unwrap();
+    assert!(group_of(&mut w, third.0).is_some());
+    assert_eq!((w.node(called).calledTo, task_of(&mut w, called)), (0, id));
 }
 
 /// Whether a node validates does not hang on when it times out, and a right answer raises its H while it is excluded.
@@ -874,4 +947,344 @@ fn a_late_reveal_counts_until_somebody_settles() {
     w.pass(1, 9_000);
     reveal(&mut w, id, place, node, ANSWER, value(1)).unwrap();
     assert_eq!(w.account(node.into()).credit, FEE);
+}
+
+#[test]
+fn commitments_are_told() {
+    let mut w = sampling(9, 10_000);
+    let told = |w: &mut World| -> Vec<AnswerCommitted> {
+        w.events().into_iter().filter_map(|e| if let E::AnswerCommitted(c) = e { Some(c) } else { None }).collect()
+    };
+    let (id, a) = started(&mut w, FEE, wanted());
+    w.pass(5, 10);
+    w.events();
+    commit(&mut w, id, a, ANSWER, value(1)).unwrap();
+    let (at, block) = (w.mem.now, w.mem.block);
+    let kept = |node: u32| commitment(id, node, ANSWER, value(1), salt(id, node)).0[..24].to_vec();
+    let first = told(&mut w);
+    assert_eq!(first.len(), 1);
+    assert_eq!((first[0].id, first[0].node, first[0].group, first[0].block), (id, a, 0, block + 2));
+    assert_eq!(first[0].commitment.to_vec(), kept(a));
+    w.pass(3, 20);
+    let (place, members) = formed(&mut w, id, a);
+    let view = w.ask(groupCall { place }).members[0].clone();
+    assert_eq!((view.node, view.stage, view.moment, view.elapsed), (a, stage::COMMITTED, at, 10));
+    w.pass(1, 5);
+    w.events();
+    commit(&mut w, id, members[1], ANSWER, value(1)).unwrap();
+    let second = told(&mut w);
+    assert_eq!(second.len(), 1);
+    assert_eq!((second[0].id, second[0].node, second[0].group, second[0].block), (id, members[1], place, 0));
+    assert_eq!(second[0].commitment.to_vec(), kept(members[1]));
+}
+
+/// A lot as high as the probability is not sampled, the one below it is.
+#[test]
+fn the_lot_is_below_the_probability() {
+    let task = |bps: u64| {
+        let mut w = sampling(9, bps);
+        let (id, node) = started(&mut w, FEE, wanted());
+        w.pass(5, 10);
+        commit(&mut w, id, node, ANSWER, value(1)).unwrap();
+        let block = w.mem.block + 2;
+        w.pass(3, 1);
+        let lot = w.view(|net| {
+            let hash = net.host.block_hash(block).unwrap();
+            muster_protocol::draw::Rng::new(net.host, hash, muster_core::id::TaskId(id)).below(net.host, 10_000)
+        });
+        (w, id, node, lot)
+    };
+    let lot = task(5_000).3;
+    let (mut w, id, node, same) = task(lot);
+    assert_eq!(same, lot);
+    refused!(w.send(who(DRIVER), 0, validateCall { id, node }), NotSampled(id));
+    let (mut w, id, node, same) = task(lot + 1);
+    assert_eq!(same, lot);
+    w.send(who(DRIVER), 0, validateCall { id, node }).unwrap();
+}
+
+/// Validators are called by anybody for the start fee, which the reserve pays, but neither by the node itself nor in a scope that pays
+/// nothing into it.
+#[test]
+fn who_calls_validators_is_paid_where_the_reserve_is() {
+    let mut w = sampling(9, 5_000);
+    let sampled = |w: &mut World| loop {
+        let (id, node) = committed(w, ANSWER, 1);
+        if reveal(w, id, 0, node, ANSWER, value(1)).is_err() {
+            break (id, node);
+        }
+    };
+    while w.ask(overviewCall {}).reserve == 0 {
+        let (id, node) = committed(&mut w, ANSWER, 1);
+        let _ = reveal(&mut w, id, 0, node, ANSWER, value(1));
+    }
+    for (own, scored, earns) in [(true, true, false), (false, true, true), (false, false, false)] {
+        w.set("scorePool", if scored { 9 } else { 200 });
+        let (id, node) = sampled(&mut w);
+        let caller = if own { node.into() } else { DRIVER };
+        let (credit, reserve) = (w.account(caller).credit, w.ask(overviewCall {}).reserve);
+        w.send(who(caller), 0, validateCall { id, node }).unwrap();
+        let paid = w.account(caller).credit - credit;
+        assert_eq!((paid > 0, reserve - w.ask(overviewCall {}).reserve), (earns, paid), "own {own}, scored {scored}");
+    }
+}
+
+/// A call whose hash was not used in time is drawn again, by a hash that nobody knows yet.
+/// A shorter delay would have a later call's validators known before its turn.
+#[test]
+fn the_delay_of_lots_is_lowered_only_while_no_validators_wait_to_be_drawn() {
+    let mut w = sampling(9, 10_000);
+    w.set("sampleDelay", 3);
+    let (id, node) = committed(&mut w, ANSWER, 1);
+    w.pass(1, 0);
+    w.send(who(DRIVER), 0, validateCall { id, node }).unwrap();
+    let (delay, number) = (|blocks: u64| word(blocks.into()), parameter("sampleDelay"));
+    let set = |w: &mut World, blocks: u64| w.raw(OWNER, 0, |m| admin::set_parameter(m, number, delay(blocks)));
+    refused!(set(&mut w, 2), TasksPending(1u32));
+    // A Pending task is another that waits.
+    w.create(CREATOR, FEE, spec(0, &[])).unwrap();
+    refused!(set(&mut w, 2), TasksPending(2u32));
+    set(&mut w, 4).unwrap();
+    w.pass(4, 1);
+    w.dispatch(16).unwrap();
+    assert!(group_of(&mut w, id).is_some());
+    set(&mut w, 2).unwrap();
+}
+
+#[test]
+fn a_call_that_was_forgotten_is_drawn_by_a_later_hash() {
+    let mut w = sampling(9, 10_000);
+    let (id, node) = committed(&mut w, ANSWER, 1);
+    w.send(who(DRIVER), 0, validateCall { id, node }).unwrap();
+    w.pass(muster_protocol::host::HISTORY + 3, 1);
+    w.events();
+    assert!(w.send(who(DRIVER), 0, formGroupCall {}).unwrap());
+    let block = w.mem.block + 2;
+    let events = w.events();
+    assert!(events.iter().any(|e| matches!(e, E::TaskRedrawn(r) if (r.id, r.drawBlock) == (id, block))), "{events:?}");
+    assert!(group_of(&mut w, id).is_none());
+    w.pass(3, 1);
+    assert!(w.send(who(DRIVER), 0, formGroupCall {}).unwrap());
+    assert_eq!(group_of(&mut w, id).expect("formed").1.len(), 3);
+}
+
+/// Its validators were called, and before they are drawn it is slashed for what it answered in another group.
+#[test]
+fn a_call_for_a_node_that_was_slashed_out_is_dropped() {
+    let mut w = sampling(12, 10_000);
+    let (id, place, [a, b, c]) = group(&mut w);
+    commit(&mut w, id, c, ANSWER, value(1)).unwrap();
+    commit(&mut w, id, b, ANSWER, value(2)).unwrap();
+    let other = loop {
+        let (other, node) = started(&mut w, FEE, wanted());
+        if node == b {
+            break other;
+        }
+    };
+    commit(&mut w, other, b, ANSWER, value(1)).unwrap();
+    w.pass(3, 1);
+    w.send(who(DRIVER), 0, validateCall { id: other, node: b }).unwrap();
+    for (n, answer) in [(a, 1), (b, 2), (c, 1)] {
+        reveal(&mut w, id, place, n, ANSWER, value(answer)).unwrap();
+    }
+    assert_eq!((w.node(b).status, w.account(CREATOR).credit), (0, FEE), "gone, its task refunded");
+    w.pass(3, 1);
+    w.events();
+    assert!(w.send(who(DRIVER), 0, formGroupCall {}).unwrap());
+    let events = w.events();
+    assert!(!events.iter().any(|e| matches!(e, E::GroupFormed(_))), "{events:?}");
+    assert!(group_of(&mut w, other).is_none() && w.ask(callsCall { from: 0, count: 9 }).is_empty());
+    check_money(&mut w);
+}
+
+/// Slashed when it has left already: first its returned stake, then its credit, and no more than the slash.
+#[test]
+fn a_slash_takes_what_was_returned_and_then_what_was_earned() {
+    for times in [20, 1_000] {
+        let mut w = sampling(10, 10_000);
+        let (id, node) = started(&mut w, FEE, wanted());
+        commit(&mut w, id, node, ANSWER, value(1)).unwrap();
+        w.pass(3, 1);
+        let (place, members) = formed(&mut w, id, node);
+        let [a, b, c] = members.try_into().unwrap();
+        commit(&mut w, id, b, ANSWER, value(2)).unwrap();
+        commit(&mut w, id, c, ANSWER, value(1)).unwrap();
+        while w.account(b.into()).credit < 1_000 * FEE {
+            let task = started(&mut w, 500 * TOKEN, spec(0, &[]));
+            submit(&mut w, task);
+        }
+        w.events();
+        w.call(who(b.into()), 0, |net| net.quit()).unwrap();
+        let events = w.events();
+        assert!(!events.iter().any(|e| matches!(e, E::StakeReleased(_))), "nothing had waited: {events:?}");
+        // What was frozen at its creation is the fee, not how many of them a slash takes.
+        w.set("slashTimes", times);
+        let slash = u128::from(times) * FEE;
+        let before = w.account(b.into());
+        assert_eq!((w.node(b).status, before.unbonding), (0, 400 * TOKEN));
+        for (n, answer) in [(a, 1), (b, 2), (c, 1)] {
+            reveal(&mut w, id, place, n, ANSWER, value(answer)).unwrap();
+        }
+        let events = w.events();
+        let slashed = events.iter().find_map(|e| if let E::NodeSlashed(s) = e { Some(s.clone()) } else { None }).unwrap();
+        let unbonding = slash.min(400 * TOKEN);
+        let credit = slash - unbonding;
+        assert!(credit < before.credit);
+        assert_eq!((slashed.node, slashed.stake, slashed.unbonding, slashed.credit), (b, 0, unbonding, credit));
+        let after = w.account(b.into());
+        assert_eq!((before.unbonding - after.unbonding, before.credit - after.credit), (unbonding, credit));
+        assert!(after.kickedOut);
+        assert_eq!(w.ask(overviewCall {}).burnt, slash);
+        check_money(&mut w);
+    }
+}
+
+/// A stake of exactly the least is enough.
+#[test]
+fn who_keeps_the_least_stake_after_a_slash_stays() {
+    for short in [0, 1] {
+        let mut w = sampling(10, 10_000);
+        let (id, place, [a, b, c]) = group(&mut w);
+        let wei = 20 * FEE - short * u128::from(GRANULE);
+        w.send(who(b.into()), wei, raiseStakeCall {}).unwrap();
+        commit(&mut w, id, b, ANSWER, value(2)).unwrap();
+        commit(&mut w, id, c, ANSWER, value(1)).unwrap();
+        for (n, answer) in [(a, 1), (b, 2), (c, 1)] {
+            reveal(&mut w, id, place, n, ANSWER, value(answer)).unwrap();
+        }
+        let there = (w.node(b).status > 0, stake(&mut w, b));
+        assert_eq!(there, if short == 0 { (true, 400 * TOKEN) } else { (false, 0) });
+    }
+}
+
+#[test]
+fn a_task_for_three_leaves_a_receipt_if_it_asked_for_one() {
+    for asked in [0, 1] {
+        let mut w = network(10);
+        let wanted = IMuster::TaskSpec { flags: asked, ..alike(24) };
+        let id = created(&mut w, 3 * FEE, wanted);
+        let (place, members) = group_of(&mut w, id).expect("formed");
+        play(&mut w, id, place, &members, |_| value(1));
+        assert_eq!(u32::from(w.ask(outcomeCall { id }).state), 2 * asked);
+    }
+}
+
+/// Whether it resumes or leaves: what it has committed to elsewhere is still open.
+#[test]
+fn who_was_set_aside_owes_what_it_owed() {
+    for resumes in [true, false] {
+        let mut w = sampling(9, 10_000);
+        let (id, place, [a, b, c]) = group(&mut w);
+        commit(&mut w, id, b, ANSWER, value(1)).unwrap();
+        commit(&mut w, id, c, ANSWER, value(1)).unwrap();
+        w.call(who(b.into()), 0, |net| net.pause()).unwrap();
+        // Until a draw of validators meets it.
+        loop {
+            let (other, first) = committed(&mut w, ANSWER, 1);
+            w.events();
+            let (second, members) = formed(&mut w, other, first);
+            let aside = w.events().iter().any(|e| matches!(e, E::NodeSetAside(n) if n.node == b));
+            members[1..].iter().for_each(|&n| commit(&mut w, other, n, ANSWER, value(1)).unwrap());
+            members.iter().for_each(|&n| reveal(&mut w, other, second, n, ANSWER, value(1)).unwrap());
+            if aside {
+                break;
+            }
+        }
+        w.call(who(b.into()), 0, |net| if resumes { net.resume() } else { net.quit() }).unwrap();
+        let view = w.node(b);
+        assert_eq!((view.status, view.openCommitments), (u8::from(resumes), 1));
+        [a, b, c].iter().for_each(|&n| reveal(&mut w, id, place, n, ANSWER, value(1)).unwrap());
+        assert_eq!(w.node(b).openCommitments, 0);
+        check_money(&mut w);
+    }
+}
+
+/// Start fee and what is saved for validations are together never more than the fee, and the start fee goes first.
+#[test]
+fn what_is_saved_of_a_timeout_is_what_the_start_fee_leaves() {
+    let mut w = sampling(9, 9_000);
+    w.set("startFeeBps", 5_000);
+    let mem = w.mem.clone();
+    for later in 0.. {
+        w.mem = mem.clone();
+        w.pass(later, 0);
+        let (id, node) = committed(&mut w, ANSWER, 1);
+        w.pass(1, 601);
+        w.events();
+        // One in ten is not sampled.
+        if w.send(who(DRIVER), 0, expireCall { node, id }).is_ok() {
+            assert!(payment(FEE, 9_000) < FEE / 2);
+            assert!(w.events().iter().any(|e| matches!(e, E::TaskAborted(a) if (a.refund, a.startFee) == (0, FEE / 2))));
+            assert_eq!((w.account(DRIVER).credit, w.ask(overviewCall {}).reserve), (FEE / 2, FEE / 2));
+            return;
+        }
+    }
+}
+
+/// Of all draws whose hash is known the one whose block is the earliest is the next, a Pending task's before a call's of the same block.
+#[test]
+fn draws_are_made_in_the_order_of_their_blocks() {
+    for (task_at, call_at, task_first) in [(0, 1, true), (0, 0, true), (1, 0, false)] {
+        let mut w = sampling(12, 10_000);
+        w.set("drawDelay", 3);
+        let waiting = w.create(CREATOR, FEE, wanted()).unwrap();
+        w.pass(3, 0);
+        w.dispatch(1).unwrap();
+        let node = (1..=12).find(|&n| task_of(&mut w, n) == waiting).expect("drawn");
+        commit(&mut w, waiting, node, ANSWER, value(1)).unwrap();
+        w.pass(3, 1);
+        let mut id = 0;
+        for block in 0..2 {
+            if block == call_at {
+                w.send(who(node.into()), 0, validateCall { id: waiting, node }).unwrap();
+            }
+            if block == task_at {
+                id = w.create(CREATOR, FEE, spec(0, &[])).unwrap();
+            }
+            w.pass(1, 0);
+        }
+        w.pass(2, 0);
+        w.events();
+        assert_eq!(w.dispatch(1).unwrap(), 1);
+        let started = (1..=12).any(|n| task_of(&mut w, n) == id);
+        assert_eq!((started, group_of(&mut w, waiting).is_some()), (task_first, !task_first), "{task_at}, {call_at}");
+    }
+}
+
+/// A draw of validators takes at most four paused nodes out of the active ones, whomever else it meets.
+#[test]
+fn a_draw_sets_at_most_four_paused_nodes_aside() {
+    let mut w = sampling(40, 10_000);
+    let (id, node) = committed(&mut w, ANSWER, 1);
+    for n in (1..=40).filter(|&n| n != node).take(32) {
+        w.call(who(n.into()), 0, |net| net.pause()).unwrap();
+    }
+    w.events();
+    formed(&mut w, id, node);
+    let events = w.events();
+    let aside: Vec<u32> = events.iter().filter_map(|e| if let E::NodeSetAside(n) = e { Some(n.node) } else { None }).collect();
+    assert_eq!(aside.len(), 4, "{aside:?}");
+}
+
+/// Who owes as many reveals as a node may is called to no group, also where the number was lowered since.
+#[test]
+fn nobody_is_called_who_owes_as_much_as_may_be_owed() {
+    let mut w = sampling(9, 10_000);
+    let (id, _, owing) = group(&mut w);
+    owing[1..].iter().for_each(|&n| commit(&mut w, id, n, ANSWER, value(1)).unwrap());
+    w.set("openMost", 1);
+    let mem = w.mem.clone();
+    let mut seen = 0;
+    for later in 0..40 {
+        w.mem = mem.clone();
+        w.pass(later, 0);
+        let (other, first) = committed(&mut w, ANSWER, 1);
+        if owing.contains(&first) {
+            continue;
+        }
+        let (_, members) = formed(&mut w, other, first);
+        assert!(members.iter().all(|n| !owing.contains(n)), "{members:?} of {owing:?}");
+        seen += 1;
+    }
+    assert!(seen > 10, "{seen}");
 }

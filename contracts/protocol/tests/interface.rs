@@ -153,6 +153,58 @@ fn a_task_is_located_wherever_it_is() {
 }
 
 #[test]
+fn a_task_tells_how_its_answer_is_checked() {
+    const CARD: u32 = 1 << 16 | 24;
+    let mut w = world(40);
+    w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: true }).unwrap();
+    w.set("sampleBps", 3_000);
+    for redundancy in 0..=3 {
+        w.create(5, FEE, TaskSpec { redundancy, gpu: CARD, ..spec(0, &[]) }).unwrap();
+    }
+    let told = |t: &TaskView| (t.redundancy, t.sampleBps);
+    let policies = [(0, 0), (1, 3_000), (2, 0), (3, 0)];
+    assert_eq!(w.ask(pendingTasksCall { from: 0, count: 9 }).iter().map(told).collect::<Vec<_>>(), policies);
+    for _ in 0..4 {
+        draw(&mut w);
+    }
+    for (id, policy) in (1..).zip(policies) {
+        let task = (1..=40).map(|number| w.ask(runningTaskCall { number })).find(|task| task.id == id).expect("it runs");
+        assert_eq!(told(&task), policy);
+        let group = w.ask(groupCall { place: task.group });
+        assert_eq!(task.group > 0, id > 2);
+        assert!(task.group == 0 || (group.redundancy, group.sampleBps) == policy, "{group:?}");
+    }
+}
+
+/// Pending, queued, running, and in a group: one word for up to six, and a second one.
+#[test]
+fn a_task_names_its_models_wherever_it_is() {
+    for n in 0..=8 {
+        let models: Vec<u64> = (1..=n).collect();
+        let mut w = world(1);
+        let ids = [(); 2].map(|()| w.create(5, FEE, spec(0, &models)).unwrap());
+        assert!(w.ask(pendingTasksCall { from: 0, count: 9 }).iter().all(|t| t.models == models), "{n} Pending");
+        draw(&mut w);
+        assert_eq!(w.ask(runningTaskCall { number: 1 }).models, models, "running");
+        let ticket = w.ticket(ids[1]);
+        assert_eq!(w.ask(locateCall { id: ids[1], nodeHint: 0, ticketHint: ticket }).models, models, "queued");
+        w.send(who(1), 0, submitCall { id: ids[0], resultDigest: [9; 32].into() }).unwrap();
+        let task = w.ask(runningTaskCall { number: 1 });
+        assert_eq!((task.id, &task.models), (ids[1], &models), "from the queue");
+        assert_eq!(w.node(1).inUse, models);
+
+        let mut w = world(3);
+        w.send(OWNER, 0, listGpuGroupCall { group: 1 << 16 | 24, listed: true }).unwrap();
+        w.create(5, FEE, TaskSpec { redundancy: 2, ..spec(0, &models) }).unwrap();
+        draw(&mut w);
+        for number in 1..=3 {
+            let task = w.ask(runningTaskCall { number });
+            assert_eq!((task.status, &task.models), (6, &models), "in a group");
+        }
+    }
+}
+
+#[test]
 fn a_page_too_long_is_refused() {
     let mut w = world(1);
     let long = 257u32;

@@ -1,17 +1,20 @@
 //! Every public function and every refusal, one scene each.
 
 use muster_core::id::{GpuGroup, ModelId, NodeId, QueueId, TaskId, Ticket};
+use muster_core::record::Head;
 use muster_core::wad::WAD;
 use muster_core::word::Word;
 use muster_model::refused;
 use muster_model::world::*;
 use muster_protocol::abi::IMuster::{IMusterErrors, IMusterEvents as E, *};
 use muster_protocol::admin::{self, Genesis};
-use muster_protocol::host::HISTORY;
+use muster_protocol::host::{offset, HISTORY};
+use muster_protocol::layout::{selector_key, slot, HEAD, SELECTORS, SELECTOR_PLACES};
 use muster_protocol::native::Memory;
 use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::sampler::Among;
-use muster_protocol::{purse, IMuster, Network};
+use muster_protocol::tasks::FEE_END;
+use muster_protocol::{purse, Host, IMuster, Network};
 
 const FEE: u128 = TOKEN;
 
@@ -340,6 +343,28 @@ fn a_task_runs_at_once_with_no_delay_and_in_the_next_block_with_one() {
     assert!((1..=3).any(|n| w.node(n).status == 2 && w.node(n).task == 2));
 }
 
+/// The grace is added to a time limit, the least price multiplies an estimate, and a fee of a batch takes more than 64 bits.
+#[test]
+fn terms_make_the_limit_and_the_least_fee() {
+    let mut w = world(3);
+    let created = |w: &mut World| {
+        w.create(5, FEE, spec(0, &[])).unwrap();
+        w.events()
+            .into_iter()
+            .find_map(|e| if let E::TaskCreated(c) = e { Some((c.timeLimit, c.estimate)) } else { None })
+            .unwrap()
+    };
+    let (limit, estimate) = created(&mut w);
+    w.set("grace", 5);
+    assert_eq!(created(&mut w), (limit + 5, estimate));
+    w.set("minPrice", 7);
+    let least = 7 * u128::from(estimate);
+    refused!(w.create(5, least - 1, spec(0, &[])), FeeTooLow(word(least - 1), least));
+    w.set("drawDelay", 1);
+    batch(&mut w, 5, &[spec(0, &[])], &[20 * TOKEN], true).unwrap();
+    assert_eq!(w.ask(pendingTasksCall { from: 0, count: 1 })[0].fee, 20 * TOKEN);
+}
+
 /// Creates tasks in one call.
 fn batch(w: &mut World, n: u64, specs: &[IMuster::TaskSpec], fees: &[u128], atomic: bool) -> muster_protocol::Result<Vec<u64>> {
     let (specs, fees) = (specs.to_vec(), fees.to_vec());
@@ -461,22 +486,110 @@ fn every_call_serves_two_pending_tasks_and_only_an_aged_out_hash_is_drawn_again(
     assert_eq!(w.view(|n| n.overview()).pending, 0);
 }
 
-/// What a call that needs settled draws reads for others is bounded: it makes up to eight draws, fewer where they are dear.
+/// What a call that needs settled draws reads for others is bounded: it makes up to eight draws, fewer where they are dear; whether its
+/// own program makes them or asks the one of tasks.
 #[test]
 fn a_call_that_needs_settled_draws_makes_up_to_eight() {
-    for (tasks, left) in [(8, Some(0)), (9, None)] {
+    for (tasks, asks) in [(8, false), (9, false), (8, true), (9, true)] {
         let mut w = world(20);
         w.set("drawDelay", 1);
         for _ in 0..tasks {
             w.create(5, FEE, spec(0, &[])).unwrap();
         }
         w.pass(1, 0);
-        let paused = w.call(who(1), 0, |n| n.pause());
-        match left {
-            Some(left) => assert_eq!((paused.is_ok(), w.view(|n| n.overview()).pending), (true, left)),
-            None => refused!(paused, DrawsDue(1u32)),
+        let paused = if asks { w.send(who(1), 0, pauseCall {}).map(drop) } else { w.call(who(1), 0, |n| n.pause()) };
+        if tasks == 8 {
+            assert_eq!((paused.is_ok(), w.view(|n| n.overview()).pending), (true, 0));
+        } else {
+            refused!(paused, DrawsDue(1u32));
         }
     }
+}
+
+/// A call that has made a draw makes another if it will hardly read more than 208 words in all: one of a single node counts for 24, or for
+/// 96 with several models, one of several nodes for all of them. The first it makes however much it has read.
+#[test]
+fn what_a_draw_is_taken_to_read_decides_whether_another_is_made() {
+    let three = IMuster::TaskSpec { kind: 0, redundancy: 2, ..spec(0, &[]) };
+    for (wanted, words) in [(spec(0, &[]), Some(24)), (spec(0, &[77]), Some(24)), (spec(0, &[77, 78]), Some(96)), (three, None)] {
+        let mut w = world(6);
+        w.set("drawDelay", 1);
+        w.create(5, FEE, wanted).unwrap();
+        w.pass(1, 0);
+        let served = |served: u32, read: u32| {
+            let mut mem = w.mem.clone();
+            Network::open(&mut mem).unwrap().serve_for(served + 1, served, read)
+        };
+        let looking = {
+            let mut mem = w.mem.clone();
+            let began = mem.reads();
+            assert!(Network::open(&mut mem).unwrap().draws_due());
+            mem.reads() - began
+        };
+        assert!(served(0, 1_000) > 0);
+        match words {
+            Some(words) => {
+                let most = 208 - words - looking;
+                assert_eq!((served(1, most), served(1, most + 1)), (2, 1), "{words} words");
+            }
+            None => assert_eq!(served(1, 0), 1),
+        }
+    }
+}
+
+/// What a batch creates leaves the less for draws that others wait for.
+#[test]
+fn a_large_batch_makes_fewer_draws_than_a_small_one() {
+    let mut w = world(20);
+    w.set("drawDelay", 1);
+    for _ in 0..6 {
+        w.create(5, FEE, spec(0, &[])).unwrap();
+    }
+    w.pass(1, 0);
+    let mem = w.mem.clone();
+    for (tasks, made) in [(1, true), (2, true), (16, false)] {
+        w.mem = mem.clone();
+        let created = batch(&mut w, 5, &vec![spec(24, &[]); tasks], &vec![FEE; tasks], true);
+        assert_eq!(created.is_ok(), made, "{tasks} tasks");
+        assert_eq!(w.view(|n| n.overview()).pending, if made { tasks as u32 } else { 6 });
+    }
+}
+
+/// Without the network's own choice: the first Pending task, once its block has come, is for whoever compares.
+#[test]
+fn a_due_task_can_be_taken_off_the_ring() {
+    let mut w = world(2);
+    w.set("drawDelay", 1);
+    w.create(5, FEE, spec(0, &[])).unwrap();
+    assert_eq!(Network::open(&mut w.mem).unwrap().take_due(), None, "its hash is not known yet");
+    w.pass(1, 0);
+    w.mem.sender = who(5);
+    let mut net = Network::open(&mut w.mem).unwrap();
+    let task = net.take_due().unwrap();
+    assert_eq!((task.order.id, task.escrow.fee, net.ring().len()), (TaskId(1), FEE, 0));
+    assert_eq!(net.take_due(), None);
+}
+
+/// Who is freed while tasks are queued that they cannot run is idle.
+#[test]
+fn who_resumes_beside_tasks_for_others_is_idle() {
+    let mut w = World::new();
+    w.set("drawDelay", 0);
+    w.set("alphaMilli", 100_000);
+    let (a, b) = (GpuGroup::of(1, 24), GpuGroup::of(1, 48));
+    w.join(1, "A", 24, &[], 400).unwrap();
+    w.join(2, "B", 48, &[], 400).unwrap();
+    let on = |group: GpuGroup| IMuster::TaskSpec { gpu: group.0, ..spec(0, &[]) };
+    w.send(who(2), 0, pauseCall {}).unwrap();
+    let first = w.create(5, FEE, on(a)).unwrap();
+    for queued in 1..=3 {
+        w.create(5, FEE, on(a)).unwrap();
+        assert_eq!(w.view(|n| n.queued()), queued);
+    }
+    w.send(who(2), 0, resumeCall {}).unwrap();
+    assert_eq!((status(&mut w, 1), w.node(1).task, status(&mut w, 2), w.view(|n| n.queued())), (2, first, 1, 3));
+    let other = w.create(5, FEE, on(b)).unwrap();
+    assert_eq!((status(&mut w, 2), w.node(2).task), (2, other));
 }
 
 /// The blocks of the tasks in the ring never fall: a shorter delay waits until it is empty.
@@ -599,6 +712,23 @@ fn a_task_that_no_joined_node_could_run_is_refused() {
     }
     w.join(1, "A", 80, &[], 400).unwrap();
     assert!(runs(&mut w, 80, 0) && !runs(&mut w, 81, 0));
+}
+
+/// Without a start fee nobody gets one.
+#[test]
+fn who_ends_a_queued_task_for_nothing_is_no_beneficiary() {
+    let mut w = world(1);
+    w.set("startFeeBps", 0);
+    w.create(5, FEE, spec(0, &[])).unwrap();
+    let id = w.create(5, 1_000, spec(0, &[])).unwrap();
+    let ticket = w.ticket(id);
+    w.pass(1, 21_601);
+    w.events();
+    w.send(who(6), 0, expireQueuedCall { id, ticket }).unwrap();
+    assert!(
+        matches!(&w.events()[..], [E::TaskAborted(a)] if (a.reason, a.refund, a.startFee, a.beneficiary.into_array()) == (3, 1_000, 0, [0; 20]))
+    );
+    assert_eq!((w.account(5).credit, w.account(6).credit), (1_000, 0));
 }
 
 /// A queued task ends by anyone's call once it has waited too long, and pays whoever calls.
@@ -818,10 +948,9 @@ fn an_excluded_node_is_parked_gets_nothing_and_comes_back() {
     assert_eq!(status(&mut w, 1), 1, "a refused call leaves nothing behind");
     assert_eq!(w.withdraw(5).unwrap(), 1_960);
     assert_eq!(status(&mut w, 1), 1, "but a withdrawal, which nothing can keep from paying");
-    w.join(2, "B", 8, &[], 400).unwrap();
-    assert!(
-        matches!(&w.events()[..], [E::Withdrawn(_), E::NodeReadmitted(r), E::TaskStarted(s), ..] if r.node == 1 && s.id == id)
-    );
+    w.events();
+    w.create(5, FEE, spec(0, &[])).unwrap();
+    assert!(matches!(&w.events()[..], [E::NodeReadmitted(r), E::TaskStarted(s), ..] if r.node == 1 && s.id == id));
     assert_eq!(w.view(|n| n.head().parked_due), 0);
     refused!(w.call(who(7), 0, |n| n.poke(NodeId(1))), WrongStatus(1u32, 2u8));
     refused!(w.call(who(7), 0, |n| n.poke(NodeId(3))), NodeUnknown(3u32));
@@ -1134,6 +1263,242 @@ fn a_pre_download_asks_only_as_many_as_are_missing() {
     assert_eq!(asked, 1, "two of three holders are still available");
 }
 
+/// Over all models of a task together as many nodes are asked as are to hold each.
+#[test]
+fn a_pre_download_of_several_models_asks_no_more_nodes_than_of_one() {
+    let mut w = world(30);
+    w.set("spread", 3);
+    w.create(5, FEE, spec(0, &[77, 78])).unwrap();
+    let asked: Vec<(u32, u64)> =
+        w.events().iter().filter_map(|e| if let E::DownloadRequested(d) = e { Some((d.node, d.model)) } else { None }).collect();
+    let runs = (1..=30).find(|&n| w.node(n).status == 2).unwrap();
+    assert_eq!(asked[..2], [(runs, 77), (runs, 78)]);
+    assert!(asked.len() == 5 && asked[2..].iter().all(|&(node, model)| node != runs && model == 77), "{asked:?}");
+}
+
+/// Who was drawn because it holds one of several models, of which there are many, is asked for those that it lacks.
+#[test]
+fn a_node_is_asked_for_those_of_several_common_models_that_it_lacks() {
+    let mut w = World::new();
+    w.set("drawDelay", 0);
+    for n in 1..=12 {
+        w.join(n, "RTX 4090", 24, &[70 + n % 2], 400).unwrap();
+    }
+    for _ in 0..4 {
+        w.events();
+        let id = w.create(5, FEE, spec(0, &[70, 71])).unwrap();
+        let asked: Vec<(u32, u64)> = w
+            .events()
+            .iter()
+            .filter_map(|e| if let E::DownloadRequested(d) = e { Some((d.node, d.model)) } else { None })
+            .collect();
+        let runs = (1..=12).find(|&n| w.node(n).task == id).unwrap();
+        assert_eq!(asked.iter().filter(|ask| ask.0 == runs).collect::<Vec<_>>(), [&(runs, 71 - u64::from(runs) % 2)]);
+    }
+}
+
+/// Whom a world would ask to download which models for a task that it draws at once so many blocks later; not the node that runs it.
+fn asked_for(w: &World, wanted: &IMuster::TaskSpec, later: u64) -> Vec<(u32, u64)> {
+    let mut w = World::on(w.mem.clone());
+    w.pass(later, 0);
+    w.events();
+    w.create(5, FEE, wanted.clone()).unwrap();
+    // Undecided, it is drawn again.
+    w.drain();
+    let events = w.events();
+    let runs = events.iter().find_map(|e| if let E::TaskStarted(t) = e { Some(t.node) } else { None }).expect("it starts");
+    let asked = events.iter().filter_map(|e| if let E::DownloadRequested(d) = e { Some((d.node, d.model)) } else { None });
+    asked.filter(|&(node, _)| node != runs).collect()
+}
+
+/// The words that creating a task reads while this many available holders are enough.
+fn read_for(w: &World, wanted: &IMuster::TaskSpec, scarce: u64) -> u32 {
+    let mut w = World::on(w.mem.clone());
+    w.set("scarce", scarce);
+    let began = w.mem.reads();
+    w.create(5, FEE, wanted.clone()).unwrap();
+    w.mem.reads() - began
+}
+
+/// A world whose tasks raise no H, with so many nodes of one GPU that hold these models, and so many of another that hold none.
+fn holders(number: u64, models: &[u64], others: u64) -> World {
+    let mut w = World::new();
+    w.set("drawDelay", 0);
+    w.set("boostPool", 0);
+    for n in 1..=number {
+        w.join(n, "holder", 24, models, 400).unwrap();
+    }
+    for n in number + 1..=number + others {
+        w.join(n, "other", 24, &[], 400).unwrap();
+    }
+    w
+}
+
+/// Whether a success of a task that such a world draws so many blocks later raises H.
+fn boosts(w: &World, wanted: &IMuster::TaskSpec, later: u64) -> bool {
+    let mut w = World::on(w.mem.clone());
+    w.pass(later, 0);
+    w.events();
+    w.create(5, FEE, wanted.clone()).unwrap();
+    w.drain();
+    w.events().iter().find_map(|e| if let E::TaskStarted(t) = e { Some(t.boosts) } else { None }).expect("it starts")
+}
+
+/// Has nodes step aside.
+fn aside(w: &mut World, nodes: impl Iterator<Item = u64>) {
+    for n in nodes {
+        w.send(who(n), 0, pauseCall {}).unwrap();
+    }
+}
+
+/// Has nodes step aside and return: what they hold is not known beside their numbers any more.
+fn back(w: &mut World, nodes: impl Iterator<Item = u64> + Clone) {
+    aside(w, nodes.clone());
+    for n in nodes {
+        w.send(who(n), 0, resumeCall {}).unwrap();
+    }
+}
+
+/// Where most holders are busy the few idle ones are found beside the node that was drawn, whatever place a model has in their lists.
+#[test]
+fn idle_holders_are_found_beside_the_node_that_was_drawn() {
+    let mut w = holders(100, &[1, 2, 3, 4, 5, 6, 7, 8], 6);
+    aside(&mut w, 6..=100);
+    back(&mut w, 1..=5);
+    for models in [&[1][..], &[8], &[7, 8], &[1, 8]] {
+        for later in 0..8 {
+            let asked = asked_for(&w, &spec(0, models), later);
+            assert!(asked.is_empty(), "{models:?}: {asked:?}");
+        }
+    }
+    w.set("boostPool", 3);
+    for models in [&[1][..], &[8], &[7, 8], &[1, 8]] {
+        assert!((0..8).all(|later| boosts(&w, &spec(0, models), later)), "{models:?}");
+    }
+}
+
+/// Who is known to hold a model costs no word; whose first word of models says so, one; and nobody is looked at once there are enough.
+#[test]
+fn counting_available_holders_reads_no_more_than_it_takes() {
+    let mut w = holders(12, &[7], 6);
+    assert_eq!(read_for(&w, &spec(0, &[7]), 3), read_for(&w, &spec(0, &[7]), 0));
+    back(&mut w, 1..=12);
+    for scarce in 1..=2 {
+        assert_eq!(read_for(&w, &spec(0, &[7]), scarce), read_for(&w, &spec(0, &[7]), 0) + scarce as u32);
+    }
+    // Of a rare one two for everybody who is entered, a record and the word of its models, but one for the node that was drawn.
+    let w = holders(12, &[7], 60);
+    let more: Vec<u32> =
+        (1..=4).map(|scarce| read_for(&w, &spec(0, &[7]), scarce + 1) - read_for(&w, &spec(0, &[7]), scarce)).collect();
+    assert!(more.iter().all(|&words| words == 2 || words == 3) && more.iter().sum::<u32>() <= 9, "{more:?}");
+}
+
+/// Who is still entered as a holder and does not hold the model any more is not available.
+#[test]
+fn stale_holders_do_not_make_a_model_common() {
+    let mut w = holders(4, &[7], 40);
+    assert!(asked_for(&w, &spec(0, &[7]), 0).is_empty(), "three others hold it");
+    for n in 2..=4 {
+        w.send(who(n), 0, reportRemovedCall { models: vec![7] }).unwrap();
+    }
+    let mut few = World::on(w.mem.clone());
+    few.send(who(2), 0, reportDownloadedCall { models: vec![7] }).unwrap();
+    assert!(asked_for(&w, &spec(0, &[7]), 0).len() >= 5);
+    assert!(asked_for(&few, &spec(0, &[7]), 0).len() >= 5);
+}
+
+/// A pre-download reads no more than its words: two for everybody who is entered as a holder or tried; where many are entered first two and
+/// more for each of three who stand beside the node that was drawn, and not where few are.
+#[test]
+fn a_pre_download_asks_as_many_as_its_words_allow() {
+    let most = |w: &World| (0..30).map(|later| asked_for(w, &spec(0, &[7]), later).len()).max().unwrap();
+    // Four of a hundred: eight words for those who are entered, and twelve tries.
+    let mut w = holders(4, &[7], 96);
+    w.set("spread", 16);
+    aside(&mut w, 1..=4);
+    assert_eq!(most(&w), 12);
+    // The same beside a common model, of which those beside are known to hold it.
+    let mut w = holders(30, &[7], 70);
+    w.set("boostPool", 3);
+    w.set("spread", 16);
+    for n in 31..=34 {
+        w.send(who(n), 0, reportDownloadedCall { models: vec![8] }).unwrap();
+    }
+    aside(&mut w, 31..=34);
+    let counts = (0..30).map(|later| asked_for(&w, &spec(0, &[7, 8]), later).len());
+    assert!((9..=12).contains(&counts.max().unwrap()));
+    // Ten of forty: six words for three beside, twenty for those who are entered, and three tries.
+    let mut w = holders(10, &[7], 30);
+    w.set("spread", 16);
+    aside(&mut w, 1..=10);
+    assert_eq!(most(&w), 3);
+}
+
+/// A try that is rejected by weight counts like any other: where nearly all weigh little, few are asked.
+#[test]
+fn rejected_tries_of_a_pre_download_count() {
+    let mut w = holders(0, &[], 40);
+    for n in 1..=40 {
+        // Below what is kicked out for its scores.
+        let (score, times) = if n == 1 { (10, 50) } else { (0, 9) };
+        for _ in 0..times {
+            w.call(who(1), 0, |net| {
+                net.record_score(NodeId(n), score);
+                Ok(())
+            })
+            .unwrap();
+        }
+    }
+    let counts: Vec<usize> = (0..40).map(|later| asked_for(&w, &spec(0, &[7]), later).len()).collect();
+    // Sixteen tries, of which one in five or six is accepted.
+    assert!((40..200).contains(&counts.iter().sum::<usize>()), "{counts:?}");
+}
+
+/// A success raises H where three could have run the task: only holders count whom it could have gone to, wherever they stand.
+#[test]
+fn a_draw_is_real_only_where_others_could_have_run_the_task() {
+    let mut w = World::new();
+    w.set("drawDelay", 0);
+    w.join(1, "A", 24, &[7], 400).unwrap();
+    w.join(2, "B", 48, &[7], 400).unwrap();
+    w.join(3, "C", 48, &[7], 400).unwrap();
+    assert!(boosts(&w, &spec(0, &[7]), 0), "three could");
+    assert!(!boosts(&w, &spec(48, &[7]), 0), "two could");
+    for group in [GpuGroup::of(1, 24), GpuGroup::of(1, 48), GpuGroup::of(2, 48)] {
+        let wanted = IMuster::TaskSpec { gpu: group.0, ..spec(0, &[7]) };
+        assert!(!boosts(&w, &wanted, 0), "one could");
+        let name = ["A", "B", "C"][usize::from(group.vram() > 24) + usize::from(group.gpu() > 1)];
+        let mut more = World::on(w.mem.clone());
+        for n in 4..=5 {
+            more.join(n, name, group.vram(), &[7], 400).unwrap();
+        }
+        assert!(boosts(&more, &wanted, 0), "three could, of one GPU");
+    }
+}
+
+/// However many nodes there are, no more tasks are queued than a pool's places, which are 24 bits, can number.
+#[test]
+fn no_network_queues_more_than_there_are_places() {
+    let mut w = world(1);
+    w.set("alphaMilli", 100_000);
+    for (joined, capacity) in [(1, 100), (167_772, 16_777_200), (167_773, 16_777_214), (0xff_ffff, 16_777_214)] {
+        let head: Head = w.mem.get(slot(HEAD));
+        w.mem.put(slot(HEAD), &Head { joined, ..head });
+        assert_eq!(w.view(|net| net.queue_capacity()), capacity);
+    }
+}
+
+/// However much a least stake covers, a task's fee stays below what credits could not hold.
+#[test]
+fn no_stake_covers_a_fee_beyond_the_end_of_fees() {
+    let mut w = world(1);
+    w.view(|net| {
+        let terms = net.terms();
+        assert_eq!(net.most_at_stake(&terms, 3), 3 * net.most_at_stake(&terms, 1));
+        assert_eq!(net.most_at_stake(&terms, u32::MAX), FEE_END - 1);
+    });
+}
+
 #[test]
 fn parameters_keep_their_bounds() {
     let (mut w, mut fresh) = (World::new(), World::new());
@@ -1311,6 +1676,39 @@ fn programs_answer_selectors_and_leave_the_list_whole() {
     }
     let facets = muster_protocol::lens::facets(&w.mem);
     assert_eq!(facets.iter().map(|f| f.functionSelectors.len()).sum::<usize>(), 1 + 55);
+}
+
+/// Whoever reads the storage finds a `bytes4[]` there, and behind its end nothing, as after Solidity's `pop`; and each selector's place.
+#[test]
+fn selectors_lie_as_solidity_packs_them() {
+    let mut w = World::new();
+    let selector = |n: u32| (0x0101_0100 + n).to_be_bytes();
+    let mut listed: Vec<u32> = Vec::new();
+    let changes = [(who(2), 0..20), (who(3), 18..20), ([0; 20], 3..4), ([0; 20], 19..20), ([0; 20], 17..18), (who(2), 30..31)];
+    for (program, numbers) in changes {
+        let list: Vec<_> = numbers.clone().map(|n| selector(n).into()).collect();
+        w.raw(OWNER, 0, |m| admin::propose_programs(m, program, &list)).unwrap();
+        w.pass(1, UPGRADE_DELAY as u64);
+        w.raw(OWNER, 0, |m| admin::accept_programs(m, program, &list)).unwrap();
+        for n in numbers {
+            match listed.iter().position(|&there| there == n) {
+                Some(gap) if program == [0; 20] => _ = listed.swap_remove(gap),
+                Some(_) => {}
+                None => listed.push(n),
+            }
+        }
+        let first = Word::from_be_bytes(w.mem.keccak(&slot(SELECTORS).to_be_bytes()));
+        let at = |i: usize| w.mem.load(offset(first, i as u64 / 8)).lane32(i as u32 % 8).to_be_bytes();
+        assert_eq!(w.mem.load(slot(SELECTORS)), Word::from(listed.len() as u64));
+        for i in 0..32 {
+            assert_eq!(at(i), listed.get(i).map_or([0; 4], |&n| selector(n)), "{i} of {listed:?}");
+        }
+        for n in 0..32 {
+            let place = w.mem.load(w.mem.mapping(SELECTOR_PLACES, selector_key(selector(n))));
+            let expected = listed.iter().position(|&there| there == n).map_or(0, |i| 1 + i as u64);
+            assert_eq!(place, Word::from(expected), "the place of {n} in {listed:?}");
+        }
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use muster_model::refused;
 use muster_model::validated::*;
 use muster_model::world::*;
 use muster_protocol::draw::{Members, Rng};
-use muster_protocol::host::Task;
+use muster_protocol::host::{Host, Task};
 use muster_protocol::roster::Seat;
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 use muster_protocol::{registry, Network};
@@ -138,7 +138,44 @@ fn a_listed_group_of_three_is_counted_whoever_comes_and_goes() {
     w.send(OWNER, 0, listGpuGroupCall { group: other, listed: true }).unwrap();
     assert!(!possible(&mut w, 25));
     w.join(6, "A100", 300, &[], 400).unwrap();
-    assert!(possible(&mut w, 25));
+    assert!(possible(&mut w, 25) && !possible(&mut w, 301));
+    // All sizes stand in four words.
+    w.view(|net| {
+        let before = net.host.reads();
+        assert!(!registry::has_trio(&*net.host, 301) && net.host.reads() - before <= 4);
+    });
+}
+
+/// A node that was kept for a task whose group is another GPU's in the end does not make that look larger.
+#[test]
+fn who_is_kept_does_not_count_in_another_gpus_group() {
+    let mut w = network(3);
+    w.set("scorePool", 4);
+    let other = 1 << 16 | 80;
+    for n in 4..=6 {
+        w.join(n, "A100", 80, &[], 400).unwrap();
+    }
+    w.send(OWNER, 0, listGpuGroupCall { group: other, listed: true }).unwrap();
+    let (first, rest): (Vec<_>, Vec<_>) = busy(&mut w, 6).into_iter().partition(|&(_, node)| node <= 3);
+    first[..2].iter().for_each(|&task| submit(&mut w, task));
+    let id = created(&mut w, FEE, alike(0));
+    assert_eq!(w.ask(overviewCall {}).queued, 1);
+    let (mem, mut others) = (w.mem.clone(), 0);
+    for i in 0..40 {
+        w.mem = mem.clone();
+        w.mem.block += i;
+        submit(&mut w, first[2]);
+        assert_eq!((w.node(first[2].1).parked, w.ask(overviewCall {}).queued), (3, 0));
+        rest.iter().for_each(|&task| submit(&mut w, task));
+        w.events();
+        w.pass(1, 0);
+        w.dispatch(1).unwrap();
+        if let Some(formed) = w.events().into_iter().find_map(|e| if let E::GroupFormed(g) = e { Some(g) } else { None }) {
+            assert!(formed.id == id && !formed.scored, "three of a GPU are there, not four");
+            others += u32::from(formed.nodes.iter().all(|&n| n > 3));
+        }
+    }
+    assert!(others > 5, "{others}");
 }
 
 #[test]

@@ -2,14 +2,15 @@
 
 use muster_core::adaptive::{best_target, Climber, Settings, Tally};
 use muster_core::id::NodeId;
-use muster_core::record::{Climb, Profile as Kept, Scores};
+use muster_core::record::{Climb, Members, Profile as Kept, Scores};
 use muster_core::reputation::{likelihood, Algorithm, Exact, Record, Rule};
 use muster_core::wad::WAD;
+use muster_model::meter::{metered_alone, MOST_GAS};
 use muster_model::refused;
 use muster_model::validated::{self, *};
 use muster_model::world::*;
 use muster_protocol::host::{offset, Host};
-use muster_protocol::layout::{node, node_slot, profile, profile_slot};
+use muster_protocol::layout::{self, entry, node, node_slot, profile, profile_slot};
 use muster_protocol::roster::Seat;
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 
@@ -292,6 +293,8 @@ fn the_target_is_set_anew_after_a_period() {
                     let mut climber = Climber::new(Settings { initial: WAD / 2, ..Settings::new(WAD / 2) });
                     let (successes, members) = (before.successes.into(), u64::from(before.members));
                     climber.step(Tally { successes, groups: 300, capacity: members / 3 });
+                    // What the next period's gain is held against is this one's.
+                    assert_eq!(w.mem.get::<Climb>(at), climber.state());
                     climber.target()
                 }
                 _ => WAD / 2,
@@ -307,6 +310,46 @@ fn the_target_is_set_anew_after_a_period() {
     }
     let kept: Kept = w.mem.get(profile_slot(&w.mem, who(CREATOR)));
     assert_eq!(kept.targeting, 2);
+}
+
+/// The first target that is computed stands for itself, also where a profile is set again; the others are joined to those before.
+#[test]
+fn a_predictive_target_is_joined_to_those_before() {
+    let mut w = network(12);
+    let predictive = Profile { algorithm: 2, least: 3, most: 7, targeting: 0, target: WAD / 2, ..USUAL };
+    let at = offset(profile_slot(&w.mem, who(CREATOR)), profile::CLIMB);
+    for again in 0..2 {
+        set(&mut w, predictive.clone());
+        let mut mean = WAD / 2;
+        for before in 0..5u8 {
+            // Other ratings every time, so that the best target differs.
+            let mut ratings = Vec::new();
+            for n in 1..=12u8 {
+                let right = (n * (2 + (before * 3 + again) % 5)).min(60);
+                rate(&mut w, n.into(), right, 60);
+                ratings.push(Record::new(right.into(), 60).unwrap().rating());
+            }
+            ratings.sort_unstable_by(|a, b| b.cmp(a));
+            let mut scratch = ratings.clone();
+            let form =
+                |free: &mut [u64], r: &Rule| Algorithm::TightFit.form::<_, Exact>(free, r, |_| unreachable!("nothing random"));
+            let best = best_target::<_, Exact>(WAD / 2, (3, 7), &ratings, &mut scratch, form);
+            mean = match before {
+                0 => best,
+                1 => (mean + best) / 2,
+                _ => (2 * mean + best) / 3,
+            };
+            let climb: Climb = w.mem.get(at);
+            assert_eq!(climb.tried, before);
+            w.mem.put(at, &Climb { groups: 300, successes: 150, members: 1_200, ..climb });
+            let id = created(&mut w, FEE, rated());
+            let (place, members) = group_of(&mut w, id).expect("formed");
+            let told = chosen(&mut w).unwrap();
+            let after = w.ask(profileCall { application: who(CREATOR).into() });
+            assert_eq!((told.target, after._0.target), (mean, mean), "{before}");
+            run(&mut w, id, place, &members, &[1; 9][..members.len()]);
+        }
+    }
 }
 
 #[test]
@@ -408,6 +451,58 @@ fn nodes_that_are_freed_one_by_one_wait_for_each_other() {
     check_money(&mut w);
 }
 
+/// Those that are kept for a task count among the 32 of its pool: with nine of them and 31 idle ones it is drawn, and does not always
+/// hold the best of all.
+#[test]
+fn a_pool_counts_those_that_are_kept_for_its_task() {
+    let mut w = network(9);
+    set(&mut w, Profile { target: WAD, targeting: 2, least: 9, most: 9, ..USUAL });
+    let mut busy = busy(&mut w, 9);
+    let id = created(&mut w, FEE, rated());
+    let last = busy.pop().unwrap();
+    busy.into_iter().for_each(|task| submit(&mut w, task));
+    let (mem, paid, mut formed, mut best) = (w.mem.clone(), w.paid_in, 0, 0);
+    for i in 0..16 {
+        (w.mem, w.paid_in) = (mem.clone(), paid);
+        w.mem.block += i;
+        submit(&mut w, last);
+        assert!((1..=9).all(|n| w.node(n).parked == 3), "kept for it");
+        for n in 10..=40 {
+            w.join(n, "RTX 4090", 24, &[], 400).unwrap();
+            rate(&mut w, n as u32, if n <= 18 { 60 } else { 30 }, 60);
+        }
+        w.pass(1, 0);
+        w.dispatch(5).unwrap();
+        let Some((_, mut members)) = group_of(&mut w, id) else { continue };
+        members.sort_unstable();
+        formed += 1;
+        best += u32::from(members == (10..=18).collect::<Vec<u32>>());
+    }
+    assert!(formed >= 12 && best <= 4, "{best} of {formed}");
+}
+
+/// A node that can neither begin nor wait with the best task for several begins with the best one for nodes chosen by ratings.
+#[test]
+fn a_freed_node_that_finds_no_mates_for_the_best_task_goes_to_a_rated_one() {
+    let mut w = network(3);
+    w.set("holdTime", 0);
+    for n in 4..=9 {
+        w.join(n, "A100", 80, &[], 400).unwrap();
+    }
+    let single = || IMuster::TaskSpec { gpu: CARD, ..spec(0, &[]) };
+    let busy: Vec<u64> = (0..3).map(|_| created(&mut w, TOKEN, single())).collect();
+    let first = created(&mut w, 12 * TOKEN, IMuster::TaskSpec { gpu: CARD, ..image(0) });
+    let second = created(&mut w, 7 * TOKEN, IMuster::TaskSpec { redundancy: 3, ..image(0) });
+    assert_eq!(w.ask(overviewCall {}).queued, 2);
+    let node = (1..=3).find(|&n| task_of(&mut w, n) == busy[0]).unwrap();
+    submit(&mut w, (busy[0], node));
+    assert_eq!((w.node(node).parked, w.ask(overviewCall {}).queued), (3, 1));
+    w.pass(1, 0);
+    w.dispatch(1).unwrap();
+    assert!(group_of(&mut w, second).is_some() && group_of(&mut w, first).is_none());
+    check_money(&mut w);
+}
+
 /// Both counts are halved at 64 judgements, and live through leaving and coming back.
 #[test]
 fn a_rating_outlives_an_exit_and_forgets() {
@@ -427,4 +522,156 @@ fn a_rating_outlives_an_exit_and_forgets() {
     w.send(who(1), 0, quitCall {}).unwrap();
     w.join(1, "RTX 4090", 24, &[], 400).unwrap();
     assert_eq!((w.node(1).right, w.node(1).judged), (20, 33));
+}
+
+/// Who is in a group, and what each revealed, stands in the words that the layout has for it.
+#[test]
+fn members_and_answers_stand_where_the_layout_says() {
+    let mut w = network(9);
+    set(&mut w, Profile { algorithm: 0, least: 3, most: 7, ..USUAL });
+    let id = created(&mut w, FEE, rated());
+    let (place, members) = group_of(&mut w, id).expect("formed");
+    assert_eq!(members.len(), 7);
+    let at = entry(&w.mem, layout::GROUPS, place.into());
+    let words = [layout::group::MEMBERS, layout::group::MORE_MEMBERS, layout::group::MORE_MEMBERS + 1];
+    let there = words.map(|word| w.mem.get::<Members>(offset(at, word)).all().map(|m| m.node.0)).concat();
+    assert_eq!((&there[..7], &there[7..]), (&members[..], &[0; 2][..]));
+    for &n in &members {
+        commit(&mut w, id, n, ANSWER, value(n as u8)).unwrap();
+    }
+    // The last is not revealed: else the group were judged.
+    for &n in &members[..6] {
+        reveal(&mut w, id, place, n, ANSWER, value(n as u8)).unwrap();
+    }
+    for (i, &n) in members[..6].iter().enumerate() {
+        let word = if i < 3 { layout::group::ANSWERS } else { layout::group::MORE_ANSWERS - 3 } + i as u64;
+        assert_eq!(w.mem.load(offset(at, word)).to_be_bytes(), value(n as u8).0);
+    }
+}
+
+/// Where it would be dear to choose nodes and to form their group in one, further draws do it in parts: nodes are let go that were kept in vain,
+/// words are written that never were, and the group is formed of those who were chosen first. All the while the draw is due.
+#[test]
+fn a_dear_group_is_formed_in_parts() {
+    let mut w = network(9);
+    w.set("drawDelay", 1);
+    set(&mut w, Profile { target: WAD, targeting: 2, least: 9, most: 9, ..USUAL });
+    let busy = busy(&mut w, 9);
+    let id = created(&mut w, FEE, IMuster::TaskSpec { models: (90_000..90_006).collect(), ..rated() });
+    busy.into_iter().for_each(|task| submit(&mut w, task));
+    assert!((1..=9).all(|n| w.node(n).parked == 3), "kept for it");
+    for n in 10..=32 {
+        w.join(n, "RTX 4090", 24, &[], 400).unwrap();
+        rate(&mut w, n as u32, if n <= 18 { 60 } else { 30 }, 60);
+    }
+    w.pass(1, 0);
+    let parts = |w: &mut World| {
+        let (gas, out) = metered_alone(w, who(DRIVER), 0, |net| net.dispatch(1));
+        assert_eq!(out, "accepted");
+        assert!(gas < MOST_GAS - 100_000, "{gas}");
+        let parked = (1..=9).map(|n| w.node(n).parked).max().unwrap();
+        (w.ask(overviewCall {}).pending, parked, w.node(10).inUse.len())
+    };
+    w.events();
+    assert_eq!(parts(&mut w), (1, 3, 0), "they are chosen");
+    let told = chosen(&mut w).expect("told");
+    assert_eq!((told.group, told.size, told.algorithm), (0, 9, 1));
+    assert!(group_of(&mut w, id).is_none());
+    assert_eq!(parts(&mut w), (1, 1, 0), "nine are let go");
+    for _ in 0..2 {
+        assert_eq!(parts(&mut w), (1, 1, 0), "words are written, which say nothing");
+    }
+    assert_eq!((w.node(10).task, w.node(10).status), (0, 1));
+    // Who has to have the draws made cannot go on, and who ends a task is held back.
+    refused!(w.join(50, "RTX 4090", 24, &[], 400), DrawsDue(1u32));
+    assert_eq!(parts(&mut w), (0, 1, 6), "the group is formed");
+    let again = chosen(&mut w).expect("told");
+    let (place, mut members) = group_of(&mut w, id).expect("formed");
+    assert_eq!((again.group, again.target, again.likelihood), (place, told.target, told.likelihood));
+    members.sort_unstable();
+    assert_eq!(members, (10..=18).collect::<Vec<_>>(), "the best rated");
+    run(&mut w, id, place, &members, &[1; 9]);
+    check_money(&mut w);
+}
+
+/// Between the parts of a dear draw nothing can be changed that it hangs on: whoever wants to makes the next part first, or is refused.
+#[test]
+fn what_was_chosen_stays_chosen() {
+    for attempt in 0..4 {
+        let mut w = network(12);
+        set(&mut w, Profile { target: WAD, targeting: 2, least: 9, most: 9, ..USUAL });
+        let id = w.create(CREATOR, FEE, IMuster::TaskSpec { models: (90_000..90_006).collect(), ..rated() }).unwrap();
+        w.pass(1, 0);
+        w.dispatch(1).unwrap();
+        let told = chosen(&mut w).expect("told");
+        assert_eq!(told.group, 0, "chosen");
+        let call = |w: &mut World| match attempt {
+            0 => w.send(who(1), 0, quitCall {}).map(drop),
+            1 => w.send(who(1), 0, pauseCall {}).map(drop),
+            2 => w.send(who(1), TOKEN, raiseStakeCall {}).map(drop),
+            _ => w.send(who(CREATOR), 0, setProfileCall { profile: Profile { algorithm: 0, ..USUAL } }).map(drop),
+        };
+        // Three parts are left, of which a call makes one, if any: if it is refused then, that is undone, too.
+        for _ in 0..2 {
+            refused!(call(&mut w), DrawsDue(1u32));
+            w.dispatch(1).unwrap();
+            assert!(group_of(&mut w, id).is_none());
+        }
+        if attempt == 2 {
+            refused!(call(&mut w), DrawsDue(1u32));
+            w.dispatch(1).unwrap();
+        }
+        call(&mut w).unwrap();
+        assert!(group_of(&mut w, id).is_some(), "the call has had it formed");
+        let again = chosen(&mut w).expect("told");
+        assert_eq!((again.algorithm, again.size, again.target, again.likelihood), (1, told.size, told.target, told.likelihood));
+        check_money(&mut w);
+    }
+}
+
+/// Whether a group is scored hangs on how many there were to choose among, and not on how many draws it took.
+#[test]
+fn a_group_made_in_parts_is_scored_like_one_made_at_once() {
+    for models in [0u64, 8] {
+        let mut w = network(8);
+        w.set("scorePool", 9);
+        set(&mut w, Profile { least: 3, most: 6, targeting: 2, target: WAD / 2, ..USUAL });
+        let busy = busy(&mut w, 8);
+        let id = created(&mut w, FEE, IMuster::TaskSpec { models: (90_000..90_000 + models).collect(), ..rated() });
+        busy.into_iter().for_each(|task| submit(&mut w, task));
+        let kept = (1..=8).filter(|&n| w.node(n).parked == 3).count();
+        for n in 9..=14 {
+            w.join(n, "RTX 4090", 24, &[], 400).unwrap();
+            rate(&mut w, n as u32, 60, 60);
+        }
+        let at = offset(profile_slot(&w.mem, who(CREATOR)), profile::CLIMB);
+        w.mem.put(at, &Climb { groups: 300, successes: 150, members: 900, ..Climb::START });
+        w.pass(1, 0);
+        let mut parts = 0;
+        while group_of(&mut w, id).is_none() {
+            w.dispatch(1).unwrap();
+            parts += 1;
+        }
+        let (place, _) = group_of(&mut w, id).unwrap();
+        println!("{models} models: {parts} parts, {kept} kept");
+        assert!(kept > 2 && w.ask(groupCall { place }).scored, "{models} models: {parts} parts, {kept} kept");
+        check_money(&mut w);
+    }
+}
+
+/// A task for more than six nodes requires at most six models.
+#[test]
+fn tasks_for_many_nodes_require_few_models() {
+    let mut w = network(9);
+    for (most, models, taken) in [(6, 8, true), (7, 6, true), (7, 7, false), (9, 8, false)] {
+        set(&mut w, Profile { least: 3, most, ..USUAL });
+        let spec = IMuster::TaskSpec { models: (1..=models).collect(), ..rated() };
+        let tried = w.create(CREATOR, FEE, spec);
+        if taken {
+            tried.unwrap();
+        } else {
+            refused!(tried, TooManyModels(models as u32, 6u32));
+        }
+        w.drain();
+    }
 }

@@ -335,19 +335,118 @@ storage and logs, worked out natively; [gas.md](gas.md) has those of compiled pr
 const MUTANTS: &str = "
 ## Mutants
 
-`script/mutants core` lets cargo-mutants change the formulas, one place at a time, and runs their tests; a change that no test notices survives. Of
-366 mutants of `bound.rs`, `value.rs`, `weight.rs`, `qos.rs` and `word.rs` and 23 of `validation.rs` ten survive, because they change no result:
+cargo-mutants lists changes of the code, each in one place; a change that no test notices survives. `script/mutants` builds and tests them one after the other. For
+these figures all were built at once, each behind a switch, and each was tried with the tests that reach the function it is in. Of the formulas (`script/mutants core`)
+1298 changes are listed: 19 do not compile, 24 place fields at compile time (`word.rs`; an earlier run has noticed them), and of the other 1255 tests fail with 1206
+and never end with 17. `bound.rs`, and `best_target` and `mean_target` in `adaptive.rs`, have changed since and were run again: of 90 changes tests fail with 86, three never end, and one is in
+the table. A line with one of the 32 survivors is gone. None of them changes a result:
 
 | mutant | why it changes nothing |
 | --- | --- |
-| `word.rs` (five places) and `value.rs` (two): `|` to `^` | the bits that are put together do not overlap |
+| bitwise or to exclusive or, 25 times: `wad.rs` (12), `word.rs` (5), `records/` (5), `value.rs` (2), `id.rs` | the bits that are put together do not overlap |
 | `bound.rs`, `ceil`: `x < 8` to `x <= 8` | 8 comes out as 8 either way |
-| `bound.rs`, `ceil`: `code > 255` to `code >= 255` | 255 comes out as 255 either way |
 | `value.rs`, `key`: `bits > 32` to `bits >= 32` | a shift by 0 either way |
+| `wad.rs`, `div_digit`: `rest > LOW_32` to `rest >= LOW_32` | with a rest of 2^32 - 1 the digit is right already: no product of two digits is above it |
+| `wad.rs`, `sqrt_u128`: `r > LOW_32` to `r >= LOW_32` | for 2^32 - 1 both ways give the same quotient and rest |
+| `wad.rs`, `neg_ln_wad`: `n << 63` to `n >> 63` | 0 either way: `m` is a multiple of 16, and `n` below 2^63 |
+| `wad.rs`, `neg_ln_wad`: `n << 62` to `n >> 62` | at most one unit of an even dividend, whose divisor is even: the quotient stays |
 
-Of the contract's rules a sample has been run: every sixth of the 99 mutants of what judges in `groups.rs` (`judge`, `conclude`, `pot`, `slash`, `expel`, `settle`, `reveal_member`, `opened`, `revealed`),
-with the tests `outcomes` and `groups`, four long ones left out. Of these 16 two survived, both where a slashed node is thrown out: held, or called to another group. Tests that were added for them fail
-with either. The other rules, `wad.rs` and `records/` have not been run to the end.
+All files of the contract's rules have been run to the end, but for `chain.rs` and `native.rs`, which stand for the chain; macros' tables are not listed by the tool. The tests of
+`contracts/protocol` were tried, and where none notices a change, those that compare random operations with the reference model (`test/model`), not all of them with every
+survivor. A change that no build lets through is not counted; one that the compiler's own check of a table refuses counts as noticed. A test is stopped after four seconds, or ten
+times its time. Of the files from `groups.rs` to `registry.rs` some lines have changed since their run; eleven changes of constants and five of `places` in `parking.rs` have not
+been tried there. `reputation.rs` and what is new of `ring.rs`, `sampler.rs` (`sizes`) and `network.rs` were run
+last, before `prepare` and `wear_in` were rewritten and `sizes` came to give 0 for a single GPU group; as they are now they have not been run. Of 32 changes in and around
+`sizes` 13 were noticed; a new test notices 18 more, and in the last the bits do not overlap. Of the 16 changes that count as surviving in `reputation.rs` eight are undecided:
+the reference model was stopped by the clock.
+
+| file | changes | a test of the contracts notices | never end | only the reference model does | survive |
+| --- | ---: | ---: | ---: | ---: | ---: |
+| `groups.rs` | 375 | 329 | 0 | 31 | 15 |
+| `purse.rs` | 90 | 87 | 0 | 0 | 3 |
+| `ring.rs` | 61 | 60 | 0 | 0 | 1 |
+| `receipt.rs` | 14 | 14 | 0 | 0 | 0 |
+| `parking.rs` | 22 | 19 | 0 | 0 | 3 |
+| `worker.rs` | 12 | 12 | 0 | 0 | 0 |
+| `queue.rs` | 131 | 127 | 0 | 0 | 4 |
+| `bracket.rs` | 92 | 86 | 0 | 0 | 6 |
+| `pool.rs` | 77 | 69 | 0 | 0 | 8 |
+| `roster.rs` | 88 | 71 | 0 | 13 | 4 |
+| `nodes.rs` | 128 | 110 | 0 | 12 | 6 |
+| `reputation.rs` | 96 | 78 | 0 | 2 | 16 |
+| `work.rs` | 51 | 41 | 0 | 8 | 2 |
+| `registry.rs` | 232 | 227 | 0 | 1 | 4 |
+| `draw.rs` | 235 | 222 | 2 | 0 | 11 |
+| `tasks.rs` | 175 | 165 | 0 | 0 | 10 |
+| `network.rs` | 123 | 120 | 0 | 1 | 2 |
+| `sampler.rs` | 325 | 311 | 0 | 0 | 14 |
+| `admin.rs` | 89 | 89 | 0 | 0 | 0 |
+| `parameters.rs` | 48 | 47 | 0 | 0 | 1 |
+| `lens.rs` | 137 | 132 | 0 | 0 | 5 |
+| `programs.rs` | 39 | 37 | 2 | 0 | 0 |
+| `door.rs` | 41 | 35 | 5 | 0 | 1 |
+| `codec.rs` | 83 | 83 | 0 | 0 | 0 |
+| `abi.rs` | 11 | 6 | 0 | 0 | 5 |
+| `layout.rs` | 7 | 7 | 0 | 0 | 0 |
+| `host.rs` | 31 | 26 | 0 | 0 | 5 |
+| together | 2813 | 2610 | 9 | 68 | 126 |
+
+The survivors change no result, but for those of `reputation.rs` that are named below the table:
+
+| mutant | why it changes nothing |
+| --- | --- |
+| bitwise or to exclusive or, 18 times: `groups.rs` (8), `bracket.rs` (4), `registry.rs` (2), `purse.rs`, `parking.rs`, `pool.rs`, `work.rs` | the bits do not overlap, or the flag is not set before |
+| `groups.rs`, `form_next`: its guard is true, or says or for and | it is asked for such draws only |
+| `groups.rs`, `form_around`: `order`, or its `flags`, left as they are | the flags of a commitment are not read of a group |
+| `groups.rs`, `judge_rated`: `flags` left as they are | whoever forms the next group takes over only two of them |
+| `groups.rs`, `form_of` and `slash`; `roster.rs`, `unload`; `nodes.rs`, `join`; `purse.rs`, `credit` and `add`: `> 0` to `>= 0` | what is there is written again |
+| `roster.rs`, `unload`: `model` left as it is | with no models it is not read |
+| `roster.rs`, `check_room`: does nothing | `issue` refuses the same; who has a number already is not among the joined |
+| `roster.rs`, `issue`, and `pool.rs` and `queue.rs`, `insert` (three places each): a bracket grows where it need not | a word above the tree, written anew when it does grow |
+| `pool.rs`, `insert`: `old > 0` to `old >= 0` | the lowest level of the worst keys, which is not read |
+| `pool.rs`, `set` (three places): `> NONE` to `>= NONE` | only when the last key leaves, and then the record begins anew |
+| `parking.rs`, `key`: `NONE + 1` to `NONE - 1`, or `NONE * 1` | no node has the number 0 |
+| `nodes.rs`, `join`: `status`, `h_at`, `pos` or `parked` left as they are | the release that follows sets the first and third; an H of one stays one; who has left is not parked |
+| `nodes.rs`, `reserved_for`, and `work.rs`, `find_work`: `> 0` to `>= 0` | node 0 waits for nothing |
+| `registry.rs`, `push` and `swap_remove`: `> 0` to `>= 0` | the first word, which is written right after; without entries none is read |
+| `queue.rs`, `settle`: `wanted > levels` to `wanted >= levels` | between equal heights nothing is written and nothing counted |
+| `bracket.rs`, `best_up_to`: `key > best.0` to `key >= best.0` | no two keys are equal, and `NONE` is not given |
+| `bracket.rs`, `least`: `k < least` to `k <= least` | of equal ones either |
+| bitwise or to exclusive or, 13 times: `sampler.rs` (11), `draw.rs` (`height`), `tasks.rs` (`start`) | the bits do not overlap, or the flag is not set before |
+| `sampler.rs`, `MIDDLE` and `ROOT`: 0 | other slots, which only a tree of size 0 would use, and no GPU has 0 GiB |
+| `sampler.rs`, `Neighbours::load`: `count > 0` to `count >= 0` | a word read of which nobody is looked at |
+| `draw.rs`, `draw` and `search_or_all`: `holders > 0` to `holders >= 0` | no holders are not popular, and a search among none finds nobody |
+| `draw.rs`, `search_or_all`: `sum > 0` to `sum >= 0` | a random number more, from which nothing is chosen |
+| `draw.rs`, `search_or_all`: `beside < enough` to `beside <= enough` | those in the group are enough already; counting again finds no fewer |
+| `draw.rs`, `pass`: `models > 0` to `models >= 0` | without models the largest boost is 1 either way |
+| `draw.rs`, `tries`: `models.len > 0` to `models.len >= 0` | without models only a try that is accepted comes so far |
+| `draw.rs`, `draw_lacking`: `models` left as they are | a boost is never below 1, and what is not hopeless without one is accepted either way |
+| `draw.rs`, `available_holders`: `pool > 0` to `pool < 0` | who was drawn among the holders of one model was because it is popular, which the other half says |
+| `draw.rs`, `available_holders`: not done and `reads > 0` to or, or to `reads >= 0` | the list of holders is read in vain, and nobody more is counted |
+| `tasks.rs`, `estimate`: `(1 << 24) - 1` to `+ 1` or `/ 1` | the parameters' bounds keep every estimate below 3,603,601 |
+| `tasks.rs`, `enqueue`: `worst < key` to `worst <= key` | no two keys are equal |
+| `tasks.rs`, `start`: `models.len > 0` to `models.len >= 0` | for no models nobody is asked; words are read in vain |
+| `tasks.rs`, `distribute`: `others > 0` to `others < 0`; not sure and to or; `count_held < len` to `count_held <= len` | models are read that a node surely holds, or surely lacks none of |
+| `tasks.rs`, `distribute`: `others == 0` to `others != 0`; `reads == 0` or to and | where nobody is idle, or no words are left, nobody can be asked; holders are counted in vain, or not |
+| `network.rs`, `serve_up_to`: `served >= most` or to and | the program of tasks is asked for nothing |
+| `network.rs`, `serve_several`: not `rated` and to or | the program of tasks does itself what it would ask of another (its size would not allow it) |
+| `lens.rs`, `no_task`: the default view | it is the view of a default task |
+| `lens.rs`, `locate` (four changes of `first`) | where the search of the ring begins; it goes through all of it |
+| `door.rs`, `declared`: `at + 9 < len` to `at + 9 <= len` | no name fits into the last nine bytes |
+| `abi.rs`, `emit` (five changes) | room that is set aside, not what is written |
+| `host.rs`, `is`: true | natively a program that does another's work itself leaves the same |
+| `host.rs`, `ModelSet::pack`: the second word's `used` left out | nothing reads it, and the word is written only with a seventh model in it |
+| `host.rs`, `ModelSet::store`: `len > 1` to `len >= 1`, `len > 6` to `len >= 6` | one word more, which is not read |
+| `host.rs`, `ModelSet::unpack`: `len > 6` to `len >= 6` | what it reads more is cleared right after |
+| `parameters.rs`, `floor`: `n > SOONEST` to `n >= SOONEST` | equal ones give the same |
+| `ring.rs`, `choose`: bitwise or to exclusive or | the flag is not set before |
+| `reputation.rs`, `is_dear`: `> DEAR` to `>= DEAR`; `wear_in`: `> 1` to `>= 1` | one unit of an estimate; a word more is written before |
+
+Open are, in `reputation.rs`: five changes of `is_dear` that reckon a draw cheaper than it is, by up to 288,000 gas, so that one could be made whole that has to be divided: no
+native test notices, and `script/bench gas`, which measures what calls cost then, was not run with them; one of `prepare`, in a line that is gone; and the eight undecided.
+
+Tests have been added for some 220 of the changes that the tests of the contracts had let pass. Some of them the reference model had not noticed either: with one, who was
+set aside and left would have lost count of its open commitments; with another, who was slashed while paused would have taken somebody else out of a list.
 ";
 
 const DRIVEN: &str = "

@@ -120,10 +120,8 @@ fn split(
         .collect();
     // Nodes in an order that nothing else depends on, so that the first ones have no other choice than the last.
     let mut order: Vec<NodeSpec> = nodes;
-    for i in 0..order.len() {
-        let j = i + random.below(order.len() - i);
-        order.swap(i, j);
-    }
+    let all = order.len();
+    random.bring(&mut order, all);
     for (i, node) in order.into_iter().enumerate() {
         let to = match division {
             Division::Model => fewest(&node, &parts),

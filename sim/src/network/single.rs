@@ -140,11 +140,7 @@ pub fn run(workload: &Workload, seed: u64, out: &Path) -> Outcome<()> {
                 if keep == 0 || keep > gpus.len() {
                     return Err(format!("--gpus is {keep}; {} has {}", nodes.display(), gpus.len()).into());
                 }
-                let random = &mut Random::named(&[seed, 6]);
-                for i in 0..keep {
-                    let j = i + random.below(gpus.len() - i);
-                    gpus.swap(i, j);
-                }
+                Random::named(&[seed, 6]).bring(&mut gpus, keep);
                 gpus.truncate(keep);
             }
             (fleet_of(&gpus, seed), Source::traced(&traced, workload.speed, (grouped, sampled), seed))

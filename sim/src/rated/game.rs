@@ -154,12 +154,13 @@ pub fn play(game: &Game) -> Outcome {
     outcome
 }
 
-/// The target whose groups, formed of all nodes by their ratings, have the largest expected gain.
+/// The target whose groups, formed of all nodes by their ratings as long as the contract would, have the largest expected gain.
 fn outside(field: &mut Field, game: &Game) -> u64 {
     let mut ratings: Vec<u64> = (1..=field.nodes()).map(|number| field.rating(number)).collect();
     ratings.sort_unstable_by(|a, b| b.cmp(a));
     let mut scratch = ratings.clone();
     best_target::<_, Exact>(game.alpha, SIZES, &ratings, &mut scratch, |free, rule| {
-        game.algorithm.form::<_, Exact>(free, rule, |_| 0)
+        let enough = free.len() >= rule.max();
+        enough.then(|| game.algorithm.form::<_, Exact>(free, rule, |_| 0)).flatten()
     })
 }

@@ -186,8 +186,8 @@ fn targets(page: &mut String, found: &Found) {
     let _ = write!(
         page,
         "\n## The predictive target\n\nGain of the second half of {} rounds, mean over {} populations of each kind, with 95 % confidence intervals; the best given target is the best of {} in such runs, and all are compared in others, so that it is not ahead by its luck. \
-         The contract computes its target once in 300 settled groups, from the pool of the draw that is next; *all ratings* is a given target that the application computes as often, by the same code \
-         (`best_target`), from the ratings of all nodes, as `node` shows them.\n\n\
+         The contract computes its target once in 300 settled groups, from the pool of the draw that is next, and joins it to those before (`mean_target`); *all ratings* is a given target that the application computes as often, by the same code \
+         (`best_target`), from the ratings of all nodes, as `node` shows them, and uses as it is: it counts no group of the last nodes, fewer than 7, of which the contract forms none. Of a pool's 32 that would leave out too many.\n\n\
          | population | algorithm | alpha | best given target | its gain | predictive, % of it less 100 | its mean target | all ratings, % of it less 100 | its mean target |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
         scale.target_rounds,

@@ -2,6 +2,7 @@
 
 use crate::measure::{spec, Bench, GPU, MODEL, VRAM};
 use crate::points::{Met, Points};
+use crate::rated::{self, Stand};
 use crate::world::{Done, TOKEN};
 use alloy_primitives::Address;
 use anyhow::{ensure, Result};
@@ -30,7 +31,7 @@ pub struct Attack {
 
 /// Counts the calls of an attack.
 #[derive(Default)]
-struct Dearest {
+pub(crate) struct Dearest {
     calls: usize,
     most: u64,
     operation: String,
@@ -39,7 +40,8 @@ struct Dearest {
 }
 
 impl Dearest {
-    fn see(&mut self, operation: &str, done: &Done) {
+    /// Notes a call.
+    pub(crate) fn see(&mut self, operation: &str, done: &Done) {
         self.calls += 1;
         if let Some(met) = &done.met {
             self.points.note(Met { adversary: true, ..met.clone() }, done.gas());
@@ -295,6 +297,20 @@ impl Bench {
         d.see("join", &b.join(GPU, VRAM, &[MODEL], 4_000_000)?.1);
         b.exercise(&mut d, rounds, |_| vec![MODEL], |_| spec(&[MODEL]))?;
         out.push(d.attack(name));
+
+        for (stand, where_to) in [
+            (Stand::ManySizes, "among nodes at 114 sizes of VRAM"),
+            (Stand::NineAlone, "of nine nodes at sizes of VRAM of 34 GPU names each"),
+        ] {
+            for worn in [false, true] {
+                let had = if worn { "have had" } else { "never had" };
+                let name = format!("a group of nine due, chosen by ratings {where_to} that {had} tasks");
+                step(&name);
+                let mut d = Dearest::default();
+                rated::strangers_group(stand, worn, if scale > 1 { 2 } else { 12 }, &mut d)?;
+                out.push(d.attack(name));
+            }
+        }
         Ok(out)
     }
 

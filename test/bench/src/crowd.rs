@@ -32,8 +32,6 @@ const LARGE: u16 = 300;
 const INNOCENT: (usize, usize) = (24, 2);
 /// Strangers' paused nodes, each of a GPU of its own, and their idle ones.
 const STRANGERS: (u32, u64) = (10_000, 384);
-/// Hashes that each backlog is drawn from.
-const HASHES: u64 = 3;
 /// What a task that is validated pays each node.
 const PART: u128 = 6 * TOKEN;
 
@@ -82,10 +80,12 @@ pub struct Crowd {
     /// The first of two groups of the same three nodes, which both hold.
     held: GroupFormed,
     seen: Vec<Innocent>,
+    /// Hashes that each backlog is drawn from.
+    hashes: u64,
 }
 
 impl Crowd {
-    fn gather() -> Result<Crowd> {
+    fn gather(hashes: u64) -> Result<Crowd> {
         let mut b = Bench::new()?;
         // As many tasks as nodes fill the queue.
         b.world.set("alphaMilli", 1_000)?;
@@ -108,7 +108,7 @@ impl Crowd {
         let strange = sampled_at(&b, 10_000, &TaskSpec { redundancy: 1, ..spec(&dropped(0)) })?;
         fill(&b, group, &named)?;
         b.world.return_to_chain()?;
-        let crowd = Crowd { b, running, paused, sampled, unsampled, strange, held, seen: Vec::new() };
+        let crowd = Crowd { b, running, paused, sampled, unsampled, strange, held, seen: Vec::new(), hashes };
         crowd.commit(&crowd.strange)?;
         crowd.b.world.blocks(3)?;
         Ok(crowd)
@@ -326,7 +326,8 @@ impl Crowd {
         let before = self.b.world.snapshot();
         let ready = prepare(self).context(operation.to_string())?;
         let mut seen = Innocent { operation: operation.into(), validating, alone: 0, most: 0, due: String::new() };
-        for (backlog, hash) in backlogs.iter().flat_map(|backlog| (0..HASHES).map(move |hash| (backlog, hash))) {
+        let hashes = self.hashes;
+        for (backlog, hash) in backlogs.iter().flat_map(|backlog| (0..hashes).map(move |hash| (backlog, hash))) {
             let laid = self.b.world.snapshot();
             // Another block, another hash.
             self.b.world.blocks(hash)?;
@@ -524,10 +525,10 @@ impl Crowd {
         )
     }
 
-    /// Makes all calls; gives how many GPU names strangers made known, and the calls.
-    pub fn calls(step: impl Fn(&str)) -> Result<(u32, Vec<Innocent>)> {
+    /// Makes all calls, each backlog drawn from so many hashes; gives how many GPU names strangers made known, and the calls.
+    pub fn calls(hashes: u64, step: impl Fn(&str)) -> Result<(u32, Vec<Innocent>)> {
         step("gathering a crowd");
-        let mut crowd = Crowd::gather()?;
+        let mut crowd = Crowd::gather(hashes)?;
         step("innocent calls in a crowd");
         crowd.ordinary()?;
         crowd.validating()?;

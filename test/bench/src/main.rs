@@ -160,15 +160,18 @@ fn gas(o: &Options) -> Result<()> {
     let attacks = if o.no_attacks {
         Vec::new()
     } else {
-        bar.set_length(7);
+        bar.set_length(11);
         bar.set_position(0);
         Bench::attacks(if small { 10 } else { 1 }, |name| {
             bar.inc(1);
             bar.set_message(name.to_string());
         })?
     };
-    let (strangers, innocent) =
-        if o.no_attacks { (0, Vec::new()) } else { Crowd::calls(|what| bar.set_message(what.to_string()))? };
+    let (strangers, innocent) = if o.no_attacks {
+        (0, Vec::new())
+    } else {
+        Crowd::calls(if small { 3 } else { 25 }, |what| bar.set_message(what.to_string()))?
+    };
     bar.finish_and_clear();
 
     attacks.iter().for_each(|attack| points.add(attack.points.clone()));

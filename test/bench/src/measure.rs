@@ -346,9 +346,7 @@ impl Bench {
         if self.nodes < 4 * BATCH_MAX as u32 {
             return Ok(());
         }
-        let (first, _) = self.run(TOKEN, spec(&[MODEL]))?;
-        self.submit(first.node, first.id)?;
-        self.world.wear(first.node, 1..=self.nodes);
+        self.wear(spec(&[MODEL]))?;
         // The first uses words of the ring that nobody had used.
         self.batch()?;
         for _ in 0..samples.div_ceil(4) {
@@ -359,6 +357,14 @@ impl Bench {
             self.keep(name, Done::part_of(&calls, BATCH_MAX as u64));
         }
         Ok(())
+    }
+
+    /// Lets a node work, and leaves the words of its task at all; gives which did.
+    pub(crate) fn wear(&mut self, task: TaskSpec) -> Result<u32> {
+        let (first, _) = self.run(TOKEN, task)?;
+        self.submit(first.node, first.id)?;
+        self.world.wear(first.node, 1..=self.nodes);
+        Ok(first.node)
     }
 
     /// Creates sixteen tasks in one call, draws them, and lets them be answered; gives the calls but the answers.
@@ -379,9 +385,7 @@ impl Bench {
     /// Tasks that ask for a receipt, as the rows without: the nodes had tasks before.
     fn receipts(&mut self, samples: usize) -> Result<()> {
         let wanted = TaskSpec { flags: 1, ..spec(&[MODEL]) };
-        let (first, _) = self.run(TOKEN, wanted.clone())?;
-        self.submit(first.node, first.id)?;
-        self.world.wear(first.node, 1..=self.nodes);
+        self.wear(wanted.clone())?;
         for _ in 0..samples.div_ceil(2) {
             self.take("create a task with a receipt, nothing pending", |b| b.create(TOKEN, wanted.clone()))?;
             let (started, _) = self.started()?;

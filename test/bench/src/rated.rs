@@ -1,9 +1,11 @@
 //! Groups chosen by their members' ratings.
 
+use crate::attack::Dearest;
 use crate::measure::{spec, Bench, GPU, MODEL, VRAM};
 use crate::validation::{commitment, revealing};
-use crate::world::TOKEN;
+use crate::world::{Done, TOKEN};
 use anyhow::{ensure, Context, Result};
+use muster_core::record::CALL_MODELS;
 use muster_protocol::IMuster::*;
 
 /// Sizes of the network that are measured: the group's algorithm, most members, and target in hundredths.
@@ -49,7 +51,8 @@ impl Bench {
                 self.take(&format!("reveal in a group chosen by ratings, {last}"), |b| b.operator(node, reveal))?;
             }
             if round == 0 {
-                // It has worn the words in.
+                // It has worn the words in; those of nodes that were not in it are as any task leaves them.
+                self.world.use_up(self.nodes);
                 self.taken.clear();
                 continue;
             }
@@ -76,4 +79,119 @@ impl Bench {
         })?;
         formed.context("no group was formed")
     }
+}
+
+/// Models that a node of a stranger's holds.
+const HOARD: u64 = 32;
+
+/// Where strangers' nodes stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stand {
+    /// Twenty-four that hold many models at eight sizes of VRAM, and 106 at sizes of their own.
+    ManySizes,
+    /// Nine that hold many models, each at a size of its own and far from the others', of which 33 GPU names are known.
+    NineAlone,
+}
+
+/// What others pay while a stranger's group of nine is due to be chosen by ratings and formed, of nodes that have had tasks or not; models
+/// that nobody holds; a target to be set anew. Each call of others is made before each part of the draw, of so many hashes; those that are
+/// refused while it is due are tried.
+pub(crate) fn strangers_group(stand: Stand, worn: bool, hashes: u64, d: &mut Dearest) -> Result<()> {
+    let mut b = Bench::new()?;
+    b.world.leave_chain();
+    let mut own = 0;
+    for _ in 0..6 {
+        own = b.join("Innocent", 8, &[], 400)?.0.group;
+    }
+    let running: Vec<TaskStarted> =
+        (0..4).map(|_| Ok(b.run(TOKEN, TaskSpec { gpu: own, ..spec(&[]) })?.0)).collect::<Result<_>>()?;
+    let mut idle = (1..=6).filter(|node| running.iter().all(|task| task.node != *node));
+    let (idle, paused) = (idle.next().context("an idle node")?, idle.next().context("another")?);
+    b.operator(paused, pauseCall {})?;
+    let (hoards, sizes, names) = if stand == Stand::ManySizes { (24, 8, 0) } else { (9, 9, 33) };
+    for n in 0..hoards {
+        let vram = 900 - (n % sizes) as u16 * 31;
+        for name in 0..names {
+            let node = b.join(&format!("name {name}"), vram, &[], 400)?.0.node;
+            b.operator(node, quitCall {})?;
+        }
+        let own: Vec<u64> = (1..=HOARD).map(|k| (n + 1) << 20 | k).collect();
+        let (first, others) = own.split_at(CALL_MODELS);
+        let node = b.join("Hoard", vram, first, 400)?.0.node;
+        for models in others.chunks(CALL_MODELS) {
+            b.operator(node, reportDownloadedCall { models: models.to_vec() })?;
+        }
+    }
+    for n in 0..if stand == Stand::ManySizes { 106 } else { 0 } {
+        b.join("Apart", 901 - (n + 1) * 7 % 880, &[], 400)?;
+    }
+    b.world.return_to_chain()?;
+    let all = b.world.view(overviewCall {})?.nodesIssued;
+    b.world.rate(all);
+    if worn {
+        b.world.use_up(all);
+    }
+    let wad = 1_000_000_000_000_000_000;
+    let profile =
+        Profile { algorithm: 2, least: 3, most: 9, reschedules: 0, targeting: 0, target: wad, alpha: wad / 2, period: 300 };
+    let profiles = [profile.clone(), Profile { targeting: 2, ..profile.clone() }, Profile { least: 9, targeting: 1, ..profile }];
+    for profile in &profiles {
+        for models in [0, 1, 3, 6] {
+            for hash in 0..hashes {
+                let fresh = b.world.snapshot();
+                let models: Vec<u64> = (1..=models).map(|k| 1 << 39 | k).collect();
+                b.world.call(b.creator, 0, setProfileCall { profile: profile.clone() })?;
+                b.world.end_period(b.creator);
+                b.world.blocks(hash)?;
+                b.create(9 * TOKEN, TaskSpec { redundancy: 3, vram: 9, ..spec(&models) })?;
+                b.world.blocks(1)?;
+                for part in 0.. {
+                    ensure!(part < 64, "no group was formed");
+                    others(&mut b, (&running, idle, paused), d)?;
+                    let done = b.dispatch(1)?;
+                    d.see("dispatch one", &done);
+                    if !done.events::<GroupFormed>().is_empty() {
+                        break;
+                    }
+                    if !done.events::<TaskRedrawn>().is_empty() {
+                        b.world.blocks(1)?;
+                    }
+                }
+                b.world.revert(fresh);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The calls of others, each undone again.
+fn others(b: &mut Bench, (running, idle, paused): (&[TaskStarted], u32, u32), d: &mut Dearest) -> Result<()> {
+    let large: Vec<u64> = (1..=8).map(|k| 1 << 38 | k).collect();
+    let (stranger, joined) = (b.world.account(b'o', 0), b.joined);
+    let task = TaskSpec { flags: 1, ..spec(&large) };
+    let (one, other) = (&running[0], &running[1]);
+    let mut see = |what: &str, call: &dyn Fn(&mut Bench) -> Result<Done>| {
+        let before = b.world.snapshot();
+        let done = match call(b) {
+            // Who is refused because draws are due makes one.
+            Err(refused) if format!("{refused:#}").contains("DrawsDue") => b.dispatch(1),
+            done => done,
+        };
+        d.see(what, &done.with_context(|| what.to_string())?);
+        b.world.revert(before);
+        b.joined = joined;
+        Ok::<_, anyhow::Error>(())
+    };
+    see("submit", &|b| b.submit(one.node, one.id))?;
+    see("report an error", &|b| b.operator(one.node, reportErrorCall { id: one.id, code: 1 }))?;
+    see("expire", &|b| {
+        b.world.pass(101)?;
+        b.world.call(stranger, 0, expireCall { node: other.node, id: other.id })
+    })?;
+    see("create a task of 8 models", &|b| b.world.call(stranger, TOKEN, createTaskCall { spec: task.clone() }))?;
+    see("resume", &|b| b.operator(paused, resumeCall {}))?;
+    see("pause", &|b| b.operator(idle, pauseCall {}))?;
+    see("quit", &|b| b.operator(idle, quitCall {}))?;
+    see("raise a stake", &|b| b.world.call(b.operators[&idle], TOKEN, raiseStakeCall {}))?;
+    see("join", &|b| Ok(b.join("Innocent", 8, &large, 400)?.1))
 }

@@ -27,9 +27,7 @@ impl Bench {
         let gpu = self.world.view(gpuGroupCall { name: GPU.into(), vram: VRAM })?;
         self.world.owner_calls(listGpuGroupCall { group: gpu, listed: true })?;
         let wanted = TaskSpec { kind: 1, gpu, redundancy: 1, ..spec(&[MODEL]) };
-        let (worn, _) = self.run(TOKEN, spec(&[MODEL]))?;
-        self.submit(worn.node, worn.id)?;
-        self.world.wear(worn.node, 1..=self.nodes);
+        self.wear(spec(&[MODEL]))?;
         for round in 0..=samples {
             self.world.set("sampleBps", 1)?;
             let (alone, _) = self.run(TOKEN, wanted.clone())?;
@@ -93,10 +91,8 @@ impl Bench {
         }
         let gpu = self.world.view(gpuGroupCall { name: GPU.into(), vram: VRAM })?;
         self.world.owner_calls(listGpuGroupCall { group: gpu, listed: true })?;
-        let (worn, _) = self.run(TOKEN, spec(&[MODEL]))?;
-        self.submit(worn.node, worn.id)?;
-        self.world.wear(worn.node, 1..=self.nodes);
-        self.world.wear_validated(worn.node, 1..=self.nodes);
+        let worn = self.wear(spec(&[MODEL]))?;
+        self.world.wear_validated(worn, 1..=self.nodes);
         let wanted = TaskSpec { kind: 1, redundancy: 2, ..spec(&[MODEL]) };
         for round in 0..=samples {
             let before = self.create(3 * TOKEN, wanted.clone())?;

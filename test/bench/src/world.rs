@@ -385,6 +385,19 @@ impl World {
         }
     }
 
+    /// Writes to the nodes up to this one what a task of eight models leaves: words that are not zero.
+    pub fn use_up(&self, last: u32) {
+        for number in 1..=last {
+            let at = U256::from_limbs(solidity_slot(NODES, Word::from(number as u64)).0);
+            for word in [node::ESCROW, node::ORDER, node::IN_USE, node::IN_USE + 1, node::DUTY] {
+                let slot = at + U256::from(word);
+                if self.chain.state().storage(self.muster, slot).is_zero() {
+                    self.chain.set_storage(self.muster, slot, U256::from(1) << 240);
+                }
+            }
+        }
+    }
+
     /// Writes that an application's groups have come to the end of a period: every third without a majority.
     pub fn end_period(&self, application: Address) {
         let slot = U256::from_limbs(solidity_slot(PROFILES, Word::from(application.into_array())).0);

@@ -390,11 +390,28 @@ pub fn drive_rating<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length:
 }
 
 /// What happens where more are idle than a pool holds.
-const DRAWN: [&str; 5] = ["rated: drawn pool", "rated: first-fit", "rated: tight-fit", "rated: fixed-size", "rated: random-fit"];
+const DRAWN: [&str; 7] = [
+    "rated: drawn pool",
+    "rated: chosen by one draw and formed by another",
+    "rated: words written for the first time",
+    "rated: first-fit",
+    "rated: tight-fit",
+    "rated: fixed-size",
+    "rated: random-fit",
+];
 
-/// The same of a network of so many that pools are drawn.
+/// The same of a network of so many that pools are drawn, where every fourth task or so requires many models.
 pub fn drive_drawn_pools<S: System>(fresh: &dyn Fn() -> S, seeds: Range<u64>, length: usize, operators: u64, least: u64) {
-    let operations = |seed| rating(&mut Dice(seed), length, operators);
+    let operations = |seed| {
+        let mut ops = rating(&mut Dice(seed), length, operators);
+        // So many models that large groups are dear.
+        for op in ops.iter_mut().step_by(4) {
+            if let Op::Create { models, .. } = op {
+                *models = 0xff;
+            }
+        }
+        ops
+    };
     let seen = drive_all(fresh, seeds, length, operators, &operations);
     demand(&seen, &DRAWN, least);
 }

@@ -468,6 +468,9 @@ struct Task {
     began: u64,
     /// Nodes that wait for its draw, of a Pending task that takes several.
     reserved: Vec<u32>,
+    /// Of a Pending task whose nodes are chosen, and whose group another draw forms: the candidates they were chosen of, whether those were
+    /// all there were, nodes that were reserved in vain, and whether the group is scored.
+    chosen: Option<(Vec<u32>, bool, Vec<u32>, bool)>,
     part: Part,
 }
 
@@ -759,6 +762,7 @@ impl Trace {
             Some(E::TaskRedrawn(e)) => e.id == task,
             Some(E::TaskQueued(e)) => e.id == task,
             Some(E::GroupFormed(e)) => e.id == task,
+            Some(E::GroupChosen(e)) => e.id == task,
             Some(E::TaskAborted(e)) => e.reason == 2,
             _ => false,
         }
@@ -941,8 +945,15 @@ impl Model {
     /// Makes due draws until `most` are `served`; where that depends on what they cost (`thrifty`), the first at least.
     fn serve(&mut self, t: &mut Trace, by: Address, mut served: u64, most: u64, thrifty: bool) -> u64 {
         let mut waiting = self.pending.len() + self.calls.len();
+        // Draws of which no event may tell: those that only write what was never written, before a group is formed.
+        let mut untold = 0;
         while served < most && waiting > 0 && self.draws_due() {
-            let must = !thrifty || served == 0;
+            let must = !thrifty && served + untold < most || served == 0;
+            let before = self.pending.front().is_some_and(|task| task.chosen.is_some());
+            // Who needs all made is refused while one of several nodes is due.
+            if thrifty && most > 2 && (self.call_is_next() || self.pending[0].policy > 1) {
+                break;
+            }
             if self.call_is_next() {
                 let visible = match self.first_called() {
                     Some(task) => t.calls(task.id),
@@ -968,7 +979,9 @@ impl Model {
                     t.spent |= thrifty;
                 }
             }
-            waiting -= 1;
+            let chosen = self.pending.front().is_some_and(|task| task.chosen.is_some());
+            waiting -= usize::from(!chosen);
+            untold += u64::from(chosen || before);
             served += 1;
         }
         served
@@ -2185,8 +2198,12 @@ impl Model {
             }
             _ => {}
         }
-        let served = self.serve(t, by, 0, 2, true);
-        let back = self.readmit(t, by, served > 0);
+        let (mut served, mut back) = (0, None);
+        // Three write much themselves, and make only the draws that they need made.
+        if !matches!(asked, C::join(_) | C::raiseStake(_) | C::reportDownloaded(_)) {
+            served = self.serve(t, by, 0, 2, true);
+            back = self.readmit(t, by, served > 0);
+        }
         let unsettled = match &asked {
             C::join(_) => !self.paused,
             C::poke(c) => self.nodes.contains_key(&c.node) && back != Some(c.node),
@@ -3085,6 +3102,7 @@ impl Model {
             3 => self.application(call.from).most(),
             _ => 1,
         };
+        need!(policy < 3 || nodes <= 6 || spec.models.len() <= 6, "TooManyModels");
         let most = match policy {
             0 => u128::MAX,
             _ => (nodes as u128 * self.most_at_stake()).min(FEE_END - 1),
@@ -3120,6 +3138,7 @@ impl Model {
             sample_bps: if policy == 1 { s["sampleBps"] as u128 } else { 0 },
             began: 0,
             reserved: Vec::new(),
+            chosen: None,
             part: Part::Alone,
         };
         t.expect(E::TaskCreated(IMuster::TaskCreated {

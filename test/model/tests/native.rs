@@ -31,7 +31,7 @@ fn many_short_lives_agree_with_the_model() {
 /// More holders of a model than a search looks at, taller brackets, longer queues.
 #[test]
 fn a_wider_network_agrees_with_the_model() {
-    drive_native(2_000..2_008, 4_000, 90, 3);
+    drive_native(2_000..2_014, 4_000, 90, 3);
 }
 
 /// Tasks whose answers are committed to, sampled, and judged: 40,000 operations, or as many as `OPERATIONS` says, as in

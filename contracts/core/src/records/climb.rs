@@ -15,7 +15,7 @@ packed! {
         phase: u8 = "uint8" 8,
         /// Periods without a rise.
         stationary: u16 = "uint16" 16,
-        /// Targets tried around the best one since it was.
+        /// Targets tried around the best one since it was; of a predictive target, how often it was set, up to 255.
         tried: u8 = "uint8" 8,
         /// Whether it climbs upwards.
         upwards: bool = "bool" 8,

@@ -7,6 +7,7 @@ mod duty;
 mod escrow;
 mod head;
 mod limits;
+mod listed;
 mod members;
 mod models;
 mod next_parameter;
@@ -35,6 +36,7 @@ pub use duty::Duty;
 pub use escrow::Escrow;
 pub use head::Head;
 pub use limits::Limits;
+pub use listed::Listed;
 pub use members::{Members, Membership, Stage, MEMBERS, MEMBERS_MOST};
 pub use models::{Models, CALL_MODELS, MODELS_PER_WORD, NODE_MODELS, TASK_MODELS};
 pub use next_parameter::NextParameter;
@@ -57,7 +59,7 @@ pub use terms::Terms;
 use crate::word::{Fields, Packed};
 
 /// Every record's name and fields, for whoever checks that others lay them out alike.
-pub const RECORDS: [(&str, Fields); 27] = [
+pub const RECORDS: [(&str, Fields); 28] = [
     ("Account", Account::FIELDS),
     ("Call", Call::FIELDS),
     ("Classes", Classes::FIELDS),
@@ -67,6 +69,7 @@ pub const RECORDS: [(&str, Fields); 27] = [
     ("Escrow", Escrow::FIELDS),
     ("Head", Head::FIELDS),
     ("Limits", Limits::FIELDS),
+    ("Listed", Listed::FIELDS),
     ("Members", Members::FIELDS),
     ("Models", Models::FIELDS),
     ("NextParameter", NextParameter::FIELDS),
@@ -94,7 +97,7 @@ mod tests {
     use std::vec::Vec;
 
     /// The sources, in the order of [`RECORDS`].
-    const SOURCES: [&str; 27] = [
+    const SOURCES: [&str; 28] = [
         include_str!("account.rs"),
         include_str!("call.rs"),
         include_str!("classes.rs"),
@@ -104,6 +107,7 @@ mod tests {
         include_str!("escrow.rs"),
         include_str!("head.rs"),
         include_str!("limits.rs"),
+        include_str!("listed.rs"),
         include_str!("members.rs"),
         include_str!("models.rs"),
         include_str!("next_parameter.rs"),

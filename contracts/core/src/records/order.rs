@@ -46,9 +46,11 @@ impl Order {
     pub const COMMITTED: u8 = 8;
     /// Running: it was sampled, and its validators are being drawn.
     pub const CALLING: u8 = 16;
+    /// Pending: its nodes are chosen by their ratings, and the next draw forms their group.
+    pub const CHOSEN: u8 = 16;
     /// It is a validation group's, which says who runs it.
     pub const MEMBER: u8 = 32;
-    /// A validation group's: its scope had nodes enough for scores and slashes.
+    /// A validation group's, or of a Pending task whose nodes are chosen: its scope had nodes enough for scores and slashes.
     pub const SCORED: u8 = 64;
     /// It takes several nodes at once: policies 2 and 3.
     pub const REPLICATED: u8 = 128;

@@ -14,3 +14,14 @@ packed! {
         live: u32 = "uint32" 32,
     }
 }
+
+impl Places {
+    /// The place that the next group takes: a free one, or the first that none has had.
+    pub fn next(&self) -> u32 {
+        if self.free > 0 {
+            self.free
+        } else {
+            self.issued + 1
+        }
+    }
+}

@@ -33,7 +33,8 @@ packed! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Targeting {
-    /// Every period the one with the largest expected gain in the pool at hand: [`crate::adaptive::best_target`].
+    /// Every period the one with the largest expected gain in the pool at hand, [`crate::adaptive::best_target`], in the mean with
+    /// the former: [`crate::adaptive::mean_target`].
     Predictive = 0,
     /// One step of [`crate::adaptive::Climber`] every period.
     Adaptive = 1,

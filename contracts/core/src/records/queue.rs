@@ -2,8 +2,8 @@ packed! {
     /// The task queue as a whole.
     ///
     /// ```text
-    /// |  -  | rated | graded | worst | groups |
-    ///   120    24      24      64      24
+    /// |  -  | grown | rated | graded | worst | groups |
+    ///   112     8      24      24      64      24
     /// ```
     pub struct Queue {
         /// Queue groups ever used.
@@ -14,5 +14,8 @@ packed! {
         graded: u32 = "uint24" 24,
         /// Those of them whose nodes are chosen by their ratings.
         rated: u32 = "uint24" 24,
+        /// By how many levels the tree over the VRAM sizes of each grade's queues has grown beyond three, two bits each, the first's
+        /// lowest: tasks have asked for 4^3 GiB or more.
+        grown: u8 = "uint8" 8,
     }
 }

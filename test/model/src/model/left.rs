@@ -150,6 +150,7 @@ mod tests {
             sample_bps: 0,
             began: 0,
             reserved: Vec::new(),
+            chosen: None,
             part: Part::Alone,
         }
     }

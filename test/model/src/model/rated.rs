@@ -19,6 +19,8 @@ const NEAR: f64 = 1e-12;
 pub(super) struct Application {
     profile: Profile,
     climber: Climber,
+    /// How often a predictive target was set.
+    predicted: u64,
     groups: u64,
     successes: u64,
     members: u64,
@@ -27,7 +29,7 @@ pub(super) struct Application {
 impl Application {
     fn new(profile: Profile) -> Application {
         let settings = Settings { initial: profile.target, ..Settings::new(profile.alpha) };
-        Application { profile, climber: Climber::new(settings), groups: 0, successes: 0, members: 0 }
+        Application { profile, climber: Climber::new(settings), predicted: 0, groups: 0, successes: 0, members: 0 }
     }
 
     /// What its tasks pay for now.
@@ -70,20 +72,46 @@ fn partition(algorithm: Algorithm, ratings: &[u64], (least, most): (usize, usize
     groups
 }
 
-/// Asserts that a predictive target is the one whose groups have the largest expected gain, the lowest of those with the same groups.
+/// Hundredths between the targets of which a predictive one is found.
+const STEP: u64 = 2;
+
+/// Asserts that the groups of a target and of those beside it have the largest expected gain together, and that it is the lowest of
+/// those with the same groups. Both ends count twice.
 fn check_predicted(algorithm: Algorithm, ratings: &[u64], bounds: (usize, usize), alpha: u64, target: u64) {
     let alpha = alpha as f64 / ONE as f64;
-    let gain = |groups: &[Vec<u64>]| {
+    let gain = |groups: &Vec<Vec<u64>>| {
         let expected: f64 = groups.iter().map(|group| likelihood(group)).sum();
         alpha * expected / (ratings.len() / bounds.0) as f64 + (1.0 - alpha) * expected / groups.len() as f64
     };
-    let of = |hundredth: u64| partition(algorithm, ratings, bounds, ONE / 100 * hundredth);
-    let chosen = of(target / (ONE / 100));
-    for hundredth in (0..=100).step_by(2) {
-        let groups = of(hundredth);
-        assert!(gain(&chosen) > gain(&groups) - 1e-9, "{hundredth} hundredths gain more than {target} of {ratings:?}");
-        assert!(groups != chosen || ONE / 100 * hundredth >= target, "{hundredth} hundredths are the same as {target}");
+    let all: Vec<_> = (0..=100 / STEP).map(|i| partition(algorithm, ratings, bounds, ONE / 100 * STEP * i)).collect();
+    let around = |i: usize| [&all[i.max(1) - 1], &all[i], &all[(i + 1).min(all.len() - 1)]];
+    let gains: Vec<f64> = (0..all.len()).map(|i| around(i).map(gain).iter().sum()).collect();
+    let chosen = (target / (ONE / 100 * STEP)) as usize;
+    for i in 0..all.len() {
+        assert!(gains[chosen] > gains[i] - 1e-9, "around {i} steps they gain more than around {target} of {ratings:?}");
+        assert!(around(i) != around(chosen) || i >= chosen, "around {i} steps they are the same as around {target}");
     }
+}
+
+/// The predictive target that comes next after `before` that came to `former`, where it comes to `now`: the mean of both in which the
+/// last of three has a third.
+fn predicted(former: u64, before: u64, now: u64) -> u64 {
+    let (count, step) = (before.min(2) + 1, ONE / 100 * STEP);
+    // What rounding down lost is less than the number of targets, and far less than a step.
+    let next = (now * count + (count - 1) - former * (count - 1)) / step * step;
+    assert_eq!((former * (count - 1) + next) / count, now, "no target after {before} that came to {former}");
+    next
+}
+
+/// Fewest and most members of a task's group.
+fn bounds(p: &Profile, task: &Task) -> (usize, usize) {
+    let most = p.most.min(task.nodes as u8) as usize;
+    (most.min(p.least as usize), most)
+}
+
+/// Whether a group hangs on nothing but the ratings of the pool.
+fn foretold(algorithm: Algorithm, everybody: bool) -> bool {
+    everybody && matches!(algorithm, Algorithm::FirstFit | Algorithm::TightFit)
 }
 
 impl Node {
@@ -113,6 +141,22 @@ impl Model {
 
     /// The draw of a task whose group is chosen by ratings, as the real thing decided it, checked.
     pub(super) fn draw_rated(&mut self, t: &mut Trace, mut task: Task, known: bool) {
+        let mut before = task.chosen.take();
+        let forms = matches!(t.peek(), Some(E::GroupFormed(formed)) if formed.id == task.id);
+        if let Some((.., gone, _)) = before.as_mut().filter(|_| !forms) {
+            let freed = |e: &E| if let E::NodeExcluded(e) = e { Some(e.node) } else { None };
+            let freed: Vec<u32> = t.events[t.next..].iter().map_while(freed).collect();
+            if freed.is_empty() {
+                self.note("rated: words written for the first time");
+            } else {
+                assert!(freed.iter().all(|node| task.reserved.contains(node)), "{freed:?} for {task:?}");
+                task.reserved.retain(|node| !freed.contains(node));
+                gone.extend(&freed);
+                self.give_back(t, &freed, "rated: reserved nodes let go before");
+            }
+            self.pending.push_front(Task { chosen: before, ..task });
+            return;
+        }
         let reserved = std::mem::take(&mut task.reserved);
         let there = |n: &Node| task.fits(n) && self.eligible(self.h(n));
         let pool: Vec<u32> = self
@@ -133,15 +177,37 @@ impl Model {
         if kept_out {
             self.note("rated: an idle node that H keeps out");
         }
+        let scored = pool.len() as u64 >= self.set["scorePool"] && self.alike(&task, task.group());
         match t.peek().cloned() {
+            Some(E::GroupChosen(chosen)) if chosen.id == task.id => {
+                assert!(known && before.is_none() && pool.len() >= most, "{chosen:?} of {pool:?}");
+                self.note("rated: chosen by one draw and formed by another");
+                let mut ratings: Vec<u64> = pool.iter().map(|node| self.nodes[node].rating()).collect();
+                ratings.sort_unstable_by_key(|&r| Reverse(r));
+                self.renew(&task, &chosen, &ratings, everybody);
+                let p = self.application(task.creator).profile;
+                let told = IMuster::GroupChosen {
+                    group: 0,
+                    creator: task.creator.into(),
+                    algorithm: p.algorithm,
+                    target: p.target,
+                    ..chosen
+                };
+                t.expect(E::GroupChosen(told));
+                self.pending.push_front(Task { reserved, chosen: Some((pool, everybody, Vec::new(), scored)), ..task });
+            }
             Some(E::GroupFormed(formed)) if formed.id == task.id => {
-                assert!(known && pool.len() >= most, "{formed:?} of {pool:?}");
-                if !everybody {
+                assert!(known || before.is_some(), "{formed:?}");
+                // Of those who were there when they were chosen.
+                let none = (pool.clone(), everybody, Vec::new(), scored);
+                let (candidates, everybody, gone, scored) = before.as_ref().unwrap_or(&none);
+                assert!(!formed.nodes.iter().any(|node| gone.contains(node)), "{formed:?} of {gone:?}");
+                assert!(candidates.len() >= most, "{formed:?} of {candidates:?}");
+                if !*everybody {
                     self.note("rated: drawn pool");
                 }
-                let chosen = self.choose(t, &task, &formed, &pool, everybody);
-                let scored = pool.len() as u64 >= self.set["scorePool"] && self.alike(&task, task.group());
-                self.form_at_once(t, task, &formed, scored);
+                let chosen = self.choose(t, &task, &formed, candidates, *everybody);
+                self.form_at_once(t, task, &formed, *scored);
                 let (drawn, others): (Vec<u32>, Vec<u32>) = reserved.iter().partition(|node| formed.nodes.contains(node));
                 if !drawn.is_empty() {
                     self.note("rated: a reserved node chosen");
@@ -166,6 +232,33 @@ impl Model {
         }
     }
 
+    /// Sets an application's target to what was told, where that is due, and checks it against the ratings of the pool, the highest first.
+    fn renew(&mut self, task: &Task, chosen: &GroupChosen, ratings: &[u64], everybody: bool) {
+        let mut app = self.application(task.creator);
+        let p = &mut app.profile;
+        if app.groups < p.period as u64 || p.targeting > 1 {
+            return;
+        }
+        if p.targeting == 1 {
+            let capacity = app.members / p.least as u64;
+            app.climber.step(Tally { successes: app.successes, groups: app.groups, capacity });
+            p.target = app.climber.target();
+            self.note("rated: adaptive target set");
+        } else {
+            let next = predicted(p.target, app.predicted, chosen.target);
+            assert!(next <= ONE, "{chosen:?}");
+            (p.target, app.predicted) = (chosen.target, app.predicted + 1);
+            let algorithm = Algorithm::new(p.algorithm).expect("within bounds");
+            if foretold(algorithm, everybody) {
+                check_predicted(algorithm, ratings, bounds(p, task), p.alpha, next);
+                self.note("rated: predicted target checked");
+            }
+            self.note("rated: predictive target set");
+        }
+        (app.groups, app.successes, app.members) = (0, 0, 0);
+        self.applications.insert(task.creator, app);
+    }
+
     /// Checks who was chosen of a pool, sets the target where that is due, and gives the event that has to tell it.
     fn choose(&mut self, t: &Trace, task: &Task, told: &GroupFormed, pool: &[u32], everybody: bool) -> E {
         let rating = |node: &u32| self.nodes[node].rating();
@@ -175,12 +268,10 @@ impl Model {
         let mut group: Vec<u64> = told.nodes.iter().map(rating).collect();
         let mut ratings: Vec<u64> = pool.iter().map(rating).collect();
         [&mut group, &mut ratings].into_iter().for_each(|all| all.sort_unstable_by_key(|&r| Reverse(r)));
-        let mut app = self.application(task.creator);
-        let p = &mut app.profile;
-        let most = p.most.min(task.nodes as u8) as usize;
-        let least = most.min(p.least as usize);
+        let p = self.application(task.creator).profile;
+        let (least, most) = bounds(&p, task);
         let algorithm = Algorithm::new(p.algorithm).expect("within bounds");
-        let foretold = everybody && matches!(algorithm, Algorithm::FirstFit | Algorithm::TightFit);
+        let foretold = foretold(algorithm, everybody);
         let size = told.nodes.len();
         if most < p.most as usize {
             self.note("rated: paid for fewer than the profile says now");
@@ -190,23 +281,8 @@ impl Model {
             _ => None,
         });
         let chosen = chosen.expect("it tells what was chosen");
-        if app.groups >= p.period as u64 && p.targeting < 2 {
-            if p.targeting == 1 {
-                let capacity = app.members / p.least as u64;
-                app.climber.step(Tally { successes: app.successes, groups: app.groups, capacity });
-                p.target = app.climber.target();
-                self.note("rated: adaptive target set");
-            } else {
-                p.target = chosen.target;
-                assert!(p.target <= ONE && p.target.is_multiple_of(ONE / 50), "{chosen:?}");
-                if foretold {
-                    check_predicted(algorithm, &ratings, (least, most), p.alpha, p.target);
-                    self.note("rated: predicted target checked");
-                }
-                self.note("rated: predictive target set");
-            }
-            (app.groups, app.successes, app.members) = (0, 0, 0);
-        }
+        self.renew(task, &chosen, &ratings, everybody);
+        let p = self.application(task.creator).profile;
         let (target, reached) = (p.target, chosen.likelihood >= p.target);
         assert!((likelihood(&group) - chosen.likelihood as f64 / ONE as f64).abs() < NEAR, "{chosen:?} of {group:?}");
         assert!((least..=most).contains(&size), "{told:?}: {least} to {most}");
@@ -234,7 +310,6 @@ impl Model {
             "rated: group between"
         });
         let (creator, algorithm) = (task.creator.into(), p.algorithm);
-        self.applications.insert(task.creator, app);
         E::GroupChosen(IMuster::GroupChosen {
             creator,
             algorithm,

@@ -5,7 +5,7 @@ use alloy_primitives::B256;
 use muster_core::validation::payment;
 use muster_model::system::{Done, System};
 use muster_model::validated::{value, CARD};
-use muster_model::world::{commitment, spec, who, GRANULE, OWNER, TOKEN};
+use muster_model::world::{commitment, spec, who, OWNER, TOKEN};
 use muster_protocol::abi::IMuster::{self, IMusterEvents as E, *};
 use muster_tests::live::{Live, Site};
 
@@ -48,7 +48,7 @@ fn group(live: &mut Live, from: u64) -> (u64, u32, Vec<u32>) {
     loop {
         live.pass(3, 1);
         // The program of nodes asks that of tasks to draw, and that asks for validators.
-        let done = live.done(who(node.into()), GRANULE.into(), raiseStakeCall {});
+        let done = live.done(who(node.into()), 0, reportRemovedCall { models: vec![] });
         let formed = done.events.iter().find_map(|e| if let E::GroupFormed(g) = e { Some(g.clone()) } else { None });
         if let Some(g) = formed {
             return (id, g.group, g.nodes);

@@ -58,6 +58,9 @@ fn records_are_packed_as_solc_packs_them() {
     }
     let words = |name: &str| number(&types[format!("t_struct({name})_storage")]["numberOfBytes"]) / 32;
     assert_eq!(["NodeRecord", "TaskRecord", "GroupRecord", "CallRecord", "ProfileRecord"].map(words), [16, 4, 16, 2, 2]);
+    let members = types["t_struct(PendingRecord)_storage"]["members"].as_array().unwrap();
+    let places: Vec<_> = members.iter().map(|m| (m["label"].as_str().unwrap(), number(&m["slot"]))).collect();
+    assert_eq!(places, [("task", 0), ("reserved", layout::PENDING_RESERVED), ("chosen", layout::PENDING_CHOSEN)]);
     let members = types["t_struct(GroupRecord)_storage"]["members"].as_array().unwrap().clone();
     let places: Vec<_> = members.iter().map(|m| (m["label"].as_str().unwrap(), number(&m["slot"]))).collect();
     let expected = [

@@ -115,7 +115,9 @@ export const groups: Pick<
     if (redundancy === 1) await countOpen(scene, nodes[0]!);
   },
 
-  async GroupChosen(scene, { id, algorithm, target, likelihood }) {
+  async GroupChosen(scene, { id, group: place, algorithm, target, likelihood }) {
+    // The group is still to be formed; then it is told again.
+    if (place === 0) return;
     const group = await scene.known("validation", { id: (await scene.task(id)).validation! });
     Object.assign(group, { algorithm, target, likelihood });
   },

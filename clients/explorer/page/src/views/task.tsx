@@ -131,7 +131,7 @@ function told({ name, args, node }: Row<"events">): string {
     case "GroupFormed":
       return `Given to the nodes ${(said.nodes as string[]).join(", ")}`;
     case "GroupChosen":
-      return `Chosen by ratings, which make them right with a likelihood of ${wad(BigInt(said.likelihood as string))}`;
+      return Number(said.group) === 0 ? "Nodes are chosen by ratings; the next draw gives it to them" : `Chosen by ratings, which make them right with a likelihood of ${wad(BigInt(said.likelihood as string))}`;
     case "MemberCalled":
       return `Node ${node} is called, and still busy`;
     case "MemberStarted":
