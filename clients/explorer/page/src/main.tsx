@@ -1,6 +1,6 @@
 /** The frame around all views: where one can go, how old the data is, and what keeps it from being newer. */
 import { render } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { config, enclose, readConfig, setConfig } from "./config";
 import { count, duration } from "./format";
 import { useLive, useNow, watch } from "./live";
@@ -124,7 +124,8 @@ function App() {
   const { view, what } = place;
   const main = useRef<HTMLElement>(null);
   const first = useRef(true);
-  useEffect(() => {
+  // Before it is painted: who sees the new view has the focus in it.
+  useLayoutEffect(() => {
     const known = VIEWS.find(([name]) => name === view)?.[1] ?? view[0]!.toUpperCase() + view.slice(1);
     document.title = `${known}${what ? ` ${what}` : ""} – ${config.name}`;
     // A reader who came by keyboard goes on in the new view, but is not thrown about at the first.
