@@ -79,6 +79,8 @@ export class DevelopmentChain {
   readonly definition: Chain;
   /** A client of Muster's owner. */
   readonly owner: TestClient;
+  /** What each account has sent last: two calls at once would take the same nonce. */
+  readonly #sent = new Map<Address, Promise<unknown>>();
   private constructor(
     private readonly child: ChildProcess,
     private readonly directory: string,
@@ -161,8 +163,18 @@ export class DevelopmentChain {
     await this.send(this.owner.account, "acceptParameter", [number]);
   }
 
-  /** Sends a call of Muster, having tried it first, and gives its result. */
-  async send(account: Account, functionName: string, args: unknown[], value?: bigint): Promise<unknown> {
+  /** Sends a call of Muster when those before it of the account are mined, having tried it first, and gives its result. */
+  send(account: Account, functionName: string, args: unknown[], value?: bigint): Promise<unknown> {
+    const before = this.#sent.get(account.address) ?? Promise.resolve();
+    const sent = before.then(() => this.#send(account, functionName, args, value));
+    this.#sent.set(
+      account.address,
+      sent.catch(() => undefined),
+    );
+    return sent;
+  }
+
+  async #send(account: Account, functionName: string, args: unknown[], value?: bigint): Promise<unknown> {
     const call = { abi: musterAbi, address: this.address, account, functionName, args, value };
     const { result } = (await simulateContract(this.owner, call as never)) as { result: unknown };
     const hash = await writeContract(this.owner, { ...call, chain: this.definition, gas: 5_000_000n } as never);
