@@ -67,9 +67,9 @@ const start = (command, words, PRIVATE_KEY) => {
 };
 const operator = start(process.execPath, ["operator.mjs"], await funded("501"));
 try {
-  await until("the node's joining", () => operator.out.includes("is joined") || operator.child.exitCode !== null, 30);
+  await until("the node's joining", () => operator.out.includes("is joined") || operator.child.exitCode !== null);
   const application = start(join(modules, ".bin/tsx"), ["application.ts"], await funded("1"));
-  const late = setTimeout(() => application.child.kill(), 60_000);
+  const late = setTimeout(() => application.child.kill(), 300_000);
   const code = await application.ended;
   clearTimeout(late);
   const order = ["TaskCreated", "TaskStarted", "TaskSucceeded"].map((event) => application.out.indexOf(event));

@@ -41,9 +41,9 @@ if [ -z "${RPC_URL:-}" ]; then
   : >"$work/node.log"
   "$node" --port 0 >"$work/node.log" &
   pid=$!
-  for _ in $(seq 100); do
+  while :; do
     RPC_URL=$(sed -n 's/^Listening on \(http[^ ]*\).*/\1/p' "$work/node.log")
-    [ -n "$RPC_URL" ] && break
+    [ -z "$RPC_URL" ] || break
     kill -0 "$pid" 2>/dev/null || { echo "clients: the node did not start" >&2; exit 1; }
     sleep 0.1
   done
