@@ -36,7 +36,7 @@ class Executor:
 
     def __exit__(self, *_):
         self.child.stdin.close()
-        self.ended = self.child.wait(10)
+        self.ended = self.child.wait(120)
         self.child.stdout.close()
         self.place.cleanup()
 

@@ -22,7 +22,7 @@ async fn a_network_of_agents_computes() {
         kills: Duration::from_secs(8),
         away: Duration::from_secs(2),
         outage: Duration::from_secs(5),
-        patience: Duration::from_mins(10),
+        patience: Duration::from_mins(30),
     })
     .await;
 }
