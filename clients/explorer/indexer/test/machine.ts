@@ -46,18 +46,17 @@ async function freePort(): Promise<number> {
 
 /** A development node whose time is set. */
 export async function devnode(): Promise<string> {
-  const port = await freePort();
-  const args = ["--port", String(port), "--manual-time", "1700000000", "--history", "1000000"];
+  const args = ["--port", "0", "--manual-time", "1700000000", "--history", "1000000"];
   const child = start(need("MUSTER_DEVNODE"), args, {}, "devnode.log");
   let heard = "";
-  await new Promise<void>((resolve, reject) => {
+  return new Promise((resolve, reject) => {
     child.stdout!.on("data", (data: Buffer) => {
       heard += data;
-      if (heard.includes("Listening on")) resolve();
+      const found = /Listening on (http:\S+?)[\s,]/.exec(heard);
+      if (found) resolve(found[1]!);
     });
     child.on("exit", () => reject(new Error(`the node did not start: ${heard}`)));
   });
-  return `http://127.0.0.1:${port}`;
 }
 
 /** Runs the demonstration there, and gives the contract's address and what the demonstration says of it. */
@@ -72,7 +71,9 @@ export async function demonstrate(url: string, flags: string[]): Promise<{ addre
   let [said, told] = ["", ""];
   child.stdout!.on("data", (data: Buffer) => (told += data));
   child.stderr!.on("data", (data: Buffer) => (said += data));
-  if ((await ended(child)) !== 0) throw new Error(`the demonstration failed: ${said.slice(-2_000)}`);
+  // What it says may come after it has ended.
+  const code = await new Promise((resolve) => child.on("close", resolve));
+  if (code !== 0) throw new Error(`the demonstration failed: ${said.slice(-2_000)}`);
   children.delete(child);
   const [file] = await readdir(env.DEPLOYMENTS);
   const { address } = JSON.parse(await readFile(join(env.DEPLOYMENTS, file!), "utf8")) as { address: Address };
@@ -133,16 +134,19 @@ export interface Options {
 }
 
 /** Whoever sends webhooks: hooks.mjs with these hooks, and its state in the file that is named. */
-export async function startHooks(indexer: string, hooks: object[], state: string): Promise<{ kill: () => Promise<void>; said: () => Promise<string> }> {
+export async function startHooks(indexer: string, hooks: object[], state: string): Promise<{ kill: () => Promise<void>; said: () => Promise<string>; begun: () => Promise<string[]> }> {
   const [file, log] = [join(directory, "hooks.json"), `hooks-${Math.random().toString(36).slice(2)}.log`];
   await writeFile(file, JSON.stringify(hooks));
-  const child = start(process.execPath, ["hooks.mjs"], { INDEXER: indexer, HOOKS: file, HOOKS_STATE: join(directory, state) }, log);
+  const noted = join(directory, state);
+  const child = start(process.execPath, ["hooks.mjs"], { INDEXER: indexer, HOOKS: file, HOOKS_STATE: noted }, log);
   const end = ended(child);
   const kill = async () => {
     child.kill("SIGKILL");
     await end;
   };
-  return { kill, said: () => readFile(join(directory, log), "utf8").catch(() => "") };
+  /** The hooks of which is noted where they begin. */
+  const begun = () => readFile(noted, "utf8").then((text) => Object.keys((JSON.parse(text) as { hooks: object }).hooks).sort(), () => []);
+  return { kill, said: () => readFile(join(directory, log), "utf8").catch(() => ""), begun };
 }
 
 /** An indexer that runs, and can be killed. */
