@@ -1,5 +1,5 @@
 /** Where the reader is: `#/view/what?name=value`. Everything that he chose stands in the address, so that Back and a copied link bring it back. */
-import { useEffect, useReducer } from "preact/hooks";
+import { useLayoutEffect, useReducer } from "preact/hooks";
 
 export interface Place {
   view: string;
@@ -33,7 +33,8 @@ export function choose(changes: Record<string, string | undefined>): void {
 
 export function useHere(): Place {
   const [, redraw] = useReducer((count: number) => count + 1, 0);
-  useEffect(() => {
+  // Before it is painted: no step is taken that nobody hears of.
+  useLayoutEffect(() => {
     const listener = () => redraw(undefined as never);
     addEventListener("hashchange", listener);
     return () => removeEventListener("hashchange", listener);

@@ -332,6 +332,17 @@ describe("views", () => {
     await close(page);
   });
 
+  test("a step taken as soon as there is a view is followed", async () => {
+    const page = await open("network");
+    await page.addInitScript(() => {
+      const step = (_, seen) => document.querySelector("main h1") && (seen.disconnect(), (location.hash = "#/fairness"));
+      new MutationObserver(step).observe(document, { childList: true, subtree: true });
+    });
+    await page.reload();
+    await page.getByRole("heading", { level: 1, name: "Fairness" }).waitFor();
+    await close(page);
+  });
+
   test("what is not there says so", async () => {
     for (const view of ["task/999999", "node/999", "account/0x0000000000000000000000000000000000000001", "model/1", "nowhere"]) {
       const page = await open(view);
