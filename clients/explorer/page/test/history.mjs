@@ -3,7 +3,7 @@ import { TaskKind, modelId } from "muster-client";
 import { musterAbi } from "muster-client/abi";
 import { FEE, MODELS } from "./network.mjs";
 
-const timeout = 120_000;
+const timeout = 300_000;
 
 /** Tasks of every policy, that end well and badly; gives their ids by what became of them. */
 export async function makeHistory({ network }) {

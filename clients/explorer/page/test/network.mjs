@@ -16,7 +16,7 @@ const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", "
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Waits for something to be true; gives it. */
-export async function until(what, is, seconds = 60) {
+export async function until(what, is, seconds = 120) {
   const end = Date.now() + seconds * 1_000;
   for (;;) {
     const found = await is();
@@ -55,7 +55,7 @@ export async function startIndexer({ url, address, directory }) {
     if (!child || child.exitCode !== null) return;
     const ended = new Promise((resolve) => child.on("exit", resolve));
     child.kill("SIGTERM");
-    const late = setTimeout(() => child.kill("SIGKILL"), 10_000);
+    const late = setTimeout(() => child.kill("SIGKILL"), 60_000);
     await ended;
     clearTimeout(late);
   };

@@ -83,7 +83,7 @@ export async function stream(all, open, number, caughtUp) {
   await caughtUp(1_200);
   const [, last] = pages[1];
   await last.bringToFront();
-  await until("the newest task is shown", async () => (await last.locator(`table[data-table="tasks"] a:text-is("#${tasks}")`).count()) === 1, 60);
+  await until("the newest task is shown", async () => (await last.locator(`table[data-table="tasks"] a:text-is("#${tasks}")`).count()) === 1);
   for (const [, page] of pages) await page.context().close();
   assert.ok(heap <= MOST_MB, `${heap} MB of heap`);
   assert.ok(frames >= LEAST_FRAMES, `${frames} frames a second`);
