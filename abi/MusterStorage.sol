@@ -498,9 +498,9 @@ contract MusterStorage {
     struct NodeRecord {
         Node node;
         Operator operator;
-        /// Of the running (or last) task.
+        /// Of the running (or last) task. Before the first, whatever stands here says nothing.
         Escrow escrow;
-        /// Of the running (or last) task.
+        /// Of the running (or last) task. Before the first its id is 0, and the rest says nothing.
         Order order;
         /// The last started task's, written only where it requires more than one model; a single one stands in `order`.
         Models[2] inUse;

@@ -103,9 +103,9 @@ pub mod node {
     pub const NODE: u64 = 0;
     /// [`muster_core::record::Operator`].
     pub const OPERATOR: u64 = 1;
-    /// [`muster_core::record::Escrow`] of the running (or last) task.
+    /// [`muster_core::record::Escrow`] of the running (or last) task; before the first it says nothing.
     pub const ESCROW: u64 = 2;
-    /// [`muster_core::record::Order`] of the running (or last) task.
+    /// [`muster_core::record::Order`] of the running (or last) task; before the first it says nothing.
     pub const ORDER: u64 = 3;
     /// Two words: the models of the running (or last) task if it needs more than one. They are in use on the node.
     pub const IN_USE: u64 = 4;

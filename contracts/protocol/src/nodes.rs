@@ -128,6 +128,10 @@ impl<H: Host> Network<'_, H> {
             held.add(self.host, seat.id, model)?;
         }
         seat.node.models = held.store(self.host);
+        // Else who creates its first task would pay for its words. Who lists more models than stand in one word pays enough already.
+        if account.node.0 == 0 && models.len() <= MODELS_PER_WORD as usize {
+            seat.open(self.host);
+        }
         seat.node =
             Node { status: Status::Available as u8, stake, h: WAD, h_at: self.now as u32, pos: 0, group, parked: 0, ..seat.node };
         if account.node.0 > 0 {

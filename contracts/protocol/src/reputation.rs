@@ -260,7 +260,7 @@ impl<H: Host> Network<'_, H> {
                 found += 1;
                 if *left > 0 {
                     *left -= 1;
-                    self.host.put(at, &Models { used: 1, ..Models::default() });
+                    self.host.put(at, &Models::OPENED);
                 }
             }
         }

@@ -82,6 +82,11 @@ impl Seat {
         host.get(offset(self.slot, node::ESCROW))
     }
 
+    /// Writes the words that a first task would find never written, two of them for a task of one model.
+    pub fn open<H: Host>(&self, host: &mut H) {
+        [node::ESCROW, node::ORDER].into_iter().for_each(|word| host.put(offset(self.slot, word), &Models::OPENED));
+    }
+
     /// Writes a starting task, all but its order.
     pub fn assign<H: Host>(&self, host: &mut H, task: &Task) {
         host.put(offset(self.slot, node::ESCROW), &task.escrow);

@@ -4,6 +4,7 @@ use muster_core::id::{GpuGroup, ModelId, NodeId, QueueId, TaskId, Ticket};
 use muster_core::record::Head;
 use muster_core::wad::WAD;
 use muster_core::word::Word;
+use muster_model::meter::metered_alone;
 use muster_model::refused;
 use muster_model::world::*;
 use muster_protocol::abi::IMuster::{IMusterErrors, IMusterEvents as E, *};
@@ -53,6 +54,30 @@ fn status(w: &mut World, node: u32) -> u8 {
 
 fn close(a: u64, b: f64) {
     assert!((a as f64 / 1e18 - b).abs() < 1e-12, "{a} is not {b}");
+}
+
+/// Who joins with no more models than stand in a word opens the words of its first task, which then costs what every other does; they say
+/// nothing until then. Who lists more leaves them to who has that task drawn.
+#[test]
+fn who_joins_opens_the_words_of_a_first_task() {
+    for (models, opens) in [(0, true), (6, true), (7, false)] {
+        let mut w = World::new();
+        w.set("drawDelay", 1);
+        w.join(1, "RTX 4090", 24, &(1..=models).collect::<Vec<_>>(), 400).unwrap();
+        let node = w.node(1);
+        assert_eq!((node.task, node.deadline, node.status), (0, 0, 1), "{models} models");
+        assert!(node.inUse.is_empty() && w.ask(runningTaskCall { number: 1 }).id == 0, "{models} models");
+        let mut drawn = |fee| {
+            let id = w.create(100, fee, spec(8, &[])).unwrap();
+            w.pass(1, 0);
+            let (gas, out) = metered_alone(&mut w, who(7), 0, |net| net.dispatch(1));
+            assert_eq!(out, "accepted");
+            submit(&mut w, 1, id).unwrap();
+            gas
+        };
+        let (first, second) = (drawn(FEE), drawn(2 * FEE));
+        assert_eq!(first - second, if opens { 0 } else { 2 * 17_100 }, "{models} models");
+    }
 }
 
 #[test]

@@ -24,6 +24,21 @@ fn network(nodes: u64) -> World {
     w
 }
 
+/// More models than stand in a word: who lists so many when it joins has no words opened for its first task.
+const MANY: [u64; 7] = [1, 2, 3, 4, 5, 6, 7];
+
+/// The same network of nodes that list so many.
+fn unopened(nodes: u64) -> World {
+    let mut w = world(0, 1);
+    for n in 1..=nodes {
+        w.join(n, "RTX 4090", 24, &MANY, 400).unwrap();
+    }
+    w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: true }).unwrap();
+    w.set("scorePool", 3);
+    w.events();
+    w
+}
+
 fn set(w: &mut World, profile: Profile) {
     set_profile(w, CREATOR, profile);
 }
@@ -561,7 +576,7 @@ fn a_dear_group_is_formed_in_parts() {
     busy.into_iter().for_each(|task| submit(&mut w, task));
     assert!((1..=9).all(|n| w.node(n).parked == 3), "kept for it");
     for n in 10..=32 {
-        w.join(n, "RTX 4090", 24, &[], 400).unwrap();
+        w.join(n, "RTX 4090", 24, &MANY, 400).unwrap();
         rate(&mut w, n as u32, if n <= 18 { 60 } else { 30 }, 60);
     }
     w.pass(1, 0);
@@ -598,7 +613,7 @@ fn a_dear_group_is_formed_in_parts() {
 #[test]
 fn what_was_chosen_stays_chosen() {
     for attempt in 0..4 {
-        let mut w = network(12);
+        let mut w = unopened(12);
         set(&mut w, Profile { target: WAD, targeting: 2, least: 9, most: 9, ..USUAL });
         let id = w.create(CREATOR, FEE, IMuster::TaskSpec { models: (90_000..90_006).collect(), ..rated() }).unwrap();
         w.pass(1, 0);

@@ -31,6 +31,7 @@ const fn cached(operation: &'static str, limit: u64, goal: u64) -> Limit {
 pub const LIMITS: &[Limit] = &[
     limit("create a task and dispatch one", 180_000, (100_000, 130_000)),
     limit("create a task and dispatch one, a node's first", 180_000, (115_000, 145_000)),
+    limit("create a task and dispatch one, the first of a node that listed 10 models", 180_000, (150_000, 180_000)),
     limit("create and dispatch by sixteen, a task", 70_000, (65_000, 70_000)),
     limit("create a task and queue one", 200_000, (140_000, 170_000)),
     limit("create a task and queue one, queue full", 230_000, (165_000, 195_000)),

@@ -66,6 +66,9 @@ pub struct Bench {
     pub points: Points,
 }
 
+/// A task without models: the first of a node that listed more models than stand in a word when it joined.
+const FIRST_OF_MANY: &str = "create a task and dispatch one, the first of a node that listed 10 models";
+
 /// A task for any node with 8 GiB: one image.
 pub fn spec(models: &[u64]) -> TaskSpec {
     TaskSpec { kind: 0, units: 1, vram: 8, gpu: 0, redundancy: 0, flags: 0, inputDigest: [7; 32].into(), models: models.to_vec() }
@@ -413,6 +416,15 @@ impl Bench {
         }
         for _ in 0..8 {
             self.join(GPU, VRAM, &models, 400)?;
+        }
+        for i in 0..samples.div_ceil(4) {
+            let snapshot = self.world.snapshot();
+            let (other, _) = self.run(TOKEN, spec(&[MODEL]))?;
+            self.submit(other.node, other.id)?;
+            let (new, _) = self.join(&format!("Lister {i}"), VRAM, &models, 400)?;
+            self.create(TOKEN, TaskSpec { gpu: new.group, ..spec(&[]) })?;
+            self.take(FIRST_OF_MANY, |b| b.create(TOKEN, spec(&[MODEL])))?;
+            self.world.revert(snapshot);
         }
         for i in 0..samples.div_ceil(2) {
             let name = "join with 10 models that others hold";

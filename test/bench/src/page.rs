@@ -233,6 +233,7 @@ impl Report {
         out.push_str(
             "\nTo see every size at its steady cost, the words that a task leaves at its node (who pays, the order, the models in use) are copied from one node that \
              worked to all others before the rows that are not \"a node's first\"; in the rows of validation also the words that a commitment and a score leave. \
+             A node that joins with at most six models writes the two words of its first task of one model, at its operator's cost; with more, the first task does. \
              Large networks and queues are made by the contract's code beside the chain and written to it; each run checks on a part that \
              transactions leave the same words.\n\n\
              What moves a little: with few nodes a tree's rounded sums change more often, which writes more words. The tree of stakes, which `quit` leaves, \

@@ -39,3 +39,18 @@ packed! {
         used: u8 = "uint8" 8,
     }
 }
+
+impl Models {
+    /// What a word is opened with that is only to be no longer zero. Read as an [`super::Order`] or [`super::Escrow`] it says nothing of a
+    /// task, models or members.
+    pub const OPENED: Models = Models {
+        m0: ModelId(0),
+        m1: ModelId(0),
+        m2: ModelId(0),
+        m3: ModelId(0),
+        m4: ModelId(0),
+        m5: ModelId(0),
+        flags: 0,
+        used: 1,
+    };
+}
