@@ -17,7 +17,7 @@ use muster_client::{
 use muster_tests::{n, World, LEAST, UPGRADE_DELAY};
 
 /// How long anything may take here.
-pub const PATIENCE: Duration = Duration::from_secs(300);
+pub const PATIENCE: Duration = Duration::from_mins(5);
 /// The GPU's name in configurations; the golden task's stack is added to it.
 pub const GPU: &str = "Test GPU";
 /// Its memory in GiB.
