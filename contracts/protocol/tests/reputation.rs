@@ -1,10 +1,12 @@
 //! Groups chosen by their members' ratings, natively. docs/reputation.md says what is shown here.
 
+use alloy_primitives::B256;
 use muster_core::adaptive::{best_target, Climber, Settings, Tally};
 use muster_core::id::NodeId;
 use muster_core::record::{Climb, Members, Profile as Kept, Scores};
 use muster_core::reputation::{likelihood, Algorithm, Exact, Record, Rule};
 use muster_core::wad::WAD;
+use muster_core::word::Word;
 use muster_model::meter::{metered_alone, MOST_GAS};
 use muster_model::refused;
 use muster_model::validated::{self, *};
@@ -607,6 +609,84 @@ fn a_dear_group_is_formed_in_parts() {
     assert_eq!(members, (10..=18).collect::<Vec<_>>(), "the best rated");
     run(&mut w, id, place, &members, &[1; 9]);
     check_money(&mut w);
+}
+
+/// Nine nodes, which are rated best, in so many GPU groups, and so many others in one of these.
+fn best_nine(groups: u64, others: u64) -> World {
+    let mut w = world(0, 1);
+    set(&mut w, Profile { target: WAD, targeting: 2, least: 9, most: 9, ..USUAL });
+    for n in 1..=9 + others {
+        w.join(n, &format!("GPU {}", if n <= 9 { n % groups } else { 0 }), 24, &[], 400).unwrap();
+        rate(&mut w, n as u32, if n <= 9 { 40 } else { 20 }, 40);
+    }
+    w
+}
+
+/// Has a task be created that the best nine run, with so many models; gives its number, and whether one draw makes their group.
+fn made_at_once(w: &mut World, models: u64) -> (u64, bool) {
+    let spec = IMuster::TaskSpec { models: (90_000..90_000 + models).collect(), redundancy: 3, ..image(24) };
+    let id = w.create(CREATOR, FEE, spec).unwrap();
+    w.pass(1, 0);
+    w.dispatch(1).unwrap();
+    let told = chosen(w).expect("told");
+    w.drain();
+    let mut members = group_of(w, id).expect("formed").1;
+    members.sort_unstable();
+    assert_eq!(members, (1..=9).collect::<Vec<_>>());
+    (id, told.group > 0)
+}
+
+/// Has the best nine run a task to its end; gives the place of their group.
+fn run_one(w: &mut World, models: u64) -> u32 {
+    let (id, _) = made_at_once(w, models);
+    let (place, members) = group_of(w, id).expect("formed");
+    play(w, id, place, &members, |_| B256::right_padding_from(&[1; 8]));
+    place
+}
+
+/// What members come to is reckoned by the GPU groups that they leave and the models they are asked for, too: with both it is too much for one
+/// draw, without either it is not.
+#[test]
+fn many_gpu_groups_and_models_are_dear_together() {
+    let at_once = |groups, models| {
+        let mut w = best_nine(groups, 14);
+        run_one(&mut w, models);
+        made_at_once(&mut w, models).1
+    };
+    assert!(!at_once(9, 6), "nine GPU groups, six models");
+    assert!(at_once(1, 6), "six models");
+    assert!(at_once(9, 0), "nine GPU groups");
+}
+
+/// A single model stands in a word that every task has. Two stand in another: the first time it is written by all nine and their group.
+#[test]
+fn a_single_model_takes_no_word_of_its_own() {
+    for models in [1, 2] {
+        let mut w = best_nine(8, 18);
+        run_one(&mut w, 1);
+        assert_eq!(made_at_once(&mut w, models).1, models == 1, "{models} models");
+    }
+}
+
+/// A group of nine at a place that was never used writes six words for the first time: its fee, its order, its models, and three of members.
+/// Each costs 17,100 gas more than one in use; another node in the pool is three words read of 2,100.
+#[test]
+fn words_of_a_new_place_are_counted() {
+    let at_once = |others, anew| {
+        let mut w = best_nine(7, others);
+        let place = run_one(&mut w, 5);
+        if anew {
+            let at = entry(&w.mem, layout::GROUPS, place.into());
+            (0..layout::group::MORE_ANSWERS).for_each(|word| w.mem.store(offset(at, word), Word::ZERO));
+        }
+        made_at_once(&mut w, 5).1
+    };
+    let most = |anew| (0..23).take_while(|&others| at_once(others, anew)).count();
+    let (used, anew) = (most(false), most(true));
+    println!("made at once beside fewer than {used} others, at a new place beside fewer than {anew}");
+    assert!(used < 23 && anew > 0);
+    let fewer = 6 * 17_100 / (3 * 2_100);
+    assert!((fewer..=fewer + 1).contains(&(used - anew)), "{used} and {anew}");
 }
 
 /// Between the parts of a dear draw nothing can be changed that it hangs on: whoever wants to makes the next part first, or is refused.
