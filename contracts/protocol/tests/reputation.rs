@@ -1,6 +1,6 @@
 //! Groups chosen by their members' ratings, natively. docs/reputation.md says what is shown here.
 
-use alloy_primitives::B256;
+use alloy_primitives::{keccak256, B256};
 use muster_core::adaptive::{best_target, Climber, Settings, Tally};
 use muster_core::id::NodeId;
 use muster_core::record::{Climb, Members, Profile as Kept, Scores};
@@ -752,6 +752,25 @@ fn a_group_made_in_parts_is_scored_like_one_made_at_once() {
         assert!(kept > 2 && w.ask(groupCall { place }).scored, "{models} models: {parts} parts, {kept} kept");
         check_money(&mut w);
     }
+}
+
+/// A group that is formed for a task again, in parts again, is scored if there are enough to choose among then, whatever its first one was.
+#[test]
+fn a_group_of_a_task_drawn_again_is_not_scored_like_its_first() {
+    let mut w = best_nine(9, 14);
+    w.set("scorePool", 23);
+    let (id, at_once) = made_at_once(&mut w, 6);
+    let (place, members) = group_of(&mut w, id).expect("formed");
+    assert!(!at_once && w.ask(groupCall { place }).scored);
+    play(&mut w, id, place, &members, |n| B256::right_padding_from(&keccak256([n as u8])[..8]));
+    w.send(who(23), 0, quitCall {}).unwrap();
+    w.events();
+    w.pass(1, 0);
+    w.dispatch(1).unwrap();
+    assert_eq!(chosen(&mut w).expect("told").group, 0, "chosen");
+    w.drain();
+    let (place, _) = group_of(&mut w, id).expect("formed again");
+    assert!(!w.ask(groupCall { place }).scored);
 }
 
 /// A task for more than six nodes requires at most six models.
