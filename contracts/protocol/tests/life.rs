@@ -1,7 +1,7 @@
 //! Every public function and every refusal, one scene each.
 
 use muster_core::id::{GpuGroup, ModelId, NodeId, QueueId, TaskId, Ticket};
-use muster_core::record::Head;
+use muster_core::record::{Head, Rules};
 use muster_core::wad::WAD;
 use muster_core::word::Word;
 use muster_model::meter::metered_alone;
@@ -13,6 +13,7 @@ use muster_protocol::host::{offset, HISTORY};
 use muster_protocol::layout::{selector_key, slot, HEAD, SELECTORS, SELECTOR_PLACES};
 use muster_protocol::native::Memory;
 use muster_protocol::parameters::PARAMETERS;
+use muster_protocol::roster::Roster;
 use muster_protocol::sampler::Among;
 use muster_protocol::tasks::FEE_END;
 use muster_protocol::{purse, Host, IMuster, Network};
@@ -948,6 +949,41 @@ fn exclude(w: &mut World) {
     assert!(w.node(1).excluded && w.node(1).status == 1);
 }
 
+/// A number has 24 bits, and a place beside it can say that there is none.
+#[test]
+fn the_last_number_is_given_out_once() {
+    const LAST: u32 = 16_777_214;
+    let mut mem = Memory::default();
+    let mut roster = Roster::of(&Head { issued: LAST - 1, joined: 7, ..Head::default() }, &Rules::default());
+    assert_eq!(roster.issue(&mut mem).unwrap(), NodeId(LAST));
+    refused!(roster.issue(&mut mem), NetworkFull(7u32));
+}
+
+/// A place that a node has left is nobody's.
+#[test]
+fn who_comes_back_leaves_the_list_of_the_excluded() {
+    let mut w = world(2);
+    w.set("limitMin", 1);
+    while !(1..=2).all(|node| w.node(node).excluded) {
+        let id = w.create(5, 1_000, short()).unwrap();
+        let node = (1..=2).find(|&node| w.node(node).task == id && status(&mut w, node) == 2).unwrap();
+        w.pass(1, 3);
+        expire(&mut w, 6, node, id).unwrap();
+    }
+    let listed = |w: &mut World| w.view(|n| raw(n.excluded_nodes(0, 9)));
+    let until = |w: &mut World| [1, 2].map(|node| w.node(node).parkedUntil);
+    assert_eq!(listed(&mut w), (2, vec![1, 2]));
+    let (first, last) = {
+        let [a, b] = until(&mut w);
+        (a.min(b), a.max(b))
+    };
+    assert!(first > w.mem.now && last > first);
+    w.pass(1, first - w.mem.now);
+    let back = if until(&mut w)[0] == first { 1 } else { 2 };
+    w.call(who(7), 0, |n| n.poke(NodeId(back))).unwrap();
+    assert_eq!(listed(&mut w), (2, vec![3 - back]), "one of two places is free");
+}
+
 #[test]
 fn an_excluded_node_is_parked_gets_nothing_and_comes_back() {
     let mut w = world(1);
@@ -960,6 +996,7 @@ fn an_excluded_node_is_parked_gets_nothing_and_comes_back() {
     let seconds = (1_800.0 * ((1.0 - h) / 0.9).ln()).ceil() as u64;
     assert_eq!(until, w.mem.now + seconds);
     assert_eq!(w.view(|n| raw(n.excluded_nodes(0, 9))), (1, vec![1]));
+    assert_eq!(w.node(1).parkedUntil, until);
     assert_eq!(w.view(|n| raw(n.listed_nodes(Among::Idle, GpuGroup::of(1, 24), 0, 0, 9))).0, 0);
     let id = w.create(5, FEE, spec(0, &[])).unwrap();
     assert_eq!(w.view(|n| n.overview()).queued, 1, "the excluded node is not asked");
