@@ -151,7 +151,7 @@ async fn what_would_answer_otherwise_than_its_name_promises_does_not_answer() {
     assert_eq!(error_of(&site, id).await, 2);
     until_status(&site, &agent, 5).await;
     assert_eq!(agent.runs(), 0, "it was not asked to");
-    assert!(agent.log().contains("is registered as"));
+    site.until("it says so", async || agent.log().contains("is registered as").then_some(())).await;
     running.kill();
     agent.behave("answers");
     let mut running = agent.start(None);
@@ -193,7 +193,7 @@ async fn a_key_that_runs_dry_is_paused_and_one_that_is_filled_goes_on() {
     let call = U256::from(fee) * U256::from(2_000_000u64);
     chain.set_balance(address, call * U256::from(2));
     until_status(&site, &agent, 5).await;
-    assert!(agent.log().contains("send it ether"));
+    site.until("it says so", async || agent.log().contains("send it ether").then_some(())).await;
     // A little more is not enough; it would go to and fro.
     chain.set_balance(address, call * U256::from(9) / U256::from(2));
     tokio::time::sleep(std::time::Duration::from_secs(3)).await;
