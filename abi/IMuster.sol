@@ -593,7 +593,8 @@ interface IMuster {
     /// @notice An account was paid what it was owed.
     event Withdrawn(address indexed account, address indexed to, uint128 credit, uint128 stake);
 
-    /// @notice A task was created, its fee is in escrow, and its terms are fixed.
+    /// @notice A task was created, its fee is in escrow, and its terms are fixed. The hash of `drawBlock` draws its node;
+    /// 0 if it is queued at once, for want of idle nodes.
     event TaskCreated(uint64 indexed id, address indexed creator, uint128 fee, uint32 estimate, uint32 timeLimit, uint16 startFeeBps, uint64 drawBlock, TaskSpec spec);
     /// @notice A task of a batch was left out; its fee is the caller's credit.
     /// @param place Its place among the specifications, from 0.

@@ -256,8 +256,8 @@ contract MusterStorage {
         uint24 c8;
         /// Nodes in class 9.
         uint24 c9;
-        /// 1 once written, so that the word never falls back to zero; of idle nodes, and 256 times the bound that stands for them in
-        /// `branches`; of active nodes, 1 + the joined ones that are not among them.
+        /// 1 once written, so that the word never falls back to zero. Of idle nodes, 2 more once all have left the group, and 256 times
+        /// the bound that stands for them in `branches`; of active nodes, 1 + the joined ones that are not among them.
         uint16 used;
     }
 

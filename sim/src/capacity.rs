@@ -362,8 +362,8 @@ On paper; nothing of this is built.
 ## Where the design stops
 
 - **One instance is one chain's gas.** Every state-changing call reads and most write the same word (`head`), so calls of an instance run one after the other, whatever a chain may do in parallel.
-- **Node numbers have 24 bits**: 16,777,214 operators ever, in an instance. The ring of Pending tasks has 4,096 places: between two blocks no more can be created than that, above which creating is refused.
-- **Draws wait for a block**, so that no task starts sooner than the next one (0.25 s). Tasks of less than some seconds pay more for being dispatched than for the work.
+- **Node numbers have 24 bits**: 16,777,214 operators ever, in an instance. The ring of Pending tasks has 4,096 places: between two blocks no more can become Pending than that, above which creating is refused but for what is queued at once.
+- **Draws wait for a block**, so that no task that somebody idle could run starts sooner than the next one (0.25 s). Tasks of less than some seconds pay more for being dispatched than for the work.
 - **Small instances lose what numbers give**: a task finds fewer candidates, a group fewer peers whose answers can be compared, and an adversary needs fewer nodes for a given share. The number of instances should follow from the gas, and no further.
 - **Beyond some thousand tasks a second** for one owner, a task each on chain is the wrong unit, by sixteen or one by one: a channel between an application and a node that settles many tasks at once keeps what the chain is needed for, the choice of the node, the stake and the judgement.
 ";

@@ -117,6 +117,11 @@ impl<C: Chain> Host for Again<'_, C> {
         true
     }
 
+    // What a call creates is not drawn in it, whether it is queued or not.
+    fn signed(&self) -> bool {
+        true
+    }
+
     fn reads(&self) -> u32 {
         self.reads.get()
     }

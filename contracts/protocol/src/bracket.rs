@@ -47,18 +47,18 @@ impl Bracket {
     /// Sets the key of `pos` at `level`, and what follows from it up to `height`.
     ///
     /// Gives the greatest key of the whole tree, or none if that stays as it was. Costs one word
-    /// (5,000 gas when it changes) per level up to the first that stays.
+    /// (5,000 gas) per level up to the first whose greatest key stays: the word above has it already.
     pub fn set<H: Host>(self, host: &mut H, level: u32, height: u32, pos: u32, mut key: u64) -> Option<u64> {
         for level in level..height {
             let slot = self.slot(host, level, pos >> (2 * level + 2));
-            let lane = (pos >> (2 * level) & 3) as usize;
             let mut w = host.load(slot);
-            if w.0[lane] == key {
-                return None;
-            }
-            w.0[lane] = key;
+            let former = greatest(w);
+            w.0[(pos >> (2 * level) & 3) as usize] = key;
             host.store(slot, w);
             key = greatest(w);
+            if key == former {
+                return None;
+            }
         }
         Some(key)
     }

@@ -106,6 +106,11 @@ impl<const PROGRAM: u8> Host for Chain<PROGRAM> {
         has_code(&self.vm, at.into())
     }
 
+    fn signed(&self) -> bool {
+        let caller = self.vm.msg_sender();
+        caller == self.vm.tx_origin() && !self.has_code(caller.into_array())
+    }
+
     #[inline(always)]
     fn program(&self) -> Program {
         match PROGRAM {

@@ -61,6 +61,8 @@ pub trait Host {
     fn reads(&self) -> u32;
     /// Whether there is code at an address.
     fn has_code(&self, at: Address) -> bool;
+    /// Whether the caller has signed the transaction and has no code: then nothing can look at what the call did and take it back.
+    fn signed(&self) -> bool;
     /// The program that runs.
     fn program(&self) -> Program;
     /// Notes that a program runs now, on a host that runs them all; gives the one before.

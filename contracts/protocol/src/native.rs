@@ -137,6 +137,8 @@ pub struct Memory {
     pub now: u64,
     /// Its block.
     pub block: u64,
+    /// Whether a contract makes the next call.
+    pub by_contract: bool,
     /// Accounts without code; all others have some.
     pub codeless: Vec<Address>,
     /// Accounts that refuse to be paid.
@@ -163,6 +165,7 @@ impl Default for Memory {
             value: Word::ZERO,
             now: 1_700_000_000,
             block: 1_000,
+            by_contract: false,
             codeless: Vec::new(),
             refusing: Vec::new(),
             paid: 0,
@@ -364,6 +367,10 @@ impl Host for Memory {
 
     fn has_code(&self, at: Address) -> bool {
         !self.codeless.contains(&at)
+    }
+
+    fn signed(&self) -> bool {
+        !self.by_contract
     }
 
     fn program(&self) -> Program {

@@ -34,8 +34,8 @@ const DRAW_READS: u32 = 24;
 const DRAW_READS_SEVERAL: u32 = 96;
 /// What stands for the draws that a call has made once it has made one of several nodes: that is dear enough to be its last.
 const SPENT: u32 = 64;
-/// Words read by draws beyond which no excluded node is re-admitted: it may start one more task.
-const READMITTING_READS: u32 = 96;
+/// Words read by draws beyond which no excluded node is re-admitted, which may start one more task, and none queued at its creation.
+const ROOM_READS: u32 = 96;
 /// What stands for a task that a call creates beside others, of the words that it could read for draws.
 const CREATION_READS: u32 = 8;
 /// Words that all pre-downloads of a call together may read.
@@ -64,6 +64,8 @@ pub struct Network<'h, H: Host> {
     began: u32,
     /// Draws made by this call.
     served: u32,
+    /// Whether it has started a task in this program.
+    pub(crate) started: bool,
     /// What is left of [`SPREAD_READS`].
     pub(crate) spread: u32,
     /// The node that this call re-admitted last; 0 for none.
@@ -100,6 +102,7 @@ impl<'h, H: Host> Network<'h, H> {
             stored: (head, rules),
             began,
             served: 0,
+            started: false,
             spread: SPREAD_READS,
             readmitted: NodeId(0),
         })
@@ -110,7 +113,7 @@ impl<'h, H: Host> Network<'h, H> {
     pub fn open_and_serve(host: &'h mut H) -> Result<Self> {
         let mut net = Network::open(host)?;
         net.serve_up_to(SERVED_PER_CALL);
-        if net.reads() <= READMITTING_READS {
+        if net.has_room() {
             net.readmit(READMITTED_PER_CALL);
         }
         Ok(net)
@@ -231,6 +234,17 @@ impl<'h, H: Host> Network<'h, H> {
     /// Words this call has read.
     fn reads(&self) -> u32 {
         self.host.reads().wrapping_sub(self.began)
+    }
+
+    /// Whether the draws that this call has made leave it room to re-admit a node, which may start a task.
+    fn has_room(&self) -> bool {
+        self.reads() <= ROOM_READS
+    }
+
+    /// Whether there is room to queue a task that it creates: not after a start, a draw of several nodes, or who was re-admitted, which
+    /// may have done as much in another program.
+    pub(crate) fn can_queue(&self) -> bool {
+        !self.started && !self.is_spent() && self.readmitted.0 == 0 && self.has_room()
     }
 
     /// Whether this call has made a draw of several nodes before its own work.

@@ -1,7 +1,7 @@
 //! Priority pools: entries with a 64-bit key each, the greatest and the least known at any time.
 //!
 //! An entry keeps its place from insertion to removal. Costs, for n places: [`insert`] and
-//! [`remove`] write one leaf word and then log4(n) - 1 words of each bracket at worst, one on average.
+//! [`remove`] write one leaf word, and log4(n) - 1 words of each bracket at worst; one on average.
 
 use crate::bracket::{height, lane_of, least, Bracket, NONE};
 use crate::host::Host;
@@ -103,13 +103,16 @@ fn set<H: Host>(host: &mut H, id: QueueId, pool: &mut Pool, place: u32, key: u64
         return;
     }
     let best = Bracket::best(id.0);
+    let former = least(best.word(host, 0, place));
     if let Some(k) = best.set(host, 0, h, place, key) {
         pool.best = if k > NONE { k } else { 0 };
     }
     let low = least(best.word(host, 0, place));
-    let worst =
-        if h == 1 { Some(!low) } else { Bracket::worst(id.0).set(host, 1, h, place, if low == u64::MAX { NONE } else { !low }) };
-    if let Some(k) = worst {
-        pool.worst = if k > NONE { !k } else { 0 };
+    // What does not trail its word is none of the other bracket's business.
+    if low != former {
+        let key = if low == u64::MAX { NONE } else { !low };
+        if let Some(k) = Bracket::worst(id.0).set(host, 1, h, place, key) {
+            pool.worst = if k > NONE { !k } else { 0 };
+        }
     }
 }

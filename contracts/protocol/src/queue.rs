@@ -197,8 +197,12 @@ pub fn queue_at<H: Host>(host: &H, i: u32) -> QueueId {
 /// Stores a pool, counts what takes several nodes, and carries a changed head or tail up.
 fn settle<H: Host>(host: &mut H, id: QueueId, before: &Pool, after: &Pool) {
     pool::store(host, id, after);
+    let (head, tail) = (id.group().is_any() && before.best != after.best, before.worst != after.worst);
+    if !head && !tail && id.grade() == 0 {
+        return;
+    }
     let mut q: Queue = host.get(slot(QUEUE));
-    if id.group().is_any() && before.best != after.best {
+    if head {
         let (sizes, vram, levels) = (Bracket::sizes(id.grade()), id.group().0, size_levels(&q, id.grade()));
         let wanted = height(vram + 1);
         if wanted > levels {
@@ -214,7 +218,7 @@ fn settle<H: Host>(host: &mut H, id: QueueId, before: &Pool, after: &Pool) {
             q.rated = q.rated + after.live - before.live;
         }
     }
-    if before.worst != after.worst {
+    if tail {
         let key = if after.live == 0 { NONE } else { !after.worst };
         if let Some(worst) = Bracket::GROUPS.set(host, 0, height(q.groups), after.index - 1, key) {
             q.worst = worst;

@@ -67,12 +67,18 @@ pub fn joined<H: Host>(host: &H, group: GpuGroup) -> Option<u32> {
     Counts::load(host, Among::Active, group).joined()
 }
 
+/// Whether a GPU group has joined nodes; none if there is no such group.
+pub fn manned<H: Host>(host: &H, group: GpuGroup) -> Option<bool> {
+    Counts::load(host, Among::Idle, group).manned()
+}
+
 /// Notes that a group is to get its first joined node (`come`), or to lose its last; `largest` is the largest VRAM of all joined nodes,
 /// and is kept right.
 ///
-/// One word; at most four where a size gets its first node or loses its last.
+/// Two words; at most five where a size gets its first node or loses its last.
 #[inline(never)]
 pub fn count_manned<H: Host>(host: &mut H, group: GpuGroup, come: bool, largest: &mut u16) {
+    sampler::set_manned(host, group, come);
     let vram = group.vram();
     let at = entry(host, GPU_COUNTS, vram as u64);
     let mut size: Size = host.get(at);

@@ -25,6 +25,9 @@ pub const VRAM_MAX: u16 = (FAN * FAN - 1) as u16;
 /// Most GPU models of one VRAM size.
 pub const GPU_MODELS_MAX: u32 = 65_534;
 
+/// The bit beside the mark in the counts of a group's idle nodes that says that it has no joined ones.
+const DESERTED: u64 = 2;
+
 const TOP: u64 = 0xff;
 const MIDDLE: u64 = 1 << 56;
 const ROOT: u64 = 1 << 57;
@@ -127,6 +130,11 @@ impl Counts {
             self.0.set_bits(240, 16, 1);
         }
     }
+    /// Of a group's idle nodes: whether it has joined ones, idle or not; none if nobody ever joined with its GPU.
+    pub fn manned(&self) -> Option<bool> {
+        let used = self.0.bits(240, 8);
+        (used > 0).then_some(used & DESERTED == 0)
+    }
     /// Of a group's active nodes: its joined nodes, those too that are not among them; none if nobody ever joined with its GPU.
     pub fn joined(&self) -> Option<u32> {
         let absent = (self.0.bits(240, 16) as u32).checked_sub(1)?;
@@ -148,6 +156,14 @@ impl Counts {
     pub fn lowest(&self) -> Option<u8> {
         (0..CLASS_COUNT).find(|&c| self.get(c) > 0)
     }
+}
+
+/// Notes whether a group has joined nodes.
+pub fn set_manned<H: Host>(host: &mut H, group: GpuGroup, manned: bool) {
+    let slot = Among::Idle.classes_slot(host, group);
+    let mut counts = host.load(slot);
+    counts.set_bits(240, 8, if manned { 1 } else { 1 | DESERTED });
+    host.store(slot, counts);
 }
 
 /// Counts one more (or less) joined node of a group that is not among its active ones; false if no more can be counted.
@@ -396,6 +412,18 @@ pub struct Spot {
     pub peers: u32,
     /// A model that it is known to hold; 0 if none is.
     pub holds: ModelId,
+}
+
+/// Whether nobody idle stands in a scope.
+pub fn nobody_idle<H: Host>(host: &H, scope: Scope) -> bool {
+    let none = |key: u64, first: u32| {
+        let w = host.load(Among::Idle.branch(host, key));
+        (first..FAN).all(|i| w.bits(i * 8, 8) == 0)
+    };
+    match scope {
+        Scope::Group(group) => Counts::load(host, Among::Idle, group).bound() == 0,
+        Scope::Vram(vram) => none(ROOT, vram / FAN + 1) && none(MIDDLE | (vram / FAN) as u64, vram % FAN),
+    }
 }
 
 impl Field {

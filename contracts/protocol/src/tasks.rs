@@ -10,7 +10,7 @@ use crate::receipt::{self, UNSET};
 use crate::registry::{self, Held};
 use crate::ring::RING;
 use crate::roster::Seat;
-use crate::sampler::{Among, Field, Neighbours, VRAM_MAX};
+use crate::sampler::{nobody_idle, Among, Field, Neighbours, VRAM_MAX};
 use crate::{purse, queue, IMuster, Result};
 use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
@@ -79,7 +79,7 @@ impl<H: Host> Network<'_, H> {
         let group = GpuGroup(if spec.gpu == 0 { spec.vram as u32 } else { spec.gpu });
         // Whether there are three for a replicated task: see `Network::so_many_can_run`.
         let somebody = if spec.gpu != 0 {
-            registry::joined(self.host, group).ok_or_else(|| refusal!(GpuUnknown(group)))? > 0
+            registry::manned(self.host, group).ok_or_else(|| refusal!(GpuUnknown(group)))?
         } else {
             ensure!(spec.vram <= VRAM_MAX, BadVram(spec.vram, VRAM_MAX));
             spec.vram <= self.roster.max_vram()
@@ -135,8 +135,8 @@ impl<H: Host> Network<'_, H> {
         Ok(())
     }
 
-    /// Creates a task for a fee, or refuses it and changes nothing. With no draw delay, one of a single node is drawn at once if it is created
-    /// `ALONE`.
+    /// Creates a task for a fee, or refuses it and changes nothing. If it is created `ALONE`, one of a single node is queued at once
+    /// where nobody is idle that it could go to, and with no draw delay drawn at once otherwise.
     #[inline(always)]
     fn create<const ALONE: bool>(&mut self, terms: Terms, spec: IMuster::TaskSpec, value: Word) -> Result<TaskId> {
         let (order, models, least) = self.order_under(&terms, &spec)?;
@@ -144,7 +144,14 @@ impl<H: Host> Network<'_, H> {
         let fee = value.to_u128().filter(|&fee| fee <= most).ok_or_else(|| refusal!(FeeTooHigh(value, most)))?;
         let least = least.max(1);
         ensure!(fee >= least, FeeTooLow(value, least));
-        ensure!(!self.ring.is_full(), TooManyPending(RING as u32 - 1));
+        // Beside much else it would make the call too dear. And who could take the call back would choose among outcomes: a draw keeps
+        // that from him, so his tasks have one.
+        let nobody = ALONE
+            && !order.is(Order::REPLICATED)
+            && self.can_queue()
+            && nobody_idle(self.host, order.group.into())
+            && self.host.signed();
+        ensure!(nobody || !self.ring.is_full(), TooManyPending(RING as u32 - 1));
         if order.is(Order::REPLICATED) {
             ensure!(self.so_many_can_run(&order), NobodyCanRun(order.group.vram(), spec.gpu));
         }
@@ -152,11 +159,17 @@ impl<H: Host> Network<'_, H> {
         let task = Task { escrow: Escrow { creator, fee }, order, models };
         self.tasks = order.id.0;
         let at_once = ALONE && self.rules.draw_delay == 0 && !order.is(Order::REPLICATED) && !self.draws_due();
-        let block = if at_once { self.block().saturating_sub(1) } else { self.target() };
+        let block = match (nobody, at_once) {
+            (true, _) => 0,
+            (_, true) => self.block().saturating_sub(1),
+            _ => self.target(),
+        };
         let frozen = (fee, order.estimate, order.limit, order.start_fee_bps, block, spec);
         emit::<TaskCreated>(self.host, (order.id, creator), frozen);
         receipt::open(self.host, &order);
-        if at_once {
+        if nobody {
+            self.enqueue(&task);
+        } else if at_once {
             self.draw_by(&task, block);
         } else {
             self.ring.push(self.host, &task, block);
@@ -254,6 +267,7 @@ impl<H: Host> Network<'_, H> {
     /// download decides nothing. Whether success raises H follows from the candidates of the draw; a task that comes
     /// from the queue was not drawn and has none. `left` is the length of the list that the node was drawn from, without it.
     pub(crate) fn start(&mut self, task: &Task, mut seat: Seat, candidates: Candidates, left: u32, rng: Option<&mut Rng>) {
+        self.started = true;
         let deadline = self.now + task.order.limit as u64;
         let place = (seat.node.class(self.rules.base), seat.node.pos);
         seat.node.status = Status::Busy as u8;

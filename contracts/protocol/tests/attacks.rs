@@ -70,6 +70,48 @@ fn holding_the_queue_costs_its_start_fees_every_six_hours() {
     assert!(w.view(|n| n.queued_tasks(QueueId(0), 0, 9)).unwrap().1.iter().any(|t| t.id == better));
 }
 
+/// While nobody is idle, a task is queued by the call that creates it. Who creates one and frees his own node next has it run there, if it is
+/// worth more than all that is queued: so he has after a draw, a block later. It is his own fee that he earns, and H stays.
+#[test]
+fn queueing_at_creation_saves_its_creator_a_block_and_nothing_else() {
+    const QUEUED: u32 = 4;
+    const PERCENT: u128 = FEE / 100;
+    let his_own = |waits: bool, more: u128| {
+        let mut w = world(8, 1);
+        for i in 0..8 + u128::from(QUEUED) {
+            w.create(50, FEE + i * PERCENT, spec(0, &[])).unwrap();
+            w.drain();
+        }
+        assert_eq!(w.view(|n| n.queued()), QUEUED);
+        let fee = FEE + (7 + more) * PERCENT;
+        if waits {
+            w.send(who(66), fee, IMuster::createTasksCall { specs: vec![spec(0, &[])], fees: vec![fee], atomic: true }).unwrap();
+            w.drain();
+        } else {
+            w.create(66, fee, spec(0, &[])).unwrap();
+        }
+        let (his, running) = (w.view(|n| n.overview()).tasks, w.node(1).task);
+        w.call(who(1), 0, |n| n.submit(TaskId(running), [1; 32])).unwrap();
+        let (got, h) = (w.node(1).task == his, w.node(1).reliability);
+        if got {
+            assert!(!w.view(|n| n.running_task(NodeId(1))).unwrap().boosts);
+            let before = w.account(1).credit;
+            w.call(who(1), 0, |n| n.submit(TaskId(his), [1; 32])).unwrap();
+            assert_eq!(w.account(1).credit - before, fee);
+            assert!(w.node(1).reliability <= h, "H does not rise by it");
+        }
+        got
+    };
+    let least = |waits| (0..10).find(|&more| his_own(waits, more)).unwrap();
+    let outbid = least(false);
+    assert_eq!(outbid, least(true), "it has to outbid as much after a draw");
+    priced(
+        "one's own task on one's own node",
+        "nobody idle and four tasks queued",
+        &format!("the best fee queued and {} % more", outbid - 4),
+    );
+}
+
 /// One stated second of fine-tuning was worth sixty of a GPT task. Now no task counts for less than half the shortest time limit.
 #[test]
 fn a_stated_second_buys_no_rank() {
@@ -184,7 +226,7 @@ fn keeping_somebody_from_quitting_takes_many_tasks_in_every_block() {
 fn a_flood_of_batches_ends_with_its_block() {
     // What a block of an Arbitrum chain holds.
     const BLOCK_GAS: u64 = 32_000_000;
-    let flood = |batches: bool, models: &[u64]| -> [u64; 3] {
+    let flood = |made: usize, models: &[u64]| -> [u64; 3] {
         let mut w = world(60, 1);
         for n in 1..=60 {
             w.call(who(n), 0, |net| net.report_downloaded(ids(vec![901, 902]))).unwrap();
@@ -192,14 +234,11 @@ fn a_flood_of_batches_ends_with_its_block() {
         let wave = |w: &mut World| {
             let (mut spent, mut tasks) = (0, 0);
             while spent < BLOCK_GAS {
-                let (gas, made) = if batches {
-                    let (specs, fees) = (vec![spec(0, models); 16], vec![60; 16]);
-                    (metered_alone(w, who(66), 16 * 60, |n| n.create_tasks(specs, &fees, true)), 16)
-                } else {
-                    (metered(w, who(66), 60, |n| n.create_task(spec(0, models))), 1)
-                };
+                // By `createTask` only those would wait that somebody idle could run; all others are queued at once.
+                let (specs, fees) = (vec![spec(0, models); made], vec![60; made]);
+                let gas = metered_alone(w, who(66), made as u128 * 60, |n| n.create_tasks(specs, &fees, true));
                 assert_eq!(gas.1, "accepted");
-                (spent, tasks) = (spent + gas.0, tasks + made);
+                (spent, tasks) = (spent + gas.0, tasks + made as u64);
             }
             (spent, tasks)
         };
@@ -228,10 +267,10 @@ fn a_flood_of_batches_ends_with_its_block() {
         [tasks, spent / tasks, drawing / tasks]
     };
     for models in [&[][..], &[901, 902][..]] {
-        let ([alone, dear, one], [tasks, cheap, each]) = (flood(false, models), flood(true, models));
+        let ([alone, dear, one], [tasks, cheap, each]) = (flood(1, models), flood(16, models));
         assert!(tasks < 4_095, "the ring is not filled by a block: {tasks}");
         let with = format!("{tasks} tasks of {} models by batches in one block, {cheap} gas each", models.len());
-        let comes_to = format!("{each} gas to draw each, where one by one {alone} tasks take {dear} and {one}");
+        let comes_to = format!("{each} gas to draw each, where one to a call {alone} tasks take {dear} and {one}");
         priced("a flood of tasks", &with, &comes_to);
         // In hundredths: gas to draw for each gas to create.
         assert!(each * 100 / cheap < 250, "{each} for {cheap}");
@@ -239,7 +278,8 @@ fn a_flood_of_batches_ends_with_its_block() {
 }
 
 /// A task of two models, created in every block, is a draw that no batch makes: each one sent by itself is refused. A `dispatch` before it,
-/// in the same block, lets it in, and single tasks need not even that.
+/// in the same block, lets it in, and single tasks need not even that. He has to create it by a batch of its own: while nobody is idle,
+/// by `createTask` it is queued at once and holds up nobody.
 #[test]
 fn batches_are_held_up_only_until_somebody_draws() {
     let mut w = world(60, 1);
@@ -249,7 +289,8 @@ fn batches_are_held_up_only_until_somebody_draws() {
     let batch = |w: &mut World| metered_alone(w, who(50), 16 * FEE, |n| n.create_tasks(vec![spec(0, &[]); 16], &[FEE; 16], true));
     let (mut costs, mut refused, mut drawing, mut through) = (0, 0, 0, 0);
     for block in 0..40 {
-        let (gas, created) = metered(&mut w, who(66), 60, |n| n.create_task(spec(0, &[901, 902])));
+        let single = vec![spec(0, &[901, 902])];
+        let (gas, created) = metered_alone(&mut w, who(66), 60, |n| n.create_tasks(single, &[60], true));
         assert_eq!(created, "accepted");
         costs += gas;
         w.pass(1, 1);

@@ -158,7 +158,8 @@ fn peopled() -> World {
     w.pass(1, 121);
     w.send(who(60), 0, expireCall { node: 1, id: late.task }).unwrap();
     w.create(50, TOKEN, wanted()).unwrap();
-    w.create(50, TOKEN, spec(8, &[3])).unwrap();
+    // Nobody is idle: by itself it would be queued at once.
+    w.send(who(50), TOKEN, createTasksCall { specs: vec![spec(8, &[3])], fees: vec![TOKEN], atomic: true }).unwrap();
     let selectors = vec![[1, 2, 3, 4].into(), submitCall::SELECTOR.into()];
     let facet = (who(71), vec![pauseCall::SELECTOR.into(), resumeCall::SELECTOR.into()]);
     w.raw(OWNER, 0, |m| muster_protocol::admin::propose_programs(m, facet.0, &facet.1)).unwrap();

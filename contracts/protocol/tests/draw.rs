@@ -626,6 +626,9 @@ impl Host for Loaded {
     fn has_code(&self, at: Address) -> bool {
         self.mem.has_code(at)
     }
+    fn signed(&self) -> bool {
+        self.mem.signed()
+    }
     fn program(&self) -> Program {
         self.mem.program()
     }

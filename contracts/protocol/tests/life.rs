@@ -369,6 +369,130 @@ fn a_task_runs_at_once_with_no_delay_and_in_the_next_block_with_one() {
     assert!((1..=3).any(|n| w.node(n).status == 2 && w.node(n).task == 2));
 }
 
+/// A world whose draws wait for a block: three busy nodes of one GPU group, and an idle one of another.
+fn three_busy() -> (World, IMuster::TaskSpec, IMuster::TaskSpec) {
+    let mut w = World::new();
+    for n in 1..=3 {
+        w.join(n, "A", 24, &[], 400).unwrap();
+    }
+    w.join(4, "B", 48, &[], 400).unwrap();
+    let on = |group: GpuGroup| IMuster::TaskSpec { gpu: group.0, ..spec(0, &[]) };
+    let (busy, idle) = (on(GpuGroup::of(1, 24)), on(GpuGroup::of(1, 48)));
+    for _ in 1..=3 {
+        w.create(5, FEE, busy.clone()).unwrap();
+    }
+    w.drain();
+    w.events();
+    assert!((1..=3).all(|n| w.node(n).status == 2));
+    (w, busy, idle)
+}
+
+/// A task for one node that finds nobody idle needs no draw: the call that creates it queues or evicts it.
+#[test]
+fn what_nobody_idle_could_run_is_queued_at_its_creation() {
+    let (mut w, busy, _) = three_busy();
+    w.set("alphaMilli", 250);
+    w.events();
+    let id = w.create(5, FEE, busy.clone()).unwrap();
+    match &w.events()[..] {
+        [E::TaskCreated(created), E::TaskQueued(queued)] => {
+            assert_eq!((created.id, created.drawBlock, queued.id, queued.group), (id, 0, id, busy.gpu));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!((w.view(|n| n.overview()).pending, w.view(|n| n.queued())), (0, 1));
+
+    // The queue is full: what is worth no more goes, with all of its fee.
+    let none_better = w.create(6, FEE, busy.clone()).unwrap();
+    match &w.events()[..] {
+        [E::TaskCreated(_), E::TaskAborted(gone)] => assert_eq!((gone.id, gone.reason, gone.refund), (none_better, 2, FEE)),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(w.account(6).credit, FEE);
+    let better = w.create(7, 2 * FEE, busy.clone()).unwrap();
+    match &w.events()[..] {
+        [E::TaskCreated(_), E::TaskAborted(gone), E::TaskQueued(queued)] => assert_eq!((gone.id, queued.id), (id, better)),
+        other => panic!("{other:?}"),
+    }
+    let running = w.node(1).task;
+    submit(&mut w, 1, running).unwrap();
+    assert_eq!(w.node(1).task, better);
+}
+
+/// All others wait for their draws: one that somebody idle could run, one of several nodes, those created together, a contract's, and one
+/// whose call has read too much before, started another, drawn several nodes or re-admitted one.
+#[test]
+fn what_has_to_wait_for_a_draw_is_not_queued_at_its_creation() {
+    let (mut w, busy, idle) = three_busy();
+    let pending = |w: &mut World| w.view(|n| n.overview()).pending;
+    w.create(5, FEE, idle.clone()).unwrap();
+    w.create(5, FEE, spec(0, &[])).unwrap();
+    assert_eq!(pending(&mut w), 2);
+    batch(&mut w, 5, std::slice::from_ref(&busy), &[FEE], true).unwrap();
+    assert_eq!(pending(&mut w), 3);
+    w.create(5, 3 * FEE, IMuster::TaskSpec { kind: 0, redundancy: 2, ..busy.clone() }).unwrap();
+    assert_eq!(pending(&mut w), 4);
+    // A call has read head, rules, terms and the GPU group's idle nodes by then.
+    for (more, waits) in [(96 - 4, 4), (96 - 3, 5)] {
+        let create = |m: &mut Memory| {
+            let mut net = Network::open(m)?;
+            (0..more).for_each(|i| _ = net.host.load(Word::from(i)));
+            let id = net.create_task(busy.clone())?;
+            net.close();
+            Ok(id)
+        };
+        w.raw(who(5), FEE, create).unwrap();
+        assert_eq!(pending(&mut w), waits, "{more} words");
+    }
+    // A contract makes it, which could look at what became of it and take it back.
+    w.mem.by_contract = true;
+    w.create(5, FEE, busy.clone()).unwrap();
+    assert_eq!(pending(&mut w), 6);
+    w.mem.by_contract = false;
+    w.create(5, FEE, busy).unwrap();
+    assert_eq!(pending(&mut w), 6);
+    // It has started one.
+    let (mut w, _, idle) = three_busy();
+    w.create(5, FEE, idle.clone()).unwrap();
+    w.pass(1, 1);
+    w.create(5, FEE, idle.clone()).unwrap();
+    assert_eq!((w.node(4).status, pending(&mut w)), (2, 1));
+    w.pass(1, 1);
+    w.create(5, FEE, idle).unwrap();
+    assert_eq!((pending(&mut w), w.view(|n| n.queued())), (0, 2), "it has queued one before");
+    // Has drawn several nodes.
+    let (mut w, busy, idle) = three_busy();
+    w.create(5, 3 * FEE, IMuster::TaskSpec { kind: 0, redundancy: 2, gpu: 0, vram: 24, ..idle }).unwrap();
+    w.pass(1, 1);
+    w.create(5, FEE, busy).unwrap();
+    assert_eq!((pending(&mut w), w.view(|n| n.queued())), (1, 1), "the one for three is queued");
+    // Has re-admitted a node, which a higher threshold excludes again.
+    let (mut w, busy, _) = three_busy();
+    w.set("exclusionPpm", 600_000);
+    let task = w.node(1).task;
+    w.pass(1, 3_600);
+    w.send(who(60), 0, expireCall { node: 1, id: task }).unwrap();
+    let due = w.node(1).parkedUntil;
+    w.set("exclusionPpm", 900_000);
+    w.pass(1, due - w.mem.now);
+    w.events();
+    w.create(5, FEE, busy).unwrap();
+    assert!(matches!(w.events()[..], [E::NodeReadmitted(_), E::NodeExcluded(_), E::TaskCreated(_)]));
+    assert_eq!(pending(&mut w), 1);
+}
+
+/// A full ring keeps out what would have to wait in it, and nothing else.
+#[test]
+fn a_full_ring_keeps_nothing_from_the_queue() {
+    let (mut w, busy, idle) = three_busy();
+    for _ in 0..4_095 {
+        w.create(5, FEE, idle.clone()).unwrap();
+    }
+    refused!(w.create(5, FEE, idle.clone()), TooManyPending(4_095u32));
+    w.create(5, FEE, busy).unwrap();
+    assert_eq!((w.view(|n| n.overview()).pending, w.view(|n| n.queued())), (4_095, 1));
+}
+
 /// The grace is added to a time limit, the least price multiplies an estimate, and a fee of a batch takes more than 64 bits.
 #[test]
 fn terms_make_the_limit_and_the_least_fee() {

@@ -25,6 +25,8 @@ pub struct Settings {
     pub panic: String,
     /// `3`, `s` or `z`; without it the workspace's `contract` profile decides.
     pub opt_level: Option<String>,
+    /// The same for `muster-core` alone.
+    pub core_level: Option<String>,
     /// Stack in bytes; rustc's default of 1 MiB would cost a page's gas for each 64 KiB.
     pub stack: u32,
     /// Features of the target beyond those of the first WASM, as for `-C target-feature`.
@@ -40,15 +42,26 @@ impl Default for Settings {
         Self {
             panic: "immediate-abort".into(),
             opt_level: None,
+            core_level: None,
             stack: 32 * 1024,
             features: "+bulk-memory,+sign-ext,+mutable-globals".into(),
             extra: Vec::new(),
-            wasm_opt: vec!["-O3".into()],
+            wasm_opt: vec!["-O3".into(), "--converge".into()],
         }
     }
 }
 
 impl Settings {
+    /// Cargo's arguments for the levels that the profile does not decide.
+    fn levels(&self) -> Vec<String> {
+        let level = |of: &str, level: &Option<String>| {
+            let level = level.as_ref()?;
+            let level = level.parse::<u8>().map_or_else(|_| format!("{level:?}"), |number| number.to_string());
+            Some(["--config".to_owned(), format!("profile.contract.{of}opt-level={level}")])
+        };
+        [level("", &self.opt_level), level("package.muster-core.", &self.core_level)].into_iter().flatten().flatten().collect()
+    }
+
     fn rustflags(&self, root: &Path) -> Vec<String> {
         let mut flags = vec![
             "-Zunstable-options".to_string(),
@@ -179,12 +192,7 @@ impl Toolchain {
                 "target/contracts",
             ])
             .args(members.iter().flat_map(|member| ["-p", &member.package]))
-            .args(
-                settings
-                    .opt_level
-                    .iter()
-                    .flat_map(|level| ["--config".into(), format!("profile.contract.opt-level={}", opt_level(level))]),
-            )
+            .args(settings.levels())
             .env("PATH", path)
             .env("RUSTC", &self.rustc)
             .env("RUSTC_BOOTSTRAP", "1")
@@ -235,10 +243,6 @@ impl Member {
     fn name(&self) -> &str {
         self.package.strip_prefix("muster-").unwrap_or(&self.package)
     }
-}
-
-fn opt_level(level: &str) -> String {
-    level.parse::<u8>().map_or_else(|_| format!("{level:?}"), |number| number.to_string())
 }
 
 /// Packages that are programs: default members with a `cdylib` target.

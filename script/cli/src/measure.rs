@@ -32,6 +32,7 @@ pub fn variants() -> Vec<(String, Settings)> {
         let name = if passes.is_empty() { "no wasm-opt".into() } else { format!("wasm-opt {}", passes.join(" ")) };
         change(&name, &|settings| settings.wasm_opt = passes.iter().map(ToString::to_string).collect())
     };
+    let core = |level: &str| change(&format!("core at {level}"), &|settings| settings.core_level = Some(level.into()));
     let extra =
         |flags: &[&str]| change(&flags.join(" "), &|settings| settings.extra = flags.iter().map(ToString::to_string).collect());
     vec![
@@ -43,6 +44,9 @@ pub fn variants() -> Vec<(String, Settings)> {
         level("s", "abort"),
         level("z", "immediate-abort"),
         level("z", "abort"),
+        core("z"),
+        core("s"),
+        core("3"),
         change("stack 1 MiB (rustc's default)", &|settings| settings.stack = 1 << 20),
         change("stack 64 KiB", &|settings| settings.stack = 1 << 16),
         change("stack 16 KiB", &|settings| settings.stack = 1 << 14),
@@ -55,7 +59,7 @@ pub fn variants() -> Vec<(String, Settings)> {
         optimise(&[]),
         optimise(&["-O4"]),
         optimise(&["-Oz"]),
-        optimise(&["-O3", "--converge"]),
+        optimise(&["-O3"]),
     ]
 }
 

@@ -294,11 +294,16 @@ impl Crowd {
             // In the next block it is not due yet, so that what is created there serves nothing.
             self.b.world.blocks(1)?;
         }
+        if backlog.tasks.is_empty() {
+            return self.b.world.blocks(1);
+        }
         let pending = || Ok::<_, anyhow::Error>(self.b.world.view(overviewCall {})?.pending as usize);
         let before = pending()?;
-        let tasks: Vec<createTaskCall> = backlog.tasks.iter().map(|spec| createTaskCall { spec: spec.clone() }).collect();
-        self.b.world.together(self.b.creator, 2 * PART, &tasks)?;
-        ensure!(pending()? == before + tasks.len(), "not all tasks became Pending");
+        // In one call, so that those wait for their draws too that nobody idle could run.
+        let fees = vec![2 * PART; backlog.tasks.len()];
+        let tasks = createTasksCall { specs: backlog.tasks.clone(), fees: fees.clone(), atomic: true };
+        self.b.world.call(self.b.creator, fees.iter().sum(), tasks)?;
+        ensure!(pending()? == before + fees.len(), "not all tasks became Pending");
         self.b.world.blocks(1)
     }
 

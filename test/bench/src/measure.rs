@@ -66,6 +66,9 @@ pub struct Bench {
     pub points: Points,
 }
 
+/// A node that nobody has to take the place of, as it stands last in its lists, but whose stake nobody else has: the largest of all has to be
+/// found anew.
+const QUIT_ALONE: &str = "quit with 10 models, the newest node, alone with the largest stake";
 /// A task without models: the first of a node that listed more models than stand in a word when it joined.
 const FIRST_OF_MANY: &str = "create a task and dispatch one, the first of a node that listed 10 models";
 
@@ -414,8 +417,13 @@ impl Bench {
             let new: Vec<u64> = (1..=10).map(|i| 0x77_0000_0000 * set / 8 + i).collect();
             self.take("join, first holder of 10 models", |b| Ok(b.join(GPU, VRAM, &new, 400)?.1))?;
         }
-        for _ in 0..8 {
-            self.join(GPU, VRAM, &models, 400)?;
+        let mut among = 0;
+        for i in 0..8 {
+            let (new, _) = self.join(GPU, VRAM, &models, 400)?;
+            // Stands beside others in the stakes' tree, and before others in its lists.
+            if i == 3 {
+                among = new.node;
+            }
         }
         for i in 0..samples.div_ceil(4) {
             let snapshot = self.world.snapshot();
@@ -434,10 +442,13 @@ impl Bench {
             let operator = self.operators[&node];
             self.take("pause", |b| b.operator(node, pauseCall {}))?;
             self.take("resume", |b| b.operator(node, resumeCall {}))?;
+            let snapshot = self.world.snapshot();
+            self.take("quit with 10 models", |b| b.operator(among, quitCall {}))?;
+            self.world.revert(snapshot);
             self.take("raise a stake", |b| b.world.call(operator, TOKEN, raiseStakeCall {}))?;
             self.take("report a model downloaded", |b| b.operator(node, reportDownloadedCall { models: vec![MODEL] }))?;
             self.take("report a model removed", |b| b.operator(node, reportRemovedCall { models: vec![MODEL] }))?;
-            self.take("quit with 10 models", |b| b.operator(node, quitCall {}))?;
+            self.take(QUIT_ALONE, |b| b.operator(node, quitCall {}))?;
             if i % 4 == 0 {
                 self.world.pass(86_400)?;
                 self.take("withdraw", |b| b.operator(node, withdrawCall { to: operator }))?;
@@ -463,7 +474,7 @@ impl Bench {
             let (lone, _) = b.join("Lone GPU", 80, &[MODEL], 400)?;
             let spec = TaskSpec { gpu: lone.group, ..spec(&[MODEL]) };
             let (first, _) = b.run(TOKEN, spec.clone())?;
-            for i in 0..=queue {
+            for i in 0..queue {
                 b.create(fee(i), spec.clone())?;
                 step(i);
             }
@@ -471,8 +482,7 @@ impl Bench {
             b.both(|b| {
                 b.aside(|b| {
                     for i in 0..samples as u32 {
-                        // It queues the task before it, which stands in the order as this one does.
-                        b.take("create a task and queue one", |b| b.create(fee(queue + 1 + i), spec.clone()))?;
+                        b.take("create a task and queue one", |b| b.create(fee(queue + i), spec.clone()))?;
                     }
                     Ok(())
                 })?;
@@ -480,13 +490,12 @@ impl Bench {
                     let capacity = (queue.max(1) as u64 * 1_000).div_ceil(b.nodes as u64 + 1);
                     b.world.set("alphaMilli", capacity.max(1))?;
                     for i in 0..samples as u32 {
-                        b.take("create a task and queue one, queue full", |b| b.create(fee(queue + 1 + i), spec.clone()))?;
+                        b.take("create a task and queue one, queue full", |b| b.create(fee(queue + i), spec.clone()))?;
                     }
                     Ok(())
                 })?;
                 if queue > 0 {
                     b.aside(|b| {
-                        b.dispatch(1)?;
                         let mut id = first.id;
                         // As many as in the snapshot: the median depends on it, and is held against one of an earlier snapshot.
                         for _ in 0..samples.min(9).min(queue as usize) {
@@ -497,10 +506,8 @@ impl Bench {
                         Ok(())
                     })?;
                     b.aside(|b| {
-                        b.dispatch(1)?;
                         for i in 0..samples as u32 {
-                            b.create(fee(queue + 1 + i), spec.clone())?;
-                            let done = b.dispatch(1)?;
+                            let done = b.create(fee(queue + i), spec.clone())?;
                             let queued = done.events::<TaskQueued>();
                             let queued = queued.first().context("not queued")?;
                             b.take("cancel", |b| {

@@ -236,8 +236,9 @@ impl Report {
              A node that joins with at most six models writes the two words of its first task of one model, at its operator's cost; with more, the first task does. \
              Large networks and queues are made by the contract's code beside the chain and written to it; each run checks on a part that \
              transactions leave the same words.\n\n\
-             What moves a little: with few nodes a tree's rounded sums change more often, which writes more words. The tree of stakes, which `quit` leaves, \
-             has a level more for every four times as many nodes (five more from 100 to 100,000), the queue's trees likewise for queued tasks; \
+             What moves a little: with few nodes a tree's rounded sums change more often, which writes more words. The tree of stakes, which `quit` \
+             changes up to the first word whose largest stake stays, has a level more for every four times as many nodes (five more from 100 to 100,000), the queue's trees \
+             likewise for queued tasks; a node that quits from amid its lists has the last of each moved to its place; \
              starting or ending a task that never queued touches neither.\n\n\
              ## What an adversary can do\n\nThe dearest transaction of each run, `dispatch` and `createTasks` of more than one task apart (whoever calls them chooses how many). The limit is 1,000,000.\n\n\
              | run | calls | dearest | gas, not cached | median create and dispatch |\n| --- | ---: | --- | ---: | ---: |\n",

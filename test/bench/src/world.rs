@@ -264,18 +264,6 @@ impl World {
         }
     }
 
-    /// Calls Muster several times in one block.
-    pub fn together<C: SolCall>(&self, from: Address, value: u128, calls: &[C]) -> Result<()> {
-        self.chain.set_automine(false);
-        for (nonce, call) in (self.chain.next_nonce(from)..).zip(calls) {
-            self.chain
-                .send_unlocked(TxRequest { nonce: Some(nonce), ..Self::request(from, self.muster, value, call.abi_encode()) })?;
-        }
-        self.chain.mine(1, 0).map_err(|e| anyhow!("{e:?}"))?;
-        self.chain.set_automine(true);
-        Ok(())
-    }
-
     /// Lets so many blocks pass in which nothing happens.
     pub fn blocks(&self, n: u64) -> Result<()> {
         self.chain.mine(n, 0).map_err(|e| anyhow!("{e:?}"))

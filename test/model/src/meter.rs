@@ -91,6 +91,9 @@ impl Host for Meter<'_> {
     fn has_code(&self, at: Address) -> bool {
         self.mem.has_code(at)
     }
+    fn signed(&self) -> bool {
+        self.mem.signed()
+    }
     fn program(&self) -> Program {
         Program::Any
     }

@@ -2298,7 +2298,7 @@ impl Model {
                 if let Some(until) = n.parked {
                     let waits = n.waits.is_some();
                     let over = |queue| until <= self.now || !self.queue.iter().any(|task| task.queue() == queue);
-                    need!(n.waits.map_or(able, over), "NothingToPoke");
+                    need!(able && n.waits.is_none_or(over), "NothingToPoke");
                     if waits {
                         self.note("a waiting node poked");
                     }
@@ -3109,14 +3109,25 @@ impl Model {
         };
         need!(call.value <= most, "FeeTooHigh");
         need!(call.value > 0 && call.value >= nodes as u128 * estimate as u128 * s["minPrice"] as u128, "FeeTooLow");
-        need!(self.pending.len() < PENDING, "TooManyPending");
+        // One that nobody idle could run is queued at once; only where the call has done something before can there be no room for it.
+        let told = matches!(t.peek(), Some(E::TaskCreated(e)) if e.drawBlock == 0);
+        let nobody = policy < 2 && !batch && !self.idle().any(|(_, n)| could(n));
+        assert!(nobody || !told, "queued beside idle nodes");
+        let dear = |e: &E| matches!(e, E::TaskStarted(_) | E::NodeReadmitted(_));
+        assert!(!told || !t.spent && !t.events[..t.next].iter().any(dear), "queued beside what is dear");
+        let at_end = nobody && (told || t.next + t.silent as usize == 0);
+        need!(at_end || self.pending.len() < PENDING, "TooManyPending");
         need!(policy < 2 || self.so_many_there(spec, nodes), "NobodyCanRun");
         self.tasks += 1;
         let limit = (2 * estimate).min(s["limitMax"].max(s["limitMin"])).max(s["limitMin"]) + s["grace"];
         // What is due already is drawn first.
         let (due, at_once) = (self.draws_due(), s["drawDelay"] == 0 && !batch);
         let now = at_once && policy < 2 && !due;
-        let draw_block = if now { self.block - 1 } else { self.block + s["drawDelay"].max(1) - 1 };
+        let draw_block = match (at_end, now) {
+            (true, _) => 0,
+            (_, true) => self.block - 1,
+            _ => self.block + s["drawDelay"].max(1) - 1,
+        };
         let task = Task {
             id: self.tasks,
             creator: call.from,
@@ -3151,10 +3162,16 @@ impl Model {
             drawBlock: draw_block,
             spec: spec.clone(),
         }));
-        if at_once && due && policy < 2 {
+        if nobody && !at_end {
+            self.note("no room to queue at creation");
+        }
+        if at_once && due && policy < 2 && !at_end {
             self.note("Pending behind those that are due");
         }
-        if now {
+        if at_end {
+            self.note("queued at creation");
+            self.enqueue(t, task);
+        } else if now {
             self.draw(t, call.from, task, true);
         } else {
             self.pending.push_back(task);

@@ -422,6 +422,9 @@ impl Host for Overlay {
     fn has_code(&self, at: Address) -> bool {
         !self.state.code(at.into()).is_empty()
     }
+    fn signed(&self) -> bool {
+        !self.has_code(self.sender())
+    }
     fn program(&self) -> Program {
         self.program
     }

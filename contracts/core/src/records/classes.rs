@@ -26,8 +26,8 @@ packed! {
         c8: u32 = "uint24" 24,
         /// Nodes in class 9.
         c9: u32 = "uint24" 24,
-        /// 1 once written, so that the word never falls back to zero; of idle nodes, and 256 times the bound that stands for them in
-        /// `branches`; of active nodes, 1 + the joined ones that are not among them.
+        /// 1 once written, so that the word never falls back to zero. Of idle nodes, 2 more once all have left the group, and 256 times
+        /// the bound that stands for them in `branches`; of active nodes, 1 + the joined ones that are not among them.
         used: u16 = "uint16" 16,
     }
 }

@@ -28,6 +28,8 @@ const NODES: u32 = 100;
 const QUEUED: u32 = 100;
 /// Calls of each kind, of which the median is taken apart.
 const SAMPLES: usize = 9;
+/// The demonstration's flags that say how many of its tasks are not for single nodes alone.
+const POLICIES: [&str; 2] = ["--sampled", "--groups"];
 /// The operations taken apart, and how many tasks are queued.
 const OPERATIONS: [(&str, u32); 8] = [
     ("create a task and dispatch one", 0),
@@ -42,8 +44,9 @@ const OPERATIONS: [(&str, u32); 8] = [
 
 /// Take the gas of the main calls apart, by storage word.
 ///
-/// Those of the headline task (one model that everybody holds, 100 nodes at work), and the median calls of the demonstration.
-/// Takes a minute. Writes docs/gas-breakdown.md, docs/gas-breakdown.json and two flame graphs below docs/figures.
+/// Those of the headline task (one model that everybody holds, 100 nodes at work), and the median calls of the demonstration, with its
+/// tasks of all kinds and once more with tasks for single nodes alone.
+/// Takes two minutes. Writes docs/gas-breakdown.md, docs/gas-breakdown.json and flame graphs below docs/figures.
 #[derive(clap::Args)]
 pub struct Options {
     /// Flags for the demonstration (script/demo --help), such as --requests FILE --nodes FILE --limit 2000; without any it replays
@@ -98,6 +101,8 @@ pub struct Breakdown {
     pub replayed: Replayed,
     /// The demonstration's.
     pub trace: Vec<Call>,
+    /// The same with tasks for single nodes alone, unless its flags say which tasks there are.
+    pub single: Option<(Replayed, Vec<Call>)>,
 }
 
 /// Runs the command.
@@ -111,7 +116,15 @@ pub fn run(options: &Options) -> Result<()> {
         let headline = headline()?;
         eprintln!("breakdown: the demonstration");
         let (replayed, trace) = trace::run(&options.demo)?;
-        let breakdown = Breakdown { compiler, headline, replayed, trace };
+        let named = options.demo.iter().any(|flag| POLICIES.iter().any(|policy| flag.starts_with(policy)));
+        let single = if named {
+            None
+        } else {
+            eprintln!("breakdown: the demonstration, tasks for single nodes alone");
+            let none = POLICIES.into_iter().flat_map(|policy| [policy.to_owned(), "0".to_owned()]);
+            Some(trace::run(&options.demo.iter().cloned().chain(none).collect::<Vec<_>>())?)
+        };
+        let breakdown = Breakdown { compiler, headline, replayed, trace, single };
         std::fs::write(FIGURES, serde_json::to_string_pretty(&breakdown)? + "\n")?;
         breakdown
     };

@@ -1,6 +1,6 @@
 //! What is shown of the calls that were taken apart.
 
-use super::{Breakdown, Call, NODES};
+use super::{Breakdown, Call, Replayed, NODES};
 use anyhow::Result;
 use muster_sim::numbers::thousands;
 use std::fmt::Write;
@@ -68,42 +68,53 @@ impl Breakdown {
         out.push_str(&summary(&self.headline));
         out.push_str("\n![Gas of the headline task's calls](figures/gas-flame-headline.svg)\n");
         self.headline.iter().for_each(|call| out.push_str(&words(call)));
-        let _ = writeln!(out, "\n## The demonstration on a trace\n\n{}\n", self.replayed());
+        let _ = writeln!(out, "\n## The demonstration on a trace\n\n{}\n", replayed(&self.replayed));
         out.push_str(&summary(&self.trace));
         out.push_str(
             "\n*Signed* are the bytes of such a transaction, *compressed* those that are left when brotli (level 1) compresses it by itself, as ArbOS does to price its data on L1: medians.\n\n\
              ![Gas of the demonstration's median calls](figures/gas-flame-trace.svg)\n",
         );
         self.trace.iter().for_each(|call| out.push_str(&words(call)));
+        if let Some((from, calls)) = &self.single {
+            let _ = writeln!(out, "\n## The same, tasks for single nodes alone\n\n{}\n", replayed(from));
+            out.push_str(&summary(calls));
+            out.push_str(
+                "\n![Gas of the demonstration's median calls, tasks for single nodes alone](figures/gas-flame-single.svg)\n",
+            );
+            calls.iter().for_each(|call| out.push_str(&words(call)));
+        }
         out
-    }
-
-    /// What the demonstration's figures come from.
-    fn replayed(&self) -> String {
-        let r = &self.replayed;
-        let known = |digest: &str| KNOWN.iter().find(|(start, _)| digest.starts_with(start)).map(|(_, what)| *what);
-        let file = |(name, digest): &(String, String)| {
-            let what = known(digest).map_or(String::new(), |what| format!("{what}, "));
-            format!("`{name}` ({what}SHA-256 `{}…`)", digest.get(..16).unwrap_or(digest))
-        };
-        let files: Vec<String> = r.files.iter().map(file).collect();
-        let flags = if r.flags.is_empty() { String::new() } else { format!(" {}", r.flags.join(" ")) };
-        format!(
-            "`script/bench breakdown{flags}` replayed {} tasks on {} nodes, from {}. Programs not cached; the median of all successful calls of a function, whatever they did.",
-            thousands(r.tasks),
-            thousands(r.nodes),
-            files.join(" and ")
-        )
     }
 
     /// The flame graphs, by name.
     pub fn pictures(&self) -> Result<Vec<(&'static str, Vec<u8>)>> {
-        let of = |calls: &[Call], title: &str| flame(calls, title);
-        Ok(vec![
-            ("gas-flame-headline", of(&self.headline, "Gas of the headline task's calls, programs not cached")?),
-            ("gas-flame-trace", of(&self.trace, "Gas of the demonstration's median calls, programs not cached")?),
-        ])
+        let of = |calls: &[Call], title: &str| flame(calls, &format!("Gas of the {title}, programs not cached"));
+        let mut all = vec![
+            ("gas-flame-headline", of(&self.headline, "headline task's calls")?),
+            ("gas-flame-trace", of(&self.trace, "demonstration's median calls")?),
+        ];
+        if let Some((_, calls)) = &self.single {
+            all.push(("gas-flame-single", of(calls, "demonstration's median calls, tasks for single nodes alone")?));
+        }
+        Ok(all)
     }
+}
+
+/// What the demonstration's figures come from.
+fn replayed(r: &Replayed) -> String {
+    let known = |digest: &str| KNOWN.iter().find(|(start, _)| digest.starts_with(start)).map(|(_, what)| *what);
+    let file = |(name, digest): &(String, String)| {
+        let what = known(digest).map_or(String::new(), |what| format!("{what}, "));
+        format!("`{name}` ({what}SHA-256 `{}…`)", digest.get(..16).unwrap_or(digest))
+    };
+    let files: Vec<String> = r.files.iter().map(file).collect();
+    let flags = if r.flags.is_empty() { String::new() } else { format!(" {}", r.flags.join(" ")) };
+    format!(
+        "`script/bench breakdown{flags}` replayed {} tasks on {} nodes, from {}. Programs not cached; the median of all successful calls of a function, whatever they did.",
+        thousands(r.tasks),
+        thousands(r.nodes),
+        files.join(" and ")
+    )
 }
 
 /// What a call is headed by.

@@ -109,7 +109,7 @@ function told({ name, args, node }: Row<"events">): string {
   const wei = (value: unknown) => money(BigInt((value ?? 0) as string));
   switch (name) {
     case "TaskCreated":
-      return `Created with a fee of ${wei(said.fee)}; the hash of block ${said.drawBlock} draws its node`;
+      return `Created with a fee of ${wei(said.fee)}${said.drawBlock === "0" ? "" : `; the hash of block ${said.drawBlock} draws its node`}`;
     case "TaskRedrawn":
       return `Drawn anew, by block ${said.drawBlock}`;
     case "TaskQueued":
