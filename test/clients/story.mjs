@@ -423,7 +423,9 @@ export async function story(muster, client, before) {
 
   // Four of twelve due draws are left when a call has served as many as it does.
   await rule("setParameter", DRAW_DELAY, 20);
-  for (let i = 0; i < 12; i++) await send(app.key, "createTask", [spec()], FEE);
+  // Together: by itself each would be queued at once while nobody is idle.
+  const together = [Array(12).fill(spec()), Array(12).fill(FEE), true];
+  await send(app.key, "createTasks", together, 12n * FEE);
   await refused(me, "setParameter", [DRAW_DELAY, 1], 0n, "TasksPending", 12n);
   await compare();
   await client.rpc("anvil_mine", ["0x20"]);

@@ -263,9 +263,9 @@ async fn every_error_has_a_call_that_provokes_it() {
 
     // Three of eleven due draws are left when a call has made eight.
     w.rule("setParameter", &[n(3), n(20)]).await;
-    for _ in 0..11 {
-        w.send(&mut app, "createTask", &[Spec::default().token()], fee).await;
-    }
+    // Nobody is idle: only those of a call that creates several wait for their draws.
+    let eleven = [Token::Array(vec![Spec::default().token(); 11]), Token::Array(vec![n(fee); 11]), Token::Bool(true)];
+    w.send(&mut app, "createTasks", &eleven, 11 * fee).await;
     check!(boss, "setParameter", [n(3), n(1)], 0 => "TasksPending"[n(11)]);
     w.node.unwrap().chain().mine(40, 0).unwrap();
     check!(operator, "raiseStake", [], GRANULE => "DrawsDue"[n(3)]);
