@@ -86,8 +86,14 @@ export async function application(muster, client) {
   await measure("locate: running", "locate", running, Number(node), 0n);
   await measure("outcome: not ended", "outcome", running);
 
+  // Nobody is idle. Who signs for himself is queued at once; a contract could look where its task went and take it back, so it has a draw.
+  const [created, queued] = await send(other.key, "createTask", [spec()], 10_007n);
+  assert.deepEqual([created.name, created.args.drawBlock, queued.name], ["TaskCreated", 0n, "TaskQueued"]);
+  await send(other.key, "cancel", [created.args.id, queued.args.ticket]);
+
   // Three that wait, of which the queue of one node holds two: the cheapest goes, with its whole fee.
   const evicted = await request(fees.evicted);
+  assert.deepEqual(await where(evicted), [PENDING, 0n, 0n]);
   await draw(evicted);
   const { ticket } = last("TaskQueued", evicted);
   assert.deepEqual(await where(evicted, { ticket }), [QUEUED, 0n, 0n]);
