@@ -117,7 +117,7 @@ impl<C: Chain> Host for Again<'_, C> {
         true
     }
 
-    // What a call creates is not drawn in it, whether it is queued or not.
+    // It decides when a task is queued that there is nobody to draw for: no draw hangs on it.
     fn signed(&self) -> bool {
         true
     }

@@ -13,6 +13,9 @@ const KNOWN: [(&str, &str); 4] = [
     ("88341a02865b5c37", "the nodes that come with the demonstration"),
 ];
 
+/// What is said of the bytes of transactions.
+const SIZES: &str = "*Signed* are the bytes of such a transaction, *compressed* those that are left when brotli (level 1) compresses it by itself, as ArbOS does to price its data on L1: medians.\n\n";
+
 /// A part of a call that has no words of its own: its name, gas, and how often.
 fn plain(call: &Call) -> [(&'static str, u64, Option<u64>); 8] {
     let p = &call.parts;
@@ -65,23 +68,18 @@ impl Breakdown {
              The last row is the median with cached programs.\n",
             thousands(super::QUEUED.into())
         );
-        out.push_str(&summary(&self.headline));
-        out.push_str("\n![Gas of the headline task's calls](figures/gas-flame-headline.svg)\n");
-        self.headline.iter().for_each(|call| out.push_str(&words(call)));
+        show(&mut out, &self.headline, "", "Gas of the headline task's calls", "gas-flame-headline");
         let _ = writeln!(out, "\n## The demonstration on a trace\n\n{}\n", replayed(&self.replayed));
-        out.push_str(&summary(&self.trace));
-        out.push_str(
-            "\n*Signed* are the bytes of such a transaction, *compressed* those that are left when brotli (level 1) compresses it by itself, as ArbOS does to price its data on L1: medians.\n\n\
-             ![Gas of the demonstration's median calls](figures/gas-flame-trace.svg)\n",
-        );
-        self.trace.iter().for_each(|call| out.push_str(&words(call)));
+        show(&mut out, &self.trace, SIZES, "Gas of the demonstration's median calls", "gas-flame-trace");
         if let Some((from, calls)) = &self.single {
             let _ = writeln!(out, "\n## The same, tasks for single nodes alone\n\n{}\n", replayed(from));
-            out.push_str(&summary(calls));
-            out.push_str(
-                "\n![Gas of the demonstration's median calls, tasks for single nodes alone](figures/gas-flame-single.svg)\n",
+            show(
+                &mut out,
+                calls,
+                "",
+                "Gas of the demonstration's median calls, tasks for single nodes alone",
+                "gas-flame-single",
             );
-            calls.iter().for_each(|call| out.push_str(&words(call)));
         }
         out
     }
@@ -115,6 +113,12 @@ fn replayed(r: &Replayed) -> String {
         thousands(r.nodes),
         files.join(" and ")
     )
+}
+
+/// Calls as a table, a picture (after what is said of the table) and their words.
+fn show(out: &mut String, calls: &[Call], said: &str, caption: &str, picture: &str) {
+    let _ = writeln!(out, "{}\n{said}![{caption}](figures/{picture}.svg)", summary(calls));
+    calls.iter().for_each(|call| out.push_str(&words(call)));
 }
 
 /// What a call is headed by.
