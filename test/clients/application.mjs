@@ -90,6 +90,13 @@ export async function application(muster, client) {
   const [created, queued] = await send(other.key, "createTask", [spec()], 10_007n);
   assert.deepEqual([created.name, created.args.drawBlock, queued.name], ["TaskCreated", 0n, "TaskQueued"]);
   await send(other.key, "cancel", [created.args.id, queued.args.ticket]);
+  // So has an account that a contract's code stands in for (EIP-7702), although it signs for itself.
+  const delegated = await actor(0n);
+  await client.delegate(delegated.key, app.address);
+  const [drawn, ...more] = await send(delegated.key, "createTask", [spec()], 10_007n);
+  assert.deepEqual([drawn.name, drawn.args.drawBlock > 0n, more], ["TaskCreated", true, []]);
+  await draw(drawn.args.id);
+  await send(delegated.key, "cancel", [drawn.args.id, last("TaskQueued", drawn.args.id).ticket]);
 
   // Three that wait, of which the queue of one node holds two: the cheapest goes, with its whole fee.
   const evicted = await request(fees.evicted);

@@ -121,6 +121,12 @@ if (await timeTravel()) {
     ...own,
     address: (key) => computeAddress(key),
     send: (key, tx) => mined(new Wallet(key, provider).sendTransaction({ gasLimit: 6_000_000n, ...tx })),
+    delegate: async (key, address) => {
+      const own = new Wallet(key, provider);
+      // The transaction that carries it has a nonce of its own.
+      const authorization = await own.authorize({ address, nonce: (await own.getNonce()) + 1 });
+      return mined(own.sendTransaction({ to: own.address, authorizationList: [authorization], gasLimit: 6_000_000n }));
+    },
     at,
     raw,
     refusal: async (call, by = own) => by.error((await raw(call)).data),

@@ -196,6 +196,11 @@ if (await timeTravel()) {
     ...own,
     address: (key: string) => privateKeyToAccount(key as Hex).address,
     send: async (key: string, tx: object) => mined(await wallet(key).sendTransaction({ gas: 6_000_000n, ...tx })),
+    delegate: async (key: string, contractAddress: Address) => {
+      const own = wallet(key);
+      const authorizationList = [await own.signAuthorization({ contractAddress, executor: "self" })];
+      return mined(await own.sendTransaction({ to: own.account.address, authorizationList, gas: 6_000_000n }));
+    },
     at,
     raw,
     refusal: async (call: { from: Address; to: Address; data: Hex; value?: bigint }, by: { error: typeof own.error } = own) =>

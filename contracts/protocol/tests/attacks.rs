@@ -112,6 +112,51 @@ fn queueing_at_creation_saves_its_creator_a_block_and_nothing_else() {
     );
 }
 
+/// A full queue is pushed out by tasks that are worth more, cancelled as soon as only they are left. The cheapest that does it has the least
+/// estimate, so it costs its start fee, of little more than half the fee that it outbids, and gas for two calls; who is pushed out has his
+/// whole fee back. Whoever has code is drawn a block later, so it takes no money that is lent for one transaction.
+#[test]
+fn emptying_the_queue_costs_a_hundredth_of_the_fees_that_it_pushes_out() {
+    const MORE: u128 = FEE / 1_000;
+    let mut w = world(10, 1);
+    for _ in 0..10 {
+        w.create(50, FEE, spec(0, &[])).unwrap();
+    }
+    w.drain();
+    let capacity = w.view(|n| n.overview()).queueCapacity;
+    // The words of the queue are cheapest where others have used them.
+    let fill =
+        |w: &mut World, creator| -> Vec<u64> { (0..capacity).map(|_| w.create(creator, FEE, spec(0, &[])).unwrap()).collect() };
+    for id in fill(&mut w, 50) {
+        let ticket = w.ticket(id);
+        w.call(who(50), 0, |n| n.cancel(TaskId(id), Ticket(ticket))).unwrap();
+    }
+    let before = w.account(50).credit;
+    fill(&mut w, 50);
+    let (fee, second) = (FEE / 2 + MORE, IMuster::TaskSpec { kind: 2, units: 1, ..spec(0, &[]) });
+    let (mut gas, mut ids) = (0, Vec::new());
+    for _ in 0..capacity {
+        let (cost, created) = metered(&mut w, who(66), fee, |n| n.create_task(second.clone()));
+        assert_eq!(created, "accepted");
+        gas += cost;
+        ids.push(w.view(|n| n.overview()).tasks);
+    }
+    let back = w.account(50).credit - before;
+    assert_eq!((back, w.view(|n| n.queued())), (FEE * u128::from(capacity), capacity), "all of them are pushed out");
+    for &id in &ids {
+        let ticket = w.ticket(id);
+        let (cost, cancelled) = metered_alone(&mut w, who(66), 0, |n| n.cancel(TaskId(id), Ticket(ticket)));
+        assert_eq!(cancelled, "accepted");
+        gas += cost;
+    }
+    assert_eq!(w.view(|n| n.queued()), 0);
+    let lost = fee - w.account(66).credit / u128::from(capacity);
+    let each = lost * 10_000 / FEE;
+    let comes_to = format!("{}.{:02} % of a fee and {} gas for each", each / 100, each % 100, gas / u64::from(capacity));
+    priced("the queue emptied", &format!("{capacity} queued tasks pushed out, the better ones cancelled"), &comes_to);
+    assert_eq!(each, 100, "2 % of half a fee, and a thousandth");
+}
+
 /// One stated second of fine-tuning was worth sixty of a GPT task. Now no task counts for less than half the shortest time limit.
 #[test]
 fn a_stated_second_buys_no_rank() {
