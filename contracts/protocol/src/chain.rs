@@ -116,6 +116,7 @@ impl<const PROGRAM: u8> Host for Chain<PROGRAM> {
         match PROGRAM {
             NODES => Program::Nodes,
             TASKS => Program::Tasks,
+            WORK => Program::Work,
             BATCHES => Program::Batches,
             GROUPS => Program::Groups,
             CALLS => Program::Calls,
@@ -155,6 +156,7 @@ impl<const PROGRAM: u8> Host for Chain<PROGRAM> {
 /// [`Program`]s as parameters of [`Chain`].
 const NODES: u8 = Program::Nodes as u8;
 const TASKS: u8 = Program::Tasks as u8;
+const WORK: u8 = Program::Work as u8;
 const BATCHES: u8 = Program::Batches as u8;
 const GROUPS: u8 = Program::Groups as u8;
 const CALLS: u8 = Program::Calls as u8;

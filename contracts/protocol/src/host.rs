@@ -15,8 +15,11 @@ pub enum Program {
     Any,
     /// Joining, staking, models.
     Nodes,
-    /// From creation to answer; it alone draws Pending tasks of one node, starts queued ones and queues them.
+    /// Creating a task.
     Tasks,
+    /// Answers, draws, and work for whoever is free. Beside [`Program::Tasks`] it alone draws Pending tasks of one node, starts queued ones
+    /// and queues them.
+    Work,
     /// Validation, from a commitment to its judgement.
     Groups,
     /// It alone draws several nodes at once, and begins the work of those who were called.
@@ -78,6 +81,16 @@ pub trait Host {
         Self: Sized,
     {
         self.program() == program || self.program() == Program::Any
+    }
+
+    /// Whether Pending tasks of one node are drawn here, and queued ones started: what calls do most often stands in both programs that
+    /// applications and nodes call.
+    #[inline(always)]
+    fn starts_tasks(&self) -> bool
+    where
+        Self: Sized,
+    {
+        self.is(Program::Work) || self.is(Program::Tasks)
     }
 
     /// The record at `slot`.

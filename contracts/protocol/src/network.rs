@@ -179,21 +179,21 @@ impl<'h, H: Host> Network<'h, H> {
     /// Starts the best queued task on a node whose record is written and which stands nowhere; gives whether there was one, else nothing
     /// has changed.
     pub(crate) fn take_queued(&mut self, node: NodeId) -> bool {
-        if self.host.is(Program::Tasks) {
+        if self.host.starts_tasks() {
             self.start_queued(node)
         } else {
-            self.entrust(Program::Tasks, takeQueuedCall::SELECTOR, [node.0 as u64, 0, 0]) >> 32 != 0
+            self.entrust(Program::Work, takeQueuedCall::SELECTOR, [node.0 as u64, 0, 0]) >> 32 != 0
         }
     }
 
     /// Finds queued work for a node whose record is written and which stands nowhere, while tasks are queued that take three nodes;
     /// gives whether there was any, else nothing has changed.
     pub(crate) fn place_freed(&mut self, node: NodeId, next: Next) -> bool {
-        if self.host.is(Program::Calls) {
+        if self.host.is(Program::Work) {
             self.find_work(node, next == Next::WorkOrWait)
         } else {
             let arguments = [node.0 as u64, (next == Next::WorkOrWait) as u64, 0];
-            self.entrust(Program::Calls, placeFreedCall::SELECTOR, arguments) >> 32 != 0
+            self.entrust(Program::Work, placeFreedCall::SELECTOR, arguments) >> 32 != 0
         }
     }
 
@@ -270,12 +270,12 @@ impl<'h, H: Host> Network<'h, H> {
     /// Makes due draws until the call has made `most`, or the next could read more than [`SERVING_READS`]; the first always.
     #[inline(never)]
     fn serve_up_to(&mut self, most: u32) {
-        if !self.host.is(Program::Tasks) {
+        if !self.host.starts_tasks() {
             if self.served >= most || self.next_due().is_none() {
                 return;
             }
             let read = self.reads();
-            let answer = self.ask(Program::Tasks, serveCall::SELECTOR, [most.into(), self.served.into(), read.into()]);
+            let answer = self.ask(Program::Work, serveCall::SELECTOR, [most.into(), self.served.into(), read.into()]);
             // If it took more gas than there is, whoever needs the draws made will say so.
             self.served = answer.map_or(most, |answer| (answer >> 32) as u32);
             return;
@@ -432,12 +432,12 @@ impl<'h, H: Host> Network<'h, H> {
 
     /// Queues the first Pending task, for which there are no nodes.
     pub fn queue_first(&mut self) {
-        if self.host.is(Program::Tasks) {
+        if self.host.starts_tasks() {
             let first = self.ring.first(self.host);
             let task = self.ring.take(self.host, first);
             self.enqueue(&task);
         } else {
-            self.entrust(Program::Tasks, queueFirstCall::SELECTOR, [0; 3]);
+            self.entrust(Program::Work, queueFirstCall::SELECTOR, [0; 3]);
         }
     }
 

@@ -35,10 +35,16 @@ program! { SOURCE;
         }
     }
 
-    /// The program of tasks: from creation to their end.
+    /// The program that creates a task.
     tasks TASKS {
         serving(net) {
             #[payable] createTaskCall(spec: TaskSpec) -> TaskId { net.create_task(spec) }
+        }
+    }
+
+    /// The program of answers and draws, and of work for whoever is free.
+    work WORK {
+        serving(net) {
             submitCall(id: TaskId, digest: [u8; 32]) { net.submit(id, digest) }
         }
         // It says itself how many it serves.
@@ -199,9 +205,10 @@ pub const INTERFACE_ID: [u8; 4] = {
 };
 
 /// All programs behind the router: their crates' names, and what they answer.
-pub const PROGRAMS: [(&str, &[Function]); 8] = [
+pub const PROGRAMS: [(&str, &[Function]); 9] = [
     ("nodes", NODES),
     ("tasks", TASKS),
+    ("work", WORK),
     ("batches", BATCHES),
     ("groups", GROUPS),
     ("calls", CALLS),
@@ -253,9 +260,9 @@ program! { ASKED;
         }
     }
 
-    /// What the program of tasks does for others, in the middle of a call of theirs and whatever value that has: no selector of the
+    /// What the program of work does for others, in the middle of a call of theirs and whatever value that has: no selector of the
     /// router leads here. All answers are the words read, and above 32 bits what else there is to say.
-    tasks_inner TASKS_INNER {
+    work_inner WORK_INNER {
         acting(net) {
             #[payable] serveCall(most: u32, served: u32, read: u32) -> u64 {
                 let served = net.serve_for(most, served, read);
@@ -263,6 +270,10 @@ program! { ASKED;
             }
             #[payable] takeQueuedCall(node: NodeId) -> u64 {
                 let found = net.start_queued(node);
+                Ok((found as u64) << 32 | net.host.reads() as u64)
+            }
+            #[payable] placeFreedCall(node: NodeId, wait: u8) -> u64 {
+                let found = net.find_work(node, wait != 0);
                 Ok((found as u64) << 32 | net.host.reads() as u64)
             }
             #[payable] queueFirstCall() -> u64 {
@@ -278,10 +289,6 @@ program! { ASKED;
             #[payable] formNextCall() -> u64 {
                 net.form_next();
                 Ok(net.host.reads() as u64)
-            }
-            #[payable] placeFreedCall(node: NodeId, wait: u8) -> u64 {
-                let found = net.find_work(node, wait != 0);
-                Ok((found as u64) << 32 | net.host.reads() as u64)
             }
             #[payable] hasNodesCall(queue: QueueId, nodes: u32) -> u64 {
                 Ok((net.has_so_many(queue, nodes) as u64) << 32 | net.host.reads() as u64)
@@ -311,8 +318,8 @@ pub fn is_of(functions: &[Function], calldata: &[u8]) -> bool {
 
 /// Whatever a program does for others, on a host that runs them all.
 pub fn inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
-    if is_of(TASKS_INNER, calldata) {
-        tasks_inner(host, calldata)
+    if is_of(WORK_INNER, calldata) {
+        work_inner(host, calldata)
     } else if is_of(NODES_INNER, calldata) {
         nodes_inner(host, calldata)
     } else if is_of(REPUTATION_INNER, calldata) {
@@ -331,12 +338,12 @@ pub fn nodes_and_inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>
     }
 }
 
-/// The program of tasks with what others ask of it.
-pub fn tasks_and_inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
-    if is_of(TASKS_INNER, calldata) {
-        tasks_inner(host, calldata)
+/// The program of work with what others ask of it.
+pub fn work_and_inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
+    if is_of(WORK_INNER, calldata) {
+        work_inner(host, calldata)
     } else {
-        tasks(host, calldata)
+        work(host, calldata)
     }
 }
 
@@ -362,10 +369,11 @@ pub fn reputation_and_inner<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Ve
 pub type Run<H> = fn(&mut H, &[u8]) -> Result<Vec<u8>>;
 
 /// The programs that change something: what they answer, and how.
-pub fn changing<H: Host>() -> [(Program, &'static [Function], Run<H>); 7] {
+pub fn changing<H: Host>() -> [(Program, &'static [Function], Run<H>); 8] {
     [
         (Program::Nodes, NODES, nodes),
         (Program::Tasks, TASKS, tasks),
+        (Program::Work, WORK, work),
         (Program::Batches, BATCHES, batches),
         (Program::Groups, GROUPS, groups),
         (Program::Calls, CALLS, calls),

@@ -276,11 +276,12 @@ fn a_program_answers_its_own_functions_and_what_others_ask_of_it() {
     let programs: [(&str, Run, Vec<Vec<u8>>); 4] = [
         ("nodes", programs::nodes_and_inner, vec![programs::departCall { node, kicked: 0 }.abi_encode()]),
         (
-            "tasks",
-            programs::tasks_and_inner,
+            "work",
+            programs::work_and_inner,
             vec![
                 programs::serveCall { most: 1, served: 0, read: 0 }.abi_encode(),
                 programs::takeQueuedCall { node }.abi_encode(),
+                programs::placeFreedCall { node, wait: 0 }.abi_encode(),
                 programs::queueFirstCall {}.abi_encode(),
             ],
         ),

@@ -1,4 +1,4 @@
-//! The program behind the functions of applications and of nodes at work; see `muster_protocol::tasks`.
+//! The program that creates a task; see `muster_protocol::tasks`.
 #![cfg_attr(not(any(test, feature = "export-abi")), no_main)]
 #![cfg_attr(not(any(test, feature = "export-abi")), no_std)]
 
@@ -12,5 +12,5 @@ use stylus_sdk::{host::VM, ArbResult};
 /// Answers a call.
 #[entrypoint]
 pub fn main(input: alloc::vec::Vec<u8>, vm: VM) -> ArbResult {
-    chain::run::<{ Program::Tasks as u8 }>(input, vm, programs::tasks_and_inner)
+    chain::run::<{ Program::Tasks as u8 }>(input, vm, programs::tasks)
 }

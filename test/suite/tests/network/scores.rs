@@ -217,7 +217,7 @@ async fn no_deployed_selector_records_scores() {
     let programs = w.deployment.programs.clone();
     assert_eq!(
         programs.keys().collect::<Vec<_>>(),
-        ["admin", "batches", "calls", "groups", "lens", "nodes", "reputation", "router", "tasks"]
+        ["admin", "batches", "calls", "groups", "lens", "nodes", "reputation", "router", "tasks", "work"]
     );
     for address in programs.values().map(|p| p.address) {
         w.muster = Muster { address };
