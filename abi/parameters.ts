@@ -30,7 +30,7 @@ export const musterParameters = [
   {"number":27,"name":"revealWindow","doc":"Time for the reveals of a validation group","unit":"seconds","default":7200n,"least":3600n,"most":65535n,"delayed":true},
   {"number":28,"name":"openMost","doc":"Open commitments that a node can have and still get work","unit":"commitments","default":2n,"least":1n,"most":8n,"delayed":true},
   {"number":29,"name":"slashTimes","doc":"What a wrong or withheld answer costs","unit":"fees","default":20n,"least":0n,"most":1000n,"delayed":true},
-  {"number":30,"name":"scorePool","doc":"Nodes that a task's scope needs for scores, ratings, slashes and the reserve: active ones of a sampled task, else idle ones","unit":"nodes","default":9n,"least":3n,"most":200n,"delayed":true},
+  {"number":30,"name":"scorePool","doc":"Nodes that a task's scope needs for scores, ratings, slashes and the reserve: active ones of a sampled task, else idle ones","unit":"nodes","default":9n,"least":3n,"most":24n,"delayed":true},
   {"number":31,"name":"downloadTime","doc":"Added to the time limit of a validator that lacks a model","unit":"seconds","default":600n,"least":0n,"most":65535n,"delayed":false},
   {"number":32,"name":"hammingMost","doc":"Bits in which the perceptual hashes of two equal images may differ","unit":"bits","default":8n,"least":0n,"most":64n,"delayed":true},
   {"number":33,"name":"slashImages","doc":"Whether images slash too: 1, or 0 for scores and fees only","unit":"yes or no","default":0n,"least":0n,"most":1n,"delayed":true},

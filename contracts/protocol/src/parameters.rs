@@ -242,7 +242,7 @@ parameters! {
     /// What a wrong or withheld answer costs
     "slashTimes" in "fees": Limits.slash_times = Fixed(20), 0 to Fixed(1_000), Proposed;
     /// Nodes that a task's scope needs for scores, ratings, slashes and the reserve: active ones of a sampled task, else idle ones
-    "scorePool" in "nodes": Limits.score_pool = Fixed(9), 3 to Fixed(200), Proposed;
+    "scorePool" in "nodes": Limits.score_pool = Fixed(9), 3 to Fixed(24), Proposed;
     /// Added to the time limit of a validator that lacks a model
     "downloadTime" in "seconds": Limits.download_time = Fixed(600), 0 to Fixed(65_535);
     /// Bits in which the perceptual hashes of two equal images may differ

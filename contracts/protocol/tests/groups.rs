@@ -774,7 +774,7 @@ fn lots_and_validators_follow_their_probabilities() {
     }
     w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: true }).unwrap();
     w.set("sampleBps", 10_000);
-    w.set("scorePool", 200);
+    w.set("scorePool", 24);
     let weights = [2.0, 2.0, 2.0, 3.0, 3.0, 3.0, 4.0, 4.0, 4.0];
     let (mut seen, mut expected, groups) = ([0.0; 9], [0.0; 9], 3_000);
     for _ in 0..groups {
@@ -1019,7 +1019,7 @@ fn who_calls_validators_is_paid_where_the_reserve_is() {
         let _ = reveal(&mut w, id, 0, node, ANSWER, value(1));
     }
     for (own, scored, earns) in [(true, true, false), (false, true, true), (false, false, false)] {
-        w.set("scorePool", if scored { 9 } else { 200 });
+        w.set("scorePool", if scored { 9 } else { 24 });
         let (id, node) = sampled(&mut w);
         let caller = if own { node.into() } else { DRIVER };
         let (credit, reserve) = (w.account(caller).credit, w.ask(overviewCall {}).reserve);
