@@ -101,7 +101,8 @@ impl Crowd {
         let compared = TaskSpec { kind: 1, redundancy: 1, gpu: group, ..spec(&dropped(0)) };
         let sampled = sampled_at(&b, 10_000, &compared)?;
         let unsampled = sampled_at(&b, 1, &compared)?;
-        let single = TaskSpec { gpu: group, ..spec(&[]) };
+        // Whoever ends a task writes the receipt that its creator asked for.
+        let single = TaskSpec { gpu: group, flags: 1, ..spec(&[]) };
         let left = 0..INNOCENT.0 - INNOCENT.1 - 2;
         let running = left.map(|_| Ok(b.run(TOKEN, single.clone())?.0)).collect::<Result<_>>()?;
         let named = strangers(&mut b)?;
@@ -403,7 +404,8 @@ impl Crowd {
             |c| c.b.world.pass(101),
             |c, ()| {
                 let task = &c.running[0];
-                c.b.world.call(c.b.creator, 0, expireCall { node: task.node, id: task.id })
+                // Who has never had a credit has a word written for the first time.
+                c.b.world.call(c.b.world.account(b'o', 0), 0, expireCall { node: task.node, id: task.id })
             },
         )?;
         self.act(
