@@ -83,7 +83,7 @@ interface IMuster {
         uint64 deadline;
         uint64[] models;
         uint64[] inUse;
-        /// Commitments to answers that are not settled yet. While there are some, returned stake stays locked.
+        /// Commitments in groups whose members can be slashed, and that are not settled yet. While there are some, returned stake stays locked.
         uint8 openCommitments;
         /// Whether it has as many of them as it may (the parameter openMost) and gets no task until one is settled.
         bool held;

@@ -301,14 +301,17 @@ impl<H: Host> Network<'_, H> {
         group.put(self.host, i);
         group.set_answer(self.host, i, kept(hash));
         self.tell_commitment(order.id, seat.id, place, hash, 0);
-        self.free_for_work(seat, limits);
+        self.free_for_work(seat, order.flags & Order::SCORED, limits);
         Ok(())
     }
 
     /// Counts an open commitment of a node whose task moved on without it, and lets it work on unless it has too many. Whom a group waits
     /// for is not held, so it can have one more than that.
-    fn free_for_work(&mut self, mut seat: Seat, limits: &Limits) {
-        seat.node.duties += 1;
+    ///
+    /// What nobody can be slashed for ([`Order::liability`]) is not counted: no stake has to answer for it, and else a member that does
+    /// not reveal would keep all others from work until the window is over, at the price of the fee.
+    fn free_for_work(&mut self, mut seat: Seat, liability: u8, limits: &Limits) {
+        seat.node.duties += (liability > 0) as u8;
         if seat.node.open() < limits.open_most || seat.node.called() {
             return self.release(seat, Next::WorkOrWait);
         }
@@ -495,7 +498,7 @@ impl<H: Host> Network<'_, H> {
             Membership { node: first.id, stage: Stage::Committed, moment: committed_at as u32, elapsed: commitment.elapsed };
         let group = self.form_of(task, &nodes, Some(own), &limits);
         group.set_answer(self.host, 0, kept(commitment.hash()));
-        self.free_for_work(Seat::load(self.host, first.id), &limits);
+        self.free_for_work(Seat::load(self.host, first.id), flags & Order::SCORED, &limits);
     }
 
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "as the ring is given it")]
@@ -643,7 +646,10 @@ impl<H: Host> Network<'_, H> {
         }
         seat.put(self.host);
         task.models.store(self.host, seat.in_use_slot());
-        seat.set_order(self.host, &Order { limit, moment: deadline, group: GpuGroup(place), flags: Order::MEMBER, ..*order });
+        seat.set_order(
+            self.host,
+            &Order { limit, moment: deadline, group: GpuGroup(place), flags: Order::MEMBER | order.liability(), ..*order },
+        );
         emit::<MemberStarted>(self.host, (order.id, seat.id), (place, deadline));
         for model in missing {
             emit::<DownloadRequested>(self.host, (seat.id, model, order.id), ());
@@ -880,9 +886,9 @@ impl<H: Host> Network<'_, H> {
             }
             None => false,
         };
-        let committed = matches!(member.stage, Stage::Committed | Stage::Answered | Stage::Failed);
+        let counted = order.liability() > 0 && matches!(member.stage, Stage::Committed | Stage::Answered | Stage::Failed);
         let held = seat.node.held();
-        if committed {
+        if counted {
             seat.node.duties -= 1;
             seat.node.duties &= !Node::HELD;
         }
@@ -890,13 +896,13 @@ impl<H: Host> Network<'_, H> {
         if slash > 0 {
             self.slash(&mut seat, operator, order.id, slash);
             if joined && seat.node.stake < self.terms().min_stake {
-                return self.expel(seat, held && committed || late);
+                return self.expel(seat, held && counted || late);
             }
         }
         if out && joined && self.kick_out(&mut seat) {
             return;
         }
-        if held && committed || late {
+        if held && counted || late {
             self.release(seat, Next::WorkOrWait);
         } else {
             seat.put(self.host);

@@ -38,7 +38,11 @@ impl<H: Host> Network<'_, H> {
             let scope = if together { own } else { best.queue.group() };
             let list = entry(self.host, WAITING, (scope.0 as u64) << 32 | best.queue.0 as u64);
             let listed: Reserved = self.host.get(list);
-            let there = |seat: &Seat| seat.node.parked == Node::WAITS && seat.duty(self.host).queue == best.queue;
+            let there = |seat: &Seat| {
+                let waits = seat.node.parked == Node::WAITS && seat.duty(self.host).queue == best.queue;
+                // One that has left since can have come back with another GPU.
+                waits && (!together || seat.node.group == own)
+            };
             let seats = listed.all().into_iter().filter(|other| other.0 > 0).map(|other| Seat::load(self.host, other));
             let waiting: Vec<Seat> = seats.filter(there).collect();
             let idle = |net: &Self, scope: GpuGroup, most| Field::new(net.host, Among::Idle, scope.into()).count(net.host, most);

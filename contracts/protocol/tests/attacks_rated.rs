@@ -43,28 +43,26 @@ fn settled(w: &mut World) -> GroupSettled {
 #[test]
 fn a_judgement_does_not_overrun_the_ring() {
     let mut w = network(9);
-    w.set("openMost", 1);
     w.set("holdTime", 0);
     set_profile(&mut w, CREATOR, of_size(3));
     let id = created_by(&mut w, CREATOR, FEE, rated());
     let (place, members) = group_of(&mut w, id).expect("formed");
-    set_profile(&mut w, ATTACKER, of_size(7));
-    let queued = created_by(&mut w, ATTACKER, FEE, rated());
-    assert!(w.ticket(queued) > 0, "six are idle, and it takes seven");
-    for (&n, says) in members.iter().zip(1..) {
-        commit(&mut w, id, n, ANSWER, value(says)).unwrap();
-        assert!(w.node(n).held);
-    }
     for (&n, says) in members[..2].iter().zip(1..) {
-        reveal(&mut w, id, place, n, ANSWER, value(says)).unwrap();
+        commit(&mut w, id, n, ANSWER, value(says)).unwrap();
     }
+    set_profile(&mut w, ATTACKER, of_size(9));
+    let queued = created_by(&mut w, ATTACKER, FEE, rated());
+    assert!(w.ticket(queued) > 0, "eight are idle, and it takes nine");
+    // The third lets its deadline pass: the judgement frees it.
+    w.pass(1, 10_000);
+    reveal(&mut w, id, place, members[0], ANSWER, value(1)).unwrap();
     let single = IMuster::TaskSpec { redundancy: 0, ..rated() };
     for _ in 0..4_094 {
         w.create(ATTACKER, TOKEN, single.clone()).unwrap();
     }
     assert_eq!(w.ask(overviewCall {}).pending, 4_094, "one place is free");
     check_money(&mut w);
-    reveal(&mut w, id, place, members[2], ANSWER, value(3)).unwrap();
+    reveal(&mut w, id, place, members[1], ANSWER, value(2)).unwrap();
     let pending = w.ask(overviewCall {}).pending;
     priced(
         "Pending tasks lost by a judgement",
@@ -387,6 +385,50 @@ fn who_withholds_undoes_a_majority_by_one() {
     );
 }
 
+/// Each group of nine that one node withholds in is open for two hours. The commitments of the other eight counted, so that two such groups kept
+/// them from all work, and others' validators could be none but the attacker's: at the price of the least fees, for nobody is slashed in
+/// such a group. Now they count where there is a slash, and nowhere else.
+#[test]
+fn who_withholds_in_a_rated_group_keeps_nobody_from_work() {
+    let mut w = network(12);
+    set_profile(&mut w, ATTACKER, of_size(9));
+    // Twice as many as open commitments that hold a node.
+    let (groups, mut spent) = (4, 0);
+    for _ in 0..groups {
+        let fee = 9 * w.ask(estimateCall { kind: 1, units: 1 }).leastFee;
+        spent += fee;
+        let id = created_by(&mut w, ATTACKER, fee, rated());
+        let (place, members) = group_of(&mut w, id).expect("formed");
+        for &n in &members {
+            commit(&mut w, id, n, ANSWER, value(1)).unwrap();
+            assert_eq!((w.node(n).status, w.node(n).openCommitments, w.node(n).held), (1, 0, false), "{n} works on");
+        }
+        for &n in &members[1..] {
+            reveal(&mut w, id, place, n, ANSWER, value(1)).unwrap();
+        }
+        refused!(w.send(who(DRIVER), 0, settleCall { id, group: place }), RevealsOpen(id, w.mem.now + 7_200));
+    }
+    let open = w.ask(groupsCall { from: 0, count: 99 })._1;
+    assert_eq!(open.len(), groups, "all of them wait for who withholds");
+    let held = (1..=12).filter(|&n| w.node(n).held).count();
+    priced(
+        "nodes kept from work by withholding",
+        &format!("{groups} groups of nine at the least fee, {spent} wei in all, one member of each does not reveal"),
+        &format!("{held} of 12 nodes held"),
+    );
+    assert_eq!(held, 0);
+    // Nor does it lock their stakes, for which nothing can be taken.
+    let operator = u64::from(open[0].members[1].node);
+    w.send(who(operator), 0, quitCall {}).unwrap();
+    w.pass(1, 86_401);
+    w.send(who(operator), 0, withdrawCall { to: who(operator).into() }).unwrap();
+    assert_eq!(w.account(operator).unbonding, 0);
+    for group in open {
+        w.send(who(DRIVER), 0, settleCall { id: group.id, group: group.group }).unwrap();
+    }
+    check_money(&mut w);
+}
+
 /// In a group of four, six or eight half is enough to prevent a majority: an application with half of the nodes reads the others'
 /// answers and has its fee back but for the start fee, however many groups have worked.
 #[test]
@@ -518,12 +560,11 @@ fn six(from: u64) -> Vec<u64> {
     (from..from + 6).collect()
 }
 
-/// What it costs to have a group of nine judged whose members are free again by it, `late` or held by their commitments, and of which the
-/// first three each begin a queued task, of eight `models` or of none.
-fn judgement_of_nine(late: bool, models: bool) -> u64 {
+/// What it costs to have a group of nine judged whose members, all late, are free again by it, and of which the first three each begin a
+/// queued task, of eight `models` or of none.
+fn judgement_of_nine(models: bool) -> u64 {
     let mut w = world(0, 1);
     w.set("groupFee", 0);
-    w.set("openMost", 1);
     for n in 1..=9 {
         hoard(&mut w, n, "card", 24);
     }
@@ -541,33 +582,23 @@ fn judgement_of_nine(late: bool, models: bool) -> u64 {
         created_by(&mut w, CREATOR, TOKEN, IMuster::TaskSpec { gpu: card, models, ..spec(0, &[]) });
     }
     assert_eq!(w.ask(overviewCall {}).queued, 9);
-    if !late {
-        for &n in &members {
-            commit(&mut w, id, n, ANSWER, value(1)).unwrap();
-            assert!(w.node(n).held);
-        }
-        for &n in &members[1..] {
-            reveal(&mut w, id, place, n, ANSWER, value(1)).unwrap();
-        }
-    }
     w.pass(1, 90_000);
     w.events();
     let (gas, out) = metered(&mut w, who(999), 0, |net| net.settle(TaskId(id), place));
     assert_eq!(out, "accepted");
     assert!(w.events().iter().any(|e| matches!(e, E::GroupSettled(_))));
     let began = members.iter().filter(|&&n| task_of(&mut w, n) != id && task_of(&mut w, n) > 0).count();
-    println!("late {late}, models {models}: {gas} gas");
+    println!("models {models}: {gas} gas");
     assert_eq!(began, 3);
     check_money(&mut w);
     gas
 }
 
-/// A judgement frees up to nine members; three find queued work in the same call, which is somebody's who only has the group judged, the
+/// A judgement frees up to nine members that were late; three find queued work in the same call, which is somebody's who only has the group judged, the
 /// others in later ones.
 #[test]
 fn a_judgement_of_nine_stays_below_the_most_that_a_call_may_cost() {
-    let plain = judgement_of_nine(true, false).max(judgement_of_nine(false, false));
-    let dear = judgement_of_nine(true, true).max(judgement_of_nine(false, true));
+    let (plain, dear) = (judgement_of_nine(false), judgement_of_nine(true));
     priced(
         "a judgement of nine made dear by queued work",
         "nine queued tasks, without models or of eight each, for nine members that it frees, who hold 32 others",

@@ -686,7 +686,7 @@ fn check_places(w: &mut World, log: &[String]) {
                     let view = w.ask(runningTaskCall { number: m.node });
                     assert_eq!((view.id, view.group), (g.id, g.group), "{g:?}\n{}", tail());
                 }
-                3..=5 => *open.entry(m.node).or_default() += 1,
+                3..=5 if g.scored && g.redundancy < 3 => *open.entry(m.node).or_default() += 1,
                 _ => {}
             }
         }

@@ -218,11 +218,17 @@ impl Explorer {
         }
     }
 
-    /// A node has one more open commitment, and no task.
-    fn count_open(&mut self, node: u32) {
-        let most = self.parameter("openMost");
+    /// Whether commitments in a group can be slashed, and are open until it is settled.
+    fn liable(&self, group: u32) -> bool {
+        let team = &self.teams[&group];
+        team.scored && self.tasks[&team.id].created.spec.redundancy != 3
+    }
+
+    /// A node has committed in a group, and has no task.
+    fn count_open(&mut self, node: u32, group: u32) {
+        let (most, liable) = (self.parameter("openMost"), self.liable(group));
         let n = self.node(node);
-        n.open += 1;
+        n.open += u64::from(liable);
         if n.open < most || n.called > 0 {
             self.free(node);
         } else {
@@ -533,7 +539,7 @@ impl Explorer {
                 } else {
                     let m = self.member(c.group, c.node);
                     (m.stage, m.moment, m.elapsed, m.answer) = (COMMITTED, now, now - m.began, kept);
-                    self.count_open(c.node);
+                    self.count_open(c.node, c.group);
                 }
             }
             E::AnswerRevealed(r) => {
@@ -574,7 +580,7 @@ impl Explorer {
                 );
                 self.places = self.places.max(g.group);
                 if sampled {
-                    self.count_open(g.nodes[0]);
+                    self.count_open(g.nodes[0], g.group);
                 }
             }
             E::MemberCalled(m) => self.node(m.node).called = m.group,
@@ -620,7 +626,7 @@ impl Explorer {
                 if j.verdict == 1 && scored {
                     self.boost(j.node, now, estimate);
                 }
-                if committed {
+                if committed && self.liable(j.group) {
                     let n = self.node(j.node);
                     n.open -= 1;
                     if n.halted {

@@ -530,6 +530,11 @@ struct Member {
 }
 
 impl Team {
+    /// Whether a member can be scored and slashed for what it commits to: only then it is an open commitment.
+    fn liable(&self) -> bool {
+        self.scored && self.task.policy != 3
+    }
+
     /// Since when its answers can be revealed.
     fn opens(&self, now: u64) -> Option<u64> {
         let waits = |m: &Member| m.stage == CALLED || m.stage == RUNNING && now <= m.moment;
@@ -2432,7 +2437,7 @@ impl Model {
             let mut answer = B256::ZERO;
             answer[..24].copy_from_slice(&kept[..]);
             *self.member(place, node) = Member { node, stage: COMMITTED, moment: now, elapsed, answer };
-            self.count_open(t, by, node);
+            self.count_open(t, by, node, place);
         } else {
             told.block = self.block + self.set["sampleDelay"];
             let scored = self.scores(&task);
@@ -2448,11 +2453,15 @@ impl Model {
         team.members.iter_mut().find(|m| m.node == node).expect("a member of it")
     }
 
-    /// A commitment of a node is open, and the node free to work on, unless it has too many.
-    fn count_open(&mut self, t: &mut Trace, by: Address, node: u32) {
-        let most = self.set["openMost"];
+    /// A node has committed in a group, and is free to work on, unless it has too many open commitments.
+    fn count_open(&mut self, t: &mut Trace, by: Address, node: u32, place: u32) {
+        let (most, liable) = (self.set["openMost"], self.teams[&place].liable());
+        if !liable {
+            let others = self.nodes[&node].open > 0;
+            self.note(if others { "no liability for a commitment, and for another" } else { "no liability for a commitment" });
+        }
         let n = self.nodes.get_mut(&node).unwrap();
-        n.open += 1;
+        n.open += u64::from(liable);
         if n.open < most || n.called > 0 {
             return self.release(t, by, node, May::Wait);
         }
@@ -2636,7 +2645,7 @@ impl Model {
                 self.note(if reserved { "reserved node called" } else { "busy node called" });
             }
         }
-        self.count_open(t, by, call.node);
+        self.count_open(t, by, call.node, formed.group);
     }
 
     /// Takes the place of a new group, one that there is if one of them is free.
@@ -2801,7 +2810,7 @@ impl Model {
             if slash > 0 {
                 self.note(if verdict == 2 { "slashed for a wrong answer" } else { "slashed for withholding" });
             }
-            if self.conclude(t, place, task, member, counts, slash) {
+            if self.conclude(t, place, task, member, counts, (slash, team.liable())) {
                 self.release(t, by, member.node, May::Wait);
             }
         }
@@ -2833,7 +2842,15 @@ impl Model {
     }
 
     /// What a judgement is for a member's node; gives whether it is free for work.
-    fn conclude(&mut self, t: &mut Trace, place: u32, task: &Task, member: &Member, counts: Counts, slash: u128) -> bool {
+    fn conclude(
+        &mut self,
+        t: &mut Trace,
+        place: u32,
+        task: &Task,
+        member: &Member,
+        counts: Counts,
+        (slash, liable): (u128, bool),
+    ) -> bool {
         let node = member.node;
         let mut free = false;
         if member.stage == RUNNING {
@@ -2855,7 +2872,7 @@ impl Model {
             }
             Counts::Nothing => false,
         };
-        if matches!(member.stage, COMMITTED..=FAILED) {
+        if liable && matches!(member.stage, COMMITTED..=FAILED) {
             let n = self.nodes.get_mut(&node).unwrap();
             n.open -= 1;
             free |= std::mem::take(&mut n.halted);

@@ -105,7 +105,7 @@ export class Replay {
   /** The newest event that was read. */
   last = -1n;
   #tasks = new Map<bigint, Task>();
-  #teams = new Map<number, { task: bigint; scored: boolean; committed: Set<number> }>();
+  #teams = new Map<number, { task: bigint; scored: boolean; liable: boolean; committed: Set<number> }>();
   #parameters = new Map<number, bigint>();
   #holders = new Map<bigint, Set<number>>();
   #granule = 1n;
@@ -184,9 +184,10 @@ export class Replay {
     if (node.status === BUSY && !node.called) node.status = AVAILABLE;
   }
 
-  #countOpen(node: Node | undefined): void {
+  /** A node has committed in a group; what can be slashed is an open commitment until the group is settled. */
+  #countOpen(node: Node | undefined, liable: boolean): void {
     if (!node) return;
-    node.open++;
+    if (liable) node.open++;
     if (node.open < this.#parameter(parameterNumbers.openMost) || node.called) this.#free(node);
     else node.halted = true;
   }
@@ -309,15 +310,17 @@ export class Replay {
       case "AnswerCommitted":
         if (!number(args.group)) break;
         this.#teams.get(number(args.group))?.committed.add(number(args.node));
-        this.#countOpen(node);
+        this.#countOpen(node, this.#teams.get(number(args.group))?.liable ?? false);
         break;
       case "GroupFormed": {
         const nodes = (args.nodes as unknown[]).map(number);
         if (task?.redundancy === RATED) this.leftOut.rated += nodes.length;
         else this.leftOut.several += task?.node ? nodes.length - 1 : nodes.length;
         const first = task?.node ?? 0;
-        this.#teams.set(number(args.group), { task: id, scored: Boolean(args.scored), committed: new Set(first ? [first] : []) });
-        if (first) this.#countOpen(this.nodes.get(first));
+        const scored = Boolean(args.scored);
+        const liable = scored && task?.redundancy !== RATED;
+        this.#teams.set(number(args.group), { task: id, scored, liable, committed: new Set(first ? [first] : []) });
+        if (first) this.#countOpen(this.nodes.get(first), liable);
         if (task) Object.assign(task, { node: 0, boosts: false, pending: false });
         break;
       }
@@ -338,7 +341,7 @@ export class Replay {
       case "MemberJudged": {
         const team = this.#teams.get(number(args.group));
         if (number(args.verdict) === 1 && team?.scored) this.#boost(node, now, task?.estimate ?? 0, `its answer to task ${id} was right`);
-        if (node && team?.committed.has(number(args.node))) {
+        if (node && team?.liable && team.committed.has(number(args.node))) {
           node.open--;
           if (node.halted) this.#free(node);
         }

@@ -50,7 +50,8 @@ impl Order {
     pub const CHOSEN: u8 = 16;
     /// It is a validation group's, which says who runs it.
     pub const MEMBER: u8 = 32;
-    /// A validation group's, or of a Pending task whose nodes are chosen: its scope had nodes enough for scores and slashes.
+    /// A validation group's, or of a Pending task whose nodes are chosen: its scope had nodes enough for scores and slashes. On the node of
+    /// a member: those can fall on it.
     pub const SCORED: u8 = 64;
     /// It takes several nodes at once: policies 2 and 3.
     pub const REPLICATED: u8 = 128;
@@ -79,6 +80,16 @@ impl Order {
     /// Whether its nodes are chosen by their ratings: policy 3.
     pub fn rated(&self) -> bool {
         self.is(Order::REPLICATED) && self.sample_bps > 0
+    }
+
+    /// Of a validation group's order: [`Order::SCORED`] if its members can be scored and slashed. Those chosen by their ratings are only
+    /// rated.
+    pub fn liability(&self) -> u8 {
+        if self.rated() {
+            0
+        } else {
+            self.flags & Order::SCORED
+        }
     }
 
     /// Nodes that its fee is for: the most that a rated one is given to at once.

@@ -399,7 +399,7 @@ impl Model {
             self.credit(self.nodes[&node].operator, paid[i]);
             let counts = if team.scored && (majority || verdict != 4) { Counts::Rating(verdict == 1) } else { Counts::Nothing };
             t.spent |= i >= 3;
-            if self.conclude(t, place, task, member, counts, 0) {
+            if self.conclude(t, place, task, member, counts, (0, false)) {
                 self.release(t, by, node, May::Wait);
             }
         }

@@ -24,10 +24,13 @@ function distances(answer: Hex, right: Hex, images: number): number[] {
   return Array.from({ length: images }, (_, i) => bits(BigInt.asUintN(64, differing >> BigInt(64 * (3 - i)))));
 }
 
-/** A node has one more open commitment, and no task. */
-async function countOpen(scene: Scene, number: number) {
+/** Whether a group's members can be scored and slashed; those chosen by their ratings are only rated. */
+const isLiable = ({ scored, redundancy }: { scored: boolean; redundancy: number }) => scored && redundancy !== 3;
+
+/** A node has committed in a group, and has no task. What can be slashed is an open commitment until the group is settled. */
+async function countOpen(scene: Scene, number: number, liable: boolean) {
   const node = await scene.node(number);
-  node.openCommitments++;
+  if (liable) node.openCommitments++;
   const isHeld = node.openCommitments >= (await scene.parameter("openMost")) && node.calledTo === 0n;
   if (isHeld) [node.runs, node.held] = [false, true];
   else free(node);
@@ -58,10 +61,10 @@ export const groups: Pick<
       [task.commitment, task.committedAt, task.lotBlock] = [commitment, scene.at, block];
       return;
     }
-    const { member } = await scene.seat(id, node);
+    const { member, group: seated } = await scene.seat(id, node);
     [member.stage, member.moment, member.committedAt, member.commitment] = [HAS_COMMITTED, scene.at, scene.at, commitment];
     member.elapsed = Number(scene.at - member.startedAt!);
-    await countOpen(scene, node);
+    await countOpen(scene, node, isLiable(seated));
   },
 
   async AnswerRevealed(scene, { id, node, group, kind, value, salt }) {
@@ -112,7 +115,7 @@ export const groups: Pick<
     network.groups++;
     if (BigInt(place) > network.groupPlaces) network.groupPlaces = BigInt(place);
     await scene.count({ formed: 1 });
-    if (redundancy === 1) await countOpen(scene, nodes[0]!);
+    if (redundancy === 1) await countOpen(scene, nodes[0]!, isLiable({ scored, redundancy }));
   },
 
   async GroupChosen(scene, { id, group: place, algorithm, target, likelihood }) {
@@ -182,7 +185,7 @@ export const groups: Pick<
       node.failed++;
       await scene.countOf(number, { failed: 1 });
     }
-    if (hasCommitted) {
+    if (hasCommitted && isLiable(group)) {
       node.openCommitments--;
       if (node.held) free(node);
     }
