@@ -65,7 +65,7 @@ impl Node {
         Status::new(self.status).running() && self.parked == 0 && !self.held()
     }
 
-    /// Commitments to answers that are not settled yet.
+    /// Commitments in groups whose members can be slashed, and that are not settled yet.
     pub fn open(&self) -> u8 {
         self.duties & (Node::INACTIVE - 1)
     }
