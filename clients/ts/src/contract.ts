@@ -7,8 +7,8 @@ import type {
   Chain,
   Client,
   Hash,
-  Hex,
   Prettify,
+  ReplacementReturnType,
   TransactionReceipt,
   Transport,
 } from "viem";
@@ -21,7 +21,7 @@ import {
   writeContract,
 } from "viem/actions";
 import { getAction } from "viem/utils";
-import { AccountRequiredError, TransactionFailedError, translate } from "./errors.js";
+import { AccountRequiredError, NotConfirmedError, ReplacedError, TransactionFailedError, passing, translate } from "./errors.js";
 import type { UsedCall, UsedView } from "./generated/compact.js";
 import { functionOf, used } from "./interface.js";
 import type { ArgumentsOf, FunctionOf, Named } from "./types.js";
@@ -76,13 +76,40 @@ export const newest = (client: MusterClient): Promise<bigint> => getAction(clien
 
 /** A transaction that was mined and not refused. */
 export interface Sent {
-  /** Its hash. */
+  /** Its hash; where the user raised its price in the wallet, not the one that it was sent with. */
   hash: Hash;
   /** Its receipt. */
   receipt: TransactionReceipt;
 }
 
-/** Sends a call, having tried it first, and waits until it is mined. `gas` is added to what the node estimates. */
+/** How long a receipt is asked for, in milliseconds, outages included: as long as viem asks without any. */
+const PATIENCE = 180_000;
+
+/** The receipt of a transaction that was sent, or of the same one sent again at another price. */
+async function receiptOf(client: MusterClient, functionName: string, hash: Hash): Promise<TransactionReceipt> {
+  for (const end = Date.now() + PATIENCE; ; ) {
+    let other: Hash | undefined;
+    const question = {
+      hash,
+      // viem takes 0 for no end.
+      timeout: Math.max(end - Date.now(), 1),
+      onReplaced: ({ reason, transaction }: ReplacementReturnType) => {
+        if (reason !== "repriced") other = transaction.hash;
+      },
+    };
+    const receipt = await getAction(client, waitForTransactionReceipt, "waitForTransactionReceipt")(question).catch((error: Error) => {
+      if (!passing(error)) throw new NotConfirmedError(functionName, hash, error);
+    });
+    if (other) throw new ReplacedError(functionName, hash, other);
+    if (receipt) return receipt;
+    await new Promise((resolve) => setTimeout(resolve, client.pollingInterval));
+  }
+}
+
+/**
+ * Sends a call, having tried it first, and waits until it is mined. `gas` is added to what the node estimates. Whatever it throws once the
+ * transaction is sent has its `hash`.
+ */
 export async function sendMuster<name extends CallName>(
   client: MusterClient,
   functionName: name,
@@ -97,15 +124,17 @@ export async function sendMuster<name extends CallName>(
   if (!account) throw new AccountRequiredError(functionName);
   const args = functionOf(functionName).inputs.map((input) => (named as Record<string, unknown>)[input.name!]);
   const call = { abi: used, address, functionName, args, account, value };
+  let sent: Hash;
   try {
     await getAction(client, simulateContract, "simulateContract")(call as never);
     const more = gas && { gas: gas + (await getAction(client, estimateContractGas, "estimateContractGas")(call as never)) };
     const request = { ...call, ...more, chain: client.chain ?? null } as never;
-    const hash: Hex = await getAction(client, writeContract, "writeContract")(request);
-    const receipt = await getAction(client, waitForTransactionReceipt, "waitForTransactionReceipt")({ hash });
-    if (receipt.status !== "success") throw new TransactionFailedError(functionName, hash);
-    return { hash, receipt };
+    sent = await getAction(client, writeContract, "writeContract")(request);
   } catch (error) {
     throw translate(error, functionName, named);
   }
+  const receipt = await receiptOf(client, functionName, sent);
+  const { status, transactionHash: hash } = receipt;
+  if (status !== "success") throw new TransactionFailedError(functionName, hash);
+  return { hash, receipt };
 }

@@ -1,6 +1,7 @@
 /** Errors: all extend viem's `BaseError`, so that `walk`, `shortMessage` and `cause` are as its own have them. */
 import { BaseError, ContractFunctionRevertedError, type Hash, type Hex, UserRejectedRequestError } from "viem";
 import { errors } from "./interface.js";
+import type { Task } from "./life.js";
 import type { Refusal } from "./types.js";
 
 /** An error of this package. */
@@ -60,6 +61,60 @@ export class TransactionFailedError extends MusterError {
     readonly hash: Hash,
   ) {
     super(`${functionName} failed, though not when tried: ${hash}`);
+  }
+}
+
+/** The transaction was sent, and what came of it could not be learnt: it may be mined already, or later, or never. Ask for its receipt. */
+export class NotConfirmedError extends MusterError {
+  override name = "NotConfirmedError";
+
+  constructor(
+    readonly functionName: string,
+    readonly hash: Hash,
+    cause: Error,
+  ) {
+    super(`${functionName} was sent, and it is not known what came of it: ${hash}`, { cause });
+  }
+}
+
+/** The user had his wallet send something else in place of the transaction, as cancelling it does: nothing came of the call. */
+export class ReplacedError extends MusterError {
+  override name = "ReplacedError";
+
+  constructor(
+    readonly functionName: string,
+    readonly hash: Hash,
+    /** The transaction that was mined. */
+    readonly replacement: Hash,
+  ) {
+    super(`${functionName} was replaced in the wallet: ${hash} by ${replacement}`);
+  }
+}
+
+/** The transaction was mined, and Muster says of no task that it was created by it. */
+export class NotCreatedError extends MusterError {
+  override name = "NotCreatedError";
+
+  constructor(readonly hash: Hash) {
+    super(`No task was created by ${hash}`);
+  }
+}
+
+/** A task was created and is paid for, and then waiting for its draw failed. It goes on: wait for it by its id. */
+export class NotPlacedError extends MusterError {
+  override name = "NotPlacedError";
+
+  readonly id: bigint;
+
+  constructor(
+    /** As it was created. */
+    readonly task: Task,
+    /** The transaction that created it. */
+    readonly hash: Hash,
+    cause: Error,
+  ) {
+    super(`Task ${task.id} was created, and waiting for its draw failed. It goes on: wait for it by its id.`, { cause });
+    this.id = task.id;
   }
 }
 
@@ -154,8 +209,8 @@ export function translate(error: unknown, functionName: string, args: object): u
   return new RefusalError(reverted!, functionName, args as Record<string, unknown>);
 }
 
-/** Whether a request failed in a way that the next one may not: the node was not reached, or had too much to do. */
+/** Whether a request failed in a way that the next one may not: the node was not reached, had too much to do, or lags behind another. */
 export function passing(error: unknown): boolean {
-  const names = /^(HttpReq|WebSocketReq|SocketClosed|Timeout|LimitExceeded|InternalRpc|ResourceUnavailable|ProviderDis)/;
+  const names = /^(HttpReq|WebSocketReq|SocketClosed|Timeout|LimitExceeded|InternalRpc|ResourceUnavailable|ProviderDis|BlockNotF|TransactionReceiptN)/;
   return error instanceof BaseError && error.walk((cause) => names.test((cause as Error).name)) !== null;
 }

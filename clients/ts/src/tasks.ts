@@ -9,7 +9,7 @@ import {
   newest,
   sendMuster,
 } from "./contract.js";
-import { TaskNotFoundError } from "./errors.js";
+import { NotCreatedError, NotPlacedError, TaskNotFoundError } from "./errors.js";
 import { decode, getEvents, getGroups } from "./events.js";
 import { limitMin as LIMIT_MIN } from "./generated/numbers.js";
 import { type Task, follow } from "./life.js";
@@ -153,7 +153,7 @@ export type CreateTaskParameters = MusterParameters &
     value: bigint;
     /** Whether to see to it that the task's node is drawn, by a transaction of one's own if nobody else does. */
     dispatch?: boolean | undefined;
-    /** Gives up waiting for the draw; the task goes on. */
+    /** Gives up waiting for the draw, with {@link NotPlacedError}; the task goes on. */
     signal?: AbortSignal | undefined;
   };
 
@@ -166,29 +166,37 @@ export interface CreateTaskReturnType {
   task: Task;
 }
 
-/** What a transaction created: each task as it was after it, in their order; and the places of those that it left out. */
-function createdBy({ receipt }: Sent, address: Address): { created: Task[]; refused: number[] } {
+/** What a transaction made of `count` requests: each task as it was after it, in their order; and the places of those that it left out. */
+function createdBy({ hash, receipt }: Sent, address: Address, count: number): { created: Task[]; refused: number[] } {
   const events = decode(receipt.logs.filter((log) => log.address.toLowerCase() === address.toLowerCase()));
   const created = events.flatMap(({ eventName, args }) =>
     eventName === "TaskCreated"
       ? [events.filter((event) => "id" in event.args && event.args.id === args.id).reduce<Task | undefined>(follow, undefined)!]
       : [],
   );
-  return { created, refused: events.flatMap(({ eventName, args }) => (eventName === "TaskRefused" ? [args.place] : [])) };
+  const refused = events.flatMap(({ eventName, args }) => (eventName === "TaskRefused" ? [args.place] : []));
+  if (created.length + refused.length < count) throw new NotCreatedError(hash);
+  return { created, refused };
 }
 
-/** Creates a task. Resolves when it is mined; with `dispatch`, when its node is drawn, or it is queued or evicted. */
+/**
+ * Creates a task. Resolves when it is mined; with `dispatch`, when its node is drawn, or it is queued or evicted. Throws
+ * {@link NotConfirmedError} where the task may be created and nobody knows, {@link NotPlacedError} where it is and its draw could not be waited for.
+ */
 export async function createTask(
   client: MusterClient,
   { address, account, value, dispatch = false, signal, ...request }: CreateTaskParameters,
 ): Promise<CreateTaskReturnType> {
   const sent = await sendMuster(client, "createTask", { spec: specOf(request) }, { address, account, value });
   const { hash } = sent;
-  const task = createdBy(sent, address).created.at(-1)!;
+  const task = createdBy(sent, address, 1).created.at(-1)!;
   const { id } = task;
   if (!dispatch || task.status !== "pending") return { id, hash, task };
-  const fromBlock = task.createdIn;
-  return { id, hash, task: await waitForTask(client, { address, account, id, fromBlock, until: "placed", dispatch, signal }) };
+  const waiting = waitForTask(client, { address, account, id, fromBlock: task.createdIn, until: "placed", dispatch, signal });
+  const placed = await waiting.catch((error: Error) => {
+    throw new NotPlacedError(task, hash, error);
+  });
+  return { id, hash, task: placed };
 }
 
 /** Parameters of {@link createTasks}. */
@@ -219,7 +227,7 @@ export async function createTasks(
   const fees = tasks.map(({ value }) => value);
   const value = fees.reduce((sum, fee) => sum + fee, 0n);
   const sent = await sendMuster(client, "createTasks", { specs: tasks.map(specOf), fees, atomic }, { address, account, value });
-  const { created, refused } = createdBy(sent, address);
+  const { created, refused } = createdBy(sent, address, tasks.length);
   return { hash: sent.hash, tasks: fees.map((_, place) => (refused.includes(place) ? undefined : created.shift())) };
 }
 

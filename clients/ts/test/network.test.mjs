@@ -4,13 +4,14 @@ import { spawn } from "node:child_process";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { QueryClient, QueryObserver } from "@tanstack/query-core";
-import { HttpRequestError, createClient, custom, decodeEventLog, sha256, toHex } from "viem";
+import { HttpRequestError, createClient, custom, decodeEventLog, keccak256, parseTransaction, sha256, toHex } from "viem";
 import { musterAbi, musterParameters, parameterNumbers } from "../dist/abi.js";
 import * as muster from "../dist/index.js";
 import { readQueryOptions, taskQueryOptions } from "../dist/query.js";
 import { startNetwork } from "../dist/test/index.js";
 
-const { NoResultError, RefusalError, ResultError, TaskKind, TaskNotFoundError, WaitTimeoutError, objectName } = muster;
+const { NoResultError, NotConfirmedError, NotCreatedError, NotPlacedError, RefusalError, ReplacedError, ResultError } = muster;
+const { TaskKind, TaskNotFoundError, UserRejectedError, WaitTimeoutError, objectName } = muster;
 const text = (bytes) => new TextDecoder().decode(bytes);
 const FEE = 10_000n;
 // Of a wait whose end is certain; a machine that is busy may take long.
@@ -25,7 +26,7 @@ async function until(what, is) {
   }
 }
 
-/** A client whose requests are noted, and can be held back and made to fail. */
+/** A client whose requests are noted, and can be held back, answered otherwise and made to fail. */
 function spied(network, account) {
   const asked = [];
   const spy = { asked, broken: false };
@@ -34,7 +35,7 @@ function spied(network, account) {
     asked.push(method);
     if (spy.refuses?.(method, params)) throw { code: -32602, message: "too many blocks" };
     if (spy.broken) throw new HttpRequestError({ url: network.url, details: "the line is cut" });
-    return network.client.request({ method, params });
+    return (await spy.answers?.(method, params)) ?? network.client.request({ method, params });
   };
   spy.client = createClient({ account, chain: network.chain, pollingInterval: 20, transport: custom({ request }, { retryCount: 0 }) });
   return spy;
@@ -601,6 +602,100 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
       assert.equal((await network.client.getParameter({ which: parameterNumbers[name] })).value, 5n);
     }
     assert.ok(musterParameters.find(({ name }) => name === "scorePool").delayed);
+  });
+});
+
+describe("a task that is paid for is not lost, whatever fails after it was sent", () => {
+  let network;
+  let spy;
+  before(async () => {
+    network = await startNetwork({ nodes: [{}], drive: false });
+  });
+  after(() => network?.stop());
+  const create = (request = {}) => {
+    const { address } = network;
+    return muster.createTask(spy.client, { address, kind: 1, value: FEE, ...request });
+  };
+  /** What a promise is rejected with. */
+  const failure = (promise) => promise.then(() => assert.fail("it did not fail"), (error) => error);
+  /** Leaves the node idle for the next. */
+  const ended = async (id) => assert.equal((await network.client.waitForTask({ id, dispatch: true, timeout })).status, "succeeded");
+  /** The task that a transaction created, by the chain itself. */
+  const createdBy = async (hash) => {
+    const { logs } = await network.client.getTransactionReceipt({ hash });
+    return decodeEventLog({ abi: musterAbi, ...logs[0] }).args.id;
+  };
+  const cut = () => new HttpRequestError({ url: network.url, details: "the line is cut" });
+
+  test("a receipt is asked for again after an outage", async () => {
+    spy = spied(network, network.client.account);
+    let outages = 3;
+    spy.hold = async (method) => {
+      if (method === "eth_getTransactionReceipt" && outages-- > 0) throw cut();
+    };
+    const { id, hash } = await create();
+    assert.ok(outages < 0);
+    assert.equal(await createdBy(hash), id);
+    await ended(id);
+  });
+
+  test("where it cannot be had the error names the transaction", async () => {
+    spy = spied(network, network.client.account);
+    spy.refuses = (method) => method === "eth_getTransactionReceipt";
+    const error = await failure(create());
+    assert.ok(error instanceof NotConfirmedError, error);
+    assert.equal(error.functionName, "createTask");
+    await ended(await createdBy(error.hash));
+  });
+
+  test("what was cancelled in the wallet created nothing", async () => {
+    const { client } = network;
+    const { account } = client;
+    spy = spied(network, account);
+    let pending;
+    let replacement;
+    spy.answers = async (method, [given] = []) => {
+      if (method === "eth_sendRawTransaction") {
+        const { nonce, to, value, data } = parseTransaction(given);
+        pending = { hash: keccak256(given), from: account.address.toLowerCase(), nonce: toHex(nonce), to, value: toHex(value), input: data, blockNumber: null };
+        replacement = await client.sendTransaction({ to: account.address, value: 0n, nonce });
+        return pending.hash;
+      }
+      return method === "eth_getTransactionByHash" && given === pending?.hash ? pending : undefined;
+    };
+    const error = await failure(create());
+    assert.ok(error instanceof ReplacedError, error);
+    assert.deepEqual([error.hash, error.replacement], [pending.hash, replacement]);
+  });
+
+  test("a receipt that tells of no task is not taken for one", async () => {
+    const { address, client } = network;
+    spy = spied(network, client.account);
+    spy.answers = async (method, params) =>
+      method === "eth_getTransactionReceipt" ? { ...(await client.request({ method, params })), logs: [] } : undefined;
+    for (const creating of [create, () => muster.createTasks(spy.client, { address, tasks: [{ kind: 1, value: FEE }] })]) {
+      const error = await failure(creating());
+      assert.ok(error instanceof NotCreatedError, error);
+      await ended(await createdBy(error.hash));
+    }
+  });
+
+  test("a draw that the user declines, or that is not waited for, leaves the id", async () => {
+    spy = spied(network, network.client.account);
+    let sent = 0;
+    spy.hold = async (method) => {
+      if (method === "eth_sendRawTransaction" && ++sent > 1) throw { code: 4001, message: "no" };
+    };
+    const declined = await failure(create({ dispatch: true }));
+    assert.ok(declined instanceof NotPlacedError && declined.cause instanceof UserRejectedError, declined);
+    assert.equal(await createdBy(declined.hash), declined.id);
+    assert.deepEqual([declined.task.id, declined.task.status], [declined.id, "pending"]);
+    await ended(declined.id);
+    sent = 0;
+    const left = await failure(create({ dispatch: true, signal: AbortSignal.abort(new Error("enough")) }));
+    assert.ok(left instanceof NotPlacedError && left.cause.message === "enough", left);
+    assert.equal(await createdBy(left.hash), left.id);
+    await ended(left.id);
   });
 });
 
