@@ -4,15 +4,13 @@ import { getPendingTasks } from "./reads.js";
 
 /** Pending tasks that a call can draw at once. */
 const DRAWS = 16;
-/** No call takes as much for what others have created or hold (docs/gas.md), and an estimate may be made where no draw is due yet. */
-const GAS = 1_000_000n;
 
 /** Parameters of {@link dispatchTasks}. */
 export type DispatchTasksParameters = MusterParameters & SenderParameters & { count?: number | undefined };
 
 /** Draws up to `count` Pending tasks whose block has come, 16 at most, 1 if left out. */
 export const dispatchTasks = (client: MusterClient, { count = 1, ...sender }: DispatchTasksParameters): Promise<Sent> =>
-  sendMuster(client, "dispatch", { count }, { ...sender, gas: GAS * BigInt(count) });
+  sendMuster(client, "dispatch", { count }, { ...sender, draws: count });
 
 /** Draws as many as it takes to reach these tasks, as far as one call does; those before them in the ring come first. */
 export async function dispatchFor(

@@ -3,6 +3,7 @@ export {
   type CallName,
   type MusterClient,
   type MusterParameters,
+  type SendParameters,
   type SenderParameters,
   type Sent,
   type ViewName,

@@ -605,6 +605,36 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
   });
 });
 
+describe("a chain whose blocks hold what no estimate knows", () => {
+  let network;
+  before(async () => {
+    // Who answers would draw.
+    const silent = { behaviour: "silent" };
+    network = await startNetwork({ nodes: [silent, silent, silent, silent], drive: false });
+  });
+  after(() => network?.stop());
+  /** A client whose node estimates in the newest block, where no draw is due that the next one will make. */
+  const behind = () => {
+    const spy = spied(network, network.client.account);
+    spy.answers = async (method, params) =>
+      method === "eth_estimateGas" ? network.client.request({ method, params: [params[0], "latest"] }) : undefined;
+    return spy.client;
+  };
+
+  test("there is gas for draws that become due in the transaction's own block", async () => {
+    const { address } = network;
+    const client = behind();
+    // Each draws the one before; what that costs differs, and may now and then be little enough without.
+    let before;
+    for (let i = 0; i < 4; i++) {
+      const { id, task } = await muster.createTask(client, { address, kind: 1, value: FEE });
+      if (before) assert.equal((await muster.getTask(client, { address, id: before })).status, "running");
+      assert.equal(task.status, "pending");
+      before = id;
+    }
+  });
+});
+
 describe("a task that is paid for is not lost, whatever fails after it was sent", () => {
   let network;
   let spy;
