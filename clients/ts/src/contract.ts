@@ -21,7 +21,15 @@ import {
   writeContract,
 } from "viem/actions";
 import { getAction } from "viem/utils";
-import { AccountRequiredError, NotConfirmedError, ReplacedError, TransactionFailedError, passing, translate } from "./errors.js";
+import {
+  AccountRequiredError,
+  NotConfirmedError,
+  RefusalError,
+  ReplacedError,
+  TransactionFailedError,
+  passing,
+  translate,
+} from "./errors.js";
 import type { UsedCall, UsedView } from "./generated/compact.js";
 import { functionOf, used } from "./interface.js";
 import type { ArgumentsOf, FunctionOf, Named } from "./types.js";
@@ -121,8 +129,7 @@ export type SendParameters = MusterParameters &
     draws?: number | undefined;
   };
 
-/** Sends a call, having tried it first, and waits until it is mined. Whatever it throws once the transaction is sent has its `hash`. */
-export async function sendMuster<name extends CallName>(
+async function once<name extends CallName>(
   client: MusterClient,
   functionName: name,
   named: ArgumentsOf<name>,
@@ -131,9 +138,10 @@ export async function sendMuster<name extends CallName>(
   if (!account) throw new AccountRequiredError(functionName);
   const args = functionOf(functionName).inputs.map((input) => (named as Record<string, unknown>)[input.name!]);
   const call = { abi: used, address, functionName, args, account, value };
+  const attempt = (at?: object) => getAction(client, simulateContract, "simulateContract")({ ...call, ...at } as never);
   let sent: Hash;
   try {
-    await getAction(client, simulateContract, "simulateContract")(call as never);
+    await attempt();
     const estimate = await getAction(client, estimateContractGas, "estimateContractGas")(call as never);
     // A fifth for what others change meanwhile of the call's own work.
     const gas = (estimate * 6n) / 5n + GAS_MARGIN * BigInt(draws);
@@ -143,7 +151,34 @@ export async function sendMuster<name extends CallName>(
     throw translate(error, functionName, named);
   }
   const receipt = await receiptOf(client, functionName, sent);
-  const { status, transactionHash: hash } = receipt;
-  if (status !== "success") throw new TransactionFailedError(functionName, hash);
-  return { hash, receipt };
+  const { status, transactionHash: hash, blockNumber } = receipt;
+  if (status === "success") return { hash, receipt };
+  // The block's end is not the transaction's moment, but as near as a node can tell.
+  const refusal = await attempt({ blockNumber }).catch((error: unknown) => translate(error, functionName, named, hash));
+  throw refusal instanceof RefusalError ? refusal : new TransactionFailedError(functionName, hash);
+}
+
+/** Draws that one dispatch makes at most. */
+export const DRAWS = 16;
+/** So often draws that stand in a call's way are made first, before the refusal is told: others' tasks may fall due faster than that. */
+const CLEARINGS = 8;
+
+/**
+ * Sends a call, having tried it first, and waits until it is mined. Where it is refused because of draws that are due (`DrawsDue`), these are
+ * made first, by transactions of the same account. Whatever it throws once the transaction is sent has its `hash`.
+ */
+export async function sendMuster<name extends CallName>(
+  client: MusterClient,
+  functionName: name,
+  named: ArgumentsOf<name>,
+  parameters: SendParameters,
+): Promise<Sent> {
+  for (let clearings = CLEARINGS; ; clearings--) {
+    try {
+      return await once(client, functionName, named, parameters);
+    } catch (error) {
+      if (!clearings || !(error instanceof RefusalError) || error.refusal.name !== "DrawsDue") throw error;
+      await once(client, "dispatch", { count: DRAWS }, { ...parameters, value: 0n, draws: DRAWS });
+    }
+  }
 }

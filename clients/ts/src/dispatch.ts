@@ -1,9 +1,6 @@
 /** Drawing nodes, which on a quiet network nobody does but who wants his task started. */
-import { type MusterClient, type MusterParameters, type SenderParameters, type Sent, sendMuster } from "./contract.js";
+import { DRAWS, type MusterClient, type MusterParameters, type SenderParameters, type Sent, sendMuster } from "./contract.js";
 import { getPendingTasks } from "./reads.js";
-
-/** Pending tasks that a call can draw at once. */
-const DRAWS = 16;
 
 /** Parameters of {@link dispatchTasks}. */
 export type DispatchTasksParameters = MusterParameters & SenderParameters & { count?: number | undefined };

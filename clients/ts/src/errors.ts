@@ -22,7 +22,13 @@ export class RefusalError extends MusterError {
   /** The revert data as it came. */
   readonly raw: Hex;
 
-  constructor(cause: ContractFunctionRevertedError, functionName: string, args: Record<string, unknown>) {
+  constructor(
+    cause: ContractFunctionRevertedError,
+    functionName: string,
+    args: Record<string, unknown>,
+    /** The transaction, where the call was refused only as it was mined; undefined where nothing was sent. */
+    readonly hash?: Hash | undefined,
+  ) {
     const name = cause.data!.errorName;
     const { inputs, sentence } = errors.find((error) => error.name === name)!;
     const values = Object.fromEntries(inputs.map((input, i) => [input.name, cause.data!.args?.[i]]));
@@ -52,7 +58,7 @@ export class UserRejectedError extends MusterError {
   }
 }
 
-/** The transaction was mined, and failed, although it had not when it was tried. */
+/** The transaction was mined, and failed, although it had not when it was tried, and for no reason that Muster gives. */
 export class TransactionFailedError extends MusterError {
   override name = "TransactionFailedError";
 
@@ -199,14 +205,14 @@ export class ResultError extends MusterError {
   }
 }
 
-/** What viem threw, as one of ours where it is a refusal or a user's; else as it is. */
-export function translate(error: unknown, functionName: string, args: object): unknown {
+/** What viem threw, as one of ours where it is a refusal, of the transaction `hash` if it was sent, or a user's; else as it is. */
+export function translate(error: unknown, functionName: string, args: object, hash?: Hash): unknown {
   if (!(error instanceof BaseError) || error instanceof MusterError) return error;
   const declined = error.walk((cause) => cause instanceof UserRejectedRequestError);
   if (declined) return new UserRejectedError(error, functionName);
   const reverted = error.walk((cause) => cause instanceof ContractFunctionRevertedError) as ContractFunctionRevertedError | null;
   if (!errors.some(({ name }) => name === reverted?.data?.errorName)) return error;
-  return new RefusalError(reverted!, functionName, args as Record<string, unknown>);
+  return new RefusalError(reverted!, functionName, args as Record<string, unknown>, hash);
 }
 
 /** Whether a request failed in a way that the next one may not: the node was not reached, had too much to do, or lags behind another. */

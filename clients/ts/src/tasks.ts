@@ -217,8 +217,8 @@ export interface CreateTasksReturnType {
 }
 
 /**
- * Creates tasks by one transaction, for less than one by one. Resolves when it is mined. Refused as `DrawsDue` while others' tasks wait to be
- * drawn whose block has come: `dispatchTasks` first.
+ * Creates tasks by one transaction, for less than one by one. Resolves when it is mined. While others' tasks wait to be drawn whose block has
+ * come, these are drawn first, by transactions of their own.
  */
 export async function createTasks(
   client: MusterClient,

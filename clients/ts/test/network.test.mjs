@@ -618,20 +618,44 @@ describe("a chain whose blocks hold what no estimate knows", () => {
     const spy = spied(network, network.client.account);
     spy.answers = async (method, params) =>
       method === "eth_estimateGas" ? network.client.request({ method, params: [params[0], "latest"] }) : undefined;
-    return spy.client;
+    return spy;
   };
 
   test("there is gas for draws that become due in the transaction's own block", async () => {
     const { address } = network;
-    const client = behind();
+    const { client } = behind();
     // Each draws the one before; what that costs differs, and may now and then be little enough without.
-    let before;
+    let last;
     for (let i = 0; i < 4; i++) {
       const { id, task } = await muster.createTask(client, { address, kind: 1, value: FEE });
-      if (before) assert.equal((await muster.getTask(client, { address, id: before })).status, "running");
+      if (last) assert.equal((await muster.getTask(client, { address, id: last })).status, "running");
       assert.equal(task.status, "pending");
-      before = id;
+      last = id;
     }
+  });
+
+  test("draws that stand in the way only in the transaction's own block are made, and it is sent again", async () => {
+    const { address } = network;
+    const { client, asked } = behind();
+    const task = { kind: 1, value: FEE };
+    // Of two models: createTasks leaves its draw to others.
+    await muster.createTask(client, { address, ...task, models: ["a", "b"] });
+    asked.length = 0;
+    const { hash, tasks } = await muster.createTasks(client, { address, tasks: [task, task] });
+    assert.deepEqual(tasks.map((created) => [created.status, created.hash]), [["pending", hash], ["pending", hash]]);
+    // Itself, which fails, the draw, and itself again.
+    assert.equal(asked.filter((method) => method === "eth_sendRawTransaction").length, 3);
+  });
+
+  test("what is refused only as it is mined is told as that refusal, with the transaction", async () => {
+    const { address, client } = network;
+    const spy = behind();
+    spy.hold = (method) => (method === "eth_sendRawTransaction" ? network.setParameter("minPrice", FEE) : undefined);
+    const refused = (error) => {
+      assert.ok(error instanceof RefusalError && error.refusal.name === "FeeTooLow", error);
+      return client.getTransactionReceipt({ hash: error.hash }).then(({ status }) => assert.equal(status, "reverted"));
+    };
+    await muster.createTask(spy.client, { address, kind: 1, value: FEE }).then(() => assert.fail("it was taken"), refused);
   });
 });
 
