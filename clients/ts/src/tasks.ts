@@ -11,11 +11,10 @@ import {
 } from "./contract.js";
 import { NotCreatedError, NotPlacedError, TaskNotFoundError } from "./errors.js";
 import { decode, getEvents, getGroups } from "./events.js";
-import { limitMin as LIMIT_MIN } from "./generated/numbers.js";
 import { type Task, follow } from "./life.js";
 import { digestOf, modelId } from "./names.js";
 import { allPages } from "./pages.js";
-import { getEstimate, getIdleNodes, getOverview, getParameter, getQueuedTasks } from "./reads.js";
+import { getEstimate, getIdleNodes, getOverview, getQueuedTasks } from "./reads.js";
 import type { ArgumentsOf, TaskSpec } from "./types.js";
 import { waitForTask } from "./wait.js";
 
@@ -121,17 +120,13 @@ export async function estimateTask(
   );
   const queue = { before: 0, queued: overview.queued, capacity: overview.queueCapacity };
   if (eligible < nodes && overview.queued > 0) {
-    const [pages, { value: limitMin }] = await Promise.all([
-      allPages(
-        (from, count) => getQueuedTasks(client, { ...muster, queue: (gpu || vram) + [0, 0, kind ? 8192 : 4096, 12288][redundancy]!, from, count }),
-        ({ places }) => places,
-      ),
-      getParameter(client, { ...muster, which: LIMIT_MIN }),
-    ]);
-    // A task's value is its fee by its estimate, which is at least half the shortest time limit; of equals the earlier is first.
-    const time = (estimate: number) => BigInt(Math.max(estimate, Number(limitMin) / 2));
-    const [fee, own] = [value ?? terms.leastFee, time(terms.estimated)];
-    queue.before = pages.flatMap(({ list }) => list).filter((task) => task.fee * own >= fee * time(task.estimate)).length;
+    const pages = await allPages(
+      (from, count) => getQueuedTasks(client, { ...muster, queue: (gpu || vram) + [0, 0, kind ? 8192 : 4096, 12288][redundancy]!, from, count }),
+      ({ places }) => places,
+    );
+    // A task's value is its fee by its estimate, as it was when it was created; of equals the earlier is first.
+    const [fee, own] = [value ?? terms.leastFee, BigInt(terms.estimated)];
+    queue.before = pages.flatMap(({ list }) => list).filter((task) => task.fee * own >= fee * BigInt(task.estimate)).length;
   }
   return { ...terms, eligible, queue };
 }

@@ -358,6 +358,13 @@ describe("a quiet network of one slow node, where nobody else does anything", ()
     const better = await create({ value: 2n * FEE });
     assert.deepEqual(await Promise.all([queued, better].map(({ task: { ticket } }) => client.getQueuePlace({ ticket }))), [1, 0]);
     assert.deepEqual((await client.estimateTask({ kind: 1, value: FEE })).queue, { before: 2, queued: 2, capacity: 2 });
+    // What is queued keeps its 60 seconds; a new task has half of the shortest limit, rounded up.
+    const { value: limitMin } = await client.getParameter({ which: parameterNumbers.limitMin });
+    await network.setParameter("limitMin", 123n);
+    assert.equal((await client.getEstimate({ kind: 1, units: 1 })).estimated, 62);
+    const as = (2n * FEE * 62n) / 60n;
+    assert.deepEqual(await Promise.all([place(as), place(as + 1n)]), [1, 0]);
+    await network.setParameter("limitMin", limitMin);
 
     const { id, ticket } = queued.task;
     const stranger = await network.newClient();
