@@ -100,13 +100,21 @@ interface Waiter {
   due: boolean;
   until: Until;
   dispatch: SenderParameters | undefined;
+  /** Ends when what is under way to draw its node has ended. */
+  drawing: Promise<void> | undefined;
   onChange: ((task: Task) => void) | undefined;
   done: (task: Task) => void;
   fail: (error: unknown) => void;
 }
 
 /** Who waits for tasks of one Muster by one client, and so by one question. */
-const polls = new Map<string, Set<Waiter>>();
+interface Poll {
+  waiters: Set<Waiter>;
+  /** Whether draws are being made. One at a time: a second would draw the same, and a wallet ask twice. */
+  driving: boolean;
+}
+
+const polls = new Map<string, Poll>();
 
 /**
  * Waits for a task, by its id alone: what happened before is asked for first, so it can be waited for again after a restart.
@@ -132,7 +140,7 @@ export function waitForTask<until extends Until = "ended">(
     if (signal?.aborted) return reject(signal.reason);
     const key = [client.uid, address.toLowerCase(), pollingInterval, blockRange].join();
     const leave = () => {
-      polls.get(key)?.delete(waiter);
+      polls.get(key)?.waiters.delete(waiter);
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
     };
@@ -144,6 +152,7 @@ export function waitForTask<until extends Until = "ended">(
       due: false,
       until,
       dispatch: dispatch ? { account } : undefined,
+      drawing: undefined,
       onChange,
       done: (task) => (leave(), resolve(task as never)),
       fail: (error) => (leave(), reject(error)),
@@ -153,11 +162,12 @@ export function waitForTask<until extends Until = "ended">(
     const timer = timeout === undefined ? undefined : setTimeout(() => waiter.fail(new WaitTimeoutError(id, timeout)), timeout);
 
     const running = polls.get(key);
-    if (running) return void running.add(waiter);
+    if (running) return void running.waiters.add(waiter);
     const waiters = new Set([waiter]);
-    polls.set(key, waiters);
+    const poll: Poll = { waiters, driving: false };
+    polls.set(key, poll);
     const again = async () => {
-      if (waiters.size) await ask(client, address, waiters, blockRange);
+      if (waiters.size) await ask(client, address, poll, blockRange);
       if (waiters.size) setTimeout(again, pollingInterval);
       else polls.delete(key);
     };
@@ -171,7 +181,8 @@ const refuse = (error: unknown, waiters: Waiter[]): void => {
 };
 
 /** One question for all who wait and have heard as much, and what follows from its answer. */
-async function ask(client: MusterClient, address: Address, waiters: Set<Waiter>, blockRange: bigint | undefined): Promise<void> {
+async function ask(client: MusterClient, address: Address, poll: Poll, blockRange: bigint | undefined): Promise<void> {
+  const { waiters } = poll;
   const all = [...waiters];
   try {
     const toBlock = await newest(client);
@@ -189,7 +200,8 @@ async function ask(client: MusterClient, address: Address, waiters: Set<Waiter>,
     });
     await Promise.all(questions);
     const due = all.filter((waiter) => waiters.has(waiter) && waiter.dispatch && isDue(waiter, toBlock));
-    if (due.length) await drive(client, address, due);
+    // Not awaited: a wallet may have it open for long, and others wait for tasks that need none.
+    if (due.length && !poll.driving) void drive(client, address, poll, due);
   } catch (error) {
     refuse(error, all);
   }
@@ -210,18 +222,39 @@ function take(waiter: Waiter, events: MusterEvent[], toBlock: bigint): void {
   }
   const { task } = waiter;
   if (!task) waiter.fail(new TaskNotFoundError(waiter.id, waiter.from));
-  else if (hasEnded(task) || (waiter.until === "placed" && task.status !== "pending")) waiter.done(task);
+  else if (hasEnded(task) || (waiter.until === "placed" && task.status !== "pending")) {
+    if (waiter.drawing) void waiter.drawing.then(() => waiter.done(task));
+    else waiter.done(task);
+  }
 }
+
+const isUndrawn = (task: Task | undefined): task is Task & { status: "pending" | "sampled" } =>
+  task?.status === "pending" || task?.status === "sampled";
 
 /** Whether a draw is due that was due at the last question already, so that others have had their chance. */
 function isDue(waiter: Waiter, toBlock: bigint): boolean {
   const { task, due } = waiter;
-  waiter.due = (task?.status === "pending" || task?.status === "sampled") && task.drawBlock <= toBlock;
+  waiter.due = isUndrawn(task) && task.drawBlock <= toBlock;
   return due && waiter.due;
 }
 
-async function drive(client: MusterClient, address: Address, due: Waiter[]): Promise<void> {
+async function drive(client: MusterClient, address: Address, poll: Poll, due: Waiter[]): Promise<void> {
+  const { account } = due[0]!.dispatch!;
   const ids = due.map(({ id }) => id);
-  await dispatchFor(client, { address, ...due[0]!.dispatch }, ids).catch((error: unknown) => refuse(error, due));
-  for (const waiter of due) waiter.due = false;
+  poll.driving = true;
+  const drawing = dispatchFor(client, { address, account }, ids).catch((error: unknown) =>
+    refuse(
+      error,
+      due.filter(({ task }) => isUndrawn(task)),
+    ),
+  );
+  // What an account of one's own sends next would take the same nonce, where somebody else was faster and this is not mined yet. A wallet counts
+  // by itself, and may be open for ever.
+  if (typeof account === "object" && account.type === "local") for (const waiter of due) waiter.drawing = drawing;
+  await drawing;
+  poll.driving = false;
+  for (const waiter of due) {
+    waiter.due = false;
+    waiter.drawing = undefined;
+  }
 }

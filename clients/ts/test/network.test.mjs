@@ -670,7 +670,7 @@ describe("a task that is paid for is not lost, whatever fails after it was sent"
   let network;
   let spy;
   before(async () => {
-    network = await startNetwork({ nodes: [{}], drive: false });
+    network = await startNetwork({ nodes: [{}, {}], drive: false });
   });
   after(() => network?.stop());
   const create = (request = {}) => {
@@ -757,6 +757,52 @@ describe("a task that is paid for is not lost, whatever fails after it was sent"
     assert.ok(left instanceof NotPlacedError && left.cause.message === "enough", left);
     assert.equal(await createdBy(left.hash), left.id);
     await ended(left.id);
+  });
+});
+
+describe("a draw that is asked of a wallet, or on its way", () => {
+  let network;
+  before(async () => {
+    network = await startNetwork({ nodes: [{ behaviour: "silent" }, { behaviour: "silent" }], drive: false });
+  });
+  after(() => network?.stop());
+
+  /** Waits for a task of which `account` has the draw, which is held back, and for another; others draw the one, and both are answered. */
+  async function waits(account, method) {
+    const { client, nodes, address } = network;
+    for (const node of nodes) node.behave("silent");
+    const other = await client.createTask({ kind: 1, value: FEE, dispatch: true });
+    const own = await client.createTask({ kind: 1, value: FEE });
+    const spy = spied(network, account);
+    const seen = { over: false, asked: 0 };
+    const held = new Promise((_, reject) => (seen.refuse = reject));
+    spy.hold = (asked) => (asked === method ? (seen.asked++, held) : undefined);
+    const wait = ({ id, task }, dispatch) => muster.waitForTask(spy.client, { address, id, fromBlock: task.createdIn, dispatch, timeout });
+    seen.own = wait(own, true).finally(() => (seen.over = true));
+    await until("the draw is sent", () => seen.asked);
+    const before = spy.asked.length;
+    seen.other = wait(other, false);
+    // What they send draws.
+    for (const node of nodes) node.behave("answers");
+    assert.equal((await seen.other).status, "succeeded");
+    await client.waitForTask({ id: own.id, timeout });
+    // It has had the time to ask twice more.
+    await until("it goes on asking", () => spy.asked.slice(before).filter((asked) => asked === "eth_blockNumber").length > 3);
+    return seen;
+  }
+
+  test("a wallet that is left open stops no wait, and is not asked again", async () => {
+    const seen = await waits(network.client.account.address, "eth_sendTransaction");
+    assert.equal((await seen.own).status, "succeeded");
+    assert.equal(seen.asked, 1);
+    seen.refuse({ code: 4001, message: "no" });
+  });
+
+  test("who sends by himself hears of his task once that is over, however it ends", async () => {
+    const seen = await waits(network.client.account, "eth_sendRawTransaction");
+    assert.equal(seen.over, false);
+    seen.refuse({ code: -32000, message: "nonce too low" });
+    assert.equal((await seen.own).status, "succeeded");
   });
 });
 
