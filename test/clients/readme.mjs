@@ -6,7 +6,7 @@ import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { JsonRpcProvider, Wallet, parseEther } from "ethers";
+import { Contract, JsonRpcProvider, Wallet, parseEther } from "ethers";
 import { compile } from "./compile.mjs";
 import { DEV_KEY, MUSTER, RPC_URL, until } from "./node.mjs";
 
@@ -89,6 +89,20 @@ try {
   assert.ok(session.includes(group), group);
   assert.match(outcome, /^\(0, 0, 0, 0, 0x0{64}\)/);
   assert.equal(logs.match(/transactionHash/g).length, 1, logs);
+
+  // A task that is checked it cannot answer, and it says so, and goes on.
+  const muster = new Contract(MUSTER, JSON.parse(readFileSync(join(root, "abi/IMuster.json"), "utf8")), boss);
+  const sampled = { kind: 0, units: 1, vram: 0, gpu: 0, redundancy: 1, flags: 0, inputDigest: `0x${"05".repeat(32)}`, models: [] };
+  const { logs: created } = await (await muster.createTask(sampled, { value: 10_000n })).wait();
+  const { id } = created.map((log) => muster.interface.parseLog(log)).find((event) => event?.name === "TaskCreated").args;
+  await until("the draw", async () => {
+    await (await muster.dispatch(1)).wait();
+    return (await muster.locate(id, 1, 0)).status === 3n;
+  });
+  const refused = `task ${id}: CommitFirst`;
+  await until("the refusal", () => operator.out.includes(refused) || operator.child.exitCode !== null).catch(() => assert.fail(operator.out));
+  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  assert.deepEqual([operator.out.split(refused).length - 1, operator.child.exitCode], [1, null], operator.out);
 } finally {
   operator.child.kill();
   await operator.ended;
