@@ -38,6 +38,8 @@ pub struct Call<'a> {
     pub now: u64,
     /// The block.
     pub block: u64,
+    /// Whether the sender had no code: the transaction is known to be his own.
+    pub signed: bool,
 }
 
 /// A transaction that is done again.
@@ -117,9 +119,8 @@ impl<C: Chain> Host for Again<'_, C> {
         true
     }
 
-    // It decides when a task is queued that there is nobody to draw for: no draw hangs on it.
     fn signed(&self) -> bool {
-        true
+        self.call.signed
     }
 
     fn reads(&self) -> u32 {

@@ -61,13 +61,13 @@ pub extern "C" fn room(length: usize) -> *mut u8 {
     Box::leak(vec![0; length].into_boxed_slice()).as_mut_ptr()
 }
 
-/// Does the call again that stands in some [`room`]: 20 bytes of the sender, 20 of the contract, 32 of the wei sent, and the calldata. Gives
-/// 1 where it is taken, 0 where it is refused, 2 where it is none that changes anything.
+/// Does the call again that stands in some [`room`]: 20 bytes of the sender, 20 of the contract, 32 of the wei sent, and the calldata. `signed` is
+/// 0 where the sender had code. Gives 1 where it is taken, 0 where it is refused, 2 where it is none that changes anything.
 ///
 /// # Safety
 /// The bytes are there, and nobody else's.
 #[no_mangle]
-pub unsafe extern "C" fn run(bytes: *const u8, length: usize, now: u64, block: u64) -> u32 {
+pub unsafe extern "C" fn run(bytes: *const u8, length: usize, now: u64, block: u64, signed: u32) -> u32 {
     // SAFETY: as the caller says.
     let bytes = unsafe { std::slice::from_raw_parts(bytes, length) };
     let Some((head, data)) = bytes.split_at_checked(HEAD) else { return 2 };
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn run(bytes: *const u8, length: usize, now: u64, block: u
     sender.copy_from_slice(&head[..20]);
     here.copy_from_slice(&head[20..40]);
     value.copy_from_slice(&head[40..]);
-    match again(&mut Imported, Call { sender, here, value, data, now, block }) {
+    match again(&mut Imported, Call { sender, here, value, data, now, block, signed: signed != 0 }) {
         Some(taken) => taken.into(),
         None => 2,
     }

@@ -39,7 +39,7 @@ export type ReplayParameters = MusterParameters & {
 interface Exports {
   memory: WebAssembly.Memory;
   room(length: number): number;
-  run(call: number, length: number, now: bigint, block: bigint): number;
+  run(call: number, length: number, now: bigint, block: bigint, signed: number): number;
 }
 
 interface Transaction {
@@ -55,6 +55,8 @@ interface Block {
   transactions: Transaction[];
 }
 
+/** `createTask`, which alone asks whether its sender has code, as an account has that delegates to some (EIP-7702). */
+const CREATE_TASK = "0xaa051b75";
 /** Refused, and none that changes anything. */
 const [REFUSED, UNKNOWN] = [0, 2];
 /** Words are asked for at once where one answer does not hang on another; a call never comes to as many rounds. */
@@ -155,12 +157,12 @@ class Round {
   }
 
   /** Does one again; gives whether it is taken, and its logs. */
-  run(address: Address, { from, value, input }: Transaction, now: bigint, block: bigint): { taken: number; logs: string[] } {
+  run(address: Address, { from, value, input }: Transaction, signed: boolean, now: bigint, block: bigint): { taken: number; logs: string[] } {
     const call = hexToBytes(concatHex([from, address, pad(value), input]));
     const at = this.#exports.room(call.length);
     this.#bytes(at, call.length).set(call);
     this.#logs = [];
-    return { taken: this.#exports.run(at, call.length, now, block), logs: this.#logs };
+    return { taken: this.#exports.run(at, call.length, now, block, Number(signed)), logs: this.#logs };
   }
 }
 
@@ -180,11 +182,29 @@ export async function replayTransaction(client: MusterClient, { address, hash, b
   if (before.some(({ to }) => to?.toLowerCase() !== address.toLowerCase())) {
     return cannot("A contract made the call, or one before it in its block; what calls a contract makes stands in no block.");
   }
+  const untold = (what: string, error: unknown) =>
+    cannot(`The node does not tell ${what} in block ${blockNumber - 1n}: ${(error as Error).message.split("\n")[0]}`);
+  const creators = [...new Set(before.filter(({ input }) => input.startsWith(CREATE_TASK)).map(({ from }) => from))];
+  // Before the block and after it: somewhere in it an account may come to code, or lose it.
+  const codes = creators.map(async (from) => {
+    const at = [blockNumber - 1n, blockNumber].map((number) => client.request({ method: "eth_getCode", params: [from, numberToHex(number)] }));
+    const [had, has] = (await Promise.all(at)).map((code) => (code ?? "0x") !== "0x");
+    return { from, had, has };
+  });
+  const delegates = new Set<Address>();
+  try {
+    for (const { from, had, has } of await Promise.all(codes)) {
+      if (had !== has) return cannot(`The account ${from} has code only before or after block ${blockNumber}, in which it created a task.`);
+      if (had) delegates.add(from);
+    }
+  } catch (error) {
+    return untold("whether an account had code", error);
+  }
   const past = new Past(client, address, blockNumber - 1n);
   for (let i = 0; i < ROUNDS; i++) {
     let found: Replayed;
     try {
-      found = compare(await Round.start(past), before, logsOf, address, BigInt(block.timestamp), blockNumber);
+      found = compare(await Round.start(past), before, logsOf, delegates, address, BigInt(block.timestamp), blockNumber);
     } catch (error) {
       // Of words that are not known yet nothing follows, and it may stop at any place.
       if (!(error instanceof WebAssembly.RuntimeError)) throw error;
@@ -196,7 +216,7 @@ export async function replayTransaction(client: MusterClient, { address, hash, b
     try {
       await Promise.all(missing);
     } catch (error) {
-      return cannot(`The node does not tell what Muster's storage was in block ${blockNumber - 1n}: ${(error as Error).message.split("\n")[0]}`);
+      return untold("what Muster's storage was", error);
     }
   }
   return cannot("It takes more words of storage than any call does.");
@@ -207,13 +227,14 @@ function compare(
   round: Round,
   transactions: Transaction[],
   logsOf: (transaction: Transaction) => string[],
+  delegates: ReadonlySet<Address>,
   address: Address,
   now: bigint,
   block: bigint,
 ): Replayed {
   let count = 0;
   for (const transaction of transactions) {
-    const { taken, logs } = round.run(address, transaction, now, block);
+    const { taken, logs } = round.run(address, transaction, !delegates.has(transaction.from), now, block);
     const told = logsOf(transaction);
     if (taken === UNKNOWN) return { same: undefined, because: `This version does not know the function ${transaction.input.slice(0, 10)}.` };
     const differs = taken === REFUSED ? 0 : Array.from({ length: Math.max(told.length, logs.length) }, (_, i) => i).find((i) => told[i] !== logs[i]);

@@ -214,6 +214,32 @@ describe("tasks of a network that validates", () => {
     assert.deepEqual([foreign.same, /A contract made the call/.test(foreign.because)], [undefined, true]);
   });
 
+  test("who delegates to code has his task drawn where another's is queued at once, and done again both come out so", async () => {
+    const { client, address, chain, nodes } = network;
+    all("silent");
+    const account = await network.newClient();
+    const authorization = await account.signAuthorization({ contractAddress: "0xcA11bde05977b3631167028862bE2a173976CA11", executor: "self" });
+    const delegated = await account.sendTransaction({ to: client.account.address, authorizationList: [authorization] });
+    await account.waitForTransactionReceipt({ hash: delegated });
+    const create = async (client) => (await client.createTask({ kind: TaskKind.gpt, value: FEE })).task;
+    for (const _ of nodes) assert.equal((await create(client).then(({ id }) => client.waitForTask({ id, until: "placed", timeout }))).status, "running");
+    const [own, other] = [await create(account), await create(client)];
+    assert.deepEqual([own.status, other.status], ["pending", "queued"]);
+    const replay = ({ hash, createdIn }, code) => {
+      const request = async ({ method, params }) => (method === "eth_getCode" && code?.(BigInt(params[1]))) || client.request({ method, params });
+      return replayTransaction(createClient({ chain, transport: custom({ request }, { retryCount: 0 }) }), { address, hash, blockNumber: createdIn });
+    };
+    assert.deepEqual([(await replay(own)).same, (await replay(other)).same], [true, true]);
+    assert.equal((await replay(own, () => "0x")).same, false);
+    // Where it comes to code in that very block nobody knows which was first.
+    const late = await replay(own, (number) => number < own.createdIn && "0x");
+    assert.deepEqual([late.same, /has code only before or after block/.test(late.because)], [undefined, true]);
+    const mute = await replay(own, () => Promise.reject(new Error("missing trie node")));
+    assert.deepEqual([mute.same, /does not tell whether an account had code/.test(mute.because)], [undefined, true]);
+    all("answers");
+    for (const { id } of [own, other]) assert.equal((await client.waitForTask({ id, timeout })).status, "succeeded");
+  });
+
   test("what is withheld: nothing opens the commitments, and all is refunded", async () => {
     all("withholds");
     const { client } = network;
