@@ -1,20 +1,26 @@
 /** The contract as types and as calls: arguments and results by their names, refusals as {@link RefusalError}. */
-import type {
-  AbiParameter,
-  AbiParameterToPrimitiveType,
-  Account,
-  Address,
-  Chain,
-  Client,
-  Hash,
-  Prettify,
-  ReplacementReturnType,
-  TransactionReceipt,
-  Transport,
+import {
+  type AbiParameter,
+  type AbiParameterToPrimitiveType,
+  type Account,
+  type Address,
+  type Chain,
+  type Client,
+  type EIP1193RequestFn,
+  type Hash,
+  type Hex,
+  type Prettify,
+  type ReplacementReturnType,
+  type TransactionReceipt,
+  type Transport,
+  createClient,
+  custom,
+  keccak256,
 } from "viem";
 import {
   estimateContractGas,
   getBlockNumber,
+  getTransaction,
   readContract,
   simulateContract,
   waitForTransactionReceipt,
@@ -29,6 +35,7 @@ import {
   TransactionFailedError,
   passing,
   translate,
+  unanswered,
 } from "./errors.js";
 import type { UsedCall, UsedView } from "./generated/compact.js";
 import { functionOf, used } from "./interface.js";
@@ -129,6 +136,28 @@ export type SendParameters = MusterParameters &
     draws?: number | undefined;
   };
 
+/** Sends a call, and knows its hash although the answer is lost: a key of one's own signs here, before anybody is asked to take the transaction. */
+async function send(client: MusterClient, call: { account: Account | Address }): Promise<Hash> {
+  const { account } = call;
+  if (typeof account === "string" || account.type !== "local") return getAction(client, writeContract, "writeContract")(call as never);
+  let hash: Hash | undefined;
+  const request: EIP1193RequestFn = (asked) => {
+    if (asked.method === "eth_sendRawTransaction") hash = keccak256((asked.params as [Hex])[0]);
+    return client.request(asked as never) as never;
+  };
+  // Actions that the client was extended with would not ask by it. And viem keeps what it knows of the node by the uid.
+  const bare = createClient({ ...(client as object), transport: custom({ request }, { retryCount: 0 }) });
+  const noting = Object.assign(bare, { uid: client.uid });
+  try {
+    return await writeContract(noting, call as never);
+  } catch (error) {
+    // A transport that had no answer has asked again, and a node refuses what it has: as known, or for its nonce.
+    const known = hash && (unanswered(error) || (await getAction(client, getTransaction, "getTransaction")({ hash }).catch(() => undefined)));
+    if (hash && known) return hash;
+    throw error;
+  }
+}
+
 async function once<name extends CallName>(
   client: MusterClient,
   functionName: name,
@@ -145,8 +174,7 @@ async function once<name extends CallName>(
     const estimate = await getAction(client, estimateContractGas, "estimateContractGas")(call as never);
     // A fifth for what others change meanwhile of the call's own work.
     const gas = (estimate * 6n) / 5n + GAS_MARGIN * BigInt(draws);
-    const request = { ...call, gas, chain: client.chain ?? null } as never;
-    sent = await getAction(client, writeContract, "writeContract")(request);
+    sent = await send(client, { ...call, gas, chain: client.chain ?? null } as never);
   } catch (error) {
     throw translate(error, functionName, named);
   }

@@ -215,8 +215,15 @@ export function translate(error: unknown, functionName: string, args: object, ha
   return new RefusalError(reverted!, functionName, args as Record<string, unknown>, hash);
 }
 
+const isAmong =
+  (names: RegExp) =>
+  (error: unknown): boolean =>
+    error instanceof BaseError && error.walk((cause) => names.test((cause as Error).name)) !== null;
+
+/** Whether a request failed so that nobody knows what has come of it. */
+export const unanswered = /*#__PURE__*/ isAmong(/^(HttpReq|WebSocketReq|SocketClosed|Timeout)/);
+
 /** Whether a request failed in a way that the next one may not: the node was not reached, had too much to do, or lags behind another. */
-export function passing(error: unknown): boolean {
-  const names = /^(HttpReq|WebSocketReq|SocketClosed|Timeout|LimitExceeded|InternalRpc|ResourceUnavailable|ProviderDis|BlockNotF|TransactionReceiptN)/;
-  return error instanceof BaseError && error.walk((cause) => names.test((cause as Error).name)) !== null;
-}
+export const passing = /*#__PURE__*/ isAmong(
+  /^(HttpReq|WebSocketReq|SocketClosed|Timeout|LimitExceeded|InternalRpc|ResourceUnavailable|ProviderDis|BlockNotF|TransactionReceiptN)/,
+);

@@ -700,6 +700,30 @@ describe("a task that is paid for is not lost, whatever fails after it was sent"
     await ended(id);
   });
 
+  test("nor is it lost where the answer to sending is, or the transport sends it twice", async () => {
+    const { client } = network;
+    for (const said of [cut(), { code: -32000, message: "nonce too low" }]) {
+      spy = spied(network, client.account);
+      spy.answers = async (method, params) => {
+        if (method !== "eth_sendRawTransaction") return undefined;
+        await client.request({ method, params });
+        throw said;
+      };
+      const { id, hash } = await create();
+      assert.equal(await createdBy(hash), id);
+      await ended(id);
+    }
+    // What no node has taken is not waited for.
+    for (const [code, message, expected] of [[-32000, "nonce too low", "NonceTooLowError"], [-32603, "not now", "InternalRpcError"]]) {
+      spy = spied(network, client.account);
+      spy.hold = async (method) => {
+        if (method === "eth_sendRawTransaction") throw { code, message };
+      };
+      const error = await failure(create());
+      assert.ok(error.walk(({ name }) => name === expected), error);
+    }
+  });
+
   test("where it cannot be had the error names the transaction", async () => {
     spy = spied(network, network.client.account);
     spy.refuses = (method) => method === "eth_getTransactionReceipt";
