@@ -97,11 +97,12 @@ pub struct Node {
     pub models: Vec<String>,
     /// The command that downloads a model, which it finds in MUSTER_MODEL (name or id) and MUSTER_MODEL_ID.
     pub download: Option<Vec<String>>,
-    /// Seconds that it may take.
+    /// Seconds that it may take. For a task that needs the model it has to end when the executor would be killed, too.
     #[serde(default = "hour")]
     pub download_within: u64,
     /// Seconds before a task's deadline at which the executor is killed, so that an error can still be reported: a report costs
-    /// the fee, a timeout the node's reliability. At most a tenth of the time that is left when the task is taken.
+    /// the fee, a timeout the node's reliability. At most a tenth of the time that is left when the task is taken, or when the
+    /// agent finds it after a restart.
     #[serde(default = "ten")]
     pub lead: u64,
     /// What runs the tasks.

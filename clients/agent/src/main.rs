@@ -2,6 +2,7 @@
 
 mod answers;
 mod chain;
+mod clock;
 mod config;
 mod die;
 mod doctor;

@@ -19,8 +19,8 @@ const NOISE: u64 = 16 << 10;
 /// Downloads a model that a node lacks, unless it has done so already, and notes that it is to be reported.
 ///
 /// # Errors
-/// If there is no command for it, or it fails, or takes too long.
-pub async fn download(shared: &Shared, node: &config::Node, number: u32, model: u64) -> Result<()> {
+/// If there is no command for it, or it fails, or is not done within this time.
+pub async fn download(shared: &Shared, node: &config::Node, number: u32, model: u64, within: Duration) -> Result<()> {
     if shared.journal.downloads(number, true)?.contains(&model) {
         return Ok(());
     }
@@ -45,12 +45,12 @@ pub async fn download(shared: &Shared, node: &config::Node, number: u32, model: 
         let _ = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
         said
     });
-    let ended = timeout(Duration::from_secs(node.download_within), child.wait()).await;
+    let ended = timeout(within, child.wait()).await;
     // What it has started goes with it, however it ended.
     if let Some(group) = group {
         let _ = kill_process_group(group, Signal::KILL);
     }
-    let ended = ended.with_context(|| format!("{name} was not downloaded within {} s", node.download_within))??;
+    let ended = ended.with_context(|| format!("{name} was not downloaded within {} s", within.as_secs()))??;
     if !ended.success() {
         if let Ok(said) = saying.await {
             say!("{}: {}: {}", node.name, hook[0], String::from_utf8_lossy(&said).trim_end());

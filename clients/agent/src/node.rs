@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::answers::{passes, Answers, Called};
+use crate::clock::Clock;
 use crate::drive::{self, Drive, What};
 use crate::executor::Fault;
 use crate::gpu::Gpu;
@@ -21,7 +22,7 @@ use crate::metrics::OfNode;
 use crate::pauses::{Watchdog, DRAIN, FAILURES, GPU, SELF_TEST};
 use crate::setup::{self, Ready};
 use crate::shared::Shared;
-use crate::work::{self, Work, Worked};
+use crate::work::{self, Failure, Work, Worked};
 use crate::{die, models, say};
 
 /// Failures in a row after which a node is paused.
@@ -56,6 +57,11 @@ pub struct Node {
     watchdog: Watchdog,
     searched: Option<Instant>,
     draining: bool,
+    clock: Clock,
+    /// Which task the node has, by number and deadline, and how many seconds before the deadline an error is reported.
+    lead: Option<(u64, u64, u64)>,
+    /// When that is.
+    due: Option<Instant>,
 }
 
 /// Whether a task's time is over, and no answer to it counts any more.
@@ -87,6 +93,9 @@ impl Node {
             watchdog: Watchdog::default(),
             searched: None,
             draining: false,
+            clock: Clock::default(),
+            lead: None,
+            due: None,
         })
     }
 
@@ -133,6 +142,8 @@ impl Node {
                     rest
                 }
             };
+            let now = Instant::now();
+            let pause = self.due.filter(|due| *due > now).map_or(pause, |due| pause.min(due - now));
             tokio::select! {
                 () = self.bell.notified() => {}
                 () = tokio::time::sleep(pause) => {}
@@ -149,6 +160,7 @@ impl Node {
         self.test().await?;
         self.answers().account.sender().tick().await?;
         let head = shared.chain.head().await?;
+        self.clock.see(&head);
         let view = muster.read(IMuster::nodeCall { number }).await?;
         let running = match view.status {
             2 | 3 | 4 | 6 => Some(muster.read(IMuster::runningTaskCall { number }).await?).filter(|task| task.id > 0),
@@ -159,7 +171,7 @@ impl Node {
         OfNode(&shared.metrics, self.name()).set("reveal_deadline_timestamp_seconds", 0.0);
         for job in &mut jobs {
             match job.stage {
-                Stage::Taken | Stage::Ran => self.begin(job, &head, &view, running.as_ref())?,
+                Stage::Taken | Stage::Ran => self.begin(job, &view, running.as_ref())?,
                 Stage::Stored | Stage::Sent => self.answers().answer(job).await?,
                 _ => wanted = self.answers().reveal(job, &head, running.as_ref()).await?.or(wanted),
             }
@@ -264,16 +276,32 @@ impl Node {
     }
 
     /// Begins to work on a task, unless that is being done. A node whose self-test failed reports an error: what it would
-    /// answer is not what its name promises.
-    fn begin(&mut self, job: &Job, head: &Head, view: &IMuster::NodeView, running: Option<&IMuster::TaskView>) -> Result<()> {
+    /// answer is not what its name promises. So does one whose self-test takes longer than the task may.
+    fn begin(&mut self, job: &Job, view: &IMuster::NodeView, running: Option<&IMuster::TaskView>) -> Result<()> {
         let own = running.is_some_and(|task| (task.id, task.deadline) == (job.task, job.deadline));
-        if self.working.is_some() || !self.tested || !own {
+        if self.working.is_some() || !own {
             return Ok(());
         }
-        let unfit = self.shared.journal.pauses(self.number())?.into_iter().find(|why| [SELF_TEST, GPU].contains(&why.as_str()));
-        let left = job.deadline.saturating_sub(head.timestamp);
+        let left = job.deadline.saturating_sub(self.clock.now());
         // Of long tasks what is configured; of short ones it must leave time to run.
-        let lead = self.ready.settings.lead.min(left / 10);
+        let lead = match self.lead {
+            Some((task, deadline, lead)) if (task, deadline) == (job.task, job.deadline) => lead,
+            _ => self.ready.settings.lead.min(left / 10),
+        };
+        self.lead = Some((job.task, job.deadline, lead));
+        let until = Instant::now() + Duration::from_secs(left.saturating_sub(lead));
+        self.due = Some(until);
+        // A result that is there already needs no executor.
+        if !self.tested && job.stage == Stage::Taken && left > lead {
+            return Ok(());
+        }
+        let mut reasons = self.shared.journal.pauses(self.number())?.into_iter();
+        let unfit = reasons.find(|why| [SELF_TEST, GPU].contains(&why.as_str()));
+        let idle = match unfit {
+            Some(why) => Some(Failure(Fault::Node, work::CODE_NODE, format!("the node is unfit: {why}"))),
+            None if left <= lead => Some(work::late("the executor was not ready")),
+            None => None,
+        };
         let work = Work {
             shared: self.shared.clone(),
             node: self.ready.settings.clone(),
@@ -281,9 +309,10 @@ impl Node {
             secrets: self.answers().secrets.clone(),
             executor: self.ready.executor.clone(),
             job: job.clone(),
-            unfit,
+            idle,
             held: view.models.clone(),
-            until: Instant::now() + Duration::from_secs(left - lead),
+            until,
+            last: until + Duration::from_secs(lead) / 2,
         };
         let bell = self.bell.clone();
         let running = tokio::spawn(async move {
@@ -318,7 +347,10 @@ impl Node {
         match worked.failed {
             Some((Fault::Node | Fault::Time, why)) => {
                 self.failures += 1;
-                self.test_at = Some(Instant::now());
+                // One that is being made tells as much.
+                if self.testing.is_none() {
+                    self.test_at = Some(Instant::now());
+                }
                 let text = format!("task {task} failed, the {}. in a row: {why}", self.failures);
                 if self.failures >= FAILURES_MOST {
                     self.answers().begin(FAILURES, &text)?;
@@ -380,7 +412,8 @@ impl Node {
             if let Some(model) = journal.downloads(number, false)?.first().copied().filter(|_| self.working.is_none()) {
                 let (shared, settings) = (shared.clone(), self.ready.settings.clone());
                 self.downloading = Some(tokio::spawn(async move {
-                    if let Err(error) = models::download(&shared, &settings, number, model).await {
+                    let within = Duration::from_secs(settings.download_within);
+                    if let Err(error) = models::download(&shared, &settings, number, model, within).await {
                         say!("{}: {error:#}", settings.name);
                         // It was a wish; a task that needs it tries again.
                         let _ = shared.journal.forget_download(number, model);

@@ -10,7 +10,7 @@ use alloy::primitives::B256;
 use anyhow::{Context, Result};
 use muster_client::{digest_of, Given, IMuster, Lost, Opening, Seal, Secrets, Trouble};
 use tokio::sync::Mutex;
-use tokio::time::{sleep, Instant};
+use tokio::time::{sleep, timeout_at, Instant};
 
 use crate::executor::{absolute, kind, Executor, Fault, Ran, Run};
 use crate::journal::{Job, Stage};
@@ -50,16 +50,23 @@ pub struct Work {
     pub secrets: Arc<Secrets>,
     pub executor: Arc<Mutex<Executor>>,
     pub job: Job,
-    /// Why the node must not answer, if there is a reason.
-    pub unfit: Option<String>,
+    /// Why the task is not run, if there is a reason.
+    pub idle: Option<Failure>,
     /// The models that the node holds, as the chain has it.
     pub held: Vec<u64>,
-    /// When the executor is killed.
+    /// When the work ends, done or not: the executor is killed, and nothing is waited for any more.
     pub until: Instant,
+    /// When a store must have a result that was there in time, or an error is reported while it can be.
+    pub last: Instant,
 }
 
 /// Why there is no answer: whose fault, its code, and in words.
-struct Failure(Fault, u8, String);
+pub struct Failure(pub Fault, pub u8, pub String);
+
+/// What was not there, or not done, when the time was up.
+pub fn late(what: &str) -> Failure {
+    Failure(Fault::Time, CODE_TIME, format!("{what} before it was too late"))
+}
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
@@ -74,13 +81,19 @@ impl Work {
     /// If the journal cannot be written, or the chain does not say what the task is: it is taken up again.
     pub async fn run(mut self) -> Result<Worked> {
         let (task, deadline) = (self.job.task, self.job.deadline);
-        let spec = self.shared.chain.spec(task).await?;
         let mut failed = None;
         if self.job.stage == Stage::Taken {
             die::at("taken");
-            let ran = self.execute(&spec).await;
-            die::at("executed");
-            match ran.and_then(|()| self.settle(&spec)) {
+            let ran = match self.idle.take() {
+                Some(why) => Err(why),
+                None => {
+                    let spec = self.shared.chain.spec(task).await?;
+                    let ran = self.execute(&spec).await;
+                    die::at("executed");
+                    ran.and_then(|()| self.settle(&spec))
+                }
+            };
+            match ran {
                 Ok(()) => {}
                 Err(failure) => failed = Some(self.fail(failure)?),
             }
@@ -119,9 +132,6 @@ impl Work {
 
     /// Runs the task; its result is in the output file.
     async fn execute(&self, spec: &IMuster::TaskSpec) -> Result<(), Failure> {
-        if let Some(why) = &self.unfit {
-            return Err(Failure(Fault::Node, CODE_NODE, format!("the node is unfit: {why}")));
-        }
         let place = self.shared.config.work(&self.node);
         let (input, output) = (absolute(&place.join("input")), absolute(&place.join("output")));
         let bytes = self.input(spec.inputDigest).await?;
@@ -130,7 +140,13 @@ impl Work {
         let _ = fs::remove_file(&output);
         let missing = spec.models.iter().copied().filter(|model| !self.held.contains(model));
         for model in missing {
-            models::download(&self.shared, &self.node, self.number, model).await?;
+            let within = self.left().min(Duration::from_secs(self.node.download_within));
+            match models::download(&self.shared, &self.node, self.number, model, within).await {
+                Err(_) if self.left().is_zero() => {
+                    return Err(late(&format!("{} was not here", self.shared.model(model))));
+                }
+                downloaded => downloaded?,
+            }
         }
         let run = Run {
             id: self.job.task.to_string(),
@@ -141,10 +157,11 @@ impl Work {
             output,
             deadline: self.job.deadline,
         };
-        let within = self.until.saturating_duration_since(Instant::now());
         die::at("executing");
-        let ran = self.executor.lock().await.run(&run, within).await;
-        match ran {
+        // A self-test may have it, for as long as a model takes to load.
+        let executor = timeout_at(self.until, self.executor.lock()).await;
+        let mut executor = executor.map_err(|_| late("the executor was not free"))?;
+        match executor.run(&run, self.left()).await {
             Ran::Done => Ok(()),
             Ran::Failed(fault, why) => {
                 let code = match fault {
@@ -157,13 +174,19 @@ impl Work {
         }
     }
 
+    /// How long the work may take still.
+    fn left(&self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
+    }
+
     /// The input's bytes, which have the digest.
     async fn input(&self, digest: B256) -> Result<Vec<u8>, Failure> {
         let until = self.until.min(Instant::now() + INPUT);
         loop {
-            let lost = match self.shared.inputs.get(digest).await {
-                Ok(found) => return Ok(found.bytes),
-                Err(lost) => lost,
+            let lost = match timeout_at(self.until, self.shared.inputs.get(digest)).await {
+                Ok(Ok(found)) => return Ok(found.bytes),
+                Ok(Err(lost)) => lost,
+                Err(_) => return Err(late("the input was not here")),
             };
             if Instant::now() + AGAIN >= until {
                 // A store that says that it has no such thing is there.
@@ -213,10 +236,13 @@ impl Work {
             _ => Some(seal.seal(&bytes).map_err(|error| Failure(Fault::Node, CODE_NODE, error.to_string()))?),
         };
         loop {
-            let put: Result<_, Lost> = match &sealed {
-                None => self.shared.results.put(&bytes).await.map(|(_, attempts)| attempts),
-                Some(object) => self.shared.results.put_sealed(&seal, object).await,
+            let put = async {
+                match &sealed {
+                    None => self.shared.results.put(&bytes).await.map(|(_, attempts)| attempts),
+                    Some(object) => self.shared.results.put_sealed(&seal, object).await,
+                }
             };
+            let put: Result<_, Lost> = timeout_at(self.last, put).await.map_err(|_| late("no store had the result"))?;
             match put {
                 Ok(attempts) => {
                     for attempt in attempts {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use alloy::primitives::U256;
 use alloy::signers::local::PrivateKeySigner;
 use axum::routing::post;
-use muster_client::{Event, IMuster};
+use muster_client::{Account, Event, IMuster};
 use muster_fleet::site::{calls_by, count, gpt, journal, Agent, Site};
 
 async fn status(site: &Site, agent: &Agent) -> u8 {
@@ -28,6 +28,24 @@ async fn error_of(site: &Site, id: u64) -> u8 {
         _ => None,
     })
     .await
+}
+
+/// Creates a task, and has it drawn for a node whose agent is away.
+async fn drawn(site: &Site, agent: &Agent, by: &Account, spec: IMuster::TaskSpec, input: &str) -> u64 {
+    let id = site.task(by, spec, input, 70_000).await;
+    site.until("it is drawn", async || {
+        by.call(IMuster::dispatchCall { count: 1 }, U256::ZERO).await.unwrap();
+        (status(site, agent).await == 2).then_some(())
+    })
+    .await;
+    id
+}
+
+fn alive(process: i32) -> bool {
+    let process = rustix::process::Pid::from_raw(process).unwrap();
+    // What is dead and not waited for by anybody yet is still there by its number.
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
+    rustix::process::test_kill_process(process).is_ok() && !stat.is_ok_and(|stat| stat.contains(") Z "))
 }
 
 /// An address that nothing listens at.
@@ -140,12 +158,7 @@ async fn what_would_answer_otherwise_than_its_name_promises_does_not_answer() {
     running.kill();
     let application = site.account(10_000_000).await;
     // It has a task, and another stack when it comes back.
-    let id = site.task(&application, gpt(0), "whose answer?", 70_000).await;
-    site.until("it is drawn", async || {
-        application.call(IMuster::dispatchCall { count: 1 }, U256::ZERO).await.unwrap();
-        (status(&site, &agent).await == 2).then_some(())
-    })
-    .await;
+    let id = drawn(&site, &agent, &application, gpt(0), "whose answer?").await;
     agent.behave("differs");
     let mut running = agent.start(None);
     assert_eq!(error_of(&site, id).await, 2);
@@ -235,6 +248,61 @@ async fn models_are_downloaded_by_the_operators_command_and_reported() {
 }
 
 #[tokio::test]
+async fn a_download_longer_than_its_task_may_take_is_an_error_in_time() {
+    let mut site = Site::new(&[("sdOverhead", 0), ("sdUnit", 1), ("limitMin", 20)]).await;
+    let mut agent = site.agent("gpu0").await;
+    let note = agent.home.join("downloading");
+    // With something that it has started itself, and that ends some time whatever becomes of this test.
+    agent.node_more = format!("download = [\"sh\", \"-c\", '''sleep 60 & echo $! >> {}; wait''']", note.display());
+    agent.configure(&site);
+    let _running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    let application = site.account(1_000_000).await;
+    let models = vec![muster_client::abi::model_id("large")];
+    let id = site.task(&application, IMuster::TaskSpec { kind: 0, models, ..gpt(0) }, "with a model", 70_000).await;
+    assert_eq!(error_of(&site, id).await, 3);
+    let processes = std::fs::read_to_string(note).unwrap();
+    let process = processes.lines().next().unwrap().parse().unwrap();
+    site.until("the download has ended", async || (!alive(process)).then_some(())).await;
+}
+
+#[tokio::test]
+async fn a_self_test_longer_than_a_task_may_take_is_an_error_in_time() {
+    let mut site = Site::new(&[("sdOverhead", 0), ("sdUnit", 1), ("limitMin", 20)]).await;
+    let mut agent = site.agent("gpu0").await;
+    agent.executor = agent.executor.replace("ready_within = 30", "ready_within = 3600");
+    agent.configure(&site);
+    let _running = agent.start(None);
+    site.until("it is fit", async || agent.log().contains("the self-test passed").then_some(())).await;
+    until_status(&site, &agent, 1).await;
+    let application = site.account(1_000_000).await;
+    // Its first failure, after which the executor is started anew.
+    agent.behave("fails loads");
+    let failed = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(0) }, "fails", 70_000).await;
+    assert_eq!(error_of(&site, failed).await, 2);
+    let next = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(0) }, "the next", 70_000).await;
+    assert_eq!(error_of(&site, next).await, 3);
+    assert_eq!(agent.runs(), 1, "the second was never begun");
+}
+
+#[tokio::test]
+async fn a_restart_longer_than_its_task_may_take_is_an_error_in_time() {
+    let mut site = Site::new(&[("sdOverhead", 0), ("sdUnit", 1), ("limitMin", 30)]).await;
+    let mut agent = site.agent("gpu0").await;
+    agent.executor = agent.executor.replace("ready_within = 30", "ready_within = 3600");
+    agent.configure(&site);
+    let mut running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    running.kill();
+    let application = site.account(1_000_000).await;
+    let id = drawn(&site, &agent, &application, IMuster::TaskSpec { kind: 0, ..gpt(0) }, "meanwhile").await;
+    agent.behave("loads");
+    let _running = agent.start(None);
+    assert_eq!(error_of(&site, id).await, 3);
+    assert_eq!(agent.runs(), 0);
+}
+
+#[tokio::test]
 async fn the_doctor_says_what_is_wrong() {
     let mut site = Site::new(&[]).await;
     let mut agent = site.agent("gpu0").await;
@@ -288,15 +356,9 @@ async fn killed_it_leaves_no_executor_behind() {
     let read = || std::fs::read_to_string(&file).unwrap_or_default();
     site.until("both run", async || (read().lines().count() == 2).then_some(())).await;
     let processes: Vec<i32> = read().lines().map(|line| line.parse().unwrap()).collect();
-    let alive = |process: &i32| {
-        let process = rustix::process::Pid::from_raw(*process).unwrap();
-        // What is dead and not waited for by anybody yet is still there by its number.
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
-        rustix::process::test_kill_process(process).is_ok() && !stat.is_ok_and(|stat| stat.contains(") Z "))
-    };
-    assert!(processes.iter().all(alive));
+    assert!(processes.iter().copied().all(alive));
     running.kill();
-    site.until("both are gone", async || (!processes.iter().any(alive)).then_some(())).await;
+    site.until("both are gone", async || (!processes.iter().copied().any(alive)).then_some(())).await;
 }
 
 #[tokio::test]

@@ -243,7 +243,8 @@ impl Agent {
         fs::write(self.home.join("agent.toml"), text).unwrap();
     }
 
-    /// What its executor does from its next task on: `answers`, `fails`, `refuses`, `hangs`, `stays`, `ends`.
+    /// What its executor does from its next task on: `answers`, `fails`, `refuses`, `hangs`, `stays`, `ends`; from its next start
+    /// on, too: `loads`, alone or after `fails`, and is not ready for an hour.
     pub fn behave(&self, behaviour: &str) {
         fs::write(self.home.join("behaviour"), behaviour).unwrap();
     }

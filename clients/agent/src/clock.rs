@@ -1,0 +1,83 @@
+//! The chain's time as an agent reckons it. A block's is when the block was made: on a quiet chain that was long ago, and a
+//! deadline passes all the same.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use muster_client::Head;
+
+/// The time that the next block will have, as far as is known.
+#[derive(Default)]
+pub struct Clock {
+    /// The number of the newest block that was seen.
+    block: Option<u64>,
+    /// The latest time that any block has shown, in seconds since 1970, and when it was shown.
+    shown: Option<(u64, Instant)>,
+    /// Whether a block came while this clock ran, so that the machine's own need not be believed.
+    live: bool,
+}
+
+impl Clock {
+    /// Takes note of the newest block.
+    pub fn see(&mut self, head: &Head) {
+        self.note(head.number, head.timestamp, Instant::now());
+    }
+
+    /// Seconds since 1970.
+    pub fn now(&self) -> u64 {
+        self.reckon(Instant::now(), SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default())
+    }
+
+    fn note(&mut self, block: u64, timestamp: u64, at: Instant) {
+        self.live |= self.block.is_some_and(|known| known < block);
+        // A node that is behind shows what was before.
+        self.block = self.block.max(Some(block));
+        if self.shown(at).is_none_or(|known| known < timestamp) {
+            self.shown = Some((timestamp, at));
+        }
+    }
+
+    fn shown(&self, at: Instant) -> Option<u64> {
+        self.shown.map(|(timestamp, then)| timestamp + at.saturating_duration_since(then).as_secs())
+    }
+
+    fn reckon(&self, at: Instant, machine: Duration) -> u64 {
+        match self.shown(at) {
+            Some(shown) if self.live => shown,
+            shown => shown.unwrap_or_default().max(machine.as_secs()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_passes_on_a_quiet_chain() {
+        let (mut clock, begun) = (Clock::default(), Instant::now());
+        let after = |seconds| begun + Duration::from_secs(seconds);
+        let machine = |seconds: u64| Duration::from_secs(1_000 + seconds);
+        // Who has just begun does not know how old the newest block is, and asks the machine.
+        clock.note(7, 900, begun);
+        assert_eq!(clock.reckon(begun, machine(0)), 1_000);
+        assert_eq!(clock.reckon(after(30), machine(30)), 1_030);
+        // A chain whose time was moved is ahead of every machine.
+        clock.note(7, 5_000, after(40));
+        assert_eq!(clock.reckon(after(50), machine(50)), 5_010);
+    }
+
+    #[test]
+    fn a_machine_whose_clock_is_wrong_is_not_believed_for_long() {
+        let (mut clock, begun) = (Clock::default(), Instant::now());
+        let after = |seconds| begun + Duration::from_secs(seconds);
+        let wrong = Duration::from_secs(9_001);
+        clock.note(7, 1_000, begun);
+        clock.note(8, 1_005, after(5));
+        assert_eq!(clock.reckon(after(5), wrong), 1_005);
+        assert_eq!(clock.reckon(after(25), wrong), 1_025);
+        // What a node says that is behind takes nothing back.
+        clock.note(7, 1_000, after(30));
+        clock.note(9, 1_010, after(30));
+        assert_eq!(clock.reckon(after(30), wrong), 1_030);
+    }
+}
