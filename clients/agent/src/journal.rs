@@ -1,6 +1,7 @@
 //! What the agent must not forget: its jobs and how far each is, in SQLite, synchronised to the disk before every step that
 //! cannot be taken back.
 
+use std::fs::{self, File};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -155,6 +156,25 @@ const SCHEMA: &str = "
 /// So many jobs that are over are kept for each node.
 const KEPT: u32 = 10_000;
 
+/// Makes a database that its owner alone reads, wherever it lies: there are salts in it before they are revealed. SQLite gives
+/// the files beside it the rights of the first when it makes them.
+fn make_private(path: &Path) -> std::io::Result<()> {
+    let mut options = File::options();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?;
+    #[cfg(unix)]
+    for suffix in ["", "-wal", "-shm"] {
+        let file = path.with_file_name(format!("{}{suffix}", path.file_name().unwrap_or_default().display()));
+        match fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o600)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// The database.
 pub struct Journal(Mutex<Connection>);
 
@@ -163,6 +183,7 @@ impl Journal {
     pub fn open(place: &Path, chain: u64, contract: Address) -> Result<Self> {
         let path = place.join("journal.sqlite");
         let open = || -> Result<Connection> {
+            make_private(&path)?;
             let connection = Connection::open(&path)?;
             connection.pragma_update(None, "journal_mode", "WAL")?;
             // Every transaction is on the disk when it is over.
@@ -380,6 +401,33 @@ mod tests {
         journal.put(&job).unwrap();
         assert!(journal.open_jobs(3).unwrap().is_empty());
         assert_eq!(journal.outcomes(3).unwrap().len(), 1, "an outcome that is known stays");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nobody_else_reads_it_whatever_the_directory_lets() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let place = tempfile::tempdir().unwrap();
+        fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        let modes = || -> Vec<(String, u32)> {
+            let mode = |entry: fs::DirEntry| entry.metadata().unwrap().permissions().mode() & 0o777;
+            let files = fs::read_dir(place.path()).unwrap().map(Result::unwrap);
+            let mut files: Vec<_> = files.map(|entry| (entry.file_name().into_string().unwrap(), mode(entry))).collect();
+            files.sort();
+            files
+        };
+        let private = ["journal.sqlite", "journal.sqlite-shm", "journal.sqlite-wal"].map(|name| (name.to_string(), 0o600));
+        let journal = Journal::open(place.path(), 1, Address::ZERO).unwrap();
+        journal.put(&Job::new(1, 1, 1, 1, 0)).unwrap();
+        assert_eq!(modes(), private);
+        // What an agent has left there that was less careful, and was killed.
+        for (name, _) in &private {
+            fs::set_permissions(place.path().join(name), PermissionsExt::from_mode(0o644)).unwrap();
+        }
+        let again = Journal::open(place.path(), 1, Address::ZERO).unwrap();
+        assert_eq!(modes(), private);
+        drop((journal, again));
     }
 
     #[test]
