@@ -74,6 +74,11 @@ impl Entry {
         self.signed.last().expect("an entry is signed when it is written")
     }
 
+    /// Whether it was undone, or another has taken its number: what it was to do can be begun anew.
+    pub fn is_void(&self) -> bool {
+        matches!(self.fate, Fate::Displaced | Fate::Mined { succeeded: false, .. })
+    }
+
     /// Whether nothing will become of it any more.
     pub fn is_over(&self) -> bool {
         matches!(self.fate, Fate::Displaced | Fate::Mined { settled: true, .. })

@@ -132,8 +132,7 @@ impl Sender {
     pub async fn submit(&self, request: Request) -> Result<u64, Error> {
         let mut live = self.live.lock().await;
         if let Some(entry) = request.name.as_deref().and_then(|name| live.journal.named(name)) {
-            // Of one that was undone or displaced nothing has come.
-            if !matches!(entry.fate, Fate::Displaced | Fate::Mined { succeeded: false, .. }) {
+            if !entry.is_void() {
                 return Ok(entry.nonce);
             }
         }
@@ -348,6 +347,18 @@ impl Sender {
     /// The latest transaction of the journal under a name.
     pub async fn named(&self, name: &str) -> Option<Entry> {
         self.live.lock().await.journal.named(name).cloned()
+    }
+
+    /// Gives a name back, for who has learnt what came of its transaction: the next request under it is another.
+    ///
+    /// # Errors
+    /// [`Error::File`] if that cannot be written.
+    pub async fn free(&self, name: &str) -> Result<(), Error> {
+        let mut live = self.live.lock().await;
+        while let Some(entry) = live.journal.named(name).cloned() {
+            live.journal.put(Entry { name: None, ..entry })?;
+        }
+        Ok(())
     }
 
     /// All transactions of the journal that something may still become of, in order.

@@ -127,6 +127,12 @@ async fn a_process_killed_after_sending_finds_what_was_mined_meanwhile() {
     assert_eq!(chain.lock().unwrap().mined().len(), 1);
     // Another name is other work.
     assert_eq!(sender.submit(request(8)).await.unwrap(), 1);
+    // So is the same name once it was given back, also after the next restart.
+    sender.free("the work").await.unwrap();
+    drop(sender);
+    let sender = open(&[&node], place.path(), quick()).await;
+    assert_eq!(sender.named("the work").await, None);
+    assert_eq!(sender.submit(Request { name: Some("the work".into()), ..request(7) }).await.unwrap(), 2);
 }
 
 /// At whatever moment it is killed, the work is done once.
