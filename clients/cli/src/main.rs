@@ -15,13 +15,14 @@ mod why;
 use std::process::ExitCode;
 
 use alloy::primitives::U256;
+use alloy::sol_types::SolCall;
 use anyhow::Result;
 use clap::{CommandFactory, Parser};
 use muster_client::{key, show_amount, Error, IMuster};
 use serde_json::json;
 
 use options::{Account, Cli, Command, Node, Options};
-use session::{endpoints, password, signer, Report, Session, KEY};
+use session::{endpoints, password, signer, Payments, Report, Session, KEY};
 
 /// A task ended without a result: the reason.
 #[derive(Debug)]
@@ -95,7 +96,14 @@ async fn run(cli: Cli) -> Result<Option<Report>> {
             Node::Why(why) => why.run(session).await?,
             Node::Pause => session.call(IMuster::pauseCall {}, none, "paused").await?,
             Node::Resume => session.call(IMuster::resumeCall {}, none, "resumed").await?,
-            Node::RaiseStake { amount } => session.call(IMuster::raiseStakeCall {}, amount, "stake raised").await?,
+            Node::RaiseStake { amount } => {
+                let call = IMuster::raiseStakeCall {};
+                let asked = [&call.abi_encode()[..], &amount.to_be_bytes::<32>()].concat();
+                let mut payments = Payments::open(session, asked).await?;
+                session.say(&payments.call(call, amount, |amount| format!("stake raised by {}", show_amount(amount))).await?);
+                payments.told().await?;
+                return Ok(None);
+            }
             Node::Worker(worker) => worker.run(session).await?,
             Node::Models(models) => models.run(session).await?,
             Node::Quit => session.call(IMuster::quitCall {}, none, "left").await?,

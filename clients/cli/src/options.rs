@@ -12,7 +12,7 @@ use crate::{admin, earnings, keepalive, keeper, node, task, watch, why};
 /// Muster from the command line: run a node, have tasks run, keep a network going.
 ///
 /// Exit codes: 0 done; 1 another failure; 2 wrong usage; 3 refused by the contract; 4 no node answers, or they contradict each other;
-/// 5 sent, but not mined in time (run the same again: it is not sent twice); 6 no key; 7 the task ended without a result.
+/// 5 sent, but not mined in time (run the same again: what pays is not paid twice); 6 no key; 7 the task ended without a result.
 #[derive(Parser)]
 #[command(name = "muster", version, max_term_width = 120)]
 pub struct Cli {

@@ -4,7 +4,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use alloy::dyn_abi::{DynSolValue, EventExt};
 use alloy::json_abi::JsonAbi;
-use alloy::primitives::{Address, Bytes, U256};
+use alloy::primitives::{keccak256, Address, Bytes, U256};
 use alloy::rpc::types::Log;
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
@@ -79,16 +79,20 @@ impl Session {
             return self.tried(self.signer()?.address(), call, value, what).await;
         }
         let account = self.account().await?;
-        // What an earlier run left open comes first, and may be this very call: then it is that which is waited for.
         let input = Bytes::from(call.abi_encode());
-        let same = |entry: &Entry| {
-            entry.fate == Fate::Open && (entry.to, entry.value, &entry.input) == (self.muster.address(), value, &input)
-        };
-        let Some(open) = account.sender().unfinished().await.into_iter().find(same) else {
+        let Some(open) = self.open_already(&account, &input, value).await else {
             account.sender().tick().await?;
             return Ok(self.reported(&account.call(call, value).await?, what));
         };
         Ok(self.reported(&account.finish(open.nonce, &input, value).await?, what))
+    }
+
+    /// What an earlier run left open comes first, and may be this very call: then it is that which is waited for.
+    async fn open_already(&self, account: &Account, input: &Bytes, value: U256) -> Option<Entry> {
+        let same = |entry: &Entry| {
+            entry.fate == Fate::Open && (entry.to, entry.value, &entry.input) == (self.muster.address(), value, input)
+        };
+        account.sender().unfinished().await.into_iter().find(same)
     }
 
     async fn tried<C: SolCall + Clone>(&self, from: Address, call: C, value: U256, what: &str) -> Result<Report> {
@@ -124,6 +128,60 @@ impl Session {
             "events": logs.map(event_json).collect::<Vec<_>>(),
         });
         Report { json, text }
+    }
+}
+
+/// A command's calls that pay, and that the contract takes as often as they are sent. Until the command has said what came of all
+/// of them, the same command takes up those of the run before, whatever has become of them since.
+pub struct Payments<'a> {
+    session: &'a Session,
+    /// None of a dry run.
+    account: Option<Account>,
+    /// What the command asks for.
+    asked: Vec<u8>,
+    /// The calls' names in the account's journal.
+    names: Vec<String>,
+}
+
+impl<'a> Payments<'a> {
+    /// Of a command that asks for this: what is filled in for it, like a fee that may change, is no part of it.
+    pub async fn open(session: &'a Session, asked: Vec<u8>) -> Result<Self> {
+        let account = if session.options.dry_run { None } else { Some(session.account().await?) };
+        Ok(Self { session, account, asked, names: Vec::new() })
+    }
+
+    /// Calls, or says what became of the call of a run before; what is done is said by what is paid, in wei.
+    pub async fn call<C: SolCall + Clone>(&mut self, call: C, value: U256, what: impl Fn(U256) -> String) -> Result<Report> {
+        let session = self.session;
+        let Some(account) = &self.account else {
+            return session.tried(session.signer()?.address(), call, value, &what(value)).await;
+        };
+        let name = format!("{} {:#x} {}", self.names.len(), keccak256(&self.asked), session.muster.address());
+        self.names.push(name.clone());
+        let input = Bytes::from(call.abi_encode());
+        let before = match account.sender().named(&name).await.filter(|entry| !entry.is_void()) {
+            None => session.open_already(account, &input, value).await,
+            before => before,
+        };
+        let mut report = if let Some(Entry { nonce, value, input, .. }) = &before {
+            let done = account.finish(*nonce, input, *value).await?;
+            session.reported(&done, &format!("{}, sent by an earlier run", what(*value)))
+        } else {
+            account.sender().tick().await?;
+            session.reported(&account.call_once(&name, call, value).await?, &what(value))
+        };
+        report.json["earlier"] = json!(before.is_some());
+        Ok(report)
+    }
+
+    /// All was said: the same command pays again.
+    pub async fn told(self) -> Result<()> {
+        if let Some(account) = &self.account {
+            for name in &self.names {
+                account.sender().free(name).await?;
+            }
+        }
+        Ok(())
     }
 }
 

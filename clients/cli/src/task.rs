@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use alloy::primitives::{B256, U256};
+use alloy::sol_types::SolCall;
 use anyhow::{bail, ensure, Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
 use muster_client::{abi, show_amount, Event, IMuster, BATCH};
@@ -14,7 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::history::{self, topic, Past};
 use crate::node;
 use crate::options::amount;
-use crate::session::{event_json, Report, Session};
+use crate::session::{event_json, Payments, Report, Session};
 use crate::Ended;
 
 #[derive(Subcommand)]
@@ -162,30 +163,39 @@ impl Create {
             models: models.clone(),
         });
         let mut specs: Vec<_> = specs.collect();
+        let each = u128::try_from(fee).ok().context("no fee is that high")?;
+        let fees = if self.fee.is_some() { vec![each] } else { Vec::new() };
+        let asked = IMuster::createTasksCall { specs: specs.clone(), fees, atomic: true }.abi_encode();
+        let mut payments = Payments::open(session, asked).await?;
         if specs.len() > 1 {
-            return self.run_all(session, &specs, fee).await.map(|()| None);
+            create_all(session, &mut payments, &specs, each).await?;
+            payments.told().await?;
+            return Ok(None);
         }
-        let spec = specs.remove(0);
-        let report = session.call(IMuster::createTaskCall { spec }, fee, &format!("task for {}", show_amount(fee))).await?;
+        let call = IMuster::createTaskCall { spec: specs.remove(0) };
+        let report = payments.call(call, fee, |fee| format!("task for {}", show_amount(fee))).await?;
+        session.say(&report);
+        payments.told().await?;
         let id = report.json["events"].as_array().and_then(|events| {
             events.iter().find(|event| event["event"] == "TaskCreated")?["values"]["id"].as_str()?.parse::<u64>().ok()
         });
-        let (Some(id), true) = (id, self.follow) else { return Ok(Some(report)) };
-        session.say(&report);
-        watch(session, &Which { id, days: 1.0 }, true).await?;
+        if let (Some(id), true) = (id, self.follow) {
+            watch(session, &Which { id, days: 1.0 }, true).await?;
+        }
         Ok(None)
     }
-    /// Creates several tasks, those of one call all or none, and says of each call what it came to.
-    async fn run_all(&self, session: &Session, specs: &[IMuster::TaskSpec], fee: U256) -> Result<()> {
-        let each = u128::try_from(fee).ok().context("no fee is that high")?;
-        for (done, some) in specs.chunks(BATCH).enumerate() {
-            let call = IMuster::createTasksCall { specs: some.to_vec(), fees: vec![each; some.len()], atomic: true };
-            let what = format!("{} tasks for {} each", some.len(), show_amount(fee));
-            let report = session.call(call, fee * U256::from(some.len()), &what).await;
-            session.say(&report.with_context(|| format!("{} of {} tasks were created before", done * BATCH, specs.len()))?);
-        }
-        Ok(())
+}
+
+/// Creates several tasks, those of one call all or none, and says of each call what it came to.
+async fn create_all(session: &Session, payments: &mut Payments<'_>, specs: &[IMuster::TaskSpec], each: u128) -> Result<()> {
+    for (done, some) in specs.chunks(BATCH).enumerate() {
+        let call = IMuster::createTasksCall { specs: some.to_vec(), fees: vec![each; some.len()], atomic: true };
+        let count = U256::from(some.len());
+        let what = |value: U256| format!("{count} tasks for {} each", show_amount(value / count));
+        let report = payments.call(call, U256::from(each) * count, what).await;
+        session.say(&report.with_context(|| format!("{} of {} tasks were created before", done * BATCH, specs.len()))?);
     }
+    Ok(())
 }
 
 /// What became of a task, by its events.

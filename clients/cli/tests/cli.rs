@@ -264,6 +264,115 @@ async fn exit_codes_tell_scripts_what_happened() {
     operator.answers(first).await;
 }
 
+/// A site whose chain makes blocks by hand alone, until this is dropped.
+struct Still<'a>(&'a Site);
+
+impl<'a> Still<'a> {
+    fn new(site: &'a Site) -> Self {
+        site.world.node.unwrap().chain().set_automine(false);
+        Self(site)
+    }
+
+    fn mine(&self) {
+        self.0.world.node.unwrap().chain().mine(1, 0).unwrap();
+    }
+}
+
+impl Drop for Still<'_> {
+    fn drop(&mut self) {
+        self.0.world.node.unwrap().chain().set_automine(true);
+    }
+}
+
+const OTHER: &str = "0x0808080808080808080808080808080808080808080808080808080808080808";
+
+#[tokio::test]
+async fn what_was_mined_unseen_is_not_paid_again() {
+    let mut site = Site::new(&[]).await;
+    // Of another's node nobody here says when it makes a block.
+    if site.world.node.is_none() {
+        return;
+    }
+    let operator = site.operator().await;
+    let person = site.person(10_000_000).await;
+    let owner = site.is(B256::from_slice(&site.world.boss.wallet.signer().to_bytes()));
+    let tasks = || person.done(&["network"])["tasks"].as_str().unwrap().parse::<u64>().unwrap();
+    let create = ["task", "create", "--input-digest", DIGEST, "--fee", "70000"];
+    let hasty = |arguments: &[&str]| {
+        let still = Still::new(&site);
+        person.fails(5, &[arguments, &["--wait", "1"]].concat());
+        still.mine();
+    };
+    hasty(&create);
+    assert_eq!(tasks(), 1);
+    // Another command of the account learns that it was mined.
+    person.done(&["task", "create", "--input-digest", OTHER, "--fee", "70000"]);
+    let report = person.done(&create);
+    assert_eq!((created(&report), &report["earlier"], tasks()), (1, &Value::Bool(true), 2));
+    // Who was told can have it twice.
+    let report = person.done(&create);
+    assert_eq!((created(&report), &report["earlier"], tasks()), (3, &Value::Bool(false), 3));
+
+    // The least fee is nothing that was asked for.
+    let least = ["task", "create", "--input-digest", DIGEST];
+    hasty(&least);
+    owner.done(&["admin", "set", "minPrice", "2"]);
+    let report = person.done(&least);
+    assert_eq!((created(&report), &report["earlier"], tasks()), (4, &Value::Bool(true), 4));
+
+    // Nor is stake raised twice.
+    let raise = ["node", "raise-stake", "1_000_000"];
+    {
+        let still = Still::new(&site);
+        operator.fails(5, &[&raise[..], &["--wait", "1"]].concat());
+        still.mine();
+    }
+    operator.done(&["node", "models", "--add", "llama"]);
+    for raised in 1..=2 {
+        operator.done(&raise);
+        assert_eq!(wei(&operator.done(&["node", "status"])["stake"]), u128::from(LEAST) + raised * 1_000_000);
+    }
+}
+
+#[tokio::test]
+async fn of_many_tasks_none_is_paid_again_because_the_last_were_late() {
+    let mut site = Site::new(&[]).await;
+    // Of another's node nobody here says when it makes a block.
+    if site.world.node.is_none() {
+        return;
+    }
+    site.operator().await;
+    let (person, keeper) = (site.person(10_000_000).await, site.person(0).await);
+    let tasks = || person.done(&["network"])["tasks"].as_str().unwrap().parse::<u64>().unwrap();
+    // The first two calls have the same content.
+    let inputs: Vec<PathBuf> = [0, 1].map(|input| site.homes.path().join(format!("input{input}"))).into();
+    inputs.iter().for_each(|input| fs::write(input, input.to_str().unwrap()).unwrap());
+    let given = std::iter::repeat_n(&inputs[0], 32).chain([&inputs[1]]);
+    let given = given.flat_map(|input| ["--input", input.to_str().unwrap()]);
+    let create: Vec<_> = ["task", "create", "--fee", "70000"].into_iter().chain(given).collect();
+    for (mined, of) in [16, 32, 33].into_iter().enumerate() {
+        let still = Still::new(&site);
+        // What was mined is said, and no more is sent than the next.
+        let output = person.run(&[&create[..], &["--wait", "1", "--json"]].concat());
+        assert_eq!(output.status.code(), Some(5));
+        assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), mined + 1);
+        still.mine();
+        drop(still);
+        assert_eq!(tasks(), of);
+        // Draws that are due would come before the next call.
+        let mut draws = 0;
+        while keeper.done(&["network"])["pending"] != 0 {
+            assert!(draws < 20, "they stay Pending");
+            keeper.done(&["keeper", "--once"]);
+            draws += 1;
+        }
+    }
+    assert_eq!(person.done(&create)["earlier"], true);
+    assert_eq!(tasks(), 33);
+    assert_eq!(person.done(&create)["earlier"], false);
+    assert_eq!(tasks(), 66);
+}
+
 #[tokio::test]
 async fn keys_are_kept_encrypted() {
     let mut site = Site::new(&[]).await;
