@@ -20,9 +20,9 @@ def picture(note):
     return b"\x89PNG\r\n\x1a\n" + chunks
 
 
-if "loads" in open(behaviour).read().split():
+while "loads" in open(behaviour).read().split():
     # A model that takes its time.
-    time.sleep(3600)
+    time.sleep(0.1)
 assert not any("KEY" in name for name in os.environ), "the agent's keys are not an executor's"
 say({"ready": {"name": "reverse", "version": "1", "kinds": ["gpt", "images"], "stack": "python"}})
 for line in sys.stdin:

@@ -345,6 +345,10 @@ impl Node {
             Err(error) => anyhow::bail!("the work on task {task} broke off: {error}"),
         };
         match worked.failed {
+            // The next one would not wait either: none is to come before it is known how the node is.
+            Some((Fault::Time, why)) if self.testing.is_some() => {
+                self.answers().begin(SELF_TEST, &format!("task {task} failed during the self-test: {why}"))?;
+            }
             Some((Fault::Node | Fault::Time, why)) => {
                 self.failures += 1;
                 // One that is being made tells as much.

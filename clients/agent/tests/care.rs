@@ -283,6 +283,10 @@ async fn a_self_test_longer_than_a_task_may_take_is_an_error_in_time() {
     let next = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(0) }, "the next", 70_000).await;
     assert_eq!(error_of(&site, next).await, 3);
     assert_eq!(agent.runs(), 1, "the second was never begun");
+    // It takes no others before it is fit, and then it does by itself.
+    until_status(&site, &agent, 5).await;
+    agent.behave("answers");
+    until_status(&site, &agent, 1).await;
 }
 
 #[tokio::test]
@@ -300,6 +304,9 @@ async fn a_restart_longer_than_its_task_may_take_is_an_error_in_time() {
     let _running = agent.start(None);
     assert_eq!(error_of(&site, id).await, 3);
     assert_eq!(agent.runs(), 0);
+    until_status(&site, &agent, 5).await;
+    agent.behave("answers");
+    until_status(&site, &agent, 1).await;
 }
 
 #[tokio::test]

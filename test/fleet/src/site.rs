@@ -244,7 +244,7 @@ impl Agent {
     }
 
     /// What its executor does from its next task on: `answers`, `fails`, `refuses`, `hangs`, `stays`, `ends`; from its next start
-    /// on, too: `loads`, alone or after `fails`, and is not ready for an hour.
+    /// on, too: `loads`, alone or after `fails`, and is not ready as long as it is to.
     pub fn behave(&self, behaviour: &str) {
         fs::write(self.home.join("behaviour"), behaviour).unwrap();
     }
