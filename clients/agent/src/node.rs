@@ -244,8 +244,9 @@ impl Node {
         jobs.iter().filter(|job| is_running(job)).for_each(|job| self.answers().seen(job));
         jobs.retain(|job| job.stage != Stage::Over);
         let known = jobs.iter().filter(|job| job.place > 0 && job.stage >= Stage::Committed).count();
-        let due = self.searched.is_none_or(|searched| searched.elapsed() >= SEARCH);
-        if usize::from(view.openCommitments) > known && due {
+        // Once whatever the chain counts: a commitment that cannot be slashed is not counted, and may be unknown to a new journal.
+        let (first, due) = (self.searched.is_none(), self.searched.is_none_or(|searched| searched.elapsed() >= SEARCH));
+        if first || usize::from(view.openCommitments) > known && due {
             self.searched = Some(Instant::now());
             for (place, group) in shared.chain.groups_of(number).await? {
                 let member = group.members.iter().find(|member| member.node == number && member.stage == 3);

@@ -115,6 +115,18 @@ async fn what_may_be_sampled_is_committed_to_and_revealed_and_what_is_sampled_is
     }
 }
 
+/// Groups of three, whatever their ratings.
+const THREE: IMuster::Profile = IMuster::Profile {
+    algorithm: 0,
+    least: 3,
+    most: 3,
+    reschedules: 0,
+    targeting: 2,
+    target: 490_000_000_000_000_000,
+    alpha: 500_000_000_000_000_000,
+    period: 300,
+};
+
 #[tokio::test]
 async fn three_nodes_of_one_agent_answer_a_replicated_task_alike() {
     let mut site = Site::new(&[("scorePool", 3)]).await;
@@ -153,17 +165,7 @@ async fn three_nodes_of_one_agent_answer_a_replicated_task_alike() {
     assert!(paid.len() == 3 && paid.iter().all(|(verdict, paid)| *verdict == 1 && *paid > 0), "{paid:?}");
 
     // And a rated one.
-    let profile = IMuster::Profile {
-        algorithm: 0,
-        least: 3,
-        most: 3,
-        reschedules: 0,
-        targeting: 2,
-        target: 490_000_000_000_000_000,
-        alpha: 500_000_000_000_000_000,
-        period: 300,
-    };
-    application.call(IMuster::setProfileCall { profile }, U256::ZERO).await.unwrap();
+    application.call(IMuster::setProfileCall { profile: THREE }, U256::ZERO).await.unwrap();
     let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(3) }, "three rated", 300_000).await;
     let settled = site.event("a judgement", |event| match event {
         Event::GroupSettled(e) if e.id == id => Some(e.outcome),
@@ -238,6 +240,16 @@ async fn a_key_that_only_works_answers_and_the_operator_is_paid() {
 
 #[tokio::test]
 async fn who_has_only_the_key_reveals_in_a_group_too() {
+    reveals_in_a_group(2).await;
+}
+
+/// Nobody can be slashed there, so the chain counts no open commitment that would say what is missing.
+#[tokio::test]
+async fn who_has_only_the_key_reveals_in_a_rated_group_too() {
+    reveals_in_a_group(3).await;
+}
+
+async fn reveals_in_a_group(redundancy: u8) {
     let mut site = Site::new(&[("scorePool", 3)]).await;
     let mut agents = Vec::new();
     for name in ["gpu0", "gpu1", "gpu2"] {
@@ -249,8 +261,9 @@ async fn who_has_only_the_key_reveals_in_a_group_too() {
     }
     running[0].kill();
     let application = site.account(10_000_000).await;
+    application.call(IMuster::setProfileCall { profile: THREE }, U256::ZERO).await.unwrap();
     running[0] = agents[0].start(Some("committed"));
-    let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(2) }, "lost in a group", 300_000).await;
+    let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(redundancy) }, "lost in a group", 300_000).await;
     site.until("it dies", async || running[0].ended()).await;
     std::fs::remove_dir_all(agents[0].home.join("state")).unwrap();
     running[0] = agents[0].start(None);

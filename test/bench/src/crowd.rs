@@ -4,7 +4,7 @@
 use crate::measure::{spec, Bench, GPU, VRAM};
 use crate::validation::{commitment, revealing};
 use crate::world::{Done, TOKEN};
-use anyhow::{ensure, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use muster_core::record::CALL_MODELS;
 use muster_protocol::IMuster::*;
 use serde::{Deserialize, Serialize};
@@ -122,16 +122,17 @@ fn sampled_at(b: &Bench, bps: u64, spec: &TaskSpec) -> Result<TaskStarted> {
     Ok(b.run(PART, spec.clone())?.0)
 }
 
-/// Lets three nodes commit to the answers of two groups, one after the other, which holds them; gives the first group.
+/// Has nodes commit to the answers of scored groups until all three of one are held; gives that one.
 fn held(b: &mut Bench) -> Result<GroupFormed> {
     let mut group = 0;
-    for _ in 0..3 {
+    // While fewer than two thirds are held, as many are idle as a group needs to be scored.
+    for _ in 0..30 {
         group = b.join("Held", LARGE, &[], 400)?.0.group;
     }
     b.world.owner_calls(listGpuGroupCall { group, listed: true })?;
     let wanted = TaskSpec { kind: 1, redundancy: 2, gpu: group, ..spec(&[]) };
-    let mut first = None;
-    for _ in 0..2 {
+    let mut groups: Vec<GroupFormed> = Vec::new();
+    for _ in 0..20 {
         b.create(3 * PART, wanted.clone())?;
         let formed = loop {
             if let Some(formed) = b.dispatch(1)?.events::<GroupFormed>().pop() {
@@ -141,9 +142,13 @@ fn held(b: &mut Bench) -> Result<GroupFormed> {
         for &node in &formed.nodes {
             b.operator(node, commitCall { id: formed.id, commitment: commitment(formed.id, node, 1) })?;
         }
-        first.get_or_insert(formed);
+        groups.push(formed);
+        let is_held = |&node: &u32| b.world.view(nodeCall { number: node }).is_ok_and(|node| node.held);
+        if let Some(found) = groups.iter().find(|group| group.nodes.iter().all(is_held)) {
+            return Ok(found.clone());
+        }
     }
-    first.context("no group")
+    bail!("no group of which all are held")
 }
 
 /// Lets strangers join: one node for each of ten thousand GPU names, paused, so that nobody takes what is queued for it, and idle ones that
