@@ -123,10 +123,11 @@ impl Cost {
         price * self.gas.unwrap_or_default() + self.fee
     }
 
-    /// What an account has to have for it: its limit is a fifth above its gas, and of the fee more is sent than is kept.
-    fn demanded(&self, most: U256) -> U256 {
+    /// What an account has to have for it, its fee being `fee` by then: its limit is a fifth above its gas, and of the fee more is sent than
+    /// is kept.
+    fn demanded(&self, most: U256, fee: U256) -> U256 {
         let gas = self.gas.unwrap_or_default();
-        most * (gas + gas / 5) + arbwasm::with_margin(self.fee)
+        most * (gas + gas / 5) + arbwasm::with_margin(fee)
     }
 }
 
@@ -203,11 +204,12 @@ impl Estimate {
 
     /// What the payer has to have at first: before each transaction a node demands what it may cost at most.
     pub fn needed(&self) -> U256 {
-        let (mut spent, mut needed) = (U256::zero(), U256::zero());
+        let (mut spent, mut needed, mut before) = (U256::zero(), U256::zero(), U256::zero());
         for cost in self.steps.iter().filter_map(|step| step.cost) {
-            needed = needed.max(spent + cost.demanded(self.price.1));
-            // What is not taken of a fee covers that later ones are dearer.
-            spent += self.price.0 * cost.gas.unwrap_or_default() + arbwasm::with_margin(cost.fee);
+            let fee = arbwasm::raised(cost.fee, before);
+            needed = needed.max(spent + cost.demanded(self.price.1, fee));
+            spent += self.price.0 * cost.gas.unwrap_or_default() + fee;
+            before += cost.fee;
         }
         needed
     }
