@@ -147,7 +147,7 @@ const INERTIA: f64 = 21_360_419.0;
 
 /// What a data fee rises to, at most, by activations before it whose fees come to `before` at the same price: those pay for no more bytes
 /// than they would at the least price.
-pub(crate) fn raised(fee: U256, before: U256) -> U256 {
+pub fn raised(fee: U256, before: U256) -> U256 {
     // Rounded in the last of sixteen digits, which the margin covers.
     let [fee, before] = [fee, before].map(|wei| wei.min(u64::MAX.into()).as_u64() as f64);
     ((fee * (before / (LEAST_PRICE * INERTIA)).exp()).ceil() as u128).into()
