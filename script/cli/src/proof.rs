@@ -425,8 +425,8 @@ The survivors change no result:
 | `tasks.rs`, `start`: `models.len > 0` to `models.len >= 0` | for no models nobody is asked; words are read in vain |
 | `tasks.rs`, `distribute`: `others > 0` to `others < 0`; not sure and to or; `count_held < len` to `count_held <= len` | models are read that a node surely holds, or surely lacks none of |
 | `tasks.rs`, `distribute`: `others == 0` to `others != 0`; `reads == 0` or to and | where nobody is idle, or no words are left, nobody can be asked; holders are counted in vain, or not |
-| `network.rs`, `serve_up_to`: `served >= most` or to and | the program of tasks is asked for nothing |
-| `network.rs`, `serve_several`: not `rated` and to or | the program of tasks does itself what it would ask of another (its size would not allow it) |
+| `network.rs`, `serve_up_to`: `served >= most` or to and | the program of work is asked for nothing |
+| `network.rs`, `serve_several`: not `rated` and to or | the program of work does itself what it would ask of another (its size would not allow it) |
 | `lens.rs`, `no_task`: the default view | it is the view of a default task |
 | `lens.rs`, `locate` (four changes of `first`) | where the search of the ring begins; it goes through all of it |
 | `door.rs`, `declared`: `at + 9 < len` to `at + 9 <= len` | no name fits into the last nine bytes |
