@@ -2458,7 +2458,7 @@ impl Model {
         let (most, liable) = (self.set["openMost"], self.teams[&place].liable());
         if !liable {
             let others = self.nodes[&node].open > 0;
-            self.note(if others { "no liability for a commitment, and for another" } else { "no liability for a commitment" });
+            self.note(if others { "no liability for a commitment beside another" } else { "no liability for a commitment" });
         }
         let n = self.nodes.get_mut(&node).unwrap();
         n.open += u64::from(liable);
