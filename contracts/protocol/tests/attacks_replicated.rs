@@ -626,6 +626,44 @@ fn with_no_delay_a_single_task_does_not_go_before_draws_that_are_due() {
     assert!(w.events().iter().any(|e| matches!(e, E::TaskStarted(t) if t.id == next)));
 }
 
+/// Who waits for a task whose nodes have to answer alike can leave, and come back with another listed GPU: two of its former group found it
+/// waiting still, for the same queue, and all three were given the task.
+#[test]
+fn who_comes_back_with_another_gpu_does_not_wait_with_its_former_group() {
+    let mut w = network(4);
+    w.join(5, "another card", 48, &[], 2_000).unwrap();
+    let another = w.node(5).gpu;
+    w.send(OWNER, 0, listGpuGroupCall { group: another, listed: true }).unwrap();
+    w.send(who(5), 0, pauseCall {}).unwrap();
+    let long = IMuster::TaskSpec { kind: 2, units: 1_800, ..spec(0, &[]) };
+    for _ in 0..4 {
+        w.create(90, TOKEN, long.clone()).unwrap();
+        w.drain();
+    }
+    let id = created(&mut w, FEE, alike(0));
+    let running = |w: &mut World, n: u32| (task_of(w, n), n);
+    let first = running(&mut w, 1);
+    submit(&mut w, first);
+    assert_eq!(w.node(1).parked, 2, "it waits for two others");
+    w.send(who(1), 0, quitCall {}).unwrap();
+    // It may wait again once it has not for nine times as long.
+    w.pass(1, 700);
+    w.join(1, "another card", 48, &[], 2_000).unwrap();
+    assert_eq!((w.node(1).parked, w.node(1).gpu), (2, another));
+    for n in [2, 3] {
+        let next = running(&mut w, n);
+        submit(&mut w, next);
+        assert_eq!((w.node(n).parked, w.ask(overviewCall {}).pending), (2, 0), "{n} waits, without who is of another group now");
+    }
+    let last = running(&mut w, 4);
+    submit(&mut w, last);
+    w.drain();
+    let (_, mut members) = group_of(&mut w, id).expect("formed");
+    members.sort_unstable();
+    assert_eq!(members, [2, 3, 4]);
+    check_money(&mut w);
+}
+
 /// Every joined node stands where its record says, and nowhere else.
 fn check_places(w: &mut World, log: &[String]) {
     let issued = w.ask(overviewCall {}).nodesIssued;
