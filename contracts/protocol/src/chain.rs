@@ -103,7 +103,9 @@ impl<const PROGRAM: u8> Host for Chain<PROGRAM> {
 
     #[inline(never)]
     fn has_code(&self, at: Address) -> bool {
-        has_code(&self.vm, at.into())
+        // Its code's hash is neither that of nothing nor of an account that is not there.
+        let hash = self.vm.code_hash(at.into());
+        !hash.is_zero() && hash != KECCAK256_EMPTY
     }
 
     fn signed(&self) -> bool {
@@ -176,12 +178,6 @@ impl<const PROGRAM: u8> Chain<PROGRAM> {
         let out = unsafe { RawCall::new_static(&self.vm).limit_return_data(0, 32).call(whom, call) }.ok()?;
         Some(Word::from_be_bytes(out.try_into().ok()?))
     }
-}
-
-/// Whether there is code at an address: its code's hash is neither that of nothing nor of an account that is not there.
-pub fn has_code(vm: &VM, at: Account) -> bool {
-    let hash = vm.code_hash(at);
-    !hash.is_zero() && hash != KECCAK256_EMPTY
 }
 
 /// Runs a program of [`crate::programs`] on the chain.

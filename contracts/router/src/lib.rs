@@ -1,63 +1,184 @@
 //! The one public address. Looks a call's selector up in storage and runs the program behind it by
 //! delegatecall, so that storage, balance and logs are the router's own.
-#![cfg_attr(not(any(test, feature = "export-abi")), no_main)]
-#![cfg_attr(not(any(test, feature = "export-abi")), no_std)]
+//!
+//! It is 437 bytes of EVM code, written here, while the programs behind it are WASM: a Stylus router
+//! would have to be started before every call (8,832 gas at least where nobody has cached it), and could
+//! expire, and with it the address that holds everybody's stakes.
+//!
+//! | a call of | is |
+//! | --- | --- |
+//! | `install` | before initialisation: what is in it, run by the program it names, for the deployer alone |
+//! | a selector that [`PROGRAMS`] leads to a program | that program's to answer, byte by byte |
+//! | any other | refused: `UnknownFunction`, or `MalformedCalldata` of less than a selector |
+//!
+//! What a program gives back is given back as it is. One that fails without a reason, by a trap or for lack of gas,
+//! is named in `ProgramFailed`; where there is no code, a delegatecall succeeds, says nothing and does nothing, but
+//! would keep the value: that is `NoCode`.
 
-extern crate alloc;
+use alloy_sol_types::{SolCall, SolError};
+use muster_protocol::layout::{OWNERSHIP, PROGRAMS};
+use muster_protocol::IMuster::*;
 
-use alloc::vec::Vec;
-use alloy_sol_types::SolCall;
-use muster_core::word::Address;
-use muster_protocol::chain::{has_code, Chain};
-use muster_protocol::codec::Calldata;
-use muster_protocol::host::Program;
-use muster_protocol::IMuster::installCall;
-use muster_protocol::{admin, door, refusal, Refusal, Result};
-use stylus_sdk::call::RawCall;
-use stylus_sdk::prelude::*;
-use stylus_sdk::{host::VM, ArbResult};
+/// What `install` is refused with by the router itself.
+pub const INSTALL_REFUSALS: [&str; 4] = ["AlreadyInitialised", "MalformedCalldata", "NotOwner", "ValueNotAccepted"];
 
-/// The router asks no program for anything but to answer the call.
-type Router = Chain<{ Program::Any as u8 }>;
+/// Instructions of the EVM, as of Shanghai.
+mod op {
+    pub const ADD: u8 = 0x01;
+    pub const SUB: u8 = 0x03;
+    pub const LT: u8 = 0x10;
+    pub const EQ: u8 = 0x14;
+    pub const ISZERO: u8 = 0x15;
+    pub const AND: u8 = 0x16;
+    pub const SHL: u8 = 0x1b;
+    pub const SHR: u8 = 0x1c;
+    pub const KECCAK256: u8 = 0x20;
+    pub const CALLER: u8 = 0x33;
+    pub const CALLVALUE: u8 = 0x34;
+    pub const CALLDATALOAD: u8 = 0x35;
+    pub const CALLDATASIZE: u8 = 0x36;
+    pub const CALLDATACOPY: u8 = 0x37;
+    pub const EXTCODESIZE: u8 = 0x3b;
+    pub const RETURNDATASIZE: u8 = 0x3d;
+    pub const RETURNDATACOPY: u8 = 0x3e;
+    pub const POP: u8 = 0x50;
+    pub const MSTORE: u8 = 0x52;
+    pub const SLOAD: u8 = 0x54;
+    pub const JUMP: u8 = 0x56;
+    pub const JUMPI: u8 = 0x57;
+    pub const GAS: u8 = 0x5a;
+    pub const JUMPDEST: u8 = 0x5b;
+    pub const PUSH0: u8 = 0x5f;
+    pub const DUP1: u8 = 0x80;
+    pub const DUP2: u8 = 0x81;
+    pub const DUP3: u8 = 0x82;
+    pub const DUP5: u8 = 0x84;
+    pub const DUP7: u8 = 0x86;
+    pub const SWAP1: u8 = 0x90;
+    pub const SWAP2: u8 = 0x91;
+    pub const RETURN: u8 = 0xf3;
+    pub const DELEGATECALL: u8 = 0xf4;
+    pub const REVERT: u8 = 0xfd;
+}
+use op::*;
 
-/// Answers a call.
-#[entrypoint]
-pub fn main(input: Vec<u8>, vm: VM) -> ArbResult {
-    let chain = Router::new(vm.clone());
-    let (selector, program, call) = target(&chain, &input).map_err(Refusal::into_bytes)?;
-    delegate(&vm, selector, program, call)
+/// A place that is jumped to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Label {
+    Known,
+    Answered,
+    Succeeded,
+    Reason,
+    Said,
+    Install,
+    Fresh,
+    Deployer,
+    Malformed,
+    Short,
+    Paid,
 }
 
-/// A call's selector, the program that it goes to, and what that is called with: the call itself, or what is in an `install`.
-fn target<'a>(chain: &Router, input: &'a [u8]) -> Result<([u8; 4], Address, &'a [u8])> {
-    let call = Calldata::new(input)?;
-    if call.selector == installCall::SELECTOR {
-        door::no_value(chain)?;
-        let (program, call) = call.arguments::<<installCall as SolCall>::Parameters<'static>, (Address, &[u8])>()?;
-        admin::only_deployer(chain)?;
-        return Ok((installCall::SELECTOR, program, call));
-    }
-    let program = admin::program_of(chain, call.selector);
-    if program == [0; 20] {
-        return Err(refusal!(UnknownFunction(call.selector)));
-    }
-    Ok((call.selector, program, input))
+/// Code as it is written.
+#[derive(Default)]
+struct Assembler {
+    code: Vec<u8>,
+    places: Vec<(Label, usize)>,
+    jumps: Vec<(usize, Label)>,
 }
 
-#[allow(unsafe_code)]
-fn delegate(vm: &VM, selector: [u8; 4], program: Address, input: &[u8]) -> ArbResult {
-    // SAFETY: the programs share this storage by design, and nothing is cached here that they could change.
-    let answer = unsafe { RawCall::new_delegate(vm).call(program.into(), input) };
-    // Where there is no code, a call succeeds, says nothing and does nothing, but would keep the value.
-    if matches!(&answer, Ok(out) if out.is_empty()) && !has_code(vm, program.into()) {
-        return Err(refusal!(NoCode(program)).into_bytes());
+impl Assembler {
+    fn ops(&mut self, ops: &[u8]) -> &mut Self {
+        self.code.extend(ops);
+        self
     }
-    answer.map_err(|reason| {
-        // A trap or too little gas leaves no reason behind.
-        if reason.is_empty() {
-            refusal!(ProgramFailed(selector, program)).into_bytes()
-        } else {
-            reason
+
+    /// Pushes a number of 1 to 32 bytes.
+    fn push(&mut self, bytes: &[u8]) -> &mut Self {
+        self.code.push(PUSH0 + bytes.len() as u8);
+        self.ops(bytes)
+    }
+
+    /// Jumps by `jump` to a label.
+    fn to(&mut self, label: Label, jump: u8) -> &mut Self {
+        self.jumps.push((self.code.len() + 1, label));
+        self.push(&[0, 0]).ops(&[jump])
+    }
+
+    fn at(&mut self, label: Label) -> &mut Self {
+        self.places.push((label, self.code.len()));
+        self.ops(&[JUMPDEST])
+    }
+
+    /// Reverts with an error whose arguments, a word each, lie on the stack, the last one on top.
+    fn refuse<E: SolError>(&mut self, words: u8) -> &mut Self {
+        self.push(&E::SELECTOR).push(&[224]).ops(&[SHL, PUSH0, MSTORE]);
+        for word in (0..words).rev() {
+            self.push(&[4 + 32 * word]).ops(&[MSTORE]);
         }
-    })
+        self.push(&[4 + 32 * words]).ops(&[PUSH0, REVERT])
+    }
+
+    /// Replaces what is on the stack by its lower 20 bytes.
+    fn as_address(&mut self) -> &mut Self {
+        self.push(&[0xff; 20]).ops(&[AND])
+    }
+
+    /// The call's selector, as a `bytes4` of Solidity's has it.
+    fn selector(&mut self) -> &mut Self {
+        self.ops(&[PUSH0, CALLDATALOAD]).push(&[224]).ops(&[SHR]).push(&[224]).ops(&[SHL])
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        for (from, label) in self.jumps {
+            let place = self.places.iter().find(|place| place.0 == label).expect("every label is placed").1;
+            self.code[from..from + 2].copy_from_slice(&(place as u16).to_be_bytes());
+        }
+        self.code
+    }
+}
+
+/// The router's code, as it lies on chain.
+#[rustfmt::skip]
+pub fn code() -> Vec<u8> {
+    let mut a = Assembler::default();
+    // After a line, what it leaves on the stack, the top to the right. First what every call runs: the program is the word of the mapping
+    // PROGRAMS at the call's first four bytes, of which that are missing are taken for zeros.
+    a.push(&[4]).ops(&[PUSH0, PUSH0, CALLDATACOPY]).push(&[PROGRAMS]).push(&[32]).ops(&[MSTORE]);
+    a.push(&[64]).ops(&[PUSH0, KECCAK256, SLOAD, DUP1]).to(Label::Known, JUMPI); // program
+    a.push(&[4]).ops(&[CALLDATASIZE, LT]).to(Label::Short, JUMPI);
+    a.selector().push(&installCall::SELECTOR).push(&[224]).ops(&[SHL, DUP2, EQ]).to(Label::Install, JUMPI); // program, selector
+    a.refuse::<UnknownFunction>(1);
+
+    a.at(Label::Known).ops(&[CALLDATASIZE, PUSH0, PUSH0, CALLDATACOPY]);
+    a.ops(&[PUSH0, PUSH0, CALLDATASIZE, PUSH0, DUP5, GAS, DELEGATECALL]);
+    a.at(Label::Answered); // program, succeeded
+    a.ops(&[RETURNDATASIZE, PUSH0, PUSH0, RETURNDATACOPY]).to(Label::Succeeded, JUMPI); // program
+    a.ops(&[RETURNDATASIZE]).to(Label::Reason, JUMPI);
+    a.selector().ops(&[SWAP1]).as_address().refuse::<ProgramFailed>(2);
+    a.at(Label::Reason).ops(&[RETURNDATASIZE, PUSH0, REVERT]);
+    a.at(Label::Succeeded).ops(&[RETURNDATASIZE]).to(Label::Said, JUMPI);
+    a.ops(&[DUP1, EXTCODESIZE]).to(Label::Said, JUMPI);
+    a.as_address().refuse::<NoCode>(1);
+    a.at(Label::Said).ops(&[RETURNDATASIZE, PUSH0, RETURN]);
+
+    // install(address program, bytes call), read as strictly as programs read their arguments.
+    a.at(Label::Install).ops(&[CALLVALUE]).to(Label::Paid, JUMPI);
+    a.push(&[68]).ops(&[CALLDATASIZE, LT]).to(Label::Malformed, JUMPI);
+    a.push(&[4]).ops(&[CALLDATALOAD, DUP1]).push(&[160]).ops(&[SHR]).to(Label::Malformed, JUMPI); // ..., program
+    a.push(&[36]).ops(&[CALLDATALOAD, DUP1]).push(&[32]).ops(&[SHR]).to(Label::Malformed, JUMPI); // ..., program, offset
+    a.push(&[36]).ops(&[ADD, DUP1, CALLDATASIZE, LT]).to(Label::Malformed, JUMPI); // ..., program, start
+    a.push(&[32]).ops(&[DUP2, SUB, CALLDATALOAD, DUP1]).push(&[32]).ops(&[SHR]).to(Label::Malformed, JUMPI);
+    a.ops(&[DUP2, DUP2, ADD, CALLDATASIZE, LT]).to(Label::Malformed, JUMPI); // ..., program, start, length
+    // The owner's word is the deployer's as long as it names no granule.
+    a.push(&[OWNERSHIP]).ops(&[SLOAD, DUP1]).push(&[160]).ops(&[SHR]).push(&[0xff; 8]).ops(&[AND, ISZERO]).to(Label::Fresh, JUMPI);
+    a.refuse::<AlreadyInitialised>(0);
+    a.at(Label::Fresh).as_address().ops(&[CALLER, EQ]).to(Label::Deployer, JUMPI);
+    a.ops(&[CALLER]).refuse::<NotOwner>(1);
+    a.at(Label::Deployer).ops(&[DUP1, DUP3, PUSH0, CALLDATACOPY]);
+    a.ops(&[PUSH0, PUSH0, DUP3, PUSH0, DUP7, GAS, DELEGATECALL, SWAP2, POP, POP]).to(Label::Answered, JUMP);
+
+    a.at(Label::Malformed).selector().refuse::<MalformedCalldata>(1);
+    a.at(Label::Short).ops(&[PUSH0]).refuse::<MalformedCalldata>(1);
+    a.at(Label::Paid).ops(&[CALLVALUE]).refuse::<ValueNotAccepted>(1);
+    a.finish()
 }

@@ -317,7 +317,7 @@ fn optimise(root: &Path, compiled: &Path, passes: &[String]) -> Result<Vec<u8>> 
     Ok(fs::read(out)?)
 }
 
-/// Compiles everything and writes `build/<name>.wasm`, `build/<name>.deploy` and `build/manifest.json`.
+/// Compiles everything and writes `build/<name>.wasm`, `build/<name>.deploy` and `build/manifest.json`; and `build/router.deploy`.
 ///
 /// # Errors
 /// Those of [`Toolchain::compile`], and when a program is above [`wasm::MAX_CODE`]; its files are written all the
@@ -327,6 +327,8 @@ pub fn build(root: &Path, settings: &Settings) -> Result<(Manifest, Vec<Program>
     let programs = toolchain.compile(root, settings, &[])?;
     let dir = root.join("build");
     write(&dir, &programs)?;
+    // No program, but to be compared with what lies on chain like theirs.
+    fs::write(dir.join("router.deploy"), muster_router::code())?;
     let manifest = Manifest {
         rustc: toolchain.version()?,
         rustflags: settings.rustflags(Path::new("<project>")),

@@ -29,7 +29,7 @@ use crate::{
     router::{self, bound_initcode, initcode, Router, Step},
 };
 
-/// The program that users call.
+/// What users call: no program, but code of the EVM.
 pub const ROUTER: &str = "router";
 /// The program that holds `initialise`.
 pub(crate) const ADMIN: &str = "admin";
@@ -67,7 +67,7 @@ pub struct Config {
     pub minimum_price: Option<U256>,
     /// Parameters that are to differ from their defaults, by name.
     pub parameters: Vec<(String, U256)>,
-    /// The compiled programs.
+    /// The compiled programs behind the router.
     pub programs: Vec<Program>,
     /// The compiler of the programs, for the record.
     pub rustc: String,
@@ -227,7 +227,14 @@ pub struct Deployment {
     pub commit: Option<String>,
 }
 
-/// One program on chain.
+impl Deployment {
+    /// The programs behind the router, by name.
+    pub fn behind(&self) -> impl Iterator<Item = (&String, &Deployed)> {
+        self.programs.iter().filter(|(name, _)| *name != ROUTER)
+    }
+}
+
+/// One program on chain, or the router.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Deployed {
     /// Where it is.
@@ -236,7 +243,7 @@ pub struct Deployed {
     pub code_hash: H256,
     /// The transaction that created it.
     pub created_in: H256,
-    /// The transaction that activated it; none if a program with the same code was active already.
+    /// The transaction that activated it; none if a program with the same code was active already, and of the router.
     pub activated_in: Option<H256>,
 }
 
@@ -284,34 +291,29 @@ pub async fn on(chain: &Chain, account: &mut Account, config: &Config) -> Result
     deployment.commit = commit();
 
     for program in &config.programs {
-        let known = deployment.programs.get(&program.name);
-        let code = match program.name.as_str() {
-            ROUTER => bound_initcode(&program.code, account.address()),
-            _ => initcode(&program.code),
-        };
-        let mut deployed = create(chain, account, program, code, known, &say).await?;
-        if let Some(replaced) = known.map(|known| known.address).filter(|known| *known != deployed.address) {
-            deployment.former.insert(replaced);
-        }
-        if program.name == ROUTER && deployment.address != deployed.address {
-            if deployment.installed_in.take().is_some() {
-                say("the router is a new one: what an earlier one holds stays there, under its own address");
-            }
-            deployment.address = deployed.address;
-            deployment.deployer = account.address();
-            deployment.owner = config.owner;
-            deployment.treasury = config.treasury;
-            deployment.granule = config.granule;
-            deployment.minimum_stake = config.minimum_stake.to_string();
-            deployment.upgrade_delay = config.upgrade_delay;
-        }
-        deployment.programs.insert(program.name.clone(), deployed.clone());
+        let Program { name, code, .. } = program;
+        let mut deployed = create(chain, account, name, code, initcode(code), &mut deployment, &say).await?;
         keep(config, &deployment)?;
-        let activated = activate(chain, account, &program.name, deployed.address, &say).await?;
+        let activated = activate(chain, account, name, deployed.address, &say).await?;
         deployed.activated_in = activated.or(deployed.activated_in);
-        deployment.programs.insert(program.name.clone(), deployed);
+        deployment.programs.insert(name.clone(), deployed);
         keep(config, &deployment)?;
     }
+    let code = muster_router::code();
+    let router = create(chain, account, ROUTER, &code, bound_initcode(&code, account.address()), &mut deployment, &say).await?;
+    if deployment.address != router.address {
+        if deployment.installed_in.take().is_some() {
+            say("the router is a new one: what an earlier one holds stays there, under its own address");
+        }
+        deployment.address = router.address;
+        deployment.deployer = account.address();
+        deployment.owner = config.owner;
+        deployment.treasury = config.treasury;
+        deployment.granule = config.granule;
+        deployment.minimum_stake = config.minimum_stake.to_string();
+        deployment.upgrade_delay = config.upgrade_delay;
+    }
+    keep(config, &deployment)?;
 
     wire(chain, account, config, &mut deployment).await?;
     keep(config, &deployment)?;
@@ -321,14 +323,13 @@ pub async fn on(chain: &Chain, account: &mut Account, config: &Config) -> Result
     Ok(deployment)
 }
 
-/// Refuses programs among which those are missing that are called by their names.
+/// Refuses programs among which that is missing which is called by its name.
 pub(crate) fn complete(config: &Config) -> Result<()> {
-    for name in [ROUTER, ADMIN] {
-        ensure!(
-            config.programs.iter().any(|program| program.name == name),
-            "build/ holds no program {name}: run script/build again"
-        );
-    }
+    let there = |name: &str| config.programs.iter().any(|program| program.name == name);
+    ensure!(
+        there(ADMIN) && !there(ROUTER),
+        "build/ holds no program {ADMIN}, or a router of an earlier version: run script/build again"
+    );
     Ok(())
 }
 
@@ -346,16 +347,15 @@ async fn wire(chain: &Chain, account: &mut Account, config: &Config, deployment:
     let say = config.say;
     let router = Router { chain, muster: Muster { address: deployment.address } };
     let terms = config.terms();
-    let programs = deployment.programs.iter().filter(|(name, _)| *name != ROUTER);
-    let wanted = router::routes(programs.map(|(name, program)| (name.as_str(), program.address)))?;
+    let wanted = router::routes(deployment.behind().map(|(name, program)| (name.as_str(), program.address)))?;
     let created_in = deployment.programs[ROUTER].created_in;
-    let code = config.programs.iter().find(|program| program.name == ROUTER).map_or(&[][..], |program| &program.code);
+    let code = muster_router::code();
     let hint =
         || format!("to create another router, remove the entry \"{ROUTER}\" from {} and run this again", file_name(config));
     if router.initialised().await? {
         // Another run may have stopped right after it; so may somebody else have done it.
         if deployment.installed_in.is_none() {
-            router.bound(deployment.deployer, created_in, code).await.with_context(hint)?;
+            router.bound(deployment.deployer, created_in, &code).await.with_context(hint)?;
         }
         router.told(&terms).await?;
         let own = deployment.programs.values().map(|program| program.address);
@@ -363,7 +363,7 @@ async fn wire(chain: &Chain, account: &mut Account, config: &Config, deployment:
         return router.upgrade(account, &wanted, &known, &say).await;
     }
 
-    router.untouched(account.address(), created_in, code).await.with_context(hint)?;
+    router.untouched(account.address(), created_in, &code).await.with_context(hint)?;
     let receipt = router.install(account, deployment.programs[ADMIN].address, &terms, &wanted).await?;
     deployment.installed_in = Some(receipt.transaction_hash);
     router.told(&terms).await?;
@@ -420,7 +420,7 @@ async fn set_parameters(
 /// When the programs expire, as a sentence.
 async fn expiry(chain: &Chain, deployment: &Deployment) -> Result<String> {
     let mut least = u64::MAX;
-    for program in deployment.programs.values() {
+    for (_, program) in deployment.behind() {
         if let Status::Active { left } = Status::of(chain, program.address).await? {
             least = least.min(left);
         }
@@ -470,41 +470,45 @@ fn commit() -> Option<String> {
     Some(if changed.is_empty() { head } else { head + "+" })
 }
 
-/// Whether what is known of a program is on the chain, and is what was built.
-pub(crate) async fn is_there(chain: &Chain, program: &Program, known: &Deployed) -> Result<bool> {
+/// Whether what is known of a program, or of the router, is on the chain, and is this code.
+pub(crate) async fn is_there(chain: &Chain, code: &[u8], known: &Deployed) -> Result<bool> {
     let there = chain.provider.get_code(known.address, None).await.map_err(|error| chain.trouble(&error))?;
-    Ok(there.as_ref() == program.code.as_slice())
+    Ok(there.as_ref() == code)
 }
 
-/// Creates a program and returns what is known of it, or takes `known` if the chain confirms it.
+/// Creates a program, or the router, unless what is known of it is confirmed by the chain; notes it, and returns what is known then.
 async fn create(
     chain: &Chain,
     account: &mut Account,
-    program: &Program,
+    name: &str,
+    code: &[u8],
     initcode: Bytes,
-    known: Option<&Deployed>,
+    deployment: &mut Deployment,
     say: &dyn Fn(&str),
 ) -> Result<Deployed> {
-    let code_hash = H256(keccak256(&program.code));
-    if let Some(known) = known {
-        if is_there(chain, program, known).await? {
-            say(&format!("{}: is at {:?}", program.name, known.address));
-            return Ok(Deployed { code_hash, ..known.clone() });
+    let code_hash = H256(keccak256(code));
+    let known = deployment.programs.get(name).cloned();
+    if let Some(known) = &known {
+        if is_there(chain, code, known).await? {
+            say(&format!("{name}: is at {:?}", known.address));
+            let deployed = Deployed { code_hash, ..known.clone() };
+            deployment.programs.insert(name.to_string(), deployed.clone());
+            return Ok(deployed);
         }
-        say(&format!("{}: what is at {:?} is not what was built", program.name, known.address));
+        say(&format!("{name}: what is at {:?} is not what was built", known.address));
     }
     let receipt = account
         .send(chain, Outgoing { data: initcode, ..Default::default() })
         .await
-        .with_context(|| format!("cannot create {}", program.name))?;
-    let address = receipt.contract_address.with_context(|| format!("the node names no address for {}", program.name))?;
-    say(&format!(
-        "{}: created at {address:?}, {} bytes, {} gas",
-        program.name,
-        program.code.len(),
-        receipt.gas_used.unwrap_or_default()
-    ));
-    Ok(Deployed { address, code_hash, created_in: receipt.transaction_hash, activated_in: None })
+        .with_context(|| format!("cannot create {name}"))?;
+    let address = receipt.contract_address.with_context(|| format!("the node names no address for {name}"))?;
+    say(&format!("{name}: created at {address:?}, {} bytes, {} gas", code.len(), receipt.gas_used.unwrap_or_default()));
+    if let Some(replaced) = known.map(|known| known.address).filter(|known| *known != address) {
+        deployment.former.insert(replaced);
+    }
+    let deployed = Deployed { address, code_hash, created_in: receipt.transaction_hash, activated_in: None };
+    deployment.programs.insert(name.to_string(), deployed.clone());
+    Ok(deployed)
 }
 
 /// Activates a program unless it is active, which all programs with the same code are together.

@@ -171,6 +171,8 @@ pub async fn estimate(chain: &Chain, payer: Address, config: &Config) -> Result<
     for program in &config.programs {
         planned.program(program, &mut found).await.with_context(|| program.name.clone())?;
     }
+    let code = muster_router::code();
+    planned.creation(ROUTER, &code, bound_initcode(&code, payer), &mut found).await?;
     found.address = planned.at[ROUTER];
     planned.wire(&mut found).await?;
     if found.rules.paused() && found.steps.iter().any(|step| step.what.starts_with(ACTIVATE) && step.cost.is_some()) {
@@ -344,41 +346,42 @@ struct Planned<'a> {
 }
 
 impl Planned<'_> {
-    /// Creation and activation of a program.
-    async fn program(&mut self, program: &Program, found: &mut Estimate) -> Result<()> {
+    /// Creation of a program, or of the router.
+    async fn creation(&mut self, name: &str, code: &[u8], initcode: Bytes, found: &mut Estimate) -> Result<()> {
         let Self { chain, payer, .. } = *self;
-        let known = self.known.and_then(|known| known.programs.get(&program.name));
-        let there = match known {
-            Some(known) if deploy::is_there(chain, program, known).await? => Some(known.address),
+        let there = match self.known.and_then(|known| known.programs.get(name)) {
+            Some(known) if deploy::is_there(chain, code, known).await? => Some(known.address),
             _ => None,
         };
-        let bytes = Some(program.code.len());
-        let what = format!("{CREATE} {}", program.name);
-        match there {
+        let (what, bytes) = (format!("{CREATE} {name}"), Some(code.len()));
+        let address = match there {
             Some(address) => {
-                self.at.insert(program.name.clone(), address);
                 found.steps.push(Step { what, bytes, cost: None, note: format!("is at {address:?}") });
+                address
             }
             None => {
-                let code = match program.name.as_str() {
-                    ROUTER => bound_initcode(&program.code, payer),
-                    _ => initcode(&program.code),
-                };
-                let cost = match estimated(chain, payer, None, &code).await {
+                let cost = match estimated(chain, payer, None, &initcode).await {
                     Some(cost) => cost,
                     None => {
-                        let words = u64::from(program.name == ROUTER) * NEW_WORD;
-                        let gas = creation_gas(&code, program.code.len()) + words;
-                        Cost::computed(gas, on_l1(chain, None, &code).await)
+                        let words = u64::from(name == ROUTER) * NEW_WORD;
+                        let gas = creation_gas(&initcode, code.len()) + words;
+                        Cost::computed(gas, on_l1(chain, None, &initcode).await)
                     }
                 };
+                found.steps.push(Step { what, bytes, cost: Some(cost), note: String::new() });
                 let address = get_contract_address(payer, self.nonce);
                 self.nonce += 1.into();
-                self.at.insert(program.name.clone(), address);
-                found.steps.push(Step { what, bytes, cost: Some(cost), note: String::new() });
+                address
             }
-        }
+        };
+        self.at.insert(name.to_string(), address);
+        Ok(())
+    }
 
+    /// Creation and activation of a program.
+    async fn program(&mut self, program: &Program, found: &mut Estimate) -> Result<()> {
+        self.creation(&program.name, &program.code, initcode(&program.code), found).await?;
+        let Self { chain, payer, .. } = *self;
         let what = format!("{ACTIVATE} {}", program.name);
         let probe = Probe { chain, payer, code: &program.code };
         if let Ok(Status::Active { left }) = arbwasm::status(probe.ask("programTimeLeft(address)").await?.answer()) {
@@ -437,11 +440,10 @@ impl Planned<'_> {
         }
     }
 
-    /// Gas to start the router and a program behind it.
-    fn starts(&self, behind: &str) -> u64 {
-        let of = |name: &str| self.config.programs.iter().find(|program| program.name == name);
-        let start = |program: &Program| program.shape.start_uncached() + program.shape.memory();
-        of(ROUTER).map_or(0, start) + of(behind).map_or(0, start) + LOOK
+    /// Gas to start a program behind the router.
+    fn start(&self, behind: &str) -> u64 {
+        let program = self.config.programs.iter().find(|program| program.name == behind);
+        program.map_or(0, |program| program.shape.start_uncached() + program.shape.memory()) + LOOK
     }
 
     fn initialisation_gas(&self, data: &Bytes, wanted: &router::Routes) -> u64 {
@@ -451,7 +453,7 @@ impl Planned<'_> {
         let words = WORDS_AT_FIRST + 2 * functions + functions.div_ceil(8) + 1;
         TRANSACTION
             + calldata_gas(data)
-            + self.starts(ADMIN)
+            + self.start(ADMIN)
             + CHANGED_WORD
             + words * NEW_WORD
             + programs * LOOK
@@ -461,7 +463,7 @@ impl Planned<'_> {
 
     /// Gas of a call of the owner's that fills or changes one word behind the router.
     fn owner_gas(&self, data: &Bytes, word: u64) -> u64 {
-        TRANSACTION + calldata_gas(data) + self.starts(ADMIN) + 3 * READ_WORD + word + COMPUTED_BY_OWNER
+        TRANSACTION + calldata_gas(data) + self.start(ADMIN) + 3 * READ_WORD + word + COMPUTED_BY_OWNER
     }
 
     /// Proposals of other programs, or what puts them into effect.
@@ -610,7 +612,7 @@ async fn cache(chain: &Chain, known: Option<&Deployment>) -> String {
         return format!("{NONE}; the chain has no cache manager");
     };
     let mut most = None;
-    for program in known.iter().flat_map(|known| known.programs.values()) {
+    for (_, program) in known.iter().flat_map(|known| known.behind()) {
         let call = [&id("getMinBid(address)")[..], &abi::encode(&[Token::Address(program.address)])].concat();
         if let Ok(bid) = chain.call(None, manager, U256::zero(), call).await {
             most = most.max(Some(U256::from_big_endian(bid.get(..32).unwrap_or_default())));

@@ -22,6 +22,8 @@ use crate::{
 };
 
 const DAY: u64 = 86_400;
+/// What the code of a program begins with.
+const STYLUS: [u8; 3] = [0xef, 0xf0, 0x00];
 
 /// The command's flags.
 #[derive(clap::Args, Clone, Debug)]
@@ -60,17 +62,14 @@ pub struct Row {
 }
 
 /// Names and addresses of a deployment's programs: those of its record, and those that the router leads to, which are
-/// other ones while a change of programs waits for its day.
+/// other ones while a change of programs waits for its day. The router itself does not expire.
 ///
 /// # Errors
 /// When the record cannot be read, or there is none and no router was named.
 pub async fn programs(chain: &Chain, root: &Path, options: &Options) -> Result<BTreeMap<Address, String>> {
     let mut found = BTreeMap::new();
     let address = match options.router {
-        Some(address) => {
-            found.insert(address, ROUTER.into());
-            address
-        }
+        Some(address) => address,
         None => {
             let file = options.record.clone().unwrap_or_else(|| deploy::record(root, chain.id));
             let record =
@@ -82,10 +81,15 @@ pub async fn programs(chain: &Chain, root: &Path, options: &Options) -> Result<B
                 record.chain_id,
                 chain.id
             );
-            found.extend(record.programs.into_iter().map(|(name, program)| (program.address, name)));
+            found.extend(record.behind().map(|(name, program)| (program.address, name.clone())));
             record.address
         }
     };
+    // One of an earlier version is a program itself.
+    let code = chain.provider.get_code(address, None).await.map_err(|error| chain.trouble(&error))?;
+    if code.starts_with(&STYLUS) {
+        found.insert(address, ROUTER.into());
+    }
     for program in (Router { chain, muster: Muster { address } }).programs().await? {
         found.entry(program).or_insert_with(|| "in use".into());
     }

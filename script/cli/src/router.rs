@@ -27,7 +27,7 @@ pub type Routes = BTreeMap<[u8; 4], Address>;
 /// Functions that the router refuses once it is initialised, and that no program may answer through it.
 const ONLY_AT_FIRST: [&str; 2] = ["install", "initialise"];
 /// The last slot of the layout. Until a router is initialised all of them are empty but the one that says who may do so.
-const LAST_SLOT: u8 = layout::MODEL_NAMED;
+const LAST_SLOT: u8 = layout::SIZES_OF_TRIOS;
 /// Most selectors in one proposal.
 const SELECTORS_AT_ONCE: usize = 64;
 

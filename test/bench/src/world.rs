@@ -21,8 +21,6 @@ use std::collections::{BTreeMap, HashMap};
 
 /// One token; stakes and fees are multiples of it.
 pub const TOKEN: u128 = 1_000_000_000_000_000_000;
-/// The program that has the public address.
-const ROUTER: &str = "router";
 /// The program that initialises it.
 const ADMIN: &str = "admin";
 
@@ -131,16 +129,16 @@ impl World {
             models: RefCell::default(),
             beside: RefCell::new(None),
         };
-        for name in [ROUTER].into_iter().chain(PROGRAMS.map(|(name, _)| name)) {
+        for (name, _) in PROGRAMS {
             let path = format!("build/{name}.deploy");
             let code = std::fs::read(&path).with_context(|| format!("{path} is missing: run script/build"))?;
-            let address = world.create(&code, name == ROUTER)?;
+            let address = world.create(&code, false)?;
             let activate = Arb::activateProgramCall { program: address }.abi_encode();
             world.raw(owner, precompile(0x71), TOKEN, activate)?;
             world.programs.push(address);
         }
-        world.muster = world.programs[0];
-        let behind = PROGRAMS.iter().zip(&world.programs[1..]);
+        world.muster = world.create(&muster_router::code(), true)?;
+        let behind = PROGRAMS.iter().zip(&world.programs);
         let (_, &admin) = behind.clone().find(|((name, _), _)| *name == ADMIN).context("no program initialises")?;
         let programs = behind.map(|((_, functions), &program)| IMuster::Facet {
             facetAddress: program,

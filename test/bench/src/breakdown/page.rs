@@ -54,8 +54,8 @@ impl Breakdown {
         out.push_str(
             "| part | what is in it |\n| --- | --- |\n\
              | base, calldata | what a transaction costs before anything runs |\n\
-             | router | finding the program and calling it, without the router's start |\n\
-             | starts of programs | the router's and those of the programs behind it, which nobody has cached |\n\
+             | router | finding the program and calling it |\n\
+             | starts of programs | of those behind the router, which nobody has cached |\n\
              | reads, writes | words of storage, as [storage.md](storage.md) names them: a first read costs 2,100, a write 2,900 beyond it, or 20,000 where the word was zero |\n\
              | events | logs |\n\
              | precompiles | numbers and hashes of blocks |\n\

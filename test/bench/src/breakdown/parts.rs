@@ -34,9 +34,9 @@ pub struct Parts {
     pub base: u64,
     /// The bytes of the call.
     pub calldata: u64,
-    /// The router, but for its start.
+    /// The router, which finds the program and calls it.
     pub router: u64,
-    /// The starts of the router and of the programs behind it.
+    /// The starts of programs.
     pub starts: u64,
     /// How many started.
     pub started: u64,
@@ -58,7 +58,7 @@ pub struct Parts {
 
 #[derive(Default)]
 struct Sums {
-    router: f64,
+    router: u64,
     starts: u64,
     started: u64,
     events: f64,
@@ -107,7 +107,7 @@ impl Parts {
             gas: profile.gas_used,
             base: profile.intrinsic.base,
             calldata: profile.intrinsic.calldata + profile.intrinsic.other + profile.floor,
-            router: round(sums.router),
+            router: sums.router,
             starts: sums.starts,
             started: sums.started,
             events: round(sums.events),
@@ -151,14 +151,12 @@ impl Sums {
     fn add(&mut self, frame: &ProfileFrame, depth: usize, hashed: &Hashed, layout: &Layout) {
         let below: u64 = frame.calls.iter().map(|call| call.gas_used).sum();
         let own = frame.gas_used.saturating_sub(below);
-        if frame.wasm {
+        if depth == 0 {
+            self.router += own;
+        } else if frame.wasm {
             self.starts += frame.start + frame.pages;
             self.started += 1;
-            if depth == 0 {
-                self.router += own.saturating_sub(frame.start + frame.pages) as f64;
-            } else {
-                self.program(frame, hashed, layout);
-            }
+            self.program(frame, hashed, layout);
         } else {
             self.precompiles += own;
         }
@@ -214,16 +212,9 @@ mod tests {
             calls: vec![ProfileFrame { gas_used: 803, ..ProfileFrame::default() }],
             ..ProfileFrame::default()
         };
-        let router = ProfileFrame {
-            wasm: true,
-            gas_used: 30_000,
-            start: 4_000,
-            ink_price: 10_000,
-            calls: vec![program],
-            ..ProfileFrame::default()
-        };
+        let router = ProfileFrame { gas_used: 26_000, calls: vec![program], ..ProfileFrame::default() };
         let profile = Profile {
-            gas_used: 52_000,
+            gas_used: 48_000,
             intrinsic: Intrinsic { base: 21_000, calldata: 1_000, other: 0 },
             refund: 0,
             floor: 0,
@@ -231,8 +222,8 @@ mod tests {
         };
         std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap();
         let parts = Parts::from(&profile, &Hashed::default(), &Layout::read().unwrap()).unwrap();
-        assert_eq!(parts.sum(), 52_000);
-        assert_eq!((parts.router, parts.starts, parts.started, parts.events, parts.precompiles), (6_000, 9_000, 2, 1_756, 803));
+        assert_eq!(parts.sum(), 48_000);
+        assert_eq!((parts.router, parts.starts, parts.started, parts.events, parts.precompiles), (6_000, 5_000, 1, 1_756, 803));
         let head = Word { name: "head".into(), words: 1, reads: 2, read_gas: 2_110, written: 1, write_gas: 5_000 };
         assert_eq!((parts.others, parts.words), (7, vec![head]));
         assert_eq!(parts.arithmetic, 20_000 - 5_000 - 2_110 - 5_000 - 1_756 - 803 - 7);

@@ -112,9 +112,7 @@ async fn every_error_has_a_call_that_provokes_it() {
     check!(outsider, "initialise", [bad[0].clone(), bad[1].clone(), n(1), n(1), n(1), bad[5].clone()], 0 => "NotOwner"[address(outsider)]);
     w.muster = router;
     // A router of the boss' own, not yet initialised.
-    let (_, built) = muster_cli::build::load(&root()).unwrap();
-    let code = &built.iter().find(|program| program.name == "router").unwrap().code;
-    let data = muster_cli::router::bound_initcode(code, boss);
+    let data = muster_cli::router::bound_initcode(&muster_router::code(), boss);
     let fresh = w.boss.send(&w.chain, Outgoing { data, ..Default::default() }).await.unwrap().contract_address.unwrap();
     let used = std::mem::replace(&mut w.muster, muster_cli::contract::Muster { address: fresh });
     let initialise = Token::Bytes(w.muster.encode("initialise", &bad).unwrap().to_vec());
