@@ -137,7 +137,7 @@ interface IMuster {
         uint32 node;
         /// Running: until when an answer counts.
         uint64 deadline;
-        /// Running: whether its success raises its node's H, because its draw had candidates enough.
+        /// Running: whether its success can raise its node's H: that was below 1 at the start, and its draw had candidates enough.
         bool boosts;
         /// As in its specification.
         uint8 redundancy;
@@ -342,8 +342,9 @@ interface IMuster {
     /// @param ticket As in the task's latest TaskQueued event.
     function expireQueued(uint64 id, uint64 ticket) external;
 
-    /// @notice The node's answer: ends the task as a success and pays the fee, whatever the answer is. H rises if the task's draw
-    /// had at least boostPool candidates (the parameter), and if half the task's estimate has passed since H was last set.
+    /// @notice The node's answer: ends the task as a success and pays the fee, whatever the answer is. H, where it was below 1
+    /// at the start, rises if the task's draw had at least boostPool candidates (the parameter), and if half the task's estimate has passed
+    /// since H was last set.
     function submit(uint64 id, bytes32 resultDigest) external;
 
     /// @notice The node says it cannot run the task: ends it, refunds the fee in full.
@@ -606,7 +607,7 @@ interface IMuster {
     /// @notice No node could take the task: it waits in the queue of its GPU group, or of its VRAM.
     event TaskQueued(uint64 indexed id, uint32 indexed group, address indexed creator, uint64 ticket);
     /// @notice A node was chosen and has until the deadline.
-    /// @param boosts Whether the draw had candidates enough for the task's success to raise the node's H.
+    /// @param boosts Whether the task's success can raise the node's H: that is below 1, and the draw had candidates enough.
     event TaskStarted(uint64 indexed id, uint32 indexed node, address indexed creator, uint64 deadline, bool boosts);
     /// @notice The node answered and was paid. Of a task that could have been sampled, what is not paid went to the reserve.
     event TaskSucceeded(uint64 indexed id, uint32 indexed node, address indexed creator, bytes32 resultDigest, uint128 paid);

@@ -47,9 +47,10 @@ contract MusterStorage {
         uint24 boostPpm;
         uint24 exclusionPpm;
         uint24 tau;
+        uint24 unbonding;
         /// What no node's Q_long / Q_max ever was above, in 200ths; below 100 it stands for 100, as without scores. No parameter.
         uint8 best;
-        /// Lowest stake class that has a joined node. No parameter.
+        /// Lowest stake class that has an active node. No parameter.
         uint8 lowest;
     }
 
@@ -71,7 +72,6 @@ contract MusterStorage {
 
     /// Parameters that only rare calls need. docs/parameters.md says what each is, and in what unit.
     struct Limits {
-        uint32 unbonding;
         uint16 kickoutMilli;
         uint32 queueTime;
         uint48 groupFee;
@@ -234,7 +234,7 @@ contract MusterStorage {
         uint8 used;
     }
 
-    /// Idle (or active) nodes of a GPU group by stake class. Also: joined nodes by stake class.
+    /// Idle (or active) nodes of a GPU group by stake class. Also: GPU groups with active nodes, by those nodes' stake class.
     struct Classes {
         /// Nodes in class 0.
         uint24 c0;
@@ -298,7 +298,7 @@ contract MusterStorage {
         uint24 live;
         /// Places ever used at once since it was last empty.
         uint24 slots;
-        /// Places below `slots` that are free.
+        /// 1 + the free place that is used next; 0 if none of those below `slots` is free.
         uint24 free;
         /// 1 + the pool's place among all queue groups; 0 for a pool never used.
         uint24 index;
@@ -578,8 +578,8 @@ contract MusterStorage {
     /// The proposed treasury.
     Proposal internal nextTreasury;
     Queue internal queue;
-    /// Joined nodes by stake class.
-    Classes internal joined;
+    /// GPU groups with active nodes, by those nodes' stake class.
+    Classes internal groupsByClass;
     /// Which program answers a selector. Key: the selector.
     mapping(bytes4 => address) internal programs;
     /// The selectors answered.
@@ -617,13 +617,14 @@ contract MusterStorage {
     mapping(uint256 => TaskRecord) internal entries;
     /// Queues, and the pool of nodes that wait apart. Key: the queue's number, or 2^32 - 1.
     mapping(uint256 => Pool) internal pools;
-    /// Words of all knock-out trees: at level 0 the keys, above it the greatest key of each word below. Key:
+    /// Words of all knock-out trees: at level 0 the keys, above it the greatest key of each word below. What is below 2^32 in a pool's
+    /// is no key: 1 for none, else 1 + the free place that is used after this free one, counted from 1. Key:
     /// `tree << 29 | level << 24 | place >> (2 level + 2)`. Trees: a pool's number for its keys, `2^32 + number` for
     /// the complements (from level 1 up), `(2 << 32) + grade` for the best key by VRAM, `3 << 32` for the complement of the worst
     /// by queue, `4 << 32` for stake + 1 by node number - 1.
     mapping(uint256 => uint64[4]) internal brackets;
-    /// Free places of pools. Key: `pool << 32 | i / 8`.
-    mapping(uint256 => uint32[8]) internal free;
+    /// How applications' groups are chosen by ratings. Key: the application.
+    mapping(address => ProfileRecord) internal profiles;
     /// Queues in order of first use. Key: `i / 8`.
     mapping(uint256 => uint32[8]) internal queueGroups;
     Limits internal limits;
@@ -655,6 +656,4 @@ contract MusterStorage {
     mapping(uint256 => Reserved) internal waiting;
     /// VRAM sizes with a listed GPU group of three joined nodes: bit `vram % 256` of the word `vram / 256`. Key: the word.
     mapping(uint256 => uint256) internal sizesOfTrios;
-    /// How applications' groups are chosen by ratings. Key: the application.
-    mapping(address => ProfileRecord) internal profiles;
 }

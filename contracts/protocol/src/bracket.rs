@@ -3,7 +3,8 @@
 //! Level 0 holds the keys; the word above holds the greatest key of each word below. Places are
 //! fixed, so nothing moves when a key comes or goes: only the path to the top is written, and only
 //! as far as the greatest key changes. Keys 0 and 1 both mean "none": a place once used is emptied
-//! with 1, so that words in use never fall back to zero and stay cheap to write.
+//! with 1, so that words in use never fall back to zero and stay cheap to write. In a pool's tree a free place names another
+//! instead ([`crate::pool`]), by a number below [`LEAST`].
 
 use crate::host::Host;
 use crate::layout::{entry, BRACKETS};
@@ -11,6 +12,8 @@ use muster_core::word::Word;
 
 /// A place emptied.
 pub const NONE: u64 = 1;
+/// The least key of a pool: what is below it stands in a place that is free.
+pub const LEAST: u64 = 1 << 32;
 
 /// One tree among all: a kind, and a number within the kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +23,15 @@ impl Bracket {
     /// Keys of a pool, greatest first.
     pub const fn best(pool: u32) -> Bracket {
         Bracket(pool as u64)
+    }
+    /// The greatest key of a word; [`NONE`] if it has none.
+    fn top(self, w: Word) -> u64 {
+        let top = greatest(w);
+        if self.0 >> 32 == 0 && top < LEAST {
+            NONE
+        } else {
+            top
+        }
     }
     /// The complements of a pool's keys, from level 1 up; level 0 is shared with [`Bracket::best`].
     pub const fn worst(pool: u32) -> Bracket {
@@ -52,10 +64,10 @@ impl Bracket {
         for level in level..height {
             let slot = self.slot(host, level, pos >> (2 * level + 2));
             let mut w = host.load(slot);
-            let former = greatest(w);
+            let former = self.top(w);
             w.0[(pos >> (2 * level) & 3) as usize] = key;
             host.store(slot, w);
-            key = greatest(w);
+            key = self.top(w);
             if key == former {
                 return None;
             }
@@ -118,10 +130,10 @@ pub fn greatest(w: Word) -> u64 {
     a.max(b).max(c.max(d))
 }
 
-/// The least real key of a word; [`u64::MAX`] if it has none.
+/// The least key of a word of a pool's keys; [`u64::MAX`] if it has none.
 #[inline]
 pub fn least(w: Word) -> u64 {
-    w.0.iter().fold(u64::MAX, |least, &k| if k > NONE && k < least { k } else { least })
+    w.0.iter().fold(u64::MAX, |least, &k| if k >= LEAST && k < least { k } else { least })
 }
 
 /// The lane of a word that holds `key`.

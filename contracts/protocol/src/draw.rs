@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId};
 use muster_core::qos;
 use muster_core::record::{Node, Status, MEMBERS, MODELS_PER_WORD};
-use muster_core::wad::mul_wad;
+use muster_core::wad::{mul_wad, WAD};
 use muster_core::weight;
 use muster_core::word::Word;
 
@@ -143,6 +143,8 @@ struct Pass<'f> {
     bound: u64,
     largest_boost: u64,
     local_only: bool,
+    /// Those among whom all holders are, if they are few; for a pass of nodes that hold a model.
+    roll: Option<Vec<NodeId>>,
     tries: u32,
 }
 
@@ -158,6 +160,16 @@ impl<H: Host> Network<'_, H> {
     /// H of a node now.
     pub fn reliability(&self, node: &Node) -> u64 {
         qos::recover(node.h, self.now.saturating_sub(node.h_at as u64), self.rules.tau)
+    }
+
+    /// Candidates that a draw of a node needs for the task's success to raise its H: none where that can rise no more, so that they are
+    /// not counted.
+    pub(crate) fn needed(&self, seat: &Seat) -> u32 {
+        if self.reliability(&seat.node) < WAD {
+            self.rules.boost_pool as u32
+        } else {
+            0
+        }
     }
 
     /// The factors of a node's weight that do not depend on the task.
@@ -212,27 +224,27 @@ impl<H: Host> Network<'_, H> {
         if field.total() == 0 {
             return Draw::Nobody;
         }
-        let models = task.models.len as u32;
-        let holders: u32 =
-            if models == 0 { 0 } else { task.models.as_slice().iter().map(|&m| Holders::load(self.host, m).len()).sum() };
+        let lists: Vec<Holders> = task.models.as_slice().iter().map(|&m| Holders::load(self.host, m)).collect();
+        let holders = lists.iter().map(Holders::len).sum();
         if holders > 0 && self.popular(holders) {
-            let pass = self.pass(&field, models, true);
+            let roll = registry::roll(self.host, &lists, self.roster.joined());
+            let pass = Pass { local_only: true, roll, tries: LOCAL_TRIES, ..self.pass(&field, task.models.len as u32) };
             match self.tries(&pass, task, rng) {
                 Ok((seat, _)) => return Draw::Node(seat, Candidates::Holders),
                 Err(Missed::Rejected) => return Draw::Undecided,
                 Err(Missed::NoneSeen) => {}
             }
         }
-        self.search_or_all(&field, task, holders, rng)
+        self.search_or_all(&field, task, &lists, holders, rng)
     }
 
     /// Chooses among the eligible holders found by a bounded search, or, if there are none, among all.
     #[inline(never)]
-    fn search_or_all(&self, field: &Field, task: &Task, holders: u32, rng: &mut Rng) -> Draw {
+    fn search_or_all(&self, field: &Field, task: &Task, lists: &[Holders], holders: u32, rng: &mut Rng) -> Draw {
         if holders > 0 {
             let mut found: Vec<(Seat, u64)> = Vec::new();
             let mut sum = 0;
-            for number in self.some_holders(task.models.as_slice(), holders, rng) {
+            for number in self.some_holders(lists, holders, rng) {
                 let seat = Seat::load(self.host, number);
                 if !seat.node.idle() || !in_scope(&seat, task) {
                     continue;
@@ -258,10 +270,10 @@ impl<H: Host> Network<'_, H> {
                 }
             }
         }
-        let pass = self.pass(field, task.models.len as u32, false);
+        let pass = self.pass(field, task.models.len as u32);
         match self.tries(&pass, task, rng) {
             Ok((seat, beside)) => {
-                let enough = self.rules.boost_pool as u32;
+                let enough = self.needed(&seat);
                 let there = if beside < enough { field.count(self.host, enough) } else { beside };
                 Draw::Node(seat, Candidates::AtLeast(there))
             }
@@ -269,11 +281,10 @@ impl<H: Host> Network<'_, H> {
         }
     }
 
-    /// Up to [`SEARCHED`] different nodes entered as holders of any of the models: all if they are few, else random ones.
-    fn some_holders(&self, models: &[ModelId], entries: u32, rng: &mut Rng) -> Vec<NodeId> {
-        let lists: Vec<Holders> = models.iter().map(|&m| Holders::load(self.host, m)).collect();
+    /// Up to [`SEARCHED`] different nodes entered as holders of any of some models: all if they are few, else random ones.
+    fn some_holders(&self, lists: &[Holders], entries: u32, rng: &mut Rng) -> Vec<NodeId> {
         let at = |mut i: u32| {
-            for list in &lists {
+            for list in lists {
                 if i < list.len() {
                     return list.get(self.host, i);
                 }
@@ -292,7 +303,7 @@ impl<H: Host> Network<'_, H> {
         numbers
     }
 
-    fn pass<'f>(&self, field: &'f Field, models: u32, local_only: bool) -> Pass<'f> {
+    fn pass<'f>(&self, field: &'f Field, models: u32) -> Pass<'f> {
         // Without local nodes M is at most 1.3, but a search that is not exhaustive may have missed one.
         let largest_boost = weight::largest_boost(models, models > 0);
         let bound = weight::class_bound(
@@ -301,13 +312,7 @@ impl<H: Host> Network<'_, H> {
             self.roster.lowest(),
             qos::highest_qos(self.rules.best),
         );
-        Pass {
-            field,
-            bound: mul_wad(bound, largest_boost) + 1,
-            largest_boost,
-            local_only,
-            tries: if local_only { LOCAL_TRIES } else { TRIES },
-        }
+        Pass { field, bound: mul_wad(bound, largest_boost) + 1, largest_boost, local_only: false, roll: None, tries: TRIES }
     }
 
     /// A height below the bound of a drawn node's class, uniform: it is accepted if its weight is above that.
@@ -331,6 +336,9 @@ impl<H: Host> Network<'_, H> {
                 continue;
             };
             left -= 1;
+            if pass.roll.as_ref().is_some_and(|roll| !roll.contains(&spot.node)) {
+                continue;
+            }
             let seat = Seat::load(self.host, spot.node);
             let merit = self.merit(&seat.node);
             let height = self.height(pass, spot.class, rng);
@@ -339,8 +347,8 @@ impl<H: Host> Network<'_, H> {
                 continue;
             }
             let hopeless = height >= mul_wad(merit, pass.largest_boost) as u128;
-            // Whether holders are there must not hang on what they weigh; where anyone will do it need not be known.
-            if hopeless && !pass.local_only {
+            // Whether holders are there must not hang on what they weigh; where anyone will do, or one was seen, it need not be known.
+            if hopeless && (!pass.local_only || matches!(missed, Missed::Rejected)) {
                 continue;
             }
             let local = if task.models.as_slice() == [spot.holds] {
@@ -378,7 +386,7 @@ impl<H: Host> Network<'_, H> {
         (fits, began): (&mut dyn FnMut(&Seat) -> bool, u32),
         rng: &mut Rng,
     ) {
-        let pass = self.pass(&field, models.len as u32, false);
+        let pass = self.pass(&field, models.len as u32);
         let class = |seat: &Seat| seat.node.class(self.rules.base);
         let total = pass.field.total() + beside.iter().map(|seat| 1 << class(seat)).sum::<u64>();
         for _ in 0..SEVERAL_TRIES {
@@ -505,7 +513,7 @@ impl<H: Host> Network<'_, H> {
         if field.total() == 0 {
             return chosen;
         }
-        let pass = Pass { tries: 1, ..self.pass(field, 0, false) };
+        let pass = Pass { tries: 1, ..self.pass(field, 0) };
         let wanted = ModelSet::one(model);
         let plain = Task { models: ModelSet::default(), ..*task };
         while *reads > 0 && (chosen.len() as u32) < most {
@@ -524,8 +532,7 @@ impl<H: Host> Network<'_, H> {
     }
 
     /// Counts available nodes that hold a model up to `enough`, and adds those of them that the task could have gone to, up to
-    /// `pool` different ones in all, to `eligible`; by the same bounded search as a draw, within `reads`. With a `pool` the task
-    /// was drawn among holders of its models because many hold them.
+    /// `pool` different ones in all, to `eligible`; by the same bounded search as a draw, within `reads`.
     #[inline(never)]
     #[expect(clippy::too_many_arguments, reason = "the draw's, and what it shares with the models before")]
     pub(crate) fn available_holders(
@@ -539,14 +546,20 @@ impl<H: Host> Network<'_, H> {
         reads: &mut u32,
         rng: &mut Rng,
     ) -> u32 {
-        let wanted = ModelSet::one(model);
-        let entries = || Holders::load(self.host, model).len();
+        let (wanted, list) = (ModelSet::one(model), Holders::load(self.host, model));
         let words = |entries: u8| (entries as u32).div_ceil(MODELS_PER_WORD);
         let mut counted: Vec<NodeId> = Vec::new();
         let done = |counted: &[NodeId], eligible: &[NodeId]| counted.len() as u32 >= enough && eligible.len() as u32 >= pool;
         // Nodes known to be idle are looked at first where many hold the model: they cost a read less.
-        if pool > 0 && task.models.len == 1 || self.popular(entries()) {
-            let (known, unknown): (Vec<u32>, Vec<u32>) = (0..nearby.count()).partition(|&i| nearby.knows(i, model));
+        if self.popular(list.len()) {
+            let (known, mut unknown): (Vec<u32>, Vec<u32>) = (0..nearby.count()).partition(|&i| nearby.knows(i, model));
+            // Not where it would help nobody, and within `reads` like all else.
+            if !unknown.is_empty() && (known.len() as u32) < enough.max(pool) && *reads > list.further_words() {
+                if let Some(roll) = registry::roll(self.host, &[list], self.roster.joined()) {
+                    *reads -= list.further_words();
+                    unknown.retain(|&i| roll.contains(&nearby.node(i)));
+                }
+            }
             for i in known.into_iter().chain(unknown.into_iter().take(NEARBY)) {
                 if done(&counted, eligible) || *reads == 0 {
                     break;
@@ -573,7 +586,7 @@ impl<H: Host> Network<'_, H> {
             }
         }
         if !done(&counted, eligible) && *reads > 0 {
-            for number in self.some_holders(&[model], entries(), rng) {
+            for number in self.some_holders(&[list], list.len(), rng) {
                 if done(&counted, eligible) || *reads == 0 {
                     break;
                 }

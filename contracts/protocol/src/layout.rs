@@ -20,8 +20,8 @@ pub const NEXT_OWNER: u8 = 5;
 pub const NEXT_TREASURY: u8 = 6;
 /// [`muster_core::record::Queue`].
 pub const QUEUE: u8 = 7;
-/// [`muster_core::record::Classes`]: joined nodes by stake class.
-pub const JOINED: u8 = 8;
+/// [`muster_core::record::Classes`]: GPU groups with active nodes, by those nodes' stake class.
+pub const GROUPS_BY_CLASS: u8 = 8;
 /// `mapping(bytes4 => address)`: which program answers a selector.
 pub const PROGRAMS: u8 = 9;
 /// `bytes4[]`: the selectors answered.
@@ -54,8 +54,8 @@ pub const ENTRIES: u8 = 22;
 pub const POOLS: u8 = 23;
 /// `mapping(uint256 => uint64[4])`: words of all brackets.
 pub const BRACKETS: u8 = 24;
-/// `mapping(uint256 => uint32[8])`: free places of pools.
-pub const FREE: u8 = 25;
+/// `mapping(address => ProfileRecord)`: how an application's groups are chosen by ratings, see [`profile`].
+pub const PROFILES: u8 = 25;
 /// `mapping(uint256 => uint32[8])`: queues in order of first use.
 pub const QUEUE_GROUPS: u8 = 26;
 /// [`muster_core::record::Limits`].
@@ -89,8 +89,6 @@ pub const BURNT: u8 = 39;
 pub const WAITING: u8 = 40;
 /// `mapping(uint256 => uint256)`: VRAM sizes with a listed GPU group of three joined nodes, a bit each, 256 to a word.
 pub const SIZES_OF_TRIOS: u8 = 41;
-/// `mapping(address => ProfileRecord)`: how an application's groups are chosen by ratings, see [`profile`].
-pub const PROFILES: u8 = 42;
 
 /// In the record of a Pending task, behind the task: [`muster_core::record::Reserved`].
 pub const PENDING_RESERVED: u64 = 4;

@@ -253,7 +253,7 @@ impl<H: Host> Network<'_, H> {
     #[inline(never)]
     pub(crate) fn leave(&mut self, mut seat: Seat, kicked: bool) {
         let operator = self.roster.leave(self.host, &mut seat, self.rules.base).account;
-        let release = self.now + self.host.get::<Limits>(slot(LIMITS)).unbonding as u64;
+        let release = self.now + self.rules.unbonding as u64;
         let stake = seat.node.stake;
         purse::unbond(self.host, operator, stake, release, seat.node.open() > 0, kicked);
         seat.node.status = Status::Quit as u8;

@@ -216,7 +216,7 @@ parameters! {
     /// Minimum stake
     "minStake" in "granules": Terms.min_stake = StakeOver(1), 1 to StakeLimit;
     /// Time before a returned stake can be withdrawn
-    "unbonding" in "seconds": Limits.unbonding = Fixed(86_400), 0 to BeforeUpgrades(2_592_000), Proposed;
+    "unbonding" in "seconds": Rules.unbonding = Fixed(86_400), 0 to BeforeUpgrades(2_592_000), Proposed;
     /// Q_long below this kicks out
     "kickoutMilli" in "thousandths": Limits.kickout_milli = Fixed(2_000), 0 to Fixed(10_000), Proposed;
     /// Fewer available holders of a model than this start a pre-download

@@ -2,10 +2,13 @@
 //!
 //! An entry keeps its place from insertion to removal. Costs, for n places: [`insert`] and
 //! [`remove`] write one leaf word, and log4(n) - 1 words of each bracket at worst; one on average.
+//!
+//! Free places are a list, used last in, first out: where a free place's key would be stands 1 + the one that is used after it,
+//! counted from 1; the pool's record names the first. So no other word is read or written for them.
 
-use crate::bracket::{height, lane_of, least, Bracket, NONE};
+use crate::bracket::{height, lane_of, least, Bracket, LEAST, NONE};
 use crate::host::Host;
-use crate::layout::{entry, FREE, POOLS};
+use crate::layout::{entry, POOLS};
 use muster_core::id::QueueId;
 use muster_core::record::Pool;
 
@@ -23,22 +26,33 @@ pub fn store<H: Host>(host: &mut H, id: QueueId, pool: &Pool) {
     host.put(slot, &Pool { used: 1, ..*pool });
 }
 
-/// The key at a place; at most [`NONE`] if the place is free. `pool` is the pool's record.
+/// The key at a place; [`NONE`] if the place is free. `pool` is the pool's record.
 pub fn key_at<H: Host>(host: &H, id: QueueId, pool: &Pool, place: u32) -> u64 {
-    if place >= pool.slots {
+    let key = if place >= pool.slots {
         NONE
     } else if pool.slots == 1 {
         pool.best
     } else {
-        Bracket::best(id.0).word(host, 0, place).0[(place & 3) as usize]
+        lane(host, id, place)
+    };
+    if key < LEAST {
+        NONE
+    } else {
+        key
     }
 }
 
-/// Puts a key (above [`NONE`]) into a pool; gives its place. The caller stores `pool`.
+/// What stands at a place of a pool that has had more than one.
+fn lane<H: Host>(host: &H, id: QueueId, place: u32) -> u64 {
+    Bracket::best(id.0).word(host, 0, place).0[(place & 3) as usize]
+}
+
+/// Puts a key (at least [`LEAST`]) into a pool; gives its place. The caller stores `pool`.
 pub fn insert<H: Host>(host: &mut H, id: QueueId, pool: &mut Pool, key: u64) -> u32 {
     let place = if pool.free > 0 {
-        pool.free -= 1;
-        host.load(free_slot(host, id, pool.free)).lane32(pool.free & 7)
+        let place = pool.free - 1;
+        pool.free = (lane(host, id, place) - NONE) as u32;
+        place
     } else {
         let place = pool.slots;
         let old = height(place);
@@ -58,20 +72,15 @@ pub fn insert<H: Host>(host: &mut H, id: QueueId, pool: &mut Pool, key: u64) -> 
 
 /// Takes the key at `place` out. The caller stores `pool`.
 pub fn remove<H: Host>(host: &mut H, id: QueueId, pool: &mut Pool, place: u32) {
-    set(host, id, pool, place, NONE);
+    set(host, id, pool, place, NONE + pool.free as u64);
     pool.live -= 1;
+    pool.free = place + 1;
     if pool.live == 0 {
         *pool = Pool { index: pool.index, used: 1, ..Pool::default() };
-        return;
     }
-    let slot = free_slot(host, id, pool.free);
-    let mut w = host.load(slot);
-    w.set_lane32(pool.free & 7, place);
-    host.store(slot, w);
-    pool.free += 1;
 }
 
-/// Puts another key (above [`NONE`]) at a place that has one. The caller stores `pool`.
+/// Puts another key (at least [`LEAST`]) at a place that has one. The caller stores `pool`.
 pub fn replace<H: Host>(host: &mut H, id: QueueId, pool: &mut Pool, place: u32, key: u64) {
     set(host, id, pool, place, key);
 }
@@ -92,14 +101,10 @@ pub fn worst_place<H: Host>(host: &H, id: QueueId, pool: &Pool) -> u32 {
     word * 4 + lane_of(leaf, least(leaf))
 }
 
-fn free_slot<H: Host>(host: &H, id: QueueId, n: u32) -> muster_core::word::Word {
-    entry(host, FREE, (id.0 as u64) << 32 | (n / 8) as u64)
-}
-
 fn set<H: Host>(host: &mut H, id: QueueId, pool: &mut Pool, place: u32, key: u64) {
     let h = height(pool.slots);
     if h == 0 {
-        (pool.best, pool.worst) = if key > NONE { (key, key) } else { (0, 0) };
+        (pool.best, pool.worst) = if key >= LEAST { (key, key) } else { (0, 0) };
         return;
     }
     let best = Bracket::best(id.0);

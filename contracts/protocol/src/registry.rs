@@ -22,6 +22,8 @@ use muster_core::word::Word;
 /// Longest GPU name, in bytes.
 pub const GPU_NAME_MAX: usize = 64;
 
+/// Words of holders, beyond the first of each model, that a [`roll`] reads.
+const ROLL_WORDS: u32 = 4;
 /// Entries that stay beside the array's length.
 const INLINE: u32 = 7;
 
@@ -255,6 +257,11 @@ impl Holders {
         })
     }
 
+    /// Words of it beyond the first.
+    pub(crate) fn further_words(&self) -> u32 {
+        spilled(self.len()) / INLINE
+    }
+
     /// Appends a node.
     pub fn push<H: Host>(&mut self, host: &mut H, node: NodeId) {
         let n = self.len();
@@ -292,6 +299,31 @@ impl Holders {
         let slot = holders_slot(host, self.model, 0);
         host.store(slot, self.head);
     }
+}
+
+/// Everybody who is entered as a holder of one of some models, stale entries included: whoever is not among them holds none. Only if
+/// that takes at most [`ROLL_WORDS`] beyond the first ones, and not where three of four of the joined nodes are entered for one model: there
+/// a try seldom falls on anybody else.
+#[inline(never)]
+pub fn roll<H: Host>(host: &H, lists: &[Holders], joined: u32) -> Option<Vec<NodeId>> {
+    let (mut all, mut words) = (Vec::new(), 0);
+    for list in lists {
+        words += list.further_words();
+        if list.len() * 4 >= joined * 3 {
+            return None;
+        }
+    }
+    if words > ROLL_WORDS {
+        return None;
+    }
+    for list in lists {
+        for word in 0..list.further_words() {
+            let w = host.load(holders_slot(host, list.model, 1 + word));
+            all.extend((0..INLINE).map(|i| NodeId(w.lane32(i))));
+        }
+        all.extend((0..list.len() - spilled(list.len())).map(|i| NodeId(list.head.lane32(1 + i))));
+    }
+    Some(all)
 }
 
 // ---------------------------------------------------------------- models of a node

@@ -3,7 +3,7 @@
 use crate::abi::{emit, IMuster::NodeSetAside};
 use crate::bracket::{height, Bracket, NONE};
 use crate::host::{offset, Host, ModelSet, Task};
-use crate::layout::{node, node_slot, slot, JOINED};
+use crate::layout::{node, node_slot, slot, GROUPS_BY_CLASS};
 use crate::registry;
 use crate::sampler::{self, Among, Counts};
 use crate::Result;
@@ -174,7 +174,7 @@ impl Roster {
         self.max_stake
     }
 
-    /// The lowest stake class that has one.
+    /// The lowest stake class that has an active one.
     pub fn lowest(&self) -> u8 {
         self.lowest
     }
@@ -214,9 +214,8 @@ impl Roster {
         if registry::joined(host, seat.node.group) == Some(0) {
             registry::count_manned(host, seat.node.group, true, &mut self.max_vram);
         }
-        Self::activate(host, seat, operator, base);
+        self.activate(host, seat, operator, base);
         registry::count_joined(host, seat.node.group, true);
-        self.count_class(host, None, Some(seat.node.class(base)));
         self.set_stake_key(host, seat.id, seat.node.stake + 1);
     }
 
@@ -228,21 +227,20 @@ impl Roster {
             sampler::count_absent(host, seat.node.group, false);
             seat.operator(host)
         } else {
-            Self::deactivate(host, seat, seat.node.class(base))
+            self.deactivate(host, seat, seat.node.class(base))
         };
         if registry::joined(host, seat.node.group) == Some(0) {
             registry::count_manned(host, seat.node.group, false, &mut self.max_vram);
         }
         registry::count_joined(host, seat.node.group, false);
-        self.count_class(host, Some(seat.node.class(base)), None);
         self.set_stake_key(host, seat.id, NONE);
         operator
     }
 
     /// Takes a paused node out of the active ones until it resumes, if it can be counted.
-    pub fn set_aside<H: Host>(&self, host: &mut H, seat: &mut Seat, base: u64) {
+    pub fn set_aside<H: Host>(&mut self, host: &mut H, seat: &mut Seat, base: u64) {
         if sampler::count_absent(host, seat.node.group, true) {
-            Self::deactivate(host, seat, seat.node.class(base));
+            self.deactivate(host, seat, seat.node.class(base));
             seat.node.duties |= Node::INACTIVE;
             seat.put(host);
             emit::<NodeSetAside>(host, (seat.id,), ());
@@ -250,23 +248,20 @@ impl Roster {
     }
 
     /// Enters a node among the active ones again that resumes.
-    pub fn take_back<H: Host>(&self, host: &mut H, seat: &mut Seat, base: u64) {
+    pub fn take_back<H: Host>(&mut self, host: &mut H, seat: &mut Seat, base: u64) {
         if seat.node.inactive() {
             seat.node.duties &= !Node::INACTIVE;
             sampler::count_absent(host, seat.node.group, false);
             let operator = seat.operator(host);
-            Self::activate(host, seat, operator, base);
+            self.activate(host, seat, operator, base);
         }
     }
 
     /// Enters a node's changed stake; `from` and `to` are the stake classes before and after.
     pub fn restake<H: Host>(&mut self, host: &mut H, seat: &Seat, from: u8, to: u8, base: u64) {
-        if from != to {
-            if !seat.node.inactive() {
-                let operator = Self::deactivate(host, seat, from);
-                Self::activate(host, seat, operator, base);
-            }
-            self.count_class(host, Some(from), Some(to));
+        if from != to && !seat.node.inactive() {
+            let operator = self.deactivate(host, seat, from);
+            self.activate(host, seat, operator, base);
         }
         self.set_stake_key(host, seat.id, seat.node.stake + 1);
     }
@@ -279,34 +274,39 @@ impl Roster {
     }
 
     /// Enters a node, whose operator's record is given, among the active ones.
-    fn activate<H: Host>(host: &mut H, seat: &Seat, operator: Operator, base: u64) {
-        let place = sampler::insert(host, Among::Active, seat.node.group, seat.node.class(base), seat.id);
+    fn activate<H: Host>(&mut self, host: &mut H, seat: &Seat, operator: Operator, base: u64) {
+        let class = seat.node.class(base);
+        let place = sampler::insert(host, Among::Active, seat.node.group, class, seat.id);
         seat.set_operator(host, &Operator { place, ..operator });
+        if place == 0 {
+            self.count_class(host, class, true);
+        }
     }
 
     /// Takes a node out of the active ones; `class` is the stake class that it was entered with.
     #[inline(never)]
-    fn deactivate<H: Host>(host: &mut H, seat: &Seat, class: u8) -> Operator {
+    fn deactivate<H: Host>(&mut self, host: &mut H, seat: &Seat, class: u8) -> Operator {
         let operator = seat.operator(host);
-        let (moved, _) = sampler::remove(host, Among::Active, seat.node.group, class, operator.place);
+        let (moved, left) = sampler::remove(host, Among::Active, seat.node.group, class, operator.place);
         if let Some(moved) = moved {
             let other = Seat { id: moved, slot: node_slot(host, moved), node: seat.node };
             let entry = other.operator(host);
             other.set_operator(host, &Operator { place: operator.place, ..entry });
         }
+        if left == 0 {
+            self.count_class(host, class, false);
+        }
         operator
     }
 
-    /// Moves a joined node between stake classes and keeps the lowest class right.
-    fn count_class<H: Host>(&mut self, host: &mut H, from: Option<u8>, to: Option<u8>) {
-        let mut counts = Counts(host.load(slot(JOINED)));
-        if let Some(c) = from {
-            counts.set(c, counts.get(c).saturating_sub(1));
-        }
-        if let Some(c) = to {
-            counts.set(c, counts.get(c) + 1);
-        }
-        host.store(slot(JOINED), counts.0);
+    /// Notes that a GPU group has got its first active node of a stake class, or lost its last, and keeps the lowest class right. Most that
+    /// come or leave are neither, and neither read nor write the word.
+    #[inline(never)]
+    fn count_class<H: Host>(&mut self, host: &mut H, class: u8, come: bool) {
+        let mut counts = Counts(host.load(slot(GROUPS_BY_CLASS)));
+        let groups = counts.get(class);
+        counts.set(class, if come { groups + 1 } else { groups.saturating_sub(1) });
+        host.store(slot(GROUPS_BY_CLASS), counts.0);
         self.lowest = counts.lowest().unwrap_or(0);
     }
 }

@@ -416,14 +416,15 @@ pub struct Spot {
 
 /// Whether nobody idle stands in a scope.
 pub fn nobody_idle<H: Host>(host: &H, scope: Scope) -> bool {
-    let none = |key: u64, first: u32| {
-        let w = host.load(Among::Idle.branch(host, key));
-        (first..FAN).all(|i| w.bits(i * 8, 8) == 0)
+    let vram = match scope {
+        Scope::Group(group) => return Counts::load(host, Among::Idle, group).bound() == 0,
+        Scope::Vram(vram) => vram,
     };
-    match scope {
-        Scope::Group(group) => Counts::load(host, Among::Idle, group).bound() == 0,
-        Scope::Vram(vram) => none(ROOT, vram / FAN + 1) && none(MIDDLE | (vram / FAN) as u64, vram % FAN),
-    }
+    let none = |w: &Word, first: u32| (first..FAN).all(|i| w.bits(i * 8, 8) == 0);
+    let root = host.load(Among::Idle.branch(host, ROOT));
+    // The word below need not be read where nobody stands under it.
+    none(&root, vram / FAN)
+        || none(&root, vram / FAN + 1) && none(&host.load(Among::Idle.branch(host, MIDDLE | (vram / FAN) as u64)), vram % FAN)
 }
 
 impl Field {

@@ -17,6 +17,7 @@ use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
 use muster_core::qos::{boost, share_bps};
 use muster_core::record::*;
 use muster_core::value::{key, time_limit, Kind};
+use muster_core::wad::WAD;
 use muster_core::word::{Address, Word};
 
 /// Fees stay below this many wei: so all fees of all 2^40 tasks together stay below 2^127, and no account's credit overflows.
@@ -273,16 +274,20 @@ impl<H: Host> Network<'_, H> {
         seat.node.status = Status::Busy as u8;
         seat.put(self.host);
         seat.assign(self.host, task);
-        // One node is chosen already; how many others there were need not be known beyond the pool.
-        let pool = self.rules.boost_pool as u32;
-        let others = if candidates == Candidates::Holders { pool.saturating_sub(1) } else { 0 };
-        let (holders, requests) =
-            if task.models.len > 0 { self.distribute(task, &seat, (place, left), others, rng) } else { (0, Vec::new()) };
+        // One node is chosen already; how many others there were need not be known beyond the pool, nor where H can rise no more.
+        let (rises, pool) = (self.reliability(&seat.node) < WAD, self.rules.boost_pool as u32);
+        let among_holders = candidates == Candidates::Holders;
+        let others = if rises && among_holders { pool.saturating_sub(1) } else { 0 };
+        let (holders, requests) = if task.models.len > 0 {
+            self.distribute(task, &seat, (place, left), (among_holders, others), rng)
+        } else {
+            (0, Vec::new())
+        };
         let there = match candidates {
             Candidates::Holders => holders + 1,
             Candidates::AtLeast(n) => n,
         };
-        let boosts = there >= pool;
+        let boosts = rises && there >= pool;
         let flags = if boosts { task.order.flags | Order::BOOSTS } else { task.order.flags };
         seat.set_order(self.host, &Order { moment: deadline, flags, ..task.order });
         emit::<TaskStarted>(self.host, (task.order.id, seat.id, task.escrow.creator), (deadline, boosts));
@@ -299,12 +304,12 @@ impl<H: Host> Network<'_, H> {
         task: &Task,
         seat: &Seat,
         ((class, place), left): ((u8, u32), u32),
-        others: u32,
+        (among_holders, others): (bool, u32),
         rng: Option<&mut Rng>,
     ) -> (u32, Vec<(NodeId, ModelId)>) {
         let mut requests = Vec::new();
         // A node that was drawn among the holders of one model, of which there are many, holds it.
-        let sure = others > 0 && task.models.len == 1;
+        let sure = among_holders && task.models.len == 1;
         if !sure && registry::count_held(self.host, seat.slot, seat.node.models, &task.models) < task.models.len as u32 {
             let held = Held::load(self.host, seat.slot, seat.node.models);
             let missing = task.models.as_slice().iter().filter(|&&m| !held.holds(m));

@@ -13,7 +13,7 @@ use muster_protocol::host::{offset, HISTORY};
 use muster_protocol::layout::{selector_key, slot, HEAD, SELECTORS, SELECTOR_PLACES};
 use muster_protocol::native::Memory;
 use muster_protocol::parameters::PARAMETERS;
-use muster_protocol::roster::Roster;
+use muster_protocol::roster::{Roster, Seat};
 use muster_protocol::sampler::Among;
 use muster_protocol::tasks::FEE_END;
 use muster_protocol::{purse, Host, IMuster, Network};
@@ -338,7 +338,8 @@ fn a_task_runs_at_once_with_no_delay_and_in_the_next_block_with_one() {
                 (c.id, c.creator.into_array(), c.fee, c.estimate, c.timeLimit, c.startFeeBps, c.drawBlock),
                 (1, who(5), FEE, 60, 120, 200, 999)
             );
-            assert_eq!((s.id, s.deadline, s.boosts), (1, 1_700_000_120, true));
+            // Its H can rise no more.
+            assert_eq!((s.id, s.deadline, s.boosts), (1, 1_700_000_120, false));
             assert_eq!(status(&mut w, s.node), 2);
             let t = w.view(|n| n.running_task(NodeId(s.node))).unwrap();
             assert_eq!((t.id, t.fee, t.deadline), (1, FEE, s.deadline));
@@ -1050,6 +1051,7 @@ fn a_success_raises_h_only_after_a_real_draw_and_some_time() {
     // Whom the queue gave a task nobody drew.
     let mut w = world(1);
     w.set("boostPool", 1);
+    lower(&mut w, WAD / 2);
     let (first, second) = (w.create(5, 1_000, spec(0, &[])).unwrap(), w.create(5, 1_000, spec(0, &[])).unwrap());
     assert!(w.view(|n| n.running_task(NodeId(1))).unwrap().boosts);
     submit(&mut w, 1, first).unwrap();
@@ -1520,10 +1522,20 @@ fn holders(number: u64, models: &[u64], others: u64) -> World {
     w
 }
 
-/// Whether a success of a task that such a world draws so many blocks later raises H.
+/// Gives every node this H, as of now.
+fn lower(w: &mut World, h: u64) {
+    for n in 1..=w.view(|n| n.overview()).nodesIssued {
+        let mut seat = Seat::load(&w.mem, NodeId(n));
+        (seat.node.h, seat.node.h_at) = (h, w.mem.now as u32);
+        seat.put(&mut w.mem);
+    }
+}
+
+/// Whether a success of a task that such a world draws so many blocks later raises H, which is a little below 1.
 fn boosts(w: &World, wanted: &IMuster::TaskSpec, later: u64) -> bool {
     let mut w = World::on(w.mem.clone());
     w.pass(later, 0);
+    lower(&mut w, WAD - 1);
     w.events();
     w.create(5, FEE, wanted.clone()).unwrap();
     w.drain();
@@ -1570,7 +1582,8 @@ fn counting_available_holders_reads_no_more_than_it_takes() {
     assert_eq!(read_for(&w, &spec(0, &[7]), 3), read_for(&w, &spec(0, &[7]), 0));
     back(&mut w, 1..=12);
     for scarce in 1..=2 {
-        assert_eq!(read_for(&w, &spec(0, &[7]), scarce), read_for(&w, &spec(0, &[7]), 0) + scarce as u32);
+        // And once more the word of the list that the draw has read.
+        assert_eq!(read_for(&w, &spec(0, &[7]), scarce), read_for(&w, &spec(0, &[7]), 0) + 1 + scarce as u32);
     }
     // Of a rare one two for everybody who is entered, a record and the word of its models, but one for the node that was drawn.
     let w = holders(12, &[7], 60);
@@ -1594,7 +1607,7 @@ fn stale_holders_do_not_make_a_model_common() {
 }
 
 /// A pre-download reads no more than its words: two for everybody who is entered as a holder or tried; where many are entered first two and
-/// more for each of three who stand beside the node that was drawn, and not where few are.
+/// more for each of three who stand beside the node that was drawn and may be among them, and not where few are.
 #[test]
 fn a_pre_download_asks_as_many_as_its_words_allow() {
     let most = |w: &World| (0..30).map(|later| asked_for(w, &spec(0, &[7]), later).len()).max().unwrap();
@@ -1613,11 +1626,17 @@ fn a_pre_download_asks_as_many_as_its_words_allow() {
     aside(&mut w, 31..=34);
     let counts = (0..30).map(|later| asked_for(&w, &spec(0, &[7, 8]), later).len());
     assert!((9..=12).contains(&counts.max().unwrap()));
-    // Ten of forty: six words for three beside, twenty for those who are entered, and three tries.
+    // Ten of forty: none for those beside, who are not entered; twenty for those who are, and six tries.
     let mut w = holders(10, &[7], 30);
     w.set("spread", 16);
     aside(&mut w, 1..=10);
-    assert_eq!(most(&w), 3);
+    assert_eq!(most(&w), 6);
+    // Forty of 150, in more words than are read: six words for three beside, and two for each different one of sixteen picks; they leave two tries
+    // at most.
+    let mut w = holders(40, &[7], 110);
+    w.set("spread", 16);
+    aside(&mut w, 1..=40);
+    assert_eq!(most(&w), 2);
 }
 
 /// A try that is rejected by weight counts like any other: where nearly all weigh little, few are asked.
@@ -1659,6 +1678,33 @@ fn a_draw_is_real_only_where_others_could_have_run_the_task() {
             more.join(n, name, group.vram(), &[7], 400).unwrap();
         }
         assert!(boosts(&more, &wanted, 0), "three could, of one GPU");
+    }
+}
+
+/// Where H is 1 a success changes nothing: then no other candidates are looked for, and the event does not promise anything.
+#[test]
+fn candidates_are_not_counted_for_a_node_whose_h_can_rise_no_more() {
+    let mut w = holders(12, &[7], 6);
+    w.set("boostPool", 8);
+    back(&mut w, 1..=12);
+    let start = |h: u64, models: &[u64]| {
+        let mut w = World::on(w.mem.clone());
+        lower(&mut w, h);
+        w.events();
+        let began = w.mem.reads();
+        w.create(5, FEE, spec(0, models)).unwrap();
+        let reads = w.mem.reads() - began;
+        let E::TaskStarted(started) = w.events().remove(1) else { panic!("it starts") };
+        submit(&mut w, started.node.into(), started.id).unwrap();
+        (started.boosts, reads, w.node(started.node).reliability)
+    };
+    for models in [&[7][..], &[]] {
+        let ((rises, counted, after), (full, read, still)) = (start(WAD - 1, models), start(WAD, models));
+        assert!(rises && !full, "{models:?}");
+        // Without models the node's own group has as many.
+        assert!(read < counted || models.is_empty(), "{models:?}: {read} words, {counted} where H can rise");
+        // The same block: half of the estimate has not passed.
+        assert_eq!((after, still), (WAD - 1, WAD));
     }
 }
 

@@ -5,7 +5,7 @@ use muster_core::record::{Call, Escrow, Head, Listed, Models, Order, Pool, Queue
 use muster_core::word::Word;
 use muster_model::validated::task_of;
 use muster_model::world::{spec, who, Dice, World, TOKEN};
-use muster_protocol::bracket::{height, NONE};
+use muster_protocol::bracket::{height, Bracket, LEAST, NONE};
 use muster_protocol::draw::Rng;
 use muster_protocol::host::{offset, ModelSet, Task};
 use muster_protocol::layout::{self, entry, slot};
@@ -35,8 +35,7 @@ fn a_pool_knows_its_greatest_and_least_key() {
             let growing = (step < longest) == (d.below(5) > 0);
             if growing || there.is_empty() {
                 // Rising, falling and mixed, with many equal ones.
-                let key = NONE
-                    + 1
+                let key = LEAST
                     + match seed % 3 {
                         0 => step,
                         1 => 2 * longest - step,
@@ -59,7 +58,7 @@ fn a_pool_knows_its_greatest_and_least_key() {
                 assert_eq!(there[&pool::worst_place(&mem, QueueId(9), &record)], least);
             }
             for place in 0..=record.slots {
-                assert_eq!(pool::key_at(&mem, QueueId(9), &record, place).max(NONE), there.get(&place).copied().unwrap_or(NONE));
+                assert_eq!(pool::key_at(&mem, QueueId(9), &record, place), there.get(&place).copied().unwrap_or(NONE));
             }
         }
     }
@@ -485,22 +484,67 @@ fn who_joins_is_known_by_his_neighbours_model_or_else_by_his_first() {
     assert_eq!(held, 0b11);
 }
 
+/// A roll of several models' holders names everybody who is entered, whatever words they fill, as long as those are not too many, and no
+/// model is everybody's.
+#[test]
+fn a_roll_names_everybody_who_is_entered() {
+    let mut mem = Memory::new();
+    let (mut first, mut second) = (Holders::load(&mem, ModelId(1)), Holders::load(&mem, ModelId(2)));
+    let mut all = BTreeSet::new();
+    for n in 1..=40 {
+        first.push(&mut mem, NodeId(n));
+        all.insert(n);
+        if n % 3 == 0 {
+            second.push(&mut mem, NodeId(100 + n));
+            all.insert(100 + n);
+        }
+        // The last one to seven stand in the first word.
+        let words = (first.len() - 1) / 7 + second.len().saturating_sub(1) / 7;
+        let lists = [1, 2].map(|model| Holders::load(&mem, ModelId(model)));
+        let began = mem.reads();
+        let roll = registry::roll(&mem, &lists, 100);
+        assert_eq!(roll.is_some(), words <= 4, "{words} words");
+        if let Some(roll) = roll {
+            assert_eq!(mem.reads() - began, words);
+            assert_eq!((roll.len(), roll.iter().map(|node| node.0).collect::<BTreeSet<_>>()), (all.len(), all.clone()));
+        }
+        // Three quarters of those who have joined.
+        let most = first.len() * 4 / 3;
+        assert!(
+            registry::roll(&mem, &lists[..1], most).is_none()
+                && (words > 4 || registry::roll(&mem, &lists[..1], most + 1).is_some())
+        );
+    }
+    while first.len() > 0 {
+        let gone = first.get(&mem, 0);
+        first.swap_remove(&mut mem, 0);
+        all.remove(&gone.0);
+        let lists = [1, 2].map(|model| Holders::load(&mem, ModelId(model)));
+        if let Some(roll) = registry::roll(&mem, &lists, 100) {
+            assert_eq!(roll.iter().map(|node| node.0).collect::<BTreeSet<_>>(), all);
+        } else {
+            assert!(first.len() > 20);
+        }
+    }
+}
+
 /// The places that were freed are given again, each once, before the pool grows.
 #[test]
 fn a_pool_gives_its_free_places_again() {
     let (mut mem, mut record) = (Memory::new(), Pool::default());
-    let put = |mem: &mut Memory, record: &mut Pool| pool::insert(mem, QueueId(9), record, NONE + 1);
+    let put = |mem: &mut Memory, record: &mut Pool| pool::insert(mem, QueueId(9), record, LEAST);
     let all: BTreeSet<u32> = (0..40).map(|_| put(&mut mem, &mut record)).collect();
     assert_eq!(all, (0..40).collect());
     for round in [39, 8, 17] {
         for place in 0..round {
             pool::remove(&mut mem, QueueId(9), &mut record, place);
         }
-        // Eight of them in each word.
-        for n in 0..round {
-            let word = mem.load(entry(&mem, layout::FREE, 9 << 32 | u64::from(n / 8)));
-            assert_eq!(word.lane32(n % 8), n);
+        // Each names the one that was freed before it.
+        for place in 0..round {
+            let word = Bracket::best(9).word(&mem, 0, place);
+            assert_eq!(word.0[(place & 3) as usize], NONE + u64::from(place));
         }
+        assert_eq!(record.free, round);
         let again: BTreeSet<u32> = (0..round).map(|_| put(&mut mem, &mut record)).collect();
         assert_eq!(again, (0..round).collect());
         assert_eq!((record.slots, record.live, record.free), (40, 40, 0));

@@ -911,6 +911,12 @@ impl Model {
     fn h(&self, n: &Node) -> f64 {
         self.h_at(n, self.now)
     }
+    /// Whether a node's H can rise; as is `said`, where what it is short of 1 is less than can be told.
+    fn rises(&self, node: u32, said: bool) -> bool {
+        let n = &self.nodes[&node];
+        n.h < 1.0 && (said || self.h(n) < 1.0 - EPS)
+    }
+
     fn h_at(&self, n: &Node, at: u64) -> f64 {
         1.0 - (1.0 - n.h) * (-((at - n.h_at) as f64) / self.set["tau"] as f64).exp()
     }
@@ -1059,8 +1065,9 @@ impl Model {
                 (idle.len(), idle.len())
             };
             let pool = self.set["boostPool"] as usize;
-            assert!(s.boosts || least < pool, "{s:?}: at least {least} candidates");
-            assert!(!s.boosts || most >= pool, "{s:?}: at most {most} candidates");
+            let rises = self.rises(s.node, s.boosts);
+            assert!(s.boosts || least < pool || !rises, "{s:?}: at least {least} candidates");
+            assert!(!s.boosts || most >= pool && rises, "{s:?}: at most {most} candidates");
             self.start(t, by, task, s.node, s.boosts);
         }
     }
@@ -1393,7 +1400,9 @@ impl Model {
         if let Some(i) = single {
             let task = self.queue.remove(i);
             // Nobody drew it.
-            self.start(t, by, task, node, self.set["boostPool"] == 0);
+            let said = matches!(t.peek(), Some(E::TaskStarted(s)) if s.boosts);
+            let boosts = self.set["boostPool"] == 0 && self.rises(node, said);
+            self.start(t, by, task, node, boosts);
         }
     }
 
@@ -3269,7 +3278,8 @@ impl Model {
             )
         );
         let class = |stake: u128| (0..10).find(|&c| stake <= (400 * TOKEN) << (2 * c)).unwrap_or(9);
-        assert_eq!(net.rules().lowest as usize, joined.iter().map(|n| class(n.stake)).min().unwrap_or(0) as usize);
+        let active = joined.iter().filter(|n| !n.aside);
+        assert_eq!(net.rules().lowest as usize, active.map(|n| class(n.stake)).min().unwrap_or(0) as usize);
         let due = self.nodes.values().filter_map(|n| n.parked).min().unwrap_or(0);
         assert_eq!(net.head().parked_due as u64, due);
 

@@ -2,14 +2,12 @@ packed! {
     /// Parameters that only rare calls need; `muster_protocol::parameters` says what each is, and in what unit.
     ///
     /// ```text
-    /// | hold_time | slash_images | hamming_most | score_pool | open_most | sample_delay | slash_times | sample_bps |
-    ///       8            8              8             8            8            8            16            16
-    /// | download_time | reveal_window | sample_window | group_fee | queue_time | kickout_milli | unbonding |
-    ///        16               16              16            48          32             16            32
+    /// | -  | hold_time | slash_images | hamming_most | score_pool | open_most | sample_delay | slash_times | sample_bps |
+    ///   32       8            8              8             8            8            8            16            16
+    /// | download_time | reveal_window | sample_window | group_fee | queue_time | kickout_milli |
+    ///        16               16              16            48          32             16
     /// ```
     pub struct Limits {
-        /// Parameter `unbonding`.
-        unbonding: u32 = "uint32" 32,
         /// Parameter `kickoutMilli`.
         kickout_milli: u16 = "uint16" 16,
         /// Parameter `queueTime`.

@@ -14,7 +14,7 @@ packed! {
         live: u32 = "uint24" 24,
         /// Places ever used at once since it was last empty.
         slots: u32 = "uint24" 24,
-        /// Places below `slots` that are free.
+        /// 1 + the free place that is used next; 0 if none of those below `slots` is free.
         free: u32 = "uint24" 24,
         /// 1 + the pool's place among all queue groups; 0 for a pool never used.
         index: u32 = "uint24" 24,

@@ -3,8 +3,8 @@ packed! {
     /// score there ever was, and the lowest stake class.
     ///
     /// ```text
-    /// | -  | lowest | best | tau | exclusion_ppm | boost_ppm | penalty_ppm | spread | scarce |
-    ///   32     8       8      24        24            24           24         8        8
+    /// | - | lowest | best | unbonding | tau | exclusion_ppm | boost_ppm | penalty_ppm | spread | scarce |
+    ///   8     8       8        24        24        24            24           24         8        8
     /// | boost_pool | draw_delay | start_fee_bps | alpha_milli | base |
     ///       8            8              16             32        32
     /// ```
@@ -31,9 +31,11 @@ packed! {
         exclusion_ppm: u32 = "uint24" 24,
         /// Parameter `tau`.
         tau: u32 = "uint24" 24,
+        /// Parameter `unbonding`.
+        unbonding: u32 = "uint24" 24,
         /// What no node's Q_long / Q_max ever was above, in 200ths; below 100 it stands for 100, as without scores. No parameter.
         best: u8 = "uint8" 8,
-        /// Lowest stake class that has a joined node. No parameter.
+        /// Lowest stake class that has an active node. No parameter.
         lowest: u8 = "uint8" 8,
     }
 }

@@ -105,7 +105,7 @@ fn variables_have_the_slots_that_solc_gives_them() {
         ("nextOwner", NEXT_OWNER),
         ("nextTreasury", NEXT_TREASURY),
         ("queue", QUEUE),
-        ("joined", JOINED),
+        ("groupsByClass", GROUPS_BY_CLASS),
         ("programs", PROGRAMS),
         ("selectors", SELECTORS),
         ("selectorPlaces", SELECTOR_PLACES),
@@ -122,7 +122,7 @@ fn variables_have_the_slots_that_solc_gives_them() {
         ("entries", ENTRIES),
         ("pools", POOLS),
         ("brackets", BRACKETS),
-        ("free", FREE),
+        ("profiles", PROFILES),
         ("queueGroups", QUEUE_GROUPS),
         ("limits", LIMITS),
         ("income", INCOME),
@@ -139,7 +139,6 @@ fn variables_have_the_slots_that_solc_gives_them() {
         ("burnt", BURNT),
         ("waiting", WAITING),
         ("sizesOfTrios", SIZES_OF_TRIOS),
-        ("profiles", PROFILES),
     ];
     let storage = solc()["storage"].as_array().unwrap().clone();
     assert_eq!(storage.len(), expected.len());
@@ -207,7 +206,8 @@ async fn a_contract_in_use_holds_what_solidity_would_read() {
     let terms = w.word(s.slot("terms")).await;
     assert_eq!(s.member("Terms", "limitMin", terms), 60.into());
     let limits = w.word(s.slot("limits")).await;
-    assert_eq!(s.member("Limits", "unbonding", limits), 86_400.into());
+    assert_eq!(s.member("Limits", "queueTime", limits), 21_600.into());
+    assert_eq!(s.member("Rules", "unbonding", rules), 86_400.into());
     assert_eq!(s.member("Rules", "spread", rules), 10.into());
     let ownership = w.word(s.slot("ownership")).await;
     assert_eq!(s.member("Ownership", "owner", ownership), as_number(w.boss.address()));
