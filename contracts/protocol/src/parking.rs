@@ -1,7 +1,7 @@
 //! Parking: where nodes wait that no draw may find, those excluded by their reliability and those held back while draws are
 //! due. A priority pool by the time at which they can return.
 
-use crate::bracket::{LEAST, NONE};
+use crate::bracket::NONE;
 use crate::host::Host;
 use crate::pool::{self, PARKING};
 use muster_core::id::NodeId;
@@ -16,7 +16,7 @@ pub struct Parking {
 
 /// A waiting node's key: the earliest return is the greatest.
 fn key(due: u64, node: NodeId) -> u64 {
-    (!(due as u32)).max(1) as u64 * LEAST | node.0 as u64
+    ((!(due as u32)).max(1) as u64) << 32 | node.0 as u64
 }
 
 impl Parking {
