@@ -38,9 +38,11 @@ impl Keepalive {
         let (mut rows, mut text, mut trouble) = (Vec::new(), Vec::new(), 0);
         for program in facets {
             // The router is no program, and does not expire, but for one of an earlier version.
-            let code: Bytes = session.endpoints().ask("eth_getCode", json!([program, "latest"])).await?;
-            if program == session.muster.address() && !code.starts_with(&STYLUS) {
-                continue;
+            if program == session.muster.address() {
+                let code: Bytes = session.endpoints().ask("eth_getCode", json!([program, "latest"])).await?;
+                if !code.starts_with(&STYLUS) {
+                    continue;
+                }
             }
             let left = call(session, programTimeLeftCall { program }.abi_encode().into(), U256::ZERO).await;
             let (left, done) = match left {
