@@ -18,7 +18,7 @@ use crate::sampler::{Among, Field};
 use crate::tasks::{SLASHED, TIMEOUT};
 use crate::{purse, Result};
 use alloc::vec::Vec;
-use muster_core::id::{GpuGroup, Grade, NodeId, QueueId, TaskId};
+use muster_core::id::{GpuGroup, Grade, NodeId, TaskId};
 use muster_core::qos::{self, penalise, share_bps};
 use muster_core::record::*;
 use muster_core::reputation::vote_by;
@@ -584,8 +584,9 @@ impl<H: Host> Network<'_, H> {
         self.scored(order, Among::Idle, group, beside, &self.limits())
     }
 
-    /// See [`Network::so_many_can_run`].
-    pub fn has_so_many(&self, queue: QueueId, nodes: u32) -> bool {
+    /// Whether as many nodes have joined as a task takes that it can go to; paused ones may not count.
+    pub(crate) fn so_many_can_run(&self, order: &Order) -> bool {
+        let (queue, nodes) = (order.queue(), order.nodes());
         let group = queue.group();
         if queue.grade() == Grade::Alike as u8 && group.is_any() {
             return registry::has_trio(self.host, group.vram());

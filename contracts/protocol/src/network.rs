@@ -9,7 +9,7 @@ use crate::layout::{slot, HEAD, RULES};
 use crate::nodes::Next;
 use crate::parking::Parking;
 use crate::programs::{
-    beginDutyCall, formNextCall, formRatedCall, hasNodesCall, placeFreedCall, queueFirstCall, serveCall, takeQueuedCall,
+    beginDutyCall, formNextCall, formRatedCall, placeFreedCall, queueFirstCall, serveCall, takeQueuedCall,
 };
 use crate::ring::Ring;
 use crate::roster::Roster;
@@ -418,16 +418,6 @@ impl<'h, H: Host> Network<'h, H> {
         let (program, selector) =
             if rated { (Program::Reputation, formRatedCall::SELECTOR) } else { (Program::Calls, formNextCall::SELECTOR) };
         self.ask(program, selector, [0; 3]).is_some()
-    }
-
-    /// Whether as many nodes have joined as a task takes that it can go to; paused ones may not count.
-    pub(crate) fn so_many_can_run(&mut self, order: &Order) -> bool {
-        let (queue, nodes) = (order.queue(), order.nodes());
-        if self.host.is(Program::Calls) {
-            self.has_so_many(queue, nodes)
-        } else {
-            self.entrust(Program::Calls, hasNodesCall::SELECTOR, [queue.0 as u64, nodes as u64, 0]) >> 32 != 0
-        }
     }
 
     /// Queues the first Pending task, for which there are no nodes.

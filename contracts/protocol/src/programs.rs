@@ -230,8 +230,6 @@ alloy_sol_types::sol! {
     function formNext() external payable returns (uint64);
     /// Finds queued work for a node, while tasks are queued that take three; wait is 1 if it may wait for others.
     function placeFreed(uint32 node, uint8 wait) external payable returns (uint64);
-    /// Whether so many nodes have joined that a queue's tasks can go to.
-    function hasNodes(uint32 queue, uint32 nodes) external payable returns (uint64);
     /// Makes the next draw, a Pending task's whose nodes are chosen by their ratings.
     function formRated() external payable returns (uint64);
     /// Lets a node begin in the validation group that it was called to.
@@ -245,7 +243,6 @@ function takeQueued(uint32) external payable returns (uint64);
 function queueFirst() external payable returns (uint64);
 function formNext() external payable returns (uint64);
 function placeFreed(uint32,uint8) external payable returns (uint64);
-function hasNodes(uint32,uint32) external payable returns (uint64);
 function formRated() external payable returns (uint64);
 function beginDuty(uint32) external payable returns (uint64);";
 
@@ -289,9 +286,6 @@ program! { ASKED;
             #[payable] formNextCall() -> u64 {
                 net.form_next();
                 Ok(net.host.reads() as u64)
-            }
-            #[payable] hasNodesCall(queue: QueueId, nodes: u32) -> u64 {
-                Ok((net.has_so_many(queue, nodes) as u64) << 32 | net.host.reads() as u64)
             }
             #[payable] beginDutyCall(node: NodeId) -> u64 {
                 net.begin(node);

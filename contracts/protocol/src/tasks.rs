@@ -136,8 +136,8 @@ impl<H: Host> Network<'_, H> {
         Ok(())
     }
 
-    /// Creates a task for a fee, or refuses it and changes nothing. If it is created `ALONE`, one of a single node is queued at once
-    /// where nobody is idle that it could go to, and with no draw delay drawn at once otherwise.
+    /// Creates a task for a fee, or refuses it and changes nothing. If it is created `ALONE`, it is queued at once where nobody is idle
+    /// that it could go to, and one of a single node with no draw delay drawn at once otherwise.
     #[inline(always)]
     fn create<const ALONE: bool>(&mut self, terms: Terms, spec: IMuster::TaskSpec, value: Word) -> Result<TaskId> {
         let (order, models, least) = self.order_under(&terms, &spec)?;
@@ -148,7 +148,6 @@ impl<H: Host> Network<'_, H> {
         // Beside much else it would make the call too dear. And who could take the call back would choose among outcomes: a draw keeps
         // that from him, so his tasks have one.
         let nobody = ALONE
-            && !order.is(Order::REPLICATED)
             && self.can_queue()
             && nobody_idle(self.host, order.group.into())
             && self.host.signed();

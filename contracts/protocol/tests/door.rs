@@ -272,7 +272,7 @@ fn what_no_table_has_is_unknown_and_less_than_a_selector_malformed() {
 #[test]
 fn a_program_answers_its_own_functions_and_what_others_ask_of_it() {
     type Run = fn(&mut Memory, &[u8]) -> Result<Vec<u8>>;
-    let (node, queue) = (2, 16);
+    let node = 2;
     let programs: [(&str, Run, Vec<Vec<u8>>); 4] = [
         ("nodes", programs::nodes_and_inner, vec![programs::departCall { node, kicked: 0 }.abi_encode()]),
         (
@@ -285,7 +285,7 @@ fn a_program_answers_its_own_functions_and_what_others_ask_of_it() {
                 programs::queueFirstCall {}.abi_encode(),
             ],
         ),
-        ("calls", programs::calls_and_inner, vec![programs::hasNodesCall { queue, nodes: 3 }.abi_encode()]),
+        ("calls", programs::calls_and_inner, vec![programs::formNextCall {}.abi_encode()]),
         ("reputation", programs::reputation_and_inner, vec![programs::formRatedCall {}.abi_encode()]),
     ];
     let mut w = peopled();

@@ -388,7 +388,7 @@ fn three_busy() -> (World, IMuster::TaskSpec, IMuster::TaskSpec) {
     (w, busy, idle)
 }
 
-/// A task for one node that finds nobody idle needs no draw: the call that creates it queues or evicts it.
+/// A task that finds nobody idle needs no draw: the call that creates it queues or evicts it.
 #[test]
 fn what_nobody_idle_could_run_is_queued_at_its_creation() {
     let (mut w, busy, _) = three_busy();
@@ -420,8 +420,35 @@ fn what_nobody_idle_could_run_is_queued_at_its_creation() {
     assert_eq!(w.node(1).task, better);
 }
 
-/// All others wait for their draws: one that somebody idle could run, one of several nodes, those created together, a contract's, and one
-/// whose call has read too much before, started another, drawn several nodes or re-admitted one.
+/// One for several nodes as well, in the queue of its grade, whose nodes are drawn once enough of them are free.
+#[test]
+fn what_takes_several_is_queued_at_its_creation_while_nobody_is_idle() {
+    let (mut w, busy, idle) = three_busy();
+    w.events();
+    let three = IMuster::TaskSpec { kind: 0, redundancy: 2, ..busy };
+    let id = w.create(5, 3 * FEE, three.clone()).unwrap();
+    match &w.events()[..] {
+        [E::TaskCreated(created), E::TaskQueued(queued)] => {
+            assert_eq!((created.id, created.drawBlock, queued.id, queued.group), (id, 0, id, three.gpu));
+        }
+        other => panic!("{other:?}"),
+    }
+    // One of the nodes that it asks for is idle: fewer than it takes, which the draw is to find out.
+    let any = IMuster::TaskSpec { gpu: 0, vram: 24, ..three };
+    w.create(5, 3 * FEE, any).unwrap();
+    assert_eq!((w.view(|n| n.overview()).pending, w.view(|n| n.queued())), (1, 1));
+    // What no three nodes could ever run is refused before.
+    refused!(w.create(5, 3 * FEE, IMuster::TaskSpec { kind: 0, redundancy: 2, ..idle }), NobodyCanRun(48u16, GpuGroup::of(1, 48).0));
+    for node in 1..=3 {
+        let running = w.node(node).task;
+        submit(&mut w, node.into(), running).unwrap();
+    }
+    w.drain();
+    assert!(w.events().iter().any(|e| matches!(e, E::GroupFormed(formed) if formed.id == id && formed.nodes.len() == 3)));
+}
+
+/// All others wait for their draws: one that somebody idle could run, those created together, a contract's, and one whose call has read
+/// too much before, started another, drawn several nodes or re-admitted one.
 #[test]
 fn what_has_to_wait_for_a_draw_is_not_queued_at_its_creation() {
     let (mut w, busy, idle) = three_busy();
@@ -431,10 +458,8 @@ fn what_has_to_wait_for_a_draw_is_not_queued_at_its_creation() {
     assert_eq!(pending(&mut w), 2);
     batch(&mut w, 5, std::slice::from_ref(&busy), &[FEE], true).unwrap();
     assert_eq!(pending(&mut w), 3);
-    w.create(5, 3 * FEE, IMuster::TaskSpec { kind: 0, redundancy: 2, ..busy.clone() }).unwrap();
-    assert_eq!(pending(&mut w), 4);
     // A call has read head, rules, terms and the GPU group's idle nodes by then.
-    for (more, waits) in [(96 - 4, 4), (96 - 3, 5)] {
+    for (more, waits) in [(96 - 4, 3), (96 - 3, 4)] {
         let create = |m: &mut Memory| {
             let mut net = Network::open(m)?;
             (0..more).for_each(|i| _ = net.host.load(Word::from(i)));
@@ -448,9 +473,13 @@ fn what_has_to_wait_for_a_draw_is_not_queued_at_its_creation() {
     // A contract makes it, which could look at what became of it and take it back.
     w.mem.by_contract = true;
     w.create(5, FEE, busy.clone()).unwrap();
+    assert_eq!(pending(&mut w), 5);
+    let three = IMuster::TaskSpec { kind: 0, redundancy: 2, ..busy.clone() };
+    w.create(5, 3 * FEE, three.clone()).unwrap();
     assert_eq!(pending(&mut w), 6);
     w.mem.by_contract = false;
     w.create(5, FEE, busy).unwrap();
+    w.create(5, 3 * FEE, three).unwrap();
     assert_eq!(pending(&mut w), 6);
     // It has started one.
     let (mut w, _, idle) = three_busy();

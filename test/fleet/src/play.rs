@@ -300,12 +300,12 @@ pub async fn play(plan: Plan, say: impl Fn(&str)) -> Result<Report> {
     let last: Vec<_> = members.iter().map(Member::vitals).collect();
 
     // Results, as an application gets them.
-    let (mut right, mut wrong) = (0, Vec::new());
+    let (mut right, mut wrong) = (BTreeSet::new(), Vec::new());
     let by_task: BTreeMap<u64, &IMuster::AnswerRevealed> = ledger.right_answers();
     for (id, (text, _)) in &asked {
         let Some((by, bytes)) = ledger.result(*id, by_task.get(id).copied(), &stores).await else { continue };
         if bytes == answers[*text as usize] {
-            right += 1;
+            right.insert(*id);
         } else {
             wrong.push((*id, by));
         }
@@ -360,7 +360,7 @@ pub struct Report {
     created: u32,
     killed: u32,
     /// Tasks whose result is what the executor answers when it is asked directly.
-    right: u32,
+    right: BTreeSet<u64>,
     /// Tasks with another result, and whose it is.
     wrong: Vec<(u64, u32)>,
     asked: BTreeMap<u64, (u32, u8)>,
@@ -398,7 +398,7 @@ impl fmt::Display for Report {
             "{} kills, an outage of {} s; {} right results, {} wrong ones of the cheat's that nobody checked",
             self.killed,
             self.plan.outage.as_secs(),
-            self.right,
+            self.right.len(),
             self.wrong.len(),
         )
     }
@@ -416,6 +416,8 @@ impl Report {
             ensure!(*by == cheat, "task {id} of policy {policy} has a wrong result, of honest node {by}");
             ensure!(!self.ledger.settled.contains(id), "task {id} of policy {policy} was judged, and the wrong answer won");
         }
+        let unproved: Vec<_> = self.ledger.settled.difference(&self.right).collect();
+        ensure!(unproved.is_empty(), "tasks {unproved:?} were judged, and have no result that is right");
         let sum = self.parts.iter().map(|(_, wei)| *wei).sum::<U256>();
         ensure!(sum == self.balance, "the contract holds {} wei, and owes {sum}", self.balance);
         let burnt = self.parts.iter().find(|(name, _)| *name == "burnt").map_or(U256::ZERO, |(_, wei)| *wei);
@@ -432,8 +434,9 @@ impl Report {
         ensure!(late.scores > 0, "the slow node has no score");
         ensure!(u128::from(late.longTerm) < mean, "the slow node has {}, the others {mean} in the mean", late.longTerm);
         ensure!(self.killed > 0, "no agent was killed");
-        let ratio = f64::from(self.right) / f64::from(self.created);
-        ensure!(ratio > 0.8, "{ratio} of the tasks have a right result");
+        // Whoever computes nothing is free soonest, so how much of what nobody checks is the cheat's is the machine's affair.
+        let results = self.right.len() + self.wrong.len();
+        ensure!(results as f64 > 0.8 * f64::from(self.created), "{results} of {} tasks have a result", self.created);
         Ok(())
     }
 }

@@ -2974,7 +2974,10 @@ impl Model {
     /// Raises H for a success, but not twice within half of what the task takes.
     fn boost(&mut self, node: u32, estimate: u64) {
         if 2 * (self.now - self.nodes[&node].h_at) >= estimate {
-            let h = (self.h(&self.nodes[&node]) + self.set["boostPpm"] as f64 / 1e6).min(1.0);
+            let more = self.set["boostPpm"] as f64 / 1e6;
+            // One that a success does not raise stays below 1, be it by less than a float tells.
+            let most = if more > 0.0 || self.nodes[&node].h >= 1.0 { 1.0 } else { 1.0 - f64::EPSILON };
+            let h = (self.h(&self.nodes[&node]) + more).min(most);
             self.put_h(node, h);
         }
     }
@@ -3137,7 +3140,7 @@ impl Model {
         need!(call.value > 0 && call.value >= nodes as u128 * estimate as u128 * s["minPrice"] as u128, "FeeTooLow");
         // One that nobody idle could run is queued at once; only where the call has done something before can there be no room for it.
         let told = matches!(t.peek(), Some(E::TaskCreated(e)) if e.drawBlock == 0);
-        let nobody = policy < 2 && !batch && !self.idle().any(|(_, n)| could(n));
+        let nobody = !batch && !self.idle().any(|(_, n)| could(n));
         assert!(nobody || !told, "queued beside idle nodes");
         let dear = |e: &E| matches!(e, E::TaskStarted(_) | E::NodeReadmitted(_));
         assert!(!told || !t.spent && !t.events[..t.next].iter().any(dear), "queued beside what is dear");

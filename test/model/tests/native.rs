@@ -68,15 +68,18 @@ fn targets_agree_with_the_model() {
 #[test]
 fn a_rated_group_waits_for_its_judgement_while_no_other_can_be_pending() {
     let create = |policy| Op::Create { who: 1, kind: 0, units: 17, vram: 0, gpu: 0, models: 0, fee: 19, policy };
-    // What Op::Create makes a task for three of, which is never queued at its creation, and one for a rated group.
+    // What Op::Create makes a task for three of, and one for a rated group.
     let (three, rated) = (create(2), create(7));
     let pass = Op::Pass { blocks: 1, seconds: 1 };
     let reveal = Op::Reveal { pick: 0, by: 1, how: 63 };
-    let mut ops: Vec<Op> = (1..=3).map(|who| Op::Join { who, gpu: 0, vram: 1, models: 0, stake: 0 }).collect();
+    let join = |who| Op::Join { who, gpu: 0, vram: 1, models: 0, stake: 0 };
+    let mut ops: Vec<Op> = (1..=3).map(join).collect();
     ops.push(Op::Profile { who: 1, sizes: 127 << 16, targeting: 0, target: 0 });
     ops.extend([rated, pass.clone(), Op::Dispatch(16)]);
     ops.extend(std::iter::repeat_n(Op::Commit { pick: 0, by: 1, answer: 0 }, 3));
     ops.extend([reveal.clone(), reveal.clone()]);
+    // Somebody is idle, else they would be queued at their creation.
+    ops.push(join(4));
     ops.extend(std::iter::repeat_n(three, 4_095));
     ops.extend([reveal, Op::Settle { pick: 0, by: 1 }]);
     let full = ops.len();
@@ -106,7 +109,8 @@ fn tasks_for_three_stay_queued_while_no_other_can_be_pending() {
     let (single, three) = (create(4, 19), create(2, 2));
     let pass = Op::Pass { blocks: 1, seconds: 1 };
     let submit = Op::Submit { pick: 0, by: 1 };
-    let mut ops: Vec<Op> = (1..=3).map(|who| Op::Join { who, gpu: 0, vram: 1, models: 0, stake: 0 }).collect();
+    // One stays idle, else what takes three would be queued at its creation.
+    let mut ops: Vec<Op> = (1..=4).map(|who| Op::Join { who, gpu: 0, vram: 1, models: 0, stake: 0 }).collect();
     ops.extend([single.clone(), single.clone(), single, pass.clone(), Op::Dispatch(16)]);
     ops.extend([three.clone(), pass.clone(), Op::Dispatch(16)]);
     let queued = ops.len();
