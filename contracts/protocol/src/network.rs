@@ -8,9 +8,7 @@ use crate::host::{Host, Program, Task};
 use crate::layout::{slot, HEAD, RULES};
 use crate::nodes::Next;
 use crate::parking::Parking;
-use crate::programs::{
-    beginDutyCall, formNextCall, formRatedCall, placeFreedCall, queueFirstCall, serveCall, takeQueuedCall,
-};
+use crate::programs::{beginDutyCall, formNextCall, formRatedCall, placeFreedCall, queueFirstCall, serveCall, takeQueuedCall};
 use crate::ring::Ring;
 use crate::roster::Roster;
 use crate::Result;

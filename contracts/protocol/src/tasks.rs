@@ -147,10 +147,7 @@ impl<H: Host> Network<'_, H> {
         ensure!(fee >= least, FeeTooLow(value, least));
         // Beside much else it would make the call too dear. And who could take the call back would choose among outcomes: a draw keeps
         // that from him, so his tasks have one.
-        let nobody = ALONE
-            && self.can_queue()
-            && nobody_idle(self.host, order.group.into())
-            && self.host.signed();
+        let nobody = ALONE && self.can_queue() && nobody_idle(self.host, order.group.into()) && self.host.signed();
         ensure!(nobody || !self.ring.is_full(), TooManyPending(RING as u32 - 1));
         if order.is(Order::REPLICATED) {
             ensure!(self.so_many_can_run(&order), NobodyCanRun(order.group.vram(), spec.gpu));

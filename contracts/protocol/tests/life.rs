@@ -438,7 +438,10 @@ fn what_takes_several_is_queued_at_its_creation_while_nobody_is_idle() {
     w.create(5, 3 * FEE, any).unwrap();
     assert_eq!((w.view(|n| n.overview()).pending, w.view(|n| n.queued())), (1, 1));
     // What no three nodes could ever run is refused before.
-    refused!(w.create(5, 3 * FEE, IMuster::TaskSpec { kind: 0, redundancy: 2, ..idle }), NobodyCanRun(48u16, GpuGroup::of(1, 48).0));
+    refused!(
+        w.create(5, 3 * FEE, IMuster::TaskSpec { kind: 0, redundancy: 2, ..idle }),
+        NobodyCanRun(48u16, GpuGroup::of(1, 48).0)
+    );
     for node in 1..=3 {
         let running = w.node(node).task;
         submit(&mut w, node.into(), running).unwrap();
