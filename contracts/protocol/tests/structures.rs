@@ -515,7 +515,7 @@ fn a_roll_names_everybody_who_is_entered() {
                 && (words > 4 || registry::roll(&mem, &lists[..1], most + 1).is_some())
         );
     }
-    while first.len() > 0 {
+    while !first.is_empty() {
         let gone = first.get(&mem, 0);
         first.swap_remove(&mut mem, 0);
         all.remove(&gone.0);

@@ -114,7 +114,7 @@ fn what_leads_nowhere_is_refused_by_its_own_errors() {
 fn only_the_deployer_installs_and_only_before_initialisation() {
     let install = |call: &[u8]| installCall { program: PROGRAM, call: Bytes::copy_from_slice(call) }.abi_encode();
     let held = |chain: &Chain, o: Ownership| {
-        chain.set_storage(ROUTER, U256::from(OWNERSHIP), U256::from_be_bytes(o.pack().to_be_bytes()))
+        chain.set_storage(ROUTER, U256::from(OWNERSHIP), U256::from_be_bytes(o.pack().to_be_bytes()));
     };
     let fresh = Ownership { owner: DEPLOYER.into_array(), ..Ownership::default() };
     let echo = chain(ECHO);
