@@ -1,16 +1,17 @@
 //! Every public function and every refusal, one scene each.
 
 use muster_core::id::{GpuGroup, ModelId, NodeId, QueueId, TaskId, Ticket};
-use muster_core::record::{Head, Rules};
+use muster_core::record::{Escrow, Head, Rules};
 use muster_core::wad::WAD;
 use muster_core::word::Word;
-use muster_model::meter::metered_alone;
+use muster_model::meter::{metered_alone, Meter};
 use muster_model::refused;
 use muster_model::world::*;
 use muster_protocol::abi::IMuster::{IMusterErrors, IMusterEvents as E, *};
 use muster_protocol::admin::{self, Genesis};
-use muster_protocol::host::{offset, HISTORY};
-use muster_protocol::layout::{selector_key, slot, HEAD, SELECTORS, SELECTOR_PLACES};
+use muster_protocol::draw::{Candidates, Draw, Rng};
+use muster_protocol::host::{offset, Task, HISTORY};
+use muster_protocol::layout::{node_slot, selector_key, slot, HEAD, SELECTORS, SELECTOR_PLACES};
 use muster_protocol::native::Memory;
 use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::roster::{Roster, Seat};
@@ -1738,6 +1739,51 @@ fn candidates_are_not_counted_for_a_node_whose_h_can_rise_no_more() {
         // The same block: half of the estimate has not passed.
         assert_eq!((after, still), (WAD - 1, WAD));
     }
+}
+
+/// Nor are those of other GPU groups, who stand in words of their own.
+#[test]
+fn other_gpu_groups_are_not_counted_for_a_node_whose_h_can_rise_no_more() {
+    let mut w = World::new();
+    w.set("drawDelay", 0);
+    w.set("boostPool", 8);
+    for n in 1..=12 {
+        w.join(n, &format!("GPU {n}"), 24, &[], 400).unwrap();
+    }
+    let start = |h: u64| {
+        let mut w = World::on(w.mem.clone());
+        lower(&mut w, h);
+        w.events();
+        let began = w.mem.reads();
+        w.create(5, FEE, spec(0, &[])).unwrap();
+        let reads = w.mem.reads() - began;
+        let E::TaskStarted(started) = w.events().remove(1) else { panic!("it starts") };
+        (started.boosts, reads)
+    };
+    let ((rises, counted), (full, read)) = (start(WAD - 1), start(WAD));
+    assert!(rises && !full);
+    assert!(read + 8 < counted, "{read} words, {counted} where H can rise");
+}
+
+/// Where the lists of holders take few words, whoever is not on them is rejected by the draw without a look at its record.
+#[test]
+fn who_is_on_no_list_of_holders_is_rejected_unread() {
+    let mut w = holders(20, &[7], 40);
+    let mut meter = Meter::new(&mut w.mem);
+    let net = Network::open(&mut meter).unwrap();
+    let (order, models, _) = net.order_for(&spec(0, &[7])).unwrap();
+    let task = Task { escrow: Escrow::default(), order, models };
+    let drawn = |seed: u8| match net.draw(&task, &mut Rng::new(net.host, [seed; 32], TaskId(1))) {
+        Draw::Node(seat, Candidates::Holders) => Some(seat.id),
+        other => {
+            assert!(matches!(other, Draw::Undecided), "{other:?}");
+            None
+        }
+    };
+    let drawn: Vec<NodeId> = (0..40).filter_map(drawn).collect();
+    assert!(drawn.len() > 20 && drawn.iter().all(|node| node.0 <= 20), "{drawn:?}");
+    let others: Vec<u32> = (21..=60).filter(|&n| meter.has_touched(node_slot(&meter, NodeId(n)))).collect();
+    assert!(others.is_empty(), "{others:?} were read");
 }
 
 /// However many nodes there are, no more tasks are queued than a pool's places, which are 24 bits, can number.

@@ -32,6 +32,10 @@ impl<'a> Meter<'a> {
     pub fn new(mem: &'a mut Memory) -> Self {
         Meter { mem, touched: RefCell::default(), before: HashMap::new(), logged: 0 }
     }
+    /// Whether it has read or written a word.
+    pub fn has_touched(&self, slot: Word) -> bool {
+        self.touched.borrow().contains(&slot)
+    }
     /// Gas until now.
     pub fn gas(&self) -> u64 {
         let writes = self.before.iter().map(|(slot, old)| match self.mem.load(*slot) {
