@@ -162,10 +162,15 @@ impl<H: Host> Network<'_, H> {
         qos::recover(node.h, self.now.saturating_sub(node.h_at as u64), self.rules.tau)
     }
 
-    /// Candidates that a draw of a node needs for the task's success to raise its H: none where that can rise no more, so that they are
-    /// not counted.
-    pub(crate) fn needed(&self, seat: &Seat) -> u32 {
-        if self.reliability(&seat.node) < WAD {
+    /// Whether H of a node can rise. Where it cannot, a draw's candidates need not be counted.
+    #[inline(always)]
+    pub(crate) fn can_rise(&self, node: &Node) -> bool {
+        self.reliability(node) < WAD
+    }
+
+    /// Candidates that a draw of a node needs for the task's success to raise its H.
+    fn needed(&self, seat: &Seat) -> u32 {
+        if self.can_rise(&seat.node) {
             self.rules.boost_pool as u32
         } else {
             0

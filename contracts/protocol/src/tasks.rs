@@ -17,7 +17,6 @@ use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
 use muster_core::qos::{boost, share_bps};
 use muster_core::record::*;
 use muster_core::value::{key, time_limit, Kind};
-use muster_core::wad::WAD;
 use muster_core::word::{Address, Word};
 
 /// Fees stay below this many wei: so all fees of all 2^40 tasks together stay below 2^127, and no account's credit overflows.
@@ -271,7 +270,7 @@ impl<H: Host> Network<'_, H> {
         seat.put(self.host);
         seat.assign(self.host, task);
         // One node is chosen already; how many others there were need not be known beyond the pool, nor where H can rise no more.
-        let (rises, pool) = (self.reliability(&seat.node) < WAD, self.rules.boost_pool as u32);
+        let (rises, pool) = (self.can_rise(&seat.node), self.rules.boost_pool as u32);
         let among_holders = candidates == Candidates::Holders;
         let others = if rises && among_holders { pool.saturating_sub(1) } else { 0 };
         let (holders, requests) = if task.models.len > 0 {
