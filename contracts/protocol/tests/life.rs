@@ -1714,6 +1714,18 @@ fn a_draw_is_real_only_where_others_could_have_run_the_task() {
     }
 }
 
+/// What is started where every node has this H, the words that this reads, and the network after it.
+fn started_at(w: &World, h: u64, models: &[u64]) -> (TaskStarted, u32, World) {
+    let mut w = World::on(w.mem.clone());
+    lower(&mut w, h);
+    w.events();
+    let began = w.mem.reads();
+    w.create(5, FEE, spec(0, models)).unwrap();
+    let reads = w.mem.reads() - began;
+    let E::TaskStarted(started) = w.events().remove(1) else { panic!("it starts") };
+    (started, reads, w)
+}
+
 /// Where H is 1 a success changes nothing: then no other candidates are looked for, and the event does not promise anything.
 #[test]
 fn candidates_are_not_counted_for_a_node_whose_h_can_rise_no_more() {
@@ -1721,13 +1733,7 @@ fn candidates_are_not_counted_for_a_node_whose_h_can_rise_no_more() {
     w.set("boostPool", 8);
     back(&mut w, 1..=12);
     let start = |h: u64, models: &[u64]| {
-        let mut w = World::on(w.mem.clone());
-        lower(&mut w, h);
-        w.events();
-        let began = w.mem.reads();
-        w.create(5, FEE, spec(0, models)).unwrap();
-        let reads = w.mem.reads() - began;
-        let E::TaskStarted(started) = w.events().remove(1) else { panic!("it starts") };
+        let (started, reads, mut w) = started_at(&w, h, models);
         submit(&mut w, started.node.into(), started.id).unwrap();
         (started.boosts, reads, w.node(started.node).reliability)
     };
@@ -1750,18 +1756,8 @@ fn other_gpu_groups_are_not_counted_for_a_node_whose_h_can_rise_no_more() {
     for n in 1..=12 {
         w.join(n, &format!("GPU {n}"), 24, &[], 400).unwrap();
     }
-    let start = |h: u64| {
-        let mut w = World::on(w.mem.clone());
-        lower(&mut w, h);
-        w.events();
-        let began = w.mem.reads();
-        w.create(5, FEE, spec(0, &[])).unwrap();
-        let reads = w.mem.reads() - began;
-        let E::TaskStarted(started) = w.events().remove(1) else { panic!("it starts") };
-        (started.boosts, reads)
-    };
-    let ((rises, counted), (full, read)) = (start(WAD - 1), start(WAD));
-    assert!(rises && !full);
+    let ((rises, counted, _), (full, read, _)) = (started_at(&w, WAD - 1, &[]), started_at(&w, WAD, &[]));
+    assert!(rises.boosts && !full.boosts);
     assert!(read + 8 < counted, "{read} words, {counted} where H can rise");
 }
 
