@@ -19,11 +19,10 @@ use crate::{
     contract::Muster,
     deploy::{self, ROUTER},
     router::Router,
+    wasm::PREFIX,
 };
 
 const DAY: u64 = 86_400;
-/// What the code of a program begins with.
-const STYLUS: [u8; 3] = [0xef, 0xf0, 0x00];
 
 /// The command's flags.
 #[derive(clap::Args, Clone, Debug)]
@@ -85,9 +84,9 @@ pub async fn programs(chain: &Chain, root: &Path, options: &Options) -> Result<B
             record.address
         }
     };
-    // One of an earlier version is a program itself.
+    // One of an earlier version is a program itself, whatever dictionary it was compressed with.
     let code = chain.provider.get_code(address, None).await.map_err(|error| chain.trouble(&error))?;
-    if code.starts_with(&STYLUS) {
+    if code.starts_with(&PREFIX[..3]) {
         found.insert(address, ROUTER.into());
     }
     for program in (Router { chain, muster: Muster { address } }).programs().await? {
