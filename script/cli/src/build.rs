@@ -327,7 +327,7 @@ pub fn build(root: &Path, settings: &Settings) -> Result<(Manifest, Vec<Program>
     let programs = toolchain.compile(root, settings, &[])?;
     let dir = root.join("build");
     write(&dir, &programs)?;
-    // No program, but to be compared with what lies on chain like theirs.
+    // No WASM, but to be compared with what lies on chain like theirs.
     fs::write(dir.join("router.deploy"), muster_router::code())?;
     let manifest = Manifest {
         rustc: toolchain.version()?,
@@ -355,8 +355,17 @@ pub fn build(root: &Path, settings: &Settings) -> Result<(Manifest, Vec<Program>
     Ok((manifest, programs))
 }
 
+/// Writes the programs' files, and takes away those of programs that are no longer.
 fn write(dir: &Path, programs: &[Program]) -> Result<()> {
     fs::create_dir_all(dir)?;
+    for file in fs::read_dir(dir)? {
+        let file = file?.path();
+        let ours = file.extension().is_some_and(|extension| extension == "wasm" || extension == "deploy");
+        let known = |program: &Program| file.file_stem().is_some_and(|stem| stem == program.name.as_str());
+        if ours && !programs.iter().any(known) {
+            fs::remove_file(file)?;
+        }
+    }
     for program in programs {
         fs::write(dir.join(&program.name).with_extension("wasm"), &program.wasm)?;
         fs::write(dir.join(&program.name).with_extension("deploy"), &program.code)?;
@@ -385,4 +394,22 @@ pub fn load(root: &Path) -> Result<(Manifest, Vec<Program>)> {
         programs.push(Program { name: name.clone(), shape: Shape::of(&wasm)?, wasm, code });
     }
     Ok((manifest, programs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A test that reads `build/` passes with what an earlier version left there, and fails where that never was.
+    #[test]
+    fn nothing_stays_of_a_program_that_is_no_longer() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = |name: &str| Program { name: name.into(), wasm: vec![0], code: vec![1], shape: Shape::default() };
+        fs::write(dir.path().join("notes.txt"), "stays").unwrap();
+        write(dir.path(), &[program("old"), program("kept")]).unwrap();
+        write(dir.path(), &[program("kept"), program("new")]).unwrap();
+        let mut names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["kept.deploy", "kept.wasm", "new.deploy", "new.wasm", "notes.txt"]);
+    }
 }
