@@ -320,7 +320,8 @@ impl<H: Host> Network<'_, H> {
             }
         };
         let idle = |net: &Self| Field::new(net.host, Among::Idle, task.order.group.into());
-        let mut field = (others == 0).then(|| idle(self));
+        // Who was drawn out of a list with others in it leaves somebody idle, without a look.
+        let mut field = (others == 0 && left == 0).then(|| idle(self));
         let mut nearby = Neighbours::load(self.host, seat.node.group, class, place, left);
         let (mut reads, mut asked, mut eligible) = (self.spread, 0, Vec::new());
         for &model in task.models.as_slice() {
