@@ -27,6 +27,9 @@ enum Command {
         /// Print build/manifest.json instead of the table
         #[arg(long)]
         json: bool,
+        /// Change one setting, as `measure` calls it, to see what calls then cost (script/bench gas); built again without, it is gone
+        #[arg(long, value_name = "CHANGE")]
+        with: Option<String>,
     },
     /// Deploy, activate and wire the programs in build/ on RPC_URL, skipping what is there (settings: .env.example)
     Deploy(deploy::Options),
@@ -65,7 +68,7 @@ async fn main() {
 async fn run(command: Command) -> Result<()> {
     let root = build::root()?;
     match command {
-        Command::Build { json } => build(&root, json),
+        Command::Build { json, with } => build(&root, json, with.as_deref()),
         Command::Deploy(options) => deploy(&root, &options).await,
         Command::Keepalive(options) => keepalive(&root, &options).await,
         Command::Demo(options) => {
@@ -83,8 +86,9 @@ async fn run(command: Command) -> Result<()> {
     }
 }
 
-fn build(root: &Path, json: bool) -> Result<()> {
-    let (manifest, programs) = build::build(root, &Settings::default())?;
+fn build(root: &Path, json: bool, with: Option<&str>) -> Result<()> {
+    let settings = with.map_or_else(|| Ok(Settings::default()), measure::variant)?;
+    let (manifest, programs) = build::build(root, &settings)?;
     if json {
         println!("{}", serde_json::to_string_pretty(&manifest)?);
     } else {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{anyhow, Result};
 
 use crate::build::{Program, Settings, Toolchain};
 
@@ -53,7 +53,7 @@ pub fn variants() -> Vec<(String, Settings)> {
         change("stack 8 KiB", &|settings| settings.stack = 1 << 13),
         change("no bulk memory", &|settings| settings.features = "+sign-ext,+mutable-globals".into()),
         change("no sign extension", &|settings| settings.features = "+bulk-memory,+mutable-globals".into()),
-        extra(&["-Zlocation-detail=none", "-Zfmt-debug=none"]),
+        extra(&["-Zfmt-debug=none"]),
         extra(&["-Cllvm-args=-inline-threshold=25"]),
         extra(&["-Cllvm-args=-inline-threshold=0"]),
         optimise(&[]),
@@ -61,6 +61,21 @@ pub fn variants() -> Vec<(String, Settings)> {
         optimise(&["-Oz"]),
         optimise(&["-O3"]),
     ]
+}
+
+/// The setting of a name.
+///
+/// # Errors
+/// When none has it; says which there are.
+pub fn variant(name: &str) -> Result<Settings> {
+    let mut variants = variants();
+    match variants.iter().position(|(other, _)| other == name) {
+        Some(i) => Ok(variants.swap_remove(i).1),
+        None => {
+            let names: Vec<_> = variants.into_iter().map(|(name, _)| name).collect();
+            Err(anyhow!("no setting is called {name:?}; there are: {}", names.join("; ")))
+        }
+    }
 }
 
 /// Compiles with each whose name contains `which`; all of them take many minutes. `report` is told what is being
@@ -80,4 +95,19 @@ pub fn measure(root: &Path, only: &[String], which: &str, mut report: impl FnMut
         })
         .collect();
     Ok((version, rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_is_found_by_its_name_alone() {
+        for (name, settings) in variants() {
+            assert_eq!(variant(&name).unwrap(), settings, "{name}");
+        }
+        let refused = variant("core").unwrap_err().to_string();
+        assert!(refused.starts_with("no setting is called \"core\"; there are: the default; "), "{refused}");
+        assert!(refused.contains("core at z; core at s"), "{refused}");
+    }
 }
