@@ -45,6 +45,7 @@ impl Default for Settings {
             core_level: None,
             stack: 32 * 1024,
             features: "+bulk-memory,+sign-ext,+mutable-globals".into(),
+            // Where a panic was is said to nobody: it ends the program.
             extra: Vec::from(["-Zlocation-detail=none".into()]),
             wasm_opt: vec!["-O3".into(), "--converge".into()],
         }

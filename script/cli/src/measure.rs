@@ -33,8 +33,7 @@ pub fn variants() -> Vec<(String, Settings)> {
         change(&name, &|settings| settings.wasm_opt = passes.iter().map(ToString::to_string).collect())
     };
     let core = |level: &str| change(&format!("core at {level}"), &|settings| settings.core_level = Some(level.into()));
-    let extra =
-        |flags: &[&str]| change(&flags.join(" "), &|settings| settings.extra = flags.iter().map(ToString::to_string).collect());
+    let extra = |flag: &str| change(flag, &|settings| settings.extra.push(flag.into()));
     vec![
         ("the default".into(), Settings::default()),
         level("3", "immediate-abort"),
@@ -53,9 +52,10 @@ pub fn variants() -> Vec<(String, Settings)> {
         change("stack 8 KiB", &|settings| settings.stack = 1 << 13),
         change("no bulk memory", &|settings| settings.features = "+sign-ext,+mutable-globals".into()),
         change("no sign extension", &|settings| settings.features = "+bulk-memory,+mutable-globals".into()),
-        extra(&["-Zfmt-debug=none"]),
-        extra(&["-Cllvm-args=-inline-threshold=25"]),
-        extra(&["-Cllvm-args=-inline-threshold=0"]),
+        change("places of panics kept", &|settings| settings.extra.clear()),
+        extra("-Zfmt-debug=none"),
+        extra("-Cllvm-args=-inline-threshold=25"),
+        extra("-Cllvm-args=-inline-threshold=0"),
         optimise(&[]),
         optimise(&["-O4"]),
         optimise(&["-Oz"]),

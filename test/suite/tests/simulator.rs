@@ -387,7 +387,7 @@ async fn the_simulator_and_the_chain_do_the_same() {
         errors: 20_000,
         churn: true,
     };
-    let seed = 4;
+    let seed = 1;
     let nodes = fleet(&profile, seed);
     let count = nodes.len() as u32;
     let source = Source::made_up(&profile, &nodes, seed);
