@@ -27,7 +27,7 @@ enum Command {
         /// Print build/manifest.json instead of the table
         #[arg(long)]
         json: bool,
-        /// Change one setting, as `measure` calls it, to see what calls then cost (script/bench gas); built again without, it is gone
+        /// Change one setting, as `measure` calls it, to see what calls then cost (docs/build.md); script/deploy builds without
         #[arg(long, value_name = "CHANGE")]
         with: Option<String>,
     },

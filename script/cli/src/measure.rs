@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use anyhow::{anyhow, Result};
+use anyhow::{Context, Result};
 
 use crate::build::{Program, Settings, Toolchain};
 
@@ -68,14 +68,10 @@ pub fn variants() -> Vec<(String, Settings)> {
 /// # Errors
 /// When none has it; says which there are.
 pub fn variant(name: &str) -> Result<Settings> {
-    let mut variants = variants();
-    match variants.iter().position(|(other, _)| other == name) {
-        Some(i) => Ok(variants.swap_remove(i).1),
-        None => {
-            let names: Vec<_> = variants.into_iter().map(|(name, _)| name).collect();
-            Err(anyhow!("no setting is called {name:?}; there are: {}", names.join("; ")))
-        }
-    }
+    variants().into_iter().find(|(other, _)| other == name).map(|(_, settings)| settings).with_context(|| {
+        let names: Vec<_> = variants().into_iter().map(|(name, _)| name).collect();
+        format!("no setting is called {name:?}; there are: {}", names.join("; "))
+    })
 }
 
 /// Compiles with each whose name contains `which`; all of them take many minutes. `report` is told what is being
