@@ -4,15 +4,19 @@
 //! for `wasm32-unknown-unknown`, because that is what makes `panic=immediate-abort` possible, the largest single
 //! saving (docs/build.md has the measurements). The features it needs are unstable, so the compiler is told to
 //! accept them whatever its channel.
+//!
+//! What has been compiled is kept under the hash of all that it was made from, so that nothing is compiled twice, also not
+//! after a change was taken back or another branch was looked at.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use anyhow::{bail, ensure, Context, Result};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -94,6 +98,8 @@ pub struct Program {
 /// `build/manifest.json`: what was built, by what.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Manifest {
+    /// SHA-256 of all that the programs are made from: sources, locked dependencies, compiler, settings.
+    pub inputs: String,
     /// As `rustc --version` says it.
     pub rustc: String,
     /// rustc's arguments beyond the profile's.
@@ -210,8 +216,7 @@ impl Toolchain {
 
         let artifacts: Vec<Artifact> =
             out.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
-        let mut programs = Vec::new();
-        for member in &members {
+        let finish_one = |member: &Member| {
             let name = member.name().to_string();
             let file = artifacts
                 .iter()
@@ -219,12 +224,92 @@ impl Toolchain {
                 .flat_map(|artifact| &artifact.filenames)
                 .find(|file| file.extension().is_some_and(|extension| extension == "wasm"))
                 .with_context(|| format!("cargo made no WASM file for {name}"))?;
+            all_are_inputs(root, &file.with_extension("d"))?;
             let (wasm, code) = finish(root, file, &settings.wasm_opt).with_context(|| format!("program {name}"))?;
             let shape = Shape::of(&wasm)?;
-            programs.push(Program { name, wasm, code, shape });
-        }
-        Ok(programs)
+            Ok(Program { name, wasm, code, shape })
+        };
+        // Optimising and compressing take a third of the whole time, and one processor.
+        members.par_iter().map(finish_one).collect()
     }
+
+    /// As the tools say their versions: all that is not in the project and has a part in the bytes.
+    fn versions(&self) -> Result<String> {
+        // The linker comes with this cargo.
+        let cargo = Command::new(&self.cargo).arg("--version").output();
+        let cargo = cargo.with_context(|| format!("cannot run {}: run script/setup again", self.cargo.display()))?;
+        Ok(format!("{}\n{}", self.version()?, String::from_utf8_lossy(&cargo.stdout).trim()))
+    }
+}
+
+/// The hash of all that the programs are made from.
+fn inputs(root: &Path, versions: &str, settings: &Settings) -> Result<String> {
+    let mut hash = Sha256::new();
+    let mut add = |name: &str, content: &[u8]| {
+        hash.update((name.len() as u64).to_le_bytes());
+        hash.update(name);
+        hash.update((content.len() as u64).to_le_bytes());
+        hash.update(content);
+    };
+    add("versions", versions.as_bytes());
+    add("settings", format!("{settings:?}").as_bytes());
+    // What compiles and finishes them is a part of this executable.
+    add("build.rs", include_bytes!("build.rs"));
+    add("wasm.rs", include_bytes!("wasm.rs"));
+    // Cargo lets the environment override a profile.
+    for (name, value) in std::env::vars().filter(|(name, _)| name.starts_with("CARGO_PROFILE_CONTRACT_")) {
+        add(&name, value.as_bytes());
+    }
+    for file in input_files(root)? {
+        add(&file.to_string_lossy(), &fs::read(root.join(&file)).with_context(|| format!("{}", file.display()))?);
+    }
+    Ok(format!("{:x}", hash.finalize()))
+}
+
+/// Files that have a part in the programs, beside those under [`SOURCES`].
+const FILES: [&str; 5] = [".cargo/config.toml", "Cargo.lock", "Cargo.toml", "abi/IMuster.sol", BINARYEN];
+
+/// Names the version of `wasm-opt`.
+const BINARYEN: &str = "node_modules/binaryen/package.json";
+
+/// Where the programs' sources are.
+const SOURCES: &str = "contracts";
+
+/// The files that the programs are made from, from the root and in one order everywhere.
+fn input_files(root: &Path) -> Result<BTreeSet<PathBuf>> {
+    let mut files: BTreeSet<_> = FILES.iter().map(PathBuf::from).filter(|file| root.join(file).exists()).collect();
+    let mut directories = vec![PathBuf::from(SOURCES)];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(root.join(&directory)).with_context(|| format!("{}", directory.display()))? {
+            let entry = entry?;
+            let path = directory.join(entry.file_name());
+            if !entry.file_type()?.is_dir() {
+                files.insert(path);
+            } else if !["tests", "target"].contains(&&*entry.file_name().to_string_lossy()) {
+                directories.push(path);
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// That rustc read no file of the project that does not count as an input: a program would be kept although that file changed.
+/// `listed` is what cargo wrote beside the program, in make's syntax.
+fn all_are_inputs(root: &Path, listed: &Path) -> Result<()> {
+    let text = fs::read_to_string(listed).with_context(|| format!("cargo wrote no {}", listed.display()))?;
+    let known = input_files(root)?;
+    // A space in a name is escaped.
+    let text = text.replace("\\ ", "\0");
+    for file in text.lines().filter_map(|line| line.split_once(": ")).flat_map(|(_, files)| files.split(' ')) {
+        let file = PathBuf::from(file.replace('\0', " "));
+        let Ok(own) = file.strip_prefix(root) else { continue };
+        ensure!(
+            known.contains(own) || own.starts_with("target"),
+            "{} is compiled into the programs, but script/cli/src/build.rs does not count it among their inputs",
+            own.display()
+        );
+    }
+    Ok(())
 }
 
 /// What cargo says of each thing it has compiled.
@@ -284,12 +369,11 @@ fn members(cargo: &Path, root: &Path) -> Result<Vec<Member>> {
 /// From the compiler's output to the finished module and its code on chain. What has been finished once is kept
 /// under its hash, because optimising and compressing take longer than an incremental compilation.
 fn finish(root: &Path, compiled: &Path, passes: &[String]) -> Result<(Vec<u8>, Vec<u8>)> {
-    let tool = root.join("node_modules/binaryen/package.json");
     let mut hash = Sha256::new();
     hash.update(fs::read(compiled)?);
     hash.update(passes.join(" "));
-    hash.update(fs::read(tool).context("binaryen is not installed: run script/setup first")?);
-    hash.update(env!("CARGO_PKG_VERSION"));
+    hash.update(fs::read(root.join(BINARYEN)).context("binaryen is not installed: run script/setup first")?);
+    hash.update(include_bytes!("wasm.rs"));
     let kept = root.join("target/contracts/finished").join(format!("{:x}", hash.finalize()));
     let (wasm, code) = (kept.with_extension("wasm"), kept.with_extension("deploy"));
     if let (Ok(wasm), Ok(code)) = (fs::read(&wasm), fs::read(&code)) {
@@ -319,41 +403,64 @@ fn optimise(root: &Path, compiled: &Path, passes: &[String]) -> Result<Vec<u8>> 
 }
 
 /// Compiles everything and writes `build/<name>.wasm`, `build/<name>.deploy` and `build/manifest.json`; and `build/router.deploy`.
+/// Programs that were made from the same before are taken from there; if they are in `build/` already, no file is touched.
 ///
 /// # Errors
 /// Those of [`Toolchain::compile`], and when a program is above [`wasm::MAX_CODE`]; its files are written all the
 /// same, the manifest is not.
 pub fn build(root: &Path, settings: &Settings) -> Result<(Manifest, Vec<Program>)> {
     let toolchain = Toolchain::load(root)?;
-    let programs = toolchain.compile(root, settings, &[])?;
+    let inputs = inputs(root, &toolchain.versions()?, settings)?;
     let dir = root.join("build");
+    let router = muster_router::code();
+    let made_of_them = |dir: &Path| read(dir).ok().filter(|(manifest, _)| manifest.inputs == inputs);
+    if fs::read(dir.join("router.deploy")).is_ok_and(|code| code == router) {
+        if let Some(built) = made_of_them(&dir) {
+            return Ok(built);
+        }
+    }
+    let kept = root.join("target/contracts/kept").join(&inputs);
+    let (manifest, programs) = if let Some(built) = made_of_them(&kept) {
+        built
+    } else {
+        let mut programs = toolchain.compile(root, settings, &[])?;
+        // As they are read.
+        programs.sort_by(|a, b| a.name.cmp(&b.name));
+        (manifest(&toolchain, settings, inputs, &programs)?, programs)
+    };
     write(&dir, &programs)?;
     // No WASM, but to be compared with what lies on chain like theirs.
-    fs::write(dir.join("router.deploy"), muster_router::code())?;
-    let manifest = Manifest {
-        rustc: toolchain.version()?,
-        rustflags: settings.rustflags(Path::new("<project>")),
-        wasm_opt: settings.wasm_opt.clone(),
-        programs: programs
-            .iter()
-            .map(|program| {
-                let entry = Entry {
-                    wasm_bytes: program.wasm.len(),
-                    deployed_bytes: program.code.len(),
-                    wasm_sha256: format!("{:x}", Sha256::digest(&program.wasm)),
-                    start_gas: (program.shape.start_cached(), program.shape.start_uncached()),
-                };
-                (program.name.clone(), entry)
-            })
-            .collect(),
-    };
+    fs::write(dir.join("router.deploy"), router)?;
     let file = dir.join("manifest.json");
     if programs.iter().any(|program| program.code.len() > wasm::MAX_CODE) {
         let _ = fs::remove_file(file);
     } else {
-        fs::write(file, serde_json::to_string_pretty(&manifest)? + "\n")?;
+        let text = serde_json::to_string_pretty(&manifest)? + "\n";
+        write(&kept, &programs)?;
+        // Last: with it they count.
+        fs::write(kept.join("manifest.json"), &text)?;
+        fs::write(file, text)?;
     }
     Ok((manifest, programs))
+}
+
+fn manifest(toolchain: &Toolchain, settings: &Settings, inputs: String, programs: &[Program]) -> Result<Manifest> {
+    let entry = |program: &Program| {
+        let entry = Entry {
+            wasm_bytes: program.wasm.len(),
+            deployed_bytes: program.code.len(),
+            wasm_sha256: format!("{:x}", Sha256::digest(&program.wasm)),
+            start_gas: (program.shape.start_cached(), program.shape.start_uncached()),
+        };
+        (program.name.clone(), entry)
+    };
+    Ok(Manifest {
+        inputs,
+        rustc: toolchain.version()?,
+        rustflags: settings.rustflags(Path::new("<project>")),
+        wasm_opt: settings.wasm_opt.clone(),
+        programs: programs.iter().map(entry).collect(),
+    })
 }
 
 /// Writes the programs' files, and takes away those of programs that are no longer.
@@ -379,7 +486,11 @@ fn write(dir: &Path, programs: &[Program]) -> Result<()> {
 /// # Errors
 /// When there is none, or its files do not belong together.
 pub fn load(root: &Path) -> Result<(Manifest, Vec<Program>)> {
-    let dir = root.join("build");
+    read(&root.join("build"))
+}
+
+/// What lies there of a build.
+fn read(dir: &Path) -> Result<(Manifest, Vec<Program>)> {
     let text = fs::read_to_string(dir.join("manifest.json"))
         .context("there are no compiled programs within the limit: run script/build first")?;
     let manifest: Manifest = serde_json::from_str(&text).context("build/manifest.json cannot be read: run script/build again")?;
@@ -400,6 +511,130 @@ pub fn load(root: &Path) -> Result<(Manifest, Vec<Program>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A project of one program, whose compiler says this version and whose cargo cannot compile.
+    fn project(rustc: &str) -> tempfile::TempDir {
+        use std::os::unix::fs::PermissionsExt;
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path();
+        for (file, text) in [
+            ("Cargo.lock", "locked"),
+            ("Cargo.toml", "[profile.contract]"),
+            ("abi/IMuster.sol", "interface"),
+            (BINARYEN, "1.0"),
+            ("contracts/one/Cargo.toml", "[package]"),
+            ("contracts/one/src/lib.rs", "source"),
+            ("contracts/one/tests/it.rs", "test"),
+            ("README.md", "text"),
+        ] {
+            fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+            fs::write(root.join(file), text).unwrap();
+        }
+        for (tool, text) in
+            [("rustc", format!("echo rustc {rustc}")), ("cargo", "[ $1 = --version ] && echo cargo 1 || exit 1".into())]
+        {
+            fs::write(root.join(tool), format!("#!/bin/sh\n{text}\n")).unwrap();
+            fs::set_permissions(root.join(tool), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        fs::create_dir(root.join(".muster")).unwrap();
+        let (cargo, rustc) = (root.join("cargo"), root.join("rustc"));
+        fs::write(root.join(".muster/wasm"), format!("cargo={}\nrustc={}\nlld=/\n", cargo.display(), rustc.display())).unwrap();
+        place
+    }
+
+    /// Everything that changes a program changes the hash, and taking it back gives the old one.
+    #[test]
+    fn the_inputs_are_all_that_a_program_is_made_from() {
+        let place = project("1");
+        let root = place.path();
+        let settings = Settings::default();
+        let now = || inputs(root, "versions", &settings).unwrap();
+        let first = now();
+        for file in
+            ["Cargo.lock", "Cargo.toml", "abi/IMuster.sol", BINARYEN, "contracts/one/Cargo.toml", "contracts/one/src/lib.rs"]
+        {
+            let before = fs::read(root.join(file)).unwrap();
+            fs::write(root.join(file), "changed").unwrap();
+            assert_ne!(now(), first, "{file}");
+            fs::write(root.join(file), before).unwrap();
+            assert_eq!(now(), first, "{file}");
+        }
+        for file in [".cargo/config.toml", "contracts/one/src/new.rs", "contracts/two/src/lib.rs"] {
+            fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+            fs::write(root.join(file), "").unwrap();
+            assert_ne!(now(), first, "{file}");
+            fs::remove_file(root.join(file)).unwrap();
+        }
+        fs::rename(root.join("contracts/one/src/lib.rs"), root.join("contracts/one/src/other.rs")).unwrap();
+        assert_ne!(now(), first, "a file with another name");
+        fs::rename(root.join("contracts/one/src/other.rs"), root.join("contracts/one/src/lib.rs")).unwrap();
+        for file in ["README.md", "contracts/one/tests/it.rs"] {
+            fs::write(root.join(file), "changed").unwrap();
+            assert_eq!(now(), first, "{file} is no part of a program");
+        }
+        assert_ne!(inputs(root, "other versions", &settings).unwrap(), first);
+        let all: BTreeSet<_> =
+            crate::measure::variants().iter().map(|(_, settings)| inputs(root, "versions", settings).unwrap()).collect();
+        assert_eq!(all.len(), crate::measure::variants().len(), "each setting gives other programs");
+    }
+
+    /// The compiler of this project fails: what comes was kept.
+    #[test]
+    fn programs_are_compiled_only_if_something_changed() {
+        let place = project("1");
+        let (root, settings) = (place.path(), Settings::default());
+        let modified = |file: &str| fs::metadata(root.join("build").join(file)).unwrap().modified().unwrap();
+        assert!(build(root, &settings).is_err(), "nothing is kept yet");
+
+        let toolchain = Toolchain::load(root).unwrap();
+        let wasm = wasm_encoder::Module::new().finish();
+        let program = Program { name: "one".into(), code: vec![1], shape: Shape::of(&wasm).unwrap(), wasm };
+        let hash = inputs(root, &toolchain.versions().unwrap(), &settings).unwrap();
+        let kept = root.join("target/contracts/kept").join(&hash);
+        write(&kept, &[program.clone()]).unwrap();
+        let manifest = manifest(&toolchain, &settings, hash, &[program.clone()]).unwrap();
+        fs::write(kept.join("manifest.json"), serde_json::to_string(&manifest).unwrap()).unwrap();
+
+        let (built, _) = build(root, &settings).unwrap();
+        assert_eq!(built, manifest);
+        assert_eq!(load(root).unwrap().0, manifest, "build/ has them");
+        let before = ["manifest.json", "one.wasm", "one.deploy", "router.deploy"].map(modified);
+        // Without what is kept, so that nothing can come from there.
+        fs::rename(&kept, root.join("aside")).unwrap();
+        build(root, &settings).unwrap();
+        assert_eq!(["manifest.json", "one.wasm", "one.deploy", "router.deploy"].map(modified), before, "no file was touched");
+
+        fs::write(root.join("contracts/one/src/lib.rs"), "changed").unwrap();
+        let refused = build(root, &settings).unwrap_err();
+        assert!(format!("{refused:#}").contains("cargo"), "{refused:#}");
+        fs::write(root.join("contracts/one/src/lib.rs"), "source").unwrap();
+        build(root, &settings).unwrap();
+        fs::write(root.join("rustc"), "#!/bin/sh\necho rustc 2\n").unwrap();
+        assert!(build(root, &settings).is_err(), "another compiler");
+        fs::write(root.join("rustc"), "#!/bin/sh\necho rustc 1\n").unwrap();
+        build(root, &settings).unwrap();
+        fs::write(root.join("build/one.wasm"), "cut").unwrap();
+        assert!(build(root, &settings).is_err(), "build/ is not as it was written");
+        fs::rename(root.join("aside"), &kept).unwrap();
+        assert_eq!(build(root, &settings).unwrap().1[0].wasm, program.wasm, "mended from what is kept");
+    }
+
+    #[test]
+    fn a_file_that_rustc_reads_is_an_input_or_the_build_fails() {
+        let place = project("1");
+        let root = place.path();
+        let lists = |files: &[&str]| {
+            let files: String =
+                files.iter().map(|file| format!(" {}", root.join(file).display().to_string().replace(' ', "\\ "))).collect();
+            fs::write(root.join("one.d"), format!("{}:{files}\n\n", root.join("one.wasm").display())).unwrap();
+            all_are_inputs(root, &root.join("one.d"))
+        };
+        lists(&["contracts/one/src/lib.rs", "abi/IMuster.sol", "target/contracts/generated.rs"]).unwrap();
+        fs::write(root.join("contracts/one/src/with space.rs"), "").unwrap();
+        lists(&["contracts/one/src/with space.rs"]).unwrap();
+        let refused = lists(&["contracts/one/src/lib.rs", "README.md"]).unwrap_err().to_string();
+        assert!(refused.starts_with("README.md is compiled into the programs"), "{refused}");
+    }
 
     /// A test that reads `build/` passes with what an earlier version left there, and fails where that never was.
     #[test]
