@@ -5,6 +5,7 @@ mod support;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -65,8 +66,8 @@ fn many_filters_are_quick_and_bounded() {
     for _ in 0..50 {
         assert!(node.json(&batch)[999]["result"].is_string());
     }
-    // It took 219 s while each looked at all others.
-    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+    // It took 219 s on an idle machine while each looked at all others, and takes one: a bound for a machine that is not idle.
+    assert!(begin.elapsed() < Duration::from_secs(100), "{:?}", begin.elapsed());
     for _ in 0..50 {
         node.json(&batch);
     }
@@ -88,21 +89,28 @@ fn lists_are_bounded() {
 
 #[test]
 fn half_sent_requests_are_not_waited_for() {
-    let patience = Patience { head: Duration::from_millis(300), body: Duration::from_millis(300) };
-    let node = Rpc(Devnode::start(Config { patience, ..Config::default() }).unwrap());
-    for (sent, answer) in [
-        (b"POST / HTTP/1.1\r\nhost: x\r\ncontent-".as_slice(), ""),
-        (b"POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{", "HTTP/1.1 408"),
+    // Only what is left out is waited for so shortly: what is sent may take a while on a busy machine.
+    let (short, long) = (Duration::from_secs(2), Duration::from_mins(2));
+    for (head, body, sent, answer) in [
+        (short, long, b"POST / HTTP/1.1\r\nhost: x\r\ncontent-".as_slice(), ""),
+        (
+            long,
+            short,
+            b"POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{",
+            "HTTP/1.1 408",
+        ),
     ] {
+        let patience = Patience { head, body, ..Patience::default() };
+        let node = Rpc(Devnode::start(Config { patience, ..Config::default() }).unwrap());
         let mut stream = TcpStream::connect(node.0.address()).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         stream.write_all(sent).unwrap();
         let mut heard = Vec::new();
-        // It ends because the node closes, not because nothing came for ten seconds.
+        // It ends because the node closes, not because nothing came for a minute.
         stream.read_to_end(&mut heard).unwrap();
         assert!(String::from_utf8(heard).unwrap().starts_with(answer));
+        assert_eq!(node.ok("eth_blockNumber", json!([])), "0x0");
     }
-    assert_eq!(node.ok("eth_blockNumber", json!([])), "0x0");
 }
 
 #[test]
@@ -110,28 +118,34 @@ fn long_calls_do_not_delay_short_reads() {
     let node = start();
     let spin = node.deploy(SPIN);
     let stop = AtomicBool::new(false);
+    let timed = |work: &dyn Fn()| {
+        let begin = Instant::now();
+        work();
+        begin.elapsed()
+    };
+    let calls = Mutex::new(Vec::new());
+    let mut reads = Vec::new();
     thread::scope(|scope| {
         for _ in 0..6 {
-            let (node, stop) = (&node, &stop);
-            scope.spawn(move || {
+            scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
-                    assert_eq!(node.err("eth_call", json!([{"to": spin, "gas": "0x1312d00"}])).1, "out of gas");
+                    let refused = || assert_eq!(node.err("eth_call", json!([{"to": spin, "gas": "0x1312d00"}])).1, "out of gas");
+                    calls.lock().unwrap().push(timed(&refused));
                 }
             });
         }
-        thread::sleep(Duration::from_millis(500));
-        let mut times: Vec<Duration> = (0..20)
-            .map(|_| {
-                let begin = Instant::now();
-                node.ok("eth_blockNumber", json!([]));
-                begin.elapsed()
-            })
-            .collect();
+        // All have begun, and go on.
+        while calls.lock().unwrap().len() < 6 {
+            thread::sleep(Duration::from_millis(10));
+        }
+        reads.extend((0..20).map(|_| timed(&|| drop(node.ok("eth_blockNumber", json!([]))))));
         stop.store(true, Ordering::Relaxed);
-        times.sort_unstable();
-        // One after the other these calls would take longer than that for each read.
-        assert!(times[10] < Duration::from_millis(300), "{times:?}");
     });
+    let mut calls = calls.into_inner().unwrap();
+    reads.sort_unstable();
+    calls.sort_unstable();
+    // A read that waited for one of them would take as long as the shortest takes, however slow the machine is.
+    assert!(reads[10] < calls[0], "{reads:?} {calls:?}");
 }
 
 #[test]

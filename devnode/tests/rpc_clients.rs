@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_devnode::chain::NITRO_DEV_KEY;
+use muster_devnode::rpc::Patience;
 use muster_devnode::{Config, Devnode};
 
 const PROBE: &str = include_str!("Probe.json");
@@ -210,7 +211,8 @@ mod with_alloy {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn nonces_sent_together_all_arrive() {
-        let node = start();
+        let patience = Patience { nonce: Duration::from_mins(2), ..Patience::default() };
+        let node = Devnode::start(Config { patience, ..Config::default() }).unwrap();
         let _ = rustls::crypto::ring::default_provider().install_default();
         let provider = ProviderBuilder::new().wallet(signer()).connect_http(node.url().parse().unwrap());
         provider.client().set_poll_interval(Duration::from_millis(5));

@@ -9,7 +9,7 @@ if (!/^0x[0-9a-fA-F]{40}$/.test(MUSTER)) throw new Error("MUSTER names no contra
 // Another, where answers are checked, for scripts that play validated.mjs.
 export const CHECKED = process.env.CHECKED ?? "";
 
-export async function until(what, condition, seconds = 60) {
+export async function until(what, condition, seconds = 300) {
   for (const end = Date.now() + seconds * 1000; Date.now() < end; ) {
     if (await condition()) return;
     await new Promise((resolve) => setTimeout(resolve, 10));

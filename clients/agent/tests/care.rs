@@ -68,10 +68,22 @@ fn metric(at: SocketAddr, line: &str) -> Option<f64> {
     text.lines().find_map(|found| found.strip_prefix(line)?.trim().parse().ok())
 }
 
+/// Waits until an agent has looked at the chain twice more: what it makes of something that is so now, it has done by then.
+async fn looks_twice(site: &Site, at: SocketAddr) {
+    let looked = || metric(at, "muster_agent_looked_timestamp_seconds{node=\"gpu0\"}");
+    for _ in 0..2 {
+        let before = site.until("it says when it looked", async || looked()).await;
+        site.until("it looks again", async || looked().filter(|now| *now > before)).await;
+    }
+}
+
 #[tokio::test]
 async fn asked_to_end_it_finishes_reveals_pauses_and_comes_back() {
     let mut site = Site::new(&[("sampleBps", 0), ("scorePool", 3)]).await;
-    let agent = site.agent("gpu0").await;
+    let at = free();
+    let mut agent = site.agent("gpu0").await;
+    agent.more = format!("listen = \"{at}\"");
+    agent.configure(&site);
     agent.behave("slow 2");
     let mut running = agent.start(None);
     until_status(&site, &agent, 1).await;
@@ -93,7 +105,7 @@ async fn asked_to_end_it_finishes_reveals_pauses_and_comes_back() {
     operator.call(IMuster::pauseCall {}, U256::ZERO).await.unwrap();
     let _running = agent.start(None);
     site.until("it has looked", async || agent.log().matches("the self-test passed").nth(2).map(|_| ())).await;
-    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    looks_twice(&site, at).await;
     assert_eq!(status(&site, &agent).await, 5);
 }
 
@@ -113,7 +125,7 @@ async fn two_failures_in_a_row_pause_it_and_a_webhook_and_metrics_say_so() {
     agent.configure(&site);
     let mut running = agent.start(None);
     site.until("it is ready", async || get(at, "/ready").filter(|(status, _)| *status == 200)).await;
-    assert_eq!(get(at, "/health").unwrap().0, 200);
+    site.until("it is well", async || get(at, "/health").filter(|(status, _)| *status == 200)).await;
     let application = site.account(10_000_000).await;
 
     agent.behave("fails");
@@ -196,7 +208,10 @@ async fn a_key_that_runs_dry_is_paused_and_one_that_is_filled_goes_on() {
     if !site.world.travels("a_key_that_runs_dry_is_paused_and_one_that_is_filled_goes_on") {
         return;
     }
-    let agent = site.agent("gpu0").await;
+    let at = free();
+    let mut agent = site.agent("gpu0").await;
+    agent.more = format!("listen = \"{at}\"");
+    agent.configure(&site);
     let _running = agent.start(None);
     until_status(&site, &agent, 1).await;
     let chain = site.world.node.unwrap().chain().clone();
@@ -209,7 +224,7 @@ async fn a_key_that_runs_dry_is_paused_and_one_that_is_filled_goes_on() {
     site.until("it says so", async || agent.log().contains("send it ether").then_some(())).await;
     // A little more is not enough; it would go to and fro.
     chain.set_balance(address, call * U256::from(9) / U256::from(2));
-    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    looks_twice(&site, at).await;
     assert_eq!(status(&site, &agent).await, 5);
     chain.set_balance(address, call * U256::from(8));
     until_status(&site, &agent, 1).await;

@@ -17,7 +17,7 @@ fn quick() -> Settings {
         compare_every: Duration::ZERO,
         rest: Duration::from_millis(1),
         settled: 8,
-        timeout: Duration::from_secs(5),
+        timeout: Duration::from_secs(30),
         ..Settings::default()
     }
 }

@@ -24,7 +24,7 @@ fn endpoints(nodes: &[&Node]) -> Endpoints {
     let settings = Settings {
         compare_every: Duration::from_mins(1),
         rest: Duration::from_millis(1),
-        timeout: Duration::from_secs(2),
+        timeout: Duration::from_secs(30),
         ..Settings::default()
     };
     Endpoints::new(&nodes.iter().map(|node| node.url.as_str()).collect::<Vec<_>>(), settings).unwrap()
@@ -34,7 +34,7 @@ fn quick() -> Sending {
     Sending {
         look_every: Duration::from_millis(5),
         resend_every: Duration::ZERO,
-        patience: Duration::from_secs(5),
+        patience: Duration::from_mins(1),
         settled: 3,
         ..Sending::default()
     }

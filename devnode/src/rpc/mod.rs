@@ -42,10 +42,6 @@ pub const MAX_BODY: usize = 5 * 1024 * 1024;
 pub const MAX_BATCH: usize = 1_000;
 /// Bytes of results after which the rest of a batch is refused: go-ethereum's limit.
 pub const MAX_BATCH_ANSWER: usize = 25_000_000;
-/// How long a transaction whose nonce is ahead of its account waits for the ones before it. A client that sends
-/// several at once over several connections cannot know in which order they arrive.
-pub const NONCE_PATIENCE: Duration = Duration::from_secs(1);
-
 /// What a client is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
@@ -53,12 +49,15 @@ pub struct Patience {
     pub head: Duration,
     /// The body that the head has announced.
     pub body: Duration,
+    /// The transactions before one whose nonce is ahead of its account. A client that sends several at once over several
+    /// connections cannot know in which order they arrive.
+    pub nonce: Duration,
 }
 
 impl Default for Patience {
-    /// go-ethereum's figures.
+    /// go-ethereum's figures for head and body.
     fn default() -> Self {
-        Self { head: Duration::from_mins(2), body: Duration::from_secs(30) }
+        Self { head: Duration::from_mins(2), body: Duration::from_secs(30), nonce: Duration::from_secs(1) }
     }
 }
 
@@ -247,7 +246,7 @@ fn read(request: &str) -> Result<Parts<'_>, (Option<&RawValue>, RpcError)> {
 /// a panic must not stop the node.
 async fn run(context: &Context, method: &str, params: Option<&RawValue>) -> Result<Box<RawValue>, RpcError> {
     let params = Params::parse(params)?;
-    let deadline = Instant::now() + NONCE_PATIENCE;
+    let deadline = Instant::now() + context.patience.nonce;
     let waits = matches!(method, "eth_sendRawTransaction" | "eth_sendRawTransactionSync" | "eth_sendTransaction");
     let mut blocks = waits.then(|| context.chain.subscribe());
     loop {

@@ -16,7 +16,7 @@ const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", "
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Waits for something to be true; gives it. */
-export async function until(what, is, seconds = 120) {
+export async function until(what, is, seconds = 300) {
   const end = Date.now() + seconds * 1_000;
   for (;;) {
     const found = await is();
