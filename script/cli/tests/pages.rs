@@ -82,6 +82,49 @@ fn every_link_leads_to_a_file_and_to_a_heading() {
     assert!(followed > 200, "only {followed} links were found");
 }
 
+/// The flags of a file's `struct Options`, each with its default, if it has one.
+fn flags(file: &str) -> BTreeMap<String, Option<String>> {
+    let parsed = syn::parse_file(&read(&root().join(file))).unwrap();
+    let options = parsed.items.iter().find_map(|item| match item {
+        syn::Item::Struct(item) if item.ident == "Options" => Some(item),
+        _ => None,
+    });
+    let flag = |field: &syn::Field| {
+        let mut default = None;
+        for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("arg")) {
+            let written = attribute.meta.require_list().unwrap().tokens.to_string();
+            default = written.split_once("default_value_t = ").map(|(_, rest)| rest.split(',').next().unwrap().trim().into());
+        }
+        (format!("--{}", field.ident.as_ref().unwrap()).replace('_', "-"), default)
+    };
+    options.unwrap_or_else(|| panic!("{file} has no Options")).fields.iter().map(flag).collect()
+}
+
+/// It is a text of its own, so that nothing has to be built before it is read.
+#[test]
+fn the_help_of_the_demonstration_names_every_flag_and_its_default() {
+    let shown = std::process::Command::new(root().join("script/demo")).arg("--help").output().unwrap();
+    assert!(shown.status.success() && shown.stderr.is_empty(), "{shown:?}");
+    let help = String::from_utf8(shown.stdout).unwrap();
+    let mut told = BTreeMap::new();
+    for part in help.split("\n  --").skip(1) {
+        let (name, text) = part.split_once(' ').unwrap();
+        let text = text.split("\n\n").next().unwrap();
+        let default = text.split_once("[default: ").map(|(_, rest)| rest.split([']', ',']).next().unwrap().to_owned());
+        assert!(told.insert(format!("--{name}"), default).is_none(), "{name} stands there twice");
+    }
+    let mut is = flags("script/cli/src/demo/mod.rs");
+    is.extend(flags("test/fleet/src/main.rs"));
+    assert_eq!(told.keys().collect::<Vec<_>>(), is.keys().collect::<Vec<_>>());
+    for (name, default) in is.into_iter().filter_map(|(name, default)| Some((name, default?))) {
+        let default = default.trim_end_matches(".0");
+        // Who asks for agents says how many.
+        if name != "--agents" {
+            assert_eq!(told[&name].as_deref(), Some(default), "{name}");
+        }
+    }
+}
+
 /// The functions and constants of a source file, and those that are tests.
 #[derive(Default)]
 struct Names {
