@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use revm::primitives::B256;
-use wasmtime::{Config, Engine, InstancePre, Linker, Module, OptLevel};
+use wasmtime::{Config, Engine, InstancePre, Linker, Module, OptLevel, RegallocAlgorithm};
 
 use super::hooks::{self, Host};
 
@@ -18,6 +18,10 @@ fn wasm_stack(arbos: u64) -> usize {
         12 * 1024 * 1024
     }
 }
+
+/// Whether programs are compiled quickly rather than well. Where the node itself is compiled for development it is started anew by every test, and
+/// runs a program for less time than the compiler takes. What a program costs in gas is the same.
+const QUICKLY: bool = cfg!(debug_assertions);
 
 /// A module ready to be instantiated.
 type Ready = Arc<InstancePre<Host>>;
@@ -55,7 +59,8 @@ impl ModuleCache {
         config
             .max_wasm_stack(stack)
             .async_stack_size(stack)
-            .cranelift_opt_level(OptLevel::Speed)
+            .cranelift_opt_level(if QUICKLY { OptLevel::None } else { OptLevel::Speed })
+            .cranelift_regalloc_algorithm(if QUICKLY { RegallocAlgorithm::SinglePass } else { RegallocAlgorithm::Backtracking })
             .wasm_backtrace_max_frames(None)
             .native_unwind_info(false);
         let engine = Engine::new(&config).map_err(|e| format!("no WASM engine: {e}"))?;
