@@ -6,7 +6,7 @@
 #   RPC_URL=http://... test/clients/run.sh   uses the node that is there (PRIVATE_KEY pays; WS_URL if it is another port)
 #
 # Needs muster-dev and muster-devnode built, and the programs (script/build). CLIENTS="viem cast" runs only some of
-# viem, ethers, readme (the README's example), package (clients/ts), indexer and page (clients/explorer; these three always on the embedded node), executors (those of clients/agent, by themselves), cast and
+# endpoint (the proxy that behaves as public endpoints do), viem, ethers, readme (the README's example), package (clients/ts), indexer and page (clients/explorer; these three always on the embedded node), executors (those of clients/agent, by themselves), cast and
 # cargo-stylus, which cargo-stylus.sh builds the first time. Longer forms: clients/explorer/indexer/test.sh --long, TASKS=2000 clients/explorer/page/test.sh.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -78,6 +78,7 @@ play() {
       ;;
   esac
   case $client in
+    endpoint) node --test --test-reporter spec endpoint.test.mjs ;;
     viem)
       deploy viem-checked
       export CHECKED=$MUSTER
@@ -160,7 +161,7 @@ finish() {
 }
 
 beside=()
-for client in ${CLIENTS:-viem ethers readme package indexer page executors cast cargo-stylus}; do
+for client in ${CLIENTS:-endpoint viem ethers readme package indexer page executors cast cargo-stylus}; do
   case $client in
     package | indexer | executors)
       start "$client" >"$work/$client.log" 2>&1
@@ -168,7 +169,7 @@ for client in ${CLIENTS:-viem ethers readme package indexer page executors cast 
       ;;
   esac
 done
-for client in ${CLIENTS:-viem ethers readme cast cargo-stylus}; do
+for client in ${CLIENTS:-endpoint viem ethers readme cast cargo-stylus}; do
   case $client in
     package | indexer | executors | page) ;;
     *)
