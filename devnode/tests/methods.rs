@@ -68,6 +68,44 @@ fn signing() {
 }
 
 #[test]
+fn transactions_are_filled_in_for_anybody() {
+    let node = start();
+    let store = node.deploy(STORE);
+    let from = Address::repeat_byte(0x5a);
+    node.ok("anvil_setBalance", json!([from, "0xde0b6b3a7640000"]));
+    node.ok("anvil_setNonce", json!([from, 4]));
+    let asked = json!({"from": from, "to": store, "data": word(5)});
+    let filled = node.ok("eth_fillTransaction", json!([asked]))["tx"].clone();
+    // Twice the base fee, no tip; the limit is the newest block's estimate.
+    let limit = node.ok("eth_estimateGas", json!([asked, "latest"]));
+    for (field, value) in [
+        ("type", json!("0x2")),
+        ("chainId", json!(format!("{CHAIN:#x}"))),
+        ("nonce", json!("0x4")),
+        ("gas", limit),
+        ("maxFeePerGas", json!("0xbebc200")),
+        ("maxPriorityFeePerGas", json!("0x0")),
+        ("to", json!(store)),
+        ("value", json!("0x0")),
+        ("input", json!(word(5))),
+    ] {
+        assert_eq!(filled[field], value, "{field}");
+    }
+    // What is named stays as it is.
+    let named = json!({"from": from, "to": store, "gas": "0x9999", "gasPrice": "0x77359400", "nonce": "0x7"});
+    let filled = node.ok("eth_fillTransaction", json!([named]))["tx"].clone();
+    assert_eq!(
+        ["type", "gas", "gasPrice", "nonce"].map(|field| filled[field].clone()),
+        [json!("0x0"), json!("0x9999"), json!("0x77359400"), json!("0x7")]
+    );
+    let revert = node.deploy(REVERT);
+    let (code, message) = node.err("eth_fillTransaction", json!([{"from": from, "to": revert}]));
+    assert_eq!((code, message.as_str()), (3, "execution reverted"));
+    let (_, message) = node.err("eth_fillTransaction", json!([{"from": from}]));
+    assert_eq!(message, "contract creation without any data provided");
+}
+
+#[test]
 fn what_was_signed_and_hashed_can_be_had_raw() {
     let node = start();
     let store = node.deploy(STORE);
@@ -202,8 +240,8 @@ fn the_blocks_to_come_can_be_set() {
     let (_, message) = node.err("eth_sendTransaction", json!([{"to": code, "gas": "0x1c9c381"}]));
     assert_eq!(message, "exceeds block gas limit");
     // prevrandao was for one block.
-    let seen = bytes(&node.ok("eth_call", json!([{"to": code}])));
-    assert_eq!(U256::from_be_slice(&seen[..32]), U256::from(1));
+    let seen = |at: &str| U256::from_be_slice(&bytes(&node.ok("eth_call", json!([{"to": code}, at])))[..32]);
+    assert_eq!((seen("latest"), seen("pending")), (U256::from(77), U256::from(1)));
     // A snapshot has them too.
     assert_eq!(node.ok("eth_feeHistory", json!(["0x2", "latest", []]))["baseFeePerGas"], json!(["0x5f5e100", price, price]));
 }

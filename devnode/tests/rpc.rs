@@ -560,14 +560,15 @@ fn time_travels() {
     assert_eq!(latest(), START);
     assert_eq!(node.ok("evm_increaseTime", json!([3_600])), 3_600);
     assert_eq!(node.ok("evm_increaseTime", json!(["0x10"])), 3_616);
-    // Calls see the time a transaction would see now; a block in the past keeps its own.
-    assert_eq!(seen("latest").0, START + 3_616);
+    // Calls at the next block see the time a transaction would see now; those at any other, the newest too, see that block's.
+    assert_eq!(seen("pending").0, START + 3_616);
+    assert_eq!(seen("latest").0, START);
     assert_eq!(seen("0x1").0, START);
     assert_eq!(latest(), START);
     node.ok("evm_mine", json!([]));
     assert_eq!(latest(), START + 3_616);
     // block.number is L1's: every 12 seconds.
-    assert_eq!(seen("latest").1, 1 + 3_616 / 12);
+    assert_eq!(seen("latest"), (START + 3_616, 1 + 3_616 / 12));
     node.ok("evm_setNextBlockTimestamp", json!([START + 10_000]));
     node.ok("evm_mine", json!([]));
     assert_eq!(latest(), START + 10_000);
@@ -658,9 +659,13 @@ fn programs_expire_as_time_travels_and_are_activated_again() {
     let text = r#"(module (memory (export "memory") 1 1)
         (func (export "user_entrypoint") (param i32) (result i32) i32.const 0))"#;
     let program = program(&node, text);
-    node.ok("evm_increaseTime", json!([364 * 86_400]));
+    let pass = |days: u64| {
+        node.ok("evm_increaseTime", json!([days * 86_400]));
+        node.ok("evm_mine", json!([]));
+    };
+    pass(364);
     assert_eq!(node.ok("eth_call", json!([{"to": program}])), "0x");
-    node.ok("evm_increaseTime", json!([2 * 86_400]));
+    pass(2);
     let (code, message) = node.err("eth_call", json!([{"to": program}]));
     assert!(code == -32000 && message.starts_with("error ProgramExpired("), "{message}");
     activate(&node, program);

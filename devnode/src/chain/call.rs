@@ -6,7 +6,7 @@ use std::sync::Arc;
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, B256, U256};
 use alloy_rpc_types_eth::state::StateOverride;
-use alloy_rpc_types_eth::{BlockId, BlockNumberOrTag, BlockOverrides};
+use alloy_rpc_types_eth::{BlockId, BlockOverrides};
 
 use super::block::Setting;
 use super::config::CALL_GAS;
@@ -98,7 +98,7 @@ impl Scene {
 }
 
 impl Chain {
-    /// Runs a call on the newest state, as a transaction sent now would see it, and discards its effects.
+    /// Runs a call in the newest block and discards its effects: `eth_call` at `latest`.
     ///
     /// # Errors
     /// The call could not be begun. A revert is an outcome.
@@ -106,10 +106,8 @@ impl Chain {
         self.call_at(request, BlockId::latest(), None, None)
     }
 
-    /// Runs a call on the state after a block.
-    ///
-    /// `latest` and `pending` see the time the next block would have, so that time travel shows without mining;
-    /// `pending` also sees the next block's number.
+    /// Runs a call on the state after a block, and as part of that block: it sees the block's number and time, and the
+    /// hashes before it. Only `pending` is the next block on the newest state, at the time of now.
     ///
     /// # Errors
     /// The call could not be begun. A revert is an outcome.
@@ -146,6 +144,8 @@ impl Chain {
     /// # Errors
     /// The call could not be begun, or touches something else each time its list grows. A failure is an outcome.
     pub fn create_access_list(&self, request: &TxRequest, at: BlockId) -> Result<(AccessList, Outcome), CallError> {
+        // Nitro looks ahead for calls and estimates alone.
+        let at = if at.is_pending() && self.0.inner.read().pool.is_empty() { BlockId::latest() } else { at };
         let scene = self.scene(at, None, None)?;
         let mut tx = self.call_context(request, scene.setting.base_fee)?;
         tx.trace = TraceRequest::Accessed;
@@ -236,19 +236,26 @@ impl Chain {
         let mut scene = {
             let inner = self.0.inner.read();
             let block = &inner.resolve(at)?.block;
-            let setting = match at {
-                BlockId::Number(BlockNumberOrTag::Latest | BlockNumberOrTag::Pending) => {
-                    let timestamp = inner.time.next(block.header.timestamp);
-                    let next = inner.next_setting(timestamp);
-                    Setting { number: block.header.number + u64::from(at.is_pending()), ..next }
-                }
-                _ => block.setting(),
-            };
-            Scene {
-                state: waiting.map_or_else(|| inner.state_at(at), |run| Ok(run.state))?,
+            let scene = |state, setting: Setting| Scene {
+                state,
                 recent: inner.hashes_before(setting.number),
                 setting,
                 moved: Vec::new(),
+            };
+            match (at.is_pending(), waiting) {
+                (true, Some(run)) => scene(run.state, run.setting),
+                // The next block on the state after the newest. What ArbOS does at the start of a block has not happened in it: L1's
+                // number stands where it stood, and the history of hashes ends before the newest.
+                (true, None) => {
+                    let (mut state, newest) = (inner.state.clone(), block.setting());
+                    let before = inner.hashes_before(newest.number);
+                    state.start_block(newest.number, newest.l1_number, newest.parent_hash);
+                    self.0.evm.remember(&mut state, &before[..before.partition_point(|(n, _)| *n < newest.number)]);
+                    state.recorded = Some(newest.number);
+                    let next = inner.next_setting(inner.time.next(newest.timestamp));
+                    scene(state, Setting { l1_number: newest.l1_number, ..next })
+                }
+                (false, _) => scene(inner.state_at(at)?, block.setting()),
             }
         };
         if let Some(overrides) = overrides {
@@ -280,21 +287,19 @@ impl Chain {
         let price = request.gas_price.or(request.max_fee_per_gas).unwrap_or(0);
         if price > 0 {
             let have = scene.state.balance(tx.caller);
-            let Some(available) = have.checked_sub(tx.value) else {
+            if tx.value >= have {
                 return Err(CallError::Failed { reason: "insufficient funds for transfer".into() });
-            };
-            let allowance: u64 = (available / U256::from(price)).saturating_to();
+            }
+            let allowance: u64 = ((have - tx.value) / U256::from(price)).saturating_to();
             tx.gas_limit = tx.gas_limit.min(allowance);
         }
-        tx.gas_price = 0;
         let run = |gas: u64| -> Result<Outcome, TxError> {
             let tx = TxCtx { gas_limit: gas, ..tx.clone() };
             self.0.evm.call(&scene.state, &block, &tx)
         };
         let exceeds = |limit: u64| CallError::Failed { reason: format!("gas required exceeds allowance ({limit})") };
         // A plain transfer needs no search. A recipient whose code is not visible (a precompile) may need more.
-        let plain = tx.data.is_empty() && tx.access_list.is_empty() && tx.authorizations.is_empty();
-        if plain && tx.to.is_some_and(|to| scene.state.code(to).is_empty()) && tx.gas_limit >= TRANSFER_GAS {
+        if tx.data.is_empty() && tx.to.is_some_and(|to| scene.state.code(to).is_empty()) {
             if let Ok(Outcome { status: Status::Success, .. }) = run(TRANSFER_GAS) {
                 return Ok(TRANSFER_GAS);
             }

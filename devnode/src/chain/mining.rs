@@ -12,6 +12,7 @@ use alloy_signer::SignerSync;
 
 use super::block::{self, l1_number, Setting, PREVRANDAO};
 use super::config::{MAX_EMPTY_BLOCKS, MIN_INTERVAL, TX_GAS};
+use super::error::CallError;
 use super::persist::{Op, SentTx};
 use super::pool::Pool;
 use super::{
@@ -230,6 +231,29 @@ impl Chain {
         Ok(tx.into_signed(signature).into())
     }
 
+    /// Fills in what a transaction lacks, as `eth_fillTransaction` does on Nitro: for anybody, and with an estimate at
+    /// the newest block, where `eth_estimateGas` alone looks ahead. The signature is empty.
+    ///
+    /// # Errors
+    /// The estimate fails, or the request lacks or mixes fields.
+    pub fn fill_transaction(&self, mut request: TxRequest) -> Result<TxEnvelope, CallError> {
+        let from = request.from.unwrap_or_default();
+        if request.to.is_none() && request.input.input().is_none_or(|data| data.is_empty()) {
+            return Err(CallError::Override("contract creation without any data provided".into()));
+        }
+        if request.gas_price.is_none() {
+            let tip = *request.max_priority_fee_per_gas.get_or_insert(0);
+            request.max_fee_per_gas.get_or_insert(u128::from(self.base_fee()).saturating_mul(2).saturating_add(tip));
+        }
+        let gas = match request.gas {
+            Some(gas) => gas,
+            None => self.estimate_gas(&request, BlockId::latest(), None, None)?,
+        };
+        let filled =
+            self.fill(request, from, gas, self.next_nonce(from)).map_err(|error| CallError::Override(error.to_string()))?;
+        Ok(filled.into_signed(Signature::new(U256::ZERO, U256::ZERO, false)).into())
+    }
+
     /// The nonce after everything mined and waiting.
     pub fn next_nonce(&self, account: Address) -> u64 {
         let inner = self.0.inner.read();
@@ -238,7 +262,7 @@ impl Chain {
 
     fn gas_for(&self, request: &TxRequest) -> u64 {
         // As on other nodes, a transaction that would fail is mined rather than refused here.
-        let estimate = || self.estimate_gas(request, BlockId::pending(), None, None).unwrap_or(TX_GAS);
+        let estimate = || self.estimate_gas(request, BlockId::latest(), None, None).unwrap_or(TX_GAS);
         request.gas.unwrap_or_else(estimate)
     }
 

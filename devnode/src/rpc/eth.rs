@@ -163,9 +163,10 @@ pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Resul
             args!(p, number: req BlockNumberOrTag, full: opt bool);
             let full = full.unwrap_or(false);
             match number {
+                // Nitro has none, and shows the newest; what waits while mining is off is this node's own.
                 BlockNumberOrTag::Pending => match chain.pending_block() {
-                    Some(block) => raw(&types::pending(&block, full)),
-                    None => raw(&types::block(&chain.head(), full)),
+                    Some(block) => raw(&types::unplaced(types::unsealed(&block, full))),
+                    None => raw(&types::unsealed(&chain.head(), full)),
                 },
                 _ => raw(&chain.block(number.into()).map(|b| types::block(&b, full))),
             }
@@ -336,10 +337,11 @@ pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Resul
             args!(p, tx: req TransactionRequest);
             raw(&chain.send_unlocked(tx)?.hash)
         }
-        "eth_signTransaction" => {
+        "eth_signTransaction" | "eth_fillTransaction" => {
             args!(p, tx: req TransactionRequest);
-            let signed: TxEnvelope = chain.sign_transaction(tx)?;
-            raw(&json!({"raw": Bytes::from(signed.encoded_2718()), "tx": signed}))
+            let whole: TxEnvelope =
+                if method == "eth_fillTransaction" { chain.fill_transaction(tx)? } else { chain.sign_transaction(tx)? };
+            raw(&json!({"raw": Bytes::from(whole.encoded_2718()), "tx": whole}))
         }
         "eth_sign" => {
             args!(p, account: req Address, message: req Bytes);

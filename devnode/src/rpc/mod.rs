@@ -100,6 +100,7 @@ impl Context {
         match method {
             "eth_call"
             | "eth_estimateGas"
+            | "eth_fillTransaction"
             | "eth_createAccessList"
             | "eth_simulateV1"
             | "eth_getLogs"

@@ -105,11 +105,17 @@ pub(super) fn inspected(tx: &Recovered<TxEnvelope>) -> String {
     format!("{to}: {} wei + {} gas × {} wei", tx.value(), tx.gas_limit(), tx.max_fee_per_gas())
 }
 
-/// A block that is not mined yet: it has no hash, and its transactions have no place.
-pub(super) fn pending(mined: &MinedBlock, full: bool) -> Value {
+/// A block as go-ethereum shows one that is asked for as pending.
+pub(super) fn unsealed(mined: &MinedBlock, full: bool) -> Value {
     let mut shown = json!(block(mined, full));
-    shown["hash"] = Value::Null;
-    shown["nonce"] = Value::Null;
+    for field in ["hash", "nonce", "miner"] {
+        shown[field] = Value::Null;
+    }
+    shown
+}
+
+/// The same of one that is not mined yet: its transactions have no place.
+pub(super) fn unplaced(mut shown: Value) -> Value {
     for tx in shown["transactions"].as_array_mut().into_iter().flatten().filter(|tx| tx.is_object()) {
         tx["blockHash"] = Value::Null;
     }

@@ -5,6 +5,7 @@
 pub mod actor;
 pub mod cases;
 pub mod chain;
+pub mod heads;
 pub mod program;
 pub mod rpc;
 
