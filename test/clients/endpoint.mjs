@@ -3,6 +3,7 @@
 //   import { Endpoint } from "./endpoint.mjs";
 //   const endpoint = await Endpoint.start(nodeUrl, { logsRangeMax: 10_000, requestsPerSecond: 10, lags: [0, 3] });
 //   endpoint.url; endpoint.count("eth_getLogs"); endpoint.refused; endpoint.settings.requestsPerSecond = 2; await endpoint.stop();
+//   endpoint.before = async ({ method }) => {};   what else happens before a call is answered
 //
 //   node endpoint.mjs NODE_URL [--port 0] [--logs-range-max 10000] [--requests-per-second 10] [--lags 0,3] ...   prints "Listening on http://...",
 //   takes every setting below as a flag, and ends with its standard input
@@ -29,6 +30,8 @@ export const DEFAULTS = {
   lags: [0],
   /** What a machine says to a range beyond its head: "short": the logs that it has; "error": that it ends before, as go-ethereum since 2026. */
   beyond: "short",
+  /** "latest": estimates that name no block or "pending" are made in the newest, as for a client or a gateway that names it. */
+  estimateAt: "",
 };
 
 const hex = (number) => `0x${number.toString(16)}`;
@@ -76,6 +79,8 @@ const NOTHING = new Set([
 export class Endpoint {
   /** Every call that was answered, in order. */
   calls = [];
+  /** Told of every call before it is answered. */
+  before = async (_call) => {};
   /** Calls that were refused with 429, and for their range or their results. */
   refused = { requests: 0, range: 0, results: 0 };
   #taken = 0;
@@ -126,6 +131,7 @@ export class Endpoint {
         const headers = retryAfter > 0 ? { "retry-after": String(retryAfter) } : {};
         return say(tooMany === "http" ? 429 : 200, Array.isArray(asked) ? asked.map(refusal) : refusal(asked), headers);
       }
+      for (const call of calls) await this.before(call);
       const { lags } = this.settings;
       const lag = lags[this.#taken++ % lags.length];
       const answers = await Promise.all(calls.map(async (call) => ({ jsonrpc: "2.0", id: call.id, ...(await this.#answer(call, lag)) })));
@@ -156,6 +162,8 @@ export class Endpoint {
 
   /** What a machine says that is so many blocks behind. */
   async #answer({ method, params = [] }, lag) {
+    const { estimateAt } = this.settings;
+    if (method === "eth_estimateGas" && estimateAt && (params[1] ?? "pending") === "pending") params = [params[0], estimateAt, ...params.slice(2)];
     if (lag === 0 && method !== "eth_getLogs") return this.#ask(method, params);
     const { result: newest } = await this.#ask("eth_blockNumber", []);
     const head = Math.max(0, Number(newest) - lag);

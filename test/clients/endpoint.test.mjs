@@ -15,6 +15,7 @@ const METHODS = {
   eth_getTransactionReceipt: (hash) => ({ blockNumber: hash }),
   eth_getTransactionByHash: (hash) => ({ blockNumber: hash, blockHash: hash }),
   eth_call: (_, at) => at,
+  eth_estimateGas: (_, at) => at,
 };
 const node = createServer(async (request, response) => {
   let text = "";
@@ -104,4 +105,14 @@ test("disagrees with itself", async () => {
   const heads = [];
   for (let i = 0; i < 4; i++) heads.push(Number((await ask("eth_blockNumber")).result));
   assert.deepEqual(heads, [100, 96, 100, 96]);
+});
+
+test("makes estimates in the newest block", async () => {
+  const { ask, endpoint } = await open({ estimateAt: "latest" });
+  const heard = [];
+  endpoint.before = async ({ method }) => heard.push(method);
+  for (const at of [[], ["pending"], ["latest"]]) assert.equal((await ask("eth_estimateGas", {}, ...at)).result, "latest");
+  assert.equal((await ask("eth_estimateGas", {}, hex(7))).result, hex(7));
+  assert.equal((await ask("eth_call", {}, "pending")).result, "pending");
+  assert.deepEqual(heard, [...Array(4).fill("eth_estimateGas"), "eth_call"]);
 });

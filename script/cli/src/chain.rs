@@ -64,7 +64,8 @@ impl Chain {
         }
     }
 
-    /// Calls without a transaction.
+    /// Calls without a transaction. From an account it is tried as a transaction sent now would run, in the next block; from nobody it reads,
+    /// and sees the newest.
     ///
     /// # Errors
     /// A revert comes back as [`Reverted`], the rest as a sentence.
@@ -76,7 +77,8 @@ impl Chain {
             data: Some(data.into()),
             ..Default::default()
         };
-        self.provider.call(&request.into(), None).await.map_err(|error| self.reverted_or_trouble(error))
+        let at = from.map(|_| BlockNumber::Pending.into());
+        self.provider.call(&request.into(), at).await.map_err(|error| self.reverted_or_trouble(error))
     }
 
     fn reverted_or_trouble(&self, error: ProviderError) -> anyhow::Error {
