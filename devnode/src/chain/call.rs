@@ -106,6 +106,15 @@ impl Chain {
         self.call_at(request, BlockId::latest(), None, None)
     }
 
+    /// Runs a call in the next block and discards its effects, as a transaction sent now would see it: `eth_call` at
+    /// `pending`.
+    ///
+    /// # Errors
+    /// The call could not be begun. A revert is an outcome.
+    pub fn call_pending(&self, request: &TxRequest) -> Result<Outcome, CallError> {
+        self.call_at(request, BlockId::pending(), None, None)
+    }
+
     /// Runs a call on the state after a block, and as part of that block: it sees the block's number and time, and the
     /// hashes before it. Only `pending` is the next block on the newest state, at the time of now.
     ///

@@ -272,7 +272,9 @@ impl World {
         if let Some(beside) = self.beside.borrow_mut().as_mut() {
             return beside.view(call);
         }
-        let outcome = self.chain.call(&Self::request(self.owner, self.muster, 0, call.abi_encode()))?;
+        // As part of the next block, like the transaction that may follow.
+        let request = Self::request(self.owner, self.muster, 0, call.abi_encode());
+        let outcome = self.chain.call_pending(&request)?;
         ensure!(outcome.status == Status::Success, "a call was refused: {}", explain(&outcome.output));
         Ok(C::abi_decode_returns(&outcome.output)?)
     }

@@ -153,7 +153,7 @@ impl Live {
         (self.mirror, self.rich) = (mark.mirror.clone(), mark.rich.clone());
     }
 
-    /// Calls without a transaction: the answer, or what it was refused with.
+    /// Calls without a transaction, in the next block, where [`System::clock`] is: the answer, or what it was refused with.
     pub fn ask(&self, from: Address, value: u128, data: Vec<u8>) -> Result<Bytes, Bytes> {
         self.chain.set_balance(from.into(), U256::from(WEALTH));
         let request = TxRequest {
@@ -163,7 +163,7 @@ impl Live {
             input: Bytes::from(data).into(),
             ..TxRequest::default()
         };
-        let outcome = self.chain.call(&request).expect("the node runs it");
+        let outcome = self.chain.call_pending(&request).expect("the node runs it");
         match outcome.status {
             Status::Success => Ok(outcome.output),
             _ => Err(outcome.output),
