@@ -66,13 +66,17 @@ impl Muster {
     /// # Errors
     /// [`Error::Refused`] with the contract's reason, or what is wrong with the nodes.
     pub async fn read<C: SolCall>(&self, call: C) -> Result<C::Return, Error> {
-        self.try_as(Address::ZERO, call, U256::ZERO).await
+        self.answer(Address::ZERO, call, U256::ZERO, "latest").await
     }
 
-    /// What a call by an account would return, or be refused with; nothing is sent.
+    /// What a call by an account would return in the next block, or be refused with; nothing is sent.
     pub async fn try_as<C: SolCall>(&self, from: Address, call: C, value: U256) -> Result<C::Return, Error> {
+        self.answer(from, call, value, "pending").await
+    }
+
+    async fn answer<C: SolCall>(&self, from: Address, call: C, value: U256, block: &str) -> Result<C::Return, Error> {
         let input = Bytes::from(call.abi_encode());
-        let answer = self.call(from, &input, value, "latest").await?;
+        let answer = self.call(from, &input, value, block).await?;
         C::abi_decode_returns(&answer).map_err(|error| Error::Answer { what: C::SIGNATURE.into(), why: error.to_string() })
     }
 
@@ -105,10 +109,10 @@ impl Muster {
         self.endpoints.ask("eth_call", call).await.map_err(refusal_in)
     }
 
-    /// The gas that a call by an account would take, that of its data on L1 included.
+    /// The gas that a call by an account would take in the next block, that of its data on L1 included.
     pub async fn gas<C: SolCall>(&self, from: Address, call: &C, value: U256) -> Result<u64, Error> {
         let call =
-            json!([{ "from": from, "to": self.address, "value": value, "data": Bytes::from(call.abi_encode()) }, "latest"]);
+            json!([{ "from": from, "to": self.address, "value": value, "data": Bytes::from(call.abi_encode()) }, "pending"]);
         let gas: alloy::primitives::U64 = self.endpoints.ask("eth_estimateGas", call).await.map_err(refusal_in)?;
         Ok(gas.to())
     }

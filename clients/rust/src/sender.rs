@@ -155,8 +155,10 @@ impl Sender {
         Ok(nonce)
     }
 
+    /// In the next block, at the time of now: on a quiet chain the newest block's time is no deadline's end, and its number makes no draw due.
     async fn estimate(&self, request: &Request) -> Result<u64, Error> {
-        let call = json!([{ "from": self.address(), "to": request.to, "value": request.value, "data": request.input }, "latest"]);
+        let call =
+            json!([{ "from": self.address(), "to": request.to, "value": request.value, "data": request.input }, "pending"]);
         let answer = self.endpoints.ask::<U64>("eth_estimateGas", call).await;
         answer.map(|gas| gas.to()).map_err(crate::muster::refusal_in)
     }

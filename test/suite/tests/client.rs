@@ -105,6 +105,33 @@ async fn a_task_from_its_creation_to_its_fee() {
     assert_eq!(site.muster.provider().get_balance(site.muster.address()).await.unwrap(), held - U256::from(70_000));
 }
 
+/// Nothing happens on the chain until the deadline is over, so its newest block is from before.
+#[tokio::test]
+async fn what_only_time_makes_possible_is_sent_on_a_quiet_chain() {
+    let mut site = Site::new(&[]).await;
+    if !site.world.travels("what_only_time_makes_possible_is_sent_on_a_quiet_chain") {
+        return;
+    }
+    let (_, node) = site.join().await;
+    let application = site.account(70_000).await;
+    application.call(IMuster::createTaskCall { spec: spec() }, U256::from(70_000)).await.unwrap();
+    let started = loop {
+        let done = application.call(IMuster::dispatchCall { count: 1 }, U256::ZERO).await.unwrap();
+        if let Some(Event::TaskStarted(started)) = done.events.into_iter().find(|event| matches!(event, Event::TaskStarted(_))) {
+            break started;
+        }
+    };
+    let expire = IMuster::expireCall { node, id: started.id };
+    let refused = application.call(expire.clone(), U256::ZERO).await.unwrap_err();
+    assert!(matches!(refused.refusal(), Some(Refusal::Known(Reason::DeadlineNotPassed(_)))), "{refused}");
+    let chain = site.world.node.unwrap().chain();
+    chain.increase_time(started.deadline + 1 - chain.head().header.timestamp).unwrap();
+    site.muster.try_as(application.address(), expire.clone(), U256::ZERO).await.unwrap();
+    assert!(site.muster.gas(application.address(), &expire, U256::ZERO).await.unwrap() > 21_000);
+    let done = application.call(expire, U256::ZERO).await.unwrap();
+    assert!(done.events.iter().any(|event| matches!(event, Event::TaskAborted(_))), "{:?}", done.events);
+}
+
 #[tokio::test]
 async fn tasks_are_created_together_and_what_is_refused_is_told() {
     let mut site = Site::new(&[]).await;
