@@ -4,6 +4,7 @@ import {
   type AbiParameterToPrimitiveType,
   type Account,
   type Address,
+  BaseError,
   type Chain,
   type Client,
   type EIP1193RequestFn,
@@ -19,16 +20,19 @@ import {
 } from "viem";
 import {
   estimateContractGas,
-  getBlockNumber,
+  getCode,
   getTransaction,
+  multicall,
   readContract,
   simulateContract,
   waitForTransactionReceipt,
   writeContract,
 } from "viem/actions";
 import { getAction } from "viem/utils";
+import { patiently } from "./endpoint.js";
 import {
   AccountRequiredError,
+  NoMusterError,
   NotConfirmedError,
   RefusalError,
   ReplacedError,
@@ -48,6 +52,8 @@ export type MusterClient = Client<Transport, Chain | undefined, Account | undefi
 export interface MusterParameters {
   /** The router's address. */
   address: Address;
+  /** The block in which it was created, from which its events are looked for. If left out it is looked for itself, once. */
+  deployedIn?: bigint | undefined;
 }
 
 /** Who sends a transaction. */
@@ -66,28 +72,61 @@ export type ViewResult<name extends ViewName> = FunctionOf<name>["outputs"] exte
   ? AbiParameterToPrimitiveType<only>
   : Prettify<Named<FunctionOf<name>["outputs"]>>;
 
+/** A view's answer as {@link ViewResult} has it. */
+function told(functionName: string, result: unknown): unknown {
+  const { outputs } = functionOf(functionName);
+  if (outputs.length === 1) return result;
+  return Object.fromEntries(outputs.map(({ name }, i) => [name || "list", (result as unknown[])[i]]));
+}
+
+/** A call as viem takes it, its arguments by their names. */
+const callOf = (address: Address, functionName: string, named: object) => {
+  const args = functionOf(functionName).inputs.map((input) => (named as Record<string, unknown>)[input.name!]);
+  return { abi: used, address, functionName, args };
+};
+
+/** An error of viem's as one of ours, where it is one. What gives nothing back, not even an empty word, is no Muster. */
+async function explain(client: MusterClient, address: Address, error: unknown, functionName: string, named: object): Promise<unknown> {
+  const isNothing = error instanceof BaseError && error.walk((cause) => (cause as Error).name === "ContractFunctionZeroDataError");
+  return isNothing ? NoMusterError.of(client, address, error) : translate(error, functionName, named);
+}
+
 /** Asks a view, of the newest block unless `blockNumber` names an older one. */
 export async function readMuster<name extends ViewName>(
   client: MusterClient,
   functionName: name,
-  { address, blockNumber, ...named }: MusterParameters & { blockNumber?: bigint | undefined } & ArgumentsOf<name>,
+  { address, deployedIn: _, blockNumber, ...named }: MusterParameters & { blockNumber?: bigint | undefined } & ArgumentsOf<name>,
 ): Promise<ViewResult<name>> {
-  const { inputs, outputs } = functionOf(functionName);
-  const args = inputs.map((input) => (named as Record<string, unknown>)[input.name!]);
-  const call = { abi: used, address, functionName, args, blockNumber } as never;
-  const result: unknown = await getAction(
-    client,
-    readContract,
-    "readContract",
-  )(call).catch((error: unknown) => {
-    throw translate(error, functionName, named);
-  });
-  if (outputs.length === 1) return result as never;
-  return Object.fromEntries(outputs.map(({ name }, i) => [name || "list", (result as unknown[])[i]])) as never;
+  const call = { ...callOf(address, functionName, named), blockNumber } as never;
+  try {
+    return told(functionName, await patiently(client, () => getAction(client, readContract, "readContract")(call))) as never;
+  } catch (error) {
+    throw await explain(client, address, error, functionName, named);
+  }
 }
 
-/** The newest block's number, as the node has it now. */
-export const newest = (client: MusterClient): Promise<bigint> => getAction(client, getBlockNumber, "getBlockNumber")({ cacheTime: 0 });
+/** Where Multicall3 is on any chain that has it. */
+const MULTICALL: Address = "0xcA11bde05977b3631167028862bE2a173976CA11";
+/** Bytes of calls in one multicall: nodes bound the gas of a call. */
+const BATCH = 32_768;
+
+/** Asks views at once and of the same block, by one request where the chain has Multicall3. */
+export async function readTogether<const names extends readonly ViewName[]>(
+  client: MusterClient,
+  address: Address,
+  asked: { [i in keyof names]: readonly [names[i], ArgumentsOf<names[i]>] },
+): Promise<{ [i in keyof names]: ViewResult<names[i]> }> {
+  const calls = asked as readonly (readonly [ViewName, object])[];
+  const contracts = calls.map(([name, named]) => callOf(address, name, named));
+  const multicallAddress = client.chain?.contracts?.multicall3?.address ?? MULTICALL;
+  const question = { contracts, allowFailure: false, multicallAddress, batchSize: BATCH } as never;
+  const results = await patiently(client, () => getAction(client, multicall, "multicall")(question)).catch((error: unknown) => {
+    if (passing(error)) throw error;
+  });
+  // Where there is none, or something was refused, each tells for itself.
+  if (!results) return Promise.all(calls.map(([name, named]) => readMuster(client, name, { address, ...named } as never))) as never;
+  return calls.map(([name], i) => told(name, (results as unknown[])[i])) as never;
+}
 
 /** A transaction that was mined and not refused. */
 export interface Sent {
@@ -143,7 +182,8 @@ async function send(client: MusterClient, call: { account: Account | Address }):
   let hash: Hash | undefined;
   const request: EIP1193RequestFn = (asked) => {
     if (asked.method === "eth_sendRawTransaction") hash = keccak256((asked.params as [Hex])[0]);
-    return client.request(asked as never) as never;
+    // What was refused with 429 no node has seen.
+    return patiently(client, () => client.request(asked as never)) as never;
   };
   // Actions that the client was extended with would not ask by it. And viem keeps what it knows of the node by the uid.
   const bare = createClient({ ...(client as object), transport: custom({ request }, { retryCount: 0 }) });
@@ -165,18 +205,22 @@ async function once<name extends CallName>(
   { address, account = client.account, value, draws = 1 }: SendParameters,
 ): Promise<Sent> {
   if (!account) throw new AccountRequiredError(functionName);
-  const args = functionOf(functionName).inputs.map((input) => (named as Record<string, unknown>)[input.name!]);
-  const call = { abi: used, address, functionName, args, account, value };
-  const attempt = (at?: object) => getAction(client, simulateContract, "simulateContract")({ ...call, ...at } as never);
+  const call = { ...callOf(address, functionName, named), account, value };
+  const attempt = (at?: object) =>
+    patiently(client, () => getAction(client, simulateContract, "simulateContract")({ ...call, ...at } as never));
   let sent: Hash;
   try {
     await attempt();
-    const estimate = await getAction(client, estimateContractGas, "estimateContractGas")(call as never);
+    // Where there is no code a call that gives nothing succeeds.
+    if (!functionOf(functionName).outputs.length && !(await patiently(client, () => getAction(client, getCode, "getCode")({ address })))) {
+      throw await NoMusterError.of(client, address);
+    }
+    const estimate = await patiently(client, () => getAction(client, estimateContractGas, "estimateContractGas")(call as never));
     // A fifth for what others change meanwhile of the call's own work.
     const gas = (estimate * 6n) / 5n + GAS_MARGIN * BigInt(draws);
     sent = await send(client, { ...call, gas, chain: client.chain ?? null } as never);
   } catch (error) {
-    throw translate(error, functionName, named);
+    throw await explain(client, address, error, functionName, named);
   }
   const receipt = await receiptOf(client, functionName, sent);
   const { status, transactionHash: hash, blockNumber } = receipt;

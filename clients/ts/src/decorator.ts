@@ -1,4 +1,4 @@
-/** All actions at once, bound to one Muster: `client.extend(musterActions({ address }))`. */
+/** All actions at once, bound to one Muster: `client.extend(musterActions({ address, deployedIn }))`. */
 import { type MusterClient, type MusterParameters, type ViewName, readMuster } from "./contract.js";
 import { dispatchTasks } from "./dispatch.js";
 import { getEvents } from "./events.js";
@@ -41,9 +41,9 @@ const actions = {
 };
 
 type Actions = ReadActions & typeof actions;
-type Without<parameters> = parameters extends unknown ? Omit<parameters, "address"> : never;
+type Without<parameters> = parameters extends unknown ? Omit<parameters, keyof MusterParameters> : never;
 
-/** An action without what the decorator knows: the client and the address. */
+/** An action without what the decorator knows: the client, and which Muster. */
 type Bound<action> = action extends (client: MusterClient, parameters: infer parameters) => infer result
   ? (
       ...parameters: Record<never, never> extends Without<parameters>
@@ -62,9 +62,9 @@ type Action = (client: MusterClient, parameters: never) => unknown;
 
 /** Every action of this package, bound to the Muster at an address. */
 export const musterActions =
-  ({ address }: MusterParameters) =>
+  (muster: MusterParameters) =>
   (client: MusterClient): MusterActions => {
-    const bind = ([name, action]: [string, Action]) => [name, (parameters: object) => action(client, { ...parameters, address } as never)];
+    const bind = ([name, action]: [string, Action]) => [name, (parameters: object) => action(client, { ...parameters, ...muster } as never)];
     const views = functions
       .filter(({ stateMutability }) => stateMutability === "view")
       .map(({ name }): [string, Action] => [

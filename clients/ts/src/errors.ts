@@ -1,6 +1,17 @@
 /** Errors: all extend viem's `BaseError`, so that `walk`, `shortMessage` and `cause` are as its own have them. */
-import { BaseError, ContractFunctionRevertedError, type Hash, type Hex, UserRejectedRequestError } from "viem";
-import { errors } from "./interface.js";
+import {
+  type Address,
+  BaseError,
+  type Client,
+  ContractFunctionRevertedError,
+  type Hash,
+  type Hex,
+  UserRejectedRequestError,
+  decodeErrorResult,
+} from "viem";
+import { getChainId } from "viem/actions";
+import { getAction } from "viem/utils";
+import { errors, used } from "./interface.js";
 import type { Task } from "./life.js";
 import type { Refusal } from "./types.js";
 
@@ -9,12 +20,77 @@ export class MusterError extends BaseError {
   override name = "MusterError";
 }
 
+/** What was asked for can't be: found before anything was sent. */
+export class RequestError extends MusterError {
+  override name = "RequestError";
+}
+
+/** What has an address is no Muster, at least not on this chain. Nothing was sent. */
+export class NoMusterError extends MusterError {
+  override name = "NoMusterError";
+
+  constructor(
+    readonly address: Address,
+    /** The chain that was asked; undefined where it does not say. */
+    readonly chainId: number | undefined,
+    /** The chain that the client is meant for, where it says so. */
+    readonly expected: number | undefined,
+    cause?: Error,
+  ) {
+    const meant = expected !== undefined && expected !== chainId ? `; the client is for chain ${expected}` : "";
+    super(`There is no Muster at ${address} on chain ${chainId}${meant}.`, { cause: cause! });
+  }
+
+  /** The error for a client, which is asked for its chain. */
+  static async of(client: Client, address: Address, cause?: Error): Promise<NoMusterError> {
+    const id = await getAction(client, getChainId, "getChainId")({}).catch(() => undefined);
+    return new NoMusterError(address, id, client.chain?.id, cause);
+  }
+}
+
+/** The endpoint does not answer what it has to be asked, and `setting` may help: what it is for stands in the message. */
+export class EndpointError extends MusterError {
+  override name = "EndpointError";
+
+  constructor(
+    /** `blockRange` of the action, `deployedIn` beside the address, or the client's `transport`. */
+    readonly setting: "blockRange" | "deployedIn" | "transport",
+    message: string,
+    cause: unknown,
+  ) {
+    super(message, { cause: cause as Error });
+  }
+}
+
+/** An error of the contract as the interface declares it, with its values by their names; undefined where it is none that a call can meet. */
+export function refusalOf(data: Hex): Refusal | undefined {
+  try {
+    const { errorName, args } = decodeErrorResult({ abi: used, data });
+    return named(errorName, args);
+  } catch {
+    return undefined;
+  }
+}
+
+function named(name: string, args: readonly unknown[] | undefined): Refusal {
+  const { inputs } = errors.find((error) => error.name === name)!;
+  return { name, args: Object.fromEntries(inputs.map((input, i) => [input.name, args?.[i]])) } as Refusal;
+}
+
+/** What an error says, in its own words. */
+const said = ({ name, args }: Refusal): string =>
+  `${errors.find((error) => error.name === name)!.sentence} (${Object.entries(args)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(", ")})`.replace(" ()", "");
+
 /** The contract refused a call, and said why. */
 export class RefusalError extends MusterError {
   override name = "RefusalError";
 
   /** The error as the interface declares it, with its values by their names: `refusal.name` tells its type apart. */
   readonly refusal: Refusal;
+  /** Where one task of a batch was refused, why: `reason` of {@link refusal}. */
+  readonly inner: Refusal | undefined;
   /** The call that was refused. */
   readonly functionName: string;
   /** Its arguments by their names. */
@@ -29,17 +105,14 @@ export class RefusalError extends MusterError {
     /** The transaction, where the call was refused only as it was mined; undefined where nothing was sent. */
     readonly hash?: Hash | undefined,
   ) {
-    const name = cause.data!.errorName;
-    const { inputs, sentence } = errors.find((error) => error.name === name)!;
-    const values = Object.fromEntries(inputs.map((input, i) => [input.name, cause.data!.args?.[i]]));
-    const told = Object.entries(values)
-      .map(([name, value]) => `${name} ${value}`)
-      .join(", ");
-    super(`${sentence}${told && ` (${told})`}`, {
+    const refusal = named(cause.data!.errorName, cause.data!.args);
+    const inner = refusal.name === "RefusedInBatch" ? refusalOf(refusal.args.reason) : undefined;
+    super(inner ? `Of the batch, place ${(refusal.args as { place: bigint }).place}: ${said(inner)}` : said(refusal), {
       cause,
-      metaMessages: [`Muster refused ${functionName} with ${name}.`],
+      metaMessages: [`Muster refused ${functionName} with ${refusal.name}${inner ? `, ${inner.name}` : ""}.`],
     });
-    this.refusal = { name, args: values } as Refusal;
+    this.refusal = refusal;
+    this.inner = inner;
     this.functionName = functionName;
     this.args = args;
     this.raw = cause.raw!;
@@ -142,6 +215,21 @@ export class TaskNotFoundError extends MusterError {
     readonly fromBlock: bigint,
   ) {
     super(`There is no task ${id} since block ${fromBlock}.`);
+  }
+}
+
+/** A task was there, and the chain was reorganised: its creation was taken back. Its fee is the account's again, unless it was spent. */
+export class TaskGoneError extends MusterError {
+  override name = "TaskGoneError";
+
+  readonly id: bigint;
+
+  constructor(
+    /** As it was. */
+    readonly task: Task,
+  ) {
+    super(`Task ${task.id} is gone: the chain was reorganised, and ${task.hash}, which created it, is not in it.`);
+    this.id = task.id;
   }
 }
 

@@ -4,7 +4,6 @@ import {
   type GetContractEventsReturnType,
   type Hex,
   type Log,
-  type RpcLog,
   formatLog,
   numberToHex,
   pad,
@@ -12,6 +11,7 @@ import {
   toEventSelector,
 } from "viem";
 import type { MusterClient, MusterParameters } from "./contract.js";
+import { birthOf, logsOf, newest } from "./endpoint.js";
 import type { musterAbi } from "./generated/abi.js";
 import { events, used } from "./interface.js";
 
@@ -31,7 +31,7 @@ export type Concerning =
 export interface BlockRange {
   fromBlock: bigint;
   toBlock: bigint;
-  /** At most as many blocks are asked for at once, for nodes that refuse more; all of them if left out. */
+  /** At most as many blocks are asked for at once. If left out as many as the endpoint takes, which is found out. */
   blockRange?: bigint | undefined;
 }
 
@@ -65,30 +65,30 @@ export type GetEventsParameters = MusterParameters & Concerning & BlockRange;
 /** All events of somebody in a range of blocks, in the order in which they happened. */
 export const getEvents = (
   client: MusterClient,
-  { address, fromBlock, toBlock, blockRange, ...whose }: GetEventsParameters,
+  { address, deployedIn: _, fromBlock, toBlock, blockRange, ...whose }: GetEventsParameters,
 ): Promise<MusterEvent[]> => ask(client, { address, fromBlock, toBlock, blockRange }, questions(whose as Concerning));
 
+/** The GPU groups that were found, by client and Muster, and the block to go on with: a group is for good. */
+const groups = new Map<string, { next: bigint; found: number[] }>();
+
 /** The GPU groups that there are. */
-export async function getGroups(client: MusterClient, range: MusterParameters & BlockRange): Promise<number[]> {
+export async function getGroups(
+  client: MusterClient,
+  { fromBlock, blockRange, ...muster }: MusterParameters & Partial<BlockRange>,
+): Promise<number[]> {
   const created = events.find(({ name }) => name === "GpuGroupCreated");
-  const found = await ask(client, range, [[toEventSelector(created as never)]]);
-  return found.flatMap((event) => (event.eventName === "GpuGroupCreated" ? [event.args.group] : []));
+  const key = client.uid + muster.address;
+  const toBlock = await newest(client);
+  const { next, found } = groups.get(key) ?? { next: fromBlock ?? (await birthOf(client, muster)), found: [] };
+  const range = { address: muster.address, fromBlock: next, toBlock, blockRange };
+  const more = await ask(client, range, [[toEventSelector(created as never)]]);
+  const all = [...found, ...more.flatMap((event) => (event.eventName === "GpuGroupCreated" ? [event.args.group] : []))];
+  // Of an endpoint with several nodes one may lag.
+  if (toBlock >= next) groups.set(key, { next: toBlock + 1n, found: all });
+  return all;
 }
 
-async function ask(
-  client: MusterClient,
-  { address, fromBlock, toBlock, blockRange }: MusterParameters & BlockRange,
-  asked: Topic[][],
-): Promise<MusterEvent[]> {
-  const found: RpcLog[] = [];
-  const step = blockRange ?? toBlock - fromBlock + 1n;
-  for (let from = fromBlock; from <= toBlock; from += step) {
-    const last = from + step - 1n < toBlock ? from + step - 1n : toBlock;
-    const blocks = { fromBlock: numberToHex(from), toBlock: numberToHex(last) };
-    const logs = await Promise.all(
-      asked.map((topics) => client.request({ method: "eth_getLogs", params: [{ address, topics, ...blocks }] })),
-    );
-    found.push(...logs.flat());
-  }
-  return decode(found.map((log) => formatLog(log))).sort((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex);
+async function ask(client: MusterClient, range: MusterParameters & BlockRange, asked: Topic[][]): Promise<MusterEvent[]> {
+  const logs = await logsOf(client, range, asked);
+  return decode(logs.map((log) => formatLog(log))).sort((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex);
 }

@@ -1,7 +1,7 @@
 /** Lists that the contract gives page by page. */
 
 /** Longest page that the contract gives. */
-const PAGE = 256;
+export const PAGE = 256;
 
 /** All pages of a view that says how far it goes. */
 export async function allPages<page>(ask: (from: number, count: number) => Promise<page>, far: (page: page) => number): Promise<page[]> {

@@ -6,46 +6,59 @@ import {
   type MusterParameters,
   type SenderParameters,
   type Sent,
-  newest,
+  readTogether,
   sendMuster,
 } from "./contract.js";
-import { NotCreatedError, NotPlacedError, TaskNotFoundError } from "./errors.js";
+import { birthOf, newest } from "./endpoint.js";
+import { NotCreatedError, NotPlacedError, RequestError, TaskNotFoundError, refusalOf } from "./errors.js";
 import { decode, getEvents, getGroups } from "./events.js";
 import { type Task, follow } from "./life.js";
 import { digestOf, modelId } from "./names.js";
-import { allPages } from "./pages.js";
-import { getEstimate, getIdleNodes, getOverview, getQueuedTasks } from "./reads.js";
-import type { ArgumentsOf, TaskSpec } from "./types.js";
+import { PAGE, allPages } from "./pages.js";
+import { getQueuedTasks } from "./reads.js";
+import type { ArgumentsOf, Refusal, TaskSpec } from "./types.js";
 import { waitForTask } from "./wait.js";
 
 /** Task kinds by name. */
 export const TaskKind = { stableDiffusion: 0, gpt: 1, fineTuning: 2 } as const;
 
-/** What an application asks for; what is left out is 0, none, or any. */
-export interface TaskRequest {
+/** What a task does: one of {@link TaskKind}. */
+export type Kind = (typeof TaskKind)[keyof typeof TaskKind];
+/** The policy: 0 a single node, 1 sampled, 2 three nodes at once, 3 as many as their ratings ask for. */
+export type Redundancy = 0 | 1 | 2 | 3;
+
+/** What a task needs, of its nodes. */
+interface Demand {
   /** One of {@link TaskKind}. */
-  kind: number;
+  kind: Kind;
   /** Images, text requests, or seconds of fine-tuning; 1 if left out. */
   units?: number | undefined;
   /** Least VRAM of the node in GiB; ignored where `gpu` is set. */
   vram?: number | undefined;
   /** A GPU group, as `getGpuGroup` gives it. */
   gpu?: number | undefined;
-  /** The redundancy policy: 0 a single node, 1 sampled, 2 three nodes at once, 3 as many as their ratings ask for. */
-  redundancy?: number | undefined;
-  /** Whether a contract can ask for the outcome. */
-  receipt?: boolean | undefined;
-  /** Models by their names or ids, at most 8. */
-  models?: readonly (string | bigint)[] | undefined;
-  /** The input itself, of which only the digest goes to the chain. */
-  input?: Uint8Array | string | undefined;
-  /** The input's digest, if it is known. */
-  inputDigest?: Hash | undefined;
+  /** The redundancy policy; 0 if left out. */
+  redundancy?: Redundancy | undefined;
 }
+
+/** The input itself, of which only the digest goes to the chain, or the digest, if it is known; not both. */
+type Input =
+  | { input?: Uint8Array | string | undefined; inputDigest?: undefined }
+  | { input?: undefined; inputDigest?: Hash | undefined };
+
+/** What an application asks for; what is left out is 0, none, or any. */
+export type TaskRequest = Demand &
+  Input & {
+    /** Whether a contract can ask for the outcome. */
+    receipt?: boolean | undefined;
+    /** Models by their names or ids, at most 8. */
+    models?: readonly (string | bigint)[] | undefined;
+  };
 
 /** What the contract is told for a request. */
 export function specOf(request: TaskRequest): TaskSpec {
   const { kind, units = 1, vram = 0, gpu = 0, redundancy = 0, receipt = false, models = [], input, inputDigest } = request;
+  if (input !== undefined && inputDigest !== undefined) throw new RequestError("A task has an `input` or an `inputDigest`, not both.");
   return {
     kind,
     units,
@@ -85,12 +98,12 @@ export interface TaskEstimate {
 
 /** Parameters of {@link estimateTask}. */
 export type EstimateTaskParameters = MusterParameters &
-  Pick<TaskRequest, "kind" | "units" | "vram" | "gpu" | "redundancy"> & {
+  Demand & {
     /** The fee to be offered, in wei; the least one if left out. */
     value?: bigint | undefined;
     /** With `redundancy` 3: nodes that the fee is for, `most` of the application's profile; 7 if left out, which it is unless set. */
     most?: number | undefined;
-    /** Without `gpu`: the block from which GPU groups are looked for, Muster's own or an earlier one; the first if left out. */
+    /** Without `gpu`: the block from which GPU groups are looked for, if it is not Muster's own. */
     fromBlock?: bigint | undefined;
     /** See {@link getEvents}. */
     blockRange?: bigint | undefined;
@@ -100,42 +113,38 @@ export type EstimateTaskParameters = MusterParameters &
  * What a task would cost at least, how many nodes could start it now, and its place in the queue if none can. All of it can change until
  * the task is created.
  *
- * Nodes are counted by GPU group and stake class, not one by one: ten questions for each group, which a client with
- * `batch: { multicall: true }` asks at once.
+ * Nodes are counted by GPU group and stake class, not one by one, and all of it is read by one request, of one block, where the chain has
+ * Multicall3; besides, without `gpu`, a question for the GPU groups that have come since the last one.
  */
 export async function estimateTask(
   client: MusterClient,
-  { address, kind, units = 1, vram = 0, gpu = 0, redundancy = 0, value, most = 7, fromBlock = 0n, blockRange }: EstimateTaskParameters,
+  { address, deployedIn, kind, units = 1, vram = 0, gpu = 0, redundancy = 0, value, most = 7, fromBlock, blockRange }: EstimateTaskParameters,
 ): Promise<TaskEstimate> {
-  const muster = { address };
-  const [single, overview] = await Promise.all([getEstimate(client, { ...muster, kind, units }), getOverview(client, muster)]);
   const nodes = [1, 1, 3, most][redundancy]!;
+  const known = gpu ? [gpu] : await getGroups(client, { address, deployedIn, fromBlock, blockRange });
+  // A group's number ends in its VRAM.
+  const groups = known.filter((group) => gpu || (group & 0xffff) >= vram);
+  const classes = groups.flatMap((group) => Array.from({ length: CLASSES }, (_, c) => ({ group, class: c, from: 0, count: 0 })));
+  const queue = (gpu || vram) + [0, 0, kind ? 8192 : 4096, 12288][redundancy]!;
+  const [single, overview, first, ...idle] = await readTogether(client, address, [
+    ["estimate", { kind, units }],
+    ["overview", {}],
+    ["queuedTasks", { queue, from: 0, count: PAGE }],
+    ...classes.map((page) => ["idleNodes", page] as const),
+  ]);
   const terms = { ...single, leastFee: single.leastFee * BigInt(nodes) };
-  const groups = gpu ? [gpu] : await getGroups(client, { address, fromBlock, toBlock: await newest(client), blockRange });
-  const eligible = await countIdle(
-    client,
-    address,
-    // A group's number ends in its VRAM.
-    groups.filter((group) => gpu || (group & 0xffff) >= vram),
-  );
-  const queue = { before: 0, queued: overview.queued, capacity: overview.queueCapacity };
+  const eligible = idle.reduce((sum, { total }) => sum + total, 0);
+  let before = 0;
   if (eligible < nodes && overview.queued > 0) {
     const pages = await allPages(
-      (from, count) => getQueuedTasks(client, { ...muster, queue: (gpu || vram) + [0, 0, kind ? 8192 : 4096, 12288][redundancy]!, from, count }),
+      async (from, count) => (from ? getQueuedTasks(client, { address, queue, from, count }) : first),
       ({ places }) => places,
     );
     // A task's value is its fee by its estimate, as it was when it was created; of equals the earlier is first.
     const [fee, own] = [value ?? terms.leastFee, BigInt(terms.estimated)];
-    queue.before = pages.flatMap(({ list }) => list).filter((task) => task.fee * own >= fee * BigInt(task.estimate)).length;
+    before = pages.flatMap(({ list }) => list).filter((task) => task.fee * own >= fee * BigInt(task.estimate)).length;
   }
-  return { ...terms, eligible, queue };
-}
-
-async function countIdle(client: MusterClient, address: Address, groups: number[]): Promise<number> {
-  const lists = groups.flatMap((group) =>
-    Array.from({ length: CLASSES }, (_, c) => getIdleNodes(client, { address, group, class: c, from: 0, count: 0 })),
-  );
-  return (await Promise.all(lists)).reduce((sum, { total }) => sum + total, 0);
+  return { ...terms, eligible, queue: { before, queued: overview.queued, capacity: overview.queueCapacity } };
 }
 
 // ---------------------------------------------------------------- creating
@@ -161,16 +170,16 @@ export interface CreateTaskReturnType {
   task: Task;
 }
 
-/** What a transaction made of `count` requests: each task as it was after it, in their order; and the places of those that it left out. */
-function createdBy({ hash, receipt }: Sent, address: Address, count: number): { created: Task[]; refused: number[] } {
+/** What a transaction made of `count` requests: each task as it was after it, in their order; and by their places why it left out others. */
+function createdBy({ hash, receipt }: Sent, address: Address, count: number): { created: Task[]; refused: Map<number, Refusal | undefined> } {
   const events = decode(receipt.logs.filter((log) => log.address.toLowerCase() === address.toLowerCase()));
   const created = events.flatMap(({ eventName, args }) =>
     eventName === "TaskCreated"
       ? [events.filter((event) => "id" in event.args && event.args.id === args.id).reduce<Task | undefined>(follow, undefined)!]
       : [],
   );
-  const refused = events.flatMap(({ eventName, args }) => (eventName === "TaskRefused" ? [args.place] : []));
-  if (created.length + refused.length < count) throw new NotCreatedError(hash);
+  const refused = new Map(events.flatMap(({ eventName, args }) => (eventName === "TaskRefused" ? [[args.place, refusalOf(args.reason)]] : [])));
+  if (created.length + refused.size < count) throw new NotCreatedError(hash);
   return { created, refused };
 }
 
@@ -180,7 +189,7 @@ function createdBy({ hash, receipt }: Sent, address: Address, count: number): { 
  */
 export async function createTask(
   client: MusterClient,
-  { address, account, value, dispatch = false, signal, ...request }: CreateTaskParameters,
+  { address, deployedIn: _, account, value, dispatch = false, signal, ...request }: CreateTaskParameters,
 ): Promise<CreateTaskReturnType> {
   const sent = await sendMuster(client, "createTask", { spec: specOf(request) }, { address, account, value });
   const { hash } = sent;
@@ -209,7 +218,12 @@ export interface CreateTasksReturnType {
   hash: Hash;
   /** In the order of the requests; undefined for one that was left out. None is drawn yet: see {@link waitForTask}. */
   tasks: readonly (Task | undefined)[];
+  /** Likewise, why it was left out; undefined for one that was not. */
+  refusals: readonly (Refusal | undefined)[];
 }
+
+/** Tasks in one batch. */
+const MOST = 16;
 
 /**
  * Creates tasks by one transaction, for less than one by one. Resolves when it is mined. While others' tasks wait to be drawn whose block has
@@ -219,11 +233,13 @@ export async function createTasks(
   client: MusterClient,
   { address, account, tasks, atomic = true }: CreateTasksParameters,
 ): Promise<CreateTasksReturnType> {
+  if (!tasks.length || tasks.length > MOST) throw new RequestError(`A batch is of 1 to ${MOST} tasks, not ${tasks.length}.`);
   const fees = tasks.map(({ value }) => value);
   const value = fees.reduce((sum, fee) => sum + fee, 0n);
   const sent = await sendMuster(client, "createTasks", { specs: tasks.map(specOf), fees, atomic }, { address, account, value });
   const { created, refused } = createdBy(sent, address, tasks.length);
-  return { hash: sent.hash, tasks: fees.map((_, place) => (refused.includes(place) ? undefined : created.shift())) };
+  const tasksOf = fees.map((_, place) => (refused.has(place) ? undefined : created.shift()));
+  return { hash: sent.hash, tasks: tasksOf, refusals: fees.map((_, place) => refused.get(place)) };
 }
 
 // ---------------------------------------------------------------- asking, ending
@@ -231,7 +247,7 @@ export async function createTasks(
 /** Parameters of {@link getTask}. */
 export type GetTaskParameters = MusterParameters & {
   id: bigint;
-  /** The block in which it was created, or an earlier one; the first if left out. */
+  /** The block in which it was created, or an earlier one; Muster's own if left out. */
   fromBlock?: bigint | undefined;
   /** The newest if left out. */
   toBlock?: bigint | undefined;
@@ -242,8 +258,10 @@ export type GetTaskParameters = MusterParameters & {
 /** A task as its events tell it. Throws {@link TaskNotFoundError} where there is none. */
 export async function getTask(
   client: MusterClient,
-  { address, id, fromBlock = 0n, toBlock, blockRange }: GetTaskParameters,
+  { id, fromBlock, toBlock, blockRange, ...muster }: GetTaskParameters,
 ): Promise<Task> {
+  const { address } = muster;
+  fromBlock ??= await birthOf(client, muster);
   const events = await getEvents(client, { address, id, fromBlock, toBlock: toBlock ?? (await newest(client)), blockRange });
   const task = events.reduce<Task | undefined>(follow, undefined);
   if (!task) throw new TaskNotFoundError(id, fromBlock);
@@ -252,7 +270,7 @@ export async function getTask(
 
 const sending =
   <name extends CallName>(name: name) =>
-  (client: MusterClient, { address, account, ...named }: MusterParameters & SenderParameters & ArgumentsOf<name>): Promise<Sent> =>
+  (client: MusterClient, { address, deployedIn: _, account, ...named }: MusterParameters & SenderParameters & ArgumentsOf<name>): Promise<Sent> =>
     sendMuster(client, name, named as never, { address, account });
 
 /** Takes a task of the sender's out of the queue; `ticket` is the queued task's. */

@@ -3,9 +3,10 @@
  * question begins where the last answer ended, so nothing is lost and nothing comes twice.
  */
 import type { Address } from "viem";
-import { type MusterClient, type MusterParameters, type SenderParameters, newest } from "./contract.js";
+import type { MusterClient, MusterParameters, SenderParameters } from "./contract.js";
 import { dispatchFor } from "./dispatch.js";
-import { TaskNotFoundError, WaitTimeoutError, passing } from "./errors.js";
+import { birthOf, newest } from "./endpoint.js";
+import { TaskGoneError, TaskNotFoundError, WaitTimeoutError, passing } from "./errors.js";
 import { type Concerning, type MusterEvent, getEvents } from "./events.js";
 import { type EndedTask, type Task, follow, hasEnded } from "./life.js";
 
@@ -32,7 +33,7 @@ export type WatchEventsParameters = MusterParameters &
 /** Watches somebody's events from a cursor on. Returns what ends it. */
 export function watchEvents(
   client: MusterClient,
-  { address, fromBlock, onEvents, onError, pollingInterval = client.pollingInterval, blockRange, ...whose }: WatchEventsParameters,
+  { address, deployedIn: _, fromBlock, onEvents, onError, pollingInterval = client.pollingInterval, blockRange, ...whose }: WatchEventsParameters,
 ): () => void {
   let [cursor, timer, over] = [fromBlock, undefined as ReturnType<typeof setTimeout> | undefined, false];
   const ask = async () => {
@@ -73,7 +74,7 @@ export type Until = "ended" | "placed";
 export type WaitForTaskParameters<until extends Until = "ended"> = MusterParameters &
   SenderParameters & {
     id: bigint;
-    /** The block in which it was created, or an earlier one; the first if left out. */
+    /** The block in which it was created, or an earlier one; Muster's own if left out. */
     fromBlock?: bigint | undefined;
     /** To its end if left out. */
     until?: until | undefined;
@@ -93,9 +94,15 @@ export type WaitForTaskParameters<until extends Until = "ended"> = MusterParamet
 
 interface Waiter {
   id: bigint;
-  from: bigint;
-  cursor: bigint;
+  /** Undefined until it is known since when there is a Muster. */
+  from: bigint | undefined;
+  cursor: bigint | undefined;
   task: Task | undefined;
+  /** The task's events. */
+  known: MusterEvent[];
+  /** The task before the chain was reorganised, and answers since in which it was not. */
+  lost: Task | undefined;
+  misses: number;
   /** Whether the draw was due at the last question already. */
   due: boolean;
   until: Until;
@@ -112,7 +119,20 @@ interface Poll {
   waiters: Set<Waiter>;
   /** Whether draws are being made. One at a time: a second would draw the same, and a wallet ask twice. */
   driving: boolean;
+  /** The newest block at the last question, and questions with another one than before. */
+  head: bigint | undefined;
+  heads: number;
+  /** The newest block at the last two looks back. */
+  looked: [bigint, bigint];
 }
+
+/**
+ * Every so many questions goes back to where the last but one did, so that what a reorganisation has changed since is seen. And so many answers have to
+ * lack a task that was there before it counts as gone: of an endpoint with several nodes one may lag.
+ */
+const LOOKS = 16;
+/** A block that never comes. */
+const NEVER = 2n ** 64n;
 
 const polls = new Map<string, Poll>();
 
@@ -124,9 +144,10 @@ export function waitForTask<until extends Until = "ended">(
   client: MusterClient,
   {
     address,
+    deployedIn,
     account = client.account,
     id,
-    fromBlock = 0n,
+    fromBlock,
     until = "ended" as until,
     dispatch = false,
     signal,
@@ -149,6 +170,9 @@ export function waitForTask<until extends Until = "ended">(
       from: fromBlock,
       cursor: fromBlock,
       task: undefined,
+      known: [],
+      lost: undefined,
+      misses: 0,
       due: false,
       until,
       dispatch: dispatch ? { account } : undefined,
@@ -164,10 +188,10 @@ export function waitForTask<until extends Until = "ended">(
     const running = polls.get(key);
     if (running) return void running.waiters.add(waiter);
     const waiters = new Set([waiter]);
-    const poll: Poll = { waiters, driving: false };
+    const poll: Poll = { waiters, driving: false, head: undefined, heads: 0, looked: [NEVER, NEVER] };
     polls.set(key, poll);
     const again = async () => {
-      if (waiters.size) await ask(client, address, poll, blockRange);
+      if (waiters.size) await ask(client, { address, deployedIn }, poll, blockRange);
       if (waiters.size) setTimeout(again, pollingInterval);
       else polls.delete(key);
     };
@@ -181,19 +205,33 @@ const refuse = (error: unknown, waiters: Waiter[]): void => {
 };
 
 /** One question for all who wait and have heard as much, and what follows from its answer. */
-async function ask(client: MusterClient, address: Address, poll: Poll, blockRange: bigint | undefined): Promise<void> {
+async function ask(client: MusterClient, muster: MusterParameters, poll: Poll, blockRange: bigint | undefined): Promise<void> {
+  const { address } = muster;
   const { waiters } = poll;
   const all = [...waiters];
   try {
     const toBlock = await newest(client);
+    const newcomers = all.filter(({ cursor }) => cursor === undefined);
+    if (newcomers.length) {
+      const birth = await birthOf(client, muster).catch((error: unknown) => refuse(error, newcomers));
+      for (const waiter of newcomers) waiter.cursor = waiter.from = birth!;
+    }
+    const { looked } = poll;
+    let back = NEVER;
+    if (toBlock !== poll.head && poll.heads++ % LOOKS === 0) [back, poll.looked] = [looked[0], [looked[1], toBlock]];
+    poll.head = toBlock;
     // Who begins asks alone about what was before; then he is as far as the others. A node that lags behind may not have come to a task's
     // first block yet.
-    const starts = new Set(all.map(({ cursor }) => cursor).filter((cursor) => cursor <= toBlock));
-    const questions = [...starts].map(async (fromBlock) => {
-      const asking = all.filter(({ cursor }) => cursor === fromBlock);
+    const starts = new Map<bigint, Waiter[]>();
+    for (const waiter of all) {
+      const { cursor = NEVER, from = NEVER } = waiter;
+      const start = back < cursor ? (back < from ? from : back) : cursor;
+      if (start <= toBlock) starts.set(start, [...(starts.get(start) ?? []), waiter]);
+    }
+    const questions = [...starts].map(async ([fromBlock, asking]) => {
       try {
         const events = await getEvents(client, { address, id: asking.map(({ id }) => id), fromBlock, toBlock, blockRange });
-        for (const waiter of asking) if (waiters.has(waiter)) take(waiter, events, toBlock);
+        for (const waiter of asking) if (waiters.has(waiter)) take(waiter, events, fromBlock, toBlock);
       } catch (error) {
         refuse(error, asking);
       }
@@ -207,21 +245,32 @@ async function ask(client: MusterClient, address: Address, poll: Poll, blockRang
   }
 }
 
-/** Carries a task on by what has happened since the waiter's last question. */
-function take(waiter: Waiter, events: MusterEvent[], toBlock: bigint): void {
+/** Carries a task on by what has happened in some blocks, of which the first may be known already. */
+function take(waiter: Waiter, events: MusterEvent[], fromBlock: bigint, toBlock: bigint): void {
+  // Others who wait are told of in the same answer.
+  const own = events.filter(({ args }) => "id" in args && args.id === waiter.id);
+  const before = waiter.known.filter(({ blockNumber }) => blockNumber >= fromBlock);
+  if (before.some(({ blockHash, logIndex }, i) => own[i]?.blockHash !== blockHash || own[i].logIndex !== logIndex)) {
+    // The chain has gone another way: all of it is asked for again.
+    Object.assign(waiter, { lost: waiter.lost ?? waiter.task, task: undefined, known: [], cursor: waiter.from });
+    return;
+  }
   waiter.cursor = toBlock + 1n;
   try {
-    for (const event of events) {
-      const before = waiter.task;
-      // Others who wait are told of in the same answer.
-      if ("id" in event.args && event.args.id === waiter.id) waiter.task = follow(before, event);
-      if (waiter.task && waiter.task !== before) waiter.onChange?.(waiter.task);
+    for (const event of own.slice(before.length)) {
+      waiter.known.push(event);
+      const earlier = waiter.task;
+      waiter.task = follow(earlier, event);
+      if (waiter.task && waiter.task !== earlier) waiter.onChange?.(waiter.task);
     }
   } catch (error) {
     return waiter.fail(error);
   }
-  const { task } = waiter;
-  if (!task) waiter.fail(new TaskNotFoundError(waiter.id, waiter.from));
+  const { task, lost } = waiter;
+  // The id may be another's now.
+  if (lost && (task ? task.hash !== lost.hash : toBlock >= lost.createdIn && ++waiter.misses >= LOOKS)) waiter.fail(new TaskGoneError(lost));
+  else if (!task && lost) waiter.cursor = waiter.from;
+  else if (!task) waiter.fail(new TaskNotFoundError(waiter.id, waiter.from!));
   else if (hasEnded(task) || (waiter.until === "placed" && task.status !== "pending")) {
     if (waiter.drawing) void waiter.drawing.then(() => waiter.done(task));
     else waiter.done(task);

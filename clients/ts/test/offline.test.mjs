@@ -4,8 +4,10 @@ import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
-import { createClient, custom, encodeErrorResult, hexToBytes, keccak256, toHex } from "viem";
+import { mock, test } from "node:test";
+import { HttpRequestError, createClient, custom, encodeErrorResult, encodeEventTopics, hexToBytes, keccak256, toHex } from "viem";
+import { mainnet } from "viem/chains";
+import { PROVIDERS } from "../../../test/clients/endpoint.mjs";
 import { musterAbi, musterParameters, parameterNumbers } from "../dist/abi.js";
 import * as muster from "../dist/index.js";
 import { used } from "../dist/interface.js";
@@ -262,4 +264,205 @@ test("query keys are plain JSON, one for each question", () => {
   assert.notDeepEqual(key(1), key(2));
   const { queryKey, staleTime } = resultQueryOptions(one, { address: ADDRESS, id: 3n, stores: ["https://example.org"] });
   assert.deepEqual([queryKey[2].id, queryKey[2].stores, staleTime], ["3", ["https://example.org"], Number.POSITIVE_INFINITY]);
+});
+
+// ---------------------------------------------------------------- endpoints
+
+const PAUSED = musterAbi.find(({ type, name }) => type === "event" && name === "NodePaused");
+/** An endpoint with `head` blocks, in each hundredth of which a node is paused; a method's answer may be another. */
+function chain(head, answers = {}) {
+  const asked = [];
+  const log = (number) => ({
+    ...{ address: ADDRESS, blockNumber: toHex(number), blockHash: toHex(number, { size: 32 }), logIndex: "0x0", removed: false },
+    ...{ transactionHash: toHex(number, { size: 32 }), transactionIndex: "0x0", data: "0x" },
+    topics: encodeEventTopics({ abi: musterAbi, eventName: PAUSED.name, args: { node: 7 } }),
+  });
+  const node = {
+    eth_chainId: () => "0x1",
+    eth_blockNumber: () => toHex(head),
+    eth_getCode: (_, block) => (Number(block) >= 12_345 ? "0x60" : "0x"),
+    eth_getLogs: ({ fromBlock, toBlock, topics: [names] }) => {
+      const numbers = Array.from({ length: Number(toBlock) - Number(fromBlock) + 1 }, (_, i) => Number(fromBlock) + i);
+      return names.includes(log(1).topics[0]) ? numbers.filter((number) => number % 100 === 0).map(log) : [];
+    },
+  };
+  const request = async ({ method, params = [] }) => {
+    asked.push({ method, params });
+    const other = await answers[method]?.(...params, asked.length);
+    if (other?.error) throw other.error;
+    return other ?? node[method](...params);
+  };
+  const count = (method) => asked.filter((call) => call.method === method).length;
+  return { asked, count, answers, node, client: createClient({ account: ADDRESS, pollingInterval: 5, transport: custom({ request }, { retryCount: 0 }) }) };
+}
+const span = ({ fromBlock, toBlock }) => Number(toBlock) - Number(fromBlock) + 1;
+const paused = ({ client }, range = {}) => muster.getEvents(client, { address: ADDRESS, node: 7, fromBlock: 1n, toBlock: 30_000n, ...range });
+
+for (const [provider, refusal] of Object.entries(PROVIDERS)) {
+  test(`ranges that are too long are split, in the words of ${provider}`, async () => {
+    const most = 10_000;
+    const refuse = (filter) => (span(filter) > most ? refusal(Number(filter.fromBlock), Number(filter.toBlock), most) : undefined);
+    const endpoint = chain(30_000, { eth_getLogs: refuse });
+    const told = await paused(endpoint);
+    assert.deepEqual(told.map(({ blockNumber }) => Number(blockNumber)), Array.from({ length: 300 }, (_, i) => 100 * (i + 1)));
+    // What was found out is not found out again.
+    const tried = new Set(endpoint.asked.filter(({ params: [{ fromBlock }] }) => fromBlock === "0x1").map(({ params: [filter] }) => span(filter)));
+    assert.deepEqual([...tried], [30_000, 15_000, 7_500]);
+    endpoint.asked.length = 0;
+    await paused(endpoint);
+    assert.equal(endpoint.asked.filter(({ params: [filter] }) => refuse(filter)).length, 0);
+    // No question is longer than the caller wants.
+    endpoint.asked.length = 0;
+    await paused(endpoint, { blockRange: 3_000n });
+    assert.ok(endpoint.asked.every(({ params: [filter] }) => span(filter) <= 3_000));
+  });
+}
+
+test("answers that are too long are split, and shorter ones are put together again", async () => {
+  // Of the blocks after 20,000 there may be ten logs at once, of those before as many as there are.
+  let refused = 0;
+  const eth_getLogs = (filter) => {
+    if (Number(filter.toBlock) > 20_000 && span(filter) > 1_000) {
+      refused++;
+      return { error: { code: -32005, message: "query returned more than 10 results" } };
+    }
+  };
+  const endpoint = chain(1_000_000, { eth_getLogs });
+  assert.equal((await paused(endpoint)).length, 300);
+  assert.ok(refused < 60, `${refused}`);
+  endpoint.answers.eth_getLogs = undefined;
+  endpoint.asked.length = 0;
+  await paused(endpoint, { fromBlock: 100_000n, toBlock: 999_999n });
+  assert.ok(endpoint.count("eth_getLogs") < 300, `${endpoint.count("eth_getLogs")} questions`);
+});
+
+test("an endpoint that gives no logs at all, is not reached or does not know the method", async () => {
+  const failing = (error) => chain(30_000, { eth_getLogs: () => ({ error }) });
+  await assert.rejects(paused(failing({ code: -32602, message: "not here" })), (error) => {
+    assert.ok(error instanceof muster.EndpointError && error.setting === "blockRange", error);
+    assert.match(error.message, /gives no logs of block 1, and no `blockRange` is smaller[^]*not here/);
+    return true;
+  });
+  const cut = failing(new HttpRequestError({ url: "http://example.org", details: "the line is cut" }));
+  await assert.rejects(paused(cut), /the line is cut/);
+  const unknown = failing({ code: -32601, message: "no such method" });
+  await assert.rejects(paused(unknown), /no such method/);
+  // Once for each place where a node can stand.
+  assert.ok(cut.count("eth_getLogs") <= 3 && unknown.count("eth_getLogs") <= 3);
+});
+
+test("an endpoint that is asked too much is asked later: by its own word, or later each time", async () => {
+  mock.timers.enable({ apis: ["setTimeout", "Date"] });
+  try {
+    const limited = (headers = {}) => new HttpRequestError({ url: "http://example.org", status: 429, details: "slow down", headers: new Headers(headers) });
+    /** Runs the clock until it has ended; gives what it came to, and the milliseconds. */
+    const lasting = async (promise) => {
+      const since = Date.now();
+      let end;
+      promise.then((value) => (end = { value }), (error) => (end = { error }));
+      while (!end) {
+        await new Promise(setImmediate);
+        mock.timers.tick(50);
+      }
+      return { ...end, ms: Date.now() - since };
+    };
+    const overview = (endpoint) => muster.getOwner(endpoint.client, { address: ADDRESS });
+    const owner = toHex(5, { size: 32 });
+    for (const refusal of [limited(), { code: 429, message: "Too Many Requests" }, { code: -32005, message: "project ID request rate exceeded: rate limit" }, { code: -32007, message: "50/second request limit reached" }]) {
+      let refusals = 3;
+      const { value, ms } = await lasting(overview(chain(1, { eth_call: () => (refusals-- > 0 ? { error: refusal } : owner) })));
+      assert.match(value, /^0x0+5$/);
+      assert.ok(ms >= 1_700 && ms <= 6_000, `${ms} ms`);
+    }
+    let refusals = 1;
+    const named = await lasting(overview(chain(1, { eth_call: () => (refusals-- > 0 ? { error: limited({ "retry-after": "20" }) } : owner) })));
+    assert.ok(named.value && named.ms >= 20_000 && named.ms < 22_000, `${named.ms} ms`);
+    const busy = chain(1, { eth_call: () => ({ error: limited() }) });
+    const { error } = await lasting(overview(busy));
+    assert.ok(error instanceof muster.EndpointError && error.setting === "transport", error);
+    assert.equal(busy.count("eth_call"), 9);
+  } finally {
+    mock.timers.reset();
+  }
+});
+
+test("events are looked for from Muster's own block on: told, or found by its code, once", async () => {
+  const endpoint = chain(1_000_000);
+  const ask = (endpoint, more = {}) => muster.getTask(endpoint.client, { address: ADDRESS, id: 1n, ...more });
+  const since = (block) => (error) => error instanceof muster.TaskNotFoundError && error.fromBlock === block;
+  await assert.rejects(ask(endpoint), since(12_345n));
+  assert.ok(endpoint.count("eth_getCode") <= 22, `${endpoint.count("eth_getCode")} questions`);
+  assert.ok(endpoint.asked.every(({ method, params: [filter] }) => method !== "eth_getLogs" || Number(filter.fromBlock) >= 12_345));
+  const before = endpoint.count("eth_getCode");
+  await assert.rejects(ask(endpoint), since(12_345n));
+  await assert.rejects(ask(chain(1_000_000), { deployedIn: 77n }), since(77n));
+  assert.equal(endpoint.count("eth_getCode"), before);
+  // What the decorator is told every action knows.
+  const bound = muster.musterActions({ address: ADDRESS, deployedIn: 78n })(chain(1_000_000).client);
+  await assert.rejects(bound.getTask({ id: 1n }), since(78n));
+  // A short chain is looked through; of a long one somebody has to say where.
+  const pruned = (head) => chain(head, { eth_getCode: (_, block) => (Number(block) < head ? { error: { code: -32000, message: "missing trie node" } } : undefined) });
+  await assert.rejects(ask(pruned(30_000)), since(0n));
+  await assert.rejects(ask(pruned(2_000_000)), (error) => {
+    assert.ok(error instanceof muster.EndpointError && error.setting === "deployedIn", error);
+    assert.match(error.message, /`deployedIn`[^]*missing trie node/);
+    return true;
+  });
+  await assert.rejects(ask(chain(10)), (error) => error instanceof muster.NoMusterError && error.chainId === 1);
+});
+
+// ---------------------------------------------------------------- before money moves
+
+test("at a wrong address, or on a wrong chain, nothing is sent, and the error says where", async () => {
+  const nothing = { eth_call: () => "0x", eth_getCode: () => "0x" };
+  const endpoint = chain(10, nothing);
+  const on = createClient({ ...endpoint.client, chain: { ...mainnet, id: 421_614 }, transport: custom({ request: endpoint.client.request }, { retryCount: 0 }) });
+  const value = 1n;
+  for (const client of [endpoint.client, on]) {
+    const asked = [
+      muster.createTask(client, { address: ADDRESS, kind: 1, value }),
+      muster.createTasks(client, { address: ADDRESS, tasks: [{ kind: 1, value }] }),
+      muster.withdrawCredit(client, { address: ADDRESS, to: ADDRESS }),
+      muster.getOverview(client, { address: ADDRESS }),
+      muster.estimateTask(client, { address: ADDRESS, deployedIn: 0n, kind: 1 }),
+    ];
+    for (const promise of asked) {
+      await assert.rejects(promise, (error) => {
+        assert.ok(error instanceof muster.NoMusterError, error);
+        const meant = client === on ? "; the client is for chain 421614" : "";
+        assert.equal(error.shortMessage, `There is no Muster at ${ADDRESS} on chain 1${meant}.`);
+        return true;
+      });
+    }
+  }
+  // Where there is one on the wrong chain as well.
+  const muster1 = chain(10, { eth_call: () => toHex(1, { size: 32 }), eth_estimateGas: () => "0x5208", eth_getCode: () => "0x60" });
+  const wrong = createClient({ ...muster1.client, chain: { ...mainnet, id: 421_614, name: "Arbitrum Sepolia" }, transport: custom({ request: muster1.client.request }, { retryCount: 0 }) });
+  await assert.rejects(muster.createTask(wrong, { address: ADDRESS, kind: 1, value }), /id: 1\)[^]*id: 421614/);
+  for (const { asked } of [endpoint, muster1]) assert.ok(asked.every(({ method }) => !method.startsWith("eth_send")));
+});
+
+test("requests that can't be are refused before anybody is asked", async () => {
+  const nobody = client(() => assert.fail("asked the node"));
+  const both = { kind: 1, input: "a", inputDigest: digestOf("a"), value: 1n };
+  const refused = (promise, said) => assert.rejects(promise, (error) => error instanceof muster.RequestError && said.test(error.message));
+  await refused(muster.createTask(nobody, { address: ADDRESS, ...both }), /`input` or an `inputDigest`, not both/);
+  await refused(muster.createTasks(nobody, { address: ADDRESS, tasks: [both] }), /not both/);
+  await refused(muster.createTasks(nobody, { address: ADDRESS, tasks: [] }), /1 to 16 tasks, not 0/);
+  await refused(muster.createTasks(nobody, { address: ADDRESS, tasks: Array(17).fill({ kind: 1, value: 1n }) }), /not 17/);
+});
+
+test("of a batch that was refused it is said which task, and why", async () => {
+  const reason = encodeErrorResult({ abi: musterAbi, errorName: "FeeTooLow", args: [1n, 60n] });
+  const asked = muster.createTasks(
+    client(() => reverts("RefusedInBatch", [2n, reason])),
+    { address: ADDRESS, tasks: Array(3).fill({ kind: 1, value: 1n }) },
+  );
+  await assert.rejects(asked, (error) => {
+    assert.deepEqual(error.refusal, { name: "RefusedInBatch", args: { place: 2n, reason } });
+    assert.deepEqual(error.inner, { name: "FeeTooLow", args: { sent: 1n, least: 60n } });
+    assert.match(error.shortMessage, /^Of the batch, place 2: .*\. \(sent 1, least 60\)$/);
+    assert.match(error.message, /RefusedInBatch, FeeTooLow/);
+    return true;
+  });
 });

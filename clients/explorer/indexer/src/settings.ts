@@ -1,5 +1,5 @@
 /** What is indexed, from the environment; see ../../README.md. */
-import { createPublicClient, getAddress, http } from "viem";
+import { type Transport, createPublicClient, custom, getAddress, http } from "viem";
 
 const need = (name: string): string => {
   const value = process.env[name];
@@ -7,12 +7,61 @@ const need = (name: string): string => {
   return value;
 };
 
-/** Endpoints of the chain, and the first of them. Ponder asks each at most as often as it thinks that it bears, beginning with 20 calls a second. */
-export const rpcUrls = need("RPC_URL").split(",");
-const rpcUrl = rpcUrls[0]!;
+/** A whole number above zero, if it is set. */
+const count = (name: string): number | undefined => {
+  const value = process.env[name];
+  if (!value) return undefined;
+  if (!/^[1-9]\d*$/.test(value)) throw new Error(`${name} is ${value}, which is not a number above zero`);
+  return Number(value);
+};
+
+const urls = need("RPC_URL").split(",");
+const requestsPerSecond = count("REQUESTS_PER_SECOND");
+const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/**
+ * Endpoints asked in turn, each so often a second and evenly. Ponder by itself begins with 20 requests a second, and one that is refused with 429 costs it
+ * a pause and counts like one that was answered, so it comes to a third of what the endpoint would bear.
+ */
+const evenly =
+  (perSecond: number): Transport =>
+  (config) => {
+    const endpoints = urls.map((url) => http(url, { retryCount: 0 })(config));
+    let [turn, free] = [0, 0];
+    const request = async (body: { method: string; params?: unknown }) => {
+      const now = Date.now();
+      const at = Math.max(now, free);
+      free = at + 1_000 / (perSecond * endpoints.length);
+      await sleep(at - now);
+      return endpoints[turn++ % endpoints.length]!.request(body as never);
+    };
+    return custom({ request }, { retryCount: 0 })(config);
+  };
+
+/** Endpoints of the chain, as Ponder asks them. */
+export const rpc: string[] | Transport = requestsPerSecond ? evenly(requestsPerSecond) : urls;
 export const address = getAddress(need("MUSTER"));
-export const startBlock = Number(process.env.START_BLOCK || 0);
 export const pollingInterval = Number(process.env.POLLING_INTERVAL || 1_000);
-export const chainId = process.env.CHAIN_ID
-  ? Number(process.env.CHAIN_ID)
-  : await createPublicClient({ transport: http(rpcUrl) }).getChainId();
+/** Blocks of one eth_getLogs; Ponder begins with 500 and finds out more, if it knows the words in which the endpoint refuses. */
+export const ethGetLogsBlockRange = count("ETH_GET_LOGS_BLOCK_RANGE");
+
+const client = createPublicClient({ transport: http(urls[0], { retryCount: 8 }) });
+export const chainId = process.env.CHAIN_ID ? Number(process.env.CHAIN_ID) : await client.getChainId();
+
+/** The first block in which the contract has code: some thirty questions. An endpoint that does not keep so old a state has to be told it. */
+async function created(): Promise<number> {
+  let [least, most] = [0n, await client.getBlockNumber()];
+  const isThere = (blockNumber: bigint) =>
+    client.getCode({ address, blockNumber }).catch((error: Error) => {
+      throw new Error("START_BLOCK is not set, and the endpoint does not keep the state that tells it: see clients/explorer/README.md", { cause: error });
+    });
+  if (!(await isThere(most))) throw new Error(`there is no contract at ${address} on chain ${chainId}: MUSTER and RPC_URL do not belong together`);
+  while (least < most) {
+    const middle = (least + most) / 2n;
+    if (await isThere(middle)) most = middle;
+    else least = middle + 1n;
+  }
+  return Number(least);
+}
+
+export const startBlock = process.env.START_BLOCK ? Number(process.env.START_BLOCK) : await created();

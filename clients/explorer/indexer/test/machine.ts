@@ -131,6 +131,8 @@ export interface Options {
   views?: string;
   /** PostgreSQL; PGlite in a directory of the schema's name without it. */
   database?: string | undefined;
+  /** The environment, where it is to differ. */
+  settings?: Record<string, string>;
 }
 
 /** Whoever sends webhooks: hooks.mjs with these hooks, and its state in the file that is named. */
@@ -162,7 +164,7 @@ export class Running extends Indexer {
     this.#ended = ended(child);
   }
 
-  static async start({ rpc, address, schema, views, database }: Options): Promise<Running> {
+  static async start({ rpc, address, schema, views, database, settings }: Options): Promise<Running> {
     const port = await freePort();
     const log = `${schema}-${port}.log`;
     const env = {
@@ -170,6 +172,7 @@ export class Running extends Indexer {
       ...{ RPC_URL: Array(ENDPOINTS).fill(rpc).join(), MUSTER: address, START_BLOCK: "0", POLLING_INTERVAL: "1000", PONDER_TELEMETRY_DISABLED: "1" },
       DATABASE_URL: database ?? "",
       PGLITE_DIRECTORY: join(directory, `pglite-${schema}`),
+      ...settings,
     };
     const args = ["start", "--schema", schema, ...(views ? ["--views-schema", views] : []), "--port", String(port), "--hostname", "127.0.0.1"];
     return new Running(`http://127.0.0.1:${port}`, start("node_modules/.bin/ponder", args, env, log), log);

@@ -1,6 +1,7 @@
 /** What the chain says of a task: its events, the blocks they are in, and the parameters of their time. */
 import { type Hash, type RpcLog, formatLog, numberToHex, parseEventLogs, toEventSelector } from "viem";
-import { type MusterClient, newest } from "../contract.js";
+import type { MusterClient } from "../contract.js";
+import { birthOf, logsOf, newest, patiently } from "../endpoint.js";
 import { TaskNotFoundError } from "../errors.js";
 import { type MusterEvent, getEvents } from "../events.js";
 import { musterAbi } from "../generated/abi.js";
@@ -54,25 +55,21 @@ const ASKED = ["downloadTime", "hammingMost", "sampleBps", "sampleDelay", "slash
 
 /** Asks for it. */
 export async function gather(client: MusterClient, parameters: GatherParameters): Promise<Facts> {
-  const { address, id, fromBlock = 0n, blockRange, replay } = parameters;
+  const { address, id, blockRange, replay } = parameters;
   const toBlock = parameters.toBlock ?? (await newest(client));
+  const birth = await birthOf(client, parameters);
+  const fromBlock = parameters.fromBlock ?? birth;
   const events = await getEvents(client, { address, id, fromBlock, toBlock, blockRange });
   if (!events.length) throw new TaskNotFoundError(id, fromBlock);
   const decode = (logs: RpcLog[]) => parseEventLogs({ abi: musterAbi, logs: logs.map((log) => formatLog(log)), strict: true }) as MusterEvent[];
-  const ask = async (from: bigint, to: bigint, topics: `0x${string}`[]) => {
-    const blocks = { fromBlock: numberToHex(from), toBlock: numberToHex(to) };
-    return decode(await client.request({ method: "eth_getLogs", params: [{ address, topics, ...blocks }] }));
-  };
+  const ask = async (fromBlock: bigint, toBlock: bigint, topics: `0x${string}`[]) =>
+    decode(await logsOf(client, { address, fromBlock, toBlock, blockRange }, [topics]));
 
   // Also from before the task: what a parameter was then, the last change says.
   const changed = musterAbi.find((item) => item.type === "event" && item.name === "ParameterChanged")!;
   const changes: Change[] = [];
-  const step = blockRange ?? toBlock + 1n;
-  for (let from = 0n; from <= toBlock; from += step) {
-    const last = from + step - 1n < toBlock ? from + step - 1n : toBlock;
-    for (const { eventName, args, blockNumber, logIndex } of await ask(from, last, [toEventSelector(changed as never)])) {
-      if (eventName === "ParameterChanged") changes.push({ ...args, blockNumber, logIndex });
-    }
+  for (const { eventName, args, blockNumber, logIndex } of await ask(birth, toBlock, [toEventSelector(changed as never)])) {
+    if (eventName === "ParameterChanged") changes.push({ ...args, blockNumber, logIndex });
   }
   const now = ASKED.map(async (name) => [numbers[name], (await getParameter(client, { address, which: numbers[name], blockNumber: toBlock })).value] as const);
 
@@ -81,7 +78,7 @@ export async function gather(client: MusterClient, parameters: GatherParameters)
   const lots = events.flatMap(({ eventName, args }) => (eventName === "AnswerCommitted" && args.block > 0n ? [args.block] : []));
   const wanted = new Set([...events.map(({ blockNumber }) => blockNumber), ...lots]);
   const blocks = [...wanted].map(async (number) => {
-    const block = await client.request({ method: "eth_getBlockByNumber", params: [numberToHex(number), false] });
+    const block = await patiently(client, () => client.request({ method: "eth_getBlockByNumber", params: [numberToHex(number), false] }));
     return block?.hash ? [[number, { hash: block.hash, timestamp: BigInt(block.timestamp) }] as const] : [];
   });
   const isRated = events.some(({ eventName, args }) => eventName === "TaskCreated" && args.spec.redundancy === RATED);

@@ -1,0 +1,176 @@
+/**
+ * What public endpoints bear: so many requests a second, so many blocks and so many logs in one answer. Providers say it in as many words as there are
+ * providers, so nothing here depends on them but telling a refused request from a refused range.
+ */
+import { BaseError, type Address, type Hex, type RpcLog, numberToHex } from "viem";
+import { getBlockNumber, getCode } from "viem/actions";
+import { getAction } from "viem/utils";
+import type { MusterClient, MusterParameters } from "./contract.js";
+import { EndpointError, NoMusterError, passing } from "./errors.js";
+
+const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/** What is known of a client's endpoint. */
+interface Endpoint {
+  /** Until when it is left alone, as it asked for, by the machine's clock. */
+  rest: number;
+  /** Blocks to ask about at once, and how many were too many. */
+  span: bigint;
+  wall: bigint;
+  /** Answers since either changed. */
+  calm: number;
+  /** By Muster's address, the block in which it was created. */
+  births: Map<string, bigint>;
+}
+
+const ALL = 2n ** 64n;
+const endpoints = new Map<string, Endpoint>();
+
+function endpointOf({ uid }: MusterClient): Endpoint {
+  const known = endpoints.get(uid) ?? { rest: 0, span: ALL, wall: ALL, calm: 0, births: new Map() };
+  endpoints.set(uid, known);
+  return known;
+}
+
+// ---------------------------------------------------------------- requests a second
+
+/** Milliseconds of the first pause; each is twice the one before, up to the longest. */
+const [FIRST, LONGEST] = [500, 16_000];
+/** Refusals in a row after which it is told: after a minute. */
+const REFUSALS = 8;
+const HURRY = /too many requests|rate.?limit|per second|throttl|compute units/i;
+
+type Failure = { code?: unknown; status?: unknown; details?: string; message?: string; headers?: Headers };
+
+/** The cause among an error's that is as asked for. */
+const among = (error: unknown, is: (cause: Failure) => boolean): Failure | undefined =>
+  (error instanceof BaseError ? (error.walk((cause) => is(cause as Failure)) as Failure | null) : undefined) ?? undefined;
+
+/** Whether the endpoint refused a request because there were too many. It did not look at it then. */
+const hurried = (error: unknown) =>
+  among(error, ({ code, status, details, message }) => code === 429 || status === 429 || code === -32007 || HURRY.test(details ?? message ?? ""));
+
+/** The pause that an answer of status 429 asks for, in milliseconds. */
+function retryAfter({ headers }: Failure): number {
+  const told = headers?.get?.("retry-after") ?? "";
+  return (Number(told) * 1_000 || Date.parse(told) - Date.now()) || 0;
+}
+
+/** Asks, and asks again later while there are too many requests: as late as the endpoint says, else later each time, and never all at the same moment. */
+export async function patiently<answer>(client: MusterClient, ask: () => Promise<answer>): Promise<answer> {
+  const endpoint = endpointOf(client);
+  for (let refusals = 0; ; ) {
+    const rest = endpoint.rest - Date.now();
+    if (rest > 0) await sleep(rest + Math.random() * FIRST);
+    try {
+      return await ask();
+    } catch (error) {
+      const refusal = hurried(error);
+      if (!refusal) throw error;
+      if (++refusals > REFUSALS) {
+        throw new EndpointError("transport", `The endpoint takes no more requests, after ${REFUSALS} pauses. Give the client another transport.`, error);
+      }
+      const pause = Math.min(FIRST * 2 ** (refusals - 1), LONGEST);
+      endpoint.rest = Math.max(endpoint.rest, Date.now() + Math.max(retryAfter(refusal), (pause * (1 + Math.random())) / 2));
+    }
+  }
+}
+
+// ---------------------------------------------------------------- blocks at a time
+
+/** Statuses of answers that came to nothing where less might have been answered. */
+const TOO_MUCH = [400, 408, 413, 422, 500, 502, 503, 504];
+/** After so many answers a larger span is tried than was refused: it may have been the logs that were too many, not the blocks. */
+const CALM = 16;
+
+/** Whether a smaller range may be answered: the endpoint said no, whatever it said, or was too slow. Not if it was not reached. */
+const tooMuch = (error: unknown) =>
+  among(
+    error,
+    ({ code, status, name }: Failure & { name?: string }) =>
+      TOO_MUCH.includes(status as number) ||
+      name === "TimeoutError" ||
+      // Of these neither an unknown method, nor what wallets say of themselves.
+      (typeof code === "number" && code < 4_000 && code !== -1 && code !== -32601),
+  );
+
+/** A question for logs. */
+export interface LogsQuestion {
+  address: Address;
+  fromBlock: bigint;
+  toBlock: bigint;
+  blockRange?: bigint | undefined;
+}
+
+/** The answers to several questions about a range of blocks, as many at once as the endpoint takes. */
+export async function logsOf(
+  client: MusterClient,
+  { address, fromBlock, toBlock, blockRange = ALL }: LogsQuestion,
+  asked: (Hex | Hex[] | null)[][],
+): Promise<RpcLog[]> {
+  const endpoint = endpointOf(client);
+  const found: RpcLog[] = [];
+  for (let from = fromBlock; from <= toBlock; ) {
+    const { span } = endpoint;
+    const size = [span, blockRange, toBlock - from + 1n].reduce((least, next) => (next < least ? next : least));
+    const blocks = { fromBlock: numberToHex(from), toBlock: numberToHex(from + size - 1n) };
+    try {
+      const logs = await Promise.all(
+        asked.map((topics) => patiently(client, () => client.request({ method: "eth_getLogs", params: [{ address, topics, ...blocks }] }))),
+      );
+      found.push(...logs.flat());
+      from += size;
+      if (size < span || span !== endpoint.span) continue;
+      if (++endpoint.calm % CALM === 0) endpoint.wall *= 2n;
+      if (2n * size < endpoint.wall) endpoint.span = 2n * size;
+    } catch (error) {
+      if (!tooMuch(error)) throw error;
+      if (size === 1n) {
+        throw new EndpointError("blockRange", `The endpoint gives no logs of block ${from}, and no \`blockRange\` is smaller. Give the client another transport.`, error);
+      }
+      // What others asked meanwhile may have been refused as well.
+      if (size <= endpoint.span || endpoint.span === ALL) Object.assign(endpoint, { span: size / 2n, wall: size, calm: 0 });
+    }
+  }
+  return found;
+}
+
+// ---------------------------------------------------------------- the first block
+
+/** Blocks that are looked through where it is not known since when there is a Muster. */
+const SHORT = 1_000_000n;
+
+/** The newest block's number, as the node has it now. */
+export const newest = (client: MusterClient): Promise<bigint> =>
+  patiently(client, () => getAction(client, getBlockNumber, "getBlockNumber")({ cacheTime: 0 }));
+
+/**
+ * The block in which Muster was created: `deployedIn`, else the first in which it has code, by some thirty questions, once for a client. Where the
+ * endpoint does not keep so old a state it is the chain's first, if the chain is short.
+ */
+export async function birthOf(client: MusterClient, { address, deployedIn }: MusterParameters): Promise<bigint> {
+  if (deployedIn !== undefined) return deployedIn;
+  const { births } = endpointOf(client);
+  const known = births.get(address);
+  if (known !== undefined) return known;
+  const head = await newest(client);
+  const isThere = async (blockNumber: bigint) =>
+    (await patiently(client, () => getAction(client, getCode, "getCode")({ address, blockNumber }))) !== undefined;
+  let [least, most] = [0n, head];
+  try {
+    if (!(await isThere(head))) throw await NoMusterError.of(client, address);
+    while (least < most) {
+      const middle = (least + most) / 2n;
+      if (await isThere(middle)) most = middle;
+      else least = middle + 1n;
+    }
+  } catch (error) {
+    if (error instanceof NoMusterError || passing(error)) throw error;
+    if (head > SHORT) {
+      throw new EndpointError("deployedIn", `The endpoint does not keep the state that tells since when there is a Muster. Say it: \`deployedIn\`.`, error);
+    }
+    least = 0n;
+  }
+  births.set(address, least);
+  return least;
+}
