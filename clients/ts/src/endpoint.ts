@@ -6,7 +6,7 @@ import { BaseError, type Address, type Hex, type RpcLog, numberToHex } from "vie
 import { getBlockNumber, getCode } from "viem/actions";
 import { getAction } from "viem/utils";
 import type { MusterClient, MusterParameters } from "./contract.js";
-import { EndpointError, NoMusterError, passing } from "./errors.js";
+import { EndpointError, NoMusterError, behind, passing } from "./errors.js";
 
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -80,6 +80,8 @@ export async function patiently<answer>(client: MusterClient, ask: () => Promise
 
 /** Statuses of answers that came to nothing where less might have been answered. */
 const TOO_MUCH = [400, 408, 413, 422, 500, 502, 503, 504];
+/** How often a node that has not come to the last block yet is asked again, and after how many milliseconds, more each time. */
+const [LAGS, LAG] = [3, 250];
 /** After so many answers a larger span is tried than was refused: it may have been the logs that were too many, not the blocks. */
 const CALM = 16;
 
@@ -110,7 +112,7 @@ export async function logsOf(
 ): Promise<RpcLog[]> {
   const endpoint = endpointOf(client);
   const found: RpcLog[] = [];
-  for (let from = fromBlock; from <= toBlock; ) {
+  for (let [from, lags] = [fromBlock, 0]; from <= toBlock; ) {
     const { span } = endpoint;
     const size = [span, blockRange, toBlock - from + 1n].reduce((least, next) => (next < least ? next : least));
     const blocks = { fromBlock: numberToHex(from), toBlock: numberToHex(from + size - 1n) };
@@ -124,7 +126,11 @@ export async function logsOf(
       if (++endpoint.calm % CALM === 0) endpoint.wall *= 2n;
       if (2n * size < endpoint.wall) endpoint.span = 2n * size;
     } catch (error) {
-      if (!tooMuch(error)) throw error;
+      if (behind(error) && ++lags <= LAGS) {
+        await sleep(LAG * lags);
+        continue;
+      }
+      if (behind(error) || !tooMuch(error)) throw error;
       if (size === 1n) {
         throw new EndpointError("blockRange", `The endpoint gives no logs of block ${from}, and no \`blockRange\` is smaller. Give the client another transport.`, error);
       }
@@ -154,11 +160,11 @@ export async function birthOf(client: MusterClient, { address, deployedIn }: Mus
   const known = births.get(address);
   if (known !== undefined) return known;
   const head = await newest(client);
-  const isThere = async (blockNumber: bigint) =>
+  const isThere = async (blockNumber?: bigint) =>
     (await patiently(client, () => getAction(client, getCode, "getCode")({ address, blockNumber }))) !== undefined;
   let [least, most] = [0n, head];
   try {
-    if (!(await isThere(head))) throw await NoMusterError.of(client, address);
+    if (!(await isThere())) throw await NoMusterError.of(client, address);
     while (least < most) {
       const middle = (least + most) / 2n;
       if (await isThere(middle)) most = middle;

@@ -311,7 +311,14 @@ const isAmong =
 /** Whether a request failed so that nobody knows what has come of it. */
 export const unanswered = /*#__PURE__*/ isAmong(/^(HttpReq|WebSocketReq|SocketClosed|Timeout)/);
 
-/** Whether a request failed in a way that the next one may not: the node was not reached, had too much to do, or lags behind another. */
-export const passing = /*#__PURE__*/ isAmong(
+const BEHIND = /(beyond|past|ahead of) (the )?(current |latest )*(head|block)|header not found|unknown block/i;
+
+/** Whether a node was asked for a block that another one has and it has not yet, or not any more. */
+export const behind = (error: unknown): boolean =>
+  error instanceof BaseError && error.walk((cause) => BEHIND.test((cause as BaseError).details ?? (cause as Error).message)) !== null;
+
+const passes = /*#__PURE__*/ isAmong(
   /^(HttpReq|WebSocketReq|SocketClosed|Timeout|LimitExceeded|InternalRpc|ResourceUnavailable|ProviderDis|BlockNotF|TransactionReceiptN)/,
 );
+/** Whether a request failed in a way that the next one may not: the node was not reached, had too much to do, or lags behind another. */
+export const passing = (error: unknown): boolean => passes(error) || behind(error);

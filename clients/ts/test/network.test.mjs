@@ -4,7 +4,8 @@ import { spawn } from "node:child_process";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { QueryClient, QueryObserver } from "@tanstack/query-core";
-import { HttpRequestError, createClient, custom, decodeEventLog, keccak256, parseTransaction, sha256, toHex } from "viem";
+import { HttpRequestError, createClient, custom, decodeEventLog, http, keccak256, parseTransaction, sha256, toHex } from "viem";
+import { Endpoint } from "../../../test/clients/endpoint.mjs";
 import { musterAbi, musterParameters, parameterNumbers } from "../dist/abi.js";
 import * as muster from "../dist/index.js";
 import { readQueryOptions, taskQueryOptions } from "../dist/query.js";
@@ -66,8 +67,9 @@ describe("a network that validates every committed answer", () => {
     const whole = (error) => error instanceof RefusalError && error.refusal.name === "RefusedInBatch" && error.refusal.args.place === 1n;
     await assert.rejects(client.createTasks({ tasks: [good, unknown] }), whole);
     const before = await client.getAccount({ who: client.account.address });
-    const { hash, tasks } = await client.createTasks({ tasks: [good, unknown, { ...good, input: "b", value: 2n * FEE }], atomic: false });
+    const { hash, tasks, refusals } = await client.createTasks({ tasks: [good, unknown, { ...good, input: "b", value: 2n * FEE }], atomic: false });
     assert.deepEqual([tasks[0].status, tasks[1], tasks[2].fee], ["pending", undefined, 2n * FEE]);
+    assert.deepEqual(refusals, [undefined, { name: "NobodyCanRun", args: { vram: 960, gpu: 0 } }, undefined]);
     assert.equal(tasks[0].id + 1n, tasks[2].id);
     assert.equal((await client.getAccount({ who: client.account.address })).credit - before.credit, FEE + 1n);
     const receipt = await network.client.request({ method: "eth_getTransactionReceipt", params: [hash] });
@@ -782,6 +784,139 @@ describe("a task that is paid for is not lost, whatever fails after it was sent"
     assert.ok(left instanceof NotPlacedError && left.cause.message === "enough", left);
     assert.equal(await createdBy(left.hash), left.id);
     await ended(left.id);
+  });
+});
+
+describe("a chain of 30,000 blocks behind an endpoint that gives logs of 10,000 and answers ten requests a second", () => {
+  let network;
+  let endpoint;
+  let old;
+  before(async () => {
+    network = await startNetwork({ nodes: [{}] });
+    const { client } = network;
+    const { id } = await client.createTask({ kind: 1, value: FEE });
+    old = await client.waitForTask({ id, timeout });
+    await network.mine(30_000);
+    endpoint = await Endpoint.start(network.url, { logsRangeMax: 10_000, requestsPerSecond: 10, retryAfter: 1 });
+  });
+  after(async () => {
+    await endpoint?.stop();
+    await network?.stop();
+  });
+  /** A client that knows nothing yet, whose transport asks once. */
+  const newcomer = (chain = network.chain) =>
+    createClient({ account: network.client.account, chain, transport: http(endpoint.url, { retryCount: 0 }), pollingInterval: 500 }).extend(
+      muster.musterActions({ address: network.address }),
+    );
+  /** What was answered meanwhile, by method. */
+  const during = async (action) => {
+    const since = endpoint.calls.length;
+    const result = await action();
+    const counts = {};
+    for (const { method } of endpoint.calls.slice(since)) counts[method] = (counts[method] ?? 0) + 1;
+    return { result, counts };
+  };
+
+  test("a task is found by its id, a result too, by many at once", async () => {
+    const client = newcomer();
+    const refused = endpoint.refused.requests;
+    const found = await Promise.all(Array.from({ length: 12 }, () => client.getTask({ id: old.id })));
+    for (const task of found) assert.deepEqual(task, old);
+    assert.ok(endpoint.refused.range > 0 && endpoint.refused.requests > refused, endpoint.refused);
+    const { digest } = await client.getResult({ id: old.id, stores: [network.storeUrl] });
+    assert.equal(digest, old.answers[0].value);
+    // The span that is taken is known by now.
+    const { range } = endpoint.refused;
+    await client.getTask({ id: old.id });
+    assert.equal(endpoint.refused.range, range);
+  });
+
+  test("an estimate is one call, and GPU groups are looked for once", async () => {
+    const client = newcomer();
+    const request = { kind: 1, vram: 24 };
+    const expected = await network.client.estimateTask(request);
+    const first = await during(() => client.estimateTask(request));
+    assert.deepEqual([first.result, first.counts.eth_call], [expected, 1]);
+    const second = await during(() => client.estimateTask(request));
+    assert.deepEqual([second.result, second.counts.eth_call, (second.counts.eth_getLogs ?? 0) <= 1], [expected, 1, true], second.counts);
+    // With a GPU group there is nothing to look for.
+    const third = await during(() => client.estimateTask({ kind: 1, gpu: network.nodes[0].group }));
+    assert.deepEqual(third.counts, { eth_call: 1 });
+    // A chain without Multicall3.
+    const bare = newcomer({ ...network.chain, contracts: {} });
+    bare.chain.contracts.multicall3 = { address: `0x${"99".repeat(20)}` };
+    const { result, counts } = await during(() => bare.estimateTask({ kind: 1, gpu: network.nodes[0].group }));
+    assert.deepEqual([result.eligible, counts.eth_call > 10], [1, true]);
+  });
+
+  test("a task is created, waited for and watched", async () => {
+    const client = newcomer();
+    const told = [];
+    const stop = client.watchTasks({
+      creator: client.account.address,
+      fromBlock: 0n,
+      onEvents: (events) => void told.push(...events),
+    });
+    const { id, task } = await client.createTask({ kind: 1, value: FEE, dispatch: true });
+    const end = await client.waitForTask({ id, timeout });
+    assert.equal(end.status, "succeeded");
+    assert.deepEqual(await network.client.getTask({ id, fromBlock: task.createdIn }), end);
+    await until("both are told of", () => told.filter(({ eventName }) => eventName === "TaskSucceeded").length === 2);
+    stop();
+    assert.deepEqual(
+      told.filter(({ eventName }) => eventName === "TaskCreated").map(({ args }) => args.id),
+      [old.id, id],
+    );
+  });
+});
+
+describe("a chain that is reorganised", () => {
+  let network;
+  before(async () => {
+    network = await startNetwork({ nodes: [{ behaviour: "silent" }], drive: false });
+  });
+  after(() => network?.stop());
+  const rpc = (method, params = []) => network.client.request({ method, params });
+  /** Makes blocks until something is over. */
+  const mining = (what, is) => until(what, async () => (await network.mine(), is()));
+
+  test("a wait says that its task is gone", async () => {
+    const { client, address } = network;
+    const snapshot = await rpc("evm_snapshot");
+    const { id, task } = await client.createTask({ kind: 1, value: FEE });
+    const spy = spied(network, client.account);
+    let error;
+    const wait = muster.waitForTask(spy.client, { address, id, timeout }).catch((thrown) => (error = thrown));
+    await until("it has asked", () => spy.asked.includes("eth_getLogs"));
+    // So many blocks that a look back comes to them.
+    let made = 0;
+    await mining("it goes on", () => made++ > 20);
+    await rpc("evm_revert", [snapshot]);
+    await mining("it is told", () => error);
+    await wait;
+    assert.ok(error instanceof muster.TaskGoneError, error);
+    assert.deepEqual([error.id, error.task.hash], [id, task.hash]);
+    assert.match(error.message, /^Task \d+ is gone: the chain was reorganised/);
+  });
+
+  test("what has happened to it otherwise is told anew, and the wait goes on", async () => {
+    const { client, nodes, address } = network;
+    const { id } = await client.createTask({ kind: 1, value: FEE });
+    await network.mine();
+    const snapshot = await rpc("evm_snapshot");
+    await client.dispatchTasks({});
+    const spy = spied(network, client.account);
+    const seen = [];
+    const wait = muster.waitForTask(spy.client, { address, id, timeout, onChange: ({ status }) => seen.push(status) });
+    await until("it runs", () => seen.includes("running"));
+    let made = 0;
+    await mining("it goes on", () => made++ > 20);
+    await rpc("evm_revert", [snapshot]);
+    await mining("it is pending again", () => seen.lastIndexOf("pending") > seen.indexOf("running"));
+    nodes[0].behave("answers");
+    await client.dispatchTasks({});
+    assert.equal((await wait).status, "succeeded");
+    assert.deepEqual(seen, ["pending", "running", "pending", "running", "succeeded"]);
   });
 });
 

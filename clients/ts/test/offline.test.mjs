@@ -280,7 +280,7 @@ function chain(head, answers = {}) {
   const node = {
     eth_chainId: () => "0x1",
     eth_blockNumber: () => toHex(head),
-    eth_getCode: (_, block) => (Number(block) >= 12_345 ? "0x60" : "0x"),
+    eth_getCode: (_, block) => ((block === "latest" ? head : Number(block)) >= 12_345 ? "0x60" : "0x"),
     eth_getLogs: ({ fromBlock, toBlock, topics: [names] }) => {
       const numbers = Array.from({ length: Number(toBlock) - Number(fromBlock) + 1 }, (_, i) => Number(fromBlock) + i);
       return names.includes(log(1).topics[0]) ? numbers.filter((number) => number % 100 === 0).map(log) : [];
@@ -351,6 +351,15 @@ test("an endpoint that gives no logs at all, is not reached or does not know the
   assert.ok(cut.count("eth_getLogs") <= 3 && unknown.count("eth_getLogs") <= 3);
 });
 
+test("a node that has not come to the last block yet is asked again, and not for less", async () => {
+  let refusals = 3;
+  const beyond = { code: -32602, message: "block range extends beyond current head block" };
+  const late = chain(30_000, { eth_getLogs: () => (refusals-- > 0 ? { error: beyond } : undefined) });
+  assert.equal((await paused(late)).length, 300);
+  assert.ok(late.asked.every(({ params: [filter] }) => span(filter) === 30_000));
+  await assert.rejects(paused(chain(30_000, { eth_getLogs: () => ({ error: beyond }) })), /beyond current head/);
+});
+
 test("an endpoint that is asked too much is asked later: by its own word, or later each time", async () => {
   mock.timers.enable({ apis: ["setTimeout", "Date"] });
   try {
@@ -401,7 +410,7 @@ test("events are looked for from Muster's own block on: told, or found by its co
   const bound = muster.musterActions({ address: ADDRESS, deployedIn: 78n })(chain(1_000_000).client);
   await assert.rejects(bound.getTask({ id: 1n }), since(78n));
   // A short chain is looked through; of a long one somebody has to say where.
-  const pruned = (head) => chain(head, { eth_getCode: (_, block) => (Number(block) < head ? { error: { code: -32000, message: "missing trie node" } } : undefined) });
+  const pruned = (head) => chain(head, { eth_getCode: (_, block) => (block === "latest" ? undefined : { error: { code: -32000, message: "missing trie node" } }) });
   await assert.rejects(ask(pruned(30_000)), since(0n));
   await assert.rejects(ask(pruned(2_000_000)), (error) => {
     assert.ok(error instanceof muster.EndpointError && error.setting === "deployedIn", error);

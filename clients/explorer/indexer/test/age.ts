@@ -20,7 +20,8 @@ for (const age of ages) {
   const since = performance.now();
   const settings = { RPC_URL: endpoint.url, REQUESTS_PER_SECOND: String(REQUESTS), ETH_GET_LOGS_BLOCK_RANGE: String(RANGE), START_BLOCK: "", ...JSON.parse(process.env.AGE_SETTINGS ?? "{}") };
   const indexer = await Running.start({ rpc: endpoint.url, address, schema: `age${age}`, database: process.env.DATABASE_URL || undefined, settings });
-  const ticker = setInterval(async () => console.error(((performance.now() - since) / 1000).toFixed(0), "s block", await indexer.block(), "calls", endpoint.calls.length, endpoint.refused), 5_000);
+  const methods = () => endpoint.calls.reduce((by: Record<string, number>, { method }: { method: string }) => ({ ...by, [method]: (by[method] ?? 0) + 1 }), {});
+  const ticker = setInterval(async () => console.error(((performance.now() - since) / 1000).toFixed(0), "s block", await indexer.block(), JSON.stringify(methods()), endpoint.refused.requests), 5_000);
   await indexer.reach(newest);
   clearInterval(ticker);
   const seconds = (performance.now() - since) / 1_000;
