@@ -104,6 +104,8 @@ play() {
       fi
       # The stakes of the contract's own defaults.
       deploy readme MIN_STAKE= STAKE_GRANULE=
+      CHAIN_ID=$(($(chain_id)))
+      export CHAIN_ID
       node readme.mjs
       ;;
     package | page)
@@ -163,6 +165,15 @@ finish() {
   unset "running[$1]"
   [ $failed != 0 ] || failed=$code
 }
+
+# The TypeScript package, for the README's example and for its own tests, which run at the same time.
+case " ${CLIENTS:-readme package} " in
+  *" readme "* | *" package "*)
+    MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster ../../clients/ts/pack.sh "$work" >"$work/pack.log" 2>&1 || { cat "$work/pack.log" >&2; exit 1; }
+    MUSTER_PACKAGE=$(ls "$work"/muster-client-*.tgz)
+    export MUSTER_PACKAGE
+    ;;
+esac
 
 beside=()
 for client in ${CLIENTS:-endpoint viem ethers readme package indexer page executors cast cargo-stylus}; do

@@ -3,16 +3,21 @@
 #   clients/explorer/indexer/test.sh           a demonstration of 60 tasks
 #   clients/explorer/indexer/test.sh --long    2,000 tasks on 40 nodes; clients/explorer/README.md has its figures
 #   --pglite                                   without PostgreSQL: leaves out what needs one
+#   --age                                      only how long it takes to catch up through a public endpoint, by the age of the chain: the table of
+#                                              clients/explorer/README.md
 # Needs muster-dev and muster-devnode built, and the programs (script/build). DATABASE_URL names a PostgreSQL whose schemas v1, v2, killed and muster it may
 # use; without one it starts Debian's, for as long as it runs.
 set -euo pipefail
 cd "$(dirname "$0")"
 tasks=60
 with_postgres=yes
+ages=(30000)
+only_ages=
 for flag in "$@"; do
   case $flag in
     --long) tasks=2000 ;;
     --pglite) with_postgres= ;;
+    --age) ages=(1000 10000 30000 100000 300000); only_ages=yes ;;
     *) echo "indexer: there is no flag $flag" >&2; exit 1 ;;
   esac
 done
@@ -34,5 +39,5 @@ elif [ -z "${DATABASE_URL:-}" ]; then
 fi
 export DATABASE_URL TASKS=$tasks
 node_modules/.bin/ponder codegen >/dev/null
-node_modules/.bin/tsc --noEmit
-node --import tsx --test --test-reporter spec test/*.test.ts
+[ -n "$only_ages" ] || { node_modules/.bin/tsc --noEmit && node --import tsx --test --test-reporter spec test/*.test.ts; }
+node --import tsx test/age.ts "${ages[@]}"

@@ -1,29 +1,36 @@
-// The same with ethers v6, by the interface alone: RPC_URL=http://... MUSTER=0x... PRIVATE_KEY=0x... STORE=http://... node ethers.mjs
+// The same with ethers v6, by the interface alone: RPC_URL=http://... CHAIN_ID=... MUSTER=0x... PRIVATE_KEY=0x... STORE=http://... node ethers.mjs
 import { Contract, JsonRpcProvider, Wallet, id as keccak, sha256, toUtf8Bytes } from "ethers";
 import { musterAbi } from "muster-client/abi";
 
-const { RPC_URL, MUSTER, PRIVATE_KEY, STORE } = process.env;
-const provider = new JsonRpcProvider(RPC_URL, undefined, { pollingInterval: 1_000 });
+const { RPC_URL, CHAIN_ID, MUSTER, PRIVATE_KEY, STORE } = process.env;
+// Nothing is sent on another chain.
+const provider = new JsonRpcProvider(RPC_URL, Number(CHAIN_ID), { pollingInterval: 1_000 });
 const muster = new Contract(MUSTER, musterAbi, new Wallet(PRIVATE_KEY, provider));
 const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 const model = BigInt(keccak("stabilityai/sdxl-turbo").slice(0, 12)); // the hash's first five bytes
 const inputDigest = sha256(toUtf8Bytes("a horse on the moon"));
 const spec = { kind: 0, units: 1, vram: 24, gpu: 0, redundancy: 0, flags: 0, inputDigest, models: [model] };
+// Where there is no Muster this throws, before anything is paid.
 const { leastFee } = await muster.estimate(spec.kind, spec.units);
 
+// A transaction that failed throws too.
 const receipt = await (await muster.createTask(spec, { value: leastFee })).wait();
 const { id } = receipt.logs.map((log) => muster.interface.parseLog(log)).findLast((event) => event?.name === "TaskCreated").args;
 console.log(`task ${id} is pending`);
 
-// Past events from the creation on, so that none is missed; the draw by one's own call if nobody else makes it.
+// Past events from the creation on, so that none is missed, each block asked for once, and no more at a time than endpoints give; the draw by one's own
+// call if nobody else makes it.
 const topics = [["TaskSucceeded", "TaskErrorReported", "TaskAborted"].map((name) => muster.interface.getEvent(name).topicHash)];
 let end;
-while (!end) {
+for (let fromBlock = receipt.blockNumber; !end; ) {
   await sleep(1_000);
   if ((await muster.locate(id, 0, 0n)).status === 1n) await (await muster.dispatch(1, { gasLimit: 1_000_000n })).wait();
-  const logs = await provider.getLogs({ address: MUSTER, topics, fromBlock: receipt.blockNumber });
+  const toBlock = Math.min(await provider.getBlockNumber(), fromBlock + 9_999);
+  if (toBlock < fromBlock) continue;
+  const logs = await provider.getLogs({ address: MUSTER, topics, fromBlock, toBlock });
   end = logs.map((log) => muster.interface.parseLog(log)).find((event) => event.args.id === id);
+  fromBlock = toBlock + 1;
 }
 if (end.name !== "TaskSucceeded") throw new Error(`task ${id}: ${end.name}, ${end.args.refund} wei are back`);
 

@@ -1,12 +1,16 @@
-// An application with viem: RPC_URL=http://... MUSTER=0x... PRIVATE_KEY=0x... STORE=http://... node viem.mjs
-import { createWalletClient, http } from "viem";
+// An application with viem: RPC_URL=http://... CHAIN_ID=... MUSTER=0x... PRIVATE_KEY=0x... STORE=http://... node viem.mjs
+import { createWalletClient, defineChain, http } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { RefusalError, TaskKind, musterActions } from "muster-client";
 
-const { RPC_URL, MUSTER, PRIVATE_KEY, STORE } = process.env;
+const { RPC_URL, CHAIN_ID, MUSTER, PRIVATE_KEY, STORE } = process.env;
+// Nothing is sent on another chain. Those that viem knows it has in viem/chains.
+const nativeCurrency = { name: "Ether", symbol: "ETH", decimals: 18 };
+const chain = defineChain({ id: Number(CHAIN_ID), name: "the chain", nativeCurrency, rpcUrls: { default: { http: [RPC_URL] } } });
 const client = createWalletClient({
   account: privateKeyToAccount(PRIVATE_KEY),
-  transport: http(RPC_URL),
+  chain,
+  transport: http(),
   pollingInterval: 1_000,
 }).extend(musterActions({ address: MUSTER }));
 

@@ -20,6 +20,7 @@ import {
 } from "viem";
 import {
   estimateContractGas,
+  getChainId,
   getCode,
   getTransaction,
   multicall,
@@ -28,7 +29,7 @@ import {
   waitForTransactionReceipt,
   writeContract,
 } from "viem/actions";
-import { getAction } from "viem/utils";
+import { assertCurrentChain, getAction } from "viem/utils";
 import { patiently } from "./endpoint.js";
 import {
   AccountRequiredError,
@@ -209,7 +210,10 @@ async function once<name extends CallName>(
   const attempt = (at?: object) =>
     patiently(client, () => getAction(client, simulateContract, "simulateContract")({ ...call, ...at } as never));
   let sent: Hash;
+  const { chain } = client;
   try {
+    // What is signed for another chain than the node's it refuses, without saying which; and what a wallet is asked it may send there.
+    if (chain) assertCurrentChain({ chain, currentChainId: await patiently(client, () => getAction(client, getChainId, "getChainId")({})) });
     await attempt();
     // Where there is no code a call that gives nothing succeeds.
     if (!functionOf(functionName).outputs.length && !(await patiently(client, () => getAction(client, getCode, "getCode")({ address })))) {
@@ -218,7 +222,7 @@ async function once<name extends CallName>(
     const estimate = await patiently(client, () => getAction(client, estimateContractGas, "estimateContractGas")(call as never));
     // A fifth for what others change meanwhile of the call's own work.
     const gas = (estimate * 6n) / 5n + GAS_MARGIN * BigInt(draws);
-    sent = await send(client, { ...call, gas, chain: client.chain ?? null } as never);
+    sent = await send(client, { ...call, gas, chain: chain ?? null } as never);
   } catch (error) {
     throw await explain(client, address, error, functionName, named);
   }

@@ -825,10 +825,10 @@ describe("a chain of 30,000 blocks behind an endpoint that gives logs of 10,000 
     assert.ok(endpoint.refused.range > 0 && endpoint.refused.requests > refused, endpoint.refused);
     const { digest } = await client.getResult({ id: old.id, stores: [network.storeUrl] });
     assert.equal(digest, old.answers[0].value);
-    // The span that is taken is known by now.
+    // The span that is taken is known by now; a longer one is tried now and then.
     const { range } = endpoint.refused;
     await client.getTask({ id: old.id });
-    assert.equal(endpoint.refused.range, range);
+    assert.ok(endpoint.refused.range <= range + 1, `${range}, then ${endpoint.refused.range}`);
   });
 
   test("an estimate is one call, and GPU groups are looked for once", async () => {

@@ -428,14 +428,17 @@ test("at a wrong address, or on a wrong chain, nothing is sent, and the error sa
   const on = createClient({ ...endpoint.client, chain: { ...mainnet, id: 421_614 }, transport: custom({ request: endpoint.client.request }, { retryCount: 0 }) });
   const value = 1n;
   for (const client of [endpoint.client, on]) {
-    const asked = [
+    const sending = [
       muster.createTask(client, { address: ADDRESS, kind: 1, value }),
       muster.createTasks(client, { address: ADDRESS, tasks: [{ kind: 1, value }] }),
       muster.withdrawCredit(client, { address: ADDRESS, to: ADDRESS }),
+    ];
+    const reading = [
       muster.getOverview(client, { address: ADDRESS }),
       muster.estimateTask(client, { address: ADDRESS, deployedIn: 0n, kind: 1 }),
+      muster.getTask(client, { address: ADDRESS, id: 1n }),
     ];
-    for (const promise of asked) {
+    for (const promise of client === on ? reading : [...sending, ...reading]) {
       await assert.rejects(promise, (error) => {
         assert.ok(error instanceof muster.NoMusterError, error);
         const meant = client === on ? "; the client is for chain 421614" : "";
@@ -443,6 +446,7 @@ test("at a wrong address, or on a wrong chain, nothing is sent, and the error sa
         return true;
       });
     }
+    if (client === on) for (const promise of sending) await assert.rejects(promise, /id: 1\)[^]*id: 421614/);
   }
   // Where there is one on the wrong chain as well.
   const muster1 = chain(10, { eth_call: () => toHex(1, { size: 32 }), eth_estimateGas: () => "0x5208", eth_getCode: () => "0x60" });

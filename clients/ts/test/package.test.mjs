@@ -45,6 +45,7 @@ before(async () => {
   // The network's owner: the public key of every nitro development chain.
   settings = {
     RPC_URL: url,
+    CHAIN_ID: String(network.chain.id),
     MUSTER: address,
     STORE: storeUrl,
     PRIVATE_KEY: "0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659",

@@ -5,6 +5,7 @@ import {
   type Refusal,
   type Task,
   RefusalError,
+  TaskKind,
   createTask,
   getNode,
   hasEnded,
@@ -42,12 +43,22 @@ export async function actions(): Promise<void> {
   placed.endedIn;
   // @ts-expect-error A fee has to be said.
   await client.createTask({ kind: 1 });
+  await client.createTask({ kind: TaskKind.gpt, redundancy: 3, inputDigest: "0x", value: 1n });
+  // @ts-expect-error There is no such kind.
+  await client.createTask({ kind: 3, value: 1n });
+  // @ts-expect-error Nor such a policy.
+  await client.estimateTask({ kind: 1, redundancy: 4 });
+  // @ts-expect-error Of two digests one would be lost.
+  await client.createTask({ kind: 1, input: "a", inputDigest: "0x", value: 1n });
+  // @ts-expect-error A kind is one of three, not any number.
+  await client.estimateTask({ kind: 1 as number });
+  const reasons: readonly (Refusal | undefined)[] = (await client.createTasks({ tasks: [{ kind: 1, value: 1n }] })).refusals;
   // @ts-expect-error Nodes have numbers.
   await client.getNode({ number: 1n });
   // @ts-expect-error Without the decorator an address is needed.
   await createTask(plain, { kind: 1, value: 1n });
   watchNode(plain, { address, node: 1, onEvents: (events, next: bigint) => console.log(events[0]!.eventName, next) });
-  void [numbers, amounts, group, owner, same, block, directoryStore("."), startNetwork];
+  void [reasons, numbers, amounts, group, owner, same, block, directoryStore("."), startNetwork];
 }
 
 /** The union narrows, and a `switch` over it is known to be exhaustive. */

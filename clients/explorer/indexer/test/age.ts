@@ -1,38 +1,46 @@
 /**
- * How long the indexer takes to catch up with a chain of a certain age through an endpoint as providers run them, as a table for ../../README.md.
- * age.sh runs it; arguments are ages in blocks.
+ * How long an indexer that begins takes to catch up with a chain of a certain age, through an endpoint as providers run them: rows of the table in
+ * ../../README.md. test.sh --age runs it with several ages in blocks, test.sh with one. It fails where that takes longer than ten minutes, more questions for
+ * logs than ranges of blocks, or where what is indexed differs from the contract.
  */
+import assert from "node:assert/strict";
 import { Endpoint } from "../../../../test/clients/endpoint.mjs";
+import { compare } from "./compare";
+import { head, rpc } from "./indexer";
 import { Running, demonstrate, devnode } from "./machine";
-import { head, rpc, sleep } from "./indexer";
 
-const ages = process.argv.slice(2).map(Number);
-const [REQUESTS, RANGE, TASKS] = [10, 10_000, 20];
+/** What the endpoint bears, and what the indexer is told of it. */
+const [REQUESTS, RANGE] = [10, 10_000];
+const SECONDS = 600;
+/** Ponder begins with 25 blocks, and goes on with half as much more each time; a question more for each, and then some. */
+const MOST_QUESTIONS = 100;
 
-const rows: string[] = [];
 const url = await devnode();
-const { address } = await demonstrate(url, ["--limit", String(TASKS), "--sampled", "40", "--groups", "20", "--cheats", "2"]);
-for (const age of ages) {
-  const now = await head(url);
-  if (age > now) await rpc(url, "anvil_mine", [`0x${(age - now).toString(16)}`]);
-  const newest = await head(url);
+const { address, report } = await demonstrate(url, ["--limit", "60", "--sampled", "40", "--groups", "20", "--cheats", "2"]);
+const rows: string[] = [];
+for (const age of process.argv.slice(2).map(Number)) {
+  const missing = age - (await head(url));
+  assert.ok(missing >= 0, `the demonstration alone takes ${age - missing} blocks`);
+  // One request makes at most 100,000.
+  for (let left = missing; left > 0; left -= 100_000) await rpc(url, "anvil_mine", [`0x${Math.min(left, 100_000).toString(16)}`]);
   const endpoint = await Endpoint.start(url, { requestsPerSecond: REQUESTS, logsRangeMax: RANGE, retryAfter: 1 });
+  const settings = { RPC_URL: endpoint.url, REQUESTS_PER_SECOND: String(REQUESTS), ETH_GET_LOGS_BLOCK_RANGE: String(RANGE), START_BLOCK: "" };
   const since = performance.now();
-  const settings = { RPC_URL: endpoint.url, REQUESTS_PER_SECOND: String(REQUESTS), ETH_GET_LOGS_BLOCK_RANGE: String(RANGE), START_BLOCK: "", ...JSON.parse(process.env.AGE_SETTINGS ?? "{}") };
   const indexer = await Running.start({ rpc: endpoint.url, address, schema: `age${age}`, database: process.env.DATABASE_URL || undefined, settings });
-  const methods = () => endpoint.calls.reduce((by: Record<string, number>, { method }: { method: string }) => ({ ...by, [method]: (by[method] ?? 0) + 1 }), {});
-  const ticker = setInterval(async () => console.error(((performance.now() - since) / 1000).toFixed(0), "s block", await indexer.block(), JSON.stringify(methods()), endpoint.refused.requests), 5_000);
-  await indexer.reach(newest);
-  clearInterval(ticker);
+  await indexer.reach(age, SECONDS * 1_000);
   const seconds = (performance.now() - since) / 1_000;
-  const [{ blocks, events }] = (await indexer.sql("select count(distinct block) as blocks, count(*) as events from event")) as [Record<string, unknown>];
+  const { length: calls } = endpoint.calls;
+  const { requests, range } = endpoint.refused;
+  const questions = endpoint.count("eth_getLogs");
+  const [{ events, blocks }] = (await indexer.sql("select count(*) as events, count(distinct block) as blocks from event")) as [Record<string, number>];
+  assert.ok(questions <= MOST_QUESTIONS && range === 0, `${questions} questions for logs, ${range} refused`);
+  const { compared, differences } = await compare(url, address, indexer);
+  assert.deepEqual(differences.slice(0, 20), [], `${differences.length} of ${compared} differ`);
+  const told = [age, events, blocks, calls, questions, requests].map((count) => Number(count).toLocaleString("en-GB"));
+  rows.push(`| ${told.join(" | ")} | ${seconds.toFixed()} s |`);
   await indexer.kill();
-  const by = new Map<string, number>();
-  for (const { method } of endpoint.calls) by.set(method, (by.get(method) ?? 0) + 1);
-  console.error(Object.fromEntries(by), endpoint.refused);
-  rows.push(`| ${newest.toLocaleString("en")} | ${events} in ${blocks} | ${seconds.toFixed()} | ${endpoint.calls.length} | ${endpoint.count("eth_getLogs")} | ${endpoint.refused.requests} |`);
   await endpoint.stop();
 }
-console.log(rows.join("\n"));
-await sleep(10);
+console.log(`  a demonstration of ${report.tasks} tasks, then empty blocks; ${REQUESTS} requests a second, ${RANGE.toLocaleString("en-GB")} blocks a question`);
+console.log(`| blocks | events | in blocks | calls | of them eth_getLogs | refused (429) | caught up in |\n| ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n${rows.join("\n")}`);
 process.exit(0);
