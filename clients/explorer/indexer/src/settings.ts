@@ -45,7 +45,7 @@ export const pollingInterval = Number(process.env.POLLING_INTERVAL || 1_000);
 /** Blocks of one eth_getLogs; Ponder begins with 500 and finds out more, if it knows the words in which the endpoint refuses. */
 export const ethGetLogsBlockRange = count("ETH_GET_LOGS_BLOCK_RANGE");
 
-const client = createPublicClient({ transport: http(urls[0], { retryCount: 8 }) });
+const client = createPublicClient({ transport: typeof rpc === "function" ? rpc : http(urls[0], { retryCount: 8 }) });
 export const chainId = process.env.CHAIN_ID ? Number(process.env.CHAIN_ID) : await client.getChainId();
 
 /** The first block in which the contract has code: some thirty questions. An endpoint that does not keep so old a state has to be told it. */

@@ -4,6 +4,7 @@
  * logs than ranges of blocks, or where what is indexed differs from the contract.
  */
 import assert from "node:assert/strict";
+import pg from "pg";
 import { Endpoint } from "../../../../test/clients/endpoint.mjs";
 import { compare } from "./compare";
 import { head, rpc } from "./indexer";
@@ -18,15 +19,23 @@ const MOST_QUESTIONS = 100;
 const url = await devnode();
 const { address, report } = await demonstrate(url, ["--limit", "60", "--sampled", "40", "--groups", "20", "--cheats", "2"]);
 const rows: string[] = [];
+const database = process.env.DATABASE_URL || undefined;
 for (const age of process.argv.slice(2).map(Number)) {
   const missing = age - (await head(url));
   assert.ok(missing >= 0, `the demonstration alone takes ${age - missing} blocks`);
   // One request makes at most 100,000.
   for (let left = missing; left > 0; left -= 100_000) await rpc(url, "anvil_mine", [`0x${Math.min(left, 100_000).toString(16)}`]);
+  if (database) {
+    // What Ponder keeps of the chain for the next indexer.
+    const client = new pg.Client({ connectionString: database });
+    await client.connect();
+    await client.query("drop schema if exists ponder_sync cascade");
+    await client.end();
+  }
   const endpoint = await Endpoint.start(url, { requestsPerSecond: REQUESTS, logsRangeMax: RANGE, retryAfter: 1 });
   const settings = { RPC_URL: endpoint.url, REQUESTS_PER_SECOND: String(REQUESTS), ETH_GET_LOGS_BLOCK_RANGE: String(RANGE), START_BLOCK: "" };
   const since = performance.now();
-  const indexer = await Running.start({ rpc: endpoint.url, address, schema: `age${age}`, database: process.env.DATABASE_URL || undefined, settings });
+  const indexer = await Running.start({ rpc: endpoint.url, address, schema: `age${age}`, database, settings });
   await indexer.reach(age, SECONDS * 1_000);
   const seconds = (performance.now() - since) / 1_000;
   const { length: calls } = endpoint.calls;

@@ -7,5 +7,5 @@ import { config } from "./config";
 /** All of Muster's rules, which are loaded when there is a transaction to do again. */
 const replay: typeof replayTransaction = async (client, parameters) => (await import("muster-client/replay")).replayTransaction(client, parameters);
 
-export const checkTask = (id: bigint, fromBlock: bigint) =>
-  verifyTask(createPublicClient({ transport: http(config.rpc, { retryCount: 1 }) }), { address: config.muster as Address, id, fromBlock, replay });
+export const checkTask = (id: bigint, deployedIn: bigint) =>
+  verifyTask(createPublicClient({ transport: http(config.rpc, { retryCount: 1 }) }), { address: config.muster as Address, deployedIn, id, replay });
