@@ -121,15 +121,19 @@ await fails("operator", /network changed: 421614 => 412346/, otherChain);
 // Nobody has joined yet.
 for (const name of ["application", "plain"]) await fails(name, /NoNodes/, {});
 
-const operator = launch("operator", await funded("501"));
+// From here on by an endpoint as providers run them, on a chain that is not young; only a development node makes blocks on demand.
+await provider.send("anvil_mine", ["0x7530"]).catch(() => undefined);
+const endpoint = await Endpoint.start(RPC_URL, { logsRangeMax: 10_000, requestsPerSecond: 10, retryAfter: 1 });
+const byEndpoint = { RPC_URL: endpoint.url };
+const operator = launch("operator", await funded("501"), byEndpoint);
 try {
   await until("the node's joining", () => operator.out.includes("is joined") || operator.child.exitCode !== null);
   await fails("application", /id: 412346\)[^]*id: 421614/, otherChain);
   await fails("plain", /invalid chain id/i, otherChain);
-  const packaged = await ran("application", await funded("1"));
+  const packaged = await ran("application", await funded("1"), byEndpoint);
   const kinds = ["task 1 is ", "status: 'succeeded'"].every((words) => packaged.out.includes(words));
   assert.ok(packaged.code === 0 && kinds, `application.ts did not end as it should, with ${packaged.code}:\n${packaged.out}\noperator:\n${operator.out}`);
-  const application = await ran("plain", await funded("1"));
+  const application = await ran("plain", await funded("1"), byEndpoint);
   const { code } = application;
   const order = ["TaskCreated", "TaskStarted", "TaskSucceeded"].map((event) => application.out.indexOf(event));
   const right = code === 0 && order.every((at, i) => at > (order[i - 1] ?? -1));
@@ -175,6 +179,7 @@ try {
 } finally {
   operator.child.kill();
   await operator.ended;
+  await endpoint.stop();
   rmSync(project, { recursive: true });
 }
 console.log("readme: ok: the task was created, drawn, answered and paid for");

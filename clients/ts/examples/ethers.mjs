@@ -1,12 +1,15 @@
 // The same with ethers v6, by the interface alone: RPC_URL=http://... CHAIN_ID=... MUSTER=0x... PRIVATE_KEY=0x... STORE=http://... node ethers.mjs
-import { Contract, JsonRpcProvider, Wallet, id as keccak, sha256, toUtf8Bytes } from "ethers";
+import { Contract, FetchRequest, JsonRpcProvider, Wallet, id as keccak, sha256, toUtf8Bytes } from "ethers";
 import { musterAbi } from "muster-client/abi";
 
 const { RPC_URL, CHAIN_ID, MUSTER, PRIVATE_KEY, STORE } = process.env;
-// Nothing is sent on another chain.
-const provider = new JsonRpcProvider(RPC_URL, Number(CHAIN_ID), { pollingInterval: 1_000 });
-const muster = new Contract(MUSTER, musterAbi, new Wallet(PRIVATE_KEY, provider));
 const sleep = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+const endpoint = new FetchRequest(RPC_URL);
+// An endpoint that answers 429 is asked later each time: ethers takes its seconds for milliseconds.
+endpoint.retryFunc = (_, __, attempt) => sleep(500 * (attempt + Math.random())).then(() => true);
+// Nothing is sent on another chain.
+const provider = new JsonRpcProvider(endpoint, Number(CHAIN_ID), { pollingInterval: 1_000 });
+const muster = new Contract(MUSTER, musterAbi, new Wallet(PRIVATE_KEY, provider));
 
 const model = BigInt(keccak("stabilityai/sdxl-turbo").slice(0, 12)); // the hash's first five bytes
 const inputDigest = sha256(toUtf8Bytes("a horse on the moon"));
