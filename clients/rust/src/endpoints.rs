@@ -161,6 +161,19 @@ impl Endpoints {
         *self.0.chain.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The hash of the chain's first block, which tells it from another of the same number: a development chain that begins anew has
+    /// another. None where nodes do not keep it.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`] if no node answers.
+    pub async fn genesis(&self) -> Result<Option<B256>, Error> {
+        match self.ask::<Option<Head>>("eth_getBlockByNumber", json!(["0x0", false])).await {
+            Ok(block) => Ok(block.map(|block| block.hash)),
+            Err(Error::Node(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Asks the first node that is well, and the next one if it fails.
     pub async fn ask<R: DeserializeOwned>(&self, method: &str, params: impl Serialize) -> Result<R, Error> {
         self.ask_from(0, method, params).await

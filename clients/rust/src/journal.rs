@@ -92,21 +92,64 @@ pub(crate) struct Journal {
     keep: usize,
 }
 
+/// The files of the transactions in a directory.
+fn transactions(place: &Path) -> Result<Vec<PathBuf>, Error> {
+    let failed = |source| Error::File { path: place.into(), source };
+    let mut files = Vec::new();
+    for found in fs::read_dir(place).map_err(failed)? {
+        let path = found.map_err(failed)?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}
+
+/// Has a directory hold the transactions of the chain with this first block alone. Those of another are set aside, and those that were
+/// are brought back, so that an endpoint of the wrong chain loses nothing.
+fn bind(place: &Path, genesis: B256) -> Result<(), Error> {
+    let path = place.join("genesis");
+    let aside = |genesis: B256| place.join(format!("of-{}", &genesis.to_string()[2..18]));
+    let move_all = |from: &Path, to: &Path| -> Result<(), Error> {
+        file::private_directory(to)?;
+        for file in transactions(from)? {
+            let target = to.join(file.file_name().unwrap_or_default());
+            fs::rename(&file, target).map_err(|source| Error::File { path: file, source })?;
+        }
+        Ok(())
+    };
+    let known = file::read::<B256>(&path, 256)?;
+    if let Some(known) = known.filter(|known| *known != genesis) {
+        move_all(place, &aside(known))?;
+    }
+    if known != Some(genesis) {
+        file::write(&path, &genesis)?;
+    }
+    let back = aside(genesis);
+    if back.is_dir() {
+        move_all(&back, place)?;
+        // Empty now; one that is not is left.
+        let _ = fs::remove_dir(back);
+    }
+    Ok(())
+}
+
 impl Journal {
-    /// Takes a directory and reads what is in it. Of transactions that are over the newest `keep` are kept.
-    pub fn open(place: &Path, keep: usize) -> Result<Self, Error> {
+    /// Takes a directory and reads what is in it, of the chain with this first block if it is known. Of transactions that are over the
+    /// newest `keep` are kept.
+    pub fn open(place: &Path, keep: usize, genesis: Option<B256>) -> Result<Self, Error> {
         let lock = Lock::take(place)?;
+        if let Some(genesis) = genesis {
+            bind(place, genesis)?;
+        }
         let mut entries = BTreeMap::new();
-        let failed = |source| Error::File { path: place.into(), source };
-        for found in fs::read_dir(place).map_err(failed)? {
-            let path = found.map_err(failed)?.path();
-            if path.extension().is_some_and(|extension| extension == "json") {
-                let entry: Entry = file::read(&path, FILE)?.ok_or_else(|| failed(std::io::ErrorKind::NotFound.into()))?;
-                if entry.signed.is_empty() {
-                    return Err(Error::File { path, source: std::io::Error::other("a transaction that is not signed") });
-                }
-                entries.insert(entry.nonce, entry);
+        for path in transactions(place)? {
+            let gone = || Error::File { path: path.clone(), source: std::io::ErrorKind::NotFound.into() };
+            let entry: Entry = file::read(&path, FILE)?.ok_or_else(gone)?;
+            if entry.signed.is_empty() {
+                return Err(Error::File { path, source: std::io::Error::other("a transaction that is not signed") });
             }
+            entries.insert(entry.nonce, entry);
         }
         Ok(Self { place: place.into(), _lock: lock, entries, keep })
     }

@@ -103,10 +103,12 @@ pub struct Sender {
 const MISSES: u32 = 5;
 
 impl Sender {
-    /// Opens the account's journal, a directory of its own below `place`, and takes up what was left open.
+    /// Opens the account's journal, a directory of its own below `place`, and takes up what was left open. What was signed for another
+    /// chain of the same number, as its first block shows, is set aside: a development chain that begins anew would take it again.
     pub async fn open(endpoints: Endpoints, signer: PrivateKeySigner, place: &Path, sending: Sending) -> Result<Self, Error> {
         let chain = endpoints.chain().await?;
-        let journal = Journal::open(&Self::directory(place, chain, signer.address()), sending.keep)?;
+        let genesis = endpoints.genesis().await?;
+        let journal = Journal::open(&Self::directory(place, chain, signer.address()), sending.keep, genesis)?;
         let live = Live { journal, sent: HashMap::new(), missing: HashMap::new(), trouble: HashMap::new(), attempts: 0 };
         Ok(Self { endpoints, signer, chain, sending, live: Mutex::new(live) })
     }

@@ -341,3 +341,43 @@ async fn what_would_be_refused_is_not_sent_and_what_was_undone_says_why() {
     let nobody = Muster::connect(endpoints(&[&node]), Address::ZERO).await;
     assert!(nobody.is_ok(), "the scripted node has code everywhere");
 }
+
+#[tokio::test]
+async fn what_was_signed_for_a_chain_that_began_anew_is_not_sent_again() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    let paid = |value| Request { name: Some("the payment".into()), ..request(value) };
+    let before = {
+        let sender = open(&[&node], place.path(), quick()).await;
+        sender.submit(paid(1)).await.unwrap();
+        chain.lock().unwrap().mine(&[]);
+        sender.tick().await.unwrap();
+        // Not mined when the chain ends.
+        sender.submit(request(2)).await.unwrap();
+        [sender.entry(0).await.unwrap(), sender.entry(1).await.unwrap()]
+    };
+    let old = {
+        let mut chain = chain.lock().unwrap();
+        let old = chain.clone();
+        chain.begin_anew();
+        chain.automatic = true;
+        old
+    };
+    let heard = node.heard().len();
+    {
+        let sender = open(&[&node], place.path(), quick()).await;
+        sender.tick().await.unwrap();
+        assert_eq!((sender.unfinished().await.len(), node.heard().len()), (0, heard), "the old ones are another chain's");
+        // The same is done anew here, where it was never done, and beginning with the first number.
+        assert_eq!(sender.submit(paid(3)).await.unwrap(), 0);
+        sender.wait(0).await.unwrap();
+        assert_eq!(chain.lock().unwrap().mined(), [sender.entry(0).await.unwrap().latest().hash]);
+    }
+    // If it was the endpoint that was wrong, nothing is lost.
+    *chain.lock().unwrap() = old;
+    let sender = open(&[&node], place.path(), quick()).await;
+    assert_eq!([sender.entry(0).await.unwrap().signed, sender.entry(1).await.unwrap().signed], before.map(|entry| entry.signed));
+    chain.lock().unwrap().mine(&[]);
+    sender.wait(1).await.unwrap();
+}

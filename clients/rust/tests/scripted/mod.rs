@@ -29,6 +29,7 @@ struct Block {
 }
 
 /// A chain.
+#[derive(Clone)]
 pub struct Chain {
     blocks: Vec<Block>,
     salt: u64,
@@ -59,6 +60,13 @@ impl Chain {
         };
         chain.mine(&[]);
         Arc::new(Mutex::new(chain))
+    }
+
+    /// Begins anew, as a development chain does: another first block, and nothing that was.
+    pub fn begin_anew(&mut self) {
+        self.blocks.clear();
+        self.pool.clear();
+        self.mine(&[]);
     }
 
     pub fn height(&self) -> u64 {
