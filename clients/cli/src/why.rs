@@ -10,7 +10,7 @@ use alloy::primitives::U256;
 use anyhow::{ensure, Result};
 use clap::Args;
 use futures_util::{stream, StreamExt, TryStreamExt};
-use muster_client::{show_amount, Event, IMuster};
+use muster_client::{pause, show_amount, Event, IMuster};
 use muster_core::{qos, weight};
 use serde_json::json;
 
@@ -103,6 +103,8 @@ pub fn interval(probabilities: &[f64]) -> (usize, usize) {
     (tail(&mut chance.iter().enumerate()), tail(&mut chance.iter().enumerate().rev()))
 }
 
+/// A pause is looked for at least so many days back.
+const PAUSES: f64 = 30.0;
 /// So many tasks are looked at: the newest.
 const TASKS: usize = 5_000;
 
@@ -179,12 +181,36 @@ impl Why {
         Ok(Report { json, text })
     }
 
+    /// Whose pause it is, and what ends it: what an agent has paused for a reason it pauses again.
+    async fn why_paused(&self, session: &Session, node: u32) -> Result<String> {
+        const OWN: &str = "it is paused, or will be when its task ends: muster node resume";
+        let from = history::days_ago(session.endpoints(), self.days.max(PAUSES)).await?;
+        let events = history::events(session, from, [Some(history::topic(U256::from(node))), None, None]).await?;
+        // A node that has a task pauses at its end, in another's call.
+        let (mut by, mut pausing) = (None, false);
+        for past in &events {
+            match &past.event {
+                Event::NodePausing(e) if e.node == node => (by, pausing) = (Some(past.transaction), true),
+                Event::NodePaused(e) if e.node == node && pausing => pausing = false,
+                Event::NodePaused(e) if e.node == node => by = Some(past.transaction),
+                Event::NodeResumed(e) if e.node == node => (by, pausing) = (None, false),
+                _ => {}
+            }
+        }
+        let Some(by) = by else { return Ok(OWN.into()) };
+        let sent: Option<serde_json::Value> = session.endpoints().ask("eth_getTransactionByHash", json!([by])).await?;
+        let input = sent.as_ref().and_then(|sent| sent["input"].as_str()?.parse::<alloy::primitives::Bytes>().ok());
+        let Some(reasons) = input.and_then(|input| pause::reasons(&input)) else { return Ok(OWN.into()) };
+        let told: Vec<_> = reasons.iter().map(|reason| format!("{reason}: {}", pause::explain(reason))).collect();
+        Ok(format!("its agent has paused it, and pauses it again as long as there is a reason. {}", told.join(". ")))
+    }
+
     /// What keeps a node from work.
     async fn missing(&self, session: &Session, node: &Node, overview: &IMuster::Overview, now: u64) -> Result<Vec<String>> {
         let mut missing = Vec::new();
         match node.status {
             0 => missing.push("it is not joined: muster node join".into()),
-            3 | 5 => missing.push("it is paused, or will be when its task ends: muster node resume".into()),
+            3 | 5 => missing.push(self.why_paused(session, node.node).await?),
             4 | 6 => missing.push("it leaves when its task ends".into()),
             2 if node.deadline < now => missing
                 .push(format!("its task {} is past its deadline, and nobody has ended it: muster keeper --once", node.task)),

@@ -9,6 +9,7 @@
 //! | [`Sender`] | transactions that survive restarts |
 //! | [`Stores`] | where inputs and results are |
 //! | [`Secrets`], [`Seal`], [`Opening`] | commitments, and the results sealed under them |
+//! | [`pause`] | why agents pause their nodes, as their calls say it |
 //! | [`key`] | keys out of encrypted files or the environment |
 //! | [`parse_amount`], [`show_amount`] | amounts as people write them |
 #![forbid(unsafe_code)]
@@ -27,6 +28,7 @@ mod http;
 mod journal;
 pub mod key;
 mod muster;
+pub mod pause;
 mod seal;
 mod sender;
 mod store;
