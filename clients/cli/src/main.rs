@@ -22,7 +22,7 @@ use muster_client::{key, show_amount, Error, IMuster};
 use serde_json::json;
 
 use options::{Account, Cli, Command, Node, Options};
-use session::{endpoints, password, signer, Payments, Report, Session, KEY};
+use session::{endpoints, password, print, signer, Payments, Report, Session, KEY};
 
 /// A task ended without a result: the reason.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ async fn main() -> ExitCode {
     match run(cli).await {
         Ok(None) => ExitCode::SUCCESS,
         Ok(Some(report)) => {
-            println!("{}", if json { report.json.to_string() } else { report.text });
+            print(if json { report.json.to_string() } else { report.text });
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -51,7 +51,7 @@ async fn main() -> ExitCode {
             let refusal = error.downcast_ref::<Error>().and_then(Error::refusal);
             if json {
                 let name = refusal.and_then(|refusal| refusal.name());
-                println!("{}", json!({ "error": format!("{error:#}"), "refusal": name, "exitCode": code }));
+                print(json!({ "error": format!("{error:#}"), "refusal": name, "exitCode": code }));
             } else {
                 eprintln!("muster: {error:#}");
                 if let Some(notice) = refusal.and_then(|refusal| refusal.notice()) {
@@ -81,7 +81,9 @@ async fn run(cli: Cli) -> Result<Option<Report>> {
     let options = &cli.options;
     match cli.command {
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "muster", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "muster", &mut script);
+            print(String::from_utf8_lossy(&script).trim_end());
             return Ok(None);
         }
         Command::Account(command) => return account(options, &command).await.map(Some),

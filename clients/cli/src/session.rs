@@ -1,9 +1,10 @@
 //! What commands share: the contract, the account, and how a call is sent or only tried.
 
+use std::io::Write;
 use std::sync::{LazyLock, OnceLock};
 
 use alloy::dyn_abi::{DynSolValue, EventExt};
-use alloy::json_abi::JsonAbi;
+use alloy::json_abi::{JsonAbi, Param};
 use alloy::primitives::{keccak256, Address, Bytes, U256};
 use alloy::rpc::types::Log;
 use alloy::signers::local::PrivateKeySigner;
@@ -67,9 +68,9 @@ impl Session {
     /// Prints what goes on, a line each.
     pub fn say(&self, report: &Report) {
         if self.options.json {
-            println!("{}", report.json);
+            print(&report.json);
         } else {
-            println!("{}", report.text);
+            print(&report.text);
         }
     }
 
@@ -207,6 +208,10 @@ pub fn signer(options: &Options) -> Result<PrivateKeySigner> {
         (None, None) => None,
     };
     if let Some(file) = file {
+        // Before its password is asked for.
+        std::fs::metadata(&file).map_err(|error| {
+            Error::Key(format!("{}: {error}: `muster account list` has the names that there are", file.display()))
+        })?;
         return Ok(key::from_keystore(&file, &password(options, false)?)?);
     }
     key::from_environment(KEY)?
@@ -245,13 +250,13 @@ pub fn event_json(log: &Log) -> Value {
     let (mut indexed, mut body) = (decoded.indexed.into_iter(), decoded.body.into_iter());
     let values = event.inputs.iter().map(|input| {
         let value = if input.indexed { indexed.next() } else { body.next() };
-        (input.name.clone(), value.map_or(Value::Null, |value| value_json(&value)))
+        (input.name.clone(), value.map_or(Value::Null, |value| value_json(&value, &input.components)))
     });
     json!({ "event": event.name, "values": values.collect::<serde_json::Map<_, _>>(), "at": place })
 }
 
-/// Numbers that JSON's readers keep exact are numbers, longer ones strings.
-fn value_json(value: &DynSolValue) -> Value {
+/// A value; a record, which has parts, by their names. Numbers that JSON's readers keep exact are numbers, longer ones strings.
+fn value_json(value: &DynSolValue, parts: &[Param]) -> Value {
     match value {
         DynSolValue::Bool(yes) => json!(yes),
         DynSolValue::Uint(number, bits) if *bits <= 32 => json!(number.to::<u64>()),
@@ -260,9 +265,22 @@ fn value_json(value: &DynSolValue) -> Value {
         DynSolValue::FixedBytes(word, size) => json!(Bytes::copy_from_slice(&word[..*size])),
         DynSolValue::Bytes(bytes) => json!(Bytes::copy_from_slice(bytes)),
         DynSolValue::String(text) => json!(text),
-        DynSolValue::Array(values) | DynSolValue::FixedArray(values) | DynSolValue::Tuple(values) => {
-            values.iter().map(value_json).collect()
+        DynSolValue::Array(values) | DynSolValue::FixedArray(values) => {
+            values.iter().map(|value| value_json(value, parts)).collect()
         }
-        other => json!(format!("{other:?}")),
+        // A tuple, or what it is called where types are compiled in that know its name.
+        other => {
+            let values = other.as_fixed_seq().unwrap_or_default().iter().zip(parts);
+            values.map(|(value, part)| (part.name.clone(), value_json(value, &part.components))).collect()
+        }
+    }
+}
+
+/// Prints a line. If nobody reads any more, as behind `| head`, the process ends: nothing is left to say to anybody.
+pub fn print(text: impl std::fmt::Display) {
+    match writeln!(std::io::stdout(), "{text}") {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => panic!("cannot write to standard output: {error}"),
     }
 }

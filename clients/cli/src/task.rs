@@ -35,7 +35,8 @@ pub enum Command {
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Kind {
     /// Images by Stable Diffusion; units are images
-    Sd,
+    #[value(alias = "sd")]
+    Images,
     /// Text by a language model; units are requests
     Gpt,
     /// Fine-tuning; units are seconds
@@ -57,7 +58,7 @@ pub enum Policy {
 #[derive(Args)]
 pub struct Create {
     /// What is to be done
-    #[arg(long, value_enum, default_value = "sd")]
+    #[arg(long, value_enum, default_value = "images")]
     kind: Kind,
     /// How much of it
     #[arg(long, default_value_t = 1)]

@@ -31,6 +31,7 @@ pub fn password_from(path: &Path) -> Result<Password, Error> {
 
 /// A key out of an encrypted file.
 pub fn from_keystore(path: &Path, password: &Password) -> Result<PrivateKeySigner, Error> {
+    File::open(path).map_err(|error| Error::Key(format!("{}: {error}", path.display())))?;
     LocalSigner::decrypt_keystore(path, password.as_bytes()).map_err(|_| {
         Error::Key(format!("{} cannot be opened: it is no key file, or the password is not its own", path.display()))
     })
