@@ -14,9 +14,12 @@ use crate::session::{Report, Session};
 
 #[derive(Args)]
 pub struct Join {
-    /// The GPU's name, as other nodes write it; nodes of one name compete for the tasks that require it
+    /// The GPU's name as `muster-agent doctor` says it: with the digits of its golden tasks, by which nodes that answer alike meet
     #[arg(long)]
     pub gpu: String,
+    /// Take the name as it is, without such digits: for a node that muster-agent does not answer for, or one without golden tasks
+    #[arg(long)]
+    pub plain: bool,
     /// Its memory in GiB
     #[arg(long)]
     pub vram: u16,
@@ -53,8 +56,12 @@ pub struct Models {
 pub enum Worker {
     /// By the operator: name the account that may work for his node; it has to accept
     Set { worker: Address },
-    /// By the operator: end the work of the one named
-    Remove,
+    /// By the operator: end the work of the one named, and pause the node, which nobody would answer for
+    Remove {
+        /// Leave the node in work: the operator's own key answers for it
+        #[arg(long)]
+        stay: bool,
+    },
     /// By the worker: accept to work for a node
     Accept { node: u32 },
     /// By the worker: end its work
@@ -68,8 +75,18 @@ impl Worker {
             Self::Set { worker } => {
                 session.call(IMuster::setWorkerCall { worker }, none, &format!("{worker} can work once it accepted")).await
             }
-            Self::Remove => {
-                session.call(IMuster::setWorkerCall { worker: Address::ZERO }, none, "nobody else works for it").await
+            Self::Remove { stay } => {
+                let call = IMuster::setWorkerCall { worker: Address::ZERO };
+                // First: whoever has the worker's key could undo a pause.
+                let removed = session.call(call, none, "nobody else works for it").await?;
+                let number = Which { node: None, operator: None }.number(session).await?;
+                let status = session.muster.read(IMuster::nodeCall { number }).await?.status;
+                if stay || !matches!(status, 1 | 2) {
+                    return Ok(removed);
+                }
+                let paused = session.call(IMuster::pauseCall {}, none, "paused");
+                let paused = paused.await.context("the work is ended, and the node is not paused: muster node pause")?;
+                Ok(joined(Some(removed), paused))
             }
             Self::Accept { node } => session.call(IMuster::acceptWorkCall { node }, none, &format!("works for {node}")).await,
             Self::Leave => session.call(IMuster::leaveWorkCall {}, none, "works for no node").await,
@@ -118,8 +135,19 @@ impl Which {
     }
 }
 
+/// Whether a GPU's name tells the stack, as muster-agent registers it.
+fn names_a_stack(name: &str) -> bool {
+    name.rsplit_once('+').is_some_and(|(_, digits)| digits.len() == 8 && digits.chars().all(|c| c.is_ascii_hexdigit()))
+}
+
 impl Join {
     pub async fn run(&self, session: &Session) -> Result<Report> {
+        ensure!(
+            self.plain || names_a_stack(&self.gpu),
+            "{:?} does not end with + and the eight digits of golden tasks: muster-agent would not answer under it, and a name \
+             cannot be changed. `muster-agent doctor` says the name; --plain joins under this one",
+            self.gpu
+        );
         let muster = &session.muster;
         let overview = muster.read(IMuster::overviewCall {}).await?;
         let granule = U256::from(overview.granule);

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use alloy::primitives::{Address, B256, U256};
 use alloy::signers::local::PrivateKeySigner;
-use muster_client::{Account, Endpoints, IMuster, Muster, Sender, Sending, Settings};
+use muster_client::{pause, Account, Endpoints, IMuster, Muster, Sender, Sending, Settings};
 use muster_tests::{World, LEAST};
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ impl Site {
     async fn operator(&mut self) -> Person {
         let fee = self.world.group_fee("NVIDIA RTX 4090", 24).await;
         let operator = self.person(LEAST + fee).await;
-        operator.done(&["node", "join", "--gpu", "NVIDIA RTX 4090", "--vram", "24", "--model", "sdxl"]);
+        operator.done(&["node", "join", "--gpu", "NVIDIA RTX 4090", "--plain", "--vram", "24", "--model", "sdxl"]);
         operator
     }
 }
@@ -102,12 +102,22 @@ impl Person {
 
     /// The node's program: answers a task.
     async fn answers(&self, id: u64) {
+        let call = IMuster::submitCall { id, resultDigest: B256::repeat_byte(9) };
+        self.account().await.call(call, U256::ZERO).await.unwrap();
+    }
+
+    /// Pauses as an agent does for these reasons.
+    async fn pauses_because(&self, reasons: &[&str]) {
+        let reasons: Vec<_> = reasons.iter().map(|reason| (*reason).to_string()).collect();
+        self.account().await.send_once(&format!("{reasons:?}"), pause::calldata(&reasons), U256::ZERO).await.unwrap();
+    }
+
+    async fn account(&self) -> Account {
         let endpoints = Endpoints::new(&[&self.url], Settings::default()).unwrap();
         let muster = Muster::connect(endpoints.clone(), self.muster.parse().unwrap()).await.unwrap();
         let signer = PrivateKeySigner::from_bytes(&self.key).unwrap();
         let sender = Sender::open(endpoints, signer, &self.home.join("transactions"), Sending::default()).await.unwrap();
-        let call = IMuster::submitCall { id, resultDigest: B256::repeat_byte(9) };
-        Account::new(muster, sender).call(call, U256::ZERO).await.unwrap();
+        Account::new(muster, sender)
     }
 }
 
@@ -139,7 +149,7 @@ async fn an_operators_first_hour() {
     let fee = site.world.group_fee("NVIDIA RTX 4090", 24).await;
     let operator = site.person(LEAST + fee).await;
     let application = site.person(1_000_000).await;
-    let join = ["node", "join", "--gpu", "NVIDIA RTX 4090", "--vram", "24", "--model", "sdxl"];
+    let join = ["node", "join", "--gpu", "NVIDIA RTX 4090", "--plain", "--vram", "24", "--model", "sdxl"];
     assert_eq!(operator.fails(1, &["node", "status"])["exitCode"], 1);
 
     // A dry run says what it would cost, and neither sends nor writes anything.
@@ -220,9 +230,63 @@ async fn a_worker_answers_for_the_operator() {
 
     worker.done(&["node", "worker", "leave"]);
     assert_eq!(worker.fails(1, &["node", "status"])["exitCode"], 1);
+    // Where the operator's own key answers, the node stays; else nobody would.
+    operator.done(&["node", "worker", "set", &address]);
+    operator.done(&["node", "worker", "remove", "--stay"]);
+    assert_eq!(operator.done(&["node", "status"])["status"], "Available");
     operator.done(&["node", "worker", "set", &address]);
     operator.done(&["node", "worker", "remove"]);
+    assert_eq!(operator.done(&["node", "status"])["status"], "Paused");
     assert_eq!(worker.fails(3, &["node", "worker", "accept", "1"])["refusal"], "NotNamed");
+    // One that is paused is left so, and so is one that has a task, from its end on.
+    operator.done(&["node", "worker", "set", &address]);
+    operator.done(&["node", "worker", "remove"]);
+    operator.done(&["node", "resume"]);
+    operator.done(&["node", "worker", "set", &address]);
+    let id = task(&application, "70_000 wei");
+    operator.done(&["node", "worker", "remove"]);
+    assert_eq!(operator.done(&["node", "status"])["status"], "PendingPause");
+    operator.answers(id).await;
+    assert_eq!(operator.done(&["node", "status"])["status"], "Paused");
+}
+
+#[tokio::test]
+async fn why_says_whose_a_pause_is_and_what_ends_it() {
+    let mut site = Site::new(&[]).await;
+    let operator = site.operator().await;
+    let application = site.person(1_000_000).await;
+    let why = || operator.done(&["node", "why"])["missing"].as_array().unwrap()[0].as_str().unwrap().to_string();
+    operator.done(&["node", "pause"]);
+    assert!(why().contains("muster node resume"), "{}", why());
+    operator.done(&["node", "resume"]);
+    // As the agent pauses: what it would undo is not advised.
+    operator.pauses_because(&["self-test", "disk"]).await;
+    let said = why();
+    assert!(said.contains("its agent has paused it") && !said.contains("muster node resume"), "{said}");
+    assert!(said.contains("self-test: its golden tasks") && said.contains("disk: its disk is nearly full"), "{said}");
+    operator.done(&["node", "resume"]);
+    // And of one that was busy, whose pause came in another's call.
+    let id = task(&application, "70_000 wei");
+    operator.pauses_because(&["judged"]).await;
+    operator.answers(id).await;
+    assert!(why().contains("judged: it was judged"), "{}", why());
+    operator.done(&["node", "resume"]);
+    operator.done(&["node", "pause"]);
+    assert!(why().contains("will be when its task ends: muster node resume"), "{}", why());
+}
+
+#[tokio::test]
+async fn a_name_that_the_agent_would_not_answer_under_is_not_paid_for() {
+    let mut site = Site::new(&[]).await;
+    let fee = site.world.group_fee("NVIDIA RTX 4090+1a2b3c4d", 24).await;
+    let operator = site.person(LEAST + fee).await;
+    for name in ["NVIDIA RTX 4090", "NVIDIA RTX 4090+1a2b3c4", "NVIDIA RTX 4090+1a2b3c4x"] {
+        let refused = operator.fails(1, &["node", "join", "--gpu", name, "--vram", "24"]);
+        assert!(refused["error"].as_str().unwrap().contains("muster-agent doctor"), "{refused}");
+    }
+    assert_eq!(operator.done(&["network"])["nodesJoined"], 0);
+    operator.done(&["node", "join", "--gpu", "NVIDIA RTX 4090+1a2b3c4d", "--vram", "24"]);
+    assert_eq!(operator.done(&["node", "status"])["gpu"], "NVIDIA RTX 4090+1a2b3c4d");
 }
 
 #[tokio::test]
@@ -252,6 +316,12 @@ async fn exit_codes_tell_scripts_what_happened() {
     assert!(String::from_utf8_lossy(&nowhere.stderr).contains("there is no contract"));
     assert!(person.says(&["completions", "bash"]).contains("raise-stake"));
 
+    // A key file that is not there is not a wrong password.
+    let missing = person.command(&["account", "show", "--account", "nobody"]).output().unwrap();
+    let text = String::from_utf8_lossy(&missing.stderr).to_string();
+    assert_eq!(missing.status.code(), Some(6));
+    assert!(text.contains("nobody: No such file") && !text.contains("password"), "{text}");
+
     // A task that ends without a result.
     let operator = site.operator().await;
     let first = task(&person, "60000");
@@ -262,6 +332,45 @@ async fn exit_codes_tell_scripts_what_happened() {
     person.fails(7, &["task", "result", &second.to_string()]);
     person.fails(7, &["task", "watch", &second.to_string()]);
     operator.answers(first).await;
+}
+
+#[tokio::test]
+async fn what_is_watched_is_json_and_ends_with_its_reader() {
+    let mut site = Site::new(&[]).await;
+    let _operator = site.operator().await;
+    let person = site.person(10_000_000).await;
+    let from = person.done(&["network"])["block"].to_string();
+    let create = ["task", "create", "--kind", "images", "--model", "sdxl", "--input-digest", DIGEST, "--fee", "70000"];
+    let id = created(&person.done(&create));
+    // By the name that it had before, too.
+    person.done(&[&["task", "create", "--kind", "sd"], &create[4..]].concat());
+    let mut watch =
+        person.command(&["watch", "--json", "--from", &from]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(watch.stdout.take().unwrap()));
+    let event = lines
+        .by_ref()
+        .map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap())
+        .find(|event| event["event"] == "TaskCreated");
+    let values = &event.unwrap()["values"];
+    assert_eq!(values["id"], id.to_string());
+    let spec = &values["spec"];
+    assert_eq!(
+        (&spec["kind"], &spec["units"], &spec["inputDigest"]),
+        (&Value::from(0), &Value::from(1), &Value::from(DIGEST)),
+        "{values}"
+    );
+    assert_eq!(spec["models"], serde_json::json!([muster_client::abi::model_id("sdxl").to_string()]));
+    // As behind `| head`.
+    drop(lines);
+    let begun = std::time::Instant::now();
+    while watch.try_wait().unwrap().is_none() {
+        assert!(begun.elapsed() < std::time::Duration::from_mins(2), "it goes on although nobody reads");
+        person.done(&["task", "create", "--input-digest", OTHER, "--fee", "70000"]);
+    }
+    let output = watch.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !text.contains("panicked"), "{text}");
+    assert!(!text.contains("Broken pipe"), "{text}");
 }
 
 /// A site whose chain makes blocks by hand alone, until this is dropped.
