@@ -1,9 +1,11 @@
-//! What a node earned and what it cost, task by task, from the contract's events and its operator's transactions.
+//! What a node earned and what it cost, task by task, from the contract's events and its accounts' transactions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
-use alloy::primitives::{B256, U256};
+use alloy::primitives::{Address, B256, U256};
 use alloy::rpc::types::TransactionReceipt;
+use alloy::sol_types::SolEvent;
 use anyhow::Result;
 use clap::Args;
 use futures_util::{stream, StreamExt, TryStreamExt};
@@ -16,6 +18,7 @@ use serde_json::json;
 use crate::history;
 use crate::node::Which;
 use crate::session::{Report, Session};
+use crate::spent;
 
 #[derive(Args)]
 pub struct Earnings {
@@ -39,7 +42,12 @@ struct Line {
     start_fees: U256,
     slashed: U256,
     gas: U256,
+    /// What a new name cost.
+    names: U256,
 }
+
+/// Who has worked for a node, and in which blocks.
+type Hands = Vec<(Address, RangeInclusive<u64>)>;
 
 impl Earnings {
     pub async fn run(&self, session: &Session) -> Result<Report> {
@@ -51,8 +59,9 @@ impl Earnings {
         let mut about: BTreeMap<B256, BTreeSet<u64>> = BTreeMap::new();
         // Its own, and others' tasks that its operator drove: the node stands in different places of them.
         let events = history::events(session, from, [None, None, None]).await?;
-        // Who pays the node's gas: whoever worked for it since.
-        let mut hands = BTreeSet::from([operator, session.muster.read(IMuster::workerOfCall { number: node }).await?.worker]);
+        // Who pays the node's gas: whoever works for it meanwhile.
+        let hands = hands(session, node, operator).await?;
+        let mut fees: BTreeMap<B256, U256> = BTreeMap::new();
         for past in &events {
             let mut task = |id: u64, change: &mut dyn FnMut(&mut Line)| {
                 change(lines.entry(id).or_default());
@@ -93,11 +102,16 @@ impl Earnings {
                 Event::NodeSlashed(e) if e.node == node => task(e.id, &mut |line| {
                     line.slashed += U256::from(e.stake) + U256::from(e.unbonding) + U256::from(e.credit);
                 }),
-                Event::NodeJoined(e) if e.node == node => task(0, &mut |_| {}),
-                Event::WorkAccepted(e) if e.node == node => {
-                    hands.insert(e.worker);
-                    task(0, &mut |_| {});
+                // Just before it joins with it.
+                Event::GpuGroupCreated(e) => {
+                    fees.insert(past.transaction, U256::from(e.fee));
                 }
+                Event::NodeJoined(e) if e.node == node => {
+                    let fee = fees.remove(&past.transaction).unwrap_or_default();
+                    task(0, &mut |line| line.names += fee);
+                }
+                Event::WorkAccepted(e) if e.node == node => task(0, &mut |_| {}),
+                Event::Withdrawn(e) if e.account == operator => task(0, &mut |_| {}),
                 Event::WorkerNamed(WorkerNamed { node: its, .. })
                 | Event::NodePausing(NodePausing { node: its })
                 | Event::NodePaused(NodePaused { node: its })
@@ -114,13 +128,15 @@ impl Earnings {
                 _ => {}
             }
         }
+        let missing = self.add_others(session, from, &hands, &mut about).await?;
         let receipts = about.keys().map(|hash| async move {
             let receipt: Option<TransactionReceipt> = session.endpoints().ask("eth_getTransactionReceipt", json!([hash])).await?;
             Ok::<_, Error>((hash, receipt))
         });
         let receipts: Vec<_> = stream::iter(receipts).buffered(8).try_collect().await?;
+        let accounts: BTreeSet<Address> = hands.iter().map(|(who, _)| *who).collect();
         for (hash, receipt) in receipts {
-            let Some(receipt) = receipt.filter(|receipt| hands.contains(&receipt.from)) else { continue };
+            let Some(receipt) = receipt.filter(|receipt| accounts.contains(&receipt.from)) else { continue };
             let cost = U256::from(receipt.gas_used) * U256::from(receipt.effective_gas_price);
             let tasks = &about[hash];
             let part = cost / U256::from(tasks.len());
@@ -132,40 +148,90 @@ impl Earnings {
                 lines.entry(*task).or_default().gas += its;
             }
         }
-        Ok(self.report(node, &lines))
+        Ok(self.report(node, &lines, missing))
     }
 
-    fn report(&self, node: u32, lines: &BTreeMap<u64, Line>) -> Report {
+    /// Adds the calls of the contract that no event of the node tells of: draws that were others', what was undone, what had nothing to
+    /// do. Gives how many a node of the chain that keeps no history does not tell of.
+    async fn add_others(
+        &self,
+        session: &Session,
+        from: u64,
+        hands: &Hands,
+        about: &mut BTreeMap<B256, BTreeSet<u64>>,
+    ) -> Result<u64> {
+        let endpoints = session.endpoints();
+        let head = endpoints.head().await?.number;
+        let known = about.keys().copied().map(|hash| spent::transaction(endpoints, hash));
+        let known: Vec<_> = stream::iter(known).buffered(8).try_collect().await?;
+        let mut missing = 0;
+        let accounts: BTreeSet<Address> = hands.iter().map(|(who, _)| *who).collect();
+        for account in accounts {
+            let own = known.iter().flatten().filter(|sent| sent.from == account).cloned().collect();
+            let all = spent::all(endpoints, account, from, head, own).await?;
+            missing += all.missing;
+            let at = |block| hands.iter().any(|(who, blocks)| *who == account && blocks.contains(&block));
+            for sent in all.sent.iter().filter(|sent| sent.to == Some(session.muster.address()) && sent.block().is_some_and(at)) {
+                about.entry(sent.hash).or_insert_with(|| BTreeSet::from([0]));
+            }
+        }
+        Ok(missing)
+    }
+
+    fn report(&self, node: u32, lines: &BTreeMap<u64, Line>, missing: u64) -> Report {
         let sum = |of: fn(&Line) -> U256| lines.values().map(of).fold(U256::ZERO, |sum, part| sum + part);
         let (paid, start_fees, slashed, gas) = (sum(|l| l.paid), sum(|l| l.start_fees), sum(|l| l.slashed), sum(|l| l.gas));
-        let (earned, spent) = (paid + start_fees, gas + slashed);
+        let names = sum(|l| l.names);
+        let (earned, spent) = (paid + start_fees, gas + slashed + names);
         let count = |outcome: &str| lines.values().filter(|line| line.outcome == outcome).count();
         let less = |wei: U256| format!("{}{}", if wei.is_zero() { "" } else { "-" }, show_amount(wei));
         let net = if earned >= spent { show_amount(earned - spent) } else { less(spent - earned) };
         let mut text = format!(
             "node {node}, the last {} days: {} successes, {} right in groups, {} errors, {} timeouts\n  fees        {}\n  start fees  {}\n  gas         {}\n  \
-             slashed     {}\n  net         {net}",
+             slashed     {}\n  new name    {}\n  net         {net}",
             self.days, count("success"), count("right"), count("error"), count("timeout"), show_amount(paid), show_amount(start_fees), less(gas),
-            less(slashed),
+            less(slashed), less(names),
         );
+        if missing > 0 {
+            text += &format!(
+                "\n  {missing} transactions are missing, and their gas: no node of --rpc-url knows any more in which blocks they are"
+            );
+        }
         if self.csv {
-            text = "task,started_block,outcome,paid,refunded,start_fees,slashed,gas".into();
+            text = "task,started_block,outcome,paid,refunded,start_fees,slashed,gas,names".into();
             for (id, line) in lines {
-                let Line { started, outcome, paid, refunded, start_fees, slashed, gas } = line;
-                text += &format!("\n{id},{started},{outcome},{paid},{refunded},{start_fees},{slashed},{gas}");
+                let Line { started, outcome, paid, refunded, start_fees, slashed, gas, names } = line;
+                text += &format!("\n{id},{started},{outcome},{paid},{refunded},{start_fees},{slashed},{gas},{names}");
             }
         }
         let tasks = lines.iter().map(|(id, line)| {
             json!({
                 "task": id.to_string(), "startedBlock": line.started, "outcome": line.outcome, "paid": line.paid.to_string(),
                 "refunded": line.refunded.to_string(), "startFees": line.start_fees.to_string(), "slashed": line.slashed.to_string(),
-                "gas": line.gas.to_string(),
+                "gas": line.gas.to_string(), "names": line.names.to_string(),
             })
         });
         let json = json!({
             "node": node, "days": self.days, "paid": paid.to_string(), "startFees": start_fees.to_string(), "slashed": slashed.to_string(),
-            "gas": gas.to_string(), "tasks": tasks.collect::<Vec<_>>(),
+            "gas": gas.to_string(), "names": names.to_string(), "missing": missing, "tasks": tasks.collect::<Vec<_>>(),
         });
         Report { json, text }
     }
+}
+
+/// The operator, and whoever has worked for the node: from its acceptance to the next account that is named.
+async fn hands(session: &Session, node: u32, operator: Address) -> Result<Hands> {
+    let of = [Some(history::topic(U256::from(node))), None, None];
+    let mut events = history::events_of(session, 0, Some(IMuster::WorkAccepted::SIGNATURE_HASH), of).await?;
+    events.extend(history::events_of(session, 0, Some(WorkerNamed::SIGNATURE_HASH), of).await?);
+    events.sort_by_key(|past| (past.block, past.log.log_index));
+    let (mut hands, mut works) = (vec![(operator, 0..=u64::MAX)], None);
+    for past in events {
+        match past.event {
+            Event::WorkAccepted(e) => works = Some((e.worker, past.block)),
+            _ => hands.extend(works.take().map(|(worker, since)| (worker, since..=past.block))),
+        }
+    }
+    hands.extend(works.map(|(worker, since)| (worker, since..=u64::MAX)));
+    Ok(hands)
 }

@@ -55,8 +55,8 @@ pub fn topic(number: impl Into<U256>) -> B256 {
 
 /// A filter's topics: any event with these indexed values. A node drops events that have fewer topics than the filter has positions, also
 /// where it leaves them open, so none are left open at the end.
-fn positions(indexed: [Option<B256>; 3]) -> Vec<Option<B256>> {
-    let mut positions = Vec::from([None, indexed[0], indexed[1], indexed[2]]);
+fn positions(kind: Option<B256>, indexed: [Option<B256>; 3]) -> Vec<Option<B256>> {
+    let mut positions = Vec::from([kind, indexed[0], indexed[1], indexed[2]]);
     while positions.last() == Some(&None) {
         positions.pop();
     }
@@ -65,6 +65,11 @@ fn positions(indexed: [Option<B256>; 3]) -> Vec<Option<B256>> {
 
 /// The contract's events from a block on whose second to fourth topics are these, in order.
 pub async fn events(session: &Session, from: u64, topics: [Option<B256>; 3]) -> Result<Vec<Past>> {
+    events_of(session, from, None, topics).await
+}
+
+/// The same, of one kind alone: by its signature.
+pub async fn events_of(session: &Session, from: u64, kind: Option<B256>, topics: [Option<B256>; 3]) -> Result<Vec<Past>> {
     let endpoints = session.endpoints();
     let last = endpoints.head().await?.number;
     let (mut next, mut span, mut found) = (from, SPAN, Vec::new());
@@ -72,7 +77,7 @@ pub async fn events(session: &Session, from: u64, topics: [Option<B256>; 3]) -> 
         let to = last.min(next + span - 1);
         let filter = json!([{
             "address": session.muster.address(), "fromBlock": format!("{next:#x}"), "toBlock": format!("{to:#x}"),
-            "topics": positions(topics),
+            "topics": positions(kind, topics),
         }]);
         match endpoints.ask::<Vec<Log>>("eth_getLogs", filter).await {
             Ok(logs) => {
@@ -104,9 +109,10 @@ mod tests {
     #[test]
     fn a_filter_ends_with_the_last_value_that_is_asked_for() {
         let (one, two) = (Some(topic(U256::from(1))), Some(topic(U256::from(2))));
-        assert_eq!(positions([None; 3]), []);
-        assert_eq!(positions([one, None, None]), [None, one]);
-        assert_eq!(positions([None, two, None]), [None, None, two]);
-        assert_eq!(positions([one, None, two]), [None, one, None, two]);
+        assert_eq!(positions(None, [None; 3]), []);
+        assert_eq!(positions(two, [None; 3]), [two]);
+        assert_eq!(positions(None, [one, None, None]), [None, one]);
+        assert_eq!(positions(None, [None, two, None]), [None, None, two]);
+        assert_eq!(positions(None, [one, None, two]), [None, one, None, two]);
     }
 }

@@ -8,6 +8,7 @@ mod keeper;
 mod node;
 mod options;
 mod session;
+mod spent;
 mod task;
 mod watch;
 mod why;

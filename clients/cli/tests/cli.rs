@@ -6,7 +6,8 @@ use std::process::{Command, Output, Stdio};
 
 use alloy::primitives::{Address, B256, U256};
 use alloy::signers::local::PrivateKeySigner;
-use muster_client::{pause, Account, Endpoints, IMuster, Muster, Sender, Sending, Settings};
+use alloy::sol_types::SolCall;
+use muster_client::{pause, Account, Endpoints, IMuster, Muster, Request, Sender, Sending, Settings};
 use muster_tests::{World, LEAST};
 use serde_json::Value;
 
@@ -248,6 +249,76 @@ async fn a_worker_answers_for_the_operator() {
     assert_eq!(operator.done(&["node", "status"])["status"], "PendingPause");
     operator.answers(id).await;
     assert_eq!(operator.done(&["node", "status"])["status"], "Paused");
+}
+
+/// What accounts have paid for gas, as all transactions of the contract since its beginning say.
+async fn replayed(site: &Site, from: &[Address]) -> u128 {
+    let endpoints = Endpoints::new(&[&site.url], Settings::default()).unwrap();
+    let muster: Address = format!("{:?}", site.world.muster.address).parse().unwrap();
+    let address = |value: &Value| value.as_str().map(|text| text.parse::<Address>().unwrap());
+    let number = |value: &Value| u128::from_str_radix(&value.as_str().unwrap()[2..], 16).unwrap();
+    let mut sum = 0;
+    for block in 0..=endpoints.head().await.unwrap().number {
+        let block: Value = endpoints.ask("eth_getBlockByNumber", serde_json::json!([format!("{block:#x}"), true])).await.unwrap();
+        for sent in block["transactions"].as_array().unwrap() {
+            if address(&sent["to"]) != Some(muster) || !from.contains(&address(&sent["from"]).unwrap()) {
+                continue;
+            }
+            let receipt: Value = endpoints.ask("eth_getTransactionReceipt", serde_json::json!([sent["hash"]])).await.unwrap();
+            sum += number(&receipt["gasUsed"]) * number(&receipt["effectiveGasPrice"]);
+        }
+    }
+    sum
+}
+
+#[tokio::test]
+async fn earnings_are_what_all_transactions_say() {
+    let mut site = Site::new(&[]).await;
+    let fee = site.world.group_fee("NVIDIA RTX 4090", 24).await;
+    let operator = site.operator().await;
+    let (worker, other, application) = (site.person(0).await, site.person(2 * LEAST).await, site.person(10_000_000).await);
+    let both = [operator.address(), worker.address()];
+    operator.done(&["node", "worker", "set", &worker.address().to_string()]);
+    worker.done(&["node", "worker", "accept", "1"]);
+    let id = task(&application, "70_000 wei");
+    worker.answers(id).await;
+    // Draws of another's tasks, for another's node: nothing in them tells of this one.
+    worker.done(&["node", "pause"]);
+    other.done(&["node", "join", "--gpu", "NVIDIA RTX 4090", "--plain", "--vram", "24", "--model", "sdxl"]);
+    for _ in 0..3 {
+        let id = created(&application.done(&["task", "create", "--input-digest", DIGEST, "--fee", "70000"]));
+        for _ in 0..20 {
+            if application.done(&["task", "show", &id.to_string()])["status"] != 1 {
+                break;
+            }
+            operator.account().await.call(IMuster::dispatchCall { count: 1 }, U256::ZERO).await.unwrap();
+        }
+        other.answers(id).await;
+    }
+    // What is undone costs gas, too, and what is another's affair is none of the node's.
+    for (to, input) in
+        [(operator.muster.parse().unwrap(), IMuster::raiseStakeCall {}.abi_encode()), (application.address(), Vec::new())]
+    {
+        let account = operator.account().await;
+        let request = Request { to, input: input.into(), gas: Some(1_000_000), ..Request::default() };
+        let nonce = account.sender().submit(request).await.unwrap();
+        assert_eq!(account.sender().wait(nonce).await.unwrap().status(), to == application.address());
+    }
+    operator.done(&["node", "withdraw"]);
+    worker.done(&["node", "worker", "leave"]);
+
+    let earnings = operator.done(&["node", "earnings"]);
+    assert_eq!(wei(&earnings["gas"]), replayed(&site, &both).await, "{earnings}");
+    assert_eq!(
+        (wei(&earnings["names"]), wei(&earnings["paid"]), &earnings["missing"]),
+        (u128::from(fee), 70_000, &Value::from(0))
+    );
+    let lines: u128 = earnings["tasks"].as_array().unwrap().iter().map(|line| wei(&line["gas"])).sum();
+    assert_eq!(lines, wei(&earnings["gas"]));
+    // Nobody's twice: the other node's are its own.
+    let others = other.done(&["node", "earnings"]);
+    assert_eq!(wei(&others["gas"]), replayed(&site, &[other.address()]).await);
+    assert_eq!(wei(&others["names"]), 0);
 }
 
 #[tokio::test]
