@@ -48,9 +48,13 @@ for line in sys.stdin:
             continue
         if does.startswith("slow"):
             time.sleep(float(does.split()[1]))
+        if does == "cheats":
+            does = "differs"
     with open(run["input"], encoding="utf-8") as file:
         text = file.read()
-    answer = (text[::-1] + ("!" if does == "differs" else "")).encode()
+    if text == "what no executor survives":
+        sys.exit(3)
+    answer = (text[::-1] + {"differs": "!", "rolls": os.urandom(8).hex()}.get(does, "")).encode()
     if run["kind"] == "images":
         answer = b"".join(picture(answer) for _ in range(run["units"]))
     with open(run["output"], "wb") as file:

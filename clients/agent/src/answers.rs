@@ -102,7 +102,8 @@ impl Answers {
         die::at("sent");
         match called {
             Called::Done(done) if job.redundancy == 0 => {
-                say!("{}: task {} answered in transaction {}", self.name, job.task, done.receipt.transaction_hash);
+                let what = if job.kind == 0 { "answered" } else { "reported as an error" };
+                say!("{}: task {} {what} in transaction {}", self.name, job.task, done.receipt.transaction_hash);
                 self.over(job, "done")
             }
             Called::Done(done) => {
@@ -140,7 +141,8 @@ impl Answers {
         if matches!(refusal, Refusal::Known(Reason::TaskNotRunning(_))) {
             return self.gone(job, "overtaken");
         }
-        self.over(job, "overtaken")
+        // Not taken up again while it runs: it would be refused again.
+        self.over(job, "refused")
     }
 
     /// Takes up a commitment that stands on the chain.

@@ -98,6 +98,31 @@ impl Chain {
         Ok(Some(Committed { place: event.group, lot: event.block, opening }))
     }
 
+    /// The calldata by which a node that is paused was.
+    pub async fn pause_of(&self, node: u32) -> Result<Option<Bytes>> {
+        // Of what was busy, the call came before, and the pause at the end of its task in another's.
+        let pausing = self.newest(&[IMuster::NodePausing::SIGNATURE_HASH, word(node.into())]).await?;
+        let resumed = self.newest(&[IMuster::NodeResumed::SIGNATURE_HASH, word(node.into())]).await?;
+        let log = match pausing.filter(|pausing| place(Some(pausing)) > place(resumed.as_ref())) {
+            Some(pausing) => Some(pausing),
+            None => self.newest(&[IMuster::NodePaused::SIGNATURE_HASH, word(node.into())]).await?,
+        };
+        let Some(hash) = log.and_then(|log| log.transaction_hash) else { return Ok(None) };
+        let transaction: Option<Value> = self.muster.endpoints().ask("eth_getTransactionByHash", json!([hash])).await?;
+        let input = transaction.as_ref().and_then(|transaction| transaction["input"].as_str());
+        Ok(input.map(str::parse).transpose()?)
+    }
+
+    /// Whether something was taken of a node for an answer since it was last resumed.
+    pub async fn is_slashed(&self, node: u32) -> Result<bool> {
+        let slashed = self.newest(&[IMuster::NodeSlashed::SIGNATURE_HASH, word(node.into())]).await?;
+        if slashed.is_none() {
+            return Ok(false);
+        }
+        let resumed = self.newest(&[IMuster::NodeResumed::SIGNATURE_HASH, word(node.into())]).await?;
+        Ok(place(slashed.as_ref()) > place(resumed.as_ref()))
+    }
+
     /// The groups that a node is a member of, by their places.
     pub async fn groups_of(&self, node: u32) -> Result<BTreeMap<u32, IMuster::GroupView>> {
         let (mut from, mut places, mut found) = (1, 1, BTreeMap::new());
@@ -121,6 +146,11 @@ impl Chain {
 pub fn commit(secrets: &Secrets, id: u64, node: u32, opening: &Opening) -> Bytes {
     let call = IMuster::commitCall { id, commitment: opening.commitment(id, node) };
     [call.abi_encode(), secrets.note(id, node, opening)].concat().into()
+}
+
+/// Where a log stands, to compare; before all others without one.
+fn place(log: Option<&Log>) -> Option<(u64, u64)> {
+    log.and_then(|log| Some((log.block_number?, log.log_index?)))
 }
 
 fn word(number: u64) -> B256 {

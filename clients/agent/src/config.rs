@@ -41,6 +41,9 @@ pub struct Config {
     /// Seconds, at random up to this, that an idle node waits before it does what others may do as well.
     #[serde(default = "twenty")]
     pub drive_within: u64,
+    /// Bytes that have to be free where the agent writes, or its nodes are paused.
+    #[serde(default = "gib")]
+    pub least_free: u64,
     /// Where inputs are and results go.
     pub store: Stores,
     /// Names of models, so that executors and download commands are told names where the chain tells ids. Those of the nodes are known.
@@ -105,6 +108,9 @@ pub struct Node {
     /// agent finds it after a restart.
     #[serde(default = "ten")]
     pub lead: u64,
+    /// Seconds after which a self-test that failed is made again, and a node without golden tasks is tried again.
+    #[serde(default = "ten_minutes")]
+    pub retest_after: u64,
     /// What runs the tasks.
     pub executor: Executor,
 }
@@ -152,6 +158,9 @@ fn million() -> u64 {
     1_000_000
 }
 fn longest() -> u64 {
+    gib()
+}
+fn gib() -> u64 {
     1 << 30
 }
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use alloy::primitives::U256;
 use anyhow::{bail, Result};
-use muster_client::{digest_of, private_directory, show_amount, Endpoints, IMuster, Muster, Settings, Trouble};
+use muster_client::{digest_of, private_directory, show_amount, Endpoints, Error, IMuster, Lock, Muster, Settings, Trouble};
 use serde_json::json;
 
 use crate::config::{self, Config};
 use crate::executor::Executor;
-use crate::{golden, gpu, shared, work};
+use crate::{disk, golden, gpu, journal, metrics, shared, work};
 
 /// What was found, line by line.
 #[derive(Default)]
@@ -54,6 +54,30 @@ pub async fn run(path: &Path) -> Result<()> {
     match home.and_then(|()| Ok(tempfile::tempfile_in(&config.home)?)) {
         Ok(_) => good(&format!("home: {}", config.home.display())),
         Err(error) => found.bad(&format!("home: {error:#}"), "make it writable for the user that the agent runs as"),
+    }
+    match journal::look(&config.home) {
+        Ok(None) => {}
+        Ok(Some(damage)) => found.bad(
+            &format!("journal: journal.sqlite in {} is damaged: {damage}", config.home.display()),
+            "look at the disk; the agent sets it aside at its next start, and takes up what is open from the chain",
+        ),
+        Err(error) => found.bad(&format!("journal: {error:#}"), "make it readable for the user that the agent runs as"),
+    }
+    match disk::free(&config) {
+        Ok(free) if free >= config.least_free => good(&format!("disk: {} MiB free", free >> 20)),
+        Ok(free) => found.bad(
+            &format!("disk: {} MiB free, where {} MiB have to be", free >> 20, config.least_free >> 20),
+            "make room, or lower `least_free`: nodes are paused meanwhile",
+        ),
+        Err(error) => found.bad(&format!("disk: {error:#}"), "check `home` and the stores that are directories"),
+    }
+    if let Some(at) = config.listen {
+        match (metrics::listen(at).await, Lock::take(&config.home)) {
+            (Ok(_), _) => good(&format!("listen: {at}")),
+            // It is the agent itself that listens there.
+            (Err(_), Err(Error::InUse { .. })) => note(&format!("listen: {at} is in use, and an agent runs with this home")),
+            (Err(error), _) => found.bad(&format!("listen: {error:#}"), "end what listens there, or write another address"),
+        }
     }
     stores(&config, &mut found).await;
     let muster = chain(&config, &mut found).await;
@@ -172,10 +196,13 @@ async fn key(config: &Config, node: &config::Node, muster: &Muster, found: &mut 
         }
         match muster.read(IMuster::nodeCall { number }).await {
             Ok(view) if view.status == 0 => {
-                found.bad(&format!("node {number}: it has quit"), "join again, by `muster node join`");
+                found.bad(
+                    &format!("node {number}: it has quit"),
+                    "join again, by `muster node join` under the name that is said below",
+                );
             }
             Ok(view) if view.status == 5 => {
-                note(&format!("node {number}: paused; `muster node resume` if the agent did not do it"));
+                note(&format!("node {number}: paused; `muster node why` says whether the agent did it, and what ends it"));
             }
             Ok(view) => good(&format!("node {number}: {} open commitments", view.openCommitments)),
             Err(error) => found.bad(&format!("node {number}: {error}"), "check the nodes of `rpc`"),
@@ -183,7 +210,7 @@ async fn key(config: &Config, node: &config::Node, muster: &Muster, found: &mut 
     } else if node.stake.is_none() || operator != signer.address() {
         found.bad(
             &format!("node: {operator} never joined one"),
-            "join by `muster node join`, or set `stake` (with the operator's own key)",
+            "join by `muster node join` under the name that is said below, or set `stake` (with the operator's own key)",
         );
     } else {
         note("node: it joins when the agent starts");
@@ -229,16 +256,28 @@ async fn machine(config: &Config, node: &config::Node, muster: Option<&Muster>, 
     let Some(golden) = node.golden() else {
         return note("golden tasks: none; the name that is registered does not tell the stack");
     };
+    // Apart from the files of an agent that may be running.
+    let place = place.join("doctor");
+    if let Err(error) = private_directory(&place) {
+        return found.bad(&format!("work directory: {error}"), "make it writable");
+    }
     let within = Duration::from_secs(node.executor.golden_within);
-    match golden::stack(&mut executor, &golden, &place, within).await {
+    let examined = async {
+        let first = golden::answers(&mut executor, &golden, &place, within).await?;
+        if let Some(first) = &first {
+            golden::again(&mut executor, first, &golden, &place, within).await?;
+        }
+        anyhow::Ok(first.map(|first| first.stack()))
+    };
+    match examined.await {
         Ok(stack) => {
             let name = gpu::registered(&gpu.name, stack.as_deref());
-            good(&format!("golden tasks: the name is {name:?}"));
+            good(&format!("golden tasks: the name is {name:?}, as two processes of the executor have it"));
             if let Some(muster) = muster {
                 named(node, muster, &name, gpu.vram, found).await;
             }
         }
-        Err(error) => found.bad(&format!("golden tasks: {error:#}"), "the executor has to answer them"),
+        Err(error) => found.bad(&format!("golden tasks: {error:#}"), "the executor has to answer them, each time alike"),
     }
 }
 
@@ -247,6 +286,9 @@ async fn named(node: &config::Node, muster: &Muster, name: &str, vram: u16, foun
     let Some(operator) = node.operator.or_else(|| node.signer().ok().map(|signer| signer.address())) else { return };
     let Ok(number) = muster.read(IMuster::nodeOfCall { who: operator }).await else { return };
     if number == 0 {
+        if node.stake.is_none() {
+            note(&format!("to join: muster node join --gpu '{name}' --vram {vram}, and --model for each that it holds"));
+        }
         return name_is_paid(node, muster, operator, name, vram, found).await;
     }
     let Ok(view) = muster.read(IMuster::nodeCall { number }).await else { return };
@@ -256,7 +298,8 @@ async fn named(node: &config::Node, muster: &Muster, name: &str, vram: u16, foun
             format!("node {number} is registered as {registered:?} with {} GiB, and is {name:?} with {vram} GiB", view.vram);
         found.bad(
             &text,
-            "its answers may not agree with its group's: put the stack back as it was, or quit and join again under the new name",
+            "its answers may not agree with its group's: put the stack back as it was; a name cannot be changed, so a node that is to \
+             have another quits and joins again, with another stake until its own is returned",
         );
     }
 }
@@ -270,12 +313,13 @@ async fn name_is_paid(
     vram: u16,
     found: &mut Findings,
 ) {
-    let (Some(stake), Ok(fee)) = (node.stake, muster.name_fee(name, vram).await) else { return };
+    let Ok(fee) = muster.name_fee(name, vram).await else { return };
     let Ok(balance) = muster.endpoints().ask::<U256>("eth_getBalance", json!([operator, "latest"])).await else { return };
     if fee.is_zero() {
         return;
     }
     let text = format!("nobody has used the name {name:?} with {vram} GiB, which costs {}", show_amount(fee));
+    let Some(stake) = node.stake else { return note(&text) };
     if balance < stake + fee {
         let remedy = format!("send ether to {operator}: {} beside gas, stake included", show_amount(stake + fee));
         found.bad(&text, &remedy);

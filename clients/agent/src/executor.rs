@@ -76,6 +76,10 @@ pub enum Fault {
     Node,
     /// This node did not in time.
     Time,
+    /// Nobody's here: what the task asks for, or what has to come from outside, is not there, or not in time. The agent finds
+    /// that out; no executor says it.
+    #[serde(skip)]
+    World,
 }
 
 /// What a run came to.
@@ -201,7 +205,7 @@ impl Executor {
     async fn attempt(&mut self, run: &Run) -> Result<Ran> {
         let ready = self.start().await?;
         if !ready.kinds.contains(&run.kind) {
-            return Ok(Ran::Failed(Fault::Node, format!("the executor runs no tasks of kind {}", run.kind)));
+            return Ok(Ran::Failed(Fault::World, format!("the executor runs no tasks of kind {}", run.kind)));
         }
         let running = self.running.as_mut().context("it is running")?;
         running.noise.store(NOISY, std::sync::atomic::Ordering::Relaxed);
@@ -370,6 +374,11 @@ mod tests {
         let ran = executor(&says).run(&run(place.path()), Duration::from_secs(5)).await;
         assert_eq!(ran, Ran::Failed(Fault::Task, "no prompt".into()));
         let other = Run { kind: "images".into(), ..run(place.path()) };
-        assert!(matches!(executor(&says).run(&other, Duration::from_secs(5)).await, Ran::Failed(Fault::Node, _)));
+        assert!(matches!(executor(&says).run(&other, Duration::from_secs(5)).await, Ran::Failed(Fault::World, _)));
+        let claims = says.replace("task", "world");
+        match executor(&claims).run(&run(place.path()), Duration::from_secs(5)).await {
+            Ran::Failed(Fault::Node, reason) => assert!(reason.contains("not in the schema"), "{reason}"),
+            other => panic!("{other:?}"),
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use base64::prelude::{Engine, BASE64_STANDARD as STANDARD};
 use muster_client::{alloy::hex, digest_of, image_value};
 use serde::Deserialize;
@@ -49,12 +49,23 @@ impl Input {
     }
 }
 
-/// Runs every golden task of a directory, by name, and gives the first digits of the SHA-256 of the answers' digests; none if
-/// there are no such tasks.
+/// What an executor has answered to the golden tasks: their names, and the answers' digests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered(Vec<(String, [u8; 32])>);
+
+impl Answered {
+    /// The first digits of the SHA-256 of the digests.
+    pub fn stack(&self) -> String {
+        let all: Vec<u8> = self.0.iter().flat_map(|(_, digest)| *digest).collect();
+        hex::encode(digest_of(&all))[..DIGITS].to_string()
+    }
+}
+
+/// Runs every golden task of a directory, by name; none if there are no such tasks.
 ///
 /// # Errors
 /// If a task cannot be read, or the executor has no answer.
-pub async fn stack(executor: &mut Executor, place: &Path, work: &Path, within: Duration) -> Result<Option<String>> {
+pub async fn answers(executor: &mut Executor, place: &Path, work: &Path, within: Duration) -> Result<Option<Answered>> {
     let mut files: Vec<PathBuf> = fs::read_dir(place)
         .with_context(|| format!("no golden tasks in {}", place.display()))?
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
@@ -68,9 +79,30 @@ pub async fn stack(executor: &mut Executor, place: &Path, work: &Path, within: D
     for file in files {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let digest = answer(executor, &file, &name, work, within).await.with_context(|| format!("golden task {name}"))?;
-        all.extend_from_slice(&digest);
+        all.push((name, digest));
     }
-    Ok(Some(hex::encode(digest_of(&all))[..DIGITS].to_string()))
+    Ok(Some(Answered(all)))
+}
+
+/// Runs them again in a process of its own, and demands the same answers: before anything is paid for a name. Who answers the same task
+/// otherwise each time can meet nobody.
+///
+/// # Errors
+/// If a task is answered otherwise, or not at all.
+pub async fn again(executor: &mut Executor, first: &Answered, place: &Path, work: &Path, within: Duration) -> Result<()> {
+    executor.stop();
+    let second = answers(executor, place, work, within).await?.context("the golden tasks are gone")?;
+    for ((name, one), (_, other)) in first.0.iter().zip(&second.0) {
+        ensure!(
+            one == other,
+            "golden task {name} was answered with {} by one process of the executor and with {} by the next: equal tasks need \
+             equal answers",
+            hex::encode(&one[..DIGITS / 2]),
+            hex::encode(&other[..DIGITS / 2]),
+        );
+    }
+    ensure!(*first == second, "the golden tasks have changed meanwhile");
+    Ok(())
 }
 
 async fn answer(executor: &mut Executor, file: &Path, name: &str, work: &Path, within: Duration) -> Result<[u8; 32]> {
@@ -112,7 +144,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn stacks_that_answer_alike_have_one_name() {
+    async fn stacks_that_answer_alike_have_one_name_and_those_that_do_not_have_none() {
         let place = tempfile::tempdir().unwrap();
         let golden = place.path().join("golden");
         fs::create_dir(&golden).unwrap();
@@ -125,15 +157,22 @@ mod tests {
             );
             let settings = toml::from_str(&format!("once = true\ncommand = [\"sh\", \"-c\", '''{script}''']")).unwrap();
             let mut executor = Executor::new("test", &settings);
-            stack(&mut executor, &golden, place.path(), Duration::from_secs(10)).await.unwrap()
+            let within = Duration::from_secs(10);
+            let first = answers(&mut executor, &golden, place.path(), within).await.unwrap()?;
+            let again = again(&mut executor, &first, &golden, place.path(), within).await;
+            Some(again.map(|()| first.stack()).map_err(|error| error.to_string()))
         };
-        assert_eq!(stack_of("a").await, None);
+        assert!(stack_of("a").await.is_none());
         fs::write(golden.join("one.json"), r#"{"run":{"id":"1","kind":"gpt","units":1,"models":[],"input":{"text":"hello"}}}"#)
             .unwrap();
         fs::write(golden.join("two.json"), r#"{"kind":"gpt","input":{"base64":"Zm9v"}}"#).unwrap();
-        let (first, again, other) = (stack_of("a").await.unwrap(), stack_of("a").await.unwrap(), stack_of("b").await.unwrap());
+        let name_of = async |salt: &str| stack_of(salt).await.unwrap().unwrap();
+        let (first, again, other) = (name_of("a").await, name_of("a").await, name_of("b").await);
         assert_eq!(first, again);
         assert_ne!(first, other);
         assert!(first.len() == DIGITS && first.chars().all(|c| c.is_ascii_hexdigit()));
+        // The number of its process, which is another each time.
+        let refused = stack_of("$$").await.unwrap().unwrap_err();
+        assert!(refused.starts_with("golden task one was answered with "), "{refused}");
     }
 }

@@ -2,13 +2,14 @@
 //! cannot be taken back.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use alloy::primitives::{Address, B256};
 use anyhow::{ensure, Context, Result};
+use muster_client::pause::JUDGED;
 use muster_client::Cursor;
-use rusqlite::{params, Connection, OptionalExtension, Row};
+use rusqlite::{params, Connection, OpenFlags, OptionalExtension, Row};
 
 /// How far a job is. Each is written before what it names is begun, or after it is done, as it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -176,32 +177,119 @@ fn make_private(path: &Path) -> std::io::Result<()> {
 }
 
 /// The database.
-pub struct Journal(Mutex<Connection>);
+pub struct Journal {
+    db: Mutex<Connection>,
+    /// Why there is a new one although there was one, and where that is.
+    pub aside: Option<String>,
+}
+
+/// The database's file in a directory.
+fn path(place: &Path) -> PathBuf {
+    place.join("journal.sqlite")
+}
+
+/// What is wrong inside a database, if something is.
+fn damage(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let said: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    Ok((said != "ok").then_some(said))
+}
+
+/// Whether an error says that the file is no sound database; that the disk is full or the file not to be read does not.
+fn is_damage(error: &anyhow::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    error
+        .downcast_ref::<rusqlite::Error>()
+        .and_then(rusqlite::Error::sqlite_error_code)
+        .is_some_and(|code| matches!(code, DatabaseCorrupt | NotADatabase))
+}
+
+/// What is wrong with the database in a directory, if there is one and something is; nothing is written.
+pub fn look(place: &Path) -> Result<Option<String>> {
+    let path = path(place);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let look = || -> Result<Option<String>> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&path, flags)?;
+        connection.busy_timeout(std::time::Duration::from_secs(5))?;
+        Ok(damage(&connection)?)
+    };
+    match look() {
+        Err(error) if is_damage(&error) => Ok(Some(error.to_string())),
+        looked => looked.with_context(|| path.display().to_string()),
+    }
+}
+
+/// Gives a database another name, with what belongs to it.
+fn set_aside(path: &Path, name: &str) -> Result<PathBuf> {
+    let file = path.file_name().unwrap_or_default().display().to_string();
+    let target = path.with_file_name(format!("{file}.{name}"));
+    // The journal proper last: as long as it is there, it is found damaged again.
+    for suffix in ["-wal", "-shm", ""] {
+        match fs::rename(path.with_file_name(format!("{file}{suffix}")), target.with_file_name(format!("{file}.{name}{suffix}")))
+        {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).context(target.display().to_string())
+            }
+            _ => {}
+        }
+    }
+    Ok(target)
+}
 
 impl Journal {
-    /// Opens the database in a directory, for one contract on one chain: another's is refused.
-    pub fn open(place: &Path, chain: u64, contract: Address) -> Result<Self> {
-        let path = place.join("journal.sqlite");
-        let open = || -> Result<Connection> {
+    /// Opens the database in a directory, for one contract on one chain: another's is refused. One that is damaged, or of a chain that
+    /// began anew, as its first block shows, is set aside: the chain tells what is open, and the key what was committed to.
+    pub fn open(place: &Path, chain: u64, contract: Address, genesis: Option<B256>) -> Result<Self> {
+        let path = path(place);
+        let open = || -> Result<Self> {
             make_private(&path)?;
             let connection = Connection::open(&path)?;
             connection.pragma_update(None, "journal_mode", "WAL")?;
             // Every transaction is on the disk when it is over.
             connection.pragma_update(None, "synchronous", "FULL")?;
             connection.busy_timeout(std::time::Duration::from_secs(5))?;
+            if let Some(said) = damage(&connection)? {
+                let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+                return Err(rusqlite::Error::SqliteFailure(code, Some(said)).into());
+            }
             connection.execute_batch(SCHEMA)?;
-            Ok(connection)
+            Ok(Self { db: Mutex::new(connection), aside: None })
         };
-        let journal = Self(Mutex::new(open().with_context(|| path.display().to_string())?));
+        let stamp = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
+        let mut journal = match open() {
+            Err(error) if is_damage(&error) => {
+                let kept = set_aside(&path, &format!("damaged-{stamp}"))?;
+                let aside = format!(
+                    "the journal was damaged ({error:#}) and lies in {} now: what is open is taken up from the chain",
+                    kept.display()
+                );
+                Self { aside: Some(aside), ..open().with_context(|| path.display().to_string())? }
+            }
+            opened => opened.with_context(|| path.display().to_string())?,
+        };
         let whose = format!("{chain} {contract:#x}");
         let known = journal.fact("contract")?;
         ensure!(known.as_ref().is_none_or(|known| *known == whose), "{} is another contract's: {known:?}", path.display());
+        if let Some(genesis) = genesis.map(|genesis| genesis.to_string()) {
+            if journal.fact("genesis")?.is_some_and(|known| known != genesis) {
+                drop(journal);
+                let kept = set_aside(&path, &format!("of-another-chain-{stamp}"))?;
+                let aside = format!(
+                    "the journal is of another chain {chain}, which began anew since, and lies in {} now",
+                    kept.display()
+                );
+                journal = Self { aside: Some(aside), ..open().with_context(|| path.display().to_string())? };
+            }
+            journal.set_fact("genesis", &genesis)?;
+        }
         journal.set_fact("contract", &whose)?;
         Ok(journal)
     }
 
     fn db(&self) -> MutexGuard<'_, Connection> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.db.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Something written under a name.
@@ -249,6 +337,16 @@ impl Journal {
         let found = self.db().query_row(
             "SELECT * FROM job WHERE node = ? AND task = ? AND deadline = ?",
             params![node, task as i64, deadline as i64],
+            Job::read,
+        );
+        Ok(found.optional()?)
+    }
+
+    /// The newest job of a node's about a task.
+    pub fn latest(&self, node: u32, task: u64) -> Result<Option<Job>> {
+        let found = self.db().query_row(
+            "SELECT * FROM job WHERE node = ? AND task = ? ORDER BY deadline DESC LIMIT 1",
+            params![node, task as i64],
             Job::read,
         );
         Ok(found.optional()?)
@@ -304,6 +402,21 @@ impl Journal {
         Ok(self.db().execute("DELETE FROM pause WHERE node = ? AND why = ?", params![node, why])? > 0)
     }
 
+    /// Whether something was taken from a node for an answer, and its operator has not resumed it since.
+    pub fn slashed(&self, node: u32) -> Result<bool> {
+        Ok(self.fact(&slashed(node))?.is_some())
+    }
+
+    /// Notes that something was taken from a node, as the chain has it.
+    pub fn set_slashed(&self, node: u32) -> Result<()> {
+        self.set_fact(&slashed(node), "some task")
+    }
+
+    /// A node that was judged stands: from now on it is its operator who resumes it, if anybody does.
+    pub fn stands(&self, node: u32) -> Result<()> {
+        self.set_fact(&stands(node), "yes")
+    }
+
     /// A node's models that are to be downloaded, or, if `done`, that are and are not reported yet.
     pub fn downloads(&self, node: u32, done: bool) -> Result<Vec<u64>> {
         let db = self.db();
@@ -347,12 +460,34 @@ impl Journal {
                 News::Download { node, model } => {
                     all.execute("INSERT OR IGNORE INTO download VALUES (?, ?, 0)", params![node, *model as i64])?
                 }
+                News::Judged { node } => all.execute("INSERT OR IGNORE INTO pause VALUES (?, ?)", params![node, JUDGED])?,
+                News::Slashed { node, task } => {
+                    all.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", params![slashed(*node), task.to_string()])?
+                }
+                // The agent resumes nothing while it has a reason to pause: it was the operator, who knows of it.
+                News::Resumed { node } => {
+                    if all.execute("DELETE FROM fact WHERE name = ?", [stands(*node)])? > 0 {
+                        all.execute("DELETE FROM pause WHERE node = ? AND why = ?", params![node, JUDGED])?;
+                        all.execute("DELETE FROM fact WHERE name = ?", [slashed(*node)])?;
+                    }
+                    0
+                }
             };
         }
         let text = serde_json::to_string(cursor)?;
         all.execute("INSERT OR REPLACE INTO fact VALUES ('cursor', ?)", [text])?;
         Ok(all.commit()?)
     }
+}
+
+/// The fact for which task something was taken from a node.
+fn slashed(node: u32) -> String {
+    format!("slashed {node}")
+}
+
+/// The fact that a node that was judged was seen paused.
+fn stands(node: u32) -> String {
+    format!("stands {node}")
 }
 
 /// What events tell of a node.
@@ -364,6 +499,12 @@ pub enum News {
     Outcome { node: u32, task: u64, outcome: String, paid: u128 },
     /// It is asked to download a model.
     Download { node: u32, model: u64 },
+    /// It answered wrong, or withheld its answer, as a group has it.
+    Judged { node: u32 },
+    /// Something was taken from it for that.
+    Slashed { node: u32, task: u64 },
+    /// It takes tasks again.
+    Resumed { node: u32 },
 }
 
 #[cfg(test)]
@@ -376,7 +517,7 @@ mod tests {
         let contract = Address::repeat_byte(7);
         let mut job = Job::new(3, u64::MAX - 1, 99, 1, 0);
         {
-            let journal = Journal::open(place.path(), 1, contract).unwrap();
+            let journal = Journal::open(place.path(), 1, contract, None).unwrap();
             journal.put(&job).unwrap();
             job.stage = Stage::Committed;
             (job.value, job.salt, job.result) = (B256::repeat_byte(1), B256::repeat_byte(2), Some("17".into()));
@@ -384,11 +525,11 @@ mod tests {
             journal.pause(3, "gpu").unwrap();
             assert!(!journal.pause(3, "gpu").unwrap());
         }
-        let journal = Journal::open(place.path(), 1, contract).unwrap();
+        let journal = Journal::open(place.path(), 1, contract, None).unwrap();
         assert_eq!(journal.open_jobs(3).unwrap(), [job.clone()]);
         assert_eq!(journal.job(3, job.task, 99).unwrap(), Some(job.clone()));
         assert_eq!(journal.pauses(3).unwrap(), ["gpu"]);
-        assert!(Journal::open(place.path(), 2, contract).is_err());
+        assert!(Journal::open(place.path(), 2, contract, None).is_err());
         // Events add what they know, and the cursor with it.
         let cursor = Cursor::new(1, contract, 5);
         let outcome = News::Outcome { node: 3, task: job.task, outcome: "right".into(), paid: 12 };
@@ -401,6 +542,47 @@ mod tests {
         journal.put(&job).unwrap();
         assert!(journal.open_jobs(3).unwrap().is_empty());
         assert_eq!(journal.outcomes(3).unwrap().len(), 1, "an outcome that is known stays");
+    }
+
+    #[test]
+    fn one_that_is_damaged_or_of_another_chain_is_set_aside() {
+        let place = tempfile::tempdir().unwrap();
+        let open = |genesis: u8| Journal::open(place.path(), 1, Address::ZERO, Some(B256::repeat_byte(genesis))).unwrap();
+        let job = Job::new(1, 2, 3, 0, 0);
+        {
+            let journal = open(7);
+            assert_eq!(journal.aside, None);
+            (0..2_000).for_each(|task| journal.put(&Job { task, ..job.clone() }).unwrap());
+        }
+        assert_eq!(look(place.path()).unwrap(), None);
+        assert_eq!(open(7).open_jobs(1).unwrap().len(), 2_000);
+        // The chain began anew.
+        let journal = open(8);
+        assert!(journal.aside.as_ref().is_some_and(|why| why.contains("of another chain")), "{:?}", journal.aside);
+        assert!(journal.open_jobs(1).unwrap().is_empty());
+        (0..2_000).for_each(|task| journal.put(&Job { task, ..job.clone() }).unwrap());
+        drop(journal);
+        // Its inner pages, then its head.
+        for damaged in [8_192..60_000, 0..100] {
+            let file = path(place.path());
+            let mut bytes = fs::read(&file).unwrap();
+            assert!(bytes.len() > damaged.end, "{}", bytes.len());
+            bytes[damaged].fill(0xa5);
+            fs::write(&file, bytes).unwrap();
+            assert!(look(place.path()).unwrap().is_some());
+            let journal = open(8);
+            assert!(journal.aside.as_ref().is_some_and(|why| why.contains("damaged")), "{:?}", journal.aside);
+            assert!(journal.open_jobs(1).unwrap().is_empty());
+            (0..2_000).for_each(|task| journal.put(&Job { task, ..job.clone() }).unwrap());
+        }
+        let kept =
+            fs::read_dir(place.path()).unwrap().flatten().filter(|file| file.file_name().to_string_lossy().contains("sqlite."));
+        assert_eq!(kept.count(), 3);
+        // What cannot be read is left as it is.
+        drop(open(8));
+        let other = tempfile::tempdir().unwrap();
+        fs::create_dir(path(other.path())).unwrap();
+        assert!(Journal::open(other.path(), 1, Address::ZERO, None).is_err() && path(other.path()).is_dir());
     }
 
     #[cfg(unix)]
@@ -418,14 +600,14 @@ mod tests {
             files
         };
         let private = ["journal.sqlite", "journal.sqlite-shm", "journal.sqlite-wal"].map(|name| (name.to_string(), 0o600));
-        let journal = Journal::open(place.path(), 1, Address::ZERO).unwrap();
+        let journal = Journal::open(place.path(), 1, Address::ZERO, None).unwrap();
         journal.put(&Job::new(1, 1, 1, 1, 0)).unwrap();
         assert_eq!(modes(), private);
         // What an agent has left there that was less careful, and was killed.
         for (name, _) in &private {
             fs::set_permissions(place.path().join(name), PermissionsExt::from_mode(0o644)).unwrap();
         }
-        let again = Journal::open(place.path(), 1, Address::ZERO).unwrap();
+        let again = Journal::open(place.path(), 1, Address::ZERO, None).unwrap();
         assert_eq!(modes(), private);
         drop((journal, again));
     }
@@ -433,7 +615,7 @@ mod tests {
     #[test]
     fn the_jobs_that_are_kept_are_bounded() {
         let place = tempfile::tempdir().unwrap();
-        let journal = Journal::open(place.path(), 1, Address::ZERO).unwrap();
+        let journal = Journal::open(place.path(), 1, Address::ZERO, None).unwrap();
         journal.db().execute_batch("PRAGMA synchronous = OFF").unwrap();
         for task in 0..u64::from(KEPT) + 5 {
             journal.put(&Job { stage: Stage::Over, ..Job::new(1, task, task, 0, 0) }).unwrap();

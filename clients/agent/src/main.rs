@@ -5,6 +5,7 @@ mod chain;
 mod clock;
 mod config;
 mod die;
+mod disk;
 mod doctor;
 mod drive;
 mod executor;
@@ -25,7 +26,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::watch;
@@ -34,7 +35,7 @@ use tokio::task::JoinSet;
 use muster_client::{Error, Lock};
 
 use config::Config;
-use node::Node;
+use node::{End, Node};
 use shared::Shared;
 
 /// Answers the tasks of this machine's nodes.
@@ -83,14 +84,19 @@ fn lock(config: &Config) -> Result<Lock> {
 async fn run(path: &std::path::Path) -> Result<()> {
     let config = Config::read(path)?;
     let _lock = lock(&config)?;
+    // Before anything is paid.
+    let listener = match config.listen {
+        Some(at) => Some(metrics::listen(at).await?),
+        None => None,
+    };
     let (drain, draining) = watch::channel(false);
     listen(drain)?;
     let shared = Shared::open(config, draining).await?;
     let mut serving = JoinSet::new();
-    if let Some(at) = shared.config.listen {
+    if let Some(listener) = listener {
         let shared = shared.clone();
         serving.spawn(async move {
-            if let Err(error) = metrics::serve(shared, at).await {
+            if let Err(error) = metrics::serve(shared, listener).await {
                 say!("{error:#}");
                 std::process::exit(1);
             }
@@ -101,15 +107,17 @@ async fn run(path: &std::path::Path) -> Result<()> {
     for settings in shared.config.nodes.clone() {
         nodes.spawn(live(shared.clone(), settings));
     }
+    let mut dismissed = 0;
     while let Some(ended) = nodes.join_next().await {
-        ended.context("a node has broken off")?;
+        dismissed += u32::from(ended.context("a node has broken off")? == End::Dismissed);
     }
     say!("nothing is left to do");
+    ensure!(dismissed == 0, "{dismissed} of the keys work for no node any more");
     Ok(())
 }
 
 /// A node, from its self-test on; what keeps it from beginning is tried again.
-async fn live(shared: Arc<Shared>, settings: config::Node) {
+async fn live(shared: Arc<Shared>, settings: config::Node) -> End {
     let mut draining = shared.draining.clone();
     let mut rest = Duration::from_secs(5);
     loop {
@@ -122,11 +130,11 @@ async fn live(shared: Arc<Shared>, settings: config::Node) {
             Err(error) => shared.alert(&settings.name, "start", &format!("the node cannot begin: {error:#}")),
         }
         if *draining.borrow() {
-            return;
+            return End::Asked;
         }
         tokio::select! {
             () = tokio::time::sleep(rest) => {}
-            _ = draining.changed() => return,
+            _ = draining.changed() => return End::Asked,
         }
         rest = (rest * 2).min(Duration::from_mins(5));
     }

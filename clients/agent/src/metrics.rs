@@ -11,11 +11,12 @@ use axum::extract::State;
 use axum::http::{header, StatusCode};
 use axum::routing::get;
 use axum::Router;
+use tokio::net::TcpListener;
 
 use crate::shared::Shared;
 
 /// Every metric: its name without `muster_agent_`, whether it is a counter, and what it is.
-const ALL: [(&str, bool, &str); 24] = [
+const ALL: [(&str, bool, &str); 26] = [
     ("info", false, "1; version, chain and contract are labels"),
     ("looked_timestamp_seconds", false, "When the node last looked at the chain without trouble"),
     ("ready", false, "Whether the node is joined, not paused, and its self-test passed"),
@@ -34,7 +35,9 @@ const ALL: [(&str, bool, &str); 24] = [
     ("reveals_open", false, "Answers that are committed to and not revealed"),
     ("balance_wei", false, "What the key has for gas"),
     ("balance_needed_wei", false, "What it needs to reveal all that is open and to pause"),
-    ("failures_in_a_row", false, "Tasks that failed by the node's fault since the last that did not"),
+    ("failures_in_a_row", false, "Tasks since the last that succeeded that failed by the node, as far as a task alone can tell"),
+    ("disk_free_bytes", false, "What is free where the agent writes"),
+    ("disk_least_bytes", false, "What has to be, or the nodes are paused"),
     ("gpu_lost", false, "Whether the GPU does not answer"),
     ("gpu_temperature_celsius", false, "The GPU's temperature"),
     ("gpu_memory_used_bytes", false, "The GPU's memory in use"),
@@ -143,9 +146,13 @@ impl OfNode<'_> {
     }
 }
 
+/// Takes the address at which to serve, or says why not.
+pub async fn listen(at: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(at).await.with_context(|| format!("cannot serve metrics at {at} (`listen`)"))
+}
+
 /// Serves `/metrics`, `/health` (every node has looked at the chain not long ago) and `/ready` (every node can take tasks).
-pub async fn serve(shared: Arc<Shared>, at: SocketAddr) -> Result<()> {
-    let listener = tokio::net::TcpListener::bind(at).await.with_context(|| format!("cannot serve metrics at {at}"))?;
+pub async fn serve(shared: Arc<Shared>, listener: TcpListener) -> Result<()> {
     let app = Router::new()
         .route("/metrics", get(metrics))
         .route("/health", get(health))

@@ -19,16 +19,16 @@ use crate::executor::Fault;
 use crate::gpu::Gpu;
 use crate::journal::{Job, Stage};
 use crate::metrics::OfNode;
-use crate::pauses::{Watchdog, DRAIN, FAILURES, GPU, SELF_TEST};
-use crate::setup::{self, Ready};
+use crate::pauses::{Watchdog, DISK, DRAIN, FAILURES, GPU, JUDGED, SELF_TEST};
+use crate::setup::{self, Examined, Ready};
 use crate::shared::Shared;
 use crate::work::{self, Failure, Work, Worked};
 use crate::{die, models, say};
 
-/// Failures in a row after which a node is paused.
+/// Failures in a row after which a node without golden tasks is paused: with some, they tell whose fault a failure was.
 const FAILURES_MOST: u32 = 2;
-/// A self-test that failed is made again after this.
-const AGAIN: Duration = Duration::from_mins(10);
+/// A key that works for the node no more, as the chain shows it, is believed after so long: a node of the chain may be behind.
+const DISMISSED: Duration = Duration::from_secs(20);
 /// How often groups are searched for commitments that the journal does not know.
 const SEARCH: Duration = Duration::from_secs(30);
 /// The shortest rest between two looks.
@@ -36,7 +36,16 @@ const SHORTEST: Duration = Duration::from_millis(200);
 /// The longest rest after looks that failed.
 const REST: Duration = Duration::from_mins(1);
 
-type Test = JoinHandle<Result<(Gpu, String)>>;
+type Test = JoinHandle<Result<Examined>>;
+
+/// Why a node's work has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The agent was asked to end.
+    Asked,
+    /// The operator has taken the work from the key, or the key has left it.
+    Dismissed,
+}
 
 /// A node at work.
 pub struct Node {
@@ -52,6 +61,12 @@ pub struct Node {
     gpu: Option<Gpu>,
     /// Whether the self-test has been made.
     tested: bool,
+    /// Whether there are golden tasks, which tell whose fault a failure was.
+    golden: bool,
+    /// Whether the node is known to be judged, so that a self-test was begun after.
+    judged: bool,
+    /// Since when the key works for the node no more.
+    dismissed: Option<Instant>,
     failures: u32,
     drive: Drive,
     watchdog: Watchdog,
@@ -78,6 +93,7 @@ impl Node {
         }
         let bell = Arc::new(Notify::new());
         shared.watch(answers.number, &bell);
+        let golden = ready.settings.golden().is_some();
         Ok(Self {
             shared,
             ready,
@@ -88,6 +104,9 @@ impl Node {
             test_at: Some(Instant::now()),
             gpu: None,
             tested: false,
+            golden,
+            judged: false,
+            dismissed: None,
             failures: 0,
             drive: Drive::default(),
             watchdog: Watchdog::default(),
@@ -112,7 +131,7 @@ impl Node {
     }
 
     /// Works until the agent is to end and nothing is left that could be lost.
-    pub async fn run(mut self) {
+    pub async fn run(mut self) -> End {
         let mut draining = self.shared.draining.clone();
         let mut rest = Duration::from_secs(1);
         loop {
@@ -124,8 +143,8 @@ impl Node {
                 }
             }
             let pause = match self.step().await {
-                Ok(true) => return,
-                Ok(false) => {
+                Ok(Some(end)) => return end,
+                Ok(None) => {
                     OfNode(&self.shared.metrics, self.name()).looked();
                     rest = Duration::from_secs(1);
                     let every = self.shared.config.look_every();
@@ -152,10 +171,12 @@ impl Node {
         }
     }
 
-    /// Looks once, and does what is to be done; whether nothing ever will be, because the agent ends.
-    async fn step(&mut self) -> Result<bool> {
+    /// Looks once, and does what is to be done; why nothing ever will be, if so.
+    async fn step(&mut self) -> Result<Option<End>> {
         let (shared, number) = (self.shared.clone(), self.number());
         let muster = &shared.chain.muster;
+        // First: on a full disk nothing else can be done.
+        self.answers().measure_disk()?;
         self.finished().await?;
         self.test().await?;
         self.answers().account.sender().tick().await?;
@@ -166,6 +187,9 @@ impl Node {
             2 | 3 | 4 | 6 => Some(muster.read(IMuster::runningTaskCall { number }).await?).filter(|task| task.id > 0),
             _ => None,
         };
+        if !self.works(&view).await? {
+            return self.dismissed(&head, running.as_ref()).await;
+        }
         let mut jobs = self.reconcile(&head, &view, running.as_ref()).await?;
         let mut wanted = None;
         OfNode(&shared.metrics, self.name()).set("reveal_deadline_timestamp_seconds", 0.0);
@@ -185,6 +209,7 @@ impl Node {
         if let Some(gpu) = &self.gpu {
             self.watchdog.look(&self.ready.answers, gpu)?;
         }
+        self.is_judged(view.status)?;
         let ready = self.tested && view.status != 0 && shared.journal.pauses(number)?.is_empty() && view.status != 5;
         self.answers().weigh(&head, &jobs).await?;
         self.answers().pause_or_resume(view.status, self.tested).await?;
@@ -199,7 +224,68 @@ impl Node {
         }
         self.tell(&view, running.as_ref(), &jobs, ready)?;
         let safe = jobs.iter().all(|job| job.stage == Stage::Revealed);
-        Ok(self.draining && safe && running.is_none() && matches!(view.status, 0 | 5))
+        Ok((self.draining && safe && running.is_none() && matches!(view.status, 0 | 5)).then_some(End::Asked))
+    }
+
+    /// Whether the key may act for the node.
+    async fn works(&mut self, view: &IMuster::NodeView) -> Result<bool> {
+        let own = self.answers().account.address();
+        if view.operator == own {
+            return Ok(true);
+        }
+        let hand = self.shared.chain.muster.read(IMuster::workerOfCall { number: self.number() }).await?;
+        let works = hand.worker == own && hand.works;
+        if works {
+            self.dismissed = None;
+        }
+        Ok(works)
+    }
+
+    /// What a key does that works for the node no more: it reveals what it has committed to, which nobody else can and anybody
+    /// may, and begins nothing.
+    async fn dismissed(&mut self, head: &Head, running: Option<&IMuster::TaskView>) -> Result<Option<End>> {
+        let (shared, number) = (self.shared.clone(), self.number());
+        if self.dismissed.is_none() {
+            self.dismissed = Some(Instant::now());
+            let own = self.answers().account.address();
+            let text = format!("{own} works for node {number} no more: it takes no task, and ends when nothing is open");
+            shared.alert(self.name(), "dismissed", &text);
+        }
+        self.tell_apart();
+        let believed = self.dismissed.is_some_and(|since| since.elapsed() >= DISMISSED);
+        if believed {
+            self.abandon();
+        }
+        let mut jobs = shared.journal.open_jobs(number)?;
+        for job in &mut jobs {
+            match job.stage {
+                Stage::Taken | Stage::Ran | Stage::Stored if believed => self.answers().over(job, "dismissed")?,
+                Stage::Taken | Stage::Ran | Stage::Stored => {}
+                // It may have been mined before.
+                Stage::Sent => self.answers().answer(job).await?,
+                _ => drop(self.answers().reveal(job, head, running).await?),
+            }
+            if job.stage == Stage::Over {
+                work::forget(&shared.config.work(&self.ready.settings), job);
+            }
+        }
+        jobs.retain(|job| job.stage < Stage::Revealed);
+        shared.watch_tasks(number, jobs.iter().map(|job| job.task).collect());
+        Ok((believed && jobs.is_empty()).then_some(End::Dismissed))
+    }
+
+    /// What a judgement asks for: a self-test that begins after it, and to know when the node stands, from where on it is the
+    /// operator who resumes it.
+    fn is_judged(&mut self, status: u8) -> Result<()> {
+        let judged = self.shared.journal.pauses(self.number())?.iter().any(|why| why == JUDGED);
+        if judged && !self.judged {
+            self.test_at = Some(Instant::now());
+        }
+        if judged && status == 5 {
+            self.shared.journal.stands(self.number())?;
+        }
+        self.judged = judged;
+        Ok(())
     }
 
     /// The journal's jobs, made to agree with what the contract says.
@@ -297,7 +383,7 @@ impl Node {
             return Ok(());
         }
         let mut reasons = self.shared.journal.pauses(self.number())?.into_iter();
-        let unfit = reasons.find(|why| [SELF_TEST, GPU].contains(&why.as_str()));
+        let unfit = reasons.find(|why| [SELF_TEST, GPU, DISK, JUDGED].contains(&why.as_str()));
         let idle = match unfit {
             Some(why) => Some(Failure(Fault::Node, work::CODE_NODE, format!("the node is unfit: {why}"))),
             None if left <= lead => Some(work::late("the executor was not ready")),
@@ -350,6 +436,8 @@ impl Node {
             Some((Fault::Time, why)) if self.testing.is_some() => {
                 self.answers().begin(SELF_TEST, &format!("task {task} failed during the self-test: {why}"))?;
             }
+            // A task alone cannot tell whether it is to blame: an input may end the executor of any node. Golden tasks can, and
+            // are run before the next task. They alone pause a node that has some, or whoever sends such inputs could.
             Some((Fault::Node | Fault::Time, why)) => {
                 self.failures += 1;
                 // One that is being made tells as much.
@@ -357,16 +445,21 @@ impl Node {
                     self.test_at = Some(Instant::now());
                 }
                 let text = format!("task {task} failed, the {}. in a row: {why}", self.failures);
-                if self.failures >= FAILURES_MOST {
+                if self.failures >= FAILURES_MOST && !self.golden {
+                    self.test_at = Some(Instant::now() + self.retest_after());
                     self.answers().begin(FAILURES, &text)?;
                 } else {
                     self.shared.alert(self.name(), "failure", &text);
                 }
             }
-            Some((Fault::Task, _)) => {}
+            Some((Fault::Task | Fault::World, _)) => {}
             None => self.failures = 0,
         }
         Ok(())
+    }
+
+    fn retest_after(&self) -> Duration {
+        Duration::from_secs(self.ready.settings.retest_after)
     }
 
     /// Makes the self-test when it is due, and looks at what has come of it.
@@ -377,7 +470,7 @@ impl Node {
             let (shared, settings, executor) = (self.shared.clone(), self.ready.settings.clone(), self.ready.executor.clone());
             let bell = self.bell.clone();
             self.testing = Some(tokio::spawn(async move {
-                let examined = setup::examine(&shared, &settings, &executor).await;
+                let examined = setup::examine(&shared, &settings, &executor, false).await;
                 bell.notify_one();
                 examined
             }));
@@ -386,21 +479,39 @@ impl Node {
         self.tested = true;
         let (registered, vram) = (&self.ready.registered, self.ready.vram);
         let wrong = match testing.await {
-            Ok(Ok((gpu, name))) => {
+            Ok(Ok(Examined { gpu, name, golden })) => {
                 let right = name == *registered && gpu.vram == vram;
                 let found = format!("{name:?} with {} GiB", gpu.vram);
                 self.gpu = Some(gpu);
+                self.golden = golden;
                 if right {
                     say!("{}: the self-test passed", self.ready.answers.name);
-                    return self.ready.answers.end(SELF_TEST);
+                    return self.passed();
                 }
                 format!("the node is registered as {registered:?} with {vram} GiB, and is {found} now")
             }
             Ok(Err(error)) => format!("the self-test failed: {error:#}"),
             Err(error) => format!("the self-test broke off: {error}"),
         };
-        self.test_at = Some(Instant::now() + AGAIN);
+        self.test_at = Some(Instant::now() + self.retest_after());
         self.ready.answers.begin(SELF_TEST, &wrong)
+    }
+
+    /// What a self-test ends that passed.
+    fn passed(&mut self) -> Result<()> {
+        let answers = &self.ready.answers;
+        answers.end(SELF_TEST)?;
+        // One that is due tells of what has been since this one began.
+        if self.test_at.is_none() {
+            if answers.shared.journal.unpause(answers.number, FAILURES)? {
+                say!("{}: the executor starts: it is tried again", answers.name);
+                self.failures = 0;
+            }
+            if self.golden && !answers.shared.journal.slashed(answers.number)? {
+                answers.end(JUDGED)?;
+            }
+        }
+        Ok(())
     }
 
     /// Downloads what the contract asked for, and reports what is there.
@@ -438,6 +549,13 @@ impl Node {
             Called::Refused(refusal) => say!("{}: models not reported: {refusal}", self.name()),
         }
         models.iter().try_for_each(|model| journal.forget_download(number, *model))
+    }
+
+    /// Says of a node that is another's that it takes no tasks.
+    fn tell_apart(&self) {
+        let metrics = OfNode(&self.shared.metrics, self.name());
+        metrics.set("ready", 0.0);
+        metrics.set_all("paused_by_agent", "why", []);
     }
 
     /// Says how the node is, to who measures it.

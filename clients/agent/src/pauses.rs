@@ -5,25 +5,16 @@ use std::time::{Duration, Instant};
 use alloy::primitives::U256;
 use alloy::sol_types::SolCall;
 use anyhow::Result;
-use muster_client::{show_amount, Head, IMuster};
+use muster_client::{pause, show_amount, Head, IMuster};
 use serde_json::json;
 
 use crate::answers::{Answers, Called};
 use crate::gpu::{self, Gpu};
-use crate::journal::{Job, Stage};
+use crate::journal::{Job, Journal, Stage};
 use crate::metrics::OfNode;
-use crate::say;
+use crate::{disk, say};
 
-/// The key has too little for what is open.
-pub const BALANCE: &str = "balance";
-/// The GPU does not answer.
-pub const GPU: &str = "gpu";
-/// The golden tasks are not answered as they were.
-pub const SELF_TEST: &str = "self-test";
-/// Two tasks in a row failed by the node's fault.
-pub const FAILURES: &str = "failures";
-/// The agent ends.
-pub const DRAIN: &str = "drain";
+pub use muster_client::pause::{BALANCE, DISK, DRAIN, FAILURES, GPU, JUDGED, SELF_TEST};
 
 /// How often the GPU is asked after.
 const LOOK: Duration = Duration::from_secs(30);
@@ -32,6 +23,16 @@ const FEE: u64 = 2;
 /// The fact which pause of the node is the agent's: `no` when that one is over.
 fn ours(number: u32) -> String {
     format!("paused {number}")
+}
+
+/// Notes that a node's present pause is the agent's, of another machine or before the journal was lost.
+pub fn is_ours(journal: &Journal, number: u32) -> Result<()> {
+    journal.set_fact(&ours(number), &stamp().to_string())
+}
+
+/// A name for what is done once now.
+fn stamp() -> u128 {
+    std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis()
 }
 
 /// What is looked at now and then.
@@ -82,6 +83,25 @@ impl Answers {
         Ok(())
     }
 
+    /// Whether there is room on the disk for tasks.
+    pub fn measure_disk(&self) -> Result<()> {
+        let (home, least) = (&self.shared.config.home, self.shared.config.least_free);
+        let free = disk::free(&self.shared.config)?;
+        disk::keep_some(home, free, least);
+        let metrics = OfNode(&self.shared.metrics, &self.name);
+        metrics.set("disk_free_bytes", free as f64);
+        metrics.set("disk_least_bytes", least as f64);
+        if free < least {
+            let text = format!("{} MiB are free on the disk, and {} MiB have to be: make room", free >> 20, least >> 20);
+            return self.begin(DISK, &text);
+        }
+        // Some more than the least, so that it does not go to and fro.
+        if free >= least.saturating_add(least / 4) {
+            self.end(DISK)?;
+        }
+        Ok(())
+    }
+
     /// Whether the key can pay every reveal that is open or will be, and the pause itself.
     pub async fn weigh(&self, head: &Head, jobs: &[Job]) -> Result<()> {
         let muster = &self.shared.chain.muster;
@@ -118,11 +138,11 @@ impl Answers {
         let reasons = journal.pauses(self.number)?;
         let metrics = OfNode(&self.shared.metrics, &self.name);
         metrics.set_all("paused_by_agent", "why", reasons.iter().map(|why| (why.clone(), 1.0)));
-        let stamp = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
+        let stamp = stamp();
         match (status, reasons.is_empty()) {
             (1 | 2, false) => {
                 journal.set_fact(&ours(self.number), &stamp.to_string())?;
-                match self.call(&format!("pause {stamp}"), IMuster::pauseCall {}.abi_encode()).await? {
+                match self.call(&format!("pause {stamp}"), pause::calldata(&reasons)).await? {
                     Called::Done(_) => say!("{}: paused, because of {}", self.name, reasons.join(", ")),
                     Called::Refused(refusal) => say!("{}: not paused yet: {refusal}", self.name),
                 }

@@ -1,16 +1,17 @@
 //! Reading the contract's events, once for all nodes: what they tell goes into the journal with the cursor, and wakes whom it
 //! concerns. Nothing hangs on them alone: nodes look at the contract's state by themselves too.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use alloy::primitives::B256;
 use anyhow::Result;
-use muster_client::{Batch, Cursor, Event, Events, Reading};
+use muster_client::{Batch, Cursor, Event, Events, IMuster, Reading};
 
 use crate::journal::News;
-use crate::say;
 use crate::shared::Shared;
+use crate::{say, work};
 
 /// What is new, and whom it concerns.
 #[derive(Default)]
@@ -19,6 +20,8 @@ struct Heard {
     nodes: BTreeSet<u32>,
     tasks: BTreeSet<u64>,
     alerts: Vec<(&'static str, String)>,
+    /// The answers that groups found right, by task.
+    right: HashMap<u64, B256>,
 }
 
 /// A verdict of `MemberJudged`, as the journal has it.
@@ -52,7 +55,8 @@ impl Heard {
             Event::MemberStarted(e) if of(e.node) => Some(News::Group { node: e.node, task: e.id, place: e.group }),
             Event::MemberCalled(e) if of(e.node) => None,
             Event::NodePaused(e) if of(e.node) => None,
-            Event::NodeResumed(e) if of(e.node) => None,
+            Event::NodeResumed(e) if of(e.node) => Some(News::Resumed { node: e.node }),
+            Event::WorkerNamed(e) if of(e.node) => None,
             Event::NodeReadmitted(e) if of(e.node) => None,
             Event::TaskSucceeded(e) if of(e.node) => Some(outcome(e.node, e.id, "success", e.paid)),
             Event::TaskErrorReported(e) if of(e.node) => Some(outcome(e.node, e.id, "error", 0)),
@@ -64,14 +68,23 @@ impl Heard {
             }
             Event::MemberJudged(e) if of(e.node) => {
                 if matches!(e.verdict, 2 | 3 | 5) {
-                    self.alerts.push(("judged", format!("node {} was judged {} in task {}", e.node, verdict(e.verdict), e.id)));
+                    let text = format!("node {} was judged {} in task {}", e.node, verdict(e.verdict), e.id);
+                    let advice = match e.verdict {
+                        2 => what_to_look_at(shared, e, self.right.get(&e.id)),
+                        3 => "; it is being paused: look in the log why it has not revealed".into(),
+                        _ => String::new(),
+                    };
+                    self.alerts.push(("judged", text + &advice));
+                }
+                if matches!(e.verdict, 2 | 3) {
+                    self.news.push(News::Judged { node: e.node });
                 }
                 Some(outcome(e.node, e.id, verdict(e.verdict), e.paid))
             }
             Event::NodeSlashed(e) if of(e.node) => {
                 let text = format!("node {} was slashed for task {}: {} wei of its stake", e.node, e.id, e.stake);
                 self.alerts.push(("slashed", text));
-                None
+                Some(News::Slashed { node: e.node, task: e.id })
             }
             Event::NodeKickedOut(e) if of(e.node) => {
                 self.alerts.push(("kicked", format!("node {} was kicked out of the network", e.node)));
@@ -88,6 +101,21 @@ impl Heard {
         };
         self.news.extend(news);
     }
+}
+
+/// What an operator compares whose node was judged wrong.
+fn what_to_look_at(shared: &Shared, judged: &IMuster::MemberJudged, right: Option<&B256>) -> String {
+    let job = shared.journal.latest(judged.node, judged.id).ok().flatten();
+    let own = job.as_ref().map(|job| format!(": it answered {}", job.value)).unwrap_or_default();
+    let right = right.map(|right| format!(", the others {right}")).unwrap_or_default();
+    let name = job.and_then(|job| job.result);
+    let results = shared.config.nodes.iter().map(|node| work::results(&shared.config.work(node)));
+    let kept = name.and_then(|name| results.map(|place| place.join(&name)).find(|file| file.exists()));
+    let kept = kept.map(|file| format!("; its result is kept in {}", file.display())).unwrap_or_default();
+    format!(
+        "{own}{right}{kept}; it is being paused: see whether `muster-agent doctor` passes, whether driver, libraries and weights are \
+         those that its name stands for, and whether memory fails; where it was slashed, `muster node resume` ends the pause"
+    )
 }
 
 /// Reads for as long as the process lives.
@@ -114,6 +142,11 @@ async fn read(shared: &Arc<Shared>) -> Result<()> {
         let batch = events.next().await?;
         let mut heard = Heard::default();
         if let Batch::Events { events, .. } = &batch {
+            let settled = events.iter().filter_map(|logged| match &logged.event {
+                Some(Event::GroupSettled(e)) => Some((e.id, e.answer)),
+                _ => None,
+            });
+            heard.right = settled.collect();
             events.iter().filter_map(|logged| logged.event.as_ref()).for_each(|event| heard.hear(shared, event));
         } else {
             say!("the chain was reorganised");

@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use alloy::primitives::{Address, U256};
 use anyhow::{bail, ensure, Context, Result};
-use muster_client::{show_amount, Account, IMuster, Secrets, Sender, Sending};
+use muster_client::{pause, show_amount, Account, IMuster, Secrets, Sender, Sending};
 use muster_core::record::CALL_MODELS;
 use tokio::sync::Mutex;
 
 use crate::answers::Answers;
 use crate::executor::Executor;
 use crate::gpu::{self, Gpu};
+use crate::journal::Job;
 use crate::shared::Shared;
-use crate::{config, golden, say, work};
+use crate::{config, golden, pauses, say, work};
 
 /// A node that can begin: it is joined. Whether its GPU and its executor are as they were is found out while it goes on, for
 /// what it has committed to has to be revealed even if they are not.
@@ -48,17 +49,25 @@ pub async fn ready(shared: &Arc<Shared>, settings: &config::Node) -> Result<Read
     let (account, secrets, operator) = account(shared, settings).await?;
     work::prepare(&shared.config.work(settings))?;
     let executor = Arc::new(Mutex::new(Executor::new(&settings.name, &settings.executor)));
-    let number = match shared.chain.node_of(operator).await? {
-        0 => {
-            let (gpu, name) = examine(shared, settings, &executor).await?;
+    let owed = owed(shared, account.address())?;
+    let number = match (shared.chain.node_of(operator).await?, owed) {
+        (0, Some(number)) => number,
+        (0, None) => {
+            let Examined { gpu, name, .. } = examine(shared, settings, &executor, true).await?;
             join(shared, settings, &account, operator, &name, gpu.vram).await?
         }
-        number => number,
+        (number, _) => number,
     };
     let muster = &shared.chain.muster;
     if operator != account.address() {
-        employ(shared, settings, &account, number).await?;
+        match employ(shared, settings, &account, number).await {
+            // What it has committed to it reveals all the same.
+            Err(error) if owed == Some(number) => say!("{}: {error:#}", settings.name),
+            employed => employed?,
+        }
     }
+    shared.journal.set_fact(&node_of(account.address()), &number.to_string())?;
+    recall(shared, settings, number).await?;
     let view = muster.read(IMuster::nodeCall { number }).await?;
     let registered = muster.read(IMuster::gpuNameCall { group: view.gpu }).await?;
     say!("{}: node {number} of {}, as {registered:?} with {} GiB", settings.name, view.operator, view.vram);
@@ -67,23 +76,76 @@ pub async fn ready(shared: &Arc<Shared>, settings: &config::Node) -> Result<Read
     Ok(Ready { answers, settings: settings.clone(), registered, vram: view.vram, executor })
 }
 
-/// Looks for the GPU, starts the executor anew, and runs the golden tasks: the GPU, and the name to register it under.
-pub async fn examine(shared: &Shared, node: &config::Node, executor: &Mutex<Executor>) -> Result<(Gpu, String)> {
+/// What a node is.
+pub struct Examined {
+    pub gpu: Gpu,
+    /// The name to register it under.
+    pub name: String,
+    /// Whether there are golden tasks.
+    pub golden: bool,
+}
+
+/// The fact for which node a key has answered.
+fn node_of(account: Address) -> String {
+    format!("node of {account:#x}")
+}
+
+/// The node for which a key has committed to what is not revealed, whether it works for it still or not.
+fn owed(shared: &Shared, account: Address) -> Result<Option<u32>> {
+    let Some(number) = shared.journal.fact(&node_of(account))?.and_then(|number| number.parse().ok()) else { return Ok(None) };
+    let open = shared.journal.open_jobs(number)?;
+    Ok(open.iter().any(Job::owes_reveal).then_some(number))
+}
+
+/// Has a new journal know what the chain says of a node's pause: why an agent paused it, and whether something was taken from it since
+/// somebody last resumed it.
+async fn recall(shared: &Shared, settings: &config::Node, number: u32) -> Result<()> {
+    let (known, journal) = (format!("known {number}"), &shared.journal);
+    if journal.fact(&known)?.is_some() {
+        return Ok(());
+    }
+    let chain = &shared.chain;
+    let status = chain.muster.read(IMuster::nodeCall { number }).await?.status;
+    let paused = if matches!(status, 3 | 5) { chain.pause_of(number).await? } else { None };
+    let mut reasons = paused.and_then(|input| pause::reasons(&input)).unwrap_or_default();
+    if !reasons.is_empty() {
+        pauses::is_ours(journal, number)?;
+    }
+    reasons.retain(|why| ![pause::DRAIN, pause::FAILURES].contains(&why.as_str()));
+    if chain.is_slashed(number).await? {
+        journal.set_slashed(number)?;
+        reasons.push(pause::JUDGED.into());
+    }
+    for why in reasons {
+        if journal.pause(number, &why)? {
+            say!("{}: the chain says why it is to be paused: {why}: {}", settings.name, pause::explain(&why));
+        }
+    }
+    journal.set_fact(&known, "yes")
+}
+
+/// Looks for the GPU, starts the executor anew, and runs the golden tasks; `twice` before anything is paid for the name.
+pub async fn examine(shared: &Shared, node: &config::Node, executor: &Mutex<Executor>, twice: bool) -> Result<Examined> {
     let gpu = gpu::find(node)?;
     let mut executor = executor.lock().await;
     executor.stop();
     executor.see(gpu.uuid.clone());
     executor.start().await?;
-    let stack = match node.golden() {
+    let answered = match node.golden() {
         None => None,
         Some(place) => {
-            let within = Duration::from_secs(node.executor.golden_within);
-            golden::stack(&mut executor, &place, &shared.config.work(node), within).await?
+            let (work, within) = (shared.config.work(node), Duration::from_secs(node.executor.golden_within));
+            let answered = golden::answers(&mut executor, &place, &work, within).await?;
+            if let (Some(first), true) = (&answered, twice) {
+                golden::again(&mut executor, first, &place, &work, within).await?;
+            }
+            answered
         }
     };
+    let (golden, stack) = (answered.is_some(), answered.map(|answered| answered.stack()));
     let name = gpu::registered(&gpu.name, stack.as_deref());
     say!("{}: {name} of {} GiB{}", node.name, gpu.vram, gpu.uuid.as_deref().map(|id| format!(", {id}")).unwrap_or_default());
-    Ok((gpu, name))
+    Ok(Examined { gpu, name, golden })
 }
 
 /// Takes the work that a node's operator offers the key, unless it has done so.

@@ -14,10 +14,10 @@ use crate::config::Config;
 use crate::journal::Journal;
 use crate::metrics::Metrics;
 
-/// Prints a line to the log.
+/// Prints a line to the log, with the time in front of it.
 #[macro_export]
 macro_rules! say {
-    ($($part:tt)*) => { eprintln!("muster-agent: {}", format_args!($($part)*)) };
+    ($($part:tt)*) => { eprintln!("{} muster-agent: {}", $crate::clock::today(), format_args!($($part)*)) };
 }
 
 /// The same alert is not posted again so soon.
@@ -51,12 +51,19 @@ impl Shared {
         let endpoints = Endpoints::new(&config.rpc, settings)?;
         let chain_id = endpoints.chain().await?;
         let muster = Muster::connect(endpoints, config.muster).await?;
-        let journal = Journal::open(&config.home, chain_id, config.muster)?;
+        let genesis = muster.endpoints().genesis().await?;
+        let journal = Journal::open(&config.home, chain_id, config.muster, genesis)?;
         let (inputs, results) = stores(&config)?;
         let chain = Chain { muster, from_block: config.from_block };
         let (watched, alerted) = (Mutex::default(), Mutex::default());
         let (names, metrics) = (config.names(), Metrics::default());
-        Ok(Arc::new(Self { config, chain, chain_id, journal, inputs, results, metrics, names, watched, draining, alerted }))
+        let aside = journal.aside.clone();
+        let shared =
+            Arc::new(Self { config, chain, chain_id, journal, inputs, results, metrics, names, watched, draining, alerted });
+        if let Some(aside) = aside {
+            shared.alert("journal", "journal", &aside);
+        }
+        Ok(shared)
     }
 
     /// A model as executors and people are told it.

@@ -63,9 +63,14 @@ pub struct Work {
 /// Why there is no answer: whose fault, its code, and in words.
 pub struct Failure(pub Fault, pub u8, pub String);
 
-/// What was not there, or not done, when the time was up.
+/// What the node had not done when the time was up.
 pub fn late(what: &str) -> Failure {
     Failure(Fault::Time, CODE_TIME, format!("{what} before it was too late"))
+}
+
+/// What had not come from outside when the time was up.
+fn awaited(what: &str) -> Failure {
+    Failure(Fault::World, CODE_TIME, format!("{what} before it was too late"))
 }
 
 impl From<anyhow::Error> for Failure {
@@ -143,9 +148,11 @@ impl Work {
             let within = self.left().min(Duration::from_secs(self.node.download_within));
             match models::download(&self.shared, &self.node, self.number, model, within).await {
                 Err(_) if self.left().is_zero() => {
-                    return Err(late(&format!("{} was not here", self.shared.model(model))));
+                    return Err(awaited(&format!("{} was not here", self.shared.model(model))));
                 }
-                downloaded => downloaded?,
+                // Whoever creates a task names its models: one that nobody has is no fault of the node's.
+                Err(error) => return Err(Failure(Fault::World, CODE_NODE, format!("{error:#}"))),
+                Ok(()) => {}
             }
         }
         let run = Run {
@@ -166,7 +173,7 @@ impl Work {
             Ran::Failed(fault, why) => {
                 let code = match fault {
                     Fault::Task => CODE_TASK,
-                    Fault::Node => CODE_NODE,
+                    Fault::Node | Fault::World => CODE_NODE,
                     Fault::Time => CODE_TIME,
                 };
                 Err(Failure(fault, code, why))
@@ -186,13 +193,13 @@ impl Work {
             let lost = match timeout_at(self.until, self.shared.inputs.get(digest)).await {
                 Ok(Ok(found)) => return Ok(found.bytes),
                 Ok(Err(lost)) => lost,
-                Err(_) => return Err(late("the input was not here")),
+                Err(_) => return Err(awaited("the input was not here")),
             };
             if Instant::now() + AGAIN >= until {
                 // A store that says that it has no such thing is there.
                 let absent = |trouble: &Trouble| matches!(trouble, Trouble::Missing | Trouble::Corrupt(_) | Trouble::TooLong(_));
                 let absent = lost.attempts.iter().all(|attempt| absent(&attempt.trouble));
-                let (fault, code) = if absent { (Fault::Task, CODE_INPUT) } else { (Fault::Node, CODE_STORE) };
+                let (fault, code) = if absent { (Fault::Task, CODE_INPUT) } else { (Fault::World, CODE_STORE) };
                 return Err(Failure(fault, code, lost.to_string()));
             }
             sleep(AGAIN).await;
@@ -242,7 +249,7 @@ impl Work {
                     Some(object) => self.shared.results.put_sealed(&seal, object).await,
                 }
             };
-            let put: Result<_, Lost> = timeout_at(self.last, put).await.map_err(|_| late("no store had the result"))?;
+            let put: Result<_, Lost> = timeout_at(self.last, put).await.map_err(|_| awaited("no store had the result"))?;
             match put {
                 Ok(attempts) => {
                     for attempt in attempts {
@@ -251,7 +258,7 @@ impl Work {
                     break;
                 }
                 Err(lost) if Instant::now() + AGAIN >= self.until => {
-                    return Err(Failure(Fault::Node, CODE_STORE, lost.to_string()));
+                    return Err(Failure(Fault::World, CODE_STORE, lost.to_string()));
                 }
                 Err(_) => sleep(AGAIN).await,
             }
@@ -263,7 +270,7 @@ impl Work {
 }
 
 /// Where a node's results are kept until they are not needed.
-fn results(work: &Path) -> PathBuf {
+pub fn results(work: &Path) -> PathBuf {
     work.join("results")
 }
 
@@ -279,9 +286,9 @@ pub fn prepare(work: &Path) -> Result<()> {
     Ok(muster_client::private_directory(&results(work))?)
 }
 
-/// Removes a result that is not needed any more.
+/// Removes a result that is not needed any more. One that was judged wrong is: somebody has to find out why.
 pub fn forget(work: &Path, job: &Job) {
-    if let Some(name) = &job.result {
+    if let Some(name) = job.result.as_ref().filter(|_| job.outcome.as_deref() != Some("wrong")) {
         let _ = fs::remove_file(results(work).join(name));
     }
 }

@@ -4,11 +4,13 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use alloy::primitives::U256;
+use alloy::primitives::{Address, U256};
 use alloy::signers::local::PrivateKeySigner;
+use alloy::sol_types::SolCall;
 use axum::routing::post;
 use muster_client::{Account, Event, IMuster};
-use muster_fleet::site::{calls_by, count, gpt, journal, Agent, Site};
+use muster_fleet::site::{answer_to, calls_by, count, digest_to, gpt, inputs_by, journal, Agent, Running, Site};
+use muster_tests::n;
 
 async fn status(site: &Site, agent: &Agent) -> u8 {
     match site.node_of(agent.key).await {
@@ -122,6 +124,9 @@ async fn two_failures_in_a_row_pause_it_and_a_webhook_and_metrics_say_so() {
     let at = free();
     let mut agent = site.agent("gpu0").await;
     agent.more = format!("listen = \"{at}\"\nwebhook = \"http://{webhook}/hook\"");
+    // With golden tasks, they would tell whose fault it was.
+    std::fs::remove_dir_all(agent.home.join("golden")).unwrap();
+    agent.node_more = "retest_after = 3600".into();
     agent.configure(&site);
     let mut running = agent.start(None);
     site.until("it is ready", async || get(at, "/ready").filter(|(status, _)| *status == 200)).await;
@@ -154,11 +159,307 @@ async fn two_failures_in_a_row_pause_it_and_a_webhook_and_metrics_say_so() {
     })
     .await;
 
-    // Until somebody has looked at it.
+    // Until somebody has looked at it, or for a while.
     running.kill();
-    agent.behave("answers");
+    agent.node_more = "retest_after = 1".into();
+    agent.configure(&site);
     let _running = agent.start(None);
     until_status(&site, &agent, 1).await;
+    for _ in 1..=2 {
+        let id = site.task(&application, gpt(0), "fails", 70_000).await;
+        assert_eq!(error_of(&site, id).await, 2);
+    }
+    site.until("it comes back by itself", async || {
+        let events = site.events().await;
+        let count = |which: fn(&Event) -> bool| events.iter().filter(|event| which(event)).count();
+        let (paused, back) =
+            (count(|event| matches!(event, Event::NodePaused(_))), count(|event| matches!(event, Event::NodeResumed(_))));
+        (paused >= 2 && back == paused).then_some(())
+    })
+    .await;
+    agent.behave("answers");
+    let id = site.task(&application, gpt(0), "answers", 70_000).await;
+    succeeds(&site, id).await;
+}
+
+#[tokio::test]
+async fn a_judgement_pauses_a_node_before_its_next_task() {
+    let mut site = Site::new(&[("scorePool", 3)]).await;
+    let mut agents = Vec::new();
+    for name in ["gpu0", "gpu1", "gpu2"] {
+        let mut agent = site.agent(name).await;
+        // Enough to be slashed and stay.
+        agent.stake *= 2;
+        agent.configure(&site);
+        agents.push(agent);
+    }
+    let mut running: Vec<_> = agents.iter().map(|agent| agent.start(None)).collect();
+    for agent in &agents {
+        until_status(&site, agent, 1).await;
+    }
+    let (cheat, number) = (&agents[0], site.node_of(agents[0].key).await);
+    let group = site.view(number).await.gpu;
+    site.world.rule("listGpuGroup", &[n(group), ethers::abi::Token::Bool(true)]).await;
+    let application = site.account(100_000_000).await;
+    let profile = IMuster::Profile {
+        algorithm: 0,
+        least: 3,
+        most: 3,
+        reschedules: 0,
+        targeting: 2,
+        target: 490_000_000_000_000_000,
+        alpha: 500_000_000_000_000_000,
+        period: 300,
+    };
+    application.call(IMuster::setProfileCall { profile }, U256::ZERO).await.unwrap();
+    let back = async || {
+        let count = |event: &&Event| matches!(event, Event::NodeResumed(e) if e.node == number);
+        site.events().await.iter().filter(count).count()
+    };
+
+    // Where nothing is slashed, golden tasks that pass end it.
+    cheat.behave("cheats");
+    let rated = IMuster::TaskSpec { gpu: group, ..gpt(3) };
+    let id = site.task(&application, rated, "rated", 300_000).await;
+    judged(&site, number, id, 2).await;
+    site.until("it comes back by itself", async || (back().await == 1).then_some(())).await;
+    until_status(&site, cheat, 1).await;
+    assert!(cheat.log().contains("no reason to pause any more: judged"), "{}", cheat.log());
+
+    // Where something is, only who has looked at it.
+    let replicated = IMuster::TaskSpec { gpu: group, ..gpt(2) };
+    let id = site.task(&application, replicated.clone(), "replicated", 300_000).await;
+    judged(&site, number, id, 2).await;
+    let slashed = |event: &Event| matches!(event, Event::NodeSlashed(e) if e.node == number && e.id == id).then_some(());
+    site.event("it is slashed", slashed).await;
+    until_status(&site, cheat, 5).await;
+    let runs = cheat.runs();
+    let log =
+        site.until("it says what to look at", async || Some(cheat.log()).filter(|log| log.contains("was slashed for"))).await;
+    let said = log.lines().find(|line| line.contains(&format!("judged wrong in task {id}"))).unwrap();
+    let kept = said.split_once("its result is kept in ").unwrap().1.split_once(';').unwrap().0;
+    assert_eq!(std::fs::read_to_string(kept).unwrap(), format!("{}!", answer_to("replicated")));
+    assert!(said.contains(&digest_to("replicated").to_string()) && said.contains("muster-agent doctor"), "{said}");
+    // The third since it started: the first, that after the first judgement, and this one's.
+    site.until("it has tested itself", async || cheat.log().matches("the self-test passed").nth(2).map(|_| ())).await;
+    let id = site.task(&application, gpt(0), "for another", 70_000).await;
+    succeeds(&site, id).await;
+    assert_eq!((status(&site, cheat).await, back().await, cheat.runs()), (5, 1, runs));
+    assert!(muster_client::pause::reasons(&last_pause(&site, cheat).await).is_some_and(|why| why == ["judged"]));
+
+    // Nor does it forget with its journal.
+    running[0].kill();
+    std::fs::remove_dir_all(cheat.home.join("state")).unwrap();
+    running[0] = cheat.start(None);
+    site.until("it recalls", async || cheat.log().contains("why it is to be paused: judged").then_some(())).await;
+    site.until("it has tested itself", async || cheat.log().matches("the self-test passed").nth(3).map(|_| ())).await;
+    assert_eq!((status(&site, cheat).await, back().await), (5, 1));
+
+    cheat.behave("answers");
+    let operator = site.account_of(cheat.key, "operator").await;
+    operator.call(IMuster::resumeCall {}, U256::ZERO).await.unwrap();
+    let id = site.task(&application, replicated, "again", 300_000).await;
+    judged(&site, number, id, 1).await;
+    until_status(&site, cheat, 1).await;
+}
+
+/// Waits for what a group says of a node.
+async fn judged(site: &Site, node: u32, task: u64, verdict: u8) {
+    let found = site.event("a judgement", |event| match event {
+        Event::MemberJudged(e) if (e.node, e.id) == (node, task) => Some(e.verdict),
+        _ => None,
+    });
+    assert_eq!(found.await, verdict);
+}
+
+async fn succeeds(site: &Site, id: u64) {
+    site.event("an answer", |event| if let Event::TaskSucceeded(e) = event { (e.id == id).then_some(()) } else { None }).await;
+}
+
+/// The calldata of the last pause that an agent has sent.
+async fn last_pause(site: &Site, agent: &Agent) -> Vec<u8> {
+    let inputs = inputs_by(site, agent.key).await;
+    inputs.into_iter().rfind(|input| input.starts_with(&IMuster::pauseCall::SELECTOR)).unwrap()
+}
+
+#[tokio::test]
+async fn a_worker_that_is_removed_takes_no_task_and_ends() {
+    let mut site = Site::new(&[("sampleBps", 0), ("scorePool", 3)]).await;
+    let mut agent = site.agent("gpu0").await;
+    let mut running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    running.kill();
+    let (operator, number) = (site.account_of(agent.key, "operator").await, site.node_of(agent.key).await);
+    let application = site.account(1_000_000).await;
+    agent.key = site.key(0).await;
+    agent.node_more = format!("operator = \"{}\"", operator.address());
+    agent.configure(&site);
+    std::fs::remove_dir_all(agent.home.join("state")).unwrap();
+    let worker = PrivateKeySigner::from_bytes(&agent.key).unwrap().address();
+    let name = async |worker| operator.call(IMuster::setWorkerCall { worker }, U256::ZERO).await.unwrap();
+    let status = async || site.view(number).await.status;
+    name(worker).await;
+    // It is removed when it has committed to an answer, which nobody else could reveal.
+    let mut running = agent.start(Some("committed"));
+    site.until("it works", async || agent.log().contains("the self-test passed").then_some(())).await;
+    let committed = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(1) }, "committed", 100_000).await;
+    site.until("it dies", async || running.ended()).await;
+    assert_eq!(status().await, 2);
+    name(Address::ZERO).await;
+    let mut running = agent.start(None);
+    succeeds(&site, committed).await;
+    let ended = site.until("it ends", async || running.ended()).await;
+    assert!(!ended.success() && agent.log().contains(&format!("works for node {number} no more")), "{}", agent.log());
+    assert_eq!(agent.runs(), 1);
+
+    // And while it is up: a task that comes is nobody's, and it does not begin it.
+    name(worker).await;
+    let mut running = agent.start(None);
+    let works = format!("works for node {number} now");
+    site.until("it works", async || agent.log().matches(&works).nth(1).map(|_| ())).await;
+    site.until("it is fit", async || agent.log().matches("the self-test passed").nth(2).map(|_| ())).await;
+    name(Address::ZERO).await;
+    let id = site.task(&application, gpt(0), "for nobody", 70_000).await;
+    site.until("it is drawn", async || {
+        application.call(IMuster::dispatchCall { count: 1 }, U256::ZERO).await.unwrap();
+        (status().await == 2).then_some(())
+    })
+    .await;
+    let ended = site.until("it ends", async || running.ended()).await;
+    assert!(!ended.success(), "{}", agent.log());
+    assert_eq!(agent.runs(), 1, "task {id} was not begun: {}", agent.log());
+}
+
+#[tokio::test]
+async fn an_executor_that_rolls_dice_is_found_out_before_anything_is_paid() {
+    let mut site = Site::new(&[]).await;
+    let agent = site.agent("gpu0").await;
+    agent.behave("rolls");
+    let doctor = agent.command(&["doctor"]).output().unwrap();
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(!doctor.status.success() && said.contains("WRONG  golden tasks: golden task one was answered with"), "{said}");
+    let _running = agent.start(None);
+    site.until("it does not begin", async || agent.log().contains("the node cannot begin: golden task one").then_some(())).await;
+    assert_eq!(calls_by(&site, agent.key).await, [[0; 4]; 0], "nothing was sent");
+    agent.behave("answers");
+    until_status(&site, &agent, 1).await;
+}
+
+#[tokio::test]
+async fn who_joins_by_hand_under_the_name_that_the_doctor_says_works() {
+    let mut site = Site::new(&[]).await;
+    let agent = site.agent("gpu0").await;
+    let path = agent.home.join("agent.toml");
+    let text = std::fs::read_to_string(&path).unwrap().replace(&format!("stake = \"{}\"", agent.stake), "");
+    std::fs::write(&path, text).unwrap();
+    let doctor = agent.command(&["doctor"]).output().unwrap();
+    let said = String::from_utf8_lossy(&doctor.stdout).to_string();
+    let name =
+        said.split_once("muster node join --gpu '").unwrap_or_else(|| panic!("{said}")).1.split_once("' --vram 24").unwrap().0;
+    let operator = site.account_of(agent.key, "operator").await;
+    let fee = site.muster.name_fee(name, 24).await.unwrap();
+    assert!(said.contains("nobody has used the name"), "{said}");
+    let call = IMuster::joinCall { gpuName: name.into(), vram: 24, models: vec![] };
+    operator.call(call, U256::from(agent.stake) + fee).await.unwrap();
+    let doctor = agent.command(&["doctor"]).output().unwrap();
+    assert!(doctor.status.success(), "{}", String::from_utf8_lossy(&doctor.stdout));
+    drop(operator);
+    let _running = agent.start(None);
+    site.until("it is fit", async || agent.log().contains("the self-test passed").then_some(())).await;
+    let application = site.account(1_000_000).await;
+    let id = site.task(&application, gpt(0), "by hand", 70_000).await;
+    succeeds(&site, id).await;
+}
+
+#[tokio::test]
+async fn a_damaged_journal_is_named_and_set_aside_and_what_is_open_comes_from_the_chain() {
+    let mut site = Site::new(&[("sampleBps", 0), ("scorePool", 3)]).await;
+    let agent = site.agent("gpu0").await;
+    let mut running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    running.kill();
+    let application = site.account(1_000_000).await;
+    let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(1) }, "damaged", 100_000).await;
+    let mut running = agent.start(Some("committed"));
+    site.until("it dies", async || running.ended()).await;
+    // As a failing disk leaves it, without what was not merged yet.
+    let state = agent.home.join("state");
+    std::fs::remove_file(state.join("journal.sqlite-wal")).unwrap();
+    std::fs::write(state.join("journal.sqlite"), [0xa5; 40_000]).unwrap();
+    let doctor = agent.command(&["doctor"]).output().unwrap();
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(!doctor.status.success() && said.contains("WRONG  journal: journal.sqlite in"), "{said}");
+    let _running = agent.start(None);
+    succeeds(&site, id).await;
+    assert!(agent.log().contains("the journal was damaged"), "{}", agent.log());
+    assert_eq!(agent.runs(), 1, "it was not run again");
+    let mut kept = std::fs::read_dir(state).unwrap().flatten();
+    assert!(kept.any(|file| file.file_name().to_string_lossy().starts_with("journal.sqlite.damaged-")));
+    until_status(&site, &agent, 1).await;
+}
+
+#[tokio::test]
+async fn who_cannot_listen_says_so_before_anything_is_paid() {
+    let mut site = Site::new(&[]).await;
+    let mut agent = site.agent("gpu0").await;
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = taken.local_addr().unwrap();
+    agent.more = format!("listen = \"{at}\"");
+    agent.configure(&site);
+    let doctor = agent.command(&["doctor"]).output().unwrap();
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(!doctor.status.success() && said.contains(&format!("WRONG  listen: cannot serve metrics at {at}")), "{said}");
+    let output = agent.command(&["run"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains(&format!("cannot serve metrics at {at}")), "{said}");
+    assert_eq!(site.node_of(agent.key).await, 0);
+    drop(taken);
+    let _running = agent.start(None);
+    until_status(&site, &agent, 1).await;
+    // Of the agent itself it is no fault, and every line of it says when it was.
+    let doctor = agent.command(&["doctor"]).output().unwrap();
+    assert!(doctor.status.success(), "{}", String::from_utf8_lossy(&doctor.stdout));
+    let timed =
+        |line: &str| line.split_once("Z muster-agent: ").is_some_and(|(time, _)| time.len() == 19 && time.starts_with("20"));
+    assert!(agent.log().lines().all(timed), "{}", agent.log());
+}
+
+#[tokio::test]
+async fn a_full_disk_pauses_a_node_before_it_takes_a_task_and_room_brings_it_back() {
+    let mut site = Site::new(&[]).await;
+    let agent = site.agent("gpu0").await;
+    let free = agent.home.join("free");
+    let start = || {
+        let log = std::fs::File::options().create(true).append(true).open(agent.home.join("log")).unwrap();
+        let mut command = agent.command(&["run"]);
+        Running(command.env("MUSTER_AGENT_FREE", &free).stderr(log).spawn().unwrap())
+    };
+    std::fs::write(&free, "100000000000").unwrap();
+    let mut running = start();
+    until_status(&site, &agent, 1).await;
+    let kept = agent.home.join("state/room");
+    site.until("some room is kept", async || kept.exists().then_some(())).await;
+    std::fs::write(&free, "4096").unwrap();
+    until_status(&site, &agent, 5).await;
+    assert!(agent.log().contains("0 MiB are free on the disk, and 1024 MiB have to be"), "{}", agent.log());
+    assert!(!kept.exists(), "the room that was kept is given up");
+    std::fs::write(&free, "100000000000").unwrap();
+    until_status(&site, &agent, 1).await;
+
+    // One that it has already is reported, and not begun.
+    running.kill();
+    let application = site.account(1_000_000).await;
+    let id = drawn(&site, &agent, &application, gpt(0), "on a full disk").await;
+    std::fs::write(&free, "4096").unwrap();
+    let _running = start();
+    assert_eq!(error_of(&site, id).await, 2);
+    assert_eq!(agent.runs(), 0);
+    until_status(&site, &agent, 5).await;
+    let doctor = agent.command(&["doctor"]).env("MUSTER_AGENT_FREE", &free).output().unwrap();
+    assert!(String::from_utf8_lossy(&doctor.stdout).contains("WRONG  disk: 0 MiB free"));
+    std::fs::write(&free, "100000000000").unwrap();
+    let id = site.task(&application, gpt(0), "with room", 70_000).await;
+    succeeds(&site, id).await;
 }
 
 #[tokio::test]
@@ -279,6 +580,7 @@ async fn a_download_longer_than_its_task_may_take_is_an_error_in_time() {
     let processes = std::fs::read_to_string(note).unwrap();
     let process = processes.lines().next().unwrap().parse().unwrap();
     site.until("the download has ended", async || (!alive(process)).then_some(())).await;
+    assert!(!agent.log().contains("in a row"), "it is no failure of the node's: {}", agent.log());
 }
 
 #[tokio::test]

@@ -243,8 +243,8 @@ impl Agent {
         fs::write(self.home.join("agent.toml"), text).unwrap();
     }
 
-    /// What its executor does from its next task on: `answers`, `fails`, `refuses`, `hangs`, `stays`, `ends`; from its next start
-    /// on, too: `loads`, alone or after `fails`, and is not ready as long as it is to.
+    /// What its executor does from its next task on: `answers`, `differs`, `cheats` (golden tasks apart), `rolls` dice, `fails`, `refuses`,
+    /// `hangs`, `stays`, `ends`; from its next start on, too: `loads`, alone or after `fails`, and is not ready as long as it is to.
     pub fn behave(&self, behaviour: &str) {
         fs::write(self.home.join("behaviour"), behaviour).unwrap();
     }
@@ -323,20 +323,26 @@ pub fn journal(agent: &Agent) -> Option<Vec<(u64, String, Option<String>)>> {
 
 /// Calls of the contract that an account has sent and that were mined, as the transactions themselves say.
 pub async fn calls_by(site: &Site, key: B256) -> Vec<[u8; 4]> {
+    let inputs = inputs_by(site, key).await;
+    inputs.iter().filter_map(|input| input.first_chunk().copied()).collect()
+}
+
+/// The calldata of them.
+pub async fn inputs_by(site: &Site, key: B256) -> Vec<Vec<u8>> {
     let from = PrivateKeySigner::from_bytes(&key).unwrap().address();
     let head = site.muster.endpoints().head().await.unwrap().number;
-    let mut calls = Vec::new();
+    let mut inputs = Vec::new();
     for number in site.start..=head {
         let block: serde_json::Value =
             site.muster.endpoints().ask("eth_getBlockByNumber", serde_json::json!([format!("{number:#x}"), true])).await.unwrap();
         for transaction in block["transactions"].as_array().unwrap() {
             if transaction["from"].as_str().is_some_and(|text| text.parse::<Address>().unwrap() == from) {
                 let input: alloy::primitives::Bytes = transaction["input"].as_str().unwrap().parse().unwrap();
-                calls.extend(input.get(..4).map(|selector| <[u8; 4]>::try_from(selector).unwrap()));
+                inputs.push(input.to_vec());
             }
         }
     }
-    calls
+    inputs
 }
 
 /// How often a function was called.
