@@ -137,6 +137,9 @@ async fn two_failures_in_a_row_pause_it_and_a_webhook_and_metrics_say_so() {
     for failures in 1..=2 {
         let id = site.task(&application, gpt(0), "fails", 70_000).await;
         assert_eq!(error_of(&site, id).await, 2);
+        let said = format!("task {id} reported as an error in transaction");
+        site.until("it says what it has sent", async || agent.log().contains(&said).then_some(())).await;
+        assert!(!agent.log().contains(&format!("task {id} answered")));
         site.until("it is counted", async || {
             (metric(at, "muster_agent_failures_in_a_row{node=\"gpu0\"}") == Some(f64::from(failures))).then_some(())
         })
