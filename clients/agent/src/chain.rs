@@ -13,6 +13,8 @@ use serde_json::{json, Value};
 const SPAN: u64 = 2_000;
 /// See there.
 const SPAN_MOST: u64 = 1 << 20;
+/// So many questions are asked about what a node's pause came of: with these spans they reach back by 58 million blocks.
+const QUESTIONS: u32 = 64;
 /// A page of groups.
 const PAGE: u32 = 256;
 /// Bytes of `commit`'s own calldata; what follows them is the note.
@@ -45,8 +47,13 @@ impl Chain {
 
     /// The newest log of the contract with these topics.
     async fn newest(&self, topics: &[B256]) -> Result<Option<Log>> {
+        self.newest_within(topics, u32::MAX).await
+    }
+
+    /// The same, by at most so many questions: what mostly is not there is not searched for to the beginning.
+    async fn newest_within(&self, topics: &[B256], questions: u32) -> Result<Option<Log>> {
         let (mut to, mut span) = (self.head().await?.number, SPAN);
-        loop {
+        for _ in 0..questions {
             let from = to.saturating_sub(span - 1).max(self.from_block);
             let filter = json!([{
                 "address": self.muster.address(), "topics": topics, "fromBlock": format!("{from:#x}"), "toBlock": format!("{to:#x}"),
@@ -67,6 +74,12 @@ impl Chain {
                 Err(error) => return Err(error.into()),
             }
         }
+        Ok(None)
+    }
+
+    /// The newest event of a kind about a node, unless it is too long ago to matter.
+    async fn newest_of(&self, kind: B256, node: u32) -> Result<Option<Log>> {
+        self.newest_within(&[kind, word(node.into())], QUESTIONS).await
     }
 
     /// What a task was created with.
@@ -101,11 +114,11 @@ impl Chain {
     /// The calldata by which a node that is paused was.
     pub async fn pause_of(&self, node: u32) -> Result<Option<Bytes>> {
         // Of what was busy, the call came before, and the pause at the end of its task in another's.
-        let pausing = self.newest(&[IMuster::NodePausing::SIGNATURE_HASH, word(node.into())]).await?;
-        let resumed = self.newest(&[IMuster::NodeResumed::SIGNATURE_HASH, word(node.into())]).await?;
+        let pausing = self.newest_of(IMuster::NodePausing::SIGNATURE_HASH, node).await?;
+        let resumed = self.newest_of(IMuster::NodeResumed::SIGNATURE_HASH, node).await?;
         let log = match pausing.filter(|pausing| place(Some(pausing)) > place(resumed.as_ref())) {
             Some(pausing) => Some(pausing),
-            None => self.newest(&[IMuster::NodePaused::SIGNATURE_HASH, word(node.into())]).await?,
+            None => self.newest_of(IMuster::NodePaused::SIGNATURE_HASH, node).await?,
         };
         let Some(hash) = log.and_then(|log| log.transaction_hash) else { return Ok(None) };
         let transaction: Option<Value> = self.muster.endpoints().ask("eth_getTransactionByHash", json!([hash])).await?;
@@ -115,11 +128,11 @@ impl Chain {
 
     /// Whether something was taken of a node for an answer since it was last resumed.
     pub async fn is_slashed(&self, node: u32) -> Result<bool> {
-        let slashed = self.newest(&[IMuster::NodeSlashed::SIGNATURE_HASH, word(node.into())]).await?;
+        let slashed = self.newest_of(IMuster::NodeSlashed::SIGNATURE_HASH, node).await?;
         if slashed.is_none() {
             return Ok(false);
         }
-        let resumed = self.newest(&[IMuster::NodeResumed::SIGNATURE_HASH, word(node.into())]).await?;
+        let resumed = self.newest_of(IMuster::NodeResumed::SIGNATURE_HASH, node).await?;
         Ok(place(slashed.as_ref()) > place(resumed.as_ref()))
     }
 

@@ -388,7 +388,7 @@ async fn a_damaged_journal_is_named_and_set_aside_and_what_is_open_comes_from_th
     // As a failing disk leaves it, without what was not merged yet.
     let state = agent.home.join("state");
     std::fs::remove_file(state.join("journal.sqlite-wal")).unwrap();
-    std::fs::write(state.join("journal.sqlite"), [0xa5; 40_000]).unwrap();
+    std::fs::write(state.join("journal.sqlite"), vec![0xa5; 40_000]).unwrap();
     let doctor = agent.command(&["doctor"]).output().unwrap();
     let said = String::from_utf8_lossy(&doctor.stdout);
     assert!(!doctor.status.success() && said.contains("WRONG  journal: journal.sqlite in"), "{said}");

@@ -59,11 +59,11 @@ async fn wealth(site: &Site, who: &Account) -> U256 {
     balance + U256::from(account.credit)
 }
 
-/// How a task ended: the code of the error that was reported, or none if it succeeded.
-fn end(events: &[Event], id: u64) -> Option<Option<u8>> {
+/// How a task ended, if it did: the code of the error that was reported, or 0 if it succeeded.
+fn end(events: &[Event], id: u64) -> Option<u8> {
     events.iter().find_map(|event| match event {
-        Event::TaskErrorReported(e) if e.id == id => Some(Some(e.code)),
-        Event::TaskSucceeded(e) if e.id == id => Some(None),
+        Event::TaskErrorReported(e) if e.id == id => Some(e.code),
+        Event::TaskSucceeded(e) if e.id == id => Some(0),
         Event::TaskAborted(e) if e.id == id => panic!("task {id} was aborted: {}", e.reason),
         _ => None,
     })
@@ -91,7 +91,7 @@ impl Time {
 }
 
 /// How tasks ended, when all have.
-async fn ends(site: &Site, time: &mut Time, ids: &[u64]) -> Vec<Option<u8>> {
+async fn ends(site: &Site, time: &mut Time, ids: &[u64]) -> Vec<u8> {
     for _ in 0..600 {
         time.pass(site);
         let events = site.events().await;
@@ -168,7 +168,7 @@ async fn tasks_that_nobody_can_run_take_no_node_out_of_work() {
             ids.extend(done.events.iter().find_map(|event| if let Event::TaskCreated(e) = event { Some(e.id) } else { None }));
         }
         assert_eq!(ids.len(), TASKS);
-        assert!(ends(&site, &mut time, &ids).await.iter().all(Option::is_some), "nothing answers tasks that {what}");
+        assert!(ends(&site, &mut time, &ids).await.iter().all(|code| *code > 0), "nothing answers tasks that {what}");
         let cost = before - wealth(&site, &attacker).await;
         let paused =
             site.events().await.iter().filter(|event| matches!(event, Event::NodePaused(_) | Event::NodePausing(_))).count();
@@ -181,6 +181,6 @@ async fn tasks_that_nobody_can_run_take_no_node_out_of_work() {
     for _ in 0..TASKS {
         ids.push(site.task(&other, IMuster::TaskSpec { kind: 0, ..gpt(0) }, "fine", FEE).await);
     }
-    assert_eq!(ends(&site, &mut time, &ids).await, [None; TASKS]);
+    assert_eq!(ends(&site, &mut time, &ids).await, [0; TASKS]);
     drop(running);
 }

@@ -372,7 +372,8 @@ async fn what_was_signed_for_a_chain_that_began_anew_is_not_sent_again() {
         // The same is done anew here, where it was never done, and beginning with the first number.
         assert_eq!(sender.submit(paid(3)).await.unwrap(), 0);
         sender.wait(0).await.unwrap();
-        assert_eq!(chain.lock().unwrap().mined(), [sender.entry(0).await.unwrap().latest().hash]);
+        let sent = sender.entry(0).await.unwrap().latest().hash;
+        assert_eq!(chain.lock().unwrap().mined(), [sent]);
     }
     // If it was the endpoint that was wrong, nothing is lost.
     *chain.lock().unwrap() = old;
