@@ -347,7 +347,8 @@ interface IMuster {
     /// since H was last set.
     function submit(uint64 id, bytes32 resultDigest) external;
 
-    /// @notice The node says it cannot run the task: ends it, refunds the fee in full.
+    /// @notice The node says it cannot run the task: ends it. The creator gets the fee back less the start fee, which is protocol income.
+    /// The node keeps its H, its scores and its rating. It rests until the task's estimate is over, at most a minute from its start.
     function reportError(uint64 id, uint8 code) external;
 
     /// @notice Ends a task whose deadline has passed without an answer, or whose answer was committed to and neither sampled nor revealed
@@ -369,14 +370,14 @@ interface IMuster {
     function commit(uint64 id, bytes32 commitment) external;
 
     /// @notice Reveals what a node has committed to. Anyone may call. A task that was not sampled ends with it: the node is paid fee / (1 + 2
-    /// sampleBps / 10000) and the rest goes to the reserve, unless fewer nodes than the parameter scorePool were active in its scope when
-    /// it committed; an error refunds the fee. In a validation group reveals begin when every member has committed or timed out, and end when the
+    /// sampleBps / 10000) and the rest goes to the reserve, unless fewer nodes than the parameter scorePool had joined in its scope when
+    /// it was created; an error ends it as {reportError} does. In a group, a revealed error no longer counts as an open commitment. In a validation group reveals begin when every member has committed or timed out, and end when the
     /// group is judged: by the last of them, unless draws are due, or after the parameter revealWindow by {settle}.
     /// @param group The group's place, as in {GroupFormed}; 0 for a task that was not sampled.
     function reveal(uint64 id, uint32 group, uint32 node, uint8 kind, bytes32 value, bytes32 salt) external;
 
     /// @notice Has the validators drawn of a task whose node has committed, and which the hash of a later block has sampled. Anyone may
-    /// call; who is not the node's operator gets the task's start fee out of the reserve, as far as it goes.
+    /// call. It spends the task's start fee, which the caller earns; called by the node's operator or worker, it goes to the reserve.
     function validate(uint64 id, uint32 node) external;
 
     /// @notice Draws the validators of the next sampled task whose block has come, if its draw is the next. Anyone may call; every call
@@ -389,7 +390,8 @@ interface IMuster {
     /// @notice An application's profile, and since its target was last set: groups settled, those with a majority, their members.
     function profile(address application) external view returns (Profile memory, uint32 groups, uint32 successes, uint32 members);
 
-    /// @notice Judges a validation group whose members have all revealed, or whose time for it is over. Anyone may call.
+    /// @notice Judges a validation group whose members have all revealed, or whose time for it is over. Anyone may call. While it waits for
+    /// a called member whose own committed task is older than the parameter sampleWindow, the group goes on without that member instead.
     function settle(uint64 id, uint32 group) external;
 
     /// @notice Says that the nodes of a GPU group answer bit by bit alike, so that its tasks can be validated (or no longer). Only the owner.
@@ -611,7 +613,7 @@ interface IMuster {
     event TaskStarted(uint64 indexed id, uint32 indexed node, address indexed creator, uint64 deadline, bool boosts);
     /// @notice The node answered and was paid. Of a task that could have been sampled, what is not paid went to the reserve.
     event TaskSucceeded(uint64 indexed id, uint32 indexed node, address indexed creator, bytes32 resultDigest, uint128 paid);
-    /// @notice The node said that it cannot run the task.
+    /// @notice The node said that it cannot run the task. What is missing of the fee is the start fee, protocol income.
     event TaskErrorReported(uint64 indexed id, uint32 indexed node, address indexed creator, uint8 code, uint128 refund);
     /// @notice The task ended without an answer.
     /// @param node The node that let it time out; 0 if it never started.
@@ -627,7 +629,7 @@ interface IMuster {
     /// @notice What a node had committed to; with the salt, which opens whatever was encrypted with it.
     event AnswerRevealed(uint64 indexed id, uint32 indexed node, uint32 group, uint8 kind, bytes32 value, bytes32 salt);
     /// @notice A task was sampled: its validators are drawn by a later block's hash.
-    /// @param beneficiary Got `paid` out of the reserve.
+    /// @param beneficiary Got `paid` of the task's fee, its start fee; if that is zero, the reserve did.
     event TaskSampled(uint64 indexed id, uint32 indexed node, address indexed creator, uint64 drawBlock, address beneficiary, uint128 paid);
     /// @notice A validation group was formed. The first member of a sampled task's group has committed already; of all others, MemberStarted says
     /// when they begin.
@@ -649,8 +651,8 @@ interface IMuster {
     /// @notice A member of a validation group has let its deadline pass, or left before.
     event MemberTimedOut(uint64 indexed id, uint32 indexed node, uint32 group);
     /// @notice What a member's part came to.
-    /// @param verdict 1 right, 2 wrong, 3 withheld, 4 error reported, 5 timed out, 6 no two answers were the same. In a rated group without a
-    /// majority 1 says that another answered the same, and 6 that none did.
+    /// @param verdict 1 right, 2 wrong, 3 withheld, 4 error reported, 5 timed out, 6 no two answers were the same, or in a rated group no
+    /// majority of them.
     event MemberJudged(uint64 indexed id, uint32 indexed node, uint32 group, uint8 verdict, uint128 paid);
     /// @notice A validation group was judged; its place is free.
     /// @param outcome 0 two or more answers were the same, 1 the first node alone answered and is paid as if not sampled, 2 all answers

@@ -52,6 +52,7 @@ contract MusterStorage {
         uint8 best;
         /// Lowest stake class that has an active node. No parameter.
         uint8 lowest;
+        uint8 openMostEver;
     }
 
     /// Parameters that creating tasks and joining need. docs/parameters.md says what each is, and in what unit.
@@ -79,13 +80,14 @@ contract MusterStorage {
         uint16 revealWindow;
         uint16 downloadTime;
         uint16 sampleBps;
-        uint16 slashTimes;
+        uint8 slashTimes;
         uint8 sampleDelay;
         uint8 openMost;
         uint8 scorePool;
         uint8 hammingMost;
         uint8 slashImages;
         uint8 holdTime;
+        uint32 leastStakeEver;
     }
 
     /// An account: what Muster owes it, and its node.
@@ -165,7 +167,8 @@ contract MusterStorage {
         /// The application.
         address creator;
         /// The escrowed fee, in wei.
-        uint96 fee;
+        uint88 fee;
+        uint8 slashTimes;
     }
 
     /// A Pending, queued or running task: everything that was frozen at its creation.

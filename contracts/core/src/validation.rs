@@ -73,8 +73,9 @@ pub struct Judgement {
 /// member only.
 ///
 /// Whoever agrees with anyone is right. The right ones score 10, 5, 2 in the order of their elapsed times, of equals the earlier
-/// commitment first, then the earlier member; all others score 0. Where no two agree nothing is scored: an error is no answer,
-/// so errors agree with nobody. Withholding is withholding whatever the others did.
+/// commitment first, then the earlier member. Wrong, withheld and missing answers score 0 beside them. An error is no answer: it
+/// agrees with nobody and is not scored, since it is all that an honest node can say of a task that nobody can run. Where no two
+/// agree nothing is scored. Withholding is withholding whatever the others did.
 pub fn judge<A>(members: &[Member<A>; MEMBERS], same: impl Fn(&A, &A) -> bool) -> Judgement {
     let mut right = [false; MEMBERS];
     for (i, first) in members.iter().enumerate() {
@@ -105,7 +106,7 @@ pub fn judge<A>(members: &[Member<A>; MEMBERS], same: impl Fn(&A, &A) -> bool) -
             Member::Withheld => Verdict::Withheld,
             Member::TimedOut => Verdict::TimedOut,
         };
-        if agreed {
+        if agreed && !matches!(member, Member::Failed) {
             scores[i] = Some(if right[i] { RANK_SCORES[rank(i)] } else { 0 });
         }
     }
@@ -137,6 +138,30 @@ pub fn has_images(a: &Images, images: u8) -> bool {
 /// spent on it, and (1 - r) (1 - 1 / (1 + 2 r)) are left, which is the same. Fees are below 2^100.
 pub fn payment(fee: u128, sample_bps: u16) -> u128 {
     fee * 10_000 / (10_000 + 2 * sample_bps as u128)
+}
+
+/// What the right members of a group share: a part of the fee, and what the reserve is asked to add. The rest of the fee goes to the
+/// reserve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pot {
+    /// Out of the fee, in wei.
+    pub fee: u128,
+    /// Out of the reserve, in wei, as far as that goes.
+    pub reserve: u128,
+}
+
+impl Pot {
+    /// Of a fee that its members share, of whom so many `failed`: a failed member's part, rounded down, is not shared out to the others.
+    pub fn of_fee(fee: u128, members: usize, failed: usize) -> Pot {
+        Pot { fee: fee - fee / members.max(1) as u128 * failed as u128, reserve: 0 }
+    }
+
+    /// Of a sampled task whose node is paid `single` where there is no group: one such payment for each member that did not fail. If the
+    /// first failed, the reserve adds nothing: a task whose node reports an error pays nothing into it either.
+    pub fn of_payments(fee: u128, single: u128, members: usize, failed: usize, first_failed: bool) -> Pot {
+        let whole = single * members.saturating_sub(failed) as u128;
+        Pot { fee: whole.min(fee), reserve: if first_failed { 0 } else { whole.saturating_sub(fee) } }
+    }
 }
 
 /// Shares a pot by scores, rounded down, the remainder to the last who has one. All of it is shared if any score is above 0.

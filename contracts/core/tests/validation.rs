@@ -25,7 +25,7 @@ fn the_table_of_outcomes() {
 
     check([same(30), same(20), same(40)], Outcome::Agreed(1), [Right; 3], [Some(5), Some(10), Some(2)]);
     check([a, same(35), b], Outcome::Agreed(0), [Right, Right, Wrong], [Some(10), Some(5), Some(0)]);
-    check([error, a, same(35)], Outcome::Agreed(1), [Failed, Right, Right], [Some(0), Some(10), Some(5)]);
+    check([error, a, same(35)], Outcome::Agreed(1), [Failed, Right, Right], [None, Some(10), Some(5)]);
     check([a, kept, same(29)], Outcome::Agreed(2), [Right, Withheld, Right], [Some(5), Some(0), Some(10)]);
     check([late, a, same(29)], Outcome::Agreed(2), [TimedOut, Right, Right], [Some(0), Some(5), Some(10)]);
     check([a, same(29), nobody], Outcome::Agreed(1), [Right, Right, Verdict::None], [Some(5), Some(10), None]);

@@ -15,14 +15,14 @@ use crate::receipt;
 use crate::registry::{self, Held};
 use crate::roster::Seat;
 use crate::sampler::{Among, Field};
-use crate::tasks::{SLASHED, TIMEOUT};
+use crate::tasks::{began, SLASHED, TIMEOUT};
 use crate::{purse, Result};
 use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, Grade, NodeId, TaskId};
 use muster_core::qos::{self, penalise, share_bps};
 use muster_core::record::*;
 use muster_core::reputation::vote_by;
-use muster_core::validation::{has_images, judge, payment, same_images, shares, Member, Outcome, Verdict};
+use muster_core::validation::{has_images, judge, payment, same_images, shares, Member, Outcome, Pot, Verdict};
 use muster_core::word::{Address, Word};
 
 /// Draws of a task's validators that may stay undecided; after that it is judged with as many as were found.
@@ -226,11 +226,6 @@ enum Mark {
     Rating(bool),
 }
 
-/// When a running task began.
-fn began(order: &Order) -> u64 {
-    order.moment - order.limit as u64
-}
-
 impl<H: Host> Network<'_, H> {
     fn limits(&self) -> Limits {
         self.host.get(slot(LIMITS))
@@ -243,17 +238,9 @@ impl<H: Host> Network<'_, H> {
         Ok(order)
     }
 
-    /// [`Order::SCORED`] if there are nodes enough of a group that its members are drawn among, `beside` others; answers that have to
-    /// be equal also need a GPU group that is listed still.
-    fn scored(&self, order: &Order, among: Among, group: GpuGroup, beside: u32, limits: &Limits) -> u8 {
-        let enough = limits.score_pool as u32;
-        let there = || Field::new(self.host, among, group.into()).count(self.host, enough) + beside;
-        let comparable = order.images() > 0 || registry::listed(self.host, group);
-        if comparable && there() >= enough {
-            Order::SCORED
-        } else {
-            0
-        }
+    /// Whether the answers of nodes of a group can be compared: as images, or bit by bit where the group is listed still.
+    fn comparable(&self, order: &Order, group: GpuGroup) -> bool {
+        order.images() > 0 || registry::listed(self.host, group)
     }
 
     /// Whether the hash of the commitment's block samples a task.
@@ -279,9 +266,9 @@ impl<H: Host> Network<'_, H> {
         let block = self.block() + limits.sample_delay as u64;
         let commitment = Commitment::of(hash, elapsed, block);
         seat.set_commitment(self.host, &commitment);
-        // Settled before the lot is drawn: whoever could change it later would know what he gains.
-        let scored = self.scored(&order, Among::Active, order.group, 0, &limits);
-        seat.set_order(self.host, &Order { flags: order.flags | Order::COMMITTED | scored, ..order });
+        // Before the lot is drawn: whoever could change it later would know what they gain.
+        let lost = if self.comparable(&order, order.group) { 0 } else { Order::SCORED };
+        seat.set_order(self.host, &Order { flags: (order.flags | Order::COMMITTED) & !lost, ..order });
         self.tell_commitment(id, seat.id, 0, hash, block);
         Ok(())
     }
@@ -375,7 +362,9 @@ impl<H: Host> Network<'_, H> {
             let commitment = self.committed(&seat, &order)?;
             let due = began(&order) + commitment.elapsed as u64 + self.limits().sample_window as u64;
             ensure!(self.now > due, DeadlineNotPassed(id, due));
-            ensure!(commitment.block < self.block(), HashUnknown(id, commitment.block));
+            // However long blocks take, the lot was known for some of them before anybody can end the task for not having revealed.
+            let known = commitment.block + self.limits().sample_delay as u64;
+            ensure!(known < self.block(), HashUnknown(id, known));
             // Of a hash that is too long ago nobody can say what it had decided.
             ensure!(!self.sampled(&order, &commitment).unwrap_or(false), Sampled(id));
             // The lot was drawn, and this is its price: else who is not sampled would rather time out than pay for those who are.
@@ -434,13 +423,16 @@ impl<H: Host> Network<'_, H> {
         seat.set_order(self.host, &Order { flags: order.flags | Order::CALLING, ..order });
         let block = self.block() + limits.sample_delay as u64;
         self.calls.push_call(self.host, &Call { node, tries: 0 }, &order, block);
+        // Out of the task's own fee, so that no task takes more out of the reserve than such tasks pay into it.
         let (escrow, caller) = (seat.escrow(self.host), self.host.sender());
-        // A scope that pays nothing into the reserve takes nothing out of it.
-        let earns = purse::node_of(self.host, caller).0 != node && order.is(Order::SCORED);
-        let paid = if earns { purse::draw_reserve(self.host, share_bps(escrow.fee, order.start_fee_bps)) } else { 0 };
-        purse::credit(self.host, caller, paid);
-        let beneficiary = if paid > 0 { caller } else { [0; 20] };
-        emit::<TaskSampled>(self.host, (id, node, escrow.creator), (block, beneficiary, paid));
+        let start_fee = share_bps(escrow.fee, order.start_fee_bps);
+        seat.set_escrow(self.host, &Escrow { fee: escrow.fee - start_fee, ..escrow });
+        let beneficiary = if purse::node_of(self.host, caller).0 == node { [0; 20] } else { caller };
+        match beneficiary == caller {
+            true => purse::credit(self.host, caller, start_fee),
+            false => purse::save(self.host, start_fee),
+        }
+        emit::<TaskSampled>(self.host, (id, node, escrow.creator), (block, beneficiary, start_fee));
         Ok(())
     }
 
@@ -580,8 +572,14 @@ impl<H: Host> Network<'_, H> {
             _ => order.group,
         };
         let beside = beside.iter().filter(|seat| order.images() > 0 || seat.node.group == group).count() as u32;
-        // Not the active ones: who can choose when to be free could choose to be there when few others are.
-        self.scored(order, Among::Idle, group, beside, &self.limits())
+        // Not the joined ones: nodes can choose when to be free, and so could be there when few others are.
+        let enough = self.limits().score_pool as u32;
+        let there = || Field::new(self.host, Among::Idle, group.into()).count(self.host, enough) + beside;
+        if self.comparable(order, group) && there() >= enough {
+            Order::SCORED
+        } else {
+            0
+        }
     }
 
     /// Whether as many nodes have joined as a task takes that it can go to; paused ones may not count.
@@ -692,6 +690,10 @@ impl<H: Host> Network<'_, H> {
         group.members[i].stage = if kind == ANSWER { Stage::Answered } else { Stage::Failed };
         group.set_answer(self.host, i, Word::from_be_bytes(value));
         group.put(self.host, i);
+        if kind == ERROR {
+            // Nothing can be slashed for an error, so it holds nobody until the others have revealed.
+            self.uncount(node, &order);
+        }
         // Scores and slashes weigh in draws, so judging waits for those that are due.
         let again = order.rated() && self.ring.is_full();
         if group.revealed() && !again && !self.draws_due() {
@@ -700,10 +702,54 @@ impl<H: Host> Network<'_, H> {
         Ok(())
     }
 
+    /// Counts a commitment of a node no longer as open, and frees the node if that held it.
+    fn uncount(&mut self, node: NodeId, order: &Order) {
+        if order.liability() == 0 {
+            return;
+        }
+        let mut seat = Seat::load(self.host, node);
+        let held = seat.node.held();
+        seat.node.duties = (seat.node.duties - 1) & !Node::HELD;
+        if held {
+            self.release(seat, Next::WorkOrWait);
+        } else {
+            seat.put(self.host);
+        }
+    }
+
+    /// Does without called members that could have begun: whose own sampled task waits for nothing but that somebody calls its
+    /// validators, since its `sampleWindow` is over. Gives whether there was one.
+    fn drop_called(&mut self, group: &mut Group, order: &Order) -> bool {
+        let window = self.limits().sample_window as u64;
+        let mut dropped = false;
+        for i in 0..MEMBERS {
+            let node = group.members[i].node;
+            if group.members[i].stage != Stage::Called {
+                continue;
+            }
+            let mut seat = Seat::load(self.host, node);
+            let own = seat.order(self.host);
+            let lingers = seat.node.running() && own.is(Order::COMMITTED) && !own.is(Order::CALLING);
+            if lingers && self.now > began(&own) + seat.commitment(self.host).elapsed as u64 + window {
+                seat.node.duties &= !Node::CALLED;
+                seat.put(self.host);
+                group.members[i] = Membership { node, stage: Stage::Gone, moment: self.now as u32, elapsed: 0 };
+                group.put(self.host, i);
+                emit::<MemberTimedOut>(self.host, (order.id, node), (group.place,));
+                dropped = true;
+            }
+        }
+        dropped
+    }
+
     /// See `IMuster.settle`.
     pub fn settle(&mut self, id: TaskId, place: u32) -> Result<()> {
-        let (group, order) = self.group_of(id, place)?;
+        let (mut group, order) = self.group_of(id, place)?;
+        let dropped = group.opened(self.now, order.moment).is_none() && self.drop_called(&mut group, &order);
         let opened = group.opened(self.now, order.moment).ok_or_else(|| refusal!(NotOpen(id, place)))?;
+        if dropped && !group.revealed() {
+            return Ok(());
+        }
         let closes = opened + self.limits().reveal_window as u64;
         ensure!(group.revealed() || self.now > closes, RevealsOpen(id, closes));
         self.settled()?;
@@ -738,11 +784,19 @@ impl<H: Host> Network<'_, H> {
         let judgement = judge(&members, |a, b| same(order, &limits, a, b));
         let (scored, replicated, fee) = (order.is(Order::SCORED), order.is(Order::REPLICATED), escrow.fee);
         let single = if scored { payment(fee, order.sample_bps) } else { fee };
-        let (mut paid, mut start_fee) = ([0; MEMBERS], 0);
+        let mut paid = [0; MEMBERS];
         let (outcome, answerer) = match judgement.outcome {
             Outcome::Agreed(fastest) => {
-                let pot = if scored && !replicated { self.pot(fee, single) } else { fee };
-                paid = shares(pot, &judgement.scores);
+                let stages = group.members.iter().map(|m| m.stage).filter(|&stage| stage != Stage::None);
+                let (count, failed) = (stages.clone().count(), stages.filter(|&stage| stage == Stage::Failed).count());
+                let first_failed = group.members[0].stage == Stage::Failed;
+                let pot = if scored && !replicated {
+                    Pot::of_payments(fee, single, count, failed, first_failed)
+                } else {
+                    Pot::of_fee(fee, count, failed)
+                };
+                purse::save(self.host, fee - pot.fee);
+                paid = shares(pot.fee + purse::draw_reserve(self.host, pot.reserve), &judgement.scores);
                 (AGREED, Some(fastest))
             }
             // Of three that began at once none was there first.
@@ -751,25 +805,25 @@ impl<H: Host> Network<'_, H> {
                 purse::save(self.host, fee - single);
                 (ALONE, Some(0))
             }
-            Outcome::Differing => {
-                start_fee = share_bps(fee, order.start_fee_bps);
-                (DIFFERING, None)
-            }
+            Outcome::Differing => (DIFFERING, None),
             _ => (UNANSWERED, None),
         };
+        // A sampled task has spent its start fee when its validators were called.
+        let start_fee = if answerer.is_none() && replicated { share_bps(fee, order.start_fee_bps) } else { 0 };
         let refund = if answerer.is_some() { 0 } else { fee - start_fee };
         let answer = answerer.map_or(Word::ZERO, |i| answers[i]);
         let (state, node) = answerer.map_or((Receipt::UNDECIDED, NodeId(0)), |i| (Receipt::SUCCEEDED, group.members[i].node));
         receipt::close(self.host, order, state, node, 0, refund, &answer.to_be_bytes());
         group.free(self.host);
         let slashes = scored && (order.images() == 0 || limits.slash_images > 0);
+        let slash_times = if slashes { escrow.slash_times } else { 0 };
         for (i, member) in group.members.iter().enumerate().take(MEMBERS) {
             if judgement.verdicts[i] == Verdict::None {
                 continue;
             }
             let mark = judgement.scores[i].filter(|_| scored).map(Mark::Score);
-            let slash = if slashes && matches!(judgement.verdicts[i], Verdict::Wrong | Verdict::Withheld) {
-                limits.slash_times as u128 * order.part(fee)
+            let slash = if matches!(judgement.verdicts[i], Verdict::Wrong | Verdict::Withheld) {
+                slash_times as u128 * order.part(fee)
             } else {
                 0
             };
@@ -784,22 +838,10 @@ impl<H: Host> Network<'_, H> {
         emit::<GroupSettled>(self.host, (order.id, group.place, escrow.creator), told);
     }
 
-    /// What a scored group's right members share, of which one is paid `single` where there is no group: three such payments, the fee's
-    /// and what is missing out of the reserve, as far as that goes; what the fee has more goes there.
-    fn pot(&mut self, fee: u128, single: u128) -> u128 {
-        let whole = single * MEMBERS as u128;
-        match fee.checked_sub(whole) {
-            Some(left) => {
-                purse::save(self.host, left);
-                whole
-            }
-            None => fee + purse::draw_reserve(self.host, whole - fee),
-        }
-    }
-
     /// Judges a group chosen by ratings: whoever agrees with more than half of it is right (the paper of
     /// [`muster_core::reputation`], section 3.3). Where nobody is, the task goes to another group, as often as its application's profile
-    /// allows.
+    /// allows; each group that finds no majority costs it a start fee. Answers are rated by a majority only, and errors never: else
+    /// tasks without a right answer would lower the ratings of everybody who tries.
     fn judge_rated(&mut self, group: &Group, order: &Order) {
         let (limits, task) = (self.limits(), group.task(self.host));
         let members: Vec<&Membership> = group.members.iter().filter(|m| m.stage != Stage::None).collect();
@@ -811,13 +853,13 @@ impl<H: Host> Network<'_, H> {
         let profile = self.count_settled(task.escrow.creator, winner.is_some(), members.len() as u32);
         let (fee, creator, scored) = (task.escrow.fee, task.escrow.creator, order.is(Order::SCORED));
         let again = winner.is_none() && order.attempts() < profile.reschedules;
-        let answered = answers.iter().flatten().count();
-        let differing = if answered > 0 { share_bps(fee, order.start_fee_bps) } else { 0 };
-        let (outcome, start_fee) = match winner {
-            Some(_) => (AGREED, 0),
-            None if again => (RESCHEDULED, 0),
-            None => (if answered > 1 { DIFFERING } else { UNANSWERED }, differing),
+        let outcome = match winner {
+            Some(_) => AGREED,
+            None if again => RESCHEDULED,
+            None if answers.iter().flatten().count() > 1 => DIFFERING,
+            None => UNANSWERED,
         };
+        let start_fee = if winner.is_some() { 0 } else { share_bps(fee, order.start_fee_bps) };
         let refund = if winner.is_some() || again { 0 } else { fee - start_fee };
         let answer = winner.and_then(|i| answers[i]).unwrap_or(Word::ZERO).to_be_bytes();
         if !again {
@@ -828,35 +870,40 @@ impl<H: Host> Network<'_, H> {
         if again {
             // Before its members look for work: they call up other tasks only where there is room beside it.
             let flags = order.flags & (Order::RECEIPT | Order::REPLICATED);
-            self.redraw(&Task { order: Order { flags, sample_bps: order.sample_bps + ATTEMPT, ..*order }, ..task });
+            let escrow = Escrow { fee: fee - start_fee, ..task.escrow };
+            self.redraw(&Task { escrow, order: Order { flags, sample_bps: order.sample_bps + ATTEMPT, ..*order }, ..task });
         }
-        let mut left = right.iter().filter(|&&right| right).count() as u128;
-        let mut pot = if winner.is_some() { fee } else { 0 };
+        let failed = members.iter().filter(|m| m.stage == Stage::Failed).count();
+        let (mut left, mut pot) = (0, 0);
+        if winner.is_some() {
+            left = right.iter().filter(|&&right| right).count() as u128;
+            pot = Pot::of_fee(fee, members.len(), failed).fee;
+            purse::save(self.host, fee - pot);
+        }
         let share = pot / left.max(1);
         for (i, member) in members.into_iter().enumerate() {
             let verdict = match member.stage {
+                Stage::Answered if winner.is_none() => Verdict::Open,
                 Stage::Answered if right[i] => Verdict::Right,
-                Stage::Answered if winner.is_some() => Verdict::Wrong,
-                Stage::Answered => Verdict::Open,
+                Stage::Answered => Verdict::Wrong,
                 Stage::Failed => Verdict::Failed,
                 Stage::Committed => Verdict::Withheld,
                 _ => Verdict::TimedOut,
             };
             // The last of those who are right gets what is left over.
-            let paid = match (right[i], left) {
-                (true, 1) => pot,
-                (true, _) => share,
+            let paid = match (verdict, left) {
+                (Verdict::Right, 1) => pot,
+                (Verdict::Right, _) => share,
                 _ => 0,
             };
-            (pot, left) = (pot - paid, left - right[i] as u128);
+            (pot, left) = (pot - paid, left.saturating_sub((verdict == Verdict::Right) as u128));
             emit::<MemberJudged>(self.host, (order.id, member.node), (group.place, verdict as u8, paid));
-            // Where nobody could answer, it may be the task that was wrong.
-            let counts = scored && (winner.is_some() || member.stage != Stage::Failed);
+            let counts = scored && !matches!(verdict, Verdict::Open | Verdict::Failed);
             if i >= MEMBERS {
                 // Who is freed by now finds work in later calls.
                 self.spend();
             }
-            self.conclude(member, order, paid, counts.then_some(Mark::Rating(right[i])), 0);
+            self.conclude(member, order, paid, counts.then_some(Mark::Rating(verdict == Verdict::Right)), 0);
         }
         purse::earn(self.host, start_fee);
         purse::credit(self.host, creator, refund);
@@ -887,8 +934,8 @@ impl<H: Host> Network<'_, H> {
             }
             None => false,
         };
-        let counted = order.liability() > 0 && matches!(member.stage, Stage::Committed | Stage::Answered | Stage::Failed);
         let held = seat.node.held();
+        let counted = order.liability() > 0 && matches!(member.stage, Stage::Committed | Stage::Answered);
         if counted {
             seat.node.duties -= 1;
             seat.node.duties &= !Node::HELD;

@@ -27,8 +27,8 @@ pub const MODEL_END: u64 = 1 << 40;
 /// What a node without a task may do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// Nothing that is queued.
-    Rest,
+    /// Nothing until this time, in seconds.
+    Rest(u64),
     /// A queued task.
     Work,
     /// A queued task, or wait for others with one that takes three nodes.
@@ -323,8 +323,10 @@ impl<H: Host> Network<'_, H> {
             let due = self.now + qos::exclusion_seconds(h, self.rules.exclusion_ppm, self.rules.tau);
             return self.park(seat, due);
         }
-        if self.draws_due() || self.queued > 0 && self.is_spent() {
-            return self.park(seat, self.now);
+        match next {
+            Next::Rest(until) if until > self.now => return self.park(seat, until),
+            _ if self.draws_due() || self.queued > 0 && self.is_spent() => return self.park(seat, self.now),
+            _ => {}
         }
         if !self.find_queued(&seat, next) {
             seat.node.pos = sampler::insert(self.host, Among::Idle, seat.node.group, seat.node.class(self.rules.base), seat.id);
@@ -334,7 +336,7 @@ impl<H: Host> Network<'_, H> {
 
     /// Gives a node that stands nowhere to a queued task, if there is one for it; else nothing has changed.
     fn find_queued(&mut self, seat: &Seat, next: Next) -> bool {
-        if next == Next::Rest || self.queued == 0 {
+        if matches!(next, Next::Rest(_)) || self.queued == 0 {
             return false;
         }
         seat.put(self.host);
@@ -364,6 +366,11 @@ impl<H: Host> Network<'_, H> {
     #[inline(never)]
     pub(crate) fn let_go(&mut self, reserved: Vec<Seat>) {
         for mut seat in reserved {
+            // It has waited in vain.
+            let duty = seat.duty(self.host);
+            if (duty.until as u64) < self.now {
+                seat.set_duty(self.host, &Duty { until: self.now as u32, ..duty });
+            }
             // One that is called to a group must not leave before it begins there.
             if seat.node.status == Status::Busy as u8 && !seat.node.called() {
                 seat.node.status = Status::Available as u8;
@@ -425,7 +432,7 @@ impl<H: Host> Network<'_, H> {
         } else if !eligible {
             // The threshold was raised under it.
             self.leave_sampler(&seat);
-            self.release(seat, Next::Rest);
+            self.release(seat, Next::Rest(self.now));
         } else {
             self.leave_sampler(&seat);
             ensure!(self.find_queued(&seat, Next::Work), NothingToPoke(id));

@@ -186,7 +186,7 @@ parameters! {
     /// Least price of an estimated second
     "minPrice" in "wei": Terms.min_price = Fixed(1), 0 to Fixed(u64::MAX);
     /// Start fee
-    "startFeeBps" in "ten-thousandths of the fee": Rules.start_fee_bps = Fixed(200), 0 to Fixed(5_000);
+    "startFeeBps" in "ten-thousandths of the fee": Rules.start_fee_bps = Fixed(200), 0 to Fixed(5_000), Proposed;
     /// Time between creation and draw; 0 draws at creation
     "drawDelay" in "blocks": Rules.draw_delay = Fixed(1), 0 to Fixed(64), LoweredWhileIdle;
     /// Factor on H at a timeout
@@ -226,7 +226,7 @@ parameters! {
     /// Eligible candidates that a draw needs for the task's success to raise H; with 0 every success does, as in the QoS document
     "boostPool" in "nodes": Rules.boost_pool = Fixed(3), 0 to Fixed(8);
     /// Time after which anyone can end a queued task
-    "queueTime" in "seconds": Limits.queue_time = Fixed(21_600), 60 to Fixed(2_592_000);
+    "queueTime" in "seconds": Limits.queue_time = Fixed(21_600), 60 to Fixed(2_592_000), Proposed;
     /// Price of a GPU name that nobody ever joined with
     "groupFee" in "granules": Limits.group_fee = StakeOver(100), 0 to StakeLimit;
     /// Probability that a committed answer is validated
@@ -240,8 +240,8 @@ parameters! {
     /// Open commitments that a node can have and still get work
     "openMost" in "commitments": Limits.open_most = Fixed(2), 1 to Fixed(8), Proposed;
     /// What a wrong or withheld answer costs
-    "slashTimes" in "fees": Limits.slash_times = Fixed(20), 0 to Fixed(1_000), Proposed;
-    /// Nodes that a task's scope needs for scores, ratings, slashes and the reserve: active ones of a sampled task, else idle ones
+    "slashTimes" in "fees": Limits.slash_times = Fixed(20), 0 to Fixed(255), Proposed;
+    /// Nodes that a task's scope needs for scores, ratings, slashes and the reserve: joined ones of a sampled task, else idle ones
     "scorePool" in "nodes": Limits.score_pool = Fixed(9), 3 to Fixed(24), Proposed;
     /// Added to the time limit of a validator that lacks a model
     "downloadTime" in "seconds": Limits.download_time = Fixed(600), 0 to Fixed(65_535);
@@ -289,7 +289,20 @@ pub fn within<H: Host>(host: &H, number: u8, value: Word) -> Result<(&'static Se
 pub fn put_parameter<H: Host>(host: &mut H, number: u8, p: &Setting, value: u64) {
     let before = p.get(host);
     p.put(host, value);
+    remember(host);
     emit::<ParameterChanged>(host, (number,), (before, value));
+}
+
+/// Keeps what parameters have been, by which fees are bound: nodes may have joined, and have commitments open, since then.
+fn remember<H: Host>(host: &mut H) {
+    let (terms, limits, rules): (Terms, Limits, Rules) = (host.get(slot(TERMS)), host.get(slot(LIMITS)), host.get(slot(RULES)));
+    let least_stake_ever = limits.least_stake_ever.min(terms.min_stake.min(BASE_MAX) as u32);
+    if least_stake_ever < limits.least_stake_ever {
+        host.put(slot(LIMITS), &Limits { least_stake_ever, ..limits });
+    }
+    if limits.open_most > rules.open_most_ever {
+        host.put(slot(RULES), &Rules { open_most_ever: limits.open_most, ..rules });
+    }
 }
 
 /// Puts every default into force, in a network whose minimum stake in granules is `base`.
@@ -297,6 +310,8 @@ pub fn put_parameter<H: Host>(host: &mut H, number: u8, p: &Setting, value: u64)
 /// Each is an event: who reads nothing but logs has to know the defaults too.
 pub fn put_defaults<H: Host>(host: &mut H, base: u64) -> Result<()> {
     host.put(slot(RULES), &Rules { base, ..Rules::default() });
+    host.put(slot(TERMS), &Terms { min_stake: base, ..Terms::default() });
+    host.put(slot(LIMITS), &Limits { least_stake_ever: base as u32, ..Limits::default() });
     for (number, p) in SETTINGS.iter().enumerate() {
         let value = p.default.resolve(host)?;
         put_parameter(host, number as u8, p, value);

@@ -77,6 +77,11 @@ impl Seat {
         host.put(offset(self.slot, node::ORDER), order);
     }
 
+    /// Sets who pays for the running task, and what is left of its fee.
+    pub fn set_escrow<H: Host>(&self, host: &mut H, escrow: &Escrow) {
+        host.put(offset(self.slot, node::ESCROW), escrow);
+    }
+
     /// Who pays for the running (or last) task.
     pub fn escrow<H: Host>(&self, host: &H) -> Escrow {
         host.get(offset(self.slot, node::ESCROW))

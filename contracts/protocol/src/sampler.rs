@@ -531,6 +531,15 @@ impl Field {
 trait Each: FnMut(GpuGroup, Counts) -> bool {}
 impl<F: FnMut(GpuGroup, Counts) -> bool> Each for F {}
 
+/// Whether so many nodes have joined in a scope; of groups in which none is active they are not counted.
+pub fn have_joined<H: Host>(host: &H, scope: Scope, nodes: u32) -> bool {
+    let mut found = 0;
+    !Field::new(host, Among::Active, scope).visit(host, &mut |_, counts| {
+        found += counts.joined().unwrap_or(0);
+        found < nodes
+    })
+}
+
 /// Adds the nodes of groups to `found`, until there are `most`.
 fn counting(found: &mut u32, most: u32) -> impl Each + '_ {
     move |_, counts| {

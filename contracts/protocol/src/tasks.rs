@@ -10,7 +10,7 @@ use crate::receipt::{self, UNSET};
 use crate::registry::{self, Held};
 use crate::ring::RING;
 use crate::roster::Seat;
-use crate::sampler::{nobody_idle, Among, Field, Neighbours, VRAM_MAX};
+use crate::sampler::{have_joined, nobody_idle, Among, Field, Neighbours, VRAM_MAX};
 use crate::{purse, queue, IMuster, Result};
 use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, ModelId, NodeId, TaskId, Ticket};
@@ -41,6 +41,9 @@ pub(crate) const TIMEOUT: u8 = 0;
 /// Groups of more members are given tasks of no more models than a word holds.
 const LARGE_GROUP: u16 = 6;
 
+/// Seconds from a task's start that a node which could not run it rests, at most: its estimate, if that is less.
+pub const REST_MOST: u64 = 60;
+
 const CANCELLED: u8 = 1;
 const EVICTED: u8 = 2;
 const WAITED: u8 = 3;
@@ -55,9 +58,16 @@ pub fn estimate(terms: &Terms, kind: u8, units: u32) -> Result<u32> {
         Kind::Gpt => (terms.gpt_overhead, terms.gpt_unit, 1_000),
         Kind::FineTune => (0, 1, terms.fine_tune_max),
     };
+    // What no time limit leaves time for is not taken.
+    let most = most.min((terms.limit_max as u32).saturating_sub(overhead as u32).checked_div(unit as u32).unwrap_or(most));
     ensure!(units >= 1 && units <= most, BadUnits(units, most));
     let least = (terms.limit_min as u32).div_ceil(2);
     Ok((overhead as u32 + units * unit as u32).clamp(least, (1 << 24) - 1))
+}
+
+/// When a running task began.
+pub(crate) fn began(order: &Order) -> u64 {
+    order.moment - order.limit as u64
 }
 
 impl<H: Host> Network<'_, H> {
@@ -98,8 +108,13 @@ impl<H: Host> Network<'_, H> {
                 kind |= (spec.units as u8) << 4;
             }
             if spec.redundancy == SAMPLED {
+                let limits: Limits = self.host.get(slot(LIMITS));
                 flags |= Order::SAMPLED;
-                sample_bps = self.host.get::<Limits>(slot(LIMITS)).sample_bps;
+                sample_bps = limits.sample_bps;
+                // Settled before anybody knows who runs it. Paused nodes count: a node found wrong would else have its others pause.
+                if have_joined(self.host, group.into(), limits.score_pool as u32) {
+                    flags |= Order::SCORED;
+                }
             } else {
                 flags |= Order::REPLICATED;
                 if !replicated {
@@ -140,7 +155,9 @@ impl<H: Host> Network<'_, H> {
     #[inline(always)]
     fn create<const ALONE: bool>(&mut self, terms: Terms, spec: IMuster::TaskSpec, value: Word) -> Result<TaskId> {
         let (order, models, least) = self.order_under(&terms, &spec)?;
-        let most = if spec.redundancy > 0 { self.most_at_stake(&terms, order.nodes()) } else { FEE_END - 1 };
+        let (most, slash_times) =
+            if spec.redundancy > 0 { self.most_at_stake(order.nodes()) } else { (FEE_END - 1, 0) };
+        let slash_times = if order.rated() { 0 } else { slash_times };
         let fee = value.to_u128().filter(|&fee| fee <= most).ok_or_else(|| refusal!(FeeTooHigh(value, most)))?;
         let least = least.max(1);
         ensure!(fee >= least, FeeTooLow(value, least));
@@ -152,7 +169,7 @@ impl<H: Host> Network<'_, H> {
             ensure!(self.so_many_can_run(&order), NobodyCanRun(order.group.vram(), spec.gpu));
         }
         let creator = self.host.sender();
-        let task = Task { escrow: Escrow { creator, fee }, order, models };
+        let task = Task { escrow: Escrow { creator, fee, slash_times }, order, models };
         self.tasks = order.id.0;
         let at_once = ALONE && self.rules.draw_delay == 0 && !order.is(Order::REPLICATED) && !self.draws_due();
         let block = match (nobody, at_once) {
@@ -217,12 +234,14 @@ impl<H: Host> Network<'_, H> {
 
     /// The highest fee of a task for so many nodes, in wei: so many times the part, rounded down, that the least stake of one covers, with
     /// a wrong answer to each of the tasks that it can have open. One more than those that hold it, for a group may wait for it by then.
-    pub fn most_at_stake(&self, terms: &Terms, nodes: u32) -> u128 {
+    /// And what each of them is slashed by.
+    ///
+    /// Nodes may have joined with the lowest least stake that there ever was, and have as many commitments open as they ever could.
+    pub fn most_at_stake(&self, nodes: u32) -> (u128, u8) {
         let limits: Limits = self.host.get(slot(LIMITS));
-        let times = limits.slash_times as u64 * (limits.open_most as u64 + 1);
-        // Raised since, the least stake is not what all have.
-        let part = self.wei(terms.min_stake.min(self.rules.base)) / times.max(1) as u128;
-        (part * nodes as u128).min(FEE_END - 1)
+        let times = limits.slash_times as u64 * (self.rules.open_most_ever as u64 + 1);
+        let part = self.wei(limits.least_stake_ever as u64) / times.max(1) as u128;
+        ((part * nodes as u128).min(FEE_END - 1), limits.slash_times)
     }
 
     /// Most tasks that can be queued now: floor(alpha x joined nodes), at most [`QUEUE_MAX`].
@@ -412,13 +431,17 @@ impl<H: Host> Network<'_, H> {
         Ok(())
     }
 
-    /// Ends a node's task by an error, refunded in full.
+    /// Ends a node's task by an error. The creator pays the start fee for the node's time, and the node rests: else one that reports
+    /// errors at once would be idle most of the time, and be drawn more often than its weight says.
     pub(crate) fn fail(&mut self, seat: Seat, escrow: &Escrow, order: &Order, code: u8) {
-        purse::credit(self.host, escrow.creator, escrow.fee);
-        emit::<TaskErrorReported>(self.host, (order.id, seat.id, escrow.creator), (code, escrow.fee));
-        receipt::close(self.host, order, Receipt::ERROR, seat.id, code, escrow.fee, &UNSET);
-        // The node that could not run this one is not handed the next in the same breath.
-        self.release(seat, Next::Rest);
+        let start_fee = share_bps(escrow.fee, order.start_fee_bps);
+        let refund = escrow.fee - start_fee;
+        purse::earn(self.host, start_fee);
+        purse::credit(self.host, escrow.creator, refund);
+        emit::<TaskErrorReported>(self.host, (order.id, seat.id, escrow.creator), (code, refund));
+        receipt::close(self.host, order, Receipt::ERROR, seat.id, code, refund, &UNSET);
+        let rest = (order.estimate as u64).min(REST_MOST);
+        self.release(seat, Next::Rest(began(order) + rest));
     }
 
     /// The task queued under a ticket.

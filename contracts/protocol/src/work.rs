@@ -15,8 +15,10 @@ use muster_core::record::*;
 
 /// Nodes that a task for three takes beside one.
 const OTHERS: u32 = MEMBERS as u32 - 1;
-/// A node waits in vain at most one part in so many of its time.
+/// A node waits, or is reserved, in vain at most one part in so many of its time.
 const PATIENCE: u64 = 10;
+/// What a reservation in vain is taken to have lasted, in seconds, where waiting lasts less.
+const RESERVED_FOR: u64 = 60;
 
 impl<H: Host> Network<'_, H> {
     /// Finds queued work for a node that stands nowhere. What it could do alone it begins. If a task for several is worth more, that goes
@@ -47,14 +49,15 @@ impl<H: Host> Network<'_, H> {
             let waiting: Vec<Seat> = seats.filter(there).collect();
             let idle = |net: &Self, scope: GpuGroup, most| Field::new(net.host, Among::Idle, scope.into()).count(net.host, most);
             let short = others.saturating_sub(waiting.len() as u32);
-            if short == 0 || idle(self, scope, short) >= short {
+            let hold = self.host.get::<Limits>(slot(LIMITS)).hold_time as u64;
+            let duty = seat.duty(self.host);
+            // Whoever keeps a task there that nobody can run takes no more than a tenth of their time from those who wait for it, or who
+            // were reserved for it with nodes that were gone at the draw.
+            let rested = duty.until == 0 || self.now >= duty.until as u64 + (PATIENCE - 1) * hold.max(RESERVED_FOR);
+            if short == 0 || rested && idle(self, scope, short) >= short {
                 self.call_up(&best, waiting, seat);
                 return true;
             }
-            let hold = self.host.get::<Limits>(slot(LIMITS)).hold_time as u64;
-            let duty = seat.duty(self.host);
-            // Whoever keeps a task there that nobody can run takes no more than a tenth of their time from those who wait for it.
-            let rested = duty.until == 0 || self.now >= duty.until as u64 + (PATIENCE - 1) * hold;
             if may_wait && hold > 0 && rested {
                 let nodes: Vec<NodeId> = waiting.iter().map(|seat| seat.id).chain([seat.id]).collect();
                 self.host.put(list, &Reserved::of(&nodes));
@@ -69,7 +72,7 @@ impl<H: Host> Network<'_, H> {
                 idle(self, rated.queue.group(), others) >= others
             };
             let rated = rated.filter(|rated| *rated != best && there(rated));
-            if let Some(best) = queue::better(several, rated).filter(worth) {
+            if let Some(best) = queue::better(several, rated).filter(worth).filter(|_| rested) {
                 self.call_up(&best, Vec::new(), seat);
                 return true;
             }

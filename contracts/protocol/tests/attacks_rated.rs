@@ -675,7 +675,7 @@ fn an_innocent_submit_pays_for_one_part_of_a_draw_of_nine_and_no_more() {
                 let models = ModelSet { ids, len: TASK_MODELS as u8 };
                 if !seat.node.running() {
                     order = Order { id: TaskId(1), models: models.len, model: ids[0], ..order };
-                    let escrow = Escrow { creator: who(CREATOR), fee: 1 };
+                    let escrow = Escrow { creator: who(CREATOR), fee: 1, ..Escrow::default() };
                     seat.assign(&mut w.mem, &Task { escrow, order, models });
                     seat.set_order(&mut w.mem, &order);
                 }

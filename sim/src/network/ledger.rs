@@ -298,7 +298,7 @@ impl Ledger {
 
     /// The highest fee, in wei, for each node of a task that can be validated: what the least stake covers.
     pub fn most_at_stake(&mut self) -> u128 {
-        Network::open(&mut self.host).map_or(0, |net| net.most_at_stake(&net.terms(), 1))
+        Network::open(&mut self.host).map_or(0, |net| net.most_at_stake(1).0)
     }
 
     /// The limits as they are.

@@ -4,13 +4,15 @@ packed! {
     /// Who pays for a task, and how much.
     ///
     /// ```text
-    /// | fee | creator |
-    ///    96     160
+    /// | slash_times | fee | creator |
+    ///       8         88     160
     /// ```
     pub struct Escrow {
         /// The application.
         creator: Address = "address" 160,
-        /// The escrowed fee, in wei.
-        fee: u128 = "uint96" 96,
+        /// The escrowed fee, in wei: what is left of it once a start fee was spent.
+        fee: u128 = "uint88" 88,
+        /// Parameter `slashTimes` at its creation; 0 for a task that slashes nobody.
+        slash_times: u8 = "uint8" 8,
     }
 }

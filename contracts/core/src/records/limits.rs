@@ -2,10 +2,10 @@ packed! {
     /// Parameters that only rare calls need; `muster_protocol::parameters` says what each is, and in what unit.
     ///
     /// ```text
-    /// | -  | hold_time | slash_images | hamming_most | score_pool | open_most | sample_delay | slash_times | sample_bps |
-    ///   32       8            8              8             8            8            8            16            16
-    /// | download_time | reveal_window | sample_window | group_fee | queue_time | kickout_milli |
-    ///        16               16              16            48          32             16
+    /// | - | least_stake_ever | hold_time | slash_images | hamming_most | score_pool | open_most | sample_delay | slash_times |
+    ///   8          32              8            8              8             8            8            8              8
+    /// | sample_bps | download_time | reveal_window | sample_window | group_fee | queue_time | kickout_milli |
+    ///       16             16              16              16            48          32             16
     /// ```
     pub struct Limits {
         /// Parameter `kickoutMilli`.
@@ -23,7 +23,7 @@ packed! {
         /// Parameter `sampleBps`.
         sample_bps: u16 = "uint16" 16,
         /// Parameter `slashTimes`.
-        slash_times: u16 = "uint16" 16,
+        slash_times: u8 = "uint8" 8,
         /// Parameter `sampleDelay`.
         sample_delay: u8 = "uint8" 8,
         /// Parameter `openMost`.
@@ -36,5 +36,7 @@ packed! {
         slash_images: u8 = "uint8" 8,
         /// Parameter `holdTime`.
         hold_time: u8 = "uint8" 8,
+        /// The lowest that parameter `minStake` ever was, in granules: no more than at initialisation. No parameter.
+        least_stake_ever: u32 = "uint32" 32,
     }
 }

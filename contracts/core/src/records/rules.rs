@@ -3,8 +3,8 @@ packed! {
     /// score there ever was, and the lowest stake class.
     ///
     /// ```text
-    /// | - | lowest | best | unbonding | tau | exclusion_ppm | boost_ppm | penalty_ppm | spread | scarce |
-    ///   8     8       8        24        24        24            24           24         8        8
+    /// | open_most_ever | lowest | best | unbonding | tau | exclusion_ppm | boost_ppm | penalty_ppm | spread | scarce |
+    ///          8           8       8        24        24        24            24           24         8        8
     /// | boost_pool | draw_delay | start_fee_bps | alpha_milli | base |
     ///       8            8              16             32        32
     /// ```
@@ -37,5 +37,7 @@ packed! {
         best: u8 = "uint8" 8,
         /// Lowest stake class that has an active node. No parameter.
         lowest: u8 = "uint8" 8,
+        /// The most that parameter `openMost` ever was. No parameter.
+        open_most_ever: u8 = "uint8" 8,
     }
 }
