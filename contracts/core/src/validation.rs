@@ -156,11 +156,12 @@ impl Pot {
         Pot { fee: fee - fee / members.max(1) as u128 * failed as u128, reserve: 0 }
     }
 
-    /// Of a sampled task whose node is paid `single` where there is no group: one such payment for each member that did not fail. If the
-    /// first failed, the reserve adds nothing: a task whose node reports an error pays nothing into it either.
-    pub fn of_payments(fee: u128, single: u128, members: usize, failed: usize, first_failed: bool) -> Pot {
+    /// Of a sampled task whose node is paid `single` where there is no group: one such payment for each member that did not fail. Unless
+    /// the first has revealed an answer, the reserve adds nothing: a task whose node reports an error pays nothing into it either, and
+    /// what was committed to and not revealed may have been one.
+    pub fn of_payments(fee: u128, single: u128, members: usize, failed: usize, answered: bool) -> Pot {
         let whole = single * members.saturating_sub(failed) as u128;
-        Pot { fee: whole.min(fee), reserve: if first_failed { 0 } else { whole.saturating_sub(fee) } }
+        Pot { fee: whole.min(fee), reserve: if answered { whole.saturating_sub(fee) } else { 0 } }
     }
 }
 

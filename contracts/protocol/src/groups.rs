@@ -789,9 +789,9 @@ impl<H: Host> Network<'_, H> {
             Outcome::Agreed(fastest) => {
                 let stages = group.members.iter().map(|m| m.stage).filter(|&stage| stage != Stage::None);
                 let (count, failed) = (stages.clone().count(), stages.filter(|&stage| stage == Stage::Failed).count());
-                let first_failed = group.members[0].stage == Stage::Failed;
+                let answered = group.members[0].stage == Stage::Answered;
                 let pot = if scored && !replicated {
-                    Pot::of_payments(fee, single, count, failed, first_failed)
+                    Pot::of_payments(fee, single, count, failed, answered)
                 } else {
                     Pot::of_fee(fee, count, failed)
                 };

@@ -4,11 +4,13 @@ use crate::abi::{emit, IMuster::*};
 use crate::host::{Host, Program};
 use crate::layout::{entry, slot, LIMITS, MODEL_NAMED, TERMS};
 use crate::network::Network;
+use crate::parking;
 use crate::pool;
 use crate::programs::departCall;
 use crate::registry::{self, Held, Holders};
 use crate::roster::Seat;
 use crate::sampler::{self, Among, Neighbours, VRAM_MAX};
+use crate::tasks::rests_until;
 use crate::{purse, queue, Result};
 use alloc::vec::Vec;
 use alloy_sol_types::SolCall;
@@ -33,6 +35,28 @@ pub enum Next {
     Work,
     /// A queued task, or wait for others with one that takes three nodes.
     WorkOrWait,
+    /// A queued task, with others that are idle too: it has waited in vain.
+    Waited,
+}
+
+impl Next {
+    /// Its number, for another program, of one who does not rest.
+    pub(crate) fn number(self) -> u64 {
+        match self {
+            Next::WorkOrWait => 1,
+            Next::Waited => 2,
+            Next::Work | Next::Rest(_) => 0,
+        }
+    }
+
+    /// The one with a number.
+    pub(crate) fn of(number: u8) -> Next {
+        match number {
+            1 => Next::WorkOrWait,
+            2 => Next::Waited,
+            _ => Next::Work,
+        }
+    }
 }
 
 impl<H: Host> Network<'_, H> {
@@ -195,6 +219,11 @@ impl<H: Host> Network<'_, H> {
     pub fn pause(&mut self) -> Result<()> {
         let mut seat = self.own_settled_seat()?;
         match Status::new(seat.node.status) {
+            // To pause and resume does not shorten its rest.
+            Status::Available if self.rests(&seat) => {
+                seat.node.status = Status::PendingPause as u8;
+                emit::<NodePausing>(self.host, (seat.id,), ());
+            }
             Status::Available => {
                 self.withdraw_from_work(&mut seat);
                 seat.node.status = Status::Paused as u8;
@@ -354,6 +383,15 @@ impl<H: Host> Network<'_, H> {
         emit::<NodeExcluded>(self.host, (seat.id,), (due,));
     }
 
+    /// Whether a node rests since it reported an error.
+    fn rests(&self, seat: &Seat) -> bool {
+        if seat.node.parked != Node::SET_BACK {
+            return false;
+        }
+        let due = parking::places(self.host).1(seat.node.pos).map_or(0, |(_, due)| due);
+        due > self.now && due == rests_until(&seat.order(self.host))
+    }
+
     /// Puts a node into the parking pool until `due`, for this reason.
     pub(crate) fn set_apart(&mut self, mut seat: Seat, due: u64, why: u8) {
         seat.node.pos = self.parking.put(self.host, seat.id, due);
@@ -399,7 +437,7 @@ impl<H: Host> Network<'_, H> {
     fn return_to_work(&mut self, mut seat: Seat) {
         self.parking.take(self.host, seat.node.pos);
         // Who waited in vain takes what there is.
-        let next = if seat.node.parked == Node::WAITS { Next::Work } else { Next::WorkOrWait };
+        let next = if seat.node.parked == Node::WAITS { Next::Waited } else { Next::WorkOrWait };
         seat.node.parked = 0;
         self.readmitted = seat.id;
         emit::<NodeReadmitted>(self.host, (seat.id,), ());
@@ -427,7 +465,7 @@ impl<H: Host> Network<'_, H> {
             // Nobody is made to go on waiting for what is there no more.
             let waits =
                 seat.node.parked == Node::WAITS && self.now < duty.until as u64 && pool::load(self.host, duty.queue).live > 0;
-            ensure!(eligible && !waits, NothingToPoke(id));
+            ensure!(eligible && !waits && !self.rests(&seat), NothingToPoke(id));
             self.return_to_work(seat);
         } else if !eligible {
             // The threshold was raised under it.

@@ -67,7 +67,12 @@ pub fn estimate(terms: &Terms, kind: u8, units: u32) -> Result<u32> {
 
 /// When a running task began.
 pub(crate) fn began(order: &Order) -> u64 {
-    order.moment - order.limit as u64
+    order.moment.saturating_sub(order.limit as u64)
+}
+
+/// Until when a node rests that could not run a task.
+pub(crate) fn rests_until(order: &Order) -> u64 {
+    began(order) + (order.estimate as u64).min(REST_MOST)
 }
 
 impl<H: Host> Network<'_, H> {
@@ -155,8 +160,7 @@ impl<H: Host> Network<'_, H> {
     #[inline(always)]
     fn create<const ALONE: bool>(&mut self, terms: Terms, spec: IMuster::TaskSpec, value: Word) -> Result<TaskId> {
         let (order, models, least) = self.order_under(&terms, &spec)?;
-        let (most, slash_times) =
-            if spec.redundancy > 0 { self.most_at_stake(order.nodes()) } else { (FEE_END - 1, 0) };
+        let (most, slash_times) = if spec.redundancy > 0 { self.most_at_stake(order.nodes()) } else { (FEE_END - 1, 0) };
         let slash_times = if order.rated() { 0 } else { slash_times };
         let fee = value.to_u128().filter(|&fee| fee <= most).ok_or_else(|| refusal!(FeeTooHigh(value, most)))?;
         let least = least.max(1);
@@ -440,8 +444,7 @@ impl<H: Host> Network<'_, H> {
         purse::credit(self.host, escrow.creator, refund);
         emit::<TaskErrorReported>(self.host, (order.id, seat.id, escrow.creator), (code, refund));
         receipt::close(self.host, order, Receipt::ERROR, seat.id, code, refund, &UNSET);
-        let rest = (order.estimate as u64).min(REST_MOST);
-        self.release(seat, Next::Rest(began(order) + rest));
+        self.release(seat, Next::Rest(rests_until(order)));
     }
 
     /// The task queued under a ticket.

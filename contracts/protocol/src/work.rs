@@ -5,6 +5,7 @@ use crate::abi::{emit, IMuster::NodeWaits};
 use crate::host::{offset, Host};
 use crate::layout::{entry, slot, LIMITS, WAITING};
 use crate::network::Network;
+use crate::nodes::Next;
 use crate::queue::{self, Best};
 use crate::registry;
 use crate::roster::Seat;
@@ -22,9 +23,9 @@ const RESERVED_FOR: u64 = 60;
 
 impl<H: Host> Network<'_, H> {
     /// Finds queued work for a node that stands nowhere. What it could do alone it begins. If a task for several is worth more, that goes
-    /// to the ring of Pending tasks, to be drawn by a later hash, with the node among its candidates; or the node waits for others, if it
-    /// `may_wait`. Gives whether there was anything, else nothing has changed.
-    pub fn find_work(&mut self, node: NodeId, may_wait: bool) -> bool {
+    /// to the ring of Pending tasks, to be drawn by a later hash, with the node among its candidates; or the node waits for others, if it may.
+    /// Gives whether there was anything, else nothing has changed.
+    pub fn find_work(&mut self, node: NodeId, next: Next) -> bool {
         let seat = Seat::load(self.host, node);
         let own = seat.node.group;
         let alike = registry::listed(self.host, own);
@@ -54,11 +55,12 @@ impl<H: Host> Network<'_, H> {
             // Whoever keeps a task there that nobody can run takes no more than a tenth of their time from those who wait for it, or who
             // were reserved for it with nodes that were gone at the draw.
             let rested = duty.until == 0 || self.now >= duty.until as u64 + (PATIENCE - 1) * hold.max(RESERVED_FOR);
-            if short == 0 || rested && idle(self, scope, short) >= short {
+            let ready = rested || next == Next::Waited;
+            if short == 0 || ready && idle(self, scope, short) >= short {
                 self.call_up(&best, waiting, seat);
                 return true;
             }
-            if may_wait && hold > 0 && rested {
+            if next == Next::WorkOrWait && hold > 0 && rested {
                 let nodes: Vec<NodeId> = waiting.iter().map(|seat| seat.id).chain([seat.id]).collect();
                 self.host.put(list, &Reserved::of(&nodes));
                 self.wait(&best, seat, duty, self.now + hold);
@@ -72,7 +74,7 @@ impl<H: Host> Network<'_, H> {
                 idle(self, rated.queue.group(), others) >= others
             };
             let rated = rated.filter(|rated| *rated != best && there(rated));
-            if let Some(best) = queue::better(several, rated).filter(worth).filter(|_| rested) {
+            if let Some(best) = queue::better(several, rated).filter(worth).filter(|_| ready) {
                 self.call_up(&best, Vec::new(), seat);
                 return true;
             }
