@@ -34,6 +34,11 @@ fn picture(n: u8) -> B256 {
     bytes.into()
 }
 
+/// What is left of a fee after so many groups without a majority, each of which cost it a start fee.
+fn left_after(groups: u32) -> u128 {
+    (0..groups).fold(FEE, |fee, _| fee - fee / 50)
+}
+
 fn settled(w: &mut World) -> GroupSettled {
     w.events().into_iter().rev().find_map(|e| if let E::GroupSettled(s) = e { Some(s) } else { None }).expect("settled")
 }
@@ -244,7 +249,7 @@ fn tasks_that_cannot_be_run_leave_ratings_alone() {
             w.dispatch(16).unwrap();
         }
         let s = settled(&mut w);
-        assert_eq!((s.outcome, s.refund), (3, FEE));
+        assert_eq!((s.outcome, s.refund), (3, left_after(9)));
     }
     assert_eq!((groups, ratings(&mut w)), (9 * tasks, before));
     check_money(&mut w);
@@ -371,17 +376,17 @@ fn who_withholds_undoes_a_majority_by_one() {
     let before = w.account(members[0].into()).credit;
     w.send(who(DRIVER), 0, settleCall { id, group: place }).unwrap();
     let s = settled(&mut w);
-    assert_eq!((s.outcome, s.startFee), (4, 0));
+    assert_eq!((s.outcome, s.startFee), (4, FEE / 50));
     assert_eq!(w.account(members[0].into()).credit, before);
-    // It agreed with somebody who did not reveal: nobody knows.
-    let held_right: Vec<u8> = members.iter().map(|&n| w.node(n).right).collect();
-    assert_eq!(held_right, [0, 0, 0]);
+    // It agreed with somebody who did not reveal: nobody knows, and only who withholds is rated.
+    let rated: Vec<(u8, u8)> = members.iter().map(|&n| (w.node(n).right, w.node(n).judged)).collect();
+    assert_eq!(rated, [(0, 0), (0, 1), (0, 0)]);
     assert_eq!(w.node(members[1]).stake, 400 * TOKEN, "no slash");
     check_money(&mut w);
     priced(
         "a majority undone by who withholds",
         "one member of a majority by one: its own pay and one judgement of its rating",
-        "two hours, the others' pay and one judgement of theirs; up to `reschedules` times if it is drawn again",
+        "two hours, the others' pay and a start fee of the creator's; up to `reschedules` times if it is drawn again",
     );
 }
 
@@ -430,7 +435,7 @@ fn who_withholds_in_a_rated_group_keeps_nobody_from_work() {
 }
 
 /// In a group of four, six or eight half is enough to prevent a majority: an application with half of the nodes reads the others'
-/// answers and has its fee back but for the start fee, however many groups have worked.
+/// answers and has its fee back but for a start fee for each group that has worked.
 #[test]
 fn half_of_an_even_group_makes_the_others_work_for_nothing() {
     let mut w = network(12);
@@ -460,12 +465,15 @@ fn half_of_an_even_group_makes_the_others_work_for_nothing() {
         kept = s.refund;
     }
     let paid = w.ask(overviewCall {}).treasuryBalance - before;
-    assert_eq!((kept, paid), (FEE - FEE / 50, FEE / 50));
-    assert!(w.node(1).rating > WAD / 2, "nor do their ratings suffer: they agree with each other");
+    assert_eq!((kept, paid), (left_after(9), FEE - left_after(9)));
+    assert!(w.node(1).rating > WAD / 2, "nor do their ratings suffer: nobody is rated");
     check_money(&mut w);
     priced(
         "others' work for nothing by half of an even group",
-        "the two best rated nodes, groups of four, 8 reschedules, the start fee of one task",
+        &format!(
+            "the two best rated nodes, groups of four, 8 reschedules, nine start fees: {:.1} % of the fee",
+            paid as f64 * 100.0 / FEE as f64
+        ),
         &format!("{worked} right answers of others in {groups} groups, none paid"),
     );
 }
@@ -631,7 +639,7 @@ fn a_profile_changed_at_any_time_costs_only_who_changed_it() {
         set_profile(&mut w, CREATOR, Profile { reschedules, targeting: 0, ..of_size(9) });
         reveal(&mut w, id, place, last, ANSWER, value(last as u8)).unwrap();
         let s = settled(&mut w);
-        assert_eq!((s.outcome, s.startFee), if reschedules == 0 { (2, FEE / 50) } else { (4, 0) });
+        assert_eq!((s.outcome, s.startFee), (if reschedules == 0 { 2 } else { 4 }, FEE / 50));
         check_money(&mut w);
     }
 }

@@ -294,6 +294,9 @@ fn nobody_is_held_by_reservations_that_come_to_nothing() {
         w.dispatch(16).unwrap();
         // Two that are there for one moment, each by calls that cost nothing.
         let _ = w.send(who(a), 0, resumeCall {});
+        // As long as one that reports an error rests.
+        w.pass(200, 50);
+        w.dispatch(16).unwrap();
         let _ = w.send(who(a), 0, reportErrorCall { id: single, code: 1 });
         let _ = w.send(who(b), 0, resumeCall {});
         let _ = w.send(who(a), 0, pauseCall {});
@@ -301,7 +304,6 @@ fn nobody_is_held_by_reservations_that_come_to_nothing() {
         w.pass(1, 1);
         w.dispatch(16).unwrap();
         let _ = w.send(who(b), 0, pauseCall {});
-        w.pass(200, 50);
         w.dispatch(16).unwrap();
         let view = w.ask(runningTaskCall { number: x });
         if view.status == 3 {
@@ -428,9 +430,7 @@ fn an_innocent_submit_pays_for_one_draw_of_three_and_no_more() {
                     submit(&mut w, task);
                 }
                 assert_eq!(nodes_with(&mut w, 3).len(), 3);
-                for &(id, node) in &tasks[3..] {
-                    w.send(who(node.into()), 0, reportErrorCall { id, code: 1 }).unwrap();
-                }
+                tasks[3..].iter().for_each(|&task| idled(&mut w, task));
                 id
             };
             w.pass(1, 0);
@@ -529,7 +529,7 @@ fn a_raised_threshold_keeps_no_reserved_node() {
     let mut w = network(4);
     let tasks = busy(&mut w, 4);
     let id = created(&mut w, FEE, alike(0));
-    w.send(who(tasks[3].1.into()), 0, reportErrorCall { id: tasks[3].0, code: 1 }).unwrap();
+    idled(&mut w, tasks[3]);
     w.pass(1, 121);
     // They time out, and are eligible still.
     for &(id, node) in &tasks[..3] {

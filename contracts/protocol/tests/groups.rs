@@ -1,14 +1,20 @@
 //! Validation from end to end: commitments, lots, groups, judgements and the money, natively. docs/validation.md says what is shown here.
 
 use alloy_primitives::{keccak256, B256};
+use muster_core::record::Account;
 use muster_core::validation::payment;
 use muster_model::refused;
 use muster_model::validated::*;
 use muster_model::world::*;
+use muster_protocol::layout::account_slot;
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 use muster_protocol::{admin, refusal, Host};
 
 const FEE: u128 = 6 * TOKEN;
+/// What every task pays for time that came to nothing, and a sampled one for the call of its validators.
+const START_FEE: u128 = FEE / 50;
+/// What is left of a sampled task's fee once its validators were called.
+const LEFT: u128 = FEE - START_FEE;
 
 /// A world of equal nodes of a listed GPU group, with this probability of validation.
 fn sampling(nodes: u64, sample_bps: u64) -> World {
@@ -112,16 +118,23 @@ fn what_is_not_sampled_is_paid_less_and_the_rest_saved() {
 }
 
 #[test]
-fn an_error_is_hidden_like_an_answer_and_refunded() {
+fn an_error_is_hidden_like_an_answer_and_refunded_but_for_the_start_fee() {
     let mut w = sampling(9, 0);
     let (id, node) = started(&mut w, FEE, wanted());
+    let (began, income) = (w.mem.now, w.ask(overviewCall {}).treasuryBalance);
     let code = B256::with_last_byte(7);
     commit(&mut w, id, node, ERROR, code).unwrap();
     w.pass(3, 1);
     w.events();
     reveal(&mut w, id, 0, node, ERROR, code).unwrap();
-    assert!(w.events().iter().any(|e| matches!(e, E::TaskErrorReported(t) if (t.code, t.refund) == (7, FEE))));
-    assert_eq!((w.account(CREATOR).credit, w.account(node.into()).credit), (FEE, 0));
+    assert!(w.events().iter().any(|e| matches!(e, E::TaskErrorReported(t) if (t.code, t.refund) == (7, LEFT))));
+    assert_eq!((w.account(CREATOR).credit, w.account(node.into()).credit), (LEFT, 0));
+    let overview = w.ask(overviewCall {});
+    assert_eq!((overview.treasuryBalance - income, overview.reserve), (START_FEE, 0));
+    // It rests, as long as the task would have taken.
+    let view = w.node(node);
+    assert_eq!((view.status, view.parked, view.parkedUntil), (1, 1, began + 60));
+    check_money(&mut w);
 }
 
 #[test]
@@ -129,6 +142,9 @@ fn what_is_not_revealed_in_time_is_a_timeout() {
     let mut w = sampling(9, 0);
     let (id, node) = committed(&mut w, ANSWER, 1);
     w.pass(1, 600);
+    // The lot is known, and must have been for as many blocks as it took to be.
+    refused!(w.send(who(DRIVER), 0, expireCall { node, id }), HashUnknown(id, w.mem.block));
+    w.pass(1, 0);
     w.send(who(DRIVER), 0, expireCall { node, id }).unwrap();
     assert_eq!((w.account(DRIVER).credit, w.account(CREATOR).credit), (FEE / 50, FEE - FEE / 50));
     assert_eq!(w.node(node).reliability, 300_000_000_000_000_000);
@@ -140,7 +156,7 @@ fn a_sampled_task_ends_only_by_validation() {
     let mut w = sampling(9, 10_000);
     let (id, node) = committed(&mut w, ANSWER, 1);
     refused!(reveal(&mut w, id, 0, node, ANSWER, value(1)), Sampled(id));
-    w.pass(1, 601);
+    w.pass(2, 601);
     refused!(w.send(who(DRIVER), 0, expireCall { node, id }), Sampled(id));
     w.send(who(DRIVER), 0, validateCall { id, node }).unwrap();
     assert_eq!(w.ask(runningTaskCall { number: node }).status, 5);
@@ -196,7 +212,7 @@ fn three_that_agree_share_the_pot_by_their_speed() {
     reveal(&mut w, id, place, c, ANSWER, value(1)).unwrap();
     let (members, settled) = judged(&mut w);
     // The first took 10 seconds, the second 43, the third 3; sampled for sure, an answer is paid a third of the fee.
-    let pot = payment(FEE, 10_000) * 3;
+    let pot = payment(LEFT, 10_000) * 3;
     assert_eq!(members, [(a, 1, pot * 5 / 17), (b, 1, pot * 2 / 17), (c, 1, pot - pot * 5 / 17 - pot * 2 / 17)]);
     assert_eq!((settled.outcome, settled.answer, settled.refund, settled.startFee), (0, value(1), 0, 0));
     for (n, score) in [(a, 5), (b, 2), (c, 10)] {
@@ -225,13 +241,13 @@ fn who_answers_otherwise_is_slashed_and_who_falls_below_the_least_stake_leaves()
     }
     let events = w.events();
     let slashed = events.iter().find_map(|e| if let E::NodeSlashed(s) = e { Some(s.clone()) } else { None }).unwrap();
-    assert_eq!((slashed.node, slashed.stake, slashed.unbonding, slashed.credit), (b, 20 * FEE, 0, 0));
+    assert_eq!((slashed.node, slashed.stake, slashed.unbonding, slashed.credit), (b, 20 * LEFT, 0, 0));
     assert!(events.iter().any(|e| matches!(e, E::NodeKickedOut(k) if k.node == b)));
-    assert_eq!(w.ask(overviewCall {}).burnt, 20 * FEE);
+    assert_eq!(w.ask(overviewCall {}).burnt, 20 * LEFT);
     assert_eq!((w.node(b).status, stake(&mut w, b)), (0, 0));
     let account = w.account(b.into());
-    assert_eq!((account.unbonding, account.kickedOut, account.credit), (400 * TOKEN - 20 * FEE, true, 0));
-    let pot = payment(FEE, 10_000) * 3;
+    assert_eq!((account.unbonding, account.kickedOut, account.credit), (400 * TOKEN - 20 * LEFT, true, 0));
+    let pot = payment(LEFT, 10_000) * 3;
     assert_eq!((w.account(a.into()).credit, w.account(c.into()).credit), (pot * 5 / 15, pot - pot * 5 / 15));
     refused!(w.join(b.into(), "RTX 4090", 24, &[], 400), KickedOut(who(b.into())));
     check_money(&mut w);
@@ -255,7 +271,7 @@ fn withholding_costs_what_a_wrong_answer_costs() {
     w.send(who(DRIVER), 0, settleCall { id, group: place }).unwrap();
     let (members, settled) = judged(&mut w);
     assert_eq!((members[2], settled.outcome), ((c, 3, 0), 0));
-    assert_eq!((w.ask(overviewCall {}).burnt, w.node(c).status), (20 * FEE, 0));
+    assert_eq!((w.ask(overviewCall {}).burnt, w.node(c).status), (20 * LEFT, 0));
     // Paused it stood in no list, and nobody else has left one with it: all nine are found.
     for _ in 0..9 {
         started(&mut w, TOKEN, spec(0, &[]));
@@ -264,19 +280,18 @@ fn withholding_costs_what_a_wrong_answer_costs() {
 
 #[test]
 fn without_two_equal_answers_nothing_is_scored_and_only_withholding_slashed() {
-    // What the validators do, and then: outcome, refund, start fee, what the first node gets.
-    let start_fee = FEE / 50;
-    let single = payment(FEE, 10_000);
+    // What the validators do, and then: outcome, refund, what the first node gets. The start fee is spent before.
+    let single = payment(LEFT, 10_000);
     let [answered, other, error] = [(ANSWER, value(2)), (ANSWER, value(3)), (ERROR, B256::ZERO)].map(Some);
-    for (first, second, third, outcome, refund, fee, paid) in [
-        (true, answered, other, 2, FEE - start_fee, start_fee, 0),
-        (true, answered, error, 2, FEE - start_fee, start_fee, 0),
-        (true, error, error, 1, 0, 0, single),
-        (true, None, error, 1, 0, 0, single),
-        (true, None, None, 1, 0, 0, single),
-        (false, answered, error, 3, FEE, 0, 0),
-        (false, None, error, 3, FEE, 0, 0),
-        (false, None, None, 3, FEE, 0, 0),
+    for (first, second, third, outcome, refund, paid) in [
+        (true, answered, other, 2, LEFT, 0),
+        (true, answered, error, 2, LEFT, 0),
+        (true, error, error, 1, 0, single),
+        (true, None, error, 1, 0, single),
+        (true, None, None, 1, 0, single),
+        (false, answered, error, 3, LEFT, 0),
+        (false, None, error, 3, LEFT, 0),
+        (false, None, None, 3, LEFT, 0),
     ] {
         let mut w = sampling(10, 10_000);
         let (id, place, [a, b, c]) = group(&mut w);
@@ -305,9 +320,9 @@ fn without_two_equal_answers_nothing_is_scored_and_only_withholding_slashed() {
         assert!(!late.iter().any(|e| matches!(e, E::ScoreRecorded(_))));
         w.mem.logs = Vec::new();
         let settled = late.iter().find_map(|e| if let E::GroupSettled(g) = e { Some(g.clone()) } else { None }).unwrap();
-        assert_eq!((settled.outcome, settled.refund, settled.startFee), (outcome, refund, fee));
+        assert_eq!((settled.outcome, settled.refund, settled.startFee), (outcome, refund, 0));
         assert_eq!((w.account(a.into()).credit, w.account(CREATOR).credit), (paid, refund));
-        assert_eq!(w.ask(overviewCall {}).burnt, if first { 0 } else { 20 * FEE });
+        assert_eq!(w.ask(overviewCall {}).burnt, if first { 0 } else { 20 * LEFT });
         for (n, said) in [(b, second), (c, third)] {
             let view = w.node(n);
             assert_eq!(view.reliability < 1_000_000_000_000_000_000, said.is_none());
@@ -359,7 +374,7 @@ fn small_scopes_are_their_own_affair() {
     };
     let before: Vec<u128> = (1..=8).map(|n| w.account(n).credit).collect();
     w.send(who(DRIVER), 0, validateCall { id, node }).unwrap();
-    assert_eq!(w.account(DRIVER).credit, 0, "nobody earns by it");
+    assert_eq!(w.account(DRIVER).credit, START_FEE, "out of the task's own fee");
     w.pass(3, 1);
     w.dispatch(1).unwrap();
     let (place, members) = group_of(&mut w, id).expect("a group");
@@ -372,7 +387,7 @@ fn small_scopes_are_their_own_affair() {
     }
     let (judged, _) = judged(&mut w);
     assert_eq!(judged.iter().map(|m| m.1).collect::<Vec<_>>(), [1, 2, 1]);
-    assert_eq!(judged.iter().map(|m| m.2).sum::<u128>(), FEE);
+    assert_eq!(judged.iter().map(|m| m.2).sum::<u128>(), LEFT);
     let overview = w.ask(overviewCall {});
     assert_eq!((overview.burnt, overview.reserve), (0, 0));
     assert!((1..=8).all(|n| w.node(n).scores == 0 && w.node(n).stake == 400 * TOKEN));
@@ -393,7 +408,7 @@ fn a_group_does_with_whom_there_is() {
             reveal(&mut w, id, place, n, ANSWER, value(1)).unwrap();
         }
         let paid: u128 = members.iter().map(|&n| w.account(n.into()).credit).sum();
-        assert_eq!(paid, FEE);
+        assert_eq!(paid, LEFT);
         check_money(&mut w);
     }
 }
@@ -418,7 +433,7 @@ fn busy_nodes_validate_when_their_task_ends_before_the_queue_and_before_they_lea
         let (task, _) = busy.iter().find(|t| t.1 == n).unwrap();
         w.send(who(n.into()), 0, submitCall { id: *task, resultDigest: value(9) }).unwrap();
         let view = w.ask(runningTaskCall { number: n });
-        assert_eq!((view.id, view.status, view.group, view.fee), (id, 6, place, FEE));
+        assert_eq!((view.id, view.status, view.group, view.fee), (id, 6, place, LEFT));
         assert_eq!(w.node(n).calledTo, 0);
     }
     assert_eq!([b, c].map(|n| w.node(n).status), [4, 2]);
@@ -433,8 +448,8 @@ fn busy_nodes_validate_when_their_task_ends_before_the_queue_and_before_they_lea
     refused!(w.send(who(b.into()), 0, withdrawCall { to: who(b.into()).into() }), StakeLocked(b, 1u8));
     w.send(who(DRIVER), 0, settleCall { id, group: place }).unwrap();
     // All three withheld.
-    assert_eq!(w.ask(overviewCall {}).burnt, 60 * FEE);
-    assert_eq!(w.account(b.into()).unbonding, 400 * TOKEN - 20 * FEE);
+    assert_eq!(w.ask(overviewCall {}).burnt, 60 * LEFT);
+    assert_eq!(w.account(b.into()).unbonding, 400 * TOKEN - 20 * LEFT);
     w.send(who(b.into()), 0, withdrawCall { to: who(b.into()).into() }).unwrap();
     check_money(&mut w);
 }
@@ -730,7 +745,7 @@ fn images_agree_within_their_tolerance_and_do_not_slash() {
         w.send(who(DRIVER), 0, settleCall { id, group: place }).unwrap();
         let (members, _) = judged(&mut w);
         assert_eq!(members.iter().map(|m| m.1).collect::<Vec<_>>(), [1, 1, 3]);
-        assert_eq!(w.ask(overviewCall {}).burnt, if slash == 1 { 20 * FEE } else { 0 });
+        assert_eq!(w.ask(overviewCall {}).burnt, if slash == 1 { 20 * LEFT } else { 0 });
     }
 }
 
@@ -825,12 +840,12 @@ fn the_reserve_balances() {
         }
         w.mem.logs.clear();
     }
-    let single = payment(FEE, 2_500);
+    let (single, validated) = (payment(FEE, 2_500), payment(LEFT, 2_500));
     let paid: u128 = (1..=9).map(|n| w.account(n).credit).sum();
     let reserve = w.ask(overviewCall {}).reserve;
     assert_eq!(paid + reserve, tasks * FEE);
     // What was promised, but for groups that found the reserve empty, at the very beginning.
-    let promised = (tasks - groups + 3 * groups) * single;
+    let promised = (tasks - groups) * single + groups * 3 * validated;
     assert!(paid <= promised && promised - paid < 40 * FEE, "{} of {}", paid / TOKEN, promised / TOKEN);
     assert!(reserve < 200 * FEE, "{}", reserve / TOKEN);
     check_money(&mut w);
@@ -879,7 +894,7 @@ fn who_is_not_sampled_pays_for_those_who_are_revealed_or_not() {
     while in_ < 20 || out < 20 {
         let before = w.ask(overviewCall {}).reserve;
         let (id, node) = committed(&mut w, ANSWER, 1);
-        w.pass(1, 601);
+        w.pass(2, 601);
         // Whoever sees that he is not sampled lets his other address end the task.
         if w.send(who(DRIVER), 0, expireCall { node, id }).is_ok() {
             in_ += 1;
@@ -928,7 +943,7 @@ fn what_a_judgement_can_do_is_settled_before_the_lot() {
         for &n in &members {
             reveal(&mut w, id, place, n, ANSWER, value(if n == node { 2 } else { 1 })).unwrap();
         }
-        assert_eq!(w.ask(overviewCall {}).burnt, if leaving { 20 * FEE } else { 0 });
+        assert_eq!(w.ask(overviewCall {}).burnt, if leaving { 20 * LEFT } else { 0 });
         check_money(&mut w);
     }
 }
@@ -946,7 +961,7 @@ fn a_late_reveal_counts_until_somebody_settles() {
     refused!(w.send(who(DRIVER), 0, settleCall { id, group: place }), RevealsOpen(id, opens + 7_200));
     w.pass(1, 9_000);
     reveal(&mut w, id, place, node, ANSWER, value(1)).unwrap();
-    assert_eq!(w.account(node.into()).credit, FEE);
+    assert_eq!(w.account(node.into()).credit, LEFT);
 }
 
 #[test]
@@ -1003,10 +1018,10 @@ fn the_lot_is_below_the_probability() {
     w.send(who(DRIVER), 0, validateCall { id, node }).unwrap();
 }
 
-/// Validators are called by anybody for the start fee, which the reserve pays, but neither by the node itself nor in a scope that pays
-/// nothing into it.
+/// Validators are called by anybody for the start fee, which the task's own fee pays, also in a scope that pays nothing into the reserve.
+/// The node itself earns nothing by it: the reserve does.
 #[test]
-fn who_calls_validators_is_paid_where_the_reserve_is() {
+fn who_calls_validators_is_paid_out_of_the_tasks_fee() {
     let mut w = sampling(9, 5_000);
     let sampled = |w: &mut World| loop {
         let (id, node) = committed(w, ANSWER, 1);
@@ -1014,18 +1029,20 @@ fn who_calls_validators_is_paid_where_the_reserve_is() {
             break (id, node);
         }
     };
-    while w.ask(overviewCall {}).reserve == 0 {
-        let (id, node) = committed(&mut w, ANSWER, 1);
-        let _ = reveal(&mut w, id, 0, node, ANSWER, value(1));
-    }
-    for (own, scored, earns) in [(true, true, false), (false, true, true), (false, false, false)] {
+    for (own, scored) in [(true, true), (true, false), (false, true), (false, false)] {
         w.set("scorePool", if scored { 9 } else { 24 });
         let (id, node) = sampled(&mut w);
         let caller = if own { node.into() } else { DRIVER };
         let (credit, reserve) = (w.account(caller).credit, w.ask(overviewCall {}).reserve);
+        w.events();
         w.send(who(caller), 0, validateCall { id, node }).unwrap();
-        let paid = w.account(caller).credit - credit;
-        assert_eq!((paid > 0, reserve - w.ask(overviewCall {}).reserve), (earns, paid), "own {own}, scored {scored}");
+        let told = w.events().into_iter().find_map(|e| if let E::TaskSampled(t) = e { Some(t) } else { None }).expect("told");
+        let (saved, paid) = if own { (START_FEE, 0) } else { (0, START_FEE) };
+        let came = (w.account(caller).credit - credit, w.ask(overviewCall {}).reserve - reserve);
+        assert_eq!(came, (paid, saved), "own {own}, scored {scored}");
+        assert_eq!(told.beneficiary.into_array(), if own { [0; 20] } else { who(DRIVER) });
+        assert_eq!((told.paid, w.ask(runningTaskCall { number: node }).fee), (START_FEE, LEFT));
+        check_money(&mut w);
     }
 }
 
@@ -1087,7 +1104,7 @@ fn a_call_for_a_node_that_was_slashed_out_is_dropped() {
     for (n, answer) in [(a, 1), (b, 2), (c, 1)] {
         reveal(&mut w, id, place, n, ANSWER, value(answer)).unwrap();
     }
-    assert_eq!((w.node(b).status, w.account(CREATOR).credit), (0, FEE), "gone, its task refunded");
+    assert_eq!((w.node(b).status, w.account(CREATOR).credit), (0, LEFT), "gone, its task refunded");
     w.pass(3, 1);
     w.events();
     assert!(w.send(who(DRIVER), 0, formGroupCall {}).unwrap());
@@ -1100,7 +1117,7 @@ fn a_call_for_a_node_that_was_slashed_out_is_dropped() {
 /// Slashed when it has left already: first its returned stake, then its credit, and no more than the slash.
 #[test]
 fn a_slash_takes_what_was_returned_and_then_what_was_earned() {
-    for times in [20, 1_000] {
+    for returned in [400 * TOKEN, 100 * TOKEN] {
         let mut w = sampling(10, 10_000);
         let (id, node) = started(&mut w, FEE, wanted());
         commit(&mut w, id, node, ANSWER, value(1)).unwrap();
@@ -1117,17 +1134,22 @@ fn a_slash_takes_what_was_returned_and_then_what_was_earned() {
         w.call(who(b.into()), 0, |net| net.quit()).unwrap();
         let events = w.events();
         assert!(!events.iter().any(|e| matches!(e, E::StakeReleased(_))), "nothing had waited: {events:?}");
-        // What was frozen at its creation is the fee, not how many of them a slash takes.
-        w.set("slashTimes", times);
-        let slash = u128::from(times) * FEE;
+        // Frozen at its creation are the fee, and how many of them a slash takes.
+        w.set("slashTimes", 255);
+        let slash = 20 * LEFT;
+        // Bound as fees are, no slash takes more than the stake: it is made so by hand.
+        let at = account_slot(&w.mem, who(b.into()));
+        let account: Account = w.mem.get(at);
+        w.mem.put(at, &Account { unbonding: (returned / u128::from(GRANULE)) as u64, ..account });
+        w.mem.paid += 400 * TOKEN - returned;
         let before = w.account(b.into());
-        assert_eq!((w.node(b).status, before.unbonding), (0, 400 * TOKEN));
+        assert_eq!((w.node(b).status, before.unbonding), (0, returned));
         for (n, answer) in [(a, 1), (b, 2), (c, 1)] {
             reveal(&mut w, id, place, n, ANSWER, value(answer)).unwrap();
         }
         let events = w.events();
         let slashed = events.iter().find_map(|e| if let E::NodeSlashed(s) = e { Some(s.clone()) } else { None }).unwrap();
-        let unbonding = slash.min(400 * TOKEN);
+        let unbonding = slash.min(returned);
         let credit = slash - unbonding;
         assert!(credit < before.credit);
         assert_eq!((slashed.node, slashed.stake, slashed.unbonding, slashed.credit), (b, 0, unbonding, credit));
@@ -1145,7 +1167,7 @@ fn who_keeps_the_least_stake_after_a_slash_stays() {
     for short in [0, 1] {
         let mut w = sampling(10, 10_000);
         let (id, place, [a, b, c]) = group(&mut w);
-        let wei = 20 * FEE - short * u128::from(GRANULE);
+        let wei = 20 * LEFT - short * u128::from(GRANULE);
         w.send(who(b.into()), wei, raiseStakeCall {}).unwrap();
         commit(&mut w, id, b, ANSWER, value(2)).unwrap();
         commit(&mut w, id, c, ANSWER, value(1)).unwrap();
@@ -1209,7 +1231,7 @@ fn what_is_saved_of_a_timeout_is_what_the_start_fee_leaves() {
         w.mem = mem.clone();
         w.pass(later, 0);
         let (id, node) = committed(&mut w, ANSWER, 1);
-        w.pass(1, 601);
+        w.pass(2, 601);
         w.events();
         // One in ten is not sampled.
         if w.send(who(DRIVER), 0, expireCall { node, id }).is_ok() {

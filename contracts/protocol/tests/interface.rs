@@ -56,7 +56,7 @@ fn a_receipt_tells_every_end_and_is_there_only_where_asked_for() {
     w.send(who(b.1 as u64), 0, reportErrorCall { id: b.0, code: 77 }).unwrap();
     assert_eq!(
         w.ask(outcomeCall { id: b.0 }),
-        Outcome { state: 3, node: b.1, ended: ends, code: 77, refund: FEE, ..open.clone() }
+        Outcome { state: 3, node: b.1, ended: ends, code: 77, refund: FEE / 100 * 98, ..open.clone() }
     );
     // The first of them took the queued task; it times out.
     let slow = runner(&mut w, queued);

@@ -819,7 +819,8 @@ fn creating_a_task_refuses_what_it_cannot_run() {
     refused!(w.create(5, FEE, with(&|s| s.kind = 3)), BadKind(3u8));
     refused!(w.create(5, FEE, with(&|s| s.units = 0)), BadUnits(0u32, 1_000u32));
     refused!(w.create(5, FEE, with(&|s| s.units = 1_001)), BadUnits(1_001u32, 1_000u32));
-    refused!(w.create(5, FEE, with(&|s| (s.kind, s.units) = (2, 86_401))), BadUnits(86_401u32, 86_400u32));
+    // No task is taken that no time limit leaves time for.
+    refused!(w.create(5, FEE, with(&|s| (s.kind, s.units) = (2, 86_401))), BadUnits(86_401u32, 7_200u32));
     refused!(w.create(5, FEE, with(&|s| s.redundancy = 4)), RedundancyUnsupported(4u8));
     refused!(w.create(5, FEE, with(&|s| s.redundancy = 255)), RedundancyUnsupported(255u8));
     refused!(w.create(5, FEE, with(&|s| s.vram = 961)), BadVram(961u16, 960u16));
@@ -846,10 +847,16 @@ fn creating_a_task_refuses_what_it_cannot_run() {
         (1, 9, 60, 120),
         (2, 10, 30, 60),
         (2, 31, 31, 62),
-        (2, 86_400, 86_400, 7_200),
+        (2, 7_200, 7_200, 7_200),
     ] {
         let e = w.ask(estimateCall { kind, units });
         assert_eq!((e.estimated, e.timeLimit), (estimated, limit));
+    }
+    // What no time limit leaves time for is refused, whatever its kind, and told with the most that fits.
+    for (kind, most) in [(0, 358), (1, 1_000), (2, 7_200)] {
+        assert!(w.ask(estimateCall { kind, units: most }).estimated <= 7_200);
+        refused!(w.send([0; 20], 0, estimateCall { kind, units: most + 1 }), BadUnits(most + 1, most));
+        refused!(w.create(5, FEE, with(&|s| (s.kind, s.units) = (kind, most + 1))), BadUnits(most + 1, most));
     }
     w.set("grace", 600);
     assert_eq!(w.ask(estimateCall { kind: 1, units: 1 }).timeLimit, 720);
@@ -1012,6 +1019,8 @@ fn timeouts_lower_h_and_successes_raise_it() {
     let id = w.create(5, 1_000, spec(0, &[])).unwrap();
     error(&mut w, 1, id).unwrap();
     assert_eq!(w.node(1).reliability, before);
+    // It rests as long as the task would have taken.
+    w.pass(1, 60);
     for _ in 0..4 {
         let id = w.create(5, 1_000, spec(0, &[])).unwrap();
         w.pass(1, 30);
@@ -1041,7 +1050,7 @@ fn a_success_raises_h_only_after_a_real_draw_and_some_time() {
             for n in 2..=w.view(|n| n.overview()).nodesIssued {
                 if status(&mut w, n) == 2 {
                     let (id, operator) = (w.node(n).task, w.node(n).operator.into_array());
-                    w.call(operator, 0, |net| net.report_error(TaskId(id), 3)).unwrap();
+                    w.call(operator, 0, |net| net.submit(TaskId(id), [9; 32])).unwrap();
                 }
             }
             w.pass(1, 0);
@@ -1202,7 +1211,7 @@ fn poke_readmits_offers_work_and_takes_out_who_fell_below_a_raised_threshold() {
     w.set("exclusionPpm", 100);
     w.call(who(7), 0, |n| n.poke(NodeId(1))).unwrap();
     refused!(w.call(who(7), 0, |n| n.poke(NodeId(1))), NothingToPoke(1u32));
-    // After an error the node stays idle beside a queue; a poke offers it the task.
+    // After an error the node rests, or, where it has had the time, stays idle beside a queue; a poke offers it the task.
     let first = w.create(5, FEE, spec(0, &[])).unwrap();
     while status(&mut w, 1) == 1 {
         // A draw among nodes of low merit may stay undecided.
@@ -1210,7 +1219,17 @@ fn poke_readmits_offers_work_and_takes_out_who_fell_below_a_raised_threshold() {
         w.dispatch(1).unwrap();
     }
     let second = w.create(5, FEE, spec(0, &[])).unwrap();
+    w.pass(1, 59);
+    let mem = w.mem.clone();
     error(&mut w, 1, first).unwrap();
+    assert_eq!((status(&mut w, 1), w.node(1).parked, w.node(1).parkedUntil), (1, 1, w.mem.now + 1));
+    w.pass(0, 1);
+    w.call(who(7), 0, |n| n.poke(NodeId(1))).unwrap();
+    assert_eq!(w.node(1).task, second, "rested, it looks for work like all who return");
+    w.mem = mem;
+    w.pass(0, 1);
+    error(&mut w, 1, first).unwrap();
+    assert_eq!((status(&mut w, 1), w.node(1).parked), (1, 0));
     assert_eq!((status(&mut w, 1), w.view(|n| n.best_queued(NodeId(1))).unwrap().id), (1, second));
     w.call(who(7), 0, |n| n.poke(NodeId(1))).unwrap();
     assert_eq!((status(&mut w, 1), w.node(1).task, w.view(|n| n.best_queued(NodeId(1))).unwrap().id), (2, second, 0));
@@ -1854,7 +1873,8 @@ fn parameters_that_reach_into_stakes_have_to_be_proposed() {
     let mut w = World::new();
     let delayed: Vec<&str> = PARAMETERS.iter().filter(|p| p.delayed()).map(|p| p.name).collect();
     let validation = ["sampleWindow", "revealWindow", "openMost", "slashTimes", "scorePool", "hammingMost", "slashImages"];
-    assert_eq!(delayed, [&["unbonding", "kickoutMilli"], &validation[..]].concat());
+    // And what a task that exists may cost its creator.
+    assert_eq!(delayed, [&["startFeeBps", "unbonding", "kickoutMilli", "queueTime"], &validation[..]].concat());
     let (number, plain) = (parameter("kickoutMilli"), parameter("tau"));
     refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, number, Word::from(9_000))), ParameterDelayed(number));
     refused!(w.raw(OWNER, 0, |m| admin::propose_parameter(m, plain, Word::from(9))), ParameterNotDelayed(plain));
@@ -2107,6 +2127,7 @@ fn a_worker_earns_for_its_operator() {
     submit(&mut w, WORKER, id).unwrap();
     assert_eq!((w.account(1).credit, w.account(WORKER).credit), (FEE, 0));
     let id = w.create(50, FEE, spec(0, &[])).unwrap();
+    w.pass(1, 60);
     error(&mut w, WORKER, id).unwrap();
     w.send(who(WORKER), 0, reportDownloadedCall { models: vec![7] }).unwrap();
     w.send(who(WORKER), 0, reportRemovedCall { models: vec![7] }).unwrap();

@@ -108,32 +108,35 @@ fn an_indivisible_fee_leaves_its_remainder_to_the_last() {
     check_money(&mut w);
 }
 
-/// Without a majority those who agree with anybody count as right, nobody is paid, and another group gets the task, as often as the
-/// profile says; then the fee goes back.
+/// Without a majority nobody is rated or paid, and another group gets the task, as often as the profile says; then the fee goes back. Each
+/// such group costs the task a start fee of what is left of it.
 #[test]
 fn without_a_majority_another_group_gets_the_task() {
     let mut w = network(9);
     set(&mut w, Profile { target: WAD, targeting: 2, most: 5, reschedules: 1, ..USUAL });
     let id = created(&mut w, FEE, IMuster::TaskSpec { flags: 1, ..rated() });
     let (place, members) = group_of(&mut w, id).unwrap();
+    let (start_fee, income) = (FEE / 50, w.ask(overviewCall {}).treasuryBalance);
     w.events();
     run(&mut w, id, place, &members, &[1, 1, 2, 2, 3]);
     let events = w.events();
-    assert!(events.iter().any(|e| matches!(e, E::GroupSettled(s) if (s.outcome, s.refund, s.startFee) == (4, 0, 0))));
+    assert!(events.iter().any(|e| matches!(e, E::GroupSettled(s) if (s.outcome, s.refund, s.startFee) == (4, 0, start_fee))));
     assert!(events.iter().any(|e| matches!(e, E::TaskRedrawn(r) if r.id == id)));
-    for (i, &n) in members.iter().enumerate() {
-        assert_eq!((w.node(n).right, w.node(n).judged), (u8::from(i < 4), 1));
-    }
+    let unrated = |w: &mut World, members: &[u32]| members.iter().all(|&n| (w.node(n).right, w.node(n).judged) == (0, 0));
+    assert!(unrated(&mut w, &members));
     check_money(&mut w);
     w.pass(1, 0);
     w.dispatch(1).unwrap();
     let (place, members) = group_of(&mut w, id).expect("another group");
+    let left = FEE - start_fee;
+    assert_eq!(w.ask(groupCall { place }).fee, left);
     let credit = w.account(CREATOR).credit;
     run(&mut w, id, place, &members, &[1, 2, 3, 4, 5]);
     let settled = w.events().into_iter().find_map(|e| if let E::GroupSettled(s) = e { Some(s) } else { None }).unwrap();
-    let start_fee = FEE / 50;
-    assert_eq!((settled.outcome, settled.refund, settled.startFee), (2, FEE - start_fee, start_fee));
-    assert_eq!(w.account(CREATOR).credit - credit, FEE - start_fee);
+    assert_eq!((settled.outcome, settled.refund, settled.startFee), (2, left - left / 50, left / 50));
+    assert_eq!(w.account(CREATOR).credit - credit, left - left / 50);
+    assert_eq!(w.ask(overviewCall {}).treasuryBalance - income, start_fee + left / 50);
+    assert!(unrated(&mut w, &members));
     assert_eq!(w.ask(outcomeCall { id }).state, 9);
     check_money(&mut w);
 }

@@ -5,6 +5,7 @@ use crate::world::*;
 use alloy_primitives::{keccak256, B256};
 use alloy_sol_types::SolValue;
 use muster_core::wad::WAD;
+use muster_protocol::tasks::REST_MOST;
 use muster_protocol::IMuster::{self, *};
 use muster_protocol::Result;
 
@@ -128,6 +129,15 @@ pub fn busy(w: &mut World, nodes: u64) -> Vec<(u64, u32)> {
 /// Ends a single task by an answer.
 pub fn submit(w: &mut World, (id, node): (u64, u32)) {
     w.send(who(node.into()), 0, submitCall { id, resultDigest: value(1) }).unwrap();
+}
+
+/// Ends a single task by an error, when its node need not rest any more: it is idle, and has not looked for queued work.
+pub fn idled(w: &mut World, (id, node): (u64, u32)) {
+    let view = w.ask(runningTaskCall { number: node });
+    let began = view.deadline - u64::from(view.timeLimit);
+    let rest = u64::from(view.estimate).min(REST_MOST);
+    w.pass(0, (began + rest).saturating_sub(w.mem.now));
+    w.send(who(node.into()), 0, reportErrorCall { id, code: 1 }).unwrap();
 }
 
 /// Asserts that everything that came in and did not go out belongs to somebody, or to something.
