@@ -702,6 +702,9 @@ interface IMuster {
     error ProgramFailed(bytes4 selector, address program);
     /// @notice This function takes no value.
     error ValueNotAccepted(uint256 value);
+    /// @notice The call may have to do work that others leave due, and demands gas for it at its start. Send it with as much more as `left`
+    /// is short of `needed`; estimates of gas do so by themselves, and gas that is not used is not paid for.
+    error GasTooLow(uint64 left, uint64 needed);
     /// @notice The contract is not initialised, or this is a program's own address.
     error NotInitialised();
     /// @notice The contract is initialised, which happens once.

@@ -101,6 +101,10 @@ impl<const PROGRAM: u8> Host for Chain<PROGRAM> {
         self.reads.get()
     }
 
+    fn gas(&self) -> u64 {
+        self.vm.evm_gas_left()
+    }
+
     #[inline(never)]
     fn has_code(&self, at: Address) -> bool {
         // Its code's hash is neither that of nothing nor of an account that is not there.

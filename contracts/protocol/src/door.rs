@@ -25,6 +25,8 @@ pub struct Function {
     pub signature: &'static str,
     /// The first four bytes of the signature's keccak256.
     pub selector: [u8; 4],
+    /// Gas that it demands at its start; 0 for none.
+    pub floor: u64,
 }
 
 impl Function {
@@ -39,6 +41,15 @@ impl Function {
 pub fn no_value<H: Host>(host: &H) -> Result<()> {
     let value = host.value();
     ensure!(value.is_zero(), ValueNotAccepted(value));
+    Ok(())
+}
+
+/// Refuses a call that could run out of gas by what others leave to be done until it is included. Whatever estimates gas looks for a
+/// limit at which a call succeeds, and so finds one that suffices whatever is due by then. Gas that is not used is not paid for.
+#[inline(never)]
+pub fn demand_gas<H: Host>(host: &H, needed: u64) -> Result<()> {
+    let left = host.gas();
+    ensure!(left >= needed, GasTooLow(left, needed));
     Ok(())
 }
 
@@ -84,9 +95,9 @@ pub const fn declared(source: &str, signature: &str) -> Option<Mutability> {
     None
 }
 
-/// Writes a program as a table: `program! { source; name { mode(state) { rows } } }`.
+/// Writes a program as a table: `program! { source; name { mode(state, gas) { rows } } }`.
 ///
-/// A row is `functionCall(argument: Type, ...) -> Result { body }`, `#[payable]` before it where it takes value; `functionCall` is
+/// The gas is what the calls of these rows demand at their start ([`demand_gas`]), if that is more than the call's own work. A row is `functionCall(argument: Type, ...) -> Result { body }`, `#[payable]` before it where it takes value; `functionCall` is
 /// the type that `sol!` made of the function, and the body gives a [`Result`]. The mode says what the body works on:
 ///
 /// | mode | the state is |
@@ -101,7 +112,7 @@ macro_rules! program {
     ($source:expr; $(
         $(#[$doc:meta])*
         $program:ident $functions:ident {
-            $($mode:ident($state:ident) {
+            $($mode:ident $state:tt {
                 $($(#[$payable:ident])? $call:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? $body:block)*
             })*
         }
@@ -117,6 +128,7 @@ macro_rules! program {
             }
             let mut out = $crate::codec::Out::default();
             $(if [$($crate::program!(@selector $call)),*].contains(&selector) {
+                $crate::program!(@demand host $state);
                 $crate::program!(@$mode host $state);
                 match selector {
                     $(one if one == const { $crate::program!(@selector $call) } => {
@@ -138,6 +150,7 @@ macro_rules! program {
         pub const $functions: &[$crate::door::Function] = &[$($($crate::door::Function {
             signature: <$call as alloy_sol_types::SolCall>::SIGNATURE,
             selector: <$call as alloy_sol_types::SolCall>::SELECTOR,
+            floor: $crate::program!(@floor $state),
         }),*),*];
 
         // Apart from the table, which is worked out again wherever it is used.
@@ -153,14 +166,18 @@ macro_rules! program {
     (@mutability looking) => { $crate::door::Mutability::View };
     (@mutability $mode:ident) => { $crate::door::Mutability::NonPayable };
     (@mutability $mode:ident payable) => { $crate::door::Mutability::Payable };
+    (@floor ($state:ident)) => { 0 };
+    (@floor ($state:ident, $floor:expr)) => { $floor };
+    (@demand $host:ident ($state:ident)) => {};
+    (@demand $host:ident ($state:ident, $floor:expr)) => { $crate::door::demand_gas($host, $floor)?; };
     (@result) => { () };
     (@result $result:ty) => { $result };
-    (@serving $host:ident $state:ident) => { let mut $state = $crate::Network::open_and_serve($host)?; };
-    (@acting $host:ident $state:ident) => { let mut $state = $crate::Network::open($host)?; };
-    (@reading $host:ident $state:ident) => { let $state = $crate::Network::open($host)?; };
-    (@alone $host:ident $state:ident) => { let $state = $host; };
-    (@looking $host:ident $state:ident) => { let $state = &*$host; };
-    (@end serving $state:ident) => { $state.close() };
-    (@end acting $state:ident) => { $state.close() };
-    (@end $mode:ident $state:ident) => {};
+    (@serving $host:ident ($state:ident $(, $floor:expr)?)) => { let mut $state = $crate::Network::open_and_serve($host)?; };
+    (@acting $host:ident ($state:ident $(, $floor:expr)?)) => { let mut $state = $crate::Network::open($host)?; };
+    (@reading $host:ident ($state:ident $(, $floor:expr)?)) => { let $state = $crate::Network::open($host)?; };
+    (@alone $host:ident ($state:ident $(, $floor:expr)?)) => { let $state = $host; };
+    (@looking $host:ident ($state:ident $(, $floor:expr)?)) => { let $state = &*$host; };
+    (@end serving ($state:ident $(, $floor:expr)?)) => { $state.close() };
+    (@end acting ($state:ident $(, $floor:expr)?)) => { $state.close() };
+    (@end $mode:ident $state:tt) => {};
 }

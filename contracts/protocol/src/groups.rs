@@ -6,10 +6,11 @@
 //! [`muster_core::record::Node::duties`].
 
 use crate::abi::{emit, IMuster::*};
+use crate::door::demand_gas;
 use crate::draw::{self, Rng};
 use crate::host::{offset, Host, ModelSet, Task};
 use crate::layout::{entry, group as words, slot, GROUPS, GROUP_PLACES, LIMITS};
-use crate::network::{Due, Network};
+use crate::network::{Due, Network, JUDGING_GAS};
 use crate::nodes::Next;
 use crate::receipt;
 use crate::registry::{self, Held};
@@ -314,10 +315,10 @@ impl<H: Host> Network<'_, H> {
         ensure!(kind == ANSWER || kind == ERROR && matches!(code, [0..256, 0, 0, 0]), BadAnswerKind(kind, value));
         let opening = Opening { id, node, kind, value, salt };
         if place == 0 {
-            self.reveal_alone(&opening)
-        } else {
-            self.reveal_member(&opening, place)
+            return self.reveal_alone(&opening);
         }
+        demand_gas(self.host, JUDGING_GAS)?;
+        self.reveal_member(&opening, place)
     }
 
     /// A node's task, and its running order.

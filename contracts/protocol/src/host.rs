@@ -62,6 +62,10 @@ pub trait Host {
     fn pay(&mut self, to: Address, wei: u128) -> bool;
     /// Words read so far, each access counted.
     fn reads(&self) -> u32;
+    /// Gas that is left to the program; without end where none is counted.
+    fn gas(&self) -> u64 {
+        u64::MAX
+    }
     /// Whether there is code at an address.
     fn has_code(&self, at: Address) -> bool;
     /// Whether the caller has signed the transaction and has no code: then nothing can look at what the call did and take it back.

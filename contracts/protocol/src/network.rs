@@ -36,6 +36,18 @@ const SPENT: u32 = 64;
 const ROOM_READS: u32 = 96;
 /// What stands for a task that a call creates beside others, of the words that it could read for draws.
 const CREATION_READS: u32 = 8;
+/// Gas that no call goes beyond, whatever others have left to be done; those that choose how much they do, `dispatch` and `createTasks`,
+/// apart. Calls that make others' draws, or free a node that may then find work of any kind, demand it. docs/gas.md has the measurements.
+pub const CALL_GAS: u64 = 1_000_000;
+/// What a commitment, or the reveal of a task that was not sampled, demands: it makes no draw, and frees one node at most.
+pub const FREEING_GAS: u64 = 300_000;
+/// What the reveal in a group demands: the last one judges, and three nodes may find work.
+pub const JUDGING_GAS: u64 = 600_000;
+/// What a call demands that queues a task, ends a queued one, or calls validators.
+pub const QUEUEING_GAS: u64 = 200_000;
+/// What `dispatch` demands for each draw after the first, which are seldom dear; it stops before one that could be.
+pub const MORE_DRAW_GAS: u64 = 100_000;
+
 /// Words that all pre-downloads of a call together may read.
 pub const SPREAD_READS: u32 = 32;
 
@@ -381,6 +393,12 @@ impl<'h, H: Host> Network<'h, H> {
         let mut served = 0;
         while served < most {
             let Some(next) = self.next_due() else { break };
+            let cheap = matches!(next, Due::Task(_, order) if !order.is(Order::REPLICATED) && order.models <= 1);
+            let bound = if cheap { FREEING_GAS } else { CALL_GAS };
+            // The first is what the caller has brought the gas for.
+            if served > 0 && self.host.gas() < bound {
+                break;
+            }
             if !self.serve_next(next) {
                 break;
             }

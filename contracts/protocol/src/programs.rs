@@ -5,6 +5,7 @@ use crate::admin::{self, Genesis};
 use crate::codec::Calldata;
 use crate::door::Function;
 use crate::host::{Host, Program};
+use crate::network::{CALL_GAS, FREEING_GAS, QUEUEING_GAS};
 use crate::nodes::{name_model, Next};
 use crate::roster::Seat;
 use crate::sampler::Among;
@@ -20,12 +21,12 @@ program! { SOURCE;
     /// The program of nodes: joining, staking, working or not, models.
     nodes NODES {
         // They write much themselves, and serve nothing but what they need served.
-        acting(net) {
+        acting(net, CALL_GAS) {
             #[payable] joinCall(gpu: &[u8], vram: u16, models: Vec<ModelId>) -> NodeId { net.join(gpu, vram, models) }
             #[payable] raiseStakeCall() { net.raise_stake() }
             reportDownloadedCall(models: Vec<ModelId>) { net.report_downloaded(models) }
         }
-        serving(net) {
+        serving(net, CALL_GAS) {
             pauseCall() { net.pause() }
             resumeCall() { net.resume() }
             quitCall() { net.quit() }
@@ -37,18 +38,18 @@ program! { SOURCE;
 
     /// The program that creates a task.
     tasks TASKS {
-        serving(net) {
+        serving(net, CALL_GAS) {
             #[payable] createTaskCall(spec: TaskSpec) -> TaskId { net.create_task(spec) }
         }
     }
 
     /// The program of answers and draws, and of work for whoever is free.
     work WORK {
-        serving(net) {
+        serving(net, CALL_GAS) {
             submitCall(id: TaskId, digest: [u8; 32]) { net.submit(id, digest) }
         }
-        // It says itself how many it serves.
-        acting(net) {
+        // It says itself how many it serves, and demands more for more.
+        acting(net, CALL_GAS) {
             dispatchCall(count: u8) -> u8 { net.dispatch(count) }
         }
     }
@@ -56,7 +57,7 @@ program! { SOURCE;
     /// The program of many tasks at once: apart from `tasks`, for every call there pays for the size of that program.
     batches BATCHES {
         // It makes only cheap draws, and refuses where others are due.
-        acting(net) {
+        acting(net, CALL_GAS) {
             #[payable] createTasksCall(specs: Vec<TaskSpec>, fees: Vec<u128>, atomic: bool) -> Vec<TaskId> {
                 net.create_tasks(specs, &fees, atomic)
             }
@@ -66,14 +67,16 @@ program! { SOURCE;
     /// The program of validation, and of tasks that end without an answer. Commitments and reveals are taken whatever is due, and
     /// serve nothing.
     groups GROUPS {
-        acting(net) {
+        acting(net, FREEING_GAS) {
             commitCall(id: TaskId, commitment: [u8; 32]) { net.commit(id, commitment) }
             revealCall(id: TaskId, group: u32, node: NodeId, kind: u8, value: [u8; 32], salt: [u8; 32]) {
                 net.reveal(id, group, node, kind, value, salt)
             }
+        }
+        acting(net, CALL_GAS) {
             settleCall(id: TaskId, group: u32) { net.settle(id, group) }
         }
-        serving(net) {
+        serving(net, CALL_GAS) {
             reportErrorCall(id: TaskId, code: u8) { net.report_error(id, code) }
             expireCall(node: NodeId, id: TaskId) { net.expire(node, id) }
         }
@@ -81,15 +84,17 @@ program! { SOURCE;
 
     /// The program that draws several nodes at once: validators, and those of replicated tasks.
     calls CALLS {
-        acting(net) {
+        acting(net, QUEUEING_GAS) {
             validateCall(id: TaskId, node: NodeId) { net.validate(id, node) }
+        }
+        acting(net, CALL_GAS) {
             formGroupCall() -> bool { Ok(net.form()) }
         }
     }
 
     /// The program that chooses nodes by their ratings.
     reputation REPUTATION {
-        serving(net) {
+        serving(net, CALL_GAS) {
             setProfileCall(profile: Profile) { net.set_profile(profile) }
         }
         reading(net) {
@@ -100,7 +105,7 @@ program! { SOURCE;
     /// The program of administration, payments, the loupe, and the end of what is queued. Nothing here draws, so
     /// that nothing can keep it from paying.
     admin ADMIN {
-        acting(net) {
+        acting(net, QUEUEING_GAS) {
             cancelCall(id: TaskId, ticket: Ticket) { net.cancel(id, ticket) }
             expireQueuedCall(id: TaskId, ticket: Ticket) { net.expire_queued(id, ticket) }
         }

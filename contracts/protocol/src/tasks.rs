@@ -4,7 +4,8 @@ use crate::abi::{emit, IMuster::*};
 use crate::draw::{Candidates, Rng};
 use crate::host::{Host, ModelSet, Task};
 use crate::layout::{slot, LIMITS};
-use crate::network::{Network, READMITTED_PER_CALL};
+use crate::door::demand_gas;
+use crate::network::{Network, CALL_GAS, MORE_DRAW_GAS, READMITTED_PER_CALL};
 use crate::nodes::{check_ids, Next};
 use crate::receipt::{self, UNSET};
 use crate::registry::{self, Held};
@@ -513,6 +514,7 @@ impl<H: Host> Network<'_, H> {
     /// See `IMuster.dispatch`.
     pub fn dispatch(&mut self, count: u8) -> Result<u8> {
         ensure!(count <= DISPATCH_MAX, TooManyAtOnce(count, DISPATCH_MAX));
+        demand_gas(self.host, CALL_GAS + count.saturating_sub(1) as u64 * MORE_DRAW_GAS)?;
         let served = self.serve(count as u32);
         self.readmit(READMITTED_PER_CALL);
         Ok(served as u8)
