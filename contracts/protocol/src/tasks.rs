@@ -1,10 +1,10 @@
 //! The life of a task on a single node: Pending, Queued, Started, and its end.
 
 use crate::abi::{emit, IMuster::*};
+use crate::door::demand_gas;
 use crate::draw::{Candidates, Rng};
 use crate::host::{Host, ModelSet, Task};
 use crate::layout::{slot, LIMITS};
-use crate::door::demand_gas;
 use crate::network::{Network, CALL_GAS, MORE_DRAW_GAS, READMITTED_PER_CALL};
 use crate::nodes::{check_ids, Next};
 use crate::receipt::{self, UNSET};

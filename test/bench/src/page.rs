@@ -7,10 +7,13 @@ use crate::measure::Row;
 use crate::points::{Points, POINTS};
 use anyhow::{ensure, Context, Result};
 use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, CellAlignment, Table};
+use muster_protocol::network::{JUDGING_GAS, MORE_DRAW_GAS};
+use muster_protocol::programs::PROGRAMS;
 use muster_sim::chart::{Curves, Frame};
 use muster_sim::numbers::thousands;
 use muster_sim::statistics::Estimate;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Everything that was measured.
@@ -50,6 +53,26 @@ pub fn compiler() -> Result<String> {
     let manifest = std::fs::read_to_string("build/manifest.json").context("build/manifest.json is missing: run script/build")?;
     let manifest: serde_json::Value = serde_json::from_str(&manifest).context("build/manifest.json")?;
     Ok(manifest["rustc"].as_str().context("build/manifest.json names no compiler")?.into())
+}
+
+/// Of the page: the gas that calls demand at their start.
+fn demands() -> String {
+    let mut out = String::from(
+        "\n### What calls demand\n\nA call that may have to do what others left due refuses at its start (`GasTooLow`) if it has less gas than that can take. So an estimate of gas \
+         finds a limit that suffices whatever is due when the transaction is included. Gas that is not used is not paid for. Every call that is measured on this page, but those of `dispatch` for several \
+         draws, was sent with hardly more than it demands.\n\n| gas | calls |\n| ---: | --- |\n",
+    );
+    let functions = PROGRAMS.iter().flat_map(|(_, functions)| *functions);
+    let mut by_floor = BTreeMap::<u64, Vec<String>>::new();
+    for f in functions.filter(|f| f.floor > 0) {
+        by_floor.entry(f.floor).or_default().push(format!("`{}`", f.name()));
+    }
+    by_floor.entry(JUDGING_GAS).or_default().push("`reveal` in a group".into());
+    for (floor, names) in by_floor {
+        let _ = writeln!(out, "| {} | {} |", thousands(floor), names.join(", "));
+    }
+    let _ = writeln!(out, "\n`dispatch` demands {} more for each draw after the first, and stops before one for which the gas that is left could be too little.", thousands(MORE_DRAW_GAS));
+    out
 }
 
 impl Report {
@@ -255,6 +278,7 @@ impl Report {
             );
         }
         out.push_str(&self.among_strangers());
+        out.push_str(&demands());
         out.push_str(&self.no_trend());
         out.push_str("\n## Every figure\n\n| operation | nodes | queued | values | programs | calls | min | median | max |\n| --- | ---: | ---: | --- | --- | ---: | ---: | ---: | ---: |\n");
         for r in self.sorted() {

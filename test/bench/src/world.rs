@@ -14,6 +14,7 @@ use muster_devnode::evm::Status;
 use muster_devnode::{Chain, TxRequest};
 use muster_protocol::layout::{node, profile, HEAD, NODES, PROFILES};
 use muster_protocol::native::solidity_slot;
+use muster_protocol::network::JUDGING_GAS;
 use muster_protocol::programs::PROGRAMS;
 use muster_protocol::IMuster;
 use std::cell::{Cell, RefCell};
@@ -92,6 +93,28 @@ pub struct World {
     models: RefCell<HashMap<u64, u32>>,
     /// Where calls go instead of to the chain.
     beside: RefCell<Option<Beside>>,
+}
+
+/// The gas limit of what is not Muster's, or chooses itself how much it does.
+const MOST_GAS: u64 = 30_000_000;
+
+/// The gas limit that a call is sent with: hardly more than the least at which it is not refused, as an estimate finds it. So every call
+/// that is measured also shows that what it demands at its start suffices.
+fn least_limit(data: &[u8]) -> u64 {
+    use IMuster::{dispatchCall, revealCall};
+    let Some(selector) = data.first_chunk::<4>() else { return MOST_GAS };
+    let demanded = match *selector {
+        // Whoever asks for many draws chooses how much is brought for them.
+        dispatchCall::SELECTOR if dispatchCall::abi_decode(data).is_ok_and(|call| call.count != 1) => 0,
+        revealCall::SELECTOR if revealCall::abi_decode(data).is_ok_and(|call| call.group > 0) => JUDGING_GAS,
+        selector => PROGRAMS.iter().flat_map(|(_, all)| *all).find(|f| f.selector == selector).map_or(0, |f| f.floor),
+    };
+    if demanded == 0 {
+        return MOST_GAS;
+    }
+    let calldata: u64 = data.iter().map(|&byte| if byte == 0 { 4 } else { 16 }).sum();
+    // The router hands on all but a 64th, and it and the program's start take some.
+    21_000 + calldata + demanded * 64 / 63 + 30_000
 }
 
 impl World {
@@ -173,7 +196,7 @@ impl World {
         let request = TxRequest {
             from: Some(self.owner),
             to: Some(TxKind::Create),
-            gas: Some(30_000_000),
+            gas: Some(MOST_GAS),
             input: Bytes::from(init).into(),
             ..TxRequest::default()
         };
@@ -187,7 +210,7 @@ impl World {
             from: Some(from),
             to: Some(TxKind::Call(to)),
             value: Some(U256::from(value)),
-            gas: Some(30_000_000),
+            gas: Some(least_limit(&data)),
             gas_price: Some(1),
             input: Bytes::from(data).into(),
             ..TxRequest::default()
