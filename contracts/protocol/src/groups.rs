@@ -10,7 +10,7 @@ use crate::door::demand_gas;
 use crate::draw::{self, Rng};
 use crate::host::{offset, Host, ModelSet, Task};
 use crate::layout::{entry, group as words, slot, GROUPS, GROUP_PLACES, LIMITS};
-use crate::network::{Due, Network, JUDGING_GAS};
+use crate::network::{Due, Network, CALL_GAS, JUDGING_GAS};
 use crate::nodes::Next;
 use crate::receipt;
 use crate::registry::{self, Held};
@@ -745,6 +745,7 @@ impl<H: Host> Network<'_, H> {
 
     /// See `IMuster.settle`.
     pub fn settle(&mut self, id: TaskId, place: u32) -> Result<()> {
+        demand_gas(self.host, CALL_GAS)?;
         let (mut group, order) = self.group_of(id, place)?;
         let dropped = group.opened(self.now, order.moment).is_none() && self.drop_called(&mut group, &order);
         let opened = group.opened(self.now, order.moment).ok_or_else(|| refusal!(NotOpen(id, place)))?;

@@ -67,13 +67,12 @@ program! { SOURCE;
     /// The program of validation, and of tasks that end without an answer. Commitments and reveals are taken whatever is due, and
     /// serve nothing.
     groups GROUPS {
+        // Those that may do more in a group demand more there. One block: each has its own copy of what opens the network.
         acting(net, FREEING_GAS) {
             commitCall(id: TaskId, commitment: [u8; 32]) { net.commit(id, commitment) }
             revealCall(id: TaskId, group: u32, node: NodeId, kind: u8, value: [u8; 32], salt: [u8; 32]) {
                 net.reveal(id, group, node, kind, value, salt)
             }
-        }
-        acting(net, CALL_GAS) {
             settleCall(id: TaskId, group: u32) { net.settle(id, group) }
         }
         serving(net, CALL_GAS) {

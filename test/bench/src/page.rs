@@ -7,7 +7,7 @@ use crate::measure::Row;
 use crate::points::{Points, POINTS};
 use anyhow::{ensure, Context, Result};
 use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, CellAlignment, Table};
-use muster_protocol::network::{JUDGING_GAS, MORE_DRAW_GAS};
+use muster_protocol::network::{CALL_GAS, JUDGING_GAS, MORE_DRAW_GAS};
 use muster_protocol::programs::PROGRAMS;
 use muster_sim::chart::{Curves, Frame};
 use muster_sim::numbers::thousands;
@@ -65,7 +65,9 @@ fn demands() -> String {
     let functions = PROGRAMS.iter().flat_map(|(_, functions)| *functions);
     let mut by_floor = BTreeMap::<u64, Vec<String>>::new();
     for f in functions.filter(|f| f.floor > 0) {
-        by_floor.entry(f.floor).or_default().push(format!("`{}`", f.name()));
+        // It demands more than the calls beside it.
+        let floor = if f.name() == "settle" { CALL_GAS } else { f.floor };
+        by_floor.entry(floor).or_default().push(format!("`{}`", f.name()));
     }
     by_floor.entry(JUDGING_GAS).or_default().push("`reveal` in a group".into());
     for (floor, names) in by_floor {

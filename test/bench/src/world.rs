@@ -14,7 +14,7 @@ use muster_devnode::evm::Status;
 use muster_devnode::{Chain, TxRequest};
 use muster_protocol::layout::{node, profile, HEAD, NODES, PROFILES};
 use muster_protocol::native::solidity_slot;
-use muster_protocol::network::JUDGING_GAS;
+use muster_protocol::network::{CALL_GAS, JUDGING_GAS};
 use muster_protocol::programs::PROGRAMS;
 use muster_protocol::IMuster;
 use std::cell::{Cell, RefCell};
@@ -101,12 +101,13 @@ const MOST_GAS: u64 = 30_000_000;
 /// The gas limit that a call is sent with: hardly more than the least at which it is not refused, as an estimate finds it. So every call
 /// that is measured also shows that what it demands at its start suffices.
 fn least_limit(data: &[u8]) -> u64 {
-    use IMuster::{dispatchCall, revealCall};
+    use IMuster::{dispatchCall, revealCall, settleCall};
     let Some(selector) = data.first_chunk::<4>() else { return MOST_GAS };
     let demanded = match *selector {
         // Whoever asks for many draws chooses how much is brought for them.
         dispatchCall::SELECTOR if dispatchCall::abi_decode(data).is_ok_and(|call| call.count != 1) => 0,
         revealCall::SELECTOR if revealCall::abi_decode(data).is_ok_and(|call| call.group > 0) => JUDGING_GAS,
+        settleCall::SELECTOR => CALL_GAS,
         selector => PROGRAMS.iter().flat_map(|(_, all)| *all).find(|f| f.selector == selector).map_or(0, |f| f.floor),
     };
     if demanded == 0 {
