@@ -334,7 +334,11 @@ impl Bench {
                 let answer = submitCall { id: s.id, resultDigest: [9; 32].into() };
                 self.take("submit by a worker, nothing queued", |b| b.world.call(worker, 0, answer.clone()))?;
                 self.world.revert(snapshot);
+                // Taken back, for the node would rest now.
+                let snapshot = self.world.snapshot();
                 self.take("report an error", |b| b.operator(s.node, reportErrorCall { id: s.id, code: 3 }))?;
+                self.world.revert(snapshot);
+                self.submit(s.node, s.id)?;
             }
         }
         if !fresh {
