@@ -310,12 +310,12 @@ fn remember<H: Host>(host: &mut H) {
 /// Each is an event: who reads nothing but logs has to know the defaults too.
 pub fn put_defaults<H: Host>(host: &mut H, base: u64) -> Result<()> {
     host.put(slot(RULES), &Rules { base, ..Rules::default() });
-    host.put(slot(TERMS), &Terms { min_stake: base, ..Terms::default() });
-    host.put(slot(LIMITS), &Limits { least_stake_ever: base as u32, ..Limits::default() });
     for (number, p) in SETTINGS.iter().enumerate() {
         let value = p.default.resolve(host)?;
         put_parameter(host, number as u8, p, value);
     }
+    let limits: Limits = host.get(slot(LIMITS));
+    host.put(slot(LIMITS), &Limits { least_stake_ever: base as u32, ..limits });
     Ok(())
 }
 

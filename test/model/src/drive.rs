@@ -356,7 +356,7 @@ const RATED: [&str; 43] = [
     "rated: not scored",
     "rated: majority",
     "rated: majority against others",
-    "rated: right without a majority",
+    "rated: agreed without a majority",
     "rated: given to another group",
     "rated: no majority",
     "rated: unanswered",

@@ -119,9 +119,9 @@ struct Member {
 }
 
 impl Member {
-    /// Whether it has committed, whatever came of that.
-    fn committed(&self) -> bool {
-        matches!(self.stage, COMMITTED..=FAILED)
+    /// Whether its commitment is open, where it can be slashed for it: an error that it has revealed is not.
+    fn open(&self) -> bool {
+        matches!(self.stage, COMMITTED | ANSWERED)
     }
 }
 
@@ -233,6 +233,17 @@ impl Explorer {
             self.free(node);
         } else {
             (n.runs, n.halted) = (false, true);
+        }
+    }
+
+    /// A node's commitment in a group cannot be slashed any more.
+    fn count_closed(&mut self, node: u32, group: u32) {
+        if self.liable(group) {
+            let n = self.node(node);
+            n.open -= 1;
+            if n.halted {
+                self.free(node);
+            }
         }
     }
 
@@ -511,6 +522,7 @@ impl Explorer {
                 let task = self.end(x.id);
                 assert_eq!((x.creator, x.node), (task.created.creator, task.node));
                 self.account(task.created.creator).credit += x.refund;
+                self.treasury.1 += task.created.fee - x.refund;
                 let end = Outcome { state: 3, node: x.node, ended: now, code: x.code, refund: x.refund, ..NO_RECEIPT };
                 self.conclude(x.id, end);
             }
@@ -546,6 +558,9 @@ impl Explorer {
                 if r.group > 0 {
                     let m = self.member(r.group, r.node);
                     (m.stage, m.answer) = (if r.kind == 0 { ANSWERED } else { FAILED }, r.value);
+                    if r.kind == 1 {
+                        self.count_closed(r.node, r.group);
+                    }
                 }
             }
             E::TaskSampled(s) => {
@@ -553,9 +568,11 @@ impl Explorer {
                 assert_eq!((s.node, s.creator), (task.node, task.created.creator));
                 // Its deadline stays beside its node.
                 (task.status, task.at) = (5, s.drawBlock);
+                task.created.fee -= s.paid;
                 self.calls.push_back(s.id);
-                self.reserve -= s.paid;
-                if s.paid > 0 {
+                if s.beneficiary.is_zero() {
+                    self.reserve += s.paid;
+                } else {
                     self.account(s.beneficiary).credit += s.paid;
                 }
             }
@@ -600,38 +617,39 @@ impl Explorer {
                 (n.task, n.in_use, n.runs) = ((m.id, m.deadline), models, true);
             }
             E::MemberTimedOut(m) => {
-                // Right after a slash it is thrown out of the network, whatever it did; else its deadline was over.
-                let gone = self.slashed == Some(m.node);
+                // Right after a slash it is thrown out of the network, whatever it did. The group goes on without one that has not begun,
+                // which still runs its own task. Else its deadline was over.
+                let slashed = self.slashed == Some(m.node);
                 let member = self.member(m.group, m.node);
                 assert!(matches!(member.stage, CALLED | RUNNING));
-                if gone {
+                if member.stage == CALLED && !slashed {
+                    (member.stage, member.moment) = (GONE, now);
+                    self.node(m.node).called = 0;
+                } else if slashed {
                     let late = member.stage == RUNNING && member.moment < now;
                     member.moment = if late { member.moment } else { now };
                     member.stage = GONE;
+                    self.free(m.node);
                 } else {
                     member.stage = TIMED_OUT;
                     self.penalise(m.node, now);
+                    self.free(m.node);
                 }
-                self.free(m.node);
             }
             E::MemberJudged(j) => {
                 let id = self.teams[&j.group].id;
                 let (scored, estimate) = (self.teams[&j.group].scored, self.tasks[&id].created.estimate);
                 let member = self.member(j.group, j.node);
                 member.right = j.verdict == 1;
-                let committed = member.committed();
-                assert_eq!(committed, j.verdict != 5);
+                let open = member.open();
+                assert_eq!(member.stage > FAILED || member.stage == RUNNING, j.verdict == 5);
                 let operator = self.nodes[&j.node].operator;
                 self.account(operator).credit += j.paid;
                 if j.verdict == 1 && scored {
                     self.boost(j.node, now, estimate);
                 }
-                if committed && self.liable(j.group) {
-                    let n = self.node(j.node);
-                    n.open -= 1;
-                    if n.halted {
-                        self.free(j.node);
-                    }
+                if open {
+                    self.count_closed(j.node, j.group);
                 }
             }
             E::GroupSettled(g) => {
@@ -648,6 +666,8 @@ impl Explorer {
                     let task = self.tasks.get_mut(&g.id).expect("created");
                     assert_eq!((g.creator, team.id, g.reserve), (task.created.creator, g.id, self.reserve));
                     task.status = 1;
+                    task.created.fee -= g.startFee;
+                    self.treasury.1 += g.startFee;
                 } else {
                     let task = self.end(g.id);
                     assert_eq!((g.creator, team.id), (task.created.creator, g.id));

@@ -30,7 +30,9 @@ const EPS: f64 = 1e-11;
 /// Blocks whose hash can be had.
 const HISTORY: u64 = 393_168;
 /// Parameters that have to be proposed.
-const DELAYED: [&str; 9] = [
+const DELAYED: [&str; 11] = [
+    "startFeeBps",
+    "queueTime",
     "unbonding",
     "kickoutMilli",
     "sampleWindow",
@@ -464,6 +466,11 @@ struct Task {
     regrouped: u64,
     /// With what probability in ten-thousandths it is validated.
     sample_bps: u128,
+    /// Of one that can be sampled: whether its scope had nodes enough for scores at its creation, and its answer could be compared at its
+    /// commitment.
+    scored: bool,
+    /// What a wrong or withheld answer costs, in parts of its fee.
+    slash_times: u128,
     /// When its node started it.
     began: u64,
     /// Nodes that wait for its draw, of a Pending task that takes several.
@@ -497,8 +504,6 @@ struct Commitment {
     block: u64,
     /// What was drawn from that, once it could be.
     lot: Option<u64>,
-    /// Whether its scope had nodes enough for scores.
-    scored: bool,
 }
 
 /// A draw of validators that waits.
@@ -674,7 +679,7 @@ struct Node {
     parked: Option<u64>,
     /// The queue for a task of which it waits so.
     waits: Option<u32>,
-    /// Until when it last waited so, or was to; 0 if it got to work from being reserved since.
+    /// Until when it last waited so, or was to, or when it was last reserved in vain; 0 if it got to work from being reserved since.
     waited: u64,
     /// The Pending task that it is reserved for; 0 for none.
     reserved: u64,
@@ -733,6 +738,8 @@ pub struct Model {
     set: BTreeMap<&'static str, u64>,
     /// Proposed parameters, and when they can take effect.
     proposed: BTreeMap<&'static str, (u64, u64)>,
+    /// The lowest `minStake` and the highest `openMost` that there ever were.
+    bounds: (u64, u64),
     /// What is queued beside idle nodes that could run it.
     left: Left,
     paid_in: u128,
@@ -790,7 +797,8 @@ impl Trace {
 /// What a node may do that becomes available.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum May {
-    Nothing,
+    /// Nothing until this time.
+    Rest(u64),
     /// Take what is queued.
     Take,
     /// That, or wait for two others.
@@ -892,6 +900,7 @@ impl Model {
             names: BTreeSet::new(),
             set: set.into_iter().collect(),
             proposed: BTreeMap::new(),
+            bounds: (400_000, 2),
             left: Left::default(),
             paid_in: 0,
             paid_out: 0,
@@ -1180,9 +1189,10 @@ impl Model {
 
     /// Lets nodes go that were reserved for a draw: they are held back until a later call.
     fn give_back(&mut self, t: &mut Trace, nodes: &[u32], how: &'static str) {
+        let now = self.now;
         for &node in nodes {
             let n = self.nodes.get_mut(&node).unwrap();
-            n.reserved = 0;
+            (n.reserved, n.waited) = (0, n.waited.max(now));
             // One that is called stays what it is, so that it cannot leave before it has begun there.
             if n.status == 2 && n.called == 0 {
                 n.status = 1;
@@ -1266,7 +1276,7 @@ impl Model {
     /// `driver` earns the start fee; without one it is income.
     fn abort(&mut self, t: &mut Trace, task: &Task, node: u32, reason: u8, driver: Option<Address>) {
         let saved = match task.part {
-            Part::Committed(c) if reason == 0 && c.scored => (task.fee - task.payment()).min(task.fee - task.start_fee()),
+            Part::Committed(_) if reason == 0 && task.scored => (task.fee - task.payment()).min(task.fee - task.start_fee()),
             _ => 0,
         };
         self.reserve += saved;
@@ -1319,21 +1329,30 @@ impl Model {
             t.next += 1;
             return;
         }
-        if due {
-            return self.hold(t, node);
+        match may {
+            May::Rest(until) if until > self.now => {
+                self.nodes.get_mut(&node).unwrap().parked = Some(until);
+                self.note("rests after an error");
+                t.expect(E::NodeExcluded(IMuster::NodeExcluded { node, until }));
+            }
+            _ if due => self.hold(t, node),
+            _ if t.spent && !self.queue.is_empty() => {
+                self.note("held back by a dear draw");
+                self.hold(t, node)
+            }
+            May::Rest(_) => self.note("no rest after an error"),
+            _ => self.place(t, by, node, may == May::Wait),
         }
-        if t.spent && !self.queue.is_empty() {
-            self.note("held back by a dear draw");
-            return self.hold(t, node);
-        }
-        if may != May::Nothing {
-            self.place(t, by, node, may == May::Wait);
-        }
+    }
+
+    /// Whether it is long enough ago that a node waited, or was reserved, in vain: it does so a tenth of its time at most.
+    fn rested(&self, n: &Node) -> bool {
+        n.waited == 0 || self.now >= n.waited + 9 * self.set["holdTime"].max(60)
     }
 
     /// Gives a node that has become available what is queued, lets it wait for others, or leaves it idle.
     fn place(&mut self, t: &mut Trace, by: Address, node: u32, may_wait: bool) {
-        let n = &self.nodes[&node];
+        let n = &self.nodes[&node].clone();
         let (single, three, rated) = (self.best_single(n), self.best_three(n, |_| true), self.best_rated(n));
         let better = |model: &Model, i: usize| model.dearer(single, Some(i)) == Some(i);
         let best = self.dearer(three, rated).filter(|&i| better(self, i));
@@ -1349,7 +1368,11 @@ impl Model {
         let listed = self.waiting.get(&queue).cloned().unwrap_or_default();
         let waiting: Vec<u32> = listed.iter().copied().filter(|w| !alike || self.nodes[w].group == group).collect();
         let idle = self.idle().filter(|&(&i, n)| i != node && if alike { n.group == group } else { task.fits(n) }).count();
-        if waiting.len() + idle >= others {
+        let rested = self.rested(n);
+        if waiting.len() + idle >= others && !rested && waiting.len() < others {
+            self.note("reserved in vain too lately");
+        }
+        if waiting.len() >= others || rested && waiting.len() + idle >= others {
             let them: Vec<u32> = waiting.into_iter().chain([node]).collect();
             self.note(match them.len() {
                 n @ 1..=3 if of_three => ["one reserved", "two reserved", "three reserved"][n - 1],
@@ -1360,8 +1383,7 @@ impl Model {
             return self.reserve(t, i, &them);
         }
         let hold = self.set["holdTime"];
-        let again = n.waited == 0 || self.now >= n.waited + 9 * hold;
-        if may_wait && hold > 0 && again {
+        if may_wait && hold > 0 && rested {
             self.note(match waiting.len() {
                 _ if of_three => "a node waits",
                 0 | 1 => "rated: a node waits",
@@ -1379,7 +1401,7 @@ impl Model {
             self.idle().filter(|&(&i, n)| i != node && there(n)).count() as u64 + 1 >= task.nodes
         };
         let rated = rated.filter(|&r| enough(&self.queue[r]));
-        let other = self.dearer(self.best_three(n, enough), rated).filter(|&i| better(self, i));
+        let other = self.dearer(self.best_three(n, enough), rated).filter(|&i| rested && better(self, i));
         if may_wait && hold > 0 {
             self.note("too soon to wait again");
         }
@@ -1575,7 +1597,7 @@ impl Model {
     fn rest<S: System>(&mut self, real: &mut S) -> Vec<Logged> {
         let mut logged = Vec::new();
         for _ in 0..200 {
-            if self.teams.is_empty() && self.calls.is_empty() && self.idle_for_something().is_none() {
+            if self.teams.is_empty() && self.calls.is_empty() && self.idle_for_something(false).is_none() {
                 return logged;
             }
             // Longer than any window.
@@ -1611,12 +1633,14 @@ impl Model {
             let ended = match task.part {
                 Part::Calling(_) => false,
                 Part::Committed(c) if self.lot(task, &c) == Some(true) => return Some(Call::new(by, validateCall { id, node })),
-                Part::Committed(c) => c.block < self.block && self.now > c.at + self.set["sampleWindow"],
+                Part::Committed(c) => {
+                    c.block + self.set["sampleDelay"] < self.block && self.now > c.at + self.set["sampleWindow"]
+                }
                 _ => self.now > task.at,
             };
             ended.then(|| Call::new(by, expireCall { node, id }))
         });
-        over.or_else(|| self.idle_for_something().map(|node| Call::new(by, pokeCall { node })))
+        over.or_else(|| self.idle_for_something(true).map(|node| Call::new(by, pokeCall { node })))
     }
 
     /// Draws the lots of all commitments whose block's hash has come to be known.
@@ -2033,7 +2057,7 @@ impl Model {
                     ("sampleWindow", &[60, 600, 65_535]),
                     ("revealWindow", &[3_600, 7_200]),
                     ("openMost", &[1, 2, 3, 8]),
-                    ("slashTimes", &[0, 1, 20, 1_000]),
+                    ("slashTimes", &[0, 1, 20, 255]),
                     ("scorePool", &[3, 3, 5, 9]),
                     ("downloadTime", &[0, 600]),
                     ("hammingMost", &[0, 6, 8, 64]),
@@ -2349,7 +2373,7 @@ impl Model {
                     Part::Calling(_) => return Err("Sampled"),
                     Part::Committed(commitment) => {
                         need!(self.now > commitment.at + self.set["sampleWindow"], "DeadlineNotPassed");
-                        need!(commitment.block < self.block, "HashUnknown");
+                        need!(commitment.block + self.set["sampleDelay"] < self.block, "HashUnknown");
                         need!(self.lot(&task, &commitment) != Some(true), "Sampled");
                         self.note("unrevealed");
                     }
@@ -2386,24 +2410,27 @@ impl Model {
     }
 
     fn fail(&mut self, t: &mut Trace, by: Address, node: u32, task: &Task, code: u8) {
-        self.credit(task.creator, task.fee);
+        let refund = task.fee - task.start_fee();
+        self.treasury += task.start_fee();
+        self.credit(task.creator, refund);
         t.expect(E::TaskErrorReported(IMuster::TaskErrorReported {
             id: task.id,
             node,
             creator: task.creator.into(),
             code,
-            refund: task.fee,
+            refund,
         }));
-        self.release(t, by, node, May::Nothing);
+        // For as long as the task would have taken it, up to a minute.
+        self.release(t, by, node, May::Rest(task.began + task.estimate.min(60)));
     }
 
     // ------------------------------------------------------------ validation
 
-    /// The most that a sampled task can pay: what the least stake covers.
+    /// The most that a sampled task can pay: what the least stake ever covers, with as many commitments open as there ever could be.
     fn most_at_stake(&self) -> u128 {
-        let times = self.set["slashTimes"] as u128 * (self.set["openMost"] as u128 + 1);
-        // At initialisation it was 400,000.
-        (self.set["minStake"].min(400_000) as u128 * GRANULE as u128 / times.max(1)).min(FEE_END - 1)
+        let (least, most) = self.bounds;
+        let times = self.set["slashTimes"] as u128 * (most as u128 + 1);
+        (least as u128 * GRANULE as u128 / times.max(1)).min(FEE_END - 1)
     }
 
     /// Active nodes of those that a task can go to.
@@ -2420,9 +2447,11 @@ impl Model {
         alike
     }
 
-    /// Whether a task's scope has nodes enough for scores, of a listed GPU group where answers have to be equal.
-    fn scores(&mut self, task: &Task) -> bool {
-        self.active(task) >= self.set["scorePool"] && self.alike(task, task.group())
+    /// Whether nodes enough for scores have joined that a task can go to, of GPU groups in which somebody is active.
+    fn scores(&self, task: &Task) -> bool {
+        let joined = |n: &&Node| n.status != 0 && task.fits(n);
+        let met: BTreeSet<u32> = self.nodes.values().filter(joined).filter(|n| !n.aside).map(|n| n.group).collect();
+        self.nodes.values().filter(joined).filter(|n| met.contains(&n.group)).count() as u64 >= self.set["scorePool"]
     }
 
     /// Takes as much as this out of the reserve, in which the last wei stays.
@@ -2449,8 +2478,8 @@ impl Model {
             self.count_open(t, by, node, place);
         } else {
             told.block = self.block + self.set["sampleDelay"];
-            let scored = self.scores(&task);
-            task.part = Part::Committed(Commitment { kept, at: now, elapsed, block: told.block, lot: None, scored });
+            task.scored = task.scored && self.alike(&task, task.group());
+            task.part = Part::Committed(Commitment { kept, at: now, elapsed, block: told.block, lot: None });
             t.expect(E::AnswerCommitted(told));
             self.nodes.get_mut(&node).unwrap().task = Some(task);
         }
@@ -2511,7 +2540,7 @@ impl Model {
             self.fail(t, by, c.node, &task, c.value[31]);
             return Ok(());
         }
-        let paid = if commitment.scored { task.payment() } else { task.fee };
+        let paid = if task.scored { task.payment() } else { task.fee };
         self.reserve += task.fee - paid;
         self.note(if paid < task.fee { "revealed alone" } else { "revealed alone and paid in full" });
         self.succeed(t, by, c.node, &task, c.value, paid);
@@ -2544,6 +2573,15 @@ impl Model {
         let member = self.member(c.group, c.node);
         member.stage = if c.kind == 0 { ANSWERED } else { FAILED };
         member.answer = c.value;
+        if c.kind == 1 && self.teams[&c.group].liable() {
+            // Nothing can be slashed for it any more.
+            let n = self.nodes.get_mut(&c.node).unwrap();
+            n.open -= 1;
+            if std::mem::take(&mut n.halted) {
+                self.note("freed by an error revealed");
+                self.release(t, by, c.node, May::Wait);
+            }
+        }
         if self.teams[&c.group].all_revealed() {
             if self.draws_due() {
                 self.note("judgement put off");
@@ -2569,9 +2607,13 @@ impl Model {
         let block = self.block + self.set["sampleDelay"];
         self.calls.push_back(Waiting { id: c.id, node: c.node, block, tries: 0 });
         let own = self.accounts.get(&by).is_some_and(|a| a.node == c.node);
-        let paid = if !own && commitment.scored { self.take_from_reserve(task.start_fee()) } else { 0 };
-        self.credit(by, paid);
-        if paid > 0 {
+        let paid = task.start_fee();
+        task.fee -= paid;
+        if own {
+            self.reserve += paid;
+            self.note("validate paid the reserve");
+        } else {
+            self.credit(by, paid);
             self.note("validate paid");
         }
         t.expect(E::TaskSampled(IMuster::TaskSampled {
@@ -2579,7 +2621,7 @@ impl Model {
             node: c.node,
             creator: task.creator.into(),
             drawBlock: block,
-            beneficiary: if paid > 0 { by.into() } else { [0; 20].into() },
+            beneficiary: if own { [0; 20].into() } else { by.into() },
             paid,
         }));
         task.part = Part::Calling(commitment);
@@ -2597,7 +2639,7 @@ impl Model {
         };
         let Part::Calling(commitment) = task.part else { unreachable!("it is called") };
         let (known, there) = (call.block + HISTORY >= self.block, self.active(&task));
-        let scored = commitment.scored;
+        let scored = task.scored;
         if known {
             self.set_aside(t, &task);
         }
@@ -2713,8 +2755,20 @@ impl Model {
     }
 
     fn settle(&mut self, t: &mut Trace, by: Address, c: &settleCall) -> Refused {
+        let mut dropped = false;
+        if self.team(c.id, c.group)?.opens(self.now).is_none() {
+            for node in self.lingering(c.group) {
+                self.nodes.get_mut(&node).unwrap().called = 0;
+                self.drop_out(t, c.group, node, GONE, self.now);
+                self.note("settled without one called");
+                dropped = true;
+            }
+        }
         let team = self.team(c.id, c.group)?;
         let opens = team.opens(self.now).ok_or("NotOpen")?;
+        if dropped && !team.all_revealed() {
+            return Ok(());
+        }
         let late = self.now > opens + self.set["revealWindow"];
         need!(team.all_revealed() || late, "RevealsOpen");
         self.serve(t, by, 0, 8, true);
@@ -2723,6 +2777,20 @@ impl Model {
         self.note(if late { "settled late" } else { "settled" });
         self.judge(t, by, c.group);
         Ok(())
+    }
+
+    /// Members called to a group that could have begun: nobody has called the validators of their own sampled tasks, though that is due.
+    fn lingering(&self, place: u32) -> Vec<u32> {
+        let window = self.set["sampleWindow"];
+        let committed = |task: &Task| matches!(task.part, Part::Committed(c) if self.now > c.at + window);
+        let lingers = |m: &&Member| m.stage == CALLED && self.nodes[&m.node].task.as_ref().is_some_and(committed);
+        self.teams[&place].members.iter().filter(lingers).map(|m| m.node).collect()
+    }
+
+    /// What a failed member's part of a shared fee comes to, for all of them: nobody gets it.
+    fn unshared(team: &Team, fee: u128) -> u128 {
+        let failed = team.members.iter().filter(|m| m.stage == FAILED).count() as u128;
+        fee / team.members.len() as u128 * failed
     }
 
     /// Judges a group: who is right, what everyone is paid, scored, and loses.
@@ -2739,13 +2807,25 @@ impl Model {
         let outcome = match (&right[..], &answers[..]) {
             ([fastest, ..], _) => {
                 answer = team.members[*fastest].answer;
+                let failed = team.members.iter().filter(|m| m.stage == FAILED).count();
                 let pot = if team.scored && task.policy == 1 {
-                    let whole = 3 * task.payment();
+                    // A payment for everybody who did not report an error; the reserve adds nothing where the first did.
+                    let whole = (team.members.len() - failed) as u128 * task.payment();
                     self.reserve += fee.saturating_sub(whole);
-                    whole.min(fee) + self.take_from_reserve(whole.saturating_sub(fee))
+                    let first = team.members[0].stage == FAILED;
+                    if first && whole > fee {
+                        self.note("nothing added where the first failed");
+                    }
+                    let missing = if first { 0 } else { whole.saturating_sub(fee) };
+                    whole.min(fee) + self.take_from_reserve(missing)
                 } else {
-                    fee
+                    let unshared = Self::unshared(&team, fee);
+                    self.reserve += unshared;
+                    fee - unshared
                 };
+                if failed > 0 {
+                    self.note("a failed member's part unshared");
+                }
                 let shares = [10, 5, 2];
                 let all: u128 = shares[..right.len()].iter().sum();
                 for (&i, share) in right.iter().zip(shares) {
@@ -2774,7 +2854,6 @@ impl Model {
                 1
             }
             ([], [_, _, ..]) => {
-                start_fee = task.start_fee();
                 self.note("differing");
                 2
             }
@@ -2788,6 +2867,8 @@ impl Model {
             }
         };
         if outcome > 1 {
+            // A sampled task has paid it to whoever had its validators called.
+            start_fee = if task.policy == 1 { 0 } else { task.start_fee() };
             refund = fee - start_fee;
         }
         self.note(if team.scored { "scored" } else { "not scored" });
@@ -2813,9 +2894,11 @@ impl Model {
             let counts = match rank {
                 _ if !team.scored || outcome > 0 => Counts::Nothing,
                 Some(rank) => Counts::Score([10, 5, 2][rank]),
+                // An error is no answer.
+                None if member.stage == FAILED => Counts::Nothing,
                 None => Counts::Score(0),
             };
-            let slash = if slashes && matches!(verdict, 2 | 3) { self.set["slashTimes"] as u128 * task.share() } else { 0 };
+            let slash = if slashes && matches!(verdict, 2 | 3) { task.slash_times * task.share() } else { 0 };
             if slash > 0 {
                 self.note(if verdict == 2 { "slashed for a wrong answer" } else { "slashed for withholding" });
             }
@@ -2881,7 +2964,7 @@ impl Model {
             }
             Counts::Nothing => false,
         };
-        if liable && matches!(member.stage, COMMITTED..=FAILED) {
+        if liable && matches!(member.stage, COMMITTED | ANSWERED) {
             let n = self.nodes.get_mut(&node).unwrap();
             n.open -= 1;
             free |= std::mem::take(&mut n.halted);
@@ -2984,6 +3067,8 @@ impl Model {
 
     fn set_parameter(&mut self, t: &mut Trace, name: &'static str, value: u64) {
         let before = self.set.insert(name, value).unwrap();
+        let (least, most) = self.bounds;
+        self.bounds = (least.min(self.set["minStake"]), most.max(self.set["openMost"]));
         t.expect(E::ParameterChanged(IMuster::ParameterChanged {
             parameter: parameter(name),
             before: alloy_primitives::U256::from(before),
@@ -3102,19 +3187,16 @@ impl Model {
         need!(!self.paused, "PausedByOwner");
         need!(self.joined() > 0, "NoNodes");
         let s = &self.set;
-        let estimate = match spec.kind {
-            0 | 1 => {
-                need!(spec.units >= 1 && spec.units <= 1_000, "BadUnits");
-                let (over, unit) = if spec.kind == 0 { (s["sdOverhead"], s["sdUnit"]) } else { (s["gptOverhead"], s["gptUnit"]) };
-                over + unit * spec.units as u64
-            }
-            2 => {
-                need!(spec.units >= 1 && spec.units as u64 <= s["fineTuneMax"], "BadUnits");
-                spec.units as u64
-            }
+        let (over, unit, most) = match spec.kind {
+            0 => (s["sdOverhead"], s["sdUnit"], 1_000),
+            1 => (s["gptOverhead"], s["gptUnit"], 1_000),
+            2 => (0, 1, s["fineTuneMax"]),
             _ => return Err("BadKind"),
         };
-        let estimate = estimate.max(s["limitMin"].div_ceil(2));
+        let units = spec.units as u64;
+        // No task that the longest time limit would end before its estimate, as far as that hangs on its units.
+        need!((1..=most).contains(&units) && (unit == 0 || over + unit * units <= s["limitMax"]), "BadUnits");
+        let estimate = (over + unit * units).max(s["limitMin"].div_ceil(2));
         need!(spec.redundancy < 4, "RedundancyUnsupported");
         need!(spec.flags < 2, "FlagsUnsupported");
         need!(spec.gpu == 0 || self.groups.values().any(|&g| g == spec.gpu), "GpuUnknown");
@@ -3157,7 +3239,7 @@ impl Model {
             (_, true) => self.block - 1,
             _ => self.block + s["drawDelay"].max(1) - 1,
         };
-        let task = Task {
+        let mut task = Task {
             id: self.tasks,
             creator: call.from,
             fee: call.value,
@@ -3176,11 +3258,14 @@ impl Model {
             nodes,
             regrouped: 0,
             sample_bps: if policy == 1 { s["sampleBps"] as u128 } else { 0 },
+            scored: false,
+            slash_times: if matches!(policy, 1 | 2) { s["slashTimes"] as u128 } else { 0 },
             began: 0,
             reserved: Vec::new(),
             chosen: None,
             part: Part::Alone,
         };
+        task.scored = policy == 1 && self.scores(&task);
         t.expect(E::TaskCreated(IMuster::TaskCreated {
             id: task.id,
             creator: call.from.into(),

@@ -145,12 +145,12 @@ fn what_idle_nodes_could_run_begins_by_a_poke() {
     let join = |who, gpu| Op::Join { who, gpu, vram: 1, models: 0, stake: 0 };
     let drawn = [Op::Pass { blocks: 1, seconds: 1 }, Op::Dispatch(16)];
     let error = Op::Fault { pick: 0, by: 1 };
-    // A node that has reported an error, and a task queued meanwhile. It is poked, or whoever ends what there is does so.
+    // A node that has reported an error after a minute, and need not rest, and a task queued meanwhile. It is poked, or whoever ends what there is does so.
     let mut one = vec![join(1, 0), single.clone()];
     one.extend(drawn.clone());
     one.push(single.clone());
     one.extend(drawn.clone());
-    one.push(error);
+    one.extend([Op::Pass { blocks: 1, seconds: 60 }, error]);
     let after = "idle beside a queued task after an error";
     // Three busy nodes of a listed GPU group, a task for three, and three idle ones of another group, which is listed then.
     let mut three: Vec<Op> = (1..=3).map(|who| join(who, 0)).collect();

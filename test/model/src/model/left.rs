@@ -3,7 +3,8 @@
 //! Whoever becomes available looks for queued work and takes, or calls up, the best there is (docs/dispatching.md, "Grades"). So
 //! a queued task that idle nodes could run is one that nobody saw who became available: it could not be run until
 //!
-//! - a node reported an error, for that one is idle without a look at the queue,
+//! - a node reported an error of a task that has had its time, for that one is idle without a look at the queue,
+//! - a node waited, or was reserved, in vain too lately, for that one calls up no task for several,
 //! - the owner listed the GPU group of three idle nodes,
 //! - its draw met none of the listed groups that have three idle nodes,
 //! - no other task could be Pending,
@@ -20,6 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Why {
     Error,
+    Unrested,
     Listed,
     Missed,
     Full,
@@ -59,11 +61,15 @@ impl Model {
         self.idle().map(|(&n, _)| n).collect()
     }
 
-    /// An idle node that could run a queued task, alone or with others.
-    pub(super) fn idle_for_something(&self) -> Option<u32> {
+    /// An idle node that could run a queued task, alone or with others; `now`, not only after some time.
+    pub(super) fn idle_for_something(&self, now: bool) -> Option<u32> {
         let idle = self.idle_now();
         let before = |task: &&Task| !self.behind(task, &idle);
-        self.queue.iter().filter(before).find_map(|task| self.could_run(task, &idle).first().copied())
+        let first = |task: &Task| {
+            let can = |n: &u32| !now || task.policy < 2 || self.rested(&self.nodes[n]);
+            self.could_run(task, &idle).into_iter().find(can)
+        };
+        self.queue.iter().filter(before).find_map(first)
     }
 
     /// Panics if idle nodes could run a queued task after a call with these events that one of them had seen, or did before.
@@ -79,6 +85,8 @@ impl Model {
             if self.could_run(task, &idle).is_empty() {
                 continue;
             }
+            let unrested = |n: &u32| task.policy > 1 && !self.left.idle.contains(n) && !self.rested(&self.nodes[n]);
+            let looked: BTreeSet<u32> = looked.iter().copied().filter(|n| !unrested(n)).collect();
             let able = self.could_run(task, &looked);
             let before = self.left.queued.contains(&task.id);
             let saw = able.iter().find(|n| !self.left.idle.contains(n));
@@ -89,7 +97,8 @@ impl Model {
                 "{saw:?} became available, and left {task:?} that {able:?} could run after {events:#?}"
             );
             let why = match self.left.tasks.get(&task.id) {
-                _ if able.is_empty() => Why::Error,
+                _ if able.is_empty() && idle.iter().any(erred) => Why::Error,
+                _ if able.is_empty() => Why::Unrested,
                 Some(&why) if before => why,
                 _ if full => Why::Full,
                 _ if behind => Why::Behind,
@@ -104,6 +113,7 @@ impl Model {
         for why in new {
             self.note(match why {
                 Why::Error => "idle beside a queued task after an error",
+                Why::Unrested => "idle beside a queued task soon after a reservation in vain",
                 Why::Listed => "idle beside a queued task when listed",
                 Why::Missed => "idle beside a queued task whose draw missed them",
                 Why::Full => "idle beside a queued task that cannot be Pending",
@@ -148,6 +158,8 @@ mod tests {
             images: 0,
             policy,
             sample_bps: 0,
+            scored: false,
+            slash_times: 0,
             began: 0,
             reserved: Vec::new(),
             chosen: None,

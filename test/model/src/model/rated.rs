@@ -342,19 +342,20 @@ impl Model {
         let winner = answers.iter().copied().find(|&i| agreeing(i) > size / 2);
         let with_winner = |i: usize| winner.is_some_and(|w| team.same(team.members[i].answer, team.members[w].answer, hamming));
         let most: Vec<usize> = answers.iter().copied().filter(|&i| with_winner(i)).collect();
-        let agree: Vec<usize> = answers.iter().copied().filter(|&i| agreeing(i) >= 2).collect();
         if winner.is_some() && answers.iter().any(|&i| agreeing(i) > size / 2 && !with_winner(i)) {
             self.note("rated: agreed in a chain");
         }
         let mut app = self.application(task.creator);
         let majority = winner.is_some();
         let again = !majority && task.regrouped < app.profile.reschedules as u64;
-        let right = if majority { &most } else { &agree };
         let mut paid = vec![0; size];
         if majority {
-            let share = task.fee / most.len() as u128;
+            let unshared = Self::unshared(&team, task.fee);
+            self.reserve += unshared;
+            let pot = task.fee - unshared;
+            let share = pot / most.len() as u128;
             most.iter().for_each(|&i| paid[i] = share);
-            paid[most[most.len() - 1]] += task.fee - share * most.len() as u128;
+            paid[most[most.len() - 1]] += pot - share * most.len() as u128;
         }
         let outcome = match answers.len() {
             _ if majority => 0,
@@ -362,18 +363,18 @@ impl Model {
             2.. => 2,
             _ => 3,
         };
-        let start_fee = if outcome >= 2 && !again && !answers.is_empty() { task.start_fee() } else { 0 };
+        let start_fee = if majority { 0 } else { task.start_fee() };
         let refund = if majority || again { 0 } else { task.fee - start_fee };
         self.note(match (outcome, answers.len()) {
-            (0, all) if all == right.len() => "rated: majority",
+            (0, all) if all == most.len() => "rated: majority",
             (0, _) => "rated: majority against others",
             (4, _) => "rated: given to another group",
             (2, _) => "rated: no majority",
             (_, 1) => "rated: one alone",
             _ => "rated: unanswered",
         });
-        if !majority && !agree.is_empty() {
-            self.note("rated: right without a majority");
+        if !majority && answers.iter().any(|&i| agreeing(i) >= 2) {
+            self.note("rated: agreed without a majority");
         }
         self.note(if team.scored { "rated: scored" } else { "rated: not scored" });
         if app.profile.targeting < 2 {
@@ -383,11 +384,11 @@ impl Model {
         self.applications.insert(task.creator, app);
         if again {
             let task = task.clone();
-            self.put_off(t, Task { regrouped: task.regrouped + 1, began: 0, ..task });
+            self.put_off(t, Task { fee: task.fee - start_fee, regrouped: task.regrouped + 1, began: 0, ..task });
         }
         for (i, member) in team.members.iter().enumerate() {
             let verdict = match member.stage {
-                ANSWERED if right.contains(&i) => 1,
+                ANSWERED if most.contains(&i) => 1,
                 ANSWERED if majority => 2,
                 ANSWERED => 6,
                 COMMITTED => 3,
@@ -397,7 +398,7 @@ impl Model {
             let node = member.node;
             t.expect(E::MemberJudged(IMuster::MemberJudged { id: task.id, node, group: place, verdict, paid: paid[i] }));
             self.credit(self.nodes[&node].operator, paid[i]);
-            let counts = if team.scored && (majority || verdict != 4) { Counts::Rating(verdict == 1) } else { Counts::Nothing };
+            let counts = if team.scored && !matches!(verdict, 4 | 6) { Counts::Rating(verdict == 1) } else { Counts::Nothing };
             t.spent |= i >= 3;
             if self.conclude(t, place, task, member, counts, (0, false)) {
                 self.release(t, by, node, May::Wait);

@@ -124,6 +124,11 @@ impl Kind {
 }
 
 impl Case {
+    /// How many of its members report an error.
+    pub fn failed(&self) -> usize {
+        self.acts.iter().filter(|act| **act == Act::Fail).count()
+    }
+
     /// How many members it has.
     pub fn size(&self) -> usize {
         self.acts.iter().filter(|act| **act != Act::Nobody).count()
@@ -176,8 +181,8 @@ pub struct Line {
     pub stands: Option<usize>,
     /// As in `IMuster.MemberJudged`; 0 where there is no member.
     pub verdicts: [u8; THREE],
-    /// Of an agreement: 10, 5, 2 for who is right, by speed; 0 for all others.
-    pub scores: [u8; THREE],
+    /// Of an agreement: 10, 5, 2 for who is right, by speed; none for an error, which is no answer; 0 for all others.
+    pub scores: [Option<u8>; THREE],
 }
 
 impl Case {
@@ -195,7 +200,7 @@ impl Case {
             (None, [_, _, ..]) => (Outcome::Differing, None),
             (None, _) => (Outcome::Unanswered, None),
         };
-        let mut line = Line { outcome, stands, verdicts: [0; THREE], scores: [0; THREE] };
+        let mut line = Line { outcome, stands, verdicts: [0; THREE], scores: [None; THREE] };
         for (i, act) in self.acts.iter().enumerate() {
             line.verdicts[i] = match act {
                 Act::Nobody => 0,
@@ -206,9 +211,11 @@ impl Case {
                 Act::Fail => 4,
                 Act::TimeOut => 5,
             };
+            let scored = outcome == Outcome::Agreed && !matches!(act, Act::Fail | Act::Nobody);
+            line.scores[i] = scored.then_some(0);
         }
         for (i, score) in right.into_iter().zip([10, 5, 2]) {
-            line.scores[i] = score;
+            line.scores[i] = Some(score);
         }
         line
     }

@@ -4,21 +4,23 @@ use super::books::Books;
 use super::{Act, Case, Kind, Line, Order, Outcome, THREE};
 use crate::system::{Call, Done, System};
 use crate::validated::{salt, ANSWER, CARD, CREATOR, DRIVER, ERROR};
-use crate::world::{commitment, parameter, spec, who, GRANULE, OWNER, TOKEN};
+use crate::world::{commitment, parameter, spec, who, GRANULE, OWNER, TOKEN, UPGRADE_DELAY};
 use alloy_primitives::B256;
 use alloy_sol_types::SolCall;
 use muster_protocol::abi::IMuster::{self, IMusterEvents as E, *};
+use muster_protocol::parameters::PARAMETERS;
 use std::collections::BTreeMap;
 
 /// The fee of a sampled task, and the part of a replicated one, in wei: no multiple of anything that it is divided by.
 const FEE: u128 = 6 * TOKEN + 123_457;
-/// That of a sampled task whose group is not to agree: what these leave in the reserve would else fill every pot.
+/// That of a sampled task whose group is not to agree, or has a member who reports an error and is not paid for: what these leave in the
+/// reserve would else fill every pot.
 const LOW_FEE: u128 = FEE / 1_000;
 /// The probability of validation of sampled tasks, in ten thousandths: half of them, so that the reserve is filled and used up.
 const SAMPLE_BPS: u16 = 5_000;
-/// The share of a fee that is not refunded where answers differed, and that a driver earns, in ten thousandths. So much that who calls
-/// for validations uses up the reserve.
-const START_FEE_BPS: u16 = 1_000;
+/// The share of a fee that a creator pays whose task ends without an answer, and that a driver earns, in ten thousandths. So little that
+/// sampled tasks take nearly as much out of the reserve as others pay in, and some pots are not filled.
+const START_FEE_BPS: u16 = 100;
 /// A slash, in fees.
 const SLASH: u128 = 20;
 /// Seconds in which reveals can be made before anybody has the group judged.
@@ -27,6 +29,8 @@ const REVEAL_WINDOW: u64 = 7_200;
 const SAMPLE_WINDOW: u64 = 600;
 /// Seconds before a returned stake can be fetched.
 const UNBONDING: u64 = 86_400;
+/// The longest that a node rests after an error, in seconds from its start.
+const REST: u64 = 60;
 /// Seconds after which H is what it was but for a millionth. Only taken where it fell: programs expire after a year.
 const RECOVERY: u64 = 30_000;
 /// One, as a wad.
@@ -100,7 +104,13 @@ impl<S: System> Table<S> {
 
     fn rule(&mut self, name: &str, value: u16) {
         let (parameter, value) = (parameter(name), alloy_primitives::U256::from(value));
-        self.done(OWNER, 0, setParameterCall { parameter, value });
+        if PARAMETERS[usize::from(parameter)].delayed() {
+            self.done(OWNER, 0, proposeParameterCall { parameter, value });
+            self.real.pass(1, u64::from(UPGRADE_DELAY));
+            self.done(OWNER, 0, acceptParameterCall { parameter });
+        } else {
+            self.done(OWNER, 0, setParameterCall { parameter, value });
+        }
     }
 
     fn done(&mut self, from: [u8; 20], value: u128, call: impl SolCall) -> Done {
@@ -189,7 +199,7 @@ impl<S: System> Table<S> {
         let began = self.now();
         let team = Team { id: g.id, place: g.group, members: g.nodes, began, deadline: began + limit };
         self.act(case, order, &team, 0);
-        self.judged(case, order, &team, fee, fee);
+        self.judged(case, order, &team, fee);
         team.members
     }
 
@@ -198,7 +208,7 @@ impl<S: System> Table<S> {
     fn sampled(&mut self, case: &Case, order: &Order, gpu: u32) -> Vec<u32> {
         let wanted = IMuster::TaskSpec { gpu, redundancy: 1, flags: 1, ..spec(0, &[]) };
         let fee = part(case);
-        let single = if case.scored { fee * 10_000 / (10_000 + 2 * u128::from(SAMPLE_BPS)) } else { fee };
+        let start_fee = start_fee_of(fee);
         let (id, node, limit) = loop {
             let (event, limit) = self.started(fee, wanted.clone());
             let E::TaskStarted(t) = event else { panic!("{event:?}") };
@@ -206,26 +216,23 @@ impl<S: System> Table<S> {
             self.until(began + case.acts[0].commits().expect("the first commits"));
             self.commit(case, 0, t.id, t.node);
             self.real.pass(3, 1);
-            let start_fee = if case.scored { start_fee_of(fee) } else { 0 };
             match self.real.call(&Call::new(who(DRIVER), validateCall { id: t.id, node: t.node })) {
                 Ok(done) => {
-                    let paid = self.books.take_reserve(start_fee);
-                    self.books.driver += paid;
+                    self.books.driver += start_fee;
                     let [E::TaskSampled(told)] = &done.events[..] else { panic!("{:?}", done.events) };
-                    let beneficiary = if paid > 0 { who(DRIVER) } else { [0; 20] };
-                    assert_eq!((told.id, told.node, told.paid, told.beneficiary), (t.id, t.node, paid, beneficiary.into()));
+                    let driver = who(DRIVER).into();
+                    assert_eq!((told.id, told.node, told.paid, told.beneficiary), (t.id, t.node, start_fee, driver));
                     break (t.id, t.node, limit);
                 }
                 Err(refused) => {
                     assert_eq!(refused.name, "NotSampled");
-                    self.alone(case, t.id, t.node, single);
+                    self.alone(case, t.id, t.node, began);
                 }
             }
         };
         let team = self.formed(case, id, node, limit);
         self.act(case, order, &team, 1);
-        let pot = if case.scored { 3 * single } else { fee };
-        self.judged(case, order, &team, pot, single);
+        self.judged(case, order, &team, fee - start_fee);
         team.members
     }
 
@@ -244,14 +251,19 @@ impl<S: System> Table<S> {
         panic!("the validators of {id} were not drawn")
     }
 
-    /// A task that was not sampled: its node does what it did as the first of a group.
-    fn alone(&mut self, case: &Case, id: u64, node: u32, single: u128) {
+    /// A task that was not sampled, and began then: its node does what it did as the first of a group.
+    fn alone(&mut self, case: &Case, id: u64, node: u32, began: u64) {
         let act = case.acts[0];
-        let (fee, left) = (part(case), part(case) - single);
+        let fee = part(case);
+        let single = single(case, fee);
+        let left = fee - single;
         let (state, code, refund, digest) = if act == Act::Withhold {
             let call = expireCall { node, id };
             assert_eq!(self.refused(call.clone()), "DeadlineNotPassed");
-            self.real.pass(1, SAMPLE_WINDOW);
+            // However long blocks take, the lot was known for as many of them as it took.
+            self.real.pass(0, SAMPLE_WINDOW);
+            assert_eq!(self.refused(call.clone()), "HashUnknown");
+            self.real.pass(2, 0);
             let done = self.done(who(DRIVER), 0, call);
             let start_fee = start_fee_of(fee);
             let refund = fee - start_fee - left;
@@ -275,11 +287,18 @@ impl<S: System> Table<S> {
             let creator = who(CREATOR).into();
             let told = Self::told(case, 0, id, 0, node);
             if act == Act::Fail {
-                self.books.creator += fee;
+                let refund = fee - start_fee_of(fee);
+                self.books.creator += refund;
+                self.books.treasury += fee - refund;
                 let code = told_code(&told);
-                assert_eq!(done.events, [told, E::TaskErrorReported(TaskErrorReported { id, node, creator, code, refund: fee })]);
+                let failed = E::TaskErrorReported(TaskErrorReported { id, node, creator, code, refund });
+                let until = began + REST;
+                assert_eq!(done.events, [told, failed, E::NodeExcluded(NodeExcluded { node, until })]);
+                self.until(until);
+                let done = self.done(who(DRIVER), 0, dispatchCall { count: 16 });
+                assert_eq!(done.events, [E::NodeReadmitted(NodeReadmitted { node })]);
                 self.count.alone[1] += 1;
-                (3, code, fee, B256::ZERO)
+                (3, code, refund, B256::ZERO)
             } else {
                 self.books.of(node).credit += single;
                 let digest = case.word(0, act.answers().expect("it answers"));
@@ -365,9 +384,8 @@ impl<S: System> Table<S> {
 
     // ------------------------------------------------------------ the judgement
 
-    /// Who reveals does, and the group is judged, by the last reveal or by `settle`. `pot` is what the right ones would share if
-    /// the reserve had all that is missing, `single` what one alone is paid.
-    fn judged(&mut self, case: &Case, order: &Order, team: &Team, pot: u128, single: u128) {
+    /// Who reveals does, and the group is judged, by the last reveal or by `settle`; so much is left of its task's fee.
+    fn judged(&mut self, case: &Case, order: &Order, team: &Team, fee: u128) {
         let (id, group) = (team.id, team.place);
         let withheld = case.acts.contains(&Act::Withhold);
         let revealing: Vec<usize> = order.turn.into_iter().filter(|&i| case.acts[i].reveals()).collect();
@@ -386,7 +404,7 @@ impl<S: System> Table<S> {
         if withheld || revealing.is_empty() {
             events = self.done(who(DRIVER), 0, settleCall { id, group }).events;
         }
-        let expected = self.expected(case, order, team, pot, single);
+        let expected = self.expected(case, order, team, fee);
         assert_eq!(events, expected, "{case:?}");
         for (i, &node) in team.members.iter().enumerate() {
             let line = case.line();
@@ -406,36 +424,43 @@ impl<S: System> Table<S> {
     }
 
     /// The events of a judgement, which is entered in the books; and what the receipt says is compared.
-    fn expected(&mut self, case: &Case, order: &Order, team: &Team, pot: u128, single: u128) -> Vec<E> {
+    fn expected(&mut self, case: &Case, order: &Order, team: &Team, fee: u128) -> Vec<E> {
         let Line { outcome, stands, verdicts, scores } = case.line();
         let (id, group, creator) = (team.id, team.place, who(CREATOR).into());
-        let fee = if case.kind == Kind::Sampled { part(case) } else { 3 * part(case) + 2 };
+        let sampled = case.kind == Kind::Sampled;
         let (mut paid, mut refund, mut start_fee) = ([0; THREE], 0, 0);
         match outcome {
             Outcome::Agreed => {
-                let missing = pot.saturating_sub(fee);
+                // A sampled task pays everybody but those who report an error as if alone, out of the reserve where its fee is too little,
+                // unless the first failed. Of other fees a failed member's part is not shared out.
+                let (pot, missing) = if sampled && case.scored {
+                    let pot = single(case, fee) * (THREE - case.failed()) as u128;
+                    (pot, if case.acts[0] == Act::Fail { 0 } else { pot.saturating_sub(fee) })
+                } else {
+                    (fee - fee / case.size() as u128 * case.failed() as u128, 0)
+                };
                 let found = self.books.take_reserve(missing);
                 if missing > 0 {
                     self.count.pots[usize::from(found == missing)] += 1;
                 }
                 self.books.reserve += fee.saturating_sub(pot);
                 let pot = pot.min(fee) + found;
-                let all: u128 = scores.iter().map(|&score| u128::from(score)).sum();
+                let scores = scores.map(|score| u128::from(score.unwrap_or(0)));
                 for i in 0..THREE {
-                    paid[i] = pot * u128::from(scores[i]) / all;
+                    paid[i] = pot * scores[i] / scores.iter().sum::<u128>();
                 }
                 let last = (0..THREE).rfind(|&i| scores[i] > 0).expect("two are right");
                 paid[last] += pot - paid.iter().sum::<u128>();
             }
             Outcome::Alone => {
-                paid[0] = single;
-                self.books.reserve += fee - single;
+                paid[0] = single(case, fee);
+                self.books.reserve += fee - paid[0];
             }
-            Outcome::Differing => {
-                start_fee = start_fee_of(fee);
+            // A sampled task has paid it already.
+            Outcome::Differing | Outcome::Unanswered => {
+                start_fee = if sampled { 0 } else { start_fee_of(fee) };
                 refund = fee - start_fee;
             }
-            Outcome::Unanswered => refund = fee,
         }
         let mut events = Vec::new();
         for (i, &node) in team.members.iter().enumerate() {
@@ -445,12 +470,12 @@ impl<S: System> Table<S> {
             if case.acts[i] == Act::TimeOut && !order.expires {
                 events.push(E::MemberTimedOut(MemberTimedOut { id, node, group }));
             }
-            if case.scored && outcome == Outcome::Agreed {
-                self.books.score(node, scores[i]);
-                events.push(E::ScoreRecorded(ScoreRecorded { node, score: scores[i] }));
+            if let Some(score) = scores[i].filter(|_| case.scored) {
+                self.books.score(node, score);
+                events.push(E::ScoreRecorded(ScoreRecorded { node, score }));
             }
             if case.scored && case.kind != Kind::Images && matches!(verdicts[i], 2 | 3) {
-                self.slashed(id, node, part(case), &mut events);
+                self.slashed(id, node, if sampled { fee } else { fee / 3 }, &mut events);
             }
         }
         self.books.treasury += start_fee;
@@ -499,10 +524,19 @@ impl<S: System> Table<S> {
 
 /// The fee of a sampled task, or a member's part of that of a replicated one.
 fn part(case: &Case) -> u128 {
-    if case.kind == Kind::Sampled && case.line().outcome != Outcome::Agreed {
+    if case.kind == Kind::Sampled && (case.line().outcome != Outcome::Agreed || case.failed() > 0) {
         LOW_FEE
     } else {
         FEE
+    }
+}
+
+/// What the node of a sampled task is paid where it runs it alone.
+fn single(case: &Case, fee: u128) -> u128 {
+    if case.scored {
+        fee * 10_000 / (10_000 + 2 * u128::from(SAMPLE_BPS))
+    } else {
+        fee
     }
 }
 
