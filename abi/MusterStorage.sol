@@ -52,6 +52,7 @@ contract MusterStorage {
         uint8 best;
         /// Lowest stake class that has an active node. No parameter.
         uint8 lowest;
+        /// The most that openMost ever was. No parameter.
         uint8 openMostEver;
     }
 
@@ -87,6 +88,7 @@ contract MusterStorage {
         uint8 hammingMost;
         uint8 slashImages;
         uint8 holdTime;
+        /// The lowest that minStake ever was, at initialisation too, in granules. No parameter.
         uint32 leastStakeEver;
     }
 
@@ -166,8 +168,9 @@ contract MusterStorage {
     struct Escrow {
         /// The application.
         address creator;
-        /// The escrowed fee, in wei.
+        /// The escrowed fee, in wei: what is left of it once a start fee was spent.
         uint88 fee;
+        /// slashTimes at the task's creation; 0 for a task that slashes nobody.
         uint8 slashTimes;
     }
 
