@@ -152,7 +152,7 @@ fn drive_all<S: System>(
 }
 
 /// What happens in a network where few tasks are validated.
-const EVENTS: [&str; 38] = [
+const EVENTS: [&str; 39] = [
     "NodeJoined",
     "StakeRaised",
     "NodePausing",
@@ -180,6 +180,7 @@ const EVENTS: [&str; 38] = [
     "TaskStarted",
     "TaskSucceeded",
     "TaskErrorReported",
+    "rests after an error",
     "TaskAborted0",
     "TaskAborted1",
     "TaskAborted2",
@@ -200,7 +201,7 @@ pub fn drive_native(seeds: Range<u64>, length: usize, operators: u64, least: u64
 }
 
 /// What happens in a network where most tasks are validated.
-const VALIDATED: [&str; 92] = [
+const VALIDATED: [&str; 98] = [
     "AnswerCommitted",
     "AnswerRevealed",
     "TaskSampled",
@@ -218,6 +219,12 @@ const VALIDATED: [&str; 92] = [
     "revealed alone and paid in full",
     "unrevealed",
     "validate paid",
+    "validate paid the reserve",
+    "rests after an error",
+    "no rest after an error",
+    "freed by an error revealed",
+    "a failed member's part unshared",
+    "reserved in vain too lately",
     "group of three",
     "group of two",
     "group of one",
@@ -296,7 +303,7 @@ const VALIDATED: [&str; 92] = [
 ];
 
 /// What happens there now and then.
-const SELDOM: [&str; 19] = [
+const SELDOM: [&str; 21] = [
     "three alike not met",
     "idle beside a queued task whose draw missed them",
     "a waiting node paused",
@@ -307,6 +314,8 @@ const SELDOM: [&str; 19] = [
     "a reserved node left at last",
     "reserved node called",
     "agreed in a chain",
+    "nothing added where the first failed",
+    "settled without one called",
     "call without a task",
     "expelled from a group",
     "expelled while called",

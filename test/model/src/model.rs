@@ -2000,12 +2000,12 @@ impl Model {
             }
             Op::Form => Call::new(who(50), formGroupCall {}),
             Op::Settle { pick: p, by } => {
-                let open = |team: &Team| match team.opens(self.now) {
+                let open = |place: u32, team: &Team| match team.opens(self.now) {
                     Some(opens) => team.all_revealed() || self.now > opens + self.set["revealWindow"] || p >> 61 == 1,
-                    None => p >> 60 == 1,
+                    None => !self.lingering(place).is_empty() || p >> 60 == 1,
                 };
-                let all: Vec<(u64, u32)> =
-                    self.teams.iter().filter(|(_, team)| open(team)).map(|(&place, team)| (team.task.id, place)).collect();
+                let open = self.teams.iter().filter(|(&place, team)| open(place, team));
+                let all: Vec<(u64, u32)> = open.map(|(&place, team)| (team.task.id, place)).collect();
                 let (id, group) = all.get(pick(p, all.len())).copied().unwrap_or((p % 40, by as u32 % 4));
                 Call::new(who(1 + by % (self.operators + 4)), settleCall { id: id + (p >> 59 == 1) as u64, group })
             }

@@ -108,6 +108,7 @@ pub struct Entry {
     pub part: u128,
     /// What a right answer is paid on average.
     pub fair: u128,
+    /// What is left of the fee.
     fee: u128,
     /// What came back of the fee.
     back: u128,
@@ -202,6 +203,18 @@ impl Book {
                 let driven = self.people.get(&e.beneficiary.into_array()) == Some(&Side::Adversary);
                 self.back(e.id, e.refund + if driven { e.startFee } else { 0 });
                 self.ends(e.id);
+            }
+            E::TaskSampled(e) => {
+                // The start fee is spent, and everything later goes by what is left.
+                self.escrow -= e.paid;
+                let driven = self.people.get(&e.beneficiary.into_array()) == Some(&Side::Adversary);
+                let entry = self.tasks.get_mut(&e.id).expect("an open task");
+                entry.fee -= e.paid;
+                entry.part = entry.fee;
+                entry.fair = payment(entry.fee, self.sample_bps);
+                if entry.side == Side::Adversary && !driven {
+                    self.life.spent += e.paid;
+                }
             }
             E::GroupFormed(e) => {
                 let own = self.own(&e.nodes);
