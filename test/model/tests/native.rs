@@ -256,3 +256,14 @@ fn a_fault_is_found_and_shown_in_few_operations() {
         assert!(again.is_err(), "the short run shows it too");
     }
 }
+
+/// Seeds that the model, or the contracts, once failed at; each with what it was.
+#[test]
+fn seeds_that_failed_agree_with_the_model() {
+    // A task that nobody idle could run, created after a draw that tells nothing: it is Pending, not queued at once.
+    for seed in [910_020, 3_094] {
+        drive_validating(&World::new, seed..seed + 1, 800, 24, 0);
+    }
+    // An idle node that a raised threshold keeps out counts for whether a rated group is scored.
+    drive_rating(&World::new, 920_035..920_036, 800, 24, 0);
+}

@@ -172,12 +172,14 @@ impl Model {
         let most = self.application(task.creator).most().min(task.nodes) as usize;
         // Those that a raised threshold excludes stand among the idle ones until poked.
         let idle = self.idle().filter(|(_, n)| task.fits(n)).count();
-        let everybody = idle + reserved.iter().filter(|i| there(&self.nodes[i])).count() <= POOL;
+        let counted = idle + reserved.iter().filter(|i| there(&self.nodes[i])).count();
+        let everybody = counted <= POOL;
         let kept_out = idle > self.idle().filter(|(_, n)| there(n)).count();
         if kept_out {
             self.note("rated: an idle node that H keeps out");
         }
-        let scored = pool.len() as u64 >= self.set["scorePool"] && self.alike(&task, task.group());
+        // They are counted here as well: a count of a GPU group knows nothing of H.
+        let scored = counted as u64 >= self.set["scorePool"] && self.alike(&task, task.group());
         match t.peek().cloned() {
             Some(E::GroupChosen(chosen)) if chosen.id == task.id => {
                 assert!(known && before.is_none() && pool.len() >= most, "{chosen:?} of {pool:?}");
