@@ -314,7 +314,7 @@ const SELDOM: [&str; 21] = [
     "a reserved node left at last",
     "reserved node called",
     "agreed in a chain",
-    "nothing added where the first failed",
+    "nothing added where the first did not answer",
     "settled without one called",
     "call without a task",
     "expelled from a group",

@@ -675,8 +675,9 @@ struct Node {
     held: BTreeSet<u64>,
     in_use: Vec<u64>,
     task: Option<Task>,
-    /// Until when it waits apart.
+    /// Until when it waits apart, and whether it rests then after an error.
     parked: Option<u64>,
+    rests: bool,
     /// The queue for a task of which it waits so.
     waits: Option<u32>,
     /// Until when it last waited so, or was to, or when it was last reserved in vain; 0 if it got to work from being reserved since.
@@ -801,6 +802,8 @@ enum May {
     Rest(u64),
     /// Take what is queued.
     Take,
+    /// That, with others that are idle too, however lately it was reserved in vain: it has waited in vain.
+    Waited,
     /// That, or wait for two others.
     Wait,
 }
@@ -1026,12 +1029,13 @@ impl Model {
 
     fn return_to_work(&mut self, t: &mut Trace, by: Address, node: u32) {
         let waited = self.stop_waiting(node);
-        self.nodes.get_mut(&node).unwrap().parked = None;
+        let n = self.nodes.get_mut(&node).unwrap();
+        (n.parked, n.rests) = (None, false);
         t.expect(E::NodeReadmitted(IMuster::NodeReadmitted { node }));
         if waited {
             self.note("waited in vain");
         }
-        self.release(t, by, node, if waited { May::Take } else { May::Wait });
+        self.release(t, by, node, if waited { May::Waited } else { May::Wait });
     }
 
     /// Takes a node off the list of those that wait for a queue; gives whether it was on one.
@@ -1331,7 +1335,8 @@ impl Model {
         }
         match may {
             May::Rest(until) if until > self.now => {
-                self.nodes.get_mut(&node).unwrap().parked = Some(until);
+                let n = self.nodes.get_mut(&node).unwrap();
+                (n.parked, n.rests) = (Some(until), true);
                 self.note("rests after an error");
                 t.expect(E::NodeExcluded(IMuster::NodeExcluded { node, until }));
             }
@@ -1341,7 +1346,7 @@ impl Model {
                 self.hold(t, node)
             }
             May::Rest(_) => self.note("no rest after an error"),
-            _ => self.place(t, by, node, may == May::Wait),
+            _ => self.place(t, by, node, may),
         }
     }
 
@@ -1351,7 +1356,7 @@ impl Model {
     }
 
     /// Gives a node that has become available what is queued, lets it wait for others, or leaves it idle.
-    fn place(&mut self, t: &mut Trace, by: Address, node: u32, may_wait: bool) {
+    fn place(&mut self, t: &mut Trace, by: Address, node: u32, may: May) {
         let n = &self.nodes[&node].clone();
         let (single, three, rated) = (self.best_single(n), self.best_three(n, |_| true), self.best_rated(n));
         let better = |model: &Model, i: usize| model.dearer(single, Some(i)) == Some(i);
@@ -1369,10 +1374,11 @@ impl Model {
         let waiting: Vec<u32> = listed.iter().copied().filter(|w| !alike || self.nodes[w].group == group).collect();
         let idle = self.idle().filter(|&(&i, n)| i != node && if alike { n.group == group } else { task.fits(n) }).count();
         let rested = self.rested(n);
-        if waiting.len() + idle >= others && !rested && waiting.len() < others {
+        let ready = rested || may == May::Waited;
+        if waiting.len() + idle >= others && !ready && waiting.len() < others {
             self.note("reserved in vain too lately");
         }
-        if waiting.len() >= others || rested && waiting.len() + idle >= others {
+        if waiting.len() >= others || ready && waiting.len() + idle >= others {
             let them: Vec<u32> = waiting.into_iter().chain([node]).collect();
             self.note(match them.len() {
                 n @ 1..=3 if of_three => ["one reserved", "two reserved", "three reserved"][n - 1],
@@ -1383,7 +1389,7 @@ impl Model {
             return self.reserve(t, i, &them);
         }
         let hold = self.set["holdTime"];
-        if may_wait && hold > 0 && rested {
+        if may == May::Wait && hold > 0 && rested {
             self.note(match waiting.len() {
                 _ if of_three => "a node waits",
                 0 | 1 => "rated: a node waits",
@@ -1401,8 +1407,8 @@ impl Model {
             self.idle().filter(|&(&i, n)| i != node && there(n)).count() as u64 + 1 >= task.nodes
         };
         let rated = rated.filter(|&r| enough(&self.queue[r]));
-        let other = self.dearer(self.best_three(n, enough), rated).filter(|&i| rested && better(self, i));
-        if may_wait && hold > 0 {
+        let other = self.dearer(self.best_three(n, enough), rated).filter(|&i| ready && better(self, i));
+        if may == May::Wait && hold > 0 {
             self.note("too soon to wait again");
         }
         match other {
@@ -1484,7 +1490,7 @@ impl Model {
         let n = self.nodes.get_mut(&node).unwrap();
         let (operator, stake) = (n.operator, std::mem::take(&mut n.stake));
         n.status = 0;
-        (n.parked, n.aside) = (None, false);
+        (n.parked, n.rests, n.aside) = (None, false, false);
         let open = n.open;
         let a = self.accounts.entry(operator).or_default();
         if a.unbonding > 0 && self.now >= a.release && open == 0 {
@@ -2265,11 +2271,17 @@ impl Model {
                 t.expect(E::StakeRaised(IMuster::StakeRaised { node, added: call.value, stake: n.stake }));
             }
             C::pause(_) => {
-                let node = self.own(by)?;
+                let (node, now) = (self.own(by)?, self.now);
                 let n = self.nodes.get_mut(&node).unwrap();
                 match n.status {
+                    // It rests to the end, and pauses then.
+                    1 if n.rests && n.parked.is_some_and(|until| until > now) => {
+                        n.status = 3;
+                        t.expect(E::NodePausing(IMuster::NodePausing { node }));
+                        self.note("a resting node pauses");
+                    }
                     1 => {
-                        (n.status, n.parked) = (5, None);
+                        (n.status, n.parked, n.rests) = (5, None, false);
                         t.expect(E::NodePaused(IMuster::NodePaused { node }));
                         if self.stop_waiting(node) {
                             self.note("a waiting node paused");
@@ -2336,7 +2348,8 @@ impl Model {
                 if let Some(until) = n.parked {
                     let waits = n.waits.is_some();
                     let over = |queue| until <= self.now || !self.queue.iter().any(|task| task.queue() == queue);
-                    need!(able && n.waits.is_none_or(over), "NothingToPoke");
+                    let rests = n.rests && until > self.now;
+                    need!(able && n.waits.is_none_or(over) && !rests, "NothingToPoke");
                     if waits {
                         self.note("a waiting node poked");
                     }
@@ -2686,7 +2699,12 @@ impl Model {
                 if self.stop_waiting(peer) {
                     self.note("waiting node called");
                 }
-                self.nodes.get_mut(&peer).unwrap().parked = None;
+                let n = self.nodes.get_mut(&peer).unwrap();
+                let rests = std::mem::take(&mut n.rests);
+                n.parked = None;
+                if rests {
+                    self.note("resting node called");
+                }
                 self.start_member(t, peer, formed.group);
             } else {
                 let n = self.nodes.get_mut(&peer).unwrap();
@@ -2809,14 +2827,14 @@ impl Model {
                 answer = team.members[*fastest].answer;
                 let failed = team.members.iter().filter(|m| m.stage == FAILED).count();
                 let pot = if team.scored && task.policy == 1 {
-                    // A payment for everybody who did not report an error; the reserve adds nothing where the first did.
+                    // A payment for everybody who did not report an error; the reserve adds nothing where the first has not answered.
                     let whole = (team.members.len() - failed) as u128 * task.payment();
                     self.reserve += fee.saturating_sub(whole);
-                    let first = team.members[0].stage == FAILED;
-                    if first && whole > fee {
-                        self.note("nothing added where the first failed");
+                    let answered = team.members[0].stage == ANSWERED;
+                    if !answered && whole > fee {
+                        self.note("nothing added where the first did not answer");
                     }
-                    let missing = if first { 0 } else { whole.saturating_sub(fee) };
+                    let missing = if answered { whole.saturating_sub(fee) } else { 0 };
                     whole.min(fee) + self.take_from_reserve(missing)
                 } else {
                     let unshared = Self::unshared(&team, fee);
@@ -3147,6 +3165,7 @@ impl Model {
                 joined_at: self.now,
                 task: None,
                 parked: None,
+                rests: false,
                 waits: None,
                 reserved: 0,
                 ..old

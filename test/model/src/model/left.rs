@@ -33,6 +33,7 @@ enum Why {
 #[derive(Clone, Default, Debug)]
 pub(super) struct Left {
     idle: BTreeSet<u32>,
+    waiting: BTreeSet<u32>,
     queued: BTreeSet<u64>,
     tasks: BTreeMap<u64, Why>,
 }
@@ -85,7 +86,8 @@ impl Model {
             if self.could_run(task, &idle).is_empty() {
                 continue;
             }
-            let unrested = |n: &u32| task.policy > 1 && !self.left.idle.contains(n) && !self.rested(&self.nodes[n]);
+            let was = |n: &u32| self.left.idle.contains(n) || self.left.waiting.contains(n);
+            let unrested = |n: &u32| task.policy > 1 && !was(n) && !self.rested(&self.nodes[n]);
             let looked: BTreeSet<u32> = looked.iter().copied().filter(|n| !unrested(n)).collect();
             let able = self.could_run(task, &looked);
             let before = self.left.queued.contains(&task.id);
@@ -121,7 +123,8 @@ impl Model {
                 Why::KeptOut => "idle beside a queued task whose draw left them out",
             });
         }
-        self.left = Left { idle, queued: self.queue.iter().map(|t| t.id).collect(), tasks };
+        let waiting = self.waiting.values().flatten().copied().collect();
+        self.left = Left { idle, waiting, queued: self.queue.iter().map(|t| t.id).collect(), tasks };
     }
 }
 
@@ -175,7 +178,7 @@ mod tests {
             model.listed.insert(1 << 16 | 24);
         }
         let idle = model.idle_now();
-        model.left = Left { idle, queued: BTreeSet::from([7]), tasks: BTreeMap::new() };
+        model.left = Left { idle, queued: BTreeSet::from([7]), ..Left::default() };
         model.nodes = network(nodes + more).nodes;
         catch_unwind(AssertUnwindSafe(|| model.check_left(&[]))).is_ok()
     }

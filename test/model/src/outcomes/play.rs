@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 
 /// The fee of a sampled task, and the part of a replicated one, in wei: no multiple of anything that it is divided by.
 const FEE: u128 = 6 * TOKEN + 123_457;
-/// That of a sampled task whose group is not to agree, or has a member who reports an error and is not paid for: what these leave in the
-/// reserve would else fill every pot.
+/// That of a sampled task whose group is not to agree, or takes nothing out of the reserve, or less than others: what these leave there
+/// would else fill every pot.
 const LOW_FEE: u128 = FEE / 1_000;
 /// The probability of validation of sampled tasks, in ten thousandths: half of them, so that the reserve is filled and used up.
 const SAMPLE_BPS: u16 = 5_000;
@@ -432,10 +432,10 @@ impl<S: System> Table<S> {
         match outcome {
             Outcome::Agreed => {
                 // A sampled task pays everybody but those who report an error as if alone, out of the reserve where its fee is too little,
-                // unless the first failed. Of other fees a failed member's part is not shared out.
+                // if the first has answered. Of other fees a failed member's part is not shared out.
                 let (pot, missing) = if sampled && case.scored {
                     let pot = single(case, fee) * (THREE - case.failed()) as u128;
-                    (pot, if case.acts[0] == Act::Fail { 0 } else { pot.saturating_sub(fee) })
+                    (pot, if case.acts[0].answers().is_some() { pot.saturating_sub(fee) } else { 0 })
                 } else {
                     (fee - fee / case.size() as u128 * case.failed() as u128, 0)
                 };
@@ -524,7 +524,9 @@ impl<S: System> Table<S> {
 
 /// The fee of a sampled task, or a member's part of that of a replicated one.
 fn part(case: &Case) -> u128 {
-    if case.kind == Kind::Sampled && (case.line().outcome != Outcome::Agreed || case.failed() > 0) {
+    if case.kind == Kind::Sampled
+        && (case.line().outcome != Outcome::Agreed || case.failed() > 0 || case.acts[0].answers().is_none())
+    {
         LOW_FEE
     } else {
         FEE
