@@ -255,6 +255,110 @@ fn tasks_that_cannot_be_run_leave_ratings_alone() {
     check_money(&mut w);
 }
 
+/// Honest nodes that have worked well.
+fn seasoned(nodes: u64) -> World {
+    let mut w = network(nodes);
+    set_profile(&mut w, CREATOR, Profile { algorithm: 0, ..of_size(9) });
+    for _ in 0..nodes * 4 {
+        let id = created_by(&mut w, CREATOR, FEE, rated());
+        let (place, members) = group_of(&mut w, id).expect("formed");
+        play(&mut w, id, place, &members, |_| value(1));
+        w.pass(1, 1);
+    }
+    w.events();
+    w
+}
+
+/// An answer of one image, far from that of any other number.
+fn noise(n: u64) -> B256 {
+    B256::right_padding_from(&Dice(n).bits().to_be_bytes())
+}
+
+/// A task of the attacker's to which no answer is right: everybody else says something of their own, his own nodes the same. Gives its groups
+/// and what it has cost.
+fn without_right_answer(w: &mut World, own: impl Fn(u32) -> bool, number: u64) -> (u32, u128) {
+    let id = created_by(w, ATTACKER, FEE, rated_image(0, 8));
+    let (mut groups, mut refund) = (0, 0);
+    while let Some((place, members)) = group_of(w, id) {
+        groups += 1;
+        let of_group = (number * 10 + u64::from(groups)) * 100;
+        play(w, id, place, &members, |n| if own(n) { noise(of_group) } else { noise(of_group + u64::from(n)) });
+        refund = settled(w).refund;
+        w.pass(1, 1);
+        w.dispatch(16).unwrap();
+    }
+    (groups, FEE - refund)
+}
+
+/// Ratings in thousandths, and how many judgements they count.
+fn ratings(w: &mut World, nodes: impl Iterator<Item = u32>) -> Vec<(u64, u8)> {
+    nodes.map(|n| w.node(n)).map(|view| (view.rating / (WAD / 1_000), view.judged)).collect()
+}
+
+/// Tasks without a right answer, as honest nodes answer them, halved everybody's ratings, for start fees: then three newcomers were the best
+/// rated, and 20 of 20 of others' tasks had false answers. And where two or three of his own said the same among nine, the Optimistic
+/// heuristic held those right and all others wrong. Now an answer that no majority contradicts rates nobody.
+#[test]
+fn tasks_without_a_right_answer_change_no_rating() {
+    const HONEST: u32 = 20;
+    let mut rows = Vec::new();
+    for (own, tasks) in [(0u32, 12u64), (2, 10), (3, 10)] {
+        let mut w = seasoned(HONEST.into());
+        for n in 1..=own {
+            w.join((HONEST + n).into(), "RTX 4090", 24, &[], 400).unwrap();
+        }
+        let is_own = |n: u32| n > HONEST;
+        set_profile(&mut w, ATTACKER, Profile { reschedules: 8, algorithm: 0, ..of_size(9) });
+        let before = ratings(&mut w, 1..=HONEST + own);
+        let (mut groups, mut cost) = (0, 0);
+        for number in 0..tasks {
+            let (g, c) = without_right_answer(&mut w, is_own, number);
+            (groups, cost) = (groups + g, cost + c);
+        }
+        assert_eq!(groups, 9 * tasks as u32);
+        assert_eq!(cost, u128::from(tasks) * (FEE - left_after(9)));
+        assert_eq!(ratings(&mut w, 1..=HONEST + own), before, "{own} own");
+        // Newcomers, where none of his own was there before.
+        let (own, later) = if own == 0 { (3, "newcomers") } else { (own, "of his own among them") };
+        for n in 1..=own {
+            let _ = w.join((HONEST + n).into(), "RTX 4090", 24, &[], 400);
+        }
+        set_profile(&mut w, CREATOR, USUAL);
+        let won = falsified(&mut w, is_own);
+        check_money(&mut w);
+        let fees = cost as f64 / FEE as f64;
+        rows.push((won, format!("{own} {later}, {tasks} tasks, {groups} groups that cost {fees:.2} fees: {won} of 20")));
+    }
+    let told: Vec<&str> = rows.iter().map(|(_, told)| told.as_str()).collect();
+    priced(
+        "ratings ruined by tasks without a right answer",
+        "groups of nine among 20 nodes that have worked well; then 20 First-fit tasks of others",
+        &format!("no rating changes; false answers: {}", told.join("; ")),
+    );
+    assert!(rows.iter().all(|&(won, _)| won == 0), "{rows:?}");
+}
+
+/// Nine answers of nine honest nodes are nobody's majority where none is right, and whoever reads them has them for start fees: 450 tokens of
+/// work for one, where only the last group cost any. Now each does.
+#[test]
+fn work_without_a_right_answer_costs_a_start_fee_for_each_group() {
+    let mut w = seasoned(12);
+    set_profile(&mut w, ATTACKER, Profile { reschedules: 8, algorithm: 0, ..of_size(9) });
+    let before = w.ask(overviewCall {}).treasuryBalance;
+    let (groups, cost) = without_right_answer(&mut w, |_| false, 1);
+    assert_eq!(w.ask(overviewCall {}).treasuryBalance - before, cost, "to protocol income");
+    check_money(&mut w);
+    let worth = u128::from(groups) * FEE;
+    priced(
+        "work of honest nodes for an application whose tasks have no right answer",
+        "a task of nine, 8 reschedules, an application of no node",
+        &format!("{groups} groups, {:.1} tokens of unpaid work for each that it pays", worth as f64 / cost as f64),
+    );
+    // Fifty for each of the first group, and a little more of the others, whose start fees are parts of what is left.
+    assert_eq!((groups, cost), (9, FEE - left_after(9)));
+    assert!(worth > 50 * cost && worth < 55 * cost, "{worth} {cost}");
+}
+
 /// Images are scored in any GPU group, and a group of one's own has no other nodes: there a rating costs gas only, and a node takes it
 /// along to another GPU.
 #[test]
