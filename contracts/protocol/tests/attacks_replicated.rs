@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use alloy_primitives::B256;
 use muster_core::id::{GpuGroup, NodeId, TaskId};
 use muster_core::record::{Order, Queue, Size, CALL_MODELS};
+use muster_core::wad::WAD;
 use muster_model::meter::{metered, priced, MOST_GAS};
 use muster_model::refused;
 use muster_model::validated::*;
@@ -322,6 +323,93 @@ fn nobody_is_held_by_reservations_that_come_to_nothing() {
     );
     assert!(reserved > 0);
     assert!(held * 100 <= seconds * 12, "held {held} of {seconds} s");
+}
+
+/// How a node works for six hours whose freed moments are another's: two small nodes are there whenever it looks for work, with a task that
+/// is worth more and takes all three, and one of them pauses before the draw. The others call every so many blocks of two seconds, and the
+/// attacker is first in so many of a hundred of them. Gives tasks done, seconds reserved, and the attacker's calls.
+fn kept_from_work(attacked: bool, grade: u8, every: u64, first: u64) -> (u32, u64, u32) {
+    const HOURS: u64 = 6;
+    const ATTACKER: u64 = 70;
+    let mut w = world(1, 1);
+    w.set("alphaMilli", 10_000);
+    let (node, small) = (1u32, [2u64, 3]);
+    for n in small {
+        w.join(n, "small", 8, &[], 400).unwrap();
+    }
+    set_profile(&mut w, ATTACKER, Profile { least: 3, most: 3, targeting: 2, target: WAD, ..USUAL });
+    let own = created_by(&mut w, CREATOR, TOKEN, IMuster::TaskSpec { gpu: CARD, ..spec(0, &[]) });
+    assert_eq!(task_of(&mut w, node), own);
+    let mut task = 0;
+    if attacked {
+        // A hundredth more for each node and second than what others pay.
+        let fee = 3 * (TOKEN * 101 / 100) * 50 / 60;
+        task = created_by(&mut w, ATTACKER, fee, IMuster::TaskSpec { redundancy: grade, ..image(8) });
+        assert!(w.ticket(task) > 0);
+    }
+    let (end, mut dice) = (w.mem.now + HOURS * 3_600, Dice(5));
+    let (mut done, mut reserved, mut calls) = (0, 0, 0);
+    while w.mem.now < end {
+        w.pass(every, 2 * every);
+        if dice.below(100) >= first {
+            let _ = w.send(who(node.into()), 0, pokeCall { node });
+        }
+        if attacked {
+            for n in small {
+                calls += u32::from(w.node(n as u32).status == 5 && w.send(who(n), 0, resumeCall {}).is_ok());
+            }
+            for _ in 0..5 {
+                if small.iter().all(|&n| w.node(n as u32).parked != 1) {
+                    break;
+                }
+                w.send(who(ATTACKER), 0, dispatchCall { count: 1 }).unwrap();
+                calls += 1;
+            }
+        }
+        // Its operator wants it back, and others have work for it.
+        let _ = w.send(who(node.into()), 0, pokeCall { node });
+        while w.ask(overviewCall {}).queued < 4 && w.ask(overviewCall {}).pending == 0 {
+            w.create(90, TOKEN, IMuster::TaskSpec { gpu: CARD, ..spec(0, &[]) }).unwrap();
+        }
+        let view = w.ask(runningTaskCall { number: node });
+        if view.status == 3 && w.mem.now + 60 >= view.deadline {
+            submit(&mut w, (view.id, node));
+            done += 1;
+        }
+        // The attacker is last in the block, or at any time before its end.
+        if attacked && w.ask(locateCall { id: task, nodeHint: 0, ticketHint: 0 }).status == 1 {
+            if let Some(n) = small.into_iter().find(|&n| w.node(n as u32).status == 1 && w.node(n as u32).parked == 0) {
+                w.send(who(n), 0, pauseCall {}).unwrap();
+                calls += 1;
+            }
+        }
+        reserved += 2 * every * u64::from(w.node(node).parked == 3);
+    }
+    check_money(&mut w);
+    (done, reserved, calls)
+}
+
+/// A freed node was called up with idle ones again and again that paused before each draw: it did one task of 360 in six hours, for gas
+/// alone. Now a reservation in vain counts as waiting in vain: for nine times as long it takes what there is.
+#[test]
+fn a_freed_node_does_its_work_whoever_pauses_before_draws() {
+    let mut rows = Vec::new();
+    for (grade, every, first) in [(2, 1, 100), (3, 1, 100), (3, 5, 100), (3, 10, 100), (3, 10, 80), (3, 10, 50)] {
+        let (free, ..) = kept_from_work(false, grade, every, 100);
+        let (done, reserved, calls) = kept_from_work(true, grade, every, first);
+        println!("policy {grade}, each {every} blocks, first in {first} %: {free} tasks if nobody attacks, {done} now; reserved {reserved} s; {calls} calls");
+        rows.push((free, done, reserved, calls));
+    }
+    let of = |row: &(u32, u32, u64, u32)| f64::from(row.1) * 100.0 / f64::from(row.0);
+    let worst = rows.iter().min_by(|a, b| of(a).total_cmp(&of(b))).unwrap();
+    let calls = rows.iter().map(|row| row.3).min().unwrap();
+    priced(
+        "a freed node called up with idle ones that pause before the draw",
+        &format!("two nodes, six hours, first in every block or in half of them, {calls} calls or more"),
+        &format!("{} of {} tasks done at worst ({:.1} %), {} s reserved", worst.1, worst.0, of(worst), worst.2),
+    );
+    assert!(rows.iter().all(|row| row.2 > 0), "it is called up: {rows:?}");
+    assert!(of(worst) >= 95.0, "{rows:?}");
 }
 
 /// An answer of one image.
