@@ -3,12 +3,14 @@
 
 use muster_core::id::{NodeId, QueueId, TaskId, Ticket};
 use muster_core::record::CALL_MODELS;
+use muster_core::wad::WAD;
 use muster_core::word::Word;
 use muster_model::meter::{metered, metered_alone, priced, MOST_GAS};
 use muster_model::refused;
 use muster_model::world::*;
 use muster_protocol::host::Host;
 use muster_protocol::native::Memory;
+use muster_protocol::roster::Seat;
 use muster_protocol::IMuster::{self, estimateCall};
 use muster_protocol::{admin, Network};
 
@@ -215,6 +217,67 @@ fn h_is_not_bought_back_with_a_private_model() {
         &format!("three stakes, {tasks} tasks, {seconds} s"),
     );
     assert!(seconds >= 5 * 30, "five rises, half an estimate apart");
+}
+
+/// A draw goes by H at the moment when it is made, and H recovers by the clock: whoever alone makes draws may wait, with the hash known, for a
+/// second in which the node is his. Any call by anybody makes the draw before. What waiting gets him is bound by how far H can move: nothing
+/// where all recover alike or nobody has timed out.
+#[test]
+fn a_known_draw_moves_with_h_by_the_clock_and_no_further() {
+    const NODES: u32 = 10;
+    const TASKS: u64 = 200;
+    const WAITS: [u64; 3] = [0, 60, 600];
+    let mut rows = Vec::new();
+    // H of the attacker's one node, and of the others: in thousandths.
+    for (name, own, others) in [
+        ("nobody has timed out", 1_000u64, 1_000u64),
+        ("all have, once", 300, 300),
+        ("its own has, once", 300, 1_000),
+        ("all others have, once", 1_000, 300),
+    ] {
+        let mut w = world(NODES.into(), 1);
+        for n in 1..=NODES {
+            let mut seat = Seat::load(&w.mem, NodeId(n));
+            (seat.node.h, seat.node.h_at) = (if n == 1 { own } else { others } * (WAD / 1_000), w.mem.now as u32);
+            seat.put(&mut w.mem);
+        }
+        let (start, mut won, mut outcomes) = (w.mem.now, [0u64; 3], [0usize; 3]);
+        for task in 0..TASKS {
+            let hash = w.mem.keccak(&task.to_be_bytes());
+            let (mut seen, mut at) = (Vec::new(), 0);
+            for (i, &wait) in WAITS.iter().enumerate() {
+                while at <= wait {
+                    w.mem.now = start + at;
+                    // Nobody, where the tries met none: it is drawn again.
+                    let node = foretell(&mut w, hash, 7, &spec(0, &[]));
+                    if !seen.contains(&node) {
+                        seen.push(node);
+                    }
+                    at += if at < 60 { 2 } else { 20 };
+                }
+                won[i] += u64::from(seen.contains(&Some(1)));
+                outcomes[i] += seen.len();
+            }
+        }
+        println!("{name}: {won:?} of {TASKS}, outcomes {outcomes:?}");
+        rows.push((name, won, outcomes));
+    }
+    let told: Vec<String> = rows
+        .iter()
+        .map(|(name, won, _)| {
+            format!("{name}: {}", won.map(|won| format!("{:.1} %", won as f64 * 100.0 / TASKS as f64)).join(", "))
+        })
+        .collect();
+    priced(
+        "a draw whose hash is known, made in the second that suits",
+        &format!("nobody else calls anything for {WAITS:?} s; one of {NODES} equal nodes"),
+        &format!("tasks that its node can have: {}", told.join("; ")),
+    );
+    for (name, won, _) in &rows {
+        // What it has at its best weight, of a moment, and never twice that.
+        assert!(won[2] <= won[0].max(TASKS / u64::from(NODES)) * 2, "{name}: {won:?}");
+    }
+    assert_eq!(rows[0].2, [TASKS as usize; 3], "where no H moves, no draw does");
 }
 
 /// Two dust tasks a block refused every exit. Now a call that needs settled draws makes eight of them itself, fewer where
