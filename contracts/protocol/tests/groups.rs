@@ -1310,3 +1310,154 @@ fn nobody_is_called_who_owes_as_much_as_may_be_owed() {
     }
     assert!(seen > 10, "{seen}");
 }
+
+/// Scores and slashes change what nodes weigh: while draws are due whose hash is known, the last reveal has nobody judged. Whoever likes has
+/// the group judged once they are made.
+#[test]
+fn the_last_reveal_judges_nobody_while_draws_are_due() {
+    let mut w = sampling(12, 10_000);
+    let (id, place, members) = group(&mut w);
+    members[1..].iter().for_each(|&n| commit(&mut w, id, n, ANSWER, value(1)).unwrap());
+    members[..2].iter().for_each(|&n| reveal(&mut w, id, place, n, ANSWER, value(1)).unwrap());
+    // More than a call makes itself.
+    for _ in 0..4 {
+        w.create(CREATOR, TOKEN, spec(0, &[])).unwrap();
+    }
+    w.pass(1, 0);
+    reveal(&mut w, id, place, members[2], ANSWER, value(1)).unwrap();
+    assert!(w.ask(overviewCall {}).pending > 0);
+    let judged = |w: &mut World| (group_of(w, id).is_none(), members.map(|n| w.node(n).scores));
+    assert_eq!(judged(&mut w), (false, [0; 3]));
+    w.dispatch(16).unwrap();
+    assert_eq!(judged(&mut w), (false, [0; 3]), "nor by whoever makes them");
+    w.send(who(DRIVER), 0, settleCall { id, group: place }).unwrap();
+    assert_eq!(judged(&mut w), (true, [1; 3]));
+    check_money(&mut w);
+}
+
+/// Two nodes are kept for a task for three, one of them is called to a validation group meanwhile, and the draw comes to nothing: the called
+/// one does not slip away before it has begun there.
+#[test]
+fn who_is_called_and_let_go_leaves_only_after_it_has_validated() {
+    let mut seen = 0;
+    for seed in 0..40 {
+        let mut w = sampling(4, 10_000);
+        w.pass(seed, 0);
+        let (id, first) = committed(&mut w, ANSWER, 1);
+        // Free once its validators are drawn, it would be the third.
+        w.send(who(first.into()), 0, pauseCall {}).unwrap();
+        let busy = [0; 2].map(|_| started(&mut w, TOKEN, spec(0, &[])));
+        let three = created(&mut w, 3 * FEE, alike(0));
+        assert!(w.ticket(three) > 0, "one is idle");
+        w.set("drawDelay", 8);
+        w.send(who(DRIVER), 0, validateCall { id, node: first }).unwrap();
+        busy.into_iter().for_each(|task| submit(&mut w, task));
+        let kept = busy.map(|(_, node)| node);
+        assert_eq!(kept.map(|n| w.node(n).parked), [3; 2]);
+        w.pass(3, 1);
+        w.dispatch(16).unwrap();
+        let (place, members) = group_of(&mut w, id).expect("formed");
+        let Some(&called) = kept.iter().find(|n| members.contains(n)) else { continue };
+        if kept.iter().all(|n| members.contains(n)) {
+            continue;
+        }
+        assert_eq!((w.node(called).calledTo, w.node(called).parked), (place, 3));
+        // Nobody is idle any more. Its own call makes the draw, which lets both go.
+        w.pass(8, 1);
+        w.send(who(called.into()), 0, quitCall {}).unwrap();
+        assert_ne!(w.node(called).parked, 3, "let go");
+        assert_eq!(w.node(called).status, 4, "seed {seed}: it is waited for");
+        // The same call brings one of them back, the called one or the other.
+        seen += u32::from(task_of(&mut w, called) == 0);
+        w.pass(1, 1);
+        w.dispatch(16).unwrap();
+        w.dispatch(16).unwrap();
+        assert_eq!((task_of(&mut w, called), w.node(called).calledTo), (id, 0), "seed {seed}");
+        check_money(&mut w);
+    }
+    assert!(seen > 3, "{seen} were not back at work when they quit");
+}
+
+/// A group waits for whom it has called: it begins there when its own task ends, however many commitments of its own are open.
+#[test]
+fn no_called_node_is_held() {
+    let mut w = sampling(9, 10_000);
+    w.set("openMost", 1);
+    let (own, called) = committed(&mut w, ANSWER, 1);
+    let (id, place) = loop {
+        let (id, first) = committed(&mut w, ANSWER, 1);
+        let (place, members) = formed(&mut w, id, first);
+        if members.contains(&called) {
+            break (id, place);
+        }
+        members[1..].iter().for_each(|&n| commit(&mut w, id, n, ANSWER, value(1)).unwrap());
+        members.iter().for_each(|&n| reveal(&mut w, id, place, n, ANSWER, value(1)).unwrap());
+    };
+    assert_eq!(w.node(called).calledTo, place);
+    formed(&mut w, own, called);
+    let view = w.node(called);
+    assert_eq!((view.held, view.openCommitments, view.calledTo), (false, 1, 0));
+    assert_eq!(task_of(&mut w, called), id);
+}
+
+/// Returned stake that has waited long enough stays where a slash can take it while a commitment is open, also when its node comes back and
+/// leaves again.
+#[test]
+fn a_second_exit_releases_no_stake_that_is_locked() {
+    let mut w = sampling(10, 10_000);
+    let (id, place, [a, b, c]) = group(&mut w);
+    commit(&mut w, id, b, ANSWER, value(2)).unwrap();
+    commit(&mut w, id, c, ANSWER, value(1)).unwrap();
+    w.send(who(b.into()), 0, quitCall {}).unwrap();
+    w.pass(1, 86_401);
+    assert_eq!(w.join(b.into(), "RTX 4090", 24, &[], 400).unwrap(), b);
+    w.events();
+    w.send(who(b.into()), 0, quitCall {}).unwrap();
+    assert!(!w.events().iter().any(|e| matches!(e, E::StakeReleased(_))));
+    assert_eq!((w.account(b.into()).unbonding, w.account(b.into()).credit), (800 * TOKEN, 0));
+    w.pass(1, 86_401);
+    refused!(w.send(who(b.into()), 0, withdrawCall { to: who(b.into()).into() }), StakeLocked(b, 1u8));
+    for (n, answer) in [(a, 1), (b, 2), (c, 1)] {
+        reveal(&mut w, id, place, n, ANSWER, value(answer)).unwrap();
+    }
+    assert_eq!(w.account(b.into()).unbonding, 800 * TOKEN - 20 * LEFT);
+    check_money(&mut w);
+}
+
+/// Who is thrown out of the network has a group wait for it until then, or until its deadline, and the others' time to reveal begins there.
+#[test]
+fn reveals_begin_when_nobody_is_waited_for_any_more() {
+    for (called, later) in [(false, 7), (false, 2_000), (true, 7)] {
+        let mut w = sampling(12, 10_000);
+        let (id, place, [a, b, c]) = group(&mut w);
+        commit(&mut w, id, b, ANSWER, value(2)).unwrap();
+        commit(&mut w, id, c, ANSWER, value(1)).unwrap();
+        while called {
+            let task = started(&mut w, TOKEN, spec(0, &[]));
+            if task.1 == b {
+                break;
+            }
+            submit(&mut w, task);
+        }
+        let mem = w.mem.clone();
+        let (other, second, members) = (0..100)
+            .find_map(|seed| {
+                w.mem = mem.clone();
+                w.pass(seed, 0);
+                let (other, first) = committed(&mut w, ANSWER, 1);
+                let (second, members) = formed(&mut w, other, first);
+                members[1..].contains(&b).then_some((other, second, members))
+            })
+            .expect("it is called");
+        members[1..].iter().filter(|&&n| n != b).for_each(|&n| commit(&mut w, other, n, ANSWER, value(1)).unwrap());
+        let deadline = w.ask(runningTaskCall { number: b }).deadline;
+        w.pass(1, later);
+        for (n, answer) in [(a, 1), (b, 2), (c, 1)] {
+            reveal(&mut w, id, place, n, ANSWER, value(answer)).unwrap();
+        }
+        assert_eq!(w.node(b).status, 0);
+        let expected = if called { w.mem.now } else { w.mem.now.min(deadline) };
+        assert_eq!(expected == deadline, later > 1_000);
+        assert_eq!(w.ask(groupCall { place: second }).opens, expected, "called {called}, {later} s later");
+    }
+}

@@ -495,3 +495,51 @@ fn who_is_reserved_for_nothing_is_not_held_again() {
     assert!(reserved > 0, "the attack is tried");
     assert!(worked.is_some_and(|at| at - begun <= 2 * 60), "it worked at {worked:?}, after {begun}");
 }
+
+/// Who was drawn has not waited in vain: freed again it may wait at once for the next task that takes three.
+#[test]
+fn who_was_drawn_may_wait_again_at_once() {
+    let mut w = network(3);
+    let tasks = busy(&mut w, 3);
+    let ids = [0; 2].map(|_| created(&mut w, FEE, alike(0)));
+    tasks.iter().for_each(|&task| submit(&mut w, task));
+    assert_eq!(nodes_with(&mut w, 3).len(), 3);
+    w.pass(1, 1);
+    w.dispatch(1).unwrap();
+    let (_, members) = group_of(&mut w, ids[0]).expect("formed");
+    for (waiting, &n) in (1..).zip(&members[..2]) {
+        commit(&mut w, ids[0], n, ANSWER, value(1)).unwrap();
+        assert_eq!(nodes_with(&mut w, 2).len(), waiting, "it waits with the second task");
+    }
+    check_money(&mut w);
+}
+
+/// Who is kept for a draw and wants to leave is not kept for another when that decides nothing, whatever the task takes its nodes for.
+#[test]
+fn nobody_on_the_way_out_is_kept_for_another_draw() {
+    for (grade, quits) in [(2, true), (2, false), (3, true), (3, false)] {
+        let mut w = network(3);
+        set_profile(&mut w, CREATOR, Profile { least: 3, most: 3, ..USUAL });
+        let tasks = busy(&mut w, 3);
+        let id = created(&mut w, FEE, IMuster::TaskSpec { redundancy: grade, gpu: CARD, ..alike(0) });
+        tasks.iter().for_each(|&task| submit(&mut w, task));
+        assert_eq!(nodes_with(&mut w, 3).len(), 3);
+        let leaves = tasks[0].1;
+        if quits {
+            w.send(who(leaves.into()), 0, quitCall {}).unwrap();
+        } else {
+            w.send(who(leaves.into()), 0, pauseCall {}).unwrap();
+        }
+        assert_eq!((w.node(leaves).status, w.node(leaves).parked), (if quits { 4 } else { 3 }, 3));
+        // So long after that nobody knows the hash any more.
+        w.pass(400_000, 1);
+        w.events();
+        w.dispatch(1).unwrap();
+        assert!(w.events().iter().any(|e| matches!(e, E::TaskRedrawn(t) if t.id == id)), "undecided");
+        let kept: Vec<u32> = (1..=3).filter(|&n| n != leaves).collect();
+        assert_eq!(nodes_with(&mut w, 3), kept, "{grade} {quits}");
+        w.dispatch(0).unwrap();
+        assert_eq!(w.node(leaves).status, if quits { 0 } else { 5 }, "{grade} {quits}");
+        check_money(&mut w);
+    }
+}

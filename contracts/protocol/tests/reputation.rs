@@ -167,6 +167,49 @@ fn who_is_late_or_withholds_is_not_right_and_nobody_waits_for_it() {
     check_money(&mut w);
 }
 
+/// Two answers that nobody's majority holds differ; of one, or none, nobody can say so. Each costs the creator the start fee.
+#[test]
+fn a_single_answer_is_no_difference() {
+    for (answers, outcome) in [(0, 3), (1, 3), (2, 2)] {
+        let mut w = network(9);
+        set(&mut w, Profile { target: WAD, targeting: 2, most: 3, reschedules: 0, ..USUAL });
+        let id = created(&mut w, FEE, rated());
+        let (place, members) = group_of(&mut w, id).unwrap();
+        assert_eq!(members.len(), 3);
+        let says = |i: usize| if i < answers { (ANSWER, value(1 + i as u8)) } else { (ERROR, B256::ZERO) };
+        for (i, &n) in members.iter().enumerate() {
+            commit(&mut w, id, n, says(i).0, says(i).1).unwrap();
+        }
+        w.events();
+        for (i, &n) in members.iter().enumerate() {
+            reveal(&mut w, id, place, n, says(i).0, says(i).1).unwrap();
+        }
+        let settled = w.events().into_iter().find_map(|e| if let E::GroupSettled(s) = e { Some(s) } else { None }).unwrap();
+        assert_eq!((settled.outcome, settled.startFee, settled.refund), (outcome, FEE / 50, FEE - FEE / 50), "{answers} answers");
+        check_money(&mut w);
+    }
+}
+
+/// A right answer raises H, as it does in groups that are scored; a wrong one does not.
+#[test]
+fn who_is_right_is_relied_on_more() {
+    let mut w = network(9);
+    set(&mut w, Profile { target: WAD, targeting: 2, most: 3, ..USUAL });
+    let id = created(&mut w, FEE, rated());
+    let (place, members) = group_of(&mut w, id).unwrap();
+    for &n in &members {
+        let mut seat = Seat::load(&w.mem, NodeId(n));
+        (seat.node.h, seat.node.h_at) = (3 * WAD / 10, w.mem.now as u32);
+        seat.put(&mut w.mem);
+    }
+    // Half of what the task is estimated at, and more.
+    w.pass(1, 40);
+    let before = w.node(members[0]).reliability;
+    run(&mut w, id, place, &members, &[1, 2, 1]);
+    let raised = before + 15 * WAD / 100;
+    assert_eq!(members.iter().map(|&n| w.node(n).reliability).collect::<Vec<_>>(), [raised, before, raised]);
+}
+
 /// What the chain chooses of a pool of everybody is what the paper's algorithm gives of a plain slice: sizes, ratings and likelihoods of
 /// 10,000 random pools, whose members are tied with others as often as it happens.
 #[test]
@@ -690,6 +733,25 @@ fn words_of_a_new_place_are_counted() {
     assert!(used < 23 && anew > 0);
     let fewer = 6 * 17_100 / (3 * 2_100);
     assert!((fewer..=fewer + 1).contains(&(used - anew)), "{used} and {anew}");
+}
+
+/// A target that is set anew takes a part of what one draw may cost: where a group can just be made at once, it is not with that.
+#[test]
+fn a_new_target_is_counted() {
+    let at_once = |(groups, models, others): (u64, u64, u64), period_ends: bool| {
+        let mut w = best_nine(groups, others);
+        run_one(&mut w, models);
+        set(&mut w, Profile { target: WAD, targeting: 1, least: 9, most: 9, ..USUAL });
+        let at = offset(profile_slot(&w.mem, who(CREATOR)), profile::CLIMB);
+        let groups = if period_ends { 300 } else { 299 };
+        w.mem.put(at, &Climb { groups, successes: 150, members: 9 * groups, ..Climb::START });
+        made_at_once(&mut w, models).1
+    };
+    let most = (0..23).take_while(|&others| at_once((7, 5, others), false)).count() as u64;
+    assert!((4..23).contains(&most), "{most}");
+    // Three others fewer are as many words as setting a target reads, and more.
+    assert_eq!([false, true].map(|ends| at_once((7, 5, most - 4), ends)), [true, false]);
+    assert_eq!([false, true].map(|ends| at_once((1, 1, 0), ends)), [true; 2]);
 }
 
 /// Between the parts of a dear draw nothing can be changed that it hangs on: whoever wants to makes the next part first, or is refused.
