@@ -380,11 +380,16 @@ impl World {
             sum += self.field("node", &[n(node)], "stake").await;
         }
         let mut escrow = 0i128;
+        let mut fees = BTreeMap::new();
         for event in &self.events {
             escrow += match event.name.as_str() {
-                "TaskCreated" => event.number("fee") as i128,
+                "TaskCreated" => {
+                    fees.insert(event.number("id"), event.number("fee"));
+                    event.number("fee") as i128
+                }
                 "TaskSucceeded" => -(event.number("paid") as i128),
-                "TaskErrorReported" => -(event.number("refund") as i128),
+                // What is not refunded is the treasury's.
+                "TaskErrorReported" => -(fees[&event.number("id")] as i128),
                 "TaskAborted" => -((event.number("refund") + event.number("startFee")) as i128),
                 _ => 0,
             };

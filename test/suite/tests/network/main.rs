@@ -3,6 +3,7 @@
 mod application;
 mod calldata;
 mod events;
+mod gas;
 mod groups;
 mod life;
 mod model;

@@ -12,7 +12,8 @@ use muster_tests::*;
 use crate::WAD;
 
 /// Errors that no call over JSON-RPC can provoke here, and why.
-const OUT_OF_REACH: [(&str, &str); 12] = [
+const OUT_OF_REACH: [(&str, &str); 13] = [
+    ("GasTooLow", "needs a gas limit: see the tests of gas"),
     ("KickedOut", "needs a judgement: see the tests of scores and of groups"),
     ("HashUnknown", "hangs on the block: see the tests of groups"),
     ("Sampled", "needs a lot: see the tests of groups"),
