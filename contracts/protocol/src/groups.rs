@@ -429,9 +429,10 @@ impl<H: Host> Network<'_, H> {
         let start_fee = share_bps(escrow.fee, order.start_fee_bps);
         seat.set_escrow(self.host, &Escrow { fee: escrow.fee - start_fee, ..escrow });
         let beneficiary = if purse::node_of(self.host, caller).0 == node { [0; 20] } else { caller };
-        match beneficiary == caller {
-            true => purse::credit(self.host, caller, start_fee),
-            false => purse::save(self.host, start_fee),
+        if beneficiary == caller {
+            purse::credit(self.host, caller, start_fee);
+        } else {
+            purse::save(self.host, start_fee);
         }
         emit::<TaskSampled>(self.host, (id, node, escrow.creator), (block, beneficiary, start_fee));
         Ok(())

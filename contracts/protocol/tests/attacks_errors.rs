@@ -361,7 +361,7 @@ fn honest_errors_leave_the_reserve_to_those_who_answer() {
         assert!(change > -bound, "{per_mille}: {change}");
         assert_eq!(short, 0, "{per_mille}: of {groups}");
         assert!(groups > 50 && (failed > 0) == (per_mille > 0), "{groups} groups, {failed} failed");
-        rows.push(format!("{} of {groups}", failed));
+        rows.push(format!("{failed} of {groups}"));
     }
     let share = LEFT as f64 / 2.0 / payment(LEFT, 1_000) as f64;
     priced(

@@ -1343,7 +1343,7 @@ impl Model {
             _ if due => self.hold(t, node),
             _ if t.spent && !self.queue.is_empty() => {
                 self.note("held back by a dear draw");
-                self.hold(t, node)
+                self.hold(t, node);
             }
             May::Rest(_) => self.note("no rest after an error"),
             _ => self.place(t, by, node, may),
