@@ -359,6 +359,8 @@ contract MusterStorage {
         uint32 until;
         /// While it is reserved: the Pending task that it is reserved for.
         uint40 task;
+        /// When it was last let go by a draw that it was reserved for, since its last group; 0 if it was not.
+        uint32 vain;
     }
 
     /// Nodes that wait with the first task of a queue, or that are reserved for a Pending task. Some may have gone since: their own

@@ -549,7 +549,7 @@ impl<H: Host> Network<'_, H> {
                 self.ring.reserve(self.host, &Reserved::of(&kept));
                 let mut gone = self.reserved_for(order.id, reserved);
                 gone.retain(|seat| !kept.contains(&seat.id));
-                self.let_go(gone);
+                self.let_go(gone, true);
                 return None;
             }
             draw::Members::Nodes(nodes) => {
@@ -563,7 +563,7 @@ impl<H: Host> Network<'_, H> {
             }
         }
         let left = self.reserved_for(order.id, reserved);
-        self.let_go(left);
+        self.let_go(left, place.is_none());
         place
     }
 
@@ -613,8 +613,8 @@ impl<H: Host> Network<'_, H> {
                     seat.node.parked = 0;
                     // It has not waited in vain.
                     let duty = seat.duty(self.host);
-                    if duty.until > 0 {
-                        seat.set_duty(self.host, &Duty { until: 0, ..duty });
+                    if duty.until > 0 || duty.vain > 0 {
+                        seat.set_duty(self.host, &Duty { until: 0, vain: 0, ..duty });
                     }
                 } else {
                     self.withdraw_from_work(&mut seat);

@@ -200,9 +200,9 @@ impl<'h, H: Host> Network<'h, H> {
     /// gives whether there was any, else nothing has changed.
     pub(crate) fn place_freed(&mut self, node: NodeId, next: Next) -> bool {
         if self.host.is(Program::Work) {
-            self.find_work(node, next)
+            self.find_work(node, next == Next::WorkOrWait)
         } else {
-            let arguments = [node.0 as u64, next.number(), 0];
+            let arguments = [node.0 as u64, (next == Next::WorkOrWait) as u64, 0];
             self.entrust(Program::Work, placeFreedCall::SELECTOR, arguments) >> 32 != 0
         }
     }

@@ -35,28 +35,6 @@ pub enum Next {
     Work,
     /// A queued task, or wait for others with one that takes three nodes.
     WorkOrWait,
-    /// A queued task, with others that are idle too: it has waited in vain.
-    Waited,
-}
-
-impl Next {
-    /// Its number, for another program, of one who does not rest.
-    pub(crate) fn number(self) -> u64 {
-        match self {
-            Next::WorkOrWait => 1,
-            Next::Waited => 2,
-            Next::Work | Next::Rest(_) => 0,
-        }
-    }
-
-    /// The one with a number.
-    pub(crate) fn of(number: u8) -> Next {
-        match number {
-            1 => Next::WorkOrWait,
-            2 => Next::Waited,
-            _ => Next::Work,
-        }
-    }
 }
 
 impl<H: Host> Network<'_, H> {
@@ -399,15 +377,14 @@ impl<H: Host> Network<'_, H> {
         seat.put(self.host);
     }
 
-    /// Lets nodes go that were reserved for a task. They return one by one with later calls, like all who are held back: what each finds
+    /// Lets nodes go that were reserved for a task, which began without them or (`in_vain`) did not begin. They return one by one with later calls, like all who are held back: what each finds
     /// to do then is not paid by who made the draw.
     #[inline(never)]
-    pub(crate) fn let_go(&mut self, reserved: Vec<Seat>) {
+    pub(crate) fn let_go(&mut self, reserved: Vec<Seat>, in_vain: bool) {
         for mut seat in reserved {
-            // It has waited in vain.
-            let duty = seat.duty(self.host);
-            if (duty.until as u64) < self.now {
-                seat.set_duty(self.host, &Duty { until: self.now as u32, ..duty });
+            if in_vain {
+                let duty = seat.duty(self.host);
+                seat.set_duty(self.host, &Duty { vain: self.now as u32, ..duty });
             }
             // One that is called to a group must not leave before it begins there.
             if seat.node.status == Status::Busy as u8 && !seat.node.called() {
@@ -437,7 +414,7 @@ impl<H: Host> Network<'_, H> {
     fn return_to_work(&mut self, mut seat: Seat) {
         self.parking.take(self.host, seat.node.pos);
         // Who waited in vain takes what there is.
-        let next = if seat.node.parked == Node::WAITS { Next::Waited } else { Next::WorkOrWait };
+        let next = if seat.node.parked == Node::WAITS { Next::Work } else { Next::WorkOrWait };
         seat.node.parked = 0;
         self.readmitted = seat.id;
         emit::<NodeReadmitted>(self.host, (seat.id,), ());

@@ -6,7 +6,7 @@ use crate::codec::Calldata;
 use crate::door::Function;
 use crate::host::{Host, Program};
 use crate::network::{CALL_GAS, FREEING_GAS, QUEUEING_GAS};
-use crate::nodes::{name_model, Next};
+use crate::nodes::name_model;
 use crate::roster::Seat;
 use crate::sampler::Among;
 use crate::{lens, purse, registry, worker, Result};
@@ -232,9 +232,8 @@ alloy_sol_types::sol! {
     function queueFirst() external payable returns (uint64);
     /// Makes the next draw, which is of several nodes.
     function formNext() external payable returns (uint64);
-    /// Finds queued work for a node, while tasks are queued that take three; next is 1 if it may wait for others, 2 if it has
-    /// waited in vain, else 0.
-    function placeFreed(uint32 node, uint8 next) external payable returns (uint64);
+    /// Finds queued work for a node, while tasks are queued that take three; wait is 1 if it may wait for others.
+    function placeFreed(uint32 node, uint8 wait) external payable returns (uint64);
     /// Makes the next draw, a Pending task's whose nodes are chosen by their ratings.
     function formRated() external payable returns (uint64);
     /// Lets a node begin in the validation group that it was called to.
@@ -274,8 +273,8 @@ program! { ASKED;
                 let found = net.start_queued(node);
                 Ok((found as u64) << 32 | net.host.reads() as u64)
             }
-            #[payable] placeFreedCall(node: NodeId, next: u8) -> u64 {
-                let found = net.find_work(node, Next::of(next));
+            #[payable] placeFreedCall(node: NodeId, wait: u8) -> u64 {
+                let found = net.find_work(node, wait != 0);
                 Ok((found as u64) << 32 | net.host.reads() as u64)
             }
             #[payable] queueFirstCall() -> u64 {

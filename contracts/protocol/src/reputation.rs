@@ -202,7 +202,7 @@ impl<H: Host> Network<'_, H> {
         let mut left = self.reserved_for(task.order.id, reserved);
         left.retain(|seat| !nodes.contains(&seat.id));
         if !left.is_empty() {
-            self.let_go(left);
+            self.let_go(left, false);
             return true;
         }
         self.wear_in(task, &nodes, FIRST_MOST) > 0

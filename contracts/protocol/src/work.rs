@@ -5,7 +5,6 @@ use crate::abi::{emit, IMuster::NodeWaits};
 use crate::host::{offset, Host};
 use crate::layout::{entry, slot, LIMITS, WAITING};
 use crate::network::Network;
-use crate::nodes::Next;
 use crate::queue::{self, Best};
 use crate::registry;
 use crate::roster::Seat;
@@ -18,14 +17,14 @@ use muster_core::record::*;
 const OTHERS: u32 = MEMBERS as u32 - 1;
 /// A node waits, or is reserved, in vain at most one part in so many of its time.
 const PATIENCE: u64 = 10;
-/// What a reservation in vain is taken to have lasted, in seconds, where waiting lasts less.
+/// What a reservation in vain is taken to have lasted, in seconds.
 const RESERVED_FOR: u64 = 60;
 
 impl<H: Host> Network<'_, H> {
     /// Finds queued work for a node that stands nowhere. What it could do alone it begins. If a task for several is worth more, that goes
-    /// to the ring of Pending tasks, to be drawn by a later hash, with the node among its candidates; or the node waits for others, if it may.
-    /// Gives whether there was anything, else nothing has changed.
-    pub fn find_work(&mut self, node: NodeId, next: Next) -> bool {
+    /// to the ring of Pending tasks, to be drawn by a later hash, with the node among its candidates; or the node waits for others, if it
+    /// `may_wait`. Gives whether there was anything, else nothing has changed.
+    pub fn find_work(&mut self, node: NodeId, may_wait: bool) -> bool {
         let seat = Seat::load(self.host, node);
         let own = seat.node.group;
         let alike = registry::listed(self.host, own);
@@ -52,15 +51,16 @@ impl<H: Host> Network<'_, H> {
             let short = others.saturating_sub(waiting.len() as u32);
             let hold = self.host.get::<Limits>(slot(LIMITS)).hold_time as u64;
             let duty = seat.duty(self.host);
-            // Whoever keeps a task there that nobody can run takes no more than a tenth of their time from those who wait for it, or who
-            // were reserved for it with nodes that were gone at the draw.
-            let rested = duty.until == 0 || self.now >= duty.until as u64 + (PATIENCE - 1) * hold.max(RESERVED_FOR);
-            let ready = rested || next == Next::Waited;
+            // Whoever keeps a task there that nobody can run takes no more than a tenth of their time from those who are reserved for it
+            // with nodes that are gone at the draw, or who wait for it.
+            let since = |moment: u32, lasted: u64| moment == 0 || self.now >= moment as u64 + (PATIENCE - 1) * lasted;
+            let ready = since(duty.vain, RESERVED_FOR);
+            let rested = ready && since(duty.until, hold);
             if short == 0 || ready && idle(self, scope, short) >= short {
                 self.call_up(&best, waiting, seat);
                 return true;
             }
-            if next == Next::WorkOrWait && hold > 0 && rested {
+            if may_wait && hold > 0 && rested {
                 let nodes: Vec<NodeId> = waiting.iter().map(|seat| seat.id).chain([seat.id]).collect();
                 self.host.put(list, &Reserved::of(&nodes));
                 self.wait(&best, seat, duty, self.now + hold);

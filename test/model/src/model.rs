@@ -680,8 +680,10 @@ struct Node {
     rests: bool,
     /// The queue for a task of which it waits so.
     waits: Option<u32>,
-    /// Until when it last waited so, or was to, or when it was last reserved in vain; 0 if it got to work from being reserved since.
+    /// Until when it last waited so, or was to; 0 if it got to work from being reserved since.
     waited: u64,
+    /// When it was last reserved in vain; 0 likewise.
+    vain: u64,
     /// The Pending task that it is reserved for; 0 for none.
     reserved: u64,
     joined_at: u64,
@@ -802,8 +804,6 @@ enum May {
     Rest(u64),
     /// Take what is queued.
     Take,
-    /// That, with others that are idle too, however lately it was reserved in vain: it has waited in vain.
-    Waited,
     /// That, or wait for two others.
     Wait,
 }
@@ -1035,7 +1035,7 @@ impl Model {
         if waited {
             self.note("waited in vain");
         }
-        self.release(t, by, node, if waited { May::Waited } else { May::Wait });
+        self.release(t, by, node, if waited { May::Take } else { May::Wait });
     }
 
     /// Takes a node off the list of those that wait for a queue; gives whether it was on one.
@@ -1178,7 +1178,7 @@ impl Model {
         for &node in &formed.nodes {
             let n = self.nodes.get_mut(&node).unwrap();
             if std::mem::take(&mut n.reserved) > 0 {
-                n.waited = 0;
+                (n.waited, n.vain) = (0, 0);
             }
             let (leaves, called) = (n.status > 2, n.called > 0);
             if leaves {
@@ -1193,10 +1193,12 @@ impl Model {
 
     /// Lets nodes go that were reserved for a draw: they are held back until a later call.
     fn give_back(&mut self, t: &mut Trace, nodes: &[u32], how: &'static str) {
-        let now = self.now;
+        // Where others begin without it, it was not in vain.
+        let begun = ["a reserved node not drawn", "rated: a reserved node not chosen", "rated: reserved nodes let go before"];
+        let now = if begun.contains(&how) { 0 } else { self.now };
         for &node in nodes {
             let n = self.nodes.get_mut(&node).unwrap();
-            (n.reserved, n.waited) = (0, n.waited.max(now));
+            (n.reserved, n.vain) = (0, n.vain.max(now));
             // One that is called stays what it is, so that it cannot leave before it has begun there.
             if n.status == 2 && n.called == 0 {
                 n.status = 1;
@@ -1350,9 +1352,10 @@ impl Model {
         }
     }
 
-    /// Whether it is long enough ago that a node waited, or was reserved, in vain: it does so a tenth of its time at most.
-    fn rested(&self, n: &Node) -> bool {
-        n.waited == 0 || self.now >= n.waited + 9 * self.set["holdTime"].max(60)
+    /// Whether it is long enough ago that a node was reserved in vain, and that it waited in vain: it does either a tenth of its time at most.
+    fn rested(&self, n: &Node) -> (bool, bool) {
+        let ready = n.vain == 0 || self.now >= n.vain + 9 * 60;
+        (ready, ready && (n.waited == 0 || self.now >= n.waited + 9 * self.set["holdTime"]))
     }
 
     /// Gives a node that has become available what is queued, lets it wait for others, or leaves it idle.
@@ -1373,8 +1376,7 @@ impl Model {
         let listed = self.waiting.get(&queue).cloned().unwrap_or_default();
         let waiting: Vec<u32> = listed.iter().copied().filter(|w| !alike || self.nodes[w].group == group).collect();
         let idle = self.idle().filter(|&(&i, n)| i != node && if alike { n.group == group } else { task.fits(n) }).count();
-        let rested = self.rested(n);
-        let ready = rested || may == May::Waited;
+        let (ready, rested) = self.rested(n);
         if waiting.len() + idle >= others && !ready && waiting.len() < others {
             self.note("reserved in vain too lately");
         }

@@ -4,8 +4,8 @@ packed! {
     /// What a node has been singled out for.
     ///
     /// ```text
-    /// |  -  | task | until | queue | group |
-    ///   120    40     32      32      32
+    /// |  -  | vain | task | until | queue | group |
+    ///   88     32     40     32      32      32
     /// ```
     pub struct Duty {
         /// The place of the validation group in which it begins when its task ends, if it was called while it was busy.
@@ -16,5 +16,7 @@ packed! {
         until: u32 = "uint32" 32,
         /// While it is reserved: the Pending task that it is reserved for.
         task: TaskId = "uint40" 40,
+        /// When it was last let go by a draw that it was reserved for, since its last group; 0 if it was not.
+        vain: u32 = "uint32" 32,
     }
 }

@@ -4,7 +4,7 @@
 //! a queued task that idle nodes could run is one that nobody saw who became available: it could not be run until
 //!
 //! - a node reported an error of a task that has had its time, for that one is idle without a look at the queue,
-//! - a node waited, or was reserved, in vain too lately, for that one calls up no task for several,
+//! - a node was reserved in vain too lately, for that one calls up no task for several,
 //! - the owner listed the GPU group of three idle nodes,
 //! - its draw met none of the listed groups that have three idle nodes,
 //! - no other task could be Pending,
@@ -67,7 +67,7 @@ impl Model {
         let idle = self.idle_now();
         let before = |task: &&Task| !self.behind(task, &idle);
         let first = |task: &Task| {
-            let can = |n: &u32| !now || task.policy < 2 || self.rested(&self.nodes[n]);
+            let can = |n: &u32| !now || task.policy < 2 || self.rested(&self.nodes[n]).0;
             self.could_run(task, &idle).into_iter().find(can)
         };
         self.queue.iter().filter(before).find_map(first)
@@ -87,7 +87,7 @@ impl Model {
                 continue;
             }
             let was = |n: &u32| self.left.idle.contains(n) || self.left.waiting.contains(n);
-            let unrested = |n: &u32| task.policy > 1 && !was(n) && !self.rested(&self.nodes[n]);
+            let unrested = |n: &u32| task.policy > 1 && !was(n) && !self.rested(&self.nodes[n]).0;
             let looked: BTreeSet<u32> = looked.iter().copied().filter(|n| !unrested(n)).collect();
             let able = self.could_run(task, &looked);
             let before = self.left.queued.contains(&task.id);
