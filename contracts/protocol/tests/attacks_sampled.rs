@@ -152,6 +152,66 @@ fn who_leaves_or_pauses_before_a_commitment_switches_no_slash_off() {
     );
 }
 
+/// What counting paused nodes costs: where enough have joined and nearly all of them pause, the few that are left validate each other, and are
+/// slashed for it. Two colluding ones of three have the third thrown out, for gas; of six it is one group in five.
+#[test]
+fn where_most_nodes_pause_few_judge_the_rest() {
+    const ACCOMPLICES: [u32; 2] = [1, 2];
+    let mut rows = Vec::new();
+    for honest in [1u64, 4] {
+        let active = 2 + honest;
+        let mut w = all_sampled(12);
+        for n in active + 1..=12 {
+            w.send(who(n), 0, pauseCall {}).unwrap();
+        }
+        for _ in 0..100 {
+            if u64::from(w.ask(activeNodesCall { group: CARD, class: 0, from: 0, count: 0 }).total) == active {
+                break;
+            }
+            let id = created(&mut w, FEE, wanted(&[]));
+            let node = runner(&mut w, id);
+            answered(&mut w, id, node, 1);
+        }
+        let mem = w.mem.clone();
+        let (groups, mut won, mut cost, mut burnt) = (100u64, 0u64, 0i128, 0u128);
+        for seed in 0..groups {
+            w.mem = mem.clone();
+            w.pass(seed, 0);
+            let his = |w: &mut World| [1, 2, ATTACKER, DRIVER].map(|n| w.account(n).credit).iter().sum::<u128>() as i128;
+            let before = his(&mut w);
+            let id = created_by(&mut w, ATTACKER, FEE, wanted(&[]));
+            let node = runner(&mut w, id);
+            let is_his = |n: &u32| ACCOMPLICES.contains(n);
+            commit_as(&mut w, id, node, if is_his(&node) { 9 } else { 1 });
+            let (place, members) = called(&mut w, id, node);
+            // They lie where they are two, and else say what is right.
+            let lies = members.iter().filter(|n| is_his(n)).count() == 2;
+            if is_his(&node) && !lies {
+                continue;
+            }
+            let answer = |n: u32| if lies && is_his(&n) { 9 } else { 1 };
+            members[1..].iter().for_each(|&n| commit_as(&mut w, id, n, answer(n)));
+            members.iter().for_each(|&n| reveal(&mut w, id, place, n, ANSWER, value(answer(n))).unwrap());
+            if lies {
+                won += 1;
+                cost += FEE as i128 + before - his(&mut w);
+                burnt += w.ask(overviewCall {}).burnt;
+            }
+        }
+        rows.push((
+            won,
+            format!(
+                "{active} active: {won} of {groups} groups, {:.1} tokens burnt in each for {:.1} % of the fee",
+                burnt as f64 / won as f64 / TOKEN as f64,
+                cost as f64 * 100.0 / won as f64 / FEE as f64
+            ),
+        ));
+    }
+    let told: Vec<&str> = rows.iter().map(|(_, told)| told.as_str()).collect();
+    priced("honest nodes slashed where most nodes pause", "two colluding nodes; twelve joined", &told.join("; "));
+    assert!(rows[0].0 > 4 * rows[1].0, "{told:?}");
+}
+
 // ---------------------------------------------------------------- who was called
 
 /// A called node that sat on a sampled task of its own kept the group shut for as long as nobody had that validated: 20 hours, and its
@@ -298,6 +358,35 @@ fn a_least_stake_lowered_and_raised_leaves_no_slash_uncovered() {
     assert!(3 * burnt <= stake);
     assert_eq!(w.node(CHEAP).status, 0, "thrown out");
     check_money(&mut w);
+}
+
+/// What is left of it: a task that is queued when `minStake` is lowered has the fee of before, and whoever joins for less can have it. That
+/// takes the owner, and ends with the time that tasks may be queued.
+#[test]
+fn what_is_queued_when_the_least_stake_is_lowered_may_lack_cover() {
+    let mut w = all_sampled(12);
+    let tasks = busy(&mut w, 12);
+    let id = w.create(CREATOR, FEE, wanted(&[])).unwrap();
+    assert!(w.ticket(id) > 0);
+    let little = STAKE / 10;
+    w.set("minStake", (little / u128::from(GRANULE)) as u64);
+    refused!(w.create(CREATOR, FEE, wanted(&[])), FeeTooHigh(FEE, little / (SLASH_TIMES * 3)));
+    w.join(13, "RTX 4090", 24, &[], little / TOKEN).unwrap();
+    assert_eq!(task_of(&mut w, 13), id);
+    tasks.into_iter().for_each(|task| submit(&mut w, task));
+    let burnt = answered(&mut w, id, 13, 9);
+    check_money(&mut w);
+    let queue_time: u64 = w.ask(parameterCall { which: parameter("queueTime") }).value.to();
+    priced(
+        "a dear queued task taken by who joined for less",
+        &format!("minStake lowered to {} tokens while a task of {} tokens is queued", little / TOKEN, FEE / TOKEN),
+        &format!(
+            "a wrong answer burns {:.1} tokens of {:.1}; until {queue_time} s later at the latest",
+            burnt as f64 / TOKEN as f64,
+            (SLASH_TIMES * LEFT) as f64 / TOKEN as f64
+        ),
+    );
+    assert_eq!(burnt, little, "all that it has");
 }
 
 /// A new `slashTimes` was that of groups that were open already, whose fees were bound by the old one. Now each task has its own.
