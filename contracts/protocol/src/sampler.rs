@@ -531,12 +531,13 @@ impl Field {
 trait Each: FnMut(GpuGroup, Counts) -> bool {}
 impl<F: FnMut(GpuGroup, Counts) -> bool> Each for F {}
 
-/// Whether so many nodes have joined in a scope; of groups in which none is active they are not counted.
+/// Whether so many nodes have joined in a scope, and two thirds as many are active; of groups in which none is active they are not counted.
 pub fn have_joined<H: Host>(host: &H, scope: Scope, nodes: u32) -> bool {
-    let mut found = 0;
+    let (least, mut joined, mut active) = (nodes - nodes / 3, 0, 0);
     !Field::new(host, Among::Active, scope).visit(host, &mut |_, counts| {
-        found += counts.joined().unwrap_or(0);
-        found < nodes
+        joined += counts.joined().unwrap_or(0);
+        active += counts.members();
+        joined < nodes || active < least
     })
 }
 

@@ -117,7 +117,8 @@ impl<H: Host> Network<'_, H> {
                 let limits: Limits = self.host.get(slot(LIMITS));
                 flags |= Order::SAMPLED;
                 sample_bps = limits.sample_bps;
-                // Settled before anybody knows who runs it. Paused nodes count: a node found wrong would else have its others pause.
+                // Settled before anybody knows who runs it. Paused nodes count: a node found wrong would else have its others pause. But
+                // not where hardly anybody else is there: two that collude would be enough to have the rest slashed.
                 if have_joined(self.host, group.into(), limits.score_pool as u32) {
                     flags |= Order::SCORED;
                 }
