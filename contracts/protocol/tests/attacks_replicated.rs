@@ -328,11 +328,12 @@ fn nobody_is_held_by_reservations_that_come_to_nothing() {
 /// How a node works for six hours whose freed moments are another's: two small nodes are there whenever it looks for work, with a task that
 /// is worth more and takes all three, and one of them pauses before the draw. The others call every so many blocks of two seconds, and the
 /// attacker is first in so many of a hundred of them. Gives tasks done, seconds reserved, and the attacker's calls.
-fn kept_from_work(attacked: bool, grade: u8, every: u64, first: u64) -> (u32, u64, u32) {
+fn kept_from_work(attacked: bool, grade: u8, every: u64, first: u64, hold: u64) -> (u32, u64, u32) {
     const HOURS: u64 = 6;
     const ATTACKER: u64 = 70;
     let mut w = world(1, 1);
     w.set("alphaMilli", 10_000);
+    w.set("holdTime", hold);
     let (node, small) = (1u32, [2u64, 3]);
     for n in small {
         w.join(n, "small", 8, &[], 400).unwrap();
@@ -394,9 +395,11 @@ fn kept_from_work(attacked: bool, grade: u8, every: u64, first: u64) -> (u32, u6
 #[test]
 fn a_freed_node_does_its_work_whoever_pauses_before_draws() {
     let mut rows = Vec::new();
-    for (grade, every, first) in [(2, 1, 100), (3, 1, 100), (3, 5, 100), (3, 10, 100), (3, 10, 80), (3, 10, 50)] {
-        let (free, ..) = kept_from_work(false, grade, every, 100);
-        let (done, reserved, calls) = kept_from_work(true, grade, every, first);
+    for (grade, every, first, hold) in
+        [(2, 1, 100, 60), (3, 1, 100, 60), (3, 5, 100, 60), (3, 10, 100, 60), (3, 10, 80, 60), (3, 10, 50, 60), (2, 5, 100, 0)]
+    {
+        let (free, ..) = kept_from_work(false, grade, every, 100, hold);
+        let (done, reserved, calls) = kept_from_work(true, grade, every, first, hold);
         println!("policy {grade}, each {every} blocks, first in {first} %: {free} tasks if nobody attacks, {done} now; reserved {reserved} s; {calls} calls");
         rows.push((free, done, reserved, calls));
     }

@@ -254,6 +254,11 @@ fn a_called_node_that_sits_on_its_own_task_keeps_a_group_shut_for_a_sample_windo
     w.pass(1, since + window - w.mem.now);
     refused!(w.send(who(DRIVER), 0, settleCall { id, group: place }), NotOpen(id, place));
     w.pass(1, 1);
+    // Not if its validators have been called: it begins as soon as they are drawn.
+    let mem = w.mem.clone();
+    w.send(who(DRIVER), 0, validateCall { id: own, node: SITTER }).unwrap();
+    refused!(w.send(who(DRIVER), 0, settleCall { id, group: place }), NotOpen(id, place));
+    w.mem = mem;
     w.events();
     w.send(who(DRIVER), 0, settleCall { id, group: place }).unwrap();
     assert!(group_of(&mut w, id).is_some(), "the others have not revealed yet");
