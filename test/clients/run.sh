@@ -5,12 +5,9 @@
 #   test/clients/run.sh                      starts the embedded node (the newest build; DEVNODE names another)
 #   RPC_URL=http://... test/clients/run.sh   uses the node that is there (PRIVATE_KEY pays; WS_URL if it is another port)
 #
-# CLIENTS=estimates runs by its name alone, on a node of its own: how many transactions with plain estimates fail for gas, CALLS (24) of each call by
-# each client. It fails as long as calls that may work for others take less gas than that work can need.
-#
 # Needs muster-dev and muster-devnode built, and the programs (script/build). CLIENTS="viem cast" runs only some of
-# endpoint (the proxy that behaves as public endpoints do), viem, ethers, readme (the README's example), package (clients/ts), indexer and page (clients/explorer; these three always on the embedded node), executors (those of clients/agent, by themselves), cast and
-# cargo-stylus, which cargo-stylus.sh builds the first time. Longer forms: clients/explorer/indexer/test.sh --long, TASKS=2000 clients/explorer/page/test.sh.
+# endpoint (the proxy that behaves as public endpoints do), estimates (plain estimates suffice: CALLS of each call by each client, on a node of its own), viem, ethers, readme (the README's example), package (clients/ts), indexer and page (clients/explorer; these three always on the embedded node), executors (those of clients/agent, by themselves), cast and
+# cargo-stylus, which cargo-stylus.sh builds the first time. Longer forms: script/bench estimates, clients/explorer/indexer/test.sh --long, TASKS=2000 clients/explorer/page/test.sh.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here"
@@ -82,7 +79,7 @@ play() {
   esac
   case $client in
     endpoint) node --test --test-reporter spec endpoint.test.mjs ;;
-    estimates) MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster node estimates.mjs "${CALLS:-24}" ;;
+    estimates) MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster node estimates.mjs "${CALLS:-6}" ;;
     viem)
       deploy viem-checked
       export CHECKED=$MUSTER
@@ -176,7 +173,7 @@ case " ${CLIENTS:-readme package} " in
 esac
 
 beside=()
-for client in ${CLIENTS:-endpoint viem ethers readme package indexer page executors cast cargo-stylus}; do
+for client in ${CLIENTS:-endpoint estimates viem ethers readme package indexer page executors cast cargo-stylus}; do
   case $client in
     package | indexer | executors)
       start "$client" >"$work/$client.log" 2>&1
@@ -184,7 +181,7 @@ for client in ${CLIENTS:-endpoint viem ethers readme package indexer page execut
       ;;
   esac
 done
-for client in ${CLIENTS:-endpoint viem ethers readme cast cargo-stylus}; do
+for client in ${CLIENTS:-endpoint estimates viem ethers readme cast cargo-stylus}; do
   case $client in
     package | indexer | executors | page) ;;
     *)
