@@ -20,6 +20,7 @@ export const musterAbi = [
   {"inputs":[{"internalType":"uint256","name":"sent","type":"uint256"},{"internalType":"uint256","name":"most","type":"uint256"}],"name":"FeeTooHigh","type":"error"},
   {"inputs":[{"internalType":"uint256","name":"sent","type":"uint256"},{"internalType":"uint256","name":"least","type":"uint256"}],"name":"FeeTooLow","type":"error"},
   {"inputs":[{"internalType":"uint32","name":"flags","type":"uint32"}],"name":"FlagsUnsupported","type":"error"},
+  {"inputs":[{"internalType":"uint64","name":"left","type":"uint64"},{"internalType":"uint64","name":"needed","type":"uint64"}],"name":"GasTooLow","type":"error"},
   {"inputs":[{"internalType":"string","name":"name","type":"string"},{"internalType":"uint16","name":"vram","type":"uint16"}],"name":"GpuNameUnknown","type":"error"},
   {"inputs":[{"internalType":"uint32","name":"group","type":"uint32"}],"name":"GpuNotListed","type":"error"},
   {"inputs":[{"internalType":"uint32","name":"group","type":"uint32"}],"name":"GpuUnknown","type":"error"},
