@@ -15,6 +15,8 @@ const { NoResultError, NotConfirmedError, NotCreatedError, NotPlacedError, Refus
 const { TaskKind, TaskNotFoundError, UserRejectedError, WaitTimeoutError, objectName } = muster;
 const text = (bytes) => new TextDecoder().decode(bytes);
 const FEE = 10_000n;
+/** What the start of a task for FEE costs at least. */
+const startFee = ({ startFeeBps }) => (FEE * BigInt(startFeeBps)) / 10_000n;
 // Of a wait whose end is certain; a machine that is busy may take long.
 const timeout = 120_000;
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -254,7 +256,7 @@ describe("a network that validates every committed answer", () => {
     const { client } = network;
     all("fails");
     const failed = await ended({});
-    assert.deepEqual([failed.status, failed.code, failed.refund], ["failed", 1, FEE]);
+    assert.deepEqual([failed.status, failed.code, failed.refund], ["failed", 1, FEE - startFee(failed)]);
     await assert.rejects(
       client.getResult({ task: failed, stores: [] }),
       (error) => error instanceof NoResultError && error.status === "failed",
@@ -289,7 +291,8 @@ describe("a network that validates every committed answer", () => {
     const { timestamp } = await client.getBlock();
     await network.increaseTime(Number(opened.closes - timestamp) + 1);
     const end = await client.waitForTask({ id, timeout });
-    assert.deepEqual([end.status, end.refund], ["undecided", FEE]);
+    // The start fee went to whoever called the validators.
+    assert.deepEqual([end.status, end.refund, end.startFee], ["undecided", FEE - startFee(end), 0n]);
     assert.deepEqual(
       end.members.map(({ verdict }) => verdict),
       ["withheld", "withheld", "withheld"],

@@ -9,7 +9,9 @@ import { startNetwork } from "../dist/test/index.js";
 import { Core, gather, lotOf, verify, verifyTask } from "../dist/verify/index.js";
 
 // Twenty of them, a slash, are whole granules of stake.
-const FEE = 10_007n * 50_000_000_000n;
+const FEE = 101n * 5_000_000_000_000n;
+/** What of it is left once a start fee was spent. */
+const less = (facts) => FEE - (FEE * BigInt(facts.events[0].args.startFeeBps)) / 10_000n;
 const timeout = 120_000;
 const UNKNOWN = "not checkable here";
 const [OK, WRONG] = ["ok", "wrong"];
@@ -62,6 +64,7 @@ describe("tasks of a network that validates", () => {
     all("fails");
     const facts = await asked(await ended({}));
     holds(verify(facts, core));
+    assert.deepEqual(results(verify(changed(facts, "TaskErrorReported", { refund: FEE }), core), "payout"), [WRONG]);
     // What is not known is not judged.
     const later = facts.events.map((event) => (event.args.spec ? { ...event, args: { ...event.args, spec: { ...event.args.spec, redundancy: 9 } } } : event));
     assert.deepEqual(results(verify({ ...facts, events: later }, core), "payout"), [UNKNOWN]);
@@ -110,7 +113,12 @@ describe("tasks of a network that validates", () => {
     holds(checks);
     for (const subject of ["commitment", "lot", "judgement", "scores", "slashes", "payout"]) assert.deepEqual(results(checks, subject), [OK], subject);
     const slashed = checks.find(({ subject, node }) => subject === "slashes" && node === liar.number);
-    assert.match(slashed.because, new RegExp(`${20n * FEE} was taken`));
+    assert.match(slashed.because, new RegExp(`${20n * less(facts)} was taken`));
+    // As many times as the parameter said when the task was created.
+    const { blockNumber } = facts.events[0];
+    const another = (before, value, blockNumber) => ({ ...facts, changes: [{ parameter: parameterNumbers.slashTimes, before, value, blockNumber, logIndex: 0 }] });
+    assert.deepEqual(results(verify(another(20n, 30n, blockNumber + 1n), core), "slashes"), [OK]);
+    assert.ok(results(verify(another(20n, 19n, blockNumber - 1n), core), "slashes").includes(WRONG));
 
     const isLiar = ({ node }) => node === liar.number;
     const honest = task.members.find(({ node }) => node !== liar.number).node;
@@ -131,6 +139,7 @@ describe("tasks of a network that validates", () => {
       ["payout", changed(facts, "MemberJudged", { paid: FEE }, isLiar)],
       ["payout", changed(facts, "MemberJudged", { paid: 1n }, isHonest)],
       ["payout", changed(facts, "GroupSettled", { refund: 1n })],
+      ["payout", changed(facts, "TaskSampled", { paid: 0n })],
       ["deadline", changed(facts, "MemberStarted", { deadline: 1n })],
     ];
     for (const [subject, lie] of lies) assert.ok(results(verify(lie, core), subject).includes(WRONG), `a lie about ${subject} was not found`);
@@ -154,6 +163,43 @@ describe("tasks of a network that validates", () => {
     const checks = verify(facts, core);
     holds(checks);
     assert.deepEqual([results(checks, "judgement"), results(checks, "lot"), results(checks, "payout")], [[OK], [], [OK]]);
+  });
+
+  test("three that cannot, or do not agree: the start fee is kept", async () => {
+    for (const behaviour of ["fails", "cheats"]) {
+      all(behaviour);
+      const facts = await asked(await ended({ redundancy: 2, gpu: gpu(), value: 3n * FEE }));
+      const checks = verify(facts, core);
+      holds(checks);
+      assert.deepEqual([results(checks, "judgement"), results(checks, "scores"), results(checks, "payout")], [[OK], [OK], [OK]]);
+      const { refund, startFee } = facts.events.find(({ eventName }) => eventName === "GroupSettled").args;
+      assert.deepEqual([refund, startFee], [3n * less(facts), 3n * (FEE - less(facts))]);
+      const lie = changed(facts, "GroupSettled", { refund: 3n * FEE, startFee: 0n });
+      assert.ok(results(verify(lie, core), "payout").includes(WRONG));
+    }
+  });
+
+  test("one that cannot: it is not scored, and its part not shared out", async () => {
+    all("answers");
+    const [unable] = network.nodes.slice(-1);
+    unable.behave("fails");
+    for (const [redundancy, value] of [[1, FEE], [2, 3n * FEE]]) {
+      let task;
+      const isMember = ({ node }) => node === unable.number;
+      for (let tries = 0; tries < 40 && !task?.members?.some(isMember); tries++) task = await ended({ redundancy, gpu: gpu(), value });
+      assert.equal(task.members.find(isMember)?.verdict, "error reported");
+      const facts = await asked(task);
+      const checks = verify(facts, core);
+      holds(checks);
+      const paid = task.members.reduce((sum, { paid }) => sum + paid, 0n);
+      if (redundancy === 2) assert.equal(paid, 2n * FEE);
+      assert.match(checks.find(({ subject, node }) => subject === "scores" && node === unable.number).because, /^none, where none/);
+      const [first, ...others] = task.members.filter(({ paid }) => paid > 0n);
+      const lie = changed(facts, "MemberJudged", { paid: first.paid + FEE }, ({ node }) => node === first.node);
+      assert.ok(results(verify(lie, core), "payout").includes(WRONG));
+      assert.equal(others.length, 1);
+    }
+    all("answers");
   });
 
   test("as many as their ratings ask for: draw and judgement are done again whole", async () => {

@@ -7,7 +7,7 @@
 
 use muster_core::qos::{self, share_bps};
 use muster_core::record::MEMBERS;
-use muster_core::validation::{self, Images, Member, Outcome};
+use muster_core::validation::{self, Images, Member, Outcome, Pot};
 use muster_core::weight;
 
 fn whole(high: u64, low: u64) -> u128 {
@@ -97,6 +97,32 @@ pub extern "C" fn payment(high: u64, low: u64, sample_bps: u32, half: u32) -> u6
     half_of(validation::payment(whole(high, low), sample_bps as u16), half)
 }
 
+/// What the right ones of so many members share of a fee, if some `failed`, that is reported an error.
+#[no_mangle]
+pub extern "C" fn pot_of_fee(high: u64, low: u64, members: u32, failed: u32, half: u32) -> u64 {
+    half_of(Pot::of_fee(whole(high, low), members as usize, failed as usize).fee, half)
+}
+
+/// The same of a sampled task that is scored, which pays one node `single`: out of its fee, or, where `reserve` is 1, out of the reserve.
+/// `answered` is 1 if the first member revealed an answer.
+#[allow(clippy::too_many_arguments)]
+#[no_mangle]
+pub extern "C" fn pot_of_payments(
+    high: u64,
+    low: u64,
+    single_high: u64,
+    single_low: u64,
+    members: u32,
+    failed: u32,
+    answered: u32,
+    reserve: u32,
+    half: u32,
+) -> u64 {
+    let (fee, single) = (whole(high, low), whole(single_high, single_low));
+    let pot = Pot::of_payments(fee, single, members as usize, failed as usize, answered == 1);
+    half_of(if reserve == 1 { pot.reserve } else { pot.fee }, half)
+}
+
 /// A member's share of a pot, by the three scores, each a byte, the first member's the lowest; 255 for none.
 #[no_mangle]
 pub extern "C" fn share(high: u64, low: u64, scores: u32, member: u32, half: u32) -> u64 {
@@ -178,6 +204,13 @@ mod tests {
         let both = |of: &dyn Fn(u32) -> u64| whole(of(1), of(0));
         assert_eq!(both(&|half| payment(3, 7, 1_000, half)), validation::payment(fee, 1_000));
         assert_eq!(both(&|half| part(3, 7, 200, half)), share_bps(fee, 200));
+        assert_eq!(both(&|half| pot_of_fee(3, 7, 3, 1, half)), Pot::of_fee(fee, 3, 1).fee);
+        let single = (2u128 << 64) + 9;
+        for (failed, answered) in [(0, 1), (1, 1), (1, 0)] {
+            let pot = Pot::of_payments(fee, single, 3, failed as usize, answered == 1);
+            let of = |reserve| both(&|half| pot_of_payments(3, 7, 2, 9, 3, failed, answered, reserve, half));
+            assert_eq!((of(0), of(1)), (pot.fee, pot.reserve));
+        }
         let scores = u32::from_le_bytes([10, 255, 5, 0]);
         let shared: u128 = (0..3).map(|member| both(&|half| share(3, 7, scores, member, half))).sum();
         assert_eq!(shared, fee);

@@ -30,6 +30,8 @@ interface Exports {
   judge(...values: (number | bigint)[]): bigint;
   has_images(a: bigint, b: bigint, c: bigint, d: bigint, images: number): number;
   payment(high: bigint, low: bigint, sampleBps: number, half: number): bigint;
+  pot_of_fee(high: bigint, low: bigint, members: number, failed: number, half: number): bigint;
+  pot_of_payments(high: bigint, low: bigint, singleHigh: bigint, singleLow: bigint, members: number, failed: number, answered: number, reserve: number, half: number): bigint;
   share(high: bigint, low: bigint, scores: number, member: number, half: number): bigint;
   part(high: bigint, low: bigint, bps: number, half: number): bigint;
   recover(h: bigint, elapsed: bigint, tau: number): bigint;
@@ -80,6 +82,20 @@ export class Core {
   /** What one node is paid for a task that can be sampled. */
   payment(fee: bigint, sampleBps: number): bigint {
     return join((half) => this.wasm.payment(...split(fee), sampleBps, half));
+  }
+
+  /** What the right ones of a group share of a fee, if so many of its `members` reported an error. */
+  potOfFee(fee: bigint, members: number, failed: number): bigint {
+    return join((half) => this.wasm.pot_of_fee(...split(fee), members, failed, half));
+  }
+
+  /**
+   * The same of a sampled task that is scored, of which one payment is `single`: what comes out of its fee, and what is asked of the reserve.
+   * `answered` says whether its first member revealed an answer.
+   */
+  potOfPayments(fee: bigint, single: bigint, members: number, failed: number, answered: boolean): { fee: bigint; reserve: bigint } {
+    const part = (reserve: number) => join((half) => this.wasm.pot_of_payments(...split(fee), ...split(single), members, failed, Number(answered), reserve, half));
+    return { fee: part(0), reserve: part(1) };
   }
 
   /** A member's share of a pot. */

@@ -8,8 +8,8 @@
  * | commitment | what was revealed, hashed anew |
  * | lot | the hash of the commitment's block, and `sampleBps` when the task was created |
  * | judgement, scores | what was revealed, the times of starts and commitments, and `hammingMost` when it was judged |
- * | slashes | the judgement, the fee, `slashTimes` and `slashImages` when it was judged |
- * | payout | the judgement, the fee, and the reserve that was left |
+ * | slashes | the judgement, what was left of the fee, `slashTimes` when the task was created, and `slashImages` when it was judged |
+ * | payout | the judgement, what was left of the fee, and the reserve that was left |
  *
  * | draw | with `replay`: the transaction done again on the words that the contract's storage had in the block before |
  *
@@ -55,6 +55,8 @@ const ANSWER = 0;
 const [SINGLE, SAMPLED, RATED] = [0, 1, 3];
 /** Reasons of `TaskAborted`: those for which the start fee is kept, and timeouts. */
 const [TIMEOUT, CANCELLED, EXPIRED] = [0, 1, 3];
+/** The outcome of a group whose task goes to another. */
+const RESCHEDULED = 4;
 const STABLE_DIFFUSION = 0;
 const ONE = 1n << 64n;
 
@@ -104,8 +106,16 @@ export function verify(facts: Facts, core: Core): Check[] {
   const [aborted] = named(events, "TaskAborted");
   const [settled] = named(events, "GroupSettled");
   const [revealed] = named(events, "AnswerRevealed");
-  const payment = core.payment(fee, bps);
-  const startFee = core.part(fee, startFeeBps);
+  const [sampled] = named(events, "TaskSampled");
+  const rescheduled = named(events, "GroupSettled").filter(({ args }) => args.outcome === RESCHEDULED);
+  // Whoever calls validators is paid out of the fee, and so is each group that finds no majority.
+  const left = [sampled?.args.paid ?? 0n, ...rescheduled.map(({ args }) => args.startFee)].reduce((left, spent) => left - spent, fee);
+  const payment = core.payment(left, bps);
+  const startFee = core.part(left, startFeeBps);
+  if (sampled) {
+    const due = core.part(fee, startFeeBps);
+    note("payout", sampled.args.paid === due, `${sampled.args.paid} for the call of validators, where a start fee is ${due}`, sampled.args.node);
+  }
   if (succeeded) {
     const { resultDigest, paid, node } = succeeded.args;
     if (spec.redundancy === SINGLE) {
@@ -119,20 +129,22 @@ export function verify(facts: Facts, core: Core): Check[] {
   } else if (failed) {
     const { refund, code, node } = failed.args;
     if (revealed) note("answer", revealed.args.kind !== ANSWER && hexToBigInt(revealed.args.value) === BigInt(code), `error ${code}`, node);
-    note("payout", refund === fee, `${refund} back of a fee of ${fee}`);
+    note("payout", refund === fee - startFee, `${refund} back of a fee of ${fee}, of which ${startFee} is the start fee`);
   } else if (aborted) {
     const { reason, refund } = aborted.args;
     const kept = [TIMEOUT, CANCELLED, EXPIRED].includes(reason) ? startFee : 0n;
-    const left = fee - kept;
+    const rest = left - kept;
     // Who let his reveal's time pass has paid for those who are sampled, where tasks are scored.
-    const saved = reason === TIMEOUT && committed ? fee - payment : 0n;
-    const less = left - (saved < left ? saved : left);
-    note("payout", aborted.args.startFee === kept && (refund === left || refund === less), `${refund} back of a fee of ${fee}, a start fee of ${aborted.args.startFee}`);
+    const saved = reason === TIMEOUT && committed ? left - payment : 0n;
+    const less = rest - (saved < rest ? saved : rest);
+    note("payout", aborted.args.startFee === kept && (refund === rest || refund === less), `${refund} back of a fee of ${left}, a start fee of ${aborted.args.startFee}`);
   } else if (settled && spec.redundancy === RATED) {
     // Ratings, and what an application's profile was, stand in no event.
-    for (const subject of ["judgement", "payout"] as const) redone(facts, settled, subject, note);
+    for (const event of named(events, "GroupSettled")) {
+      for (const subject of ["judgement", "payout"] as const) redone(facts, event, subject, note);
+    }
   } else if (settled) {
-    judged(facts, core, { created, settled, images, payment, startFee, most: Number(parameterAt(facts, hammingMost, settled)) }, note);
+    judged(facts, core, { created, settled, images, fee: left, payment, startFee, most: Number(parameterAt(facts, hammingMost, settled)) }, note);
   } else {
     note("payout", undefined, "The task has not ended.");
   }

@@ -16,6 +16,8 @@ interface Terms {
   settled: Named<"GroupSettled">;
   /** That an answer has; 0 where answers have to be equal. */
   images: number;
+  /** What was left of its fee. */
+  fee: bigint;
   /** Of a node, where tasks are scored. */
   payment: bigint;
   startFee: bigint;
@@ -24,8 +26,8 @@ interface Terms {
 }
 
 /** Judges again, and compares. */
-export function judged(facts: Facts, core: Core, { created, settled, images, payment, startFee, most }: Terms, note: Note): void {
-  const { fee, spec } = created.args;
+export function judged(facts: Facts, core: Core, { created, settled, images, fee, payment, startFee, most }: Terms, note: Note): void {
+  const { spec } = created.args;
   const isReplicated = spec.redundancy === REPLICATED;
   const formed = named(facts.events, "GroupFormed").at(-1);
   if (!formed) return note("judgement", false, "A group was judged that was never formed.");
@@ -61,7 +63,7 @@ export function judged(facts: Facts, core: Core, { created, settled, images, pay
     const slashed = named(facts.settlement, "NodeSlashed").find(({ args }) => args.node === node && args.id === created.args.id);
     const taken = slashed && slashed.args.stake + slashed.args.unbonding + slashed.args.credit;
     const counts = scored && (images === 0 || parameterAt(facts, slashImages, settled) > 0n) && [WRONG, WITHHELD].includes(verdict);
-    const due = counts ? parameterAt(facts, slashTimes, settled) * (isReplicated ? fee / 3n : fee) : 0n;
+    const due = counts ? parameterAt(facts, slashTimes, created) * (isReplicated ? fee / 3n : fee) : 0n;
     if (taken === undefined) return note("slashes", due === 0n, due ? `nothing was taken, where ${due} follows` : "none", node);
     // How much there was to take, and how much is a granule, is not told here.
     note("slashes", taken < due ? undefined : taken === due, `${taken} was taken, where ${due} follows, as far as there is so much`, node);
@@ -70,12 +72,20 @@ export function judged(facts: Facts, core: Core, { created, settled, images, pay
   const paid = nodes.map((_, i) => verdictOf(i)?.paid ?? 0n);
   const pot = paid.reduce((sum, part) => sum + part, 0n);
   const { refund, reserve } = settled.args;
-  const back = outcome === UNANSWERED ? fee : outcome === DIFFERING ? fee - startFee : 0n;
-  note("payout", refund === back && settled.args.startFee === (outcome === DIFFERING ? startFee : 0n), `${refund} back of a fee of ${fee}, a start fee of ${settled.args.startFee}`);
+  const isOpen = outcome === DIFFERING || outcome === UNANSWERED;
+  // A sampled task has spent its start fee when its validators were called.
+  const kept = isOpen && isReplicated ? startFee : 0n;
+  note("payout", refund === (isOpen ? fee - kept : 0n) && settled.args.startFee === kept, `${refund} back of a fee of ${fee}, a start fee of ${settled.args.startFee}`);
   if (outcome === AGREED) {
-    const whole = scored && !isReplicated ? 3n * payment : fee;
+    const failed = members.filter(({ stage }) => stage === "failed").length;
+    const answered = members[0]!.stage === "answered";
+    const due =
+      scored && !isReplicated
+        ? core.potOfPayments(fee, payment, nodes.length, failed, answered)
+        : { fee: core.potOfFee(fee, nodes.length, failed), reserve: 0n };
+    const whole = due.fee + due.reserve;
     // What the fee lacks comes out of the reserve, of which one wei stays.
-    const drained = scored && !isReplicated && pot >= fee && pot < whole && reserve <= 1n;
+    const drained = pot >= due.fee && pot < whole && reserve <= 1n;
     note("payout", pot === whole || drained, `${pot} were shared, where ${whole} are, as far as the reserve goes`);
   }
   nodes.forEach((node, i) => {
