@@ -217,7 +217,12 @@ export const task = onchainTable(
     endedTx: t.hex(),
     /** The error's code. */
     code: t.integer().notNull(),
-    /** Paid to nodes, given back to the creator, kept as start fee (income, or whoever ended it), and what the reserve got (less than 0: gave). */
+    /** Of the fee, what was spent before its end: on the call of its validators, and on groups without a majority. */
+    spent: t.bigint().notNull(),
+    /**
+     * Paid to nodes, given back to the creator, kept as start fees (income, or whoever called its validators or ended it), and what the reserve
+     * got (less than 0: gave).
+     */
     paid: t.bigint().notNull(),
     refund: t.bigint().notNull(),
     startFee: t.bigint().notNull(),

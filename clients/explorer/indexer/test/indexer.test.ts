@@ -110,7 +110,8 @@ test("groups chosen by ratings: the profile, the likelihood, who was right, and 
   }
   const members = await first.sql(`select m.verdict, m.equal, n.judged, n.judged_right, n.rating from member m join node n on n.number = m.node where m.task = ${chosen.agreed} order by m.position`);
   assert.deepEqual(members.map(({ verdict, equal }) => [verdict, equal]), [[1, true], [2, false], [1, true], [4, null], [1, true]]);
-  // Each was judged twice more: by two that agreed, though they were no majority, and by nobody.
+  // An error is not rated, nor is anybody where there was no majority.
+  assert.deepEqual(members.map(({ judged, judged_right }) => [Number(judged), Number(judged_right)]), [[1, 1], [1, 0], [1, 1], [0, 0], [1, 1]]);
   for (const { judged, judged_right, rating } of members) assert.equal(BigInt(rating as string), (BigInt(Number(judged_right) + 1) * 10n ** 18n) / BigInt(Number(judged) + 2));
 });
 

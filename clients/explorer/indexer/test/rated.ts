@@ -72,10 +72,11 @@ export async function rated(url: string, address: Address, owner: PrivateKeyAcco
     return { outcome: (settled.args as { outcome: number }).outcome, rated: events.filter(({ eventName }) => eventName === "NodeRated").length };
   };
   const agreed = await create();
-  assert.deepEqual(await play(agreed, (i) => (i === 1 ? WRONG : i === 3 ? undefined : RIGHT)), { outcome: 0, rated: NODES });
-  // Once more, and then never: two and two, and one that says something else or cannot run it.
+  // Who could not run it is not rated.
+  assert.deepEqual(await play(agreed, (i) => (i === 1 ? WRONG : i === 3 ? undefined : RIGHT)), { outcome: 0, rated: NODES - 1 });
+  // Once more, and then never: two and two, and one that says something else or cannot run it. Nobody is rated without a majority.
   const open = await create();
-  assert.equal((await play(open, (i) => [RIGHT, RIGHT, WRONG, WRONG, undefined][i])).outcome, 4);
-  assert.equal((await play(open, (i) => `0x${String(i + 1).repeat(64)}` as Hex)).outcome, 2);
+  assert.deepEqual(await play(open, (i) => [RIGHT, RIGHT, WRONG, WRONG, undefined][i]), { outcome: 4, rated: 0 });
+  assert.deepEqual(await play(open, (i) => `0x${String(i + 1).repeat(64)}` as Hex), { outcome: 2, rated: 0 });
   return { agreed, open, operators };
 }

@@ -1,9 +1,9 @@
 /** Validation: commitments, lots, groups, their judgement, and what follows from it. */
 import type { Hex } from "viem";
 import { longTerm, rated } from "../formulas";
-import type { Scene } from "../scene";
+import { NOBODY, type Scene } from "../scene";
 import type { Handlers } from "./index";
-import { COMMITTED, IN_GROUP, SAMPLED, become, begin, end, free, income, lower, raise, refund } from "./tasks";
+import { COMMITTED, IN_GROUP, SAMPLED, become, begin, end, free, income, lower, raise, refund, spend } from "./tasks";
 
 /** MemberView.stage. */
 const CALLED = 1;
@@ -34,6 +34,12 @@ async function countOpen(scene: Scene, number: number, liable: boolean) {
   const isHeld = node.openCommitments >= (await scene.parameter("openMost")) && node.calledTo === 0n;
   if (isHeld) [node.runs, node.held] = [false, true];
   else free(node);
+}
+
+/** A commitment of a node is open no longer. */
+function uncount(node: Awaited<ReturnType<Scene["node"]>>) {
+  node.openCommitments--;
+  if (node.held) free(node);
 }
 
 export const groups: Pick<
@@ -69,9 +75,11 @@ export const groups: Pick<
 
   async AnswerRevealed(scene, { id, node, group, kind, value, salt }) {
     if (group === 0) return;
-    const { member } = await scene.seat(id, node);
+    const { member, group: seated } = await scene.seat(id, node);
     member.stage = kind === 0 ? ANSWERED : COULD_NOT;
     [member.kind, member.answer, member.salt, member.revealedAt] = [kind, value, salt, scene.at];
+    // Nothing can be slashed for an error.
+    if (kind !== 0 && isLiable(seated)) uncount(await scene.node(node));
   },
 
   async TaskSampled(scene, { id, drawBlock, beneficiary, paid }) {
@@ -79,8 +87,12 @@ export const groups: Pick<
     await become(scene, task, SAMPLED);
     [task.drawBlock, task.drawSince, task.wasSampled] = [drawBlock, scene.id, true];
     await scene.count({ sampled: 1 });
-    await scene.pay({ pot: "reserve" }, -paid, "startFee", { task: id });
-    if (paid > 0n) {
+    await spend(scene, task, paid);
+    if (beneficiary === NOBODY) {
+      task.toReserve += paid;
+      await scene.pay({ pot: "reserve" }, paid, "startFee", { task: id });
+    } else {
+      task.startFee += paid;
       (await scene.account(beneficiary)).earned += paid;
       await scene.pay({ pot: "credit", account: beneficiary }, paid, "startFee", { task: id });
     }
@@ -160,6 +172,10 @@ export const groups: Pick<
       const isLate = member.stage === RUNNING && member.moment < scene.at;
       if (!isLate) member.moment = scene.at;
       member.stage = GONE;
+    } else if (member.stage === CALLED) {
+      // It runs a task of its own still, and the group does without it.
+      [member.stage, member.moment, node.calledTo] = [GONE, scene.at, 0n];
+      return;
     } else {
       member.stage = TIMED_OUT;
       await lower(scene, node);
@@ -171,7 +187,7 @@ export const groups: Pick<
 
   async MemberJudged(scene, { id, node: number, verdict, paid }) {
     const [task, node, { group, member }] = [await scene.task(id), await scene.node(number), await scene.seat(id, number)];
-    const hasCommitted = member.stage >= HAS_COMMITTED && member.stage <= COULD_NOT;
+    const isOpen = member.stage === HAS_COMMITTED || member.stage === ANSWERED;
     [member.verdict, member.paid] = [verdict, paid];
     node.judgedIn = group.id;
     group.paid += paid;
@@ -185,10 +201,7 @@ export const groups: Pick<
       node.failed++;
       await scene.countOf(number, { failed: 1 });
     }
-    if (hasCommitted && isLiable(group)) {
-      node.openCommitments--;
-      if (node.held) free(node);
-    }
+    if (isOpen && isLiable(group)) uncount(node);
   },
 
   async ScoreRecorded(scene, { node: number, score }) {
@@ -224,20 +237,21 @@ export const groups: Pick<
         if (task.kind === 0) member.distances = distances(member.answer!, answer, task.units);
       }
     }
+    task.startFee += startFee;
+    await income(scene, startFee, "startFee", id);
     // Another group is given it: an event before has said so.
-    if (outcome === 4) return;
+    if (outcome === 4) return spend(scene, task, startFee);
     const right = members.filter(({ verdict }) => verdict === 1);
     right.sort((a, b) => a.elapsed - b.elapsed || Number(a.moment - b.moment) || a.position - b.position);
     const named = outcome === 0 ? (task.redundancy === 3 ? right.find((member) => member.answer === answer) : right[0]) : members[0];
     const hasResult = outcome <= 1;
     await end(scene, task, hasResult ? 2 : NO_ANSWERS_THE_SAME, hasResult ? { succeeded: 1 } : { undecided: 1 });
     task.node = hasResult ? named!.node : 0;
-    [task.resultDigest, task.startFee] = [hasResult ? answer : null, startFee];
-    // A sampled task's own payment out of the reserve was before.
-    task.toReserve = reserve - network.reserve;
+    task.resultDigest = hasResult ? answer : null;
+    const saved = reserve - network.reserve;
+    task.toReserve += saved;
     await refund(scene, task, amount);
-    await income(scene, startFee, "startFee", id);
-    await scene.pay({ pot: "reserve" }, reserve - network.reserve, "rest", { task: id });
+    await scene.pay({ pot: "reserve" }, saved, "rest", { task: id });
   },
 
   async NodeSlashed(scene, { node: number, operator, id, stake, unbonding, credit }) {

@@ -41,6 +41,12 @@ export async function begin(scene: Scene, task: Task) {
   await scene.count({ started: 1, waited: scene.at - task.createdAt });
 }
 
+/** A part of a task's fee is spent before its end. */
+export async function spend(scene: Scene, task: Task, amount: bigint) {
+  task.spent += amount;
+  await scene.pay({ pot: "escrow", task: task.id }, -amount, "startFee");
+}
+
 /** A task's escrow is divided, and the task over. */
 export async function end(scene: Scene, task: Task, outcome: number, counter: Parameters<Scene["count"]>[0]) {
   // In a group nobody runs it for himself.
@@ -48,7 +54,7 @@ export async function end(scene: Scene, task: Task, outcome: number, counter: Pa
   await become(scene, task, ENDED);
   task.outcome = outcome;
   [task.endedAt, task.endedBlock, task.endedTx] = [scene.at, scene.log.block, scene.log.tx];
-  await scene.pay({ pot: "escrow", task: task.id }, -task.fee, "fee");
+  await scene.pay({ pot: "escrow", task: task.id }, task.spent - task.fee, "fee");
   await scene.tick("ended");
   await scene.count({ ...counter, ran: task.startedAt === null ? 0n : scene.at - task.startedAt });
 }
@@ -106,7 +112,7 @@ export const tasks: Pick<
       ...{ estimate, timeLimit, startFeeBps, sampleBps, createdAt: scene.at, createdBlock: scene.log.block, createdTx: scene.log.tx },
       ...{ drawBlock, redraws: 0, drawSince: scene.id, ticket: 0n, queue: 0, queuedAt: 0n, node: 0, startedAt: null, deadline: 0n },
       ...{ boosts: false, commitment: null, committedAt: null, lotBlock: null, wasSampled: false, validation: null },
-      ...{ endedAt: null, endedBlock: null, endedTx: null, code: 0, paid: 0n, refund: 0n, startFee: 0n, toReserve: 0n, resultDigest: null },
+      ...{ endedAt: null, endedBlock: null, endedTx: null, code: 0, spent: 0n, paid: 0n, refund: 0n, startFee: 0n, toReserve: 0n, resultDigest: null },
     }));
     const account = await scene.account(creator);
     account.tasks++;
@@ -167,9 +173,9 @@ export const tasks: Pick<
   async TaskErrorReported(scene, { id, node: number, code, refund: amount }) {
     const task = await scene.task(id);
     await end(scene, task, FAILED, { failed: 1 });
-    [task.code, task.toReserve] = [code, task.fee - amount];
+    [task.code, task.startFee] = [code, task.fee - amount];
     await refund(scene, task, amount);
-    await scene.pay({ pot: "reserve" }, task.toReserve, "rest", { task: id });
+    await income(scene, task.startFee, "startFee", id);
     (await scene.node(number)).failed++;
     await scene.countOf(number, { failed: 1 });
   },
@@ -178,7 +184,9 @@ export const tasks: Pick<
     const task = await scene.task(id);
     const counter = (["timedOut", "cancelled", "evicted", "expired", "slashedOut"] as const)[reason];
     await end(scene, task, TIMED_OUT + reason, counter ? { [counter]: 1 } : {});
-    [task.startFee, task.toReserve] = [startFee, task.fee - amount - startFee];
+    const saved = task.fee - task.spent - amount - startFee;
+    task.startFee += startFee;
+    task.toReserve += saved;
     await refund(scene, task, amount);
     if (beneficiary === NOBODY) {
       await income(scene, startFee, "startFee", id);
@@ -186,7 +194,7 @@ export const tasks: Pick<
       (await scene.account(beneficiary)).earned += startFee;
       await scene.pay({ pot: "credit", account: beneficiary }, startFee, "startFee", { task: id });
     }
-    await scene.pay({ pot: "reserve" }, task.toReserve, "rest", { task: id });
+    await scene.pay({ pot: "reserve" }, saved, "rest", { task: id });
     if (reason === 0) {
       const node = await scene.node(task.node);
       await lower(scene, node);
