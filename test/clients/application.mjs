@@ -135,6 +135,11 @@ export async function application(muster, client) {
   await send(operator.key, "reportError", [failing, 9]);
   await ended(failing, { state: ERROR, node, code: 9n });
   await measure("outcome: failed", "outcome", failing);
+  // The node rests, until others may find it idle again.
+  const { until } = events.findLast(({ name, args }) => name === "NodeExcluded" && args.node === node).args;
+  const { timestamp } = await client.rpc("eth_getBlockByNumber", ["latest", false]);
+  await travel(until - BigInt(timestamp));
+  await send(other.key, "poke", [Number(node)]);
   const answered = await request(60_017n);
   await draw(answered);
   await send(operator.key, "submit", [answered, DIGEST]);
@@ -152,7 +157,7 @@ export async function application(muster, client) {
   assert.equal(await app.call("results", [answered]), DIGEST);
   const bps = await parameter("startFeeBps");
   const less = (fee) => fee - (fee * bps) / 10_000n;
-  const owed = fees.evicted + fees.failing + less(fees.running) + less(fees.cancelled) + less(fees.waiting);
+  const owed = fees.evicted + less(fees.failing) + less(fees.running) + less(fees.cancelled) + less(fees.waiting);
   const balance = async () => BigInt(await client.rpc("eth_getBalance", [app.address, "latest"]));
   const credit = async () => BigInt((await client.call("account", [app.address])).credit);
   assert.deepEqual([BigInt(await app.call("owed", [user.address])), await credit(), await balance()], [owed, owed, 0n]);

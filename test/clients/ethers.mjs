@@ -117,7 +117,7 @@ if (await timeTravel()) {
     };
   };
   const raw = async (call) => {
-    const failed = await failure(provider.call(call));
+    const failed = await failure(provider.call({ ...call, gasLimit: call.gas }));
     assert.ok(isCallException(failed), failed.message);
     return failed;
   };

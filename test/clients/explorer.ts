@@ -230,6 +230,7 @@ class State {
         break;
       case "TaskErrorReported":
         this.account(args.creator).credit += args.refund;
+        this.treasury.income += this.tasks.get(args.id)!.created.fee - args.refund;
         this.end(args.id, { state: 3, node: args.node, ended: now, code: args.code, refund: args.refund });
         break;
       case "TaskAborted": {

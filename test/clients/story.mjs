@@ -143,7 +143,7 @@ function encoded(kind, name) {
  * Plays the story on a contract with nobody in it, owned by the development account.
  *
  * The client gives `address` (of a key), `call(name, args)` (a view's result),
- * `encode(name, args)`, `send(key, {to, data, value})` (a receipt that succeeded), `refusal({from, to, data, value})`
+ * `encode(name, args)`, `send(key, {to, data, value})` (a receipt that succeeded), `refusal({from, to, data, value, gas})`
  * (decoded), `refused(from, name, args, value)` (the same by the client's own way of calling a function), `error(data)` and
  * `event(log)` (decoders, giving `{name, args}`), and `rpc(method, params)`; and if it likes `compare()`, which is called while
  * tasks are Pending, queued and running, and nodes wait apart.
@@ -253,6 +253,9 @@ export async function story(muster, client, before) {
   await refusal({ data: "0xbadbadba" }, "ProgramFailed", "0xbadbadba", broken);
   await send(app.key, "acceptPrograms", [ZERO, bad]);
   await refusal({ data: selector("pause"), value: 5n }, "ValueNotAccepted", 5n);
+  const little = 500_000n;
+  const low = note("error", await client.refusal({ from: me, to: muster, data: client.encode("dispatch", [1]), gas: little }));
+  assert.deepEqual([low.name, low.args.left < little, low.args.needed > little], ["GasTooLow", true, true]);
   // Programs called directly see an empty storage of their own.
   const [nodes, admin] = [
     await client.call("facetAddress", [selector("pause")]),
@@ -400,11 +403,19 @@ export async function story(muster, client, before) {
   await send(b.key, "submit", [id, DIGEST]);
   await send(b.key, "resume");
   const failing = await create();
-  assert.equal(one(await send(b.key, "reportError", [failing.id, 3]), "TaskErrorReported").code, 3n);
-  while (!seen.event.has("NodeExcluded")) {
+  const failed = await send(b.key, "reportError", [failing.id, 3]);
+  const startFee = (FEE * (await parameter(START_FEE))) / 10_000n;
+  assert.deepEqual([one(failed, "TaskErrorReported").code, one(failed, "TaskErrorReported").refund], [3n, FEE - startFee]);
+  // It rests, whoever pokes it.
+  const { until: rested } = one(failed, "NodeExcluded");
+  await refuse("poke", [Number(b.node)], "NothingToPoke", b.node);
+  await compare();
+  await travel(rested - BigInt((await client.rpc("eth_getBlockByNumber", ["latest", false])).timestamp));
+  await send(app.key, "poke", [Number(b.node)]);
+  for (let excluded = false; !excluded; ) {
     const { id } = await create();
     await travel(101);
-    await send(app.key, "expire", [Number(b.node), id]);
+    excluded = (await send(app.key, "expire", [Number(b.node), id])).some(({ name }) => name === "NodeExcluded");
   }
   const waiting = await create();
   await compare();
@@ -432,7 +443,7 @@ export async function story(muster, client, before) {
   await refused(c.address, "raiseStake", [], granule, "DrawsDue", 4n);
 
   // The owner's last acts.
-  await rule("setParameter", START_FEE, 300);
+  await rule("proposeParameter", START_FEE, 300);
   await rule("sweepTreasury");
   const { effective } = one(await rule("proposeTreasury", outsider), "TreasuryProposed");
   await compare();

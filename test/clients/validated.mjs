@@ -89,6 +89,11 @@ export async function validated(muster, client) {
   await mine(4);
   await reveal(report);
   await learn(failing.id, STATE.ERROR);
+  // It rests.
+  const rest = events.findLast(({ name, args }) => name === "NodeExcluded" && args.node === failing.node).args;
+  const { timestamp } = await client.rpc("eth_getBlockByNumber", ["latest", false]);
+  await travel(rest.until - BigInt(timestamp));
+  await send(user.key, "poke", [failing.node]);
 
   // Sampled, and the lot says yes: two more run it, and three answers judge each other. `value` says what a node answers.
   await lottery(10_000);
@@ -150,9 +155,9 @@ export async function validated(muster, client) {
   assert.equal(last("GroupSettled", none.id).outcome, SETTLED.UNANSWERED);
   await learn(none.id, STATE.UNDECIDED);
 
-  // The contract's books, to the wei: the whole fee back, but for the start fee where answers differed.
+  // The contract's books, to the wei: each time the fee, but for a start fee.
   const startFee = (FEE * (await parameter("startFeeBps"))) / 10_000n;
-  const owed = 3n * FEE - startFee;
+  const owed = 3n * (FEE - startFee);
   const credit = async () => BigInt((await client.call("account", [app.address])).credit);
   assert.deepEqual([BigInt(await app.call("owed", [user.address])), await credit()], [owed, owed]);
   await app.tell(user.key, "claim");

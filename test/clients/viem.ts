@@ -191,7 +191,7 @@ if (await timeTravel()) {
     assert.ok(e instanceof BaseError);
     return e;
   };
-  const raw = async ({ from, ...call }: { from: Address; to: Address; data: Hex; value?: bigint }) => {
+  const raw = async ({ from, ...call }: { from: Address; to: Address; data: Hex; value?: bigint; gas?: bigint }) => {
     const e = await reader.call({ account: from, ...call }).then(() => assert.fail("was not refused"), reverted);
     return e.walk((cause) => typeof (cause as { data?: unknown }).data === "string") as unknown as { data: Hex };
   };
@@ -208,7 +208,7 @@ if (await timeTravel()) {
     },
     at,
     raw,
-    refusal: async (call: { from: Address; to: Address; data: Hex; value?: bigint }, by: { error: typeof own.error } = own) =>
+    refusal: async (call: { from: Address; to: Address; data: Hex; value?: bigint; gas?: bigint }, by: { error: typeof own.error } = own) =>
       by.error((await raw(call)).data),
     rpc: (method: string, params: unknown[]) => reader.request({ method, params } as never),
     commitment: (id: bigint, node: bigint, kind: number, value: Hex, salt: Hex) =>
