@@ -64,6 +64,13 @@ pub async fn books(chain: &Chain, muster: &Muster, since: U64) -> Result<Books> 
                 "TaskCreated" => {
                     escrow.insert(id, event.amount("fee"));
                 }
+                "TaskSampled" => {
+                    escrow.entry(id).and_modify(|fee| *fee -= event.amount("paid"));
+                }
+                // Another group is given it.
+                "GroupSettled" if event.number("outcome") == 4 => {
+                    escrow.entry(id).and_modify(|fee| *fee -= event.amount("startFee"));
+                }
                 "TaskSucceeded" | "TaskErrorReported" | "TaskAborted" | "GroupSettled" => {
                     escrow.remove(&id);
                 }

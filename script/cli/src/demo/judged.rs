@@ -92,7 +92,7 @@ pub struct OfPolicy {
     pub saved_wei: String,
     /// What groups were paid beyond the fees of their tasks: it came out of the reserve.
     pub drawn_wei: String,
-    /// What those were paid who had validators called: it came out of the reserve too.
+    /// What those were paid who had validators called: it came out of these tasks' fees.
     pub drivers_wei: String,
     /// Gas of all calls about a task from its creation to its end, but for draws, which serve several: the median.
     pub gas_of_a_task: u64,
@@ -222,8 +222,15 @@ impl Demo {
             "AnswerCommitted" => self.note_commitment(id, node, event.number("group"), event.number("block")),
             "AnswerRevealed" => self.note_part(id, node, Part::Revealed),
             "TaskSampled" => {
+                let paid = event.amount("paid");
+                if let Some(task) = self.tasks.get_mut(&id) {
+                    task.fee -= paid;
+                }
                 if let Some(counted) = self.counted(id) {
-                    counted.drivers += event.amount("paid");
+                    // Its own node earns nothing by it: then the reserve does.
+                    let own =
+                        event.get("beneficiary").and_then(|who| who.clone().into_address()).is_some_and(|who| who.is_zero());
+                    *if own { &mut counted.saved } else { &mut counted.drivers } += paid;
                 }
                 self.pending.insert(id);
             }

@@ -143,7 +143,9 @@ impl Demo {
                 self.note_end(id, |counts| &mut counts.finished);
             }
             "TaskErrorReported" => {
-                self.note_trust(id, event.amount("refund"));
+                // What is not refunded is the start fee.
+                let fee = self.tasks.get(&id).map_or(U256::zero(), |task| task.fee);
+                self.note_trust(id, fee);
                 self.note_end(id, |counts| &mut counts.errors);
             }
             "TaskAborted" => {

@@ -193,7 +193,7 @@ impl Validation {
         row("- of that to cheats (ether)", &|of| Some(ether(&of.paid_to_cheats_wei)));
         row("into the reserve (ether)", &|of| groups(of, ether(&of.saved_wei)));
         row("out of the reserve, to groups (ether)", &|of| groups(of, ether(&of.drawn_wei)));
-        row("- and to who had validators called (ether)", &|of| groups(of, ether(&of.drivers_wei)));
+        row("out of fees, to who had validators called (ether)", &|of| groups(of, ether(&of.drivers_wei)));
         row("gas of a task but for draws, median", &|of| Some(of.gas_of_a_task.to_string()));
         row("- of one that a group had", &|of| groups(of, of.gas_of_a_judged_task.to_string()));
         policies
