@@ -222,6 +222,9 @@ impl Why {
                 node.parkedUntil.saturating_sub(now)
             ));
         }
+        if node.parked == 1 && !node.excluded && node.parkedUntil > now {
+            missing.push(format!("it has reported an error and rests for {} s more", node.parkedUntil - now));
+        }
         if node.parked == 1 && node.parkedUntil <= now {
             missing.push(format!(
                 "it may come back, and nobody has brought it: muster keeper --once, or any call of it (since {} s)",
