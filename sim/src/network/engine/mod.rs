@@ -702,7 +702,7 @@ impl Engine {
             Event::Sampled { task, paid } => {
                 self.report.drivers += paid;
                 if let Some(check) = self.checks.get_mut(&(task as u32)) {
-                    check.called = true;
+                    (check.called, check.spent) = (true, paid);
                 }
             }
             Event::Formed { task, group, nodes, scored } => {

@@ -6,7 +6,7 @@
 use std::collections::hash_map::Entry;
 
 use muster_core::record::MEMBERS;
-use muster_core::validation::payment;
+use muster_core::validation::{payment, Pot};
 use muster_protocol::id::GpuGroup;
 use muster_protocol::tasks::{IMAGES_MAX, REPLICATED, SAMPLED};
 use muster_protocol::IMuster::{commitCall, expireCall, revealCall, settleCall, validateCall, IMusterErrors as Error};
@@ -64,6 +64,8 @@ pub(super) struct Check {
     expires: bool,
     /// Whether the reveals of its group have begun.
     opened: bool,
+    /// What calling its validators took of its fee.
+    pub(super) spent: u128,
     /// Of its pot, what was paid.
     paid: u128,
 }
@@ -151,8 +153,16 @@ impl Engine {
     /// The node of a task commits to its answer, or to an error.
     pub(super) fn commit(&mut self, id: u32, error: bool) -> bool {
         let part = self.first(id, error);
-        let check =
-            Check { parts: vec![part], group: 0, called: false, committed: self.tick, expires: false, opened: false, paid: 0 };
+        let check = Check {
+            parts: vec![part],
+            group: 0,
+            called: false,
+            committed: self.tick,
+            expires: false,
+            opened: false,
+            spent: 0,
+            paid: 0,
+        };
         self.checks.insert(id, check);
         let commit = self.commitment(id, &part);
         let done = self.operate(part.node, &commit);
@@ -239,7 +249,7 @@ impl Engine {
         if row.redundancy == REPLICATED {
             self.report.waits.push(tick as u32 - row.created);
             let parts = members.collect();
-            let check = Check { parts, group, called: true, committed: tick, expires: true, opened: false, paid: 0 };
+            let check = Check { parts, group, called: true, committed: tick, expires: true, opened: false, spent: 0, paid: 0 };
             self.checks.insert(id, check);
             return;
         }
@@ -297,6 +307,12 @@ impl Engine {
             self.due(expires, Due::ExpireMember(id, place));
         } else {
             self.due(tick + work.max(1), Due::Member(id, place));
+        }
+    }
+
+    fn set_stage(&mut self, id: u32, place: usize, stage: Stage) {
+        if let Some(check) = self.checks.get_mut(&id) {
+            check.parts[place].stage = stage;
         }
     }
 
@@ -363,11 +379,13 @@ impl Engine {
             return self.due(self.tick + AGAIN, Due::Reveal(id, place));
         }
         let reveal = self.revealing(id, group, &part);
+        // The last reveal judges.
+        self.set_stage(id, place, Stage::Revealed);
         if !self.operate(part.node, &reveal) {
+            self.set_stage(id, place, Stage::Committed);
             return self.due(self.tick + AGAIN, Due::Reveal(id, place));
         }
-        let Some(check) = self.checks.get_mut(&id) else { return };
-        check.parts[place].stage = Stage::Revealed;
+        let Some(check) = self.checks.get(&id) else { return };
         if check.parts.iter().all(|part| part.stage != Stage::Committed) {
             self.due(self.tick + 1, Due::Settle(id));
         }
@@ -411,7 +429,13 @@ impl Engine {
         if let Some(check) = self.checks.get(&id) {
             if outcome == 0 && sampled {
                 self.report.pots += check.paid;
-                self.report.pots_due += 3 * payment(fee.into(), self.ledger.limits().sample_bps);
+                let revealed = |part: &Part, error| part.error == error && part.stage == Stage::Revealed;
+                let failed = check.parts.iter().filter(|part| revealed(part, true)).count();
+                let answered = revealed(&check.parts[0], false);
+                let left = u128::from(fee) - check.spent;
+                let single = payment(left, self.ledger.limits().sample_bps);
+                let pot = Pot::of_payments(left, single, check.parts.len(), failed, answered);
+                self.report.pots_due += pot.fee + pot.reserve;
             }
         }
         match outcome {
