@@ -585,6 +585,13 @@ impl Engine {
             let expires = self.rows[id as usize - 1].expires.into();
             self.due(expires, Due::Expire(id));
         } else if !sampled {
+            self.look_for_work(i);
+        }
+    }
+
+    /// A node that has reported an error looks for no work by itself; once it has rested it is poked anyway.
+    pub(super) fn look_for_work(&mut self, i: u32) {
+        if self.ledger.node(self.actors[i as usize].number).parked == 0 {
             self.due(self.tick + 1, Due::Poke(i));
         }
     }

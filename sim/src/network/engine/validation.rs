@@ -201,7 +201,7 @@ impl Engine {
         match self.ledger.probe(Party::Operator(part.node), &reveal).map_err(|refusal| refusal.decode()) {
             Ok(()) if !self.actors[part.node as usize].silent => {
                 if self.operate(part.node, &reveal) && part.error {
-                    self.due(tick + 1, Due::Poke(part.node));
+                    self.look_for_work(part.node);
                 }
             }
             Ok(()) => {
