@@ -28,7 +28,7 @@ const topics = [["TaskSucceeded", "TaskErrorReported", "TaskAborted"].map((name)
 let end;
 for (let fromBlock = receipt.blockNumber; !end; ) {
   await sleep(1_000);
-  if ((await muster.locate(id, 0, 0n)).status === 1n) await (await muster.dispatch(1, { gasLimit: 1_000_000n })).wait();
+  if ((await muster.locate(id, 0, 0n)).status === 1n) await (await muster.dispatch(1, { gasLimit: 2_000_000n })).wait();
   const toBlock = Math.min(await provider.getBlockNumber(), fromBlock + 9_999);
   if (toBlock < fromBlock) continue;
   const logs = await provider.getLogs({ address: MUSTER, topics, fromBlock, toBlock });

@@ -667,8 +667,9 @@ impl Engine {
             Event::Excluded { node, until } => {
                 let i = self.of_number[node as usize];
                 self.let_go(i);
-                // Until now is who is only held back, because draws are due.
-                if until > self.ledger.host.now {
+                // Until now is who is only held back, because draws are due; and who has just reported an error rests.
+                let rests = at > 0 && matches!(events[at - 1], Event::ErrorReported { .. });
+                if until > self.ledger.host.now && !rests {
                     self.actor(i).excluded_at = Some(tick);
                 }
                 let back = (until.max(BEGINNING) - BEGINNING) * TICKS;
