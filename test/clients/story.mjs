@@ -21,6 +21,9 @@ export const numberOf = (name) => {
 };
 /** Those that the story sets. */
 const MIN_PRICE = numberOf("minPrice");
+const SD_OVERHEAD = numberOf("sdOverhead");
+const SD_UNIT = numberOf("sdUnit");
+const LIMIT_MAX = numberOf("limitMax");
 const START_FEE = numberOf("startFeeBps");
 const DRAW_DELAY = numberOf("drawDelay");
 const MIN_STAKE = numberOf("minStake");
@@ -289,7 +292,8 @@ export async function story(muster, client, before) {
   const a = await join(gpu, 48, [5n]);
   assert.deepEqual([one(happened, "GpuGroupCreated").name, one(happened, "GpuGroupCreated").fee], [gpu, groupFee]);
   await creating({ kind: 3 }, FEE, "BadKind", 3n);
-  await creating({ units: 0 }, FEE, "BadUnits", 0n, 1_000n);
+  const [overhead, unit, longest] = [await parameter(SD_OVERHEAD), await parameter(SD_UNIT), await parameter(LIMIT_MAX)];
+  await creating({ units: 0 }, FEE, "BadUnits", 0n, (longest - overhead) / unit);
   await creating({ gpu: (1 << 16) | 49 }, FEE, "GpuUnknown", (1n << 16n) | 49n);
   await creating({ gpu: 49 }, FEE, "GpuUnknown", 49n);
   await creating({ redundancy: 4 }, FEE, "RedundancyUnsupported", 4n);

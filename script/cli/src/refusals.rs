@@ -97,11 +97,12 @@ fn rows(file: &Path) -> Result<Vec<Function>> {
                 let (state, rows);
                 parenthesized!(state in program);
                 state.parse::<Ident>()?;
-                let demands = state.peek(Token![,]);
-                if demands {
-                    state.parse::<Token![,]>()?;
+                let gas = if state.parse::<Option<Token![,]>>()?.is_some() {
                     state.parse::<Expr>()?;
-                }
+                    "demand_gas(host, 0)?;"
+                } else {
+                    ""
+                };
                 braced!(rows in program);
                 while !rows.is_empty() {
                     let attributes = rows.call(Attribute::parse_outer)?;
@@ -117,8 +118,7 @@ fn rows(file: &Path) -> Result<Vec<Function>> {
                         _ => "",
                     };
                     let value = if attributes.is_empty() { "door::no_value(host)?;" } else { "" };
-                    let demand = if demands { "door::demand_gas(host, 0)?;" } else { "" };
-                    let first: Block = syn::parse_str(&format!("{{ {value} {demand} {opening} }}"))?;
+                    let first: Block = syn::parse_str(&format!("{{ {value} {gas} {opening} }}"))?;
                     body.stmts.splice(0..0, first.stmts);
                     let name = call.to_string().trim_end_matches("Call").to_string();
                     found.push(Function { module: "programs".into(), owner: None, name, body });
