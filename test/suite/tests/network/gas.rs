@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ethers::abi::Token;
-use ethers::providers::Middleware;
+use ethers::providers::{Middleware, RpcError};
 use ethers::types::{Eip1559TransactionRequest, TransactionReceipt, U256};
 use muster_cli::chain::{wait, Account, Outgoing};
 use muster_cli::contract::interface;
