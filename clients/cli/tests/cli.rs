@@ -650,14 +650,14 @@ async fn an_owner_rules_and_a_watcher_sees_it() {
     let site = Site::new(&[]).await;
     let owner = site.is(B256::from_slice(&site.world.boss.wallet.signer().to_bytes()));
     let from = owner.done(&["network"])["block"].as_u64().unwrap() + 1;
-    owner.done(&["admin", "set", "startFeeBps", "300"]);
+    owner.done(&["admin", "set", "limitMin", "90"]);
     owner.done(&["admin", "set", "unbonding", "3600"]);
     owner.fails(3, &["admin", "accept", "unbonding"]);
-    owner.fails(3, &["admin", "set", "startFeeBps", "9999"]);
+    owner.fails(3, &["admin", "set", "limitMin", "9999"]);
     owner.fails(1, &["admin", "set", "nonsense", "1"]);
     let parameters = owner.done(&["admin", "parameters"]);
     let row = |name: &str| parameters.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
-    assert_eq!(row("startFeeBps")["value"], "300");
+    assert_eq!(row("limitMin")["value"], "90");
     assert_eq!(row("unbonding")["proposed"]["value"], "3600");
     owner.done(&["admin", "stop"]);
     assert_eq!(owner.done(&["network"])["paused"], true);
