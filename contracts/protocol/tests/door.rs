@@ -281,7 +281,7 @@ fn a_program_answers_its_own_functions_and_what_others_ask_of_it() {
             vec![
                 programs::serveCall { most: 1, served: 0, read: 0 }.abi_encode(),
                 programs::takeQueuedCall { node }.abi_encode(),
-                programs::placeFreedCall { node, next: 0 }.abi_encode(),
+                programs::placeFreedCall { node, wait: 0 }.abi_encode(),
                 programs::queueFirstCall {}.abi_encode(),
             ],
         ),
