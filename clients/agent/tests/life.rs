@@ -52,6 +52,8 @@ async fn a_single_task_is_answered_and_its_result_can_be_had() {
         _ => None,
     });
     assert_eq!(code.await, 1);
+    // Until then it rests.
+    site.world.travel(60);
     agent.behave("answers");
     let done = application.call(IMuster::createTaskCall { spec }, U256::from(70_000)).await.unwrap();
     let missing = done.events.iter().find_map(|event| if let Event::TaskCreated(e) = event { Some(e.id) } else { None }).unwrap();

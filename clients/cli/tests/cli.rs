@@ -670,7 +670,7 @@ async fn an_owner_rules_and_a_watcher_sees_it() {
     watch.wait().unwrap();
     let names: Vec<_> = seen.iter().map(|event| event["event"].as_str().unwrap()).collect();
     assert_eq!(names, ["ParameterChanged", "ParameterProposed", "PausedChanged", "PausedChanged"]);
-    assert_eq!(seen[0]["values"]["value"], "300");
+    assert_eq!(seen[0]["values"]["value"], "90");
     // Programs live for a year on the embedded node: nothing is to be renewed.
     let programs = owner.done(&["keepalive", "--within", "1"]);
     assert_eq!(programs.as_array().unwrap().len(), site.world.deployment.behind().count());
