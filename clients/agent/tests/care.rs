@@ -25,11 +25,15 @@ async fn until_status(site: &Site, agent: &Agent, wanted: u8) {
 }
 
 async fn error_of(site: &Site, id: u64) -> u8 {
-    site.event("an error", |event| match event {
-        Event::TaskErrorReported(e) if e.id == id => Some(e.code),
-        _ => None,
-    })
-    .await
+    let code = site
+        .event("an error", |event| match event {
+            Event::TaskErrorReported(e) if e.id == id => Some(e.code),
+            _ => None,
+        })
+        .await;
+    // Its node rests, and here the clock stands still.
+    site.world.travel(60);
+    code
 }
 
 /// Creates a task, and has it drawn for a node whose agent is away.

@@ -11,8 +11,8 @@ use alloy::primitives::{Address, B256, U256};
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
 use muster_client::{
-    digest_of, Account, Batch, Bounds, Cursor, Endpoints, Error, Event, Events, IMuster, Muster, Reading, Reason, Refusal,
-    Sender, Sending, Settings, Stores,
+    digest_of, Account, Batch, Bounds, Cursor, Endpoints, Event, Events, IMuster, Muster, Reading, Reason, Refusal, Sender,
+    Sending, Settings, Stores,
 };
 use muster_tests::{n, World, LEAST, UPGRADE_DELAY};
 
@@ -151,8 +151,8 @@ impl Site {
         let done = loop {
             match by.call(IMuster::createTaskCall { spec: spec.clone() }, U256::from(fee)).await {
                 // So many nodes are paused just now that it could not run: some come back when their golden tasks pass.
-                Err(Error::Refused(why))
-                    if matches!(*why, Refusal::Known(Reason::NobodyCanRun(_))) && begun.elapsed() < PATIENCE =>
+                Err(error)
+                    if matches!(error.refusal(), Some(Refusal::Known(Reason::NobodyCanRun(_)))) && begun.elapsed() < PATIENCE =>
                 {
                     tokio::time::sleep(Duration::from_millis(200)).await;
                 }
