@@ -90,7 +90,8 @@ fn what_holds_for_every_group() {
                         Member::Answered { .. } => Open,
                     };
                     assert_eq!(verdicts[i], expected, "{group:?}");
-                    assert_eq!(scores[i].is_some(), count(Right) > 0 && verdicts[i] != Verdict::None, "{group:?}");
+                    let counts = !matches!(verdicts[i], Verdict::None | Failed);
+                    assert_eq!(scores[i].is_some(), count(Right) > 0 && counts, "{group:?}");
                     assert_eq!(scores[i].is_some_and(|score| score > 0), verdicts[i] == Right);
                     assert_eq!(shares[i] > 0, verdicts[i] == Right);
                 }
@@ -112,6 +113,20 @@ fn what_holds_for_every_group() {
         }
     }
     assert_eq!(groups, 729);
+}
+
+/// A failed member's part is not shared out, and the reserve adds only to what a first node has answered.
+#[test]
+fn a_pot_leaves_out_who_failed() {
+    assert_eq!(Pot::of_fee(100, 3, 0), Pot { fee: 100, reserve: 0 });
+    assert_eq!(Pot::of_fee(100, 3, 1), Pot { fee: 67, reserve: 0 });
+    assert_eq!(Pot::of_fee(100, 9, 4), Pot { fee: 56, reserve: 0 });
+    // At a tenth one of three payments is 10 of a fee of 12.
+    assert_eq!(Pot::of_payments(12, 10, 3, 0, true), Pot { fee: 12, reserve: 18 });
+    assert_eq!(Pot::of_payments(12, 10, 3, 1, true), Pot { fee: 12, reserve: 8 });
+    assert_eq!(Pot::of_payments(12, 10, 3, 1, false), Pot { fee: 12, reserve: 0 });
+    // Where nearly all is sampled, a fee can be more than its members' payments.
+    assert_eq!(Pot::of_payments(12, 4, 3, 1, true), Pot { fee: 8, reserve: 0 });
 }
 
 #[test]

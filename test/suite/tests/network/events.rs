@@ -104,7 +104,7 @@ async fn every_event_is_seen_and_decodes() {
     w.send(&mut a, "join", &gpu, LEAST.into()).await;
     w.send(&mut a, "quit", &[], 0).await;
 
-    w.rule("setParameter", &[n(2), n(300)]).await;
+    w.rule("setParameter", &[n(4), n(300)]).await;
     w.rule("listGpuGroup", &[n(1 << 16 | 80), Token::Bool(true)]).await;
     let selectors = Token::Array(vec![Token::FixedBytes(vec![0xde, 0xad, 0xbe, 0xef])]);
     w.rule("proposePrograms", &[Token::Address(Address::zero()), selectors]).await;

@@ -259,17 +259,23 @@ async fn the_queue_serves_the_best_and_evicts_the_lowest() {
 }
 
 #[tokio::test]
-async fn a_reported_error_refunds_in_full_and_hands_out_nothing() {
+async fn a_reported_error_costs_the_start_fee_and_hands_out_nothing() {
     let mut w = World::new(&[("drawDelay", 0)]).await;
+    if !w.travels("a_reported_error_costs_the_start_fee_and_hands_out_nothing") {
+        return;
+    }
     let (mut a, node) = w.join(LEAST, GPU, 24, &[]).await;
     let mut app = w.actor(0).await;
     let (first, _) = w.create(&mut app, &Spec::default(), 7_000).await;
     let (second, _) = w.create(&mut app, &Spec::default(), 7_000).await;
     let events = w.send(&mut a, "reportError", &[n(first), n(42)], 0).await;
-    assert_eq!(names(&events), ["TaskErrorReported"]);
-    assert_eq!((events[0].number("code"), events[0].number("refund")), (42, 7_000));
+    assert_eq!(names(&events), ["TaskErrorReported", "NodeExcluded"]);
+    assert_eq!((events[0].number("code"), events[0].number("refund")), (42, 7_000 - 140));
     assert_eq!(w.field("node", &[n(node)], "status").await, 1.into());
     assert_eq!(w.field("node", &[n(node)], "reliability").await, WAD.into());
+    // It rests for what the task would have taken.
+    assert_eq!(w.refused(app.address(), "poke", &[n(node)], 0).await.name, "NothingToPoke");
+    w.travel(50);
     let events = w.send(&mut app, "poke", &[n(node)], 0).await;
     assert_eq!(one(&events, "TaskStarted").number("id"), second.into());
     w.conserved().await;

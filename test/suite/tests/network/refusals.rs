@@ -153,8 +153,8 @@ async fn every_error_has_a_call_that_provokes_it() {
     let (mut a, node) = w.join(LEAST, "NVIDIA L40", 48, &[5]).await;
     let operator = a.address();
     check!(outsider, "createTask", [spec(|s| s.kind = 3)], fee => "BadKind"[n(3)]);
-    check!(outsider, "createTask", [spec(|s| s.units = 0)], fee => "BadUnits"[n(0), n(1_000)]);
-    check!(outsider, "createTask", [spec(|s| s.units = 1_001)], fee => "BadUnits"[n(1_001), n(1_000)]);
+    check!(outsider, "createTask", [spec(|s| s.units = 0)], fee => "BadUnits"[n(0), n(358)]);
+    check!(outsider, "createTask", [spec(|s| s.units = 1_001)], fee => "BadUnits"[n(1_001), n(358)]);
     check!(outsider, "createTask", [spec(|s| s.gpu = 2 << 16 | 48)], fee => "GpuUnknown"[n(2 << 16 | 48)]);
     check!(outsider, "createTask", [spec(|s| s.vram = 49)], fee => "NobodyCanRun"[n(49), n(0)]);
     check!(outsider, "createTask", [spec(|s| s.redundancy = 4)], fee => "RedundancyUnsupported"[n(4)]);

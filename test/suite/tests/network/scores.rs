@@ -8,7 +8,7 @@ use ethers::abi::Token;
 use muster_cli::contract::{interface, Muster};
 use muster_model::explorer::Explorer;
 use muster_model::system::{Done, System};
-use muster_model::validated::{value, ANSWER, ERROR};
+use muster_model::validated::{value, ANSWER};
 use muster_model::world::{commitment, spec, who, TOKEN};
 use muster_protocol::abi::IMuster::{self, IMusterEvents as E, *};
 use muster_tests::live::{Live, Site};
@@ -47,15 +47,11 @@ fn formed(live: &mut Live) -> (u64, u32) {
     (id, group)
 }
 
-/// What a member says: the right image, or that it failed.
+/// What a member says: the right image, or another, which costs a score and no stake.
 fn said(fails: bool) -> (u8, B256) {
     let mut image = B256::ZERO;
-    image[..8].fill(1);
-    if fails {
-        (ERROR, B256::with_last_byte(1))
-    } else {
-        (ANSWER, image)
-    }
+    image[..8].fill(if fails { 0xfe } else { 1 });
+    (ANSWER, image)
 }
 
 fn commit(live: &mut Live, id: u64, n: u32, fails: bool) {
