@@ -334,12 +334,12 @@ pub async fn play(plan: Plan, say: impl Fn(&str)) -> Result<Report> {
     })
 }
 
-/// By default a rated task asks for seven nodes that could run it.
+/// By default a rated task asks for seven nodes that could run it. Three are always there, though the cheat is paused once it is slashed.
 async fn ask_for_few(application: &Account) -> Result<()> {
     let profile = IMuster::Profile {
         algorithm: 1,
         least: 3,
-        most: 5,
+        most: 3,
         reschedules: 2,
         targeting: 2,
         target: 900_000_000_000_000_000,

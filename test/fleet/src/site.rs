@@ -11,8 +11,8 @@ use alloy::primitives::{Address, B256, U256};
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
 use muster_client::{
-    digest_of, Account, Batch, Bounds, Cursor, Endpoints, Event, Events, IMuster, Muster, Reading, Reason, Refusal, Sender,
-    Sending, Settings, Stores,
+    digest_of, Account, Batch, Bounds, Cursor, Endpoints, Event, Events, IMuster, Muster, Reading, Sender, Sending, Settings,
+    Stores,
 };
 use muster_tests::{n, World, LEAST, UPGRADE_DELAY};
 
@@ -147,18 +147,7 @@ impl Site {
     pub async fn task(&self, by: &Account, spec: IMuster::TaskSpec, input: &str, fee: u64) -> u64 {
         let (digest, _) = self.store().put(input.as_bytes()).await.unwrap();
         let spec = IMuster::TaskSpec { inputDigest: digest, ..spec };
-        let begun = Instant::now();
-        let done = loop {
-            match by.call(IMuster::createTaskCall { spec: spec.clone() }, U256::from(fee)).await {
-                // So many nodes are paused just now that it could not run: some come back when their golden tasks pass.
-                Err(error)
-                    if matches!(error.refusal(), Some(Refusal::Known(Reason::NobodyCanRun(_)))) && begun.elapsed() < PATIENCE =>
-                {
-                    tokio::time::sleep(Duration::from_millis(200)).await;
-                }
-                done => break done.unwrap(),
-            }
-        };
+        let done = by.call(IMuster::createTaskCall { spec }, U256::from(fee)).await.unwrap();
         done.events.iter().find_map(|event| if let Event::TaskCreated(e) = event { Some(e.id) } else { None }).unwrap()
     }
 
