@@ -29,11 +29,9 @@ pub struct Sending {
     pub fee_percent: u64,
     /// The most that is ever paid for a unit of gas, in wei.
     pub fee_ceiling: Option<u128>,
-    /// Gas beyond what the estimate says, in percent of it and beside that: what is not used is not paid. A call may make draws
-    /// that are due only in the block that it comes into, which no estimate knows; no call does more for others than this.
+    /// Gas beyond what the estimate says, in percent of it: what is not used is not paid. Work that others leave due is in the
+    /// estimate already, since calls demand gas for it.
     pub gas_percent: u64,
-    /// See there.
-    pub gas_margin: u64,
     /// How often an open transaction is looked for, and how often it is sent again.
     pub look_every: Duration,
     /// See there.
@@ -54,7 +52,6 @@ impl Default for Sending {
             fee_percent: 200,
             fee_ceiling: None,
             gas_percent: 20,
-            gas_margin: 1_000_000,
             look_every: Duration::from_millis(500),
             resend_every: Duration::from_secs(3),
             patience: Duration::from_mins(2),
@@ -144,7 +141,7 @@ impl Sender {
         }
         let gas = match request.gas {
             Some(gas) => gas,
-            None => self.estimate(&request).await? * (100 + self.sending.gas_percent) / 100 + self.sending.gas_margin,
+            None => self.estimate(&request).await? * (100 + self.sending.gas_percent) / 100,
         };
         let fee_cap = self.fee_cap(self.base_fee().await?, 0)?;
         let nonce = self.count().await?.max(live.journal.next());
