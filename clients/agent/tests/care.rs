@@ -36,6 +36,15 @@ async fn error_of(site: &Site, id: u64) -> u8 {
     code
 }
 
+/// Waits until a node is paused that is to rest before: anybody's call ends its rest when its time is over.
+async fn until_paused(site: &Site, agent: &Agent, by: &Account) {
+    site.until("it is paused", async || {
+        by.call(IMuster::dispatchCall { count: 0 }, U256::ZERO).await.unwrap();
+        (status(site, agent).await == 5).then_some(())
+    })
+    .await;
+}
+
 /// Creates a task, and has it drawn for a node whose agent is away.
 async fn drawn(site: &Site, agent: &Agent, by: &Account, spec: IMuster::TaskSpec, input: &str) -> u64 {
     let id = site.task(by, spec, input, 70_000).await;
@@ -608,7 +617,7 @@ async fn a_self_test_longer_than_a_task_may_take_is_an_error_in_time() {
     assert_eq!(error_of(&site, next).await, 3);
     assert_eq!(agent.runs(), 1, "the second was never begun");
     // It takes no others before it is fit, and then it does by itself.
-    until_status(&site, &agent, 5).await;
+    until_paused(&site, &agent, &application).await;
     agent.behave("answers");
     until_status(&site, &agent, 1).await;
 }
@@ -628,7 +637,7 @@ async fn a_restart_longer_than_its_task_may_take_is_an_error_in_time() {
     let _running = agent.start(None);
     assert_eq!(error_of(&site, id).await, 3);
     assert_eq!(agent.runs(), 0);
-    until_status(&site, &agent, 5).await;
+    until_paused(&site, &agent, &application).await;
     agent.behave("answers");
     until_status(&site, &agent, 1).await;
 }
