@@ -175,8 +175,8 @@ interface IMuster {
         /// 1 for a sampled task's group, 2 for a replicated one's, 3 for a rated one's.
         uint8 redundancy;
         uint16 sampleBps;
-        /// Whether its scope had nodes enough (the parameter scorePool) for scores and slashes: of a sampled task when its node
-        /// committed, of others when the group was formed. A rated group's members are rated then, and nobody is scored or slashed.
+        /// Whether its scope had nodes enough (the parameter scorePool) for scores and slashes: of a sampled task when it was
+        /// created, of others when the group was formed. A rated group's members are rated then, and nobody is scored or slashed.
         bool scored;
         /// When answers can be revealed from, and when anyone can have the group judged without those that are not; 0 while a member has
         /// neither committed nor timed out.
