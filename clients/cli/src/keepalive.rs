@@ -39,7 +39,7 @@ impl Keepalive {
         for program in facets {
             // The router is no program, and does not expire, but for one of an earlier version.
             if program == session.muster.address() {
-                let code: Bytes = session.endpoints().ask("eth_getCode", json!([program, "latest"])).await?;
+                let code = session.endpoints().code(program).await?;
                 if !code.starts_with(&STYLUS) {
                     continue;
                 }
@@ -68,7 +68,7 @@ impl Keepalive {
     }
 
     async fn renew(&self, session: &Session, program: Address) -> Result<String> {
-        let code: Bytes = session.endpoints().ask("eth_getCode", json!([program, "latest"])).await?;
+        let code = session.endpoints().code(program).await?;
         let input: Bytes = codehashKeepaliveCall { codehash: keccak256(&code) }.abi_encode().into();
         // It says what it costs when it is offered nothing.
         let fee = match call(session, input.clone(), U256::ZERO).await {
@@ -83,7 +83,7 @@ impl Keepalive {
             return Ok(format!("to be renewed for {}", show_amount(fee)));
         }
         let account = session.account().await?;
-        let nonce = account.sender().submit(Request { to: ARB_WASM, value: fee, input, ..Request::default() }).await?;
+        let nonce = account.sender().submit(Request { to: ARB_WASM.into(), value: fee, input, ..Request::default() }).await?;
         let receipt = account.sender().wait(nonce).await?;
         Ok(if receipt.status() {
             format!("renewed: transaction {}", receipt.transaction_hash)

@@ -75,8 +75,7 @@ impl Keeper {
                 return Ok(Some(round.books.report()));
             }
             if let Some(account) = &account {
-                let balance: U256 =
-                    session.endpoints().ask("eth_getBalance", json!([account.address(), "latest"])).await.unwrap_or(U256::MAX);
+                let balance = session.endpoints().balance(account.address()).await.unwrap_or(U256::MAX);
                 if balance < self.keep {
                     eprintln!("muster: the account has {}, less than what --keep says", show_amount(balance));
                     return Ok(Some(round.books.report()));

@@ -145,7 +145,7 @@ async fn account(options: &Options, command: &Account) -> Result<Report> {
         }
         Account::Show => {
             let address = signer(options)?.address();
-            let balance: U256 = endpoints(options)?.ask("eth_getBalance", json!([address, "latest"])).await?;
+            let balance = endpoints(options)?.balance(address).await?;
             let text = format!("{address} has {}", show_amount(balance));
             Ok(Report { json: json!({ "address": address, "balance": balance.to_string() }), text })
         }

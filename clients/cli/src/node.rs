@@ -218,7 +218,7 @@ pub async fn show(session: &Session, which: &Which) -> Result<Report> {
     let gpu = muster.read(IMuster::gpuNameCall { group: view.gpu }).await?;
     let hand = muster.read(IMuster::workerOfCall { number }).await?;
     let now = session.endpoints().head().await?.timestamp;
-    let balance: U256 = session.endpoints().ask("eth_getBalance", json!([view.operator, "latest"])).await?;
+    let balance = session.endpoints().balance(view.operator).await?;
     let mut text = format!("node {number} of {}\n  status       {}", view.operator, status(view.status));
     let mut line = |name: &str, value: String| {
         let _ = write!(text, "\n  {name:<12} {value}");

@@ -85,13 +85,13 @@ impl Session {
             account.sender().tick().await?;
             return Ok(self.reported(&account.call(call, value).await?, what));
         };
-        Ok(self.reported(&account.finish(open.nonce, &input, value).await?, what))
+        Ok(self.reported(&account.finish(open.nonce).await?, what))
     }
 
     /// What an earlier run left open comes first, and may be this very call: then it is that which is waited for.
     async fn open_already(&self, account: &Account, input: &Bytes, value: U256) -> Option<Entry> {
         let same = |entry: &Entry| {
-            entry.fate == Fate::Open && (entry.to, entry.value, &entry.input) == (self.muster.address(), value, input)
+            entry.fate == Fate::Open && (entry.to, entry.value, &entry.input) == (self.muster.address().into(), value, input)
         };
         account.sender().unfinished().await.into_iter().find(same)
     }
@@ -164,8 +164,8 @@ impl<'a> Payments<'a> {
             None => session.open_already(account, &input, value).await,
             before => before,
         };
-        let mut report = if let Some(Entry { nonce, value, input, .. }) = &before {
-            let done = account.finish(*nonce, input, *value).await?;
+        let mut report = if let Some(Entry { nonce, value, .. }) = &before {
+            let done = account.finish(*nonce).await?;
             session.reported(&done, &format!("{}, sent by an earlier run", what(*value)))
         } else {
             account.sender().tick().await?;

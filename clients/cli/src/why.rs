@@ -249,7 +249,7 @@ impl Why {
         if overview.paused {
             missing.push("the owner of the network has stopped new tasks".into());
         }
-        let balance: U256 = session.endpoints().ask("eth_getBalance", json!([node.operator, "latest"])).await?;
+        let balance = session.endpoints().balance(node.operator).await?;
         let price = U256::from(session.endpoints().head().await?.base_fee_per_gas.unwrap_or_default());
         // A commitment and a reveal, each of less gas than this.
         if node.status != 0 && balance < price * U256::from(400_000) {

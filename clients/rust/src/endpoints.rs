@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use alloy::primitives::{B256, U64};
+use alloy::primitives::{Address, Bytes, B256, U256, U64};
+use alloy::providers::RootProvider;
+use alloy::rpc::client::RpcClient;
 use alloy::rpc::json_rpc::{RequestPacket, ResponsePacket};
 use alloy::transports::{TransportError, TransportErrorKind};
 use futures_util::future::join_all;
@@ -18,7 +20,8 @@ use url::Url;
 
 use crate::error::Complaint;
 use crate::http::{self, redacted, Fault, Poster};
-use crate::Error;
+use crate::muster::refusal_in;
+use crate::{Error, Request};
 
 /// How nodes are asked and judged.
 #[derive(Clone, Debug)]
@@ -121,7 +124,7 @@ struct Inner {
 
 /// The nodes that are asked, the first that is well before the others: list the most trusted first.
 ///
-/// It is a transport for alloy, too ([`Muster::provider`](crate::Muster::provider)).
+/// It is a transport for alloy, too ([`Endpoints::provider`]).
 #[derive(Clone)]
 pub struct Endpoints(Arc<Inner>);
 
@@ -384,6 +387,57 @@ impl Endpoints {
     /// The newest block.
     pub async fn head(&self) -> Result<Head, Error> {
         self.ask("eth_getBlockByNumber", json!(["latest", false])).await
+    }
+
+    /// What an account has, in wei.
+    pub async fn balance(&self, account: Address) -> Result<U256, Error> {
+        self.ask("eth_getBalance", json!([account, "latest"])).await
+    }
+
+    /// The code at an address; empty if there is none.
+    pub async fn code(&self, address: Address) -> Result<Bytes, Error> {
+        self.ask("eth_getCode", json!([address, "latest"])).await
+    }
+
+    /// A word of a contract's storage.
+    pub async fn word(&self, contract: Address, slot: B256) -> Result<B256, Error> {
+        self.ask("eth_getStorageAt", json!([contract, slot, "latest"])).await
+    }
+
+    /// Transactions of an account that were mined: the number of its next.
+    pub async fn count(&self, account: Address) -> Result<u64, Error> {
+        let count: U64 = self.ask("eth_getTransactionCount", json!([account, "latest"])).await?;
+        Ok(count.to())
+    }
+
+    /// What a call of any contract returns; nothing is sent. From an account it is tried as a transaction sent now would run, in the
+    /// next block; from nobody it reads, and sees the newest.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with what it is undone with, or what is wrong with the nodes.
+    pub async fn call(&self, from: Option<Address>, request: &Request) -> Result<Bytes, Error> {
+        let block = if from.is_some() { "pending" } else { "latest" };
+        self.call_in(block, from.unwrap_or_default(), request).await
+    }
+
+    /// The same on the state that a block has left.
+    pub(crate) async fn call_in(&self, block: &str, from: Address, request: &Request) -> Result<Bytes, Error> {
+        self.ask("eth_call", json!([request.fields(from), block])).await.map_err(refusal_in)
+    }
+
+    /// The gas that a transaction of an account would take in the next block, at the time of now, that of its data on L1 included: on a
+    /// quiet chain the newest block's time is no deadline's end, and its number makes no draw due.
+    ///
+    /// # Errors
+    /// As [`Endpoints::call`].
+    pub async fn gas(&self, from: Address, request: &Request) -> Result<u64, Error> {
+        let gas: U64 = self.ask("eth_estimateGas", json!([request.fields(from), "pending"])).await.map_err(refusal_in)?;
+        Ok(gas.to())
+    }
+
+    /// Alloy's own provider over the same nodes, for whatever else it can.
+    pub fn provider(&self) -> RootProvider {
+        RootProvider::new(RpcClient::new(self.clone(), false))
     }
 
     async fn pass_on(&self, request: RequestPacket) -> Result<ResponsePacket, TransportError> {

@@ -42,10 +42,12 @@ pub enum Error {
     #[error("refused: {0}")]
     Refused(Box<Refusal>),
     /// The transaction was mined and undone; its gas is paid.
-    #[error("transaction {hash} was undone: {refusal}")]
+    #[error("transaction {hash} was undone{}: {refusal}", if *.exhausted { " once it had used all its gas" } else { "" })]
     Undone {
         /// The transaction's.
         hash: B256,
+        /// Whether it used all the gas that it was given, which then was too little as a rule.
+        exhausted: bool,
         /// What the contract says to the same call in that block.
         refusal: Box<Refusal>,
     },
@@ -116,6 +118,9 @@ pub enum Error {
         /// The most that may be paid, in wei.
         ceiling: u128,
     },
+    /// No node takes the transaction, and nothing sends it again; what they said about it.
+    #[error("no node takes the transaction: {0}")]
+    NotTaken(String),
     /// The transaction has not been mined in the time that was given to it. It stays on the disk and is sent again.
     #[error("transaction {nonce} has not been mined yet{}", .trouble.as_ref().map(|t| format!(": {t}")).unwrap_or_default())]
     NotMined {

@@ -1,10 +1,10 @@
-//! Transactions on the disk: one file each, whole or not there, before any node sees a byte of them.
+//! Transactions on the disk: one file each, whole or not there, before any node sees a byte of them. Or in memory alone.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use alloy::primitives::{Address, Bytes, B256, U256};
+use alloy::primitives::{Bytes, TxKind, B256, U256};
 use serde::{Deserialize, Serialize};
 
 use crate::file::{self, Lock};
@@ -54,8 +54,8 @@ pub struct Entry {
     pub nonce: u64,
     /// The caller's name for what it does, under which it is done once.
     pub name: Option<String>,
-    /// To whom.
-    pub to: Address,
+    /// To whom; or what it creates.
+    pub to: TxKind,
     /// With how many wei.
     pub value: U256,
     /// With what calldata.
@@ -86,8 +86,8 @@ impl Entry {
 }
 
 pub(crate) struct Journal {
-    place: PathBuf,
-    _lock: Lock,
+    /// None in memory.
+    place: Option<(PathBuf, Lock)>,
     entries: BTreeMap<u64, Entry>,
     keep: usize,
 }
@@ -151,20 +151,38 @@ impl Journal {
             }
             entries.insert(entry.nonce, entry);
         }
-        Ok(Self { place: place.into(), _lock: lock, entries, keep })
+        Ok(Self { place: Some((place.into(), lock)), entries, keep })
     }
 
-    fn path(&self, nonce: u64) -> PathBuf {
-        self.place.join(format!("{nonce:020}.json"))
+    /// One that nothing is left of when it is dropped.
+    pub fn in_memory(keep: usize) -> Self {
+        Self { place: None, entries: BTreeMap::new(), keep }
     }
 
-    /// Writes an entry; when it returns, it is on the disk.
+    pub fn is_in_memory(&self) -> bool {
+        self.place.is_none()
+    }
+
+    /// As if there had never been an entry in memory.
+    pub fn forget(&mut self, nonce: u64) {
+        self.entries.remove(&nonce);
+    }
+
+    fn path(&self, nonce: u64) -> Option<PathBuf> {
+        self.place.as_ref().map(|(place, _)| place.join(format!("{nonce:020}.json")))
+    }
+
+    /// Writes an entry; when it returns, it is on the disk, if there is one.
     pub fn put(&mut self, entry: Entry) -> Result<(), Error> {
-        file::write(&self.path(entry.nonce), &entry)?;
+        if let Some(path) = self.path(entry.nonce) {
+            file::write(&path, &entry)?;
+        }
         self.entries.insert(entry.nonce, entry);
         let over: Vec<u64> = self.entries.values().filter(|entry| entry.is_over()).map(|entry| entry.nonce).collect();
         for nonce in over.iter().take(over.len().saturating_sub(self.keep)) {
-            file::remove(&self.path(*nonce))?;
+            if let Some(path) = self.path(*nonce) {
+                file::remove(&path)?;
+            }
             self.entries.remove(nonce);
         }
         Ok(())

@@ -1,11 +1,8 @@
 //! A deployed Muster: typed questions, and an account's typed calls.
 
 use alloy::primitives::{Address, Bytes, U256};
-use alloy::providers::RootProvider;
-use alloy::rpc::client::RpcClient;
 use alloy::rpc::types::TransactionReceipt;
 use alloy::sol_types::SolCall;
-use serde_json::json;
 
 use crate::abi::{self, Advice, Event, IMuster, Reason, Refusal};
 use crate::endpoints::Endpoints;
@@ -39,11 +36,15 @@ const CLEARINGS: usize = 8;
 impl Muster {
     /// The contract at an address; asks whether there is one.
     pub async fn connect(endpoints: Endpoints, address: Address) -> Result<Self, Error> {
-        let code: Bytes = endpoints.ask("eth_getCode", json!([address, "latest"])).await?;
-        if code.is_empty() {
+        if endpoints.code(address).await?.is_empty() {
             return Err(Error::NoContract(address));
         }
-        Ok(Self { endpoints, address })
+        Ok(Self::at(endpoints, address))
+    }
+
+    /// The same without asking: for who has just created it.
+    pub fn at(endpoints: Endpoints, address: Address) -> Self {
+        Self { endpoints, address }
     }
 
     /// Where it is.
@@ -57,8 +58,8 @@ impl Muster {
     }
 
     /// Alloy's own provider over the same nodes, for what is not Muster's.
-    pub fn provider(&self) -> RootProvider {
-        RootProvider::new(RpcClient::new(self.endpoints.clone(), false))
+    pub fn provider(&self) -> alloy::providers::RootProvider {
+        self.endpoints.provider()
     }
 
     /// Asks a question: `muster.read(IMuster::overviewCall {})`.
@@ -66,17 +67,16 @@ impl Muster {
     /// # Errors
     /// [`Error::Refused`] with the contract's reason, or what is wrong with the nodes.
     pub async fn read<C: SolCall>(&self, call: C) -> Result<C::Return, Error> {
-        self.answer(Address::ZERO, call, U256::ZERO, "latest").await
+        self.answer(None, call, U256::ZERO).await
     }
 
     /// What a call by an account would return in the next block, or be refused with; nothing is sent.
     pub async fn try_as<C: SolCall>(&self, from: Address, call: C, value: U256) -> Result<C::Return, Error> {
-        self.answer(from, call, value, "pending").await
+        self.answer(Some(from), call, value).await
     }
 
-    async fn answer<C: SolCall>(&self, from: Address, call: C, value: U256, block: &str) -> Result<C::Return, Error> {
-        let input = Bytes::from(call.abi_encode());
-        let answer = self.call(from, &input, value, block).await?;
+    async fn answer<C: SolCall>(&self, from: Option<Address>, call: C, value: U256) -> Result<C::Return, Error> {
+        let answer = self.endpoints.call(from, &self.request(&call, value)).await?;
         C::abi_decode_returns(&answer).map_err(|error| Error::Answer { what: C::SIGNATURE.into(), why: error.to_string() })
     }
 
@@ -104,17 +104,14 @@ impl Muster {
         }
     }
 
-    async fn call(&self, from: Address, input: &Bytes, value: U256, block: &str) -> Result<Bytes, Error> {
-        let call = json!([{ "from": from, "to": self.address, "value": value, "data": input }, block]);
-        self.endpoints.ask("eth_call", call).await.map_err(refusal_in)
-    }
-
     /// The gas that a call by an account would take in the next block, that of its data on L1 included.
     pub async fn gas<C: SolCall>(&self, from: Address, call: &C, value: U256) -> Result<u64, Error> {
-        let call =
-            json!([{ "from": from, "to": self.address, "value": value, "data": Bytes::from(call.abi_encode()) }, "pending"]);
-        let gas: alloy::primitives::U64 = self.endpoints.ask("eth_estimateGas", call).await.map_err(refusal_in)?;
-        Ok(gas.to())
+        self.endpoints.gas(from, &self.request(call, value)).await
+    }
+
+    /// A call with a value in wei, as what a [`Sender`] takes.
+    pub fn request<C: SolCall>(&self, call: &C, value: U256) -> Request {
+        Request { to: self.address.into(), value, input: call.abi_encode().into(), ..Request::default() }
     }
 
     /// The events of a receipt.
@@ -248,27 +245,18 @@ impl Account {
 
     async fn once(&self, name: Option<&str>, input: &Bytes, value: U256) -> Result<Done, Error> {
         let name = name.map(str::to_string);
-        let request = Request { to: self.muster.address, value, input: input.clone(), gas: None, name };
+        let request = Request { to: self.muster.address.into(), value, input: input.clone(), gas: None, name };
         let nonce = self.sender.submit(request).await?;
-        self.finish(nonce, input, value).await
+        self.finish(nonce).await
     }
 
-    /// Waits for a call that was sent, by its nonce, input and value: what an earlier process may have begun.
+    /// Waits for a call that was sent, by its number: what an earlier process may have begun.
     ///
     /// # Errors
-    /// [`Error::Undone`] if it was mined and undone; [`Error::NotMined`] if that is not known yet.
-    pub async fn finish(&self, nonce: u64, input: &Bytes, value: U256) -> Result<Done, Error> {
-        let receipt = self.sender.wait(nonce).await?;
-        if receipt.status() {
-            return Ok(Done { events: self.muster.events(&receipt), receipt });
-        }
-        // The block's end is not the transaction's moment, but as near as a node can tell.
-        let block = receipt.block_number.map_or("latest".into(), |block| format!("{block:#x}"));
-        let refusal = match self.muster.call(self.address(), input, value, &block).await {
-            Err(Error::Refused(refusal)) => refusal,
-            _ => Box::new(Refusal::Other(Bytes::new())),
-        };
-        Err(Error::Undone { hash: receipt.transaction_hash, refusal })
+    /// As [`Sender::finish`].
+    pub async fn finish(&self, nonce: u64) -> Result<Done, Error> {
+        let receipt = self.sender.finish(nonce).await?;
+        Ok(Done { events: self.muster.events(&receipt), receipt })
     }
 }
 

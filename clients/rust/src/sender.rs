@@ -11,14 +11,15 @@ use std::time::{Duration, Instant};
 
 use alloy::consensus::{SignableTransaction, TxEip1559, TxEnvelope};
 use alloy::eips::eip2718::Encodable2718;
-use alloy::primitives::{Address, Bytes, TxKind, B256, U256, U64};
+use alloy::primitives::{Address, Bytes, TxKind, B256, U256};
 use alloy::rpc::types::TransactionReceipt;
 use alloy::signers::local::PrivateKeySigner;
 use alloy::signers::SignerSync;
-use serde_json::json;
+use serde_json::{json, Value};
 use tokio::sync::Mutex;
 
-use crate::endpoints::Endpoints;
+use crate::abi::Refusal;
+use crate::endpoints::{Endpoints, Head};
 use crate::journal::{Entry, Fate, Journal, Signed};
 use crate::Error;
 
@@ -65,8 +66,8 @@ impl Default for Sending {
 /// What is to be sent.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// To whom.
-    pub to: Address,
+    /// To whom; by default it creates a contract, whose code `input` is to return.
+    pub to: TxKind,
     /// With how many wei.
     pub value: U256,
     /// With what calldata.
@@ -78,6 +79,13 @@ pub struct Request {
     pub name: Option<String>,
 }
 
+impl Request {
+    /// As nodes are asked about it.
+    pub(crate) fn fields(&self, from: Address) -> Value {
+        json!({ "from": from, "to": self.to, "value": self.value, "data": self.input })
+    }
+}
+
 struct Live {
     journal: Journal,
     sent: HashMap<u64, Instant>,
@@ -87,7 +95,7 @@ struct Live {
     attempts: usize,
 }
 
-/// An account's transactions. One process sends for an account; its directory is locked.
+/// An account's transactions. One process sends for an account; its directory, where it has one, is locked.
 pub struct Sender {
     endpoints: Endpoints,
     signer: PrivateKeySigner,
@@ -106,8 +114,22 @@ impl Sender {
         let chain = endpoints.chain().await?;
         let genesis = endpoints.genesis().await?;
         let journal = Journal::open(&Self::directory(place, chain, signer.address()), sending.keep, genesis)?;
+        Ok(Self::with(endpoints, signer, chain, journal, sending))
+    }
+
+    /// Keeps nothing on the disk: what is open is forgotten with the process, and what no node takes is an error at once
+    /// ([`Error::NotTaken`]) and forgotten. For who is there to begin again, such as a script or a test.
+    ///
+    /// # Errors
+    /// What is wrong with the nodes.
+    pub async fn in_memory(endpoints: Endpoints, signer: PrivateKeySigner, sending: Sending) -> Result<Self, Error> {
+        let chain = endpoints.chain().await?;
+        Ok(Self::with(endpoints, signer, chain, Journal::in_memory(sending.keep), sending))
+    }
+
+    fn with(endpoints: Endpoints, signer: PrivateKeySigner, chain: u64, journal: Journal, sending: Sending) -> Self {
         let live = Live { journal, sent: HashMap::new(), missing: HashMap::new(), trouble: HashMap::new(), attempts: 0 };
-        Ok(Self { endpoints, signer, chain, sending, live: Mutex::new(live) })
+        Self { endpoints, signer, chain, sending, live: Mutex::new(live) }
     }
 
     /// Where an account's journal lies.
@@ -141,30 +163,25 @@ impl Sender {
         }
         let gas = match request.gas {
             Some(gas) => gas,
-            None => self.estimate(&request).await? * (100 + self.sending.gas_percent) / 100,
+            None => self.endpoints.gas(self.address(), &request).await? * (100 + self.sending.gas_percent) / 100,
         };
-        let fee_cap = self.fee_cap(self.base_fee().await?, 0)?;
-        let nonce = self.count().await?.max(live.journal.next());
+        let head = self.endpoints.head().await?;
+        let fee_cap = self.fee_cap(base_fee(&head), 0)?;
+        let count = self.count().await?;
+        let nonce = count.max(live.journal.next());
         let Request { to, value, input, name, .. } = request;
         let mut entry = Entry { nonce, name, to, value, input, gas, signed: Vec::new(), fate: Fate::Open };
         entry.signed.push(self.sign(&entry, fee_cap)?);
         live.journal.put(entry)?;
         // All before it have to be there first.
-        let _ = self.drive(&mut live).await;
+        let _ = self.drive(&mut live, count, &head).await;
+        if live.journal.is_in_memory() {
+            if let Some(trouble) = live.trouble.remove(&nonce) {
+                live.journal.forget(nonce);
+                return Err(Error::NotTaken(trouble));
+            }
+        }
         Ok(nonce)
-    }
-
-    /// In the next block, at the time of now: on a quiet chain the newest block's time is no deadline's end, and its number makes no draw due.
-    async fn estimate(&self, request: &Request) -> Result<u64, Error> {
-        let call =
-            json!([{ "from": self.address(), "to": request.to, "value": request.value, "data": request.input }, "pending"]);
-        let answer = self.endpoints.ask::<U64>("eth_estimateGas", call).await;
-        answer.map(|gas| gas.to()).map_err(crate::muster::refusal_in)
-    }
-
-    async fn base_fee(&self) -> Result<u128, Error> {
-        let head = self.endpoints.head().await?;
-        Ok(head.base_fee_per_gas.unwrap_or_default().into())
     }
 
     /// What a transaction is to pay for gas at most; more than `before`, so that nodes take it for another.
@@ -177,10 +194,8 @@ impl Sender {
         }
     }
 
-    /// Transactions of the account that were mined: the number of the next.
     async fn count(&self) -> Result<u64, Error> {
-        let count: U64 = self.endpoints.ask("eth_getTransactionCount", json!([self.address(), "latest"])).await?;
-        Ok(count.to())
+        self.endpoints.count(self.address()).await
     }
 
     fn sign(&self, entry: &Entry, fee_cap: u128) -> Result<Signed, Error> {
@@ -190,7 +205,7 @@ impl Sender {
             gas_limit: entry.gas,
             max_fee_per_gas: fee_cap,
             max_priority_fee_per_gas: 0,
-            to: TxKind::Call(entry.to),
+            to: entry.to,
             value: entry.value,
             input: entry.input.clone(),
             ..Default::default()
@@ -204,21 +219,21 @@ impl Sender {
     /// Looks after everything that is open once: what has been mined, what has to be sent again, what pays too little.
     pub async fn tick(&self) -> Result<(), Error> {
         let mut live = self.live.lock().await;
-        self.drive(&mut live).await
-    }
-
-    async fn drive(&self, live: &mut Live) -> Result<(), Error> {
-        let unfinished = live.journal.unfinished();
-        if unfinished.is_empty() {
+        if live.journal.unfinished().is_empty() {
             return Ok(());
         }
         let count = self.count().await?;
         let head = self.endpoints.head().await?;
-        for nonce in unfinished {
+        self.drive(&mut live, count, &head).await
+    }
+
+    /// The same with the number of the account's next transaction and the newest block, which the caller has asked for.
+    async fn drive(&self, live: &mut Live, count: u64, head: &Head) -> Result<(), Error> {
+        for nonce in live.journal.unfinished() {
             let mut entry = live.journal.get(nonce).cloned().ok_or(Error::UnknownTransaction(nonce))?;
             if nonce < count {
                 self.find(live, &mut entry, head.number).await?;
-            } else if self.send(live, &mut entry, head.base_fee_per_gas.unwrap_or_default().into()).await? {
+            } else if self.send(live, &mut entry, base_fee(head)).await? {
                 // Those behind it would be refused.
                 break;
             }
@@ -340,6 +355,27 @@ impl Sender {
         }
     }
 
+    /// Waits as [`Sender::wait`] does, and gives the receipt of what succeeded.
+    ///
+    /// # Errors
+    /// [`Error::Undone`] if it was mined and undone; [`Error::NotMined`] if that is not known yet.
+    pub async fn finish(&self, nonce: u64) -> Result<TransactionReceipt, Error> {
+        let receipt = self.wait(nonce).await?;
+        if receipt.status() {
+            return Ok(receipt);
+        }
+        let hash = receipt.transaction_hash;
+        let Entry { to, value, input, gas, .. } = self.entry(nonce).await.ok_or(Error::UnknownTransaction(nonce))?;
+        // The block's end is not the transaction's moment, but as near as a node can tell.
+        let block = receipt.block_number.map_or("latest".into(), |block| format!("{block:#x}"));
+        let request = Request { to, value, input, ..Request::default() };
+        let refusal = match self.endpoints.call_in(&block, self.address(), &request).await {
+            Err(Error::Refused(refusal)) => refusal,
+            _ => Box::new(Refusal::Other(Bytes::new())),
+        };
+        Err(Error::Undone { hash, exhausted: receipt.gas_used >= gas, refusal })
+    }
+
     /// A transaction of the journal by its number.
     pub async fn entry(&self, nonce: u64) -> Option<Entry> {
         self.live.lock().await.journal.get(nonce).cloned()
@@ -367,6 +403,10 @@ impl Sender {
         let live = self.live.lock().await;
         live.journal.unfinished().into_iter().filter_map(|nonce| live.journal.get(nonce).cloned()).collect()
     }
+}
+
+fn base_fee(head: &Head) -> u128 {
+    head.base_fee_per_gas.unwrap_or_default().into()
 }
 
 /// Whether a node's complaint says that it has the transaction, or had it.

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use alloy::primitives::{Address, Bytes, B256, U256};
+use alloy::consensus::Transaction;
+use alloy::primitives::{Address, Bytes, TxKind, B256, U256};
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolError;
 use muster_client::{
@@ -45,7 +46,7 @@ async fn open(nodes: &[&Node], place: &Path, sending: Sending) -> Sender {
 }
 
 fn request(value: u64) -> Request {
-    Request { to: CONTRACT, value: U256::from(value), input: Bytes::from_static(b"work"), gas: None, name: None }
+    Request { to: CONTRACT.into(), value: U256::from(value), input: Bytes::from_static(b"work"), gas: None, name: None }
 }
 
 fn bytes(entry: &Entry) -> Vec<Bytes> {
@@ -381,4 +382,97 @@ async fn what_was_signed_for_a_chain_that_began_anew_is_not_sent_again() {
     assert_eq!([sender.entry(0).await.unwrap().signed, sender.entry(1).await.unwrap().signed], before.map(|entry| entry.signed));
     chain.lock().unwrap().mine(&[]);
     sender.wait(1).await.unwrap();
+}
+
+/// What a node would know of a transaction that creates a contract.
+fn creation() -> Request {
+    Request { input: Bytes::from_static(b"initcode"), ..Request::default() }
+}
+
+#[tokio::test]
+async fn a_contract_is_created_and_stays_begun_through_a_restart() {
+    let chain = Chain::new();
+    let node = Node::start(&chain).await;
+    let place = tempfile::tempdir().unwrap();
+    let sender = open(&[&node], place.path(), quick()).await;
+    assert_eq!(sender.submit(request(7)).await.unwrap(), 0);
+    assert_eq!(sender.submit(creation()).await.unwrap(), 1);
+    let kinds: Vec<_> = chain.lock().unwrap().pool.iter().map(|transaction| transaction.kind()).collect();
+    assert_eq!(kinds, [TxKind::Call(CONTRACT), TxKind::Create]);
+    let begun = node.heard();
+    chain.lock().unwrap().pool.clear();
+    drop(sender);
+    let sender = open(&[&node], place.path(), quick()).await;
+    chain.lock().unwrap().automatic = true;
+    sender.finish(1).await.unwrap();
+    let again = node.heard()[begun.len()..].to_vec();
+    assert!(!again.is_empty() && again.iter().all(|bytes| begun.contains(bytes)), "other bytes than before");
+    // A file of an earlier version has the address alone, as those of today have.
+    let files = Sender::directory(place.path(), scripted::CHAIN, key().address());
+    let file = |nonce: u64| {
+        let text = std::fs::read(files.join(format!("{nonce:020}.json"))).unwrap();
+        serde_json::from_slice::<serde_json::Value>(&text).unwrap()["to"].clone()
+    };
+    assert_eq!((file(0), file(1)), (serde_json::json!(CONTRACT), serde_json::Value::Null));
+}
+
+#[tokio::test]
+async fn without_a_disk_the_chain_alone_says_where_an_account_goes_on() {
+    let chain = Chain::new();
+    chain.lock().unwrap().automatic = true;
+    let node = Node::start(&chain).await;
+    let open = async || Sender::in_memory(endpoints(&[&node]), key(), quick()).await.unwrap();
+    let sender = open().await;
+    for nonce in 0..2 {
+        assert_eq!(sender.submit(request(nonce)).await.unwrap(), nonce);
+        sender.finish(nonce).await.unwrap();
+    }
+    // Two at once go on after what the other has sent.
+    let other = open().await;
+    assert_eq!(other.submit(creation()).await.unwrap(), 2);
+    other.finish(2).await.unwrap();
+    assert_eq!(sender.submit(request(3)).await.unwrap(), 3);
+    sender.finish(3).await.unwrap();
+    assert_eq!(chain.lock().unwrap().mined().len(), 4);
+    assert!(matches!(sender.finish(2).await, Err(Error::UnknownTransaction(2))));
+}
+
+#[tokio::test]
+async fn without_a_disk_what_no_node_takes_is_an_error_and_forgotten() {
+    let chain = Chain::new();
+    chain.lock().unwrap().automatic = true;
+    let node = Node::start(&chain).await;
+    node.set(|ways| &ways.poor, true);
+    let sender = Sender::in_memory(endpoints(&[&node]), key(), quick()).await.unwrap();
+    let error = sender.submit(request(1)).await.unwrap_err();
+    assert!(matches!(&error, Error::NotTaken(trouble) if trouble.contains("insufficient funds")), "{error}");
+    assert!(sender.unfinished().await.is_empty());
+    // Its number is the next one's, and it is not sent again.
+    node.set(|ways| &ways.poor, false);
+    assert_eq!(sender.submit(request(2)).await.unwrap(), 0);
+    sender.finish(0).await.unwrap();
+    assert_eq!((node.heard().len(), chain.lock().unwrap().mined().len()), (2, 1));
+    // With one it is kept, to be sent when they do.
+    let place = tempfile::tempdir().unwrap();
+    node.set(|ways| &ways.poor, true);
+    let sender = open(&[&node], place.path(), quick()).await;
+    let nonce = sender.submit(request(3)).await.unwrap();
+    node.set(|ways| &ways.poor, false);
+    sender.finish(nonce).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_was_undone_says_whether_its_gas_was_used_up() {
+    let chain = Chain::new();
+    chain.lock().unwrap().automatic = true;
+    chain.lock().unwrap().undoes = true;
+    let node = Node::start(&chain).await;
+    let sender = Sender::in_memory(endpoints(&[&node]), key(), quick()).await.unwrap();
+    // The scripted chain takes 21,000 gas for everything.
+    for (gas, words) in [(21_000, " once it had used all its gas: "), (21_001, " was undone: ")] {
+        let nonce = sender.submit(Request { gas: Some(gas), ..request(1) }).await.unwrap();
+        let error = sender.finish(nonce).await.unwrap_err();
+        assert!(matches!(error, Error::Undone { exhausted, .. } if exhausted == (gas == 21_000)), "{error:?}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
 }

@@ -171,6 +171,8 @@ pub struct Ways {
     pub swallows: AtomicBool,
     /// Does not answer when a transaction is sent.
     pub hangs: AtomicBool,
+    /// Says of every transaction that its account cannot pay it.
+    pub poor: AtomicBool,
     /// Refuses questions about the events of more blocks than this; 0 for none.
     pub span: AtomicU64,
     /// Answers what is no JSON.
@@ -285,6 +287,9 @@ fn reply(chain: &Shared, ways: &Ways, method: &str, params: &Value) -> Result<Va
             let bytes: Bytes = params[0].as_str().unwrap().parse().unwrap();
             if ways.swallows.load(Ordering::SeqCst) {
                 return Ok(json!(keccak256(bytes)));
+            }
+            if ways.poor.load(Ordering::SeqCst) {
+                return Err(complain("insufficient funds for gas * price + value"));
             }
             chain.take(&bytes).map(|hash| json!(hash)).map_err(complain)
         }
