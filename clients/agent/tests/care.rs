@@ -10,7 +10,6 @@ use alloy::sol_types::SolCall;
 use axum::routing::post;
 use muster_client::{Account, Event, IMuster};
 use muster_fleet::site::{answer_to, calls_by, count, digest_to, gpt, inputs_by, journal, Agent, Running, Site};
-use muster_tests::n;
 
 async fn status(site: &Site, agent: &Agent) -> u8 {
     match site.node_of(agent.key).await {
@@ -215,7 +214,7 @@ async fn a_judgement_pauses_a_node_before_its_next_task() {
     }
     let (cheat, number) = (&agents[0], site.node_of(agents[0].key).await);
     let group = site.view(number).await.gpu;
-    site.world.rule("listGpuGroup", &[n(group), ethers::abi::Token::Bool(true)]).await;
+    site.world.rule(IMuster::listGpuGroupCall { group, listed: true }).await;
     let application = site.account(100_000_000).await;
     let profile = IMuster::Profile {
         algorithm: 0,

@@ -4,7 +4,7 @@ use alloy::primitives::{B256, U256};
 use alloy::signers::local::PrivateKeySigner;
 use muster_client::{Event, IMuster, Seal};
 use muster_fleet::site::{answer_to, calls_by, count, digest_to, gpt, journal, Agent, Site, GPU, VRAM};
-use muster_tests::n;
+use muster_fleet::world::LEAST;
 
 /// The node that an agent has joined.
 async fn joined(site: &Site, agent: &Agent) -> u32 {
@@ -133,7 +133,7 @@ const THREE: IMuster::Profile = IMuster::Profile {
 async fn three_nodes_of_one_agent_answer_a_replicated_task_alike() {
     let mut site = Site::new(&[("scorePool", 3)]).await;
     let agent = site.agent("gpu0").await;
-    let more = [site.key(3 * muster_tests::LEAST).await, site.key(3 * muster_tests::LEAST).await];
+    let more = [site.key(3 * LEAST).await, site.key(3 * LEAST).await];
     let text = std::fs::read_to_string(agent.home.join("agent.toml")).unwrap();
     let node = text[text.find("[[node]]").unwrap()..].to_string();
     let mut all = text;
@@ -150,7 +150,7 @@ async fn three_nodes_of_one_agent_answer_a_replicated_task_alike() {
         (nodes.len() == 3).then(|| nodes[0].gpu)
     });
     let group = group.await;
-    site.world.rule("listGpuGroup", &[n(group), ethers::abi::Token::Bool(true)]).await;
+    site.world.rule(IMuster::listGpuGroupCall { group, listed: true }).await;
     let application = site.account(10_000_000).await;
     let id = site.task(&application, IMuster::TaskSpec { gpu: group, ..gpt(2) }, "three at once", 300_000).await;
     let settled = site.event("a judgement", |event| match event {

@@ -8,7 +8,7 @@ use alloy::primitives::{Address, B256, U256};
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
 use muster_client::{pause, Account, Endpoints, IMuster, Muster, Request, Sender, Sending, Settings};
-use muster_tests::{World, LEAST};
+use muster_fleet::world::{World, LEAST};
 use serde_json::Value;
 
 const DIGEST: &str = "0x0707070707070707070707070707070707070707070707070707070707070707";
@@ -31,23 +31,23 @@ struct Person {
 impl Site {
     async fn new(parameters: &[(&str, u64)]) -> Site {
         let world = World::new(parameters).await;
-        let url = world.node.map_or_else(|| std::env::var("RPC_URL").unwrap(), |node| node.url());
+        let url = world.chain.url.clone();
         Site { world, url, homes: tempfile::tempdir().unwrap() }
     }
 
     fn is(&self, key: B256) -> Person {
         let home = self.homes.path().join(key.to_string());
-        Person { key, home, url: self.url.clone(), muster: format!("{:?}", self.world.muster.address) }
+        Person { key, home, url: self.url.clone(), muster: format!("{:?}", self.world.muster.address()) }
     }
 
     /// Somebody with so many wei beside his gas.
     async fn person(&mut self, wei: u64) -> Person {
-        let key = self.world.actor(wei).await.wallet.signer().to_bytes();
-        self.is(B256::from_slice(&key))
+        let key = self.world.actor(wei).await;
+        self.is(key.to_bytes())
     }
 
     async fn operator(&mut self) -> Person {
-        let fee = self.world.group_fee("NVIDIA RTX 4090", 24).await;
+        let fee = self.world.name_fee("NVIDIA RTX 4090", 24).await;
         let operator = self.person(LEAST + fee).await;
         operator.done(&["node", "join", "--gpu", "NVIDIA RTX 4090", "--plain", "--vram", "24", "--model", "sdxl"]);
         operator
@@ -147,7 +147,7 @@ fn task(by: &Person, fee: &str) -> u64 {
 #[tokio::test]
 async fn an_operators_first_hour() {
     let mut site = Site::new(&[]).await;
-    let fee = site.world.group_fee("NVIDIA RTX 4090", 24).await;
+    let fee = site.world.name_fee("NVIDIA RTX 4090", 24).await;
     let operator = site.person(LEAST + fee).await;
     let application = site.person(1_000_000).await;
     let join = ["node", "join", "--gpu", "NVIDIA RTX 4090", "--plain", "--vram", "24", "--model", "sdxl"];
@@ -254,7 +254,7 @@ async fn a_worker_answers_for_the_operator() {
 /// What accounts have paid for gas, as all transactions of the contract since its beginning say.
 async fn replayed(site: &Site, from: &[Address]) -> u128 {
     let endpoints = Endpoints::new(&[&site.url], Settings::default()).unwrap();
-    let muster: Address = format!("{:?}", site.world.muster.address).parse().unwrap();
+    let muster = site.world.muster.address();
     let address = |value: &Value| value.as_str().map(|text| text.parse::<Address>().unwrap());
     let number = |value: &Value| u128::from_str_radix(&value.as_str().unwrap()[2..], 16).unwrap();
     let mut sum = 0;
@@ -274,7 +274,7 @@ async fn replayed(site: &Site, from: &[Address]) -> u128 {
 #[tokio::test]
 async fn earnings_are_what_all_transactions_say() {
     let mut site = Site::new(&[]).await;
-    let fee = site.world.group_fee("NVIDIA RTX 4090", 24).await;
+    let fee = site.world.name_fee("NVIDIA RTX 4090", 24).await;
     let operator = site.operator().await;
     let (worker, other, application) = (site.person(0).await, site.person(2 * LEAST).await, site.person(10_000_000).await);
     let both = [operator.address(), worker.address()];
@@ -300,7 +300,7 @@ async fn earnings_are_what_all_transactions_say() {
         [(operator.muster.parse().unwrap(), IMuster::raiseStakeCall {}.abi_encode()), (application.address(), Vec::new())]
     {
         let account = operator.account().await;
-        let request = Request { to, input: input.into(), gas: Some(1_000_000), ..Request::default() };
+        let request = Request { to: to.into(), input: input.into(), gas: Some(1_000_000), ..Request::default() };
         let nonce = account.sender().submit(request).await.unwrap();
         assert_eq!(account.sender().wait(nonce).await.unwrap().status(), to == application.address());
     }
@@ -349,7 +349,7 @@ async fn why_says_whose_a_pause_is_and_what_ends_it() {
 #[tokio::test]
 async fn a_name_that_the_agent_would_not_answer_under_is_not_paid_for() {
     let mut site = Site::new(&[]).await;
-    let fee = site.world.group_fee("NVIDIA RTX 4090+1a2b3c4d", 24).await;
+    let fee = site.world.name_fee("NVIDIA RTX 4090+1a2b3c4d", 24).await;
     let operator = site.person(LEAST + fee).await;
     for name in ["NVIDIA RTX 4090", "NVIDIA RTX 4090+1a2b3c4", "NVIDIA RTX 4090+1a2b3c4x"] {
         let refused = operator.fails(1, &["node", "join", "--gpu", name, "--vram", "24"]);
@@ -475,7 +475,7 @@ async fn what_was_mined_unseen_is_not_paid_again() {
     }
     let operator = site.operator().await;
     let person = site.person(10_000_000).await;
-    let owner = site.is(B256::from_slice(&site.world.boss.wallet.signer().to_bytes()));
+    let owner = site.is(site.world.key.to_bytes());
     let tasks = || person.done(&["network"])["tasks"].as_str().unwrap().parse::<u64>().unwrap();
     let create = ["task", "create", "--input-digest", DIGEST, "--fee", "70000"];
     let hasty = |arguments: &[&str]| {
@@ -625,8 +625,8 @@ async fn a_keeper_ends_what_others_left_and_earns_the_start_fees() {
     assert!(due.contains(&format!("task {running} of node 1 expired")), "{due}");
     let book = keeper.done(&["keeper", "--once"]);
     // 2 % of each fee that is left; a task that has just gone to the freed node is not late yet.
-    let credit = site.world.field("account", &[ethers_address(keeper.address())], "credit").await;
-    assert_eq!(credit.as_u128(), wei(&book["earned"]));
+    let account = site.world.muster.read(IMuster::accountCall { who: keeper.address() }).await.unwrap();
+    assert_eq!(account.credit, wei(&book["earned"]));
     assert!(wei(&book["earned"]) >= 2_000, "{book}");
     assert!(wei(&book["gas"]) > 0);
     let shown = application.done(&["task", "show", &running.to_string()]);
@@ -641,14 +641,10 @@ async fn a_keeper_ends_what_others_left_and_earns_the_start_fees() {
     assert_eq!(keeper.done(&["keeper", "--once", "--only-profit"])["calls"], 0);
 }
 
-fn ethers_address(address: Address) -> ethers::abi::Token {
-    ethers::abi::Token::Address(address.0 .0.into())
-}
-
 #[tokio::test]
 async fn an_owner_rules_and_a_watcher_sees_it() {
     let site = Site::new(&[]).await;
-    let owner = site.is(B256::from_slice(&site.world.boss.wallet.signer().to_bytes()));
+    let owner = site.is(site.world.key.to_bytes());
     let from = owner.done(&["network"])["block"].as_u64().unwrap() + 1;
     owner.done(&["admin", "set", "limitMin", "90"]);
     owner.done(&["admin", "set", "unbonding", "3600"]);

@@ -3,25 +3,49 @@
 //! What it keeps it keeps by the hash of a program's code: accounts with equal code are activated, kept alive and
 //! expire together, whoever pays.
 
-use anyhow::{anyhow, ensure, Context, Result};
-use ethers::{
-    abi::{self, ParamType, Token},
-    providers::Middleware,
-    types::{Address, Bytes, TransactionReceipt, H160, H256, U256},
-    utils::{format_ether, id},
+use alloy::{
+    primitives::{address, utils::format_ether, Address, Bytes, B256, U256},
+    rpc::types::TransactionReceipt,
+    sol_types::{SolCall, SolEvent, SolInterface},
 };
+use anyhow::{anyhow, ensure, Context, Result};
+use muster_client::{Error, Refusal, Request, Sender};
 
-use crate::chain::{Account, Chain, Outgoing, Reverted};
+use self::ArbWasm::*;
+use crate::chain::{refusal, Chain};
+
+alloy::sol! {
+    /// What of it is used here.
+    #[allow(missing_docs)]
+    interface ArbWasm {
+        function stylusVersion() external view returns (uint16 version);
+        function expiryDays() external view returns (uint16 days_);
+        function keepaliveDays() external view returns (uint16 days_);
+        function activationGas() external view returns (uint64 gas);
+        function programTimeLeft(address program) external view returns (uint64 left);
+        function programInitGas(address program) external view returns (uint64 gas, uint64 cached);
+        function activateProgram(address program) external payable returns (uint16 version, uint256 dataFee);
+        function codehashKeepalive(bytes32 codehash) external payable;
+
+        event ProgramActivated(bytes32 indexed codehash, bytes32 moduleHash, address program, uint256 dataFee, uint16 version);
+        event ProgramLifetimeExtended(bytes32 indexed codehash, uint256 dataFee);
+
+        error ProgramNotActivated();
+        error ProgramNeedsUpgrade(uint16 version, uint16 stylusVersion);
+        error ProgramExpired(uint64 ageInSeconds);
+        error ProgramUpToDate();
+        error ProgramKeepaliveTooSoon(uint64 ageInSeconds);
+        error ProgramInsufficientValue(uint256 have, uint256 want);
+    }
+}
 
 /// Where it is.
-pub(crate) const ARB_WASM: Address = H160([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x71]);
+pub(crate) const ARB_WASM: Address = address!("0000000000000000000000000000000000000071");
 /// Activation gas above this means that the chain's owner has paused activations: no transaction may use as much.
 const PAUSED_ABOVE: u64 = 30_000_000;
 /// Percent added to the data fee, which may rise before the transaction is included; ArbWasm returns the rest.
 const FEE_MARGIN: u64 = 20;
 const DAY: u64 = 86_400;
-/// What activates a program.
-pub(crate) const ACTIVATE: &str = "activateProgram(address)";
 /// Gas of an activation after its data fee was found: an account is read, and an event of four words and two topics emitted.
 pub(crate) const AFTER_FEE: u64 = 800 + 3 * 375 + 8 * 4 * 32;
 
@@ -35,7 +59,7 @@ pub struct Rules {
     /// Seconds after its activation that a program can be kept alive.
     pub keepalive: u64,
     /// Gas that an activation costs beside its own.
-    pub activation_gas: U256,
+    pub activation_gas: u64,
 }
 
 impl Rules {
@@ -44,22 +68,24 @@ impl Rules {
     /// # Errors
     /// When the chain has no Stylus.
     pub async fn of(chain: &Chain) -> Result<Self> {
-        let version = read(chain, "stylusVersion()", &[])
+        let version = chain
+            .endpoints
+            .call(None, &request(&stylusVersionCall {}, U256::ZERO))
             .await
-            .map_err(|error| anyhow!("chain {} has no Stylus (ArbWasm does not answer: {error:#})", chain.id))?;
-        ensure!(!version.is_zero(), "chain {} has no Stylus: there is nothing at ArbWasm's address", chain.id);
+            .map_err(|error| anyhow!("chain {} has no Stylus (ArbWasm does not answer: {error})", chain.id))?;
+        ensure!(!version.is_empty(), "chain {} has no Stylus: there is nothing at ArbWasm's address", chain.id);
         Ok(Self {
-            version: version.as_u64(),
-            expiry: read(chain, "expiryDays()", &[]).await?.as_u64() * DAY,
-            keepalive: read(chain, "keepaliveDays()", &[]).await?.as_u64() * DAY,
+            version: decoded::<stylusVersionCall>(&version)?.into(),
+            expiry: u64::from(read(chain, &expiryDaysCall {}).await?) * DAY,
+            keepalive: u64::from(read(chain, &keepaliveDaysCall {}).await?) * DAY,
             // Not every chain has it; where it is missing nothing is paused.
-            activation_gas: read(chain, "activationGas()", &[]).await.unwrap_or_default(),
+            activation_gas: read(chain, &activationGasCall {}).await.unwrap_or_default(),
         })
     }
 
     /// Whether the chain's owner has put activations out of reach.
     pub fn paused(&self) -> bool {
-        self.activation_gas > PAUSED_ABOVE.into()
+        self.activation_gas > PAUSED_ABOVE
     }
 }
 
@@ -91,30 +117,23 @@ impl Status {
     /// # Errors
     /// The node's.
     pub async fn of(chain: &Chain, program: Address) -> Result<Self> {
-        let data = calldata("programTimeLeft(address)", &[Token::Address(program)]);
-        let answer = chain.call(None, ARB_WASM, U256::zero(), data).await;
+        let answer = chain.endpoints.call(None, &request(&programTimeLeftCall { program }, U256::ZERO)).await;
         status(answer).with_context(|| format!("ArbWasm does not say how it stands with {program:?}"))
     }
 }
 
 /// What `programTimeLeft` says.
-pub(crate) fn status(answer: Result<Bytes>) -> Result<Status> {
+pub(crate) fn status(answer: Result<Bytes, Error>) -> Result<Status> {
     let error = match answer {
-        Ok(answer) => return Ok(Status::Active { left: word(&answer).as_u64() }),
+        Ok(answer) => return Ok(Status::Active { left: decoded::<programTimeLeftCall>(&answer)? }),
         Err(error) => error,
     };
-    let found = error.downcast_ref::<Reverted>().and_then(|reverted| {
-        if is(reverted, "ProgramNotActivated()") {
-            Some(Status::Inactive)
-        } else if is(reverted, "ProgramNeedsUpgrade(uint16,uint16)") {
-            Some(Status::Outdated { version: value(reverted, 0).as_u64() })
-        } else if is(reverted, "ProgramExpired(uint64)") {
-            Some(Status::Expired { age: value(reverted, 0).as_u64() })
-        } else {
-            None
-        }
-    });
-    found.ok_or(error)
+    match error.refusal().and_then(own) {
+        Some(ArbWasmErrors::ProgramNotActivated(_)) => Ok(Status::Inactive),
+        Some(ArbWasmErrors::ProgramNeedsUpgrade(e)) => Ok(Status::Outdated { version: e.version.into() }),
+        Some(ArbWasmErrors::ProgramExpired(e)) => Ok(Status::Expired { age: e.ageInSeconds }),
+        _ => Err(error.into()),
+    }
 }
 
 /// What a call that costs a data fee says when it is tried without value.
@@ -126,19 +145,19 @@ pub(crate) enum Fee {
 }
 
 /// The data fee, out of the answer to a call without value.
-pub(crate) fn fee(answer: Result<Bytes>) -> Result<Fee> {
+pub(crate) fn fee(answer: Result<Bytes, Error>) -> Result<Fee> {
     match answer {
         Ok(_) => Ok(Fee::Nothing),
-        Err(error) => match error.downcast_ref::<Reverted>() {
-            Some(reverted) if is(reverted, INSUFFICIENT) => Ok(Fee::Demanded(value(reverted, 1))),
-            _ => Err(error),
+        Err(error) => match error.refusal().and_then(own) {
+            Some(ArbWasmErrors::ProgramInsufficientValue(e)) => Ok(Fee::Demanded(e.want)),
+            _ => Err(error.into()),
         },
     }
 }
 
 /// What is sent of a data fee.
 pub(crate) fn with_margin(fee: U256) -> U256 {
-    fee + fee * FEE_MARGIN / 100
+    fee + fee * U256::from(FEE_MARGIN) / U256::from(100)
 }
 
 /// ArbOS's least price of a byte that nodes keep, in wei, and the bytes by whose activation the price rises e-fold, if no time passes.
@@ -149,13 +168,13 @@ const INERTIA: f64 = 21_360_419.0;
 /// than they would at the least price.
 pub fn raised(fee: U256, before: U256) -> U256 {
     // Rounded in the last of sixteen digits, which the margin covers.
-    let [fee, before] = [fee, before].map(|wei| wei.min(u64::MAX.into()).as_u64() as f64);
-    ((fee * (before / (LEAST_PRICE * INERTIA)).exp()).ceil() as u128).into()
+    let [fee, before] = [fee, before].map(|wei| wei.saturating_to::<u64>() as f64);
+    U256::from((fee * (before / (LEAST_PRICE * INERTIA)).exp()).ceil() as u128)
 }
 
-/// Calldata of an activation.
-pub(crate) fn activation(program: Address) -> Bytes {
-    calldata(ACTIVATE, &[Token::Address(program)])
+/// An activation, without its data fee.
+pub(crate) fn activation(program: Address) -> Request {
+    request(&activateProgramCall { program }, U256::ZERO)
 }
 
 /// Gas that the start of a program costs in a transaction's first frame, memory aside: cached, and not.
@@ -163,12 +182,8 @@ pub(crate) fn activation(program: Address) -> Bytes {
 /// # Errors
 /// When the program is not active.
 pub async fn start_gas(chain: &Chain, program: Address) -> Result<(u64, u64)> {
-    let answer =
-        chain.call(None, ARB_WASM, U256::zero(), calldata("programInitGas(address)", &[Token::Address(program)])).await?;
-    let values = abi::decode(&[ParamType::Uint(64), ParamType::Uint(64)], &answer)
-        .with_context(|| format!("ArbWasm's answer on the start of {program:?} cannot be read: {answer}"))?;
-    let [uncached, cached] = [0, 1].map(|at: usize| values[at].clone().into_uint().unwrap_or_default().as_u64());
-    Ok((cached, uncached))
+    let answer = read(chain, &programInitGasCall { program }).await?;
+    Ok((answer.cached, answer.gas))
 }
 
 /// What was paid for an activation or for a longer life.
@@ -182,7 +197,7 @@ pub struct Paid {
 
 impl std::fmt::Display for Paid {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let gas = self.receipt.gas_used.unwrap_or_default();
+        let gas = self.receipt.gas_used;
         write!(f, "{gas} gas and {} ether of data fee", format_ether(self.data_fee))
     }
 }
@@ -190,21 +205,18 @@ impl std::fmt::Display for Paid {
 /// Activates a program, whether for the first time or again.
 ///
 /// # Errors
-/// When activations are paused, the account cannot pay, or ArbWasm refuses; [`Reverted`] stays in the chain of causes.
-pub async fn activate(chain: &Chain, account: &mut Account, name: &str, program: Address) -> Result<Paid> {
+/// When activations are paused, the account cannot pay, or ArbWasm refuses; the refusal stays in the chain of causes.
+pub async fn activate(chain: &Chain, account: &Sender, name: &str, program: Address) -> Result<Paid> {
     ensure!(!Rules::of(chain).await?.paused(), "{}", paused(chain.id));
-    pay(chain, account, activation(program), "ProgramActivated(bytes32,bytes32,address,uint256,uint16)", 2)
-        .await
-        .map_err(|error| refused(chain, &format!("activate {name}"), error))
+    pay(chain, account, activation(program)).await.map_err(|error| refused(chain, &format!("activate {name}"), error))
 }
 
 /// Lets a program's life begin anew. Only active programs can be kept alive, and only some time after their activation.
 ///
 /// # Errors
 /// As for [`activate`]; a pause of activations does not matter.
-pub async fn keep_alive(chain: &Chain, account: &mut Account, name: &str, code_hash: H256) -> Result<Paid> {
-    let data = calldata("codehashKeepalive(bytes32)", &[Token::FixedBytes(code_hash.0.to_vec())]);
-    pay(chain, account, data, "ProgramLifetimeExtended(bytes32,uint256)", 0)
+pub async fn keep_alive(chain: &Chain, account: &Sender, name: &str, code_hash: B256) -> Result<Paid> {
+    pay(chain, account, request(&codehashKeepaliveCall { codehash: code_hash }, U256::ZERO))
         .await
         .map_err(|error| refused(chain, &format!("keep {name} alive"), error))
 }
@@ -217,14 +229,14 @@ pub fn paused(chain_id: u64) -> String {
     )
 }
 
-/// Sends a call that costs a data fee, and reads the fee where `event` has it: the word `at` of its data.
-async fn pay(chain: &Chain, account: &mut Account, data: Bytes, event: &str, at: usize) -> Result<Paid> {
+/// Sends a call that costs a data fee, and reads the fee where the event has it.
+async fn pay(chain: &Chain, account: &Sender, request: Request) -> Result<Paid> {
     // Asked without value: what ArbWasm then demands is the fee.
-    let fee = match fee(chain.call(Some(account.address()), ARB_WASM, U256::zero(), data.clone()).await)? {
+    let fee = match fee(chain.endpoints.call(Some(account.address()), &request).await)? {
         Fee::Demanded(fee) => fee,
-        Fee::Nothing => U256::zero(),
+        Fee::Nothing => U256::ZERO,
     };
-    let balance = chain.provider.get_balance(account.address(), None).await.map_err(|error| chain.trouble(&error))?;
+    let balance = chain.endpoints.balance(account.address()).await?;
     ensure!(
         fee <= balance,
         "it costs {} ether of data fee, and account {:?} has {}",
@@ -232,58 +244,51 @@ async fn pay(chain: &Chain, account: &mut Account, data: Bytes, event: &str, at:
         account.address(),
         format_ether(balance)
     );
-    let receipt = account.send(chain, Outgoing { to: Some(ARB_WASM), value: with_margin(fee), data, gas: None }).await?;
-    let topic = H256(ethers::utils::keccak256(event));
-    let paid = receipt
-        .logs
-        .iter()
-        .find(|log| log.address == ARB_WASM && log.topics.first() == Some(&topic))
-        .and_then(|log| log.data.get(at * 32..at * 32 + 32))
-        .map_or(fee, U256::from_big_endian);
-    Ok(Paid { data_fee: paid, receipt })
+    let receipt = chain.send(account, Request { value: with_margin(fee), ..request }).await?;
+    let own = receipt.logs().iter().filter(|log| log.address() == ARB_WASM);
+    let paid = own.map(|log| &log.inner).find_map(|log| {
+        let activated = ProgramActivated::decode_log(log).map(|event| event.dataFee);
+        activated.or_else(|_| ProgramLifetimeExtended::decode_log(log).map(|event| event.dataFee)).ok()
+    });
+    Ok(Paid { data_fee: paid.unwrap_or(fee), receipt })
 }
-
-const INSUFFICIENT: &str = "ProgramInsufficientValue(uint256,uint256)";
 
 /// A refusal of ArbWasm's in words.
 fn refused(chain: &Chain, what: &str, error: anyhow::Error) -> anyhow::Error {
-    let Some(reverted) = error.downcast_ref::<Reverted>() else {
+    let Some(refusal) = refusal(&error) else {
         return error.context(format!("cannot {what}"));
     };
-    let words = if is(reverted, INSUFFICIENT) {
-        let (have, want) = (format_ether(value(reverted, 0)), format_ether(value(reverted, 1)));
-        format!("cannot {what}: the data fee has risen to {want} ether meanwhile, and {have} were sent; run this again")
-    } else if is(reverted, "ProgramKeepaliveTooSoon(uint64)") {
-        format!("cannot {what} yet: it was activated only {} days ago", value(reverted, 0).as_u64() / DAY)
-    } else if is(reverted, "ProgramUpToDate()") {
-        format!("cannot {what}: it is active already")
-    } else if reverted.data.is_empty() && matches!(chain.id, 42161 | 42170) {
-        paused(chain.id)
-    } else {
-        format!("ArbWasm refuses to {what}")
+    let words = match (own(refusal), refusal) {
+        (Some(ArbWasmErrors::ProgramInsufficientValue(e)), _) => format!(
+            "cannot {what}: the data fee has risen to {} ether meanwhile, and {} were sent; run this again",
+            format_ether(e.want),
+            format_ether(e.have)
+        ),
+        (Some(ArbWasmErrors::ProgramKeepaliveTooSoon(e)), _) => {
+            format!("cannot {what} yet: it was activated only {} days ago", e.ageInSeconds / DAY)
+        }
+        (Some(ArbWasmErrors::ProgramUpToDate(_)), _) => format!("cannot {what}: it is active already"),
+        (_, Refusal::Other(data)) if data.is_empty() && matches!(chain.id, 42161 | 42170) => paused(chain.id),
+        _ => format!("ArbWasm refuses to {what}"),
     };
     error.context(words)
 }
 
-async fn read(chain: &Chain, signature: &str, arguments: &[Token]) -> Result<U256> {
-    let answer = chain.call(None, ARB_WASM, U256::zero(), calldata(signature, arguments)).await?;
-    Ok(word(&answer))
+/// A refusal as one of ArbWasm's own errors.
+fn own(refusal: &Refusal) -> Option<ArbWasmErrors> {
+    let Refusal::Other(data) = refusal else { return None };
+    ArbWasmErrors::abi_decode(data).ok()
 }
 
-fn word(answer: &Bytes) -> U256 {
-    U256::from_big_endian(answer.get(..32).unwrap_or_default())
+/// A call of it, with a value in wei.
+fn request(call: &impl SolCall, value: U256) -> Request {
+    Request { to: ARB_WASM.into(), value, input: call.abi_encode().into(), ..Request::default() }
 }
 
-/// Calldata of a method with one static argument or none.
-fn calldata(signature: &str, arguments: &[Token]) -> Bytes {
-    [&id(signature)[..], &abi::encode(arguments)].concat().into()
+async fn read<C: SolCall>(chain: &Chain, call: &C) -> Result<C::Return> {
+    decoded::<C>(&chain.endpoints.call(None, &request(call, U256::ZERO)).await?)
 }
 
-fn is(reverted: &Reverted, signature: &str) -> bool {
-    reverted.data.get(..4) == Some(&id(signature))
-}
-
-/// A value of a refusal, by its place.
-fn value(reverted: &Reverted, at: usize) -> U256 {
-    U256::from_big_endian(reverted.data.get(4 + at * 32..36 + at * 32).unwrap_or_default())
+fn decoded<C: SolCall>(answer: &Bytes) -> Result<C::Return> {
+    C::abi_decode_returns(answer).with_context(|| format!("ArbWasm's answer to {} cannot be read: {answer}", C::SIGNATURE))
 }

@@ -9,22 +9,23 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{anyhow, ensure, Context, Result};
-use ethers::{
-    abi::Token,
-    providers::{Http, Middleware, Provider},
-    signers::LocalWallet,
-    types::{Address, Bytes, H256, U256},
-    utils::{format_ether, keccak256},
+use alloy::{
+    primitives::{
+        keccak256,
+        utils::{format_ether, parse_ether},
+        Address, Bytes, B256, U256,
+    },
+    sol_types::SolCall,
 };
+use anyhow::{anyhow, ensure, Context, Result};
+use muster_client::{IMuster, Request, Sender};
 use muster_protocol::parameters::{self, PARAMETERS};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     arbwasm::{self, Status},
     build::{self, Program},
-    chain::{date, Account, Chain, Outgoing},
-    contract::Muster,
+    chain::{called, date, Chain},
     parameters::in_words,
     router::{self, bound_initcode, initcode, Router, Step},
 };
@@ -90,7 +91,7 @@ impl Config {
             None => Ok(account),
         };
         let minimum_stake = match variable("MIN_STAKE") {
-            Some(text) => ethers::utils::parse_ether(&text)
+            Some(text) => parse_ether(&text)
                 .ok()
                 .and_then(|wei| u128::try_from(wei).ok())
                 .with_context(|| format!("MIN_STAKE is {text}, which is not an amount of ether"))?,
@@ -179,7 +180,7 @@ fn parameters(text: &str) -> Result<Vec<(String, U256)>> {
             let (name, value) =
                 pair.split_once('=').with_context(|| format!("PARAMETERS holds {pair:?}; it should be name=value"))?;
             number_of(name)?;
-            let value = U256::from_dec_str(value)
+            let value = U256::from_str_radix(value, 10)
                 .map_err(|_| anyhow!("PARAMETERS sets {name} to {value:?}, which is not a whole number"))?;
             Ok((name.to_string(), value))
         })
@@ -220,7 +221,7 @@ pub struct Deployment {
     #[serde(default)]
     pub former: BTreeSet<Address>,
     /// The transaction that initialised it, as far as it is known.
-    pub installed_in: Option<H256>,
+    pub installed_in: Option<B256>,
     /// The compiler of the programs.
     pub rustc: String,
     /// The commit they were built from, with a `+` if files had been changed since.
@@ -240,11 +241,11 @@ pub struct Deployed {
     /// Where it is.
     pub address: Address,
     /// Keccak-256 of the code there.
-    pub code_hash: H256,
+    pub code_hash: B256,
     /// The transaction that created it.
-    pub created_in: H256,
+    pub created_in: B256,
     /// The transaction that activated it; none if a program with the same code was active already, and of the router.
-    pub activated_in: Option<H256>,
+    pub activated_in: Option<B256>,
 }
 
 /// Deploys whatever is missing, and returns what is there then.
@@ -252,17 +253,9 @@ pub struct Deployed {
 /// # Errors
 /// Says which step failed, and why. What had been done until then is in [`Config::file`], and another run goes on
 /// from there.
-pub async fn deploy(provider: Provider<Http>, signer: LocalWallet, config: Config) -> Result<Deployment> {
-    let url = provider.url().to_string();
-    let chain = Chain::with(provider, &url).await?;
-    let mut account = Account::new(&chain, signer);
-    on(&chain, &mut account, &config).await
-}
-
-/// The same on a chain that is connected already.
-pub async fn on(chain: &Chain, account: &mut Account, config: &Config) -> Result<Deployment> {
+pub async fn on(chain: &Chain, account: &Sender, config: &Config) -> Result<Deployment> {
     let say = config.say;
-    let balance = chain.provider.get_balance(account.address(), None).await.map_err(|error| chain.trouble(&error))?;
+    let balance = chain.endpoints.balance(account.address()).await?;
     say(&format!("chain {} at {}, account {:?} with {} ether", chain.id, chain.url, account.address(), format_ether(balance)));
     ensure!(
         !balance.is_zero(),
@@ -274,7 +267,7 @@ pub async fn on(chain: &Chain, account: &mut Account, config: &Config) -> Result
     let parameters = config.parameters_on(chain.id)?;
     let mut deployment = known(config, chain.id)?.unwrap_or_else(|| Deployment {
         chain_id: chain.id,
-        address: Address::zero(),
+        address: Address::ZERO,
         deployer: account.address(),
         owner: config.owner,
         treasury: config.treasury,
@@ -343,9 +336,9 @@ pub(crate) fn known(config: &Config, chain_id: u64) -> Result<Option<Deployment>
 
 /// Initialises the router, or makes sure that it is what it was told to be and lets its selectors lead to the programs
 /// that are there now.
-async fn wire(chain: &Chain, account: &mut Account, config: &Config, deployment: &mut Deployment) -> Result<()> {
+async fn wire(chain: &Chain, account: &Sender, config: &Config, deployment: &mut Deployment) -> Result<()> {
     let say = config.say;
-    let router = Router { chain, muster: Muster { address: deployment.address } };
+    let router = Router { chain, address: deployment.address };
     let terms = config.terms();
     let wanted = router::routes(deployment.behind().map(|(name, program)| (name.as_str(), program.address)))?;
     let created_in = deployment.programs[ROUTER].created_in;
@@ -368,49 +361,42 @@ async fn wire(chain: &Chain, account: &mut Account, config: &Config, deployment:
     deployment.installed_in = Some(receipt.transaction_hash);
     router.told(&terms).await?;
     router.leads(&wanted).await?;
-    say(&format!(
-        "router: initialised, {} functions, owner {:?}, {} gas",
-        wanted.len(),
-        config.owner,
-        receipt.gas_used.unwrap_or_default()
-    ));
+    say(&format!("router: initialised, {} functions, owner {:?}, {} gas", wanted.len(), config.owner, receipt.gas_used));
     Ok(())
 }
 
 async fn set_parameters(
     chain: &Chain,
-    account: &mut Account,
+    account: &Sender,
     config: &Config,
     deployment: &Deployment,
     parameters: &[(String, U256)],
 ) -> Result<()> {
     let say = config.say;
-    let muster = Muster { address: deployment.address };
-    let router = Router { chain, muster };
+    let router = Router { chain, address: deployment.address };
+    let muster = router.muster();
     for (name, value) in parameters {
-        let number = Token::Uint(number_of(name)?.into());
-        let now = muster.call(chain, "parameter", std::slice::from_ref(&number)).await?.remove(0).into_uint();
-        if now == Some(*value) {
+        let (parameter, value) = (number_of(name)?, *value);
+        if muster.parameter(parameter).await.map_err(called::<IMuster::parameterCall>)? == value {
             say(&format!("{name} is {value}"));
             continue;
         }
         let owner = router.owner().await?;
-        let arguments = [number.clone(), Token::Uint(*value)];
-        let step = if PARAMETERS[usize::from(number_of(name)?)].delayed() {
-            let proposed = muster.call(chain, "proposedParameter", std::slice::from_ref(&number)).await?;
-            let proposed = proposed[0] == Token::Uint(*value) && proposed[1] != Token::Uint(U256::zero());
-            router.change(account, "Parameter", proposed, &arguments, std::slice::from_ref(&number)).await
+        let set = IMuster::setParameterCall { parameter, value };
+        let step = if PARAMETERS[usize::from(parameter)].delayed() {
+            let proposed = router.proposed_parameter(parameter).await?.is_some_and(|(next, _)| next == value);
+            let propose = IMuster::proposeParameterCall { parameter, value };
+            router.change(account, proposed, &propose, IMuster::acceptParameterCall { parameter }).await
         } else if owner == account.address() {
-            let sent = muster.send(chain, account, "setParameter", &arguments, U256::zero(), None).await;
-            sent.map(|_| Step::Done)
+            chain.tell(account, &muster, &set, U256::ZERO, None).await.map(|_| Step::Done)
         } else {
-            muster.encode("setParameter", &arguments).map(Step::Owners)
+            Ok(Step::Owners(set.abi_encode().into()))
         };
         say(&match step.with_context(|| format!("cannot set {name} to {value}"))? {
             Step::Done => format!("{name} set to {value}"),
             Step::Waits(at) => format!("{name} will be {value} once this is run again after {}", date(at)),
             Step::Owners(call) => {
-                format!("{name}: the owner {owner:?} has to send to {:?}, to set it to {value}: {call}", muster.address)
+                format!("{name}: the owner {owner:?} has to send to {:?}, to set it to {value}: {call}", deployment.address)
             }
         });
     }
@@ -472,21 +458,20 @@ fn commit() -> Option<String> {
 
 /// Whether what is known of a program, or of the router, is on the chain, and is this code.
 pub(crate) async fn is_there(chain: &Chain, code: &[u8], known: &Deployed) -> Result<bool> {
-    let there = chain.provider.get_code(known.address, None).await.map_err(|error| chain.trouble(&error))?;
-    Ok(there.as_ref() == code)
+    Ok(*chain.endpoints.code(known.address).await? == code)
 }
 
 /// Creates a program, or the router, unless what is known of it is confirmed by the chain; notes it, and returns what is known then.
 async fn create(
     chain: &Chain,
-    account: &mut Account,
+    account: &Sender,
     name: &str,
     code: &[u8],
     initcode: Bytes,
     deployment: &mut Deployment,
     say: &dyn Fn(&str),
 ) -> Result<Deployed> {
-    let code_hash = H256(keccak256(code));
+    let code_hash = keccak256(code);
     let known = deployment.programs.get(name).cloned();
     if let Some(known) = &known {
         if is_there(chain, code, known).await? {
@@ -497,12 +482,10 @@ async fn create(
         }
         say(&format!("{name}: what is at {:?} is not what was built", known.address));
     }
-    let receipt = account
-        .send(chain, Outgoing { data: initcode, ..Default::default() })
-        .await
-        .with_context(|| format!("cannot create {name}"))?;
+    let creation = Request { input: initcode, ..Request::default() };
+    let receipt = chain.send(account, creation).await.with_context(|| format!("cannot create {name}"))?;
     let address = receipt.contract_address.with_context(|| format!("the node names no address for {name}"))?;
-    say(&format!("{name}: created at {address:?}, {} bytes, {} gas", code.len(), receipt.gas_used.unwrap_or_default()));
+    say(&format!("{name}: created at {address:?}, {} bytes, {} gas", code.len(), receipt.gas_used));
     if let Some(replaced) = known.map(|known| known.address).filter(|known| *known != address) {
         deployment.former.insert(replaced);
     }
@@ -512,13 +495,7 @@ async fn create(
 }
 
 /// Activates a program unless it is active, which all programs with the same code are together.
-async fn activate(
-    chain: &Chain,
-    account: &mut Account,
-    name: &str,
-    address: Address,
-    say: &dyn Fn(&str),
-) -> Result<Option<H256>> {
+async fn activate(chain: &Chain, account: &Sender, name: &str, address: Address, say: &dyn Fn(&str)) -> Result<Option<B256>> {
     if matches!(Status::of(chain, address).await?, Status::Active { .. }) {
         say(&format!("{name}: is active"));
         return Ok(None);
@@ -535,7 +512,7 @@ mod tests {
     #[test]
     fn parameters_are_read_by_name() {
         let read = parameters(" drawDelay=0, alphaMilli=3000,").unwrap();
-        assert_eq!(read, [("drawDelay".to_string(), 0.into()), ("alphaMilli".to_string(), 3_000.into())]);
+        assert_eq!(read, [("drawDelay".to_string(), U256::ZERO), ("alphaMilli".to_string(), U256::from(3_000))]);
         for (text, words) in
             [("drawDelay", "name=value"), ("delay=1", "there is no parameter delay"), ("tau=fast", "not a whole number")]
         {

@@ -9,30 +9,34 @@ use std::{
     fmt,
 };
 
-use anyhow::{Context, Result};
-use ethers::{
-    abi::{self, ParamType, Token},
-    providers::Middleware,
-    types::{transaction::eip2718::TypedTransaction, Address, Bytes, Eip1559TransactionRequest, NameOrAddress, H160, U256},
-    utils::{format_ether, get_contract_address, id},
+use alloy::{
+    primitives::{address, utils::format_ether, Address, Bytes, U256},
+    sol_types::SolCall,
 };
+use anyhow::{Context, Result};
+use muster_client::{Error, IMuster, Refusal, Request};
 use muster_protocol::parameters::PARAMETERS;
 use serde_json::{json, Value};
 
 use crate::{
-    arbwasm::{self, Fee, Rules, Status},
+    arbwasm::{self, ArbWasm, Fee, Rules, Status},
     build::Program,
-    chain::{date, Chain},
-    contract::Muster,
+    chain::{called, date, Chain},
     deploy::{self, number_of, Config, Deployment, ADMIN, ROUTER},
     router::{self, bound_initcode, initcode, Router},
     table::table,
 };
 
+alloy::sol! {
+    function gasEstimateL1Component(address to, bool creation, bytes data) external view returns (uint64 gas, uint256, uint256);
+    function allCacheManagers() external view returns (address[] managers);
+    function getMinBid(address program) external view returns (uint192 bid);
+}
+
 /// Nitro's NodeInterface, which tells what of a transaction's gas pays for its data on L1.
-const NODE_INTERFACE: Address = H160([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xc8]);
+const NODE_INTERFACE: Address = address!("00000000000000000000000000000000000000c8");
 /// ArbWasmCache, which lists the cache managers.
-const ARB_WASM_CACHE: Address = H160([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x72]);
+const ARB_WASM_CACHE: Address = address!("0000000000000000000000000000000000000072");
 /// Gas that every transaction costs, and a creation beside it.
 const TRANSACTION: u64 = 21_000;
 const CREATION: u64 = 32_000;
@@ -111,23 +115,23 @@ pub struct Cost {
 
 impl Cost {
     fn of_node(gas: u64, l1: u64) -> Self {
-        Self { gas: Some(gas), l1, fee: U256::zero(), by_node: true }
+        Self { gas: Some(gas), l1, fee: U256::ZERO, by_node: true }
     }
 
     fn computed(gas: u64, l1: u64) -> Self {
-        Self { gas: Some(gas + l1), l1, fee: U256::zero(), by_node: false }
+        Self { gas: Some(gas + l1), l1, fee: U256::ZERO, by_node: false }
     }
 
     /// In wei, at a price.
     fn wei(&self, price: U256) -> U256 {
-        price * self.gas.unwrap_or_default() + self.fee
+        price * U256::from(self.gas.unwrap_or_default()) + self.fee
     }
 
     /// What an account has to have for it, its fee being `fee` by then: its limit is a fifth above its gas, and of the fee more is sent than
     /// is kept.
     fn demanded(&self, most: U256, fee: U256) -> U256 {
         let gas = self.gas.unwrap_or_default();
-        most * (gas + gas / 5) + arbwasm::with_margin(fee)
+        most * U256::from(gas + gas / 5) + arbwasm::with_margin(fee)
     }
 }
 
@@ -150,16 +154,16 @@ pub struct Renewal {
 /// The node's, and when what is on the chain is not what the record says. What else is missing is said in the estimate.
 pub async fn estimate(chain: &Chain, payer: Address, config: &Config) -> Result<Estimate> {
     deploy::complete(config)?;
-    let trouble = |error| chain.trouble(&error);
-    let balance = chain.provider.get_balance(payer, None).await.map_err(trouble)?;
-    let nonce = chain.provider.get_transaction_count(payer, None).await.map_err(trouble)?;
+    let balance = chain.endpoints.balance(payer).await?;
+    let nonce = chain.endpoints.count(payer).await?;
+    let price = chain.gas_price().await?;
     let known = deploy::known(config, chain.id)?;
     let mut found = Estimate {
         chain_id: chain.id,
         payer,
         balance,
-        address: Address::zero(),
-        price: (chain.gas_price / 2, chain.gas_price),
+        address: Address::ZERO,
+        price: (price, price * U256::from(2)),
         steps: Vec::new(),
         renewals: Vec::new(),
         cache: cache(chain, known.as_ref()).await,
@@ -200,17 +204,17 @@ impl Estimate {
     pub fn total(&self) -> (u64, U256, U256) {
         let costs = || self.steps.iter().filter_map(|step| step.cost);
         let gas = costs().filter_map(|cost| cost.gas).sum();
-        let fees = costs().fold(U256::zero(), |sum, cost| sum + cost.fee);
-        (gas, fees, self.price.0 * gas + fees)
+        let fees = costs().fold(U256::ZERO, |sum, cost| sum + cost.fee);
+        (gas, fees, self.price.0 * U256::from(gas) + fees)
     }
 
     /// What the payer has to have at first: before each transaction a node demands what it may cost at most.
     pub fn needed(&self) -> U256 {
-        let (mut spent, mut needed, mut before) = (U256::zero(), U256::zero(), U256::zero());
+        let (mut spent, mut needed, mut before) = (U256::ZERO, U256::ZERO, U256::ZERO);
         for cost in self.steps.iter().filter_map(|step| step.cost) {
             let fee = arbwasm::raised(cost.fee, before);
             needed = needed.max(spent + cost.demanded(self.price.1, fee));
-            spent += self.price.0 * cost.gas.unwrap_or_default() + fee;
+            spent += self.price.0 * U256::from(cost.gas.unwrap_or_default()) + fee;
             before += cost.fee;
         }
         needed
@@ -279,15 +283,15 @@ impl fmt::Display for Estimate {
         }
         writeln!(f, "{shown}")?;
         let mut shown = table(1, &["a year more of", "gas", "data fee, ether", "ether", "due before"]);
-        let mut sum = (0, U256::zero());
+        let mut sum = (0, U256::ZERO);
         for renewal in &self.renewals {
             let fee = renewal.fee.unwrap_or_default();
             sum = (sum.0 + renewal.gas, sum.1 + fee);
             let said = renewal.fee.map_or_else(|| "?".into(), ether);
-            let all = ether(self.price.0 * renewal.gas + fee);
+            let all = ether(self.price.0 * U256::from(renewal.gas) + fee);
             shown.add_row([renewal.name.clone(), renewal.gas.to_string(), said, all, date(renewal.expires)]);
         }
-        let all = ether(self.price.0 * sum.0 + sum.1);
+        let all = ether(self.price.0 * U256::from(sum.0) + sum.1);
         shown.add_row(["together", &sum.0.to_string(), &ether(sum.1), &all, ""]);
         writeln!(f, "{shown}\n")?;
         writeln!(
@@ -338,7 +342,7 @@ struct Planned<'a> {
     config: &'a Config,
     known: Option<&'a Deployment>,
     /// Of the payer's next transaction.
-    nonce: U256,
+    nonce: u64,
     /// Where each program is or will be.
     at: BTreeMap<String, Address>,
     /// Whether all programs so far run already.
@@ -360,17 +364,18 @@ impl Planned<'_> {
                 address
             }
             None => {
-                let cost = match estimated(chain, payer, None, &initcode).await {
+                let creation = Request { input: initcode, ..Request::default() };
+                let cost = match estimated(chain, payer, &creation).await {
                     Some(cost) => cost,
                     None => {
                         let words = u64::from(name == ROUTER) * NEW_WORD;
-                        let gas = creation_gas(&initcode, code.len()) + words;
-                        Cost::computed(gas, on_l1(chain, None, &initcode).await)
+                        let gas = creation_gas(&creation.input, code.len()) + words;
+                        Cost::computed(gas, on_l1(chain, &creation).await)
                     }
                 };
                 found.steps.push(Step { what, bytes, cost: Some(cost), note: String::new() });
-                let address = get_contract_address(payer, self.nonce);
-                self.nonce += 1.into();
+                let address = payer.create(self.nonce);
+                self.nonce += 1;
                 address
             }
         };
@@ -384,7 +389,7 @@ impl Planned<'_> {
         let Self { chain, payer, .. } = *self;
         let what = format!("{ACTIVATE} {}", program.name);
         let probe = Probe { chain, payer, code: &program.code };
-        if let Ok(Status::Active { left }) = arbwasm::status(probe.ask("programTimeLeft(address)").await?.answer()) {
+        if let Ok(Status::Active { left }) = arbwasm::status(probe.ask::<ArbWasm::programTimeLeftCall>().await?.answer()) {
             let expires = found.now.saturating_add(left);
             found.steps.push(Step { what, bytes: None, cost: None, note: format!("is active until {}", date(expires)) });
             // Bytes that unpack to the same module cost what it would cost.
@@ -393,13 +398,15 @@ impl Planned<'_> {
             return Ok(());
         }
         self.active = false;
-        self.nonce += 1.into();
+        self.nonce += 1;
         let activation = probe.activation().await?;
-        let data = arbwasm::activation(self.at[&program.name]);
-        let l1 = on_l1(chain, Some(arbwasm::ARB_WASM), &data).await;
+        let request = arbwasm::activation(self.at[&program.name]);
+        let l1 = on_l1(chain, &request).await;
         let cost = match activation {
-            Some((fee, gas)) => Cost { fee, by_node: true, ..Cost::computed(gas + TRANSACTION + calldata_gas(&data), l1) },
-            None => Cost { gas: None, l1, fee: U256::zero(), by_node: false },
+            Some((fee, gas)) => {
+                Cost { fee, by_node: true, ..Cost::computed(gas + TRANSACTION + calldata_gas(&request.input), l1) }
+            }
+            None => Cost { gas: None, l1, fee: U256::ZERO, by_node: false },
         };
         found.steps.push(Step { what, bytes: None, cost: Some(cost), note: String::new() });
         let expires = found.now.saturating_add(found.rules.expiry);
@@ -410,8 +417,7 @@ impl Planned<'_> {
     /// What is sent to the router: its initialisation, or changes of its programs; and parameters.
     async fn wire(&mut self, found: &mut Estimate) -> Result<()> {
         let Self { chain, payer, config, .. } = *self;
-        let muster = Muster { address: found.address };
-        let router = Router { chain, muster };
+        let router = Router { chain, address: found.address };
         let programs = self.at.iter().filter(|(name, _)| *name != ROUTER);
         let wanted = router::routes(programs.map(|(name, at)| (name.as_str(), *at)))?;
         let created = found.steps.iter().all(|step| step.what != format!("{CREATE} {ROUTER}") || step.cost.is_none());
@@ -422,11 +428,12 @@ impl Planned<'_> {
             found.steps.push(Step { what, bytes: None, cost: None, note: format!("owner {:?}", router.owner().await?) });
             self.changes(&router, &wanted, found).await?;
         } else {
-            let data = muster.encode("install", &router::installing(self.at[ADMIN], &config.terms(), &wanted)?)?;
-            let tried = if created && self.active { estimated(chain, payer, Some(muster.address), &data).await } else { None };
+            let install = router::installing(self.at[ADMIN], &config.terms(), &wanted);
+            let request = router.muster().request(&install, U256::ZERO);
+            let tried = if created && self.active { estimated(chain, payer, &request).await } else { None };
             let cost = match tried {
                 Some(cost) => cost,
-                None => Cost::computed(self.initialisation_gas(&data, &wanted), on_l1(chain, Some(muster.address), &data).await),
+                None => Cost::computed(self.initialisation_gas(&request.input, &wanted), on_l1(chain, &request).await),
             };
             let note = format!("{} functions", wanted.len());
             found.steps.push(Step { what, bytes: None, cost: Some(cost), note });
@@ -474,26 +481,30 @@ impl Planned<'_> {
         let all: BTreeSet<Address> = own.chain(former).chain(self.at.values().copied()).collect();
         let owner = router.owner().await?;
         for (program, selectors) in router.changes(wanted, &all).await? {
-            let arguments = router::change_of(program, &selectors);
-            let proposed = router.proposed(&arguments).await?;
-            let (function, note) = match proposed {
-                Some(at) if at <= found.now => ("acceptPrograms", format!("to {program:?}")),
+            let proposed = router.proposed(program, &selectors).await?;
+            let count = selectors.len();
+            let selectors = router::words(&selectors);
+            let (function, data, note) = match proposed {
+                Some(at) if at <= found.now => {
+                    let accept = IMuster::acceptProgramsCall { program, selectors };
+                    ("acceptPrograms", accept.abi_encode(), format!("to {program:?}"))
+                }
                 Some(at) => {
                     let note = format!("to {program:?}: proposed; a run after {} carries it out", date(at));
-                    let what = format!("acceptPrograms, {} functions", selectors.len());
+                    let what = format!("acceptPrograms, {count} functions");
                     found.steps.push(Step { what, bytes: None, cost: None, note });
                     continue;
                 }
                 None => {
                     let delay = self.config.upgrade_delay;
-                    ("proposePrograms", format!("to {program:?}; a run {delay} s later carries it out"))
+                    let propose = IMuster::proposeProgramsCall { program, selectors };
+                    ("proposePrograms", propose.abi_encode(), format!("to {program:?}; a run {delay} s later carries it out"))
                 }
             };
-            let data = router.muster.encode(function, &arguments)?;
-            let what = format!("{function}, {} functions", selectors.len());
-            let word = if proposed.is_some() { selectors.len() as u64 * CHANGED_WORD } else { NEW_WORD };
+            let what = format!("{function}, {count} functions");
+            let word = if proposed.is_some() { count as u64 * CHANGED_WORD } else { NEW_WORD };
             let owner = (proposed.is_none() && owner != payer).then_some(owner);
-            self.call(Call { what, data, word, owner, note }, found).await;
+            self.call(Call { what, data: data.into(), word, owner, note }, found).await;
         }
         Ok(())
     }
@@ -506,26 +517,25 @@ impl Planned<'_> {
         parameters: &[(String, U256)],
         found: &mut Estimate,
     ) -> Result<()> {
-        let Self { chain, payer, config, .. } = *self;
+        let Self { payer, config, .. } = *self;
         let owner = if installed { router.owner().await? } else { config.owner };
         for (name, value) in parameters {
-            let number = number_of(name)?;
-            let which = Token::Uint(number.into());
-            let delayed = PARAMETERS[usize::from(number)].delayed();
+            let (parameter, value) = (number_of(name)?, *value);
+            let delayed = PARAMETERS[usize::from(parameter)].delayed();
             if installed {
-                let now = router.muster.call(chain, "parameter", std::slice::from_ref(&which)).await?.remove(0).into_uint();
-                if now == Some(*value) {
+                let now = router.muster().parameter(parameter).await.map_err(called::<IMuster::parameterCall>)?;
+                if now == value {
                     found.steps.push(Step { what: name.clone(), bytes: None, cost: None, note: format!("is {value}") });
                     continue;
                 }
                 if delayed {
-                    let next = muster_proposal(router, chain, &which).await?;
-                    if let Some(at) = next.filter(|(next, _)| next == value).map(|(_, at)| at) {
+                    let next = router.proposed_parameter(parameter).await?;
+                    if let Some(at) = next.filter(|(next, _)| *next == value).map(|(_, at)| at) {
                         let (what, note) = (name.clone(), format!("{value} is proposed; from {} on a run sets it", date(at)));
                         if at > found.now {
                             found.steps.push(Step { what, bytes: None, cost: None, note });
                         } else {
-                            let data = router.muster.encode("acceptParameter", &[which])?;
+                            let data = IMuster::acceptParameterCall { parameter }.abi_encode().into();
                             let what = format!("acceptParameter {name}");
                             let (word, note) = (2 * CHANGED_WORD, value.to_string());
                             self.call(Call { what, data, word, owner: None, note }, found).await;
@@ -534,12 +544,15 @@ impl Planned<'_> {
                     }
                 }
             }
-            let (function, word) = if delayed { ("proposeParameter", NEW_WORD) } else { ("setParameter", CHANGED_WORD) };
-            let data = router.muster.encode(function, &[which, Token::Uint(*value)])?;
+            let (function, data, word) = if delayed {
+                ("proposeParameter", IMuster::proposeParameterCall { parameter, value }.abi_encode(), NEW_WORD)
+            } else {
+                ("setParameter", IMuster::setParameterCall { parameter, value }.abi_encode(), CHANGED_WORD)
+            };
             let note = if delayed { format!("{value}; a later run carries it out") } else { value.to_string() };
             let what = format!("{function} {name}");
             let owner = (owner != payer).then_some(owner);
-            self.call(Call { what, data, word, owner, note }, found).await;
+            self.call(Call { what, data: data.into(), word, owner, note }, found).await;
         }
         Ok(())
     }
@@ -551,9 +564,10 @@ impl Planned<'_> {
         if let Some(owner) = owner {
             note = format!("the owner's to send, {owner:?}, who also pays; {note}");
         } else {
-            let tried = if self.active { estimated(self.chain, self.payer, Some(found.address), &data).await } else { None };
-            let l1 = on_l1(self.chain, Some(found.address), &data).await;
-            cost = Some(tried.unwrap_or_else(|| Cost::computed(self.owner_gas(&data, word), l1)));
+            let request = Request { to: found.address.into(), input: data, ..Request::default() };
+            let tried = if self.active { estimated(self.chain, self.payer, &request).await } else { None };
+            let l1 = on_l1(self.chain, &request).await;
+            cost = Some(tried.unwrap_or_else(|| Cost::computed(self.owner_gas(&request.input, word), l1)));
         }
         found.steps.push(Step { what, bytes: None, cost, note });
     }
@@ -570,53 +584,41 @@ struct Call {
     note: String,
 }
 
-async fn muster_proposal(router: &Router<'_>, chain: &Chain, which: &Token) -> Result<Option<(U256, u64)>> {
-    let next = router.muster.call(chain, "proposedParameter", std::slice::from_ref(which)).await?;
-    let [value, at] = [0, 1].map(|place: usize| next[place].clone().into_uint().unwrap_or_default());
-    Ok((!at.is_zero()).then(|| (value, at.as_u64())))
-}
-
 async fn renewal(chain: &Chain, program: &Program, expires: u64, fee: Option<U256>) -> Renewal {
-    let l1 = on_l1(chain, Some(arbwasm::ARB_WASM), &vec![0xff; 36].into()).await;
-    Renewal { name: program.name.clone(), expires, gas: RENEWAL + l1, fee }
+    let call = Request { to: arbwasm::ARB_WASM.into(), input: vec![0xff; 36].into(), ..Request::default() };
+    Renewal { name: program.name.clone(), expires, gas: RENEWAL + on_l1(chain, &call).await, fee }
 }
 
 /// The node's own estimate; none if it refuses to give one.
-async fn estimated(chain: &Chain, from: Address, to: Option<Address>, data: &Bytes) -> Option<Cost> {
-    let request: TypedTransaction = Eip1559TransactionRequest {
-        from: Some(from),
-        to: to.map(NameOrAddress::Address),
-        data: Some(data.clone()),
-        ..Default::default()
-    }
-    .into();
-    let gas = chain.provider.estimate_gas(&request, None).await.ok()?;
-    Some(Cost::of_node(gas.as_u64(), on_l1(chain, to, data).await))
+async fn estimated(chain: &Chain, from: Address, request: &Request) -> Option<Cost> {
+    let gas = chain.endpoints.gas(from, request).await.ok()?;
+    Some(Cost::of_node(gas, on_l1(chain, request).await))
 }
 
 /// Gas that pays for a transaction's data on L1; nothing where the node does not say.
-async fn on_l1(chain: &Chain, to: Option<Address>, data: &Bytes) -> u64 {
-    let arguments = [Token::Address(to.unwrap_or_default()), Token::Bool(to.is_none()), Token::Bytes(data.to_vec())];
-    let call = [&id("gasEstimateL1Component(address,bool,bytes)")[..], &abi::encode(&arguments)].concat();
-    let answer = chain.call(None, NODE_INTERFACE, U256::zero(), call).await;
-    answer.ok().and_then(|answer| answer.get(24..32).map(U256::from_big_endian)).unwrap_or_default().as_u64()
+async fn on_l1(chain: &Chain, request: &Request) -> u64 {
+    let (to, creation) = (request.to.into_to().unwrap_or_default(), request.to.is_create());
+    let call = gasEstimateL1ComponentCall { to, creation, data: request.input.clone() };
+    ask(chain, NODE_INTERFACE, &call).await.map_or(0, |answer| answer.gas)
+}
+
+/// What some contract of the chain's answers; none if there is no such contract, or it refuses.
+async fn ask<C: SolCall>(chain: &Chain, to: Address, call: &C) -> Option<C::Return> {
+    let request = Request { to: to.into(), input: call.abi_encode().into(), ..Request::default() };
+    C::abi_decode_returns(&chain.endpoints.call(None, &request).await.ok()?).ok()
 }
 
 /// What can be said of places in the cache.
 async fn cache(chain: &Chain, known: Option<&Deployment>) -> String {
     const NONE: &str = "script/deploy bids for no place in the cache, and needs none";
-    let answer = chain.call(None, ARB_WASM_CACHE, U256::zero(), id("allCacheManagers()").to_vec()).await;
-    let list = answer.ok().and_then(|answer| abi::decode(&[ParamType::Array(ParamType::Address.into())], &answer).ok());
-    let managers = list.and_then(|mut list| list.remove(0).into_array()).unwrap_or_default();
-    let Some(manager) = managers.into_iter().find_map(Token::into_address) else {
+    let managers = ask(chain, ARB_WASM_CACHE, &allCacheManagersCall {}).await.unwrap_or_default();
+    let Some(manager) = managers.into_iter().next() else {
         return format!("{NONE}; the chain has no cache manager");
     };
     let mut most = None;
     for (_, program) in known.iter().flat_map(|known| known.behind()) {
-        let call = [&id("getMinBid(address)")[..], &abi::encode(&[Token::Address(program.address)])].concat();
-        if let Ok(bid) = chain.call(None, manager, U256::zero(), call).await {
-            most = most.max(Some(U256::from_big_endian(bid.get(..32).unwrap_or_default())));
-        }
+        let bid = ask(chain, manager, &getMinBidCall { program: program.address }).await;
+        most = most.max(bid.map(U256::from));
     }
     let bids = most.map_or_else(
         || "says what the least bid is once programs are active".to_string(),
@@ -627,8 +629,8 @@ async fn cache(chain: &Chain, known: Option<&Deployment>) -> String {
 
 /// In ether, to a hundred-millionth, rounded up.
 fn ether(wei: U256) -> String {
-    let unit = U256::exp10(10);
-    let text = format_ether((wei + unit - 1) / unit * unit);
+    let unit = U256::from(10_000_000_000u64);
+    let text = format_ether(wei.div_ceil(unit) * unit);
     text[..text.len() - 10].to_string()
 }
 
@@ -663,35 +665,33 @@ struct Probed {
 }
 
 impl Probed {
-    fn answer(self) -> Result<Bytes> {
+    fn answer(self) -> Result<Bytes, Error> {
         if self.succeeded {
             Ok(self.data)
         } else {
-            Err(crate::chain::Reverted { data: self.data }.into())
+            Err(Error::Refused(Box::new(Refusal::decode(&self.data))))
         }
     }
 }
 
 impl Probe<'_> {
     /// A method of ArbWasm's that takes a program's address.
-    async fn ask(&self, signature: &str) -> Result<Probed> {
-        let data = probing(&initcode(self.code), id(signature));
-        let request: TypedTransaction =
-            Eip1559TransactionRequest { from: Some(self.payer), data: Some(data), ..Default::default() }.into();
-        let answer = self.chain.provider.call(&request, None).await.map_err(|error| self.chain.trouble(&error))?;
-        let word = |at: usize| answer.get(at * 32..at * 32 + 32).map(U256::from_big_endian);
+    async fn ask<C: SolCall>(&self) -> Result<Probed> {
+        let request = Request { input: probing(&initcode(self.code), C::SELECTOR), ..Request::default() };
+        let answer = self.chain.endpoints.call(Some(self.payer), &request).await?;
+        let word = |at: usize| answer.get(at * 32..at * 32 + 32).map(U256::from_be_slice);
         let (succeeded, gas) = word(0).zip(word(1)).context("the node does not run code that is to create a program")?;
-        Ok(Probed { succeeded: !succeeded.is_zero(), gas: gas.as_u64(), data: answer[64..].to_vec().into() })
+        Ok(Probed { succeeded: !succeeded.is_zero(), gas: gas.saturating_to(), data: answer.slice(64..) })
     }
 
     /// The data fee of an activation, and its gas; none if the node refuses to activate it.
     async fn activation(&self) -> Result<Option<(U256, u64)>> {
         // Without value: what ArbWasm then demands is the fee, and it has done all the work before.
-        let probed = self.ask(arbwasm::ACTIVATE).await?;
+        let probed = self.ask::<ArbWasm::activateProgramCall>().await?;
         let gas = probed.gas + arbwasm::AFTER_FEE;
         Ok(match arbwasm::fee(probed.answer()) {
             Ok(Fee::Demanded(fee)) => Some((fee, gas)),
-            Ok(Fee::Nothing) => Some((U256::zero(), gas)),
+            Ok(Fee::Nothing) => Some((U256::ZERO, gas)),
             Err(_) => None,
         })
     }

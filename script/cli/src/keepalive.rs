@@ -6,17 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use alloy::primitives::{keccak256, utils::format_ether, Address, B256};
 use anyhow::{ensure, Context, Result};
-use ethers::{
-    providers::Middleware,
-    types::{Address, H256},
-    utils::{format_ether, keccak256},
-};
+use muster_client::Sender;
 
 use crate::{
     arbwasm::{self, Rules, Status},
-    chain::{date, Account, Chain},
-    contract::Muster,
+    chain::{date, Chain},
     deploy::{self, ROUTER},
     router::Router,
     wasm::PREFIX,
@@ -85,11 +81,11 @@ pub async fn programs(chain: &Chain, root: &Path, options: &Options) -> Result<B
         }
     };
     // One of an earlier version is a program itself, whatever dictionary it was compressed with.
-    let code = chain.provider.get_code(address, None).await.map_err(|error| chain.trouble(&error))?;
+    let code = chain.endpoints.code(address).await?;
     if code.starts_with(&PREFIX[..3]) {
         found.insert(address, ROUTER.into());
     }
-    for program in (Router { chain, muster: Muster { address } }).programs().await? {
+    for program in (Router { chain, address }).programs().await? {
         found.entry(program).or_insert_with(|| "in use".into());
     }
     Ok(found)
@@ -101,7 +97,7 @@ pub async fn programs(chain: &Chain, root: &Path, options: &Options) -> Result<B
 /// The node's. That a program cannot be kept alive is said in its row.
 pub async fn run(
     chain: &Chain,
-    mut account: Option<&mut Account>,
+    account: Option<&Sender>,
     programs: &BTreeMap<Address, String>,
     within: u64,
     say: impl Fn(&str),
@@ -109,17 +105,17 @@ pub async fn run(
     let rules = Rules::of(chain).await?;
     let mut rows = Vec::new();
     // What has the same code is renewed together.
-    let mut renewed: BTreeMap<H256, &str> = BTreeMap::new();
+    let mut renewed: BTreeMap<B256, &str> = BTreeMap::new();
     for (&address, name) in programs {
-        let code = chain.provider.get_code(address, None).await.map_err(|error| chain.trouble(&error))?;
-        let hash = H256(keccak256(&code));
+        let code = chain.endpoints.code(address).await?;
+        let hash = keccak256(&code);
         let (done, needs_attention) = if let Some(other) = renewed.get(&hash) {
             (format!("together with {other}"), false)
         } else if code.is_empty() {
             ("there is no code".into(), true)
         } else {
             let what = due(&rules, Status::of(chain, address).await?, within);
-            let paid = match (&what, account.as_deref_mut()) {
+            let paid = match (&what, account) {
                 (Due::Renewal, Some(account)) => Some(arbwasm::keep_alive(chain, account, name, hash).await),
                 (Due::Activation(_), Some(account)) => Some(arbwasm::activate(chain, account, name, address).await),
                 _ => None,
@@ -226,8 +222,8 @@ mod tests {
 
     #[test]
     fn what_is_due_follows_from_age_margin_and_pause() {
-        let rules = Rules { version: 3, expiry: 365 * DAY, keepalive: 31 * DAY, activation_gas: 0.into() };
-        let paused = Rules { activation_gas: 1_000_000_000.into(), ..rules };
+        let rules = Rules { version: 3, expiry: 365 * DAY, keepalive: 31 * DAY, activation_gas: 0 };
+        let paused = Rules { activation_gas: 1_000_000_000, ..rules };
         let active = |left| Status::Active { left };
         for (status, within, expected) in [
             (active(181 * DAY), 180, Due::Nothing),

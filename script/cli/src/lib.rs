@@ -8,7 +8,6 @@
 pub mod arbwasm;
 pub mod build;
 pub mod chain;
-pub mod contract;
 pub mod demo;
 pub mod deploy;
 pub mod estimate;

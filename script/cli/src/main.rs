@@ -7,11 +7,12 @@ use clap::{Parser, Subcommand};
 use comfy_table::Table;
 use muster_cli::{
     build::{self, Program, Settings},
-    chain::{wallet, Account, Chain},
+    chain::{wallet, Chain},
     demo, deploy, estimate, keepalive, measure, pages, proof,
     table::table,
     wasm,
 };
+use muster_client::Sender;
 
 #[derive(Parser)]
 #[command(name = "muster-dev", version, about)]
@@ -109,7 +110,7 @@ async fn deploy(root: &Path, options: &deploy::Options) -> Result<()> {
     let mut config = deploy::Config::from_environment(root, payer)?;
     config.file = Some(deploy::record(root, chain.id));
     config.say = if options.json { |line| eprintln!("deploy: {line}") } else { |line| println!("deploy: {line}") };
-    let mut account = match account {
+    let account = match account {
         Some(account) if !options.dry_run => account,
         _ => {
             let estimate = estimate::estimate(&chain, payer, &config).await?;
@@ -122,7 +123,7 @@ async fn deploy(root: &Path, options: &deploy::Options) -> Result<()> {
             return Ok(());
         }
     };
-    let deployment = deploy::on(&chain, &mut account, &config).await?;
+    let deployment = deploy::on(&chain, &account, &config).await?;
     if options.json {
         println!("{}", serde_json::to_string_pretty(&deployment)?);
     }
@@ -130,14 +131,14 @@ async fn deploy(root: &Path, options: &deploy::Options) -> Result<()> {
 }
 
 async fn keepalive(root: &Path, options: &keepalive::Options) -> Result<()> {
-    let (chain, mut account) = if options.dry_run {
+    let (chain, account) = if options.dry_run {
         (Chain::connect(&url(root)?).await?, None)
     } else {
         connect(root).await.map(|(chain, account)| (chain, Some(account)))?
     };
     let programs = keepalive::programs(&chain, root, options).await?;
     let say = |line: &str| println!("keepalive: {line}");
-    let rows = keepalive::run(&chain, account.as_mut(), &programs, options.within, say).await?;
+    let rows = keepalive::run(&chain, account.as_ref(), &programs, options.within, say).await?;
     let now = chain.now().await?;
     let mut shown = table(6, &["program", "address", "state", "start gas cached / not", "expires", "done"]);
     shown.add_rows(rows.iter().map(|row| row.cells(now)));
@@ -187,13 +188,13 @@ fn url(root: &Path) -> Result<String> {
 }
 
 /// Its chain, and the account of PRIVATE_KEY there.
-async fn connect(root: &Path) -> Result<(Chain, Account)> {
+async fn connect(root: &Path) -> Result<(Chain, Sender)> {
     let url = url(root)?;
     let key = deploy::variable("PRIVATE_KEY")
         .context("PRIVATE_KEY is not set: put the key of who pays in the environment or in .env (.env.example documents it)")?;
     let wallet = wallet(&key)?;
     let chain = Chain::connect(&url).await?;
-    let account = Account::new(&chain, wallet);
+    let account = chain.account(wallet).await?;
     Ok((chain, account))
 }
 

@@ -11,6 +11,7 @@ use std::{
     path::Path,
 };
 
+use alloy::{hex, json_abi::JsonAbi};
 use anyhow::{Context, Result};
 use syn::{
     braced, parenthesized,
@@ -20,15 +21,17 @@ use syn::{
     Attribute, Block, Expr, FnArg, Ident, ImplItem, Item, ReturnType, Token, Type,
 };
 
-use crate::{
-    contract::interface,
-    pages::{documented, row},
-};
+use crate::pages::{documented, row};
 
 /// What the router itself, or the platform, gives on any call.
 const ANY: [&str; 3] = ["NoCode", "ProgramFailed", "UnknownFunction"];
 /// What reading the arguments gives.
 const UNREADABLE: &str = "MalformedCalldata";
+
+/// The public interface.
+fn interface() -> JsonAbi {
+    serde_json::from_str(include_str!("../../../abi/IMuster.json")).expect("abi/IMuster.json is an ABI")
+}
 
 /// A function that returns a `Result`.
 struct Function {
@@ -256,14 +259,15 @@ pub fn page(root: &Path) -> Result<String> {
     let raised = raised(root)?;
     let notices = notices(&fs::read_to_string(root.join("abi/IMuster.sol"))?);
     let mut page = String::from(HEAD);
-    for error in interface().errors() {
+    let interface = interface();
+    for error in interface.errors() {
         let notice =
             notices.get(&error.name).with_context(|| format!("error {} has no @notice in abi/IMuster.sol", error.name))?;
-        let values: Vec<String> = error.inputs.iter().map(|input| format!("{} {}", input.kind, input.name)).collect();
+        let values: Vec<String> = error.inputs.iter().map(|input| format!("{} {}", input.selector_type(), input.name)).collect();
         let by = match raised.get(&error.name) {
             _ if ANY.contains(&error.name.as_str()) => "any call".to_string(),
             Some(functions) => {
-                let all: BTreeSet<String> = interface().functions().map(|function| function.name.clone()).collect();
+                let all: BTreeSet<String> = interface.functions().map(|function| function.name.clone()).collect();
                 let list = |names: &mut dyn Iterator<Item = &String>| {
                     names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
                 };
@@ -276,7 +280,7 @@ pub fn page(root: &Path) -> Result<String> {
             }
             None => anyhow::bail!("nothing raises {}: delete it from abi/IMuster.sol", error.name),
         };
-        let selector = ethers::types::Bytes::from(error.signature()[..4].to_vec());
+        let selector = hex::encode_prefixed(error.selector());
         page += &row(&[&format!("`{}({})`", error.name, values.join(", ")), &format!("`{selector}`"), notice, &by]);
     }
     Ok(page)

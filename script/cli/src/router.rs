@@ -3,12 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{anyhow, bail, ensure, Context, Result};
-use ethers::{
-    abi::Token,
-    providers::Middleware,
-    types::{Address, Bytes, TransactionReceipt, H256, U256},
-    utils::keccak256,
+use alloy::{
+    primitives::{keccak256, Address, Bytes, FixedBytes, B256, U256, U64},
+    rpc::types::TransactionReceipt,
+    sol_types::{SolCall, SolInterface},
+};
+use anyhow::{bail, ensure, Context, Result};
+use muster_client::{
+    Event,
+    IMuster::{self, IMusterCalls},
+    Muster, Reason, Refusal, Sender,
 };
 use muster_core::{
     record::{Ownership, Rules},
@@ -16,10 +20,7 @@ use muster_core::{
 };
 use muster_protocol::{layout, programs::PROGRAMS};
 
-use crate::{
-    chain::{date, Account, Chain},
-    contract::{encode, explain, interface, Event, Muster, Refusal},
-};
+use crate::chain::{called, date, name_of, Chain};
 
 /// Selectors and the programs they lead to.
 pub type Routes = BTreeMap<[u8; 4], Address>;
@@ -42,18 +43,16 @@ pub fn initcode(code: &[u8]) -> Bytes {
 pub fn bound_initcode(code: &[u8], deployer: Address) -> Bytes {
     // push20 deployer, push1 OWNERSHIP, sstore
     let mut first = vec![0x73];
-    first.extend(deployer.as_bytes());
+    first.extend(deployer);
     first.extend([0x60, layout::OWNERSHIP, 0x55]);
     returning(first, code)
 }
 
 fn returning(mut out: Vec<u8>, code: &[u8]) -> Bytes {
     let prelude = u8::try_from(out.len() + 43).expect("a short prelude");
-    let mut length = [0; 32];
-    U256::from(code.len()).to_big_endian(&mut length);
     // push32 length, dup1, push1 prelude, push1 0, codecopy, push1 0, return
     out.push(0x7f);
-    out.extend(length);
+    out.extend(U256::from(code.len()).to_be_bytes::<32>());
     out.extend([0x80, 0x60, prelude, 0x60, 0, 0x39, 0x60, 0, 0xf3, 0]);
     debug_assert_eq!(out.len(), usize::from(prelude));
     out.extend(code);
@@ -91,32 +90,20 @@ pub fn routes<'a>(programs: impl IntoIterator<Item = (&'a str, Address)>) -> Res
     Ok(wanted)
 }
 
-/// What `install` takes to initialise a router through the program `admin`.
-///
-/// # Errors
-/// When the interface has no such function.
-pub(crate) fn installing(admin: Address, terms: &Terms, wanted: &Routes) -> Result<[Token; 2]> {
-    let programs = by_program(wanted)
-        .into_iter()
-        .map(|(program, selectors)| Token::Tuple(vec![Token::Address(program), list(&selectors)]))
-        .collect();
-    let initialise = encode(
-        "initialise",
-        &[
-            Token::Address(terms.owner),
-            Token::Address(terms.treasury),
-            Token::Uint(terms.granule.into()),
-            Token::Uint(terms.minimum_stake.into()),
-            Token::Uint(terms.upgrade_delay.into()),
-            Token::Array(programs),
-        ],
-    )?;
-    Ok([Token::Address(admin), Token::Bytes(initialise.to_vec())])
-}
-
-/// What proposing a change of programs takes, and accepting it.
-pub(crate) fn change_of(program: Address, selectors: &[[u8; 4]]) -> [Token; 2] {
-    [Token::Address(program), list(selectors)]
+/// What initialises a router through the program `admin`.
+pub(crate) fn installing(admin: Address, terms: &Terms, wanted: &Routes) -> IMuster::installCall {
+    let initialise = IMuster::initialiseCall {
+        owner: terms.owner,
+        treasury: terms.treasury,
+        granule: terms.granule,
+        minimumStake: terms.minimum_stake,
+        upgradeDelay: terms.upgrade_delay,
+        programs: by_program(wanted)
+            .into_iter()
+            .map(|(program, selectors)| IMuster::Facet { facetAddress: program, functionSelectors: words(&selectors) })
+            .collect(),
+    };
+    IMuster::installCall { program: admin, call: initialise.abi_encode().into() }
 }
 
 /// A router on a chain.
@@ -125,10 +112,15 @@ pub struct Router<'a> {
     /// The chain.
     pub chain: &'a Chain,
     /// The router's address.
-    pub muster: Muster,
+    pub address: Address,
 }
 
 impl Router<'_> {
+    /// The contract behind it.
+    pub fn muster(&self) -> Muster {
+        Muster::at(self.chain.endpoints.clone(), self.address)
+    }
+
     /// Whether it is initialised already.
     ///
     /// # Errors
@@ -150,16 +142,15 @@ impl Router<'_> {
     ///
     /// # Errors
     /// Names everything that is not as it should be.
-    pub async fn untouched(&self, deployer: Address, created_in: H256, code: &[u8]) -> Result<()> {
-        let (chain, at) = (self.chain, self.muster.address);
+    pub async fn untouched(&self, deployer: Address, created_in: B256, code: &[u8]) -> Result<()> {
+        let at = self.address;
         let mut wrong = Vec::new();
-        let there = chain.provider.get_code(at, None).await.map_err(|error| chain.trouble(&error))?;
-        if there.as_ref() != code {
+        if *self.chain.endpoints.code(at).await? != code {
             wrong.push("its code is not what was built".to_string());
         }
         wrong.extend(self.created_otherwise(deployer, created_in, code).await?);
         let holder = self.slot(layout::OWNERSHIP).await?;
-        if holder != Word::from(deployer.0) {
+        if holder != Word::from(deployer.into_array()) {
             wrong.push(format!("slot {} is {}, not {deployer:?} alone", layout::OWNERSHIP, hex(holder)));
         }
         for number in (0..=LAST_SLOT).filter(|number| *number != layout::OWNERSHIP) {
@@ -168,10 +159,10 @@ impl Router<'_> {
                 wrong.push(format!("slot {number} is {}, not empty", hex(found)));
             }
         }
-        for function in interface().functions() {
-            let program = self.program(function.short_signature()).await?;
+        for selector in IMusterCalls::selectors() {
+            let program = self.program(selector).await?;
             if !program.is_zero() {
-                wrong.push(format!("{} leads to {program:?} already", function.name));
+                wrong.push(format!("{} leads to {program:?} already", name(selector)));
             }
         }
         ensure!(
@@ -187,18 +178,18 @@ impl Router<'_> {
     ///
     /// # Errors
     /// Says what is wrong with the transaction.
-    pub async fn bound(&self, deployer: Address, created_in: H256, code: &[u8]) -> Result<()> {
+    pub async fn bound(&self, deployer: Address, created_in: B256, code: &[u8]) -> Result<()> {
         let wrong = self.created_otherwise(deployer, created_in, code).await?;
-        ensure!(wrong.is_none(), "the router at {:?} cannot be trusted: {}", self.muster.address, wrong.unwrap_or_default());
+        ensure!(wrong.is_none(), "the router at {:?} cannot be trusted: {}", self.address, wrong.unwrap_or_default());
         Ok(())
     }
 
-    async fn created_otherwise(&self, deployer: Address, created_in: H256, code: &[u8]) -> Result<Option<String>> {
-        let created = self.chain.provider.get_transaction(created_in).await.map_err(|error| self.chain.trouble(&error))?;
+    async fn created_otherwise(&self, deployer: Address, created_in: B256, code: &[u8]) -> Result<Option<String>> {
+        let created: Option<Created> = self.chain.endpoints.ask("eth_getTransactionByHash", [created_in]).await?;
         Ok(match created {
             Some(created) if created.to.is_none() && created.input == bound_initcode(code, deployer) => {
-                let at = ethers::utils::get_contract_address(created.from, created.nonce);
-                (at != self.muster.address).then(|| format!("transaction {created_in:?} created another one, {at:?}"))
+                let at = created.from.create(created.nonce.to());
+                (at != self.address).then(|| format!("transaction {created_in:?} created another one, {at:?}"))
             }
             Some(_) => Some(format!("transaction {created_in:?} did not create it bound to {deployer:?}")),
             None => Some(format!("the node does not know transaction {created_in:?}, which created it")),
@@ -209,18 +200,10 @@ impl Router<'_> {
     ///
     /// # Errors
     /// The router's refusals.
-    pub async fn install(
-        &self,
-        account: &mut Account,
-        admin: Address,
-        terms: &Terms,
-        wanted: &Routes,
-    ) -> Result<TransactionReceipt> {
-        let arguments = installing(admin, terms, wanted)?;
-        self.muster
-            .send(self.chain, account, "install", &arguments, U256::zero(), None)
-            .await
-            .context("cannot initialise the router")
+    pub async fn install(&self, account: &Sender, admin: Address, terms: &Terms, wanted: &Routes) -> Result<TransactionReceipt> {
+        let install = installing(admin, terms, wanted);
+        let sent = self.chain.tell(account, &self.muster(), &install, U256::ZERO, None).await;
+        sent.context("cannot initialise the router")
     }
 
     /// Refuses an initialised router that was told something else. What it was told is read from its storage, so that no
@@ -259,7 +242,7 @@ impl Router<'_> {
         ensure!(
             differences.is_empty(),
             "the router at {:?} is not what this deployment was told: {}",
-            self.muster.address,
+            self.address,
             differences.join("; ")
         );
         Ok(())
@@ -267,12 +250,15 @@ impl Router<'_> {
 
     /// Where its selectors lead: what its list says, compared with the words that it goes by.
     async fn routes(&self, wanted: &Routes) -> Result<Routes> {
-        let at = self.muster.address;
-        let mut listed = facets(&self.muster.call(self.chain, "facets", &[]).await?)?;
+        let at = self.address;
+        let facets = self.muster().read(IMuster::facetsCall {}).await.map_err(called::<IMuster::facetsCall>)?;
+        let mut listed = Routes::new();
         // What the router answers itself leads to no program.
-        listed.retain(|_, program| *program != at);
-        let known = interface().functions().map(|function| function.short_signature());
-        let selectors: BTreeSet<[u8; 4]> = known.chain(listed.keys().copied()).chain(wanted.keys().copied()).collect();
+        for facet in facets.into_iter().filter(|facet| facet.facetAddress != at) {
+            listed.extend(facet.functionSelectors.into_iter().map(|selector| (selector.0, facet.facetAddress)));
+        }
+        let selectors: BTreeSet<[u8; 4]> =
+            IMusterCalls::selectors().chain(listed.keys().copied()).chain(wanted.keys().copied()).collect();
         let mut stored = Routes::new();
         for selector in selectors {
             let program = self.program(selector).await?;
@@ -300,10 +286,10 @@ impl Router<'_> {
     /// The node's.
     pub async fn programs(&self) -> Result<BTreeSet<Address>> {
         let mut found = BTreeSet::new();
-        for function in interface().functions() {
-            found.insert(self.program(function.short_signature()).await?);
+        for selector in IMusterCalls::selectors() {
+            found.insert(self.program(selector).await?);
         }
-        found.remove(&Address::zero());
+        found.remove(&Address::ZERO);
         Ok(found)
     }
 
@@ -311,14 +297,8 @@ impl Router<'_> {
     ///
     /// # Errors
     /// The router's refusals, and when a selector leads to a program that is not among `known`.
-    pub async fn upgrade(
-        &self,
-        account: &mut Account,
-        wanted: &Routes,
-        known: &BTreeSet<Address>,
-        say: &dyn Fn(&str),
-    ) -> Result<()> {
-        let at = self.muster.address;
+    pub async fn upgrade(&self, account: &Sender, wanted: &Routes, known: &BTreeSet<Address>, say: &dyn Fn(&str)) -> Result<()> {
+        let at = self.address;
         let changes = self.changes(wanted, known).await?;
         if changes.is_empty() {
             say(&format!("router: {} functions lead where they should", wanted.len()));
@@ -326,12 +306,11 @@ impl Router<'_> {
         for (program, selectors) in changes {
             let target = if program.is_zero() { "nowhere".to_string() } else { format!("to {program:?}") };
             let count = selectors.len();
-            let arguments = change_of(program, &selectors);
-            let proposed = self.proposed(&arguments).await?.is_some();
-            let step = self
-                .change(account, "Programs", proposed, &arguments, &arguments)
-                .await
-                .context("cannot change the router's programs")?;
+            let proposed = self.proposed(program, &selectors).await?.is_some();
+            let selectors = words(&selectors);
+            let propose = IMuster::proposeProgramsCall { program, selectors: selectors.clone() };
+            let accept = IMuster::acceptProgramsCall { program, selectors };
+            let step = self.change(account, proposed, &propose, accept).await.context("cannot change the router's programs")?;
             say(&match step {
                 Step::Done => format!("router: {count} functions now lead {target}"),
                 Step::Waits(at) => {
@@ -352,8 +331,8 @@ impl Router<'_> {
     /// When a selector leads to a program that is not among `known`.
     pub(crate) async fn changes(&self, wanted: &Routes, known: &BTreeSet<Address>) -> Result<Vec<(Address, Vec<[u8; 4]>)>> {
         let there = self.routes(wanted).await?;
-        let at = self.muster.address;
-        let stranger = there.iter().find(|(selector, at)| wanted.get(*selector) != Some(at) && !known.contains(at));
+        let at = self.address;
+        let stranger = there.iter().find(|(selector, at)| wanted.get(*selector) != Some(at) && !known.contains(*at));
         if let Some((selector, program)) = stranger {
             bail!(
                 "the router at {at:?} leads {} to {program:?}, which this deployment's record does not know: if that is \
@@ -363,7 +342,7 @@ impl Router<'_> {
         }
         let mut changes = Routes::new();
         changes.extend(wanted.iter().filter(|(selector, at)| there.get(*selector) != Some(at)));
-        changes.extend(there.keys().filter(|selector| !wanted.contains_key(*selector)).map(|gone| (*gone, Address::zero())));
+        changes.extend(there.keys().filter(|selector| !wanted.contains_key(*selector)).map(|gone| (*gone, Address::ZERO)));
         let parts = by_program(&changes).into_iter().flat_map(|(program, selectors)| {
             let parts: Vec<_> = selectors.chunks(SELECTORS_AT_ONCE).map(|part| (program, part.to_vec())).collect();
             parts
@@ -375,44 +354,55 @@ impl Router<'_> {
     ///
     /// # Errors
     /// The node's.
-    pub(crate) async fn proposed(&self, arguments: &[Token]) -> Result<Option<u64>> {
-        let at = self.muster.call(self.chain, "proposedPrograms", arguments).await?;
-        let at = at.into_iter().next().and_then(Token::into_uint).unwrap_or_default();
-        Ok((!at.is_zero()).then(|| at.as_u64()))
+    pub(crate) async fn proposed(&self, program: Address, selectors: &[[u8; 4]]) -> Result<Option<u64>> {
+        let call = IMuster::proposedProgramsCall { program, selectors: words(selectors) };
+        let at = self.muster().read(call).await.map_err(called::<IMuster::proposedProgramsCall>)?;
+        Ok((at > 0).then_some(at))
     }
 
-    /// Carries a change out that takes effect only some time after its proposal, by `propose<What>` and `accept<What>`:
-    /// proposes it unless that has happened, else accepts it if that is due.
+    /// A parameter's proposed value and when it can take effect; none if nothing is proposed.
+    ///
+    /// # Errors
+    /// The node's.
+    pub(crate) async fn proposed_parameter(&self, which: u8) -> Result<Option<(U256, u64)>> {
+        let call = IMuster::proposedParameterCall { which };
+        let next = self.muster().read(call).await.map_err(called::<IMuster::proposedParameterCall>)?;
+        Ok((next.effective > 0).then_some((next.value, next.effective)))
+    }
+
+    /// Carries a change out that takes effect only some time after its proposal: proposes it unless that has happened, else
+    /// accepts it if that is due.
     ///
     /// # Errors
     /// The contract's refusals.
-    pub async fn change(
+    pub async fn change<P: SolCall, A: SolCall + Clone>(
         &self,
-        account: &mut Account,
-        what: &str,
+        account: &Sender,
         proposed: bool,
-        propose: &[Token],
-        accept: &[Token],
+        propose: &P,
+        accept: A,
     ) -> Result<Step> {
-        let (chain, muster) = (self.chain, &self.muster);
+        let (chain, muster) = (self.chain, self.muster());
         if !proposed {
-            let function = format!("propose{what}");
             if self.owner().await? != account.address() {
-                return Ok(Step::Owners(muster.encode(&function, propose)?));
+                return Ok(Step::Owners(propose.abi_encode().into()));
             }
-            let receipt = muster.send(chain, account, &function, propose, U256::zero(), None).await?;
-            let event = receipt.logs.iter().filter_map(Event::of).find(|event| event.get("effective").is_some());
-            return Ok(Step::Waits(event.with_context(|| format!("{function} left no event"))?.number("effective")));
+            let receipt = chain.tell(account, &muster, propose, U256::ZERO, None).await?;
+            let effective = muster.events(&receipt).into_iter().find_map(|event| match event {
+                Event::ParameterProposed(event) => Some(event.effective),
+                Event::ProgramsProposed(event) => Some(event.effective),
+                _ => None,
+            });
+            return Ok(Step::Waits(effective.with_context(|| format!("{} left no event", name_of::<P>()))?));
         }
-        let function = format!("accept{what}");
-        match chain.call(Some(account.address()), muster.address, U256::zero(), muster.encode(&function, accept)?).await {
+        match muster.try_as(account.address(), accept.clone(), U256::ZERO).await {
             Ok(_) => {
-                muster.send(chain, account, &function, accept, U256::zero(), None).await?;
+                chain.tell(account, &muster, &accept, U256::ZERO, None).await?;
                 Ok(Step::Done)
             }
-            Err(error) => match Refusal::behind(&error).and_then(|refusal| refusal.number("effective")) {
-                Some(at) => Ok(Step::Waits(at)),
-                None => Err(explain(error, &function)),
+            Err(error) => match error.refusal() {
+                Some(Refusal::Known(Reason::TooEarly(early))) => Ok(Step::Waits(early.effective)),
+                _ => Err(called::<A>(error)),
             },
         }
     }
@@ -421,7 +411,7 @@ impl Router<'_> {
     async fn program(&self, selector: [u8; 4]) -> Result<Address> {
         let key = layout::selector_key(selector).to_be_bytes();
         let at = keccak256([key, layout::slot(layout::PROGRAMS).to_be_bytes()].concat());
-        self.read(H256(at)).await.map(address)
+        self.read(at).await.map(address)
     }
 
     async fn word<R: Packed>(&self, number: u8) -> Result<R> {
@@ -429,13 +419,21 @@ impl Router<'_> {
     }
 
     async fn slot(&self, number: u8) -> Result<Word> {
-        self.read(H256(layout::slot(number).to_be_bytes())).await
+        self.read(layout::slot(number).to_be_bytes().into()).await
     }
 
-    async fn read(&self, at: H256) -> Result<Word> {
-        let found = self.chain.provider.get_storage_at(self.muster.address, at, None).await;
-        Ok(Word::from_be_bytes(found.map_err(|error| self.chain.trouble(&error))?.0))
+    async fn read(&self, at: B256) -> Result<Word> {
+        Ok(Word::from_be_bytes(self.chain.endpoints.word(self.address, at).await?.0))
     }
+}
+
+/// What is looked at of the transaction that created a router.
+#[derive(serde::Deserialize)]
+struct Created {
+    from: Address,
+    to: Option<Address>,
+    nonce: U64,
+    input: Bytes,
 }
 
 /// How far a change is that has to be proposed first.
@@ -467,34 +465,14 @@ fn by_program(routes: &Routes) -> BTreeMap<Address, Vec<[u8; 4]>> {
     programs
 }
 
-fn list(selectors: &[[u8; 4]]) -> Token {
-    Token::Array(selectors.iter().map(|selector| Token::FixedBytes(selector.to_vec())).collect())
+/// Selectors as arguments.
+pub(crate) fn words(selectors: &[[u8; 4]]) -> Vec<FixedBytes<4>> {
+    selectors.iter().copied().map(FixedBytes).collect()
 }
 
 /// A function's name, or the selector if the interface has none.
 fn name(selector: [u8; 4]) -> String {
-    let function = interface().functions().find(|function| function.short_signature() == selector);
-    function.map_or_else(|| Bytes::from(selector).to_string(), |function| function.name.clone())
-}
-
-/// What `facets()` returns, the other way round.
-fn facets(values: &[Token]) -> Result<Routes> {
-    let mut map = Routes::new();
-    let facets = values.first().and_then(|value| value.clone().into_array()).context("facets() returned no list")?;
-    for facet in facets {
-        let Some([program, selectors]) = facet.into_tuple().and_then(|parts| <[Token; 2]>::try_from(parts).ok()) else {
-            bail!("facets() returned something else than programs and selectors");
-        };
-        let program = program.into_address().unwrap_or_default();
-        for selector in selectors.into_array().unwrap_or_default() {
-            let selector = selector.into_fixed_bytes().unwrap_or_default();
-            map.insert(
-                selector.try_into().map_err(|_| anyhow!("facets() returned a selector that has not four bytes"))?,
-                program,
-            );
-        }
-    }
-    Ok(map)
+    IMusterCalls::name_by_selector(selector).map_or_else(|| FixedBytes(selector).to_string(), Into::into)
 }
 
 /// The account in a word, which the contract takes from its lower 20 bytes whatever else may lie there.
@@ -503,7 +481,7 @@ fn address(word: Word) -> Address {
 }
 
 fn hex(word: Word) -> String {
-    Bytes::from(word.to_be_bytes()).to_string()
+    B256::from(word.to_be_bytes()).to_string()
 }
 
 #[cfg(test)]
@@ -530,7 +508,7 @@ mod tests {
 
     #[test]
     fn differences_name_the_function_and_both_programs() {
-        let selector = ethers::utils::id("owner()");
+        let selector = IMuster::ownerCall::SELECTOR;
         let (a, b) = (Address::repeat_byte(1), Address::repeat_byte(2));
         assert_eq!(differ(&[(selector, a)].into(), &[(selector, b)].into()), [format!("owner leads to {a:?}, not {b:?}")]);
         assert_eq!(differ(&[([1, 2, 3, 4], a)].into(), &Routes::new()), [format!("0x01020304 leads to {a:?}, not nothing")]);

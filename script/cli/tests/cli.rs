@@ -2,22 +2,21 @@
 
 use std::{fs, path::PathBuf, process::Command};
 
-use ethers::{
-    abi::Token,
-    providers::{Http, Middleware, Provider},
-    signers::{LocalWallet, Signer},
-    types::{Address, Bytes, H256, U256},
-    utils::{id, keccak256},
+use alloy::{
+    primitives::{keccak256, Address, Bytes, FixedBytes, B256, U256},
+    rpc::types::TransactionReceipt,
+    signers::local::PrivateKeySigner,
+    sol_types::SolCall,
 };
 use muster_cli::{
     build,
-    chain::{Account, Chain, Outgoing},
-    contract::{Muster, Refusal},
+    chain::Chain,
     demo::books,
     deploy::{self, Config},
     estimate::{estimate, Estimate},
     router::{bound_initcode, initcode},
 };
+use muster_client::{IMuster, Muster, Reason, Refusal, Request, Sender};
 use muster_devnode::{
     chain::{Clock, NITRO_DEV_KEY},
     Devnode,
@@ -25,15 +24,30 @@ use muster_devnode::{
 use muster_protocol::parameters::number_of;
 use tempfile::TempDir;
 
-const OWNER: Address = ethers::types::H160([0x0a; 20]);
-const TREASURY: Address = ethers::types::H160([0x0b; 20]);
+const OWNER: Address = Address::repeat_byte(0x0a);
+const TREASURY: Address = Address::repeat_byte(0x0b);
 
 fn node() -> Devnode {
     Devnode::start(muster_devnode::Config::default()).unwrap()
 }
 
-fn wallet() -> LocalWallet {
+fn wallet() -> PrivateKeySigner {
     NITRO_DEV_KEY.parse().unwrap()
+}
+
+/// A word with this number.
+fn word(number: u64) -> B256 {
+    U256::from(number).into()
+}
+
+/// The contract on a chain.
+fn contract(chain: &Chain, address: Address) -> Muster {
+    Muster::at(chain.endpoints.clone(), address)
+}
+
+/// Creates a contract.
+async fn create(chain: &Chain, account: &Sender, initcode: Bytes) -> TransactionReceipt {
+    chain.send(account, Request { input: initcode, ..Request::default() }).await.unwrap()
 }
 
 fn config(file: Option<PathBuf>) -> Config {
@@ -68,48 +82,49 @@ async fn deploying_again_sends_nothing_and_mends_what_is_missing() {
     let node = node();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("412346.json");
-    let provider = Provider::<Http>::try_from(node.url()).unwrap();
-    let first = deploy::deploy(provider.clone(), wallet(), config(Some(file.clone()))).await.unwrap();
-    let deployer = first.deployer;
-    let sent = provider.get_transaction_count(deployer, None).await.unwrap();
-    assert_eq!(sent, U256::from(2 * first.programs.len()), "create and activate each program, create and install the router");
+    let chain = Chain::connect(&node.url()).await.unwrap();
+    let deploy = async || {
+        let account = chain.account(wallet()).await?;
+        deploy::on(&chain, &account, &config(Some(file.clone()))).await
+    };
+    let first = deploy().await.unwrap();
+    let sent = async || chain.endpoints.count(wallet().address()).await.unwrap();
+    let all = 2 * first.programs.len() as u64;
+    assert_eq!(sent().await, all, "create and activate each program, create and install the router");
     for (name, program) in &first.programs {
-        let code = provider.get_code(program.address, None).await.unwrap();
-        assert_eq!(program.code_hash.0, keccak256(&code), "{name}");
+        let code = chain.endpoints.code(program.address).await.unwrap();
+        assert_eq!(program.code_hash, keccak256(&code), "{name}");
         assert_eq!(program.activated_in.is_some(), name != "router", "{name}");
     }
 
     // Who deploys is not who owns.
-    let chain = Chain::connect(&node.url()).await.unwrap();
-    let at = Muster { address: first.address };
-    assert_eq!(at.call(&chain, "owner", &[]).await.unwrap(), [Token::Address(OWNER)]);
-    let overview = at.call(&chain, "overview", &[]).await.unwrap().remove(0).into_tuple().unwrap();
-    assert_eq!(overview[1], Token::Address(TREASURY));
+    let at = contract(&chain, first.address);
+    assert_eq!((first.deployer, at.read(IMuster::ownerCall {}).await.unwrap()), (wallet().address(), OWNER));
+    assert_eq!(at.read(IMuster::overviewCall {}).await.unwrap().treasury, TREASURY);
 
-    let again = deploy::deploy(provider.clone(), wallet(), config(Some(file.clone()))).await.unwrap();
-    assert_eq!(again, first);
-    assert_eq!(provider.get_transaction_count(deployer, None).await.unwrap(), sent);
+    assert_eq!(deploy().await.unwrap(), first);
+    assert_eq!(sent().await, all);
 
     // As if a run had stopped before it could write that the router is there: only that is done again.
     let mut stopped = first.clone();
     stopped.programs.remove("router");
     fs::write(&file, serde_json::to_string(&stopped).unwrap()).unwrap();
-    let third = deploy::deploy(provider.clone(), wallet(), config(Some(file.clone()))).await.unwrap();
+    let third = deploy().await.unwrap();
     assert_ne!(third.address, first.address);
     assert_eq!(third.programs["tasks"], first.programs["tasks"]);
-    assert_eq!(provider.get_transaction_count(deployer, None).await.unwrap(), sent + 2, "create and install");
+    assert_eq!(sent().await, all + 2, "create and install");
 
     // A record that names code which is not what was built is not believed; nor is a router that then leads to programs
     // which the record does not know.
     let mut wrong = third.clone();
     wrong.programs.get_mut("lens").unwrap().address = third.programs["tasks"].address;
     fs::write(&file, serde_json::to_string(&wrong).unwrap()).unwrap();
-    let error = deploy::deploy(provider.clone(), wallet(), config(Some(file.clone()))).await.unwrap_err();
+    let error = deploy().await.unwrap_err();
     let lens = third.programs["lens"].address;
     assert!(format!("{error:#}").contains(&format!("to {lens:?}, which this deployment's record does not know")), "{error:#}");
 
     fs::write(&file, "{").unwrap();
-    let error = deploy::deploy(provider, wallet(), config(Some(file))).await.unwrap_err();
+    let error = deploy().await.unwrap_err();
     assert!(format!("{error:#}").contains("mend or remove it"), "{error:#}");
 }
 
@@ -119,7 +134,7 @@ struct Site {
     _dir: TempDir,
     file: PathBuf,
     chain: Chain,
-    account: Account,
+    account: Sender,
 }
 
 impl Site {
@@ -128,26 +143,26 @@ impl Site {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("412346.json");
         let chain = Chain::connect(&node.url()).await.unwrap();
-        let mut account = Account::new(&chain, wallet());
-        deploy::on(&chain, &mut account, &config(Some(file.clone()))).await.unwrap();
+        let account = chain.account(wallet()).await.unwrap();
+        deploy::on(&chain, &account, &config(Some(file.clone()))).await.unwrap();
         Self { _node: node, _dir: dir, file, chain, account }
     }
 
     /// Puts a router created by `initcode` into the record, as one that is not installed yet.
     async fn replace(&mut self, initcode: Bytes) -> Muster {
         let mut record = deploy::read(&self.file).unwrap().unwrap();
-        let created = self.account.send(&self.chain, Outgoing { data: initcode, ..Default::default() }).await.unwrap();
+        let created = create(&self.chain, &self.account, initcode).await;
         let router = record.programs.get_mut("router").unwrap();
         router.address = created.contract_address.unwrap();
         router.created_in = created.transaction_hash;
         record.address = router.address;
         record.installed_in = None;
         fs::write(&self.file, serde_json::to_string(&record).unwrap()).unwrap();
-        Muster { address: record.address }
+        contract(&self.chain, record.address)
     }
 
     async fn deploy(&mut self) -> anyhow::Result<deploy::Deployment> {
-        deploy::on(&self.chain, &mut self.account, &config(Some(self.file.clone()))).await
+        deploy::on(&self.chain, &self.account, &config(Some(self.file.clone()))).await
     }
 }
 
@@ -156,31 +171,29 @@ async fn only_the_account_that_created_a_router_can_install_it() {
     let mut site = Site::new().await;
     let deployer = site.account.address();
     let muster = site.replace(bound_initcode(&muster_router::code(), deployer)).await;
-    let holder = site.chain.provider.get_storage_at(muster.address, H256::from_low_u64_be(4), None).await.unwrap();
-    assert_eq!(holder, H256::from(deployer), "the deployer, and granule 0");
+    let holder = site.chain.endpoints.word(muster.address(), word(4)).await.unwrap();
+    assert_eq!(holder, deployer.into_word(), "the deployer, and granule 0");
 
     // What an attacker would do: have a program of his write where everybody's money is. Here push1 1, push1 0, sstore.
-    let evil = Outgoing { data: initcode(&[0x60, 1, 0x60, 0, 0x55]), ..Default::default() };
-    let evil = site.account.send(&site.chain, evil).await.unwrap().contract_address.unwrap();
-    let install = muster.encode("install", &[Token::Address(evil), Token::Bytes(vec![])]).unwrap();
-    let thief = Some(Address::repeat_byte(0xee));
-    let error = site.chain.call(thief, muster.address, U256::zero(), install).await.unwrap_err();
-    assert_eq!(Refusal::behind(&error).unwrap().name, "NotOwner");
+    let evil = create(&site.chain, &site.account, initcode(&[0x60, 1, 0x60, 0, 0x55])).await.contract_address.unwrap();
+    let install = IMuster::installCall { program: evil, call: Bytes::new() };
+    let error = muster.try_as(Address::repeat_byte(0xee), install, U256::ZERO).await.err().unwrap();
+    assert!(matches!(error.refusal(), Some(Refusal::Known(Reason::NotOwner(_)))), "{error}");
 
     let mut record = site.deploy().await.unwrap();
-    assert_eq!(record.address, muster.address);
-    assert_eq!(muster.call(&site.chain, "owner", &[]).await.unwrap(), [Token::Address(OWNER)]);
+    assert_eq!(record.address, muster.address());
+    assert_eq!(muster.read(IMuster::ownerCall {}).await.unwrap(), OWNER);
 
     // As if the run had stopped before it could write that: how the router was created is looked at once more.
     record.installed_in = None;
     let keep = |record: &deploy::Deployment| fs::write(&site.file, serde_json::to_string(record).unwrap()).unwrap();
     keep(&record);
     let config = || config(Some(site.file.clone()));
-    assert_eq!(deploy::on(&site.chain, &mut site.account, &config()).await.unwrap(), record);
+    assert_eq!(deploy::on(&site.chain, &site.account, &config()).await.unwrap(), record);
     let other = record.programs["lens"].created_in;
     record.programs.get_mut("router").unwrap().created_in = other;
     keep(&record);
-    let error = format!("{:#}", deploy::on(&site.chain, &mut site.account, &config()).await.unwrap_err());
+    let error = format!("{:#}", deploy::on(&site.chain, &site.account, &config()).await.unwrap_err());
     assert!(error.contains("cannot be trusted") && error.contains(&format!("{other:?} did not create it")), "{error}");
 }
 
@@ -205,12 +218,12 @@ async fn a_router_that_may_have_been_touched_is_not_installed() {
     }
 
     // The right transaction, and words that were not there right after it.
-    for (slot, word) in [(4, H256::from_low_u64_be(1)), (0, H256::repeat_byte(1)), (10, H256::from_low_u64_be(1))] {
+    for (slot, value) in [(4, word(1)), (0, B256::repeat_byte(1)), (10, word(1))] {
         let muster = site.replace(bound_initcode(&muster_router::code(), deployer)).await;
-        let set = (muster.address, H256::from_low_u64_be(slot), word);
-        let _: serde_json::Value = site.chain.request("anvil_setStorageAt", set).await.unwrap();
+        let set = (muster.address(), word(slot), value);
+        let _: serde_json::Value = site.chain.endpoints.ask("anvil_setStorageAt", set).await.unwrap();
         let error = format!("{:#}", site.deploy().await.unwrap_err());
-        assert!(error.contains(&format!("slot {slot} is {word:?}")), "{error}");
+        assert!(error.contains(&format!("slot {slot} is {value:?}")), "{error}");
     }
 }
 
@@ -220,8 +233,8 @@ async fn a_router_that_was_told_something_else_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("412346.json");
     let chain = Chain::connect(&node.url()).await.unwrap();
-    let mut account = Account::new(&chain, wallet());
-    let first = deploy::on(&chain, &mut account, &config(Some(file.clone()))).await.unwrap();
+    let account = chain.account(wallet()).await.unwrap();
+    let first = deploy::on(&chain, &account, &config(Some(file.clone()))).await.unwrap();
     let kept = || config(Some(file.clone()));
     let other = Address::repeat_byte(0xcc);
     for (config, words) in [
@@ -234,53 +247,54 @@ async fn a_router_that_was_told_something_else_is_refused() {
         ),
         (Config { upgrade_delay: 60, ..kept() }, "its upgrade delay is 604800 s, not 60 s".into()),
     ] {
-        let error = format!("{:#}", deploy::on(&chain, &mut account, &config).await.unwrap_err());
+        let error = format!("{:#}", deploy::on(&chain, &account, &config).await.unwrap_err());
         assert!(error.contains(&words), "{error}");
     }
 
     // A function that leads where this deployment never let one lead, and one that can be called but is not listed.
-    let set = |slot: H256, word: H256| chain.request("anvil_setStorageAt", (first.address, slot, word));
-    let place = |selector: &[u8]| H256(keccak256([selector, &[0; 28], &[0; 31], &[9]].concat()));
-    let (owner, lens) = (place(&id("owner()")), first.programs["lens"].address);
-    let _: serde_json::Value = set(owner, H256::from(other)).await.unwrap();
-    let error = format!("{:#}", deploy::on(&chain, &mut account, &kept()).await.unwrap_err());
+    let set = async |slot: B256, value: B256| {
+        let _: serde_json::Value = chain.endpoints.ask("anvil_setStorageAt", (first.address, slot, value)).await.unwrap();
+    };
+    let place = |selector: &[u8]| keccak256([selector, &[0; 28], &[0; 31], &[9]].concat());
+    let (owner, lens) = (place(&IMuster::ownerCall::SELECTOR), first.programs["lens"].address);
+    set(owner, other.into_word()).await;
+    let error = format!("{:#}", deploy::on(&chain, &account, &kept()).await.unwrap_err());
     assert!(error.contains(&format!("leads owner to {other:?}, which this deployment's record does not know")), "{error}");
-    let _: serde_json::Value = set(owner, H256::from(lens)).await.unwrap();
-    let list = H256::from_low_u64_be(10);
-    let length = chain.provider.get_storage_at(first.address, list, None).await.unwrap().to_low_u64_be();
-    let _: serde_json::Value = set(list, H256::from_low_u64_be(length - 1)).await.unwrap();
-    let error = format!("{:#}", deploy::on(&chain, &mut account, &kept()).await.unwrap_err());
+    set(owner, lens.into_word()).await;
+    let length = U256::from_be_bytes(chain.endpoints.word(first.address, word(10)).await.unwrap().0);
+    set(word(10), (length - U256::ONE).into()).await;
+    let error = format!("{:#}", deploy::on(&chain, &account, &kept()).await.unwrap_err());
     assert!(error.contains("is not what its facets() says") && error.contains(", not nothing"), "{error}");
 }
 
 /// An account without ether.
-fn poor(key: u8) -> LocalWallet {
-    LocalWallet::from_bytes(&[key; 32]).unwrap()
+fn poor(key: u8) -> PrivateKeySigner {
+    PrivateKeySigner::from_bytes(&B256::repeat_byte(key)).unwrap()
 }
 
 /// Deploys with an account that has exactly what the estimate demands, and compares what it spends, and what each transaction takes.
-async fn comes_true(chain: &Chain, wallet: LocalWallet, config: &Config, estimate: &Estimate) -> deploy::Deployment {
-    let mut account = Account::new(chain, wallet);
-    let rich = Outgoing { to: Some(account.address()), value: estimate.needed(), ..Default::default() };
-    Account::new(chain, crate::wallet()).send(chain, rich).await.unwrap();
+async fn comes_true(chain: &Chain, wallet: PrivateKeySigner, config: &Config, estimate: &Estimate) -> deploy::Deployment {
+    let account = chain.account(wallet).await.unwrap();
     let payer = account.address();
-    let sent = || async move { chain.provider.get_transaction_count(payer, None).await.unwrap().as_u64() };
-    let before = (chain.provider.get_balance(payer, None).await.unwrap(), sent().await);
-    let deployed = deploy::on(chain, &mut account, config).await.unwrap();
-    let after = (chain.provider.get_balance(payer, None).await.unwrap(), sent().await);
+    let rich = Request { to: payer.into(), value: estimate.needed(), ..Request::default() };
+    chain.send(&chain.account(crate::wallet()).await.unwrap(), rich).await.unwrap();
+    let state = async || (chain.endpoints.balance(payer).await.unwrap(), chain.endpoints.count(payer).await.unwrap());
+    let before = state().await;
+    let deployed = deploy::on(chain, &account, config).await.unwrap();
+    let after = state().await;
     let steps = estimate.steps.iter().filter(|step| step.cost.is_some()).count() as u64;
     assert_eq!(after.1 - before.1, steps, "{estimate}");
     let (spent, (_, _, total)) = (before.0 - after.0, estimate.total());
-    let near = |is: U256, said: U256, percent: u64| is.abs_diff(said) * 100 <= said * percent;
+    let near = |is: U256, said: U256, percent: u64| is.abs_diff(said) * U256::from(100) <= said * U256::from(percent);
     // What a cleared word gives back is in no node's estimate.
     assert!(near(spent, total, if spent < total { 6 } else { 2 }), "{spent} spent, {total} estimated: {estimate}");
     for (name, program) in &deployed.programs {
         for (what, transaction) in [("create", Some(program.created_in)), ("activate", program.activated_in)] {
             let said = estimate.steps.iter().find(|step| step.what == format!("{what} {name}")).and_then(|step| step.cost);
             let (Some(said), Some(transaction)) = (said, transaction) else { continue };
-            let receipt = chain.provider.get_transaction_receipt(transaction).await.unwrap().unwrap();
-            let (used, gas) = (receipt.gas_used.unwrap(), said.gas.unwrap());
-            assert!(near(used, gas.into(), 2), "{what} {name}: {used} used, {gas} estimated");
+            let receipt = chain.receipt(transaction).await.unwrap().unwrap();
+            let (used, gas) = (receipt.gas_used, said.gas.unwrap());
+            assert!(near(U256::from(used), U256::from(gas), 2), "{what} {name}: {used} used, {gas} estimated");
         }
     }
     deployed
@@ -293,7 +307,7 @@ async fn the_dry_run_says_what_deploying_costs() {
     let config = config(Some(dir.path().join("412346.json")));
     let chain = Chain::connect(&node.url()).await.unwrap();
     let wallet = poor(9);
-    let payer = Account::new(&chain, wallet.clone()).address();
+    let payer = wallet.address();
 
     // Fresh, and by an account without ether: every step, and what is missing.
     let fresh = estimate(&chain, payer, &config).await.unwrap();
@@ -302,19 +316,19 @@ async fn the_dry_run_says_what_deploying_costs() {
     assert!(fresh.steps.iter().all(|step| step.cost.is_some_and(|cost| cost.gas.is_some())), "{fresh}");
     assert_eq!(fresh.missing.len(), 1, "{:?}", fresh.missing);
     assert!(fresh.missing[0].contains(&format!("account {payer:?} has 0.0")), "{:?}", fresh.missing);
-    assert_eq!(chain.provider.get_transaction_count(payer, None).await.unwrap(), 0.into());
-    assert_eq!(chain.provider.get_block_number().await.unwrap(), 0.into(), "nothing was sent by anybody");
+    assert_eq!(chain.endpoints.count(payer).await.unwrap(), 0);
+    assert_eq!(chain.endpoints.head().await.unwrap().number, 0, "nothing was sent by anybody");
 
     // Half: a program that is created and not activated, and a record of it.
     let lens = config.programs.iter().find(|program| program.name == "lens").unwrap();
-    let mut boss = Account::new(&chain, crate::wallet());
-    let created = boss.send(&chain, Outgoing { data: initcode(&lens.code), ..Default::default() }).await.unwrap();
+    let boss = chain.account(crate::wallet()).await.unwrap();
+    let created = create(&chain, &boss, initcode(&lens.code)).await;
     let address = created.contract_address.unwrap();
     let record = serde_json::json!({
-        "chain_id": chain.id, "address": Address::zero(), "deployer": payer, "owner": OWNER, "treasury": TREASURY,
+        "chain_id": chain.id, "address": Address::ZERO, "deployer": payer, "owner": OWNER, "treasury": TREASURY,
         "granule": config.granule, "minimum_stake": config.minimum_stake.to_string(), "installed_in": null, "rustc": "", "commit": null,
         "programs": { "lens": {
-            "address": address, "code_hash": H256(keccak256(&lens.code)), "created_in": created.transaction_hash, "activated_in": null,
+            "address": address, "code_hash": keccak256(&lens.code), "created_in": created.transaction_hash, "activated_in": null,
         } },
     });
     fs::write(config.file.as_ref().unwrap(), record.to_string()).unwrap();
@@ -329,7 +343,7 @@ async fn the_dry_run_says_what_deploying_costs() {
     // Whole: nothing is left to send.
     let whole = estimate(&chain, payer, &config).await.unwrap();
     assert!(whole.steps.iter().all(|step| step.cost.is_none()) && whole.missing.is_empty(), "{whole}");
-    assert_eq!((whole.needed(), whole.total().0), (0.into(), 0));
+    assert_eq!((whole.needed(), whole.total().0), (U256::ZERO, 0));
     assert!(whole.to_string().contains(&format!("Nothing is left to send: Muster is at {:?}", deployed.address)));
     assert!(whole.renewals.iter().all(|renewal| renewal.fee.is_some_and(|fee| !fee.is_zero())), "{whole}");
 
@@ -337,15 +351,16 @@ async fn the_dry_run_says_what_deploying_costs() {
     node.chain().increase_time(200 * 86_400).unwrap();
     node.chain().mine(1, 0).unwrap();
     let later = estimate(&chain, payer, &config).await.unwrap();
-    let (mut boss, mut before) = (Account::new(&chain, crate::wallet()), U256::zero());
+    let mut before = U256::ZERO;
     for renewal in &later.renewals {
         let hash = deployed.programs[&renewal.name].code_hash;
-        let paid = muster_cli::arbwasm::keep_alive(&chain, &mut boss, &renewal.name, hash).await.unwrap();
-        let (gas, fee) = (paid.receipt.gas_used.unwrap().as_u64(), renewal.fee.unwrap());
+        let paid = muster_cli::arbwasm::keep_alive(&chain, &boss, &renewal.name, hash).await.unwrap();
+        let (gas, fee) = (paid.receipt.gas_used, renewal.fee.unwrap());
         assert!(gas <= renewal.gas && gas * 100 > renewal.gas * 85, "{}: {gas} gas, {} estimated", renewal.name, renewal.gas);
         // Those before it have raised the price, which falls only with time.
-        let most = muster_cli::arbwasm::raised(fee, before) * 101 / 100;
-        assert!(paid.data_fee * 100 >= fee * 99 && paid.data_fee <= most, "{}: {} of {most}", renewal.name, paid.data_fee);
+        let percent = |of: U256, percent: u64| of * U256::from(percent) / U256::from(100);
+        let most = percent(muster_cli::arbwasm::raised(fee, before), 101);
+        assert!(paid.data_fee >= percent(fee, 99) && paid.data_fee <= most, "{}: {} of {most}", renewal.name, paid.data_fee);
         before += fee;
     }
 
@@ -384,12 +399,12 @@ async fn the_dry_run_is_a_command() {
     );
     assert_eq!(said["missing"], serde_json::json!([]));
     let chain = Chain::connect(&url).await.unwrap();
-    assert_eq!(chain.provider.get_block_number().await.unwrap(), 0.into());
+    assert_eq!(chain.endpoints.head().await.unwrap().number, 0);
     assert!(fs::read_dir(dir.path()).unwrap().next().is_none(), "nothing is recorded");
 
     // The parameter among what comes true.
     let wallet = poor(9);
-    let config = Config { owner: wallet.address(), minimum_price: Some(5.into()), ..config(None) };
+    let config = Config { owner: wallet.address(), minimum_price: Some(U256::from(5)), ..config(None) };
     let foreseen = estimate(&chain, wallet.address(), &config).await.unwrap();
     comes_true(&chain, wallet, &config, &foreseen).await;
     // With --json what is deployed is one object as well.
@@ -404,21 +419,19 @@ async fn a_network_of_value_is_not_deployed_without_a_price() {
     settings.chain.chain_id = 421_614;
     let node = Devnode::start(settings).unwrap();
     let chain = Chain::connect(&node.url()).await.unwrap();
-    let mut account = Account::new(&chain, wallet());
-    let error = format!("{:#}", deploy::on(&chain, &mut account, &config(None)).await.unwrap_err());
+    let account = chain.account(wallet()).await.unwrap();
+    let error = format!("{:#}", deploy::on(&chain, &account, &config(None)).await.unwrap_err());
     assert!(error.contains("MIN_PRICE is not set") && error.contains("chain 421614"), "{error}");
-    assert_eq!(chain.provider.get_transaction_count(account.address(), None).await.unwrap(), 0.into());
+    assert_eq!(chain.endpoints.count(account.address()).await.unwrap(), 0);
 
     let price = U256::from(5_000_000_000_000u64);
     let own = Config { owner: account.address(), minimum_price: Some(price), ..config(None) };
-    let twice = Config { parameters: vec![("minPrice".into(), 7.into())], ..own.clone() };
-    let error = format!("{:#}", deploy::on(&chain, &mut account, &twice).await.unwrap_err());
+    let twice = Config { parameters: vec![("minPrice".into(), U256::from(7))], ..own.clone() };
+    let error = format!("{:#}", deploy::on(&chain, &account, &twice).await.unwrap_err());
     assert!(error.contains("say it once"), "{error}");
-    let deployed = deploy::on(&chain, &mut account, &own).await.unwrap();
+    let deployed = deploy::on(&chain, &account, &own).await.unwrap();
     let number = number_of("minPrice").unwrap();
-    let muster = Muster { address: deployed.address };
-    let values = muster.call(&chain, "parameter", &[Token::Uint(number.into())]).await.unwrap();
-    assert_eq!(values[0], Token::Uint(price));
+    assert_eq!(contract(&chain, deployed.address).parameter(number).await.unwrap(), price);
 }
 
 #[tokio::test]
@@ -426,52 +439,47 @@ async fn the_owner_sets_parameters_and_moves_functions_to_new_code() {
     let node = node();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("412346.json");
-    let provider = Provider::<Http>::try_from(node.url()).unwrap();
     let chain = Chain::connect(&node.url()).await.unwrap();
     let own = poor(5);
     let owner = own.address();
     // The first at once, the other after the delay.
-    let parameters = vec![("drawDelay".into(), 0.into()), ("unbonding".into(), 600.into())];
+    let parameters = vec![("drawDelay".into(), U256::ZERO), ("unbonding".into(), U256::from(600))];
     let mut config = Config { owner, parameters, ..config(Some(file.clone())) };
     let foreseen = estimate(&chain, owner, &config).await.unwrap();
     let first = comes_true(&chain, own.clone(), &config, &foreseen).await;
-    let at = Muster { address: first.address };
-    let parameter = |name: &'static str| {
-        let number = number_of(name).unwrap();
-        let chain = &chain;
-        async move { at.call(chain, "parameter", &[Token::Uint(number.into())]).await.unwrap().remove(0).into_uint().unwrap() }
-    };
-    assert_eq!((parameter("drawDelay").await, parameter("unbonding").await), (0.into(), 86_400.into()));
+    let at = contract(&chain, first.address);
+    let parameter = async |name: &str| at.parameter(number_of(name).unwrap()).await.unwrap();
+    assert_eq!((parameter("drawDelay").await, parameter("unbonding").await), (U256::ZERO, U256::from(86_400)));
 
     // Other code, the same behaviour: without wasm-opt's last byte order it is enough to compress it anew.
     let lens = config.programs.iter_mut().find(|program| program.name == "lens").unwrap();
     let mut wasm = lens.wasm.clone();
     wasm.extend([0, 2, 1, b'x']);
     lens.code = muster_cli::wasm::compress(&wasm);
-    let selector = Token::FixedBytes(id("owner()").to_vec());
-    let leads = || at.call(&chain, "facetAddress", std::slice::from_ref(&selector));
-    let old = [Token::Address(first.programs["lens"].address)];
+    let selector = FixedBytes(IMuster::ownerCall::SELECTOR);
+    let leads = async || at.read(IMuster::facetAddressCall { selector }).await.unwrap();
+    let old = first.programs["lens"].address;
     // Proposed by the first run, waited for by the second, carried out by the third: by anyone, it need not be the owner.
     let foreseen = estimate(&chain, owner, &config).await.unwrap();
     let second = comes_true(&chain, own.clone(), &config, &foreseen).await;
     assert_eq!(second.address, first.address);
     assert_ne!(second.programs["lens"].address, first.programs["lens"].address);
     assert_eq!(second.former, [first.programs["lens"].address].into());
-    assert_eq!(leads().await.unwrap(), old);
-    let sent = provider.get_transaction_count(owner, None).await.unwrap();
+    assert_eq!(leads().await, old);
+    let sent = chain.endpoints.count(owner).await.unwrap();
     let waiting = estimate(&chain, owner, &config).await.unwrap();
     assert!(waiting.steps.iter().all(|step| step.cost.is_none()) && waiting.to_string().contains("proposed"), "{waiting}");
-    assert_eq!(deploy::deploy(provider.clone(), own, config.clone()).await.unwrap(), second);
-    assert_eq!(provider.get_transaction_count(owner, None).await.unwrap(), sent, "nothing is proposed twice");
-    assert_eq!(leads().await.unwrap(), old);
+    assert_eq!(deploy::on(&chain, &chain.account(own).await.unwrap(), &config).await.unwrap(), second);
+    assert_eq!(chain.endpoints.count(owner).await.unwrap(), sent, "nothing is proposed twice");
+    assert_eq!(leads().await, old);
     node.chain().increase_time(config.upgrade_delay.into()).unwrap();
     node.chain().mine(1, 0).unwrap();
     let anyone = poor(7);
     let foreseen = estimate(&chain, anyone.address(), &config).await.unwrap();
     assert_eq!(comes_true(&chain, anyone, &config, &foreseen).await, second);
-    assert_eq!(leads().await.unwrap(), [Token::Address(second.programs["lens"].address)]);
-    assert_eq!(parameter("unbonding").await, 600.into());
-    assert_eq!(at.call(&chain, "owner", &[]).await.unwrap(), [Token::Address(owner)]);
+    assert_eq!(leads().await, second.programs["lens"].address);
+    assert_eq!(parameter("unbonding").await, U256::from(600));
+    assert_eq!(at.read(IMuster::ownerCall {}).await.unwrap(), owner);
 }
 
 #[tokio::test]
@@ -489,9 +497,9 @@ async fn programs_are_kept_alive_with_a_record_or_without() {
     assert!(!ok && said.contains("name the router with --router"), "{said}");
 
     let chain = Chain::connect(&url).await.unwrap();
-    let mut account = Account::new(&chain, wallet());
+    let account = chain.account(wallet()).await.unwrap();
     let file = dir.path().join("412346.json");
-    let deployed = deploy::on(&chain, &mut account, &config(Some(file))).await.unwrap();
+    let deployed = deploy::on(&chain, &account, &config(Some(file))).await.unwrap();
     let (ok, said) = run(&["--dry-run"]);
     assert!(ok && said.contains("(364 days)"), "{said}");
 
@@ -524,7 +532,7 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let report: serde_json::Value = serde_json::from_slice(&out.stdout).expect("exactly one JSON object");
     let count = |key: &str| report[key].as_u64().unwrap_or_else(|| panic!("{key}: {report}"));
-    let wei = |key: &str| U256::from_dec_str(report[key].as_str().unwrap()).unwrap();
+    let wei = |key: &str| report[key].as_str().unwrap().parse::<U256>().unwrap();
 
     let ended = ["finished", "timed_out", "aborted", "errors_reported", "undecided"].map(count);
     assert_eq!(ended.iter().sum::<u64>(), count("tasks"));
@@ -533,7 +541,7 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
         assert!(count(case) > 0, "the small inputs show no task that was {case}");
     }
     let parts = ["stake_wei", "escrow_wei", "credit_wei", "treasury_wei", "reserve_wei", "burnt_wei"].map(wei);
-    assert_eq!(parts.iter().fold(U256::zero(), |sum, part| sum + part), wei("contract_balance_wei"));
+    assert_eq!(parts.iter().sum::<U256>(), wei("contract_balance_wei"));
     for operation in
         ["join", "createTask", "dispatch", "submit", "expire", "cancel", "reportError", "commit", "reveal", "validate"]
     {
@@ -564,7 +572,7 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
     let nodes = validation["nodes"].as_array().unwrap();
     let scores =
         |node: &serde_json::Value| node["scores"].as_array().unwrap().iter().map(|s| s.as_u64().unwrap()).collect::<Vec<_>>();
-    let amount = |of: &serde_json::Value, key: &str| U256::from_dec_str(of[key].as_str().unwrap()).unwrap();
+    let amount = |of: &serde_json::Value, key: &str| of[key].as_str().unwrap().parse::<U256>().unwrap();
     assert_eq!(nodes.iter().filter(|node| node["cheats"] == true).count(), 1);
     for node in nodes {
         let (cheats, scores, slashed) = (node["cheats"] == true, scores(node), amount(node, "slashed_wei"));
@@ -573,22 +581,22 @@ async fn the_demonstration_accounts_for_every_task_and_every_wei() {
         let mean = if scores.is_empty() { 5.0 } else { scores.iter().sum::<u64>() as f64 / scores.len() as f64 };
         assert!((node["q_long"].as_f64().unwrap() - mean).abs() < 1e-9, "{node}");
     }
-    let sum = |key: &str| policies.iter().fold(U256::zero(), |sum, policy| sum + amount(policy, key));
+    let sum = |key: &str| policies.iter().map(|policy| amount(policy, key)).sum::<U256>();
     assert_eq!(wei("burnt_wei"), sum("burnt_wei"));
-    assert_eq!(nodes.iter().fold(U256::zero(), |sum, node| sum + amount(node, "slashed_wei")), sum("burnt_wei"));
+    assert_eq!(nodes.iter().map(|node| amount(node, "slashed_wei")).sum::<U256>(), sum("burnt_wei"));
     assert!(!wei("burnt_wei").is_zero() && validation["rank_correlation"].as_f64().is_some());
     // Who calls validators is paid out of the fee of the task.
     assert_eq!(wei("reserve_wei"), sum("saved_wei") - sum("drawn_wei"));
     for other in [0, 2] {
         let moved = ["saved_wei", "drawn_wei", "drivers_wei"].map(|key| amount(&policies[other], key));
-        assert_eq!(moved, [U256::zero(); 3], "only policy 1 has to do with the reserve");
+        assert_eq!(moved, [U256::ZERO; 3], "only policy 1 has to do with the reserve");
     }
     assert!(amount(&policies[2], "paid_to_cheats_wei").is_zero() && !amount(&policies[2], "paid_wei").is_zero());
 
     // The books come from the contract, not from the replay: another reader finds the same.
     let chain = Chain::connect(&url).await.unwrap();
     let address: Address = report["address"].as_str().unwrap().parse().unwrap();
-    let read = books(&chain, &Muster { address }, 0.into()).await.unwrap();
+    let read = books(&contract(&chain, address), 0).await.unwrap();
     assert_eq!((read.stake, read.credit, read.balance), (wei("stake_wei"), wei("credit_wei"), wei("contract_balance_wei")));
     assert_eq!((read.reserve, read.burnt, read.owed()), (wei("reserve_wei"), wei("burnt_wei"), read.balance));
 }
@@ -617,8 +625,8 @@ fn a_fleet_of_ones_own_runs_what_it_can() {
     // Nothing that can be validated, nothing said of it, and no parameter changed.
     assert!(report["validation"].is_null() && report["gas"]["commit"].is_null() && !errors.contains("sampleBps"), "{report}");
     // Two names were new: each cost a hundredth of the least stake.
-    let treasury = U256::from_dec_str(report["treasury_wei"].as_str().unwrap()).unwrap();
-    assert!(treasury >= U256::exp10(18) * 8 && treasury < U256::exp10(18) * 9, "{treasury}");
+    let treasury: u128 = report["treasury_wei"].as_str().unwrap().parse().unwrap();
+    assert!((8_000_000_000_000_000_000..9_000_000_000_000_000_000).contains(&treasury), "{treasury}");
 }
 
 #[test]
@@ -663,8 +671,8 @@ fn what_goes_wrong_is_said_in_words_and_nothing_is_printed_as_a_result() {
 #[tokio::test]
 async fn an_account_without_funds_is_named() {
     let node = node();
-    let provider = Provider::<Http>::try_from(node.url()).unwrap();
-    let poor: LocalWallet = "0x0000000000000000000000000000000000000000000000000000000000000007".parse().unwrap();
-    let error = format!("{:#}", deploy::deploy(provider, poor, config(None)).await.unwrap_err());
+    let chain = Chain::connect(&node.url()).await.unwrap();
+    let account = chain.account(poor(7)).await.unwrap();
+    let error = format!("{:#}", deploy::on(&chain, &account, &config(None)).await.unwrap_err());
     assert!(error.contains("has no ether on chain 412346"), "{error}");
 }

@@ -160,7 +160,7 @@ pub fn nodes(views: &[IMuster::NodeView], ledger: &Ledger, (cheat, slow): (u32, 
 /// Whom what the contract holds belongs to, in wei, when no task is open.
 pub async fn parts(site: &Site, nodes: &[(u32, B256)], application: &Account) -> Vec<(&'static str, U256)> {
     let (mut stakes, mut unbonding, mut credit) = (U256::ZERO, U256::ZERO, U256::ZERO);
-    let mut people = vec![application.address(), alloy::primitives::Address::from(site.world.boss.address().0)];
+    let mut people = vec![application.address(), site.world.boss.address()];
     for (number, key) in nodes {
         let view = site.view(*number).await;
         // What a node that has left had is its operator's.
@@ -188,8 +188,7 @@ pub async fn parts(site: &Site, nodes: &[(u32, B256)], application: &Account) ->
 
 /// What the contract holds, in wei.
 pub async fn balance(site: &Site) -> U256 {
-    let address = site.muster.address();
-    site.muster.endpoints().ask("eth_getBalance", serde_json::json!([address, "latest"])).await.unwrap()
+    site.muster.endpoints().balance(site.muster.address()).await.unwrap()
 }
 
 /// The parts, and what the contract holds, which has to be their sum.

@@ -1,8 +1,10 @@
-//! Agents as processes on a chain of their own: what the agent's tests and the demonstration with agents have in common.
+//! A contract on a node in this process, and agents as processes that answer for nodes of it: what tests of the suite, the command
+//! line and the agent, and the demonstration with agents have in common.
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`site`] | a contract on a node in this process, and agents that answer for nodes of it |
+//! | [`world`] | a contract on a node in this process, and accounts that call it |
+//! | [`site`] | agents that answer for nodes of it, and stores |
 //! | [`play`] | a network of agents that compute embeddings while things go wrong |
 //! | [`wire`] | the way to the node, which can be cut |
 //! | [`ledger`] | what became of the tasks, the nodes and the money |
@@ -13,3 +15,4 @@ pub mod ledger;
 pub mod play;
 pub mod site;
 pub mod wire;
+pub mod world;

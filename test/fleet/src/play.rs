@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 use alloy::primitives::U256;
 use anyhow::{bail, ensure, Context, Result};
 use muster_client::{abi, Account, Cursor, Events, IMuster, Reading};
-use muster_tests::{n, LEAST};
 use rand::{rngs::StdRng, Rng, SeedableRng};
 
 use crate::ledger::{self, Ledger, Vitals};
 use crate::site::{self, Agent, Running, Site};
 use crate::wire::Wire;
+use crate::world::LEAST;
 
 const MODEL: &str = "sentence-transformers/all-MiniLM-L6-v2";
 /// Where the executors are.
@@ -166,7 +166,7 @@ async fn join(site: &mut Site, members: &mut [Member], patience: Duration) -> Re
         let view = site.view(member.number).await;
         ensure!(view.gpu == group, "the golden tasks of {} come to something else", member.agent.name);
     }
-    site.world.rule("listGpuGroup", &[n(group), ethers::abi::Token::Bool(true)]).await;
+    site.world.rule(IMuster::listGpuGroupCall { group, listed: true }).await;
     for member in members.iter() {
         let view = site.view(member.number).await;
         ensure!(view.status == 1, "{} is not ready:\n{}", member.agent.name, member.log());

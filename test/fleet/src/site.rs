@@ -14,7 +14,8 @@ use muster_client::{
     digest_of, Account, Batch, Bounds, Cursor, Endpoints, Event, Events, IMuster, Muster, Reading, Sender, Sending, Settings,
     Stores,
 };
-use muster_tests::{n, World, LEAST, UPGRADE_DELAY};
+
+use crate::world::{World, LEAST, UPGRADE_DELAY};
 
 /// How long anything may take here.
 pub const PATIENCE: Duration = Duration::from_mins(5);
@@ -51,7 +52,7 @@ pub struct Site {
 impl Site {
     /// A fresh contract, with parameters that differ from the defaults in force.
     pub async fn new(parameters: &[(&str, u64)]) -> Site {
-        let mut world = World::new(parameters).await;
+        let world = World::new(parameters).await;
         // Those that reach into stakes are only proposed with the deployment.
         let listed: Vec<serde_json::Value> = serde_json::from_str(include_str!("../../../abi/parameters.json")).unwrap();
         let delayed =
@@ -60,12 +61,12 @@ impl Site {
         if !delayed.is_empty() && world.node.is_some() {
             world.travel(UPGRADE_DELAY.into());
             for number in delayed {
-                world.rule("acceptParameter", &[n(number)]).await;
+                world.rule(IMuster::acceptParameterCall { parameter: number as u8 }).await;
             }
         }
-        let url = world.node.map_or_else(|| std::env::var("RPC_URL").unwrap(), |node| node.url());
+        let url = world.chain.url.clone();
         let endpoints = Endpoints::new(&[&url], Settings::default()).unwrap();
-        let muster = Muster::connect(endpoints, Address::from(world.muster.address.0)).await.unwrap();
+        let muster = Muster::connect(endpoints, world.muster.address()).await.unwrap();
         let start = muster.endpoints().head().await.unwrap().number;
         let place = tempfile::tempdir().unwrap();
         fs::create_dir(place.path().join("store")).unwrap();
@@ -79,7 +80,7 @@ impl Site {
 
     /// The key of a new account with so many wei beside its gas.
     pub async fn key(&mut self, wei: u64) -> B256 {
-        B256::from_slice(&self.world.actor(wei).await.wallet.signer().to_bytes())
+        self.world.actor(wei).await.to_bytes()
     }
 
     /// An account with so many wei beside its gas.

@@ -1,58 +1,21 @@
-//! A Muster of its own for each test, on a node in this process or on the one at RPC_URL.
-//!
-//! Deploying is cheap after the first time (equal programs are activated once), so every test has its own router
-//! and none has to be alone on its chain. Tests share the clock, hence they run one after another: [`World::new`]
-//! waits for its turn.
+//! The compiled programs by ethers-rs: a Muster of its own for each test, as [`muster_fleet::world`] deploys it.
 
+pub mod chain;
 pub mod live;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::OnceLock;
 
 use anyhow::Context;
 use ethers::abi::{RawLog, Token};
 use ethers::providers::Middleware;
-use ethers::signers::LocalWallet;
 use ethers::types::{Address, Bytes, TransactionReceipt, H256, U256};
-use ethers::utils::keccak256;
-use muster_cli::chain::{Account, Chain, Outgoing, Reverted};
-use muster_cli::contract::{interface, Muster};
-use muster_cli::{build, deploy};
-use muster_devnode::chain::{Clock, NITRO_DEV_KEY};
-use muster_devnode::{Config, Devnode};
-use tokio::sync::{Mutex, MutexGuard};
+use muster_devnode::Devnode;
+pub use muster_fleet::world::{root, GRANULE, LEAST, UPGRADE_DELAY};
 
-/// Wei in a granule of stake.
-pub const GRANULE: u64 = 1_000_000;
-/// The least stake, in wei: little, so that a node at RPC_URL need not be rich.
-pub const LEAST: u64 = 400 * GRANULE;
+use crate::chain::{account, interface, Account, Chain, Muster, Reverted};
+
 /// More gas than any transaction of the suite needs.
 const GAS: u64 = 6_000_000;
-/// What an actor is given to pay its transactions with, in wei.
-const POCKET: u64 = 20_000_000_000_000_000;
-
-/// Seconds before a proposed program or parameter takes effect.
-pub const UPGRADE_DELAY: u32 = 2 * 86_400;
-
-static TURN: Mutex<()> = Mutex::const_new(());
-static NODE: OnceLock<Devnode> = OnceLock::new();
-
-fn remote() -> Option<String> {
-    std::env::var("RPC_URL").ok().filter(|url| !url.is_empty())
-}
-
-fn embedded() -> Devnode {
-    let mut config = Config::default();
-    // Stands still unless moved: every figure repeats exactly.
-    config.chain.clock = Clock::Manual(1_800_000_000);
-    Devnode::start(config).expect("the embedded node starts")
-}
-
-/// The project's root.
-pub fn root() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
-}
 
 /// A decoded event.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,13 +47,12 @@ pub struct Refused {
 
 /// A chain with a Muster on it.
 pub struct World {
-    _turn: MutexGuard<'static, ()>,
+    /// The same for the project's own library, and what was deployed.
+    pub base: muster_fleet::world::World,
     /// The node.
     pub chain: Chain,
     /// The contract.
     pub muster: Muster,
-    /// What was deployed.
-    pub deployment: deploy::Deployment,
     /// Owner, treasury and payer.
     pub boss: Account,
     /// The embedded node; none with RPC_URL.
@@ -99,7 +61,6 @@ pub struct World {
     pub actors: Vec<Address>,
     /// Everything that was emitted.
     pub events: Vec<Event>,
-    salt: u128,
 }
 
 /// An unsigned number as an argument.
@@ -157,73 +118,30 @@ impl Spec {
 impl World {
     /// A fresh deployment, with parameters that differ from the defaults as `name=value`.
     pub async fn new(parameters: &[(&str, u64)]) -> Self {
-        Self::with((GRANULE, LEAST.into()), None, parameters).await
-    }
-
-    /// The same with other stakes (wei in a granule, least stake in wei), and with another owner and treasury.
-    pub async fn with(stakes: (u64, u128), hands: Option<(Address, Address)>, parameters: &[(&str, u64)]) -> Self {
-        let node = remote().is_none().then(|| NODE.get_or_init(embedded));
-        Self::on(node, stakes, hands, parameters).await
-    }
-
-    /// The same on an embedded node, or at RPC_URL.
-    async fn on(
-        node: Option<&'static Devnode>,
-        stakes: (u64, u128),
-        hands: Option<(Address, Address)>,
-        parameters: &[(&str, u64)],
-    ) -> Self {
-        let turn = TURN.lock().await;
-        let (url, key) = match node {
-            Some(node) => (node.url(), NITRO_DEV_KEY.to_string()),
-            None => (remote().expect("RPC_URL"), std::env::var("PRIVATE_KEY").expect("with RPC_URL, PRIVATE_KEY pays")),
-        };
-        let chain = Chain::connect(&url).await.expect("a node");
-        let wallet: LocalWallet = key.parse().expect("PRIVATE_KEY is a key");
-        let mut boss = Account::new(&chain, wallet);
-        let (manifest, programs) = build::load(&root()).expect("script/build has run");
-        let config = deploy::Config {
-            owner: hands.map_or(boss.address(), |hands| hands.0),
-            treasury: hands.map_or(boss.address(), |hands| hands.1),
-            granule: stakes.0,
-            minimum_stake: stakes.1,
-            upgrade_delay: UPGRADE_DELAY,
-            // What the contract begins with, also on a chain of value.
-            minimum_price: (!parameters.iter().any(|(name, _)| *name == "minPrice")).then(U256::one),
-            parameters: parameters.iter().map(|(name, value)| (name.to_string(), U256::from(*value))).collect(),
-            programs,
-            rustc: manifest.rustc,
-            file: None,
-            say: |_| {},
-        };
-        let deployment = deploy::on(&chain, &mut boss, &config).await.expect("it deploys");
-        let salt = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos();
-        let actors = vec![boss.address()];
-        let muster = Muster { address: deployment.address };
-        Self { _turn: turn, chain, muster, deployment, boss, node, actors, events: Vec::new(), salt }
+        let base = muster_fleet::world::World::new(parameters).await;
+        let chain = Chain::connect(&base.chain.url).await.expect("a node");
+        let boss = Account::new(&chain, &base.key.to_bytes()[..]).expect("a key");
+        let muster = Muster { address: account(base.muster.address()) };
+        let (node, actors) = (base.node, vec![boss.address()]);
+        Self { base, chain, muster, boss, node, actors, events: Vec::new() }
     }
 
     /// Whether time can be moved; says so if not.
     pub fn travels(&self, test: &str) -> bool {
-        if self.node.is_none() {
-            println!("{test}: skipped, because it moves time and RPC_URL names a node whose clock is its own");
-        }
-        self.node.is_some()
+        self.base.travels(test)
     }
 
     /// A new account with a little ether and `stake` more.
     pub async fn actor(&mut self, stake: u64) -> Account {
-        self.salt += 1;
-        // On the embedded node accounts are the same in every run.
-        let salt = if self.node.is_some() { self.actors.len() as u128 + 1 } else { self.salt };
-        let seed = [self.muster.address.as_bytes(), &salt.to_be_bytes()].concat();
-        let wallet = LocalWallet::from_bytes(&keccak256(seed)).unwrap();
-        let account = Account::new(&self.chain, wallet);
-        let gift =
-            Outgoing { to: Some(account.address()), value: (POCKET + stake).into(), gas: Some(1_000_000), ..Default::default() };
-        self.boss.send(&self.chain, gift).await.unwrap();
+        let key = self.base.actor(stake).await;
+        let account = Account::new(&self.chain, &key.to_bytes()[..]).expect("a key");
         self.actors.push(account.address());
         account
+    }
+
+    /// Where a program is that was deployed.
+    pub fn program(&self, name: &str) -> Address {
+        account(self.base.deployment.programs[name].address)
     }
 
     /// Sends a transaction that has to succeed; gives its events.
@@ -316,7 +234,7 @@ impl World {
         if group.is_ok() {
             0
         } else {
-            granules * self.deployment.granule
+            granules * self.base.deployment.granule
         }
     }
 
@@ -350,9 +268,7 @@ impl World {
 
     /// Moves time, and mines a block there.
     pub fn travel(&self, seconds: u64) {
-        let chain = self.node.expect("only tests that may travel do").chain();
-        chain.increase_time(seconds).unwrap();
-        chain.mine(1, 0).unwrap();
+        self.base.travel(seconds);
     }
 
     /// Time of the next block, on the embedded node.

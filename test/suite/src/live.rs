@@ -20,7 +20,7 @@ use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 use muster_protocol::{programs, Host, Network};
 
-use crate::{embedded, remote, World};
+use muster_fleet::world::{embedded, remote, World};
 
 /// What callers own, in wei, apart from what a test gives them.
 const WEALTH: u128 = 1 << 120;
@@ -44,7 +44,7 @@ impl Site {
         let hands = Some((OWNER.into(), TREASURY.into()));
         let world = World::on(Some(node), (GRANULE, 400 * TOKEN), hands, &[]).await;
         let chain = node.chain().clone();
-        let muster = Account::from(world.muster.address.0);
+        let muster = world.muster.address();
         let snapshot = Cell::new(chain.snapshot());
         Some(Site { _world: world, chain, muster, snapshot })
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use muster_client::alloy::primitives::{Address, B256, U256};
+use muster_client::alloy::primitives::{B256, U256};
 use muster_client::alloy::providers::Provider;
 use muster_client::alloy::signers::local::PrivateKeySigner;
 use muster_client::{
@@ -21,9 +21,8 @@ struct Site {
 impl Site {
     async fn new(parameters: &[(&str, u64)]) -> Site {
         let world = World::new(parameters).await;
-        let url = world.node.map_or_else(|| std::env::var("RPC_URL").unwrap(), |node| node.url());
-        let endpoints = Endpoints::new(&[url], Settings::default()).unwrap();
-        let muster = Muster::connect(endpoints, Address::from(world.muster.address.0)).await.unwrap();
+        let endpoints = Endpoints::new(&[&world.base.chain.url], Settings::default()).unwrap();
+        let muster = Muster::connect(endpoints, world.base.muster.address()).await.unwrap();
         let start = muster.endpoints().head().await.unwrap().number + 1;
         Site { world, muster, place: tempfile::tempdir().unwrap(), start }
     }
@@ -101,7 +100,13 @@ async fn a_task_from_its_creation_to_its_fee() {
     // Alloy's provider asks the same nodes.
     let held = site.muster.provider().get_balance(site.muster.address()).await.unwrap();
     assert!(held >= U256::from(LEAST + 70_000));
+    let nodes = site.muster.endpoints();
+    assert_eq!(nodes.balance(site.muster.address()).await.unwrap(), held);
+    assert!(nodes.code(operator.address()).await.unwrap().is_empty());
+    assert!(!nodes.code(site.muster.address()).await.unwrap().is_empty());
+    let sent = nodes.count(operator.address()).await.unwrap();
     operator.call(IMuster::withdrawCall { to: operator.address() }, U256::ZERO).await.unwrap();
+    assert_eq!(nodes.count(operator.address()).await.unwrap(), sent + 1);
     assert_eq!(site.muster.provider().get_balance(site.muster.address()).await.unwrap(), held - U256::from(70_000));
 }
 
@@ -233,7 +238,7 @@ async fn every_view_is_read() {
     assert_eq!(muster.read(IMuster::gpuNameCall { group: view.gpu }).await.unwrap(), "NVIDIA RTX 4090");
     let estimate = muster.read(IMuster::estimateCall { kind: 0, units: 1 }).await.unwrap();
     assert_eq!((estimate.estimated, estimate.timeLimit), (50, 100));
-    assert_eq!(muster.read(IMuster::facetAddressesCall {}).await.unwrap().len(), site.world.deployment.programs.len());
+    assert_eq!(muster.read(IMuster::facetAddressesCall {}).await.unwrap().len(), site.world.base.deployment.programs.len());
     assert!(muster.read(IMuster::queuesCall { from: 0, count: 256 }).await.unwrap()._1.is_empty());
     let long = muster.read(IMuster::nodesCall { from: 1, count: 65 }).await.unwrap_err();
     assert_eq!(long.refusal(), Some(&Refusal::Known(Reason::PageTooLong(IMuster::PageTooLong { count: 65, most: 64 }))));

@@ -12,8 +12,7 @@ use std::rc::Rc;
 
 use alloy_primitives::{Address, Bytes, TxKind, U256};
 use alloy_sol_types::{SolCall, SolInterface};
-use ethers::signers::LocalWallet;
-use muster_cli::chain::{Account, Chain};
+use muster_cli::chain::{wallet, Chain};
 use muster_cli::{build, deploy};
 use muster_core::id::{NodeId, QueueId};
 use muster_core::word::Word;
@@ -326,8 +325,7 @@ async fn the_simulator_and_the_chain_do_the_same() {
     config.chain.clock = Clock::Manual(BEGINNING - u64::from(WEEK) - 3_600);
     let node = Devnode::start(config).expect("the embedded node starts");
     let rpc = Chain::connect(&node.url()).await.unwrap();
-    let wallet: LocalWallet = NITRO_DEV_KEY.parse().unwrap();
-    let mut boss = Account::new(&rpc, wallet);
+    let boss = rpc.account(wallet(NITRO_DEV_KEY).unwrap()).await.unwrap();
     let (manifest, programs) = build::load(&root()).expect("script/build has run");
     let own = boss.address();
     let config = deploy::Config {
@@ -341,15 +339,15 @@ async fn the_simulator_and_the_chain_do_the_same() {
         parameters: [("alphaMilli", 400u64), ("drawDelay", DELAY), ("scarce", 2), ("spread", 3), ("sampleBps", 3_000)]
             .into_iter()
             .chain(LATER)
-            .map(|(name, value)| (name.to_string(), value.into()))
+            .map(|(name, value)| (name.to_string(), U256::from(value)))
             .collect(),
         programs,
         rustc: manifest.rustc,
         file: None,
         say: |_| {},
     };
-    let deployment = deploy::on(&rpc, &mut boss, &config).await.expect("it deploys");
-    let muster = Address::from(deployment.address.0);
+    let deployment = deploy::on(&rpc, &boss, &config).await.expect("it deploys");
+    let muster = deployment.address;
     let chain = node.chain().clone();
     chain.set_next_timestamp(BEGINNING - 60).unwrap();
     let owner = Address::from(Party::Owner.address());
@@ -357,7 +355,7 @@ async fn the_simulator_and_the_chain_do_the_same() {
         send(&chain, muster, owner, &acceptParameterCall { parameter: number_of(name).unwrap() });
     }
     // Who owns it in the simulator lists GPU groups.
-    send(&chain, muster, Address::from(own.0), &transferOwnershipCall { newOwner: owner });
+    send(&chain, muster, own, &transferOwnershipCall { newOwner: owner });
     send(&chain, muster, owner, &acceptOwnershipCall {});
 
     // Both begin with the same words.

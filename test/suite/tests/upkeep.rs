@@ -5,12 +5,15 @@ use std::fs;
 
 use ethers::abi::{self, Token};
 use ethers::providers::Middleware;
-use ethers::types::{Address, Bytes, H256, U256};
-use ethers::utils::{format_ether, id, keccak256};
+use ethers::types::{Address, Bytes, H256};
+use ethers::utils::{id, keccak256};
 use muster_cli::arbwasm::{self, Rules, Status};
 use muster_cli::build;
-use muster_cli::chain::{Account, Outgoing};
 use muster_cli::keepalive::{self, Row};
+use muster_client::alloy::primitives::{self, utils::format_ether, U256};
+use muster_client::alloy::signers::local::PrivateKeySigner;
+use muster_client::Sender;
+use muster_tests::chain::{Account, Outgoing};
 use muster_tests::*;
 
 const DAY: u64 = 86_400;
@@ -20,12 +23,18 @@ const HOUR: u64 = 3_600;
 const PAGE: &str = "docs/keepalive.md";
 const MARKS: [&str; 2] = ["<!-- costs: written by the test upkeep -->\n", "<!-- /costs -->\n"];
 
-fn programs(w: &World) -> BTreeMap<Address, String> {
-    w.deployment.behind().map(|(name, program)| (program.address, name.clone())).collect()
+fn programs(w: &World) -> BTreeMap<primitives::Address, String> {
+    w.base.deployment.behind().map(|(name, program)| (program.address, name.clone())).collect()
 }
 
-async fn keep(w: &World, by: Option<&mut Account>, within: u64) -> Vec<Row> {
-    keepalive::run(&w.chain, by, &programs(w), within, |_| {}).await.unwrap()
+async fn keep(w: &World, by: Option<&Sender>, within: u64) -> Vec<Row> {
+    keepalive::run(&w.base.chain, by, &programs(w), within, |_| {}).await.unwrap()
+}
+
+/// The same account as what the tools send with.
+async fn tool(w: &World, account: &Account) -> Sender {
+    let key = PrivateKeySigner::from_slice(&account.wallet.signer().to_bytes()).unwrap();
+    w.base.chain.account(key).await.unwrap()
 }
 
 /// The development account owns the embedded chain.
@@ -46,8 +55,8 @@ fn active(row: &Row) -> u64 {
 async fn the_build_says_what_a_start_costs_on_chain() {
     let w = World::new(&[]).await;
     let (manifest, _) = build::load(&root()).unwrap();
-    for (name, program) in w.deployment.behind() {
-        let charged = arbwasm::start_gas(&w.chain, program.address).await.unwrap();
+    for (name, program) in w.base.deployment.behind() {
+        let charged = arbwasm::start_gas(&w.base.chain, program.address).await.unwrap();
         assert_eq!(manifest.programs[name].start_gas, charged, "{name}: cached and not");
     }
 }
@@ -74,34 +83,35 @@ async fn programs_expire_and_come_back_and_the_money_stays() {
 
     // Young programs can be kept alive by nobody.
     let mut anyone = w.actor(0).await;
-    let rules = Rules::of(&w.chain).await.unwrap();
+    let tool = tool(&w, &anyone).await;
+    let rules = Rules::of(&w.base.chain).await.unwrap();
     assert_eq!((rules.expiry, rules.keepalive, rules.paused()), (365 * DAY, 31 * DAY, false));
-    let rows = keep(&w, Some(&mut anyone), 365).await;
+    let rows = keep(&w, Some(&tool), 365).await;
     assert!(rows.iter().all(|row| !row.needs_attention && row.done.starts_with("can be renewed in 31 days")));
-    let code_hash = w.deployment.programs["nodes"].code_hash;
-    let error = arbwasm::keep_alive(&w.chain, &mut anyone, "nodes", code_hash).await.unwrap_err();
+    let code_hash = w.base.deployment.programs["nodes"].code_hash;
+    let error = arbwasm::keep_alive(&w.base.chain, &tool, "nodes", code_hash).await.unwrap_err();
     assert!(format!("{error:#}").contains("cannot keep nodes alive yet"), "{error:#}");
 
     // Old enough, anybody can, and a pause of activations does not matter. Before that nothing was due.
     w.travel(32 * DAY);
-    assert!(keep(&w, Some(&mut anyone), 180).await.iter().all(|row| row.done == "-"));
+    assert!(keep(&w, Some(&tool), 180).await.iter().all(|row| row.done == "-"));
     chain_owner(&mut w, "setWasmActivationGas(uint64)", 1 << 40).await;
-    assert!(Rules::of(&w.chain).await.unwrap().paused());
+    assert!(Rules::of(&w.base.chain).await.unwrap().paused());
     let seen = keep(&w, None, 365).await;
     assert!(seen.iter().all(|row| row.needs_attention && row.done == "to be renewed"), "a look changes nothing");
     let mut costs = Vec::new();
-    for (name, program) in w.deployment.behind() {
-        let paid = arbwasm::keep_alive(&w.chain, &mut anyone, name, program.code_hash).await.unwrap();
+    for (name, program) in w.base.deployment.behind() {
+        let paid = arbwasm::keep_alive(&w.base.chain, &tool, name, program.code_hash).await.unwrap();
         costs.push((name.clone(), paid, None));
     }
-    for row in keep(&w, Some(&mut anyone), 180).await {
+    for row in keep(&w, Some(&tool), 180).await {
         assert!(active(&row) > 365 * DAY - HOUR && row.done == "-", "{row:?}");
     }
 
     // Nobody does, for more than a year: nothing works any more, nothing is lost, and where activations are paused
     // nobody can change that.
     w.travel(366 * DAY);
-    let rows = keep(&w, Some(&mut anyone), 180).await;
+    let rows = keep(&w, Some(&tool), 180).await;
     let stuck = |row: &Row| matches!(row.status, Status::Expired { .. }) && row.needs_attention;
     assert!(rows.iter().all(|row| stuck(row) && row.done.contains("activations are paused here")), "{rows:?}");
     let error = w.muster.call(&w.chain, "overview", &[]).await.unwrap_err();
@@ -109,13 +119,13 @@ async fn programs_expire_and_come_back_and_the_money_stays() {
     // The router does not expire, and says which program does not run.
     let refused = w.refused(leaver.address(), "withdraw", &[Token::Address(leaver.address())], 0).await;
     assert_eq!(refused.name, "ProgramFailed");
-    assert_eq!(refused.values[1], Token::Address(w.deployment.programs["admin"].address));
+    assert_eq!(refused.values[1], Token::Address(w.program("admin")));
     assert_eq!(w.chain.provider.get_balance(w.muster.address, None).await.unwrap(), held);
 
     // Once they are not, anybody can bring the programs back, and everybody has what was his.
     chain_owner(&mut w, "setWasmActivationGas(uint64)", 0).await;
     for (name, _, again) in &mut costs {
-        let paid = arbwasm::activate(&w.chain, &mut anyone, name, w.deployment.programs[name].address).await.unwrap();
+        let paid = arbwasm::activate(&w.base.chain, &tool, name, w.base.deployment.programs[name].address).await.unwrap();
         *again = Some(paid);
     }
     assert!(keep(&w, None, 180).await.iter().all(|row| !row.needs_attention));
@@ -137,11 +147,11 @@ async fn programs_expire_and_come_back_and_the_money_stays() {
     table.push_str("| --- | ---: | ---: | ---: | ---: |\n");
     for (name, kept, again) in costs {
         let again = again.unwrap();
-        let gas = |paid: &arbwasm::Paid| paid.receipt.gas_used.unwrap().as_u64().div_ceil(10_000) * 10_000;
+        let gas = |paid: &arbwasm::Paid| paid.receipt.gas_used.div_ceil(10_000) * 10_000;
         // Rounded up, so that a small change of a program is none of this page.
         let fee = |paid: &arbwasm::Paid| {
-            let unit = U256::exp10(13);
-            format_ether((paid.data_fee + unit - 1) / unit * unit).trim_end_matches('0').to_string()
+            let unit = U256::from(10_000_000_000_000u64);
+            format_ether(paid.data_fee.div_ceil(unit) * unit).trim_end_matches('0').to_string()
         };
         table.push_str(&format!("| {name} | {} | {} | {} | {} |\n", gas(&kept), fee(&kept), gas(&again), fee(&again)));
     }
@@ -162,7 +172,8 @@ async fn a_new_stylus_version_ends_programs_until_they_are_activated_for_it() {
         return;
     }
     let (mut worker, _) = w.join(LEAST, "NVIDIA A100", 80, &[]).await;
-    let mut anyone = w.actor(0).await;
+    let anyone = w.actor(0).await;
+    let tool = tool(&w, &anyone).await;
     // Where the embedded node keeps the rules, whose first two bytes are the version. They go back afterwards, because
     // other tests are on the same chain.
     let state: Address = "0xa4b05fffffffffffffffffffffffffffffffffff".parse().unwrap();
@@ -177,7 +188,7 @@ async fn a_new_stylus_version_ends_programs_until_they_are_activated_for_it() {
         let outdated = Status::Outdated { version: (5 - version).into() };
         assert!(rows.iter().all(|row| row.status == outdated && row.needs_attention), "{rows:?}");
         assert!(w.muster.call(&w.chain, "overview", &[]).await.is_err());
-        let rows = keep(&w, Some(&mut anyone), 180).await;
+        let rows = keep(&w, Some(&tool), 180).await;
         assert!(rows.iter().all(|row| row.done.starts_with("activated again for") && active(row) > 364 * DAY), "{rows:?}");
         assert_eq!(w.field("overview", &[], "nodesJoined").await, 1.into());
     }

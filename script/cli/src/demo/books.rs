@@ -2,18 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use alloy::primitives::{Address, U256};
 use anyhow::Result;
-use ethers::{
-    providers::Middleware,
-    types::{Address, Filter, U256, U64},
+use muster_client::{
+    Batch, Cursor, Event, Events,
+    IMuster::{accountCall, nodeCall, overviewCall},
+    Muster, Reading,
 };
 use muster_core::record::Status;
-use muster_protocol::IMuster::{accountCall, nodeCall, overviewCall};
-
-use crate::{
-    chain::Chain,
-    contract::{Event, Muster},
-};
 
 /// Where the contract's money belongs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,66 +37,94 @@ impl Books {
     }
 }
 
-/// Adds up what every account that the contract's logs mention is owed. `since` is the block the contract is from.
+/// Adds up what every account that the contract's events mention is owed. `since` is the block the contract is from.
 ///
 /// # Errors
 /// The node's.
-pub async fn books(chain: &Chain, muster: &Muster, since: U64) -> Result<Books> {
-    // Public nodes limit how many blocks one question may span.
-    const SPAN: u64 = 5_000;
-    let head = chain.provider.get_block_number().await.map_err(|error| chain.trouble(&error))?;
-    let mut books = Books::default();
-    let mut escrow: HashMap<u64, U256> = HashMap::new();
-    let mut accounts: HashSet<Address> = HashSet::new();
-    let mut nodes: HashSet<u32> = HashSet::new();
-    let mut from = since;
-    while from <= head {
-        let to = (from + SPAN - 1).min(head);
-        let filter = Filter::new().address(muster.address).from_block(from).to_block(to);
-        for log in chain.provider.get_logs(&filter).await.map_err(|error| chain.trouble(&error))? {
-            let Some(event) = Event::of(&log) else { continue };
-            let id = event.number("id");
-            match event.name {
-                "TaskCreated" => {
-                    escrow.insert(id, event.amount("fee"));
-                }
-                "TaskSampled" => {
-                    escrow.entry(id).and_modify(|fee| *fee -= event.amount("paid"));
-                }
-                // Another group is given it.
-                "GroupSettled" if event.number("outcome") == 4 => {
-                    escrow.entry(id).and_modify(|fee| *fee -= event.amount("startFee"));
-                }
-                "TaskSucceeded" | "TaskErrorReported" | "TaskAborted" | "GroupSettled" => {
-                    escrow.remove(&id);
-                }
-                "NodeJoined" => {
-                    nodes.insert(event.number("node") as u32);
-                }
-                _ => {}
+pub async fn books(muster: &Muster, since: u64) -> Result<Books> {
+    let endpoints = muster.endpoints();
+    let cursor = Cursor::new(endpoints.chain().await?, muster.address(), since);
+    let mut events = Events::with_cursor(endpoints.clone(), cursor, Reading::default()).await?;
+    let mut known = Known::default();
+    while let Some(batch) = events.poll().await? {
+        match &batch {
+            Batch::Events { events, .. } => {
+                events.iter().filter_map(|logged| logged.event.as_ref()).for_each(|event| known.note(event));
             }
-            let mentioned = ["creator", "operator", "beneficiary", "treasury", "owner"];
-            accounts.extend(mentioned.iter().filter_map(|name| event.get(name)?.clone().into_address()));
+            Batch::Undone { .. } => anyhow::bail!("the chain was reorganised while its events were read: run this again"),
         }
-        from = to + 1;
+        events.accept(&batch)?;
     }
-    books.escrow = escrow.values().fold(U256::zero(), |sum, fee| sum + fee);
-    for number in nodes {
-        let node = muster.ask(chain, None, &nodeCall { number }).await?;
+    let mut books = Books { escrow: known.escrow.values().sum(), ..Books::default() };
+    for number in known.nodes {
+        let node = muster.read(nodeCall { number }).await?;
         // A node that has quit has no stake any more: it is its operator's.
         if node.status != Status::Quit as u8 {
-            books.stake += node.stake.into();
+            books.stake += U256::from(node.stake);
         }
     }
-    for who in accounts {
-        let account = muster.ask(chain, None, &accountCall { who: who.0.into() }).await?;
-        books.credit += account.credit.into();
-        books.stake += account.unbonding.into();
+    for who in known.accounts {
+        let account = muster.read(accountCall { who }).await?;
+        books.credit += U256::from(account.credit);
+        books.stake += U256::from(account.unbonding);
     }
-    let overview = muster.ask(chain, None, &overviewCall {}).await?;
-    books.treasury = overview.treasuryBalance.into();
-    books.reserve = overview.reserve.into();
-    books.burnt = overview.burnt.into();
-    books.balance = chain.provider.get_balance(muster.address, None).await.map_err(|error| chain.trouble(&error))?;
+    let overview = muster.read(overviewCall {}).await?;
+    books.treasury = U256::from(overview.treasuryBalance);
+    books.reserve = U256::from(overview.reserve);
+    books.burnt = U256::from(overview.burnt);
+    books.balance = endpoints.balance(muster.address()).await?;
     Ok(books)
+}
+
+/// What events tell of who may be owed something.
+#[derive(Default)]
+struct Known {
+    /// Fees of tasks that have not ended.
+    escrow: HashMap<u64, U256>,
+    accounts: HashSet<Address>,
+    nodes: HashSet<u32>,
+}
+
+impl Known {
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::TaskCreated(e) => {
+                self.escrow.insert(e.id, U256::from(e.fee));
+                self.accounts.insert(e.creator);
+            }
+            Event::TaskRefused(e) => {
+                self.accounts.insert(e.creator);
+            }
+            Event::TaskSampled(e) => {
+                self.spend(e.id, e.paid);
+                self.accounts.insert(e.beneficiary);
+            }
+            Event::TaskSucceeded(e) => self.end(e.id),
+            Event::TaskErrorReported(e) => self.end(e.id),
+            Event::TaskAborted(e) => {
+                self.end(e.id);
+                self.accounts.insert(e.beneficiary);
+            }
+            // Another group is given it.
+            Event::GroupSettled(e) if e.outcome == 4 => self.spend(e.id, e.startFee),
+            Event::GroupSettled(e) => self.end(e.id),
+            Event::NodeJoined(e) => {
+                self.nodes.insert(e.node);
+                self.accounts.insert(e.operator);
+            }
+            Event::Initialised(e) => self.accounts.extend([e.owner, e.treasury]),
+            Event::TreasuryChanged(e) => {
+                self.accounts.insert(e.treasury);
+            }
+            _ => {}
+        }
+    }
+
+    fn spend(&mut self, id: u64, wei: u128) {
+        self.escrow.entry(id).and_modify(|fee| *fee -= U256::from(wei));
+    }
+
+    fn end(&mut self, id: u64) {
+        self.escrow.remove(&id);
+    }
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
+use serde_json::{json, Value};
 
 use crate::chain::Chain;
 
@@ -43,7 +44,7 @@ impl Clock {
             return self.wait_until(self.now + 1).await;
         }
         self.before(chain).await?;
-        chain.request::<_, serde_json::Value>("evm_mine", ()).await.map(drop)
+        Ok(chain.endpoints.ask::<Value>("evm_mine", json!([])).await.map(drop)?)
     }
 
     /// Whether the chain has come as far as we have.
@@ -66,5 +67,5 @@ impl Clock {
 }
 
 async fn set(chain: &Chain, time: u64) -> Result<()> {
-    chain.request::<_, serde_json::Value>("evm_setNextBlockTimestamp", [time]).await.map(drop)
+    Ok(chain.endpoints.ask::<Value>("evm_setNextBlockTimestamp", [time]).await.map(drop)?)
 }

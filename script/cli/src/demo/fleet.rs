@@ -5,24 +5,19 @@ use std::{
     collections::{BTreeMap, HashSet},
 };
 
+use alloy::primitives::{utils::format_ether, Address, B256, U256};
 use anyhow::{ensure, Context, Result};
-use ethers::{
-    providers::Middleware,
-    types::{Address, U256},
-    utils::format_ether,
+use muster_client::{
+    abi::model_id,
+    Event,
+    IMuster::{accountCall, joinCall, nodeCall, nodeOfCall, overviewCall, reportDownloadedCall, weightOfCall},
+    Request as Transaction, Sender,
 };
 use muster_core::record::{Status, CALL_MODELS, NODE_MODELS};
-use muster_protocol::IMuster::{
-    accountCall, gpuGroupCall, joinCall, nodeCall, nodeOfCall, overviewCall, reportDownloadedCall, weightOfCall,
-};
 use muster_sim::trace::{Gpu, Request};
 use rand::{seq::SliceRandom, Rng};
 
-use super::{account, creator_of, model_id, nodes_of, random, specification, Demo, Options, Sender, CREATORS, GAS_LIMIT};
-use crate::{
-    chain::{Account, Outgoing},
-    contract::{Event, Refusal},
-};
+use super::{account, creator_of, nodes_of, random, specification, Demo, Options, Who, CREATORS, GAS_LIMIT};
 
 /// Gas that an account is funded for with each transaction it may send.
 const GAS_EXPECTED: u64 = 400_000;
@@ -80,7 +75,7 @@ fn popularity(requests: &[Request]) -> Vec<(String, u64)> {
 impl Demo {
     /// Gives every account what it will need, lets the fleet join, and reads the weights.
     pub(super) async fn fund_and_join(&mut self, fleet: &[Gpu]) -> Result<()> {
-        let granule = U256::from(self.muster.ask(&self.chain, None, &overviewCall {}).await?.granule);
+        let granule = U256::from(self.ask(overviewCall {}).await?.granule);
         let terms = Terms {
             granule,
             least: self.parameter("minStake").await? * granule,
@@ -94,22 +89,23 @@ impl Demo {
         let payments = self.payments(&joins, &terms).await?;
         self.begin_bar("joining", fleet.len() as u64);
         for (to, value) in payments {
-            self.keeper.send(&self.chain, Outgoing { to: Some(to), value, ..Default::default() }).await?;
+            let payment = Transaction { to: to.into(), value, ..Transaction::default() };
+            self.chain.send(&self.keeper, payment).await?;
         }
         let (speeds, cheats) = (speeds(fleet.len(), &self.options), cheats(fleet.len(), &self.options));
         for (place, join) in joins.into_iter().enumerate() {
             let gpu = format!("{}, {} GiB", join.gpu.name, join.gpu.vram);
             let number = match self.joined(place).await? {
                 Some(number) => number,
-                None => self.join(place, join, &terms).await?,
+                None => self.join(place, join).await?,
             };
             let node = Node { place, gpu, speed: speeds[place], cheats: cheats.contains(&place), weight: 0.0 };
             self.nodes.insert(number, node);
             self.bar.inc(1);
         }
         for (number, node) in &mut self.nodes {
-            let call = weightOfCall { number: *number as u32, spec: specification(0, 1, 1, &[], [0; 32]) };
-            node.weight = self.muster.ask(&self.chain, None, &call).await?.weight as f64;
+            let call = weightOfCall { number: *number as u32, spec: specification(0, 1, 1, &[], B256::ZERO) };
+            node.weight = self.muster.read(call).await?.weight as f64;
         }
         self.bar.finish_and_clear();
         Ok(())
@@ -117,13 +113,12 @@ impl Demo {
 
     /// The account that runs a node. One whose node was slashed or kicked out in an earlier run on the same chain can never join again:
     /// then another.
-    async fn operator(&self, place: usize) -> Result<Account> {
+    async fn operator(&self, place: usize) -> Result<Sender> {
         let mut attempt = 0;
         loop {
             let kind = if attempt == 0 { "operator".into() } else { format!("operator after {attempt}") };
-            let operator = account(&self.chain, self.options.seed, &kind, place)?;
-            let call = accountCall { who: operator.address().0.into() };
-            let owed = self.muster.ask(&self.chain, None, &call).await?;
+            let operator = account(&self.chain, self.options.seed, &kind, place).await?;
+            let owed = self.ask(accountCall { who: operator.address() }).await?;
             if !owed.kickedOut || self.status(owed.node).await? != Status::Quit {
                 return Ok(operator);
             }
@@ -133,7 +128,7 @@ impl Demo {
 
     /// A node's status.
     async fn status(&self, number: u32) -> Result<Status> {
-        Ok(Status::new(self.muster.ask(&self.chain, None, &nodeCall { number }).await?.status))
+        Ok(Status::new(self.ask(nodeCall { number }).await?.status))
     }
 
     /// What every node stakes and holds.
@@ -150,19 +145,24 @@ impl Demo {
                 .filter(|(_, count)| held.gen_bool(0.15 + 0.6 * *count as f64 / most))
                 .take(NODE_MODELS as usize)
                 .map(|(name, _)| model_id(name));
-            Join { gpu, stake: (terms.least / terms.granule * times / 1_000) * terms.granule, models: models.collect() }
+            Join {
+                gpu,
+                stake: (terms.least / terms.granule * times / U256::from(1_000)) * terms.granule,
+                models: models.collect(),
+            }
         };
         fleet.iter().map(join).collect()
     }
 
     /// What each account gets; refused if there is not enough for all.
     async fn payments(&mut self, joins: &[Join<'_>], terms: &Terms) -> Result<Vec<(Address, U256)>> {
-        let mut fees = vec![U256::zero(); CREATORS];
+        let mut fees = vec![U256::ZERO; CREATORS];
         for at in 0..self.requests.len() {
             fees[creator_of(&self.requests[at])] += self.fee(at).await? * nodes_of(self.options.policy(at));
         }
         let requests = self.requests.len() as u64;
-        let gas = |transactions: u64| self.chain.gas_price * (GAS_LIMIT + GAS_EXPECTED * transactions);
+        let price = self.chain.gas_price().await? * U256::from(2);
+        let gas = |transactions: u64| price * U256::from(GAS_LIMIT + GAS_EXPECTED * transactions);
         // A node in ten may get most of the work; what is left over stays with the account for another run.
         let work = requests.min(10 * requests / joins.len() as u64);
         // Where a task can be validated its node commits and reveals, and of some there are three.
@@ -173,14 +173,14 @@ impl Demo {
         let mut payments: Vec<(Address, U256)> = Vec::new();
         for (account, Join { gpu, stake, .. }) in self.operators.iter().zip(joins) {
             let first = named.insert((&gpu.name, gpu.vram));
-            payments.push((account.address(), *stake + per_node + if first { terms.group_fee } else { U256::zero() }));
+            payments.push((account.address(), *stake + per_node + if first { terms.group_fee } else { U256::ZERO }));
         }
         for (account, fee) in self.creators.iter().zip(&fees) {
             payments.push((account.address(), *fee + gas(2 * requests)));
         }
-        let total = payments.iter().fold(U256::zero(), |sum, (_, amount)| sum + amount);
+        let total: U256 = payments.iter().map(|(_, amount)| *amount).sum();
         let keeper = self.keeper.address();
-        let have = self.chain.provider.get_balance(keeper, None).await.map_err(|error| self.chain.trouble(&error))?;
+        let have = self.chain.endpoints.balance(keeper).await?;
         ensure!(
             total < have,
             "this needs {} ether for stakes, fees and gas, and account {keeper:?} has {}: fewer --gpus or a lower --limit need less",
@@ -192,8 +192,7 @@ impl Demo {
 
     /// The node of an operator, if an earlier run with the same seed on the same chain has let it join already.
     async fn joined(&self, place: usize) -> Result<Option<u64>> {
-        let operator = self.operators[place].address().0.into();
-        let number = self.muster.ask(&self.chain, None, &nodeOfCall { who: operator }).await?;
+        let number = self.ask(nodeOfCall { who: self.operators[place].address() }).await?;
         if number == 0 {
             return Ok(None);
         }
@@ -201,23 +200,21 @@ impl Demo {
     }
 
     /// Lets a node join. Gives its number.
-    async fn join(&mut self, place: usize, join: Join<'_>, terms: &Terms) -> Result<u64> {
+    async fn join(&mut self, place: usize, join: Join<'_>) -> Result<u64> {
         // A call takes only so many models; the others are declared afterwards.
         let mut parts = join.models.chunks(CALL_MODELS).map(<[u64]>::to_vec);
         let models = parts.next().unwrap_or_default();
         let (name, vram) = (join.gpu.name.clone(), join.gpu.vram);
-        let known = match self.muster.ask(&self.chain, None, &gpuGroupCall { name: name.clone(), vram }).await {
-            Ok(_) => true,
-            Err(error) if Refusal::behind(&error).is_some_and(|refusal| refusal.name == "GpuNameUnknown") => false,
-            Err(error) => return Err(error),
-        };
-        let value = if known { join.stake } else { join.stake + terms.group_fee };
-        let receipt = self.send(Sender::Operator(place), &joinCall { gpuName: name, vram, models }, value).await?;
+        let value = join.stake + self.muster.name_fee(&name, vram).await?;
+        let events = self.send(Who::Operator(place), &joinCall { gpuName: name, vram, models }, value).await?;
         for models in parts {
-            self.tell(Sender::Operator(place), &reportDownloadedCall { models }).await?;
+            self.tell(Who::Operator(place), &reportDownloadedCall { models }).await?;
         }
-        let joined = receipt.logs.iter().filter_map(Event::of).find(|event| event.name == "NodeJoined");
-        Ok(joined.context("join left no NodeJoined event")?.number("node"))
+        let joined = events.into_iter().find_map(|event| match event {
+            Event::NodeJoined(joined) => Some(joined.node),
+            _ => None,
+        });
+        Ok(joined.context("join left no NodeJoined event")?.into())
     }
 }
 

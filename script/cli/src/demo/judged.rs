@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use alloy::primitives::U256;
 use anyhow::Result;
-use ethers::types::U256;
-use muster_core::{record::Status, validation::Verdict};
-use muster_protocol::{
-    tasks::{REPLICATED, SAMPLED},
-    IMuster::nodeCall,
+use muster_client::{
+    Event,
+    IMuster::{nodeCall, GroupSettled},
 };
+use muster_core::{record::Status, validation::Verdict};
+use muster_protocol::tasks::{REPLICATED, SAMPLED};
 use muster_sim::{network::report::rank_correlation, trace::Outcome};
 use serde::Serialize;
 
 use super::{agenda::Action, Demo, Spread};
-use crate::contract::Event;
 
 /// Policies that there are.
 const POLICIES: usize = REPLICATED as usize + 1;
@@ -178,25 +178,26 @@ pub(super) enum Part {
     Out,
 }
 
-/// Whether an event tells which task a call was about.
-fn is_about(function: &str, event: &Event) -> bool {
-    match event.name {
-        "TaskCreated" => function == "createTask",
-        "TaskSucceeded" => matches!(function, "submit" | "reveal"),
-        "TaskErrorReported" => matches!(function, "reportError" | "reveal"),
-        "AnswerCommitted" => function == "commit",
-        "AnswerRevealed" => function == "reveal" && event.number("group") > 0,
-        "TaskSampled" => function == "validate",
-        "MemberTimedOut" => function == "expire",
-        "TaskAborted" => match event.number("reason") {
-            0 => function == "expire",
-            1 => function == "cancel",
-            3 => function == "expireQueued",
-            _ => false,
+/// The task that a call was about, if this event tells it.
+fn task_of(function: &str, event: &Event) -> Option<u64> {
+    let (functions, id): (&[&str], u64) = match event {
+        Event::TaskCreated(e) => (&["createTask"], e.id),
+        Event::TaskSucceeded(e) => (&["submit", "reveal"], e.id),
+        Event::TaskErrorReported(e) => (&["reportError", "reveal"], e.id),
+        Event::AnswerCommitted(e) => (&["commit"], e.id),
+        Event::AnswerRevealed(e) if e.group > 0 => (&["reveal"], e.id),
+        Event::TaskSampled(e) => (&["validate"], e.id),
+        Event::MemberTimedOut(e) => (&["expire"], e.id),
+        Event::TaskAborted(e) => match e.reason {
+            0 => (&["expire"], e.id),
+            1 => (&["cancel"], e.id),
+            3 => (&["expireQueued"], e.id),
+            _ => return None,
         },
-        "GroupSettled" => function == "settle",
-        _ => false,
-    }
+        Event::GroupSettled(e) => (&["settle"], e.id),
+        _ => return None,
+    };
+    functions.contains(&function).then_some(id)
 }
 
 impl Demo {
@@ -213,59 +214,57 @@ impl Demo {
 
     /// Takes note of an event of validation, in the receipt of a call that took so much gas.
     pub(super) fn note_validation(&mut self, event: &Event, function: &str, gas: u64) {
-        let (id, node) = (event.number("id"), event.number("node"));
-        if is_about(function, event) {
+        if let Some(id) = task_of(function, event) {
             *self.tally.judged.gas.entry(id).or_default() += gas;
         }
-        match event.name {
-            "TaskSucceeded" => self.note_payment(id, node, event.amount("paid"), true),
-            "AnswerCommitted" => self.note_commitment(id, node, event.number("group"), event.number("block")),
-            "AnswerRevealed" => self.note_part(id, node, Part::Revealed),
-            "TaskSampled" => {
-                let paid = event.amount("paid");
-                if let Some(task) = self.tasks.get_mut(&id) {
+        match event {
+            Event::TaskSucceeded(e) => self.note_payment(e.id, e.node.into(), U256::from(e.paid), true),
+            Event::AnswerCommitted(e) => self.note_commitment(e.id, e.node.into(), e.group, e.block),
+            Event::AnswerRevealed(e) => self.note_part(e.id, e.node.into(), Part::Revealed),
+            Event::TaskSampled(e) => {
+                let paid = U256::from(e.paid);
+                if let Some(task) = self.tasks.get_mut(&e.id) {
                     task.fee -= paid;
                 }
-                if let Some(counted) = self.counted(id) {
+                if let Some(counted) = self.counted(e.id) {
                     // Its own node earns nothing by it: then the reserve does.
-                    let own =
-                        event.get("beneficiary").and_then(|who| who.clone().into_address()).is_some_and(|who| who.is_zero());
-                    *if own { &mut counted.saved } else { &mut counted.drivers } += paid;
+                    *if e.beneficiary.is_zero() { &mut counted.saved } else { &mut counted.drivers } += paid;
                 }
-                self.pending.insert(id);
+                self.pending.insert(e.id);
             }
-            "NodeWaits" => {
-                if let Some(counted) = self.counted(id) {
+            Event::NodeWaits(e) => {
+                if let Some(counted) = self.counted(e.id) {
                     counted.kept += 1;
                 }
-                if event.number("until") > 0 {
-                    self.agenda.plan(event.number("until"), Action::Poke(node));
+                if e.until > 0 {
+                    self.agenda.plan(e.until, Action::Poke(e.node.into()));
                 }
             }
-            "GroupFormed" => self.note_group(id, event.number("group") as u32, &event.numbers("nodes"), event.holds("scored")),
-            "MemberStarted" => self.note_member(id, node, event.number("deadline")),
-            "MemberTimedOut" => self.note_part(id, node, Part::Out),
-            "MemberJudged" => {
-                let right = event.number("verdict") == Verdict::Right as u64;
+            Event::GroupFormed(e) => self.note_group(e.id, e.group, &e.nodes, e.scored),
+            Event::MemberStarted(e) => self.note_member(e.id, e.node.into(), e.deadline),
+            Event::MemberTimedOut(e) => self.note_part(e.id, e.node.into(), Part::Out),
+            Event::MemberJudged(e) => {
+                let (node, paid) = (u64::from(e.node), U256::from(e.paid));
+                let right = e.verdict == Verdict::Right as u8;
                 let judged = &mut self.tally.judged;
-                judged.paying += event.amount("paid");
+                judged.paying += paid;
                 judged.verdicts.entry(node).or_default()[usize::from(!right)] += 1;
                 // A task's answer counts once, whoever of its group is paid first.
-                let counts = !event.amount("paid").is_zero() && !self.tasks.get(&id).is_some_and(|task| task.answered);
-                if let Some(task) = self.tasks.get_mut(&id).filter(|_| counts) {
+                let counts = !paid.is_zero() && !self.tasks.get(&e.id).is_some_and(|task| task.answered);
+                if let Some(task) = self.tasks.get_mut(&e.id).filter(|_| counts) {
                     task.answered = true;
                 }
-                self.note_payment(id, node, event.amount("paid"), counts);
+                self.note_payment(e.id, node, paid, counts);
             }
-            "GroupSettled" => self.note_judgement(id, event),
-            "ScoreRecorded" => self.tally.judged.scores.entry(node).or_default().push(event.number("score")),
-            "NodeSlashed" => {
-                let lost = event.amount("stake") + event.amount("unbonding") + event.amount("credit");
-                if let Some(counted) = self.counted(id) {
+            Event::GroupSettled(e) => self.note_judgement(e),
+            Event::ScoreRecorded(e) => self.tally.judged.scores.entry(e.node.into()).or_default().push(e.score.into()),
+            Event::NodeSlashed(e) => {
+                let lost = U256::from(e.stake) + U256::from(e.unbonding) + U256::from(e.credit);
+                if let Some(counted) = self.counted(e.id) {
                     counted.slashes += 1;
                     counted.burnt += lost;
                 }
-                *self.tally.judged.slashed.entry(node).or_default() += lost;
+                *self.tally.judged.slashed.entry(e.node.into()).or_default() += lost;
             }
             _ => {}
         }
@@ -298,11 +297,12 @@ impl Demo {
         }
     }
 
-    fn note_judgement(&mut self, id: u64, event: &Event) {
-        let outcome = (event.number("outcome") as usize).min(3);
+    fn note_judgement(&mut self, event: &GroupSettled) {
+        let id = event.id;
+        let outcome = usize::from(event.outcome).min(3);
         let paid = std::mem::take(&mut self.tally.judged.paying);
-        let fee = self.tasks.get(&id).map_or(U256::zero(), |task| task.fee);
-        let kept = fee.saturating_sub(event.amount("refund") + event.amount("startFee"));
+        let fee = self.tasks.get(&id).map_or(U256::ZERO, |task| task.fee);
+        let kept = fee.saturating_sub(U256::from(event.refund) + U256::from(event.startFee));
         if let Some(counted) = self.counted(id) {
             counted.outcomes[outcome] += 1;
             counted.drawn += paid.saturating_sub(kept);
@@ -320,7 +320,7 @@ impl Demo {
         counted.saved += fee.saturating_sub(paid);
     }
 
-    fn note_commitment(&mut self, id: u64, node: u64, group: u64, block: u64) {
+    fn note_commitment(&mut self, id: u64, node: u64, group: u32, block: u64) {
         if group > 0 {
             return self.note_part(id, node, Part::Committed);
         }
@@ -330,14 +330,14 @@ impl Demo {
         }
     }
 
-    fn note_group(&mut self, id: u64, place: u32, nodes: &[u64], scored: bool) {
+    fn note_group(&mut self, id: u64, place: u32, nodes: &[u32], scored: bool) {
         self.pending.remove(&id);
         self.fruitless = 0;
         if let Some(task) = self.tasks.get_mut(&id) {
             task.group = Some(place);
             let sampled = task.redundancy == SAMPLED;
             let part = |at| if at == 0 && sampled { Part::Committed } else { Part::Open };
-            task.members = nodes.iter().enumerate().map(|(at, node)| (*node, part(at))).collect();
+            task.members = nodes.iter().enumerate().map(|(at, node)| (u64::from(*node), part(at))).collect();
             if !sampled {
                 self.note_begin(id);
             }
@@ -387,7 +387,7 @@ impl Demo {
             if right + otherwise == 0 && !own.cheats {
                 continue;
             }
-            let view = self.muster.ask(&self.chain, None, &nodeCall { number: *number as u32 }).await?;
+            let view = self.ask(nodeCall { number: *number as u32 }).await?;
             nodes.push(JudgedNode {
                 node: *number,
                 gpu: own.gpu.clone(),

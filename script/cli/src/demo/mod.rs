@@ -35,20 +35,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use alloy_sol_types::SolCall;
+use alloy::{
+    primitives::{keccak256, Address, B256, U256},
+    signers::local::PrivateKeySigner,
+    sol_types::SolCall,
+};
 use anyhow::{ensure, Context, Result};
-use ethers::{
-    providers::Middleware,
-    signers::LocalWallet,
-    types::{TransactionReceipt, U256},
-    utils::keccak256,
-};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use muster_core::record::MEMBERS;
-use muster_protocol::{
-    tasks::REPLICATED,
+use muster_client::{
+    abi::model_id,
+    Event,
     IMuster::{estimateCall, parameterCall, TaskSpec},
+    Muster, Sender,
 };
+use muster_core::record::MEMBERS;
+use muster_protocol::tasks::REPLICATED;
 use muster_sim::trace::{self, Gpu, Request};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -66,8 +67,7 @@ pub use self::{
     report::{Report, Share, Spread},
 };
 use crate::{
-    chain::{Account, Chain},
-    contract::{name_of, Muster},
+    chain::{called, name_of, Chain},
     deploy,
 };
 
@@ -123,18 +123,18 @@ pub struct Options {
 /// Whatever keeps it from going on: a malformed row, an unreachable node, missing funds, an unexpected refusal.
 pub async fn run(root: &Path, options: &Options) -> Result<Report> {
     let (requests, fleet) = traces(root, options)?;
-    let Endpoint { chain, mut keeper, own } = Endpoint::open(!options.real_time).await?;
+    let Endpoint { chain, keeper, own } = Endpoint::open(!options.real_time).await?;
     let mut config = deploy::Config::from_environment(root, keeper.address())?;
     config.say = |line| eprintln!("deploy: {line}");
     rules::add(&mut config, options);
     if own.is_none() {
         config.file = Some(deploy::record(root, chain.id));
     }
-    let deployment = deploy::on(&chain, &mut keeper, &config).await?;
-    let created = chain.provider.get_transaction_receipt(deployment.programs["router"].created_in).await;
+    let deployment = deploy::on(&chain, &keeper, &config).await?;
+    let created = chain.receipt(deployment.programs[deploy::ROUTER].created_in).await;
     let since = created.ok().flatten().and_then(|receipt| receipt.block_number).unwrap_or_default();
 
-    let muster = Muster { address: deployment.address };
+    let muster = Muster::at(chain.endpoints.clone(), deployment.address);
     let mut demo = Demo::new(chain, muster, keeper, options.clone(), requests).await?;
     demo.await_parameters().await?;
     demo.fund_and_join(&fleet).await?;
@@ -173,13 +173,13 @@ fn open(root: &Path, given: Option<&Path>, default: &str) -> Result<(String, imp
 
 /// A stream of random numbers for one purpose, so that another purpose's draws do not shift it.
 fn random(seed: u64, purpose: &str) -> ChaCha8Rng {
-    ChaCha8Rng::from_seed(keccak256(format!("muster demo {seed} {purpose}")))
+    ChaCha8Rng::from_seed(keccak256(format!("muster demo {seed} {purpose}")).0)
 }
 
 /// An account of ours by its purpose, the same for a seed.
-fn account(chain: &Chain, seed: u64, kind: &str, number: usize) -> Result<Account> {
+async fn account(chain: &Chain, seed: u64, kind: &str, number: usize) -> Result<Sender> {
     let key = keccak256(format!("muster demo {seed} {kind} {number}"));
-    Ok(Account::new(chain, LocalWallet::from_bytes(&key)?))
+    chain.account(PrivateKeySigner::from_bytes(&key)?).await
 }
 
 /// What is known while it runs.
@@ -188,9 +188,9 @@ struct Demo {
     muster: Muster,
     options: Options,
     /// Pays for everything, and sends what anybody may.
-    keeper: Account,
-    creators: Vec<Account>,
-    operators: Vec<Account>,
+    keeper: Sender,
+    creators: Vec<Sender>,
+    operators: Vec<Sender>,
     /// By number.
     nodes: BTreeMap<u64, Node>,
     clock: Clock,
@@ -215,16 +215,19 @@ struct Demo {
 
 /// Who sends.
 #[derive(Clone, Copy)]
-enum Sender {
+enum Who {
     Keeper,
     Creator(usize),
     Operator(usize),
 }
 
 impl Demo {
-    async fn new(chain: Chain, muster: Muster, keeper: Account, options: Options, requests: Vec<Request>) -> Result<Self> {
+    async fn new(chain: Chain, muster: Muster, keeper: Sender, options: Options, requests: Vec<Request>) -> Result<Self> {
         let clock = Clock::of(&chain, options.real_time).await?;
-        let creators = (0..CREATORS).map(|number| account(&chain, options.seed, "creator", number)).collect::<Result<_>>()?;
+        let mut creators = Vec::new();
+        for number in 0..CREATORS {
+            creators.push(account(&chain, options.seed, "creator", number).await?);
+        }
         let mut demo = Self {
             chain,
             muster,
@@ -247,33 +250,44 @@ impl Demo {
             tally: Tally::default(),
             bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()),
         };
-        demo.queue_time = demo.parameter("queueTime").await?.as_u64();
+        demo.queue_time = demo.parameter("queueTime").await?.saturating_to();
         Ok(demo)
     }
 
-    /// Sends from one of the accounts, at the time it is, and takes note of all that happened.
-    async fn send<C: SolCall>(&mut self, who: Sender, call: &C, value: U256) -> Result<TransactionReceipt> {
+    /// Sends from one of the accounts, at the time it is, and takes note of all that happened. Gives the contract's events.
+    async fn send<C: SolCall>(&mut self, who: Who, call: &C, value: U256) -> Result<Vec<Event>> {
         self.clock.before(&self.chain).await?;
         let account = match who {
-            Sender::Keeper => &mut self.keeper,
-            Sender::Creator(at) => &mut self.creators[at],
-            Sender::Operator(at) => &mut self.operators[at],
+            Who::Keeper => &self.keeper,
+            Who::Creator(at) => &self.creators[at],
+            Who::Operator(at) => &self.operators[at],
         };
-        let receipt = self.muster.tell(&self.chain, account, call, value, Some(GAS_LIMIT)).await?;
+        let receipt = self.chain.tell(account, &self.muster, call, value, Some(GAS_LIMIT)).await?;
+        let gas = receipt.gas_used.saturating_sub(self.chain.gas_for_l1(receipt.transaction_hash).await?);
         self.clock.after(&self.chain).await?;
-        self.note(name_of::<C>(), &receipt);
-        Ok(receipt)
+        let events = self.muster.events(&receipt);
+        self.note(name_of::<C>(), gas, &events);
+        Ok(events)
     }
 
     /// The same without any value, where only what it brings about matters.
-    async fn tell(&mut self, who: Sender, call: &impl SolCall) -> Result<()> {
-        self.send(who, call, U256::zero()).await.map(drop)
+    async fn tell(&mut self, who: Who, call: &impl SolCall) -> Result<()> {
+        self.send(who, call, U256::ZERO).await.map(drop)
+    }
+
+    /// Asks the contract.
+    async fn ask<C: SolCall>(&self, call: C) -> Result<C::Return> {
+        self.muster.read(call).await.map_err(called::<C>)
+    }
+
+    /// Whether a call with so many wei would be taken now; nothing is changed.
+    async fn check<C: SolCall + Clone>(&self, from: Address, call: &C, value: U256) -> Result<()> {
+        self.muster.try_as(from, call.clone(), value).await.map(drop).map_err(called::<C>)
     }
 
     /// A parameter by its name.
     async fn parameter(&self, name: &str) -> Result<U256> {
-        let call = parameterCall { which: deploy::number_of(name)? };
-        Ok(U256(self.muster.ask(&self.chain, None, &call).await?.value.into_limbs()))
+        Ok(self.ask(parameterCall { which: deploy::number_of(name)? }).await?.value)
     }
 
     /// What a request's task is worth to its creator on one node.
@@ -282,14 +296,14 @@ impl Demo {
         let (seconds, least) = match self.estimates.get(&units) {
             Some(known) => *known,
             None => {
-                let values = self.muster.ask(&self.chain, None, &estimateCall { kind: 0, units }).await?;
-                let known = (values.estimated.into(), values.leastFee.into());
+                let values = self.ask(estimateCall { kind: 0, units }).await?;
+                let known = (values.estimated.into(), U256::from(values.leastFee));
                 self.estimates.insert(units, known);
                 known
             }
         };
         let spread = random(self.options.seed, &format!("fee {at}")).gen_range(50..=250u64);
-        Ok((U256::from(seconds) * PRICE * spread / 100).max(least))
+        Ok((U256::from(seconds) * U256::from(PRICE) * U256::from(spread) / U256::from(100)).max(least))
     }
 
     fn begin_bar(&mut self, what: &str, length: u64) {
@@ -303,34 +317,18 @@ impl Demo {
 /// How many nodes run a task under a policy.
 fn nodes_of(redundancy: u8) -> U256 {
     if redundancy == REPLICATED {
-        MEMBERS.into()
+        U256::from(MEMBERS)
     } else {
-        U256::one()
+        U256::ONE
     }
 }
 
 /// A task that any GPU of enough VRAM may run.
-fn specification(redundancy: u8, units: u32, vram: u16, models: &[String], digest: [u8; 32]) -> TaskSpec {
+fn specification(redundancy: u8, units: u32, vram: u16, models: &[String], digest: B256) -> TaskSpec {
     let models = models.iter().map(|name| model_id(name)).collect();
-    TaskSpec { kind: 0, units, vram, gpu: 0, redundancy, flags: 0, inputDigest: digest.into(), models }
-}
-
-/// The first five bytes of the name's hash, as a number.
-fn model_id(name: &str) -> u64 {
-    keccak256(name)[..5].iter().fold(0, |id, byte| id << 8 | u64::from(*byte))
+    TaskSpec { kind: 0, units, vram, gpu: 0, redundancy, flags: 0, inputDigest: digest, models }
 }
 
 fn creator_of(request: &Request) -> usize {
     usize::from(keccak256(&request.application)[0]) % CREATORS
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_model_is_the_first_five_bytes_of_its_names_hash() {
-        // keccak256("") begins with c5d2460186
-        assert_eq!(model_id(""), 0xc5_d246_0186);
-    }
 }

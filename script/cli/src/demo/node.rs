@@ -6,9 +6,10 @@ use std::{
 };
 
 use anyhow::{bail, Context, Result};
+use muster_client::Sender;
 
 use crate::{
-    chain::{wallet, Account, Chain},
+    chain::{wallet, Chain},
     deploy::variable,
 };
 
@@ -22,7 +23,7 @@ const BEGINNING: u64 = 1_700_000_000;
 /// A node, and who pays there.
 pub struct Endpoint {
     pub chain: Chain,
-    pub keeper: Account,
+    pub keeper: Sender,
     /// The node, if it is our own.
     pub own: Option<Devnode>,
 }
@@ -43,7 +44,7 @@ impl Endpoint {
             None if chain.id == DEVELOPMENT_CHAIN => DEVELOPMENT_KEY.into(),
             None => bail!("PRIVATE_KEY is not set: chain {} has no public development account to pay for this", chain.id),
         };
-        let keeper = Account::new(&chain, wallet(&key)?);
+        let keeper = chain.account(wallet(&key)?).await?;
         Ok(Self { chain, keeper, own })
     }
 }

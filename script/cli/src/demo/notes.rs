@@ -5,7 +5,8 @@ use std::{
     mem,
 };
 
-use ethers::types::{TransactionReceipt, U256, U64};
+use alloy::primitives::U256;
+use muster_client::Event;
 use muster_sim::trace::Outcome;
 
 use super::{
@@ -13,7 +14,6 @@ use super::{
     judged::{Judged, Part},
     Demo,
 };
-use crate::contract::Event;
 
 /// A task that was created by this run.
 pub struct Task {
@@ -109,15 +109,12 @@ pub struct Counts {
 }
 
 impl Demo {
-    /// Takes from a receipt what it cost and what became of tasks and nodes.
-    pub(super) fn note(&mut self, function: &str, receipt: &TransactionReceipt) {
-        let data = receipt.other.get_deserialized::<U64>("gasUsedForL1").and_then(Result::ok).unwrap_or_default();
-        let gas = receipt.gas_used.unwrap_or_default().as_u64().saturating_sub(data.as_u64());
+    /// Takes from a call, by its gas and the contract's events, what it cost and what became of tasks and nodes.
+    pub(super) fn note(&mut self, function: &str, gas: u64, events: &[Event]) {
         self.tally.gas.entry(function.into()).or_default().push(gas);
-        let address = self.muster.address;
-        for event in receipt.logs.iter().filter(|log| log.address == address).filter_map(Event::of) {
-            self.note_event(&event);
-            self.note_validation(&event, function, gas);
+        for event in events {
+            self.note_event(event);
+            self.note_validation(event, function, gas);
         }
         if !self.pending.is_empty() && !self.draw_planned {
             self.draw_planned = true;
@@ -126,41 +123,40 @@ impl Demo {
     }
 
     fn note_event(&mut self, event: &Event) {
-        let id = event.number("id");
-        match event.name {
-            "TaskCreated" => self.note_creation(id, event.amount("fee")),
-            "TaskRedrawn" => {
-                self.pending.insert(id);
+        match event {
+            Event::TaskCreated(e) => self.note_creation(e.id, U256::from(e.fee)),
+            Event::TaskRedrawn(e) => {
+                self.pending.insert(e.id);
                 // It may have left the queue for this draw.
-                if let Some(task) = self.tasks.get_mut(&id) {
+                if let Some(task) = self.tasks.get_mut(&e.id) {
                     task.ticket = None;
                 }
             }
-            "TaskQueued" => self.note_queueing(id, event.number("ticket")),
-            "TaskStarted" => self.note_start(id, event.number("node"), event.number("deadline")),
-            "TaskSucceeded" => {
-                self.note_trust(id, event.amount("paid"));
-                self.note_end(id, |counts| &mut counts.finished);
+            Event::TaskQueued(e) => self.note_queueing(e.id, e.ticket),
+            Event::TaskStarted(e) => self.note_start(e.id, e.node.into(), e.deadline),
+            Event::TaskSucceeded(e) => {
+                self.note_trust(e.id, U256::from(e.paid));
+                self.note_end(e.id, |counts| &mut counts.finished);
             }
-            "TaskErrorReported" => {
+            Event::TaskErrorReported(e) => {
                 // What is not refunded is the start fee.
-                let fee = self.tasks.get(&id).map_or(U256::zero(), |task| task.fee);
-                self.note_trust(id, fee);
-                self.note_end(id, |counts| &mut counts.errors);
+                let fee = self.tasks.get(&e.id).map_or(U256::ZERO, |task| task.fee);
+                self.note_trust(e.id, fee);
+                self.note_end(e.id, |counts| &mut counts.errors);
             }
-            "TaskAborted" => {
-                self.pending.remove(&id);
-                self.note_trust(id, event.amount("refund") + event.amount("startFee"));
-                match event.number("reason") {
-                    0 => self.note_end(id, |counts| &mut counts.timed_out),
-                    1 => self.note_end(id, |counts| &mut counts.cancelled),
-                    3 => self.note_end(id, |counts| &mut counts.outlived),
-                    4 => self.note_end(id, |counts| &mut counts.orphaned),
-                    _ => self.note_end(id, |counts| &mut counts.evicted),
+            Event::TaskAborted(e) => {
+                self.pending.remove(&e.id);
+                self.note_trust(e.id, U256::from(e.refund) + U256::from(e.startFee));
+                match e.reason {
+                    0 => self.note_end(e.id, |counts| &mut counts.timed_out),
+                    1 => self.note_end(e.id, |counts| &mut counts.cancelled),
+                    3 => self.note_end(e.id, |counts| &mut counts.outlived),
+                    4 => self.note_end(e.id, |counts| &mut counts.orphaned),
+                    _ => self.note_end(e.id, |counts| &mut counts.evicted),
                 }
             }
-            "NodeExcluded" => self.tally.counts.exclusions += 1,
-            "NodeKickedOut" => self.tally.counts.kicked_out += 1,
+            Event::NodeExcluded(_) => self.tally.counts.exclusions += 1,
+            Event::NodeKickedOut(_) => self.tally.counts.kicked_out += 1,
             _ => {}
         }
     }

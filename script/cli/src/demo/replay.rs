@@ -1,19 +1,21 @@
 //! The requests arrive, nodes answer or fail, and whoever has to sends what the contracts wait for.
 
-use alloy_sol_types::SolCall;
+use alloy::{
+    primitives::{keccak256, U256},
+    sol_types::SolCall,
+};
 use anyhow::{ensure, Result};
-use ethers::utils::keccak256;
-use muster_protocol::IMuster::{
-    cancelCall, createTaskCall, dispatchCall, expireCall, expireQueuedCall, pokeCall, reportErrorCall, submitCall,
+use muster_client::{
+    Error,
+    IMuster::{cancelCall, createTaskCall, dispatchCall, expireCall, expireQueuedCall, pokeCall, reportErrorCall, submitCall},
+    Reason, DISPATCH,
 };
 
-use super::{agenda::Action, creator_of, nodes_of, specification, Demo, Sender};
-use crate::{chain::Overtaken, contract::Refusal};
+use super::{agenda::Action, creator_of, nodes_of, specification, Demo, Who};
+use crate::chain::reason;
 
 /// `dispatch` without any progress before we give up.
 const FRUITLESS: u32 = 500;
-/// Tasks that `dispatch` draws at once at most.
-const DRAWS: u8 = 16;
 /// How often we wait for excluded nodes, five minutes each time, before queued tasks are cancelled.
 const PATIENCE: u32 = 48;
 
@@ -67,24 +69,24 @@ impl Demo {
             Action::Draw => self.draw().await?,
             Action::Answer(id) => {
                 if let Some(place) = self.running(id) {
-                    let digest = keccak256(format!("answer {id}")).into();
-                    self.tell(Sender::Operator(place), &submitCall { id, resultDigest: digest }).await?;
+                    let digest = keccak256(format!("answer {id}"));
+                    self.tell(Who::Operator(place), &submitCall { id, resultDigest: digest }).await?;
                 }
             }
             Action::Report(id) => {
                 if let Some(place) = self.running(id) {
-                    self.tell(Sender::Operator(place), &reportErrorCall { id, code: 1 }).await?;
+                    self.tell(Who::Operator(place), &reportErrorCall { id, code: 1 }).await?;
                 }
             }
             Action::Expire(id) => self.expire(id).await?,
             Action::Cancel(id) => {
                 if let (Some(ticket), Some(task)) = (self.ticket(id), self.tasks.get(&id)) {
-                    self.tell(Sender::Creator(task.creator), &cancelCall { id, ticket }).await?;
+                    self.tell(Who::Creator(task.creator), &cancelCall { id, ticket }).await?;
                 }
             }
             Action::Outlive(id) => {
                 if let Some(ticket) = self.ticket(id) {
-                    self.tell(Sender::Keeper, &expireQueuedCall { id, ticket }).await?;
+                    self.tell(Who::Keeper, &expireQueuedCall { id, ticket }).await?;
                 }
             }
             Action::Commit(id, node) => self.commit(id, node).await?,
@@ -117,21 +119,21 @@ impl Demo {
         let call = createTaskCall { spec };
         if redundancy > 0 {
             let creator = self.creators[creator].address();
-            if let Err(error) = self.muster.check(&self.chain, creator, &call, fee).await {
+            if let Err(error) = self.check(creator, &call, fee).await {
                 let counted = &mut self.tally.judged.policies[usize::from(redundancy)];
-                match Refusal::behind(&error).map(|refusal| refusal.name) {
-                    Some("FeeTooHigh") => counted.too_dear += 1,
-                    Some("BadUnits") => counted.too_many_images += 1,
-                    Some("NobodyCanRun") => counted.too_few_nodes += 1,
+                match reason(&error) {
+                    Some(Reason::FeeTooHigh(_)) => counted.too_dear += 1,
+                    Some(Reason::BadUnits(_)) => counted.too_many_images += 1,
+                    Some(Reason::NobodyCanRun(_)) => counted.too_few_nodes += 1,
                     _ => return Err(error),
                 }
                 return Ok(false);
             }
         }
         self.arriving = Some((at, creator, redundancy));
-        match self.send(Sender::Creator(creator), &call, fee).await {
+        match self.send(Who::Creator(creator), &call, fee).await {
             Ok(_) => {}
-            Err(error) if Refusal::behind(&error).is_some_and(|refusal| refusal.name == "NobodyCanRun") => {
+            Err(error) if matches!(reason(&error), Some(Reason::NobodyCanRun(_))) => {
                 self.arriving = None;
                 self.tally.counts.refused += 1;
                 self.bar.inc(1);
@@ -153,7 +155,7 @@ impl Demo {
             "{} pending tasks are not drawn, however often dispatch is called",
             self.pending.len()
         );
-        self.tell(Sender::Keeper, &dispatchCall { count: DRAWS }).await
+        self.tell(Who::Keeper, &dispatchCall { count: DISPATCH }).await
     }
 
     /// Ends a task whose node stayed silent.
@@ -163,7 +165,7 @@ impl Demo {
             self.agenda.plan(self.clock.now + 1, Action::Expire(id));
             return Ok(());
         }
-        self.tell(Sender::Keeper, &expireCall { node: node as u32, id }).await
+        self.tell(Who::Keeper, &expireCall { node: node as u32, id }).await
     }
 
     /// The ticket of a task that is queued.
@@ -188,7 +190,7 @@ impl Demo {
     /// Lets a node take what there is for it, if there is anything.
     async fn poke(&mut self, node: u64) -> Result<()> {
         let poke = pokeCall { node: node as u32 };
-        if self.muster.ask(&self.chain, Some(self.keeper.address()), &poke).await.is_ok() {
+        if self.check(self.keeper.address(), &poke, U256::ZERO).await.is_ok() {
             self.tell_unless_draws_are_due(&poke).await?;
         }
         Ok(())
@@ -197,12 +199,17 @@ impl Demo {
     /// Sends what draws refuse that are due. The last block's state may know of none, and the next block's number make some due: then they are
     /// made, and the answer is that the call has to be sent again.
     pub(super) async fn tell_unless_draws_are_due(&mut self, call: &impl SolCall) -> Result<bool> {
-        match self.tell(Sender::Keeper, call).await {
-            Err(error) if error.is::<Overtaken>() && !self.pending.is_empty() => {
-                self.tell(Sender::Keeper, &dispatchCall { count: DRAWS }).await?;
+        match self.tell(Who::Keeper, call).await {
+            Err(error) if is_undone(&error) && !self.pending.is_empty() => {
+                self.tell(Who::Keeper, &dispatchCall { count: DISPATCH }).await?;
                 Ok(true)
             }
             told => told.map(|()| false),
         }
     }
+}
+
+/// Whether a transaction was undone that had not been refused before it was sent.
+fn is_undone(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(Error::Undone { .. }))
 }

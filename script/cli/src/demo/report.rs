@@ -2,8 +2,8 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
+use alloy::primitives::Address;
 use anyhow::{ensure, Result};
-use ethers::types::{Address, U64};
 use serde::Serialize;
 
 use super::{books, Demo, Validation};
@@ -116,8 +116,8 @@ pub struct Share {
 
 impl Demo {
     /// Adds everything up, from logs and views. `since` is the block the contract is from.
-    pub(super) async fn report(&self, since: U64) -> Result<Report> {
-        let books = books(&self.chain, &self.muster, since).await?;
+    pub(super) async fn report(&self, since: u64) -> Result<Report> {
+        let books = books(&self.muster, since).await?;
         let owed = books.owed();
         // More can have been forced in; less cannot be.
         ensure!(owed <= books.balance, "the contract owes {owed} wei and holds {}: its books are wrong", books.balance);
@@ -152,7 +152,7 @@ impl Demo {
             gas: gas.iter().map(|(operation, values)| (operation.clone(), Spread::of(values.clone()))).collect(),
             validation: self.validation().await?,
             top_nodes: self.top_nodes(),
-            address: self.muster.address,
+            address: self.muster.address(),
             simulated_seconds: self.clock.now - self.began,
         })
     }

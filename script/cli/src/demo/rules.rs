@@ -1,15 +1,16 @@
 //! What the demonstration sets as the owner of its Muster, so that a short run shows what validation does; and which policy a
 //! request's task is to run under.
 
+use alloy::primitives::U256;
 use anyhow::Result;
+use muster_client::IMuster::{acceptParameterCall, proposedParameterCall};
 use muster_protocol::{
     parameters::{Amount, PARAMETERS},
     tasks::{REPLICATED, SAMPLED},
-    IMuster::{acceptParameterCall, proposedParameterCall},
 };
 use rand::Rng;
 
-use super::{random, Demo, Options, Sender, Setting};
+use super::{random, Demo, Options, Setting, Who};
 use crate::{
     chain::date,
     deploy::{self, number_of},
@@ -54,7 +55,7 @@ pub(super) fn add(config: &mut deploy::Config, options: &Options) {
     }
     for (name, value) in SET {
         if !config.parameters.iter().any(|(named, _)| named == name) {
-            config.parameters.push((name.into(), value.into()));
+            config.parameters.push((name.into(), U256::from(value)));
         }
     }
 }
@@ -67,13 +68,13 @@ impl Demo {
         }
         for (name, _) in SET {
             let parameter = number_of(name)?;
-            let proposed = self.muster.ask(&self.chain, None, &proposedParameterCall { which: parameter }).await?;
+            let proposed = self.ask(proposedParameterCall { which: parameter }).await?;
             if proposed.effective == 0 {
                 continue;
             }
             if self.clock.travels || self.clock.now >= proposed.effective {
                 self.clock.wait_until(proposed.effective).await?;
-                self.tell(Sender::Keeper, &acceptParameterCall { parameter }).await?;
+                self.tell(Who::Keeper, &acceptParameterCall { parameter }).await?;
             } else {
                 eprintln!(
                     "demo: {name} stays {} until {}, because here time passes by itself",
@@ -91,7 +92,7 @@ impl Demo {
     pub(super) async fn settings(&self) -> Result<Vec<Setting>> {
         let mut settings = Vec::new();
         for name in ["sampleBps", "scorePool", "slashImages", "slashTimes", "holdTime"] {
-            let value = self.parameter(name).await?.as_u64();
+            let value = self.parameter(name).await?.saturating_to();
             let default = match PARAMETERS[usize::from(number_of(name)?)].setting.default {
                 Amount::Fixed(default) => default,
                 _ => value,

@@ -1,7 +1,7 @@
 //! The report as tables.
 
+use alloy::primitives::{utils::format_ether, U256};
 use comfy_table::Table;
-use ethers::{types::U256, utils::format_ether};
 use muster_protocol::tasks::{REPLICATED, SAMPLED};
 
 use super::{OfPolicy, Report, Setting, Spread, Validation};
@@ -107,9 +107,9 @@ impl Report {
 
     /// Whether all that the contract holds has its place.
     fn print_balance(&self) {
-        let wei = |amount: &str| U256::from_dec_str(amount).unwrap_or_default();
+        let wei = |amount: &str| amount.parse::<U256>().unwrap_or_default();
         let parts = [&self.stake_wei, &self.escrow_wei, &self.credit_wei, &self.treasury_wei, &self.reserve_wei, &self.burnt_wei];
-        let sum = parts.iter().fold(U256::zero(), |sum, part| sum + wei(part));
+        let sum = parts.iter().map(|part| wei(part)).sum();
         match wei(&self.contract_balance_wei).checked_sub(sum) {
             Some(more) if more.is_zero() => println!("The parts add up to the balance: no wei was lost or made.\n"),
             Some(more) => println!("The parts and {more} wei that were forced upon the contract add up to its balance.\n"),
@@ -120,8 +120,8 @@ impl Report {
 
 /// An amount in ether, rounded down to a billionth.
 fn ether(wei: &str) -> String {
-    let gwei = U256::from_dec_str(wei).unwrap_or_default() / U256::exp10(9);
-    short(&format_ether(gwei * U256::exp10(9))).to_string()
+    let unit = U256::from(1_000_000_000);
+    short(&format_ether(wei.parse::<U256>().unwrap_or_default() / unit * unit)).to_string()
 }
 
 /// A decimal without the zeros at its end.

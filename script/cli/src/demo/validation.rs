@@ -3,18 +3,16 @@
 //! Answers are perceptual hashes of images. Those of honest nodes differ from the right ones in a few bits, as from one GPU to
 //! another; a cheat's are made up.
 
+use alloy::primitives::{keccak256, B256, U256};
 use anyhow::Result;
-use ethers::{
-    abi::{encode, Token},
-    providers::Middleware,
-    types::U256,
-    utils::keccak256,
+use muster_client::{
+    IMuster::{commitCall, dispatchCall, expireCall, revealCall, settleCall, validateCall},
+    Opening, Reason, DISPATCH,
 };
-use muster_protocol::IMuster::{commitCall, dispatchCall, expireCall, revealCall, settleCall, validateCall};
 use muster_sim::trace::Outcome;
 
-use super::{agenda::Action, Demo, Sender};
-use crate::contract::Refusal;
+use super::{agenda::Action, Demo, Who};
+use crate::chain::reason;
 
 /// Kinds of what is committed to.
 const ANSWER: u8 = 0;
@@ -23,32 +21,10 @@ const ERROR: u8 = 1;
 const CODE: u8 = 1;
 /// Bits in which an honest node's hash of an image differs from the right one at most.
 const NOISE: u8 = 3;
-/// Draws that a call makes before it is tried again.
-const DRAWS: u8 = 16;
-
-/// What a node commits to: kind, value and salt.
-struct Opening {
-    kind: u8,
-    value: [u8; 32],
-    salt: [u8; 32],
-}
-
-impl Opening {
-    /// The commitment to it.
-    fn hash(&self, id: u64, node: u64) -> [u8; 32] {
-        keccak256(encode(&[
-            Token::Uint(id.into()),
-            Token::Uint(node.into()),
-            Token::Uint(self.kind.into()),
-            Token::FixedBytes(self.value.to_vec()),
-            Token::FixedBytes(self.salt.to_vec()),
-        ]))
-    }
-}
 
 /// Perceptual hashes of a task's images as a node has them: the right ones but for a few bits, or made up.
-fn hashes(id: u64, images: u32, node: u64, cheats: bool) -> [u8; 32] {
-    let mut value = [0; 32];
+fn hashes(id: u64, images: u32, node: u64, cheats: bool) -> B256 {
+    let mut value = B256::ZERO;
     for (image, place) in value.chunks_mut(8).enumerate().take(images as usize) {
         let own = keccak256(format!("image {image} of {id} on {node}"));
         let mut hash = if cheats { own } else { keccak256(format!("image {image} of {id}")) };
@@ -81,7 +57,7 @@ impl Demo {
         let request = &self.requests[task.request];
         let salt = keccak256(format!("muster demo {} salt {id} {node}", self.options.seed));
         let (kind, value) = if request.outcome == Outcome::Reports && !own.cheats {
-            (ERROR, U256::from(CODE).into())
+            (ERROR, B256::with_last_byte(CODE))
         } else {
             (ANSWER, hashes(id, request.units, node, own.cheats))
         };
@@ -95,13 +71,13 @@ impl Demo {
             _ => false,
         };
         let Some((place, opening)) = self.opening(id, node).filter(|_| runs) else { return Ok(()) };
-        let commitment = opening.hash(id, node).into();
-        self.tell(Sender::Operator(place), &commitCall { id, commitment }).await
+        let commitment = opening.commitment(id, node as u32);
+        self.tell(Who::Operator(place), &commitCall { id, commitment }).await
     }
 
     fn revealing(id: u64, group: u32, node: u64, opening: &Opening) -> revealCall {
         let Opening { kind, value, salt } = opening;
-        revealCall { id, group, node: node as u32, kind: *kind, value: value.into(), salt: salt.into() }
+        revealCall { id, group, node: node as u32, kind: *kind, value: *value, salt: *salt }
     }
 
     /// Once the lot is drawn the node reveals, or whoever wants the start fee has its validators called.
@@ -109,17 +85,16 @@ impl Demo {
         let Some(task) = self.tasks.get(&id).filter(|task| !task.ended) else { return Ok(()) };
         let (Some(node), Some(block)) = (task.node, task.lot) else { return Ok(()) };
         let Some((place, opening)) = self.opening(id, node) else { return Ok(()) };
-        let head = self.chain.provider.get_block_number().await.map_err(|error| self.chain.trouble(&error))?;
-        if head.as_u64() <= block {
+        if self.chain.endpoints.head().await?.number <= block {
             self.clock.pass(&self.chain).await?;
             self.agenda.plan(self.clock.now, Action::Lot(id));
             return Ok(());
         }
         let reveal = Self::revealing(id, 0, node, &opening);
-        match self.muster.ask(&self.chain, Some(self.operators[place].address()), &reveal).await {
-            Ok(_) => self.tell(Sender::Operator(place), &reveal).await,
-            Err(error) if Refusal::behind(&error).is_some_and(|refusal| refusal.name == "Sampled") => {
-                self.tell(Sender::Keeper, &validateCall { id, node: node as u32 }).await
+        match self.check(self.operators[place].address(), &reveal, U256::ZERO).await {
+            Ok(()) => self.tell(Who::Operator(place), &reveal).await,
+            Err(error) if matches!(reason(&error), Some(Reason::Sampled(_))) => {
+                self.tell(Who::Keeper, &validateCall { id, node: node as u32 }).await
             }
             Err(error) => Err(error),
         }
@@ -129,7 +104,7 @@ impl Demo {
     pub(super) async fn reveal(&mut self, id: u64, node: u64) -> Result<()> {
         let group = self.tasks.get(&id).filter(|task| !task.ended).and_then(|task| task.group);
         if let (Some(group), Some((place, opening))) = (group, self.opening(id, node)) {
-            self.tell(Sender::Operator(place), &Self::revealing(id, group, node, &opening)).await?;
+            self.tell(Who::Operator(place), &Self::revealing(id, group, node, &opening)).await?;
         }
         Ok(())
     }
@@ -138,19 +113,16 @@ impl Demo {
     pub(super) async fn settle(&mut self, id: u64) -> Result<()> {
         let Some(group) = self.tasks.get(&id).filter(|task| !task.ended).and_then(|task| task.group) else { return Ok(()) };
         let settle = settleCall { id, group };
-        match self.muster.ask(&self.chain, Some(self.keeper.address()), &settle).await {
-            Ok(_) => {
+        match self.check(self.keeper.address(), &settle, U256::ZERO).await {
+            Ok(()) => {
                 if self.tell_unless_draws_are_due(&settle).await? {
                     self.agenda.plan(self.clock.now, Action::Settle(id));
                 }
             }
-            Err(error) => match Refusal::behind(&error) {
-                Some(refusal) if refusal.name == "RevealsOpen" => {
-                    let closes = refusal.number("closes").unwrap_or(self.clock.now);
-                    self.agenda.plan(closes + 1, Action::Settle(id));
-                }
-                Some(refusal) if refusal.name == "DrawsDue" => {
-                    self.tell(Sender::Keeper, &dispatchCall { count: DRAWS }).await?;
+            Err(error) => match reason(&error) {
+                Some(Reason::RevealsOpen(open)) => self.agenda.plan(open.closes + 1, Action::Settle(id)),
+                Some(Reason::DrawsDue(_)) => {
+                    self.tell(Who::Keeper, &dispatchCall { count: DISPATCH }).await?;
                     self.agenda.plan(self.clock.now, Action::Settle(id));
                 }
                 _ => return Err(error),
@@ -168,7 +140,7 @@ impl Demo {
             self.agenda.plan(self.clock.now + 1, Action::ExpireMember(id, node));
             return Ok(());
         }
-        self.tell(Sender::Keeper, &expireCall { node: node as u32, id }).await
+        self.tell(Who::Keeper, &expireCall { node: node as u32, id }).await
     }
 }
 
@@ -177,7 +149,7 @@ mod tests {
     use super::*;
     use muster_core::validation::{has_images, same_images, Images};
 
-    fn images(value: [u8; 32]) -> Images {
+    fn images(value: B256) -> Images {
         std::array::from_fn(|at| u64::from_be_bytes(value[8 * at..8 * at + 8].try_into().unwrap()))
     }
 
@@ -193,14 +165,5 @@ mod tests {
                 assert!(!same_images(&x, &y, 8));
             }
         }
-    }
-
-    #[test]
-    fn a_commitment_is_of_the_words_that_solidity_encodes() {
-        let opening = Opening { kind: 1, value: U256::one().into(), salt: [9; 32] };
-        let mut words = [0; 160];
-        (words[31], words[63], words[95], words[127]) = (7, 3, 1, 1);
-        words[128..].fill(9);
-        assert_eq!(opening.hash(7, 3), keccak256(words));
     }
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 use ethers::abi::{Abi, Token};
 use ethers::providers::Middleware;
 use ethers::types::{Address, Bytes, U256};
-use muster_cli::chain::Outgoing;
+use muster_tests::chain::{interface, Outgoing, Reverted};
 use muster_tests::*;
 
 /// Compiles `test/solidity`; gives the application's interface and initcode.
@@ -71,9 +71,8 @@ async fn a_solidity_application_creates_and_follows_tasks() {
     // A refusal of ours reaches Solidity as what it is.
     let (boss, wrong) = (w.boss.address(), input("giveUp", &[n(second), n(ticket + 1)]));
     let wrong = w.chain.call(Some(boss), app, zero, wrong).await.unwrap_err();
-    let wrong = wrong.downcast_ref::<muster_cli::chain::Reverted>().unwrap();
-    let errors = muster_cli::contract::interface();
-    let reason = errors.error("TaskNotQueued").unwrap().signature();
+    let wrong = wrong.downcast_ref::<Reverted>().unwrap();
+    let reason = interface().error("TaskNotQueued").unwrap().signature();
     assert_eq!(wrong.data[..4], abi.error("Refused").unwrap().signature()[..4]);
     assert_eq!(wrong.data[4..8], reason[..4]);
 

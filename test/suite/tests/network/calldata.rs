@@ -2,10 +2,10 @@
 
 use alloy_primitives::Bytes;
 use ethers::abi::{Function, ParamType, StateMutability, Token};
-use muster_cli::contract::interface;
 use muster_model::system::{Call, System};
 use muster_model::world::{spec, who, Dice, TOKEN};
 use muster_protocol::IMuster::{createTaskCall, joinCall};
+use muster_tests::chain::interface;
 use muster_tests::live::{error_name, Live, Site};
 
 /// Random calls of each kind.

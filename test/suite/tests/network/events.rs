@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use ethers::abi::Token;
 use ethers::providers::Middleware;
-use ethers::types::Address;
-use muster_cli::contract::interface;
+use ethers::types::{Address, H256};
+use muster_tests::chain::interface;
 use muster_tests::*;
 
 /// Events that this story leaves out: they take validations, of which the tests of groups and of the model tell through the same
@@ -37,7 +37,7 @@ async fn every_event_is_seen_and_decodes() {
         return;
     }
     let digest = Token::FixedBytes(vec![9; 32]);
-    let installed = w.deployment.installed_in.unwrap();
+    let installed = H256(w.base.deployment.installed_in.unwrap().0);
     let receipt = w.chain.provider.get_transaction_receipt(installed).await.unwrap().unwrap();
     let events = w.decode(&receipt);
     assert_eq!(one(&events, "Initialised").number("minimumStake"), LEAST.into());

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use ethers::abi::Token;
 use ethers::providers::{Middleware, RpcError};
 use ethers::types::{Eip1559TransactionRequest, TransactionReceipt, U256};
-use muster_cli::chain::{wait, Account, Outgoing};
-use muster_cli::contract::interface;
+use muster_tests::chain::{interface, wait, Account, Outgoing};
 use muster_tests::*;
 
 const FEE: u128 = 1_000;
@@ -16,7 +15,7 @@ async fn tried(w: &World, by: &Account, function: &str, arguments: &[Token], val
     let snapshot: U256 = w.chain.request("evm_snapshot", ()).await.unwrap();
     let data = w.muster.encode(function, arguments).unwrap();
     // Its nonce is read anew: what was sent before is taken back.
-    let mut account = Account::new(&w.chain, by.wallet.clone());
+    let mut account = Account::new(&w.chain, &by.wallet.signer().to_bytes()).unwrap();
     let call = Outgoing { to: Some(w.muster.address), value: value.into(), data, gas: Some(gas) };
     let hash = account.submit(&w.chain, call).await.unwrap();
     let receipt = wait(&w.chain, hash).await.unwrap();

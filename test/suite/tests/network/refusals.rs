@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use ethers::abi::Token;
 use ethers::types::{Address, Bytes, U256};
-use muster_cli::chain::Outgoing;
-use muster_cli::contract::interface;
 use muster_cli::router::initcode;
+use muster_tests::chain::{interface, Muster, Outgoing};
 use muster_tests::*;
 
 use crate::WAD;
@@ -84,7 +83,7 @@ async fn every_error_has_a_call_that_provokes_it() {
     let Token::FixedBytes(join) = selector("join") else { unreachable!() };
     check_raw!(join, 0 => "MalformedCalldata"[selector("join")]);
     // A program that stops at once: an invalid instruction.
-    let broken = w.boss.send(&w.chain, Outgoing { data: initcode(&[0xfe]), ..Default::default() }).await.unwrap();
+    let broken = w.boss.send(&w.chain, Outgoing { data: initcode(&[0xfe]).0.into(), ..Default::default() }).await.unwrap();
     let broken = broken.contract_address.unwrap();
     let odd = Token::FixedBytes(vec![0xba, 0xdb, 0xad, 0xba]);
     // An address where nothing was ever created.
@@ -103,7 +102,7 @@ async fn every_error_has_a_call_that_provokes_it() {
 
     // Programs called directly see an empty storage of their own.
     let router = w.muster;
-    let program = |name: &str| muster_cli::contract::Muster { address: w.deployment.programs[name].address };
+    let program = |name: &str| Muster { address: w.program(name) };
     let (nodes, admin) = (program("nodes"), program("admin"));
     w.muster = nodes;
     check!(outsider, "pause", [], 0 => "NotInitialised"[]);
@@ -113,11 +112,11 @@ async fn every_error_has_a_call_that_provokes_it() {
     check!(outsider, "initialise", [bad[0].clone(), bad[1].clone(), n(1), n(1), n(1), bad[5].clone()], 0 => "NotOwner"[address(outsider)]);
     w.muster = router;
     // A router of the boss' own, not yet initialised.
-    let data = muster_cli::router::bound_initcode(&muster_router::code(), boss);
+    let data = muster_cli::router::bound_initcode(&muster_router::code(), w.base.boss.address()).0.into();
     let fresh = w.boss.send(&w.chain, Outgoing { data, ..Default::default() }).await.unwrap().contract_address.unwrap();
-    let used = std::mem::replace(&mut w.muster, muster_cli::contract::Muster { address: fresh });
+    let used = std::mem::replace(&mut w.muster, Muster { address: fresh });
     let initialise = Token::Bytes(w.muster.encode("initialise", &bad).unwrap().to_vec());
-    let admin = w.deployment.programs["admin"].address;
+    let admin = w.program("admin");
     check!(outsider, "install", [address(admin), initialise.clone()], 0 => "NotOwner"[address(outsider)]);
     // What the installed program refuses comes through.
     let bad = w.refused(boss, "install", &[address(admin), initialise.clone()], 0).await;

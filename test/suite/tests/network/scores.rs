@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use alloy_primitives::{keccak256, B256};
 use alloy_sol_types::SolEvent;
 use ethers::abi::Token;
-use muster_cli::contract::{interface, Muster};
 use muster_model::explorer::Explorer;
 use muster_model::system::{Done, System};
 use muster_model::validated::{value, ANSWER};
 use muster_model::world::{commitment, spec, who, TOKEN};
 use muster_protocol::abi::IMuster::{self, IMusterEvents as E, *};
+use muster_tests::chain::{account, interface, Muster};
 use muster_tests::live::{Live, Site};
 use muster_tests::*;
 
@@ -210,13 +210,13 @@ async fn no_deployed_selector_records_scores() {
     // What a program of earlier tests called it.
     let selector = &keccak256("recordScores(uint32,uint8,uint8)")[..4];
     let data = [selector, &[0; 96]].concat();
-    let programs = w.deployment.programs.clone();
+    let programs = w.base.deployment.programs.clone();
     assert_eq!(
         programs.keys().collect::<Vec<_>>(),
         ["admin", "batches", "calls", "groups", "lens", "nodes", "reputation", "router", "tasks", "work"]
     );
     for address in programs.values().map(|p| p.address) {
-        w.muster = Muster { address };
+        w.muster = Muster { address: account(address) };
         let refused = w.refused_raw(w.boss.address(), data.clone().into(), 0.into()).await;
         assert_eq!(refused.name, "UnknownFunction", "{address:?}");
     }
