@@ -11,6 +11,9 @@ use axum::routing::post;
 use muster_client::{Account, Event, IMuster};
 use muster_fleet::site::{answer_to, calls_by, count, digest_to, gpt, inputs_by, journal, Agent, Running, Site};
 
+/// As in `IMuster.NodeView.status`.
+const PENDING_PAUSE: u8 = 3;
+
 async fn status(site: &Site, agent: &Agent) -> u8 {
     match site.node_of(agent.key).await {
         0 => 0,
@@ -20,7 +23,14 @@ async fn status(site: &Site, agent: &Agent) -> u8 {
 
 async fn until_status(site: &Site, agent: &Agent, wanted: u8) {
     let what = format!("status {wanted}: {}", agent.log());
-    site.until(&what, async || (status(site, agent).await == wanted).then_some(())).await;
+    site.until(&what, async || {
+        // A node that rests is paused when its rest is over, by anybody's call, and here the agent may be the only one there.
+        if status(site, agent).await == PENDING_PAUSE {
+            site.world.boss.call(IMuster::dispatchCall { count: 0 }, U256::ZERO).await.unwrap();
+        }
+        (status(site, agent).await == wanted).then_some(())
+    })
+    .await;
 }
 
 async fn error_of(site: &Site, id: u64) -> u8 {
@@ -33,15 +43,6 @@ async fn error_of(site: &Site, id: u64) -> u8 {
     // Its node rests, and here the clock stands still.
     site.world.travel(60);
     code
-}
-
-/// Waits until a node is paused that is to rest before: anybody's call ends its rest when its time is over.
-async fn until_paused(site: &Site, agent: &Agent, by: &Account) {
-    site.until("it is paused", async || {
-        by.call(IMuster::dispatchCall { count: 0 }, U256::ZERO).await.unwrap();
-        (status(site, agent).await == 5).then_some(())
-    })
-    .await;
 }
 
 /// Creates a task, and has it drawn for a node whose agent is away.
@@ -616,7 +617,7 @@ async fn a_self_test_longer_than_a_task_may_take_is_an_error_in_time() {
     assert_eq!(error_of(&site, next).await, 3);
     assert_eq!(agent.runs(), 1, "the second was never begun");
     // It takes no others before it is fit, and then it does by itself.
-    until_paused(&site, &agent, &application).await;
+    until_status(&site, &agent, 5).await;
     agent.behave("answers");
     until_status(&site, &agent, 1).await;
 }
@@ -636,7 +637,7 @@ async fn a_restart_longer_than_its_task_may_take_is_an_error_in_time() {
     let _running = agent.start(None);
     assert_eq!(error_of(&site, id).await, 3);
     assert_eq!(agent.runs(), 0);
-    until_paused(&site, &agent, &application).await;
+    until_status(&site, &agent, 5).await;
     agent.behave("answers");
     until_status(&site, &agent, 1).await;
 }
