@@ -11,6 +11,9 @@ use rand::Rng;
 
 use crate::say;
 
+/// As in `IMuster.NodeView.status`.
+const PENDING_PAUSE: u8 = 3;
+
 /// Something to do, and what shows that it is the same still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
@@ -24,6 +27,8 @@ pub enum What {
     Expire(u32, u64),
     /// Have a group judged.
     Settle(u64, u32),
+    /// End the rest of a node that is to be paused then. Any call does it, and on a quiet chain there is no other.
+    Pause(u32),
     /// Make a block after this one: what decides something is the hash of a block that has not come, on a chain where nobody
     /// makes one.
     Block(u64),
@@ -63,6 +68,12 @@ impl Drive {
     }
 }
 
+/// What a node needs whose pause waits for the end of its rest.
+pub fn for_the_resting(head: &Head, view: &IMuster::NodeView) -> Option<What> {
+    let over = view.parkedUntil > 0 && view.parkedUntil <= head.timestamp;
+    (view.status == PENDING_PAUSE && view.parked > 0 && over).then_some(What::Pause(view.node))
+}
+
 /// What an idle node gains by.
 pub async fn for_the_idle(muster: &Muster, head: &Head, view: &IMuster::NodeView) -> Result<Option<What>> {
     if view.status != 1 || view.excluded && view.parked == 0 {
@@ -88,7 +99,7 @@ pub async fn for_the_idle(muster: &Muster, head: &Head, view: &IMuster::NodeView
 pub async fn carry_out(account: &Account, node: &str, what: What) -> Result<()> {
     let input: Bytes = match what {
         What::Draw(_) => IMuster::dispatchCall { count: DISPATCH }.abi_encode(),
-        What::Block(_) => IMuster::dispatchCall { count: 1 }.abi_encode(),
+        What::Block(_) | What::Pause(_) => IMuster::dispatchCall { count: 1 }.abi_encode(),
         What::Form(_) => IMuster::formGroupCall {}.abi_encode(),
         What::Poke(node) => IMuster::pokeCall { node }.abi_encode(),
         What::Expire(node, id) => IMuster::expireCall { node, id }.abi_encode(),

@@ -216,6 +216,7 @@ impl Node {
         if let Some(task) = running.as_ref().filter(|task| late(task, &head) && jobs.iter().all(|job| job.task != task.id)) {
             wanted = wanted.or(Some(What::Expire(number, task.id)));
         }
+        wanted = wanted.or_else(|| drive::for_the_resting(&head, &view));
         if wanted.is_none() && !self.draining {
             wanted = drive::for_the_idle(muster, &head, &view).await?;
         }

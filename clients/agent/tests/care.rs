@@ -11,9 +11,6 @@ use axum::routing::post;
 use muster_client::{Account, Event, IMuster};
 use muster_fleet::site::{answer_to, calls_by, count, digest_to, gpt, inputs_by, journal, Agent, Running, Site};
 
-/// As in `IMuster.NodeView.status`.
-const PENDING_PAUSE: u8 = 3;
-
 async fn status(site: &Site, agent: &Agent) -> u8 {
     match site.node_of(agent.key).await {
         0 => 0,
@@ -23,14 +20,7 @@ async fn status(site: &Site, agent: &Agent) -> u8 {
 
 async fn until_status(site: &Site, agent: &Agent, wanted: u8) {
     let what = format!("status {wanted}: {}", agent.log());
-    site.until(&what, async || {
-        // A node that rests is paused when its rest is over, by anybody's call, and here the agent may be the only one there.
-        if status(site, agent).await == PENDING_PAUSE {
-            site.world.boss.call(IMuster::dispatchCall { count: 0 }, U256::ZERO).await.unwrap();
-        }
-        (status(site, agent).await == wanted).then_some(())
-    })
-    .await;
+    site.until(&what, async || (status(site, agent).await == wanted).then_some(())).await;
 }
 
 async fn error_of(site: &Site, id: u64) -> u8 {
