@@ -85,12 +85,7 @@ impl Chain {
     /// # Errors
     /// The node's.
     pub async fn account(&self, signer: PrivateKeySigner) -> Result<Sender> {
-        let sending = Sending {
-            look_every: Duration::from_millis(100),
-            patience: PATIENCE,
-            settled: 0,
-            ..Sending::default()
-        };
+        let sending = Sending { look_every: Duration::from_millis(100), patience: PATIENCE, settled: 0, ..Sending::default() };
         Ok(Sender::in_memory(self.endpoints.clone(), signer, sending).await?)
     }
 

@@ -174,6 +174,18 @@ async fn join(site: &mut Site, members: &mut [Member], patience: Duration) -> Re
     Ok(group)
 }
 
+/// What the contract says of nodes and of what waits.
+async fn state(site: &Site, members: &[Member]) -> String {
+    let mut lines = Vec::new();
+    for member in members {
+        lines.push(format!("{:?}", site.view(member.number).await));
+    }
+    lines.push(format!("{:?}", site.muster.read(IMuster::overviewCall {}).await));
+    lines.push(format!("{:?}", site.muster.read(IMuster::pendingTasksCall { from: 0, count: 20 }).await));
+    lines.push(format!("{:?}", site.muster.read(IMuster::callsCall { from: 0, count: 20 }).await));
+    lines.join("\n")
+}
+
 /// Blocks that come by themselves, as on a chain that others use as well; until it is dropped.
 struct Clock {
     over: Arc<AtomicBool>,
@@ -248,7 +260,8 @@ pub async fn play(plan: Plan, say: impl Fn(&str)) -> Result<Report> {
         if began.elapsed() > plan.patience {
             let open: Vec<_> = asked.keys().filter(|id| !ledger.ends.contains_key(id)).collect();
             let logs: Vec<_> = members.iter().map(Member::log).collect();
-            bail!("{created} tasks created, {} ended; not: {open:?}\n{}", ledger.ends.len(), logs.join("\n--\n"));
+            let state = state(&site, &members).await;
+            bail!("{created} tasks created, {} ended; not: {open:?}\n{state}\n{}", ledger.ends.len(), logs.join("\n--\n"));
         }
         // As many at once as there are nodes, and some that wait.
         while going(created) && created as usize - ledger.ends.len() < plan.agents * 2 {
