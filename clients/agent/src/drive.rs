@@ -13,6 +13,8 @@ use crate::say;
 
 /// As in `IMuster.NodeView.status`.
 const PENDING_PAUSE: u8 = 3;
+/// As in `IMuster.NodeView.parked`: the draw that such a node waits for is often made by nobody else.
+const RESERVED: u8 = 3;
 
 /// Something to do, and what shows that it is the same still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +81,7 @@ pub async fn for_the_idle(muster: &Muster, head: &Head, view: &IMuster::NodeView
     if view.status != 1 || view.excluded && view.parked == 0 {
         return Ok(None);
     }
-    if view.parked > 0 {
+    if view.parked > 0 && view.parked != RESERVED {
         let back = view.parkedUntil > 0 && view.parkedUntil <= head.timestamp;
         return Ok(back.then_some(What::Poke(view.node)));
     }
@@ -88,7 +90,7 @@ pub async fn for_the_idle(muster: &Muster, head: &Head, view: &IMuster::NodeView
         let first = muster.read(IMuster::pendingTasksCall { from: 0, count: 1 }).await?;
         return Ok(first.first().map(|task| What::Draw(task.id)));
     }
-    if overview.queued > 0 && !view.held {
+    if overview.queued > 0 && view.parked == 0 && !view.held {
         let best = muster.read(IMuster::bestQueuedCall { number: view.node }).await?;
         return Ok((best.id > 0).then_some(What::Poke(view.node)));
     }
@@ -98,9 +100,9 @@ pub async fn for_the_idle(muster: &Muster, head: &Head, view: &IMuster::NodeView
 /// Does it, unless it would be refused: then another was quicker.
 pub async fn carry_out(account: &Account, node: &str, what: What) -> Result<()> {
     let input: Bytes = match what {
-        What::Draw(_) => IMuster::dispatchCall { count: DISPATCH }.abi_encode(),
+        // Draws come in order: what waits before the validators is drawn by the same call.
+        What::Draw(_) | What::Form(_) => IMuster::dispatchCall { count: DISPATCH }.abi_encode(),
         What::Block(_) | What::Pause(_) => IMuster::dispatchCall { count: 1 }.abi_encode(),
-        What::Form(_) => IMuster::formGroupCall {}.abi_encode(),
         What::Poke(node) => IMuster::pokeCall { node }.abi_encode(),
         What::Expire(node, id) => IMuster::expireCall { node, id }.abi_encode(),
         What::Settle(id, group) => IMuster::settleCall { id, group }.abi_encode(),
