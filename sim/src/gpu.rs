@@ -4,6 +4,8 @@
 //! spaces, dashes, underscores or nothing. `NVIDIA A100-SXM4-80GB`, `a100_80g` and `A100 80 GB` are one card. Where a card is sold
 //! with several sizes and the name says none, it is the first of [`sizes`].
 
+use std::fmt;
+
 /// GiB of VRAM that a card is sold with, the size first that is meant when none is named; none if it is not known.
 fn sizes(card: &str) -> Option<&'static [u16]> {
     Some(match card {
@@ -164,12 +166,33 @@ const FORMS: [&str; 23] = [
     "generation",
 ];
 
+/// Why the size of a card is not known, in words that go on from its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// The card is not in the list, and its name says no size.
+    Unknown,
+    /// The name says a size (GiB) that the card is not sold with; the sizes that it is.
+    Size(u16, &'static [u16]),
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Unread::Unknown => write!(f, "is no card whose VRAM is known"),
+            Unread::Size(said, known) => {
+                let known = known.iter().map(u16::to_string).collect::<Vec<_>>().join(" or ");
+                write!(f, "says {said} GiB, but that card comes with {known}")
+            }
+        }
+    }
+}
+
 /// Reads a name. With `vram` from elsewhere any name will do; without, the card has to be known or the name has to say its
 /// size.
 ///
 /// # Errors
-/// A card that is not known, or a size that it is not sold with, in words that go on from the name.
-pub fn read(name: &str, vram: Option<u16>) -> Result<Card, String> {
+/// A card that is not known, or a size that it is not sold with.
+pub fn read(name: &str, vram: Option<u16>) -> Result<Card, Unread> {
     let words: Vec<String> = name
         .split(|letter: char| !letter.is_ascii_alphanumeric())
         .filter(|word| !word.is_empty())
@@ -203,15 +226,12 @@ pub fn read(name: &str, vram: Option<u16>) -> Result<Card, String> {
     // "4090" and "A6000" leave the family out.
     let known = [key.clone(), format!("rtx{key}"), format!("gtx{key}")].into_iter().find_map(|key| Some((sizes(&key)?, key)));
     let (key, known) = known.map_or((key, None), |(known, key)| (key, Some(known)));
-    let list = || known.unwrap_or_default().iter().map(u16::to_string).collect::<Vec<_>>().join(" or ");
     let (vram, others) = match (vram, size, known) {
         (Some(vram), ..) => (vram, &[][..]),
-        (None, Some(size), Some(known)) if !known.contains(&size) => {
-            return Err(format!("says {size} GiB, but that card comes with {}; a column vram settles it", list()));
-        }
+        (None, Some(size), Some(known)) if !known.contains(&size) => return Err(Unread::Size(size, known)),
         (None, Some(size), _) => (size, &[][..]),
         (None, None, Some(known)) => (known[0], &known[1..]),
-        (None, None, None) => return Err("is no card whose VRAM is known; a column vram, in GiB, settles it".into()),
+        (None, None, None) => return Err(Unread::Unknown),
     };
     Ok(Card { key, vram, others })
 }
@@ -323,9 +343,10 @@ mod tests {
 
     #[test]
     fn what_is_not_known_needs_a_size() {
-        assert!(read("T5", None).unwrap_err().contains("no card whose VRAM is known; a column vram"));
-        assert!(read("", None).unwrap_err().contains("no card"));
-        assert!(read("A100 800GB", None).unwrap_err().contains("says 800 GiB, but that card comes with 40 or 80"));
+        assert_eq!(read("T5", None), Err(Unread::Unknown));
+        assert_eq!(read("", None), Err(Unread::Unknown));
+        let odd = read("A100 800GB", None).unwrap_err();
+        assert_eq!(odd.to_string(), "says 800 GiB, but that card comes with 40 or 80");
         assert_eq!(read("T5", Some(20)).unwrap().vram, 20);
         assert_eq!(vram("T5 20GB"), 20);
     }

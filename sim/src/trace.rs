@@ -12,14 +12,14 @@
 //! Empty lines, a byte order mark, quotes and either kind of line end are taken as they come.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     io::Read,
 };
 
 use alloy_primitives::keccak256;
 use anyhow::{anyhow, bail, ensure, Context, Result};
 
-use crate::gpu;
+use crate::gpu::{self, Unread};
 
 /// Most models that a task may require.
 const MODELS_MOST: usize = 8;
@@ -85,6 +85,8 @@ const VRAM: Column =
 
 /// Most VRAM that a node can have, in GiB.
 const VRAM_MOST: f64 = 960.0;
+/// What tells the size of a card.
+const SETTLES: &str = "a column vram, in GiB, or --vram NAME=GiB settles it";
 /// Longest name that a node can give its GPU.
 const NAME_MOST: usize = 64;
 
@@ -132,21 +134,29 @@ pub fn requests(file: &str, source: impl Read, limit: usize) -> Result<Vec<Reque
     Ok(rows)
 }
 
-/// Reads a list of machines: each of a machine's GPUs is one node of the network. A list without a column of numbers has one
-/// GPU a row.
+/// Sizes of cards that a file does not say, in GiB, by [`gpu::Card::key`].
+pub type Sizes = HashMap<String, u16>;
+
+/// Reads `NAME=GiB`, as people state the size of a card.
 ///
 /// # Errors
-/// `FILE:LINE: reason` for the first row that cannot be read.
-pub fn gpus(file: &str, source: impl Read) -> Result<Vec<Gpu>> {
-    Ok(fleet(file, source)?.0)
+/// Words that say what is wrong.
+pub fn size(text: &str) -> Result<(String, u16)> {
+    let (name, gib) = text.rsplit_once('=').with_context(|| format!("{text:?} is not NAME=GiB"))?;
+    let gib = gib.trim().parse::<u16>().ok().filter(|gib| (1..=VRAM_MOST as u16).contains(gib));
+    let gib = gib.with_context(|| format!("{text:?}: the size can be from 1 to {VRAM_MOST} GiB"))?;
+    let card = gpu::read(name, Some(gib)).map_err(|reason| anyhow!("{name:?} {reason}"))?;
+    Ok((card.key, gib))
 }
 
-/// The same, with a sentence for each card whose size nothing says, so that one of several was taken.
+/// Reads a list of machines: each of a machine's GPUs is one node of the network. A list without a column of numbers has one
+/// GPU a row. A row whose card has a size that neither it nor `sizes` nor [`gpu`] says is left out. Also gives what the reader
+/// should know: the cards that were left out, and those that come in several sizes, of which one was taken.
 ///
 /// # Errors
-/// As for [`gpus`].
-pub fn fleet(file: &str, source: impl Read) -> Result<(Vec<Gpu>, Vec<String>)> {
-    let mut assumed = BTreeSet::new();
+/// `FILE:LINE: reason` for the first row that cannot be read, and if no row is left.
+pub fn fleet(file: &str, source: impl Read, sizes: &Sizes) -> Result<(Vec<Gpu>, Vec<String>)> {
+    let (mut notes, mut left_out) = (BTreeSet::new(), BTreeMap::<String, usize>::new());
     // However else a card is spelled further down, it is the same one.
     let mut spellings: HashMap<(String, u16), String> = HashMap::new();
     let machines = rows(file, source, &[MODEL], usize::MAX, |row| {
@@ -155,23 +165,44 @@ pub fn fleet(file: &str, source: impl Read) -> Result<(Vec<Gpu>, Vec<String>)> {
             name.len() <= NAME_MOST && name.bytes().all(|byte| (b' '..=b'~').contains(&byte)),
             "model is {name:?}; it can be up to {NAME_MOST} characters of plain ASCII"
         );
-        let card = gpu::read(name, row.vram()?).map_err(|reason| anyhow!("model {name:?} {reason}"))?;
-        if !card.others.is_empty() {
-            let others = card.others.iter().map(u16::to_string).collect::<Vec<_>>().join(" or ");
-            assumed.insert(format!(
-                "{file}: {name} is taken to have {} GiB, though it also comes with {others}; a column vram settles it",
-                card.vram
-            ));
-        }
-        let name = spellings.entry((card.key, card.vram)).or_insert_with(|| name.to_string()).clone();
         let count = if row.has(COUNT.0) { row.number(COUNT.0, 1.0, 64.0)? } else { 1.0 };
         ensure!(count.fract() == 0.0, "{} is {count}, which is not a whole number", COUNT.0);
+        let stated = match row.vram()? {
+            None => gpu::read(name, Some(1)).ok().and_then(|card| sizes.get(&card.key).copied()),
+            stated => stated,
+        };
+        let card = match gpu::read(name, stated) {
+            Ok(card) => card,
+            Err(Unread::Unknown) if name.parse::<f64>().is_err() => {
+                *left_out.entry(name.into()).or_default() += count as usize;
+                return Ok(Vec::new());
+            }
+            Err(Unread::Unknown) if plain(row.heading(MODEL.0)) == COUNT.0 => {
+                bail!("the heading has no column model, and gpu is {name}: that is how many, not which")
+            }
+            Err(reason) => bail!("model {name:?} {reason}; {SETTLES}"),
+        };
+        if !card.others.is_empty() {
+            let others = card.others.iter().map(u16::to_string).collect::<Vec<_>>().join(" or ");
+            let taken = format!("{name} is taken to have {} GiB, though it also comes with {others}", card.vram);
+            notes.insert(format!("{file}: {taken}; {SETTLES}"));
+        }
+        let name = spellings.entry((card.key, card.vram)).or_insert_with(|| name.to_string()).clone();
         Ok(vec![Gpu { name, vram: card.vram }; count as usize])
     })?;
-    Ok((machines.into_iter().flatten().collect(), assumed.into_iter().collect()))
+    let mut notes: Vec<_> = notes.into_iter().collect();
+    if !left_out.is_empty() {
+        let sum: usize = left_out.values().sum();
+        let names = left_out.iter().map(|(name, count)| format!("{name} ({count})")).collect::<Vec<_>>().join(", ");
+        notes.push(format!("{file}: {sum} GPUs are left out, because the VRAM of these is not known: {names}; {SETTLES}"));
+    }
+    let fleet: Vec<Gpu> = machines.into_iter().flatten().collect();
+    ensure!(!fleet.is_empty(), notes.join("\n"));
+    Ok((fleet, notes))
 }
 
 struct Row<'a> {
+    heading: &'a csv::StringRecord,
     columns: &'a HashMap<&'static str, usize>,
     record: &'a csv::StringRecord,
 }
@@ -179,6 +210,11 @@ struct Row<'a> {
 impl Row<'_> {
     fn has(&self, column: &str) -> bool {
         self.columns.contains_key(column)
+    }
+
+    /// What the heading calls a column.
+    fn heading(&self, column: &str) -> &str {
+        self.columns.get(column).and_then(|at| self.heading.get(*at)).unwrap_or_default()
     }
 
     fn text(&self, column: &str) -> Result<&str> {
@@ -277,7 +313,10 @@ fn rows<T>(
         }
         let line = record.position().map_or(0, |position| line_at(&text, position));
         ensure!(record.len() == heading.len(), "{file}:{line}: {} fields; the heading has {}", record.len(), heading.len());
-        out.push(read(Row { columns: &columns, record: &record }).map_err(|error| anyhow!("{file}:{line}: {error:#}"))?);
+        out.push(
+            read(Row { heading: &heading, columns: &columns, record: &record })
+                .map_err(|error| anyhow!("{file}:{line}: {error:#}"))?,
+        );
     }
     ensure!(!out.is_empty(), "{file}: there are no rows in it");
     Ok(out)
@@ -358,9 +397,12 @@ mod tests {
             assert!(error.contains(reason), "{error}");
         }
         assert!(read("").unwrap_err().to_string().contains("no rows"));
-        let error = gpus("nodes.csv", "sn,gpu,model\na,2,T4\nb,1,T5\n".as_bytes()).unwrap_err().to_string();
-        assert!(error.starts_with("nodes.csv:3: model \"T5\" is no card whose VRAM is known"), "{error}");
-        assert!(error.contains("a column vram, in GiB, settles it"), "{error}");
+        let error = gpus("nodes.csv", "sn,gpu,model\na,2,T5\nb,1,T5\n".as_bytes()).unwrap_err().to_string();
+        let sentence = "nodes.csv: 3 GPUs are left out, because the VRAM of these is not known: T5 (3); \
+                        a column vram, in GiB, or --vram NAME=GiB settles it";
+        assert_eq!(error, sentence);
+        let error = gpus("nodes.csv", "sn,gpu,memory\na,2,64\n".as_bytes()).unwrap_err().to_string();
+        assert_eq!(error, "nodes.csv:2: the heading has no column model, and gpu is 2: that is how many, not which");
         let error = gpus("nodes.csv", "sn,cards\na,T4\n".as_bytes()).unwrap_err().to_string();
         assert_eq!(error, "nodes.csv:1: the heading has no column model; it has: sn, cards");
         let error = gpus("nodes.csv", "".as_bytes()).unwrap_err().to_string();
@@ -376,6 +418,32 @@ mod tests {
             gpus.iter().map(|gpu| (gpu.name.as_str(), gpu.vram)).collect::<Vec<_>>(),
             [("T4", 16), ("T4", 16), ("G3", 48)]
         );
+    }
+
+    fn gpus(file: &str, source: impl Read) -> Result<Vec<Gpu>> {
+        Ok(fleet(file, source, &Sizes::new())?.0)
+    }
+
+    #[test]
+    fn cards_of_unknown_size_are_left_out_or_given_one() {
+        let file = "gpu,model\n2,X-1\n1,T4\n3,New Card\n1,A100\n4,x1\n";
+        let read = |sizes: &[&str]| {
+            let sizes = sizes.iter().map(|text| size(text).unwrap()).collect();
+            let (fleet, notes) = fleet("nodes.csv", file.as_bytes(), &sizes).unwrap();
+            (fleet.iter().map(|gpu| (gpu.name.as_str().to_owned(), gpu.vram)).collect::<Vec<_>>(), notes)
+        };
+        let of = |name: &str, vram| (name.to_string(), vram);
+        let (fleet, notes) = read(&[]);
+        assert_eq!(fleet, [of("T4", 16), of("A100", 40)]);
+        assert!(notes[0].contains("A100 is taken to have 40 GiB"), "{notes:?}");
+        assert!(notes[1].contains("9 GPUs are left out") && notes[1].contains("New Card (3), X-1 (2), x1 (4)"), "{notes:?}");
+        let (fleet, notes) = read(&["x1=20", "A100=80"]);
+        assert_eq!(fleet.len(), 8);
+        assert_eq!((&fleet[0], &fleet[3]), (&of("X-1", 20), &of("A100", 80)));
+        assert!(notes.len() == 1 && notes[0].contains("3 GPUs are left out"), "{notes:?}");
+        for (text, reason) in [("x1", "is not NAME=GiB"), ("x1=0", "from 1 to 960 GiB"), ("x1=many", "from 1 to 960 GiB")] {
+            assert!(size(text).unwrap_err().to_string().contains(reason), "{text}");
+        }
     }
 
     /// The fleet of a file, written short.
@@ -415,8 +483,9 @@ mod tests {
             let error = gpus("nodes.csv", format!("model,gpu,vram\nT4,1,\n\n{row}\n").as_bytes()).unwrap_err().to_string();
             assert!(error.starts_with("nodes.csv:4: ") && error.contains(reason), "{error}");
         }
-        let (_, assumed) = fleet("nodes.csv", "model\nA100\nV100 16GB\nA100\n".as_bytes()).unwrap();
-        let sentence = "nodes.csv: A100 is taken to have 40 GiB, though it also comes with 80; a column vram settles it";
-        assert_eq!(assumed, [sentence]);
+        let (_, notes) = fleet("nodes.csv", "model\nA100\nV100 16GB\nA100\n".as_bytes(), &Sizes::new()).unwrap();
+        let sentence = "nodes.csv: A100 is taken to have 40 GiB, though it also comes with 80; \
+                        a column vram, in GiB, or --vram NAME=GiB settles it";
+        assert_eq!(notes, [sentence]);
     }
 }

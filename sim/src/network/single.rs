@@ -41,9 +41,12 @@ pub struct Workload {
     pub requests: Option<PathBuf>,
     /// GPU machines to take nodes from: CSV in the columns of openb's node list (with --requests)
     ///
-    /// model (of its GPUs) and gpu (how many it has); others are not looked at.
+    /// model (of its GPUs), gpu (how many it has) and vram (GiB, of each); others are not looked at.
     #[arg(long, value_name = "FILE", requires = "requests")]
     pub nodes: Option<PathBuf>,
+    /// VRAM of a card whose size the file does not say, in GiB; can be repeated
+    #[arg(long, value_name = "NAME=GiB", requires = "nodes", value_parser = trace::size)]
+    pub vram: Vec<(String, u16)>,
     /// Requests to replay at most
     #[arg(long, value_name = "N", requires = "requests")]
     pub limit: Option<NonZeroUsize>,
@@ -135,7 +138,9 @@ pub fn run(workload: &Workload, seed: u64, out: &Path) -> Outcome<()> {
                     format!("{file}: at --speed {speed} its requests come over {last:.0} s; {LONGEST} s is the most").into()
                 );
             }
-            let mut gpus = trace::gpus(&nodes.display().to_string(), open(nodes)?)?;
+            let sizes = workload.vram.iter().cloned().collect();
+            let (mut gpus, notes) = trace::fleet(&nodes.display().to_string(), open(nodes)?, &sizes)?;
+            notes.iter().for_each(|note| eprintln!("sim: {note}"));
             if let Some(keep) = workload.gpus {
                 if keep == 0 || keep > gpus.len() {
                     return Err(format!("--gpus is {keep}; {} has {}", nodes.display(), gpus.len()).into());

@@ -88,6 +88,9 @@ pub struct Options {
     /// list is one [default: script/demo-data/nodes.csv]
     #[arg(long, value_name = "FILE")]
     pub nodes: Option<PathBuf>,
+    /// VRAM of a card whose size the file does not say, in GiB; can be repeated
+    #[arg(long, value_name = "NAME=GiB", value_parser = trace::size)]
+    pub vram: Vec<(String, u16)>,
     /// Requests to replay at most
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
@@ -152,9 +155,9 @@ fn traces(root: &Path, options: &Options) -> Result<(Vec<Request>, Vec<Gpu>)> {
     let (name, source) = open(root, options.requests.as_deref(), "requests.csv")?;
     let requests = trace::requests(&name, source, limit)?;
     let (name, source) = open(root, options.nodes.as_deref(), "nodes.csv")?;
-    let (gpus, assumed) = trace::fleet(&name, source)?;
-    for assumption in assumed {
-        eprintln!("demo: {assumption}");
+    let (gpus, notes) = trace::fleet(&name, source, &options.vram.iter().cloned().collect())?;
+    for note in notes {
+        eprintln!("demo: {note}");
     }
     let fleet = choose(&gpus, options)?;
     ensure!(options.cheats <= fleet.len(), "--cheats is {}, but there are {} nodes", options.cheats, fleet.len());
