@@ -243,7 +243,9 @@ export class Operators {
     }
     const { timestamp } = await owner.getBlock();
     for (const [id, { node, deadline }] of this.#due) {
-      if (timestamp > deadline) await this.#attempt(account, "expire", [node, id]);
+      if (timestamp <= deadline) continue;
+      // A lot has to be known for some blocks before anybody can end the task for not having revealed.
+      if ((await this.#attempt(account, "expire", [node, id])) === "HashUnknown") waits = true;
     }
     for (const [id, place] of this.#groups) {
       const { opens, closes, members } = await owner.getGroup({ place });
