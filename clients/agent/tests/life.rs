@@ -166,6 +166,26 @@ async fn three_nodes_of_one_agent_answer_a_replicated_task_alike() {
         .collect();
     assert!(paid.len() == 3 && paid.iter().all(|(verdict, paid)| *verdict == 1 && *paid > 0), "{paid:?}");
 
+    // With all of them at work it is queued. Those that are free then wait for each other, and draw it, as nobody else does.
+    agent.behave("slow 3");
+    let mut alone = Vec::new();
+    for which in ["one", "two", "three"] {
+        alone.push(site.task(&application, gpt(0), which, 70_000).await);
+    }
+    site.until("all are at work", async || {
+        let events = site.events().await;
+        let started = |id: &u64| events.iter().any(|event| matches!(event, Event::TaskStarted(e) if e.id == *id));
+        alone.iter().all(started).then_some(())
+    })
+    .await;
+    let id = site.task(&application, IMuster::TaskSpec { gpu: group, ..gpt(2) }, "three in turn", 300_000).await;
+    let settled = site.event("a judgement of those that had to wait", |event| match event {
+        Event::GroupSettled(e) if e.id == id => Some((e.outcome, e.answer)),
+        _ => None,
+    });
+    assert_eq!(settled.await, (0, digest_to("three in turn")));
+    agent.behave("answers");
+
     // And a rated one.
     application.call(IMuster::setProfileCall { profile: THREE }, U256::ZERO).await.unwrap();
     let id = site.task(&application, IMuster::TaskSpec { kind: 0, ..gpt(3) }, "three rated", 300_000).await;
