@@ -176,22 +176,70 @@ fn what_a_node_is_and_owes() {
 fn what_an_order_says() {
     let group = GpuGroup::of(3, 24);
     let order = |flags, sample_bps, kind| Order { flags, sample_bps, kind, group, ..Order::default() };
-    for bit in 0..8 {
-        let set = order(1 << bit, 0, 0);
-        assert!((0..8).all(|other| set.is(1 << other) == (other == bit)));
-        assert!(set.is(255) && !set.is(!(1 << bit)));
-    }
-    let (alike, mixed) = (order(Order::REPLICATED, 0, 2), order(Order::REPLICATED | Order::RECEIPT, 0, 4 << 4));
-    let (single, sampled) = (order(Order::RECEIPT, 0, 1 << 4 | 1), order(Order::SAMPLED, 500, 1 << 4));
-    let (rated, again) = (order(Order::REPLICATED, 7, 2), order(Order::REPLICATED, 2 << 4 | 5, 1 << 4));
+    // The bits are those that abi/MusterStorage.sol declares.
+    let (alike, mixed) = (order(128, 0, 2), order(128 | 2, 0, 4 << 4));
+    let (single, sampled) = (order(2, 0, 1 << 4 | 1), order(4, 500, 1 << 4));
+    let (rated, again) = (order(128, 7, 2), order(128, 2 << 4 | 5, 1 << 4));
     let all = [single, sampled, alike, mixed, rated, again];
+    let policies = [
+        Policy::Single,
+        Policy::Sampled { bps: 500 },
+        Policy::Replicated,
+        Policy::Replicated,
+        Policy::Rated { most: 7, attempts: 0 },
+        Policy::Rated { most: 5, attempts: 2 },
+    ];
+    assert_eq!(all.map(|o| o.policy()), policies);
+    assert_eq!(policies.map(|policy| policy.number()), [0, 1, 2, 2, 3, 3]);
+    for (o, policy) in all.into_iter().zip(policies) {
+        let plain = Order { flags: o.flags & 2, sample_bps: 0, ..o };
+        assert_eq!(plain.under(policy), o);
+    }
     let grades = [Grade::Single, Grade::Single, Grade::Alike, Grade::Mixed, Grade::Rated, Grade::Rated];
     assert_eq!(all.map(|o| o.queue()), grades.map(|grade| QueueId::new(group, grade)));
     assert_eq!(all.map(|o| o.rated()), [false, false, false, false, true, true]);
     assert_eq!(all.map(|o| o.nodes()), [1, 1, 3, 3, 7, 5]);
-    assert_eq!([rated, again].map(|o| o.attempts()), [0, 2]);
+    assert_eq!(all.map(|o| o.several()), [false, false, true, true, true, true]);
+    assert_eq!(all.map(|o| o.has_receipt()), [true, false, false, true, false, false]);
+    assert_eq!(all.map(|o| o.commits()), [false, true, false, false, false, false]);
+    assert_eq!(rated.after_attempt().after_attempt().policy(), Policy::Rated { most: 7, attempts: 2 });
     assert_eq!(all.map(|o| (o.sort(), o.images())), [(1, 1), (0, 1), (2, 0), (0, 4), (2, 0), (0, 1)]);
     assert_eq!(all.map(|o| o.part(104)), [104, 104, 34, 34, 14, 20]);
+}
+
+/// Each step of a task's way changes the bits that abi/MusterStorage.sol declares for it, and no others.
+#[test]
+fn an_order_on_its_way() {
+    let created = Order { group: GpuGroup::of(3, 24), limit: 60, ..Order::default() }.with_receipt(true);
+    let sampled = created.under(Policy::Sampled { bps: 500 }).with_scores(true);
+    assert_eq!((sampled.flags, sampled.sample_bps), (2 | 4 | 64, 500));
+    let started = sampled.as_started(1_060, true);
+    assert_eq!((started.flags, started.moment, started.began()), (1 | 2 | 4 | 64, 1_060, 1_000));
+    assert_eq!(sampled.as_started(1_060, false).flags, sampled.flags);
+    let committed = started.as_committed();
+    let calling = committed.as_calling();
+    assert_eq!((committed.flags, calling.flags), (1 | 2 | 4 | 8 | 64, 1 | 2 | 4 | 8 | 16 | 64));
+    assert_eq!(committed.with_scores(false).flags, 1 | 2 | 4 | 8);
+    let grouped = calling.as_groups(2_000, true);
+    assert_eq!((grouped.flags, grouped.sample_bps, grouped.moment), (2 | 4 | 64, 500, 2_000));
+    let member = grouped.as_members(9, 90, 2_090);
+    assert_eq!((member.flags, member.group, member.limit, member.moment), (32 | 64, GpuGroup(9), 90, 2_090));
+    let phases = [Phase::Running, Phase::Committed, Phase::Calling, Phase::Member { place: 9 }];
+    assert_eq!([started, committed, calling, member].map(|o| o.phase()), phases);
+    assert_eq!([started, committed, calling, member].map(|o| o.commits()), [true; 4]);
+    assert_eq!([started, committed, calling, grouped].map(|o| o.boosts()), [true, true, true, false]);
+
+    let rated = created.under(Policy::Rated { most: 7, attempts: 0 });
+    let chosen = rated.as_chosen(true);
+    assert_eq!((chosen.flags, chosen.is_chosen(), rated.is_chosen()), (2 | 16 | 64 | 128, true, false));
+    assert_eq!(rated.as_chosen(false).flags, 2 | 16 | 128);
+    let grouped = chosen.as_groups(2_000, chosen.scored());
+    assert_eq!((grouped.flags, grouped.scored(), grouped.liable()), (2 | 64 | 128, true, false));
+    assert_eq!(grouped.as_members(9, 60, 2_060).flags, 32);
+    let again = grouped.after_attempt();
+    assert_eq!((again.flags, again.sample_bps), (2 | 128, 16 + 7));
+    let replicated = created.under(Policy::Replicated).as_groups(2_000, true);
+    assert_eq!((replicated.flags, replicated.liable()), (2 | 64 | 128, true));
 }
 
 #[test]

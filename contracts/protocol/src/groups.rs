@@ -16,7 +16,7 @@ use crate::receipt;
 use crate::registry::{self, Held};
 use crate::roster::Seat;
 use crate::sampler::{Among, Field};
-use crate::tasks::{began, SLASHED, TIMEOUT};
+use crate::tasks::{SLASHED, TIMEOUT};
 use crate::{purse, Result};
 use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, Grade, NodeId, TaskId};
@@ -28,8 +28,6 @@ use muster_core::word::{Address, Word};
 
 /// Draws of a task's validators that may stay undecided; after that it is judged with as many as were found.
 pub const CALL_DRAWS: u8 = 8;
-/// In `sample_bps` of a rated task's order: one more group that it was given to in vain.
-const ATTEMPT: u16 = 16;
 /// The kind of a revealed answer.
 const ANSWER: u8 = 0;
 /// The kind of a revealed error.
@@ -219,6 +217,14 @@ fn same(order: &Order, limits: &Limits, a: &Word, b: &Word) -> bool {
     }
 }
 
+/// What the node of a sampled task is paid of a fee where there is no group: less than the fee where it could be scored.
+fn paid_alone(order: &Order, fee: u128) -> u128 {
+    match order.policy() {
+        Policy::Sampled { bps } if order.scored() => payment(fee, bps),
+        _ => fee,
+    }
+}
+
 /// What a judgement enters for a member.
 enum Mark {
     /// A score, which counts for its rating too.
@@ -248,7 +254,7 @@ impl<H: Host> Network<'_, H> {
     fn sampled(&self, order: &Order, commitment: &Commitment) -> Result<bool> {
         let hash = self.host.block_hash(commitment.block).ok_or_else(|| refusal!(HashUnknown(order.id, commitment.block)))?;
         let lot = Rng::new(self.host, hash, order.id).below(self.host, 10_000);
-        Ok(lot < order.sample_bps as u64)
+        Ok(matches!(order.policy(), Policy::Sampled { bps } if lot < bps as u64))
     }
 
     // ------------------------------------------------------------ commit
@@ -257,19 +263,23 @@ impl<H: Host> Network<'_, H> {
     pub fn commit(&mut self, id: TaskId, hash: [u8; 32]) -> Result<()> {
         let (seat, _) = self.own_seat()?;
         let order = self.running_order(&seat, id)?;
-        ensure!(order.is(Order::SAMPLED | Order::MEMBER) && !order.is(Order::COMMITTED), NothingToCommit(id, seat.id));
+        let place = match order.phase() {
+            Phase::Member { place } => Some(place),
+            Phase::Running if order.commits() => None,
+            _ => return Err(refusal!(NothingToCommit(id, seat.id))),
+        };
         ensure!(self.now <= order.moment, DeadlinePassed(id, order.moment));
-        let elapsed = (self.now - began(&order)) as u32;
+        let elapsed = (self.now - order.began()) as u32;
         let limits = self.limits();
-        if order.is(Order::MEMBER) {
-            return self.commit_member(seat, &order, hash, elapsed, &limits);
+        if let Some(place) = place {
+            return self.commit_member(seat, &order, place, hash, elapsed, &limits);
         }
         let block = self.block() + limits.sample_delay as u64;
         let commitment = Commitment::of(hash, elapsed, block);
         seat.set_commitment(self.host, &commitment);
         // Before the lot is drawn: whoever could change it later would know what they gain.
-        let lost = if self.comparable(&order, order.group) { 0 } else { Order::SCORED };
-        seat.set_order(self.host, &Order { flags: (order.flags | Order::COMMITTED) & !lost, ..order });
+        let scored = self.comparable(&order, order.group) && order.scored();
+        seat.set_order(self.host, &order.as_committed().with_scores(scored));
         self.tell_commitment(id, seat.id, 0, hash, block);
         Ok(())
     }
@@ -280,8 +290,15 @@ impl<H: Host> Network<'_, H> {
         emit::<AnswerCommitted>(self.host, (id, node), (place, commitment, block));
     }
 
-    fn commit_member(&mut self, seat: Seat, order: &Order, hash: [u8; 32], elapsed: u32, limits: &Limits) -> Result<()> {
-        let place = order.group.0;
+    fn commit_member(
+        &mut self,
+        seat: Seat,
+        order: &Order,
+        place: u32,
+        hash: [u8; 32],
+        elapsed: u32,
+        limits: &Limits,
+    ) -> Result<()> {
         let none = || refusal!(GroupUnknown(order.id, place));
         let mut group = Group::at(self.host, place).ok_or_else(none)?;
         let i = group.find(seat.id).ok_or_else(none)?;
@@ -289,17 +306,17 @@ impl<H: Host> Network<'_, H> {
         group.put(self.host, i);
         group.set_answer(self.host, i, kept(hash));
         self.tell_commitment(order.id, seat.id, place, hash, 0);
-        self.free_for_work(seat, order.flags & Order::SCORED, limits);
+        self.free_for_work(seat, order.scored(), limits);
         Ok(())
     }
 
     /// Counts an open commitment of a node whose task moved on without it, and lets it work on unless it has too many. Whom a group waits
     /// for is not held, so it can have one more than that.
     ///
-    /// What nobody can be slashed for ([`Order::liability`]) is not counted: no stake has to answer for it, and else a member that does
+    /// What nobody can be slashed for ([`Order::liable`]) is not counted: no stake has to answer for it, and else a member that does
     /// not reveal would keep all others from work until the window is over, at the price of the fee.
-    fn free_for_work(&mut self, mut seat: Seat, liability: u8, limits: &Limits) {
-        seat.node.duties += (liability > 0) as u8;
+    fn free_for_work(&mut self, mut seat: Seat, liable: bool, limits: &Limits) {
+        seat.node.duties += liable as u8;
         if seat.node.open() < limits.open_most || seat.node.called() {
             return self.release(seat, Next::WorkOrWait);
         }
@@ -331,9 +348,11 @@ impl<H: Host> Network<'_, H> {
 
     /// The commitment to a node's task, whose validators must not have been called.
     fn committed(&self, seat: &Seat, order: &Order) -> Result<Commitment> {
-        ensure!(order.is(Order::COMMITTED), NotCommitted(order.id, seat.id));
-        ensure!(!order.is(Order::CALLING), Sampled(order.id));
-        Ok(seat.commitment(self.host))
+        match order.phase() {
+            Phase::Committed => Ok(seat.commitment(self.host)),
+            Phase::Calling => Err(refusal!(Sampled(order.id))),
+            Phase::Running | Phase::Member { .. } => Err(refusal!(NotCommitted(order.id, seat.id))),
+        }
     }
 
     fn reveal_alone(&mut self, opening: &Opening) -> Result<()> {
@@ -347,7 +366,7 @@ impl<H: Host> Network<'_, H> {
             self.fail(seat, &escrow, &order, opening.value[31]);
             return Ok(());
         }
-        let paid = if order.is(Order::SCORED) { payment(escrow.fee, order.sample_bps) } else { escrow.fee };
+        let paid = paid_alone(&order, escrow.fee);
         purse::save(self.host, escrow.fee - paid);
         let operator = seat.operator(self.host).account;
         self.succeed(seat, &escrow, &order, operator, opening.value, paid);
@@ -359,9 +378,9 @@ impl<H: Host> Network<'_, H> {
         let (mut seat, order) = self.seat_running(node, id)?;
         let escrow = seat.escrow(self.host);
         let mut saved = 0;
-        if order.is(Order::COMMITTED) {
+        if matches!(order.phase(), Phase::Committed | Phase::Calling) {
             let commitment = self.committed(&seat, &order)?;
-            let due = began(&order) + commitment.elapsed as u64 + self.limits().sample_window as u64;
+            let due = order.began() + commitment.elapsed as u64 + self.limits().sample_window as u64;
             ensure!(self.now > due, DeadlineNotPassed(id, due));
             // However long blocks take, the lot was known for some of them before anybody can end the task for not having revealed.
             let known = commitment.block + self.limits().sample_delay as u64;
@@ -369,16 +388,14 @@ impl<H: Host> Network<'_, H> {
             // Of a hash that is too long ago nobody can say what it had decided.
             ensure!(!self.sampled(&order, &commitment).unwrap_or(false), Sampled(id));
             // The lot was drawn, and this is its price: else who is not sampled would rather time out than pay for those who are.
-            if order.is(Order::SCORED) {
-                saved = escrow.fee - payment(escrow.fee, order.sample_bps);
-            }
+            saved = escrow.fee - paid_alone(&order, escrow.fee);
         } else {
             ensure!(self.now > order.moment, DeadlineNotPassed(id, order.moment));
         }
-        if order.is(Order::MEMBER) {
-            self.time_out(&mut seat, &order);
+        self.penalise(&mut seat);
+        if let Phase::Member { place } = order.phase() {
+            self.drop_out(place, node, Stage::TimedOut, order.moment);
         } else {
-            self.penalise(&mut seat);
             let caller = self.host.sender();
             // Whoever let it time out does not earn by it.
             let driver = (purse::node_of(self.host, caller).0 != node).then_some(caller);
@@ -392,12 +409,6 @@ impl<H: Host> Network<'_, H> {
     fn penalise(&mut self, seat: &mut Seat) {
         let h = penalise(self.reliability(&seat.node), self.rules.penalty_ppm);
         self.set_reliability(seat, h);
-    }
-
-    /// Notes in its group that a node let the deadline of its order pass.
-    fn time_out(&mut self, seat: &mut Seat, order: &Order) {
-        self.penalise(seat);
-        self.drop_out(order.group.0, seat.id, Stage::TimedOut, order.moment);
     }
 
     /// Notes in a group that a member will not answer.
@@ -421,7 +432,7 @@ impl<H: Host> Network<'_, H> {
         let commitment = self.committed(&seat, &order)?;
         ensure!(self.sampled(&order, &commitment)?, NotSampled(id));
         ensure!(!self.calls.is_full(), TooManyCalls(self.calls.len()));
-        seat.set_order(self.host, &Order { flags: order.flags | Order::CALLING, ..order });
+        seat.set_order(self.host, &order.as_calling());
         let block = self.block() + limits.sample_delay as u64;
         self.calls.push_call(self.host, &Call { node, tries: 0 }, &order, block);
         // Out of the task's own fee, so that no task takes more out of the reserve than such tasks pay into it.
@@ -451,7 +462,7 @@ impl<H: Host> Network<'_, H> {
     pub fn form_next(&mut self) {
         match self.next_due() {
             Some(Due::Call(at, waiting)) => self.form_around(at, &waiting),
-            Some(Due::Task(at, order)) if order.is(Order::REPLICATED) && !order.rated() => self.form_replicated(at, &order),
+            Some(Due::Task(at, order)) if matches!(order.policy(), Policy::Replicated) => self.form_replicated(at, &order),
             _ => {}
         }
     }
@@ -462,7 +473,7 @@ impl<H: Host> Network<'_, H> {
         let first = Seat::load(self.host, call.node);
         let order = first.order(self.host);
         // Its node may have been slashed out of the network, its task refunded.
-        if !(first.node.running() && order.id == waiting.id && order.is(Order::CALLING)) {
+        if !(first.node.running() && order.id == waiting.id && order.phase() == Phase::Calling) {
             return;
         }
         let task = Task { escrow: first.escrow(self.host), order, models: first.in_use(self.host) };
@@ -485,14 +496,12 @@ impl<H: Host> Network<'_, H> {
             return self.call_again(&Call { tries: call.tries + 1, ..call }, &order, &limits);
         }
         let commitment = first.commitment(self.host);
-        let committed_at = began(&order) + commitment.elapsed as u64;
-        let flags = order.flags & (Order::RECEIPT | Order::SAMPLED | Order::SCORED);
-        let task = Task { order: Order { flags, ..order }, ..task };
+        let committed_at = order.began() + commitment.elapsed as u64;
         let own =
             Membership { node: first.id, stage: Stage::Committed, moment: committed_at as u32, elapsed: commitment.elapsed };
-        let group = self.form_of(task, &nodes, Some(own), &limits);
+        let group = self.form_of(task, order.scored(), &nodes, Some(own), &limits);
         group.set_answer(self.host, 0, kept(commitment.hash()));
-        self.free_for_work(Seat::load(self.host, first.id), flags & Order::SCORED, &limits);
+        self.free_for_work(Seat::load(self.host, first.id), order.scored(), &limits);
     }
 
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "as the ring is given it")]
@@ -554,12 +563,9 @@ impl<H: Host> Network<'_, H> {
             }
             draw::Members::Nodes(nodes) => {
                 self.ring.take(self.host, (at, *order));
-                let scored =
-                    if order.is(Order::CHOSEN) { order.flags & Order::SCORED } else { self.scored_drawn(order, &nodes, &beside) };
-                let flags = order.flags & (Order::RECEIPT | Order::REPLICATED) | scored;
-                let task = Task { order: Order { flags, ..*order }, ..*task };
+                let scored = if order.is_chosen() { order.scored() } else { self.scored_drawn(order, &nodes, &beside) };
                 let limits = self.limits();
-                place = Some(self.form_of(task, &nodes, None, &limits).place);
+                place = Some(self.form_of(*task, scored, &nodes, None, &limits).place);
             }
         }
         let left = self.reserved_for(order.id, reserved);
@@ -567,8 +573,8 @@ impl<H: Host> Network<'_, H> {
         place
     }
 
-    /// [`Order::SCORED`] if the nodes drawn for a task are scored, of which some may be those `beside` that were reserved for it.
-    pub(crate) fn scored_drawn(&self, order: &Order, nodes: &[NodeId], beside: &[Seat]) -> u8 {
+    /// Whether the nodes drawn for a task are scored, of which some may be those `beside` that were reserved for it.
+    pub(crate) fn scored_drawn(&self, order: &Order, nodes: &[NodeId], beside: &[Seat]) -> bool {
         let group = match (order.images(), nodes.first()) {
             (0, Some(&first)) => Seat::load(self.host, first).node.group,
             _ => order.group,
@@ -577,11 +583,7 @@ impl<H: Host> Network<'_, H> {
         // Not the joined ones: nodes can choose when to be free, and so could be there when few others are.
         let enough = self.limits().score_pool as u32;
         let there = || Field::new(self.host, Among::Idle, group.into()).count(self.host, enough) + beside;
-        if self.comparable(order, group) && there() >= enough {
-            Order::SCORED
-        } else {
-            0
-        }
+        self.comparable(order, group) && there() >= enough
     }
 
     /// Whether as many nodes have joined as a task takes that it can go to; paused ones may not count.
@@ -594,11 +596,11 @@ impl<H: Host> Network<'_, H> {
         Field::new(self.host, Among::Active, group.into()).count(self.host, nodes) >= nodes
     }
 
-    /// Forms a group of these nodes, of which the first may have committed already.
-    fn form_of(&mut self, mut task: Task, nodes: &[NodeId], first: Option<Membership>, limits: &Limits) -> Group {
-        task.order.moment = self.now;
+    /// Forms a group of these nodes, scored or not, of which the first may have committed already.
+    fn form_of(&mut self, mut task: Task, scored: bool, nodes: &[NodeId], first: Option<Membership>, limits: &Limits) -> Group {
+        task.order = task.order.as_groups(self.now, scored);
         let mut group = Group::new(self.host, &task, nodes.len());
-        emit::<GroupFormed>(self.host, (task.order.id, group.place, task.escrow.creator), (nodes, task.order.is(Order::SCORED)));
+        emit::<GroupFormed>(self.host, (task.order.id, group.place, task.escrow.creator), (nodes, scored));
         for (member, &node) in group.members.iter_mut().zip(nodes) {
             if let Some(first) = first.filter(|first| first.node == node) {
                 *member = first;
@@ -606,7 +608,7 @@ impl<H: Host> Network<'_, H> {
             }
             // Read again: whoever left the sampler before may have moved it there.
             let mut seat = Seat::load(self.host, node);
-            let reserved = task.order.is(Order::REPLICATED) && seat.node.parked == Node::RESERVED;
+            let reserved = task.order.several() && seat.node.parked == Node::RESERVED;
             *member = Membership { node, stage: Stage::Called, moment: 0, elapsed: 0 };
             if reserved || seat.node.status == Status::Available as u8 {
                 if reserved {
@@ -647,10 +649,7 @@ impl<H: Host> Network<'_, H> {
         }
         seat.put(self.host);
         task.models.store(self.host, seat.in_use_slot());
-        seat.set_order(
-            self.host,
-            &Order { limit, moment: deadline, group: GpuGroup(place), flags: Order::MEMBER | order.liability(), ..*order },
-        );
+        seat.set_order(self.host, &order.as_members(place, limit, deadline));
         emit::<MemberStarted>(self.host, (order.id, seat.id), (place, deadline));
         for model in missing {
             emit::<DownloadRequested>(self.host, (seat.id, model, order.id), ());
@@ -706,7 +705,7 @@ impl<H: Host> Network<'_, H> {
 
     /// Counts a commitment of a node no longer as open, and frees the node if that held it.
     fn uncount(&mut self, node: NodeId, order: &Order) {
-        if order.liability() == 0 {
+        if !order.liable() {
             return;
         }
         let mut seat = Seat::load(self.host, node);
@@ -731,8 +730,8 @@ impl<H: Host> Network<'_, H> {
             }
             let mut seat = Seat::load(self.host, node);
             let own = seat.order(self.host);
-            let lingers = seat.node.running() && own.is(Order::COMMITTED) && !own.is(Order::CALLING);
-            if lingers && self.now > began(&own) + seat.commitment(self.host).elapsed as u64 + window {
+            let lingers = seat.node.running() && own.phase() == Phase::Committed;
+            if lingers && self.now > own.began() + seat.commitment(self.host).elapsed as u64 + window {
                 seat.node.duties &= !Node::CALLED;
                 seat.put(self.host);
                 group.members[i] = Membership { node, stage: Stage::Gone, moment: self.now as u32, elapsed: 0 };
@@ -785,8 +784,8 @@ impl<H: Host> Network<'_, H> {
             }
         });
         let judgement = judge(&members, |a, b| same(order, &limits, a, b));
-        let (scored, replicated, fee) = (order.is(Order::SCORED), order.is(Order::REPLICATED), escrow.fee);
-        let single = if scored { payment(fee, order.sample_bps) } else { fee };
+        let (scored, replicated, fee) = (order.scored(), order.several(), escrow.fee);
+        let single = paid_alone(order, fee);
         let mut paid = [0; MEMBERS];
         let (outcome, answerer) = match judgement.outcome {
             Outcome::Agreed(fastest) => {
@@ -854,8 +853,9 @@ impl<H: Host> Network<'_, H> {
         let mut right = [false; MEMBERS_MOST];
         let winner = vote_by(&answers, &mut right[..members.len()], |a, b| same(order, &limits, a, b));
         let profile = self.count_settled(task.escrow.creator, winner.is_some(), members.len() as u32);
-        let (fee, creator, scored) = (task.escrow.fee, task.escrow.creator, order.is(Order::SCORED));
-        let again = winner.is_none() && order.attempts() < profile.reschedules;
+        let (fee, creator, scored) = (task.escrow.fee, task.escrow.creator, order.scored());
+        let again =
+            winner.is_none() && matches!(order.policy(), Policy::Rated { attempts, .. } if attempts < profile.reschedules);
         let outcome = match winner {
             Some(_) => AGREED,
             None if again => RESCHEDULED,
@@ -872,9 +872,8 @@ impl<H: Host> Network<'_, H> {
         group.free(self.host);
         if again {
             // Before its members look for work: they call up other tasks only where there is room beside it.
-            let flags = order.flags & (Order::RECEIPT | Order::REPLICATED);
             let escrow = Escrow { fee: fee - start_fee, ..task.escrow };
-            self.redraw(&Task { escrow, order: Order { flags, sample_bps: order.sample_bps + ATTEMPT, ..*order }, ..task });
+            self.redraw(&Task { escrow, order: order.after_attempt(), ..task });
         }
         let failed = members.iter().filter(|m| m.stage == Stage::Failed).count();
         let (mut left, mut pot) = (0, 0);
@@ -938,7 +937,7 @@ impl<H: Host> Network<'_, H> {
             None => false,
         };
         let held = seat.node.held();
-        let counted = order.liability() > 0 && matches!(member.stage, Stage::Committed | Stage::Answered);
+        let counted = order.liable() && matches!(member.stage, Stage::Committed | Stage::Answered);
         if counted {
             seat.node.duties -= 1;
             seat.node.duties &= !Node::HELD;
@@ -993,9 +992,10 @@ impl<H: Host> Network<'_, H> {
     /// Takes a node away from what it does, or from where it waits for work.
     fn leave_work(&mut self, seat: &mut Seat) {
         let order = seat.order(self.host);
-        if seat.node.running() && order.is(Order::MEMBER) {
-            self.drop_out(order.group.0, seat.id, Stage::Gone, self.now.min(order.moment));
-        } else if seat.node.running() {
+        if seat.node.running() {
+            if let Phase::Member { place } = order.phase() {
+                return self.drop_out(place, seat.id, Stage::Gone, self.now.min(order.moment));
+            }
             let task = Task { escrow: seat.escrow(self.host), order, models: ModelSet::default() };
             self.abort(&task, seat.id, SLASHED, 0, 0, None);
         } else if seat.node.parked == Node::RESERVED {

@@ -92,7 +92,7 @@ pub const SIZES_OF_TRIOS: u8 = 41;
 
 /// In the record of a Pending task, behind the task: [`muster_core::record::Reserved`].
 pub const PENDING_RESERVED: u64 = 4;
-/// Behind it, of a task whose nodes are chosen ([`muster_core::record::Order::CHOSEN`]): those, likewise.
+/// Behind it, of a task whose nodes are chosen ([`muster_core::record::Order::is_chosen`]): those, likewise.
 pub const PENDING_CHOSEN: u64 = 5;
 
 /// Words of a node's record, from its slot on.

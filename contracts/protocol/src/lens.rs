@@ -13,7 +13,7 @@ use crate::pool::{self, PARKING};
 use crate::registry::Holders;
 use crate::roster::Seat;
 use crate::sampler::{self, Among, Counts};
-use crate::tasks::{FLAG_RECEIPT, RATED, REPLICATED, SAMPLED};
+use crate::tasks::FLAG_RECEIPT;
 use crate::{admin, groups, parking, purse, queue, receipt, registry, IMuster, Result};
 use alloc::vec::Vec;
 use alloy_sol_types::SolCall;
@@ -178,7 +178,7 @@ impl<H: Host> Network<'_, H> {
             startFeeBps: o.start_fee_bps,
             vram: o.group.vram(),
             gpu: if o.group.is_any() { 0 } else { o.group.0 },
-            flags: if o.is(Order::RECEIPT) { FLAG_RECEIPT } else { 0 },
+            flags: if o.has_receipt() { FLAG_RECEIPT } else { 0 },
             models: numbers(task.models.as_slice()),
             drawBlock: 0,
             ticket: 0,
@@ -187,7 +187,7 @@ impl<H: Host> Network<'_, H> {
             node: 0,
             deadline: 0,
             boosts: false,
-            redundancy: redundancy(o),
+            redundancy: o.policy().number(),
             sampleBps: sample_bps(o),
             group: 0,
         }
@@ -203,15 +203,11 @@ impl<H: Host> Network<'_, H> {
             return Self::no_task();
         }
         let order = seat.order(self.host);
-        let group = if order.is(Order::MEMBER) { Group::at(self.host, order.group.0) } else { None };
-        let status = if group.is_some() {
-            IN_GROUP
-        } else if order.is(Order::CALLING) {
-            CALLING
-        } else if order.is(Order::COMMITTED) {
-            COMMITTED
-        } else {
-            RUNNING
+        let (status, group) = match order.phase() {
+            Phase::Running => (RUNNING, None),
+            Phase::Committed => (COMMITTED, None),
+            Phase::Calling => (CALLING, None),
+            Phase::Member { place } => (IN_GROUP, Group::at(self.host, place)),
         };
         let own = || Task { escrow: seat.escrow(self.host), order, models: seat.in_use(self.host) };
         let task = group.map_or_else(own, |group| group.task(self.host));
@@ -219,7 +215,7 @@ impl<H: Host> Network<'_, H> {
         IMuster::TaskView {
             node: seat.id.0,
             deadline: order.moment,
-            boosts: order.is(Order::BOOSTS),
+            boosts: order.boosts(),
             group: group.map_or(0, |group| group.place),
             ..view
         }
@@ -250,9 +246,9 @@ impl<H: Host> Network<'_, H> {
             kind: order.sort(),
             images: order.images(),
             estimate: order.estimate,
-            redundancy: redundancy(&order),
+            redundancy: order.policy().number(),
             sampleBps: sample_bps(&order),
-            scored: order.is(Order::SCORED),
+            scored: order.scored(),
             opens: opens.unwrap_or(0),
             closes: opens.map_or(0, |opens| opens + window),
             members: group.members.iter().enumerate().take(members).map(member).collect(),
@@ -400,20 +396,9 @@ const IN_GROUP: u8 = 6;
 
 /// Probability of a task's validation, in ten-thousandths.
 fn sample_bps(order: &Order) -> u16 {
-    if order.rated() {
-        0
-    } else {
-        order.sample_bps
-    }
-}
-
-/// The redundancy policy of a task.
-fn redundancy(order: &Order) -> u8 {
-    match () {
-        () if order.rated() => RATED,
-        () if order.is(Order::REPLICATED) => REPLICATED,
-        () if order.is(Order::SAMPLED) => SAMPLED,
-        () => 0,
+    match order.policy() {
+        Policy::Sampled { bps } => bps,
+        Policy::Single | Policy::Replicated | Policy::Rated { .. } => 0,
     }
 }
 

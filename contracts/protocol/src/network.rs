@@ -91,6 +91,13 @@ pub(crate) enum Due {
     Call(Word, Order),
 }
 
+impl Due {
+    /// Whether it is one of those that are never dear: of one node, and at most one model.
+    fn is_cheap(&self) -> bool {
+        matches!(self, Due::Task(_, order) if !order.several() && order.models <= 1)
+    }
+}
+
 impl<'h, H: Host> Network<'h, H> {
     /// Reads head and rules.
     pub fn open(host: &'h mut H) -> Result<Self> {
@@ -293,7 +300,7 @@ impl<'h, H: Host> Network<'h, H> {
         while self.served < most {
             let Some(next) = self.next_due() else { return };
             let (reads, last) = match next {
-                Due::Task(_, order) if order.is(Order::REPLICATED) => (SERVING_READS, true),
+                Due::Task(_, order) if order.several() => (SERVING_READS, true),
                 Due::Task(_, order) if order.models > 1 => (DRAW_READS_SEVERAL, false),
                 Due::Task(..) => (DRAW_READS, false),
                 Due::Call(..) => (SERVING_READS, true),
@@ -369,8 +376,7 @@ impl<'h, H: Host> Network<'h, H> {
     /// Makes cheap draws that are due, of one node and at most one model, for a call that creates so many tasks; refuses if some are left.
     #[inline(never)]
     pub(crate) fn settle_cheaply(&mut self, tasks: u32) -> Result<()> {
-        let cheap = |due: Due| matches!(due, Due::Task(_, order) if !order.is(Order::REPLICATED) && order.models <= 1);
-        if self.next_due().is_some_and(cheap) {
+        if self.next_due().is_some_and(|due| due.is_cheap()) {
             // What it creates leaves the less for draws.
             self.began = self.began.wrapping_sub(tasks * CREATION_READS);
             self.serve_up_to(SETTLED_PER_CALL);
@@ -393,8 +399,7 @@ impl<'h, H: Host> Network<'h, H> {
         let mut served = 0;
         while served < most {
             let Some(next) = self.next_due() else { break };
-            let cheap = matches!(next, Due::Task(_, order) if !order.is(Order::REPLICATED) && order.models <= 1);
-            let bound = if cheap { FREEING_GAS } else { CALL_GAS };
+            let bound = if next.is_cheap() { FREEING_GAS } else { CALL_GAS };
             // The first is what the caller has brought the gas for.
             if served > 0 && self.host.gas() < bound {
                 break;
@@ -412,7 +417,7 @@ impl<'h, H: Host> Network<'h, H> {
     fn serve_next(&mut self, next: Due) -> bool {
         self.served += 1;
         let first = match next {
-            Due::Task(slot, order) if !order.is(Order::REPLICATED) => (slot, order),
+            Due::Task(slot, order) if !order.several() => (slot, order),
             Due::Task(_, order) => return self.serve_several(order.rated()),
             Due::Call(..) => return self.serve_several(false),
         };

@@ -14,7 +14,7 @@ fn slot<H: Host>(host: &H, id: TaskId) -> Word {
 /// Writes an open receipt where the order asks for one: both words, the digest's as 1, so that whoever ends the task changes
 /// words and makes none.
 pub fn open<H: Host>(host: &mut H, order: &Order) {
-    if order.flags & Order::RECEIPT != 0 {
+    if order.has_receipt() {
         let at = slot(host, order.id);
         host.put(at, &Receipt { state: Receipt::OPEN, ..Receipt::default() });
         host.store(offset(at, 1), Word::from(1));
@@ -24,7 +24,7 @@ pub fn open<H: Host>(host: &mut H, order: &Order) {
 /// Writes into the receipt, if there is one, how the task ended.
 #[inline(never)]
 pub fn close<H: Host>(host: &mut H, order: &Order, state: u8, node: NodeId, code: u8, refund: u128, digest: &[u8; 32]) {
-    if order.flags & Order::RECEIPT != 0 {
+    if order.has_receipt() {
         let at = slot(host, order.id);
         let ended = host.now();
         host.put(at, &Receipt { state, node, ended, code, refund });

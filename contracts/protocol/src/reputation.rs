@@ -165,7 +165,7 @@ impl<H: Host> Network<'_, H> {
         let reserved = self.ring.reserved(self.host, at);
         let beside = self.reserved_fit(order, &reserved);
         let task = Task::load(self.host, at);
-        let before = order.is(Order::CHOSEN);
+        let before = order.is_chosen();
         if before && self.prepare(&task, at, &reserved) {
             return;
         }
@@ -183,7 +183,7 @@ impl<H: Host> Network<'_, H> {
         let group = match later {
             Some(chosen) => {
                 let scored = self.scored_drawn(order, &chosen.nodes, &beside);
-                self.ring.choose(self.host, at, &Order { flags: order.flags | scored, ..*order }, &chosen.nodes);
+                self.ring.choose(self.host, at, &order.as_chosen(scored), &chosen.nodes);
                 Some(0)
             }
             None => self.seat_drawn(at, &task, members, beside, &reserved),

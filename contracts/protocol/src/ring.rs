@@ -93,10 +93,11 @@ impl Ring {
         host.get(offset(slot, PENDING_RESERVED))
     }
 
-    /// Notes the nodes that are chosen for the first task, which [`Ring::first`] gave: it stays where it is, and its group is formed next.
+    /// Notes the nodes that are chosen for the first task, which [`Ring::first`] gave, and its order, which says so: it stays where it is,
+    /// and its group is formed next.
     pub fn choose<H: Host>(&self, host: &mut H, slot: Word, order: &Order, nodes: &[NodeId]) {
         host.put(offset(slot, PENDING_CHOSEN), &Reserved::of(nodes));
-        host.put(offset(slot, 1), &Order { flags: order.flags | Order::CHOSEN, ..*order });
+        host.put(offset(slot, 1), order);
     }
 
     /// The nodes that are chosen for the task at a slot, whose order says that some are.

@@ -40,7 +40,7 @@ pub const IMAGES_MAX: u32 = 4;
 pub const FLAG_RECEIPT: u32 = 1;
 pub(crate) const TIMEOUT: u8 = 0;
 /// Groups of more members are given tasks of no more models than a word holds.
-const LARGE_GROUP: u16 = 6;
+const LARGE_GROUP: u8 = 6;
 
 /// Seconds from a task's start that a node which could not run it rests, at most: its estimate, if that is less.
 pub const REST_MOST: u64 = 60;
@@ -66,14 +66,9 @@ pub fn estimate(terms: &Terms, kind: u8, units: u32) -> Result<u32> {
     Ok((overhead as u32 + units * unit as u32).clamp(least, (1 << 24) - 1))
 }
 
-/// When a running task began.
-pub(crate) fn began(order: &Order) -> u64 {
-    order.moment.saturating_sub(order.limit as u64)
-}
-
 /// Until when a node rests that could not run a task.
 pub(crate) fn rests_until(order: &Order) -> u64 {
-    began(order) + (order.estimate as u64).min(REST_MOST)
+    order.began() + (order.estimate as u64).min(REST_MOST)
 }
 
 impl<H: Host> Network<'_, H> {
@@ -101,9 +96,7 @@ impl<H: Host> Network<'_, H> {
             spec.vram <= self.roster.max_vram()
         };
         ensure!(somebody, NobodyCanRun(group.vram(), spec.gpu));
-        let (mut kind, mut sample_bps) = (spec.kind, 0);
-        // The only flag that is taken.
-        let mut flags = if spec.flags != 0 { Order::RECEIPT } else { 0 };
+        let (mut kind, mut policy, mut scored) = (spec.kind, Policy::Single, false);
         if spec.redundancy > 0 {
             if alike {
                 // Three nodes can be found in any listed group; a sampled task's first node decides where the others are.
@@ -115,21 +108,18 @@ impl<H: Host> Network<'_, H> {
             }
             if spec.redundancy == SAMPLED {
                 let limits: Limits = self.host.get(slot(LIMITS));
-                flags |= Order::SAMPLED;
-                sample_bps = limits.sample_bps;
+                policy = Policy::Sampled { bps: limits.sample_bps };
                 // Settled before anybody knows who runs it. Paused nodes count: a node found wrong would else have its others pause. But
                 // not where hardly anybody else is there: two that collude would be enough to have the rest slashed.
-                if have_joined(self.host, group.into(), limits.score_pool as u32) {
-                    flags |= Order::SCORED;
-                }
+                scored = have_joined(self.host, group.into(), limits.score_pool as u32);
+            } else if replicated {
+                policy = Policy::Replicated;
             } else {
-                flags |= Order::REPLICATED;
-                if !replicated {
-                    sample_bps = self.nodes_paid() as u16;
-                    // Many members that all load many models would make a draw dearer than any call may be.
-                    let most = if sample_bps > LARGE_GROUP { MODELS_PER_WORD as usize } else { TASK_MODELS };
-                    ensure!(spec.models.len() <= most, TooManyModels(spec.models.len(), most));
-                }
+                let most = self.nodes_paid();
+                policy = Policy::Rated { most, attempts: 0 };
+                // Many members that all load many models would make a draw dearer than any call may be.
+                let models = if most > LARGE_GROUP { MODELS_PER_WORD as usize } else { TASK_MODELS };
+                ensure!(spec.models.len() <= models, TooManyModels(spec.models.len(), models));
             }
         }
         let order = Order {
@@ -141,10 +131,10 @@ impl<H: Host> Network<'_, H> {
             kind,
             models: models.len,
             model: models.ids[0],
-            moment: 0,
-            flags,
-            sample_bps,
+            ..Order::default()
         };
+        // The only flag that is taken.
+        let order = order.under(policy).with_scores(scored).with_receipt(spec.flags != 0);
         let least = (estimate as u64 * order.nodes() as u64) as u128 * terms.min_price as u128;
         Ok((order, models, least))
     }
@@ -171,13 +161,13 @@ impl<H: Host> Network<'_, H> {
         // that from him, so his tasks have one.
         let nobody = ALONE && self.can_queue() && nobody_idle(self.host, order.group.into()) && self.host.signed();
         ensure!(nobody || !self.ring.is_full(), TooManyPending(RING as u32 - 1));
-        if order.is(Order::REPLICATED) {
+        if order.several() {
             ensure!(self.so_many_can_run(&order), NobodyCanRun(order.group.vram(), spec.gpu));
         }
         let creator = self.host.sender();
         let task = Task { escrow: Escrow { creator, fee, slash_times }, order, models };
         self.tasks = order.id.0;
-        let at_once = ALONE && self.rules.draw_delay == 0 && !order.is(Order::REPLICATED) && !self.draws_due();
+        let at_once = ALONE && self.rules.draw_delay == 0 && !order.several() && !self.draws_due();
         let block = match (nobody, at_once) {
             (true, _) => 0,
             (_, true) => self.block().saturating_sub(1),
@@ -308,8 +298,7 @@ impl<H: Host> Network<'_, H> {
             Candidates::AtLeast(n) => n,
         };
         let boosts = rises && there >= pool;
-        let flags = if boosts { task.order.flags | Order::BOOSTS } else { task.order.flags };
-        seat.set_order(self.host, &Order { moment: deadline, flags, ..task.order });
+        seat.set_order(self.host, &task.order.as_started(deadline, boosts));
         emit::<TaskStarted>(self.host, (task.order.id, seat.id, task.escrow.creator), (deadline, boosts));
         for (node, model) in requests {
             emit::<DownloadRequested>(self.host, (node, model, task.order.id), ());
@@ -383,7 +372,7 @@ impl<H: Host> Network<'_, H> {
         let order = seat.order(self.host);
         let here = seat.node.running() && order.id == id;
         ensure!(here, TaskNotRunning(id, seat.id));
-        ensure!(!order.is(Order::SAMPLED | Order::MEMBER), CommitFirst(id));
+        ensure!(!order.commits(), CommitFirst(id));
         Ok((seat.escrow(self.host), order))
     }
 
@@ -411,7 +400,7 @@ impl<H: Host> Network<'_, H> {
         digest: [u8; 32],
         paid: u128,
     ) {
-        if order.is(Order::BOOSTS) {
+        if order.boosts() {
             self.raise_reliability(&mut seat, order.estimate);
         }
         purse::credit(self.host, operator, paid);

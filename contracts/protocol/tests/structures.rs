@@ -1,7 +1,7 @@
 //! The structures below the network, each against a plain collection.
 
 use muster_core::id::{GpuGroup, Grade, ModelId, NodeId, QueueId, TaskId, Ticket};
-use muster_core::record::{Call, Escrow, Head, Listed, Models, Order, Pool, Queue as QueueRecord};
+use muster_core::record::{Call, Escrow, Head, Listed, Models, Order, Policy, Pool, Queue as QueueRecord};
 use muster_core::word::Word;
 use muster_model::validated::task_of;
 use muster_model::world::{spec, who, Dice, World, TOKEN};
@@ -334,13 +334,13 @@ fn trees_are_no_higher_than_their_places() {
 }
 
 fn queued(n: u64, group: GpuGroup, grade: Grade) -> Task {
-    let (kind, flags) = match grade {
-        Grade::Single => (1, 0),
-        Grade::Mixed => (1 << 4, Order::REPLICATED),
-        Grade::Alike | Grade::Rated => (1, Order::REPLICATED),
+    let (kind, policy) = match grade {
+        Grade::Single => (1, Policy::Single),
+        Grade::Mixed => (1 << 4, Policy::Replicated),
+        Grade::Alike => (1, Policy::Replicated),
+        Grade::Rated => (1, Policy::Rated { most: 5, attempts: 0 }),
     };
-    let sample_bps = if grade == Grade::Rated { 5 } else { 0 };
-    let order = Order { id: TaskId(n), group, kind, flags, sample_bps, ..Order::default() };
+    let order = Order { id: TaskId(n), group, kind, ..Order::default() }.under(policy);
     assert_eq!(order.queue(), QueueId::new(group, grade));
     Task { order, escrow: Escrow::default(), models: ModelSet::default() }
 }
@@ -717,11 +717,11 @@ fn a_ring_keeps_who_is_chosen_for_its_first_task() {
         ring.push(&mut mem, &Task { escrow: Escrow::default(), order, models: ModelSet::default() }, 7);
         let (slot, order) = ring.first(&mem);
         let nodes: Vec<NodeId> = (0..size).map(|i| NodeId(100 - i)).collect();
-        ring.choose(&mut mem, slot, &order, &nodes);
+        ring.choose(&mut mem, slot, &order.as_chosen(false), &nodes);
         assert_eq!((ring.chosen(&mem, slot), ring.len()), (nodes, 1));
         let now = ring.first(&mem).1;
-        assert!(now.is(Order::CHOSEN) && !order.is(Order::CHOSEN));
-        assert_eq!(now, Order { flags: order.flags | Order::CHOSEN, ..order });
+        assert!(now.is_chosen() && !order.is_chosen());
+        assert_eq!(now, order.as_chosen(false));
     }
 }
 

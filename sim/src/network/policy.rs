@@ -5,7 +5,6 @@
 //! that takes too long by adding up all candidates. Validators, and the nodes of a task that takes three, the contract draws.
 
 use muster_core::qos;
-use muster_core::record::Order;
 use muster_core::wad::{mul_div_u64, mul_wad, WAD};
 use muster_core::weight;
 use muster_protocol::draw::{in_scope, Candidates, Draw};
@@ -77,7 +76,7 @@ impl Policy {
             if order.moment >= net.block() {
                 break;
             }
-            if order.is(Order::REPLICATED) {
+            if order.several() {
                 // Or the validators that are due before it.
                 net.form_next();
                 continue;

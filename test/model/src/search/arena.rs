@@ -6,7 +6,7 @@ use crate::world::{named, parameter, who, word, Dice, World, GRANULE, OWNER, TOK
 use alloy_primitives::{keccak256, B256};
 use alloy_sol_types::{SolCall, SolValue};
 use muster_core::id::{GpuGroup, NodeId, QueueId};
-use muster_core::record::{Node, Order, Status};
+use muster_core::record::{Node, Phase, Status};
 use muster_core::word::Address;
 use muster_protocol::abi::IMuster::*;
 use muster_protocol::draw::Rng;
@@ -281,7 +281,7 @@ impl Arena {
         for n in 1..=net.overview().nodesIssued {
             let seat = Seat::load(host, NodeId(n));
             there += u128::from(seat.node.stake) * u128::from(GRANULE);
-            if seat.node.running() && !seat.order(host).is(Order::MEMBER) {
+            if seat.node.running() && !matches!(seat.order(host).phase(), Phase::Member { .. }) {
                 held += seat.escrow(host).fee;
             }
         }
