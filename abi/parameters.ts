@@ -1,4 +1,4 @@
-// Written by script/abi from contracts/protocol/src/parameters.rs.
+// Written by script/abi from contracts/protocol/src/admin/parameters.rs.
 export const musterParameters = [
   {"number":0,"name":"alphaMilli","doc":"Queue capacity per joined node","unit":"thousandths of a task","default":2000n,"least":0n,"most":1000000000n,"delayed":false},
   {"number":1,"name":"minPrice","doc":"Least price of an estimated second","unit":"wei","default":1n,"least":0n,"most":18446744073709551615n,"delayed":false},

@@ -8,7 +8,7 @@ use std::process::Command;
 use alloy_primitives::keccak256;
 use muster_core::record::Status;
 use muster_protocol::native::Memory;
-use muster_protocol::purse;
+use muster_protocol::store::accounts;
 use muster_protocol::IMuster::{self, createTaskCall, joinCall, weightOfCall};
 use muster_sim::network::engine::Engine;
 use muster_sim::network::events::Event;
@@ -108,12 +108,12 @@ fn owed(ledger: &Ledger, nodes: u32, applications: u32) -> u128 {
     let operators = (0..nodes).map(Party::Operator);
     let parties = operators.chain((0..applications).map(Party::Application)).chain([Party::Owner, Party::Keeper]);
     let accounts = parties.map(|party| {
-        let account = purse::account(host, party.address());
-        account.credit + purse::wei(host, account.unbonding)
+        let account = accounts::account(host, party.address());
+        account.credit + accounts::wei(host, account.unbonding)
     });
     let stakes = (1..=ledger.head().issued).map(|number| ledger.node(number)).filter(|node| node.status != Status::Quit as u8);
-    let stakes: u128 = stakes.map(|node| purse::wei(host, node.stake)).sum();
-    accounts.sum::<u128>() + stakes + purse::income(host) + purse::reserve(host) + purse::burnt(host)
+    let stakes: u128 = stakes.map(|node| accounts::wei(host, node.stake)).sum();
+    accounts.sum::<u128>() + stakes + accounts::income(host) + accounts::reserve(host) + accounts::burnt(host)
 }
 
 #[test]

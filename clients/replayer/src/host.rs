@@ -140,7 +140,7 @@ impl<C: Chain> Host for Again<'_, C> {
         // A chain reads where the program is.
         self.reads.set(self.reads.get() + 1);
         let asking = self.enter(program);
-        let answer = programs::inner(self, call);
+        let answer = muster_protocol::among::any(self, call);
         self.enter(asking);
         if answer.is_err() {
             self.chain.undo(mark);

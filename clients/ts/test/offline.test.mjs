@@ -77,8 +77,8 @@ test("the compact interface is abi/'s", () => {
 });
 
 test("all views of the program of reading are actions", () => {
-  // The table of contracts/protocol/src/programs.rs says which they are.
-  const source = readFileSync(new URL("../../../contracts/protocol/src/programs.rs", import.meta.url), "utf8");
+  // The table of contracts/protocol/src/interface/programs.rs says which they are.
+  const source = readFileSync(new URL("../../../contracts/protocol/src/interface/programs.rs", import.meta.url), "utf8");
   const table = /\n    lens LENS \{\n([\s\S]*?)\n    \}\n/.exec(source)[1];
   const views = [...table.matchAll(/^\s+(\w+)Call\(/gm)].map(([, name]) => name);
   assert.ok(views.length > 20);

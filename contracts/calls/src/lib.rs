@@ -1,16 +1,16 @@
-//! The program that draws several nodes at once; see `muster_protocol::groups` and `work`.
+//! The program that draws several nodes at once; see `muster_protocol::policy`.
 #![cfg_attr(not(any(test, feature = "export-abi")), no_main)]
 #![cfg_attr(not(any(test, feature = "export-abi")), no_std)]
 
 extern crate alloc;
 
 use muster_protocol::host::Program;
-use muster_protocol::{chain, programs};
+use muster_protocol::{among, chain};
 use stylus_sdk::prelude::*;
 use stylus_sdk::{host::VM, ArbResult};
 
 /// Answers a call.
 #[entrypoint]
 pub fn main(input: alloc::vec::Vec<u8>, vm: VM) -> ArbResult {
-    chain::run::<{ Program::Calls as u8 }>(input, vm, programs::calls_and_inner)
+    chain::run::<{ Program::Calls as u8 }>(input, vm, among::calls)
 }

@@ -1,4 +1,4 @@
-//! The program behind validation; see `muster_protocol::groups`.
+//! The program behind validation; see `muster_protocol::policy::judgement`.
 #![cfg_attr(not(any(test, feature = "export-abi")), no_main)]
 #![cfg_attr(not(any(test, feature = "export-abi")), no_std)]
 

@@ -1,4 +1,4 @@
-//! The program behind reading; see `muster_protocol::lens`.
+//! The program behind reading; see `muster_protocol::view`.
 #![cfg_attr(not(any(test, feature = "export-abi")), no_main)]
 #![cfg_attr(not(any(test, feature = "export-abi")), no_std)]
 

@@ -10,7 +10,7 @@ use muster_model::refused;
 use muster_model::world::*;
 use muster_protocol::host::Host;
 use muster_protocol::native::Memory;
-use muster_protocol::roster::Seat;
+use muster_protocol::store::node::Seat;
 use muster_protocol::IMuster::{self, estimateCall};
 use muster_protocol::{admin, Network};
 

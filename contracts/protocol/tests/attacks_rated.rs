@@ -9,9 +9,10 @@ use muster_model::meter::{metered, metered_alone, priced, MOST_GAS};
 use muster_model::refused;
 use muster_model::validated::*;
 use muster_model::world::*;
-use muster_protocol::host::{offset, Host, ModelSet, Task};
+use muster_protocol::host::{offset, Host};
 use muster_protocol::layout::{profile, profile_slot};
-use muster_protocol::roster::Seat;
+use muster_protocol::store::node::Seat;
+use muster_protocol::store::task::{ModelSet, Task};
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 
 const FEE: u128 = 18 * TOKEN;

@@ -13,9 +13,10 @@ use muster_model::validated::*;
 use muster_model::world::*;
 use muster_protocol::host::{offset, Host};
 use muster_protocol::layout::{entry, slot, GPU_COUNTS, QUEUE};
-use muster_protocol::roster::Seat;
+use muster_protocol::store::node::Seat;
+use muster_protocol::store::registry;
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
-use muster_protocol::{registry, Network, Result};
+use muster_protocol::{Network, Result};
 
 const FEE: u128 = 12 * TOKEN;
 

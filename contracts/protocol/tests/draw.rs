@@ -10,12 +10,13 @@ use muster_core::weight::class_bound;
 use muster_core::word::{Address, Word};
 use muster_model::proof;
 use muster_model::world::*;
-use muster_protocol::draw::{Candidates, Draw, Members, Rng};
-use muster_protocol::host::{ModelSet, Program, Task};
+use muster_protocol::flow::draw::{Candidates, Draw, Members, Rng};
+use muster_protocol::host::Program;
 use muster_protocol::layout::node_slot;
 use muster_protocol::native::Memory;
-use muster_protocol::roster::Seat;
-use muster_protocol::sampler::{Among, Field, Scope};
+use muster_protocol::store::node::Seat;
+use muster_protocol::store::sampler::{Among, Field, Scope};
+use muster_protocol::store::task::{ModelSet, Task};
 use muster_protocol::IMuster::{overviewCall, reportDownloadedCall, weightOfCall};
 use muster_protocol::{Host, Network};
 use std::cell::RefCell;
@@ -206,7 +207,7 @@ impl Fleet {
     /// Gives a node a task by keeping it queued until this node resumes: the node is paused first.
     fn start(&mut self, n: u32, models: &[u64]) {
         let p = &self.peers[&n];
-        let group = muster_protocol::registry::gpu_group(&self.w.mem, p.gpu.as_bytes(), p.vram).unwrap();
+        let group = muster_protocol::store::registry::gpu_group(&self.w.mem, p.gpu.as_bytes(), p.vram).unwrap();
         let others: Vec<u32> = self
             .peers
             .iter()
@@ -436,7 +437,7 @@ fn required_gpus_and_sizes_up_to_the_largest() {
     for _ in 0..6 {
         g.join(&name, vram, 400 + d.below(40_000) as u128, &[]);
     }
-    let group = muster_protocol::registry::gpu_group(&g.w.mem, name.as_bytes(), vram).unwrap();
+    let group = muster_protocol::store::registry::gpu_group(&g.w.mem, name.as_bytes(), vram).unwrap();
     let wanted = muster_protocol::IMuster::TaskSpec { gpu: group.0, ..spec(960, &[]) };
     g.check("a required GPU", &wanted, Some((&name, vram)), 200_000);
 }

@@ -775,8 +775,9 @@ fn lots_and_validators_follow_their_probabilities() {
     let mut sampled = 0.0;
     for i in 0..20_000u64 {
         let hash = keccak256(i.to_be_bytes()).0;
-        let lot =
-            w.view(|net| muster_protocol::draw::Rng::new(net.host, hash, muster_core::id::TaskId(i)).below(net.host, 10_000));
+        let lot = w.view(|net| {
+            muster_protocol::flow::draw::Rng::new(net.host, hash, muster_core::id::TaskId(i)).below(net.host, 10_000)
+        });
         sampled += f64::from(lot < 1_000);
     }
     // Four standard deviations of 42.4; a rate of 11 % would miss them by two more.
@@ -1005,7 +1006,7 @@ fn the_lot_is_below_the_probability() {
         w.pass(3, 1);
         let lot = w.view(|net| {
             let hash = net.host.block_hash(block).unwrap();
-            muster_protocol::draw::Rng::new(net.host, hash, muster_core::id::TaskId(id)).below(net.host, 10_000)
+            muster_protocol::flow::draw::Rng::new(net.host, hash, muster_core::id::TaskId(id)).below(net.host, 10_000)
         });
         (w, id, node, lot)
     };

@@ -9,15 +9,18 @@ use muster_model::refused;
 use muster_model::world::*;
 use muster_protocol::abi::IMuster::{IMusterErrors, IMusterEvents as E, *};
 use muster_protocol::admin::{self, Genesis};
-use muster_protocol::draw::{Candidates, Draw, Rng};
-use muster_protocol::host::{offset, Task, HISTORY};
+use muster_protocol::flow::create::FEE_END;
+use muster_protocol::flow::draw::{Candidates, Draw, Rng};
+use muster_protocol::host::{offset, HISTORY};
 use muster_protocol::layout::{node_slot, selector_key, slot, HEAD, SELECTORS, SELECTOR_PLACES};
 use muster_protocol::native::Memory;
 use muster_protocol::parameters::PARAMETERS;
-use muster_protocol::roster::{Roster, Seat};
-use muster_protocol::sampler::Among;
-use muster_protocol::tasks::FEE_END;
-use muster_protocol::{purse, Host, IMuster, Network};
+use muster_protocol::store::accounts;
+use muster_protocol::store::node::Seat;
+use muster_protocol::store::nodes::Roster;
+use muster_protocol::store::sampler::Among;
+use muster_protocol::store::task::Task;
+use muster_protocol::{Host, IMuster, Network};
 
 const FEE: u128 = TOKEN;
 
@@ -168,9 +171,9 @@ fn joining_needs_a_stake_a_gpu_and_sane_models() {
         }
         other => panic!("{other:?}"),
     }
-    assert_eq!(muster_protocol::registry::gpu_name(&w.mem, GpuGroup::of(1, 24)), name);
-    assert_eq!(muster_protocol::registry::gpu_name(&w.mem, GpuGroup::of(2, 24)), "B");
-    assert_eq!(muster_protocol::registry::gpu_name(&w.mem, GpuGroup(9)), "");
+    assert_eq!(muster_protocol::store::registry::gpu_name(&w.mem, GpuGroup::of(1, 24)), name);
+    assert_eq!(muster_protocol::store::registry::gpu_name(&w.mem, GpuGroup::of(2, 24)), "B");
+    assert_eq!(muster_protocol::store::registry::gpu_name(&w.mem, GpuGroup(9)), "");
 }
 
 #[test]
@@ -950,7 +953,7 @@ fn a_task_queued_for_too_long_can_be_ended_by_anyone() {
             (m.sender, m.value) = (who(5), word(0));
             let mut net = Network::open_and_serve(m).unwrap();
             net.expire_queued(TaskId(id), Ticket(ticket)).unwrap();
-            assert_eq!((purse::income(net.host), purse::account(net.host, who(5)).credit), (4 * TOKEN + 20, 980));
+            assert_eq!((accounts::income(net.host), accounts::account(net.host, who(5)).credit), (4 * TOKEN + 20, 980));
             Err(())
         })
         .unwrap_err();
@@ -990,7 +993,7 @@ fn timeouts_lower_h_and_successes_raise_it() {
             (m.sender, m.value) = (who(1), word(0));
             let mut net = Network::open_and_serve(m).unwrap();
             net.expire(NodeId(1), TaskId(id)).unwrap();
-            assert_eq!((purse::income(net.host), purse::account(net.host, who(1)).credit), (4 * TOKEN + 20, 0));
+            assert_eq!((accounts::income(net.host), accounts::account(net.host, who(1)).credit), (4 * TOKEN + 20, 0));
             net.close();
             Err(())
         })
@@ -1999,7 +2002,7 @@ fn programs_answer_selectors_and_leave_the_list_whole() {
         };
         assert_eq!(admin::program_of(&w.mem, s.0), expected);
     }
-    let facets = muster_protocol::lens::facets(&w.mem);
+    let facets = muster_protocol::view::lens::facets(&w.mem);
     assert_eq!(facets.iter().map(|f| f.functionSelectors.len()).sum::<usize>(), 1 + 55);
 }
 

@@ -7,11 +7,13 @@ use muster_core::record::Status;
 use muster_model::refused;
 use muster_model::validated::*;
 use muster_model::world::*;
-use muster_protocol::draw::{Members, Rng};
-use muster_protocol::host::{Host, Task};
-use muster_protocol::roster::Seat;
+use muster_protocol::flow::draw::{Members, Rng};
+use muster_protocol::host::Host;
+use muster_protocol::store::node::Seat;
+use muster_protocol::store::registry;
+use muster_protocol::store::task::Task;
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
-use muster_protocol::{registry, Network};
+use muster_protocol::Network;
 
 const FEE: u128 = 12 * TOKEN;
 fn queue(vram: u16, grade: Grade) -> u32 {

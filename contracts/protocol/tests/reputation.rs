@@ -13,7 +13,7 @@ use muster_model::validated::{self, *};
 use muster_model::world::*;
 use muster_protocol::host::{offset, Host};
 use muster_protocol::layout::{self, entry, node, node_slot, profile, profile_slot};
-use muster_protocol::roster::Seat;
+use muster_protocol::store::node::Seat;
 use muster_protocol::IMuster::{self, IMusterEvents as E, *};
 
 const FEE: u128 = 15 * TOKEN;

@@ -5,20 +5,22 @@ use muster_core::record::{Call, Escrow, Head, Listed, Models, Order, Policy, Poo
 use muster_core::word::Word;
 use muster_model::validated::task_of;
 use muster_model::world::{spec, who, Dice, World, TOKEN};
-use muster_protocol::bracket::{height, Bracket, LEAST, NONE};
-use muster_protocol::draw::Rng;
-use muster_protocol::host::{offset, ModelSet, Task};
+use muster_protocol::flow::draw::Rng;
+use muster_protocol::flow::serve::SERVING_READS;
+use muster_protocol::host::offset;
 use muster_protocol::layout::{self, entry, slot};
 use muster_protocol::native::Memory;
-use muster_protocol::network::SERVING_READS;
-use muster_protocol::registry::{self, Held, Holders};
-use muster_protocol::ring::{Ring, CALLS, RING};
-use muster_protocol::roster::Seat;
-use muster_protocol::sampler::{self, Among, Counts, Field, Neighbours, Scope};
+use muster_protocol::store::node::Seat;
+use muster_protocol::store::registry::{self, Held, Holders};
+use muster_protocol::store::ring::{Ring, CALLS, RING};
+use muster_protocol::store::sampler::{self, Among, Counts, Field, Neighbours, Scope};
+use muster_protocol::store::task::{ModelSet, Task};
+use muster_protocol::store::tournament::{height, Bracket, LEAST, NONE};
+use muster_protocol::store::{pool, queue};
 use muster_protocol::IMuster::{
     gpuGroupCall, overviewCall, pauseCall, quitCall, reportDownloadedCall, reportRemovedCall, resumeCall, submitCall,
 };
-use muster_protocol::{pool, queue, Host, Network};
+use muster_protocol::{Host, Network};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A pool's greatest and least key and their places, after every insertion and removal, while it grows over every level and

@@ -10,7 +10,7 @@ use alloy_sol_types::SolInterface;
 use muster_core::id::{NodeId, QueueId, TaskId, Ticket};
 use muster_core::record::CALL_MODELS;
 use muster_protocol::abi::IMuster::{estimateCall, IMusterCalls, IMusterEvents as E};
-use muster_protocol::draw::Rng;
+use muster_protocol::flow::draw::Rng;
 use muster_protocol::parameters::PARAMETERS;
 use muster_protocol::{admin, Host, IMuster, Network, Refusal};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! The program that creates a task; see `muster_protocol::tasks`.
+//! The program that creates a task; see `muster_protocol::flow::create`.
 #![cfg_attr(not(any(test, feature = "export-abi")), no_main)]
 #![cfg_attr(not(any(test, feature = "export-abi")), no_std)]
 

@@ -13,7 +13,7 @@ use muster_protocol::{
 use crate::pages::row;
 
 /// Between these the page is written from the table; around them by hand.
-const BEGIN: &str = "<!-- Written by script/abi from contracts/protocol/src/parameters.rs. -->\n";
+const BEGIN: &str = "<!-- Written by script/abi from contracts/protocol/src/admin/parameters.rs. -->\n";
 const END: &str = "<!-- Until here. -->\n";
 
 /// `docs/parameters.md` with the table as it has to be.
@@ -82,7 +82,7 @@ pub fn json() -> String {
 pub fn typescript() -> String {
     let list = list(|n| format!("{n}n"));
     format!(
-        "// Written by script/abi from contracts/protocol/src/parameters.rs.\nexport const musterParameters = {list} as const;\n"
+        "// Written by script/abi from contracts/protocol/src/admin/parameters.rs.\nexport const musterParameters = {list} as const;\n"
     )
 }
 

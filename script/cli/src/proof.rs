@@ -354,7 +354,8 @@ the table. A line with one of the 32 survivors is gone. None of them changes a r
 All files of the contract's rules have been run to the end, but for `chain.rs` and `native.rs`, which stand for the chain; macros' tables are not listed by the tool. The tests of
 `contracts/protocol` were tried, and where none notices a change, those that compare random operations with the reference model (`test/model`), not all of them with every
 survivor. A change that no build lets through is not counted; one that the compiler's own check of a table refuses counts as noticed. A test is stopped after four seconds, or ten
-times its time. Of the files from `groups.rs` to `registry.rs` some lines have changed since their run; what queues a task at its creation and the trees' shorter ways up (`can_queue`, `nobody_idle`, `manned`,
+times its time. Files and functions are named as they were then: since, the sources are laid out by a task's way
+([CONTRIBUTING.md](../CONTRIBUTING.md)), and `groups.rs`, `tasks.rs`, `nodes.rs`, `network.rs`, `draw.rs` and `reputation.rs` are divided. Of the files from `groups.rs` to `registry.rs` some lines have changed since their run; what queues a task at its creation and the trees' shorter ways up (`can_queue`, `nobody_idle`, `manned`,
 `Bracket::set`, `pool::set`, `settle`) were changed by hand in 48 places, of which tests of the contracts notice 44 and the model the other four; the lists of holders that are read before a draw (`roll`), candidates that are not counted, a pool's free places, and
 what else is queued at its creation, in 35 places, of which they notice 31, and the other four change no more than a few words that are read. `reputation.rs`, what is new of `ring.rs` (`choose`) and `sampler.rs`
 (`sizes`, `everybody`), `places` in `parking.rs` and the constants were run last, as they are now.

@@ -47,15 +47,23 @@ struct Function {
 /// When a source cannot be read.
 pub fn raised(root: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
     let mut functions = Vec::new();
-    for entry in fs::read_dir(root.join("contracts/protocol/src"))? {
-        let file = entry?.path();
-        let module = file.file_stem().unwrap_or_default().to_string_lossy().to_string();
-        // The codec's functions have names that others have too; what they refuse is the same everywhere.
-        if file.extension().is_some_and(|extension| extension == "rs") && module != "codec" {
-            read(&file, &module, &mut functions)?;
+    let mut folders = vec![root.join("contracts/protocol/src")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let file = entry?.path();
+            if file.is_dir() {
+                folders.push(file);
+                continue;
+            }
+            let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().to_string();
+            let module = if name(&file) == "mod" { name(&folder) } else { name(&file) };
+            // The codec's functions have names that others have too; what they refuse is the same everywhere.
+            if file.extension().is_some_and(|extension| extension == "rs") && module != "codec" {
+                read(&file, &module, &mut functions)?;
+            }
         }
     }
-    let entries = rows(&root.join("contracts/protocol/src/programs.rs"))?;
+    let entries = rows(&root.join("contracts/protocol/src/interface/programs.rs"))?;
     let mut table: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for public in interface().functions() {
         if public.name == "install" {
@@ -120,7 +128,7 @@ fn rows(file: &Path) -> Result<Vec<Function>> {
                         "acting" | "reading" => "Network::open(host)?;",
                         _ => "",
                     };
-                    let value = if attributes.is_empty() { "door::no_value(host)?;" } else { "" };
+                    let value = if attributes.is_empty() { "dispatch::no_value(host)?;" } else { "" };
                     let first: Block = syn::parse_str(&format!("{{ {value} {gas} {opening} }}"))?;
                     body.stmts.splice(0..0, first.stmts);
                     let name = call.to_string().trim_end_matches("Call").to_string();
@@ -134,7 +142,6 @@ fn rows(file: &Path) -> Result<Vec<Function>> {
     for item in parsed.items {
         if let Item::Macro(item) = item {
             if item.mac.path.is_ident("program") {
-                // The first is the router's; behind it is what programs ask of each other, whose refusals nobody sees.
                 let Some(parse) = tables.take() else { break };
                 parse.parse2(item.mac.tokens).with_context(|| file.display().to_string())?;
             }

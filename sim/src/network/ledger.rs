@@ -8,8 +8,8 @@ use muster_protocol::id::{GpuGroup, NodeId};
 use muster_protocol::layout::{slot, HEAD, LIMITS, RULES};
 use muster_protocol::native::Memory;
 use muster_protocol::parameters::{number_of, PARAMETERS};
-use muster_protocol::ring::Ring;
-use muster_protocol::roster::Seat;
+use muster_protocol::store::node::Seat;
+use muster_protocol::store::ring::Ring;
 use muster_protocol::IMuster::*;
 use muster_protocol::{admin, programs, Host, Network, Refusal};
 
@@ -262,7 +262,7 @@ impl Ledger {
 
     /// The number of an operator's node; 0 if he never joined.
     pub fn number_of(&self, operator: u32) -> u32 {
-        muster_protocol::purse::account(&self.host, Party::Operator(operator).address()).node.0
+        muster_protocol::store::accounts::account(&self.host, Party::Operator(operator).address()).node.0
     }
 
     /// The number of the operator who runs a node; none for an account that is no operator's.
@@ -275,7 +275,7 @@ impl Ledger {
 
     /// The GPU group that nodes of a name and VRAM size make up.
     pub fn gpu_group(&self, name: &str, vram: u16) -> Option<GpuGroup> {
-        muster_protocol::registry::gpu_group(&self.host, name.as_bytes(), vram)
+        muster_protocol::store::registry::gpu_group(&self.host, name.as_bytes(), vram)
     }
 
     /// What a node commits to, by the hash that this host has for keccak256: see `IMuster.commit`.
@@ -291,7 +291,7 @@ impl Ledger {
 
     /// Says that the nodes of a GPU group answer alike, unless it was said before.
     pub fn list(&mut self, group: GpuGroup) {
-        if !muster_protocol::registry::listed(&self.host, group) {
+        if !muster_protocol::store::registry::listed(&self.host, group) {
             let _ = self.call(Party::Owner, 0, &listGpuGroupCall { group: group.0, listed: true });
         }
     }

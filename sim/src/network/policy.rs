@@ -7,12 +7,14 @@
 use muster_core::qos;
 use muster_core::wad::{mul_div_u64, mul_wad, WAD};
 use muster_core::weight;
-use muster_protocol::draw::{in_scope, Candidates, Draw};
-use muster_protocol::host::{Host, Task};
+use muster_protocol::flow::draw::{Candidates, Draw};
+use muster_protocol::flow::weigh::in_scope;
+use muster_protocol::host::Host;
 use muster_protocol::id::GpuGroup;
-use muster_protocol::registry::{self, Holders};
-use muster_protocol::roster::Seat;
-use muster_protocol::sampler::{self, Among, Counts, VRAM_MAX};
+use muster_protocol::store::node::Seat;
+use muster_protocol::store::registry::{self, Holders};
+use muster_protocol::store::sampler::{self, Among, Counts, VRAM_MAX};
+use muster_protocol::store::task::Task;
 use muster_protocol::{Network, Result};
 
 use crate::random::Random;

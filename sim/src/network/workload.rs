@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use muster_core::wad::{neg_ln_wad, WAD};
-use muster_protocol::tasks::{REPLICATED, SAMPLED};
+use muster_protocol::flow::create::{REPLICATED, SAMPLED};
 
 use super::ledger::LEAST_STAKE;
 use crate::random::Random;

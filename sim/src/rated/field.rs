@@ -6,7 +6,7 @@ use alloy_primitives::B256;
 use alloy_sol_types::SolEvent;
 use muster_core::wad::WAD;
 use muster_protocol::native::Memory;
-use muster_protocol::purse;
+use muster_protocol::store::accounts;
 pub use muster_protocol::IMuster::Profile;
 use muster_protocol::IMuster::{
     commitCall, createTaskCall, dispatchCall, joinCall, nodeCall, revealCall, setProfileCall, GroupChosen, GroupFormed,
@@ -157,7 +157,7 @@ impl Field {
 
     /// Wei that a node's operator, or an application, can withdraw.
     pub fn credit(&self, party: Party) -> u128 {
-        purse::account(&self.ledger.host, party.address()).credit
+        accounts::account(&self.ledger.host, party.address()).credit
     }
 
     /// Creates a task and, one block later, has it drawn: the group that it is given to. None was left waiting before.

@@ -7,7 +7,7 @@ use crate::measure::Row;
 use crate::points::{Points, POINTS};
 use anyhow::{ensure, Context, Result};
 use comfy_table::{presets::UTF8_HORIZONTAL_ONLY, CellAlignment, Table};
-use muster_protocol::network::{CALL_GAS, JUDGING_GAS, MORE_DRAW_GAS};
+use muster_protocol::flow::gas::{CALL_GAS, JUDGING_GAS, MORE_DRAW_GAS};
 use muster_protocol::programs::PROGRAMS;
 use muster_sim::chart::{Curves, Frame};
 use muster_sim::numbers::thousands;

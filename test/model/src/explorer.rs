@@ -10,11 +10,12 @@ use muster_core::id::{GpuGroup, ModelId, NodeId, QueueId, TaskId, Ticket};
 use muster_core::record::{Head, NextParameter, Proposal, Rules, Scores};
 use muster_core::word::{Address, Word};
 use muster_protocol::abi::IMuster::{self, IMusterEvents as E, Outcome, Profile, TaskCreated};
+use muster_protocol::admin::worker::worker_of;
 use muster_protocol::layout::{entry, node_slot, slot, HEAD, NEXT_OWNER, NEXT_PARAMETERS, NEXT_TREASURY, RULES};
 use muster_protocol::parameters::PARAMETERS;
-use muster_protocol::sampler::Among;
-use muster_protocol::worker::worker_of;
-use muster_protocol::{admin, registry, Host, Network};
+use muster_protocol::store::registry;
+use muster_protocol::store::sampler::Among;
+use muster_protocol::{admin, Host, Network};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// H is followed in f64.

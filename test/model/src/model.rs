@@ -12,11 +12,12 @@ use alloy_sol_types::{SolCall, SolInterface};
 use muster_core::id::{GpuGroup, ModelId, NodeId, QueueId, TaskId};
 use muster_core::word::Address;
 use muster_protocol::abi::IMuster::{self, IMusterCalls as C, IMusterEvents as E, *};
-use muster_protocol::draw::Rng;
+use muster_protocol::admin::worker::worker_of;
+use muster_protocol::flow::draw::Rng;
 use muster_protocol::parameters::PARAMETERS;
-use muster_protocol::sampler::Among;
-use muster_protocol::worker::worker_of;
-use muster_protocol::{registry, Host, Network};
+use muster_protocol::store::registry;
+use muster_protocol::store::sampler::Among;
+use muster_protocol::{Host, Network};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -5,7 +5,7 @@ use crate::world::*;
 use alloy_primitives::{keccak256, B256};
 use alloy_sol_types::SolValue;
 use muster_core::wad::WAD;
-use muster_protocol::tasks::REST_MOST;
+use muster_protocol::flow::standing::REST_MOST;
 use muster_protocol::IMuster::{self, *};
 use muster_protocol::Result;
 

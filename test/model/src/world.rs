@@ -8,10 +8,10 @@ use muster_core::id::{ModelId, NodeId, QueueId, TaskId};
 use muster_core::word::{Address, Word};
 use muster_protocol::abi::IMuster::*;
 use muster_protocol::admin::Genesis;
-use muster_protocol::draw::{Draw, Rng};
-use muster_protocol::host::Task;
+use muster_protocol::flow::draw::{Draw, Rng};
 use muster_protocol::native::Memory;
 use muster_protocol::parameters::{number_of, PARAMETERS};
+use muster_protocol::store::task::Task;
 use muster_protocol::{programs, IMuster, Network, Result};
 
 pub use muster_protocol::refusal;

@@ -11,7 +11,7 @@ use muster_model::system::{Call, Done, Logged, Refused, System};
 use muster_model::world::World;
 use muster_protocol::layout::{slot, INCOME};
 use muster_protocol::native::Memory;
-use muster_protocol::purse;
+use muster_protocol::store::accounts;
 use muster_protocol::IMuster::{cancelCall, pauseCall, IMusterEvents as E};
 use muster_protocol::{Host, Network};
 use std::cell::Cell;
@@ -207,7 +207,7 @@ impl System for Faulty {
     fn call(&mut self, call: &Call) -> Result<Done, Refused> {
         let mut done = System::call(&mut self.world, call)?;
         match self.fault {
-            Fault::Generous if call.is::<cancelCall>() => purse::credit(&mut self.world.mem, call.from, 1),
+            Fault::Generous if call.is::<cancelCall>() => accounts::credit(&mut self.world.mem, call.from, 1),
             Fault::Silent if call.is::<pauseCall>() => done.events.clear(),
             _ => {}
         }
@@ -219,7 +219,7 @@ impl System for Faulty {
     fn force(&mut self, wei: u128) {
         self.world.force(wei);
         if matches!(self.fault, Fault::Gullible) {
-            let income = purse::income(&self.world.mem) + wei;
+            let income = accounts::income(&self.world.mem) + wei;
             self.world.mem.store(slot(INCOME), Word([income as u64, (income >> 64) as u64, 0, 0]));
         }
     }

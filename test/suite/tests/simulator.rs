@@ -18,10 +18,10 @@ use muster_core::id::{NodeId, QueueId};
 use muster_core::word::Word;
 use muster_devnode::chain::{Clock, Mined, NITRO_DEV_KEY};
 use muster_devnode::{Config, Devnode, TxRequest};
+use muster_protocol::flow::create::REPLICATED;
 use muster_protocol::native::{Hashes, Memory};
 use muster_protocol::parameters::number_of;
-use muster_protocol::roster::Seat;
-use muster_protocol::tasks::REPLICATED;
+use muster_protocol::store::node::Seat;
 use muster_protocol::IMuster::{self, *};
 use muster_protocol::{programs, Host, Network, Refusal};
 use muster_sim::network::engine::Engine;
@@ -418,8 +418,8 @@ async fn the_simulator_and_the_chain_do_the_same() {
     }
     ledger.call(Party::Keeper, 0, &withdraw(Party::Keeper)).expect("start fees of what it let expire");
 
-    use muster_protocol::purse;
-    let kept = [purse::income(&ledger.host), purse::reserve(&ledger.host), purse::burnt(&ledger.host)];
+    use muster_protocol::store::accounts;
+    let kept = [accounts::income(&ledger.host), accounts::reserve(&ledger.host), accounts::burnt(&ledger.host)];
     let tally = tally.borrow();
     let balance = chain.state().balance(muster);
     assert_eq!(tally.deposits - tally.withdrawn, balance, "what came in and was not paid out");

@@ -9,7 +9,7 @@ use muster_client::{
     IMuster::{nodeCall, GroupSettled},
 };
 use muster_core::{record::Status, validation::Verdict};
-use muster_protocol::tasks::{REPLICATED, SAMPLED};
+use muster_protocol::flow::create::{REPLICATED, SAMPLED};
 use muster_sim::{network::report::rank_correlation, trace::Outcome};
 use serde::Serialize;
 

@@ -49,7 +49,7 @@ use muster_client::{
     Muster, Sender,
 };
 use muster_core::record::MEMBERS;
-use muster_protocol::tasks::REPLICATED;
+use muster_protocol::flow::create::REPLICATED;
 use muster_sim::trace::{self, Gpu, Request};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

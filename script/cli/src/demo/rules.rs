@@ -5,8 +5,8 @@ use alloy::primitives::U256;
 use anyhow::Result;
 use muster_client::IMuster::{acceptParameterCall, proposedParameterCall};
 use muster_protocol::{
+    flow::create::{REPLICATED, SAMPLED},
     parameters::{Amount, PARAMETERS},
-    tasks::{REPLICATED, SAMPLED},
 };
 use rand::Rng;
 

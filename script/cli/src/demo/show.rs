@@ -2,7 +2,7 @@
 
 use alloy::primitives::{utils::format_ether, U256};
 use comfy_table::Table;
-use muster_protocol::tasks::{REPLICATED, SAMPLED};
+use muster_protocol::flow::create::{REPLICATED, SAMPLED};
 
 use super::{OfPolicy, Report, Setting, Spread, Validation};
 use crate::table::table;

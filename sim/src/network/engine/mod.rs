@@ -12,8 +12,8 @@ use alloy_sol_types::SolCall;
 use indicatif::ProgressBar;
 use muster_core::qos;
 use muster_core::record::{Status, MEMBERS};
-use muster_protocol::purse;
-use muster_protocol::tasks::{REPLICATED, SAMPLED};
+use muster_protocol::flow::create::{REPLICATED, SAMPLED};
+use muster_protocol::store::accounts;
 use muster_protocol::IMuster::{self, *};
 
 use super::agenda::Agenda;
@@ -491,7 +491,7 @@ impl Engine {
         }
         let (arrivals, all) = (self.arrivals, self.source.len());
         if arrivals * 10 / all > (arrivals - 1) * 10 / all {
-            self.report.reserve.push(purse::reserve(&self.ledger.host));
+            self.report.reserve.push(accounts::reserve(&self.ledger.host));
         }
         if let (Some(id), Some(Outcome::Cancelled)) = (self.create(&spec), spec.fate) {
             self.due(self.tick + spec.work, Due::Cancel(id));
@@ -863,7 +863,7 @@ impl Engine {
         report.span = self.last_arrival;
         report.waits.sort_unstable();
         report.spans.sort_unstable();
-        report.burnt = purse::burnt(&self.ledger.host);
+        report.burnt = accounts::burnt(&self.ledger.host);
         report.exclusions.sort_unstable();
         report.nodes = self.actors.into_iter().map(|actor| actor.report).collect();
         (report, self.ledger)

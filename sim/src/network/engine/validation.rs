@@ -7,8 +7,8 @@ use std::collections::hash_map::Entry;
 
 use muster_core::record::MEMBERS;
 use muster_core::validation::{payment, Pot};
+use muster_protocol::flow::create::{IMAGES_MAX, REPLICATED, SAMPLED};
 use muster_protocol::id::GpuGroup;
-use muster_protocol::tasks::{IMAGES_MAX, REPLICATED, SAMPLED};
 use muster_protocol::IMuster::{commitCall, expireCall, revealCall, settleCall, validateCall, IMusterErrors as Error};
 
 use super::{takes, Due, Engine, State};

@@ -9,12 +9,13 @@ use muster_core::id::{GpuGroup, NodeId, QueueId};
 use muster_core::record::{Node, Phase, Status};
 use muster_core::word::Address;
 use muster_protocol::abi::IMuster::*;
-use muster_protocol::draw::Rng;
-use muster_protocol::groups::{places, Group};
+use muster_protocol::flow::draw::Rng;
 use muster_protocol::host::Host;
 use muster_protocol::native::Hashes;
-use muster_protocol::roster::Seat;
-use muster_protocol::{programs, purse, IMuster, Network, Result};
+use muster_protocol::store::accounts;
+use muster_protocol::store::groups::{places, Group};
+use muster_protocol::store::node::Seat;
+use muster_protocol::{programs, IMuster, Network, Result};
 use std::collections::HashMap;
 
 /// Whose somebody is.
@@ -286,10 +287,10 @@ impl Arena {
             }
         }
         for address in self.by_address.keys() {
-            let account = purse::account(host, *address);
-            there += account.credit + purse::wei(host, account.unbonding);
+            let account = accounts::account(host, *address);
+            there += account.credit + accounts::wei(host, account.unbonding);
         }
-        there += purse::reserve(host) + purse::burnt(host) + purse::income(host);
+        there += accounts::reserve(host) + accounts::burnt(host) + accounts::income(host);
         let waiting = net.ring().len() + net.queued();
         if waiting <= WATCHED || calls.is_multiple_of(64) {
             for place in 1..=places(host).issued {
@@ -321,13 +322,13 @@ impl Arena {
         let mut standing = Standing::default();
         for person in &self.people {
             if person.side == Side::Adversary {
-                let account = purse::account(&self.w.mem, who(person.number));
+                let account = accounts::account(&self.w.mem, who(person.number));
                 let stake = if person.node > 0 { Seat::load(&self.w.mem, NodeId(person.node)).node.stake } else { 0 };
-                let there = account.credit + purse::wei(&self.w.mem, account.unbonding + stake);
+                let there = account.credit + accounts::wei(&self.w.mem, account.unbonding + stake);
                 standing.adversary += there as i128 + person.flow;
             }
         }
-        standing.reserve = purse::reserve(&self.w.mem);
+        standing.reserve = accounts::reserve(&self.w.mem);
         standing
     }
 

@@ -7,10 +7,10 @@ use alloy_sol_types::SolValue;
 use muster_core::id::{NodeId, TaskId};
 use muster_core::record::Order;
 use muster_protocol::abi::IMuster::*;
-use muster_protocol::draw::Rng;
+use muster_protocol::flow::draw::Rng;
 use muster_protocol::host::Host;
 use muster_protocol::native::Hashes;
-use muster_protocol::roster::Seat;
+use muster_protocol::store::node::Seat;
 use muster_protocol::{programs, IMuster};
 use std::collections::HashMap;
 

@@ -1,0 +1,143 @@
+//! Work for a node that becomes available while tasks are queued that take several (the earlier dispatch documents, "Select the
+//! Best Task"): it starts what it can do alone, or is kept for a draw of several, or waits for others.
+
+use crate::abi::{emit, IMuster::*};
+use crate::flow::network::Network;
+use crate::flow::queueing::{dequeue, redraw};
+use crate::flow::standing::{set_apart, Next};
+use crate::flow::start::take_queued;
+use crate::host::{offset, Host, Program};
+use crate::inner::placeFreedCall;
+use crate::store::layout::{entry, slot, LIMITS, WAITING};
+use crate::store::node::Seat;
+use crate::store::queue::Best;
+use crate::store::sampler::{Among, Counts, Field};
+use crate::store::{queue, registry, sampler};
+use alloc::vec::Vec;
+use alloy_sol_types::SolCall;
+use muster_core::id::{GpuGroup, Grade, NodeId};
+use muster_core::record::{Duty, Limits, Node, Order, Reserved, Status, MEMBERS};
+
+/// Nodes that a task for three takes beside one.
+const OTHERS: u32 = MEMBERS as u32 - 1;
+/// A node waits, or is reserved, in vain at most one part in so many of its time.
+const PATIENCE: u64 = 10;
+/// What a reservation in vain is taken to have lasted, in seconds.
+const RESERVED_FOR: u64 = 60;
+
+/// Finds queued work for a node whose record is written and which stands nowhere, while tasks are queued that take three nodes;
+/// gives whether there was any, else nothing has changed.
+pub(crate) fn place_freed<H: Host>(net: &mut Network<'_, H>, node: NodeId, next: Next) -> bool {
+    if net.host.is(Program::Work) {
+        find_work(net, node, next == Next::WorkOrWait)
+    } else {
+        let arguments = [node.0 as u64, (next == Next::WorkOrWait) as u64, 0];
+        net.must_call(Program::Work, placeFreedCall::SELECTOR, arguments) >> 32 != 0
+    }
+}
+
+/// Finds queued work for a node that stands nowhere. What it could do alone it begins. If a task for several is worth more, that goes
+/// to the ring of Pending tasks, to be drawn by a later hash, with the node among its candidates; or the node waits for others, if it
+/// `may_wait`. Gives whether there was anything, else nothing has changed.
+pub(crate) fn find_work<H: Host>(net: &mut Network<'_, H>, node: NodeId, may_wait: bool) -> bool {
+    let seat = Seat::load(net.host, node);
+    let own = seat.node.group;
+    let alike = registry::listed(net.host, own);
+    let single = queue::best_single(net.host, own);
+    let room = !net.ring.is_full();
+    let worth = |best: &Best| room && best.above(single);
+    let several = queue::best_replicated(net.host, own, alike, true, Some(own.vram()));
+    let rated = queue::best_rated(net.host, own);
+    if let Some(best) = queue::better(several, rated).filter(worth) {
+        let others = others_of(net, &best);
+        let together = best.queue.grade() == Grade::Alike as u8 && best.queue.group().is_any();
+        // Nodes that have to be of one GPU group wait for each other, and not in the way of others'.
+        let scope = if together { own } else { best.queue.group() };
+        let list = entry(net.host, WAITING, (scope.0 as u64) << 32 | best.queue.0 as u64);
+        let listed: Reserved = net.host.get(list);
+        let there = |seat: &Seat| {
+            let waits = seat.node.parked == Node::WAITS && seat.duty(net.host).queue == best.queue;
+            // One that has left since can have come back with another GPU.
+            waits && (!together || seat.node.group == own)
+        };
+        let seats = listed.all().into_iter().filter(|other| other.0 > 0).map(|other| Seat::load(net.host, other));
+        let waiting: Vec<Seat> = seats.filter(there).collect();
+        let idle =
+            |net: &Network<'_, H>, scope: GpuGroup, most| Field::new(net.host, Among::Idle, scope.into()).count(net.host, most);
+        let short = others.saturating_sub(waiting.len() as u32);
+        let hold = net.host.get::<Limits>(slot(LIMITS)).hold_time as u64;
+        let duty = seat.duty(net.host);
+        // Whoever keeps a task there that nobody can run takes no more than a tenth of their time from those who are reserved for it
+        // with nodes that are gone at the draw, or who wait for it.
+        let since = |moment: u32, lasted: u64| moment == 0 || net.now >= moment as u64 + (PATIENCE - 1) * lasted;
+        let ready = since(duty.vain, RESERVED_FOR);
+        let rested = ready && since(duty.until, hold);
+        if short == 0 || ready && idle(net, scope, short) >= short {
+            call_up(net, &best, waiting, seat);
+            return true;
+        }
+        if may_wait && hold > 0 && rested {
+            let nodes: Vec<NodeId> = waiting.iter().map(|seat| seat.id).chain([seat.id]).collect();
+            net.host.put(list, &Reserved::of(&nodes));
+            let until = net.now + hold;
+            wait_for_others(net, &best, seat, duty, until);
+            return true;
+        }
+        let mates = Counts::load(net.host, Among::Idle, own).members() >= OTHERS;
+        let vram = sampler::vram_of_idle(net.host, OTHERS).map(|vram| vram.min(own.vram()));
+        let several = queue::best_replicated(net.host, own, alike, mates, vram);
+        let there = |rated: &Best| {
+            let others = others_of(net, rated);
+            idle(net, rated.queue.group(), others) >= others
+        };
+        let rated = rated.filter(|rated| *rated != best && there(rated));
+        if let Some(best) = queue::better(several, rated).filter(worth).filter(|_| ready) {
+            call_up(net, &best, Vec::new(), seat);
+            return true;
+        }
+    }
+    single.is_some() && take_queued(net, node)
+}
+
+/// Nodes that the first task of a queue takes beside one.
+fn others_of<H: Host>(net: &Network<'_, H>, best: &Best) -> u32 {
+    if best.queue.grade() == Grade::Rated as u8 {
+        first_of(net, best).nodes() - 1
+    } else {
+        OTHERS
+    }
+}
+
+/// The first task of a queue.
+fn first_of<H: Host>(net: &Network<'_, H>, best: &Best) -> Order {
+    net.host.get(offset(queue::entry_slot(net.host, best.ticket(net.host)), 1))
+}
+
+/// Moves a queue's head to the ring of Pending tasks, these nodes reserved for it.
+fn call_up<H: Host>(net: &mut Network<'_, H>, best: &Best, mut mates: Vec<Seat>, seat: Seat) {
+    let ticket = best.ticket(net.host);
+    let task = dequeue(net, ticket);
+    redraw(net, &task);
+    mates.push(seat);
+    for seat in &mut mates {
+        if seat.node.parked == Node::WAITS {
+            net.suspended.take(net.host, seat.node.pos);
+        }
+        seat.node.parked = Node::RESERVED;
+        seat.node.status = Status::Busy as u8;
+        seat.put(net.host);
+        let duty = seat.duty(net.host);
+        seat.set_duty(net.host, &Duty { task: task.order.id, ..duty });
+        emit::<NodeWaits>(net.host, (seat.id, task.order.id), (0u64,));
+    }
+    let nodes: Vec<NodeId> = mates.iter().map(|seat| seat.id).collect();
+    net.ring.reserve(net.host, &Reserved::of(&nodes));
+}
+
+/// Lets a node wait with a queue's head until `until`.
+fn wait_for_others<H: Host>(net: &mut Network<'_, H>, best: &Best, seat: Seat, duty: Duty, until: u64) {
+    let id = first_of(net, best).id;
+    seat.set_duty(net.host, &Duty { queue: best.queue, until: until as u32, ..duty });
+    set_apart(net, seat, until, Node::WAITS);
+    emit::<NodeWaits>(net.host, (seat.id, id), (until,));
+}

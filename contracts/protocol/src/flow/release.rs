@@ -1,0 +1,134 @@
+//! What becomes of a node that has no task and stands nowhere.
+
+use crate::abi::{emit, IMuster::*};
+use crate::flow::freed::place_freed;
+use crate::flow::network::Network;
+use crate::flow::reliability::reliability;
+use crate::flow::standing::{depart, park, Next};
+use crate::flow::start::take_queued;
+use crate::host::{Host, Program};
+use crate::inner::beginDutyCall;
+use crate::policy::group::start_member;
+use crate::store::groups::Group;
+use crate::store::node::Seat;
+use crate::store::sampler::Among;
+use crate::store::{queue, sampler};
+use alloy_sol_types::SolCall;
+use muster_core::id::NodeId;
+use muster_core::qos;
+use muster_core::record::{Limits, Membership, Node, Stage, Status};
+
+/// What becomes of a node that has no task and stands nowhere: what was asked of it while it was
+/// busy, else a queued task, else the sampler, or exclusion. Writes its record.
+#[inline(never)]
+pub(crate) fn release<H: Host>(net: &mut Network<'_, H>, mut seat: Seat, next: Next) {
+    let now = net.now;
+    if seat.node.called() {
+        // Who begins in a validation group can be called to another: not while one is being drawn.
+        if net.call_due() {
+            return park(net, seat, now);
+        }
+        // Before all else: neither the queue nor a well-timed exit decides who validates.
+        seat.put(net.host);
+        return begin_duty(net, seat.id);
+    }
+    match Status::new(seat.node.status) {
+        // A node that leaves can change the largest stake, and with it what all others weigh.
+        Status::PendingKickout | Status::PendingQuit if net.draws_due() => return park(net, seat, now),
+        Status::PendingKickout => return depart(net, seat, true),
+        Status::PendingQuit => return depart(net, seat, false),
+        Status::PendingPause => {
+            seat.node.status = Status::Paused as u8;
+            seat.put(net.host);
+            emit::<NodePaused>(net.host, (seat.id,), ());
+            return;
+        }
+        _ => {}
+    }
+    seat.node.status = Status::Available as u8;
+    let h = reliability(net, &seat.node);
+    if !qos::eligible(h, net.rules.exclusion_ppm) {
+        let due = net.now + qos::exclusion_seconds(h, net.rules.exclusion_ppm, net.rules.tau);
+        return park(net, seat, due);
+    }
+    match next {
+        Next::Rest(until) if until > net.now => return park(net, seat, until),
+        _ if net.draws_due() || net.queued > 0 && net.is_spent() => return park(net, seat, now),
+        _ => {}
+    }
+    if !find_queued(net, &seat, next) {
+        seat.node.pos = sampler::insert(net.host, Among::Idle, seat.node.group, seat.node.class(net.rules.base), seat.id);
+        seat.put(net.host);
+    }
+}
+
+/// Gives a node that stands nowhere to a queued task, if there is one for it; else nothing has changed.
+pub(crate) fn find_queued<H: Host>(net: &mut Network<'_, H>, seat: &Seat, next: Next) -> bool {
+    if matches!(next, Next::Rest(_)) || net.queued == 0 {
+        return false;
+    }
+    seat.put(net.host);
+    if queue::graded(net.host) {
+        place_freed(net, seat.id, next)
+    } else {
+        take_queued(net, seat.id)
+    }
+}
+
+/// Re-admits up to `most` excluded nodes whose time has come.
+pub(crate) fn readmit<H: Host>(net: &mut Network<'_, H>, most: u32) {
+    for _ in 0..most {
+        if !net.suspended.ready(net.now) || net.draws_due() {
+            return;
+        }
+        let seat = Seat::load(net.host, net.suspended.first(net.host));
+        return_to_work(net, seat);
+    }
+}
+
+pub(crate) fn return_to_work<H: Host>(net: &mut Network<'_, H>, mut seat: Seat) {
+    net.suspended.take(net.host, seat.node.pos);
+    // Who waited in vain takes what there is.
+    let next = if seat.node.parked == Node::WAITS { Next::Work } else { Next::WorkOrWait };
+    seat.node.parked = 0;
+    net.readmitted = seat.id;
+    emit::<NodeReadmitted>(net.host, (seat.id,), ());
+    release(net, seat, next);
+}
+
+/// Lets a node, whose record is written and which stands nowhere, begin in the validation group that it was called to.
+fn begin_duty<H: Host>(net: &mut Network<'_, H>, node: NodeId) {
+    if net.host.is(Program::Calls) {
+        begin_membership(net, node);
+    } else {
+        net.must_call(Program::Calls, beginDutyCall::SELECTOR, [node.0 as u64, 0, 0]);
+    }
+}
+
+/// Lets a node that stands nowhere begin in the group that it was called to; see [`release`].
+pub(crate) fn begin_membership<H: Host>(net: &mut Network<'_, H>, node: NodeId) {
+    let mut seat = Seat::load(net.host, node);
+    let place = seat.duty(net.host).group;
+    seat.node.duties &= !Node::CALLED;
+    // A group is not settled before all who were called have begun or left.
+    let Some(mut group) = Group::at(net.host, place) else { return release(net, seat, Next::WorkOrWait) };
+    let Some(i) = group.find(node) else { return release(net, seat, Next::WorkOrWait) };
+    let (task, limits) = (group.task(net.host), net.limits());
+    let deadline = start_member(net, seat, &task, place, &limits);
+    group.members[i] = Membership { node, stage: Stage::Running, moment: deadline as u32, elapsed: 0 };
+    group.put(net.host, i);
+}
+
+/// Counts an open commitment of a node whose task moved on without it, and lets it work on unless it has too many. Whom a group waits
+/// for is not held, so it can have one more than that.
+///
+/// What nobody can be slashed for ([`Order::liable`]) is not counted: no stake has to answer for it, and else a member that does
+/// not reveal would keep all others from work until the window is over, at the price of the fee.
+pub(crate) fn free_for_work<H: Host>(net: &mut Network<'_, H>, mut seat: Seat, liable: bool, limits: &Limits) {
+    seat.node.duties += liable as u8;
+    if seat.node.open() < limits.open_most || seat.node.called() {
+        return release(net, seat, Next::WorkOrWait);
+    }
+    seat.node.duties |= Node::HELD;
+    seat.put(net.host);
+}

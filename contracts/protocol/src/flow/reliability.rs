@@ -1,0 +1,44 @@
+//! H of a node: as it is now, and what raises and lowers it (the QoS document).
+
+use crate::flow::network::Network;
+use crate::host::Host;
+use crate::store::node::Seat;
+use muster_core::qos;
+use muster_core::record::Node;
+use muster_core::wad::WAD;
+
+/// H of a node now.
+pub(crate) fn reliability<H: Host>(net: &Network<'_, H>, node: &Node) -> u64 {
+    qos::recover(node.h, net.now.saturating_sub(node.h_at as u64), net.rules.tau)
+}
+
+/// Whether H of a node can rise. Where it cannot, a draw's candidates need not be counted.
+#[inline(always)]
+pub(crate) fn can_rise<H: Host>(net: &Network<'_, H>, node: &Node) -> bool {
+    reliability(net, node) < WAD
+}
+
+fn set_reliability<H: Host>(net: &Network<'_, H>, seat: &mut Seat, h: u64) {
+    seat.node.h = h;
+    seat.node.h_at = net.now as u32;
+}
+
+/// Raises H for a success, but only half the task's estimate apart, so that no string of small tasks buys back in minutes what time
+/// gives in half an hour.
+pub(crate) fn raise_reliability<H: Host>(net: &Network<'_, H>, seat: &mut Seat, estimate: u32) {
+    if (net.now - seat.node.h_at as u64) * 2 >= estimate as u64 {
+        let h = qos::boost(reliability(net, &seat.node), net.rules.boost_ppm);
+        set_reliability(net, seat, h);
+    }
+}
+
+/// Lowers a node's H for a task without an answer in time.
+pub(crate) fn lower_reliability<H: Host>(net: &mut Network<'_, H>, seat: &mut Seat) {
+    let h = qos::penalise(reliability(net, &seat.node), net.rules.penalty_ppm);
+    set_reliability(net, seat, h);
+}
+
+/// Whether H lets a node be given work.
+pub(crate) fn may_work<H: Host>(net: &Network<'_, H>, seat: &Seat) -> bool {
+    qos::eligible(reliability(net, &seat.node), net.rules.exclusion_ppm)
+}

@@ -1,0 +1,221 @@
+//! Serving what is due: what every state-changing call does for others before its own work, within bounds.
+
+use crate::flow::due::Due;
+use crate::flow::gas::demand_gas;
+use crate::flow::gas::{CALL_GAS, FREEING_GAS, MORE_DRAW_GAS};
+use crate::flow::network::{Network, Served};
+use crate::flow::release::readmit;
+use crate::flow::start::draw_by;
+use crate::host::{Host, Program};
+use crate::inner::{formNextCall, formRatedCall, serveCall};
+use crate::policy::rated::form_rated;
+use crate::policy::replicated::form_replicated;
+use crate::policy::sampled::form_around;
+use crate::store::node::Seat;
+use crate::Result;
+use alloy_sol_types::SolCall;
+use muster_core::record::Policy;
+
+/// Most tasks that one `dispatch` serves.
+pub const DISPATCH_MAX: u8 = 16;
+/// Pending tasks that any state-changing call draws before its own work.
+pub const SERVED_PER_CALL: u32 = 2;
+/// Pending tasks that a call draws which needs all due draws made.
+pub const SETTLED_PER_CALL: u32 = 8;
+/// Excluded nodes whose time has come that any state-changing call re-admits.
+pub const READMITTED_PER_CALL: u32 = 1;
+/// Words (`Host::reads`) that a call reads for draws which are not its own purpose: another is made only if it will hardly go beyond.
+pub const SERVING_READS: u32 = 208;
+/// What a draw is taken to read, and the start it leads to, without models or with one: some 20 where nothing is unusual.
+const DRAW_READS: u32 = 24;
+/// The same with several models, whose holders have to be looked at one by one.
+const DRAW_READS_SEVERAL: u32 = 96;
+/// What stands for a task that a call creates beside others, of the words that it could read for draws.
+const CREATION_READS: u32 = 8;
+
+impl<'h, H: Host> Network<'h, H> {
+    /// Opens the network for a state-changing call and serves what is due: two tasks, fewer if the first was dear, and one
+    /// excluded node.
+    pub fn open_and_serve(host: &'h mut H) -> Result<Self> {
+        let mut net = Network::open(host)?;
+        serve_up_to(&mut net, SERVED_PER_CALL);
+        if net.has_room() {
+            readmit(&mut net, READMITTED_PER_CALL);
+        }
+        Ok(net)
+    }
+}
+
+/// Makes due draws until the call has made `most`, or the next could read more than [`SERVING_READS`]; the first always.
+#[inline(never)]
+fn serve_up_to<H: Host>(net: &mut Network<'_, H>, most: u32) {
+    if !net.host.starts_tasks() {
+        if !net.served.is_below(most) || net.next_due().is_none() {
+            return;
+        }
+        let read = net.reads();
+        let answer = net.call_program(Program::Work, serveCall::SELECTOR, [most.into(), net.served.number().into(), read.into()]);
+        // If it took more gas than there is, whoever needs the draws made will say so.
+        net.served = Served::of(answer.map_or(most, |answer| (answer >> 32) as u32));
+        return;
+    }
+    while net.served.is_below(most) {
+        let Some(next) = net.next_due() else { return };
+        let (reads, last) = match next {
+            Due::Task(_, order) if order.several() => (SERVING_READS, true),
+            Due::Task(_, order) if order.models > 1 => (DRAW_READS_SEVERAL, false),
+            Due::Task(..) => (DRAW_READS, false),
+            Due::Call(..) => (SERVING_READS, true),
+        };
+        // Who needs all made, and has not served before, does much beside, and is refused while one is due that is dear enough alone.
+        if last && most > SERVED_PER_CALL {
+            return;
+        }
+        if net.served != Served::Draws(0) && net.reads() + reads > SERVING_READS {
+            return;
+        }
+        if !serve_next(net, next) {
+            return;
+        }
+        if last {
+            net.served = Served::Spent;
+        }
+    }
+}
+
+impl<H: Host> Network<'_, H> {
+    /// Does what another program asks: makes draws, as one that has made `served` and read so many words goes on; gives how many it
+    /// has made then.
+    pub fn serve_for(&mut self, most: u32, served: u32, read: u32) -> u32 {
+        self.served = Served::of(served);
+        self.count_reads(read);
+        serve_up_to(self, most);
+        self.served.number()
+    }
+}
+
+/// Makes the draws that are due, at most [`SETTLED_PER_CALL`] in all; refuses if some are left.
+#[inline(never)]
+pub(crate) fn settled<H: Host>(net: &mut Network<'_, H>) -> Result<()> {
+    serve_up_to(net, SETTLED_PER_CALL);
+    ensure!(!net.draws_due(), DrawsDue(net.ring.len() + net.calls.len()));
+    Ok(())
+}
+
+/// Makes cheap draws that are due, of one node and at most one model, for a call that creates so many tasks; refuses if some are left.
+#[inline(never)]
+pub(crate) fn settle_cheaply<H: Host>(net: &mut Network<'_, H>, tasks: u32) -> Result<()> {
+    if net.next_due().is_some_and(|due| due.is_cheap()) {
+        // What it creates leaves the less for draws.
+        net.count_reads(tasks * CREATION_READS);
+        serve_up_to(net, SETTLED_PER_CALL);
+    }
+    ensure!(!net.draws_due(), DrawsDue(net.ring.len() + net.calls.len()));
+    Ok(())
+}
+
+impl<H: Host> Network<'_, H> {
+    /// Makes up to `most` draws whose block has come; gives how many.
+    ///
+    /// First come, first drawn. One that stays undecided, or whose block's hash is no longer known,
+    /// gets a new block and goes to the end; one of nodes chosen by their ratings can take two.
+    pub fn serve(&mut self, most: u32) -> u32 {
+        let mut served = 0;
+        while served < most {
+            let Some(next) = self.next_due() else { break };
+            let bound = if next.is_cheap() { FREEING_GAS } else { CALL_GAS };
+            // The first is what the caller has brought the gas for.
+            if served > 0 && self.host.gas() < bound {
+                break;
+            }
+            if !serve_next(self, next) {
+                break;
+            }
+            served += 1;
+        }
+        served
+    }
+}
+
+/// Makes the next draw; false if it takes more gas than there is.
+#[inline(never)]
+fn serve_next<H: Host>(net: &mut Network<'_, H>, next: Due) -> bool {
+    net.served.count();
+    let first = match next {
+        Due::Task(slot, order) if !order.several() => (slot, order),
+        Due::Task(_, order) => return serve_several(net, order.rated()),
+        Due::Call(..) => return serve_several(net, false),
+    };
+    let task = net.ring.take(net.host, first);
+    draw_by(net, &task, task.order.moment);
+    true
+}
+
+/// Makes the next draw, which is of several nodes, `rated` ones or not; false if it takes more gas than there is.
+fn serve_several<H: Host>(net: &mut Network<'_, H>, rated: bool) -> bool {
+    if rated && net.host.is(Program::Reputation) {
+        form_next_rated(net);
+        return true;
+    }
+    if !rated && net.host.is(Program::Calls) {
+        net.form_next();
+        return true;
+    }
+    let (program, selector) =
+        if rated { (Program::Reputation, formRatedCall::SELECTOR) } else { (Program::Calls, formNextCall::SELECTOR) };
+    net.call_program(program, selector, [0; 3]).is_some()
+}
+
+impl<H: Host> Network<'_, H> {
+    /// See `IMuster.formGroup`: draws the validators of the first call that waits, if its draw is the next.
+    pub fn form(&mut self) -> bool {
+        match self.next_due() {
+            Some(Due::Call(at, waiting)) => form_around(self, at, &waiting),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Makes the next draw, if it is of several nodes.
+    pub fn form_next(&mut self) {
+        match self.next_due() {
+            Some(Due::Call(at, waiting)) => form_around(self, at, &waiting),
+            Some(Due::Task(at, order)) if matches!(order.policy(), Policy::Replicated) => form_replicated(self, at, &order),
+            _ => {}
+        }
+    }
+}
+
+/// Makes the next draw, if it is one of nodes chosen by their ratings.
+pub(crate) fn form_next_rated<H: Host>(net: &mut Network<'_, H>) {
+    if let Some(Due::Task(at, order)) = net.next_due() {
+        if order.rated() {
+            form_rated(net, at, &order);
+        }
+    }
+}
+
+/// The node that the caller works for, for a call that can change who a draw's candidates are.
+pub(crate) fn own_settled_seat<H: Host>(net: &mut Network<'_, H>) -> Result<Seat> {
+    settled(net)?;
+    Ok(net.own_seat()?.0)
+}
+
+/// The node that the caller is the operator of, for such a call.
+pub(crate) fn owned_settled_seat<H: Host>(net: &mut Network<'_, H>) -> Result<Seat> {
+    settled(net)?;
+    let (seat, works) = net.own_seat()?;
+    ensure!(!works, NotTheOperator(seat.id, net.host.sender()));
+    Ok(seat)
+}
+
+impl<H: Host> Network<'_, H> {
+    /// See `IMuster.dispatch`.
+    pub fn dispatch(&mut self, count: u8) -> Result<u8> {
+        ensure!(count <= DISPATCH_MAX, TooManyAtOnce(count, DISPATCH_MAX));
+        demand_gas(self.host, CALL_GAS + count.saturating_sub(1) as u64 * MORE_DRAW_GAS)?;
+        let served = self.serve(count as u32);
+        readmit(self, READMITTED_PER_CALL);
+        Ok(served as u8)
+    }
+}

@@ -1,0 +1,171 @@
+//! The start of a task on one node, drawn or out of the queue, with the downloads that it asks for.
+
+use crate::abi::{emit, IMuster::*};
+use crate::flow::draw::{available_holders, draw_lacking, Candidates, Draw, Rng};
+use crate::flow::network::Network;
+use crate::flow::queueing::{dequeue, enqueue, redraw};
+use crate::flow::reliability::can_rise;
+use crate::flow::standing::leave_sampler;
+use crate::host::{Host, Program};
+use crate::inner::takeQueuedCall;
+use crate::store::node::Seat;
+use crate::store::registry::Held;
+use crate::store::sampler::{Among, Field, Neighbours};
+use crate::store::task::Task;
+use crate::store::{queue, registry};
+use alloc::vec::Vec;
+use alloy_sol_types::SolCall;
+use muster_core::id::{ModelId, NodeId};
+use muster_core::record::Status;
+
+/// Draws a task by the hash of a block and starts or queues it; where the draw stays undecided, or the hash is not known any more, it
+/// gets a new block.
+#[inline(never)]
+pub(crate) fn draw_by<H: Host>(net: &mut Network<'_, H>, task: &Task, block: u64) {
+    let drawn = net.host.block_hash(block).is_some_and(|hash| {
+        let mut rng = Rng::new(net.host, hash, task.order.id);
+        let draw = net.draw(task, &mut rng);
+        net.place(task, draw, Some(&mut rng))
+    });
+    if !drawn {
+        redraw(net, task);
+    }
+}
+
+impl<H: Host> Network<'_, H> {
+    /// Starts a task on the node that was drawn, or queues it where there is none; false if the draw stayed undecided.
+    #[inline(always)]
+    pub fn place(&mut self, task: &Task, draw: Draw, rng: Option<&mut Rng>) -> bool {
+        match draw {
+            Draw::Node(seat, candidates) => {
+                let left = leave_sampler(self, &seat);
+                start(self, task, seat, candidates, left, rng);
+            }
+            Draw::Nobody => enqueue(self, task),
+            Draw::Undecided => return false,
+        }
+        true
+    }
+
+    /// Takes the first Pending task off the ring if its block has come: for whoever compares other ways of choosing with the
+    /// contract's. What is chosen goes to [`Network::place`].
+    pub fn take_due(&mut self) -> Option<Task> {
+        let first = self.first_due(self.ring)?;
+        Some(self.ring.take(self.host, first))
+    }
+}
+
+/// Starts the best queued task on a node whose record is written and which stands nowhere; gives whether there was one, else nothing
+/// has changed.
+pub(crate) fn take_queued<H: Host>(net: &mut Network<'_, H>, node: NodeId) -> bool {
+    if net.host.starts_tasks() {
+        start_queued(net, node)
+    } else {
+        net.must_call(Program::Work, takeQueuedCall::SELECTOR, [node.0 as u64, 0, 0]) >> 32 != 0
+    }
+}
+
+/// Starts the best queued task on a node that stands nowhere; gives whether there was one.
+pub(crate) fn start_queued<H: Host>(net: &mut Network<'_, H>, node: NodeId) -> bool {
+    let seat = Seat::load(net.host, node);
+    let best = queue::best_single(net.host, seat.node.group);
+    if let Some(best) = best {
+        let ticket = best.ticket(net.host);
+        let task = dequeue(net, ticket);
+        start(net, &task, seat, Candidates::AtLeast(0), 0, None);
+    }
+    best.is_some()
+}
+
+/// Starts a task on a node that stands nowhere; writes the node's record. With entropy in hand
+/// ([`Rng`]) it is used for the pre-download, else the task's id has to do: who is asked to
+/// download decides nothing. Whether success raises H follows from the candidates of the draw; a task that comes
+/// from the queue was not drawn and has none. `left` is the length of the list that the node was drawn from, without it.
+fn start<H: Host>(
+    net: &mut Network<'_, H>,
+    task: &Task,
+    mut seat: Seat,
+    candidates: Candidates,
+    left: u32,
+    rng: Option<&mut Rng>,
+) {
+    net.started = true;
+    let deadline = net.now + task.order.limit as u64;
+    let place = (seat.node.class(net.rules.base), seat.node.pos);
+    seat.node.status = Status::Busy as u8;
+    seat.put(net.host);
+    seat.assign(net.host, task);
+    // One node is chosen already; how many others there were need not be known beyond the pool, nor where H can rise no more.
+    let (rises, pool) = (can_rise(net, &seat.node), net.rules.boost_pool as u32);
+    let among_holders = candidates == Candidates::Holders;
+    let others = if rises && among_holders { pool.saturating_sub(1) } else { 0 };
+    let (holders, requests) = if task.models.len > 0 {
+        distribute(net, task, &seat, (place, left), (among_holders, others), rng)
+    } else {
+        (0, Vec::new())
+    };
+    let there = match candidates {
+        Candidates::Holders => holders + 1,
+        Candidates::AtLeast(n) => n,
+    };
+    let boosts = rises && there >= pool;
+    seat.set_order(net.host, &task.order.as_started(deadline, boosts));
+    emit::<TaskStarted>(net.host, (task.order.id, seat.id, task.escrow.creator), (deadline, boosts));
+    for (node, model) in requests {
+        emit::<DownloadRequested>(net.host, (node, model, task.order.id), ());
+    }
+}
+
+/// Which nodes to ask for which models: the chosen one for those it lacks, others where one is scarce. Looks first beside the place that
+/// it had. Gives also how many other nodes that hold one of the models the task could have gone to, counted up to `others`.
+#[inline(never)]
+fn distribute<H: Host>(
+    net: &mut Network<'_, H>,
+    task: &Task,
+    seat: &Seat,
+    ((class, place), left): ((u8, u32), u32),
+    (among_holders, others): (bool, u32),
+    rng: Option<&mut Rng>,
+) -> (u32, Vec<(NodeId, ModelId)>) {
+    let mut requests = Vec::new();
+    // A node that was drawn among the holders of one model, of which there are many, holds it.
+    let sure = among_holders && task.models.len == 1;
+    if !sure && registry::count_held(net.host, seat.slot, seat.node.models, &task.models) < task.models.len as u32 {
+        let held = Held::load(net.host, seat.slot, seat.node.models);
+        let missing = task.models.as_slice().iter().filter(|&&m| !held.holds(m));
+        requests.extend(missing.map(|&model| (seat.id, model)));
+    }
+    let (scarce, spread) = (net.rules.scarce as u32, net.rules.spread as u32);
+    let mut own;
+    let rng = match rng {
+        Some(rng) => rng,
+        None => {
+            own = Rng::new(net.host, [0; 32], task.order.id);
+            &mut own
+        }
+    };
+    let idle = |net: &Network<'_, H>| Field::new(net.host, Among::Idle, task.order.group.into());
+    // Who was drawn out of a list with others in it leaves somebody idle, without a look.
+    let mut field = (others == 0 && left == 0).then(|| idle(net));
+    let mut nearby = Neighbours::load(net.host, seat.node.group, class, place, left);
+    let (mut reads, mut asked, mut eligible) = (net.spread, 0, Vec::new());
+    for &model in task.models.as_slice() {
+        // While nobody is idle who could be asked, holders need not be counted.
+        if reads == 0 || field.as_ref().is_some_and(|field| field.total() == 0) {
+            break;
+        }
+        let available = available_holders(net, task, model, scarce, &mut nearby, others, &mut eligible, &mut reads, rng);
+        if available >= scarce {
+            continue;
+        }
+        let most = spread.saturating_sub(available.max(asked));
+        let field = &*field.get_or_insert_with(|| idle(net));
+        for node in draw_lacking(net, field, task, model, most, &mut reads, rng) {
+            asked += 1;
+            requests.push((node, model));
+        }
+    }
+    nearby.store(net.host);
+    net.spread = reads;
+    (eligible.len() as u32, requests)
+}

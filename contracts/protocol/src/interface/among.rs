@@ -1,0 +1,114 @@
+//! How programs answer what others ask of them ([`crate::inner`]): all answers are the words read, and above 32 bits what else there is
+//! to say.
+
+use crate::dispatch::Function;
+use crate::flow::freed::find_work;
+use crate::flow::queueing::queue_first;
+use crate::flow::release::begin_membership;
+use crate::flow::serve::form_next_rated;
+use crate::flow::standing::leave_network;
+use crate::flow::start::start_queued;
+use crate::host::Host;
+use crate::inner::*;
+use crate::programs::{is_of, Run};
+use crate::store::node::Seat;
+use crate::{programs, Result};
+use alloc::vec::Vec;
+use muster_core::id::NodeId;
+
+program! { ASKED;
+    /// What the program of nodes does for others.
+    nodes_inner NODES_INNER {
+        acting(net) {
+            #[payable] departCall(node: NodeId, kicked: u8) -> u64 {
+                let seat = Seat::load(net.host, node);
+                leave_network(&mut net, seat, kicked != 0);
+                Ok(net.host.reads() as u64)
+            }
+        }
+    }
+
+    /// What the program of work does for others.
+    work_inner WORK_INNER {
+        acting(net) {
+            #[payable] serveCall(most: u32, served: u32, read: u32) -> u64 {
+                let served = net.serve_for(most, served, read);
+                Ok((served as u64) << 32 | net.host.reads() as u64)
+            }
+            #[payable] takeQueuedCall(node: NodeId) -> u64 {
+                let found = start_queued(&mut net, node);
+                Ok((found as u64) << 32 | net.host.reads() as u64)
+            }
+            #[payable] placeFreedCall(node: NodeId, wait: u8) -> u64 {
+                let found = find_work(&mut net, node, wait != 0);
+                Ok((found as u64) << 32 | net.host.reads() as u64)
+            }
+            #[payable] queueFirstCall() -> u64 {
+                queue_first(&mut net);
+                Ok(net.host.reads() as u64)
+            }
+        }
+    }
+
+    /// What the program that draws several nodes does for others.
+    calls_inner CALLS_INNER {
+        acting(net) {
+            #[payable] formNextCall() -> u64 {
+                net.form_next();
+                Ok(net.host.reads() as u64)
+            }
+            #[payable] beginDutyCall(node: NodeId) -> u64 {
+                begin_membership(&mut net, node);
+                Ok(net.host.reads() as u64)
+            }
+        }
+    }
+
+    /// What the program of reputation does for others.
+    reputation_inner REPUTATION_INNER {
+        acting(net) {
+            #[payable] formRatedCall() -> u64 {
+                form_next_rated(&mut net);
+                Ok(net.host.reads() as u64)
+            }
+        }
+    }
+}
+
+/// A program's answers to others beside its own.
+#[inline(always)]
+fn beside<H: Host>(host: &mut H, calldata: &[u8], functions: &[Function], inner: Run<H>, own: Run<H>) -> Result<Vec<u8>> {
+    if is_of(functions, calldata) {
+        inner(host, calldata)
+    } else {
+        own(host, calldata)
+    }
+}
+
+/// The program of nodes with what others ask of it.
+pub fn nodes<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
+    beside(host, calldata, NODES_INNER, nodes_inner, programs::nodes)
+}
+
+/// The program of work with what others ask of it.
+pub fn work<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
+    beside(host, calldata, WORK_INNER, work_inner, programs::work)
+}
+
+/// The program that draws several nodes with what others ask of it.
+pub fn calls<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
+    beside(host, calldata, CALLS_INNER, calls_inner, programs::calls)
+}
+
+/// The program that chooses nodes by their ratings with what others ask of it.
+pub fn reputation<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
+    beside(host, calldata, REPUTATION_INNER, reputation_inner, programs::reputation)
+}
+
+/// Whatever a program does for others, on a host that runs them all.
+pub fn any<H: Host>(host: &mut H, calldata: &[u8]) -> Result<Vec<u8>> {
+    let all: [(&[Function], Run<H>); 3] =
+        [(WORK_INNER, work_inner), (NODES_INNER, nodes_inner), (REPUTATION_INNER, reputation_inner)];
+    let found = all.into_iter().find(|(functions, _)| is_of(functions, calldata));
+    found.map_or(calls_inner as Run<H>, |(_, run)| run)(host, calldata)
+}

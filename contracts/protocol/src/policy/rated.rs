@@ -1,0 +1,323 @@
+//! Policy 3: nodes are chosen by their ratings ([`muster_core::reputation`]): an application's profile, the pool of candidates, and the group that
+//! its algorithm forms of them.
+
+use crate::abi::{emit, IMuster::*};
+use crate::flow::draw::Members;
+use crate::flow::draw::{draw_several, Rng, SEVERAL_READS};
+use crate::flow::network::Network;
+use crate::flow::reliability::may_work;
+use crate::flow::standing::{let_go, reserved_for};
+use crate::host::{offset, Host};
+use crate::policy::group::{reserved_fit, scored_drawn, seat_drawn};
+use crate::store::groups::places;
+use crate::store::layout::{entry, node_slot, profile_slot, GROUPS};
+use crate::store::layout::{group, node as record, profile as words};
+use crate::store::node::Seat;
+use crate::store::sampler::{Among, Field};
+use crate::store::task::{ModelSet, Task};
+use alloc::vec::Vec;
+use muster_core::adaptive::{best_target, mean_target, Climber, Settings, Tally};
+use muster_core::id::{GpuGroup, NodeId};
+use muster_core::record::{Climb, Models, Order, Profile, Reserved, Scores, Targeting, MEMBERS, MEMBERS_MOST, MODELS_PER_WORD};
+use muster_core::reputation::{Algorithm, Exact, Likelihood, Rule};
+use muster_core::wad::WAD;
+use muster_core::word::{Address, Word};
+
+/// Nodes that a group is formed of, at most: all that there are, or so many drawn by weight.
+pub const POOL_MOST: usize = 32;
+/// Words read to find everybody in a scope, beyond which nodes are drawn, though they are few. It is enough for any of them, unless they stand
+/// at VRAM sizes of which more than 31 GPU models are known.
+const POOL_READS: u32 = 168;
+/// Words read to draw them.
+const POOL_DRAW_READS: u32 = 176;
+/// Words read for both.
+const POOL_READS_MOST: u32 = 264;
+/// Gas beyond which choosing nodes and forming their group is not one draw's work but two: so that neither makes a call dearer than any may be
+/// for what others have done. Reckoned with each word as if it were read for the first time, nodes that stand apart, models that nobody holds.
+const DEAR: u64 = 750_000;
+/// Gas of a word read.
+const READ: u64 = 2_100;
+/// Gas of a target that is set anew.
+const RENEWAL: u64 = 170_000;
+/// Gas of a member that begins, or of a node that was reserved and is let go.
+const MEMBER: u64 = 22_000;
+/// Gas of a GPU group that members leave.
+const GROUP: u64 = 25_000;
+/// Gas of a model of each member: looking for it, and asking for it.
+const MODEL: u64 = 2_000;
+/// Gas of a word that is written for the first time, beyond another's.
+const FIRST: u64 = 17_100;
+/// Words that a draw writes for the first time, at most, before the one that forms a group.
+const FIRST_MOST: u32 = 18;
+
+/// A node in the pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its rating, a wad.
+    pub rating: u64,
+    /// Who it is.
+    pub node: NodeId,
+}
+
+/// The exact likelihood of a group of candidates.
+#[derive(Default)]
+struct Likely(Exact);
+
+impl Likelihood<Candidate> for Likely {
+    fn push(&mut self, member: &Candidate) {
+        self.0.push(&member.rating);
+    }
+    fn value(&self) -> u64 {
+        self.0.value()
+    }
+}
+
+/// A group that was chosen: its members, in the order in which the algorithm took them, and what for.
+struct Chosen {
+    nodes: Vec<NodeId>,
+    target: u64,
+    likelihood: u64,
+    /// Whether the target was set anew.
+    renewed: bool,
+}
+
+impl Chosen {
+    #[inline(never)]
+    fn new(members: &[Candidate], target: u64, renewed: bool) -> Chosen {
+        let mut likelihood = Likely::default();
+        members.iter().for_each(|member| likelihood.push(member));
+        Chosen { nodes: members.iter().map(|member| member.node).collect(), target, likelihood: likelihood.value(), renewed }
+    }
+}
+
+pub(crate) fn profile_words<H: Host>(net: &Network<'_, H>, application: Address) -> (Profile, Climb) {
+    let at = profile_slot(net.host, application);
+    let profile = net.host.get::<Profile>(offset(at, words::PROFILE)).or_default();
+    (profile, net.host.get(offset(at, words::CLIMB)))
+}
+
+/// Nodes that a task pays for whose creator the sender is, chosen by their ratings.
+pub(crate) fn nodes_paid<H: Host>(net: &Network<'_, H>) -> u8 {
+    let profile = net.host.load(profile_slot(net.host, net.host.sender()));
+    Profile::most_of(&profile)
+}
+
+/// Counts a settled group for its application; gives its profile.
+pub(crate) fn count_settled<H: Host>(net: &mut Network<'_, H>, application: Address, succeeded: bool, members: u32) -> Profile {
+    let at = profile_slot(net.host, application);
+    let profile = net.host.get::<Profile>(offset(at, words::PROFILE)).or_default();
+    if profile.targeting != Targeting::Given as u8 {
+        let at = offset(at, words::CLIMB);
+        let mut climb: Climb = net.host.get(at);
+        climb.count(succeeded, members);
+        net.host.put(at, &climb);
+    }
+    profile
+}
+
+/// Draws the pool of the first Pending task, which is to be given to nodes chosen by their ratings, and forms its group.
+pub(crate) fn form_rated<H: Host>(net: &mut Network<'_, H>, at: Word, order: &Order) {
+    let began = net.host.reads();
+    let reserved = net.ring.reserved(net.host, at);
+    let beside = reserved_fit(net, order, &reserved);
+    let task = Task::load(net.host, at);
+    let before = order.is_chosen();
+    if before && make_ready(net, &task, at, &reserved) {
+        return;
+    }
+    let drawn = match net.host.block_hash(order.moment) {
+        _ if before => Ok(chosen_before(net, &task, at)),
+        Some(hash) => {
+            let mut rng = Rng::new(net.host, hash, order.id);
+            choose_group(net, &task, &beside, &mut rng)
+        }
+        None => Err(Members::Undecided),
+    };
+    let (members, chosen) = match drawn {
+        Ok(chosen) => (Members::Nodes(chosen.nodes.clone()), Some(chosen)),
+        Err(members) => (members, None),
+    };
+    // While the draw is due, nothing changes that it hangs on: what was chosen can be formed by a later call.
+    let later = chosen.as_ref().filter(|chosen| !before && is_dear(net, &task, chosen, beside.len(), began));
+    let group = match later {
+        Some(chosen) => {
+            let scored = scored_drawn(net, order, &chosen.nodes, &beside);
+            net.ring.choose(net.host, at, &order.as_chosen(scored), &chosen.nodes);
+            Some(0)
+        }
+        None => seat_drawn(net, at, &task, members, beside, &reserved),
+    };
+    if let (Some(chosen), Some(group)) = (chosen, group) {
+        let algorithm = profile_words(net, task.escrow.creator).0.algorithm;
+        let told = (algorithm, chosen.nodes.len() as u8, chosen.target, chosen.likelihood);
+        emit::<GroupChosen>(net.host, (order.id, group, task.escrow.creator), told);
+    }
+}
+
+/// Does what would make it dear to form the group of what was chosen: lets nodes go that were reserved in vain, or writes words for the first
+/// time. Gives whether there was anything.
+fn make_ready<H: Host>(net: &mut Network<'_, H>, task: &Task, at: Word, reserved: &Reserved) -> bool {
+    let nodes = net.ring.chosen(net.host, at);
+    let mut left = reserved_for(net, task.order.id, reserved);
+    left.retain(|seat| !nodes.contains(&seat.id));
+    if !left.is_empty() {
+        let_go(net, left, false);
+        return true;
+    }
+    prewarm(net, task, &nodes, FIRST_MOST) > 0
+}
+
+/// What an earlier call has chosen for the first Pending task.
+fn chosen_before<H: Host>(net: &Network<'_, H>, task: &Task, at: Word) -> Chosen {
+    let target = profile_words(net, task.escrow.creator).0.target;
+    let chosen: Vec<Candidate> = net.ring.chosen(net.host, at).into_iter().map(|node| candidate(net, node)).collect();
+    Chosen::new(&chosen, target, false)
+}
+
+/// Whether a later draw forms the group, by all that it could come to beside what was read since `began`; so many nodes `beside` may
+/// have to be let go.
+fn is_dear<H: Host>(net: &mut Network<'_, H>, task: &Task, chosen: &Chosen, beside: usize, began: u32) -> bool {
+    let (mut groups, mut count) = ([GpuGroup(0); MEMBERS_MOST], 0);
+    for &node in &chosen.nodes {
+        let group = Seat::load(net.host, node).node.group;
+        if !groups.contains(&group) {
+            groups[count] = group;
+            count += 1;
+        }
+    }
+    let nodes = chosen.nodes.len() as u64;
+    let first = prewarm(net, task, &chosen.nodes, 0) as u64;
+    let read = net.host.reads().wrapping_sub(began) as u64;
+    let renewal = if chosen.renewed { RENEWAL } else { 0 };
+    let members = (nodes + beside as u64) * MEMBER + nodes * task.models.len as u64 * MODEL;
+    read * READ + renewal + members + count as u64 * GROUP + first * FIRST > DEAR
+}
+
+/// How many words that forming the group writes were never written; writes up to `most` of them. What is written says nothing: no task,
+/// models, or members.
+#[inline(never)]
+fn prewarm<H: Host>(net: &mut Network<'_, H>, task: &Task, nodes: &[NodeId], mut most: u32) -> u32 {
+    let words = if task.models.len > 1 { (task.models.len as u64).div_ceil(MODELS_PER_WORD as u64) } else { 0 };
+    let place = entry(net.host, GROUPS, places(net.host).next() as u64);
+    let more = group::MORE_MEMBERS + (nodes.len() as u64).div_ceil(MEMBERS as u64).saturating_sub(1);
+    let mut found = unwritten(net, (place, group::ESCROW, group::MODELS + words), &mut most);
+    found += unwritten(net, (place, group::MEMBERS, group::ANSWERS), &mut most);
+    found += unwritten(net, (place, group::MORE_MEMBERS, more), &mut most);
+    for &node in nodes {
+        let at = node_slot(net.host, node);
+        found += unwritten(net, (at, record::ORDER, record::IN_USE + words), &mut most);
+    }
+    found
+}
+
+/// How many words of a record, from one to before another, were never written; writes up to `left` of them.
+#[inline(never)]
+fn unwritten<H: Host>(net: &mut Network<'_, H>, (slot, from, to): (Word, u64, u64), left: &mut u32) -> u32 {
+    let mut found = 0;
+    for word in from..to {
+        let at = offset(slot, word);
+        if net.host.load(at).is_zero() {
+            found += 1;
+            if *left > 0 {
+                *left -= 1;
+                net.host.put(at, &Models::OPENED);
+            }
+        }
+    }
+    found
+}
+
+/// A node of a pool.
+fn candidate<H: Host>(net: &Network<'_, H>, node: NodeId) -> Candidate {
+    let scores: Scores = net.host.get(offset(node_slot(net.host, node), record::SCORES));
+    Candidate { rating: scores.record().rating(), node }
+}
+
+/// Chooses a task's nodes among the idle ones in its scope and those reserved for it.
+fn choose_group<H: Host>(
+    net: &mut Network<'_, H>,
+    task: &Task,
+    beside: &[Seat],
+    rng: &mut Rng,
+) -> core::result::Result<Chosen, Members> {
+    let (profile, climb) = profile_words(net, task.escrow.creator);
+    // No more than the fee was for when the task was created.
+    let most = (profile.most as u32).min(task.order.nodes()) as usize;
+    let least = (profile.least as usize).min(most);
+    let mut drawn = pool_of(net, task, beside, most, rng)?;
+    let mut pool: Vec<Candidate> = Vec::new();
+    // By falling rating, equal ones in the order of the hash.
+    while !drawn.is_empty() {
+        let next = drawn.swap_remove(rng.below(net.host, drawn.len() as u64) as usize);
+        pool.insert(pool.partition_point(|other| other.rating >= next.rating), next);
+    }
+    let algorithm = Algorithm::new(profile.algorithm).unwrap_or(Algorithm::Fixed);
+    let host = &*net.host;
+    let mut form =
+        |free: &mut [Candidate], rule: &Rule| algorithm.form::<_, Likely>(free, rule, |n| rng.below(host, n as u64) as usize);
+    let renewed = (climb.groups >= profile.period).then(|| match profile.targeting {
+        targeting if targeting == Targeting::Predictive as u8 => {
+            let mut scratch = pool.clone();
+            let best = best_target::<_, Likely>(profile.alpha, (least, most), &pool, &mut scratch, &mut form);
+            let tried = climb.tried.saturating_add(1);
+            (mean_target(profile.target, climb.tried, best), Climb { tried, ..Climb::START })
+        }
+        _ => {
+            let capacity = climb.members as u64 / profile.least.max(1) as u64;
+            let mut climber = Climber::resume(Settings::new(profile.alpha), profile.target, &climb);
+            climber.step(Tally { successes: climb.successes.into(), groups: climb.groups.into(), capacity });
+            (climber.target(), climber.state())
+        }
+    });
+    let target = renewed.map_or(profile.target, |(target, _)| target);
+    let rule = Rule::new(least, most, target.min(WAD)).map_err(|_| Members::Nobody)?;
+    let formed = form(&mut pool, &rule).ok_or(Members::Nobody)?;
+    if let Some((target, climb)) = renewed {
+        let at = profile_slot(net.host, task.escrow.creator);
+        net.host.put(offset(at, words::PROFILE), &Profile { target, ..profile });
+        net.host.put(offset(at, words::CLIMB), &climb);
+    }
+    Ok(Chosen::new(&pool[..formed.size], target, renewed.is_some()))
+}
+
+/// The candidates for a task: all idle eligible nodes in its scope, and those reserved for it, if they are at most [`POOL_MOST`],
+/// else so many different ones, drawn by weight. At least `most`, or there is nobody, or the draw stays undecided.
+fn pool_of<H: Host>(
+    net: &mut Network<'_, H>,
+    task: &Task,
+    beside: &[Seat],
+    most: usize,
+    rng: &mut Rng,
+) -> core::result::Result<Vec<Candidate>, Members> {
+    let field = Field::new(net.host, Among::Idle, task.order.group.into());
+    let began = net.host.reads();
+    let left = |host: &H| POOL_READS_MOST.saturating_sub(host.reads().wrapping_sub(began)).min(POOL_DRAW_READS);
+    let (mut nodes, all) = match field.everybody(net.host, (POOL_MOST - beside.len()) as u32, POOL_READS) {
+        Some(nodes) => (nodes, true),
+        None => (draw_pool(net, field, beside, &task.models, (POOL_MOST, left(net.host)), rng), false),
+    };
+    if all {
+        nodes.retain(|&node| may_work(net, &Seat::load(net.host, node)));
+        nodes.extend(beside.iter().map(|seat| seat.id));
+    }
+    if nodes.len() < most {
+        return Err(if all { Members::Nobody } else { Members::Undecided });
+    }
+    Ok(nodes.into_iter().map(|node| candidate(net, node)).collect())
+}
+
+/// Draws different nodes by weight, among those of a field and those `beside` it, until there are `most`, or tries run out, or so many
+/// words were read, at most [`SEVERAL_READS`].
+fn draw_pool<H: Host>(
+    net: &Network<'_, H>,
+    field: Field,
+    beside: &[Seat],
+    models: &ModelSet,
+    (most, reads): (usize, u32),
+    rng: &mut Rng,
+) -> Vec<NodeId> {
+    let mut nodes = Vec::new();
+    let began = net.host.reads().wrapping_sub(SEVERAL_READS.saturating_sub(reads));
+    draw_several(net, field, beside, models, (&mut nodes, most), (&mut |_| true, began), rng);
+    nodes
+}

@@ -1,0 +1,80 @@
+//! Policy 2: three nodes run a task at once.
+
+use crate::flow::draw::{draw_several, Members, Rng};
+use crate::flow::network::Network;
+use crate::host::Host;
+use crate::policy::group::{reserved_fit, seat_drawn};
+use crate::store::node::Seat;
+use crate::store::registry;
+use crate::store::sampler::{Among, Counts, Field};
+use crate::store::task::Task;
+use alloc::vec::Vec;
+use muster_core::id::GpuGroup;
+use muster_core::record::{Order, MEMBERS};
+use muster_core::word::Word;
+
+/// Of these, what is kept for the other two where the first is drawn apart.
+const OTHERS_READS: u32 = 64;
+
+/// Draws the three nodes of the first Pending task, which takes so many.
+pub(crate) fn form_replicated<H: Host>(net: &mut Network<'_, H>, at: Word, order: &Order) {
+    let reserved = net.ring.reserved(net.host, at);
+    let beside = reserved_fit(net, order, &reserved);
+    let task = Task::load(net.host, at);
+    let drawn = match net.host.block_hash(order.moment) {
+        Some(hash) => net.draw_members(&task, &beside, &mut Rng::new(net.host, hash, order.id)),
+        None => Members::Undecided,
+    };
+    seat_drawn(net, at, &task, drawn, beside, &reserved);
+}
+
+impl<H: Host> Network<'_, H> {
+    /// Draws the nodes of a task that takes three, among the idle ones in its scope and those reserved for it. Where they have to
+    /// answer alike and no GPU is required, the first is drawn among all GPU groups that are listed and have three of them, the others
+    /// from its own.
+    pub fn draw_members(&self, task: &Task, reserved: &[Seat], rng: &mut Rng) -> Members {
+        let (order, mut nodes) = (&task.order, Vec::new());
+        let (mut field, mut beside) = (Field::new(self.host, Among::Idle, order.group.into()), Vec::from(reserved));
+        if field.count(self.host, MEMBERS as u32) + (beside.len() as u32) < MEMBERS as u32 {
+            return Members::Nobody;
+        }
+        let anywhere = order.images() == 0 && order.group.is_any();
+        let listed = |seat: &Seat| !anywhere || registry::listed(self.host, seat.node.group);
+        if field.total() == 0 && beside.iter().all(listed) {
+            return Members::Nodes(beside.iter().map(|seat| seat.id).collect());
+        }
+        let began = self.host.reads();
+        if anywhere {
+            let complete = |group: GpuGroup| {
+                let idle = Counts::load(self.host, Among::Idle, group).members() as usize;
+                let there = idle + reserved.iter().filter(|other| other.node.group == group).count();
+                there >= MEMBERS && registry::listed(self.host, group)
+            };
+            let mut met = false;
+            let mut fits = |seat: &Seat| {
+                let fits = complete(seat.node.group);
+                met |= fits;
+                fits
+            };
+            let first = (&mut nodes, 1);
+            draw_several(self, field, reserved, &task.models, first, (&mut fits, began.wrapping_sub(OTHERS_READS)), rng);
+            // Those that are kept for it need not be met.
+            let own = reserved.first().map(|seat| seat.node.group).filter(|&group| complete(group));
+            let group = match nodes.first() {
+                Some(&first) => Seat::load(self.host, first).node.group,
+                None => match own {
+                    Some(group) => group,
+                    None => return if met { Members::Undecided } else { Members::Nobody },
+                },
+            };
+            field = Field::new(self.host, Among::Idle, group.into());
+            beside.retain(|seat| seat.node.group == group);
+        }
+        draw_several(self, field, &beside, &task.models, (&mut nodes, MEMBERS), (&mut |_| true, began), rng);
+        if nodes.len() == MEMBERS {
+            Members::Nodes(nodes)
+        } else {
+            Members::Undecided
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! All joined nodes together: what is kept of them in the head word, and who of them is active. Nothing else writes those words.
+
+use crate::abi::{emit, IMuster::*};
+use crate::host::Host;
+use crate::store::layout::GROUPS_BY_CLASS;
+use crate::store::layout::{node_slot, slot};
+use crate::store::node::Seat;
+use crate::store::sampler::{Among, Counts};
+use crate::store::tournament::{height, Bracket, NONE};
+use crate::store::{registry, sampler};
+use crate::Result;
+use muster_core::id::NodeId;
+use muster_core::record::{Head, Node, Operator, Rules};
+
+/// Nodes ever and at once: what a place in a list can hold.
+pub const NODES_MAX: u32 = (1 << 24) - 2;
+
+/// All joined nodes together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Roster {
+    issued: u32,
+    joined: u32,
+    max_stake: u64,
+    lowest: u8,
+    max_vram: u16,
+}
+
+impl Roster {
+    /// As the head word and the rules have it.
+    pub fn of(head: &Head, rules: &Rules) -> Roster {
+        let &Head { issued, joined, max_stake, max_vram, .. } = head;
+        Roster { issued, joined, max_stake, lowest: rules.lowest, max_vram }
+    }
+
+    /// Its part of them.
+    pub fn write(&self, head: &mut Head, rules: &mut Rules) {
+        head.issued = self.issued;
+        head.joined = self.joined;
+        head.max_stake = self.max_stake;
+        head.max_vram = self.max_vram;
+        rules.lowest = self.lowest;
+    }
+
+    /// Node numbers given out.
+    pub fn issued(&self) -> u32 {
+        self.issued
+    }
+
+    /// Nodes joined now.
+    pub fn joined(&self) -> u32 {
+        self.joined
+    }
+
+    /// Their largest stake, in granules.
+    pub fn max_stake(&self) -> u64 {
+        self.max_stake
+    }
+
+    /// The lowest stake class that has an active one.
+    pub fn lowest(&self) -> u8 {
+        self.lowest
+    }
+
+    /// Their largest VRAM, in GiB; 0 when there are none.
+    pub fn max_vram(&self) -> u16 {
+        self.max_vram
+    }
+
+    /// Refuses a number that no node has.
+    pub fn check(&self, id: NodeId) -> Result<()> {
+        ensure!(id.0 > 0 && id.0 <= self.issued, NodeUnknown(id));
+        Ok(())
+    }
+
+    /// Refuses a node more than there can be.
+    pub fn check_room(&self) -> Result<()> {
+        ensure!(self.joined < NODES_MAX, NetworkFull(self.joined));
+        Ok(())
+    }
+
+    /// Gives out a number.
+    pub fn issue<H: Host>(&mut self, host: &mut H) -> Result<NodeId> {
+        let issued = self.issued;
+        ensure!(issued < NODES_MAX, NetworkFull(self.joined));
+        if levels(issued + 1) > levels(issued) {
+            let top = if self.joined == 0 { NONE } else { self.max_stake + 1 };
+            Bracket::STAKES.grow(host, levels(issued), top);
+        }
+        self.issued = issued + 1;
+        Ok(NodeId(issued + 1))
+    }
+
+    /// Counts a node that joined, and enters it among the active ones; its operator's record is given.
+    pub fn enter<H: Host>(&mut self, host: &mut H, seat: &Seat, operator: Operator, base: u64) {
+        self.joined += 1;
+        if registry::joined(host, seat.node.group) == Some(0) {
+            registry::count_manned(host, seat.node.group, true, &mut self.max_vram);
+        }
+        self.activate(host, seat, operator, base);
+        registry::count_joined(host, seat.node.group, true);
+        self.set_stake_key(host, seat.id, seat.node.stake + 1);
+    }
+
+    /// Takes a node that leaves out of the counts, and out of the active ones; gives who runs it.
+    pub fn leave<H: Host>(&mut self, host: &mut H, seat: &mut Seat, base: u64) -> Operator {
+        self.joined -= 1;
+        let operator = if seat.node.inactive() {
+            seat.node.duties &= !Node::INACTIVE;
+            sampler::count_absent(host, seat.node.group, false);
+            seat.operator(host)
+        } else {
+            self.deactivate(host, seat, seat.node.class(base))
+        };
+        if registry::joined(host, seat.node.group) == Some(0) {
+            registry::count_manned(host, seat.node.group, false, &mut self.max_vram);
+        }
+        registry::count_joined(host, seat.node.group, false);
+        self.set_stake_key(host, seat.id, NONE);
+        operator
+    }
+
+    /// Takes a paused node out of the active ones until it resumes, if it can be counted.
+    pub fn set_aside<H: Host>(&mut self, host: &mut H, seat: &mut Seat, base: u64) {
+        if sampler::count_absent(host, seat.node.group, true) {
+            self.deactivate(host, seat, seat.node.class(base));
+            seat.node.duties |= Node::INACTIVE;
+            seat.put(host);
+            emit::<NodeSetAside>(host, (seat.id,), ());
+        }
+    }
+
+    /// Enters a node among the active ones again that resumes.
+    pub fn take_back<H: Host>(&mut self, host: &mut H, seat: &mut Seat, base: u64) {
+        if seat.node.inactive() {
+            seat.node.duties &= !Node::INACTIVE;
+            sampler::count_absent(host, seat.node.group, false);
+            let operator = seat.operator(host);
+            self.activate(host, seat, operator, base);
+        }
+    }
+
+    /// Enters a node's changed stake; `from` and `to` are the stake classes before and after.
+    pub fn restake<H: Host>(&mut self, host: &mut H, seat: &Seat, from: u8, to: u8, base: u64) {
+        if from != to && !seat.node.inactive() {
+            let operator = self.deactivate(host, seat, from);
+            self.activate(host, seat, operator, base);
+        }
+        self.set_stake_key(host, seat.id, seat.node.stake + 1);
+    }
+
+    /// Enters a node's stake (+ 1; [`NONE`] when it leaves) and keeps the largest right.
+    fn set_stake_key<H: Host>(&mut self, host: &mut H, id: NodeId, key: u64) {
+        if let Some(top) = Bracket::STAKES.set(host, 0, levels(self.issued), id.0 - 1, key) {
+            self.max_stake = top.max(NONE) - 1;
+        }
+    }
+
+    /// Enters a node, whose operator's record is given, among the active ones.
+    fn activate<H: Host>(&mut self, host: &mut H, seat: &Seat, operator: Operator, base: u64) {
+        let class = seat.node.class(base);
+        let place = sampler::insert(host, Among::Active, seat.node.group, class, seat.id);
+        seat.set_operator(host, &Operator { place, ..operator });
+        if place == 0 {
+            self.count_class(host, class, true);
+        }
+    }
+
+    /// Takes a node out of the active ones; `class` is the stake class that it was entered with.
+    #[inline(never)]
+    fn deactivate<H: Host>(&mut self, host: &mut H, seat: &Seat, class: u8) -> Operator {
+        let operator = seat.operator(host);
+        let (moved, left) = sampler::remove(host, Among::Active, seat.node.group, class, operator.place);
+        if let Some(moved) = moved {
+            let other = Seat { id: moved, slot: node_slot(host, moved), node: seat.node };
+            let entry = other.operator(host);
+            other.set_operator(host, &Operator { place: operator.place, ..entry });
+        }
+        if left == 0 {
+            self.count_class(host, class, false);
+        }
+        operator
+    }
+
+    /// Notes that a GPU group has got its first active node of a stake class, or lost its last, and keeps the lowest class right. Most that
+    /// come or leave are neither, and neither read nor write the word.
+    #[inline(never)]
+    fn count_class<H: Host>(&mut self, host: &mut H, class: u8, come: bool) {
+        let mut counts = Counts(host.load(slot(GROUPS_BY_CLASS)));
+        let groups = counts.get(class);
+        counts.set(class, if come { groups + 1 } else { groups.saturating_sub(1) });
+        host.store(slot(GROUPS_BY_CLASS), counts.0);
+        self.lowest = counts.lowest().unwrap_or(0);
+    }
+}
+
+/// Levels of the bracket of stakes; one at least, so that the second node to join finds its word written.
+fn levels(issued: u32) -> u32 {
+    height(issued).max(1)
+}

@@ -1,0 +1,3 @@
+//! Reading.
+
+pub mod lens;
