@@ -17,6 +17,7 @@ use crate::policy::sampled::{committed, lot_falls_on, paid_alone, reveal_alone};
 use crate::store::accounts;
 use crate::store::groups::{kept, Group};
 use crate::store::node::Seat;
+use crate::store::node::Unplaced;
 use crate::store::task::{ModelSet, Task};
 use crate::Result;
 use muster_core::id::{NodeId, TaskId};
@@ -104,7 +105,7 @@ fn reveal_member<H: Host>(net: &mut Network<'_, H>, opening: &Opening, place: u3
     // Scores and slashes weigh in draws, so judging waits for those that are due.
     let again = order.rated() && net.ring.is_full();
     if group.revealed() && !again && !net.draws_due() {
-        judge(net, group, &order);
+        judge(net, &group, &order);
     }
     Ok(())
 }
@@ -124,7 +125,7 @@ fn uncount<H: Host>(net: &mut Network<'_, H>, node: NodeId, order: &Order) {
     let held = seat.node.held();
     seat.node.duties = (seat.node.duties - 1) & !Node::HELD;
     if held {
-        release(net, seat, Next::WorkOrWait);
+        release(net, Unplaced::of(seat), Next::WorkOrWait);
     } else {
         seat.put(net.host);
     }
@@ -159,7 +160,7 @@ impl<H: Host> Network<'_, H> {
             let driver = (accounts::node_of(self.host, caller).0 != node).then_some(caller);
             abort(self, &Task { escrow, order, models: ModelSet::default() }, node, TIMEOUT, order.start_fee_bps, saved, driver);
         }
-        release(self, seat, Next::WorkOrWait);
+        release(self, Unplaced::of(seat), Next::WorkOrWait);
         Ok(())
     }
 }
@@ -204,7 +205,7 @@ impl<H: Host> Network<'_, H> {
         settled(self)?;
         // There may be no majority.
         ensure!(!(order.rated() && self.ring.is_full()), TooManyPending(self.ring.len()));
-        judge(self, group, &order);
+        judge(self, &group, &order);
         Ok(())
     }
 }

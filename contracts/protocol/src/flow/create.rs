@@ -8,16 +8,17 @@ use crate::flow::serve::settle_cheaply;
 use crate::flow::start::draw_by;
 use crate::host::Host;
 use crate::policy::group::so_many_can_run;
-use crate::policy::rated::nodes_paid;
+use crate::policy::{rated, replicated, sampled};
+
 use crate::store::layout::{slot, LIMITS};
 use crate::store::ring::RING;
-use crate::store::sampler::{have_joined, nobody_idle, VRAM_MAX};
+use crate::store::sampler::{nobody_idle, VRAM_MAX};
 use crate::store::task::{ModelSet, Task};
 use crate::store::{accounts, receipts, registry};
 use crate::{IMuster, Result};
 use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, ModelId, TaskId};
-use muster_core::record::{Escrow, Limits, Order, Policy, Terms, MODELS_PER_WORD, TASK_MODELS};
+use muster_core::record::{Escrow, Limits, Order, Policy, Terms, TASK_MODELS};
 use muster_core::value::{time_limit, Kind};
 use muster_core::word::Word;
 
@@ -35,8 +36,6 @@ pub const RATED: u8 = 3;
 pub const IMAGES_MAX: u32 = 4;
 /// The flag of a task's specification that asks for a receipt.
 pub const FLAG_RECEIPT: u32 = 1;
-/// Groups of more members are given tasks of no more models than a word holds.
-const LARGE_GROUP: u8 = 6;
 
 /// Estimated seconds of a task: what its kind and units say, but at least half the shortest time limit, since a node
 /// is held that long. So nobody buys rank in the queue, or reliability, by stating less.
@@ -72,7 +71,7 @@ fn order_under<H: Host>(net: &Network<'_, H>, terms: &Terms, spec: &IMuster::Tas
     let replicated = spec.redundancy == REPLICATED;
     let alike = spec.kind != Kind::StableDiffusion as u8;
     let group = GpuGroup(if spec.gpu == 0 { spec.vram as u32 } else { spec.gpu });
-    // Whether there are three for a replicated task: see `Network::so_many_can_run`.
+    // Whether there are three for a replicated task: see `so_many_can_run`.
     let somebody = if spec.gpu != 0 {
         registry::manned(net.host, group).ok_or_else(|| refusal!(GpuUnknown(group)))?
     } else {
@@ -80,32 +79,22 @@ fn order_under<H: Host>(net: &Network<'_, H>, terms: &Terms, spec: &IMuster::Tas
         spec.vram <= net.roster.max_vram()
     };
     ensure!(somebody, NobodyCanRun(group.vram(), spec.gpu));
-    let (mut kind, mut policy, mut scored) = (spec.kind, Policy::Single, false);
+    let mut kind = spec.kind;
     if spec.redundancy > 0 {
         if alike {
-            // Three nodes can be found in any listed group; a sampled task's first node decides where the others are.
-            let found_later = replicated && group.is_any();
-            ensure!(found_later || registry::listed(net.host, group), GpuNotListed(group));
+            let anywhere = replicated && replicated::finds_its_group(group);
+            ensure!(anywhere || registry::listed(net.host, group), GpuNotListed(group));
         } else {
             ensure!(spec.units <= IMAGES_MAX, BadUnits(spec.units, IMAGES_MAX));
             kind |= (spec.units as u8) << 4;
         }
-        if spec.redundancy == SAMPLED {
-            let limits: Limits = net.host.get(slot(LIMITS));
-            policy = Policy::Sampled { bps: limits.sample_bps };
-            // Settled before anybody knows who runs it. Paused nodes count: a node found wrong would else have its others pause. But
-            // not where hardly anybody else is there: two that collude would be enough to have the rest slashed.
-            scored = have_joined(net.host, group.into(), limits.score_pool as u32);
-        } else if replicated {
-            policy = Policy::Replicated;
-        } else {
-            let most = nodes_paid(net);
-            policy = Policy::Rated { most, attempts: 0 };
-            // Many members that all load many models would make a draw dearer than any call may be.
-            let models = if most > LARGE_GROUP { MODELS_PER_WORD as usize } else { TASK_MODELS };
-            ensure!(spec.models.len() <= models, TooManyModels(spec.models.len(), models));
-        }
     }
+    let (policy, scored) = match spec.redundancy {
+        SAMPLED => sampled::freeze(net, group),
+        REPLICATED => (Policy::Replicated, false),
+        RATED => (rated::freeze(net, spec.models.len())?, false),
+        _ => (Policy::Single, false),
+    };
     let order = Order {
         id: TaskId(net.tasks + 1),
         estimate,

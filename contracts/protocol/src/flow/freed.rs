@@ -10,6 +10,7 @@ use crate::host::{offset, Host, Program};
 use crate::inner::placeFreedCall;
 use crate::store::layout::{entry, slot, LIMITS, WAITING};
 use crate::store::node::Seat;
+use crate::store::node::Unplaced;
 use crate::store::queue::Best;
 use crate::store::sampler::{Among, Counts, Field};
 use crate::store::{queue, registry, sampler};
@@ -25,7 +26,7 @@ const PATIENCE: u64 = 10;
 /// What a reservation in vain is taken to have lasted, in seconds.
 const RESERVED_FOR: u64 = 60;
 
-/// Finds queued work for a node whose record is written and which stands nowhere, while tasks are queued that take three nodes;
+/// Finds queued work for an unplaced node whose record is written, while tasks are queued that take three nodes;
 /// gives whether there was any, else nothing has changed.
 pub(crate) fn place_freed<H: Host>(net: &mut Network<'_, H>, node: NodeId, next: Next) -> bool {
     if net.host.is(Program::Work) {
@@ -36,7 +37,7 @@ pub(crate) fn place_freed<H: Host>(net: &mut Network<'_, H>, node: NodeId, next:
     }
 }
 
-/// Finds queued work for a node that stands nowhere. What it could do alone it begins. If a task for several is worth more, that goes
+/// Finds queued work for an unplaced node. What it could do alone it begins. If a task for several is worth more, that goes
 /// to the ring of Pending tasks, to be drawn by a later hash, with the node among its candidates; or the node waits for others, if it
 /// `may_wait`. Gives whether there was anything, else nothing has changed.
 pub(crate) fn find_work<H: Host>(net: &mut Network<'_, H>, node: NodeId, may_wait: bool) -> bool {
@@ -138,6 +139,6 @@ fn call_up<H: Host>(net: &mut Network<'_, H>, best: &Best, mut mates: Vec<Seat>,
 fn wait_for_others<H: Host>(net: &mut Network<'_, H>, best: &Best, seat: Seat, duty: Duty, until: u64) {
     let id = first_of(net, best).id;
     seat.set_duty(net.host, &Duty { queue: best.queue, until: until as u32, ..duty });
-    set_apart(net, seat, until, Node::WAITS);
+    set_apart(net, Unplaced::of(seat), until, Node::WAITS);
     emit::<NodeWaits>(net.host, (seat.id, id), (until,));
 }

@@ -166,7 +166,7 @@ impl<'h, H: Host> Network<'h, H> {
         answer
     }
 
-    /// Gives another program charge of a node that stands nowhere, or of a task; gives its answer.
+    /// Gives another program charge of an unplaced node, or of a task; gives its answer.
     ///
     /// Reverts the whole call if that fails, which only too little gas can make it do: half done, the node would be lost.
     pub(crate) fn must_call(&mut self, program: Program, selector: [u8; 4], arguments: [u64; 3]) -> u64 {

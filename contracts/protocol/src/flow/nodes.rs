@@ -10,6 +10,7 @@ use crate::flow::standing::{leave_network, leave_sampler, neighbours, restake, r
 use crate::host::Host;
 use crate::store::layout::{slot, LIMITS};
 use crate::store::node::Seat;
+use crate::store::node::Unplaced;
 use crate::store::registry::Held;
 use crate::store::sampler::VRAM_MAX;
 use crate::store::{accounts, pool, registry};
@@ -92,7 +93,7 @@ impl<H: Host> Network<'_, H> {
         self.roster.enter(self.host, &seat, operator, self.rules.base);
         let staked = self.wei(stake);
         emit::<NodeJoined>(self.host, (id, caller, group), (staked, &models[..]));
-        release(self, seat, Next::WorkOrWait);
+        release(self, Unplaced::of(seat), Next::WorkOrWait);
         let seat = Seat::load(self.host, id);
         if seat.node.idle() {
             let mut there = neighbours(self, &seat);
@@ -154,7 +155,7 @@ impl<H: Host> Network<'_, H> {
         seat.node.status = Status::Available as u8;
         self.roster.take_back(self.host, &mut seat, self.rules.base);
         emit::<NodeResumed>(self.host, (seat.id,), ());
-        release(self, seat, Next::WorkOrWait);
+        release(self, Unplaced::of(seat), Next::WorkOrWait);
         Ok(())
     }
 
@@ -164,9 +165,9 @@ impl<H: Host> Network<'_, H> {
         match Status::new(seat.node.status) {
             Status::Available => {
                 withdraw_from_work(self, &mut seat);
-                leave_network(self, seat, false);
+                leave_network(self, Unplaced::of(seat), false);
             }
-            Status::Paused => leave_network(self, seat, false),
+            Status::Paused => leave_network(self, Unplaced::of(seat), false),
             Status::Busy => {
                 seat.node.status = Status::PendingQuit as u8;
                 seat.put(self.host);
@@ -204,10 +205,10 @@ impl<H: Host> Network<'_, H> {
             // The threshold was raised under it.
             leave_sampler(self, &seat);
             let now = self.now;
-            release(self, seat, Next::Rest(now));
+            release(self, Unplaced::of(seat), Next::Rest(now));
         } else {
             leave_sampler(self, &seat);
-            ensure!(find_queued(self, &seat, Next::Work), NothingToPoke(id));
+            ensure!(find_queued(self, &Unplaced::of(seat), Next::Work), NothingToPoke(id));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What becomes of a node that has no task and stands nowhere.
+//! What becomes of an unplaced node.
 
 use crate::abi::{emit, IMuster::*};
 use crate::flow::freed::place_freed;
@@ -11,6 +11,7 @@ use crate::inner::beginDutyCall;
 use crate::policy::group::start_member;
 use crate::store::groups::Group;
 use crate::store::node::Seat;
+use crate::store::node::Unplaced;
 use crate::store::sampler::Among;
 use crate::store::{queue, sampler};
 use alloy_sol_types::SolCall;
@@ -18,10 +19,10 @@ use muster_core::id::NodeId;
 use muster_core::qos;
 use muster_core::record::{Limits, Membership, Node, Stage, Status};
 
-/// What becomes of a node that has no task and stands nowhere: what was asked of it while it was
+/// What becomes of an unplaced node: what was asked of it while it was
 /// busy, else a queued task, else the sampler, or exclusion. Writes its record.
 #[inline(never)]
-pub(crate) fn release<H: Host>(net: &mut Network<'_, H>, mut seat: Seat, next: Next) {
+pub(crate) fn release<H: Host>(net: &mut Network<'_, H>, mut seat: Unplaced, next: Next) {
     let now = net.now;
     if seat.node.called() {
         // Who begins in a validation group can be called to another: not while one is being drawn.
@@ -62,8 +63,8 @@ pub(crate) fn release<H: Host>(net: &mut Network<'_, H>, mut seat: Seat, next: N
     }
 }
 
-/// Gives a node that stands nowhere to a queued task, if there is one for it; else nothing has changed.
-pub(crate) fn find_queued<H: Host>(net: &mut Network<'_, H>, seat: &Seat, next: Next) -> bool {
+/// Gives an unplaced node to a queued task, if there is one for it; else nothing has changed.
+pub(crate) fn find_queued<H: Host>(net: &mut Network<'_, H>, seat: &Unplaced, next: Next) -> bool {
     if matches!(next, Next::Rest(_)) || net.queued == 0 {
         return false;
     }
@@ -93,10 +94,10 @@ pub(crate) fn return_to_work<H: Host>(net: &mut Network<'_, H>, mut seat: Seat) 
     seat.node.parked = 0;
     net.readmitted = seat.id;
     emit::<NodeReadmitted>(net.host, (seat.id,), ());
-    release(net, seat, next);
+    release(net, Unplaced::of(seat), next);
 }
 
-/// Lets a node, whose record is written and which stands nowhere, begin in the validation group that it was called to.
+/// Lets an unplaced node, whose record is written, begin in the validation group that it was called to.
 fn begin_duty<H: Host>(net: &mut Network<'_, H>, node: NodeId) {
     if net.host.is(Program::Calls) {
         begin_membership(net, node);
@@ -105,9 +106,9 @@ fn begin_duty<H: Host>(net: &mut Network<'_, H>, node: NodeId) {
     }
 }
 
-/// Lets a node that stands nowhere begin in the group that it was called to; see [`release`].
+/// Lets an unplaced node begin in the group that it was called to; see [`release`].
 pub(crate) fn begin_membership<H: Host>(net: &mut Network<'_, H>, node: NodeId) {
-    let mut seat = Seat::load(net.host, node);
+    let mut seat = Unplaced::of(Seat::load(net.host, node));
     let place = seat.duty(net.host).group;
     seat.node.duties &= !Node::CALLED;
     // A group is not settled before all who were called have begun or left.
@@ -127,7 +128,7 @@ pub(crate) fn begin_membership<H: Host>(net: &mut Network<'_, H>, node: NodeId) 
 pub(crate) fn free_for_work<H: Host>(net: &mut Network<'_, H>, mut seat: Seat, liable: bool, limits: &Limits) {
     seat.node.duties += liable as u8;
     if seat.node.open() < limits.open_most || seat.node.called() {
-        return release(net, seat, Next::WorkOrWait);
+        return release(net, Unplaced::of(seat), Next::WorkOrWait);
     }
     seat.node.duties |= Node::HELD;
     seat.put(net.host);

@@ -6,6 +6,7 @@ use crate::flow::standing::{depart, withdraw_from_work};
 use crate::host::Host;
 use crate::store::layout::{slot, LIMITS};
 use crate::store::node::Seat;
+use crate::store::node::Unplaced;
 use muster_core::id::NodeId;
 use muster_core::qos;
 use muster_core::record::{Limits, Status};
@@ -45,6 +46,6 @@ pub(crate) fn kick_out<H: Host>(net: &mut Network<'_, H>, seat: &mut Seat) -> bo
             return false;
         }
     }
-    depart(net, *seat, true);
+    depart(net, Unplaced::of(*seat), true);
     true
 }

@@ -1,10 +1,11 @@
-//! Where a node stands: among the idle, set apart, or nowhere; and how it leaves the network.
+//! Where a node stands: among the idle, or set apart; and how it leaves the network.
 
 use crate::abi::{emit, IMuster::*};
 use crate::flow::network::Network;
 use crate::host::{Host, Program};
 use crate::inner::departCall;
 use crate::store::node::Seat;
+use crate::store::node::Unplaced;
 use crate::store::sampler::{Among, Neighbours};
 use crate::store::{accounts, sampler, suspended};
 use alloc::vec::Vec;
@@ -55,7 +56,7 @@ pub(crate) fn withdraw_from_work<H: Host>(net: &mut Network<'_, H>, seat: &mut S
 }
 
 /// Puts a node into the parking pool until `due`, for this reason.
-pub(crate) fn set_apart<H: Host>(net: &mut Network<'_, H>, mut seat: Seat, due: u64, why: u8) {
+pub(crate) fn set_apart<H: Host>(net: &mut Network<'_, H>, mut seat: Unplaced, due: u64, why: u8) {
     seat.node.pos = net.suspended.put(net.host, seat.id, due);
     seat.node.parked = why;
     seat.put(net.host);
@@ -63,9 +64,10 @@ pub(crate) fn set_apart<H: Host>(net: &mut Network<'_, H>, mut seat: Seat, due: 
 
 /// Sets a node aside until `due`: one that H excludes, or (until now) one held back by due draws.
 #[inline(never)]
-pub(crate) fn park<H: Host>(net: &mut Network<'_, H>, seat: Seat, due: u64) {
+pub(crate) fn park<H: Host>(net: &mut Network<'_, H>, seat: Unplaced, due: u64) {
+    let id = seat.id;
     set_apart(net, seat, due, Node::SET_BACK);
-    emit::<NodeExcluded>(net.host, (seat.id,), (due,));
+    emit::<NodeExcluded>(net.host, (id,), (due,));
 }
 
 /// Whether a node rests since it reported an error.
@@ -91,7 +93,7 @@ pub(crate) fn let_go<H: Host>(net: &mut Network<'_, H>, reserved: Vec<Seat>, in_
         if seat.node.status == Status::Busy as u8 && !seat.node.called() {
             seat.node.status = Status::Available as u8;
         }
-        park(net, seat, now);
+        park(net, Unplaced::of(seat), now);
     }
 }
 
@@ -120,8 +122,8 @@ pub(crate) fn restake<H: Host>(net: &mut Network<'_, H>, seat: &mut Seat, stake:
     net.roster.restake(net.host, seat, from, to, base);
 }
 
-/// Takes a node that has no task and stands nowhere out of the network, or has the program do it that can.
-pub(crate) fn depart<H: Host>(net: &mut Network<'_, H>, seat: Seat, kicked: bool) {
+/// Takes an unplaced node out of the network, or has the program do it that can.
+pub(crate) fn depart<H: Host>(net: &mut Network<'_, H>, seat: Unplaced, kicked: bool) {
     if net.host.is(Program::Nodes) {
         return leave_network(net, seat, kicked);
     }
@@ -129,9 +131,9 @@ pub(crate) fn depart<H: Host>(net: &mut Network<'_, H>, seat: Seat, kicked: bool
     net.must_call(Program::Nodes, departCall::SELECTOR, [seat.id.0 as u64, kicked as u64, 0]);
 }
 
-/// Takes a node that has no task and stands nowhere out of the network; its stake starts to unbond.
+/// Takes an unplaced node out of the network; its stake starts to unbond.
 #[inline(never)]
-pub(crate) fn leave_network<H: Host>(net: &mut Network<'_, H>, mut seat: Seat, kicked: bool) {
+pub(crate) fn leave_network<H: Host>(net: &mut Network<'_, H>, mut seat: Unplaced, kicked: bool) {
     let operator = net.roster.leave(net.host, &mut seat, net.rules.base).account;
     let release = net.now + net.rules.unbonding as u64;
     let stake = seat.node.stake;

@@ -9,6 +9,7 @@ use crate::flow::standing::leave_sampler;
 use crate::host::{Host, Program};
 use crate::inner::takeQueuedCall;
 use crate::store::node::Seat;
+use crate::store::node::Unplaced;
 use crate::store::registry::Held;
 use crate::store::sampler::{Among, Field, Neighbours};
 use crate::store::task::Task;
@@ -39,7 +40,7 @@ impl<H: Host> Network<'_, H> {
         match draw {
             Draw::Node(seat, candidates) => {
                 let left = leave_sampler(self, &seat);
-                start(self, task, seat, candidates, left, rng);
+                start(self, task, Unplaced::of(seat), candidates, left, rng);
             }
             Draw::Nobody => enqueue(self, task),
             Draw::Undecided => return false,
@@ -55,7 +56,7 @@ impl<H: Host> Network<'_, H> {
     }
 }
 
-/// Starts the best queued task on a node whose record is written and which stands nowhere; gives whether there was one, else nothing
+/// Starts the best queued task on an unplaced node whose record is written; gives whether there was one, else nothing
 /// has changed.
 pub(crate) fn take_queued<H: Host>(net: &mut Network<'_, H>, node: NodeId) -> bool {
     if net.host.starts_tasks() {
@@ -65,26 +66,26 @@ pub(crate) fn take_queued<H: Host>(net: &mut Network<'_, H>, node: NodeId) -> bo
     }
 }
 
-/// Starts the best queued task on a node that stands nowhere; gives whether there was one.
+/// Starts the best queued task on an unplaced node; gives whether there was one.
 pub(crate) fn start_queued<H: Host>(net: &mut Network<'_, H>, node: NodeId) -> bool {
     let seat = Seat::load(net.host, node);
     let best = queue::best_single(net.host, seat.node.group);
     if let Some(best) = best {
         let ticket = best.ticket(net.host);
         let task = dequeue(net, ticket);
-        start(net, &task, seat, Candidates::AtLeast(0), 0, None);
+        start(net, &task, Unplaced::of(seat), Candidates::AtLeast(0), 0, None);
     }
     best.is_some()
 }
 
-/// Starts a task on a node that stands nowhere; writes the node's record. With entropy in hand
+/// Starts a task on an unplaced node; writes the node's record. With entropy in hand
 /// ([`Rng`]) it is used for the pre-download, else the task's id has to do: who is asked to
 /// download decides nothing. Whether success raises H follows from the candidates of the draw; a task that comes
 /// from the queue was not drawn and has none. `left` is the length of the list that the node was drawn from, without it.
 fn start<H: Host>(
     net: &mut Network<'_, H>,
     task: &Task,
-    mut seat: Seat,
+    mut seat: Unplaced,
     candidates: Candidates,
     left: u32,
     rng: Option<&mut Rng>,

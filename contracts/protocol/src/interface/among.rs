@@ -11,7 +11,7 @@ use crate::flow::start::start_queued;
 use crate::host::Host;
 use crate::inner::*;
 use crate::programs::{is_of, Run};
-use crate::store::node::Seat;
+use crate::store::node::{Seat, Unplaced};
 use crate::{programs, Result};
 use alloc::vec::Vec;
 use muster_core::id::NodeId;
@@ -21,7 +21,7 @@ program! { ASKED;
     nodes_inner NODES_INNER {
         acting(net) {
             #[payable] departCall(node: NodeId, kicked: u8) -> u64 {
-                let seat = Seat::load(net.host, node);
+                let seat = Unplaced::of(Seat::load(net.host, node));
                 leave_network(&mut net, seat, kicked != 0);
                 Ok(net.host.reads() as u64)
             }

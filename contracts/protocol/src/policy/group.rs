@@ -8,9 +8,9 @@ use crate::flow::queueing::{queue_first, redraw};
 use crate::flow::reliability::may_work;
 use crate::flow::standing::{let_go, reserved_for, withdraw_from_work};
 use crate::host::Host;
-use crate::policy::commitments::images;
 use crate::store::groups::Group;
 use crate::store::node::Seat;
+use crate::store::node::Unplaced;
 use crate::store::registry;
 use crate::store::registry::Held;
 use crate::store::sampler::{Among, Field};
@@ -18,17 +18,7 @@ use crate::store::task::Task;
 use alloc::vec::Vec;
 use muster_core::id::{GpuGroup, Grade, NodeId};
 use muster_core::record::{Duty, Limits, Membership, Node, Order, Reserved, Stage, Status, MEMBERS};
-use muster_core::validation::same_images;
 use muster_core::word::Word;
-
-/// Whether two answers to a task are the same.
-pub(crate) fn same(order: &Order, limits: &Limits, a: &Word, b: &Word) -> bool {
-    if order.images() == 0 {
-        a == b
-    } else {
-        same_images(&images(*a), &images(*b), limits.hamming_most)
-    }
-}
 
 /// Whether the answers of nodes of a group can be compared: as images, or bit by bit where the group is listed still.
 pub(crate) fn comparable<H: Host>(net: &Network<'_, H>, order: &Order, group: GpuGroup) -> bool {
@@ -136,7 +126,7 @@ pub(crate) fn form_of<H: Host>(
                 withdraw_from_work(net, &mut seat);
             }
             member.stage = Stage::Running;
-            member.moment = start_member(net, seat, &task, group.place, limits) as u32;
+            member.moment = start_member(net, Unplaced::of(seat), &task, group.place, limits) as u32;
         } else {
             seat.node.duties |= Node::CALLED;
             seat.put(net.host);
@@ -151,8 +141,14 @@ pub(crate) fn form_of<H: Host>(
     group
 }
 
-/// Starts a group's task on a node that stands nowhere; gives its deadline.
-pub(crate) fn start_member<H: Host>(net: &mut Network<'_, H>, mut seat: Seat, task: &Task, place: u32, limits: &Limits) -> u64 {
+/// Starts a group's task on an unplaced node; gives its deadline.
+pub(crate) fn start_member<H: Host>(
+    net: &mut Network<'_, H>,
+    mut seat: Unplaced,
+    task: &Task,
+    place: u32,
+    limits: &Limits,
+) -> u64 {
     let held = Held::load(net.host, seat.slot, seat.node.models);
     let missing: Vec<_> = task.models.as_slice().iter().copied().filter(|&m| !held.holds(m)).collect();
     let order = &task.order;

@@ -8,184 +8,64 @@ use crate::flow::reliability::{lower_reliability, raise_reliability};
 use crate::flow::scores::{enter_score, kick_out};
 use crate::flow::standing::{depart, restake, withdraw_from_work, Next};
 use crate::host::Host;
-use crate::policy::group::{drop_out, same};
-use crate::policy::rated::count_settled;
-use crate::policy::sampled::paid_alone;
+use crate::policy::group::drop_out;
+use crate::policy::ruling::{Case, Mark, Part, Ruling, Settled};
+use crate::policy::{rated, replicated, sampled};
 use crate::store::groups::Group;
 use crate::store::node::Seat;
+use crate::store::node::Unplaced;
 use crate::store::task::{ModelSet, Task};
 use crate::store::{accounts, receipts};
-use alloc::vec::Vec;
 use muster_core::id::{NodeId, TaskId};
-use muster_core::qos::share_bps;
-use muster_core::record::{Escrow, Membership, Node, Order, Phase, Policy, Receipt, Stage, Status, MEMBERS, MEMBERS_MOST};
-use muster_core::reputation::vote_by;
-use muster_core::validation;
-use muster_core::validation::{shares, Member, Outcome, Pot, Verdict};
+use muster_core::record::{Escrow, Membership, Node, Order, Phase, Policy, Receipt, Stage, Status, MEMBERS};
+use muster_core::validation::Verdict;
 use muster_core::word::{Address, Word};
 
-/// Outcomes of `IMuster.GroupSettled`.
-const AGREED: u8 = 0;
-const ALONE: u8 = 1;
-const DIFFERING: u8 = 2;
-const UNANSWERED: u8 = 3;
-const RESCHEDULED: u8 = 4;
-
-/// What a judgement enters for a member.
-enum Mark {
-    /// A score, which counts for its rating too.
-    Score(u8),
-    /// Whether it was right, for its rating only.
-    Rating(bool),
-}
-
 /// Judges a group whose reveals are over: pays, scores, slashes, and frees its place. Only when no draw is due.
-pub(crate) fn judge<H: Host>(net: &mut Network<'_, H>, group: Group, order: &Order) {
-    if order.rated() {
-        return judge_rated(net, &group, order);
-    }
-    let (limits, escrow) = (net.limits(), group.escrow(net.host));
-    let answers: [Word; MEMBERS] = core::array::from_fn(|i| match group.members[i].stage {
-        Stage::Answered | Stage::Failed => group.answer(net.host, i),
-        _ => Word::ZERO,
-    });
-    let members: [Member<Word>; MEMBERS] = core::array::from_fn(|i| {
-        let m = &group.members[i];
-        match m.stage {
-            Stage::None => Member::None,
-            Stage::Answered => Member::Answered { answer: answers[i], elapsed: m.elapsed, at: m.moment },
-            Stage::Failed => Member::Failed,
-            Stage::Committed => Member::Withheld,
-            Stage::Called | Stage::Running | Stage::TimedOut | Stage::Gone => Member::TimedOut,
-        }
-    });
-    let judgement = validation::judge(&members, |a, b| same(order, &limits, a, b));
-    let (scored, replicated, fee) = (order.scored(), order.several(), escrow.fee);
-    let single = paid_alone(order, fee);
-    let mut paid = [0; MEMBERS];
-    let (outcome, answerer) = match judgement.outcome {
-        Outcome::Agreed(fastest) => {
-            let stages = group.members.iter().map(|m| m.stage).filter(|&stage| stage != Stage::None);
-            let (count, failed) = (stages.clone().count(), stages.filter(|&stage| stage == Stage::Failed).count());
-            let answered = group.members[0].stage == Stage::Answered;
-            let pot = if scored && !replicated {
-                Pot::of_payments(fee, single, count, failed, answered)
-            } else {
-                Pot::of_fee(fee, count, failed)
-            };
-            accounts::save(net.host, fee - pot.fee);
-            paid = shares(pot.fee + accounts::draw_reserve(net.host, pot.reserve), &judgement.scores);
-            (AGREED, Some(fastest))
-        }
-        // Of three that began at once none was there first.
-        Outcome::Alone(0) if !replicated => {
-            paid[0] = single;
-            accounts::save(net.host, fee - single);
-            (ALONE, Some(0))
-        }
-        Outcome::Differing => (DIFFERING, None),
-        _ => (UNANSWERED, None),
+pub(crate) fn judge<H: Host>(net: &mut Network<'_, H>, group: &Group, order: &Order) {
+    let case = Case::of(net, group, order);
+    let ruling = match order.policy() {
+        Policy::Rated { attempts, .. } => rated::rule(net, &case, attempts),
+        Policy::Replicated => replicated::rule(net, &case),
+        Policy::Single | Policy::Sampled { .. } => sampled::rule(net, &case),
     };
-    // A sampled task has spent its start fee when its validators were called.
-    let start_fee = if answerer.is_none() && replicated { share_bps(fee, order.start_fee_bps) } else { 0 };
-    let refund = if answerer.is_some() { 0 } else { fee - start_fee };
-    let answer = answerer.map_or(Word::ZERO, |i| answers[i]);
-    let (state, node) = answerer.map_or((Receipt::UNDECIDED, NodeId(0)), |i| (Receipt::SUCCEEDED, group.members[i].node));
-    receipts::close(net.host, order, state, node, 0, refund, &answer.to_be_bytes());
-    group.free(net.host);
-    let slashes = scored && (order.images() == 0 || limits.slash_images > 0);
-    let slash_times = if slashes { escrow.slash_times } else { 0 };
-    for (i, member) in group.members.iter().enumerate().take(MEMBERS) {
-        if judgement.verdicts[i] == Verdict::None {
-            continue;
-        }
-        let mark = judgement.scores[i].filter(|_| scored).map(Mark::Score);
-        let slash = if matches!(judgement.verdicts[i], Verdict::Wrong | Verdict::Withheld) {
-            slash_times as u128 * order.part(fee)
-        } else {
-            0
-        };
-        emit::<MemberJudged>(net.host, (order.id, member.node), (group.place, judgement.verdicts[i] as u8, paid[i]));
-        conclude(net, member, order, paid[i], mark, slash);
-    }
-    // After all slashes: none takes what is only given back here.
-    accounts::earn(net.host, start_fee);
-    accounts::credit(net.host, escrow.creator, refund);
-    let reserve = accounts::reserve(net.host);
-    let told = (outcome, answer.to_be_bytes(), refund, start_fee, reserve);
-    emit::<GroupSettled>(net.host, (order.id, group.place, escrow.creator), told);
-}
-
-/// Judges a group chosen by ratings: whoever agrees with more than half of it is right (the paper of
-/// [`muster_core::reputation`], section 3.3). Where nobody is, the task goes to another group, as often as its application's profile
-/// allows; each group that finds no majority costs it a start fee. Answers are rated by a majority only, and errors never: else
-/// tasks without a right answer would lower the ratings of everybody who tries.
-fn judge_rated<H: Host>(net: &mut Network<'_, H>, group: &Group, order: &Order) {
-    let (limits, task) = (net.limits(), group.task(net.host));
-    let members: Vec<&Membership> = group.members.iter().filter(|m| m.stage != Stage::None).collect();
-    let answer = |i: usize| group.answer(net.host, i);
-    let answers: Vec<Option<Word>> =
-        members.iter().enumerate().map(|(i, m)| (m.stage == Stage::Answered).then(|| answer(i))).collect();
-    let mut right = [false; MEMBERS_MOST];
-    let winner = vote_by(&answers, &mut right[..members.len()], |a, b| same(order, &limits, a, b));
-    let profile = count_settled(net, task.escrow.creator, winner.is_some(), members.len() as u32);
-    let (fee, creator, scored) = (task.escrow.fee, task.escrow.creator, order.scored());
-    let again = winner.is_none() && matches!(order.policy(), Policy::Rated { attempts, .. } if attempts < profile.reschedules);
-    let outcome = match winner {
-        Some(_) => AGREED,
-        None if again => RESCHEDULED,
-        None if answers.iter().flatten().count() > 1 => DIFFERING,
-        None => UNANSWERED,
-    };
-    let start_fee = if winner.is_some() { 0 } else { share_bps(fee, order.start_fee_bps) };
-    let refund = if winner.is_some() || again { 0 } else { fee - start_fee };
-    let answer = winner.and_then(|i| answers[i]).unwrap_or(Word::ZERO).to_be_bytes();
+    let Ruling { settled, answerer, parts, start_fee } = ruling;
+    let again = settled == Settled::Rescheduled;
+    let Escrow { creator, fee, slash_times } = case.escrow;
+    let refund = if answerer.is_some() || again { 0 } else { fee - start_fee };
+    let answer = answerer.map_or(Word::ZERO, |i| case.answers[i]).to_be_bytes();
     if !again {
-        let (state, node) = winner.map_or((Receipt::UNDECIDED, NodeId(0)), |i| (Receipt::SUCCEEDED, members[i].node));
+        let (state, node) = answerer.map_or((Receipt::UNDECIDED, NodeId(0)), |i| (Receipt::SUCCEEDED, group.members[i].node));
         receipts::close(net.host, order, state, node, 0, refund, &answer);
     }
     group.free(net.host);
     if again {
         // Before its members look for work: they call up other tasks only where there is room beside it.
-        let escrow = Escrow { fee: fee - start_fee, ..task.escrow };
-        redraw(net, &Task { escrow, order: order.after_attempt(), ..task });
+        let escrow = Escrow { fee: fee - start_fee, ..case.escrow };
+        let models = group.models(net.host, order);
+        redraw(net, &Task { escrow, order: order.after_attempt(), models });
     }
-    let failed = members.iter().filter(|m| m.stage == Stage::Failed).count();
-    let (mut left, mut pot) = (0, 0);
-    if winner.is_some() {
-        left = right.iter().filter(|&&right| right).count() as u128;
-        pot = Pot::of_fee(fee, members.len(), failed).fee;
-        accounts::save(net.host, fee - pot);
-    }
-    let share = pot / left.max(1);
-    for (i, member) in members.into_iter().enumerate() {
-        let verdict = match member.stage {
-            Stage::Answered if winner.is_none() => Verdict::Open,
-            Stage::Answered if right[i] => Verdict::Right,
-            Stage::Answered => Verdict::Wrong,
-            Stage::Failed => Verdict::Failed,
-            Stage::Committed => Verdict::Withheld,
-            _ => Verdict::TimedOut,
+    let slashes = order.liable() && (order.images() == 0 || case.limits.slash_images > 0);
+    for (i, member) in group.members.iter().enumerate().take(case.count) {
+        let Part { verdict, paid, mark } = parts[i];
+        let slash = if slashes && matches!(verdict, Verdict::Wrong | Verdict::Withheld) {
+            slash_times as u128 * order.part(fee)
+        } else {
+            0
         };
-        // The last of those who are right gets what is left over.
-        let paid = match (verdict, left) {
-            (Verdict::Right, 1) => pot,
-            (Verdict::Right, _) => share,
-            _ => 0,
-        };
-        (pot, left) = (pot - paid, left.saturating_sub((verdict == Verdict::Right) as u128));
         emit::<MemberJudged>(net.host, (order.id, member.node), (group.place, verdict as u8, paid));
-        let counts = scored && !matches!(verdict, Verdict::Open | Verdict::Failed);
         if i >= MEMBERS {
             // Who is freed by now finds work in later calls.
             net.spend();
         }
-        conclude(net, member, order, paid, counts.then_some(Mark::Rating(verdict == Verdict::Right)), 0);
+        conclude(net, member, order, paid, mark, slash);
     }
+    // After all slashes: none takes what is only given back here.
     accounts::earn(net.host, start_fee);
     accounts::credit(net.host, creator, refund);
     let reserve = accounts::reserve(net.host);
-    emit::<GroupSettled>(net.host, (order.id, group.place, creator), (outcome, answer, refund, start_fee, reserve));
+    let told = (settled as u8, answer, refund, start_fee, reserve);
+    emit::<GroupSettled>(net.host, (order.id, group.place, creator), told);
 }
 
 /// What a judgement is for one member: pay, score, H, slash, and whether it is free again.
@@ -228,7 +108,7 @@ fn conclude<H: Host>(net: &mut Network<'_, H>, member: &Membership, order: &Orde
         return;
     }
     if held && counted || late {
-        release(net, seat, Next::WorkOrWait);
+        release(net, Unplaced::of(seat), Next::WorkOrWait);
     } else {
         seat.put(net.host);
     }
@@ -262,7 +142,7 @@ fn expel<H: Host>(net: &mut Network<'_, H>, mut seat: Seat, nowhere: bool) {
         take_off_work(net, &mut seat);
     }
     seat.node.duties &= !Node::HELD;
-    depart(net, seat, true);
+    depart(net, Unplaced::of(seat), true);
 }
 
 /// Takes a node away from what it does, or from where it waits for work.

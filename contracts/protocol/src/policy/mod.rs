@@ -5,5 +5,6 @@ pub mod group;
 pub mod judgement;
 pub mod rated;
 pub mod replicated;
+pub mod ruling;
 pub mod sampled;
 pub mod single;

@@ -9,17 +9,24 @@ use crate::flow::reliability::may_work;
 use crate::flow::standing::{let_go, reserved_for};
 use crate::host::{offset, Host};
 use crate::policy::group::{reserved_fit, scored_drawn, seat_drawn};
+use crate::policy::ruling::{Case, Mark, Part, Ruling, Settled};
+use crate::store::accounts;
 use crate::store::groups::places;
 use crate::store::layout::{entry, node_slot, profile_slot, GROUPS};
 use crate::store::layout::{group, node as record, profile as words};
 use crate::store::node::Seat;
 use crate::store::sampler::{Among, Field};
 use crate::store::task::{ModelSet, Task};
+use crate::Result;
 use alloc::vec::Vec;
 use muster_core::adaptive::{best_target, mean_target, Climber, Settings, Tally};
 use muster_core::id::{GpuGroup, NodeId};
-use muster_core::record::{Climb, Models, Order, Profile, Reserved, Scores, Targeting, MEMBERS, MEMBERS_MOST, MODELS_PER_WORD};
-use muster_core::reputation::{Algorithm, Exact, Likelihood, Rule};
+use muster_core::record::{
+    Climb, Models, Order, Policy, Profile, Reserved, Scores, Stage, Targeting, MEMBERS, MEMBERS_MOST, MODELS_PER_WORD,
+    TASK_MODELS,
+};
+use muster_core::reputation::{vote_by, Algorithm, Exact, Likelihood, Rule};
+use muster_core::validation::{Pot, Verdict};
 use muster_core::wad::WAD;
 use muster_core::word::{Address, Word};
 
@@ -49,6 +56,9 @@ const MODEL: u64 = 2_000;
 const FIRST: u64 = 17_100;
 /// Words that a draw writes for the first time, at most, before the one that forms a group.
 const FIRST_MOST: u32 = 18;
+
+/// Groups of more members are given tasks of no more models than a word holds.
+const LARGE_GROUP: u8 = 6;
 
 /// A node in the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,10 +106,14 @@ pub(crate) fn profile_words<H: Host>(net: &Network<'_, H>, application: Address)
     (profile, net.host.get(offset(at, words::CLIMB)))
 }
 
-/// Nodes that a task pays for whose creator the sender is, chosen by their ratings.
-pub(crate) fn nodes_paid<H: Host>(net: &Network<'_, H>) -> u8 {
+/// What is frozen of it at its creation, by the sender's profile: the most nodes that its fee is for.
+pub(crate) fn freeze<H: Host>(net: &Network<'_, H>, models: usize) -> Result<Policy> {
     let profile = net.host.load(profile_slot(net.host, net.host.sender()));
-    Profile::most_of(&profile)
+    let most = Profile::most_of(&profile);
+    // Many members that all load many models would make a draw dearer than any call may be.
+    let most_models = if most > LARGE_GROUP { MODELS_PER_WORD as usize } else { TASK_MODELS };
+    ensure!(models <= most_models, TooManyModels(models, most_models));
+    Ok(Policy::Rated { most, attempts: 0 })
 }
 
 /// Counts a settled group for its application; gives its profile.
@@ -320,4 +334,53 @@ fn draw_pool<H: Host>(
     let began = net.host.reads().wrapping_sub(SEVERAL_READS.saturating_sub(reads));
     draw_several(net, field, beside, models, (&mut nodes, most), (&mut |_| true, began), rng);
     nodes
+}
+
+/// Rules on a group: whoever agrees with more than half of it is right (the paper, section 3.3). Where nobody is, the task goes to another
+/// group, as often as its application's profile allows; each group that finds no majority costs it a start fee. Answers are rated by a
+/// majority only, and errors never: else tasks without a right answer would lower the ratings of everybody who tries.
+pub(crate) fn rule<H: Host>(net: &mut Network<'_, H>, case: &Case<'_>, attempts: u8) -> Ruling {
+    let (members, fee) = (&case.group.members[..case.count], case.escrow.fee);
+    let answers: Vec<Option<Word>> =
+        members.iter().zip(case.answers).map(|(m, answer)| (m.stage == Stage::Answered).then_some(answer)).collect();
+    let mut right = [false; MEMBERS_MOST];
+    let winner = vote_by(&answers, &mut right[..case.count], |a, b| case.same(a, b));
+    let profile = count_settled(net, case.escrow.creator, winner.is_some(), case.count as u32);
+    let settled = match winner {
+        Some(_) => Settled::Agreed,
+        None if attempts < profile.reschedules => Settled::Rescheduled,
+        None if answers.iter().flatten().count() > 1 => Settled::Differing,
+        None => Settled::Unanswered,
+    };
+    let mut ruling = Ruling::new(settled, winner);
+    let (mut left, mut pot) = (0, 0);
+    if winner.is_some() {
+        left = right.iter().filter(|&&right| right).count() as u128;
+        pot = Pot::of_fee(fee, case.count, case.failed).fee;
+        accounts::save(net.host, fee - pot);
+    } else {
+        ruling.start_fee = case.start_fee();
+    }
+    let share = pot / left.max(1);
+    for (i, member) in members.iter().enumerate() {
+        let verdict = match member.stage {
+            Stage::Answered if winner.is_none() => Verdict::Open,
+            Stage::Answered if right[i] => Verdict::Right,
+            Stage::Answered => Verdict::Wrong,
+            Stage::Failed => Verdict::Failed,
+            Stage::Committed => Verdict::Withheld,
+            _ => Verdict::TimedOut,
+        };
+        // The last of those who are right gets what is left over.
+        let paid = match (verdict, left) {
+            (Verdict::Right, 1) => pot,
+            (Verdict::Right, _) => share,
+            _ => 0,
+        };
+        (pot, left) = (pot - paid, left.saturating_sub((verdict == Verdict::Right) as u128));
+        let counts = case.order.scored() && !matches!(verdict, Verdict::Open | Verdict::Failed);
+        let mark = counts.then_some(Mark::Rating(verdict == Verdict::Right));
+        ruling.parts[i] = Part { verdict, paid, mark };
+    }
+    ruling
 }

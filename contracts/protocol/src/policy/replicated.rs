@@ -4,6 +4,7 @@ use crate::flow::draw::{draw_several, Members, Rng};
 use crate::flow::network::Network;
 use crate::host::Host;
 use crate::policy::group::{reserved_fit, seat_drawn};
+use crate::policy::ruling::{Case, Ruling};
 use crate::store::node::Seat;
 use crate::store::registry;
 use crate::store::sampler::{Among, Counts, Field};
@@ -11,10 +12,16 @@ use crate::store::task::Task;
 use alloc::vec::Vec;
 use muster_core::id::GpuGroup;
 use muster_core::record::{Order, MEMBERS};
+use muster_core::validation::Pot;
 use muster_core::word::Word;
 
 /// Of these, what is kept for the other two where the first is drawn apart.
 const OTHERS_READS: u32 = 64;
+
+/// Whether its nodes can be found in any listed GPU group: where it requires none, and as they are drawn together.
+pub(crate) fn finds_its_group(group: GpuGroup) -> bool {
+    group.is_any()
+}
 
 /// Draws the three nodes of the first Pending task, which takes so many.
 pub(crate) fn form_replicated<H: Host>(net: &mut Network<'_, H>, at: Word, order: &Order) {
@@ -77,4 +84,14 @@ impl<H: Host> Network<'_, H> {
             Members::Undecided
         }
     }
+}
+
+/// Rules on a group of three that began at once: none of them was there first, so one answer alone is none.
+pub(crate) fn rule<H: Host>(net: &mut Network<'_, H>, case: &Case<'_>) -> Ruling {
+    let judgement = case.compare();
+    let mut ruling = Ruling::compared(net, case, &judgement, Pot::of_fee(case.escrow.fee, case.count, case.failed));
+    if ruling.answerer.is_none() {
+        ruling.start_fee = case.start_fee();
+    }
+    ruling
 }

@@ -8,24 +8,34 @@ use crate::flow::release::free_for_work;
 use crate::host::Host;
 use crate::policy::commitments::{seat_running, Opening, ERROR};
 use crate::policy::group::form_of;
+use crate::policy::ruling::{Case, Ruling, Settled};
 use crate::policy::single::{fail, succeed};
 use crate::store::accounts;
 use crate::store::groups::kept;
 use crate::store::node::Seat;
-use crate::store::sampler::{Among, Field};
+use crate::store::sampler::{have_joined, Among, Field};
 use crate::store::task::Task;
 use crate::Result;
 use alloc::vec::Vec;
-use muster_core::id::{NodeId, TaskId};
+use muster_core::id::{GpuGroup, NodeId, TaskId};
 use muster_core::qos::share_bps;
 use muster_core::record::{Call, Commitment, Escrow, Limits, Membership, Node, Order, Phase, Policy, Stage, Status, MEMBERS};
-use muster_core::validation::payment;
+use muster_core::validation::{payment, Outcome, Pot};
 use muster_core::word::Word;
 
 /// Draws of a task's validators that may stay undecided; after that it is judged with as many as were found.
 pub const CALL_DRAWS: u8 = 8;
 /// Paused nodes that a draw of validators takes out of the active ones.
 pub const PAUSED_MET: usize = 4;
+
+/// What is frozen of it at its creation, and whether it can be scored.
+pub(crate) fn freeze<H: Host>(net: &Network<'_, H>, group: GpuGroup) -> (Policy, bool) {
+    let limits = net.limits();
+    // Settled before anybody knows who runs it. Paused nodes count: a node found wrong would else have its others pause. But not where
+    // hardly anybody else is there: two that collude would be enough to have the rest slashed.
+    let scored = have_joined(net.host, group.into(), limits.score_pool as u32);
+    (Policy::Sampled { bps: limits.sample_bps }, scored)
+}
 
 /// Whether the hash of the commitment's block samples a task.
 pub(crate) fn lot_falls_on<H: Host>(net: &Network<'_, H>, order: &Order, commitment: &Commitment) -> Result<bool> {
@@ -167,4 +177,26 @@ fn can_validate(node: &Node, open_most: u8) -> bool {
         && !node.called()
         && !node.held()
         && node.open() < open_most
+}
+
+/// Rules on a group of its node and those who were called: by payments that its fee, and what others saved for them, is for. Whoever ran it is
+/// paid as where there is no group if nobody else has answered.
+pub(crate) fn rule<H: Host>(net: &mut Network<'_, H>, case: &Case<'_>) -> Ruling {
+    let (judgement, fee) = (case.compare(), case.escrow.fee);
+    let single = paid_alone(case.order, fee);
+    let answered = case.group.members[0].stage == Stage::Answered;
+    let pot = if case.order.scored() {
+        Pot::of_payments(fee, single, case.count, case.failed, answered)
+    } else {
+        Pot::of_fee(fee, case.count, case.failed)
+    };
+    // Its start fee was spent when its validators were called.
+    let mut ruling = Ruling::compared(net, case, &judgement, pot);
+    if judgement.outcome == Outcome::Alone(0) {
+        ruling.settled = Settled::Alone;
+        ruling.answerer = Some(0);
+        ruling.parts[0].paid = single;
+        accounts::save(net.host, fee - single);
+    }
+    ruling
 }

@@ -7,6 +7,7 @@ use crate::flow::reliability::raise_reliability;
 use crate::flow::standing::{rests_until, Next};
 use crate::host::Host;
 use crate::store::node::Seat;
+use crate::store::node::Unplaced;
 use crate::store::receipts::UNSET;
 use crate::store::{accounts, receipts};
 use crate::Result;
@@ -57,7 +58,7 @@ pub(crate) fn succeed<H: Host>(
     accounts::credit(net.host, operator, paid);
     emit::<TaskSucceeded>(net.host, (order.id, seat.id, escrow.creator), (digest, paid));
     receipts::close(net.host, order, Receipt::SUCCEEDED, seat.id, 0, 0, &digest);
-    release(net, seat, Next::WorkOrWait);
+    release(net, Unplaced::of(seat), Next::WorkOrWait);
 }
 
 impl<H: Host> Network<'_, H> {
@@ -79,5 +80,5 @@ pub(crate) fn fail<H: Host>(net: &mut Network<'_, H>, seat: Seat, escrow: &Escro
     accounts::credit(net.host, escrow.creator, refund);
     emit::<TaskErrorReported>(net.host, (order.id, seat.id, escrow.creator), (code, refund));
     receipts::close(net.host, order, Receipt::ERROR, seat.id, code, refund, &UNSET);
-    release(net, seat, Next::Rest(rests_until(order)));
+    release(net, Unplaced::of(seat), Next::Rest(rests_until(order)));
 }

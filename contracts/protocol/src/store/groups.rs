@@ -3,7 +3,7 @@
 use crate::host::{offset, Host};
 use crate::store::layout::group as words;
 use crate::store::layout::{entry, slot, GROUPS, GROUP_PLACES};
-use crate::store::task::Task;
+use crate::store::task::{ModelSet, Task};
 use muster_core::id::NodeId;
 use muster_core::record::{Escrow, Members, Membership, Order, Places, Stage, MEMBERS, MEMBERS_MOST};
 use muster_core::word::Word;
@@ -74,6 +74,11 @@ impl Group {
 
     pub fn escrow<H: Host>(&self, host: &H) -> Escrow {
         host.get(offset(self.slot, words::ESCROW))
+    }
+
+    /// The models of its task, whose order is given.
+    pub fn models<H: Host>(&self, host: &H, order: &Order) -> ModelSet {
+        ModelSet::load(host, order, offset(self.slot, words::MODELS))
     }
 
     /// What a member has committed to, or revealed.

@@ -4,6 +4,7 @@ use crate::host::{offset, Host};
 use crate::store::layout::node;
 use crate::store::layout::node_slot;
 use crate::store::task::{ModelSet, Task};
+use core::ops::{Deref, DerefMut};
 use muster_core::id::{ModelId, NodeId};
 use muster_core::record::{Commitment, Duty, Escrow, Models, Node, Operator, Order, Scores};
 use muster_core::word::Word;
@@ -17,6 +18,34 @@ pub struct Seat {
     pub slot: Word,
     /// What it says.
     pub node: Node,
+}
+
+/// A node that has no task and stands in no list. Whoever has one gives it a place, or to somebody who does: else it would be lost.
+#[must_use = "a node that is given no place is lost"]
+#[derive(Debug)]
+pub struct Unplaced(Seat);
+
+impl Unplaced {
+    /// Of a node whose task has just ended, or that was just taken out of where it stood.
+    #[inline(always)]
+    pub fn of(seat: Seat) -> Unplaced {
+        Unplaced(seat)
+    }
+}
+
+impl Deref for Unplaced {
+    type Target = Seat;
+    #[inline(always)]
+    fn deref(&self) -> &Seat {
+        &self.0
+    }
+}
+
+impl DerefMut for Unplaced {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Seat {
+        &mut self.0
+    }
 }
 
 impl Seat {

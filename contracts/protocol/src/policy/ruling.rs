@@ -1,0 +1,146 @@
+//! What a policy makes of a group's answers: each room rules on a case, and [`crate::policy::judgement`] carries it out.
+
+use crate::flow::network::Network;
+use crate::host::Host;
+use crate::policy::commitments::images;
+use crate::store::accounts;
+use crate::store::groups::Group;
+use muster_core::qos::share_bps;
+use muster_core::record::{Escrow, Limits, Order, Stage, MEMBERS, MEMBERS_MOST};
+use muster_core::validation::{judge, same_images, shares, Judgement, Member, Outcome, Pot, Verdict};
+use muster_core::word::Word;
+
+/// What a group came to, as `IMuster.GroupSettled` says it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Settled {
+    /// Members agreed.
+    Agreed = 0,
+    /// One answered alone, and that counts.
+    Alone = 1,
+    /// Several answered, each otherwise.
+    Differing = 2,
+    /// There is no answer that counts.
+    Unanswered = 3,
+    /// The task goes to another group.
+    Rescheduled = 4,
+}
+
+/// What a judgement enters for a member.
+#[derive(Clone, Copy)]
+pub(crate) enum Mark {
+    /// A score, which counts for its rating too.
+    Score(u8),
+    /// Whether it was right, for its rating only.
+    Rating(bool),
+}
+
+/// A group whose reveals are over.
+pub(crate) struct Case<'a> {
+    pub group: &'a Group,
+    pub order: &'a Order,
+    pub limits: Limits,
+    pub escrow: Escrow,
+    /// What was answered, by member.
+    pub answers: [Word; MEMBERS_MOST],
+    /// Members that there are; they are the first.
+    pub count: usize,
+    /// Those of them that could not run the task.
+    pub failed: usize,
+}
+
+impl<'a> Case<'a> {
+    /// Reads what it takes to rule.
+    pub fn of<H: Host>(net: &Network<'_, H>, group: &'a Group, order: &'a Order) -> Case<'a> {
+        let those = |stage: Stage| group.members.iter().filter(|m| m.stage == stage).count();
+        let answers = core::array::from_fn(|i| match group.members[i].stage {
+            Stage::Answered => group.answer(net.host, i),
+            _ => Word::ZERO,
+        });
+        Case {
+            group,
+            order,
+            limits: net.limits(),
+            escrow: group.escrow(net.host),
+            answers,
+            count: MEMBERS_MOST - those(Stage::None),
+            failed: those(Stage::Failed),
+        }
+    }
+
+    /// Whether two answers are the same.
+    pub fn same(&self, a: &Word, b: &Word) -> bool {
+        if self.order.images() == 0 {
+            a == b
+        } else {
+            same_images(&images(*a), &images(*b), self.limits.hamming_most)
+        }
+    }
+
+    /// What the task's creator pays where nothing comes of it.
+    pub fn start_fee(&self) -> u128 {
+        share_bps(self.escrow.fee, self.order.start_fee_bps)
+    }
+
+    /// Compares the answers of three.
+    pub fn compare(&self) -> Judgement {
+        let members: [Member<Word>; MEMBERS] = core::array::from_fn(|i| {
+            let m = &self.group.members[i];
+            match m.stage {
+                Stage::None => Member::None,
+                Stage::Answered => Member::Answered { answer: self.answers[i], elapsed: m.elapsed, at: m.moment },
+                Stage::Failed => Member::Failed,
+                Stage::Committed => Member::Withheld,
+                Stage::Called | Stage::Running | Stage::TimedOut | Stage::Gone => Member::TimedOut,
+            }
+        });
+        judge(&members, |a, b| self.same(a, b))
+    }
+}
+
+/// What becomes of a member.
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
+    pub verdict: Verdict,
+    pub paid: u128,
+    pub mark: Option<Mark>,
+}
+
+/// What becomes of a group.
+pub(crate) struct Ruling {
+    pub settled: Settled,
+    /// Whose answer is the task's.
+    pub answerer: Option<usize>,
+    /// By member.
+    pub parts: [Part; MEMBERS_MOST],
+    /// Where there is no answer: what its creator pays of the fee.
+    pub start_fee: u128,
+}
+
+impl Ruling {
+    /// Of a case in which nothing is paid or marked yet.
+    pub fn new(settled: Settled, answerer: Option<usize>) -> Ruling {
+        let nothing = Part { verdict: Verdict::None, paid: 0, mark: None };
+        Ruling { settled, answerer, parts: [nothing; MEMBERS_MOST], start_fee: 0 }
+    }
+
+    /// Of three whose answers were compared: their verdicts and scores; and where some agree, who shares `pot` and the reserve.
+    pub fn compared<H: Host>(net: &mut Network<'_, H>, case: &Case<'_>, judgement: &Judgement, pot: Pot) -> Ruling {
+        let (settled, answerer) = match judgement.outcome {
+            Outcome::Agreed(fastest) => (Settled::Agreed, Some(fastest)),
+            Outcome::Differing => (Settled::Differing, None),
+            Outcome::Alone(_) | Outcome::Unanswered => (Settled::Unanswered, None),
+        };
+        let mut ruling = Ruling::new(settled, answerer);
+        let mut paid = [0; MEMBERS];
+        if answerer.is_some() {
+            accounts::save(net.host, case.escrow.fee - pot.fee);
+            paid = shares(pot.fee + accounts::draw_reserve(net.host, pot.reserve), &judgement.scores);
+        }
+        for i in 0..MEMBERS {
+            let mark = judgement.scores[i].filter(|_| case.order.scored()).map(Mark::Score);
+            ruling.parts[i] = Part { verdict: judgement.verdicts[i], paid: paid[i], mark };
+        }
+        ruling
+    }
+}
