@@ -1,4 +1,4 @@
-//! The purse: what Muster owes to accounts, and protocol income. Nothing else writes those words.
+//! Accounts: what Muster owes to accounts, and protocol income. Nothing else writes those words.
 
 use crate::abi::{emit, IMuster::*};
 use crate::host::Host;
