@@ -1,8 +1,7 @@
 //! Answers that are committed to and revealed, and tasks that end without any.
 
 use crate::abi::{emit, IMuster::*};
-use crate::flow::gas::demand_gas;
-use crate::flow::gas::{CALL_GAS, JUDGING_GAS};
+use crate::flow::gas::{demand_gas, CALL_GAS, JUDGING_GAS};
 use crate::flow::network::Network;
 use crate::flow::queueing::{abort, TIMEOUT};
 use crate::flow::release::{free_for_work, release};
@@ -16,13 +15,11 @@ use crate::policy::judgement::judge;
 use crate::policy::sampled::{committed, lot_falls_on, paid_alone, reveal_alone};
 use crate::store::accounts;
 use crate::store::groups::{kept, Group};
-use crate::store::node::Seat;
-use crate::store::node::Unplaced;
+use crate::store::node::{Seat, Unplaced};
 use crate::store::task::{ModelSet, Task};
 use crate::Result;
 use muster_core::id::{NodeId, TaskId};
-use muster_core::record::MEMBERS;
-use muster_core::record::{Commitment, Limits, Membership, Node, Order, Phase, Stage};
+use muster_core::record::{Commitment, Limits, Membership, Node, Order, Phase, Stage, MEMBERS};
 use muster_core::word::Word;
 
 impl<H: Host> Network<'_, H> {

@@ -26,7 +26,7 @@ impl<H: Host> Network<'_, H> {
     /// Whether draws wait that are decided by a hash which is known already.
     ///
     /// While they do, nothing may change who their candidates are or what those weigh: whoever could
-    /// would know what he chooses. So calls that would are refused ([`settled`]), nodes whose
+    /// would know what he chooses. So calls that would are refused ([`crate::flow::serve::settled`]), nodes whose
     /// task ends are held back, and no excluded node is re-admitted, until the draws are made.
     pub fn draws_due(&mut self) -> bool {
         self.next_due().is_some()

@@ -10,8 +10,7 @@ use crate::host::{Host, Program};
 use crate::inner::beginDutyCall;
 use crate::policy::group::start_member;
 use crate::store::groups::Group;
-use crate::store::node::Seat;
-use crate::store::node::Unplaced;
+use crate::store::node::{Seat, Unplaced};
 use crate::store::sampler::Among;
 use crate::store::{queue, sampler};
 use alloy_sol_types::SolCall;
@@ -123,7 +122,7 @@ pub(crate) fn begin_membership<H: Host>(net: &mut Network<'_, H>, node: NodeId) 
 /// Counts an open commitment of a node whose task moved on without it, and lets it work on unless it has too many. Whom a group waits
 /// for is not held, so it can have one more than that.
 ///
-/// What nobody can be slashed for ([`Order::liable`]) is not counted: no stake has to answer for it, and else a member that does
+/// What nobody can be slashed for ([`muster_core::record::Order::liable`]) is not counted: no stake has to answer for it, and else a member that does
 /// not reveal would keep all others from work until the window is over, at the price of the fee.
 pub(crate) fn free_for_work<H: Host>(net: &mut Network<'_, H>, mut seat: Seat, liable: bool, limits: &Limits) {
     seat.node.duties += liable as u8;

@@ -1,8 +1,7 @@
 //! Serving what is due: what every state-changing call does for others before its own work, within bounds.
 
 use crate::flow::due::Due;
-use crate::flow::gas::demand_gas;
-use crate::flow::gas::{CALL_GAS, FREEING_GAS, MORE_DRAW_GAS};
+use crate::flow::gas::{demand_gas, CALL_GAS, FREEING_GAS, MORE_DRAW_GAS};
 use crate::flow::network::{Network, Served};
 use crate::flow::release::readmit;
 use crate::flow::start::draw_by;

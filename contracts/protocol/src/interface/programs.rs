@@ -1,8 +1,7 @@
 //! The programs: which of them answers which function of the interface, and how.
 
 use crate::abi::{IMuster::*, SOURCE};
-use crate::admin::worker;
-use crate::admin::{self, Genesis};
+use crate::admin::{self, worker, Genesis};
 use crate::codec::Calldata;
 use crate::dispatch::Function;
 use crate::flow::gas::{CALL_GAS, FREEING_GAS, QUEUEING_GAS};

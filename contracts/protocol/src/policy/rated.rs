@@ -2,8 +2,7 @@
 //! its algorithm forms of them.
 
 use crate::abi::{emit, IMuster::*};
-use crate::flow::draw::Members;
-use crate::flow::draw::{draw_several, Rng, SEVERAL_READS};
+use crate::flow::draw::{draw_several, Members, Rng, SEVERAL_READS};
 use crate::flow::network::Network;
 use crate::flow::reliability::may_work;
 use crate::flow::standing::{let_go, reserved_for};
@@ -12,8 +11,7 @@ use crate::policy::group::{reserved_fit, scored_drawn, seat_drawn};
 use crate::policy::ruling::{Case, Mark, Part, Ruling, Settled};
 use crate::store::accounts;
 use crate::store::groups::places;
-use crate::store::layout::{entry, node_slot, profile_slot, GROUPS};
-use crate::store::layout::{group, node as record, profile as words};
+use crate::store::layout::{entry, group, node as record, node_slot, profile as words, profile_slot, GROUPS};
 use crate::store::node::Seat;
 use crate::store::sampler::{Among, Field};
 use crate::store::task::{ModelSet, Task};

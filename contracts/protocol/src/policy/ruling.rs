@@ -137,9 +137,9 @@ impl Ruling {
             accounts::save(net.host, case.escrow.fee - pot.fee);
             paid = shares(pot.fee + accounts::draw_reserve(net.host, pot.reserve), &judgement.scores);
         }
-        for i in 0..MEMBERS {
+        for (i, paid) in paid.into_iter().enumerate() {
             let mark = judgement.scores[i].filter(|_| case.order.scored()).map(Mark::Score);
-            ruling.parts[i] = Part { verdict: judgement.verdicts[i], paid: paid[i], mark };
+            ruling.parts[i] = Part { verdict: judgement.verdicts[i], paid, mark };
         }
         ruling
     }

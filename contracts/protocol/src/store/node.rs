@@ -1,8 +1,7 @@
 //! A node with its record read, and the words of that record.
 
 use crate::host::{offset, Host};
-use crate::store::layout::node;
-use crate::store::layout::node_slot;
+use crate::store::layout::{node, node_slot};
 use crate::store::task::{ModelSet, Task};
 use core::ops::{Deref, DerefMut};
 use muster_core::id::{ModelId, NodeId};

@@ -2,8 +2,7 @@
 
 use crate::abi::{emit, IMuster::*};
 use crate::host::Host;
-use crate::store::layout::GROUPS_BY_CLASS;
-use crate::store::layout::{node_slot, slot};
+use crate::store::layout::{node_slot, slot, GROUPS_BY_CLASS};
 use crate::store::node::Seat;
 use crate::store::sampler::{Among, Counts};
 use crate::store::tournament::{height, Bracket, NONE};

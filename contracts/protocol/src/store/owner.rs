@@ -1,8 +1,7 @@
 //! Who owns the network, and how long what they propose has to wait.
 
 use crate::host::Host;
-use crate::store::layout::slot;
-use crate::store::layout::OWNERSHIP;
+use crate::store::layout::{slot, OWNERSHIP};
 use crate::Result;
 use muster_core::record::Ownership;
 

@@ -1,8 +1,7 @@
 //! Which program answers which selector: what the router reads.
 
 use crate::host::{offset, Host};
-use crate::store::layout::slot;
-use crate::store::layout::{selector_key, PROGRAMS, SELECTORS};
+use crate::store::layout::{selector_key, slot, PROGRAMS, SELECTORS};
 use alloc::vec::Vec;
 use muster_core::word::{Address, Word};
 

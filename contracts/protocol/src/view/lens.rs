@@ -3,8 +3,7 @@
 //! Called off chain for free; a page is at most [`PAGE`] long, so no view can run away either.
 
 use crate::flow::create::{estimate, FLAG_RECEIPT};
-use crate::flow::models::check_model;
-use crate::flow::models::held_models;
+use crate::flow::models::{check_model, held_models};
 use crate::flow::network::Network;
 use crate::flow::reliability::reliability;
 use crate::flow::weigh::in_scope;
