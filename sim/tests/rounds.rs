@@ -1,10 +1,11 @@
 //! The round-based simulation against what probability theory says, and against itself.
 
 use muster_core::adaptive::Settings;
-use muster_core::reputation::Fallback;
+use muster_core::reputation::{first_fit, likelihood, random_fit, tight_fit, Exact, Fallback, Formed, Rule};
 use muster_core::wad::WAD;
 use muster_sim::jobs;
 use muster_sim::population::{Name, Population, Set};
+use muster_sim::random::Random;
 use muster_sim::rounds::{play, Algorithm, Blackout, Feedback, Measure, Outcome, Run, Targeting};
 use muster_sim::statistics::Estimate;
 
@@ -165,4 +166,28 @@ fn ratings_help() {
             assert!(outcome.throughput > fixed.throughput * 1.15, "{} {algorithm:?}", name.text());
         }
     }
+}
+
+/// Figure 2, on six workers of our own, for the text has not those of the figure: groups of three with a target of 0.5.
+#[test]
+fn tight_fit_leaves_good_workers_for_a_second_group() {
+    type Forms<'a> = &'a mut dyn FnMut(&mut [u64]) -> Option<Formed>;
+    let rule = Rule::new(3, 3, WAD / 2).unwrap();
+    let meeting = |form: Forms<'_>| {
+        let mut workers = [90, 80, 61, 50, 40, 30].map(|percent| percent * (WAD / 100));
+        let (mut free, mut met) = (&mut workers[..], 0);
+        while let Some(formed) = form(free) {
+            met += usize::from(likelihood(&free[..formed.size]).unwrap() >= rule.target());
+            free = &mut free[formed.size..];
+        }
+        met
+    };
+    // 0.90, 0.80 and 0.61, and then 0.50, 0.40 and 0.30, of which two are right with 0.35.
+    assert_eq!(meeting(&mut |free| first_fit::<_, Exact>(free, &rule)), 1);
+    // 0.61, 0.50 and 0.40, and then 0.90, 0.80 and 0.30.
+    assert_eq!(meeting(&mut |free| tight_fit::<_, Exact>(free, &rule, Fallback::Largest)), 2);
+    // Of the ten ways to divide six into threes four leave one group below the target.
+    let mut random = Random::named(&[38]);
+    let ones = (0..1_000).filter(|_| meeting(&mut |free| random_fit::<_, Exact>(free, &rule, |n| random.below(n))) == 1).count();
+    assert!((330..470).contains(&ones), "{ones}");
 }

@@ -17,7 +17,7 @@ pub const GRANULARITIES: [u64; 3] = [50, 100, 200];
 pub const STATIONARY: [u32; 3] = [3, 5, 8];
 pub const DEVIATIONS: [u16; 3] = [50, 150, 300];
 /// Percent of the workers that fail.
-pub const MAGNITUDES: [usize; 3] = [10, 30, 60];
+pub const MAGNITUDES: [usize; 4] = [10, 30, 60, 90];
 /// Weights of throughput in figure 9, in tenths.
 pub const SWEPT_ALPHAS: [u32; 11] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 
@@ -47,11 +47,11 @@ impl Variant {
         self.convergence(Population::normal(500, deviation), self.reading.climb)
     }
 
-    /// A change of some of the workers, when the first climb is over.
+    /// A change of some of the workers, when the first climb is over. Of many seeds: a small change is noticed by few.
     pub fn change(&self, percent: usize) -> Vec<Run> {
         let population = self.set.of(Name::NormalHigh);
         let (after, rounds) = self.scale.change();
-        self.seeds(self.scale.convergence_seeds)
+        self.seeds(self.scale.blackout_seeds)
             .map(|seed| Run {
                 algorithm: self.tight_fit(),
                 targeting: self.reading.climb.targeting(0.5),
@@ -147,6 +147,8 @@ pub fn play(scale: &Scale, seed: u64) -> Lab {
     sweep.play(&mut lab, "Figures 6-8: static targets", &bases, &ALPHAS);
     let runs = all(&|v| v.adaptively(&lab));
     lab.play("Figures 6-8, 10: adaptive targets", runs);
+    let runs = all(&|v| v.kept(&lab));
+    lab.play("Figure 10: the climb's target kept", runs);
     lab.play("Section 5.3.4: convergence", all(&|v| v.convergences()));
     let present = variants[3];
     let runs: Vec<Run> =

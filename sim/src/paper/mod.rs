@@ -10,6 +10,7 @@ mod page;
 mod series;
 mod text;
 mod variant;
+mod verdict;
 
 use crate::network::write;
 use std::error::Error;

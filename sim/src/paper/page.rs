@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::claims::{exact_gain, judge, Claim, Course, Deviations, Verdict, BEFORE};
+use super::claims::{exact_gain, judge, Claim, Course, Deviations, BEFORE};
 use super::experiments::{alternatives, blackouts, exact_strategies, shapes, SHAPED, SWEPT_ALPHAS};
 use super::figures::label;
 use super::known::known;
@@ -10,6 +10,7 @@ use super::lab::Lab;
 use super::series;
 use super::text::{by_name, figure, fine, list, percent, plain, signed, table};
 use super::variant::{Case, Chooser, Climb, Key, Variant, ALPHAS, BLACKOUT_ROUNDS, LARGE, MAXES, MIN, PREDICT_EVERY, SMALL};
+use super::verdict::Verdict;
 use super::Options;
 use crate::numbers::{self, thousands};
 use crate::population::{Name, Set};
@@ -151,7 +152,7 @@ fn verdicts(page: &mut String, variants: &[Variant; 4], judged: &[Vec<Claim>; 4]
     let _ = write!(
         page,
         "## Verdicts\n\n\
-         {} claims, of which {used} were used to choose the [fitted populations](simulator-populations.md) and confirm nothing \
+         {} claims, of which {used} were used to choose the [fitted populations](simulator-populations.md) or the reading, and confirm nothing \
          (marked †). \"Earlier\" is how the text was read before: a climb that searches at multiples of a distance and compares with \
          the best gain as measured, and a Tight-fit that falls back to the closest group of any size. \"Chosen\" is the present \
          reading: doubled distances, a smoothed gain, large groups as fallback. The first line is before, the last is now.\n\n",

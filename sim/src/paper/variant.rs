@@ -362,6 +362,13 @@ impl Variant {
         quiet.iter().map(settled).collect()
     }
 
+    /// The adaptive blackouts again, each with the target that its climb had when it struck, kept to the end.
+    pub fn kept(&self, lab: &Lab) -> Vec<Run> {
+        let climbs = self.blackout(lab, Chooser::Climb(self.reading.climb, 0.5), Measure::Bound);
+        let target = |run: &Run| lab.outcome(run).per_round[STRIKE as usize - 1].target;
+        climbs.iter().map(|run| Run { targeting: Targeting::Static(target(run)), ..*run }).collect()
+    }
+
     /// Fixed on the workers of the blackout, without it.
     pub fn blackout_fixed(&self) -> Vec<Run> {
         let population = self.set.of(Name::NormalHigh);
@@ -392,13 +399,18 @@ impl Variant {
     /// The gain of a case's runs by the best static target of the same case, minus one. The unit is a population: runs on
     /// the same workers are averaged first.
     pub fn deviation(&self, lab: &Lab, case: &Case, targeting: Targeting) -> Estimate {
+        Estimate::of(&self.deviations(lab, case, targeting))
+    }
+
+    /// The same, population by population.
+    pub fn deviations(&self, lab: &Lab, case: &Case, targeting: Targeting) -> Vec<f64> {
         let best = self.best(lab, case);
         let runs = self.chosen(case, targeting);
         let ratios = runs.iter().zip(best).map(|(runs, best)| {
             let gain: f64 = runs.iter().map(|run| lab.outcome(run).gain(case.alpha)).sum();
             gain / runs.len() as f64 / best - 1.0
         });
-        Estimate::of(&ratios.collect::<Vec<_>>())
+        ratios.collect()
     }
 
     /// The largest gain of a static target, for each population. A planned grouping has no target of its own; it is held
@@ -465,5 +477,40 @@ impl Key {
     /// With 100 workers and the lower bound.
     pub const fn small(name: Name, algorithm: Algorithm) -> Self {
         Self::new(name, SMALL, Measure::Bound, algorithm)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_target_is_what_fixed_reaches() {
+        let fixed = fixed(Population::Uniform, SMALL, MAX, 10, 1);
+        let mut lab = Lab::default();
+        lab.play("Fixed", [fixed]);
+        let run = given(&lab, &fixed, Algorithm::FirstFit, Measure::Bound);
+        let reached = lab.outcome(&fixed).success;
+        assert!(reached > 0.0 && run.targeting == Targeting::Static(wad(reached)));
+        // On the same workers, with the same sizes, for as long.
+        let same = |run: &Run| (run.population, run.population_seed, run.workers, run.min, run.max, run.rounds);
+        assert_eq!(same(&run), same(&fixed));
+    }
+
+    /// What the climb aims at when the blackout strikes, kept to the end.
+    #[test]
+    fn a_kept_target_is_the_one_before_the_blackout() {
+        let [.., v] = Variant::all(Scale { blackout_seeds: 2, ..Scale::QUICK }, 3);
+        let mut lab = Lab::default();
+        lab.play("Fixed", v.blackout_fixed());
+        let climbs = v.blackout(&lab, Chooser::Climb(v.reading.climb, 0.5), Measure::Bound);
+        lab.play("climbs", climbs.clone());
+        let kept = v.kept(&lab);
+        lab.play("kept", kept.clone());
+        for (climb, kept) in climbs.iter().zip(&kept) {
+            let before = lab.outcome(climb).per_round[STRIKE as usize - 1].target;
+            assert!(lab.outcome(kept).per_round.iter().all(|round| round.target == before));
+            assert_eq!(Run { targeting: climb.targeting, ..*kept }, *climb);
+        }
     }
 }
