@@ -86,6 +86,15 @@ pub fn ends_reached(range: Range, estimates: &[Estimate]) -> (bool, bool) {
     (near(range.0, estimates.iter().min_by(by_mean)), near(range.1, estimates.iter().max_by(by_mean)))
 }
 
+/// "The only one is there": in part if it is, beside others.
+pub fn only(there: bool, elsewhere: usize) -> Verdict {
+    if there {
+        Verdict::if_partly(elsewhere == 0)
+    } else {
+        Verdict::Differs
+    }
+}
+
 /// "More likely than elsewhere": in part if only more likely than on average.
 pub fn likelier(here: f64, elsewhere: &[f64]) -> Verdict {
     let mean = elsewhere.iter().sum::<f64>() / elsewhere.len().max(1) as f64;
@@ -193,6 +202,14 @@ mod tests {
         assert_eq!(ends_reached(range, &gains(0.26, 1.6)), (true, false));
         assert_eq!(ends_reached(range, &gains(0.2, 3.0)), (false, false));
         assert_eq!(ends_reached(range, &[]), (false, false));
+    }
+
+    #[test]
+    fn what_is_said_to_be_the_only_one_has_to_be_there() {
+        assert_eq!(only(true, 0), Verdict::Holds);
+        assert_eq!(only(true, 2), Verdict::Partly);
+        assert_eq!(only(false, 0), Verdict::Differs);
+        assert_eq!(only(false, 2), Verdict::Differs);
     }
 
     #[test]
