@@ -562,7 +562,7 @@ impl Judge<'_> {
         self.stuck();
     }
 
-    /// Of each algorithm and population, the share of climbs that end far below the best static target, over three alphas.
+    /// Of each algorithm and population, the share of climbs that fall far short of the best static target, over three alphas.
     fn stuck(&mut self) {
         let climb = self.v.reading.climb;
         let share = |algorithm, name| {
@@ -589,8 +589,8 @@ impl Judge<'_> {
         self.add(
             "5.3.1",
             "There, \"the algorithm has a higher likelihood of getting stuck in a local minimum\"",
-            "more of its climbs end more than 5 % below the best static target than of any other algorithm and population; in part if more than \
-             on average",
+            "of its runs more fall over 5 % short of the best static target than of any other algorithm and population; in part if more than on \
+             average",
             format!(
                 "First-fit normal-low {} of {}; all others {} of {}, at most {:.0} % of one",
                 here.0,
@@ -651,7 +651,7 @@ impl Judge<'_> {
         self.add(
             "5.3.2, figure 9",
             "\"This result implies that the gain G is an effective metric for incorporating user preferences\"",
-            "under every population who weighs success gets clearly more of it, and who weighs throughput clearly more of that",
+            "under every population alpha 0 brings a clearly higher success rate than alpha 1, and alpha 1 a clearly higher throughput",
             format!("in {} of 6: {}", obeyed.len(), named(obeyed.iter().copied())),
             Verdict::of(obeyed.len(), 6),
         );
@@ -915,7 +915,7 @@ impl Judge<'_> {
         let changes = MAGNITUDES.map(|percent| {
             let runs = v.change(percent);
             let noticing = runs.iter().map(|run| self.lab.outcome(run)).filter(|outcome| outcome.restarted.is_some());
-            // Who is not done by the end has needed at least all there was.
+            // A run that is not done by the end has needed at least all there was.
             let rounds: Vec<f64> = noticing.map(|o| f64::from(o.resettled.unwrap_or(end) - after)).collect();
             Noticed { runs: rounds.len(), all: runs.len(), rounds: Estimate::of(&rounds) }
         });
