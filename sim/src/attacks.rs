@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use muster_core::validation::payment;
 use muster_model::search::book::{Cause, Tally};
-use muster_model::search::price::{fifty_tens, lone_sender, share, Fifty, Lone, Share};
+use muster_model::search::hunt::{hunt, Best, Budget, Found as Hunted, Harm, Per, LEADERS};
+use muster_model::search::price::{fifty_tens, lone_sender, share, Fifty, Lone, Required, Share};
+use muster_model::search::rules::Rule;
 use muster_model::search::{season, Strategy, ALONE, DEVIATES, LIVES};
 use rayon::prelude::*;
 
@@ -25,9 +27,17 @@ const SHARES: [u32; 6] = [1, 5, 10, 20, 33, 50];
 const ALONE_IN: [u64; 8] = [0, 1, 5, 10, 25, 50, 75, 90];
 /// What a wrong answer costs by default, in fees.
 const SLASH: f64 = 20.0;
-/// Fifty tens: nodes, the adversary's, policy, and whether the node alone holds a required model.
-const TENS: [(u64, u32, u8, bool); 6] =
-    [(20, 1, 2, false), (20, 4, 2, false), (20, 1, 2, true), (20, 1, 1, false), (100, 1, 2, false), (100, 20, 2, false)];
+/// Fifty tens: nodes, the adversary's, policy, and who holds a required model.
+const TENS: [(u64, u32, u8, Required); 8] = [
+    (20, 1, 2, Required::Nothing),
+    (20, 4, 2, Required::Nothing),
+    (20, 1, 2, Required::Alone),
+    (20, 4, 2, Required::Private),
+    (20, 1, 1, Required::Nothing),
+    (100, 1, 2, Required::Nothing),
+    (100, 20, 2, Required::Nothing),
+    (100, 20, 2, Required::Private),
+];
 
 /// How much to do, and where to put it.
 #[derive(Clone, Debug)]
@@ -36,6 +46,8 @@ pub struct Options {
     pub lives: u64,
     /// Answers of a lone sender behind each price; half as many groups, and answers that are judged.
     pub answers: u64,
+    /// How long each hunt is for the best plans.
+    pub hunt: Budget,
     /// Another seed gives other networks, plans and luck.
     pub seed: u64,
     /// The page goes here.
@@ -45,6 +57,8 @@ pub struct Options {
 /// What was found.
 struct Found {
     strategies: BTreeMap<Strategy, Tally>,
+    today: Hunted,
+    old: Vec<Hunted>,
     lone: Vec<Lone>,
     shares: Vec<Vec<Share>>,
     tens: Vec<Fifty>,
@@ -74,12 +88,16 @@ pub fn run(options: &Options) -> Result<(), Box<dyn Error + Send + Sync>> {
         strategies.entry(strategy).or_default().add(&tally);
     }
     eprintln!("{} lives in {:.0} s", options.lives, start.elapsed().as_secs_f64());
+    let rules: Vec<Option<Rule>> = std::iter::once(None).chain(Rule::ALL.map(Some)).collect();
+    let mut hunts: Vec<Hunted> = rules.par_iter().map(|old| hunt(first, *old, &Harm::ALL, &options.hunt)).collect();
+    let today = hunts.remove(0);
+    eprintln!("The hunts ended after {:.0} s.", start.elapsed().as_secs_f64());
     let (answers, groups) = (options.answers, options.answers / 2);
     let lone = ALONE_IN.par_iter().map(|alone| lone_sender(first, *alone, answers, groups)).collect();
     let shares = RATES.par_iter().map(|rate| SHARES.par_iter().map(|own| share(first, *own, *rate, groups, groups)).collect());
     let shares = shares.collect();
     let tens = TENS.par_iter().map(|(nodes, own, policy, model)| fifty_tens(first, *nodes, *own, *policy, *model)).collect();
-    let text = page(&Found { strategies, lone, shares, tens }, options);
+    let text = page(&Found { strategies, today, old: hunts, lone, shares, tens }, options);
     let path = options.out.join("attacks.md");
     fs::write(&path, &text).map_err(|e| format!("can't write {}: {e}", path.display()))?;
     eprintln!("All of it took {:.0} s.", start.elapsed().as_secs_f64());
@@ -164,6 +182,8 @@ fn page(found: &Found, options: &Options) -> String {
         thousands(alone.majorities),
         thousands(alone.groups),
     );
+    best(&mut page, &found.today, &options.hunt);
+    of_old(&mut page, found);
     lone(&mut page, &found.lone);
     shares(&mut page, &found.shares);
     tens(&mut page, &found.tens);
@@ -192,6 +212,70 @@ fn row(page: &mut String, name: &str, tally: &Tally) {
         thousands(tally.fooled),
     ];
     let _ = writeln!(page, "| {} |", cells.join(" | "));
+}
+
+/// A rate of harm, or none.
+fn rate(found: &Hunted, harm: Harm, per: Per) -> String {
+    match found.rate(harm, per) {
+        Some(f64::INFINITY) => if per == Per::Fee { "for gas alone" } else { "without a call" }.into(),
+        Some(rate) if rate >= 100.0 => thousands(rate as u64),
+        Some(rate) => fixed(rate, if rate < 1.0 { 3 } else { 1 }),
+        None => "none".into(),
+    }
+}
+
+fn best(page: &mut String, found: &Hunted, budget: &Budget) {
+    let _ = write!(
+        page,
+        "\n## The best plans\n\nHere the adversary owns a third of the nodes, or two fifths. For each kind of harm {} plans are played, {} lives each: in the first half by chance, then the best so far crossed with others. The {} best by token and by gas are then \
+         played for {} lives each in networks in which they were not chosen, and the best of these is shown. What is spent is counted in tokens where the harm is, else in parts, of which each is what one node's work on one task is offered (which may be the least fee: \
+         then gas is what it costs). Gas is that of the adversary's calls: storage, logs and start. *None*: no plan did any, or no more than luck does (three deviations, of the reserve).\n{BEST}",
+        thousands(budget.plans),
+        budget.seasons.0 * budget.lives,
+        LEADERS,
+        budget.seasons.1 * budget.lives,
+    );
+    for harm in Harm::ALL {
+        let shown = |best: &Best| best.plan.words();
+        let plan =
+            |per| found.best.get(&(harm, per)).filter(|_| found.rate(harm, per).is_some()).map_or_else(|| "-".into(), shown);
+        let cells =
+            [harm.words().into(), rate(found, harm, Per::Fee), plan(Per::Fee), rate(found, harm, Per::Gas), plan(Per::Gas)];
+        let _ = writeln!(page, "| {} |", cells.join(" | "));
+    }
+}
+
+fn of_old(page: &mut String, found: &Found) {
+    page.push_str(OLD);
+    for (rule, then) in Rule::ALL.iter().zip(&found.old) {
+        let harm = rule.harm();
+        let plan = then.best.get(&(harm, Per::Gas)).map_or_else(|| "-".into(), |best| best.plan.words());
+        let cells = [
+            rule.words().into(),
+            harm.words().into(),
+            plan,
+            rate(then, harm, Per::Fee),
+            rate(&found.today, harm, Per::Fee),
+            rate(then, harm, Per::Gas),
+            rate(&found.today, harm, Per::Gas),
+        ];
+        let _ = writeln!(page, "| {} |", cells.join(" | "));
+    }
+    let errors = |rule: Rule| {
+        let at = Rule::ALL.iter().position(|other| *other == rule).unwrap_or_default();
+        (found.old[at].sum.blamed, found.old[at].sum.strangers)
+    };
+    let ((scores, strangers), (ratings, others)) = (errors(Rule::ErrorsScore), errors(Rule::OpenRates));
+    let _ = write!(
+        page,
+        "\nScores of 0 and wrong ratings that honest nodes got for an error, or for an answer that no majority contradicted: {} with the first rule put back, of which {} in tasks of honest \
+         applications, whose model the nodes lacked; {} and {} with the fifth; today {}.\n",
+        thousands(scores),
+        thousands(strangers),
+        thousands(ratings),
+        thousands(others),
+        thousands(found.today.sum.blamed),
+    );
 }
 
 fn lone(page: &mut String, found: &[Lone]) {
@@ -268,7 +352,11 @@ fn shares(page: &mut String, found: &[Vec<Share>]) {
 fn tens(page: &mut String, found: &[Fifty]) {
     page.push_str(TEN);
     for ((nodes, own, policy, model), fifty) in TENS.iter().zip(found) {
-        let model = if *model { "the node alone holds" } else { "none" };
+        let model = match model {
+            Required::Nothing => "none",
+            Required::Alone => "the node alone holds",
+            Required::Private => "only the adversary's can have",
+        };
         let _ = writeln!(
             page,
             "| {nodes} | {own} | {policy} | {model} | {} | {} | {} | {} | {} |",
@@ -292,10 +380,11 @@ What stands against each of them, and what remains, is said in [security.md](sec
 const WHAT: &str = "
 ## The search
 
-An adversary owns between one node and two fifths of those of a network of 10 to 29, an application, and an address without a node. In each *life* it plays one of the strategies below, or two
+An adversary owns between one node and two fifths of those of a network of 10 to 29, half of the networks being of 13 at most, an application, and an address without a node. In each *life* it plays one of the strategies below, or two
 at once, until a validation group has been judged and everything has ended; some twenty lives share a network with its stakes, scores and reserve. Policy, kind of task, fee, rate of
 sampling, slashes of images, delay of draws, and how soon honest passers-by drive what they can, are left to chance; all calls go through the contract's door, as calldata. Honest nodes answer
-rightly, some of them slowly or too late, and pause now and then. After every call:
+rightly, some of them slowly or too late, and pause now and then. One in six lacks the model that all others hold, and reports an error where a task requires it; so does every honest node where a task
+requires what only the adversary has. Now and then the owner lowers or raises the least stake, and `slashTimes`, `openMost` and `startFeeBps`, proposed in time, change under what is open. After every call:
 
 - each wei that came in is in one place: stakes, returned stakes, credit, fees, reserve, burnt and income; and the fees that storage holds are those of the logs;
 - no call of an honest party is refused that it is entitled to. Only draws that are due, a full ring of tasks and a full ring of calls may ask for `dispatch` first, and then it has to go through;
@@ -310,6 +399,20 @@ of the adversary's.
 
 | strategy | lives | groups | two of three | its calls | spent | earned | burnt of honest nodes | burnt per token spent | withheld | change of the reserve | false answers accepted |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+";
+
+const BEST: &str = "
+| harm | per token or part spent | by | per million gas | by |
+| --- | ---: | --- | ---: | --- |
+";
+
+const OLD: &str = "
+## Rules of old
+
+Each of these rules was in force once. Put back alone, in the simulation, the same search finds what it cost. The plan is the best by gas.
+
+| rule | harm | found | per token or part then | today | per million gas then | today |
+| --- | --- | --- | ---: | ---: | ---: | ---: |
 ";
 
 const LONE: &str = "

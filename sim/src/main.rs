@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use muster_model::search::hunt::Budget;
 use muster_sim::network::{self, single, single::Workload};
 use muster_sim::paper::{self, Options, Scale};
 use muster_sim::rated;
@@ -142,9 +143,15 @@ struct Attacks {
 
 impl Attacks {
     fn options(self) -> attacks::Options {
-        let (lives, answers) = if self.quick { (300, 500) } else { (20_000, 10_000) };
+        let (lives, answers, plans, seasons) = if self.quick { (300, 500, 20, (2, 2)) } else { (20_000, 10_000, 400, (4, 20)) };
         let whole = !self.quick && self.lives.is_none();
-        attacks::Options { lives: self.lives.unwrap_or(lives), answers, seed: self.common.seed, out: self.common.out(whole) }
+        attacks::Options {
+            lives: self.lives.unwrap_or(lives),
+            answers,
+            hunt: Budget { plans, seasons, lives: 5 },
+            seed: self.common.seed,
+            out: self.common.out(whole),
+        }
     }
 }
 

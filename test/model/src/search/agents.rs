@@ -1,7 +1,7 @@
 //! What nodes do, honest ones and the adversary's, and those who drive.
 
 use super::arena::{false_answer, Arena, Nature, Side, DRIVER, HELPER};
-use super::plan::{Answer, Leave, Pace, Plan, Reveal, HONEST};
+use super::plan::{Answer, Away, Leave, Pace, Plan, Reveal, HONEST};
 use super::DEVIATES;
 use crate::world::{commitment, ids, stage, who, TOKEN};
 use alloy_primitives::{keccak256, B256};
@@ -14,6 +14,8 @@ use std::collections::{HashMap, HashSet};
 
 /// Seconds after its commitment for which an answer that is not validated can wait.
 const SAMPLE_WINDOW: u64 = 600;
+/// Blocks after its commitment whose last decides whether an answer is sampled.
+const SAMPLE_DELAY: u64 = 2;
 /// Open commitments with which a node is not drawn as a validator.
 const OPEN_MOST: u8 = 2;
 /// Longest stretch in which nothing happens.
@@ -52,6 +54,8 @@ pub struct Game {
     pub flood: u64,
     /// Honest nodes that have paused.
     pub resting: Vec<u32>,
+    /// How often the adversary's other nodes can still be away in this life.
+    pub left: u8,
 }
 
 fn salt(id: u64, node: u32) -> B256 {
@@ -68,7 +72,7 @@ fn as_image(mut word: B256) -> B256 {
 /// What a node works out that does what it should.
 fn right_answer(nature: Nature, id: u64, node: u32, side: Side, images: bool) -> B256 {
     let word = match nature {
-        Nature::Plain => keccak256((id, "right").abi_encode()),
+        Nature::Plain | Nature::Lacking => keccak256((id, "right").abi_encode()),
         Nature::NoRight => keccak256((id, node).abi_encode()),
         // The adversary knows both, and gives one of them.
         Nature::Ambiguous => {
@@ -139,12 +143,18 @@ impl Game {
         }
         let from = self.a.operator(node);
         let right = right_answer(self.a.nature(id), id, node, side, view.kind == 0);
+        let lacks = self.a.lacks(id, node);
         if view.redundancy == 0 {
+            if lacks || side == Side::Adversary && plan.answer == Answer::Error {
+                return Some(((from, 0, reportErrorCall { id, code: 7 }.abi_encode()), job));
+            }
             return Some(((from, 0, submitCall { id, resultDigest: right }.abi_encode()), job));
         }
         let mut job = Job { committed: now, ..job };
         let mut copied = None;
-        (job.kind, job.value) = if side == Side::Honest {
+        (job.kind, job.value) = if lacks {
+            (1, B256::with_last_byte(7))
+        } else if side == Side::Honest {
             let slip = self.a.dice.below(DEVIATES) == 0;
             if slip {
                 self.a.book.deviated.insert((id, node));
@@ -153,15 +163,18 @@ impl Game {
             let wrong = keccak256((id, node, "slip").abi_encode());
             (0, if slip { [wrong, as_image(wrong)][usize::from(view.kind == 0)] } else { right })
         } else {
-            let own = self.a.book.tasks.get(&id).map_or(0, |entry| self.a.book.own(&entry.members));
+            let members = self.a.book.tasks.get(&id).map_or(&[][..], |entry| &entry.members);
+            let own = self.a.book.own(members);
+            let together = own >= 2 && 2 * own > members.len();
             let first = view.status == 3;
             match plan.answer {
                 Answer::Right => (0, right),
                 Answer::False => (0, false_answer(id)),
-                Answer::FalseTogether => (0, if own >= 2 || first { false_answer(id) } else { right }),
+                Answer::FalseTogether => (0, if together || first { false_answer(id) } else { right }),
                 Answer::Error => (1, B256::with_last_byte(7)),
-                Answer::ErrorTogether if own >= 2 => (1, B256::with_last_byte(7)),
-                Answer::ErrorTogether => (0, right),
+                Answer::ErrorTogether if together => (1, B256::with_last_byte(7)),
+                Answer::ErrorFirst if first => (1, B256::with_last_byte(7)),
+                Answer::ErrorTogether | Answer::ErrorFirst => (0, right),
                 Answer::Copy => {
                     copied = self.committed_beside(view.group, node);
                     (0, right)
@@ -182,7 +195,10 @@ impl Game {
 
     /// Sends a node's answer.
     pub fn answer(&mut self, side: Side, plan: &Plan, at: (u64, u32), (from, value, data): Sent, job: Job) {
+        let away = side == Side::Adversary && data.starts_with(&commitCall::SELECTOR);
+        let gone = if away { self.go_away(plan.away, at.1) } else { Vec::new() };
         let done = self.a.call_data(from, value, &data);
+        self.come_back(plan.away, gone);
         if let (Err(refused), Side::Honest) = (&done, side) {
             let refused = crate::world::named::<()>(Err(refused.clone()));
             self.a.fail(&format!("an honest answer in time is refused: {refused}"));
@@ -191,6 +207,35 @@ impl Game {
             self.jobs.insert(at, job);
             if side == Side::Adversary {
                 self.leave(plan.leave, at.1);
+            }
+        }
+    }
+
+    /// The adversary's idle nodes leave before another of its nodes commits.
+    fn go_away(&mut self, away: Away, but: u32) -> Vec<u32> {
+        if away == Away::Stay || self.left == 0 {
+            return Vec::new();
+        }
+        self.left -= 1;
+        let mut gone = Vec::new();
+        for node in self.a.nodes(Side::Adversary) {
+            if node != but && self.a.is_public(node) && self.a.seat(node).node.status == Status::Available as u8 {
+                let from = self.a.operator(node);
+                let leave = if away == Away::Quit { quitCall {}.abi_encode() } else { pauseCall {}.abi_encode() };
+                gone.extend(self.a.call_data(from, 0, &leave).is_ok().then_some(node));
+            }
+        }
+        gone
+    }
+
+    /// They come back: paused ones resume, others join with new addresses.
+    fn come_back(&mut self, away: Away, gone: Vec<u32>) {
+        for node in gone {
+            if away == Away::Quit {
+                self.a.enter(Side::Adversary);
+            } else {
+                let from = self.a.operator(node);
+                let _ = self.a.call(from, 0, resumeCall {});
             }
         }
     }
@@ -323,7 +368,9 @@ impl Game {
                         let order = seat.order(&self.a.w.mem);
                         let elapsed = u64::from(seat.commitment(&self.a.w.mem).elapsed);
                         let due = order.moment - u64::from(order.limit) + elapsed + SAMPLE_WINDOW;
-                        if now > due {
+                        // However long blocks take, the lot was known for some of them.
+                        let known = seat.commitment(&self.a.w.mem).block + SAMPLE_DELAY;
+                        if now > due && known < self.a.w.mem.block {
                             self.sent(side, from, expireCall { node, id });
                         }
                     }

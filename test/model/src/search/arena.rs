@@ -1,9 +1,11 @@
 //! The network, its people and its blocks; and what has to hold after every call.
 
 use super::book::Book;
+use super::rules::Rule;
+use crate::meter::Meter;
 use crate::system::decode;
-use crate::world::{named, parameter, who, word, Dice, World, GRANULE, OWNER, TOKEN};
-use alloy_primitives::{keccak256, B256};
+use crate::world::{named, parameter, who, word, Dice, World, GRANULE, OWNER, TOKEN, UPGRADE_DELAY};
+use alloy_primitives::{keccak256, B256, U256};
 use alloy_sol_types::{SolCall, SolValue};
 use muster_core::id::{GpuGroup, NodeId, QueueId};
 use muster_core::record::{Node, Phase, Status};
@@ -11,12 +13,13 @@ use muster_core::word::Address;
 use muster_protocol::abi::IMuster::*;
 use muster_protocol::flow::draw::Rng;
 use muster_protocol::host::Host;
+use muster_protocol::layout::{slot, RESERVE};
 use muster_protocol::native::Hashes;
 use muster_protocol::store::accounts;
 use muster_protocol::store::groups::{places, Group};
 use muster_protocol::store::node::Seat;
 use muster_protocol::{programs, IMuster, Network, Result};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Whose somebody is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +40,8 @@ pub enum Nature {
     NoRight,
     /// Two, and a node of the same card may have either.
     Ambiguous,
+    /// One, which honest nodes cannot have: they lack the model, or the input, and report an error.
+    Lacking,
 }
 
 /// Operators begin here; a person's number is also the order in which they came.
@@ -50,10 +55,14 @@ pub const DRIVER: u64 = 3;
 /// An address of the adversary's without a node.
 pub const HELPER: u64 = 4;
 
+/// The model that all of the adversary's nodes hold, and most others.
+pub const COMMON_MODEL: u64 = 1;
 /// The listed GPU group of all nodes but the adversary's private ones.
 pub const CARD: u32 = 1 << 16 | 24;
 /// A task's queue is looked at in storage after each call while no more than so many wait, else after every 64th.
 const WATCHED: u32 = 128;
+/// What the owner has proposed in a season, one value of each.
+const PROPOSED: [(&str, [u64; 3]); 3] = [("slashTimes", [10, 15, 20]), ("openMost", [1, 2, 3]), ("startFeeBps", [100, 200, 500])];
 /// Hashes that a lone sender tries.
 const TRIES: u32 = 32;
 
@@ -90,8 +99,14 @@ pub struct Arena {
     /// Everybody.
     pub people: Vec<Person>,
     by_address: HashMap<Address, usize>,
-    /// What each task is like.
-    pub natures: HashMap<u64, Nature>,
+    /// What each task is like, and who created it.
+    pub natures: HashMap<u64, (Nature, Side)>,
+    /// Tasks that require the model of everybody.
+    pub common: HashSet<u64>,
+    /// Honest nodes that lack that model.
+    pub lacking: HashSet<u32>,
+    /// A rule of old that is put back, to see what it was good for.
+    pub old: Option<Rule>,
     /// What is said of a failure.
     pub place: String,
     calls: u64,
@@ -121,12 +136,14 @@ impl Arena {
             people: Vec::new(),
             by_address: HashMap::new(),
             natures: HashMap::new(),
+            common: HashSet::new(),
+            lacking: HashSet::new(),
+            old: None,
             place: format!("seed {seed}"),
             calls: 0,
         };
-        let value = |w: &mut World, name| w.ask(parameterCall { which: parameter(name) }).value.to::<u64>();
-        arena.book.slash_times = value(&mut arena.w, "slashTimes").into();
-        arena.book.sample_bps = value(&mut arena.w, "sampleBps") as u16;
+        arena.read_parameters();
+        arena.propose();
         for (number, side) in
             [(CLIENT, Side::Honest), (CREATOR, Side::Adversary), (DRIVER, Side::Honest), (HELPER, Side::Adversary)]
         {
@@ -140,12 +157,61 @@ impl Arena {
             sides.swap(i, j);
         }
         for side in sides {
-            let tokens = arena.stake();
-            arena.join(side, "RTX 4090", 24, &[1], tokens);
+            arena.enter(side);
         }
         arena.w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: true }).expect("the owner may");
         arena.w.events();
         arena
+    }
+
+    /// Gives the reserve so much, as a long time of honest tasks would have.
+    pub fn fund(&mut self, wei: u128) {
+        let there = accounts::reserve(&self.w.mem);
+        self.w.mem.store(slot(RESERVE), word(there + wei));
+        self.w.paid_in += wei;
+    }
+
+    fn read_parameters(&mut self) {
+        let mut value = |name| self.w.ask(parameterCall { which: parameter(name) }).value.to::<u64>();
+        (self.book.slash_times, self.book.sample_bps) = (value("slashTimes").into(), value("sampleBps") as u16);
+    }
+
+    /// The owner proposes what can be accepted at any moment later, under open commitments too.
+    fn propose(&mut self) {
+        for (name, values) in PROPOSED {
+            let value = U256::from(values[self.dice.below(3) as usize]);
+            self.w.send(OWNER, 0, proposeParameterCall { parameter: parameter(name), value }).expect("within bounds");
+        }
+        self.w.pass(1, UPGRADE_DELAY.into());
+    }
+
+    /// The owner changes a parameter, or somebody accepts one that he has proposed.
+    pub fn change_something(&mut self) {
+        let which = self.dice.below(PROPOSED.len() as u64 + 1) as usize;
+        let data = match PROPOSED.get(which) {
+            Some((name, _)) => acceptParameterCall { parameter: parameter(name) }.abi_encode(),
+            None => {
+                let value = U256::from(self.dice.below(2) * 100 + 300) * U256::from(TOKEN / u128::from(GRANULE));
+                setParameterCall { parameter: parameter("minStake"), value }.abi_encode()
+            }
+        };
+        // What was accepted before is refused.
+        let _ = self.call_data(OWNER, 0, &data);
+    }
+
+    /// The highest fee of a task for so many nodes.
+    pub fn most_fee(&mut self, policy: u8, nodes: u32) -> u128 {
+        self.w.view(|net| if policy > 0 { net.most_at_stake(nodes).0 } else { u128::MAX })
+    }
+
+    /// Somebody joins with the card that all have. Of honest nodes one in six lacks the model that the others hold.
+    pub fn enter(&mut self, side: Side) {
+        let tokens = self.stake();
+        let lacks = side == Side::Honest && self.dice.below(6) == 0;
+        let node = self.join(side, "RTX 4090", 24, if lacks { &[] } else { &[COMMON_MODEL] }, tokens);
+        if lacks {
+            self.lacking.insert(node);
+        }
     }
 
     /// A stake in tokens.
@@ -202,8 +268,19 @@ impl Arena {
             let status = |n: u32| (n, Seat::load(&self.w.mem, NodeId(n)).node.status);
             self.book.before = self.people.iter().filter(|p| p.node > 0).map(|p| status(p.node)).collect();
         }
-        let out = self.w.raw(from, value, |m| programs::answer(m, data));
         let person = self.by_address.get(&from).copied();
+        let own = person.is_some_and(|person| self.people[person].side == Side::Adversary);
+        let (mut gas, reserve) = (0, accounts::reserve(&self.w.mem));
+        let out = self.w.raw(from, value, |m| {
+            if !own {
+                return programs::answer(m, data);
+            }
+            let mut meter = Meter::new(m);
+            let out = programs::answer(&mut meter, data);
+            gas = meter.gas();
+            out
+        });
+        self.book.life.gas += gas;
         if out.is_ok() {
             if let Some(person) = person {
                 let person = &mut self.people[person];
@@ -214,12 +291,29 @@ impl Arena {
         if let (Err(refused), true) = (&out, data.starts_with(&withdrawCall::SELECTOR)) {
             self.book.life.locked += u64::from(named::<()>(Err(refused.clone())) == "StakeLocked");
         }
-        for event in self.w.events() {
+        let mut events = self.w.events();
+        if let Some(old) = self.old {
+            let more = self.put_back(old, &events);
+            events.extend(more);
+        }
+        if events.iter().any(|event| matches!(event, IMusterEvents::TaskCreated(_))) {
+            let all = [Side::Honest, Side::Adversary].map(|side| self.nodes(side)).concat();
+            self.book.joined = all.into_iter().filter(|node| self.is_public(*node)).count();
+        }
+        let flow = accounts::reserve(&self.w.mem) as i128 - reserve as i128;
+        self.book.flowed(&events, flow);
+        for event in events {
             if let Err(what) = self.book.read(from, &event) {
                 self.fail(&what);
             }
+            if matches!(event, IMusterEvents::ParameterChanged(_)) {
+                self.read_parameters();
+            }
             if let IMusterEvents::TaskCreated(e) = &event {
-                self.natures.insert(e.id, self.book.next);
+                self.natures.insert(e.id, (self.book.next, self.book.people[&e.creator.into_array()]));
+                if e.spec.models.contains(&COMMON_MODEL) {
+                    self.common.insert(e.id);
+                }
             }
             if matches!(&event, IMusterEvents::Withdrawn(e) if e.stake > 0 && open > 0) {
                 self.fail("a stake left while a commitment was open");
@@ -460,14 +554,32 @@ impl Arena {
 
     /// The task of an order's id, as its creator made it.
     pub fn nature(&self, id: u64) -> Nature {
-        self.natures.get(&id).copied().unwrap_or_default()
+        self.natures.get(&id).map_or(Nature::Plain, |task| task.0)
+    }
+
+    /// Whether a node cannot answer a task and says so.
+    pub fn lacks(&self, id: u64, node: u32) -> bool {
+        let honest = self.book.side(node) == Side::Honest;
+        honest && (self.nature(id) == Nature::Lacking || self.common.contains(&id) && self.lacking.contains(&node))
+    }
+
+    /// Counts the time in which the adversary's tasks hold honest nodes that cannot answer them, or keep them waiting for nothing.
+    pub fn note_time(&mut self, seconds: u64) {
+        for node in self.nodes(Side::Honest) {
+            let seat = self.seat(node);
+            let id = seat.order(&self.w.mem).id.0;
+            let theirs = self.natures.get(&id) == Some(&(Nature::Lacking, Side::Adversary));
+            let there = seat.node.running() || seat.node.parked == Node::SET_BACK && seat.node.status != Status::Quit as u8;
+            if theirs && there {
+                self.book.life.held += seconds;
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_protocol::layout::{slot, RESERVE};
 
     #[test]
     #[should_panic(expected = "came in")]

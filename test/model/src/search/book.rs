@@ -6,6 +6,11 @@ use muster_core::word::Address;
 use muster_protocol::abi::IMuster::IMusterEvents as E;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+/// The outcome of a rated group after which its task goes to another.
+const RESCHEDULED: u8 = 4;
+/// Nodes that its scope needs for a task to be scored.
+pub const POOL: usize = 9;
+
 /// Why an honest node was slashed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Cause {
@@ -38,12 +43,36 @@ pub struct Tally {
     pub slashed: BTreeMap<Cause, u64>,
     /// What honest nodes were not paid for right answers that they had revealed in a group.
     pub withheld: u128,
+    /// Of that, in the adversary's tasks.
+    pub unpaid: u128,
     /// Change of the reserve.
     pub reserve: i128,
     /// False answers that were accepted.
     pub fooled: u64,
     /// Answers of honest nodes that deviated.
     pub deviations: u64,
+    /// What it spent on tasks, in hundredths of what one node's work on each was offered.
+    pub parts: u64,
+    /// Gas of the adversary's calls: storage, logs and their start.
+    pub gas: u64,
+    /// Lives without groups, under policy 0.
+    pub alone: u64,
+    /// What the reserve lost to the adversary's tasks, less what they paid into it, and less what the lot alone did.
+    pub drained: i128,
+    /// The same of each life, in tokens, squared and summed: what luck is still in it.
+    pub spread: f64,
+    /// Scores of 0 of honest nodes for what they answered or reported, without deviating.
+    pub zeros: u64,
+    /// Wrong ratings of honest nodes likewise.
+    pub misrated: u64,
+    /// Of both, those for an error, or for an answer that no majority contradicted.
+    pub blamed: u64,
+    /// Of these, those in tasks of honest applications.
+    pub strangers: u64,
+    /// Slashes that the adversary's first nodes owed whom an honest majority found wrong, and that were not taken.
+    pub spared: u128,
+    /// Seconds for which the adversary's tasks held honest nodes that cannot answer them.
+    pub held: u64,
     /// Draws that a meddling move would have changed, and could not be kept from.
     pub moved: u64,
     /// Moves looked at between a hash and its draw.
@@ -78,9 +107,21 @@ impl Tally {
             *self.slashed.entry(*cause).or_default() += times;
         }
         self.withheld += other.withheld;
+        self.unpaid += other.unpaid;
         self.reserve += other.reserve;
         self.fooled += other.fooled;
         self.deviations += other.deviations;
+        self.gas += other.gas;
+        self.parts += other.parts;
+        self.alone += other.alone;
+        self.drained += other.drained;
+        self.spread += other.spread;
+        self.zeros += other.zeros;
+        self.misrated += other.misrated;
+        self.blamed += other.blamed;
+        self.strangers += other.strangers;
+        self.spared += other.spared;
+        self.held += other.held;
         self.moved += other.moved;
         self.looked += other.looked;
         self.share += other.share;
@@ -91,6 +132,12 @@ impl Tally {
             *times += more;
         }
         self.shares += other.shares;
+    }
+
+    /// The adversary spends something on a task.
+    fn spend(&mut self, wei: u128, entry: &Entry) {
+        self.spent += wei;
+        self.parts += (wei * 100 / entry.offered) as u64;
     }
 
     /// What honest nodes lost to slashes for this reason.
@@ -106,15 +153,55 @@ pub struct Entry {
     pub side: Side,
     /// What it costs whoever answers wrongly, at most.
     pub part: u128,
+    /// What one node's work was offered.
+    offered: u128,
     /// What a right answer is paid on average.
     pub fair: u128,
     /// What is left of the fee.
-    fee: u128,
+    pub fee: u128,
     /// What came back of the fee.
     back: u128,
     /// Nodes of its group.
     pub members: Vec<u32>,
+    /// From 0 to 3.
+    pub policy: u8,
+    /// Whether its group is scored, or rated.
+    pub scored: bool,
+    /// Nodes of the adversary's that an honest majority has found wrong, and that were not slashed yet.
+    wrong: Vec<u32>,
+    /// Whether a wrong answer to it costs a slash: the task's nodes answer alike, and enough of them had joined.
+    liable: bool,
+    /// What whoever answers wrongly is slashed by, in parts.
+    times: u128,
+    /// Whether its first node has committed, under policy 1.
+    committed: bool,
+    /// What such a task, honestly answered, takes out of the reserve if it is sampled, and pays in if it is not: on average the same.
+    sampled: i128,
+    spared: i128,
     nature: Nature,
+}
+
+impl Entry {
+    fn new() -> Entry {
+        Entry {
+            side: Side::Honest,
+            part: 0,
+            offered: 1,
+            fair: 0,
+            fee: 0,
+            back: 0,
+            members: Vec::new(),
+            policy: 0,
+            scored: false,
+            wrong: Vec::new(),
+            liable: false,
+            times: 0,
+            committed: false,
+            sampled: 0,
+            spared: 0,
+            nature: Nature::Plain,
+        }
+    }
 }
 
 /// The books of a season.
@@ -140,6 +227,12 @@ pub struct Book {
     pub before: HashMap<u32, u8>,
     /// Slashes in fees.
     pub slash_times: u128,
+    /// Nodes of the card that all have that have joined, paused ones too.
+    pub joined: usize,
+    /// Nodes of a rated group, by application.
+    pub most: HashMap<Address, u8>,
+    /// How each node was judged last: the task, its creator and the verdict.
+    pub verdicts: HashMap<u32, (u64, Side, u8)>,
     /// Wei in a granule.
     pub granule: u128,
 }
@@ -159,15 +252,55 @@ impl Book {
         let entry = self.tasks.remove(&id).expect("a task ends once");
         self.escrow -= entry.fee;
         if entry.side == Side::Adversary {
-            self.life.spent += entry.fee.saturating_sub(entry.back);
+            self.life.spend(entry.fee.saturating_sub(entry.back), &entry);
         }
     }
 
-    fn back(&mut self, id: u64, wei: u128) {
+    /// Counts what came into the reserve, or went out of it, by the call of these events.
+    pub fn flowed(&mut self, events: &[E], wei: i128) {
+        let task = events.iter().rev().find_map(|event| match event {
+            E::TaskSucceeded(e) => Some(e.id),
+            E::TaskErrorReported(e) => Some(e.id),
+            E::TaskAborted(e) => Some(e.id),
+            E::TaskSampled(e) => Some(e.id),
+            E::GroupSettled(e) => Some(e.id),
+            _ => None,
+        });
+        let Some(entry) = task.and_then(|id| self.tasks.get(&id)).filter(|entry| entry.side == Side::Adversary) else { return };
+        self.life.drained -= wei;
+        // Less what the lot alone did: so honest play comes out even each time, not only on average.
+        let ends = |event: &E| matches!(event, E::TaskSucceeded(_) | E::TaskErrorReported(_) | E::TaskAborted(_));
+        if events.iter().any(|event| matches!(event, E::GroupSettled(_))) {
+            self.life.drained -= entry.sampled;
+        } else if entry.committed && events.iter().any(ends) {
+            self.life.drained += entry.spared;
+        }
+    }
+
+    /// How a node was judged in a task's group.
+    pub fn judged(&mut self, node: u32, id: u64, verdict: u8) {
+        self.verdicts.insert(node, (id, self.tasks[&id].side, verdict));
+    }
+
+    /// A node got a score of 0, or was rated wrong.
+    pub fn marked(&mut self, node: u32, rating: bool) {
+        let Some((id, side, verdict)) = self.verdicts.get(&node).copied() else { return };
+        // Whoever was late or has withheld has no excuse.
+        if self.side(node) == Side::Honest && !self.deviated.contains(&(id, node)) && matches!(verdict, 1 | 2 | 4 | 6) {
+            *if rating { &mut self.life.misrated } else { &mut self.life.zeros } += 1;
+            let blamed = u64::from(matches!(verdict, 4 | 6));
+            self.life.blamed += blamed;
+            self.life.strangers += if side == Side::Honest { blamed } else { 0 };
+        }
+    }
+
+    /// Something of a task's fee comes back to who created it.
+    pub fn back(&mut self, id: u64, wei: u128) {
         self.tasks.get_mut(&id).expect("an open task").back += wei;
     }
 
-    fn paid(&mut self, id: u64, node: u32, wei: u128) {
+    /// A node is paid for a task.
+    pub fn paid(&mut self, id: u64, node: u32, wei: u128) {
         if self.side(node) == Side::Adversary {
             self.back(id, wei);
         }
@@ -183,11 +316,33 @@ impl Book {
             E::GpuGroupCreated(e) if self.people.get(&from) == Some(&Side::Adversary) => self.life.spent += e.fee,
             E::TaskCreated(e) => {
                 let side = self.people[&e.creator.into_array()];
-                let replicated = e.spec.redundancy == 2;
-                let part = if replicated { e.fee / 3 } else { e.fee };
-                let fair = if replicated { part } else { payment(e.fee, self.sample_bps) };
-                let (back, members) = (0, Vec::new());
-                self.tasks.insert(e.id, Entry { side, part, fair, fee: e.fee, back, members, nature: self.next });
+                let policy = e.spec.redundancy;
+                let part = match policy {
+                    2 => e.fee / 3,
+                    3 => e.fee / u128::from(self.most.get(&e.creator.into_array()).copied().unwrap_or(7)),
+                    _ => e.fee,
+                };
+                let fair = if policy == 1 { payment(e.fee, self.sample_bps) } else { part };
+                let scored = policy == 1 && self.joined >= POOL;
+                let (fee, single) = (e.fee as i128, fair as i128);
+                let (sampled, spared) = if scored { (3 * single - fee, fee - single) } else { (0, 0) };
+                let (liable, times) = (scored && e.spec.kind != 0, self.slash_times);
+                let offered = part.max(1);
+                let entry = Entry {
+                    side,
+                    part,
+                    offered,
+                    fair,
+                    fee: e.fee,
+                    policy,
+                    liable,
+                    times,
+                    sampled,
+                    spared,
+                    nature: self.next,
+                    ..Entry::new()
+                };
+                self.tasks.insert(e.id, entry);
                 self.escrow += e.fee;
             }
             E::TaskSucceeded(e) => {
@@ -213,28 +368,58 @@ impl Book {
                 entry.part = entry.fee;
                 entry.fair = payment(entry.fee, self.sample_bps);
                 if entry.side == Side::Adversary && !driven {
-                    self.life.spent += e.paid;
+                    self.life.spend(e.paid, entry);
                 }
             }
             E::GroupFormed(e) => {
                 let own = self.own(&e.nodes);
-                self.life.majorities += u64::from(own >= 2);
-                self.tasks.get_mut(&e.id).expect("an open task").members.clone_from(&e.nodes);
+                self.life.majorities += u64::from(2 * own > e.nodes.len());
+                let entry = self.tasks.get_mut(&e.id).expect("an open task");
+                entry.members.clone_from(&e.nodes);
+                entry.scored = e.scored;
             }
             E::MemberJudged(e) => {
                 self.paid(e.id, e.node, e.paid);
+                self.judged(e.node, e.id, e.verdict);
+                let own = self.own(&self.tasks[&e.id].members);
+                if e.verdict == 2 && self.side(e.node) == Side::Adversary && own == 1 {
+                    self.tasks.get_mut(&e.id).expect("an open task").wrong.push(e.node);
+                }
                 // Right, wrong or open: it has answered.
                 let answered = matches!(e.verdict, 1 | 2 | 6);
                 let honest = self.side(e.node) == Side::Honest && !self.deviated.contains(&(e.id, e.node));
                 if honest && answered && e.paid == 0 {
-                    self.life.withheld += self.tasks[&e.id].fair;
+                    let entry = &self.tasks[&e.id];
+                    self.life.withheld += entry.fair;
+                    self.life.unpaid += if entry.side == Side::Adversary { entry.fair } else { 0 };
                 }
             }
             E::NodeSlashed(e) => self.slashed(e.node, e.id, e.stake + e.unbonding + e.credit)?,
+            E::AnswerCommitted(e) => {
+                if let Some(entry) = self.tasks.get_mut(&e.id) {
+                    entry.committed = true;
+                }
+            }
+            E::ScoreRecorded(e) if e.score == 0 => self.marked(e.node, false),
+            E::NodeRated(e) if !e.right => self.marked(e.node, true),
+            E::ProfileSet(e) => drop(self.most.insert(e.application.into_array(), e.profile.most)),
             E::GroupSettled(e) => {
                 self.life.groups += 1;
                 self.life.fooled += u64::from(e.answer == false_answer(e.id));
                 self.back(e.id, e.refund);
+                if e.outcome == RESCHEDULED {
+                    self.escrow -= e.startFee;
+                    let entry = self.tasks.get_mut(&e.id).expect("an open task");
+                    entry.fee -= e.startFee;
+                    if entry.side == Side::Adversary {
+                        self.life.spend(e.startFee, entry);
+                    }
+                    return Ok(());
+                }
+                let entry = &self.tasks[&e.id];
+                if entry.liable {
+                    self.life.spared += entry.wrong.len() as u128 * entry.times * entry.part;
+                }
                 self.ends(e.id);
             }
             _ => {}
@@ -246,13 +431,15 @@ impl Book {
         if let Some(status) = self.before.get(&node) {
             self.life.states[*status as usize] += 1;
         }
+        let entry = self.tasks.get_mut(&id).expect("an open task");
+        entry.wrong.retain(|other| *other != node);
         let entry = &self.tasks[&id];
-        let owed = self.slash_times * entry.part;
+        let owed = entry.times * entry.part;
         if wei > owed || wei + self.granule < owed {
             return Err(format!("node {node} owed {owed} for task {id}, and {wei} was taken"));
         }
         if self.side(node) == Side::Adversary {
-            self.life.spent += wei;
+            self.life.spend(wei, entry);
             return Ok(());
         }
         let cause = if self.deviated.contains(&(id, node)) {
@@ -275,10 +462,9 @@ mod tests {
     use super::*;
 
     fn formed(nodes: &[u32]) -> Book {
-        let mut book = Book { slash_times: 20, granule: 1, ..Book::default() };
+        let mut book = Book { granule: 1, ..Book::default() };
         book.sides.extend([(1, Side::Honest), (2, Side::Honest), (3, Side::Adversary), (4, Side::Adversary)]);
-        let entry =
-            Entry { side: Side::Honest, part: 10, fair: 10, fee: 30, back: 0, members: nodes.to_vec(), nature: Nature::Plain };
+        let entry = Entry { part: 10, fair: 10, fee: 30, times: 20, members: nodes.to_vec(), ..Entry::new() };
         book.tasks.insert(7, entry);
         book
     }

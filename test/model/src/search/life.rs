@@ -3,10 +3,11 @@
 use super::agents::Game;
 use super::arena::{Arena, Nature, Side, CLIENT, CREATOR};
 use super::book::Tally;
-use super::moves::PRIVATE_MODEL;
-use super::plan::{Strategy, HONEST};
+use super::moves::{CLIENTS_GROUP, PRIVATE_MODEL};
+use super::plan::{Plan, Strategy, HONEST};
+use super::rules::Rule;
 use super::ALONE;
-use crate::world::{spec, who, Dice};
+use crate::world::{spec, who, Dice, TOKEN};
 use muster_core::record::Status;
 use muster_protocol::abi::IMuster::*;
 use muster_protocol::IMuster;
@@ -15,7 +16,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// Lives of a season.
 pub const LIVES: u64 = 20;
 /// Nodes that its scope needs for a task to be scored.
-const POOL: u64 = 9;
+const POOL: u64 = super::book::POOL as u64;
+/// What the reserve has to be drained of, before the first life of an adversary that keeps to one plan.
+const RESERVE: u128 = 10_000 * TOKEN;
+/// How often the adversary's nodes leave in a life to come back: those who join again are new, and stay.
+const AWAY_MOST: u8 = 2;
+/// Turns from one change of a parameter to the next, on average.
+const CHANGES: u64 = 400;
 /// Rounds in which a life has to have had a group.
 const ROUNDS: u64 = 400;
 /// Turns in which everything has to have ended.
@@ -28,10 +35,39 @@ pub fn season(seed: u64, lives: u64) -> BTreeMap<Strategy, Tally> {
 
 /// The same with parameters of its own.
 pub fn season_under(seed: u64, lives: u64, parameters: &[(&str, u64)]) -> BTreeMap<Strategy, Tally> {
+    let (mut game, nodes) = open(seed, &[1, 5, 10, 20, 33, 40], parameters);
+    let mut found: BTreeMap<Strategy, Tally> = BTreeMap::new();
+    for life in 0..lives {
+        let strategy = Strategy::pick(&mut game.a.dice);
+        game.a.place = format!("season {seed}, life {life} ({strategy:?})");
+        let plan = strategy.plan(&mut game.a.dice);
+        let tally = game.life(plan, nodes);
+        found.entry(strategy).or_default().add(&tally);
+    }
+    found
+}
+
+/// Plays a season in which the adversary, with a third of the nodes or two fifths, keeps to one plan, under a rule of old, if one is put back; gives what it came to.
+pub fn season_of(plan: &Plan, seed: u64, lives: u64, old: Option<Rule>) -> Tally {
+    let (mut game, nodes) = open(seed, &[33, 40], &[]);
+    game.a.old = old;
+    game.a.fund(RESERVE);
+    let mut sum = Tally::default();
+    for life in 0..lives {
+        game.a.place = format!("season {seed}, life {life}, {old:?}: {plan:?}");
+        sum.add(&game.life(plan.clone(), nodes));
+    }
+    sum
+}
+
+/// A season's network, in which the adversary has one of these shares in hundredths; and how many of its nodes are honest, and the
+/// adversary's.
+fn open(seed: u64, shares: &[u64], parameters: &[(&str, u64)]) -> (Game, (u64, u64)) {
     let mut dice = Dice(seed);
-    let nodes = POOL + 1 + dice.below(20);
-    // From one node to two fifths of them.
-    let own = (nodes * [1, 5, 10, 20, 33, 40][dice.below(6) as usize] / 100).max(1);
+    // Half of the networks are small, where few that leave make a difference.
+    let most = [4, 20][dice.below(2) as usize];
+    let nodes = POOL + 1 + dice.below(most);
+    let own = (nodes * shares[dice.below(shares.len() as u64) as usize] / 100).max(1);
     let settings = [
         ("sampleBps", [1_000, 3_000, 10_000][dice.below(3) as usize]),
         ("slashImages", dice.below(2)),
@@ -46,29 +82,24 @@ pub fn season_under(seed: u64, lives: u64, parameters: &[(&str, u64)]) -> BTreeM
         private: Vec::new(),
         flood: 0,
         resting: Vec::new(),
+        left: 0,
     };
     game.a.place = format!("season {seed}, before its lives");
+    game.set_profile(CLIENT, (CLIENTS_GROUP, 2));
     // So that there is a reserve.
     game.plan = Strategy::Nothing.plan(&mut game.a.dice);
     game.plan.policy = 1;
     for _ in 0..5 {
         game.round();
     }
-    let mut found: BTreeMap<Strategy, Tally> = BTreeMap::new();
-    for life in 0..lives {
-        let strategy = Strategy::pick(&mut game.a.dice);
-        game.a.place = format!("season {seed}, life {life} ({strategy:?})");
-        let tally = game.life(strategy, (nodes - own, own));
-        found.entry(strategy).or_default().add(&tally);
-    }
-    found
+    (game, (nodes - own, own))
 }
 
 impl Game {
     /// One life: under one plan until there was a group and everything has ended.
-    fn life(&mut self, strategy: Strategy, (honest, own): (u64, u64)) -> Tally {
+    fn life(&mut self, plan: Plan, (honest, own): (u64, u64)) -> Tally {
         self.replenish(honest, own);
-        self.plan = strategy.plan(&mut self.a.dice);
+        (self.plan, self.left) = (plan, AWAY_MOST);
         self.a.book.life = Tally::default();
         self.jobs.clear();
         self.binding.clear();
@@ -80,18 +111,20 @@ impl Game {
         }
         for _ in 0..ROUNDS {
             self.round();
-            if self.a.book.life.groups > 0 {
+            if self.a.book.life.groups > 0 || self.plan.policy == 0 {
                 break;
             }
         }
-        if self.a.book.life.groups == 0 {
+        let alone = self.a.book.life.groups == 0;
+        if alone && self.plan.policy > 0 {
             self.a.fail("no group was formed");
         }
         self.show_private(false);
         let after = self.a.standing();
         let mut tally = std::mem::take(&mut self.a.book.life);
-        tally.lives = 1;
+        (tally.lives, tally.alone) = (1, u64::from(alone));
         tally.earned = after.adversary - before.adversary + tally.spent as i128;
+        tally.spread = (tally.drained as f64 / 1e18).powi(2);
         tally.reserve = after.reserve as i128 - before.reserve as i128;
         self.draw_credit();
         tally
@@ -108,6 +141,9 @@ impl Game {
                 let from = self.a.operator(node);
                 let _ = self.a.call(from, 0, reportDownloadedCall { models: vec![PRIVATE_MODEL] });
             }
+        }
+        if self.plan.policy == 3 {
+            self.set_profile(CREATOR, self.plan.rated);
         }
         self.flood = 2 * self.plan.ring;
         for _ in 0..self.plan.binding {
@@ -131,13 +167,13 @@ impl Game {
         if self.flood > 0 {
             self.flood_ring(self.plan.ring);
         }
+        let own = self.plan.creator == Side::Adversary;
+        let mut all = Vec::new();
         for i in 0..self.plan.tasks {
-            let own = self.plan.creator == Side::Adversary;
             let (images, policy) = (self.plan.images, self.plan.policy);
             let (task, fee) = self.wanted(images, policy, own);
             if own {
-                self.a.book.next = self.plan.nature;
-                let _ = self.a.call(who(CREATOR), fee, createTaskCall { spec: task });
+                all.push((task, fee));
             } else {
                 self.a.book.next = Nature::Plain;
                 self.a.must(who(CLIENT), fee, createTaskCall { spec: task });
@@ -145,11 +181,14 @@ impl Game {
             // Others have work too.
             if i == 0 && self.a.dice.below(3) == 0 {
                 self.a.book.next = Nature::Plain;
-                let policy = self.a.dice.below(3) as u8;
+                let policy = self.a.dice.below(4) as u8;
                 let images = self.a.dice.below(2) == 0;
                 let (task, fee) = self.wanted(images, policy, false);
                 self.a.must(who(CLIENT), fee, createTaskCall { spec: task });
             }
+        }
+        if own {
+            self.create_own(all);
         }
         for _ in 0..TURNS {
             if self.a.is_quiet() && self.flood == 0 {
@@ -176,6 +215,10 @@ impl Game {
         }
         let (now, next) = (self.a.w.mem.now, self.next_time());
         let seconds = (next - now).min(if self.a.dice.below(4) == 0 { 1 + self.a.dice.below(5) } else { u64::MAX });
+        self.a.note_time(seconds);
+        if self.a.dice.below(CHANGES) == 0 {
+            self.a.change_something();
+        }
         let alone = self.plan.grinds && self.a.dice.unit() < ALONE;
         if alone {
             let own = self.a.nodes(Side::Adversary);
@@ -205,8 +248,7 @@ impl Game {
                 }
             }
             for _ in there..wanted {
-                let tokens = self.a.stake();
-                self.a.join(side, "RTX 4090", 24, &[1], tokens);
+                self.a.enter(side);
             }
         }
         let gone = |seat: muster_protocol::store::node::Seat| seat.node.status == Status::Quit as u8;

@@ -9,6 +9,8 @@
 //! | [`agents`] | what nodes do, honest ones and the adversary's, and those who drive |
 //! | [`moves`] | what the adversary does besides answering |
 //! | [`life`] | lives and seasons |
+//! | [`hunt`] | the best plans, bred |
+//! | [`rules`] | rules of old, put back to see what the search finds then |
 //! | [`price`] | single prices: the lone sender, a majority, fifty tens |
 //!
 //! A *life* is played under one plan until a validation group was formed and everything has ended. A *season* is several lives in one
@@ -17,12 +19,14 @@
 pub mod agents;
 pub mod arena;
 pub mod book;
+pub mod hunt;
 pub mod life;
 pub mod moves;
 pub mod plan;
 pub mod price;
+pub mod rules;
 
-pub use life::{season, season_under, LIVES};
+pub use life::{season, season_of, season_under, LIVES};
 pub use plan::Strategy;
 
 /// The share of blocks in which the adversary of [`Strategy::Grind`] is the only sender.

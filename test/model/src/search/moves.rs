@@ -1,10 +1,12 @@
 //! What the adversary does besides answering.
 
 use super::agents::{Game, Job, Sent};
-use super::arena::{Nature, Side, CARD, CREATOR, HELPER};
+use super::arena::{Nature, Side, CARD, COMMON_MODEL, CREATOR, HELPER};
+use super::plan::OFFERS;
 use crate::world::{spec, who, TOKEN};
 use alloy_primitives::B256;
 use alloy_sol_types::SolCall;
+use muster_core::wad::WAD;
 use muster_protocol::abi::IMuster::*;
 use muster_protocol::IMuster;
 
@@ -12,6 +14,8 @@ use muster_protocol::IMuster;
 const LOOKS: u64 = 6;
 /// The model that only the adversary's nodes hold.
 pub const PRIVATE_MODEL: u64 = 0xdead;
+/// Nodes of a rated group of honest applications.
+pub const CLIENTS_GROUP: u8 = 3;
 /// VRAM of its own GPU name.
 pub const PRIVATE_VRAM: u16 = 48;
 
@@ -185,14 +189,56 @@ impl Game {
         }
     }
 
+    /// The adversary's tasks of a round are created, by one call if its plan says so. Where so many nodes are not there as its rated groups
+    /// take, it does with three.
+    pub fn create_own(&mut self, tasks: Vec<(IMuster::TaskSpec, u128)>) {
+        self.a.book.next = self.plan.nature;
+        if self.plan.batch {
+            // None is created while draws are due.
+            let _ = self.a.call(who(HELPER), 0, dispatchCall { count: 16 });
+            let (specs, fees): (Vec<_>, Vec<_>) = tasks.iter().cloned().unzip();
+            let value = fees.iter().sum();
+            if self.a.call(who(CREATOR), value, createTasksCall { specs, fees, atomic: true }).is_ok() {
+                return;
+            }
+        }
+        for (spec, fee) in tasks {
+            if self.a.call(who(CREATOR), fee, createTaskCall { spec }).is_err() && self.plan.policy == 3 {
+                self.plan.policy = 2;
+            }
+        }
+    }
+
+    /// An application says how its rated groups are chosen: by chance, or the best rated first.
+    pub fn set_profile(&mut self, application: u64, (most, reschedules): (u8, u8)) {
+        let profile = Profile {
+            algorithm: self.a.dice.below(2) as u8,
+            least: 3,
+            most,
+            reschedules,
+            targeting: 2,
+            target: WAD / 2,
+            alpha: WAD / 2,
+            period: 300,
+        };
+        let _ = self.a.call(who(HELPER), 0, dispatchCall { count: 16 });
+        let _ = self.a.call(who(application), 0, setProfileCall { profile });
+    }
+
     /// A task as the plan has it, and its fee.
     pub fn wanted(&mut self, images: bool, policy: u8, own: bool) -> (IMuster::TaskSpec, u128) {
-        let part = [TOKEN / 100, TOKEN / 2, 6 * TOKEN][self.a.dice.below(3) as usize];
-        let fee = if policy == 2 { 3 * part } else { part };
+        let part = if own { self.plan.offer } else { OFFERS[1 + self.a.dice.below(3) as usize] };
+        let nodes = match policy {
+            2 => 3,
+            3 if own => u32::from(self.plan.rated.0),
+            3 => CLIENTS_GROUP.into(),
+            _ => 1,
+        };
+        let fee = (u128::from(nodes) * part).min(self.a.most_fee(policy, nodes));
         let mut task = IMuster::TaskSpec { redundancy: policy, ..spec(0, &[]) };
         if images {
             task.kind = 0;
-        } else if policy == 1 || self.a.dice.below(2) == 0 {
+        } else if matches!(policy, 1 | 3) || self.a.dice.below(2) == 0 {
             task.gpu = CARD;
         } else {
             task.vram = 24;
@@ -204,7 +250,7 @@ impl Game {
         if own && self.plan.model {
             task.models = vec![PRIVATE_MODEL];
         } else if self.a.dice.below(4) == 0 {
-            task.models = vec![1];
+            task.models = vec![COMMON_MODEL];
         }
         (task, fee)
     }

@@ -1,7 +1,11 @@
 //! The strategies, as plans of one life.
 
 use super::arena::{Nature, Side};
-use crate::world::Dice;
+use crate::world::{Dice, TOKEN};
+
+/// What a task of its own offers for each node's work, in wei: as little as it may, one for each second that it is expected to take; a
+/// hundredth of a token, half of one, and six.
+pub const OFFERS: [u128; 4] = [60, TOKEN / 100, TOKEN / 2, 6 * TOKEN];
 
 /// What a node answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +20,8 @@ pub enum Answer {
     Error,
     /// An error where two of the group are its own, else what is right.
     ErrorTogether,
+    /// An error as the first node, before anybody is drawn to validate it; else what is right.
+    ErrorFirst,
     /// The commitment of another of the group, and at its reveal the other's answer.
     Copy,
 }
@@ -59,8 +65,19 @@ pub enum Leave {
     Any,
 }
 
+/// What its other nodes do before one of its nodes commits; they are back at once after it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Away {
+    /// They stay.
+    Stay,
+    /// They pause.
+    Pause,
+    /// They quit, and join again with other addresses.
+    Quit,
+}
+
 /// How the adversary plays one life.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
     /// What its nodes answer.
     pub answer: Answer,
@@ -74,8 +91,16 @@ pub struct Plan {
     pub creator: Side,
     /// What its right answer is.
     pub nature: Nature,
-    /// 1 or 2.
+    /// From 0 to 3.
     pub policy: u8,
+    /// Nodes of a rated group of its application's, and how often such a task goes to another group.
+    pub rated: (u8, u8),
+    /// What its own tasks offer for each node's work, in wei.
+    pub offer: u128,
+    /// Whether its tasks are created by one call.
+    pub batch: bool,
+    /// What its other nodes do before a commitment.
+    pub away: Away,
     /// Images, or answers that have to be equal.
     pub images: bool,
     /// Whether the task requires a model that only the adversary's nodes hold.
@@ -111,6 +136,10 @@ pub const HONEST: Plan = Plan {
     creator: Side::Honest,
     nature: Nature::Plain,
     policy: 1,
+    rated: (3, 2),
+    offer: TOKEN / 2,
+    batch: false,
+    away: Away::Stay,
     images: false,
     model: false,
     name: false,
@@ -166,8 +195,11 @@ strategies! {
     Precomputed = "precomputed answers to its own tasks",
     NoRight = "its own tasks without a right answer",
     Ambiguous = "its own tasks with two right answers",
+    Only = "its own tasks that only its nodes can answer",
+    Nobody = "its own tasks that nobody can answer",
     Reserve = "draining the reserve",
     Errors = "errors, so that others work for nothing",
+    Away = "its other nodes leave before a commitment, and come back",
     Combined = "two of these at once",
 }
 
@@ -182,9 +214,12 @@ impl Strategy {
     pub fn plan(self, dice: &mut Dice) -> Plan {
         let own = |dice: &mut Dice| if dice.below(2) == 0 { Side::Adversary } else { Side::Honest };
         let mut plan = Plan {
-            policy: 1 + dice.below(2) as u8,
+            policy: 1 + dice.below(3) as u8,
+            rated: (3 + 2 * dice.below(4) as u8, dice.below(9) as u8),
             images: dice.below(4) == 0,
             tasks: 1 + dice.below(3),
+            batch: dice.below(8) == 0,
+            offer: OFFERS[dice.below(4) as usize],
             tries: dice.below(4) == 0,
             drives: dice.below(4) == 0,
             ..HONEST
@@ -224,7 +259,7 @@ impl Strategy {
             Strategy::Slashed => {
                 (plan.leave, plan.answer, plan.pace) = (Leave::Any, Answer::False, Pace::Instant);
                 plan.reveal = [Reveal::Open, Reveal::Last, Reveal::Never][dice.below(3) as usize];
-                plan.tasks = 3 + dice.below(3);
+                (plan.tasks, plan.policy) = (3 + dice.below(3), 1 + dice.below(2) as u8);
             }
             Strategy::Model => {
                 (plan.model, plan.creator, plan.answer) = (true, Side::Adversary, Answer::FalseTogether);
@@ -241,14 +276,28 @@ impl Strategy {
                 plan.answer = [Answer::Right, Answer::FalseTogether, Answer::Error][dice.below(3) as usize];
             }
             Strategy::Ambiguous => (plan.nature, plan.creator) = (Nature::Ambiguous, Side::Adversary),
+            Strategy::Only => {
+                (plan.nature, plan.creator) = (Nature::Lacking, Side::Adversary);
+                plan.pace = Pace::Instant;
+                (plan.model, plan.policy) = (dice.below(2) == 0, dice.below(4) as u8);
+            }
+            Strategy::Nobody => {
+                (plan.nature, plan.creator, plan.answer) = (Nature::Lacking, Side::Adversary, Answer::Error);
+                (plan.pace, plan.policy) = (Pace::Instant, dice.below(4) as u8);
+            }
+            Strategy::Away => {
+                plan.away = [Away::Pause, Away::Quit][dice.below(2) as usize];
+                (plan.answer, plan.policy, plan.images) = (Answer::False, 1, false);
+                (plan.pace, plan.creator) = (Pace::Instant, own(dice));
+            }
             Strategy::Reserve => {
                 (plan.policy, plan.creator, plan.drives) = (1, Side::Adversary, true);
                 plan.pace = Pace::Instant;
                 plan.reveal = [Reveal::Open, Reveal::Open, Reveal::Never][dice.below(3) as usize];
-                plan.answer = [Answer::Right, Answer::FalseTogether, Answer::Error][dice.below(3) as usize];
+                plan.answer = [Answer::Right, Answer::FalseTogether, Answer::Error, Answer::ErrorFirst][dice.below(4) as usize];
             }
             Strategy::Errors => {
-                plan.answer = [Answer::Error, Answer::ErrorTogether][dice.below(2) as usize];
+                plan.answer = [Answer::Error, Answer::ErrorTogether, Answer::ErrorFirst][dice.below(3) as usize];
                 plan.creator = own(dice);
             }
             Strategy::Combined => {
@@ -266,8 +315,58 @@ impl Strategy {
 }
 
 impl Plan {
+    /// It in words: what differs from honest nodes' plan.
+    pub fn words(&self) -> String {
+        let mut words = vec![format!("policy {}", self.policy)];
+        let mut say = |on: bool, what: String| {
+            if on {
+                words.push(what);
+            }
+        };
+        let name = |what: &dyn std::fmt::Debug| format!("{what:?}").to_lowercase();
+        say(self.policy == 3, format!("groups of {}, {} more", self.rated.0, self.rated.1));
+        say(
+            self.creator == Side::Adversary,
+            match self.nature {
+                Nature::Plain => "its own tasks".into(),
+                Nature::NoRight => "its own tasks without a right answer".into(),
+                Nature::Ambiguous => "its own tasks with two right answers".into(),
+                Nature::Lacking => "its own tasks that no honest node can answer".into(),
+            },
+        );
+        say(self.creator == Side::Adversary && self.offer == OFFERS[0], "at the least fee".into());
+        say(self.images, "images".into());
+        say(self.model, "a private model".into());
+        say(self.name, "a private GPU name".into());
+        say(
+            true,
+            match self.answer {
+                Answer::Right => "right answers".into(),
+                Answer::False => "false answers".into(),
+                Answer::FalseTogether => "false answers with two of a group".into(),
+                Answer::Error => "errors".into(),
+                Answer::ErrorTogether => "errors with two of a group".into(),
+                Answer::ErrorFirst => "an error of the first node".into(),
+                Answer::Copy => "copies".into(),
+            },
+        );
+        say(self.pace != Pace::Normal, format!("commits {}", name(&self.pace)));
+        say(self.reveal != Reveal::Open, format!("reveals {}", name(&self.reveal)));
+        say(self.leave != Leave::Stay, format!("then {}", name(&self.leave)));
+        say(self.away != Away::Stay, format!("others {} before", name(&self.away)));
+        say(self.batch, "a batch".into());
+        say(self.binding > 0, "dust tasks that bind".into());
+        say(self.waits, "waits to validate".into());
+        say(self.meddles, "meddles".into());
+        say(self.grinds, "grinds".into());
+        say(self.ring > 0, "floods the ring".into());
+        say(self.queue > 0, "holds the queue".into());
+        say(self.drives, "drives".into());
+        words.join(", ")
+    }
+
     /// Every move of either plan, and where they differ in what can be but one, either's.
-    fn with(self, other: Plan, dice: &mut Dice) -> Plan {
+    pub fn with(self, other: Plan, dice: &mut Dice) -> Plan {
         let mut coin = || dice.below(2) == 0;
         let named = self.name || other.name;
         Plan {
@@ -278,6 +377,10 @@ impl Plan {
             creator: if self.creator == Side::Adversary { self.creator } else { other.creator },
             nature: if self.nature == Nature::Plain { other.nature } else { self.nature },
             policy: if coin() { self.policy } else { other.policy },
+            rated: if coin() { self.rated } else { other.rated },
+            offer: if coin() { self.offer } else { other.offer },
+            batch: self.batch || other.batch,
+            away: if self.away == Away::Stay { other.away } else { self.away },
             images: named || if coin() { self.images } else { other.images },
             model: self.model || other.model,
             name: named,

@@ -30,6 +30,8 @@ struct Net {
     w: World,
     dice: Dice,
     own: u32,
+    /// Whether the others cannot have what the tasks require.
+    lacks: bool,
 }
 
 impl Net {
@@ -44,7 +46,7 @@ impl Net {
             w.join(n, "RTX 4090", 24, &[], 4_000).expect("joins");
         }
         w.send(OWNER, 0, listGpuGroupCall { group: CARD, listed: true }).expect("the owner may");
-        Net { w, dice: Dice(seed), own }
+        Net { w, dice: Dice(seed), own, lacks: false }
     }
 
     fn hash(&mut self) -> B256 {
@@ -93,13 +95,24 @@ impl Net {
         Rng::new(&self.w.mem, hash.0, order.id).below(&self.w.mem, 10_000) < u64::from(order.sample_bps)
     }
 
+    /// What a node says to whom a value is right: that, or an error.
+    fn says(&self, node: u32, value: B256) -> (u8, B256) {
+        if self.lacks && !self.is_own(node) {
+            (1, B256::ZERO)
+        } else {
+            (0, value)
+        }
+    }
+
     fn commit(&mut self, id: u64, node: u32, value: B256) {
-        let commitment = commitment(id, node, 0, value, salt(id, node));
+        let (kind, value) = self.says(node, value);
+        let commitment = commitment(id, node, kind, value, salt(id, node));
         self.w.send(who(node.into()), 0, commitCall { id, commitment }).expect("committed");
     }
 
     fn reveal(&mut self, id: u64, group: u32, node: u32, value: B256) {
-        let call = revealCall { id, group, node, kind: 0, value, salt: salt(id, node) };
+        let (kind, value) = self.says(node, value);
+        let call = revealCall { id, group, node, kind, value, salt: salt(id, node) };
         self.w.send(who(DRIVER), 0, call).expect("revealed");
     }
 
@@ -322,16 +335,31 @@ pub struct Fifty {
     pub weight: u64,
 }
 
-/// The adversary's application creates tasks whose answer its nodes know, until one of them has a pool of fifty tens. With a `model`, that node alone holds what the
-/// tasks require.
-pub fn fifty_tens(seed: u64, nodes: u64, own: u32, policy: u8, model: bool) -> Fifty {
+/// Who holds the model that tasks require.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Required {
+    /// They require none.
+    Nothing,
+    /// The node that is to get tens; others fetch it.
+    Alone,
+    /// The adversary's nodes; nobody else can have it, so others report errors.
+    Private,
+}
+
+/// The adversary's application creates tasks whose answer its nodes know, until one of them has a pool of fifty tens.
+pub fn fifty_tens(seed: u64, nodes: u64, own: u32, policy: u8, required: Required) -> Fifty {
     let mut net = Net::new(seed, nodes, own, &[]);
     let part = TOKEN;
     let fee = if policy == 2 { 3 * part } else { part };
-    let models = if model { vec![0xdead] } else { vec![] };
-    if model {
-        net.w.send(who(1), 0, reportDownloadedCall { models: models.clone() }).expect("reported");
+    let (models, holders) = match required {
+        Required::Nothing => (vec![], 0),
+        Required::Alone => (vec![0xdead], 1),
+        Required::Private => (vec![0xdead], own),
+    };
+    for node in 1..=holders {
+        net.w.send(who(node.into()), 0, reportDownloadedCall { models: models.clone() }).expect("reported");
     }
+    net.lacks = required == Required::Private;
     let (began, before) = (net.w.mem.now, net.wealth());
     let mut found = Fifty::default();
     while net.w.node(1).scores < 50 || net.w.node(1).longTerm < 1_000_000_000_000_000_000 {

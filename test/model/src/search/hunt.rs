@@ -1,0 +1,207 @@
+//! The best plans: many are played, the best of each kind of harm are crossed with others, and what is best in the end is played again in
+//! networks that it was not chosen in.
+
+use super::arena::Side;
+use super::book::{Cause, Tally};
+use super::life::season_of;
+use super::plan::{Plan, Strategy};
+use super::rules::Rule;
+use crate::world::Dice;
+use std::collections::BTreeMap;
+
+/// What an attack can be after.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Harm {
+    /// The reserve.
+    Reserve,
+    /// Honest nodes' names, for what they could not help: an error, or an answer that no majority contradicted.
+    Blame,
+    /// Honest nodes' scores.
+    Scores,
+    /// Honest nodes' ratings.
+    Ratings,
+    /// Honest nodes' work.
+    Work,
+    /// Honest nodes' stakes.
+    Stakes,
+    /// Honest nodes' time.
+    Time,
+    /// Slashes that are owed.
+    Slashes,
+    /// Applications' trust.
+    Answers,
+}
+
+impl Harm {
+    /// All of them.
+    pub const ALL: [Harm; 9] = [
+        Harm::Reserve,
+        Harm::Blame,
+        Harm::Scores,
+        Harm::Ratings,
+        Harm::Work,
+        Harm::Stakes,
+        Harm::Time,
+        Harm::Slashes,
+        Harm::Answers,
+    ];
+
+    /// In words, with the unit.
+    pub fn words(self) -> &'static str {
+        match self {
+            Harm::Reserve => "tokens out of the reserve",
+            Harm::Blame => "scores of 0 and wrong ratings by its tasks for errors, or for answers that no majority contradicted",
+            Harm::Scores => "scores of 0 of honest nodes",
+            Harm::Ratings => "wrong ratings of honest nodes",
+            Harm::Work => "tokens of answers to its tasks unpaid",
+            Harm::Stakes => "tokens of honest stakes burnt",
+            Harm::Time => "hours of honest nodes on what they cannot answer",
+            Harm::Slashes => "tokens of slashes owed and not taken",
+            Harm::Answers => "false answers accepted",
+        }
+    }
+
+    /// Whether it is counted in tokens.
+    fn is_money(self) -> bool {
+        matches!(self, Harm::Reserve | Harm::Work | Harm::Stakes | Harm::Slashes)
+    }
+
+    /// How far luck is likely to be behind it: one deviation of what the reserve lost in so many lives.
+    fn luck(self, tally: &Tally) -> f64 {
+        if self != Harm::Reserve {
+            return 0.0;
+        }
+        let mean = self.of(tally) / tally.lives.max(1) as f64;
+        (tally.spread - mean * self.of(tally)).max(0.0).sqrt()
+    }
+
+    /// How much of it there was.
+    pub fn of(self, tally: &Tally) -> f64 {
+        let tokens = |wei: i128| wei as f64 / 1e18;
+        match self {
+            Harm::Reserve => tokens(tally.drained),
+            Harm::Blame => (tally.blamed - tally.strangers) as f64,
+            Harm::Scores => tally.zeros as f64,
+            Harm::Ratings => tally.misrated as f64,
+            Harm::Work => tokens(tally.unpaid as i128),
+            Harm::Stakes => tokens((tally.burnt(Cause::Majority) + tally.burnt(Cause::Ambiguous)) as i128),
+            Harm::Time => tally.held as f64 / 3_600.0,
+            Harm::Slashes => tokens(tally.spared as i128),
+            Harm::Answers => tally.fooled as f64,
+        }
+    }
+}
+
+/// What the harm is divided by: the adversary's cost.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Per {
+    /// What it spent, of plans with tasks of its own: in tokens where the harm is, else in parts, of which each is what one node's work is
+    /// offered.
+    Fee,
+    /// A million gas.
+    Gas,
+}
+
+impl Per {
+    fn cost(self, harm: Harm, tally: &Tally) -> f64 {
+        match self {
+            Per::Fee if harm.is_money() => tally.spent as f64 / 1e18,
+            Per::Fee => tally.parts as f64 / 100.0,
+            Per::Gas => tally.gas as f64 / 1e6,
+        }
+    }
+}
+
+/// What is spent at least, in tokens or parts, for one plan to be compared with another.
+const FREE: f64 = 0.01;
+/// Plans of each kind that are played again.
+pub const LEADERS: usize = 3;
+
+/// How much is played.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    /// Plans tried.
+    pub plans: u64,
+    /// Seasons of each, and of each of the [`LEADERS`] afterwards.
+    pub seasons: (u64, u64),
+    /// Lives in each season.
+    pub lives: u64,
+}
+
+/// A plan, and what it came to in networks in which it was not chosen.
+#[derive(Clone, Debug)]
+pub struct Best {
+    /// The plan.
+    pub plan: Plan,
+    /// What it came to.
+    pub tally: Tally,
+}
+
+/// What a hunt found.
+#[derive(Clone, Default, Debug)]
+pub struct Found {
+    /// The best plans that did any such harm.
+    pub best: BTreeMap<(Harm, Per), Best>,
+    /// All that was played, those of the best included.
+    pub sum: Tally,
+}
+
+impl Found {
+    /// The most harm by cost that any plan did, infinite if it costs gas alone; none where none did any, or by luck alone.
+    pub fn rate(&self, harm: Harm, per: Per) -> Option<f64> {
+        let best = self.best.get(&(harm, per))?;
+        let amount = harm.of(&best.tally);
+        (amount > 3.0 * harm.luck(&best.tally)).then(|| amount / per.cost(harm, &best.tally))
+    }
+}
+
+/// A plan by chance. The ring and the queue, of which each takes thousands of calls, are left to the lives.
+fn some(dice: &mut Dice) -> Plan {
+    let plan = Strategy::pick(dice).plan(dice);
+    Plan { ring: 0, queue: 0, ..plan }
+}
+
+/// Hunts for the plans that do most of these kinds of harm, under a rule of old, if one is put back.
+pub fn hunt(seed: u64, old: Option<Rule>, harms: &[Harm], budget: &Budget) -> Found {
+    let mut dice = Dice(seed);
+    let mut found = Found::default();
+    let mut ahead: BTreeMap<(Harm, Per), Vec<(f64, Plan)>> = BTreeMap::new();
+    let mut seeds = seed..;
+    let mut play = |plan: &Plan, seasons: u64| {
+        let mut tally = Tally::default();
+        (0..seasons).for_each(|_| tally.add(&season_of(plan, seeds.next().expect("endless"), budget.lives, old)));
+        found.sum.add(&tally);
+        tally
+    };
+    // By what is beyond luck.
+    let price = |harm: Harm, per: Per, tally: &Tally| (harm.of(tally) - 2.0 * harm.luck(tally)) / per.cost(harm, tally).max(FREE);
+    for n in 0..budget.plans {
+        let mut plan = some(&mut dice);
+        // In the second half a leader's moves, crossed with others.
+        if 2 * n >= budget.plans && !ahead.is_empty() {
+            let some = ahead.values().nth(dice.below(ahead.len() as u64) as usize).expect("one of them");
+            let leader = some[dice.below(some.len() as u64) as usize].1.clone();
+            plan = Plan { ring: 0, queue: 0, tries: false, ..leader.with(plan, &mut dice) };
+        }
+        let tally = play(&plan, budget.seasons.0);
+        for &harm in harms {
+            for per in [Per::Fee, Per::Gas] {
+                let price = price(harm, per, &tally);
+                if price > 0.0 && (per == Per::Gas || plan.creator == Side::Adversary) {
+                    let leaders = ahead.entry((harm, per)).or_default();
+                    let place = leaders.partition_point(|(other, _)| *other >= price);
+                    leaders.insert(place, (price, plan.clone()));
+                    leaders.truncate(LEADERS);
+                }
+            }
+        }
+    }
+    let mut best = BTreeMap::new();
+    for ((harm, per), leaders) in ahead {
+        let again = leaders.into_iter().map(|(_, plan)| Best { tally: play(&plan, budget.seasons.1), plan });
+        let first = again.max_by(|a, b| price(harm, per, &a.tally).total_cmp(&price(harm, per, &b.tally)));
+        best.extend(first.map(|first| ((harm, per), first)));
+    }
+    found.best = best;
+    found
+}
