@@ -5,7 +5,7 @@ use muster_model::search::book::{Cause, Tally};
 use muster_model::search::hunt::{hunt, Budget, Harm, Per};
 use muster_model::search::price::{fifty_tens, lone_sender, share, Required};
 use muster_model::search::rules::Rule;
-use muster_model::search::{season, season_under, Strategy, LIVES};
+use muster_model::search::{season, season_of, season_under, Strategy, LIVES};
 use std::collections::BTreeMap;
 
 /// Seasons, of which a long search has a thousand.
@@ -92,7 +92,9 @@ fn fifty_tens_raise_a_weight_by_half() {
 }
 
 /// Short hunts; those of `script/sim attacks` are longer, and after all kinds of harm at once.
-const BUDGET: Budget = Budget { plans: 120, seasons: (4, 10), lives: 3 };
+const BUDGET: Budget = Budget { plans: 160, seasons: (6, 30), lives: 3 };
+/// Of their plans and networks.
+const SEED: u64 = 1_000;
 
 /// With each rule of old put back, a short search finds what it cost. With today's rules it finds no such thing, or less for the same
 /// price.
@@ -100,8 +102,8 @@ const BUDGET: Budget = Budget { plans: 120, seasons: (4, 10), lives: 3 };
 fn the_search_finds_what_the_rules_of_old_cost() {
     let harms = [Harm::Reserve, Harm::Blame, Harm::Slashes, Harm::Time, Harm::Work];
     let (today, then) = std::thread::scope(|scope| {
-        let today = scope.spawn(|| hunt(1, None, &harms, &BUDGET));
-        let then = Rule::ALL.map(|rule| scope.spawn(move || hunt(1, Some(rule), &[rule.harm()], &BUDGET)));
+        let today = scope.spawn(|| hunt(SEED, None, &harms, &BUDGET));
+        let then = Rule::ALL.map(|rule| scope.spawn(move || hunt(SEED, Some(rule), &[rule.harm()], &BUDGET)));
         (today.join().expect("played"), then.map(|then| then.join().expect("played")))
     });
     for (rule, then) in Rule::ALL.into_iter().zip(&then) {
@@ -112,8 +114,17 @@ fn the_search_finds_what_the_rules_of_old_cost() {
         let found = found.unwrap_or_else(|| panic!("nothing is found: {what}"));
         println!("{rule:?}: {found} then, {left:?} today: {}", then.best[&(harm, per)].plan.words());
         match harm {
-            // What an error costs the time of nodes is priced, and so is work on tasks without a right answer.
-            Harm::Time | Harm::Work => assert!(left.is_some_and(|left| found > 2.0 * left), "{what}"),
+            // What is left there has a price now: that of the same plan is compared.
+            Harm::Time => {
+                let plan = &today.best[&(harm, per)].plan;
+                let parts = |old| {
+                    let mut sum = Tally::default();
+                    (0..BUDGET.seasons.1).for_each(|n| sum.add(&season_of(plan, n, BUDGET.lives, old)));
+                    sum.parts as f64 / harm.of(&sum)
+                };
+                assert!(2.0 * parts(Some(rule)) < parts(None), "{} {} {what}", parts(Some(rule)), parts(None));
+            }
+            Harm::Work => assert!(left.is_some_and(|left| found > 2.0 * left), "{what}"),
             _ => assert!(left.is_none(), "{what}"),
         }
     }
