@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     arbwasm::{self, Status},
-    build::{self, Program},
+    build::{self, Manifest, Program},
     chain::{called, date, Chain},
     parameters::in_words,
     router::{self, bound_initcode, initcode, Router, Step},
@@ -34,6 +34,8 @@ use crate::{
 pub const ROUTER: &str = "router";
 /// The program that holds `initialise`.
 pub(crate) const ADMIN: &str = "admin";
+/// The variable by which a released `muster-dev` finds the programs released with it.
+pub const RELEASED: &str = "MUSTER_PROGRAMS";
 /// Chains on which nothing is worth anything: a node of nitro's, of anvil's or hardhat's, of geth's.
 const DEVELOPMENT_CHAINS: [u64; 3] = [412_346, 31_337, 1_337];
 
@@ -80,12 +82,12 @@ pub struct Config {
 
 impl Config {
     /// Reads OWNER, TREASURY, MIN_STAKE, STAKE_GRANULE, UPGRADE_DELAY, MIN_PRICE and PARAMETERS from the environment, and
-    /// the programs from `build/`. Owner and treasury default to `account`.
+    /// the [`programs`]. Owner and treasury default to `account`.
     ///
     /// # Errors
     /// When a variable cannot be read, or nothing is built.
     pub fn from_environment(root: &Path, account: Address) -> Result<Self> {
-        let (manifest, programs) = build::load(root)?;
+        let (manifest, programs) = programs(root)?;
         let address = |name: &str| match variable(name) {
             Some(text) => text.parse().map_err(|_| anyhow!("{name} is {text}, which is not an address")),
             None => Ok(account),
@@ -159,6 +161,14 @@ const MIN_PRICE: &str = "minPrice";
 pub fn record(root: &Path, chain_id: u64) -> PathBuf {
     let dir = variable("DEPLOYMENTS").map_or_else(|| root.join("deployments"), PathBuf::from);
     dir.join(format!("{chain_id}.json"))
+}
+
+/// The compiled programs: those of a release, where MUSTER_PROGRAMS names the folder it keeps `build/` in, else the project's own.
+///
+/// # Errors
+/// When there are none, or its files do not belong together.
+pub fn programs(root: &Path) -> Result<(Manifest, Vec<Program>)> {
+    build::load(&variable(RELEASED).map_or_else(|| root.to_owned(), PathBuf::from))
 }
 
 /// A variable that is set to something.

@@ -67,7 +67,11 @@ async fn main() {
 }
 
 async fn run(command: Command) -> Result<()> {
-    let root = build::root()?;
+    // A release has no sources: .env and deployments/ are where it is called.
+    let root = match build::root() {
+        Err(_) if deploy::variable(deploy::RELEASED).is_some() => std::env::current_dir()?,
+        root => root?,
+    };
     match command {
         Command::Build { json, with } => build(&root, json, with.as_deref()),
         Command::Deploy(options) => deploy(&root, &options).await,

@@ -75,6 +75,10 @@ use crate::{
 const CREATORS: usize = 8;
 /// Price per estimated second before the spread, in wei.
 const PRICE: u64 = 1_000_000_000_000;
+/// What is replayed where no file is named, part of the program so that it needs none.
+const REQUESTS: (&str, &[u8]) = ("script/demo-data/requests.csv", include_bytes!("../../../demo-data/requests.csv"));
+/// The nodes that join where no file is named.
+const NODES: (&str, &[u8]) = ("script/demo-data/nodes.csv", include_bytes!("../../../demo-data/nodes.csv"));
 /// Gas limit of every transaction: far above what any operation needs.
 const GAS_LIMIT: u64 = 3_000_000;
 
@@ -125,7 +129,7 @@ pub struct Options {
 /// # Errors
 /// Whatever keeps it from going on: a malformed row, an unreachable node, missing funds, an unexpected refusal.
 pub async fn run(root: &Path, options: &Options) -> Result<Report> {
-    let (requests, fleet) = traces(root, options)?;
+    let (requests, fleet) = traces(options)?;
     let Endpoint { chain, keeper, own } = Endpoint::open(!options.real_time).await?;
     let mut config = deploy::Config::from_environment(root, keeper.address())?;
     config.say = |line| eprintln!("deploy: {line}");
@@ -146,15 +150,15 @@ pub async fn run(root: &Path, options: &Options) -> Result<Report> {
 }
 
 /// What the flags ask for: requests and nodes.
-fn traces(root: &Path, options: &Options) -> Result<(Vec<Request>, Vec<Gpu>)> {
+fn traces(options: &Options) -> Result<(Vec<Request>, Vec<Gpu>)> {
     ensure!(options.speed.is_finite() && options.speed > 0.0, "--speed is {}; it has to be above 0", options.speed);
     let limit = options.limit.unwrap_or(usize::MAX);
     let (sampled, groups) = (options.sampled, options.groups());
     ensure!(sampled + groups <= 100, "--sampled is {sampled} and --groups {groups}; together they can be at most 100");
     ensure!(limit > 0 && options.gpus != Some(0), "--limit and --gpus have to be at least 1");
-    let (name, source) = open(root, options.requests.as_deref(), "requests.csv")?;
+    let (name, source) = open(options.requests.as_deref(), REQUESTS)?;
     let requests = trace::requests(&name, source, limit)?;
-    let (name, source) = open(root, options.nodes.as_deref(), "nodes.csv")?;
+    let (name, source) = open(options.nodes.as_deref(), NODES)?;
     let (gpus, notes) = trace::fleet(&name, source, &options.vram.iter().cloned().collect())?;
     for note in notes {
         eprintln!("demo: {note}");
@@ -164,14 +168,11 @@ fn traces(root: &Path, options: &Options) -> Result<(Vec<Request>, Vec<Gpu>)> {
     Ok((requests, fleet))
 }
 
-fn open(root: &Path, given: Option<&Path>, default: &str) -> Result<(String, impl Read)> {
-    let file = given.map_or_else(|| root.join("script/demo-data").join(default), Path::to_owned);
-    let name = match given {
-        Some(file) => file.display().to_string(),
-        None => format!("script/demo-data/{default}"),
-    };
-    let source = File::open(&file).with_context(|| format!("cannot open {name}"))?;
-    Ok((name, source))
+fn open(given: Option<&Path>, shipped: (&str, &'static [u8])) -> Result<(String, Box<dyn Read>)> {
+    let Some(file) = given else { return Ok((shipped.0.into(), Box::new(shipped.1))) };
+    let name = file.display().to_string();
+    let source = File::open(file).with_context(|| format!("cannot open {name}"))?;
+    Ok((name, Box::new(source)))
 }
 
 /// A stream of random numbers for one purpose, so that another purpose's draws do not shift it.
