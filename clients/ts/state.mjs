@@ -1,12 +1,15 @@
 // Writes state/: a development node's chain with Muster deployed on it, which the test network of the package begins with.
 // MUSTER_DEVNODE and MUSTER_CLI name the binaries; the programs have to be built (script/build). state/muster.json is put there last, so where it is
-// the rest is too, however this ends.
+// the rest is too, however this ends. It comes out the same, byte by byte, whenever it is made of the same programs.
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { encodeFunctionData, parseAbi } from "viem";
 
+/** When time begins there. It goes on with the clock of whoever starts the network. */
+const BEGINNING = 1_700_000_000;
 const { MUSTER_DEVNODE, MUSTER_CLI } = process.env;
 if (!MUSTER_DEVNODE || !MUSTER_CLI) throw new Error("MUSTER_DEVNODE and MUSTER_CLI have to name muster-devnode and muster-dev");
 const state = fileURLToPath(new URL("state/", import.meta.url));
@@ -15,7 +18,15 @@ for (const name of readdirSync(state)) if (name.endsWith(".part") || name.endsWi
 const [chain, muster] = ["chain.json", "muster.json"].map((name) => join(state, name));
 const record = mkdtempSync(join(tmpdir(), "muster-"));
 
-const node = spawn(MUSTER_DEVNODE, ["--port", "0", "--state", `${chain}.part`], { stdio: ["ignore", "pipe", "inherit"] });
+const node = spawn(MUSTER_DEVNODE, ["--port", "0", "--manual-time", `${BEGINNING}`, "--state", `${chain}.part`], { stdio: ["ignore", "pipe", "inherit"] });
+/** Owns the chain: the account of every nitro development chain. */
+const OWNER = "0x3f1Eae7D46d88F08fc2F8ed27FCb2AB183EB2d0E";
+const ask = async (url, method, ...params) => {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+  const { error, result } = await (await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body })).json();
+  if (error) throw new Error(`${method}: ${error.message}`);
+  return result;
+};
 const ended = new Promise((resolve) => node.on("exit", resolve));
 // Without whom the node would go on.
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
@@ -32,6 +43,9 @@ try {
     });
     ended.then((code) => reject(new Error(`muster-devnode ended with ${code}`)));
   });
+  // Programs expire a year after they were activated, and the package is to work when it is older.
+  const expiry = encodeFunctionData({ abi: parseAbi(["function setWasmExpiryDays(uint16)"]), args: [65_535] });
+  await ask(url, "eth_sendTransaction", { from: OWNER, to: "0x0000000000000000000000000000000000000070", data: expiry });
   const settings = {
     RPC_URL: url,
     // The public key of every nitro development chain.

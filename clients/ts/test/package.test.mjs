@@ -58,8 +58,11 @@ test("what is packed", () => {
   assert.deepEqual(readdirSync(root).sort(), ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "dist", "package.json", "src", "state"]);
   const installed = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   assert.equal(installed.version, version);
-  // viem, and nothing else at run time.
-  assert.deepEqual([installed.dependencies, Object.keys(installed.peerDependencies)], [undefined, ["viem"]]);
+  // viem, and nothing else at run time; for tests the node, of just this version.
+  assert.equal(installed.dependencies, undefined);
+  assert.deepEqual(Object.keys(installed.peerDependencies), ["muster-devnode", "viem"]);
+  assert.equal(installed.peerDependencies["muster-devnode"], version);
+  assert.deepEqual(installed.peerDependenciesMeta, { "muster-devnode": { optional: true } });
 });
 
 test("the programs of docs/applications.md run as they stand", async () => {

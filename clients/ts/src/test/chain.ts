@@ -1,8 +1,10 @@
 /** The development node with Muster on it, as a test moves it. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { copyFile, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import {
   type Account,
   type Address,
@@ -45,6 +47,20 @@ const FUNDS = parseEther("1000000");
 /** The chain with Muster on it, as the package brings it. */
 const STATE = new URL("../../state/", import.meta.url);
 
+/** The package with the node's program; a variable, so that no bundler looks for it. */
+const PACKAGE = "muster-devnode";
+
+/** The development node: of the package where that is installed, else of the checkout that this lies in, else of the PATH. */
+export async function findDevnode(): Promise<string> {
+  try {
+    return ((await import(PACKAGE)) as { path(): string }).path();
+  } catch (error) {
+    if ((error as { code?: string }).code !== "ERR_MODULE_NOT_FOUND") throw error;
+  }
+  const built = fileURLToPath(new URL(`../../../../target/debug/${PACKAGE}`, import.meta.url));
+  return existsSync(built) ? built : PACKAGE;
+}
+
 /** Runs a program until its standard input ends, so that it does not outlive whoever holds the other end, however that ends. */
 const WHILE_HELD = 'exec 3<&0; "$@" & program=$!; { cat <&3 >/dev/null; kill $program; } 2>/dev/null & wait $program';
 
@@ -65,7 +81,7 @@ async function launch(binary: string, state: string): Promise<{ child: ChildProc
       child.stdin.end();
       // What a shell gives for a program that is not there, or is none.
       const absent = code === 126 || code === 127;
-      const what = absent ? "could not be started: build it (docs/devnode.md), and name it in MUSTER_DEVNODE" : `ended with ${code}`;
+      const what = absent ? "could not be started: install muster-devnode with npm, or build it and name it in MUSTER_DEVNODE" : `ended with ${code}`;
       reject(new Error(`${binary} ${what}:\n${said}`));
     });
   });

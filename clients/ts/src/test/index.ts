@@ -1,6 +1,6 @@
 /**
  * A network for tests: a development node with Muster deployed, and nodes that answer, are slow or cheat on demand. No Docker; all it
- * needs is the binary of `muster-devnode`. Works in any test runner on Node.js.
+ * needs is the package `muster-devnode` beside this one. Works in any test runner on Node.js.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -9,7 +9,7 @@ import { groupFee as GROUP_FEE, minStake as MIN_STAKE } from "../generated/numbe
 import { modelId } from "../names.js";
 import { type Store, objectName } from "../results.js";
 import type { TaskSpec } from "../types.js";
-import { DevelopmentChain, type ParameterName, type TestClient } from "./chain.js";
+import { DevelopmentChain, type ParameterName, type TestClient, findDevnode } from "./chain.js";
 import { type Behaviour, Operators } from "./operators.js";
 
 export type { ParameterName, TestClient } from "./chain.js";
@@ -53,7 +53,7 @@ export interface NetworkOptions {
   drive?: boolean | undefined;
   /** What the right result of a task is; a text that names the input's digest if left out. */
   run?: ((spec: TaskSpec) => Uint8Array) | undefined;
-  /** The binary; if left out, what the environment variable MUSTER_DEVNODE names, else `muster-devnode` of the PATH. */
+  /** The binary; if left out, what the environment variable MUSTER_DEVNODE names, else that of the package `muster-devnode`, of a checkout, of the PATH. */
   devnode?: string | undefined;
   /** Told of what nodes were refused and nobody expected; printed if left out. */
   onError?: ((error: unknown) => void) | undefined;
@@ -89,7 +89,7 @@ export interface TestNetwork {
 /** Starts a network. It takes about a second. */
 export async function startNetwork(options: NetworkOptions = {}): Promise<TestNetwork> {
   const { nodes: wanted = [{}, {}, {}], parameters = {}, drive = true } = options;
-  const { devnode = process.env.MUSTER_DEVNODE ?? "muster-devnode", onError = (error) => console.error(error) } = options;
+  const { devnode = process.env.MUSTER_DEVNODE || (await findDevnode()), onError = (error) => console.error(error) } = options;
   const { run = ({ inputDigest }: TaskSpec) => stringToBytes(`result of ${inputDigest}`) } = options;
   const stops: (() => Promise<unknown>)[] = [];
   const stop = async () => {
