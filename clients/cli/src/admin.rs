@@ -58,7 +58,7 @@ pub enum Command {
 
 /// abi/parameters.json.
 static PARAMETERS: LazyLock<Vec<Value>> =
-    LazyLock::new(|| serde_json::from_str(include_str!("../../../abi/parameters.json")).expect("abi/parameters.json is JSON"));
+    LazyLock::new(|| serde_json::from_str(include_str!("parameters.json")).expect("abi/parameters.json is JSON"));
 
 fn find(text: &str) -> Result<(u8, bool)> {
     let number = text.parse::<u64>().ok();

@@ -233,7 +233,7 @@ pub fn password(options: &Options, new: bool) -> Result<key::Password> {
 
 fn interface() -> &'static JsonAbi {
     static ABI: LazyLock<JsonAbi> =
-        LazyLock::new(|| serde_json::from_str(include_str!("../../../abi/IMuster.json")).expect("abi/IMuster.json is an ABI"));
+        LazyLock::new(|| serde_json::from_str(include_str!("IMuster.json")).expect("abi/IMuster.json is an ABI"));
     &ABI
 }
 

@@ -10,7 +10,7 @@ use alloy::sol_types::{SolEventInterface, SolInterface, SolValue};
 
 alloy::sol!(
     #[sol(all_derives)]
-    "../../abi/IMuster.sol"
+    "src/IMuster.sol"
 );
 
 /// An event of the contract.
@@ -19,7 +19,7 @@ pub use IMuster::IMusterEvents as Event;
 /// An error of the contract, with its arguments.
 pub use IMuster::IMusterErrors as Reason;
 
-const SOURCE: &str = include_str!("../../../abi/IMuster.sol");
+const SOURCE: &str = include_str!("IMuster.sol");
 
 /// Why a call was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
