@@ -169,11 +169,18 @@ fn maybe_amount<'de, D: Deserializer<'de>>(from: D) -> Result<Option<U256>, D::E
     parse_amount(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
+/// Goes before `listen`: in a container nobody outside reaches what listens on 127.0.0.1.
+const LISTEN: &str = "MUSTER_AGENT_LISTEN";
+
 impl Config {
     /// Reads a file, and refuses what cannot work.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        Self::parse(&text).with_context(|| path.display().to_string())
+        let mut config = Self::parse(&text).with_context(|| path.display().to_string())?;
+        if let Ok(at) = std::env::var(LISTEN) {
+            config.listen = Some(at.parse().with_context(|| format!("{LISTEN} is {at}, which is no address with a port"))?);
+        }
+        Ok(config)
     }
 
     fn parse(text: &str) -> Result<Self> {
