@@ -42,6 +42,7 @@ test("clients are tested by what they are made of", () => {
   const asked = of("clients/explorer/indexer/src/index.ts", "clients/agent/executors/hash.py");
   assert.deepEqual(asked.clients, ["indexer", "page", "executors"]);
   assert.deepEqual(asked.packages, ["agent"]);
+  for (const file of ["script/npm/release.mjs", ".github/workflows/ci.yml", ".dockerignore", "CHANGELOG.md"]) assert.deepEqual(of(file).clients, ["release"], file);
 });
 
 test("what everything depends on asks for everything", () => {

@@ -6,7 +6,7 @@
 #   RPC_URL=http://... test/clients/run.sh   uses the node that is there (PRIVATE_KEY pays; WS_URL if it is another port)
 #
 # Needs muster-dev and muster-devnode built, and the programs (script/build). CLIENTS="viem cast" runs only some of
-# endpoint (the proxy that behaves as public endpoints do), estimates (plain estimates suffice: CALLS of each call by each client, on a node of its own), viem, ethers, readme (the README's example), package (clients/ts), indexer and page (clients/explorer; these three always on the embedded node), executors (those of clients/agent, by themselves), cast and
+# endpoint (the proxy that behaves as public endpoints do), release (what is published: test/release), estimates (plain estimates suffice: CALLS of each call by each client, on a node of its own), viem, ethers, readme (the README's example), package (clients/ts), indexer and page (clients/explorer; these three always on the embedded node), executors (those of clients/agent, by themselves), cast and
 # cargo-stylus, which cargo-stylus.sh builds the first time. Longer forms: script/bench estimates, clients/explorer/indexer/test.sh --long, TASKS=2000 clients/explorer/page/test.sh.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -120,6 +120,7 @@ play() {
       fi
       MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster ../../clients/explorer/indexer/test.sh
       ;;
+    release) MUSTER_CLIENT=$MUSTER_PACKAGE ../release/test.sh ;;
     executors)
       if ! python3 -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null; then
         echo "executors: skipped, because they need Python 3.11 to 3.14"
@@ -163,9 +164,9 @@ finish() {
   [ $failed != 0 ] || failed=$code
 }
 
-# The TypeScript package, for the README's example and for its own tests, which run at the same time.
-case " ${CLIENTS:-readme package} " in
-  *" readme "* | *" package "*)
+# The TypeScript package, for the README's example, for its own tests, which run at the same time, and to be published.
+case " ${CLIENTS:-readme package release} " in
+  *" readme "* | *" package "* | *" release "*)
     MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster ../../clients/ts/pack.sh "$work" >"$work/pack.log" 2>&1 || { cat "$work/pack.log" >&2; exit 1; }
     MUSTER_PACKAGE=$(ls "$work"/muster-client-*.tgz)
     export MUSTER_PACKAGE
@@ -173,9 +174,9 @@ case " ${CLIENTS:-readme package} " in
 esac
 
 beside=()
-for client in ${CLIENTS:-endpoint estimates viem ethers readme package indexer page executors cast cargo-stylus}; do
+for client in ${CLIENTS:-endpoint estimates viem ethers readme package release indexer page executors cast cargo-stylus}; do
   case $client in
-    package | indexer | executors)
+    package | release | indexer | executors)
       start "$client" >"$work/$client.log" 2>&1
       beside+=("$!")
       ;;
@@ -183,7 +184,7 @@ for client in ${CLIENTS:-endpoint estimates viem ethers readme package indexer p
 done
 for client in ${CLIENTS:-endpoint estimates viem ethers readme cast cargo-stylus}; do
   case $client in
-    package | indexer | executors | page) ;;
+    package | release | indexer | executors | page) ;;
     *)
       start "$client"
       finish "$!"

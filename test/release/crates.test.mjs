@@ -1,0 +1,61 @@
+// The crates that are published: what a registry wants of them, that nothing outside of them is part of them, and that they can be packed.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { repository, version } from "../../script/npm/release.mjs";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const target = mkdtempSync(join(tmpdir(), "muster-crates-"));
+after(() => rmSync(target, { recursive: true }));
+const cargo = (...args) => execFileSync("cargo", args, { cwd: root, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] });
+const all = JSON.parse(cargo("metadata", "--locked", "--offline", "--no-deps", "--format-version", "1")).packages;
+/** `publish = false` is told as a list of no registries. */
+const published = all.filter(({ publish }) => publish === null);
+
+test("they say what a registry asks for", () => {
+  assert.deepEqual(published.map(({ name }) => name).sort(), ["muster-client", "muster-devnode", "muster-hashes"]);
+  for (const crate of [...published, ...all.filter(({ name }) => ["muster-agent", "muster-network"].includes(name))]) {
+    const { name, description, license, readme, keywords, categories } = crate;
+    assert.equal(crate.version, version, name);
+    assert.equal(crate.repository, repository, name);
+    assert.equal(license, "MIT OR Apache-2.0", name);
+    assert.ok(description && existsSync(join(dirname(crate.manifest_path), readme)), name);
+    assert.ok(keywords.length > 0 && keywords.length <= 5 && keywords.every((word) => /^[a-z][a-z0-9-]{1,19}$/.test(word)), name);
+    assert.ok(categories.length > 0, name);
+  }
+});
+
+test("what they are made of is published, with a version", () => {
+  for (const { name, dependencies } of published) {
+    for (const dependency of dependencies.filter(({ kind, path }) => kind !== "dev" && path)) {
+      assert.ok(published.some((other) => other.name === dependency.name), `${name} needs ${dependency.name}, which is not published`);
+      assert.equal(dependency.req, `^${version}`, `${name} on ${dependency.name}`);
+    }
+  }
+});
+
+test("packed, each holds all that it is compiled from, and nothing else", () => {
+  cargo("package", "--locked", "--offline", "--no-verify", "--allow-dirty", "--target-dir", target, ...published.flatMap(({ name }) => ["-p", name]));
+  for (const { name } of published) {
+    const folder = `${name}-${version}`;
+    execFileSync("tar", ["-xzf", join(target, "package", `${folder}.crate`), "-C", target]);
+    const files = readdirSync(join(target, folder), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const paths = files.map(({ parentPath, path, name }) => join(parentPath ?? path, name).slice(join(target, folder).length + 1));
+    for (const path of ["Cargo.lock", "LICENSE-APACHE", "LICENSE-MIT", "README.md", "src/lib.rs"]) assert.ok(paths.includes(path), `${name}: ${path}`);
+    assert.deepEqual(paths.filter((path) => !/^(src\/|README\.md$|LICENSE-|Cargo\.|\.cargo_vcs_info\.json$)/.test(path)), [], name);
+    // Tests at the end of a file are compiled in the repository alone.
+    for (const path of paths.filter((path) => path.endsWith(".rs"))) {
+      const [code] = readFileSync(join(target, folder, path), "utf8").split("#[cfg(test)]\nmod tests");
+      for (const [, macro, file] of code.matchAll(/\b(include_str|include_bytes|include)!\(\s*"([^"]+)"/g)) {
+        assert.ok(existsSync(join(target, folder, dirname(path), file)), `${name}: ${path} includes ${file} (${macro})`);
+      }
+      for (const [, file] of code.matchAll(/sol!\(\s*(?:#\[[^\]]*\]\s*)*"([^"]+)"/g)) {
+        assert.ok(existsSync(join(target, folder, file)), `${name}: ${path} reads ${file}`);
+      }
+    }
+  }
+});

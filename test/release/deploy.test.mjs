@@ -1,0 +1,173 @@
+// Deployment files, as far as they can be looked at without Docker and without a machine that systemd runs: what gets into an image, what a container
+// and a service may do, whose their files are, and whether their addresses can be reached. BUILT names the folder of the programs.
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const require = createRequire(import.meta.url);
+const dockerignore = require("@balena/dockerignore");
+const { parse } = require("yaml");
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const read = (path) => readFileSync(join(root, path), "utf8");
+const work = mkdtempSync(join(tmpdir(), "muster-deploy-"));
+after(() => rmSync(work, { recursive: true }));
+const AGENT = "clients/agent/deploy";
+const EXPLORER = "clients/explorer/deploy";
+/** Whether a command is there. */
+const has = (command) => spawnSync("sh", ["-c", `command -v ${command}`]).status === 0;
+/** A file of instructions: [instruction, rest], lines that are continued made one. */
+const instructions = (path) =>
+  read(path)
+    .replace(/\\\n/g, " ")
+    .split("\n")
+    .filter((line) => line && !line.startsWith("#"))
+    .map((line) => /^(\S+) (.*)$/.exec(line).slice(1));
+/** Keys of a unit, each with all its values. */
+const unit = (text) => {
+  const found = {};
+  for (const [, key, value] of text.matchAll(/^(\w+)=(.*)$/gm)) (found[key] ??= []).push(value);
+  return found;
+};
+
+test("an image is built from sources alone", () => {
+  const ignore = dockerignore({ ignorecase: false }).add(read(".dockerignore"));
+  const kept = (path) => !ignore.ignores(path);
+  for (const path of [
+    ".env", ".git/config", ".muster/keystore/gpu0", "target/debug/muster", "build/admin.wasm", "deployments/421614.json", "node_modules/a/index.js",
+    "clients/ts/node_modules/viem/index.js", "clients/explorer/page/dist/index.html", "clients/ts/state/chain.json", "test/suite/.env", "sim/target/x",
+    "clients/agent/gpu0.password", "clients/agent/gpu0.key", "clients/agent/keystore/gpu0", "gpu0", "journal.sqlite", "docs/README.md", "clients/cli/.env.local",
+  ]) {
+    assert.ok(!kept(path), `${path} gets into the image`);
+  }
+  // All that cargo reads of this repository for the agent: manifests of all members, sources of its own crates.
+  const run = (...args) => execFileSync("cargo", args, { cwd: root, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] });
+  const { packages } = JSON.parse(run("metadata", "--locked", "--offline", "--no-deps", "--format-version", "1"));
+  const here = (path) => path.slice(root.length);
+  const needed = new Set(["Cargo.lock", "Cargo.toml", "rust-toolchain.toml", "abi/IMuster.sol"]);
+  for (const { manifest_path, targets } of packages) {
+    needed.add(here(manifest_path));
+    for (const { src_path } of targets) needed.add(here(src_path));
+  }
+  for (const path of execFileSync("git", ["ls-files", "clients", "contracts/core"], { cwd: root, encoding: "utf8" }).trim().split("\n")) {
+    if (/\.(rs|toml|sol)$/.test(path)) needed.add(path);
+  }
+  for (const path of needed) assert.ok(kept(path), `${path} is missing in the image`);
+});
+
+test("the agent's container: its user, its folders, and an address that can be reached from outside of it", () => {
+  const image = instructions(`${AGENT}/Dockerfile`);
+  const of = (name) => image.filter(([instruction]) => instruction === name).map(([, rest]) => rest);
+  const users = of("RUN").join(" ");
+  const [, uid] = /useradd --uid (\d+)/.exec(users);
+  assert.match(users, new RegExp(`groupadd --gid ${uid} muster`));
+  assert.equal(of("USER").at(-1), `${uid}:${uid}`);
+  // Docker makes a volume's folder root's unless the image has it with another owner.
+  for (const folder of JSON.parse(of("VOLUME")[0])) assert.match(users, new RegExp(`install -d -o muster -g muster [^&]*${folder}`), folder);
+  const [listen] = of("ENV").map((line) => /^MUSTER_AGENT_LISTEN=(.*)$/.exec(line)[1]);
+  const port = of("EXPOSE")[0];
+  assert.equal(listen, `0.0.0.0:${port}`);
+
+  const { services, volumes } = parse(read(`${AGENT}/compose.yaml`));
+  const agent = services["muster-agent"];
+  assert.ok(existsSync(join(root, AGENT, agent.build.context, agent.build.dockerfile)));
+  assert.deepEqual(agent.ports, [`127.0.0.1:${port}:${port}`]);
+  assert.ok(agent.healthcheck.test.join(" ").includes(`/${port};`));
+  assert.equal(agent.read_only, true);
+  for (const folder of JSON.parse(of("VOLUME")[0])) assert.ok(agent.volumes.some((volume) => volume.split(":")[1] === folder), folder);
+  for (const name of agent.volumes.map((volume) => volume.split(":")[0]).filter((name) => !name.startsWith("/"))) assert.ok(name in volumes, name);
+  for (const command of read(`${AGENT}/compose.yaml`).matchAll(/install -d -o (\d+) -g (\d+)/g)) assert.deepEqual(command.slice(1), [uid, uid]);
+  // As long as the unit waits.
+  assert.equal(agent.stop_grace_period, "2h5m");
+  assert.equal(unit(read(`${AGENT}/muster-agent.service`)).TimeoutStopSec[0], String(2 * 3_600 + 5 * 60));
+
+  // The agent itself listens where the image says, whatever the configuration does.
+  const home = join(work, "home");
+  // What it names of a real machine lies in a folder of the test's.
+  const changes = { home: `"${home}"`, rpc: '["http://127.0.0.1:1"]', get: `["${work}"]`, put: `["${work}"]` };
+  let config = read(`${AGENT}/muster-agent.toml`);
+  for (const [key, value] of Object.entries(changes)) config = config.replace(new RegExp(`^${key} = .*`, "m"), `${key} = ${value}`);
+  writeFileSync(join(work, "agent.toml"), config);
+  const doctor = (address) =>
+    spawnSync(join(process.env.BUILT, "muster-agent"), ["doctor", "--config", join(work, "agent.toml")], {
+      encoding: "utf8",
+      env: { ...process.env, MUSTER_AGENT_LISTEN: address },
+    });
+  assert.match(doctor("0.0.0.0:0").stdout, /^ok {5}listen: 0\.0\.0\.0:0$/m);
+  assert.match(doctor("nowhere").stdout, /MUSTER_AGENT_LISTEN is nowhere, which is no address with a port/);
+});
+
+test("the explorer's container", () => {
+  const image = instructions(`${EXPLORER}/Dockerfile`);
+  const of = (name) => image.filter(([instruction]) => instruction === name).map(([, rest]) => rest);
+  assert.equal(of("USER").at(-1), "1000:1000");
+  const [port] = of("EXPOSE");
+  assert.match(of("CMD").at(-1), new RegExp(`--port ${port} --hostname 0\\.0\\.0\\.0`));
+  assert.match(of("HEALTHCHECK")[0], new RegExp(`127\\.0\\.0\\.1:${port}/health`));
+  for (const path of of("COPY")[0].split(" ").slice(0, -1)) assert.ok(existsSync(join(root, path)), path);
+  const { services, volumes } = parse(read(`${EXPLORER}/compose.yaml`));
+  assert.deepEqual(services.explorer.ports, [`127.0.0.1:${port}:${port}`]);
+  assert.deepEqual(Object.keys(services.explorer.depends_on), ["database"]);
+  assert.ok(services.database.volumes[0].split(":")[0] in volumes);
+  // Everything it is told is something that it reads.
+  const sources = ["ponder.config.ts", "src/settings.ts", "src/api/index.ts"].map((path) => read(`clients/explorer/indexer/${path}`)).join();
+  const ponders = ["DATABASE_URL", "DATABASE_SCHEMA"];
+  for (const name of Object.keys(services.explorer.environment)) assert.ok(sources.includes(name) || ponders.includes(name), name);
+});
+
+test("the unit: systemd reads it, its user and folders are made, and it may write where the configuration says", (t) => {
+  const text = read(`${AGENT}/muster-agent.service`);
+  const says = unit(text);
+  const config = read(`${AGENT}/muster-agent.toml`);
+  const [, home] = /^home = "(.*?)"/m.exec(config);
+  const [, put] = /^put = \["(.*?)"\]/m.exec(config);
+  const [, cache] = /HF_HOME = "(.*?)"/.exec(config);
+  assert.equal(`/var/lib/${says.StateDirectory[0]}`, home);
+  assert.equal(says.WorkingDirectory[0], home);
+  assert.equal(`/var/cache/${says.CacheDirectory[0]}`, cache);
+  assert.deepEqual(says.ReadWritePaths, [put]);
+  const tmpfiles = read(`${AGENT}/muster-agent.tmpfiles`);
+  assert.match(tmpfiles, new RegExp(`^d ${put} \\d+ ${says.User[0]} ${says.Group[0]}$`, "m"));
+  assert.match(tmpfiles, new RegExp(`^d ${dirname(/--config (\S+)/.exec(says.ExecStart[0])[1])} 0750 root ${says.Group[0]}$`, "m"));
+  assert.match(read(`${AGENT}/muster-agent.sysusers`), new RegExp(`^u ${says.User[0]} - "[^"]+" ${home}$`, "m"));
+
+  const place = join(work, "root");
+  if (has("systemd-sysusers") && has("systemd-tmpfiles") && process.getuid() === 0) {
+    for (const [kind, command] of [["sysusers", ["systemd-sysusers"]], ["tmpfiles", ["systemd-tmpfiles", "--create"]]]) {
+      mkdirSync(join(place, "etc"), { recursive: true });
+      const file = join(place, `agent.${kind}`);
+      cpSync(join(root, AGENT, `muster-agent.${kind}`), file);
+      const { status, stderr } = spawnSync(command[0], [...command.slice(1), `--root=${place}`, file], { encoding: "utf8" });
+      assert.equal(status, 0, stderr);
+    }
+    const [, uid, gid] = /^muster:[^:]*:(\d+):(\d+):[^:]*:\/var\/lib\/muster-agent:/m.exec(readFileSync(join(place, "etc/passwd"), "utf8"));
+    const results = statSync(join(place, put));
+    assert.deepEqual([results.uid, results.gid, results.mode & 0o777], [Number(uid), Number(gid), 0o755]);
+    const keys = statSync(join(place, "etc/muster-agent"));
+    assert.deepEqual([keys.uid, keys.gid, keys.mode & 0o777], [0, Number(gid), 0o750]);
+  } else t.diagnostic("without systemd-sysusers and systemd-tmpfiles as root, nobody made its user and folders");
+
+  if (has("systemd-analyze")) {
+    // With a program that is there in the place of the agent.
+    const file = join(work, "muster-agent.service");
+    const verify = (changed) => {
+      writeFileSync(file, changed);
+      const { stdout, stderr } = spawnSync("systemd-analyze", ["verify", "--recursive-errors=no", "--man=no", file], { encoding: "utf8" });
+      return `${stdout}${stderr}`.split("\n").filter((line) => line.includes("muster-agent.service"));
+    };
+    const there = text.replace("/usr/local/bin/muster-agent", process.execPath);
+    assert.deepEqual(verify(there), []);
+    assert.notDeepEqual(verify(there.replace("StateDirectory=", "StatDirectory=")), [], "it would not have noticed");
+  } else t.diagnostic("without systemd-analyze, nobody read the unit");
+});
+
+test("the files of both archives are those of the repository", () => {
+  for (const folder of [AGENT, EXPLORER]) {
+    const kept = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", folder], { cwd: root, encoding: "utf8" }).trim().split("\n");
+    assert.deepEqual(readdirSync(join(root, folder)).sort(), kept.map((path) => path.slice(folder.length + 1)).sort());
+  }
+});
