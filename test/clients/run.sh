@@ -120,7 +120,13 @@ play() {
       fi
       MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster ../../clients/explorer/indexer/test.sh
       ;;
-    release) MUSTER_CLIENT=$MUSTER_PACKAGE ../release/test.sh ;;
+    release)
+      if ! node -e 'process.exit(process.versions.node.split(".")[0] >= 20 ? 0 : 1)'; then
+        echo "release: skipped, because it is tested with Node.js 20 or newer, and this is $(node --version)"
+        return
+      fi
+      MUSTER_CLIENT=$MUSTER_PACKAGE ../release/test.sh
+      ;;
     executors)
       if ! python3 -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null; then
         echo "executors: skipped, because they need Python 3.11 to 3.14"
