@@ -132,7 +132,11 @@ export const node = onchainTable(
     status: index().on(t.status),
     gpuGroup: index().on(t.gpuGroup),
     stake: index().on(t.stake),
+    earned: index().on(t.earned),
+    slashed: index().on(t.slashed),
+    started: index().on(t.started),
     task: index().on(t.task),
+    models: index().using("gin", t.models),
   }),
 );
 
@@ -157,7 +161,7 @@ export const account = onchainTable(
     withdrawn: t.bigint().notNull(),
     firstAt: t.bigint().notNull(),
   }),
-  (t) => ({ node: index().on(t.node) }),
+  (t) => ({ node: index().on(t.node), fees: index().on(t.fees), earned: index().on(t.earned) }),
 );
 
 /** Tasks. Their timeline are the rows of `event` that name them. */
@@ -237,6 +241,10 @@ export const task = onchainTable(
     queue: index().on(t.queue, t.status),
     createdAt: index().on(t.createdAt),
     endedAt: index().on(t.endedAt),
+    fee: index().on(t.fee),
+    gpu: index().on(t.gpu, t.id),
+    redundancy: index().on(t.redundancy, t.id),
+    models: index().using("gin", t.models),
   }),
 );
 
@@ -536,9 +544,16 @@ export const programProposal = onchainTable("program_proposal", (t) => ({
   effective: t.bigint(),
 }));
 
-/** Sums of one hour (`hour`) or day (`day`), by their first second. */
+/** Sums of one hour (`hour`), day (`day`) or month (`month`), in UTC, by their first second. */
 const sums = (t: Columns) => ({
   start: t.bigint().primaryKey(),
+  /** As it was with its last event: joined nodes, queued tasks; what is staked, in the reserve, in the treasury, and was ever burnt. */
+  nodes: t.integer().notNull(),
+  waiting: t.integer().notNull(),
+  stakes: t.bigint().notNull(),
+  reserve: t.bigint().notNull(),
+  treasury: t.bigint().notNull(),
+  burntEver: t.bigint().notNull(),
   /** Tasks, by what became of them in this time. */
   created: t.integer().notNull(),
   started: t.integer().notNull(),
@@ -584,6 +599,7 @@ export const minute = onchainTable("minute", (t) => ({ start: t.bigint().primary
 
 export const hour = onchainTable("hour", sums);
 export const day = onchainTable("day", sums);
+export const month = onchainTable("month", sums);
 
 /** A node's day, by its first second. */
 export const nodeDay = onchainTable(

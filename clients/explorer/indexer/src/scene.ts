@@ -16,7 +16,14 @@ const MINUTE = 60n;
 const HOUR = 3_600n;
 const DAY = 86_400n;
 
+/** The first second of a month. */
+const monthOf = (at: bigint): bigint => {
+  const date = new Date(Number(at) * 1_000);
+  return BigInt(Date.UTC(date.getUTCFullYear(), date.getUTCMonth()) / 1_000);
+};
+
 const NO_SUMS: Sums = {
+  ...{ nodes: 0, waiting: 0, stakes: 0n, reserve: 0n, treasury: 0n, burntEver: 0n },
   ...{ created: 0, started: 0, queued: 0, succeeded: 0, failed: 0, timedOut: 0, cancelled: 0, evicted: 0, expired: 0, slashedOut: 0 },
   ...{ undecided: 0, redrawn: 0, committed: 0, sampled: 0, formed: 0, settled: 0, waited: 0n, ran: 0n },
   ...{ fees: 0n, paid: 0n, refunded: 0n, income: 0n, burnt: 0n, withdrawn: 0n },
@@ -126,11 +133,21 @@ export class Scene {
       ...{ value: 0n, changedAt: this.at, proposed: null, effective: null },
     }));
 
-  /** Adds to the sums of this hour and this day. */
+  /** The rows of this hour, this day and this month. */
+  #periods() {
+    const starts = [["hour", this.at - (this.at % HOUR)], ["day", this.at - (this.at % DAY)], ["month", monthOf(this.at)]] as const;
+    return Promise.all(starts.map(([table, start]) => this.row(table, { start }, () => NO_SUMS as never)));
+  }
+
+  /** Adds to the sums of this hour, this day and this month. */
   async count(more: Partial<Sums>) {
-    for (const [table, length] of [["hour", HOUR], ["day", DAY]] as const) {
-      add(await this.row(table, { start: this.at - (this.at % length) }, () => NO_SUMS as never), more);
-    }
+    for (const row of await this.#periods()) add(row, more);
+  }
+
+  /** Notes in them how the network stands now. */
+  async #level() {
+    const { nodesJoined: nodes, queued: waiting, stakes, reserve, treasuryBalance: treasury, burnt: burntEver } = await this.network();
+    for (const row of await this.#periods()) Object.assign(row, { nodes, waiting, stakes, reserve, treasury, burntEver });
   }
 
   /** Another task of this minute. */
@@ -192,6 +209,7 @@ export class Scene {
 
   /** Writes what has changed. */
   async close() {
+    await this.#level();
     for (const { table, key, row, isNew } of this.#rows.values()) {
       const of = schema[table] as never;
       if (isNew) {

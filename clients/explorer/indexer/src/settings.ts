@@ -1,5 +1,5 @@
 /** What is indexed, from the environment; see ../../README.md. */
-import { type Transport, createPublicClient, custom, getAddress, http } from "viem";
+import { type Address, type Transport, createPublicClient, custom, getAddress, http, parseAbi } from "viem";
 
 const need = (name: string): string => {
   const value = process.env[name];
@@ -47,6 +47,19 @@ export const ethGetLogsBlockRange = count("ETH_GET_LOGS_BLOCK_RANGE");
 
 const client = createPublicClient({ transport: typeof rpc === "function" ? rpc : http(urls[0], { retryCount: 8 }) });
 export const chainId = process.env.CHAIN_ID ? Number(process.env.CHAIN_ID) : await client.getChainId();
+
+/** The chain's newest block. */
+export const newestBlock = async (): Promise<number> => Number(await client.getBlockNumber({ cacheTime: 0 }));
+
+/** Where a chain with Stylus says how long programs run. */
+const ARB_WASM = "0x0000000000000000000000000000000000000071";
+const programTimeLeft = parseAbi(["function programTimeLeft(address program) view returns (uint64)", "error ProgramExpired(uint64 age)", "error ProgramNeedsUpgrade(uint16 version, uint16 needed)"]);
+/** Seconds for which a program still runs; 0 for one that does not, null for what is no program or where the chain does not say. */
+export const timeLeft = (program: Address): Promise<number | null> =>
+  client.readContract({ address: ARB_WASM, abi: programTimeLeft, functionName: "programTimeLeft", args: [program] }).then(
+    Number,
+    (error: Error) => (/ProgramExpired|ProgramNeedsUpgrade/.test(error.message) ? 0 : null),
+  );
 
 /** The first block in which the contract has code: some thirty questions. An endpoint that does not keep so old a state has to be told it. */
 async function created(): Promise<number> {

@@ -164,6 +164,108 @@ test("the ten queries of the README answer", async () => {
   }
 });
 
+test("sums by hour, day and month: nothing is lost between them, and the last ones stand as the network does", async () => {
+  const [network] = (await first.sql("select * from network")) as [Row];
+  for (const table of ["hour", "day", "month"]) {
+    const [sums] = (await first.sql(`select sum(created) as created, sum(succeeded) as succeeded, sum(fees) as fees, sum(slashes) as slashes, sum(joined) - sum(quits) as joined from ${table}`)) as [Row];
+    const [told] = (await first.sql("select (select count(*) from slash) as slashes, (select count(*) from task where outcome = 2) as succeeded, (select sum(fee) from task) as fees")) as [Row];
+    assert.deepEqual([sums.created, sums.succeeded, sums.fees, sums.slashes, sums.joined].map(Number), [network.tasks, told.succeeded, told.fees, told.slashes, network.nodes_joined].map(Number), table);
+    const [last] = (await first.sql(`select * from ${table} order by start desc limit 1`)) as [Row];
+    assert.deepEqual(
+      [last.nodes, last.waiting, last.stakes, last.reserve, last.treasury, last.burnt_ever].map((value) => BigInt(value as string)),
+      [network.nodes_joined, network.queued, network.stakes, network.reserve, network.treasury_balance, network.burnt].map((value) => BigInt(value as string)),
+      table,
+    );
+  }
+  const [month] = (await first.sql("select start from month order by start limit 1")) as [Row];
+  const begins = new Date(Number(month.start) * 1_000);
+  assert.deepEqual([begins.getUTCDate(), begins.getUTCHours(), begins.getUTCMinutes(), begins.getUTCSeconds()], [1, 0, 0, 0]);
+});
+
+/** What is served for the page. */
+const served = async <T>(path: string): Promise<T> => {
+  const response = await fetch(new URL(`/api/${path}`, first.url));
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as T;
+};
+interface Page {
+  block: number;
+  items: Row[];
+  total: number;
+  more: boolean;
+}
+
+test("the page's sums and lists are the tables', page by page, and say of which block", async () => {
+  const block = await head(url);
+  await first.reach(block);
+  const glance = await served<{ block: number; own: Row[]; queues: Row[]; groups: Row[]; calls: Row[] }>("network");
+  assert.equal(glance.block, block);
+  const [counted] = (await first.sql("select count(*) as own, count(*) filter (where status = 1 and parked = 0) as idle, count(*) filter (where status in (2, 3, 4, 6)) as busy from node where status <> 0")) as [Row];
+  for (const name of ["own", "idle", "busy"]) assert.equal(glance.own.reduce((sum, row) => sum + Number(row[name]), 0), Number(counted[name]), name);
+  const queued = await first.sql("select queue, count(*) as tasks, sum(fee) as fees from task where status = 2 group by queue order by queue");
+  assert.deepEqual(glance.queues.map(({ queue, tasks, fees }) => [queue, tasks, fees].map(Number)).sort(([a], [b]) => a! - b!), queued.map(({ queue, tasks, fees }) => [queue, tasks, fees].map(Number)));
+  assert.ok(glance.calls.length > 3);
+  // Every task once, in order, whatever the page.
+  const ids: number[] = [];
+  for (let more = true; more; ) {
+    const { items, total } = await served<Page>(`list/tasks?sort=id&limit=17&offset=${ids.length}`);
+    ids.push(...items.map(({ id }) => Number(id)));
+    more = items.length === 17;
+    assert.ok(total >= ids.length);
+  }
+  assert.deepEqual(ids, (await first.sql("select id from task order by id limit 10000")).map(({ id }) => Number(id)));
+  for (const [path, where] of [
+    ["tasks?state=succeeded&policy=1", "outcome = 2 and redundancy = 1"],
+    ["tasks?state=late", "outcome = 4"],
+    [`tasks?creator=${account.address}&from=1&to=4000000000`, `creator = '${account.address.toLowerCase()}'`],
+  ] as const) {
+    const [{ n }] = (await first.sql(`select count(*) as n from task where ${where}`)) as [Row];
+    assert.equal((await served<Page>(`list/${path}`)).total, Number(n), path);
+  }
+  const byH = await served<Page>("list/nodes?sort=h&limit=1000&state=all");
+  assert.equal(byH.total, Number(((await first.sql("select count(*) as n from node")) as [Row])[0].n));
+  for (const bad of ["tasks?state=gone", "tasks?colour=red", "tasks?sort=creator", "nodes?gpu=x", "nodes?limit=100000", "nodes?offset=1000000", "nothing", "tasks?creator=0x1"]) {
+    await assert.rejects(served(`list/${bad}`), /: 400 /, bad);
+  }
+  const { programs } = await served<{ programs: { address: string; selectors: number; left: number | null }[] }>("programs");
+  assert.ok(programs.filter(({ left }) => left !== null && left > 300 * DAY).length >= 8);
+});
+
+test("what is new is sent as it comes, and answers are kept until then", async () => {
+  await first.reach(await head(url));
+  const got = await fetch(new URL("/api/network", first.url));
+  const etag = got.headers.get("etag")!;
+  assert.equal((await fetch(new URL("/api/network", first.url), { headers: { "if-none-match": etag } })).status, 304);
+  const stop = new AbortController();
+  const response = await fetch(new URL("/api/live", first.url), { signal: stop.signal });
+  const states: { events: number; block: number }[] = [];
+  const listening = (async () => {
+    let held = "";
+    for await (const chunk of response.body!) {
+      held += new TextDecoder().decode(chunk as Uint8Array);
+      for (let end = held.indexOf("\n\n"); end >= 0; end = held.indexOf("\n\n")) {
+        const line = held.slice(0, end);
+        held = held.slice(end + 2);
+        if (!line.startsWith("data: {")) continue;
+        const { block, network } = JSON.parse(line.slice(6)) as { block: number; network: { events: string } };
+        states.push({ block, events: Number(network.events) });
+      }
+    }
+  })().catch(() => undefined);
+  const heard = async (is: () => boolean) => {
+    for (const until = Date.now() + 120_000; !is(); await sleep(50)) if (Date.now() > until) throw new Error(`not heard of: ${JSON.stringify(states)}`);
+  };
+  await heard(() => states.length > 0);
+  const before = states.at(-1)!;
+  const mined = (await send("nameModel", ["heard/of-at-once"]))[0]!.blockNumber;
+  await heard(() => states.at(-1)!.events === before.events + 1 && states.at(-1)!.block >= Number(mined));
+  // Who knows of the event gets no older answer.
+  const { block } = await served<{ block: number }>(`network?v=${before.events + 1}`);
+  assert.ok(block >= Number(mined), `${block}, not ${mined}`);
+  stop.abort();
+  await listening;
+});
+
 test("what is asked is bounded, and nothing can be changed", async () => {
   const rows = await first.sql("select 1 as one from event a, event b");
   assert.ok(rows.length <= 10_000 && rows.length > 1_000);

@@ -1,0 +1,77 @@
+/** Answers that many ask for: computed once for each state of the tables, compressed once, and told apart by an ETag. */
+import { createHash } from "node:crypto";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import type { Context } from "hono";
+import { stateNow } from "./state";
+
+const compress = promisify(gzip);
+
+interface Answer {
+  version: number;
+  /** When it was computed, and how long that took, in milliseconds. */
+  moment: number;
+  took: number;
+  body: Buffer;
+  packed: Buffer;
+  etag: string;
+}
+
+/** Answers that are kept, and their bytes in all. */
+const [MOST, MOST_BYTES] = [2_000, 64 * 2 ** 20];
+/** What takes long to compute is computed so many times less often, so that it leaves the database to others. */
+const REST = 4;
+
+const kept = new Map<string, Answer>();
+const pending = new Map<string, Promise<Answer>>();
+let bytes = 0;
+
+function keep(key: string, answer: Answer): void {
+  drop(key);
+  kept.set(key, answer);
+  bytes += answer.body.length + answer.packed.length;
+  // The one that was put there first goes first.
+  for (const oldest of kept.keys()) {
+    if (kept.size <= MOST && bytes <= MOST_BYTES) break;
+    drop(oldest);
+  }
+}
+
+function drop(key: string): void {
+  const old = kept.get(key);
+  if (!old) return;
+  kept.delete(key);
+  bytes -= old.body.length + old.packed.length;
+}
+
+async function make(key: string, version: number, compute: () => Promise<string>): Promise<Answer> {
+  const moment = Date.now();
+  const body = Buffer.from(await compute());
+  const took = Date.now() - moment;
+  const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`;
+  const answer = { version, moment, took, body, packed: body.length > 1_000 ? await compress(body, { level: 6 }) : body, etag };
+  keep(key, answer);
+  return answer;
+}
+
+/** Answers with JSON that holds for one state of the tables. `v` in the query is the number of events that the asker knows of. */
+export async function cached(c: Context, key: string, compute: () => Promise<string>): Promise<Response> {
+  const known = c.req.query("v") ?? "";
+  const { version } = await stateNow(/^\d{1,18}$/.test(known) ? BigInt(known) : 0n);
+  let answer = kept.get(key);
+  const isOld = !answer || (answer.version !== version && Date.now() - answer.moment >= REST * answer.took);
+  if (isOld) {
+    let made = pending.get(key);
+    if (!made) {
+      made = make(key, version, compute).finally(() => pending.delete(key));
+      pending.set(key, made);
+    }
+    answer = await made;
+  }
+  const { etag, body, packed } = answer!;
+  // A proxy may give it to all who ask within a second; who comes later asks whether it still holds.
+  const headers: Record<string, string> = { etag, "cache-control": "public, max-age=1, stale-while-revalidate=5", vary: "accept-encoding" };
+  if (c.req.header("if-none-match")?.includes(etag)) return c.body(null, 304, headers);
+  const isPacked = packed !== body && /\bgzip\b/.test(c.req.header("accept-encoding") ?? "");
+  return c.body((isPacked ? packed : body) as never, 200, { ...headers, "content-type": "application/json", ...(isPacked ? { "content-encoding": "gzip" } : {}) });
+}
