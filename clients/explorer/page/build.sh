@@ -19,4 +19,5 @@ fi
 install .
 node_modules/.bin/tsc --noEmit
 node_modules/.bin/vite build --logLevel warn
+node pack.mjs
 node size.mjs

@@ -2,14 +2,15 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
-const [FIRST, ALL] = [62_000, 248_000];
+// Views that are not the first are loaded when they are wanted.
+const [FIRST, ALL] = [62_000, 310_000];
 const dist = new URL("dist/", import.meta.url);
 const index = readFileSync(new URL("index.html", dist), "utf8");
-const files = readdirSync(new URL("assets/", dist)).map((name) => ({ name, size: gzipSync(readFileSync(new URL(`assets/${name}`, dist)), { level: 9 }).length }));
+const files = readdirSync(new URL("assets/", dist)).filter((name) => !/\.(gz|br)$/.test(name)).map((name) => ({ name, size: gzipSync(readFileSync(new URL(`assets/${name}`, dist)), { level: 9 }).length }));
 const sum = (some) => some.reduce((all, { size }) => all + size, 0);
 const first = sum(files.filter(({ name }) => index.includes(name)));
 const all = sum(files);
-console.log(`page: ${(first / 1_000).toFixed(1)} kB gzipped at first, ${(all / 1_000).toFixed(1)} kB with what tasks and fairness load later, a third of it all of the contract's rules`);
+console.log(`page: ${(first / 1_000).toFixed(1)} kB gzipped at first, ${(all / 1_000).toFixed(1)} kB with what is loaded later where it is wanted, a third of it all of the contract's rules`);
 if (first > FIRST || all > ALL) {
   console.error(`page: the limits are ${FIRST / 1_000} and ${ALL / 1_000} kB`);
   process.exit(1);

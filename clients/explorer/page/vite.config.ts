@@ -1,10 +1,18 @@
+import { readFileSync } from "node:fs";
 import { defineConfig } from "vite";
+
+/** What the interface says of each refusal, out of its own comments. */
+const source = readFileSync(new URL("../../../abi/IMuster.sol", import.meta.url), "utf8");
+const sentences = Object.fromEntries(
+  [...source.matchAll(/((?:[ \t]*\/\/\/.*\n)+)[ \t]*error (\w+)\(/g)].map(([, comment, name]) => [name, comment!.replace(/^[ \t]*\/\/\/ ?(@notice )?/gm, "").replace(/\{(\w+)\}/g, "$1").replace(/\s+/g, " ").trim()]),
+);
 
 // INDEXER: where `vite` finds data while the page is worked on. The built page asks where config.json says.
 const { INDEXER = "http://127.0.0.1:42069" } = process.env;
 
 export default defineConfig({
   base: "./",
+  define: { SENTENCES: JSON.stringify(sentences) },
   esbuild: { jsx: "automatic", jsxImportSource: "preact" },
   resolve: { dedupe: ["viem"] },
   build: { target: "es2022", modulePreload: { polyfill: false }, assetsInlineLimit: 0 },

@@ -227,6 +227,9 @@ test("the page's sums and lists are the tables', page by page, and say of which 
   for (const bad of ["tasks?state=gone", "tasks?colour=red", "tasks?sort=creator", "nodes?gpu=x", "nodes?limit=100000", "nodes?offset=1000000", "nothing", "tasks?creator=0x1"]) {
     await assert.rejects(served(`list/${bad}`), /: 400 /, bad);
   }
+  const rivals = await served<{ total: number; largest: string; items: Row[] }>("rivals");
+  const [takers] = (await first.sql("select count(*) as n, max(stake) as largest from node where (status = 1 and parked <> 1) or status = 2")) as [Row];
+  assert.deepEqual([rivals.total, rivals.items.length, rivals.largest], [Number(takers.n), Number(takers.n), String(takers.largest)]);
   const { programs } = await served<{ programs: { address: string; selectors: number; left: number | null }[] }>("programs");
   assert.ok(programs.filter(({ left }) => left !== null && left > 300 * DAY).length >= 8);
 });

@@ -1,4 +1,4 @@
-/** All that the page asks of the indexer: rows of its tables by GraphQL, decoded into numbers and bigints. Nothing else does. */
+/** All that the page asks of the indexer: rows of its tables by GraphQL, its sums and lists, decoded into numbers and bigints. Nothing else does. */
 import { config } from "./config";
 
 type Decode<T> = (value: unknown) => T;
@@ -16,6 +16,13 @@ const many =
     (value as unknown[]).map(decode);
 const json: Decode<Record<string, unknown>> = (value) => (typeof value === "string" ? JSON.parse(value) : value) as Record<string, unknown>;
 
+/** Sums of an hour, a day or a month. */
+const SUMS = {
+  start: big, nodes: int, waiting: int, stakes: big, reserve: big, treasury: big, burntEver: big, created: int, started: int, queued: int, succeeded: int, failed: int, timedOut: int, cancelled: int,
+  evicted: int, expired: int, slashedOut: int, undecided: int, sampled: int, settled: int, waited: big, ran: big, fees: big, paid: big, refunded: big, income: big, burnt: big, joined: int, quits: int, kickedOut: int, excluded: int, slashes: int,
+  transactions: int, gas: big,
+};
+
 /** What the page reads of the tables (clients/explorer/indexer/ponder.schema.ts says what each column means), by the names of their lists. */
 const tables = {
   networks: {
@@ -29,7 +36,7 @@ const tables = {
   },
   tasks: {
     id: big, creator: text, status: int, outcome: int, fee: big, kind: int, units: int, vram: int, gpu: int, redundancy: int, inputDigest: text, models: many(big), estimate: int,
-    timeLimit: int, startFeeBps: int, sampleBps: int, createdAt: big, createdBlock: big, createdTx: text, drawBlock: big, redraws: int, queue: int, queuedAt: big, node: int,
+    timeLimit: int, startFeeBps: int, ticket: big, sampleBps: int, createdAt: big, createdBlock: big, createdTx: text, drawBlock: big, redraws: int, queue: int, queuedAt: big, node: int,
     startedAt: maybe(big), deadline: big, boosts: bool, wasSampled: bool, validation: maybe(big), endedAt: maybe(big), endedBlock: maybe(big), code: int, paid: big, refund: big, startFee: big,
     toReserve: big, resultDigest: maybe(text),
   },
@@ -41,15 +48,15 @@ const tables = {
     revealedAt: maybe(big), kind: maybe(int), answer: maybe(text), salt: maybe(text), distances: maybe(many(int)), equal: maybe(bool), verdict: maybe(int), score: maybe(int), paid: big, slashed: big,
   },
   scores: { id: big, node: int, score: int, task: maybe(big), at: big },
+  programProposals: { program: text, effective: maybe(big) },
   slashs: { id: big, node: int, operator: text, task: big, validation: maybe(big), stake: big, unbonding: big, credit: big, at: big },
   gpuGroups: { id: int, name: text, vram: int, listed: bool, joined: int, stakes: big },
   models: { id: big, name: maybe(text), held: int, entries: int, tasks: int, downloads: int },
   accounts: { address: text, credit: big, unbonding: big, release: big, node: int, kickedOut: bool, tasks: int, fees: big, refunds: big, earned: big, withdrawn: big },
-  parameters: { number: int, name: text, value: big },
-  hours: {
-    start: big, created: int, started: int, queued: int, succeeded: int, failed: int, timedOut: int, cancelled: int, evicted: int, expired: int, slashedOut: int, undecided: int, waited: big, ran: big, fees: big,
-    paid: big, refunded: big, transactions: int, gas: big,
-  },
+  parameters: { number: int, name: text, unit: text, value: big, proposed: maybe(big), effective: maybe(big) },
+  hours: SUMS,
+  days: SUMS,
+  months: SUMS,
   minutes: { start: big, created: int, ended: int },
   nodeDays: { node: int, start: big, started: int, succeeded: int, failed: int, timedOut: int, earned: big, slashed: big, scores: int, scored: int },
 } satisfies Record<string, Record<string, Decode<unknown>>>;
@@ -121,16 +128,60 @@ interface Page {
   pageInfo: { hasNextPage: boolean; endCursor: string };
 }
 
-async function post(query: string, signal?: AbortSignal): Promise<Record<string, unknown>> {
-  const body = JSON.stringify({ query });
-  const headers = { "content-type": "application/json" };
-  const response = await fetch(`${config.indexer}/graphql`, { method: "POST", headers, body, signal }).catch((error: unknown) => {
+/** How far the indexer had got. */
+export interface Head {
+  block: bigint;
+  /** In seconds since 1970. */
+  timestamp: bigint;
+}
+
+const heads = new WeakMap<AbortSignal, Head>();
+/** Of which block what was asked with this signal is: the oldest, where there were several questions. */
+export const headOf = (signal: AbortSignal): Head | undefined => heads.get(signal);
+function note(signal: AbortSignal | undefined, block: number | null | undefined, at: number | null | undefined): void {
+  if (!signal || !block) return;
+  const before = heads.get(signal);
+  if (!before || before.block > BigInt(block)) heads.set(signal, { block: BigInt(block), timestamp: BigInt(at ?? 0) });
+}
+
+/** The number of events that the page knows of: an answer is of no earlier state. */
+let known = "";
+export const knowEvents = (events: bigint): void => void (known = String(events));
+
+/** The indexer's answer to a question by GET; answers are shared by all who ask the same. */
+async function get(path: string, query: Record<string, string>, signal?: AbortSignal): Promise<Response> {
+  const asked = new URLSearchParams({ ...query, ...(known ? { v: known } : {}) });
+  const response = await fetch(`${config.indexer}/api/${path}?${asked}`, { signal }).catch((error: unknown) => {
     if (signal?.aborted) throw error;
     throw new ApiError("The indexer cannot be reached.");
   });
+  if (response.status === 400) throw new ApiError(`The indexer refused the question: ${await response.text()}`);
+  if (!response.ok) throw new ApiError(`The indexer answered ${response.status}.`);
+  return response;
+}
+
+/** Longer questions do not fit an address. */
+const ADDRESS = 4_000;
+
+async function post(query: string, signal?: AbortSignal, shared = false): Promise<Record<string, unknown>> {
+  let response: Response;
+  if (shared && query.length < ADDRESS) {
+    response = await get("data", { query }, signal);
+  } else {
+    const headers = { "content-type": "application/json" };
+    response = await fetch(`${config.indexer}/graphql`, { method: "POST", headers, body: JSON.stringify({ query }), signal }).catch((error: unknown) => {
+      if (signal?.aborted) throw error;
+      throw new ApiError("The indexer cannot be reached.");
+    });
+  }
   const told = (await response.json().catch(() => ({}))) as { data?: Record<string, unknown>; errors?: { message: string }[] };
   if (told.errors) throw new ApiError(`The indexer refused the question: ${told.errors[0]?.message}`);
   if (!response.ok || !told.data) throw new ApiError(`The indexer answered ${response.status}.`);
+  if (told.data._meta) {
+    const { status } = told.data._meta as { status: unknown };
+    const [chain] = Object.values((typeof status === "string" ? JSON.parse(status) : status) as Record<string, { block: { number: number; timestamp: number } | null }>);
+    note(signal, chain?.block?.number, chain?.block?.timestamp);
+  }
   return told.data;
 }
 
@@ -141,7 +192,7 @@ export const isCut = (rows: readonly unknown[]): boolean => cut.has(rows);
 
 /** Asks for several lists at once: they are of one moment. */
 export async function ask<Q extends Record<string, AnyWanted>>(wanted: Q, signal?: AbortSignal): Promise<{ [K in keyof Q]: Rows<Q[K]> }> {
-  const data = await post(`{ ${Object.entries(wanted).map(([name, of]) => question(name, of)).join(" ")} }`, signal);
+  const data = await post(`{ _meta { status } ${Object.entries(wanted).map(([name, of]) => question(name, of)).join(" ")} }`, signal, true);
   const lists = Object.entries(wanted).map(([name, of]) => {
     const { items, pageInfo } = data[name] as Page;
     const rows = decoded(of.table, items);
@@ -168,28 +219,124 @@ export async function askAll<T extends Table, F extends Field<T>>(wanted: Wanted
   return rows as never;
 }
 
-/** How far the indexer has got. */
-export interface Head {
-  block: bigint;
-  /** In seconds since 1970. */
-  timestamp: bigint;
+/** How a list is asked for, page by page. */
+export interface ListQuery {
+  /** Filters and `sort`, by their names in the indexer's `api/lists.ts`. */
+  query: Record<string, string>;
+  limit: number;
+  offset: number;
 }
 
-/** Asks how far the indexer has got, and for the network's row. */
-export async function askHead(signal?: AbortSignal): Promise<{ head: Head; network: Row<"networks"> | undefined }> {
-  const data = await post(`{ _meta { status } ${question("networks", list("networks", { limit: 1 }))} }`, signal);
-  const status = (data._meta as { status: unknown }).status;
-  const chains = Object.values((typeof status === "string" ? JSON.parse(status) : status) as Record<string, { block: { number: number; timestamp: number } | null }>);
-  const { number = 0, timestamp = 0 } = chains[0]?.block ?? {};
-  const [network] = decoded("networks", (data.networks as Page).items) as unknown as Row<"networks">[];
-  return { head: { block: BigInt(number), timestamp: BigInt(timestamp) }, network };
+/** A page of a list. */
+export interface Listed<R> {
+  items: R[];
+  /** Rows in all; there are more where `more` says so. */
+  total: number;
+  more: boolean;
 }
 
-/** The chain's own newest block, from the RPC endpoint; undefined where none is configured or it does not answer. */
-export async function askChain(): Promise<bigint | undefined> {
-  if (!config.rpc) return undefined;
-  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_blockNumber", params: [] });
-  const headers = { "content-type": "application/json" };
-  const told = await fetch(config.rpc, { method: "POST", headers, body }).then((response) => response.json() as Promise<{ result?: string }>, () => ({ result: undefined }));
-  return told.result === undefined ? undefined : BigInt(told.result);
+/** Asks for a page of one of the indexer's lists. */
+export async function askList<T extends Table>(table: T, { query, limit, offset }: ListQuery, signal?: AbortSignal): Promise<Listed<Partial<Row<T>>>> {
+  const response = await get(`list/${table}`, { ...query, limit: String(limit), offset: String(offset) }, signal);
+  const { block, at, items, total, more } = (await response.json()) as { block: number; at: number; items: Record<string, unknown>[]; total: number; more: boolean };
+  note(signal, block, at);
+  return { items: decoded(table, items) as never, total, more };
 }
+
+/** The network at a glance, as the indexer sums it up. */
+export interface Glance {
+  groups: Row<"gpuGroups">[];
+  own: { gpuGroup: number; own: number; idle: number; busy: number; apart: number; paused: number }[];
+  queues: { queue: number; tasks: number; oldest: bigint; fees: bigint; seconds: bigint }[];
+  hours: Row<"hours">[];
+  minutes: Row<"minutes">[];
+  prices: { tasks: number; price: bigint | null };
+  calls: { call: string; sent: number; gas: bigint; cost: bigint }[];
+  running: Pick<Row<"tasks">, "id" | "kind" | "units" | "node" | "status" | "deadline" | "startedAt" | "fee" | "creator">[];
+}
+
+const glance = {
+  own: { gpuGroup: int, own: int, idle: int, busy: int, apart: int, paused: int },
+  queues: { queue: int, tasks: int, oldest: big, fees: big, seconds: big },
+  prices: { tasks: int, price: maybe(big) },
+  calls: { call: text, sent: int, gas: big, cost: big },
+};
+const rowsBy = (columns: Record<string, Decode<unknown>>, items: Record<string, unknown>[]) =>
+  items.map((item) => Object.fromEntries(Object.entries(columns).map(([name, decode]) => [name, decode(item[name])])));
+
+export async function askGlance(signal?: AbortSignal): Promise<Glance> {
+  const told = (await (await get("network", {}, signal)).json()) as Record<string, Record<string, unknown>[]> & { block: number; at: number; prices: Record<string, unknown> };
+  note(signal, told.block, told.at);
+  return {
+    groups: decoded("gpuGroups", pick("gpuGroups", told.groups!)),
+    own: rowsBy(glance.own, told.own!),
+    queues: rowsBy(glance.queues, told.queues!),
+    hours: decoded("hours", pick("hours", told.hours!)),
+    minutes: decoded("minutes", pick("minutes", told.minutes!)),
+    prices: rowsBy(glance.prices, [told.prices])[0],
+    calls: rowsBy(glance.calls, told.calls!),
+    running: decoded("tasks", told.running!),
+  } as never;
+}
+/** Of rows with more columns those that the page knows. */
+const pick = (table: Table, rows: Record<string, unknown>[]) => rows.map((row) => Object.fromEntries(Object.entries(row).filter(([name]) => name in tables[table])));
+
+/** Nodes that a newcomer would compete with: all, or of many a sample. */
+export interface Rivals {
+  /** How many there are, and the largest stake of all, in wei. */
+  total: number;
+  largest: bigint;
+  items: Pick<Row<"nodes">, "number" | "gpuGroup" | "stake" | "longTerm" | "reliability" | "reliabilityAt" | "models" | "inUse">[];
+}
+
+export async function askRivals(signal?: AbortSignal): Promise<Rivals> {
+  const { block, at, total, largest, items } = (await (await get("rivals", {}, signal)).json()) as { block: number; at: number; total: number; largest: string; items: Record<string, unknown>[] };
+  note(signal, block, at);
+  return { total, largest: BigInt(largest), items: decoded("nodes", items) as never };
+}
+
+/** A program behind the contract. */
+export interface Program {
+  address: string;
+  /** Functions that it answers, and since when. */
+  selectors: number;
+  since: bigint;
+  /** Seconds for which it still ran at `at`; null for code of the EVM, which does not expire, or where the chain does not say. */
+  left: number | null;
+}
+
+export async function askPrograms(signal?: AbortSignal): Promise<{ at: number; programs: Program[] }> {
+  const { at, programs } = (await (await get("programs", {}, signal)).json()) as { at: number; programs: Record<string, unknown>[] };
+  return { at, programs: rowsBy({ address: text, selectors: int, since: big, left: maybe(int) }, programs) as never };
+}
+
+/** How far the indexer is, as `api/live` and `api/state` tell it. */
+export interface State {
+  head: Head | undefined;
+  /** Whether all that was there when the indexer began is read. */
+  ready: boolean;
+  /** The block it began with, the chain's newest, and seconds until it has caught up; undefined where nobody can tell. */
+  from: bigint;
+  chain: bigint | undefined;
+  left: number | undefined;
+  chainId: number;
+  network: Row<"networks"> | undefined;
+}
+
+export function stateOf(told: string): State {
+  const { block, at, ready, from, chain, left, chainId, network } = JSON.parse(told) as {
+    block: number | null; at: number | null; ready: boolean; from: number; chain: number | null; left: number | null; chainId: number; network: Record<string, unknown> | null;
+  };
+  return {
+    head: block === null ? undefined : { block: BigInt(block), timestamp: BigInt(at ?? 0) },
+    ready,
+    from: BigInt(from),
+    chain: chain === null ? undefined : BigInt(chain),
+    left: left ?? undefined,
+    chainId,
+    network: network ? (decoded("networks", pick("networks", [network]))[0] as unknown as Row<"networks">) : undefined,
+  };
+}
+
+/** The state, asked once: where a proxy does not let it be sent as it comes. */
+export const askState = async (): Promise<State> => stateOf(await (await get("state", {})).text());

@@ -14,22 +14,55 @@ export interface Config {
   feeds: boolean;
   /** What the native token is called. */
   symbol: string;
+  /** The chain's number and name, and its block explorer without a slash at the end; 0 and empty where nobody said. */
+  chainId: number;
+  chain: string;
+  blockExplorer: string;
+  /** Stores of inputs and results, by their URLs. */
+  stores: string[];
+  /** Where inputs can be put (PUT under the digest); empty for nowhere. */
+  upload: string;
+  /** Where the documentation and the sources are; empty for nowhere. */
+  docs: string;
+  source: string;
 }
 
-const defaults: Config = { name: "Muster", indexer: "", rpc: "", muster: "", fromBlock: 0, feeds: false, symbol: "ETH" };
+const defaults: Config = { name: "Muster", indexer: "", rpc: "", muster: "", fromBlock: 0, feeds: false, symbol: "ETH", chainId: 0, chain: "", blockExplorer: "", stores: [], upload: "", docs: "", source: "" };
 
-/** Reads it once. A network without a `config.json` is asked for at the page's own address. */
+/** Reads it once. A network without a `config.json` is asked for at the page's own address; one that is broken is an error, which says how. */
 export async function readConfig(): Promise<Config> {
   const response = await fetch("./config.json", { cache: "no-cache" });
-  if (!response.ok) return defaults;
-  const given = (await response.json()) as Partial<Config>;
+  if (response.status === 404) return defaults;
+  if (!response.ok) throw new Error(`config.json could not be read: the server answered ${response.status}.`);
+  return configOf(await response.text());
+}
+
+/** What stands in a `config.json`. */
+export function configOf(text: string): Config {
+  let given: unknown;
+  try {
+    given = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`config.json is broken: ${(error as Error).message}.`);
+  }
+  if (typeof given !== "object" || given === null || Array.isArray(given)) throw new Error("config.json is broken: it has to be one object.");
+  for (const [name, value] of Object.entries(given)) {
+    const known = defaults[name as keyof Config];
+    if (known === undefined) continue;
+    const [is, should] = [value, known].map((one) => (Array.isArray(one) ? "list" : typeof one));
+    if (is !== should) throw new Error(`config.json is broken: ${name} has to be a ${should}, and is ${JSON.stringify(value)}.`);
+  }
+  const config = given as Partial<Config>;
+  for (const url of [config.indexer, config.rpc, config.upload, ...(config.stores ?? [])]) {
+    if (url && !URL.canParse(url, location.href)) throw new Error(`config.json is broken: ${url} is no URL.`);
+  }
   // The indexer's own server has the feeds.
-  return { ...defaults, feeds: !given.indexer, ...given };
+  return { ...defaults, feeds: !config.indexer, ...config };
 }
 
 /** From now on the page connects to its own address and these endpoints, and to nothing else, whatever happens in it. */
-export function enclose({ indexer, rpc }: Config): void {
-  const origins = [indexer, rpc].filter(Boolean).map((url) => new URL(url, location.href).origin);
+export function enclose({ indexer, rpc, stores, upload }: Config): void {
+  const origins = [indexer, rpc, upload, ...stores].filter(Boolean).map((url) => new URL(url, location.href).origin);
   const policy = document.createElement("meta");
   policy.httpEquiv = "Content-Security-Policy";
   policy.content = `connect-src ${["'self'", ...origins].join(" ")}`;

@@ -13,14 +13,18 @@ export const times = (n: number): string => ["never", "once", "twice"][n] ?? `${
 /** A wad with so many digits. */
 export const wad = (value: bigint, digits = 3): string => (Number(value) / 1e18).toFixed(digits);
 
-/** Wei as tokens with four significant digits; amounts that would be all zeros in a smaller unit. */
+/** Wei as tokens: whole numbers exactly, and of what is smaller four significant digits; amounts that would be all zeros in a smaller unit. */
 export function money(wei: bigint, symbol = config.symbol): string {
   if (wei === 0n) return `0 ${symbol}`;
   const size = wei < 0n ? -wei : wei;
-  const [unit, name] = size >= 10n ** 14n ? [1e18, symbol] : size >= 10n ** 5n ? [1e9, "gwei"] : [1, "wei"];
-  const value = Number(wei) / unit;
-  return `${new Intl.NumberFormat("en-GB", { maximumSignificantDigits: 4 }).format(value)} ${name}`;
+  const [unit, name] = size >= 10n ** 14n ? [10n ** 18n, symbol] : size >= 10n ** 5n ? [10n ** 9n, "gwei"] : [1n, "wei"];
+  const whole = (size + unit / 2n) / unit;
+  if (whole >= 1_000n) return `${plain.format(wei < 0n ? -whole : whole)} ${name}`;
+  return `${new Intl.NumberFormat("en-GB", { maximumSignificantDigits: 4 }).format(Number(wei) / Number(unit))} ${name}`;
 }
+
+/** A number with its noun. */
+export const things = (n: number | bigint, [one, many]: readonly [string, string]): string => `${count(n)} ${n === 1 || n === 1n ? one : many}`;
 
 /** Seconds in the two largest units. */
 export function duration(seconds: number): string {
@@ -32,9 +36,12 @@ export function duration(seconds: number): string {
   return h % 24 ? `${d} d ${h % 24} h` : `${d} d`;
 }
 
-/** A time of the chain, in this reader's zone. */
-export const moment = (at: bigint | number): string =>
-  new Date(Number(at) * 1_000).toLocaleString("en-GB", { day: "2-digit", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+/** A time of the chain, in this reader's zone; the year where it is another one. */
+export const moment = (at: bigint | number): string => {
+  const date = new Date(Number(at) * 1_000);
+  const year = date.getFullYear() === new Date().getFullYear() ? {} : ({ year: "numeric" } as const);
+  return date.toLocaleString("en-GB", { day: "2-digit", month: "short", ...year, hour: "2-digit", minute: "2-digit", second: "2-digit" });
+};
 export const day = (at: bigint | number): string => new Date(Number(at) * 1_000).toISOString().slice(0, 10);
 
 /** The beginning and the end of an address or a digest. */

@@ -21,14 +21,21 @@ export interface Income {
   kinds: { models: readonly bigint[]; vram: number; gpu: number; tasks: number; share: number }[];
 }
 
+/** What rivals are a sample of: how many there are, and the largest stake of all in granules. */
+export interface All {
+  total: number;
+  largest: bigint;
+}
+
 const SCALE = 10n ** 12n;
 
 /**
  * As if every joined node had been idle at each draw, and weighed what it does now. A node that joins has H 1 and Q_long 5. Tasks are taken
  * together where they require the same; of those that several nodes ran, each position counts.
  */
-export function income(core: Core, rivals: readonly Rival[], own: Omit<Rival, "node">, tasks: readonly Paid[]): Income {
-  const largest = [...rivals, own].reduce((most, { stake }) => (stake > most ? stake : most), 0n);
+export function income(core: Core, rivals: readonly Rival[], own: Omit<Rival, "node">, tasks: readonly Paid[], all: All = { total: rivals.length, largest: 0n }): Income {
+  const largest = [...rivals, own].reduce((most, { stake }) => (stake > most ? stake : most), all.largest);
+  const [total, seen] = [BigInt(all.total), BigInt(Math.max(1, rivals.length))];
   const kinds = new Map<string, { models: readonly bigint[]; vram: number; gpu: number; tasks: number; paid: bigint }>();
   for (const { vram, gpu, models, paid } of tasks) {
     const key = `${gpu || vram} ${models.join()}`;
@@ -47,7 +54,7 @@ export function income(core: Core, rivals: readonly Rival[], own: Omit<Rival, "n
       // Who holds a required model is drawn before all who hold none.
       const isLocal = mine.local > 0 || others.some(({ local }) => local > 0);
       const counts = ({ local }: { local: number }) => !isLocal || local > 0;
-      const sum = [mine, ...others].filter(counts).reduce((all, { weight }) => all + weight, 0n);
+      const sum = mine.weight + (others.filter(counts).reduce((all, { weight }) => all + weight, 0n) * total) / seen;
       if (counts(mine) && sum > 0n) share = (mine.weight * SCALE) / sum;
     }
     earned += (paid * share) / SCALE;

@@ -1,42 +1,74 @@
-/** What is new: one question every two seconds, and every view that is open asks again when there was an event since. */
+/** What is new: the indexer tells it as it comes, and every view that is open asks again when there was an event since. */
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
-import { type Head, type Row, askChain, askHead } from "./api";
+import { type Head, type State, askState, headOf, knowEvents, stateOf } from "./api";
+import { config } from "./config";
 
 /** The state of the data, and of what keeps it from being newer. */
-export interface Live {
-  head: Head | undefined;
-  network: Row<"networks"> | undefined;
-  /** The chain's own newest block, where an RPC endpoint is configured. */
-  chain: bigint | undefined;
-  /** Why the last question failed. */
+export interface Live extends State {
+  /** Why nothing is heard of the indexer. */
   error: string | undefined;
   /** By how many seconds the chain's clock is ahead of this machine's; development chains are moved on by hand. */
   ahead: number;
 }
 
-const PERIOD = 2_000;
-let live: Live = { head: undefined, network: undefined, chain: undefined, error: undefined, ahead: 0 };
+/** Milliseconds between attempts where nothing comes by itself, and as long as the first news may take before it is asked for. */
+const [PERIOD, PATIENCE] = [2_000, 5_000];
+/** A view asks at most so often, in milliseconds. */
+const REST = 1_000;
+let live: Live = { head: undefined, network: undefined, chain: undefined, error: undefined, ahead: 0, ready: false, from: 0n, left: undefined, chainId: 0 };
 const listeners = new Set<() => void>();
 const wall = () => Date.now() / 1_000;
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function look(): Promise<void> {
-  if (document.hidden && live.head) return;
-  try {
-    const [{ head, network }, chain] = await Promise.all([askHead(), askChain()]);
-    const ahead = Math.max(0, Number(head.timestamp) - wall(), live.ahead);
-    live = { head, network, chain, error: undefined, ahead };
-  } catch (error) {
-    live = { ...live, error: (error as Error).message };
-  }
+function hear(state: State): void {
+  const ahead = Math.max(0, state.head ? Number(state.head.timestamp) - wall() : 0, live.ahead);
+  live = { ...state, error: undefined, ahead };
+  if (state.network) knowEvents(state.network.events);
   for (const listener of listeners) listener();
 }
 
-/** Begins to look. */
+function fail(error: unknown): void {
+  live = { ...live, error: (error as Error).message };
+  for (const listener of listeners) listener();
+}
+
+/** Listens until the connection is lost or the page is out of sight; whether anything was heard. */
+function listen(): Promise<boolean> {
+  return new Promise((resolve) => {
+    const source = new EventSource(`${config.indexer}/api/live`);
+    let heard = false;
+    const end = () => {
+      source.close();
+      clearTimeout(late);
+      document.removeEventListener("visibilitychange", seen);
+      resolve(heard);
+    };
+    const seen = () => document.hidden && end();
+    const late = setTimeout(end, PATIENCE);
+    document.addEventListener("visibilitychange", seen);
+    source.onmessage = ({ data }) => {
+      heard = true;
+      clearTimeout(late);
+      hear(stateOf(data as string));
+    };
+    source.onerror = end;
+  });
+}
+
+const visible = () =>
+  new Promise<void>((resolve) => {
+    if (!document.hidden) return resolve();
+    document.addEventListener("visibilitychange", () => resolve(), { once: true });
+  });
+
+/** Begins to listen; where a proxy keeps what comes by itself, it asks now and then. */
 export async function watch(): Promise<void> {
-  document.addEventListener("visibilitychange", () => void look());
   for (;;) {
-    await look();
-    await new Promise((resolve) => setTimeout(resolve, PERIOD));
+    if (live.head) await visible();
+    if (!(await listen()) || !document.hidden) {
+      await askState().then(hear, fail);
+      await sleep(PERIOD);
+    }
   }
 }
 
@@ -90,6 +122,8 @@ export const useNow = (): number => useClock(Math.floor);
 export interface Asked<T> {
   data: T | undefined;
   error: string | undefined;
+  /** Of which block the data is. */
+  head: Head | undefined;
 }
 
 /**
@@ -98,10 +132,12 @@ export interface Asked<T> {
  * @param key Names the question: another key is another question, whose predecessor's answer is dropped.
  */
 export function useAsked<T>(key: string, question: (signal: AbortSignal) => Promise<T>): Asked<T> {
-  const { network } = useLive();
-  const version = network?.events;
-  const [asked, setAsked] = useState<Asked<T> & { key: string }>({ key, data: undefined, error: undefined });
+  const { network, head } = useLive();
+  // Before the first event there is a block without one, and before that nothing is known: it is asked all the same.
+  const version = network?.events ?? (head ? 0n : undefined);
+  const [asked, setAsked] = useState<Asked<T> & { key: string }>({ key, data: undefined, error: undefined, head: undefined });
   const busy = useRef<{ key: string; again: boolean; stop: AbortController } | undefined>(undefined);
+  const answered = useRef<{ key: string; block: bigint } | undefined>(undefined);
   // Nobody waits any more for what was asked under another name, or by a view that is left.
   useEffect(
     () => () => {
@@ -111,30 +147,50 @@ export function useAsked<T>(key: string, question: (signal: AbortSignal) => Prom
     [key],
   );
   useEffect(() => {
-    if (version === undefined) return;
     // One at a time: who asks while an answer is on its way asks once more afterwards.
     if (busy.current?.key === key) {
       busy.current.again = true;
       return;
     }
+    /** Whether the last answer holds every event that is known. */
+    const hasAll = () => answered.current?.key === key && live.network !== undefined && answered.current.block >= live.network.block;
+    if (hasAll()) return;
     const own = { key, again: false, stop: new AbortController() };
     busy.current = own;
     const run = async () => {
       do {
         own.again = false;
         const begun = performance.now();
+        // Each answer is of a block of its own.
+        const { signal, stop } = follow(own.stop.signal);
         try {
-          const data = await question(own.stop.signal);
-          if (busy.current === own) setAsked({ key, data, error: undefined });
+          const data = await question(signal);
+          const head = headOf(signal);
+          if (busy.current === own) {
+            answered.current = head && { key, block: head.block };
+            setAsked({ key, data, error: undefined, head });
+          }
         } catch (error) {
-          if (busy.current === own) setAsked((before) => ({ key, data: before.key === key ? before.data : undefined, error: (error as Error).message }));
+          answered.current = undefined;
+          if (busy.current === own) setAsked((before) => ({ key, data: before.key === key ? before.data : undefined, head: before.head, error: (error as Error).message }));
         }
+        stop();
         // What takes long is asked less often: three quarters of the time there is rest.
-        if (own.again) await new Promise((resolve) => setTimeout(resolve, 3 * (performance.now() - begun)));
+        const took = performance.now() - begun;
+        await sleep(Math.max(REST - took, 3 * took));
+        own.again = answered.current ? !hasAll() && live.network !== undefined : own.again;
       } while (own.again && busy.current === own);
       if (busy.current === own) busy.current = undefined;
     };
     void run();
   }, [key, version]);
-  return asked.key === key ? asked : { data: undefined, error: undefined };
+  return asked.key === key ? asked : { data: undefined, error: undefined, head: undefined };
+}
+
+/** A signal that is aborted with another one. */
+function follow(other: AbortSignal): { signal: AbortSignal; stop: () => void } {
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  other.addEventListener("abort", abort);
+  return { signal: controller.signal, stop: () => other.removeEventListener("abort", abort) };
 }

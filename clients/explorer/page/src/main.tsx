@@ -2,27 +2,35 @@
 import { render } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { config, enclose, readConfig, setConfig } from "./config";
-import { count, duration } from "./format";
-import { useLive, useNow, watch } from "./live";
+import { count, duration, moment, percent } from "./format";
+import { lazy } from "./lazy";
+import { type Live, useLive, useNow, watch } from "./live";
+import { Copy, Outside } from "./parts";
 import { address, useHere } from "./router";
 import "./style.css";
-import { FairnessView } from "./views/fairness";
 import { FleetView } from "./views/fleet";
-import { Account, Model, Search, Tasks } from "./views/lists";
+import { Account, Accounts, Model, Models, Nodes, Search, Tasks } from "./views/lists";
 import { Network } from "./views/network";
-import { NodeView } from "./views/node";
 import { Stream } from "./views/stream";
-import { TaskView } from "./views/task";
-import { WhatIf } from "./views/whatif";
 
 const VIEWS = [
   ["network", "Network"],
-  ["fairness", "Fairness"],
-  ["whatif", "What if"],
   ["tasks", "Tasks"],
+  ["nodes", "Nodes"],
+  ["fairness", "Fairness"],
+  ["history", "History"],
   ["live", "Live"],
+  ["whatif", "What if"],
   ["fleet", "Your fleet"],
+  ["act", "Do"],
 ] as const;
+
+const FairnessView = lazy(() => import("./views/fairness").then(({ FairnessView }) => FairnessView));
+const WhatIf = lazy(() => import("./views/whatif").then(({ WhatIf }) => WhatIf));
+const TaskView = lazy(() => import("./views/task").then(({ TaskView }) => TaskView));
+const NodeView = lazy(() => import("./views/node").then(({ NodeView }) => NodeView));
+const History = lazy(() => import("./views/history").then(({ History }) => History));
+const Act = lazy(() => import("./views/act").then(({ Act }) => Act));
 
 function View({ view, what }: { view: string; what: string }) {
   switch (view) {
@@ -34,6 +42,16 @@ function View({ view, what }: { view: string; what: string }) {
       return <WhatIf />;
     case "tasks":
       return <Tasks />;
+    case "nodes":
+      return <Nodes />;
+    case "accounts":
+      return <Accounts />;
+    case "models":
+      return <Models />;
+    case "history":
+      return <History />;
+    case "act":
+      return <Act what={what} />;
     case "task":
       return <TaskView what={what} />;
     case "node":
@@ -53,26 +71,52 @@ function View({ view, what }: { view: string; what: string }) {
   }
 }
 
-/** So many seconds without a block are worth a banner; chains with Stylus have several a second while anything happens. */
+/** So many seconds without a block are worth a banner, where the chain does not answer; chains with Stylus have several a second while anything happens. */
 const OLD = 60;
 /** So many blocks behind the chain are. */
 const BEHIND = 20n;
 
+const isBehind = ({ head, chain }: Pick<Live, "head" | "chain">) => head !== undefined && chain !== undefined && chain - head.block > BEHIND;
+
 function Status() {
-  const { head, chain, error } = useLive();
+  const live = useLive();
+  const { head, error, ready, chain } = live;
   const now = useNow();
-  if (!head) return <span class="status">{error ? "not connected" : "connecting …"}</span>;
+  if (!head) return <span class="status">{error ? "not connected" : live.from || live.chain ? "no block yet" : "connecting …"}</span>;
   const age = Math.max(0, now - Number(head.timestamp));
   return (
     <span class="status" data-test="status">
-      <i class={error ? "bad" : chain !== undefined && chain - head.block > BEHIND ? "wait" : "good"} aria-hidden="true" />
-      Block {count(head.block)}, {duration(age)} old
+      <i class={error ? "bad" : !ready || isBehind(live) ? "wait" : "good"} aria-hidden="true" />
+      Block {count(head.block)}
+      {!error && !ready ? (chain === undefined ? ", still reading" : ` of ${count(chain)}`) : `, ${duration(age)} old`}
     </span>
   );
 }
 
+/** How far the indexer is on its way to the newest block, and how long that takes. */
+function Progress({ live: { head, chain, from, left } }: { live: Live }) {
+  const at = head?.block ?? from;
+  const share = chain !== undefined && chain > from ? Number(at - from) / Number(chain - from) : undefined;
+  return (
+    <>
+      The indexer is still reading the chain: {head ? <>block {count(at)}</> : "no block yet"}
+      {chain !== undefined && (
+        <>
+          {" "}
+          of {count(chain)}
+          {share !== undefined && ` (${percent(share, share > 0.99 ? 2 : 0)})`}
+        </>
+      )}
+      . {left === undefined ? "How long it will take is not known yet." : `At the pace of the last minute it will take ${duration(left)} more.`}{" "}
+      {head && <>Every figure is of the block that stands beside it; what came after {moment(head.timestamp)} is missing.</>}
+      {share !== undefined && <progress aria-label="blocks read" max={1} value={share} />}
+    </>
+  );
+}
+
 function Banner() {
-  const { head, chain, error, network } = useLive();
+  const live = useLive();
+  const { head, chain, error, network, ready } = live;
   const now = useNow();
   if (error) {
     return (
@@ -81,21 +125,63 @@ function Banner() {
       </p>
     );
   }
-  if (!head) return null;
-  const age = now - Number(head.timestamp);
-  if (chain !== undefined) {
-    return chain - head.block > BEHIND ? (
-      <p class="banner wait" role="status">
-        The indexer is {count(chain - head.block)} blocks behind the chain ({duration(age)}).
+  if (!head && !live.chainId) return null;
+  if (!ready || isBehind(live)) {
+    return (
+      <p class="banner wait" data-test="progress">
+        <Progress live={live} />
       </p>
-    ) : null;
+    );
   }
   if (network?.paused) return <p class="banner wait" role="status">The owner has stopped new tasks and joins.</p>;
-  return age > OLD ? (
+  const age = head ? now - Number(head.timestamp) : 0;
+  return chain === undefined && age > OLD ? (
     <p class="banner wait" role="status">
-      The newest block is {duration(age)} old: the chain is quiet, or the indexer is behind it. Without an RPC endpoint this page cannot tell which.
+      The newest block is {duration(age)} old: the chain is quiet, or the indexer is behind it. The chain does not answer the indexer, so it cannot tell which.
     </p>
   ) : null;
+}
+
+/** Which contract, on which chain; where more about it is. */
+function Footer() {
+  const { chainId } = useLive();
+  const chain = config.chainId || chainId;
+  return (
+    <footer>
+      {config.muster && (
+        <p>
+          Contract{" "}
+          <Outside kind="address" of={config.muster}>
+            <code>{config.muster}</code>
+          </Outside>{" "}
+          <Copy text={config.muster} what="the contract's address" />
+          {chain > 0 && (
+            <>
+              {" "}
+              on {config.chain || "the chain"} {config.chain ? `(chain ${chain})` : `with the id ${chain}`}
+            </>
+          )}
+          {config.fromBlock > 0 && <>, since block {count(config.fromBlock)}</>}
+        </p>
+      )}
+      <p>
+        {[
+          ["Accounts", address("accounts")],
+          ["Models", address("models")],
+          ["Documentation", config.docs],
+          ["Source", config.source],
+          ["Data by GraphQL", `${config.indexer}/graphql`],
+        ]
+          .filter(([, href]) => href)
+          .map(([label, href], i) => (
+            <>
+              {i > 0 && " · "}
+              <a href={href}>{label}</a>
+            </>
+          ))}
+      </p>
+    </footer>
+  );
 }
 
 function Theme() {
@@ -119,7 +205,26 @@ function Theme() {
   );
 }
 
+/** The views' names, the one that is open always in sight. */
+function Tabs({ view }: { view: string }) {
+  const nav = useRef<HTMLElement>(null);
+  useLayoutEffect(() => {
+    const current = nav.current?.querySelector<HTMLElement>("[aria-current]");
+    if (current && nav.current) nav.current.scrollLeft = current.offsetLeft - (nav.current.clientWidth - current.offsetWidth) / 2;
+  }, [view]);
+  return (
+    <nav aria-label="Views" ref={nav}>
+      {VIEWS.map(([name, label]) => (
+        <a key={name} href={address(name)} aria-current={view === name ? "page" : undefined}>
+          {label}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
 function App() {
+  const live = useLive();
   const place = useHere();
   const { view, what } = place;
   const main = useRef<HTMLElement>(null);
@@ -146,13 +251,7 @@ function App() {
         <a class="brand" href="#/">
           <span aria-hidden="true">⣿</span> {config.name}
         </a>
-        <nav aria-label="Views">
-          {VIEWS.map(([name, label]) => (
-            <a key={name} href={address(name)} aria-current={view === name ? "page" : undefined}>
-              {label}
-            </a>
-          ))}
-        </nav>
+        <Tabs view={view} />
         <form role="search" onSubmit={search as never}>
           <input name="q" type="search" aria-label="Task, node, address, model" placeholder="Task, node, address, model" autoComplete="off" />
         </form>
@@ -161,8 +260,20 @@ function App() {
       </header>
       <Banner />
       <main ref={main} tabIndex={-1}>
-        <View view={view} what={what} />
+        {/* Before there is a block there are no figures. */}
+        {live.head || live.error || !live.chainId ? (
+          <View view={view} what={what} />
+        ) : (
+          <section class="card prose">
+            <h1>Not read yet</h1>
+            <p>
+              <Progress live={live} />
+            </p>
+          </section>
+        )}
       </main>
+      <Footer />
+      <div id="tip" popover="auto" role="status" />
     </>
   );
 }
@@ -197,8 +308,14 @@ async function start(): Promise<void> {
   } catch {
     // The system's colours.
   }
-  setConfig(await readConfig());
-  enclose(config);
+  try {
+    setConfig(await readConfig());
+    enclose(config);
+  } catch (error) {
+    document.getElementById("app")!.innerHTML = '<main><section class="card prose"><h1>Not configured</h1><p class="notice bad" role="alert"></p></section></main>';
+    document.querySelector("[role=alert]")!.textContent = (error as Error).message;
+    return;
+  }
   history.scrollRestoration = "manual";
   keepScroll();
   render(<App />, document.getElementById("app")!);

@@ -1,7 +1,10 @@
 /** Small things that several views show. */
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type { Head } from "./api";
+import { config } from "./config";
+import { clip, count, duration, moment } from "./format";
 import { type Asked, useClock, useNow } from "./live";
-import { clip, duration, moment } from "./format";
 import { address } from "./router";
 
 export const TaskLink = ({ id }: { id: bigint }) => <a href={address("task", id)}>#{String(id)}</a>;
@@ -11,6 +14,49 @@ export const AccountLink = ({ of }: { of: string }) => (
     {clip(of)}
   </a>
 );
+
+/** Puts a text where it can be pasted. */
+export function Copy({ text, what }: { text: string; what: string }) {
+  const [done, setDone] = useState<boolean | undefined>(undefined);
+  const copy = () =>
+    void navigator.clipboard.writeText(text).then(
+      () => setDone(true),
+      () => setDone(false),
+    );
+  return (
+    <button type="button" class="copy" onClick={copy} onBlur={() => setDone(undefined)} aria-label={`Copy ${what}`} title={`Copy ${what}`}>
+      {done === undefined ? (
+        <svg viewBox="0 0 16 16" width="14" height="14" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true">
+          <rect x="5.5" y="5.5" width="8" height="8" rx="1.5" />
+          <path d="M10.5 3.5a1 1 0 0 0-1-1h-6a1 1 0 0 0-1 1v6a1 1 0 0 0 1 1" />
+        </svg>
+      ) : <span role="status">{done ? "copied" : "not allowed"}</span>}
+    </button>
+  );
+}
+
+/** What the chain's block explorer says of something, where one is configured. */
+export const Outside = ({ kind, of, children }: { kind: "tx" | "block" | "address"; of: string | bigint; children: ComponentChildren }) =>
+  config.blockExplorer ? (
+    <a href={`${config.blockExplorer}/${kind}/${of}`} rel="noreferrer external" target="_blank">
+      {children} <span aria-label="in the chain's block explorer">↗</span>
+    </a>
+  ) : (
+    <>{children}</>
+  );
+export const TxLink = ({ of, ends = 8 }: { of: string; ends?: number }) => (
+  <Outside kind="tx" of={of}>
+    <span class="mono" title={of}>
+      {clip(of, ends)}
+    </span>
+  </Outside>
+);
+export const BlockLink = ({ of }: { of: bigint }) => (
+  <Outside kind="block" of={of}>
+    block {count(of)}
+  </Outside>
+);
+
 export const Hex = ({ of, ends = 8 }: { of: string; ends?: number }) => (
   <span class="mono" title={of}>
     {clip(of, ends)}
@@ -22,6 +68,35 @@ export const modelName = (id: bigint, names: ReadonlyMap<bigint, string>): strin
 export const ModelLink = ({ id, names }: { id: bigint; names: ReadonlyMap<bigint, string> }) => <a href={address("model", id)}>{modelName(id, names)}</a>;
 
 export const Pill = ({ tone, children }: { tone: string; children: ComponentChildren }) => <span class={`pill ${tone}`}>{children}</span>;
+
+/** What a word means, on demand: one bubble for all of them, closed by Escape or by a touch elsewhere. */
+export function Tip({ about, text }: { about: string; text: string }) {
+  const show = ({ currentTarget }: { currentTarget: HTMLButtonElement }) => {
+    const bubble = document.getElementById("tip")!;
+    bubble.hidePopover();
+    bubble.textContent = text;
+    bubble.showPopover();
+    const [at, own] = [currentTarget.getBoundingClientRect(), bubble.getBoundingClientRect()];
+    bubble.style.left = `${Math.max(8, Math.min(at.left, innerWidth - own.width - 8))}px`;
+    bubble.style.top = `${at.bottom + own.height + 8 > innerHeight ? Math.max(8, at.top - own.height - 6) : at.bottom + 6}px`;
+  };
+  return (
+    <button type="button" class="tip" onClick={show} aria-label={`What “${about}” means`}>
+      ?
+    </button>
+  );
+}
+
+/** What colours stand for. */
+export const Legend = ({ of }: { of: readonly (readonly [tone: string, means: string])[] }) => (
+  <ul class="legend">
+    {of.map(([tone, means]) => (
+      <li key={tone}>
+        <i class={tone} aria-hidden="true" /> {means}
+      </li>
+    ))}
+  </ul>
+);
 
 /** How long ago, by the chain's clock. */
 export function Ago({ at }: { at: bigint }) {
@@ -41,9 +116,12 @@ export function Left({ until, from }: { until: bigint; from?: bigint | null }) {
   );
 }
 
-export const Figure = ({ label, children, note }: { label: string; children: ComponentChildren; note?: ComponentChildren }) => (
+export const Figure = ({ label, children, note, help }: { label: string; children: ComponentChildren; note?: ComponentChildren; help?: string }) => (
   <div class="figure">
-    <dt>{label}</dt>
+    <dt>
+      {label}
+      {help && <Tip about={label} text={help} />}
+    </dt>
     <dd>
       {children}
       {note && <small>{note}</small>}
@@ -57,8 +135,16 @@ export const Figures = ({ label, children }: { label: string; children: Componen
   </dl>
 );
 
-/** Shows what was asked for, or that it is on its way, or why it is not there; what was there before stays beside an error. */
-export function Answer<T>({ asked: { data, error }, children }: { asked: Asked<T>; children: (data: T) => ComponentChildren }) {
+/** Of which block the figures are. */
+export const AsOf = ({ head }: { head: Head | undefined }) =>
+  head ? (
+    <p class="asof" data-test="asof">
+      As of <BlockLink of={head.block} />, {moment(head.timestamp)}
+    </p>
+  ) : null;
+
+/** Shows what was asked for with the block that it is of, or that it is on its way, or why it is not there; what was there before stays beside an error. */
+export function Answer<T>({ asked: { data, error, head }, children }: { asked: Asked<T>; children: (data: T) => ComponentChildren }) {
   return (
     <>
       {error && (
@@ -66,6 +152,7 @@ export function Answer<T>({ asked: { data, error }, children }: { asked: Asked<T
           {error} {data !== undefined && "What is shown may be old."} It is tried again with the next event.
         </p>
       )}
+      {data !== undefined && <AsOf head={head} />}
       {data !== undefined ? children(data) : !error && <Loading />}
     </>
   );

@@ -107,6 +107,8 @@ test("shares: of equals, of one that alone holds the model, of a stake above all
   const rivals = Array.from({ length: 3 }, (_, i) => ({ ...node, node: i + 1 }));
   const tasks = [{ vram: 24, gpu: 0, models: [], paid: 1_000n, redundancy: 0 }];
   assert.equal(page.income(core, rivals, node, tasks).earned, 250n);
+  // Three of three thousand stand for all of them.
+  assert.equal(page.income(core, rivals, node, [{ ...tasks[0], paid: 3_010n }], { total: 3_000, largest: 400n }).earned, 1n);
   const alone = page.income(core, rivals.map((rival) => ({ ...rival, models: new Set() })), node, [{ ...tasks[0], models: [7n] }]);
   assert.deepEqual([alone.share, alone.earned], [1, 1_000n]);
   assert.equal(page.income(core, rivals, { ...node, models: new Set() }, [{ ...tasks[0], models: [7n] }]).share, 0);

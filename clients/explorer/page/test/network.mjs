@@ -12,6 +12,8 @@ import { execFileSync } from "node:child_process";
 
 const page = fileURLToPath(new URL("..", import.meta.url));
 const indexerDirectory = join(page, "../indexer");
+/** What the page of the tests calls the chain's block explorer. */
+export const BLOCK_EXPLORER = "https://explorer.example";
 const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".json": "application/json" };
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -35,20 +37,21 @@ const freePort = () =>
     });
   });
 
-/** The indexer; `stop` and `start` again go on with the same database. */
-export async function startIndexer({ url, address, directory }) {
+/** The indexer; `stop` and `start` again go on with the same database, which `name` tells apart. One that is `behind` is not waited for. */
+export async function startIndexer({ url, address, directory, name = "pglite", settings = {}, behind = false }) {
   const port = await freePort();
   const origin = `http://127.0.0.1:${port}`;
   let child;
   let said = "";
   const start = async () => {
     // As if there were several endpoints: Ponder asks one at most 20 times a second to begin with.
-    const env = { ...process.env, RPC_URL: Array(8).fill(url).join(), MUSTER: address, START_BLOCK: "0", PGLITE_DIRECTORY: join(directory, "pglite"), POLLING_INTERVAL: "500", PONDER_TELEMETRY_DISABLED: "1", DATABASE_URL: "" };
+    const env = { ...process.env, RPC_URL: Array(8).fill(url).join(), MUSTER: address, START_BLOCK: "0", PGLITE_DIRECTORY: join(directory, name), POLLING_INTERVAL: "250", PONDER_TELEMETRY_DISABLED: "1", DATABASE_URL: "", ...settings };
     child = spawn("node_modules/.bin/ponder", ["start", "--port", String(port), "--schema", "muster", "--log-level", "info"], { cwd: indexerDirectory, env, stdio: "pipe" });
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (said += data));
     await until("the indexer is ready", async () => {
       if (child.exitCode !== null) throw new Error(`the indexer ended:\n${said}`);
-      return (await fetch(`${origin}/ready`).catch(() => undefined))?.ok;
+      const answer = await fetch(`${origin}/ready`).catch(() => undefined);
+      return behind ? answer !== undefined : answer?.ok;
     }, 300);
   };
   const stop = async () => {
@@ -75,7 +78,7 @@ export async function serve(directory, config) {
     response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream" }).end(readFileSync(file));
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { origin: `http://127.0.0.1:${server.address().port}`, close: () => (server.closeAllConnections(), new Promise((resolve) => server.close(resolve))) };
+  return { origin: `http://127.0.0.1:${server.address().port}`, directory: site, close: () => (server.closeAllConnections(), new Promise((resolve) => server.close(resolve))) };
 }
 
 /** The browser that is there; CHROMIUM names another. */
@@ -114,7 +117,7 @@ export async function startAll(history) {
     const made = await history({ network });
     const indexer = await startIndexer({ url: network.url, address, directory });
     stops.push(() => indexer.stop());
-    const site = await serve(directory, { indexer: indexer.origin, rpc: network.url, muster: address, name: "Testnet" });
+    const site = await serve(directory, { indexer: indexer.origin, rpc: network.url, muster: address, name: "Testnet", chain: "Devnet", chainId: network.chain.id, blockExplorer: BLOCK_EXPLORER, stores: network.storeUrl, docs: "https://docs.example", source: "https://source.example" });
     stops.push(() => site.close());
     const browser = await startBrowser();
     stops.push(() => browser.close());

@@ -1,12 +1,15 @@
 // The page in a real browser, on the real indexer, on a development node.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { after, before, describe, test } from "node:test";
 import { TaskKind } from "muster-client";
+import { createWalletClient, http, publicActions } from "viem";
 import { modules } from "./formulas.mjs";
 import { makeHistory } from "./history.mjs";
-import { FEE, serve, sleep, startAll, until } from "./network.mjs";
+import { BLOCK_EXPLORER, FEE, MODELS, serve, sleep, startAll, startIndexer, until } from "./network.mjs";
 import { stream } from "./stream.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -252,17 +255,32 @@ describe("views", () => {
     const page = await open("network");
     await shown(page, 'table[data-table="nodes"]');
     const { account } = all.network.client;
-    const looked = async (words, href) => {
+    const look = async (words) => {
       await page.getByRole("searchbox").fill(words);
       await page.keyboard.press("Enter");
+    };
+    /** One of several hits. */
+    const looked = async (words, href) => {
+      await look(words);
       await shown(page, `.hits a[href="${href}"]`);
     };
-    await looked(String(made.single[2]), `#/task/${made.single[2]}`);
+    /** What alone is meant opens, and Back leads to where it was searched from. */
+    const opened = async (words, href) => {
+      await page.goto(`${all.site.origin}/#/live`);
+      await page.getByRole("heading", { level: 1, name: "Live" }).waitFor();
+      await look(words);
+      await until(`${words} opens`, async () => page.url().endsWith(href));
+      await page.goBack();
+      await page.getByRole("heading", { level: 1, name: "Live" }).waitFor();
+    };
+    await opened(String(made.single[12]), `#/task/${made.single[12]}`);
     await looked("3", "#/node/3");
-    await looked(account.address, `#/account/${account.address.toLowerCase()}`);
-    await looked("llama", `#/model/${BigInt((await ask('{ models(where: { name_contains: "Llama" }) { items { id } } }')).models.items[0].id)}`);
+    await looked("3", "#/task/3");
+    await opened(account.address, `#/account/${account.address.toLowerCase()}`);
+    await opened("llama", `#/model/${BigInt((await ask('{ models(where: { name_contains: "Llama" }) { items { id } } }')).models.items[0].id)}`);
     const { tasks } = await ask(`{ tasks(where: { id: "${made.single[1]}" }) { items { createdTx } } }`);
-    await looked(tasks.items[0].createdTx, `#/task/${made.single[1]}`);
+    await opened(tasks.items[0].createdTx, `#/task/${made.single[1]}`);
+    await opened("RTX 4090", `#/nodes?gpu=${all.network.nodes[5].group}`);
     await page.getByRole("searchbox").fill("no such thing");
     await page.keyboard.press("Enter");
     await page.getByText("Nothing is called so").waitFor();
@@ -276,7 +294,10 @@ describe("views", () => {
     await head.focus();
     await page.keyboard.press("Enter");
     const order = () => page.locator('table[data-table="nodes"] tbody td:first-child').allTextContents();
-    await until("it is sorted", async () => (await page.locator('table[data-table="nodes"] th[aria-sort]').textContent()) === "Stake ↓");
+    await until("it is sorted", async () => (await page.locator('table[data-table="nodes"] th[aria-sort] .sort').textContent()) === "Stake ↓");
+    await until("the indexer has sorted it", async () => (await page.locator('section[aria-busy="true"]').count()) === 0);
+    const stakes = await page.locator('table[data-table="nodes"] tbody tr').evaluateAll((rows) => rows.map((row) => Number.parseFloat(row.cells[3].textContent.replaceAll(",", ""))));
+    assert.deepEqual(stakes, stakes.toSorted((a, b) => b - a));
     const sorted = await order();
     await page.locator('table[data-table="nodes"] tbody a').first().click();
     await page.getByRole("heading", { level: 1, name: /Node/ }).waitFor();
@@ -356,8 +377,402 @@ describe("views", () => {
   });
 });
 
+describe("what a new user meets", () => {
+  test("behind: how far the indexer is, how long it takes, and no figure without its block", async () => {
+    // As through an endpoint that gives so little that the history takes a while, however fast the machine is.
+    const settings = { RPC_URL: all.network.url, REQUESTS_PER_SECOND: "10" };
+    const slow = await startIndexer({ url: all.network.url, address: all.network.address, directory: all.directory, name: "behind", behind: true, settings });
+    const site = await serve(all.directory, { indexer: slow.origin });
+    const context = await all.browser.newContext({ viewport: LAPTOP });
+    const page = await context.newPage();
+    await page.goto(`${site.origin}/#/network`);
+    const head = await all.network.client.getBlockNumber({ cacheTime: 0 });
+    const progress = page.locator("[data-test=progress]");
+    await progress.waitFor();
+    await until("it says how far it is", async () => /still reading the chain: (no block yet|block [\d,]+) of [\d,]+ \(\d+(\.\d+)? %\)/.test(await progress.textContent()));
+    assert.match(await progress.textContent(), new RegExp(`of ${head.toLocaleString("en-GB")}`));
+    assert.match(await progress.textContent(), /How long it will take is not known yet|At the pace of the last minute it will take \d+ (s|min|h)/);
+    // At every moment until it has caught up: no figure but with its block, and nothing looks finished.
+    const seen = [];
+    const check = async () => {
+      const { ready } = await (await fetch(`${slow.origin}/api/state`)).json();
+      const found = await page.evaluate(() => {
+        const [banner, figures, asof, dot] = ["[data-test=progress]", ".figures", "[data-test=asof]", "[data-test=status] i"].map((selector) => document.querySelector(selector));
+        return { banner: banner?.textContent, figures: figures?.textContent, asof: asof?.textContent, dot: dot?.className };
+      });
+      if (found.figures) assert.match(found.asof ?? "", /^As of block [\d,]+/, "figures without a block");
+      if (found.banner) assert.notEqual(found.dot, "good", "a green dot while it reads");
+      seen.push(found);
+      return { ready, ...found };
+    };
+    for (let i = 0; i < 10; i++) {
+      await check();
+      await sleep(200);
+    }
+    if (SHOTS) await page.screenshot({ path: `${SHOTS}/behind.png` });
+    // It catches up, and says so no more.
+    await until("it has caught up", async () => {
+      const { ready, banner } = await check();
+      return ready && !banner;
+    }, 600);
+    await until("the figures are the network's", async () => new RegExp(`^${(await all.network.client.getOverview()).nodesJoined}$`).test(await figure(page, "Nodes").catch(() => "")));
+    assert.ok(seen.some(({ banner, figures }) => banner && figures), "no figures were shown while it was behind");
+    assert.equal(await page.locator("[data-test=status] i").getAttribute("class"), "good");
+    await context.close();
+    await site.close();
+    await slow.stop();
+  });
+
+  test("which contract: address, chain, links to its block explorer, copied by a button", async () => {
+    const page = await open(`task/${made.single[0]}`);
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    const footer = page.locator("footer");
+    assert.match(await footer.textContent(), new RegExp(`Contract.*${all.network.address}.*Devnet \\(chain ${all.network.chain.id}\\)`, "i"));
+    assert.equal((await footer.locator(`a[href^="${BLOCK_EXPLORER}"]`).getAttribute("href")).toLowerCase(), `${BLOCK_EXPLORER}/address/${all.network.address}`.toLowerCase());
+    assert.deepEqual(await footer.getByRole("link", { name: /Documentation|Source/ }).evaluateAll((links) => links.map(({ href }) => href)), ["https://docs.example/", "https://source.example/"]);
+    await page.getByRole("button", { name: "Copy the contract's address" }).click();
+    await footer.getByText("copied").waitFor();
+    assert.equal((await page.evaluate(() => navigator.clipboard.readText())).toLowerCase(), all.network.address.toLowerCase());
+    const { tasks } = await ask(`{ tasks(where: { id: "${made.single[0]}" }) { items { createdTx createdBlock } } }`);
+    const [{ createdTx, createdBlock }] = tasks.items;
+    await shown(page, `.terms a[href="${BLOCK_EXPLORER}/tx/${createdTx}"]`);
+    await shown(page, `.terms a[href="${BLOCK_EXPLORER}/block/${createdBlock}"]`);
+    await close(page);
+  });
+
+  test("a config.json that is broken is said to be so", async () => {
+    const site = await serve(all.directory, { indexer: all.indexer.origin });
+    for (const [content, said] of [["{ not json", /config\.json is broken: /], ['{"indexer": 7}', /indexer has to be a string, and is 7/], ['{"rpc": "http://["}', /is no URL/]]) {
+      writeFileSync(`${site.directory}/config.json`, content);
+      const page = await open("network", { origin: site.origin, quiet: true });
+      await shown(page, "[role=alert]");
+      assert.match(await page.locator("[role=alert]").textContent(), said);
+      await close(page);
+    }
+    await site.close();
+  });
+
+  test("words: amounts, times and names instead of wei, seconds and numbers; every column explained", async () => {
+    const page = await open("live");
+    await shown(page, ".stream li");
+    const live = await page.locator(".stream").textContent();
+    assert.doesNotMatch(live, /\d{10,}/, "raw wei or seconds");
+    assert.match(live, /Created with a fee of [\d.]+ ETH: text × 1, single/);
+    assert.match(live, /Node \d+: wrong, paid 0 ETH/);
+    await page.goto(`${all.site.origin}/#/task/${made.cheated}`);
+    await shown(page, "[data-test=checks] .checks li");
+    const checks = await page.locator("[data-test=checks]").textContent();
+    assert.doesNotMatch(checks, /\b\d{10,}\b/);
+    assert.match(checks, /where “Agreed” follows/);
+    // By keyboard: what H is, read out, and gone by Escape.
+    await page.goto(`${all.site.origin}/#/nodes`);
+    const tip = page.getByRole("button", { name: "What “H” means" });
+    await tip.focus();
+    await page.keyboard.press("Enter");
+    await page.locator("#tip:popover-open").waitFor();
+    assert.match(await page.locator("#tip").textContent(), /^Reliability, from 0 to 1/);
+    await page.keyboard.press("Escape");
+    await until("it is gone", async () => (await page.locator("#tip:popover-open").count()) === 0);
+    await close(page);
+  });
+
+  test("a cheat is marked among nodes, and its page opens with what it did", async () => {
+    const { number } = all.network.nodes[0];
+    const page = await open("nodes?slashed=yes");
+    await shown(page, 'table[data-table="nodes"] tbody tr');
+    const rows = page.locator('table[data-table="nodes"] tbody tr');
+    assert.equal(await rows.count(), 1);
+    assert.match(await rows.first().textContent(), new RegExp(`^${number}.*⚠ slashed.*\\d of \\d.*ETH`));
+    await page.goto(`${all.site.origin}/#/node/${number}`);
+    await shown(page, "[data-test=wrong] li.bad");
+    assert.match(await page.locator("[data-test=wrong]").textContent(), new RegExp(`It was slashed once, [\\d.]+ ETH in all, last for #${made.cheated}`));
+    // Before everything else that the page says of it.
+    assert.ok(await page.evaluate(() => document.querySelector("[data-test=wrong]").compareDocumentPosition(document.querySelector(".figures")) & Node.DOCUMENT_POSITION_FOLLOWING));
+    await close(page);
+  });
+
+  test("tasks: filters that stand in the address; pages of nodes, accounts and models", async () => {
+    const page = await open("tasks");
+    const count = () => page.locator("#tasks-caption").textContent();
+    const asked = async (label, value) => {
+      await page.locator("form[aria-label='Which tasks'] label", { hasText: new RegExp(`^${label}`) }).locator("select").selectOption(value);
+      await until("it is asked", async () => (await page.locator('section[aria-busy="true"]').count()) === 0);
+    };
+    await shown(page, 'table[data-table="tasks"]');
+    await asked("Policy", "rated");
+    await until("the rated one is left", async () => / 1 task$/.test(await count()));
+    assert.match(page.url(), /policy=3/);
+    await page.getByRole("button", { name: "All tasks" }).click();
+    await asked("State", "Error reported");
+    await until("the failed one is left", async () => (await page.locator('table[data-table="tasks"] tbody td:first-child').allTextContents()).join() === `#${made.failed}`);
+    const link = page.url();
+    const copy = await open(link.slice(link.indexOf("#/") + 2));
+    await until("a copied link shows the same", async () => (await copy.locator('table[data-table="tasks"] tbody td:first-child').allTextContents()).join() === `#${made.failed}`);
+    await close(copy);
+    const { models } = await ask(`{ models(where: { name: "${MODELS[1]}" }) { items { id tasks } } }`);
+    await page.goto(`${all.site.origin}/#/tasks?model=${models.items[0].id}`);
+    await until("tasks for a model", async () => new RegExp(` ${models.items[0].tasks} tasks$`).test(await count()));
+    const { client } = all.network;
+    await page.goto(`${all.site.origin}/#/tasks?creator=${client.account.address}&state=late&to=4000000000&from=1`);
+    await until("of a creator, by date", async () => / \d+ tasks?$/.test(await count()) && (await page.locator(`table[data-table="tasks"] a:text-is("#${made.late.id}")`).count()) === 1);
+    await page.goto(`${all.site.origin}/#/tasks?creator=0x12`);
+    await page.getByText("The creator has to be an address").waitFor();
+    for (const [view, cell] of [["accounts", client.account.address.slice(0, 6).toLowerCase()], ["models", MODELS[0]]]) {
+      await page.goto(`${all.site.origin}/#/${view}`);
+      await page.locator(`table[data-table="${view}"] tbody`, { hasText: cell }).waitFor();
+    }
+    await page.goto(`${all.site.origin}/#/nodes?gpu=${all.network.nodes[5].group}`);
+    await until("nodes of one GPU", async () => (await page.locator('table[data-table="nodes"] tbody tr').count()) === 3);
+    await close(page);
+  });
+
+  test("a model that nobody holds does not keep a task from running, and the page says so", async () => {
+    const { client } = all.network;
+    const { id } = await client.createTask({ kind: TaskKind.gpt, input: "for a model of nobody", models: ["nobody/holds-it"], value: FEE });
+    await client.waitForTask({ id, timeout: 300_000 });
+    const { tasks } = await until("it is indexed", async () => {
+      const found = await ask(`{ tasks(where: { id: "${id}", outcome: 2 }) { items { models } } }`);
+      return found.tasks.items.length && found;
+    });
+    const page = await open(`task/${id}`);
+    await page.getByText("that does not keep the task from running").waitFor();
+    await page.goto(`${all.site.origin}/#/model/${tasks.items[0].models[0]}`);
+    await shown(page, "[data-test=unheld]");
+    await close(page);
+  });
+
+  test("history: by hour, day and month; the owner's acts; until when programs run", async () => {
+    const page = await open("history");
+    await shown(page, 'table[data-table="sums"] tbody tr');
+    assert.ok((await page.locator(".chart canvas").count()) >= 6);
+    const { hours, months, networks } = await ask("{ hours(limit: 1000) { items { start created } } months { items { created } } networks { items { tasks burnt } } }");
+    const sum = (rows) => rows.reduce((all, { created }) => all + created, 0);
+    assert.equal(sum(hours.items), Number(networks.items[0].tasks));
+    assert.equal(sum(months.items), sum(hours.items));
+    assert.equal(await page.locator('table[data-table="sums"] tbody tr').count(), Math.min(24, hours.items.length));
+    await page.getByRole("button", { name: "by month" }).click();
+    await until("months are shown", async () => (await page.locator('table[data-table="sums"] tbody tr').count()) === months.items.length);
+    assert.match(page.url(), /by=month/);
+    const acts = page.locator("[data-test=acts]");
+    assert.match(await acts.textContent(), /slashImages changed from no to yes.*sampleBps changed from 1,000 ten-thousandths to 10,000 ten-thousandths.*Deployed, with a least stake of 400 ETH; a change of programs waits 2 d; 35 parameters were set/);
+    await shown(page, 'table[data-table="programs"]');
+    const { listed } = { listed: await page.locator('table[data-table="programs"] tbody').textContent() };
+    assert.match(listed, /does not expire/);
+    assert.match(listed, /in 3\d\d d/);
+    await close(page);
+  });
+
+  test("the server: compressed, kept by browsers, and few questions for a task", async () => {
+    const get = (path, headers = {}) => fetch(`${all.indexer.origin}${path}`, { headers });
+    const index = await get("/");
+    assert.equal(index.headers.get("cache-control"), "no-cache");
+    const [, script] = /src="\.(\/assets\/[^"]+\.js)"/.exec(await index.text());
+    const packed = await get(script, { "accept-encoding": "br" });
+    assert.equal(packed.headers.get("content-encoding"), "br");
+    assert.match(packed.headers.get("cache-control"), /immutable/);
+    const first = await get("/api/network", { "accept-encoding": "gzip" });
+    assert.equal(first.headers.get("content-encoding"), "gzip");
+    const again = await get("/api/network", { "if-none-match": first.headers.get("etag") });
+    assert.equal(again.status, 304);
+    assert.equal((await get("/api/list/tasks?sort=nothing")).status, 400);
+    assert.equal((await get("/api/list/tasks?limit=100000")).status, 400);
+    // What one looks at a task for: the page, the data, and the chain's blocks and transactions that are checked.
+    const context = await all.browser.newContext({ viewport: LAPTOP });
+    const page = await context.newPage();
+    let [requests, bytes] = [0, 0];
+    const cdp = await context.newCDPSession(page);
+    await cdp.send("Network.enable");
+    cdp.on("Network.requestWillBeSent", () => requests++);
+    cdp.on("Network.loadingFinished", ({ encodedDataLength }) => (bytes += encodedDataLength));
+    const site = await serve(all.directory, { indexer: all.indexer.origin, rpc: all.network.url, muster: all.network.address });
+    await page.goto(`${all.indexer.origin}/#/task/${made.cheated}`);
+    await shown(page, "[data-test=draw]");
+    console.log(`page: a task without checks: ${requests} requests, ${(bytes / 1_000).toFixed(0)} kB`);
+    assert.ok(requests <= 30 && bytes <= 160_000, `${requests} requests, ${bytes} bytes`);
+    [requests, bytes] = [0, 0];
+    await page.goto(`${site.origin}/#/task/${made.cheated}`);
+    await shown(page, "[data-test=checks] .checks li");
+    console.log(`page: a task with its checks, from a server that does not compress: ${requests} requests, ${(bytes / 1_000).toFixed(0)} kB`);
+    assert.ok(requests <= 60, `${requests} requests`);
+    await context.close();
+    await site.close();
+  });
+});
+
+describe("doing", () => {
+  /** A store that takes what is put, as S3 and the like do. */
+  let upload;
+  const stored = new Map();
+  /** A wallet as browsers have them, by EIP-6963: of a funded account; what it was asked to sign is noted, and it declines where it is told to. */
+  const wallet = { asked: [], declines: false };
+  let site;
+  before(async () => {
+    upload = createServer(async (request, response) => {
+      const chunks = [];
+      for await (const chunk of request) chunks.push(chunk);
+      if (request.method === "PUT") stored.set(request.url.slice(1), Buffer.concat(chunks));
+      response.writeHead(204, { "access-control-allow-origin": "*", "access-control-allow-methods": "PUT" }).end();
+    });
+    await new Promise((resolve) => upload.listen(0, "127.0.0.1", resolve));
+    const { network } = all;
+    const url = `http://127.0.0.1:${upload.address().port}`;
+    site = await serve(all.directory, { indexer: all.indexer.origin, rpc: network.url, muster: network.address, chainId: network.chain.id, stores: network.storeUrl, upload: url });
+  });
+  after(async () => {
+    await site?.close();
+    upload?.close();
+  });
+
+  /** A view in a browser with such a wallet. */
+  async function withWallet(view, client, { chainId = all.network.chain.id } = {}) {
+    const context = await all.browser.newContext({ viewport: LAPTOP, acceptDownloads: true });
+    context.setDefaultTimeout(120_000);
+    const page = await context.newPage();
+    page.on("pageerror", (error) => problems.push(`${view}: ${error.stack}`));
+    let chain = chainId;
+    await page.exposeFunction("askWallet", async (method, params) => {
+      try {
+        switch (method) {
+          case "eth_requestAccounts":
+          case "eth_accounts":
+            return { result: [client.account.address] };
+          case "eth_chainId":
+            return { result: `0x${chain.toString(16)}` };
+          case "wallet_switchEthereumChain":
+            chain = Number(params[0].chainId);
+            return { result: null };
+          case "eth_sendTransaction": {
+            if (wallet.declines) return { error: { code: 4001, message: "User rejected the request." } };
+            const [{ to, data, value, gas }] = params;
+            wallet.asked.push({ to, data, value: BigInt(value ?? 0), gas: BigInt(gas) });
+            return { result: await client.sendTransaction({ to, data, value: BigInt(value ?? 0), gas: BigInt(gas) }) };
+          }
+          default:
+            return { result: JSON.parse(JSON.stringify(await client.request({ method, params }))) };
+        }
+      } catch (error) {
+        return { error: { code: error.code ?? -32000, message: error.shortMessage ?? error.message } };
+      }
+    });
+    await page.addInitScript(() => {
+      const provider = {
+        on: () => {},
+        request: async ({ method, params }) => {
+          const { result, error } = await window.askWallet(method, params);
+          if (error) throw Object.assign(new Error(error.message), { code: error.code });
+          return result;
+        },
+      };
+      const detail = Object.freeze({ info: { uuid: "350670db-19fa-4704-a166-e52e178b59d2", name: "Test Wallet", icon: "data:,", rdns: "test.wallet" }, provider });
+      const announce = () => dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail }));
+      addEventListener("eip6963:requestProvider", announce);
+      announce();
+    });
+    await page.goto(`${site.origin}/#/${view}`);
+    return page;
+  }
+  const connected = async (page) => {
+    await page.getByRole("button", { name: "Connect Test Wallet" }).click();
+    await page.getByText("Test Wallet: ").waitFor();
+  };
+
+  test("a task with a file: created by a wallet, drawn, watched, and its result downloaded", async () => {
+    const client = await all.network.newClient();
+    const page = await withWallet("act", client);
+    await connected(page);
+    const form = page.locator("[data-test=create]");
+    const content = Buffer.from("What is a muster? Asked by a browser.");
+    const digest = createHash("sha256").update(content).digest("hex");
+    await form.getByText("at least").waitFor();
+    await form.getByRole("button", { name: "What it takes" }).click();
+    await form.getByText("Choose a file").waitFor();
+    await form.locator("input[type=file]").setInputFiles({ name: "question.txt", mimeType: "text/plain", buffer: content });
+    await form.getByText(`${content.length} bytes`).waitFor();
+    // Too little is refused in the contract's own words, before the wallet is asked.
+    await form.getByLabel("Fee, ETH").fill("0.000000000000000001");
+    await form.getByRole("button", { name: "What it takes" }).click();
+    await form.getByText(/Refused: .*fee.*least/i).waitFor();
+    assert.equal(wallet.asked.length, 0);
+    await form.getByLabel("Fee, ETH").fill("0.001");
+    await form.getByRole("button", { name: "What it takes" }).click();
+    await form.getByText(/Gas about [\d,]+, .*and 0\.001 ETH with it/).waitFor();
+    wallet.declines = true;
+    await form.getByRole("button", { name: "Send it" }).click();
+    await form.getByText(/Refused: .*rejected/i).waitFor();
+    wallet.declines = false;
+    await form.getByRole("button", { name: "What it takes" }).click();
+    await form.getByRole("button", { name: "Send it" }).click();
+    await shown(page, "[data-test=created]");
+    assert.deepEqual(wallet.asked.map(({ to, value }) => [to.toLowerCase(), value]), [[all.network.address.toLowerCase(), 10n ** 15n]]);
+    assert.ok(wallet.asked[0].gas > 1_000_000n);
+    assert.equal(stored.get(digest)?.toString(), content.toString(), "the input is in the store, under its digest");
+    // From there on its page: it ends, and its result is what the node gave.
+    await page.locator("[data-test=created] a").click();
+    await shown(page, ".timeline li.TaskSucceeded");
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Download" }).click()]);
+    assert.equal(readFileSync(await file.path(), "utf8"), `result of 0x${digest}`);
+    await page.getByText(/\d+ bytes, as node \d+ answered/).waitFor();
+    await close(page);
+  });
+
+  test("a wallet on another chain is told so, and switched", async () => {
+    const page = await withWallet("act", await all.network.newClient(), { chainId: 1 });
+    await connected(page);
+    await page.getByText("It is on chain 1, and the contract on chain").waitFor();
+    await page.getByRole("button", { name: "Switch" }).click();
+    await until("it is on the contract's", async () => (await page.getByText("It is on chain 1").count()) === 0);
+    await close(page);
+  });
+
+  test("an operator pauses, resumes and withdraws; refusals in words", async () => {
+    const { account, number } = all.network.nodes[6];
+    const { client } = all.network;
+    const operator = Object.assign(createWalletClient({ account, chain: all.network.chain, transport: http(all.network.url) }).extend(publicActions), {});
+    const page = await withWallet("act", operator);
+    await connected(page);
+    const before = await client.getAccount({ who: account.address });
+    const does = async (within, label) => {
+      await within.getByRole("button", { name: label, exact: true }).click();
+      await within.getByRole("button", { name: "Send it" }).click();
+      await within.getByText("It is mined.").waitFor();
+    };
+    assert.ok(before.credit > 0n, "it has earned nothing");
+    await does(page.locator("[data-test=wallet]"), "Withdraw");
+    assert.equal((await client.getAccount({ who: account.address })).credit, 0n);
+    await page.evaluate((number) => (location.hash = `#/node/${number}`), number);
+    const acts = page.locator("[data-test=acts-of-node]");
+    await does(acts, "Pause");
+    await until("it is paused", async () => (await client.getNode({ number })).status === 5);
+    await acts.getByRole("button", { name: "Resume", exact: true }).waitFor();
+    await does(acts, "Resume");
+    await until("it is back", async () => (await client.getNode({ number })).status === 1);
+    // Nothing is left to withdraw: the contract says so, and the wallet is not asked.
+    const asked = wallet.asked.length;
+    await acts.getByRole("button", { name: "Withdraw", exact: true }).click();
+    await acts.getByText(/Refused: .*(nothing|owed)/i).waitFor();
+    assert.equal(wallet.asked.length, asked);
+    await close(page);
+  });
+
+  test("anybody, without a wallet: what driving a task on would take, or why it cannot be", async () => {
+    for (const node of all.network.nodes) node.behave("silent");
+    const { id } = await all.network.client.createTask({ kind: TaskKind.gpt, input: "to be driven", value: FEE, dispatch: true });
+    const page = await open(`task/${id}`, { origin: site.origin });
+    const acts = page.locator("[data-test=acts-of-task]");
+    await acts.getByRole("button", { name: "End it as too late" }).click();
+    await acts.getByText(/Refused: .*deadline/i).waitFor();
+    for (const node of all.network.nodes) node.behave("answers");
+    await shown(page, ".timeline li.TaskSucceeded");
+    await page.goto(`${site.origin}/#/act`);
+    await page.getByText("No wallet has announced itself").waitFor();
+    await page.getByRole("button", { name: "Draw what is due" }).click();
+    await page.getByText(/Gas about [\d,]+.*Connect a wallet to send it|Refused: /).waitFor();
+    await close(page);
+  });
+});
+
 describe("for everybody", () => {
-  const views = () => ["network", "fairness", "whatif", "tasks", "live", "fleet?nodes=1,2", `task/${made.cheated}`, `node/${all.network.nodes[0].number}`, "search?q=1", `account/${all.network.client.account.address}`];
+  const views = () => ["network", "fairness", "whatif", "tasks", "nodes", "accounts", "models", "history", "act", "live", "fleet?nodes=1,2", `task/${made.cheated}`, `node/${all.network.nodes[0].number}`, "search?q=1", `account/${all.network.client.account.address}`];
   const settled = async (page) => {
     await page.locator("main h1").waitFor();
     await until("nothing loads any more", async () => (await page.locator(".loading").count()) === 0);
@@ -371,6 +786,13 @@ describe("for everybody", () => {
         const page = await open(view, { viewport, colorScheme });
         await settled(page);
         const { wide, dark } = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth - innerWidth, dark: getComputedStyle(document.body).backgroundColor }));
+        // The tab of this view is in sight, and what saves a table stands on one line.
+        const tab = await page.locator(".top nav [aria-current]").boundingBox({ timeout: 1_000 }).catch(() => null);
+        if (tab && (tab.x < -1 || tab.x + tab.width > viewport.width + 1)) findings.push(`${view}: its tab is at ${tab.x}`);
+        for (const button of await page.locator(".csv").all()) if ((await button.boundingBox()).height > 40) findings.push(`${view}: CSV takes two lines`);
+        // Each column says what it is.
+        const heads = await page.locator("main th").evaluateAll((heads) => heads.filter((head) => !head.closest(".u-legend")).map((head) => [head.querySelector(".sort")?.textContent, head.querySelectorAll(".tip").length]));
+        findings.push(...heads.filter(([, tips]) => tips !== 1).map(([head]) => `${view}: nothing explains ${head}`));
         if (wide > 0) findings.push(`${view} is ${wide} pixels wider than ${name}`);
         const [red] = dark.match(/\d+/g).map(Number);
         assert.equal(red < 60, colorScheme === "dark", `${view}: ${dark}`);

@@ -50,7 +50,7 @@ const scroll = (page, seconds) =>
 export async function stream(all, open, number, caughtUp) {
   const found = [];
   const pages = [];
-  for (const view of ["live", "tasks?tasks.rows=1000"]) pages.push([view, await open(view)]);
+  for (const view of ["live", "tasks"]) pages.push([view, await open(view)]);
   const { processInfo } = await (await all.browser.newBrowserCDPSession()).send("SystemInfo.getProcessInfo");
   const renderers = processInfo.filter(({ type }) => type === "renderer").map(({ id }) => id);
   const before = (await all.network.client.getOverview()).tasks;

@@ -12,7 +12,7 @@ import { BadQuestion, page as pageOf } from "./lists";
 import { live } from "./live";
 import { bounded } from "./sql";
 import { stateNow } from "./state";
-import { network, programs } from "./sums";
+import { network, programs, rivals } from "./sums";
 
 /** Where the page's build is, seen from the working directory. */
 const page = process.env.PAGE || "../page/dist";
@@ -33,6 +33,7 @@ app.get("/api/data", (c) => {
   });
 });
 app.get("/api/network", (c) => cached(c, "network", network));
+app.get("/api/rivals", (c) => cached(c, "rivals", rivals));
 app.get("/api/programs", async (c) => c.body(await programs(), 200, { "content-type": "application/json", "cache-control": "public, max-age=60" }));
 app.get("/api/list/:list", async (c) => {
   const asked = Object.entries(c.req.query()).filter(([name]) => name !== "v").sort(([a], [b]) => (a < b ? -1 : 1));

@@ -75,6 +75,26 @@ export async function network(): Promise<string> {
   return json({ block, at, groups, own, queues, hours, minutes, prices: prices[0], calls, running });
 }
 
+/** Nodes that are weighed one by one: of more, a sample for the others. */
+const RIVALS = 5_000;
+
+/** Nodes that a newcomer would compete with: all of them, or a sample that does not depend on what they are like, with how many it stands for and the largest stake of all. */
+export async function rivals(): Promise<string> {
+  const { block, at } = await lookNow();
+  // Who is paused, leaves or is excluded takes nothing.
+  const takes = sql`((${node.status} = 1 and ${node.parked} <> 1) or ${node.status} = 2)`;
+  const [[sums], items] = await Promise.all([
+    db.select({ total: many, largest: sql<string>`coalesce(max(${node.stake}), 0)::text` }).from(node).where(takes),
+    db
+      .select({ number: node.number, gpuGroup: node.gpuGroup, stake: node.stake, longTerm: node.longTerm, reliability: node.reliability, reliabilityAt: node.reliabilityAt, models: node.models, inUse: node.inUse })
+      .from(node)
+      .where(takes)
+      .orderBy(sql`md5(${node.number}::text)`)
+      .limit(RIVALS),
+  ]);
+  return json({ block, at, ...sums, items });
+}
+
 /** The programs behind the contract, what they answer, and until when they run: the chain is asked now and then. */
 const EVERY = 600_000;
 let told: { moment: number; body: Promise<string> } | undefined;

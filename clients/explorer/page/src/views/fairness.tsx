@@ -4,7 +4,7 @@ import { loadCore } from "../core";
 import type { Fair } from "../fairness";
 import { count, percent } from "../format";
 import { useAsked, useLive } from "../live";
-import { Answer, Figure, Figures, NodeLink, Pill } from "../parts";
+import { Answer, Figure, Figures, Legend, NodeLink, Pill } from "../parts";
 import { MOST, replayed } from "../replay";
 import { DataTable } from "../table";
 
@@ -48,22 +48,24 @@ export function FairnessView() {
               <DataTable
                 id="fairness"
                 caption="Draws won, and what chance allows"
+                things={["node", "nodes"]}
                 rows={data.nodes}
                 name={({ node }) => node}
                 sort="p"
                 page={100}
                 empty="No node has been drawn yet."
+                note={<Legend of={[["range", "what chance allows, 95 %"], ["mean", "expected"], ["won", "won, as chance allows"], ["lost", "won, outside"]]} />}
                 columns={[
-                  { key: "node", label: "Node", value: ({ node }) => node, cell: ({ node }) => <NodeLink number={node} /> },
-                  { key: "bar", label: `0 to ${top} draws`, value: ({ won }) => won, cell: (fair) => <Bar fair={fair} top={top} /> },
-                  { key: "won", label: "Won", value: ({ won }) => won, numeric: true },
-                  { key: "expected", label: "Expected", value: ({ expected }) => expected, cell: ({ expected }) => expected.toFixed(1), numeric: true },
-                  { key: "least", label: "At least", value: ({ least }) => least, numeric: true },
-                  { key: "most", label: "At most", value: ({ most }) => most, numeric: true },
-                  { key: "share", label: "Share won", value: ({ share }) => share, cell: ({ share }) => percent(share), numeric: true },
-                  { key: "weight", label: "Of weight", value: ({ weight }) => weight, cell: ({ weight }) => percent(weight), numeric: true },
-                  { key: "draws", label: "Candidate in", value: ({ draws }) => draws, numeric: true },
-                  { key: "p", label: "By chance", value: ({ p }) => p, cell: ({ p, outside }) => (outside ? <Pill tone="bad">{percent(p, 2)}</Pill> : percent(p)), numeric: true },
+                  { key: "node", label: "Node", help: "The node's number.", value: ({ node }) => node, cell: ({ node }) => <NodeLink number={node} /> },
+                  { key: "bar", label: `0 to ${top} draws`, help: "The bar is what chance allows, the line what is expected, the dot what it won; red where that is outside.", value: ({ won }) => won, cell: (fair) => <Bar fair={fair} top={top} /> },
+                  { key: "won", label: "Won", help: "Draws that it won.", value: ({ won }) => won, numeric: true },
+                  { key: "expected", label: "Expected", help: "What its weight in all these draws comes to.", value: ({ expected }) => expected, cell: ({ expected }) => expected.toFixed(1), numeric: true },
+                  { key: "least", label: "At least", help: "A fair network gives it fewer in 2.5 of 100 cases at most.", value: ({ least }) => least, numeric: true },
+                  { key: "most", label: "At most", help: "A fair network gives it more in 2.5 of 100 cases at most.", value: ({ most }) => most, numeric: true },
+                  { key: "share", label: "Share won", help: "Of all draws.", value: ({ share }) => share, cell: ({ share }) => percent(share), numeric: true },
+                  { key: "weight", label: "Of weight", help: "Mean of its chances over all draws: what its share should be near.", value: ({ weight }) => weight, cell: ({ weight }) => percent(weight), numeric: true },
+                  { key: "draws", label: "Candidate in", help: "Draws in which it was idle and in scope.", value: ({ draws }) => draws, numeric: true },
+                  { key: "p", label: "By chance", help: "How often a fair network is at least as far out, by chance alone. Marked where chance hardly explains it.", value: ({ p }) => p, cell: ({ p, outside }) => (outside ? <Pill tone="bad">{percent(p, 2)}</Pill> : percent(p)), numeric: true },
                 ]}
               />
               <Method />

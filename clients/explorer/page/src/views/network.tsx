@@ -1,39 +1,21 @@
-/** The network at a glance: what is there, what runs, what waits, what it costs. */
-import { ask, askAll, isCut, list } from "../api";
+/** The network at a glance: what is there, what runs, what waits, what it costs. All of it is summed up by the indexer. */
+import { type Glance, ask, askGlance } from "../api";
 import { Chart } from "../chart";
 import { KIND, compact, count, duration, money, percent } from "../format";
 import { type Live, chainNow, useAsked, useLive } from "../live";
-import { groupsWanted, gpuName, queueName, tauWanted } from "../names";
-import { AccountLink, Answer, Figure, Figures, Left, NodeLink, Pill, TaskLink } from "../parts";
+import { gpuName, queueName, tauWanted } from "../names";
+import { AccountLink, Answer, Figure, Figures, Left, Legend, NodeLink, Pill, TaskLink } from "../parts";
+import { address } from "../router";
 import { DataTable } from "../table";
-import { NODE, NodeTable } from "./nodes";
+import { NodePages } from "./nodes";
 
 const MINUTES = 60;
-/** Tasks whose price is looked at, and transactions whose gas is. */
-const [PRICED, CALLS] = [200, 1_000];
-const bigMin = (at: number) => BigInt(Math.floor(at));
 
 const question = async (signal: AbortSignal) => {
-  const now = chainNow();
-  const wanted = {
-    groups: groupsWanted,
-    tau: tauWanted,
-    running: list("tasks", { where: { status_in: [3, 4, 5, 6] }, order: "deadline", limit: 200 }, ["id", "kind", "units", "node", "status", "deadline", "startedAt", "fee", "creator"]),
-    minutes: list("minutes", { where: { start_gte: bigMin(now - MINUTES * 60) }, order: "start" }),
-    ended: list("tasks", { where: { status: 0 }, order: "-endedAt", limit: PRICED }, ["fee", "estimate"]),
-    hours: list("hours", { where: { start_gte: bigMin(now - 86_400 - 3_600) }, order: "start" }),
-    calls: list("transactions", { where: { call_not: null }, order: "-at", limit: CALLS }, ["call", "gasUsed", "gasPrice"]),
-  };
-  const [nodes, queued, data] = await Promise.all([
-    askAll(list("nodes", { where: { status_not: 0 }, order: "number" }, NODE), signal),
-    askAll(list("tasks", { where: { status: 2 }, order: "id" }, ["queue", "queuedAt", "fee", "estimate"]), signal),
-    ask(wanted, signal),
-  ]);
-  return { nodes, queued, ...data };
+  const [glance, { tau }] = await Promise.all([askGlance(signal), ask({ tau: tauWanted }, signal)]);
+  return { ...glance, tau: tau[0]?.value };
 };
 type Data = Awaited<ReturnType<typeof question>>;
-
-const median = (values: readonly number[]): number | undefined => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 
 export function Network() {
   const live = useLive();
@@ -46,47 +28,60 @@ export function Network() {
   );
 }
 
+const ENDS = [
+  ["Succeeded", "succeeded", "good"],
+  ["Timed out", "timedOut", "bad"],
+  ["Error reported", "failed", "bad"],
+  ["No two answers alike", "undecided", "bad"],
+  ["Node slashed out", "slashedOut", "bad"],
+  ["Evicted", "evicted", "wait"],
+  ["Cancelled", "cancelled", "wait"],
+  ["Queued too long", "expired", "wait"],
+] as const;
+
 function Shown({ data, live: { network } }: { data: Data; live: Live }) {
-  const { groups, nodes, running, queued, hours } = data;
-  const sum = (key: "created" | "started" | "succeeded" | "failed" | "timedOut" | "undecided" | "evicted" | "cancelled" | "expired" | "slashedOut") =>
-    hours.reduce((all, hour) => all + hour[key], 0);
+  const { groups, own, running, queues } = data;
+  // This hour and the 23 before it.
+  const since = BigInt(Math.floor(chainNow() / 3_600) * 3_600 - 23 * 3_600);
+  const hours = data.hours.filter(({ start }) => start >= since);
+  const sum = (key: (typeof ENDS)[number][1] | "started") => hours.reduce((all, hour) => all + hour[key], 0);
   const total = (key: "fees" | "paid" | "waited" | "gas") => hours.reduce((all, hour) => all + hour[key], 0n);
   const ran = sum("succeeded") + sum("failed") + sum("timedOut") + sum("undecided") + sum("slashedOut");
   const ended = ran + sum("evicted") + sum("cancelled") + sum("expired");
-  const prices = data.ended.filter(({ estimate }) => estimate).map(({ fee, estimate }) => Number(fee) / estimate);
-  const price = median(prices);
+  const { price, tasks: priced } = data.prices;
+  const nodes = own.reduce((all, group) => all + group.own, 0);
   return (
     <>
       <Figures label="The network now">
-        <Figure label="Nodes" note={`${count(nodes.filter(({ status, parked }) => status === 1 && !parked).length)} idle`}>
-          {count(nodes.length)}
+        <Figure label="Nodes" note={`${count(own.reduce((all, { idle }) => all + idle, 0))} idle`} help="Nodes that have joined, paused ones too.">
+          {count(nodes)}
         </Figure>
-        <Figure label="Running" note={network?.groups ? `${network.groups} in validation groups` : undefined}>
+        <Figure label="Running" note={network?.groups ? `${network.groups} in validation groups` : undefined} help="Tasks that a node, or a group of them, works on now.">
           {count(network?.running ?? 0)}
         </Figure>
-        <Figure label="Queued" note={`${count(network?.pending ?? 0)} wait for their draw`}>
+        <Figure label="Queued" note={`${count(network?.pending ?? 0)} wait for their draw`} help="Tasks that no idle node could take when they were drawn. A node that becomes free takes the one that pays best.">
           {count(network?.queued ?? 0)}
         </Figure>
-        <Figure label="Success, a day" note={ran ? `${count(sum("succeeded"))} of ${count(ran)} that ran` : "nothing ended"}>
+        <Figure label="Success, 24 h" note={ran ? `${count(sum("succeeded"))} of ${count(ran)} that ran` : "nothing ended"} help="Tasks that ended with an answer, of all that a node worked on and that ended in this hour and the 23 before.">
           {ran ? percent(sum("succeeded") / ran) : "–"}
         </Figure>
-        <Figure label="Waiting, a day" note="mean, creation to start">
+        <Figure label="Waiting, 24 h" note="mean, creation to start">
           {sum("started") ? duration(Number(total("waited")) / sum("started")) : "–"}
         </Figure>
-        <Figure label="Fees, a day" note={`${money(total("paid"))} paid to nodes`}>
+        <Figure label="Fees, 24 h" note={`${money(total("paid"))} paid to nodes`} help="Deposited for tasks in this hour and the 23 before.">
           {money(total("fees"))}
         </Figure>
-        <Figure label="Price" note={`of an estimated second, median of the last ${count(prices.length)}`}>
-          {price === undefined ? "–" : money(BigInt(Math.round(price)))}
+        <Figure label="Price" note={`of an estimated second, median of the last ${count(priced)} tasks`} help="What creators offered for each second that a task was expected to take.">
+          {price === null ? "–" : money(price)}
         </Figure>
-        <Figure label="Staked" note={`${money(network?.burnt ?? 0n)} burnt`}>
+        <Figure label="Staked" note={`${money(network?.burnt ?? 0n)} burnt`} help="Deposited by the operators of joined nodes. Burnt: what slashes took, which nobody has.">
           {money(network?.stakes ?? 0n)}
         </Figure>
       </Figures>
       <Minutes minutes={data.minutes} />
       <div class="columns">
-        <Gpus groups={groups} nodes={nodes} />
-        <Queues queued={queued} groups={groups} />
+        <Gpus groups={groups} own={own} />
+        <Queues queues={queues} groups={groups} />
       </div>
       <DataTable
         id="running"
@@ -95,21 +90,27 @@ function Shown({ data, live: { network } }: { data: Data; live: Live }) {
         sort="left"
         page={12}
         rows={running}
-        part={isCut(running) && `of ${count(network?.running ?? 0)} whose time is up first`}
+        things={["task", "tasks"]}
+        part={running.length < (network?.running ?? 0) && `first due of ${count(network?.running ?? 0)}:`}
+        note={
+          running.length > 0 && (
+            <a href={address("tasks", "", { state: "running" })}>All running tasks</a>
+          )
+        }
         name={({ id }) => id}
         columns={[
-          { key: "id", label: "Task", value: ({ id }) => id, cell: ({ id }) => <TaskLink id={id} /> },
-          { key: "kind", label: "Kind", value: ({ kind, units }) => `${KIND[kind]}${kind < 2 ? ` × ${units}` : ""}` },
-          { key: "node", label: "Node", value: ({ node }) => node, cell: ({ node, status }) => (status === 6 ? "group" : <NodeLink number={node} />) },
-          { key: "state", label: "State", value: ({ status }) => status, cell: ({ status }) => <Pill tone="busy">{["", "", "", "running", "committed", "sampled", "validated"][status]}</Pill> },
-          { key: "left", label: "Time left", value: ({ deadline }) => deadline, cell: ({ deadline, startedAt, status }) => (status === 3 ? <Left until={deadline} from={startedAt} /> : "–") },
-          { key: "fee", label: "Fee", value: ({ fee }) => fee, cell: ({ fee }) => money(fee), numeric: true },
-          { key: "creator", label: "Creator", value: ({ creator }) => creator, cell: ({ creator }) => <AccountLink of={creator} /> },
+          { key: "id", label: "Task", help: "The task's number.", value: ({ id }) => id, cell: ({ id }) => <TaskLink id={id} /> },
+          { key: "kind", label: "Kind", help: "What is to be done, and how many of it.", value: ({ kind, units }) => `${KIND[kind]}${kind < 2 ? ` × ${units}` : ""}` },
+          { key: "node", label: "Node", help: "The node that works on it, or a group of several.", value: ({ node }) => node, cell: ({ node, status }) => (status === 6 ? "group" : <NodeLink number={node} />) },
+          { key: "state", label: "State", help: "Running; committed: its node has promised an answer; sampled: its checkers are being drawn; validated: several nodes answer, and are compared.", value: ({ status }) => status, cell: ({ status }) => <Pill tone="busy">{["", "", "", "running", "committed", "sampled", "validated"][status]}</Pill> },
+          { key: "left", label: "Time left", help: "Until its deadline; the bar is the share of its time that is left.", value: ({ deadline }) => deadline, cell: ({ deadline, startedAt, status }) => (status === 3 ? <Left until={deadline} from={startedAt} /> : "–") },
+          { key: "fee", label: "Fee", help: "What its creator deposited for it.", value: ({ fee }) => fee, cell: ({ fee }) => money(fee), numeric: true },
+          { key: "creator", label: "Creator", help: "The account or contract that created it.", value: ({ creator }) => creator, cell: ({ creator }) => <AccountLink of={creator} /> },
         ]}
       />
-      <NodeTable nodes={nodes} groups={groups} tau={data.tau[0]?.value} />
+      <NodePages groups={groups} tau={data.tau} page={10} total={nodes} note={<a href={address("nodes")}>All nodes, by state, GPU and model</a>} />
       <div class="columns">
-        <Ends sums={[["Succeeded", sum("succeeded"), "good"], ["Timed out", sum("timedOut"), "bad"], ["Error reported", sum("failed"), "bad"], ["No two answers alike", sum("undecided"), "bad"], ["Node slashed out", sum("slashedOut"), "bad"], ["Evicted", sum("evicted"), "wait"], ["Cancelled", sum("cancelled"), "wait"], ["Queued too long", sum("expired"), "wait"]]} ended={ended} />
+        <Ends sums={ENDS.map(([label, key, tone]) => [label, sum(key), tone])} ended={ended} />
         <Gas calls={data.calls} />
       </div>
     </>
@@ -144,48 +145,41 @@ function Minutes({ minutes }: Pick<Data, "minutes">) {
   );
 }
 
-function Gpus({ groups, nodes }: Pick<Data, "groups" | "nodes">) {
-  const rows = groups.map((group) => {
-    const own = nodes.filter(({ gpuGroup }) => gpuGroup === group.id);
-    const by = (want: (node: Data["nodes"][number]) => boolean) => own.filter(want).length;
-    return { ...group, own: own.length, idle: by(({ status, parked }) => status === 1 && !parked), busy: by(({ status }) => [2, 3, 4, 6].includes(status)), apart: by(({ status, parked }) => status === 1 && parked > 0), paused: by(({ status }) => status === 5) };
-  });
+function Gpus({ groups, own }: Pick<Glance, "groups" | "own">) {
+  const rows = groups.map((group) => ({ ...group, ...(own.find(({ gpuGroup }) => gpuGroup === group.id) ?? { own: 0, idle: 0, busy: 0, apart: 0, paused: 0 }) }));
   return (
     <DataTable
       id="gpus"
       caption="Nodes by GPU"
       sort="-own"
-      part={isCut(groups) && "with most nodes"}
       page={10}
       rows={rows}
+      things={["GPU", "GPUs"]}
       name={({ id }) => id}
+      note={<Legend of={[["good", "idle"], ["busy", "busy"], ["bad", "excluded or waiting"], ["wait", "paused"]]} />}
       columns={[
-        { key: "gpu", label: "GPU", value: ({ id }) => gpuName(id, groups) },
+        { key: "gpu", label: "GPU", help: "Name and memory of the card, as operators stated them.", value: ({ id }) => gpuName(id, groups), cell: ({ id }) => <a href={address("nodes", "", { gpu: String(id) })}>{gpuName(id, groups)}</a> },
         {
           key: "bar",
           label: "Now",
+          help: "What its nodes do: idle, busy, excluded or waiting, paused, as parts of all of them.",
           value: ({ idle }) => idle,
           cell: ({ idle, busy, apart, paused, own }) => (
-            <span class="stack" role="img" aria-label={`${idle} idle, ${busy} busy, ${apart} apart, ${paused} paused`} title={`${idle} idle, ${busy} busy, ${apart} apart, ${paused} paused`}>
+            <span class="stack" role="img" aria-label={`${idle} idle, ${busy} busy, ${apart} excluded or waiting, ${paused} paused`} title={`${idle} idle, ${busy} busy, ${apart} excluded or waiting, ${paused} paused`}>
               {([["good", idle], ["busy", busy], ["bad", apart], ["wait", paused]] as const).map(([tone, part]) => part > 0 && <i key={tone} class={tone} style={{ width: `${(part / own) * 100}%` }} />)}
             </span>
           ),
         },
-        { key: "own", label: "Nodes", value: ({ own }) => own, numeric: true },
-        { key: "idle", label: "Idle", value: ({ idle }) => idle, numeric: true },
-        { key: "busy", label: "Busy", value: ({ busy }) => busy, numeric: true },
-        { key: "listed", label: "Validated", value: ({ listed }) => (listed ? "yes" : "no") },
+        { key: "own", label: "Nodes", help: "Joined nodes with this card.", value: ({ own }) => own, cell: ({ own }) => count(own), numeric: true },
+        { key: "idle", label: "Idle", help: "Nodes that could take a task now.", value: ({ idle }) => idle, cell: ({ idle }) => count(idle), numeric: true },
+        { key: "busy", label: "Busy", help: "Nodes that work on a task.", value: ({ busy }) => busy, cell: ({ busy }) => count(busy), numeric: true },
+        { key: "listed", label: "Validated", help: "Whether the owner has listed it: its nodes give equal answers, so texts and fine-tunings can be compared.", value: ({ listed }) => (listed ? "yes" : "no") },
       ]}
     />
   );
 }
 
-function Queues({ queued, groups }: Pick<Data, "queued" | "groups">) {
-  const rows = [...new Set(queued.map(({ queue }) => queue))].map((queue) => {
-    const own = queued.filter((task) => task.queue === queue);
-    const oldest = own.reduce((least, { queuedAt }) => (queuedAt < least ? queuedAt : least), own[0]!.queuedAt);
-    return { queue, tasks: own.length, oldest, fees: own.reduce((all, { fee }) => all + fee, 0n), seconds: own.reduce((all, { estimate }) => all + estimate, 0) };
-  });
+function Queues({ queues, groups }: Pick<Glance, "queues" | "groups">) {
   const now = chainNow();
   return (
     <DataTable
@@ -194,57 +188,55 @@ function Queues({ queued, groups }: Pick<Data, "queued" | "groups">) {
       sort="-tasks"
       empty="Nothing is queued."
       page={10}
-      rows={rows}
+      rows={queues}
+      things={["queue", "queues"]}
       name={({ queue }) => queue}
       columns={[
-        { key: "queue", label: "For", value: ({ queue }) => queueName(queue, groups) },
-        { key: "tasks", label: "Tasks", value: ({ tasks }) => tasks, numeric: true },
-        { key: "work", label: "Work", value: ({ seconds }) => seconds, cell: ({ seconds }) => duration(seconds), numeric: true },
-        { key: "oldest", label: "Oldest", value: ({ oldest }) => -oldest, cell: ({ oldest }) => duration(now - Number(oldest)), numeric: true },
-        { key: "fees", label: "Fees", value: ({ fees }) => fees, cell: ({ fees }) => money(fees), numeric: true },
+        { key: "queue", label: "For", help: "What its tasks require of a node.", value: ({ queue }) => queueName(queue, groups) },
+        { key: "tasks", label: "Tasks", help: "Tasks in it.", value: ({ tasks }) => tasks, cell: ({ tasks }) => count(tasks), numeric: true },
+        { key: "work", label: "Work", help: "How long they should take one node, one after the other.", value: ({ seconds }) => seconds, cell: ({ seconds }) => duration(Number(seconds)), numeric: true },
+        { key: "oldest", label: "Oldest", help: "How long the one that waits longest has waited.", value: ({ oldest }) => -oldest, cell: ({ oldest }) => duration(now - Number(oldest)), numeric: true },
+        { key: "fees", label: "Fees", help: "What is deposited for them.", value: ({ fees }) => fees, cell: ({ fees }) => money(fees), numeric: true },
       ]}
     />
   );
 }
 
-function Ends({ sums, ended }: { sums: [string, number, string][]; ended: number }) {
+function Ends({ sums, ended }: { sums: (readonly [string, number, string])[]; ended: number }) {
   return (
     <DataTable
       id="ends"
-      caption="How tasks ended, a day"
+      caption="How tasks ended, 24 h"
       rows={sums.filter(([, n]) => n > 0)}
+      things={["way", "ways"]}
       name={([label]) => label}
       sort="-tasks"
-      empty="No task ended in the last day."
+      empty="No task ended in the last 24 hours."
       columns={[
-        { key: "how", label: "End", value: ([label]) => label, cell: ([label, , tone]) => <Pill tone={tone}>{label}</Pill> },
-        { key: "tasks", label: "Tasks", value: ([, n]) => n, cell: ([, n]) => count(n), numeric: true },
-        { key: "share", label: "Share", value: ([, n]) => n / ended, cell: ([, n]) => percent(n / ended), numeric: true },
+        { key: "how", label: "End", help: "What became of them. Evicted: others in the full queue paid better.", value: ([label]) => label, cell: ([label, , tone]) => <Pill tone={tone}>{label}</Pill> },
+        { key: "tasks", label: "Tasks", help: "How many, in this hour and the 23 before.", value: ([, n]) => n, cell: ([, n]) => count(n), numeric: true },
+        { key: "share", label: "Share", help: "Of all that ended in this time.", value: ([, n]) => n / ended, cell: ([, n]) => percent(n / ended), numeric: true },
       ]}
     />
   );
 }
 
-function Gas({ calls }: Pick<Data, "calls">) {
-  const rows = [...new Set(calls.map(({ call }) => call!))].map((call) => {
-    const own = calls.filter((one) => one.call === call);
-    const gas = median(own.map(({ gasUsed }) => Number(gasUsed)))!;
-    return { call, sent: own.length, gas, cost: BigInt(Math.round(median(own.map(({ gasUsed, gasPrice }) => Number(gasUsed * gasPrice)))!)) };
-  });
+function Gas({ calls }: Pick<Glance, "calls">) {
   return (
     <DataTable
       id="gas"
-      caption={`Gas by call, the last ${count(calls.length)}`}
-      rows={rows}
+      caption={`Gas of the last ${count(calls.reduce((all, { sent }) => all + sent, 0))} transactions`}
+      rows={calls}
+      things={["call", "calls"]}
       name={({ call }) => call}
       sort="-sent"
       page={12}
       empty="No transaction yet."
       columns={[
-        { key: "call", label: "Call", value: ({ call }) => call, cell: ({ call }) => <code>{call}</code> },
-        { key: "sent", label: "Sent", value: ({ sent }) => sent, numeric: true },
-        { key: "gas", label: "Gas, median", value: ({ gas }) => gas, cell: ({ gas }) => count(gas), numeric: true },
-        { key: "cost", label: "Cost, median", value: ({ cost }) => cost, cell: ({ cost }) => money(cost), numeric: true },
+        { key: "call", label: "Call", help: "The contract's function that was called.", value: ({ call }) => call, cell: ({ call }) => <code>{call}</code> },
+        { key: "sent", label: "Sent", help: "How often, among these transactions.", value: ({ sent }) => sent, cell: ({ sent }) => count(sent), numeric: true },
+        { key: "gas", label: "Gas, median", help: "Half of them took less gas, half more.", value: ({ gas }) => gas, cell: ({ gas }) => count(gas), numeric: true },
+        { key: "cost", label: "Cost, median", help: "Gas times its price: half of them cost less, half more.", value: ({ cost }) => cost, cell: ({ cost }) => money(cost), numeric: true },
       ]}
     />
   );

@@ -4,15 +4,21 @@ import { type Row, ask, isCut, list } from "../api";
 import { Chart } from "../chart";
 import { config } from "../config";
 import { loadCore, useCore } from "../core";
-import { VERDICT, clip, count, day, moment, money, percent, statusName, statusTone, times, wad } from "../format";
+import { VERDICT, clip, count, day, moment, money, percent, statusName, statusTone, things, times, wad } from "../format";
+import { useConnected } from "../connected";
+import { lazy } from "../lazy";
 import { chainNow, useAsked, useNow } from "../live";
 import { groupsWanted, gpuName, modelNames } from "../names";
 import { AccountLink, Ago, Answer, Figure, Figures, Left, ModelLink, Pill, TaskLink } from "../parts";
 import { MOST, type Mark, replayed } from "../replay";
 import { address } from "../router";
 import { DataTable } from "../table";
+import { told } from "../words";
 import { feed, fleet, withNode } from "./fleet";
-import { TASK, TaskTable } from "./nodes";
+import { TaskPages } from "./nodes";
+
+/** Calls are loaded for whom the node is. */
+const NodeActs = lazy(() => import("./acts").then(({ NodeActs }) => NodeActs));
 
 const question = (number: number) => async (signal: AbortSignal) => {
   const data = await ask(
@@ -21,12 +27,11 @@ const question = (number: number) => async (signal: AbortSignal) => {
       networks: list("networks", {}, ["events"]),
       parameters: list("parameters", { where: { name_in: ["tau", "exclusionPpm"] } }, ["name", "value"]),
       nodes: list("nodes", { where: { number } }),
-      tasks: list("tasks", { where: { node: number }, order: "-id", limit: 200 }, TASK),
       parts: list("members", { where: { node: number }, order: "-validation", limit: 200 }, ["validation", "task", "answer", "distances", "verdict", "elapsed", "score", "paid"]),
       scores: list("scores", { where: { node: number }, order: "-id", limit: 50 }, ["id", "score", "task"]),
       days: list("nodeDays", { where: { node: number }, order: "-start" }),
       slashs: list("slashs", { where: { node: number }, order: "-id" }),
-      apart: list("events", { where: { node: number, name_in: ["NodeExcluded", "NodeReadmitted", "NodeWaits", "NodePaused", "NodeResumed", "NodeQuit", "NodeKickedOut", "NodeJoined"] }, order: "-id", limit: 200 }, ["id", "at", "name", "args"]),
+      apart: list("events", { where: { node: number, name_in: ["NodeExcluded", "NodeReadmitted", "NodeWaits", "NodePaused", "NodeResumed", "NodeQuit", "NodeKickedOut", "NodeJoined"] }, order: "-id", limit: 200 }, ["id", "at", "name", "args", "node", "task", "account", "model"]),
     },
     signal,
   );
@@ -46,7 +51,8 @@ export function NodeView({ what }: { what: string }) {
 }
 
 function Shown({ node, data }: { node: Row<"nodes">; data: Data }) {
-  const { groups, names, tasks, days, slashs, parts, scores } = data;
+  const { groups, names, days, slashs, parts, scores } = data;
+  const account = useConnected();
   const answered = node.succeeded + node.failed + node.timedOut;
   const watched = fleet().includes(node.number);
   return (
@@ -61,6 +67,8 @@ function Shown({ node, data }: { node: Row<"nodes">; data: Data }) {
           </a>
         )}
       </div>
+      <Wrong node={node} slashs={slashs} parts={parts} />
+      {account && <NodeActs node={node} />}
       <Figures label="The node">
         <Figure label="Status" note={node.parkedUntil ? <>until {moment(node.parkedUntil)}</> : node.runs ? <TaskLink id={node.task} /> : undefined}>
           <Pill tone={statusTone(node)}>{statusName(node)}</Pill>
@@ -81,10 +89,10 @@ function Shown({ node, data }: { node: Row<"nodes">; data: Data }) {
           {money(node.stake)}
         </Figure>
         <Reliability node={node} tau={Number(data.parameters.find(({ name }) => name === "tau")?.value ?? 1n)} />
-        <Figure label="Q_long" note={node.pool.length ? `mean of ${node.pool.length} scores` : "5 until it is scored"}>
+        <Figure label="Q_long" help="Mean of its last scores, at most 50, from 0 to 10: 10 for the fastest right answer, 0 for a wrong one." note={node.pool.length ? `mean of ${node.pool.length} scores` : "5 until it is scored"}>
           {(Number(node.longTerm) / 1e17).toFixed(2)}
         </Figure>
-        <Figure label="Judged right" note={`${node.openCommitments} commitments open${node.held ? ", held" : ""}`}>
+        <Figure label="Judged right" help="How often its answers were compared with others', and how often they were right. A commitment is open until its group is judged." note={`${node.openCommitments} commitments open${node.held ? ", held" : ""}`}>
           {node.judged ? `${node.judgedRight} of ${node.judged}` : "–"}
         </Figure>
         <Figure label="Success" note={`${node.started} started, ${node.exclusions ? `excluded ${times(node.exclusions)}` : "never excluded"}`}>
@@ -122,10 +130,11 @@ function Shown({ node, data }: { node: Row<"nodes">; data: Data }) {
         </section>
       </div>
       {slashs.length > 0 && <Slashes slashs={slashs} parts={parts} />}
-      <TaskTable tasks={tasks} caption="Its tasks" />
+      <TaskPages caption="Its tasks" filters={{ node: String(node.number) }} page={25} />
       <DataTable
         id="parts"
         caption="Its parts in groups"
+        things={["part", "parts"]}
         rows={parts}
         part={isCut(parts) && "newest"}
         name={({ validation }) => validation}
@@ -133,42 +142,71 @@ function Shown({ node, data }: { node: Row<"nodes">; data: Data }) {
         page={10}
         empty="No group has had it as a member."
         columns={[
-          { key: "task", label: "Task", value: ({ task }) => task, cell: ({ task }) => <TaskLink id={task} /> },
-          { key: "verdict", label: "Judged", value: ({ verdict }) => (verdict === null ? null : VERDICT[verdict]), cell: ({ verdict }) => (verdict === null ? "–" : <Pill tone={verdict === 1 ? "good" : verdict === 6 ? "wait" : "bad"}>{VERDICT[verdict]}</Pill>) },
-          { key: "elapsed", label: "Took, s", value: ({ elapsed }) => elapsed, numeric: true },
-          { key: "score", label: "Score", value: ({ score }) => score, numeric: true },
-          { key: "paid", label: "Paid", value: ({ paid }) => paid, cell: ({ paid }) => money(paid), numeric: true },
+          { key: "task", label: "Task", help: "The task that its group had.", value: ({ task }) => task, cell: ({ task }) => <TaskLink id={task} /> },
+          { key: "verdict", label: "Judged", help: "Whether its answer was the one that more than half agreed on.", value: ({ verdict }) => (verdict === null ? null : VERDICT[verdict]), cell: ({ verdict }) => (verdict === null ? "–" : <Pill tone={verdict === 1 ? "good" : verdict === 6 ? "wait" : "bad"}>{VERDICT[verdict]}</Pill>) },
+          { key: "elapsed", label: "Took, s", help: "From its start to its commitment, in seconds.", value: ({ elapsed }) => elapsed, numeric: true },
+          { key: "score", label: "Score", help: "From 0 to 10: the fastest right answer scores 10, a wrong one 0.", value: ({ score }) => score, numeric: true },
+          { key: "paid", label: "Paid", help: "What it was paid.", value: ({ paid }) => paid, cell: ({ paid }) => money(paid), numeric: true },
         ]}
       />
       <DataTable
         id="apart"
         caption="Comings, goings and exclusions"
+        things={["event", "events"]}
         rows={data.apart}
         part={isCut(data.apart) && "newest"}
         name={({ id }) => id}
         sort="-at"
         page={10}
         columns={[
-          { key: "at", label: "When", value: ({ at }) => at, cell: ({ at }) => <Ago at={at} /> },
-          { key: "what", label: "What", value: ({ name }) => name, cell: ({ name, args }) => saidOf(name, args as Record<string, string>) },
+          { key: "at", label: "When", help: "How long ago.", value: ({ at }) => at, cell: ({ at }) => <Ago at={at} /> },
+          { key: "what", label: "What", help: "What happened.", value: toldOfIt },
         ]}
       />
     </>
   );
 }
 
-function saidOf(name: string, args: Record<string, string>): string {
-  const until = Number(args.until ?? 0);
-  switch (name) {
-    case "NodeExcluded":
-      return `Gets no task until ${moment(until)}`;
-    case "NodeWaits":
-      return until ? `Waits for two others, for task ${args.id}, until ${moment(until)}` : `Reserved for the draw of task ${args.id}`;
-    case "NodeReadmitted":
-      return "Back among the idle nodes";
-    default:
-      return { NodeJoined: "Joined", NodePaused: "Paused", NodeResumed: "Resumed", NodeQuit: "Left; its stake is on its way back", NodeKickedOut: "Kicked out for its scores" }[name] ?? name;
-  }
+/** What an event says on the page of its own node. */
+const toldOfIt = (event: Data["apart"][number]): string => told(event).replace(/^Node \d+ (.)/, (_, first: string) => first.toUpperCase());
+
+/** What is wrong with it, or was, the worst first. */
+function Wrong({ node, slashs, parts }: { node: Row<"nodes">; slashs: Data["slashs"]; parts: Data["parts"] }) {
+  const taken = (slash: Data["slashs"][number]) => slash.stake + slash.unbonding + slash.credit;
+  const last = slashs[0];
+  const wrong = parts.filter(({ verdict }) => verdict === 2).length;
+  const withheld = parts.filter(({ verdict }) => verdict === 3).length;
+  const unlucky = node.failed + node.timedOut;
+  const found = [
+    node.kickedOut && <>It was kicked out for its scores, and can never join again.</>,
+    last && (
+      <>
+        It was slashed {times(slashs.length)}, {money(slashs.reduce((all, slash) => all + taken(slash), 0n))} in all, last for <TaskLink id={last.task} /> <Ago at={last.at} />.
+      </>
+    ),
+    wrong > 0 && <>Of its last {things(parts.length, ["answer", "answers"])} in groups {wrong === 1 ? "one was" : `${wrong} were`} wrong: others agreed on another.</>,
+    withheld > 0 && <>It committed to {things(withheld, ["answer", "answers"])} and never revealed {withheld === 1 ? "it" : "them"}.</>,
+    node.parked === 1 && node.status === 1 && <>It is excluded until {moment(node.parkedUntil)}: it gets no task.</>,
+    node.exclusions > 0 && node.parked !== 1 && <>It was excluded {times(node.exclusions)} for deadlines that it let pass.</>,
+    unlucky > 0 && (
+      <>
+        {node.timedOut > 0 && <>It let {things(node.timedOut, ["deadline", "deadlines"])} pass</>}
+        {node.timedOut > 0 && node.failed > 0 && " and "}
+        {node.failed > 0 && <>{node.timedOut > 0 ? "" : "It "}reported {things(node.failed, ["error", "errors"])}</>}, of {things(node.started, ["start", "starts"])}.
+      </>
+    ),
+    node.status === 0 && !node.kickedOut && <>It has left.</>,
+  ].filter(Boolean);
+  if (!found.length) return null;
+  return (
+    <ul class="wrong" data-test="wrong" aria-label="What is wrong">
+      {found.map((said, i) => (
+        <li key={i} class={i === 0 && (node.kickedOut || last || wrong) ? "bad" : "wait"}>
+          <span>{said}</span>
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 function Reliability({ node, tau }: { node: Row<"nodes">; tau: number }) {
@@ -176,7 +214,7 @@ function Reliability({ node, tau }: { node: Row<"nodes">; tau: number }) {
   const now = useNow();
   const h = core?.recover(node.reliability, BigInt(Math.max(0, Math.floor(now) - Number(node.reliabilityAt))), tau);
   return (
-    <Figure label="H now" note={<>set {<Ago at={node.reliabilityAt} />}</>}>
+    <Figure label="H now" help="Reliability, from 0 to 1: falls to 0.3 of itself with a deadline that passed, rises with successes, and recovers with time. Below 0.1 a node is excluded." note={<>set {<Ago at={node.reliabilityAt} />}</>}>
       <span data-test="h">{h === undefined ? "…" : wad(h)}</span>
     </Figure>
   );
@@ -247,19 +285,20 @@ function Earnings({ days, node }: { days: readonly Row<"nodeDays">[]; node: numb
     <DataTable
       id={`earnings-${node}`}
       caption="Earnings per day"
+      things={["day", "days"]}
       rows={days}
       part={isCut(days) && "newest"}
       name={({ start }) => start}
       sort="-day"
       page={14}
       columns={[
-        { key: "day", label: "Day (UTC)", value: ({ start }) => day(start) },
-        { key: "earned", label: "Earned", value: ({ earned }) => earned, cell: ({ earned }) => money(earned), numeric: true },
-        { key: "slashed", label: "Slashed", value: ({ slashed }) => slashed, cell: ({ slashed }) => (slashed ? <span class="bad">{money(slashed)}</span> : "–"), numeric: true },
-        { key: "started", label: "Started", value: ({ started }) => started, numeric: true },
-        { key: "succeeded", label: "Succeeded", value: ({ succeeded }) => succeeded, numeric: true },
-        { key: "timedOut", label: "Timed out", value: ({ timedOut }) => timedOut, numeric: true },
-        { key: "score", label: "Mean score", value: ({ scores, scored }) => (scores ? scored / scores : null), cell: ({ scores, scored }) => (scores ? (scored / scores).toFixed(1) : "–"), numeric: true },
+        { key: "day", label: "Day (UTC)", help: "From midnight to midnight, UTC.", value: ({ start }) => day(start) },
+        { key: "earned", label: "Earned", help: "Fees that it was paid.", value: ({ earned }) => earned, cell: ({ earned }) => money(earned), numeric: true },
+        { key: "slashed", label: "Slashed", help: "What was taken from it.", value: ({ slashed }) => slashed, cell: ({ slashed }) => (slashed ? <span class="bad">{money(slashed)}</span> : "–"), numeric: true },
+        { key: "started", label: "Started", help: "Tasks and parts in groups that it began.", value: ({ started }) => started, numeric: true },
+        { key: "succeeded", label: "Succeeded", help: "Tasks that it ended with an answer.", value: ({ succeeded }) => succeeded, numeric: true },
+        { key: "timedOut", label: "Timed out", help: "Deadlines that it let pass.", value: ({ timedOut }) => timedOut, numeric: true },
+        { key: "score", label: "Mean score", help: "Mean of that day's scores, from 0 to 10.", value: ({ scores, scored }) => (scores ? scored / scores : null), cell: ({ scores, scored }) => (scores ? (scored / scores).toFixed(1) : "–"), numeric: true },
       ]}
     />
   );
@@ -271,17 +310,19 @@ function Slashes({ slashs, parts }: Pick<Data, "slashs" | "parts">) {
     <DataTable
       id="slashes"
       caption="Slashes, and their evidence"
+      things={["slash", "slashes"]}
       rows={slashs}
       part={isCut(slashs) && "newest"}
       name={({ id }) => id}
       sort="-at"
       columns={[
-        { key: "at", label: "When", value: ({ at }) => at, cell: ({ at }) => <Ago at={at} /> },
-        { key: "task", label: "Task", value: ({ task }) => task, cell: ({ task }) => <TaskLink id={task} />, numeric: true },
-        { key: "taken", label: "Taken", value: ({ stake, unbonding, credit }) => stake + unbonding + credit, cell: ({ stake, unbonding, credit }) => <span class="bad">{money(stake + unbonding + credit)}</span>, numeric: true },
+        { key: "at", label: "When", help: "How long ago.", value: ({ at }) => at, cell: ({ at }) => <Ago at={at} /> },
+        { key: "task", label: "Task", help: "The task that it was slashed for.", value: ({ task }) => task, cell: ({ task }) => <TaskLink id={task} />, numeric: true },
+        { key: "taken", label: "Taken", help: "Out of its stake, of stake on its way back, and of what it was owed.", value: ({ stake, unbonding, credit }) => stake + unbonding + credit, cell: ({ stake, unbonding, credit }) => <span class="bad">{money(stake + unbonding + credit)}</span>, numeric: true },
         {
           key: "evidence",
           label: "Evidence",
+          help: "What it answered, beside what others agreed on.",
           value: (slash) => evidence(slash, parts),
           cell: (slash) => (
             <>

@@ -2,9 +2,12 @@
 import { useState } from "preact/hooks";
 import { type Row, ask, list } from "../api";
 import { useAsked } from "../live";
-import { Ago, Answer, NodeLink, TaskLink } from "../parts";
+import { count } from "../format";
+import { groupsWanted, modelNames } from "../names";
+import { Ago, Answer, NodeLink, TaskLink, TxLink } from "../parts";
 import { choose, useHere } from "../router";
-import { csv, save } from "../table";
+import { type Column, csv, save } from "../table";
+import { told } from "../words";
 
 const KEPT = 300;
 const GROUPS: Record<string, string[] | undefined> = {
@@ -17,18 +20,20 @@ const GROUPS: Record<string, string[] | undefined> = {
 const TONES: Record<string, string> = { TaskSucceeded: "good", TaskAborted: "bad", TaskErrorReported: "bad", TaskRefused: "bad", NodeSlashed: "bad", NodeExcluded: "bad", MemberTimedOut: "bad", TaskQueued: "wait", TaskStarted: "busy", MemberStarted: "busy" };
 const words = (name: string) => name.replace(/([a-z])([A-Z])/g, "$1 $2").replace(/ [A-Z]/g, (two) => two.toLowerCase());
 
-const plain = (args: Row<"events">["args"]): string =>
-  Object.entries(args)
-    .filter(([name]) => !["id", "node", "creator", "spec"].includes(name))
-    .map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : String(value).replace(/^(0x.{8}).*$/, "$1…")}`)
-    .join(", ");
+const question = (names: string[] | undefined) => async (signal: AbortSignal) => {
+  const { events, ...known } = await ask(
+    { groups: groupsWanted, events: list("events", { ...(names ? { where: { name_in: names } } : {}), order: "-id", limit: KEPT }), parameters: list("parameters", { order: "number" }, ["number", "name", "unit"]) },
+    signal,
+  );
+  return { events, ...known, models: await modelNames(events.flatMap(({ model }) => (model === null ? [] : [model])), signal) };
+};
 
 export function Stream() {
   const { query } = useHere();
   const only = query.get("only") ?? "all";
   const names = GROUPS[only];
   const [held, setHeld] = useState<Row<"events">[] | undefined>(undefined);
-  const asked = useAsked(`stream ${only}`, (signal) => ask({ events: list("events", { ...(names ? { where: { name_in: names } } : {}), order: "-id", limit: KEPT }) }, signal));
+  const asked = useAsked(`stream ${only}`, question(names));
   return (
     <>
       <h1>Live</h1>
@@ -43,29 +48,31 @@ export function Stream() {
         </button>
       </div>
       <Answer asked={asked}>
-        {({ events }) => {
+        {({ events, ...known }) => {
           const shown = held ?? events;
           return (
             <section class="card" aria-label="Events, newest first">
               <header>
                 <h2>
-                  Events <span class="quiet">the last {shown.length}</span>
+                  Events <span class="quiet">the newest {count(shown.length)}</span>
                 </h2>
-                <button type="button" class="plain" onClick={() => save("events.csv", csv(COLUMNS, shown))} aria-label="Events: save as CSV">
+                <button type="button" class="plain csv" onClick={() => save("events.csv", csv(COLUMNS, shown))} aria-label="Events: save as CSV">
                   CSV
                 </button>
               </header>
               <ol class="stream">
                 {shown.map((event) => (
                   <li key={String(event.id)}>
-                    <span class="quiet numeric" title={`block ${event.block}`}>
+                    <span class="quiet numeric" title={`block ${count(event.block)}`}>
                       <Ago at={event.at} />
                     </span>
                     <b class={`ink-${TONES[event.name] ?? "plain"}`}>{words(event.name)}</b>
                     <span>
                       {event.task !== null && <TaskLink id={event.task} />} {event.node !== null && event.node > 0 && <>node <NodeLink number={event.node} /></>}
                     </span>
-                    <small class="quiet">{plain(event.args)}</small>
+                    <small class="quiet">
+                      {told(event, known)} · <TxLink of={event.tx} ends={3} />
+                    </small>
                   </li>
                 ))}
               </ol>
@@ -78,12 +85,12 @@ export function Stream() {
   );
 }
 
-const COLUMNS = [
-  { key: "at", label: "Time", value: ({ at }: Row<"events">) => at },
-  { key: "block", label: "Block", value: ({ block }: Row<"events">) => block },
-  { key: "name", label: "Event", value: ({ name }: Row<"events">) => name },
-  { key: "task", label: "Task", value: ({ task }: Row<"events">) => task },
-  { key: "node", label: "Node", value: ({ node }: Row<"events">) => node },
-  { key: "tx", label: "Transaction", value: ({ tx }: Row<"events">) => tx },
-  { key: "args", label: "Values", value: ({ args }: Row<"events">) => JSON.stringify(args) },
+const COLUMNS: Pick<Column<Row<"events">>, "label" | "value">[] = [
+  { label: "Time", value: ({ at }) => at },
+  { label: "Block", value: ({ block }) => block },
+  { label: "Event", value: ({ name }) => name },
+  { label: "Task", value: ({ task }) => task },
+  { label: "Node", value: ({ node }) => node },
+  { label: "Transaction", value: ({ tx }) => tx },
+  { label: "Values", value: ({ args }) => JSON.stringify(args) },
 ];

@@ -4,12 +4,17 @@ import type { Check } from "muster-client/verify";
 import { type Row, ask, list } from "../api";
 import { config } from "../config";
 import { loadCore } from "../core";
-import { GROUP, KIND, POLICY, STAGE, VERDICT, count, duration, moment, money, percent, stateOf, times, toneOf, wad } from "../format";
+import { GROUP, KIND, POLICY, STAGE, VERDICT, count, duration, moment, money, percent, stateOf, times, toneOf } from "../format";
+import { lazy } from "../lazy";
 import { useAsked } from "../live";
 import { groupsWanted, modelNames, requirement } from "../names";
-import { AccountLink, Ago, Answer, Figure, Figures, Hex, Left, Loading, ModelLink, NodeLink, Pill } from "../parts";
+import { AccountLink, Ago, Answer, BlockLink, Copy, Figure, Figures, Hex, Left, Loading, ModelLink, NodeLink, Pill, TxLink } from "../parts";
 import { MOST, type Draw, candidatesOf, drawsOf } from "../replay";
 import { DataTable } from "../table";
+import { because, told } from "../words";
+
+/** Calls and wallets are loaded where something is left to be done. */
+const TaskActs = lazy(() => import("./acts").then(({ TaskActs }) => TaskActs));
 
 const question = (id: bigint) => async (signal: AbortSignal) => {
   const data = await ask(
@@ -24,7 +29,9 @@ const question = (id: bigint) => async (signal: AbortSignal) => {
     },
     signal,
   );
-  return { ...data, names: await modelNames(data.tasks[0]?.models ?? [], signal) };
+  const models = data.tasks[0]?.models ?? [];
+  const [names, held] = await Promise.all([modelNames(models, signal), models.length ? ask({ models: list("models", { where: { id_in: models } }, ["id", "held"]) }, signal) : { models: [] }]);
+  return { ...data, names, unheld: models.filter((id) => !held.models.find((one) => one.id === id)?.held) };
 };
 type Data = Awaited<ReturnType<ReturnType<typeof question>>>;
 
@@ -43,6 +50,7 @@ function Shown({ task, data }: { task: Row<"tasks">; data: Data }) {
   const { groups, names, validations, members, events, networks } = data;
   return (
     <>
+      {task.status !== 0 && <TaskActs task={task} validations={validations} />}
       <Figures label="The task">
         <Figure label="State" note={task.status === 3 ? <Left until={task.deadline} from={task.startedAt} /> : task.endedAt ? <Ago at={task.endedAt} /> : undefined}>
           <Pill tone={toneOf(task)}>{stateOf(task)}</Pill>
@@ -63,7 +71,7 @@ function Shown({ task, data }: { task: Row<"tasks">; data: Data }) {
         <Figure label="Node">{task.node ? <NodeLink number={task.node} /> : "–"}</Figure>
       </Figures>
       <div class="columns">
-        <Timeline events={events} />
+        <Timeline events={events} names={names} />
         <section class="card">
           <header>
             <h2>Terms</h2>
@@ -75,21 +83,38 @@ function Shown({ task, data }: { task: Row<"tasks">; data: Data }) {
             </dd>
             <dt>Requires</dt>
             <dd>{requirement(task, groups)}</dd>
-            <dt>Models</dt>
-            <dd>{task.models.length ? task.models.map((id, i) => [i ? ", " : "", <ModelLink id={id} names={names} />]) : "none"}</dd>
+            <dt>Asks for models</dt>
+            <dd>
+              {task.models.length ? task.models.map((id, i) => [i ? ", " : "", <ModelLink id={id} names={names} />]) : "none"}
+              {data.unheld.length > 0 && (
+                <small>
+                  {" "}
+                  Nobody holds {data.unheld.length === task.models.length ? (data.unheld.length > 1 ? "any of them" : "it") : "all of them"}: that does not keep the task from running, on a node that fetches first.
+                </small>
+              )}
+            </dd>
             <dt>Input</dt>
             <dd>
-              <Hex of={task.inputDigest} />
+              <Hex of={task.inputDigest} /> <Copy text={task.inputDigest} what="the input's digest" />
             </dd>
             <dt>Result</dt>
-            <dd>{task.resultDigest ? <Hex of={task.resultDigest} /> : "–"}</dd>
+            <dd>
+              {task.resultDigest ? (
+                <>
+                  <Hex of={task.resultDigest} /> <Copy text={task.resultDigest} what="the result's digest" />
+                  <Download task={task} />
+                </>
+              ) : (
+                "–"
+              )}
+            </dd>
             <dt>Start fee</dt>
             <dd>{percent(task.startFeeBps / 10_000)}</dd>
             <dt>Drawn anew</dt>
             <dd>{times(task.redraws)}</dd>
             <dt>Created in</dt>
             <dd>
-              block {count(task.createdBlock)}, <Hex of={task.createdTx} />
+              <BlockLink of={task.createdBlock} />, <TxLink of={task.createdTx} /> <Copy text={task.createdTx} what="the transaction's hash" />
             </dd>
           </dl>
         </section>
@@ -103,55 +128,7 @@ function Shown({ task, data }: { task: Row<"tasks">; data: Data }) {
   );
 }
 
-/** What an event says to people. */
-function told({ name, args, node }: Row<"events">): string {
-  const said = args as Record<string, string | number | string[]>;
-  const wei = (value: unknown) => money(BigInt((value ?? 0) as string));
-  switch (name) {
-    case "TaskCreated":
-      return `Created with a fee of ${wei(said.fee)}${said.drawBlock === "0" ? "" : `; the hash of block ${said.drawBlock} draws its node`}`;
-    case "TaskRedrawn":
-      return `Drawn anew, by block ${said.drawBlock}`;
-    case "TaskQueued":
-      return "No idle node could take it: queued";
-    case "TaskStarted":
-      return `Started on node ${node}`;
-    case "TaskSucceeded":
-      return `Node ${node} answered and was paid ${wei(said.paid)}`;
-    case "TaskErrorReported":
-      return `Node ${node} cannot run it: error ${said.code}, ${wei(said.refund)} given back`;
-    case "TaskAborted":
-      return `${["Timed out", "Cancelled", "Evicted from the queue", "Queued for too long", "Its node was slashed out of the network"][Number(said.reason)]}: ${wei(said.refund)} given back`;
-    case "AnswerCommitted":
-      return Number(said.group) ? `Node ${node} committed to its answer` : `Node ${node} committed to its answer; the hash of block ${said.block} decides whether it is checked`;
-    case "AnswerRevealed":
-      return `Node ${node} revealed ${Number(said.kind) ? "that it could not run it" : "its answer"}`;
-    case "TaskSampled":
-      return `Chosen to be checked: two more nodes are drawn by block ${said.drawBlock}`;
-    case "GroupFormed":
-      return `Given to the nodes ${(said.nodes as string[]).join(", ")}`;
-    case "GroupChosen":
-      return Number(said.group) === 0 ? "Nodes are chosen by ratings; the next draw gives it to them" : `Chosen by ratings, which make them right with a likelihood of ${wad(BigInt(said.likelihood as string))}`;
-    case "MemberCalled":
-      return `Node ${node} is called, and still busy`;
-    case "MemberStarted":
-      return `Node ${node} began`;
-    case "MemberTimedOut":
-      return `Node ${node} let its deadline pass`;
-    case "MemberJudged":
-      return `Node ${node}: ${VERDICT[Number(said.verdict)]}, paid ${wei(said.paid)}`;
-    case "GroupSettled":
-      return `Judged: ${GROUP[Number(said.outcome)]?.toLowerCase()}`;
-    case "NodeSlashed":
-      return `Node ${node} was slashed: ${wei(BigInt(said.stake as string) + BigInt(said.unbonding as string) + BigInt(said.credit as string))}`;
-    case "DownloadRequested":
-      return `Node ${node} is asked to download a model`;
-    default:
-      return node ? `${name}, node ${node}` : name;
-  }
-}
-
-function Timeline({ events }: { events: readonly Row<"events">[] }) {
+function Timeline({ events, names }: { events: readonly Row<"events">[]; names: ReadonlyMap<bigint, string> }) {
   const [first] = events;
   return (
     <section class="card">
@@ -164,7 +141,9 @@ function Timeline({ events }: { events: readonly Row<"events">[] }) {
             <span class="quiet numeric" title={`block ${event.block}, ${moment(event.at)}`}>
               {i && first ? `+${duration(Number(event.at - first.at))}` : moment(event.at)}
             </span>
-            <span>{told(event)}</span>
+            <span>
+              {told(event, { models: names })} <small><TxLink of={event.tx} ends={3} /></small>
+            </span>
           </li>
         ))}
       </ol>
@@ -178,24 +157,55 @@ function Group({ group, members, images, slashes }: { group: Row<"validations">;
       id={`group-${group.id}`}
       caption={`Group: ${group.outcome === null ? "open" : GROUP[group.outcome]!.toLowerCase()}${group.scored ? "" : ", not scored"}`}
       rows={members}
+      things={["member", "members"]}
       name={({ node }) => node}
       columns={[
-        { key: "node", label: "Node", value: ({ node }) => node, cell: ({ node }) => <NodeLink number={node} /> },
-        { key: "stage", label: "Stage", value: ({ stage }) => STAGE[stage] },
-        { key: "elapsed", label: "Took", value: ({ elapsed, committedAt }) => (committedAt ? elapsed : null), cell: ({ elapsed, committedAt }) => (committedAt ? duration(elapsed) : "–"), numeric: true },
-        { key: "commitment", label: "Committed to", value: ({ commitment }) => commitment, cell: ({ commitment }) => (commitment ? <Hex of={commitment} ends={4} /> : "–") },
-        { key: "answer", label: "Answer", value: ({ answer }) => answer, cell: ({ answer, kind }) => (answer ? kind ? `error ${BigInt(answer)}` : <Hex of={answer} ends={6} /> : "–") },
+        { key: "node", label: "Node", help: "The member's node.", value: ({ node }) => node, cell: ({ node }) => <NodeLink number={node} /> },
+        { key: "stage", label: "Stage", help: "How far it came: called, running, committed to an answer, answered.", value: ({ stage }) => STAGE[stage] },
+        { key: "elapsed", label: "Took", help: "From its start to its commitment.", value: ({ elapsed, committedAt }) => (committedAt ? elapsed : null), cell: ({ elapsed, committedAt }) => (committedAt ? duration(elapsed) : "–"), numeric: true },
+        { key: "commitment", label: "Committed to", help: "What it promised before it saw others' answers: a hash of its answer and a secret.", value: ({ commitment }) => commitment, cell: ({ commitment }) => (commitment ? <Hex of={commitment} ends={4} /> : "–") },
+        { key: "answer", label: "Answer", help: "What it revealed: a digest, perceptual hashes of images, or an error's code.", value: ({ answer }) => answer, cell: ({ answer, kind }) => (answer ? kind ? `error ${BigInt(answer)}` : <Hex of={answer} ends={6} /> : "–") },
         {
           key: "distance",
           label: images ? "Bits from the right one" : "Equal",
+          help: images ? "In how many of 64 bits the hash of each of its images differs from the right one's. A few may differ: images are alike, not equal." : "Whether its answer is the right one, bit by bit.",
           value: ({ distances, equal }) => (distances ? distances.join(" ") : equal === null ? null : equal ? "yes" : "no"),
         },
-        { key: "verdict", label: "Judged", value: ({ verdict }) => (verdict === null ? null : VERDICT[verdict]), cell: ({ verdict }) => (verdict === null ? "–" : <Pill tone={verdict === 1 ? "good" : verdict === 6 ? "wait" : "bad"}>{VERDICT[verdict]}</Pill>) },
-        { key: "score", label: "Score", value: ({ score }) => score, numeric: true },
-        { key: "paid", label: "Paid", value: ({ paid }) => paid, cell: ({ paid }) => money(paid), numeric: true },
-        { key: "slashed", label: "Slashed", value: ({ node, slashed }) => slashed || slashes.filter((one) => one.node === node && one.validation === group.id).reduce((all, { stake, unbonding, credit }) => all + stake + unbonding + credit, 0n), cell: ({ slashed }) => (slashed ? <span class="bad">{money(slashed)}</span> : "–"), numeric: true },
+        { key: "verdict", label: "Judged", help: "Whether its answer is the one that more than half agree on.", value: ({ verdict }) => (verdict === null ? null : VERDICT[verdict]), cell: ({ verdict }) => (verdict === null ? "–" : <Pill tone={verdict === 1 ? "good" : verdict === 6 ? "wait" : "bad"}>{VERDICT[verdict]}</Pill>) },
+        { key: "score", label: "Score", help: "From 0 to 10: the fastest right answer scores 10, a wrong one 0.", value: ({ score }) => score, numeric: true },
+        { key: "paid", label: "Paid", help: "What it was paid.", value: ({ paid }) => paid, cell: ({ paid }) => money(paid), numeric: true },
+        { key: "slashed", label: "Slashed", help: "What a wrong or withheld answer cost it.", value: ({ node, slashed }) => slashed || slashes.filter((one) => one.node === node && one.validation === group.id).reduce((all, { stake, unbonding, credit }) => all + stake + unbonding + credit, 0n), cell: ({ slashed }) => (slashed ? <span class="bad">{money(slashed)}</span> : "–"), numeric: true },
       ]}
     />
+  );
+}
+
+/** Hands the reader the task's result. */
+function Download({ task }: { task: Row<"tasks"> }) {
+  const [said, setSaid] = useState<string | undefined>(undefined);
+  if (task.outcome !== 2 || !config.muster) return null;
+  const get = async () => {
+    setSaid("Looking …");
+    try {
+      const { bytes, node, store } = await (await import("../result")).resultOf(task.id, task.createdBlock);
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([bytes as BlobPart]));
+      link.download = `task-${task.id}`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+      setSaid(`${count(bytes.length)} bytes, as node ${node} answered, from ${store}.`);
+    } catch (error) {
+      setSaid((error as Error).message.split("\n")[0]);
+    }
+  };
+  return (
+    <>
+      {" "}
+      <button type="button" class="button" onClick={() => void get()}>
+        Download
+      </button>{" "}
+      {said && <small role="status">{said}</small>}
+    </>
   );
 }
 
@@ -231,14 +241,16 @@ function Drawn({ task, events, newest }: { task: Row<"tasks">; events: bigint; n
             id="candidates"
             caption={`Why node ${draw.winner}: its chance was ${percent(own.chance)}`}
             rows={candidates}
+            things={["candidate", "candidates"]}
             name={({ node }) => node}
             sort="-chance"
             page={10}
             columns={[
-              { key: "node", label: "Candidate", value: ({ node }) => node, cell: ({ node }) => <NodeLink number={node} /> },
+              { key: "node", label: "Candidate", help: "Who was idle and could take it.", value: ({ node }) => node, cell: ({ node }) => <NodeLink number={node} /> },
               {
                 key: "bar",
                 label: "Chance",
+                help: "The same as a bar, beside the largest.",
                 value: ({ chance }) => chance,
                 cell: ({ chance, node }) => (
                   <span class="bar" role="img" aria-label={percent(chance)}>
@@ -246,11 +258,11 @@ function Drawn({ task, events, newest }: { task: Row<"tasks">; events: bigint; n
                   </span>
                 ),
               },
-              { key: "chance", label: "Of all", value: ({ chance }) => chance, cell: ({ chance }) => percent(chance, 2), numeric: true },
-              { key: "weight", label: "Weight", value: ({ weight }) => weight, cell: ({ weight }) => (Number(weight) / 1e18).toFixed(4), numeric: true },
-              { key: "drawn", label: "Drawn", value: ({ node }) => (node === draw.winner ? "drawn" : ""), cell: ({ node }) => node === draw.winner && <Pill tone="good">drawn</Pill> },
+              { key: "chance", label: "Of all", help: "Its weight as a part of all candidates' weight.", value: ({ chance }) => chance, cell: ({ chance }) => percent(chance, 2), numeric: true },
+              { key: "weight", label: "Weight", help: "By the contract's formula, of stake, scores, reliability and models at hand.", value: ({ weight }) => weight, cell: ({ weight }) => (Number(weight) / 1e18).toFixed(4), numeric: true },
+              { key: "drawn", label: "Drawn", help: "Whom the hash of the block picked.", value: ({ node }) => (node === draw.winner ? "drawn" : ""), cell: ({ node }) => node === draw.winner && <Pill tone="good">drawn</Pill> },
             ]}
-            note="Replayed in your browser from all events: who was idle and in scope then, and what each weighed by the contract's formula. Which of them the block's hash picked is checked below, where the RPC endpoint keeps the contract's storage of that block."
+            note="The bar of whom the hash picked is coloured. Replayed in your browser from all events: who was idle and in scope then, and what each weighed by the contract's formula. Which of them the block's hash picked is checked below, where the RPC endpoint keeps the contract's storage of that block."
           />
         </div>
       )}
@@ -290,7 +302,7 @@ function Checks({ task }: { task: Row<"tasks"> }) {
       {typeof checks === "string" && <p class="notice bad">Not checkable now: {checks}</p>}
       {possible && checks === undefined && <Loading />}
       <ul class="checks">
-        {done.map(({ subject, node, result, because }, i) => (
+        {done.map(({ subject, node, result, because: why }, i) => (
           <li key={i}>
             <Pill tone={result === "ok" ? "good" : result === "wrong" ? "bad" : "wait"}>{result === "ok" ? "right" : result}</Pill>
             <span>
@@ -298,7 +310,7 @@ function Checks({ task }: { task: Row<"tasks"> }) {
                 {SUBJECTS[subject]}
                 {node === undefined ? "" : ` of node ${node}`}
               </b>{" "}
-              {because}
+              {because({ subject, because: why })}
             </span>
           </li>
         ))}

@@ -1,6 +1,6 @@
 /** What a node would be given that is not there. */
 import { useMemo, useState } from "preact/hooks";
-import { ask, askAll, isCut, list } from "../api";
+import { ask, askRivals, isCut, list } from "../api";
 import { WAD, loadCore } from "../core";
 import { count, duration, money, percent } from "../format";
 import { income } from "../income";
@@ -22,11 +22,9 @@ const question = async (signal: AbortSignal) => {
     parameters: list("parameters", { where: { name_in: ["minStake", "tau", "unbonding"] } }, ["name", "value"]),
     tasks: list("tasks", { order: "-id", limit: TASKS }, ["vram", "gpu", "models", "paid", "redundancy", "createdAt"]),
   };
-  // All of them: each one that is left out would make the share larger than it is.
-  const rivals = list("nodes", { where: { status_not: 0 }, order: "number" }, ["number", "status", "parked", "gpuGroup", "stake", "longTerm", "reliability", "reliabilityAt", "models", "inUse"]);
-  const [core, nodes, data] = await Promise.all([loadCore(), askAll(rivals, signal), ask(wanted, signal)]);
+  const [core, others, data] = await Promise.all([loadCore(), askRivals(signal), ask(wanted, signal)]);
   const names = await modelNames([...data.models.map(({ id }) => id), ...data.tasks.flatMap(({ models }) => models)], signal);
-  return { core, nodes, ...data, names, asked: chainNow() };
+  return { core, others, ...data, names, asked: chainNow() };
 };
 type Data = Awaited<ReturnType<typeof question>>;
 
@@ -41,7 +39,7 @@ export function WhatIf() {
   );
 }
 
-function Shown({ data: { core, groups, models, names, networks, parameters, nodes, tasks, asked } }: { data: Data }) {
+function Shown({ data: { core, groups, models, names, networks, parameters, others, tasks, asked } }: { data: Data }) {
   const { query } = useHere();
   const parameter = (name: string) => parameters.find((one) => one.name === name)?.value ?? 0n;
   const granule = networks[0]?.granule ?? 1n;
@@ -53,22 +51,19 @@ function Shown({ data: { core, groups, models, names, networks, parameters, node
   const tau = Number(parameter("tau"));
   const rivals = useMemo(
     () =>
-      nodes
-        // Who is paused, leaves or is excluded takes nothing.
-        .filter(({ status, parked }) => (status === 1 && parked !== 1) || status === 2)
-        .map(({ number, gpuGroup, stake, longTerm, reliability, reliabilityAt, models, inUse }) => ({
-          node: number,
-          group: gpuGroup,
-          stake: stake / granule,
-          longTerm,
-          h: core.recover(reliability, BigInt(Math.max(0, Math.floor(asked) - Number(reliabilityAt))), tau),
-          models: new Set(models),
-          inUse,
-        })),
-    [nodes],
+      others.items.map(({ number, gpuGroup, stake, longTerm, reliability, reliabilityAt, models, inUse }) => ({
+        node: number,
+        group: gpuGroup,
+        stake: stake / granule,
+        longTerm,
+        h: core.recover(reliability, BigInt(Math.max(0, Math.floor(asked) - Number(reliabilityAt))), tau),
+        models: new Set(models),
+        inUse,
+      })),
+    [others],
   );
   const own = { group, stake, longTerm: WAD / 2n, h: WAD, models: held, inUse: [] };
-  const found = useMemo(() => income(core, rivals, own, tasks), [rivals, tasks, group, times, [...held].join()]);
+  const found = useMemo(() => income(core, rivals, own, tasks, { total: others.total, largest: others.largest / granule }), [rivals, tasks, group, times, [...held].join()]);
   const span = tasks.length ? Math.max(1, asked - Number(tasks.at(-1)!.createdAt)) : 1;
   const perDay = (found.earned * 86_400n) / BigInt(Math.ceil(span));
   const turn = (model: bigint) => {
@@ -134,17 +129,18 @@ function Shown({ data: { core, groups, models, names, networks, parameters, node
       </Figures>
       <DataTable
         id="kinds"
-        caption="By what tasks require"
+        caption="By what tasks ask for"
+        things={["kind", "kinds"]}
         rows={found.kinds}
         name={({ models, vram, gpu }) => `${gpu} ${vram} ${models.join()}`}
         sort="-tasks"
         page={15}
         empty="No task yet."
         columns={[
-          { key: "card", label: "Card", value: (kind) => requirement(kind, groups) },
-          { key: "models", label: "Models", value: ({ models }) => models.map((model) => modelName(model, names)).join(" + ") || "none" },
-          { key: "tasks", label: "Tasks", value: ({ tasks }) => tasks, numeric: true },
-          { key: "share", label: "Its share", value: ({ share }) => share, cell: ({ share }) => percent(share, 2), numeric: true },
+          { key: "card", label: "Card", help: "What it demands of a node's GPU.", value: (kind) => requirement(kind, groups) },
+          { key: "models", label: "Models", help: "Models that it asks for. Nodes that hold one come first; nobody has to.", value: ({ models }) => models.map((model) => modelName(model, names)).join(" + ") || "none" },
+          { key: "tasks", label: "Tasks", help: "Tasks of this kind among the last ones.", value: ({ tasks }) => tasks, numeric: true },
+          { key: "share", label: "Its share", help: "The part of them that this node would have been given.", value: ({ share }) => share, cell: ({ share }) => percent(share, 2), numeric: true },
         ]}
       />
       <section class="card prose">
@@ -152,6 +148,7 @@ function Shown({ data: { core, groups, models, names, networks, parameters, node
         <p>
           The formula is the contract's, compiled from the same source: W = M · S · QoS / (S + QoS), and the share is W over that of all candidates, itself included. A stake above the largest lowers everybody else's S, as it would. It begins as every node does: H 1, Q_long 5 of 10, no model in use. The other nodes are taken as they are weighed now, and all of them as
           idle: on a busy network a task goes to whoever is free, and the share of a node that answers fast is larger. Payments are what those tasks paid.
+          {others.total > others.items.length && ` Of ${count(others.total)} nodes ${count(others.items.length)} were looked at, picked without regard to what they are like, and stand for all.`}
         </p>
       </section>
     </>

@@ -1,0 +1,172 @@
+/**
+ * Many viewers at once, as the page's first view asks: each loads the page's files, asks the questions of the first view, listens, and asks again when something happened, as
+ * src/live.ts does. Meanwhile something happens: each second an event is written into the database, as the indexer would write it; how long each viewer takes to see it is measured.
+ *
+ *   DATABASE_URL=postgresql://... node test/viewers.mjs http://127.0.0.1:42069 SCHEMA [VIEWERS] [SECONDS]
+ *
+ * Several servers stand with commas between. Viewers, server and database share this machine. Fails where the median first view takes more than a second, or the median event.
+ */
+import assert from "node:assert/strict";
+import http from "node:http";
+import { pathToFileURL } from "node:url";
+import { gunzipSync } from "node:zlib";
+import pg from "pg";
+
+/** What the first view asks, in the page's words: page/test/large.mjs compares it with what the page does ask. */
+export const QUESTIONS = [
+  "network",
+  `data?query=${encodeURIComponent('{ _meta { status } tau: parameters(where: {name: "tau"},limit: 1000) { items { number name unit value proposed effective } pageInfo { hasNextPage endCursor } } }')}`,
+  "list/nodes?state=joined&sort=-earned&limit=10&offset=0",
+];
+
+const quantile = (values, q) => values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))] ?? Number.NaN;
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** As browsers: six connections to a server at most, of one viewer. */
+function get(agent, url) {
+  return new Promise((resolve, reject) => {
+    http
+      .get(url, { agent, headers: { "accept-encoding": "gzip" } }, (response) => {
+        const chunks = [];
+        response.on("data", (chunk) => chunks.push(chunk));
+        response.on("end", () => {
+          const bytes = Buffer.concat(chunks);
+          if (response.statusCode !== 200) return reject(new Error(`${url}: ${response.statusCode}`));
+          resolve({ bytes: bytes.length, body: response.headers["content-encoding"] === "gzip" ? gunzipSync(bytes) : bytes });
+        });
+      })
+      .on("error", reject);
+  });
+}
+
+/** Listens; gives each state to whoever wants it. */
+function listen(origin, onState) {
+  const request = http.get(`${origin}/api/live`, { agent: false }, (response) => {
+    let held = "";
+    response.setEncoding("utf8");
+    response.on("data", (text) => {
+      held += text;
+      for (let end = held.indexOf("\n\n"); end >= 0; end = held.indexOf("\n\n")) {
+        const data = held.slice(0, end).replace(/^data: /, "");
+        held = held.slice(end + 2);
+        if (data.startsWith("{")) onState(JSON.parse(data));
+      }
+    });
+  });
+  request.on("error", () => undefined);
+  return () => request.destroy();
+}
+
+export async function look(origins, database, schema, number, seconds) {
+  const client = new pg.Client({ connectionString: database });
+  await client.connect();
+  const written = new Map();
+  const [firsts, pushes, views] = [[], [], []];
+  let [requests, bytes, isOver] = [0, 0, false];
+  const failed = new Map();
+  const viewer = async (i) => {
+    const origin = origins[i % origins.length];
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 6 });
+    const ask = async (path) => {
+      const answer = await get(agent, `${origin}${path}`);
+      requests++;
+      bytes += answer.bytes;
+      return answer.body;
+    };
+    const fail = (error) => failed.set(error.message, (failed.get(error.message) ?? 0) + 1);
+    let [known, asking] = [0, false];
+    let stop = () => undefined;
+    try {
+      const begun = performance.now();
+      const index = String(await ask("/"));
+      const files = [...index.matchAll(/(?:src|href)="\.(\/assets\/[^"]+)"/g)].map(([, file]) => file);
+      await Promise.all([...files, "/config.json"].map(ask));
+      const first = await new Promise((resolve) => {
+        stop = listen(origin, (state) => {
+          const now = performance.now();
+          const events = Number(state.network.events);
+          if (written.has(events)) pushes.push(now - written.get(events));
+          known = events;
+          resolve(state);
+          void refresh();
+        });
+      });
+      assert.ok(first.block > 0);
+      let isFirst = true;
+      /** Once a second at most, as the page does. */
+      async function refresh() {
+        if (asking || isOver) return;
+        asking = true;
+        try {
+          for (let seen = -1; seen < known && !isOver; ) {
+            const at = performance.now();
+            seen = known;
+            const [told] = await Promise.all(QUESTIONS.map((question) => ask(`/api/${question}${question.includes("?") ? "&" : "?"}v=${known}`)));
+            const now = performance.now();
+            if (isFirst) firsts.push(now - begun);
+            isFirst = false;
+            const { block } = JSON.parse(told);
+            // The newest event that this answer holds.
+            for (const [events, moment] of written) if (events === seen && block >= blockOf.get(events)) views.push(now - moment);
+            await sleep(Math.max(0, 1_000 - (now - at)));
+          }
+        } catch (error) {
+          fail(error);
+        }
+        asking = false;
+      }
+    } catch (error) {
+      fail(error);
+    }
+    return () => {
+      stop();
+      agent.destroy();
+    };
+  };
+  const blockOf = new Map();
+  // They come within ten seconds, as after an announcement.
+  const ends = [];
+  const come = Promise.all(Array.from({ length: number }, (_, i) => sleep((i * 10_000) / number).then(() => viewer(i)).then((end) => ends.push(end))));
+  await come;
+  const until = performance.now() + seconds * 1_000;
+  let happened = 0;
+  while (performance.now() < until) {
+    const at = Math.floor(Date.now() / 1_000);
+    await client.query("begin");
+    const { rows } = await client.query(`update ${schema}.network set events = events + 1, block = block + 1, at = ${at} returning events, block`);
+    const [{ events, block }] = rows;
+    const padded = `${String(at).padStart(10, "0")}${"0".repeat(10)}412346${String(block).padStart(16, "0")}${"9".repeat(16)}5${"9".repeat(16)}`;
+    await client.query(`update ${schema}._ponder_checkpoint set latest_checkpoint = $1`, [padded]);
+    await client.query(`update ${schema}.node set earned = earned + 1 where number = ${1 + (happened % 100)}`);
+    blockOf.set(Number(events), Number(block));
+    written.set(Number(events), performance.now());
+    await client.query("commit");
+    happened++;
+    await sleep(1_000);
+  }
+  await sleep(2_000);
+  isOver = true;
+  for (const end of ends) end();
+  await client.end();
+  return { firsts, pushes, views, requests, bytes, happened, failed };
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const [origin, schema, number = "1000", seconds = "30"] = process.argv.slice(2);
+  const { DATABASE_URL } = process.env;
+  if (!schema || !DATABASE_URL) throw new Error("DATABASE_URL=... node test/viewers.mjs ORIGIN SCHEMA [VIEWERS] [SECONDS]");
+  const begun = performance.now();
+  const { firsts, pushes, views, requests, bytes, happened, failed } = await look(origin.split(","), DATABASE_URL, schema, Number(number), Number(seconds));
+  const took = (performance.now() - begun) / 1_000;
+  const told = (values) => `median ${quantile(values, 0.5).toFixed()} ms, 95 % within ${quantile(values, 0.95).toFixed()} ms, the longest ${Math.max(...values).toFixed()} ms`;
+  console.log(`  ${number} viewers within ten seconds, ${happened} events: ${requests} answers, ${(requests / took).toFixed()} a second, ${(bytes / 1e6).toFixed(1)} MB`);
+  console.log(`  first view, files and data: ${told(firsts)}`);
+  console.log(`  an event heard of, from its commit: ${told(pushes)}`);
+  console.log(`  an event seen in the figures: ${told(views)}`);
+  for (const [message, times] of failed) console.log(`  failed ${times} times: ${message}`);
+  assert.equal(failed.size, 0);
+  assert.ok(firsts.length === Number(number), `${firsts.length} viewers of ${number} saw it`);
+  assert.ok(quantile(firsts, 0.5) <= 1_000, "the first view takes longer than a second");
+  assert.ok(quantile(pushes, 0.5) <= 1_000, "an event takes longer than a second");
+  process.exit(0);
+}

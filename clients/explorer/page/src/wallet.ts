@@ -1,0 +1,158 @@
+/** The reader's wallet, if there is one (EIP-6963), and calls of the contract: tried before they are sent, with their gas, or the contract's own words against them. */
+import { musterAbi } from "muster-client/abi";
+import { useEffect, useReducer } from "preact/hooks";
+import {
+  type Address, BaseError, ContractFunctionRevertedError, type EIP1193Provider, type Hash, type PublicClient, type TransactionReceipt, createPublicClient, createWalletClient, custom, getAddress, http, numberToHex,
+} from "viem";
+import { config } from "./config";
+import { setConnected } from "./connected";
+import { money } from "./format";
+
+/** A wallet that has announced itself. */
+export interface Found {
+  info: { uuid: string; name: string; icon: string; rdns: string };
+  provider: EIP1193Provider;
+}
+
+export interface Wallet {
+  found: Found[];
+  /** The one that is connected, its account and its chain. */
+  used: Found | undefined;
+  account: Address | undefined;
+  chainId: number | undefined;
+  error: string | undefined;
+}
+
+let wallet: Wallet = { found: [], used: undefined, account: undefined, chainId: undefined, error: undefined };
+const listeners = new Set<() => void>();
+function change(next: Partial<Wallet>): void {
+  wallet = { ...wallet, ...next };
+  setConnected(wallet.account);
+  for (const listener of listeners) listener();
+}
+
+let isLooking = false;
+/** Asks wallets to announce themselves: nothing is connected by that. */
+function look(): void {
+  if (!isLooking) {
+    isLooking = true;
+    addEventListener("eip6963:announceProvider", (event) => {
+      const one = (event as CustomEvent<Found>).detail;
+      if (!wallet.found.some(({ info }) => info.uuid === one.info.uuid)) change({ found: [...wallet.found, one] });
+    });
+  }
+  dispatchEvent(new Event("eip6963:requestProvider"));
+}
+
+export function useWallet(): Wallet {
+  const [, redraw] = useReducer((count: number) => count + 1, 0);
+  useEffect(() => {
+    const listener = () => redraw(undefined as never);
+    listeners.add(listener);
+    look();
+    return () => void listeners.delete(listener);
+  }, []);
+  return wallet;
+}
+
+const messageOf = (error: unknown): string => (error instanceof BaseError ? error.shortMessage : ((error as Error).message ?? String(error)));
+
+export async function connect(one: Found): Promise<void> {
+  try {
+    const accounts = (await one.provider.request({ method: "eth_requestAccounts" })) as Address[];
+    const chainId = Number(await one.provider.request({ method: "eth_chainId" }));
+    one.provider.on?.("accountsChanged", (accounts) => wallet.used === one && change({ account: accounts[0] && getAddress(accounts[0]) }));
+    one.provider.on?.("chainChanged", (chain) => wallet.used === one && change({ chainId: Number(chain) }));
+    change({ used: one, account: accounts[0] && getAddress(accounts[0]), chainId, error: undefined });
+  } catch (error) {
+    change({ error: `${one.info.name} did not connect: ${messageOf(error)}` });
+  }
+}
+
+export const disconnect = (): void => change({ used: undefined, account: undefined, chainId: undefined });
+
+/** Has the wallet go to the network's chain. */
+export async function switchChain(): Promise<void> {
+  try {
+    await wallet.used?.provider.request({ method: "wallet_switchEthereumChain", params: [{ chainId: numberToHex(config.chainId) }] });
+    change({ chainId: Number(await wallet.used?.provider.request({ method: "eth_chainId" })), error: undefined });
+  } catch (error) {
+    change({ error: `The wallet stays on its chain: ${messageOf(error)}` });
+  }
+}
+
+/** Whether what is sent would go to another chain than the contract's. */
+export const isElsewhere = ({ used, chainId }: Wallet): boolean => used !== undefined && config.chainId > 0 && chainId !== config.chainId;
+
+/** The chain, by the page's own endpoint, else by the wallet; undefined where there is neither. */
+export function chainClient(): PublicClient | undefined {
+  if (config.rpc) return createPublicClient({ transport: http(config.rpc, { retryCount: 1, batch: true }) });
+  return wallet.used && !isElsewhere(wallet) ? createPublicClient({ transport: custom(wallet.used.provider) }) : undefined;
+}
+
+/** A call of the contract. */
+export interface Call {
+  functionName: string;
+  args: readonly unknown[];
+  /** In wei. */
+  value?: bigint;
+}
+
+/** What sending it takes. */
+export interface Price {
+  /** What the chain estimates, and the limit that it is sent with. */
+  gas: bigint;
+  limit: bigint;
+  /** Wei for the gas. */
+  cost: bigint;
+}
+
+/** Who asks where no wallet is connected: nobody, for a look. */
+const NOBODY: Address = "0x000000000000000000000000000000000000dEaD";
+/** Beyond the estimate: draws of others that may fall due until it is mined; what is not used is not paid (docs/gas.md). */
+const MARGIN = 1_000_000n;
+
+/** An error of the contract in its own words, which stand in abi/IMuster.sol. */
+export function refusal(error: unknown): string {
+  const reverted = error instanceof BaseError ? (error.walk((cause) => cause instanceof ContractFunctionRevertedError) as ContractFunctionRevertedError | null) : null;
+  if (!reverted?.data) return messageOf(error);
+  const { errorName, args = [] } = reverted.data;
+  const inputs = musterAbi.find((item) => item.type === "error" && item.name === errorName)?.inputs ?? [];
+  const values = inputs.map(({ name }, i) => `${name} ${said(name, args[i])}`).join(", ");
+  return `${SENTENCES[errorName] ?? errorName}${values && ` (${values})`}`;
+}
+const WEI = /^(fee|least|most|stake|offered|needed|value|amount)$/i;
+const said = (name: string, value: unknown): string => (typeof value === "bigint" && value > 10n ** 9n && WEI.test(name) ? money(value) : String(value));
+
+/** Tries a call without sending it; throws with the words of the refusal. */
+export async function prepare({ functionName, args, value }: Call): Promise<Price> {
+  const client = chainClient();
+  if (!client) throw new Error("Connect a wallet, or have the page configured with an RPC endpoint of the chain, to see what it takes.");
+  const account = wallet.account ?? NOBODY;
+  const call = { address: config.muster as Address, abi: musterAbi, functionName, args, account, value } as never;
+  try {
+    await client.simulateContract(call);
+    const [gas, price] = await Promise.all([client.estimateContractGas(call), client.getGasPrice()]);
+    return { gas, limit: (gas * 6n) / 5n + MARGIN, cost: gas * price };
+  } catch (error) {
+    throw new Error(refusal(error));
+  }
+}
+
+/** Has the wallet send a call, and waits until it is mined. */
+export async function send({ functionName, args, value }: Call, { limit }: Price, onSent: (hash: Hash) => void): Promise<TransactionReceipt> {
+  const { used, account } = wallet;
+  if (!used || !account) throw new Error("No wallet is connected.");
+  if (isElsewhere(wallet)) throw new Error("The wallet is on another chain.");
+  const client = createWalletClient({ account, transport: custom(used.provider) });
+  try {
+    const hash = await client.writeContract({ chain: null, address: config.muster as Address, abi: musterAbi, functionName, args, value, gas: limit } as never);
+    onSent(hash);
+    const reader = createPublicClient({ transport: custom(used.provider), pollingInterval: 500 });
+    const receipt = await reader.waitForTransactionReceipt({ hash });
+    if (receipt.status !== "success") throw new Error("It was mined, and failed: something had changed since it was tried.");
+    return receipt;
+  } catch (error) {
+    throw new Error(refusal(error));
+  }
+}
