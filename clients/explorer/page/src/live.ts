@@ -137,7 +137,7 @@ export function useAsked<T>(key: string, question: (signal: AbortSignal) => Prom
   const version = network?.events ?? (head ? 0n : undefined);
   const [asked, setAsked] = useState<Asked<T> & { key: string }>({ key, data: undefined, error: undefined, head: undefined });
   const busy = useRef<{ key: string; again: boolean; stop: AbortController } | undefined>(undefined);
-  const answered = useRef<{ key: string; block: bigint } | undefined>(undefined);
+  const answered = useRef<{ key: string; block: bigint; events: bigint } | undefined>(undefined);
   // Nobody waits any more for what was asked under another name, or by a view that is left.
   useEffect(
     () => () => {
@@ -152,8 +152,8 @@ export function useAsked<T>(key: string, question: (signal: AbortSignal) => Prom
       busy.current.again = true;
       return;
     }
-    /** Whether the last answer holds every event that is known. */
-    const hasAll = () => answered.current?.key === key && live.network !== undefined && answered.current.block >= live.network.block;
+    /** Whether the last answer holds every event that is known; a reorganisation has taken some back where there are fewer. */
+    const hasAll = () => answered.current?.key === key && live.network !== undefined && answered.current.block >= live.network.block && answered.current.events <= live.network.events;
     if (hasAll()) return;
     const own = { key, again: false, stop: new AbortController() };
     busy.current = own;
@@ -167,7 +167,7 @@ export function useAsked<T>(key: string, question: (signal: AbortSignal) => Prom
           const data = await question(signal);
           const head = headOf(signal);
           if (busy.current === own) {
-            answered.current = head && { key, block: head.block };
+            answered.current = head && { key, block: head.block, events: live.network?.events ?? 0n };
             setAsked({ key, data, error: undefined, head });
           }
         } catch (error) {

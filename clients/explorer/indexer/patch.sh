@@ -1,8 +1,0 @@
-# Run or sourced in this directory: mends one thing in Ponder.
-# Ponder 0.16.10 asks the chain for every event of a contract by itself, for each range of blocks: what is to put them into one question takes `null`, which
-# stands for any topic, for a topic. Another version may have it otherwise, and then this has to be looked at.
-sync=node_modules/ponder/dist/esm/sync-historical/index.js
-if ! grep -q 'hasTopic1 = filter.topic1 != null' $sync; then
-  sed -i -E 's/(hasTopic([123]) = filter\.topic\2) !== undefined/\1 != null/' $sync
-  [ "$(grep -c 'hasTopic[123] = filter.topic[123] != null' $sync)" = 3 ] || { echo "indexer: Ponder's $sync is not as prepare.sh knows it" >&2; exit 1; }
-fi
