@@ -117,7 +117,7 @@ export async function startAll(history) {
     const made = await history({ network });
     const indexer = await startIndexer({ url: network.url, address, directory });
     stops.push(() => indexer.stop());
-    const site = await serve(directory, { indexer: indexer.origin, rpc: network.url, muster: address, name: "Testnet", chain: "Devnet", chainId: network.chain.id, blockExplorer: BLOCK_EXPLORER, stores: network.storeUrl, docs: "https://docs.example", source: "https://source.example" });
+    const site = await serve(directory, { indexer: indexer.origin, rpc: network.url, muster: address, name: "Testnet", chain: "Devnet", chainId: network.chain.id, blockExplorer: BLOCK_EXPLORER, docs: "https://docs.example", source: "https://source.example" });
     stops.push(() => site.close());
     const browser = await startBrowser();
     stops.push(() => browser.close());

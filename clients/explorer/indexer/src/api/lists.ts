@@ -8,7 +8,7 @@ import { lookNow } from "./state";
 
 const { node, task, account, model, parameter } = schema;
 
-/** Rows of a page at most, and how far down one can go: who wants more filters, or asks by SQL. */
+/** Rows of a page at most, and how far down a list goes; beyond that there are filters, and SQL. */
 const [MOST, DEEPEST] = [1_000, 100_000];
 /** Rows that are counted; beyond there are "more than". */
 const COUNTED = 10_000;

@@ -90,7 +90,7 @@ async function look(): Promise<State> {
   return state;
 }
 
-/** Looks now; whoever asks meanwhile is answered by the same look. */
+/** Looks now; all who ask meanwhile are answered by the same look. */
 export const lookNow = (): Promise<State> => (looking ??= look().finally(() => (looking = undefined)));
 
 function wake(): void {

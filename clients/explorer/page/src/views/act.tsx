@@ -96,7 +96,7 @@ function Owed({ account }: { account: Address }) {
               </Figure>
               <Figure label="Your newest tasks">{tasks.length ? tasks.map(({ id }, i) => [i ? " " : "", <TaskLink id={id} />]) : "–"}</Figure>
             </Figures>
-            {known.credit + known.unbonding > 0n && <Withdraw />}
+            <Withdraw />
           </>
         ) : (
           <p class="empty">Muster owes this account nothing, and it has created nothing.</p>

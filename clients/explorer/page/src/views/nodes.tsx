@@ -101,7 +101,7 @@ const TASK_COLUMNS: Column<Task>[] = [
   { key: "state", label: "State", help: "Where it is on its way, or how it ended.", value: stateOf, cell: (task) => <Pill tone={toneOf(task)}>{stateOf(task)}</Pill> },
   { key: "kind", label: "Kind", help: "What is to be done: images (Stable Diffusion), text (GPT) or fine-tuning.", value: ({ kind }) => KIND[kind] },
   { key: "policy", label: "Policy", help: "How its answer is checked. Single: not at all. Sampled: now and then. Replicated: by three nodes. Rated: by a group chosen by ratings.", value: ({ redundancy }) => POLICY[redundancy] },
-  { key: "node", label: "Node", help: "The node it started on; of a group, whom the judgement named first.", value: ({ node }) => node || null, cell: ({ node }) => <NodeLink number={node} /> },
+  { key: "node", label: "Node", help: "The node it started on; of a group, the one that the judgement names.", value: ({ node }) => node || null, cell: ({ node }) => <NodeLink number={node} /> },
   { key: "created", label: "Created", help: "How long ago it was created.", value: ({ createdAt }) => createdAt, cell: ({ createdAt }) => <Ago at={createdAt} />, numeric: true },
   { key: "waited", label: "Waited", help: "From its creation to its start on a node.", value: ({ startedAt, createdAt }) => startedAt && startedAt - createdAt, cell: ({ startedAt, createdAt }) => (startedAt ? duration(Number(startedAt - createdAt)) : "–"), numeric: true },
   { key: "fee", label: "Fee", help: "What its creator deposited for it.", value: ({ fee }) => fee, cell: ({ fee }) => money(fee), numeric: true },

@@ -163,8 +163,8 @@ function Group({ group, members, images, slashes }: { group: Row<"validations">;
         { key: "node", label: "Node", help: "The member's node.", value: ({ node }) => node, cell: ({ node }) => <NodeLink number={node} /> },
         { key: "stage", label: "Stage", help: "How far it came: called, running, committed to an answer, answered.", value: ({ stage }) => STAGE[stage] },
         { key: "elapsed", label: "Took", help: "From its start to its commitment.", value: ({ elapsed, committedAt }) => (committedAt ? elapsed : null), cell: ({ elapsed, committedAt }) => (committedAt ? duration(elapsed) : "–"), numeric: true },
-        { key: "commitment", label: "Committed to", help: "What it promised before it saw others' answers: a hash of its answer and a secret.", value: ({ commitment }) => commitment, cell: ({ commitment }) => (commitment ? <Hex of={commitment} ends={4} /> : "–") },
-        { key: "answer", label: "Answer", help: "What it revealed: a digest, perceptual hashes of images, or an error's code.", value: ({ answer }) => answer, cell: ({ answer, kind }) => (answer ? kind ? `error ${BigInt(answer)}` : <Hex of={answer} ends={6} /> : "–") },
+        { key: "commitment", label: "Committed to", help: "A hash of its answer and a secret: its promise, made before it saw others' answers.", value: ({ commitment }) => commitment, cell: ({ commitment }) => (commitment ? <Hex of={commitment} ends={4} /> : "–") },
+        { key: "answer", label: "Answer", help: "Its answer as it revealed it: a digest, perceptual hashes of images, or an error's code.", value: ({ answer }) => answer, cell: ({ answer, kind }) => (answer ? kind ? `error ${BigInt(answer)}` : <Hex of={answer} ends={6} /> : "–") },
         {
           key: "distance",
           label: images ? "Bits from the right one" : "Equal",
@@ -246,7 +246,7 @@ function Drawn({ task, events, newest }: { task: Row<"tasks">; events: bigint; n
             sort="-chance"
             page={10}
             columns={[
-              { key: "node", label: "Candidate", help: "Who was idle and could take it.", value: ({ node }) => node, cell: ({ node }) => <NodeLink number={node} /> },
+              { key: "node", label: "Candidate", help: "A node that was idle and could take it.", value: ({ node }) => node, cell: ({ node }) => <NodeLink number={node} /> },
               {
                 key: "bar",
                 label: "Chance",
@@ -260,9 +260,9 @@ function Drawn({ task, events, newest }: { task: Row<"tasks">; events: bigint; n
               },
               { key: "chance", label: "Of all", help: "Its weight as a part of all candidates' weight.", value: ({ chance }) => chance, cell: ({ chance }) => percent(chance, 2), numeric: true },
               { key: "weight", label: "Weight", help: "By the contract's formula, of stake, scores, reliability and models at hand.", value: ({ weight }) => weight, cell: ({ weight }) => (Number(weight) / 1e18).toFixed(4), numeric: true },
-              { key: "drawn", label: "Drawn", help: "Whom the hash of the block picked.", value: ({ node }) => (node === draw.winner ? "drawn" : ""), cell: ({ node }) => node === draw.winner && <Pill tone="good">drawn</Pill> },
+              { key: "drawn", label: "Drawn", help: "The node that the block's hash picked.", value: ({ node }) => (node === draw.winner ? "drawn" : ""), cell: ({ node }) => node === draw.winner && <Pill tone="good">drawn</Pill> },
             ]}
-            note="The bar of whom the hash picked is coloured. Replayed in your browser from all events: who was idle and in scope then, and what each weighed by the contract's formula. Which of them the block's hash picked is checked below, where the RPC endpoint keeps the contract's storage of that block."
+            note="The coloured bar is of the node that the hash picked. Replayed in your browser from all events: who was idle and in scope then, and what each weighed by the contract's formula. Which of them the block's hash picked is checked below, where the RPC endpoint keeps the contract's storage of that block."
           />
         </div>
       )}
