@@ -8,6 +8,7 @@
  * `event` rows are named by their place on the chain, `block * 1,000,000 + log index`; what an event brought about names that event.
  * Names stay: what is added later is a new column or table.
  */
+import { sql } from "drizzle-orm";
 import { index, onchainTable, primaryKey } from "ponder";
 
 // Numbers of nodes, parameters, groups and queues: exact up to 2^53, and never too large for the column. Ponder guesses from an event's values which rows
@@ -130,7 +131,7 @@ export const node = onchainTable(
   (t) => ({
     operator: index().on(t.operator),
     status: index().on(t.status),
-    gpuGroup: index().on(t.gpuGroup),
+    gpuGroup: index().on(t.gpuGroup, t.status, t.parked),
     stake: index().on(t.stake),
     earned: index().on(t.earned),
     slashed: index().on(t.slashed),
@@ -242,6 +243,8 @@ export const task = onchainTable(
     createdAt: index().on(t.createdAt),
     endedAt: index().on(t.endedAt),
     fee: index().on(t.fee),
+    // Of what runs the first view shows whose time is up first.
+    deadline: index().on(t.deadline).where(sql`status >= 3`),
     gpu: index().on(t.gpu, t.id),
     redundancy: index().on(t.redundancy, t.id),
     models: index().using("gin", t.models),

@@ -22,20 +22,19 @@ export const QUESTIONS = [
 const quantile = (values, q) => values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))] ?? Number.NaN;
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** As browsers: six connections to a server at most, of one viewer. */
+/** As browsers: six connections to a server at most, of one viewer; what a connection is lost for that the server had just closed is asked again. */
 function get(agent, url) {
   return new Promise((resolve, reject) => {
-    http
-      .get(url, { agent, headers: { "accept-encoding": "gzip" } }, (response) => {
-        const chunks = [];
-        response.on("data", (chunk) => chunks.push(chunk));
-        response.on("end", () => {
-          const bytes = Buffer.concat(chunks);
-          if (response.statusCode !== 200) return reject(new Error(`${url}: ${response.statusCode}`));
-          resolve({ bytes: bytes.length, body: response.headers["content-encoding"] === "gzip" ? gunzipSync(bytes) : bytes });
-        });
-      })
-      .on("error", reject);
+    const request = http.get(url, { agent, headers: { "accept-encoding": "gzip" } }, (response) => {
+      const chunks = [];
+      response.on("data", (chunk) => chunks.push(chunk));
+      response.on("end", () => {
+        const bytes = Buffer.concat(chunks);
+        if (response.statusCode !== 200) return reject(new Error(`${url}: ${response.statusCode}`));
+        resolve({ bytes: bytes.length, body: response.headers["content-encoding"] === "gzip" ? gunzipSync(bytes) : bytes });
+      });
+    });
+    request.on("error", (error) => (request.reusedSocket && error.code === "ECONNRESET" ? get(agent, url).then(resolve, reject) : reject(error)));
   });
 }
 

@@ -1,7 +1,7 @@
 /** The network at a glance, summed up in the database: what is there, what runs, what waits, what it costs. */
 import { db } from "ponder:api";
 import schema from "ponder:schema";
-import { type SQL, and, asc, desc, eq, gt, gte, inArray, isNotNull, ne, sql } from "drizzle-orm";
+import { type SQL, and, asc, desc, eq, gt, gte, isNotNull, ne, sql } from "drizzle-orm";
 import { timeLeft } from "../settings";
 import { json } from "./json";
 import { lookNow } from "./state";
@@ -68,7 +68,8 @@ export async function network(): Promise<string> {
     db
       .select({ id: task.id, kind: task.kind, units: task.units, node: task.node, status: task.status, deadline: task.deadline, startedAt: task.startedAt, fee: task.fee, creator: task.creator })
       .from(task)
-      .where(inArray(task.status, [3, 4, 5, 6]))
+      // As the index on deadlines has it.
+      .where(sql`${task.status} >= 3`)
       .orderBy(asc(task.deadline))
       .limit(RUNNING),
   ]);
