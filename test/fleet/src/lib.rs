@@ -6,11 +6,13 @@
 //! | [`world`] | a contract on a node in this process, and accounts that call it |
 //! | [`site`] | agents that answer for nodes of it, and stores |
 //! | [`play`] | a network of agents that compute embeddings while things go wrong |
-//! | [`wire`] | the way to the node, which can be cut |
+//! | [`wire`] | the way to the node, which can be cut, takes its time, and counts |
+//! | [`latency`] | what a task waits for, and a card: measured by the clock |
 //! | [`ledger`] | what became of the tasks, the nodes and the money |
 
 #![warn(missing_docs)]
 
+pub mod latency;
 pub mod ledger;
 pub mod play;
 pub mod site;

@@ -52,7 +52,11 @@ pub struct Site {
 impl Site {
     /// A fresh contract, with parameters that differ from the defaults in force.
     pub async fn new(parameters: &[(&str, u64)]) -> Site {
-        let world = World::new(parameters).await;
+        Self::of(World::new(parameters).await, parameters).await
+    }
+
+    /// The same of a contract that is there, which was deployed with these parameters.
+    pub async fn of(world: World, parameters: &[(&str, u64)]) -> Site {
         // Those that reach into stakes are only proposed with the deployment.
         let listed: Vec<serde_json::Value> = serde_json::from_str(include_str!("../../../abi/parameters.json")).unwrap();
         let delayed =
@@ -226,14 +230,22 @@ pub struct Agent {
 impl Agent {
     /// Writes the configuration.
     pub fn configure(&self, site: &Site) {
+        self.write(site, &format!("look_every = 1\ndrive_within = {}", self.drive_within));
+    }
+
+    /// The same, as hasty as agents usually are: tests have them look more often.
+    pub fn configure_usual(&self, site: &Site) {
+        self.write(site, "");
+    }
+
+    fn write(&self, site: &Site, pace: &str) {
         let store = site.place.path().join("store");
         let text = format!(
-            "home = {:?}\nrpc = [{:?}]\nmuster = \"{:?}\"\nlook_every = 1\ndrive_within = {}\nfrom_block = {}\n{}\n[store]\nget = [{store:?}]\nput = [{store:?}]\n\
+            "home = {:?}\nrpc = [{:?}]\nmuster = \"{:?}\"\n{pace}\nfrom_block = {}\n{}\n[store]\nget = [{store:?}]\nput = [{store:?}]\n\
              [[node]]\nname = {:?}\nkey_env = \"GPU_KEY\"\ngpu_name = {GPU:?}\nvram = {VRAM}\nstake = \"{}\"\n{}\n[node.executor]\n{}\n",
             self.home.join("state"),
             self.url,
             site.muster.address(),
-            self.drive_within,
             site.start,
             self.more,
             self.name,

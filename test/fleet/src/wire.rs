@@ -1,45 +1,67 @@
-//! The way to the chain's endpoint, which can be cut.
+//! The way to the node, which can be cut, takes its time, and counts what is asked over it.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{sleep, sleep_until, Instant};
+
+/// What every request of JSON-RPC has once; one over WebSocket is masked, and not counted.
+const REQUEST: &[u8] = b"\"method\":";
 
 /// A wire from a port of its own to an endpoint.
 pub struct Wire {
     /// What agents are told.
     pub url: String,
     whole: watch::Sender<bool>,
+    requests: Arc<AtomicU64>,
 }
 
 impl Wire {
     /// To an endpoint of this machine.
     pub async fn start(to: &str) -> Self {
+        Self::slow(to, Duration::ZERO).await
+    }
+
+    /// The same, on which everything takes so long, each way.
+    pub async fn slow(to: &str, delay: Duration) -> Self {
         let to: SocketAddr = to.strip_prefix("http://").unwrap().trim_end_matches('/').parse().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (whole, state) = watch::channel(true);
+        let requests = Arc::new(AtomicU64::new(0));
+        let counted = requests.clone();
         tokio::spawn(async move {
             loop {
-                let (mut from, _) = listener.accept().await.unwrap();
+                let (from, _) = listener.accept().await.unwrap();
                 let mut state = state.clone();
                 // What comes while it is cut is closed at once.
                 if !*state.borrow_and_update() {
                     continue;
                 }
+                let counted = counted.clone();
                 tokio::spawn(async move {
-                    let Ok(mut onward) = TcpStream::connect(to).await else { return };
+                    let Ok(onward) = TcpStream::connect(to).await else { return };
+                    let _ = (from.set_nodelay(true), onward.set_nodelay(true));
+                    let ((up, back), (down, forth)) = (from.into_split(), onward.into_split());
                     tokio::select! {
-                        _ = copy_bidirectional(&mut from, &mut onward) => {}
+                        // Both, since either side may end what it says first.
+                        _ = async { tokio::join!(carry(up, forth, delay, Some(&counted)), carry(down, back, delay, None)) } => {}
                         _ = state.wait_for(|whole| !whole) => {}
                     }
                 });
             }
         });
-        Self { url, whole }
+        Self { url, whole, requests }
+    }
+
+    /// How many requests have gone over it, by HTTP.
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
     }
 
     /// Breaks every connection, and lets no new ones through for so long.
@@ -48,4 +70,34 @@ impl Wire {
         sleep(time).await;
         self.whole.send_replace(true);
     }
+}
+
+/// Passes on what comes, each part so much later, until one of the sides has enough.
+async fn carry(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, delay: Duration, requests: Option<&AtomicU64>) {
+    let (send, mut under_way) = mpsc::unbounded_channel::<(Instant, Vec<u8>)>();
+    let hear = async move {
+        let (mut part, mut seen) = (vec![0; 1 << 16], Vec::new());
+        while let Ok(length @ 1..) = from.read(&mut part).await {
+            if let Some(requests) = requests {
+                seen.extend_from_slice(&part[..length]);
+                let found = seen.windows(REQUEST.len()).filter(|window| *window == REQUEST).count();
+                requests.fetch_add(found as u64, Ordering::Relaxed);
+                // What may be the beginning of one.
+                seen.drain(..seen.len().saturating_sub(REQUEST.len() - 1));
+            }
+            if send.send((Instant::now() + delay, part[..length].to_vec())).is_err() {
+                return;
+            }
+        }
+    };
+    let say = async move {
+        while let Some((due, part)) = under_way.recv().await {
+            sleep_until(due).await;
+            if to.write_all(&part).await.is_err() {
+                return;
+            }
+        }
+        let _ = to.shutdown().await;
+    };
+    tokio::join!(hear, say);
 }

@@ -1,0 +1,127 @@
+//! `muster-latency`: what a task waits for, and a card, which `script/bench latency` runs.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{ensure, Context, Result};
+use clap::Parser;
+use muster_fleet::latency::{tables, Conditions, Measured, Scene};
+use muster_fleet::site;
+
+/// Agents with executors that sleep, on a chain that makes blocks by the clock: how long a task takes from being asked for to being
+/// seen, and how much of the time cards work while tasks wait
+#[derive(Parser)]
+#[command(name = "script/bench latency", max_term_width = 120)]
+struct Options {
+    /// Milliseconds between two blocks
+    #[arg(long, value_delimiter = ',', default_value = "250,1000")]
+    blocks: Vec<u64>,
+    /// Milliseconds to the endpoint, each way
+    #[arg(long, value_delimiter = ',', default_value = "0,25,100")]
+    delays: Vec<u64>,
+    /// How agents hear of blocks: ws or http
+    #[arg(long, value_delimiter = ',', default_value = "ws", value_parser = ["ws", "http"])]
+    by: Vec<String>,
+    /// Policies with a full queue: 0 one node, 1 one that may be sampled, 2 three at once
+    #[arg(long, value_delimiter = ',', default_value = "0,1,2", value_parser = clap::value_parser!(u8).range(..=2))]
+    policies: Vec<u8>,
+    /// Seconds that a task takes, with a full queue
+    #[arg(long, value_delimiter = ',', default_value = "0.5,2,10")]
+    times: Vec<f64>,
+    /// Single tasks, each of a tenth of a second, by each client; 0 for none
+    #[arg(long, default_value_t = 20)]
+    singles: usize,
+    /// Tasks of each node, with a full queue
+    #[arg(long, default_value_t = 12)]
+    tasks: usize,
+    /// Lines for the head of the agents' configuration
+    #[arg(long, default_value = "")]
+    lines: String,
+    /// Write the tables into docs/latency.md
+    #[arg(long)]
+    write: bool,
+}
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() -> ExitCode {
+    match run(Options::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(o: Options) -> Result<()> {
+    ensure!(site::binary().is_file(), "there is no {}: script/bench builds it", site::binary().display());
+    ensure!(std::env::var_os("RPC_URL").is_none(), "RPC_URL is set: this is measured on a node of the command's own");
+    let mut all = Vec::new();
+    for &block in &o.blocks {
+        for &delay in &o.delays {
+            for by in &o.by {
+                let conditions = Conditions { block, delay, push: by == "ws" };
+                eprintln!("bench: a block every {block} ms, {delay} ms to the endpoint, by {by}");
+                all.push((conditions, measure(&o, conditions).await?));
+                println!("{}", tables(&all[all.len() - 1..]));
+            }
+        }
+    }
+    let text = tables(&all);
+    if all.len() > 1 {
+        println!("{text}");
+    }
+    if o.write {
+        write("docs/latency.md", &text)?;
+    }
+    Ok(())
+}
+
+async fn measure(o: &Options, conditions: Conditions) -> Result<Measured> {
+    let mut measured = Measured::default();
+    let mut busy = async |scene: &Scene, policy: u8| -> Result<()> {
+        for &time in &o.times {
+            eprintln!("bench: policy {policy}, tasks of {time} s");
+            // Long ones tell as much when there are fewer of them.
+            let each = if time >= 5.0 { o.tasks.div_ceil(3) } else { o.tasks };
+            measured.busy.insert((policy, (time * 1_000.0) as u64), scene.busy(policy, time, each).await?);
+        }
+        Ok(())
+    };
+    let (mut singles, mut idle) = (Vec::new(), 0.0);
+    if o.singles > 0 || o.policies.contains(&0) {
+        let scene = Scene::new(conditions, 1, &o.lines, 0).await?;
+        if o.singles > 0 {
+            eprintln!("bench: {} tasks by the command line", o.singles);
+            singles.push(("CLI", scene.by_command_line(o.singles, 0.1).await?));
+            eprintln!("bench: {} tasks by the package", o.singles);
+            singles.push(("TypeScript", scene.by_package(o.singles, 0.1).await?));
+        }
+        idle = scene.idle(Duration::from_secs(20)).await;
+        if o.policies.contains(&0) {
+            busy(&scene, 0).await?;
+        }
+    }
+    let checked: Vec<u8> = o.policies.iter().copied().filter(|policy| *policy > 0).collect();
+    if !checked.is_empty() {
+        // As often sampled as by default.
+        let scene = Scene::new(conditions, 3, &o.lines, 1_000).await?;
+        for policy in checked {
+            busy(&scene, policy).await?;
+        }
+    }
+    measured.singles.extend(singles);
+    measured.idle = idle;
+    Ok(measured)
+}
+
+/// Puts the tables where the page has them.
+fn write(path: &str, tables: &str) -> Result<()> {
+    const MARKS: [&str; 2] = ["<!-- script/bench latency --write -->\n", "<!-- end -->"];
+    let page = std::fs::read_to_string(path).context(path.to_string())?;
+    let (head, rest) = page.split_once(MARKS[0]).with_context(|| format!("{path} has no place for the tables"))?;
+    let (_, tail) = rest.split_once(MARKS[1]).with_context(|| format!("{path} has no end of the tables"))?;
+    std::fs::write(path, format!("{head}{}\n{tables}\n{}{tail}", MARKS[0], MARKS[1]))?;
+    println!("written: {path}");
+    Ok(())
+}
