@@ -1,7 +1,7 @@
 //! The calls that answer a task: each is in the journal before it is signed, and has a name under which it is sent once.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use alloy::primitives::{Bytes, U256};
@@ -29,6 +29,28 @@ pub struct Answers {
     pub secrets: Arc<Secrets>,
     /// Since when jobs are not seen on the chain.
     pub missing: Mutex<HashMap<(u64, u64), Instant>>,
+    /// What calls have told, until the node has done something about it.
+    pub told: Mutex<Told>,
+}
+
+/// What the node's own calls have told of it.
+#[derive(Default)]
+pub struct Told {
+    /// The task that it was given.
+    pub given: Option<Given>,
+    /// Whether it was set apart, or waits for a draw: by now there may be something to do about it.
+    pub apart: bool,
+    /// The block that has to come before something can be done.
+    pub awaits: Option<u64>,
+}
+
+/// A task that a node was given, as a receipt says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given {
+    pub task: u64,
+    pub deadline: u64,
+    /// The place of its group; 0 without one.
+    pub place: u32,
 }
 
 /// What a call came to.
@@ -44,6 +66,7 @@ impl Answers {
             Ok(done) => {
                 let cost: f64 = done.cost().saturating_to::<u128>() as f64;
                 OfNode(&self.shared.metrics, &self.name).add("gas_wei_total", cost);
+                self.note(&done.events);
                 Ok(Called::Done(Box::new(done)))
             }
             Err(error) => match error.refusal() {
@@ -55,6 +78,39 @@ impl Answers {
 
     fn put(&self, job: &Job) -> Result<()> {
         self.shared.journal.put(job)
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note of what a receipt says of the node: whoever frees it may have given it its next task.
+    pub fn note(&self, events: &[Event]) {
+        let mut told = self.told();
+        for event in events {
+            match event {
+                Event::TaskStarted(e) if e.node == self.number => {
+                    told.given = Some(Given { task: e.id, deadline: e.deadline, place: 0 });
+                }
+                Event::MemberStarted(e) if e.node == self.number => {
+                    told.given = Some(Given { task: e.id, deadline: e.deadline, place: e.group });
+                }
+                Event::NodeExcluded(e) if e.node == self.number => told.apart = true,
+                Event::NodeWaits(e) if e.node == self.number => told.apart = true,
+                _ => {}
+            }
+        }
+    }
+
+    /// There is something to do as soon as there is a block of this number.
+    pub fn awaits(&self, block: u64) {
+        let mut told = self.told();
+        told.awaits = Some(told.awaits.map_or(block, |known| known.min(block)));
+    }
+
+    /// What was told since this was asked last.
+    pub fn take_told(&self) -> Told {
+        std::mem::take(&mut *self.told())
     }
 
     /// Nothing is left to do about a job.
@@ -198,7 +254,11 @@ impl Answers {
     /// Reveals what may still be sampled.
     async fn reveal_alone(&self, job: &mut Job, head: &Head, running: Option<&IMuster::TaskView>) -> Result<Option<What>> {
         match running.filter(|task| task.id == job.task).map(|task| task.status) {
-            Some(4) if job.lot >= head.number => return Ok(Some(What::Block(head.number))),
+            // In the block after it the hash is known.
+            Some(4) if job.lot > head.number => {
+                self.awaits(job.lot);
+                return Ok(Some(What::Block(head.number)));
+            }
             Some(4) => {}
             // From a node that is behind.
             Some(3 | 6) => return Ok(None),
@@ -209,6 +269,7 @@ impl Answers {
                     if first.drawBlock < head.number {
                         What::Form(first.id)
                     } else {
+                        self.awaits(first.drawBlock + 1);
                         What::Block(head.number)
                     }
                 }));

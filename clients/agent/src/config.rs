@@ -19,9 +19,9 @@ pub struct Config {
     pub home: PathBuf,
     /// Nodes of the chain, the most trusted first.
     pub rpc: Vec<String>,
-    /// Nodes of the chain over WebSocket, which make the agent quicker.
-    #[serde(default)]
-    pub ws: Vec<String>,
+    /// Nodes of the chain over WebSocket, which tell the agent of blocks and events at once. Left out, each of `rpc` is asked under the same
+    /// address; empty, none is, and the agent looks by itself about as often as blocks come while it waits for one.
+    pub ws: Option<Vec<String>>,
     /// The contract.
     pub muster: Address,
     /// Refuse to talk to another chain.
@@ -38,7 +38,8 @@ pub struct Config {
     /// Gas that a call is reckoned to take at most, when the balance is compared with what is open.
     #[serde(default = "million")]
     pub gas_per_call: u64,
-    /// Seconds, at random up to this, that an idle node waits before it does what others may do as well.
+    /// Seconds that a node waits at most before it does what others may do as well: some blocks, at random, and the more the more nodes there
+    /// are, so that few do it at once.
     #[serde(default = "twenty")]
     pub drive_within: u64,
     /// Bytes that have to be free where the agent writes, or its nodes are paused.
@@ -86,6 +87,9 @@ pub struct Node {
     /// Whose node it is, if the key is a worker's that has not accepted the work yet: it does then. Without it the node is the one
     /// that the key is the operator of, or works for.
     pub operator: Option<Address>,
+    /// An earlier node of this agent whose GPU and executor this one uses, too, each with its own stake: while one of them computes, the
+    /// other is given its next task, so that the card does not wait for the chain. What says something of the GPU stands there.
+    pub shares: Option<String>,
     /// The GPU, by its UUID or its number as `nvidia-smi -L` lists them. Without it, and without `gpu_name`, the first.
     pub gpu: Option<String>,
     /// The GPU's name, where it is not asked for: MIG, unified memory, no NVIDIA driver.
@@ -112,11 +116,12 @@ pub struct Node {
     #[serde(default = "ten_minutes")]
     pub retest_after: u64,
     /// What runs the tasks.
+    #[serde(default)]
     pub executor: Executor,
 }
 
 /// What runs tasks.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Executor {
     /// The program and its arguments.
@@ -184,7 +189,8 @@ impl Config {
     }
 
     fn parse(text: &str) -> Result<Self> {
-        let config: Config = toml::from_str(text)?;
+        let mut config: Config = toml::from_str(text)?;
+        config.share()?;
         ensure!(!config.nodes.is_empty(), "there is no [[node]]");
         ensure!(!config.rpc.is_empty(), "`rpc` is empty");
         ensure!(!config.store.get.is_empty() && !config.store.put.is_empty(), "[store] needs `get` and `put`");
@@ -214,6 +220,28 @@ impl Config {
         Ok(config)
     }
 
+    /// Has nodes that share a card use it as the node does that has it.
+    fn share(&mut self) -> Result<()> {
+        for at in 0..self.nodes.len() {
+            let (before, rest) = self.nodes.split_at_mut(at);
+            let node = &mut rest[0];
+            let Some(name) = &node.shares else { continue };
+            let owner = before.iter().find(|owner| owner.name == *name && owner.shares.is_none());
+            let owner = owner.with_context(|| format!("node {}: no node {name:?} with a card is before it", node.name))?;
+            let own = node.executor.command.is_empty() && node.gpu.is_none() && node.gpu_name.is_none() && node.vram.is_none();
+            ensure!(own, "node {}: its GPU and its executor are those of {name}", node.name);
+            (node.gpu, node.gpu_name, node.vram) = (owner.gpu.clone(), owner.gpu_name.clone(), owner.vram);
+            (node.executor, node.lead) = (owner.executor.clone(), owner.lead);
+            if node.download.is_none() {
+                (node.download, node.download_within) = (owner.download.clone(), owner.download_within);
+            }
+            if node.models.is_empty() {
+                node.models.clone_from(&owner.models);
+            }
+        }
+        Ok(())
+    }
+
     /// The names of models by their ids.
     pub fn names(&self) -> BTreeMap<u64, String> {
         let all = self.models.iter().chain(self.nodes.iter().flat_map(|node| &node.models));
@@ -239,6 +267,11 @@ impl Node {
         }
         let variable = self.key_env.as_deref().unwrap_or_default();
         key::from_environment(variable)?.with_context(|| format!("node {}: no key in the environment's {variable}", self.name))
+    }
+
+    /// The name of its card: that of the node that has it.
+    pub fn card(&self) -> &str {
+        self.shares.as_ref().unwrap_or(&self.name)
     }
 
     /// The directory of its golden tasks, if it is there.
@@ -297,10 +330,27 @@ mod tests {
         Config::parse(text).unwrap();
         // What stands in it as a comment are settings too.
         let settings = text.lines().map(|line| match line.strip_prefix("# ") {
-            Some(setting) if setting.contains(" = ") && !setting.starts_with("operator") => setting,
+            Some(setting)
+                if setting.contains(" = ") && !["operator", "shares"].iter().any(|other| setting.starts_with(other)) =>
+            {
+                setting
+            }
             _ => line,
         });
         Config::parse(&settings.collect::<Vec<_>>().join("\n")).unwrap();
+    }
+
+    #[test]
+    fn nodes_share_a_card() {
+        let other = |more: &str| format!("{LEAST}\n[[node]]\nname = \"gpu0b\"\nkey_env = \"K\"\n{more}");
+        let config = Config::parse(&other("shares = \"gpu0\"")).unwrap();
+        assert_eq!(config.nodes[1].card(), config.nodes[0].card());
+        assert_eq!(config.nodes[1].executor.command, config.nodes[0].executor.command);
+        assert_eq!(config.nodes[1].models, config.nodes[0].models);
+        assert_eq!(config.nodes[1].stake, None);
+        for wrong in ["", "shares = \"gpu1\"", "shares = \"gpu0b\"", "shares = \"gpu0\"\n[node.executor]\ncommand = [\"x\"]"] {
+            assert!(Config::parse(&other(wrong)).is_err(), "{wrong}");
+        }
     }
 
     #[test]

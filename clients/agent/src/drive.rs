@@ -1,20 +1,22 @@
 //! What others may do as well, and this node gains by: draws that could bring it work, the end of a task that it is late for, a
 //! judgement that pays it, a block that it waits for. After a random time, so that of many who wait one does it, and the others see that it is done.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use alloy::primitives::{Bytes, U256};
 use alloy::sol_types::SolCall;
 use anyhow::Result;
-use muster_client::{Account, Error, Head, IMuster, Muster, DISPATCH};
+use muster_client::{Error, Head, IMuster, Muster, DISPATCH};
 use rand::Rng;
 
+use crate::answers::Answers;
 use crate::say;
 
 /// As in `IMuster.NodeView.status`.
 const PENDING_PAUSE: u8 = 3;
 /// As in `IMuster.NodeView.parked`: the draw that such a node waits for is often made by nobody else.
-const RESERVED: u8 = 3;
+pub const RESERVED: u8 = 3;
 
 /// Something to do, and what shows that it is the same still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +43,9 @@ pub enum What {
 pub struct Drive(Option<(What, Instant)>);
 
 impl Drive {
-    /// Notes what could be done now; gives it when its time has come and it could be done all the while.
-    pub fn consider(&mut self, what: Option<What>, within: Duration) -> Option<What> {
+    /// Notes what could be done now; gives it when its time has come and it could be done all the while: after the least of these times, and
+    /// before the most, at random.
+    pub fn consider(&mut self, what: Option<What>, within: Range<Duration>) -> Option<What> {
         let now = Instant::now();
         let Some(what) = what else {
             self.0 = None;
@@ -57,7 +60,7 @@ impl Drive {
                 Some(what)
             }
             _ => {
-                let rest = within.mul_f64(rand::thread_rng().gen());
+                let rest = within.start + within.end.saturating_sub(within.start).mul_f64(rand::thread_rng().gen());
                 self.0 = Some((what, now + rest));
                 None
             }
@@ -76,29 +79,67 @@ pub fn for_the_resting(head: &Head, view: &IMuster::NodeView) -> Option<What> {
     (view.status == PENDING_PAUSE && view.parked > 0 && over).then_some(What::Pause(view.node))
 }
 
-/// What an idle node gains by.
-pub async fn for_the_idle(muster: &Muster, head: &Head, view: &IMuster::NodeView) -> Result<Option<What>> {
+/// How long something is left to others, in blocks: those who asked for a draw make it first; of many nodes that could, one or two do it in
+/// each block from then on. What a node alone gains by, and nobody else does, it does at once.
+pub fn leaves(what: What, block: Duration, nodes: u32, reserved: bool, most: Duration) -> Range<Duration> {
+    let within = match what {
+        What::Poke(_) => Duration::ZERO..Duration::ZERO,
+        What::Expire(..) | What::Pause(_) => Duration::ZERO..block,
+        // Three of them, and nobody else waits for it.
+        What::Draw(_) if reserved => Duration::ZERO..block,
+        What::Draw(_) => block * 2..block * 2 + block * nodes.clamp(4, 10_000),
+        What::Form(_) | What::Settle(..) => Duration::ZERO..block * 3,
+        // A chain that makes blocks has made one by then.
+        What::Block(_) => (block * 4).max(QUIET)..(block * 8).max(QUIET * 2),
+    };
+    within.start.min(most)..within.end.min(most)
+}
+
+/// After so long without a block it is believed that nobody makes one.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// What an idle node gains by, and how many nodes there are.
+pub async fn for_the_idle(
+    answers: &Answers,
+    muster: &Muster,
+    head: &Head,
+    view: &IMuster::NodeView,
+) -> Result<(Option<What>, u32)> {
+    let back = view.parked > 0 && view.parkedUntil > 0 && view.parkedUntil <= head.timestamp;
     if view.status != 1 || view.excluded && view.parked == 0 {
-        return Ok(None);
+        return Ok((None, 1));
     }
+    if back {
+        return Ok((Some(What::Poke(view.node)), 1));
+    }
+    // One that is reserved waits for just that draw.
     if view.parked > 0 && view.parked != RESERVED {
-        let back = view.parkedUntil > 0 && view.parkedUntil <= head.timestamp;
-        return Ok(back.then_some(What::Poke(view.node)));
+        return Ok((None, 1));
     }
     let overview = muster.read(IMuster::overviewCall {}).await?;
+    let nodes = overview.nodesJoined;
     if overview.pending > 0 {
         let first = muster.read(IMuster::pendingTasksCall { from: 0, count: 1 }).await?;
-        return Ok(first.first().map(|task| What::Draw(task.id)));
+        return Ok(match first.first() {
+            Some(task) if task.drawBlock > head.number => {
+                answers.awaits(task.drawBlock);
+                (Some(What::Block(head.number)), nodes)
+            }
+            first => (first.map(|task| What::Draw(task.id)), nodes),
+        });
+    }
+    if view.parked > 0 {
+        return Ok((None, nodes));
     }
     if overview.queued > 0 && view.parked == 0 && !view.held {
         let best = muster.read(IMuster::bestQueuedCall { number: view.node }).await?;
-        return Ok((best.id > 0).then_some(What::Poke(view.node)));
+        return Ok(((best.id > 0).then_some(What::Poke(view.node)), nodes));
     }
-    Ok(None)
+    Ok((None, nodes))
 }
 
 /// Does it, unless it would be refused: then another was quicker.
-pub async fn carry_out(account: &Account, node: &str, what: What) -> Result<()> {
+pub async fn carry_out(answers: &Answers, what: What) -> Result<()> {
     let input: Bytes = match what {
         // Draws come in order: what waits before the validators is drawn by the same call.
         What::Draw(_) | What::Form(_) => IMuster::dispatchCall { count: DISPATCH }.abi_encode(),
@@ -109,9 +150,10 @@ pub async fn carry_out(account: &Account, node: &str, what: What) -> Result<()> 
     }
     .into();
     let stamp = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
-    match account.send_once(&format!("drive {stamp}"), input, U256::ZERO).await {
+    match answers.account.send_once(&format!("drive {stamp}"), input, U256::ZERO).await {
         Ok(done) => {
-            say!("{node}: {what:?}, because nobody else did, in transaction {}", done.receipt.transaction_hash);
+            say!("{}: {what:?}, because nobody else did, in transaction {}", answers.name, done.receipt.transaction_hash);
+            answers.note(&done.events);
             Ok(())
         }
         Err(Error::Refused(_) | Error::Undone { .. }) => Ok(()),
@@ -126,12 +168,28 @@ mod tests {
     #[test]
     fn what_changes_is_waited_for_anew() {
         let mut drive = Drive::default();
-        assert_eq!(drive.consider(Some(What::Draw(1)), Duration::ZERO), None);
-        assert_eq!(drive.consider(Some(What::Draw(2)), Duration::ZERO), None);
-        assert_eq!(drive.consider(Some(What::Draw(2)), Duration::ZERO), Some(What::Draw(2)));
-        assert_eq!(drive.consider(Some(What::Draw(2)), Duration::from_hours(1)), None);
+        assert_eq!(drive.consider(Some(What::Draw(1)), Duration::ZERO..Duration::ZERO), None);
+        assert_eq!(drive.consider(Some(What::Draw(2)), Duration::ZERO..Duration::ZERO), None);
+        assert_eq!(drive.consider(Some(What::Draw(2)), Duration::ZERO..Duration::ZERO), Some(What::Draw(2)));
+        assert_eq!(drive.consider(Some(What::Draw(2)), Duration::ZERO..Duration::from_hours(1)), None);
         assert!(drive.rest().is_some_and(|rest| rest <= Duration::from_hours(1)));
-        assert_eq!(drive.consider(None, Duration::ZERO), None);
+        assert_eq!(drive.consider(None, Duration::ZERO..Duration::ZERO), None);
         assert_eq!(drive.rest(), None);
+    }
+
+    #[test]
+    fn what_others_may_do_is_left_to_them_by_blocks() {
+        let (block, most) = (Duration::from_millis(250), Duration::from_secs(20));
+        let leaves = |what, nodes, reserved| leaves(what, block, nodes, reserved, most);
+        // Nobody else pokes a node that is set back.
+        assert_eq!(leaves(What::Poke(1), 1_000, false), Duration::ZERO..Duration::ZERO);
+        // Who has asked for a task draws it first; of many nodes few do it in one block.
+        assert_eq!(leaves(What::Draw(1), 1, false), block * 2..block * 6);
+        assert_eq!(leaves(What::Draw(1), 40, false), block * 2..block * 42);
+        assert_eq!(leaves(What::Draw(1), 1_000_000, false).end, most);
+        assert_eq!(leaves(What::Draw(1), 1_000, true), Duration::ZERO..block);
+        // A block is made only where none comes.
+        assert!(leaves(What::Block(7), 1, false).start >= block * 4);
+        assert!(super::leaves(What::Block(7), block * 60, 1, false, most).end <= most);
     }
 }

@@ -1,8 +1,10 @@
 //! The program that runs tasks: a child process that is told them in lines of JSON (`executor.schema.json`), in a process group
 //! of its own, which is killed when time is up, and when the agent is gone.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use anyhow::{bail, ensure, Context, Result};
@@ -10,6 +12,7 @@ use rustix::process::{kill_process_group, Pid, Signal};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::{Mutex, MutexGuard, Notify};
 use tokio::time::timeout;
 
 use crate::config;
@@ -89,6 +92,59 @@ pub enum Ran {
     Done,
     /// There is none.
     Failed(Fault, String),
+}
+
+/// An executor, and the tasks that wait for it: of several nodes that share it, the one whose deadline is next comes first.
+pub struct Card {
+    executor: Mutex<Executor>,
+    /// By deadline and node.
+    waiting: std::sync::Mutex<BTreeSet<(u64, u32)>>,
+    changed: Notify,
+}
+
+/// A place among those that wait, until it is dropped.
+struct Place<'a>(&'a Card, (u64, u32));
+
+impl Card {
+    /// One with nobody who waits.
+    pub fn new(executor: Executor) -> Self {
+        Self { executor: Mutex::new(executor), waiting: std::sync::Mutex::default(), changed: Notify::new() }
+    }
+
+    /// The executor, when nobody uses it: for what is no task.
+    pub async fn lock(&self) -> MutexGuard<'_, Executor> {
+        self.executor.lock().await
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, BTreeSet<(u64, u32)>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The executor, when no task that is due earlier waits for it.
+    pub async fn turn(&self, deadline: u64, node: u32) -> MutexGuard<'_, Executor> {
+        self.waiting().insert((deadline, node));
+        let place = Place(self, (deadline, node));
+        let is_first = || self.waiting().first() == Some(&place.1);
+        loop {
+            let changed = self.changed.notified();
+            if is_first() {
+                let executor = self.executor.lock().await;
+                // One that is due earlier may have come meanwhile, and waits for the lock behind this one.
+                if is_first() {
+                    return executor;
+                }
+            } else {
+                changed.await;
+            }
+        }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.waiting().remove(&self.1);
+        self.0.changed.notify_waiters();
+    }
 }
 
 /// An executor, running or to be started.
@@ -227,6 +283,13 @@ impl Executor {
         }
     }
 
+    /// Kills it if it computes what nobody waits for any more.
+    pub fn stop_idle(&mut self) {
+        if self.busy {
+            self.stop();
+        }
+    }
+
     /// Kills it, with all that it has started.
     pub fn stop(&mut self) {
         if let Some(mut running) = self.running.take() {
@@ -315,6 +378,30 @@ mod tests {
     }
 
     const READY: &str = r#"echo "{\"ready\":{\"name\":\"x\",\"version\":\"1\",\"kinds\":[\"gpt\"]}}";"#;
+
+    #[tokio::test]
+    async fn of_tasks_that_wait_the_one_that_is_due_next_comes_first() {
+        let card = std::sync::Arc::new(Card::new(executor("true")));
+        let order = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let busy = card.turn(5, 1).await;
+        let mut tasks = tokio::task::JoinSet::new();
+        for (deadline, node) in [(30, 2), (10, 3), (20, 4)] {
+            let (card, order) = (card.clone(), order.clone());
+            tasks.spawn(async move {
+                let turn = card.turn(deadline, node).await;
+                order.lock().unwrap().push(deadline);
+                drop(turn);
+            });
+        }
+        // One that gives up holds up nobody.
+        assert!(timeout(Duration::from_millis(20), card.turn(7, 5)).await.is_err());
+        while card.waiting().len() < 3 {
+            tokio::task::yield_now().await;
+        }
+        drop(busy);
+        while tasks.join_next().await.is_some() {}
+        assert_eq!(*order.lock().unwrap(), [10, 20, 30]);
+    }
 
     #[tokio::test]
     async fn a_warm_one_runs_one_task_after_the_other() {

@@ -102,6 +102,7 @@ async fn run(path: &std::path::Path) -> Result<()> {
             }
         });
     }
+    serving.spawn(reader::wake(shared.clone()));
     serving.spawn(reader::run(shared.clone()));
     let mut nodes = JoinSet::new();
     for settings in shared.config.nodes.clone() {

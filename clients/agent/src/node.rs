@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::answers::{passes, Answers, Called};
+use crate::answers::{passes, Answers, Called, Given};
 use crate::clock::Clock;
 use crate::drive::{self, Drive, What};
 use crate::executor::Fault;
@@ -32,7 +32,9 @@ const DISMISSED: Duration = Duration::from_secs(20);
 /// How often groups are searched for commitments that the journal does not know.
 const SEARCH: Duration = Duration::from_secs(30);
 /// The shortest rest between two looks.
-const SHORTEST: Duration = Duration::from_millis(200);
+const SHORTEST: Duration = Duration::from_millis(50);
+/// How often transactions are looked after that were sent before, and the balance is weighed while nothing changes.
+const AFTER: Duration = Duration::from_secs(3);
 /// The longest rest after looks that failed.
 const REST: Duration = Duration::from_mins(1);
 
@@ -77,6 +79,16 @@ pub struct Node {
     lead: Option<(u64, u64, u64)>,
     /// When that is.
     due: Option<Instant>,
+    /// When its transactions were looked after last.
+    ticked: Option<Instant>,
+    /// When its balance was weighed last, and against how many jobs.
+    weighed: Option<(Instant, usize)>,
+    /// When it last asked for work that nobody else would ask for.
+    poked: Option<Instant>,
+    /// The block that something can be done after.
+    awaits: Option<u64>,
+    /// The models that it held when it was last looked at.
+    held: Vec<u64>,
 }
 
 /// Whether a task's time is over, and no answer to it counts any more.
@@ -115,6 +127,11 @@ impl Node {
             clock: Clock::default(),
             lead: None,
             due: None,
+            ticked: None,
+            weighed: None,
+            poked: None,
+            awaits: None,
+            held: Vec::new(),
         })
     }
 
@@ -161,11 +178,14 @@ impl Node {
                     rest
                 }
             };
+            let awaits = self.awaits.take();
+            let endpoints = self.shared.chain.muster.endpoints().clone();
             let now = Instant::now();
             let pause = self.due.filter(|due| *due > now).map_or(pause, |due| pause.min(due - now));
             tokio::select! {
                 () = self.bell.notified() => {}
                 () = tokio::time::sleep(pause) => {}
+                () = endpoints.reach(awaits.unwrap_or_default()), if awaits.is_some() => {}
                 _ = draining.changed(), if !self.draining => {}
             }
         }
@@ -177,16 +197,28 @@ impl Node {
         let muster = &shared.chain.muster;
         // First: on a full disk nothing else can be done.
         self.answers().measure_disk()?;
-        self.finished().await?;
+        let finished = self.finished().await?;
         self.test().await?;
-        self.answers().account.sender().tick().await?;
-        let head = shared.chain.head().await?;
+        if finished {
+            self.answer_at_once().await?;
+        }
+        if self.ticked.is_none_or(|ticked| ticked.elapsed() >= AFTER) {
+            self.answers().account.sender().tick().await?;
+            self.ticked = Some(Instant::now());
+        }
+        // At once: each question takes as long as the way to the node.
+        let (head, view, running) = tokio::join!(
+            muster.endpoints().recent_head(),
+            muster.read(IMuster::nodeCall { number }),
+            muster.read(IMuster::runningTaskCall { number }),
+        );
+        let (head, view) = (head?, view?);
         self.clock.see(&head);
-        let view = muster.read(IMuster::nodeCall { number }).await?;
         let running = match view.status {
-            2 | 3 | 4 | 6 => Some(muster.read(IMuster::runningTaskCall { number }).await?).filter(|task| task.id > 0),
+            2 | 3 | 4 | 6 => Some(running?).filter(|task| task.id > 0),
             _ => None,
         };
+        self.held.clone_from(&view.models);
         if !self.works(&view).await? {
             return self.dismissed(&head, running.as_ref()).await;
         }
@@ -195,7 +227,10 @@ impl Node {
         OfNode(&shared.metrics, self.name()).set("reveal_deadline_timestamp_seconds", 0.0);
         for job in &mut jobs {
             match job.stage {
-                Stage::Taken | Stage::Ran => self.begin(job, &view, running.as_ref())?,
+                Stage::Taken | Stage::Ran => {
+                    let own = running.as_ref().is_some_and(|task| (task.id, task.deadline) == (job.task, job.deadline));
+                    self.begin(job, own)?;
+                }
                 Stage::Stored | Stage::Sent => self.answers().answer(job).await?,
                 _ => wanted = self.answers().reveal(job, &head, running.as_ref()).await?.or(wanted),
             }
@@ -211,21 +246,77 @@ impl Node {
         }
         self.is_judged(view.status)?;
         let ready = self.tested && view.status != 0 && shared.journal.pauses(number)?.is_empty() && view.status != 5;
-        self.answers().weigh(&head, &jobs).await?;
+        let open = jobs.len();
+        if self.weighed.is_none_or(|(at, jobs)| at.elapsed() >= AFTER || jobs != open) {
+            self.answers().weigh(&head, &jobs).await?;
+            self.weighed = Some((Instant::now(), open));
+        }
         self.answers().pause_or_resume(view.status, self.tested).await?;
         if let Some(task) = running.as_ref().filter(|task| late(task, &head) && jobs.iter().all(|job| job.task != task.id)) {
             wanted = wanted.or(Some(What::Expire(number, task.id)));
         }
         wanted = wanted.or_else(|| drive::for_the_resting(&head, &view));
+        let mut nodes = 1;
         if wanted.is_none() && !self.draining {
-            wanted = drive::for_the_idle(muster, &head, &view).await?;
+            (wanted, nodes) = drive::for_the_idle(self.answers(), muster, &head, &view).await?;
         }
-        if let Some(what) = self.drive.consider(wanted, Duration::from_secs(shared.config.drive_within)) {
-            drive::carry_out(&self.answers().account, self.name(), what).await?;
+        let within = wanted.map_or(Duration::ZERO..Duration::ZERO, |what| {
+            let (block, most) = (muster.endpoints().pulse().block_time(), Duration::from_secs(shared.config.drive_within));
+            drive::leaves(what, block, nodes, view.parked == drive::RESERVED, most)
+        });
+        // Nobody else does it, so it is done at the first look; if it is of no use, not at every one.
+        let at_once = |poked: Instant| poked.elapsed() >= muster.endpoints().pulse().block_time() * 4;
+        let poke = wanted.filter(|what| matches!(what, What::Poke(_)) && self.poked.is_none_or(at_once));
+        if poke.is_some() {
+            self.poked = Some(Instant::now());
+        }
+        if let Some(what) = poke.or_else(|| self.drive.consider(wanted, within)) {
+            drive::carry_out(self.answers(), what).await?;
+        }
+        let told = self.answers().take_told();
+        self.awaits = told.awaits;
+        if let Some(given) = told.given {
+            self.take(given).await?;
+        }
+        if told.apart {
+            self.bell.notify_one();
         }
         self.tell(&view, running.as_ref(), &jobs, ready)?;
         let safe = jobs.iter().all(|job| job.stage == Stage::Revealed);
         Ok((self.draining && safe && running.is_none() && matches!(view.status, 0 | 5)).then_some(End::Asked))
+    }
+
+    /// Sends what has just been computed, and begins what its receipt says that the node was given: nobody has to be asked for either.
+    async fn answer_at_once(&mut self) -> Result<()> {
+        if self.dismissed.is_some() {
+            return Ok(());
+        }
+        for mut job in self.shared.journal.open_jobs(self.number())? {
+            if job.stage == Stage::Stored {
+                self.answers().answer(&mut job).await?;
+                if job.stage == Stage::Over {
+                    work::forget(&self.shared.config.work(&self.ready.settings), &job);
+                }
+            }
+        }
+        match self.answers().take_told().given {
+            Some(given) => self.take(given).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Takes a task that a receipt says the node was given. Where that is not all that has to be known, the next look finds it.
+    async fn take(&mut self, Given { task, deadline, place }: Given) -> Result<()> {
+        let (shared, number) = (self.shared.clone(), self.number());
+        if self.working.is_some() || shared.journal.job(number, task, deadline)?.is_some() {
+            return Ok(());
+        }
+        let Ok(spec) = shared.spec(task).await else { return Ok(()) };
+        let job = Job::new(number, task, deadline, spec.redundancy, place);
+        say!("{}: task {task} taken, until {deadline}", self.name());
+        shared.journal.put(&job)?;
+        die::at("journalled");
+        self.begin(&job, true)
     }
 
     /// Whether the key may act for the node.
@@ -298,10 +389,13 @@ impl Node {
     ) -> Result<Vec<Job>> {
         let (shared, number) = (self.shared.clone(), self.number());
         let journal = &shared.journal;
+        // What is over here runs there: a node that is behind tells of it, and not of what came after.
+        let mut behind = false;
         if let Some(task) = running {
             let known = journal.job(number, task.id, task.deadline)?;
             // Given up because a node was behind, and running all the same.
             let given_up = |job: &Job| matches!(job.outcome.as_deref(), Some("lost" | "overtaken")) && job.stage == Stage::Over;
+            behind = known.as_ref().is_some_and(|job| job.stage == Stage::Over && !given_up(job));
             if known.as_ref().is_none_or(|job| given_up(job) && matches!(task.status, 3 | 6) && !late(task, head)) {
                 let mut job = Job::new(number, task.id, task.deadline, task.redundancy, task.group);
                 if matches!(task.status, 4 | 5) {
@@ -316,7 +410,7 @@ impl Node {
         let mut jobs = journal.open_jobs(number)?;
         let is_running = |job: &Job| running.is_some_and(|task| (task.id, task.deadline) == (job.task, job.deadline));
         for job in jobs.iter_mut().filter(|job| job.stage < Stage::Sent && !is_running(job)) {
-            if running.is_some() {
+            if running.is_some() && !behind {
                 self.answers().over(job, "lost")?;
             } else {
                 self.answers().gone(job, "lost")?;
@@ -365,8 +459,8 @@ impl Node {
 
     /// Begins to work on a task, unless that is being done. A node whose self-test failed reports an error: what it would
     /// answer is not what its name promises. So does one whose self-test takes longer than the task may.
-    fn begin(&mut self, job: &Job, view: &IMuster::NodeView, running: Option<&IMuster::TaskView>) -> Result<()> {
-        let own = running.is_some_and(|task| (task.id, task.deadline) == (job.task, job.deadline));
+    /// Only what is the node's `own` now.
+    fn begin(&mut self, job: &Job, own: bool) -> Result<()> {
         if self.working.is_some() || !own {
             return Ok(());
         }
@@ -398,7 +492,7 @@ impl Node {
             executor: self.ready.executor.clone(),
             job: job.clone(),
             idle,
-            held: view.models.clone(),
+            held: self.held.clone(),
             until,
             last: until + Duration::from_secs(lead) / 2,
         };
@@ -418,16 +512,16 @@ impl Node {
             running.abort();
             let executor = self.ready.executor.clone();
             // When the work lets go of it.
-            tokio::spawn(async move { executor.lock().await.stop() });
+            tokio::spawn(async move { executor.lock().await.stop_idle() });
         }
     }
 
-    /// What has come of the work, if it is done.
-    async fn finished(&mut self) -> Result<()> {
+    /// What has come of the work, if it is done; whether it is.
+    async fn finished(&mut self) -> Result<bool> {
         if !self.working.as_ref().is_some_and(|(_, _, running)| running.is_finished()) {
-            return Ok(());
+            return Ok(false);
         }
-        let Some((task, _, running)) = self.working.take() else { return Ok(()) };
+        let Some((task, _, running)) = self.working.take() else { return Ok(false) };
         let worked = match running.await {
             Ok(worked) => worked?,
             Err(error) => anyhow::bail!("the work on task {task} broke off: {error}"),
@@ -456,7 +550,7 @@ impl Node {
             Some((Fault::Task | Fault::World, _)) => {}
             None => self.failures = 0,
         }
-        Ok(())
+        Ok(true)
     }
 
     fn retest_after(&self) -> Duration {

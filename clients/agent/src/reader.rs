@@ -8,6 +8,7 @@ use std::time::Duration;
 use alloy::primitives::B256;
 use anyhow::Result;
 use muster_client::{Batch, Cursor, Event, Events, IMuster, Reading};
+use tokio::sync::broadcast::error::RecvError;
 
 use crate::journal::News;
 use crate::shared::Shared;
@@ -58,6 +59,7 @@ impl Heard {
             Event::NodeResumed(e) if of(e.node) => Some(News::Resumed { node: e.node }),
             Event::WorkerNamed(e) if of(e.node) => None,
             Event::NodeReadmitted(e) if of(e.node) => None,
+            Event::NodeWaits(e) if of(e.node) => None,
             Event::TaskSucceeded(e) if of(e.node) => Some(outcome(e.node, e.id, "success", e.paid)),
             Event::TaskErrorReported(e) if of(e.node) => Some(outcome(e.node, e.id, "error", 0)),
             Event::TaskAborted(e) if of(e.node) => {
@@ -118,6 +120,30 @@ fn what_to_look_at(shared: &Shared, judged: &IMuster::MemberJudged, right: Optio
     )
 }
 
+/// How often events are asked for where nobody tells of them.
+const EVERY: Duration = Duration::from_millis(500);
+/// Events are read at most so often, all that have come meanwhile at once: nodes are woken before, by what is told of them.
+const PACE: Duration = Duration::from_secs(1);
+
+/// Wakes nodes by what they are told of, before it is read: that it is so they find out by themselves.
+pub async fn wake(shared: Arc<Shared>) {
+    let mut events = shared.chain.muster.endpoints().pulse().events();
+    loop {
+        match events.recv().await {
+            Ok(event) => {
+                let mut heard = Heard::default();
+                heard.hear(&shared, &event);
+                // A task that is created again under its number after a reorganisation is told of again.
+                shared.remember(&event);
+                shared.wake(&heard.nodes, &heard.tasks);
+            }
+            // What was missed is read.
+            Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
 /// Reads for as long as the process lives.
 pub async fn run(shared: Arc<Shared>) {
     loop {
@@ -135,8 +161,7 @@ async fn read(shared: &Arc<Shared>) -> Result<()> {
         // What was before, the contract's state tells.
         None => Cursor::new(shared.chain_id, muster.address(), shared.chain.head().await?.number),
     };
-    let every = Duration::from_secs(2).min(shared.config.look_every());
-    let reading = Reading { every, wake: shared.config.ws.clone(), ..Reading::default() };
+    let reading = Reading { every: EVERY, ..Reading::default() };
     let mut events = Events::with_cursor(muster.endpoints().clone(), cursor, reading).await?;
     loop {
         let batch = events.next().await?;
@@ -147,7 +172,10 @@ async fn read(shared: &Arc<Shared>) -> Result<()> {
                 _ => None,
             });
             heard.right = settled.collect();
-            events.iter().filter_map(|logged| logged.event.as_ref()).for_each(|event| heard.hear(shared, event));
+            for event in events.iter().filter_map(|logged| logged.event.as_ref()) {
+                shared.remember(event);
+                heard.hear(shared, event);
+            }
         } else {
             say!("the chain was reorganised");
         }
@@ -158,5 +186,6 @@ async fn read(shared: &Arc<Shared>) -> Result<()> {
             shared.alert("events", what, &text);
         }
         shared.wake(&heard.nodes, &heard.tasks);
+        tokio::time::sleep(PACE).await;
     }
 }

@@ -7,10 +7,9 @@ use alloy::primitives::{Address, U256};
 use anyhow::{bail, ensure, Context, Result};
 use muster_client::{pause, show_amount, Account, IMuster, Secrets, Sender, Sending};
 use muster_core::record::CALL_MODELS;
-use tokio::sync::Mutex;
 
 use crate::answers::Answers;
-use crate::executor::Executor;
+use crate::executor::Card;
 use crate::gpu::{self, Gpu};
 use crate::journal::Job;
 use crate::shared::Shared;
@@ -25,7 +24,7 @@ pub struct Ready {
     pub registered: String,
     /// Its memory as it is registered, in GiB.
     pub vram: u16,
-    pub executor: Arc<Mutex<Executor>>,
+    pub executor: Arc<Card>,
 }
 
 /// The key's account, and whose node it answers for.
@@ -48,7 +47,7 @@ pub async fn account(shared: &Shared, node: &config::Node) -> Result<(Account, S
 pub async fn ready(shared: &Arc<Shared>, settings: &config::Node) -> Result<Ready> {
     let (account, secrets, operator) = account(shared, settings).await?;
     work::prepare(&shared.config.work(settings))?;
-    let executor = Arc::new(Mutex::new(Executor::new(&settings.name, &settings.executor)));
+    let executor = shared.card(settings);
     let owed = owed(shared, account.address())?;
     let number = match (shared.chain.node_of(operator).await?, owed) {
         (0, Some(number)) => number,
@@ -71,8 +70,8 @@ pub async fn ready(shared: &Arc<Shared>, settings: &config::Node) -> Result<Read
     let view = muster.read(IMuster::nodeCall { number }).await?;
     let registered = muster.read(IMuster::gpuNameCall { group: view.gpu }).await?;
     say!("{}: node {number} of {}, as {registered:?} with {} GiB", settings.name, view.operator, view.vram);
-    let (secrets, missing) = (Arc::new(secrets), std::sync::Mutex::default());
-    let answers = Answers { shared: shared.clone(), name: settings.name.clone(), number, account, secrets, missing };
+    let (secrets, missing, told) = (Arc::new(secrets), std::sync::Mutex::default(), std::sync::Mutex::default());
+    let answers = Answers { shared: shared.clone(), name: settings.name.clone(), number, account, secrets, missing, told };
     Ok(Ready { answers, settings: settings.clone(), registered, vram: view.vram, executor })
 }
 
@@ -125,10 +124,13 @@ async fn recall(shared: &Shared, settings: &config::Node, number: u32) -> Result
 }
 
 /// Looks for the GPU, starts the executor anew, and runs the golden tasks; `twice` before anything is paid for the name.
-pub async fn examine(shared: &Shared, node: &config::Node, executor: &Mutex<Executor>, twice: bool) -> Result<Examined> {
+pub async fn examine(shared: &Shared, node: &config::Node, executor: &Card, twice: bool) -> Result<Examined> {
     let gpu = gpu::find(node)?;
     let mut executor = executor.lock().await;
-    executor.stop();
+    // Where nodes share it, the one that has it starts it anew.
+    if node.shares.is_none() {
+        executor.stop();
+    }
     executor.see(gpu.uuid.clone());
     executor.start().await?;
     let answered = match node.golden() {

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use muster_client::{Bounds, Endpoints, Muster, Settings, Stores};
+use muster_client::{Bounds, Endpoints, Event, IMuster, Muster, Settings, Stores};
 use serde_json::json;
 use tokio::sync::{watch, Notify};
 
 use crate::chain::Chain;
-use crate::config::Config;
+use crate::config::{self, Config};
+use crate::executor::{Card, Executor};
 use crate::journal::Journal;
 use crate::metrics::Metrics;
 
@@ -22,6 +23,9 @@ macro_rules! say {
 
 /// The same alert is not posted again so soon.
 const REPEAT: Duration = Duration::from_mins(10);
+
+/// So many tasks are remembered as they were created, the newest.
+const SPECS: usize = 4_096;
 
 /// What wakes a node, and the tasks that concern it.
 type Watched = (Arc<Notify>, BTreeSet<u64>);
@@ -42,6 +46,10 @@ pub struct Shared {
     /// Whether the agent is to end.
     pub draining: watch::Receiver<bool>,
     alerted: Mutex<HashMap<String, Instant>>,
+    /// What tasks were created with, as events have told.
+    specs: Mutex<BTreeMap<u64, IMuster::TaskSpec>>,
+    /// The executors, by the names of their cards.
+    cards: Mutex<HashMap<String, Arc<Card>>>,
 }
 
 impl Shared {
@@ -51,15 +59,29 @@ impl Shared {
         let endpoints = Endpoints::new(&config.rpc, settings)?;
         let chain_id = endpoints.chain().await?;
         let muster = Muster::connect(endpoints, config.muster).await?;
+        muster.endpoints().listen(config.ws.as_deref(), config.muster)?;
         let genesis = muster.endpoints().genesis().await?;
         let journal = Journal::open(&config.home, chain_id, config.muster, genesis)?;
         let (inputs, results) = stores(&config)?;
         let chain = Chain { muster, from_block: config.from_block };
-        let (watched, alerted) = (Mutex::default(), Mutex::default());
-        let (names, metrics) = (config.names(), Metrics::default());
+        let (watched, alerted, specs) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let (names, metrics, cards) = (config.names(), Metrics::default(), Mutex::default());
         let aside = journal.aside.clone();
-        let shared =
-            Arc::new(Self { config, chain, chain_id, journal, inputs, results, metrics, names, watched, draining, alerted });
+        let shared = Arc::new(Self {
+            config,
+            chain,
+            chain_id,
+            journal,
+            inputs,
+            results,
+            metrics,
+            names,
+            watched,
+            draining,
+            alerted,
+            specs,
+            cards,
+        });
         if let Some(aside) = aside {
             shared.alert("journal", "journal", &aside);
         }
@@ -69,6 +91,32 @@ impl Shared {
     /// A model as executors and people are told it.
     pub fn model(&self, id: u64) -> String {
         self.names.get(&id).cloned().unwrap_or_else(|| format!("{id:#012x}"))
+    }
+
+    /// Remembers what a task is created with.
+    pub fn remember(&self, event: &Event) {
+        let Event::TaskCreated(created) = event else { return };
+        let mut specs = self.specs.lock().unwrap_or_else(PoisonError::into_inner);
+        specs.insert(created.id, created.spec.clone());
+        while specs.len() > SPECS {
+            specs.pop_first();
+        }
+    }
+
+    /// What a task was created with, as the chain has it.
+    pub async fn spec(&self, id: u64) -> Result<IMuster::TaskSpec> {
+        let known = self.specs.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
+        match known {
+            Some(spec) => Ok(spec),
+            None => self.chain.spec(id).await,
+        }
+    }
+
+    /// A node's executor, which others may share.
+    pub fn card(&self, node: &config::Node) -> Arc<Card> {
+        let mut cards = self.cards.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Arc::new(Card::new(Executor::new(node.card(), &node.executor)));
+        cards.entry(node.card().into()).or_insert_with(new).clone()
     }
 
     /// Has a node woken by what happens to it from now on.

@@ -9,10 +9,9 @@ use std::time::Duration;
 use alloy::primitives::B256;
 use anyhow::{Context, Result};
 use muster_client::{digest_of, Given, IMuster, Lost, Opening, Seal, Secrets, Trouble};
-use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout_at, Instant};
 
-use crate::executor::{absolute, kind, Executor, Fault, Ran, Run};
+use crate::executor::{absolute, kind, Card, Fault, Ran, Run};
 use crate::journal::{Job, Stage};
 use crate::shared::Shared;
 use crate::{config, die, models, say};
@@ -48,7 +47,7 @@ pub struct Work {
     pub node: config::Node,
     pub number: u32,
     pub secrets: Arc<Secrets>,
-    pub executor: Arc<Mutex<Executor>>,
+    pub executor: Arc<Card>,
     pub job: Job,
     /// Why the task is not run, if there is a reason.
     pub idle: Option<Failure>,
@@ -92,7 +91,7 @@ impl Work {
             let ran = match self.idle.take() {
                 Some(why) => Err(why),
                 None => {
-                    let spec = self.shared.chain.spec(task).await?;
+                    let spec = self.shared.spec(task).await?;
                     let ran = self.execute(&spec).await;
                     die::at("executed");
                     ran.and_then(|()| self.settle(&spec))
@@ -165,8 +164,8 @@ impl Work {
             deadline: self.job.deadline,
         };
         die::at("executing");
-        // A self-test may have it, for as long as a model takes to load.
-        let executor = timeout_at(self.until, self.executor.lock()).await;
+        // A self-test may have it, for as long as a model takes to load; or another node's task.
+        let executor = timeout_at(self.until, self.executor.turn(self.job.deadline, self.number)).await;
         let mut executor = executor.map_err(|_| late("the executor was not free"))?;
         match executor.run(&run, self.left()).await {
             Ran::Done => Ok(()),

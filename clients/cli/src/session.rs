@@ -44,6 +44,12 @@ impl Session {
         self.muster.endpoints()
     }
 
+    /// Has nodes tell of blocks and of the contract's events, for what waits for them.
+    pub fn listen(&self) -> Result<()> {
+        let urls = &self.options.ws_url;
+        Ok(self.endpoints().listen((!urls.is_empty()).then_some(urls), self.muster.address())?)
+    }
+
     /// The key, whose password is asked for once.
     pub fn signer(&self) -> Result<&PrivateKeySigner> {
         if self.signer.get().is_none() {
@@ -80,8 +86,13 @@ impl Session {
             return self.tried(self.signer()?.address(), call, value, what).await;
         }
         let account = self.account().await?;
+        self.call_by(&account, call, value, what).await
+    }
+
+    /// Calls by an account that is there.
+    pub async fn call_by<C: SolCall + Clone>(&self, account: &Account, call: C, value: U256, what: &str) -> Result<Report> {
         let input = Bytes::from(call.abi_encode());
-        let Some(open) = self.open_already(&account, &input, value).await else {
+        let Some(open) = self.open_already(account, &input, value).await else {
             account.sender().tick().await?;
             return Ok(self.reported(&account.call(call, value).await?, what));
         };
@@ -175,14 +186,14 @@ impl<'a> Payments<'a> {
         Ok(report)
     }
 
-    /// All was said: the same command pays again.
-    pub async fn told(self) -> Result<()> {
+    /// All was said: the same command pays again. Gives the account, if it is no dry run.
+    pub async fn told(self) -> Result<Option<Account>> {
         if let Some(account) = &self.account {
             for name in &self.names {
                 account.sender().free(name).await?;
             }
         }
-        Ok(())
+        Ok(self.account)
     }
 }
 

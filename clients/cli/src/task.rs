@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use alloy::primitives::{B256, U256};
 use alloy::sol_types::SolCall;
 use anyhow::{bail, ensure, Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
-use muster_client::{abi, show_amount, Event, IMuster, BATCH};
-use serde_json::{json, Value};
+use muster_client::{abi, show_amount, Account, Event, IMuster, BATCH};
+use serde_json::json;
 use sha2::{Digest, Sha256};
+use tokio::time::{sleep, timeout, Instant};
 
 use crate::history::{self, topic, Past};
 use crate::node;
@@ -115,7 +116,11 @@ impl Command {
         match self {
             Command::Create(create) => create.run(session).await,
             Command::Show(which) => which.show(session).await.map(Some),
-            Command::Watch(follow) => watch(session, &follow.which, !follow.only).await.map(|()| None),
+            Command::Watch(follow) => {
+                session.listen()?;
+                let from = history::days_ago(session.endpoints(), follow.which.days).await?;
+                watch(session, &follow.which, from, !follow.only, None).await.map(|()| None)
+            }
             Command::Cancel(which) => which.cancel(session).await.map(Some),
             Command::Result(which) => which.result(session).await.map(Some),
         }
@@ -166,6 +171,9 @@ impl Create {
         let mut specs: Vec<_> = specs.collect();
         let each = u128::try_from(fee).ok().context("no fee is that high")?;
         let fees = if self.fee.is_some() { vec![each] } else { Vec::new() };
+        if self.follow {
+            session.listen()?;
+        }
         let asked = IMuster::createTasksCall { specs: specs.clone(), fees, atomic: true }.abi_encode();
         let mut payments = Payments::open(session, asked).await?;
         if specs.len() > 1 {
@@ -176,12 +184,13 @@ impl Create {
         let call = IMuster::createTaskCall { spec: specs.remove(0) };
         let report = payments.call(call, fee, |fee| format!("task for {}", show_amount(fee))).await?;
         session.say(&report);
-        payments.told().await?;
+        let account = payments.told().await?;
         let id = report.json["events"].as_array().and_then(|events| {
             events.iter().find(|event| event["event"] == "TaskCreated")?["values"]["id"].as_str()?.parse::<u64>().ok()
         });
         if let (Some(id), true) = (id, self.follow) {
-            watch(session, &Which { id, days: 1.0 }, true).await?;
+            let from = report.json["block"].as_u64().context("a receipt has a block")?;
+            watch(session, &Which { id, days: 1.0 }, from, true, account).await?;
         }
         Ok(None)
     }
@@ -325,16 +334,21 @@ fn id_of(event: &Event) -> Option<u64> {
 
 /// So many blocks are read again each time: the newest of them may have been replaced.
 const AGAIN: u64 = 32;
-/// So long a draw is left to others, then it is made.
-const POLITE: Duration = Duration::from_secs(3);
+/// The longest pause between two questions.
+const SELDOM: Duration = Duration::from_secs(1);
 
-async fn watch(session: &Session, which: &Which, drive: bool) -> Result<()> {
-    let from = history::days_ago(session.endpoints(), which.days).await?;
-    let (mut events, mut next, mut pending) = (Vec::<Past>::new(), from, None::<Instant>);
+/// Follows a task from a block on. A draw that is due it makes itself, for whoever follows a task gains most by it.
+async fn watch(session: &Session, which: &Which, from: u64, drive: bool, mut account: Option<Account>) -> Result<()> {
+    let endpoints = session.endpoints();
+    let pulse = endpoints.pulse();
+    let mut told = pulse.logs();
+    let (mut events, mut next, mut changed) = (Vec::<Past>::new(), from, Instant::now());
     loop {
-        let head = session.endpoints().head().await?.number;
+        told.mark_unchanged();
         let known: BTreeSet<_> = events.iter().map(|past| (past.transaction, past.log.log_index)).collect();
-        let mut new = which.events_from(session, next).await?;
+        // At once: each question takes as long as the way to the node.
+        let (head, new, view) = tokio::join!(endpoints.head(), which.events_from(session, next), which.locate(session, &events));
+        let (head, mut new, view) = (head?.number, new?, view?);
         new.retain(|past| !known.contains(&(past.transaction, past.log.log_index)));
         for past in new {
             session.say(&Report {
@@ -342,27 +356,38 @@ async fn watch(session: &Session, which: &Which, drive: bool) -> Result<()> {
                 text: format!("block {}: {}", past.block, abi::describe(&past.event)),
             });
             events.push(past);
+            changed = Instant::now();
         }
         next = from.max(head.saturating_sub(AGAIN));
-        let view = which.locate(session, &events).await?;
+        let mut awaited = None;
         match (ending(&events), view.status) {
             (Some((true, _)), 0) => return Ok(()),
             (Some((false, why)), 0) => return Err(Ended(format!("task {} has no result: {why}", which.id)).into()),
             (None, 0) if events.is_empty() => bail!("nothing is known of task {}", which.id),
             (_, 1) if drive && !session.options.dry_run => {
-                let since = *pending.get_or_insert_with(Instant::now);
-                if since.elapsed() >= POLITE {
-                    pending = None;
-                    // Somebody else may have been quicker.
-                    if let Ok(report) = session.call(IMuster::dispatchCall { count: 1 }, U256::ZERO, "draw").await {
-                        if report.json["events"].as_array().is_some_and(|events: &Vec<Value>| events.is_empty()) {
-                            continue;
-                        }
+                if view.drawBlock <= head {
+                    let account = match account.take() {
+                        Some(account) => account,
+                        None => session.account().await?,
+                    };
+                    // Somebody else may have been quicker. The account is given back: another command may want it meanwhile.
+                    if session.call_by(&account, IMuster::dispatchCall { count: 1 }, U256::ZERO, "draw").await.is_ok() {
+                        continue;
                     }
+                } else {
+                    awaited = Some(view.drawBlock);
                 }
             }
-            _ => pending = None,
+            _ => {}
         }
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        // As often as there are blocks after something has happened, and less often the longer nothing does.
+        let pause = (pulse.block_time() / 2).max(changed.elapsed() / 16).min(SELDOM);
+        if let Some(block) = awaited {
+            let _ = timeout(SELDOM, endpoints.reach(block)).await;
+        } else if pulse.is_live() {
+            let _ = timeout(SELDOM, told.changed()).await;
+        } else {
+            sleep(pause).await;
+        }
     }
 }

@@ -21,6 +21,7 @@ use url::Url;
 use crate::error::Complaint;
 use crate::http::{self, redacted, Fault, Poster};
 use crate::muster::refusal_in;
+use crate::pulse::{self, Pulse};
 use crate::{Error, Request};
 
 /// How nodes are asked and judged.
@@ -120,6 +121,7 @@ struct Inner {
     poster: Poster,
     compared: tokio::sync::Mutex<Option<Instant>>,
     chain: Mutex<Option<u64>>,
+    pulse: Pulse,
 }
 
 /// The nodes that are asked, the first that is well before the others: list the most trusted first.
@@ -140,7 +142,14 @@ impl Endpoints {
         }
         let poster = Poster::new(settings.timeout, settings.longest)?;
         let chain = Mutex::new(settings.chain);
-        Ok(Self(Arc::new(Inner { nodes, settings, poster, compared: tokio::sync::Mutex::default(), chain })))
+        Ok(Self(Arc::new(Inner {
+            nodes,
+            settings,
+            poster,
+            compared: tokio::sync::Mutex::default(),
+            chain,
+            pulse: Pulse::default(),
+        })))
     }
 
     /// How each node stands, in the order in which they were given.
@@ -386,7 +395,52 @@ impl Endpoints {
 
     /// The newest block.
     pub async fn head(&self) -> Result<Head, Error> {
-        self.ask("eth_getBlockByNumber", json!(["latest", false])).await
+        let head = self.ask("eth_getBlockByNumber", json!(["latest", false])).await?;
+        self.0.pulse.note(&head);
+        Ok(head)
+    }
+
+    /// How the chain goes on, as far as it was seen.
+    pub fn pulse(&self) -> &Pulse {
+        &self.0.pulse
+    }
+
+    /// Has nodes tell of blocks and of a contract's events by WebSocket: at these URLs, or, without any, where each node of ours is, if it
+    /// can. What cannot be connected to is tried again now and then, and nothing depends on it.
+    ///
+    /// # Errors
+    /// [`Error::Url`] if one cannot be read.
+    pub fn listen(&self, urls: Option<&[String]>, contract: Address) -> Result<(), Error> {
+        match urls {
+            Some(urls) => self.0.pulse.listen(urls, contract),
+            None => {
+                let urls = self.0.nodes.iter().filter_map(|node| pulse::beside(&node.url));
+                self.0.pulse.listen_at(urls.collect(), contract)
+            }
+        }
+    }
+
+    /// The newest block as it was told within the last blocks; else it is asked for.
+    ///
+    /// # Errors
+    /// As [`Endpoints::ask`].
+    pub async fn recent_head(&self) -> Result<Head, Error> {
+        match self.0.pulse.head().filter(|_| self.0.pulse.is_live()) {
+            Some(head) => Ok(head),
+            None => self.head().await,
+        }
+    }
+
+    /// Waits until there is a block of this number: as a connection tells, or by asking as often as there are blocks.
+    pub async fn reach(&self, number: u64) {
+        let pulse = &self.0.pulse;
+        while pulse.head().is_none_or(|head| head.number < number) {
+            let pause = if pulse.is_live() { Duration::from_secs(3) } else { pulse.block_time() };
+            if tokio::time::timeout(pause, pulse.reached(number)).await.is_err() {
+                // A node that is away is waited for like a block.
+                let _ = self.head().await;
+            }
+        }
     }
 
     /// What an account has, in wei.

@@ -13,7 +13,7 @@ use crate::cursor::{Cursor, Mark};
 use crate::endpoints::{Endpoints, Head};
 use crate::file::{self, Lock};
 use crate::http::Fault;
-use crate::wake::Wake;
+use crate::pulse::Pulse;
 use crate::{Complaint, Error};
 
 /// How events are read.
@@ -21,12 +21,14 @@ use crate::{Complaint, Error};
 pub struct Reading {
     /// The most blocks that one question is about; fewer after a node has refused so many.
     pub span: u64,
-    /// How long to wait before asking again when there was nothing new.
+    /// How long to wait before asking again when there was nothing new. Where connections tell of events, that is what is waited for; then,
+    /// and where nothing is heard of, all is looked at after [`Reading::RARELY`] times as long.
     pub every: Duration,
     /// Blocks this close to the newest are not read yet. With 0 an event is seen at once, and a reorganisation is a
     /// [`Batch::Undone`]; with more, reorganisations up to that depth are never seen.
     pub depth: u64,
-    /// Nodes over WebSocket (ws, wss) that wake the reader when something happens, so that it need not wait.
+    /// Nodes over WebSocket (ws, wss) that wake the reader when something happens, so that it need not wait: beside those that the
+    /// endpoints listen to ([`Endpoints::listen`]).
     pub wake: Vec<String>,
     /// How often progress without events is written to the disk.
     pub save_every: Duration,
@@ -36,6 +38,11 @@ impl Default for Reading {
     fn default() -> Self {
         Self { span: 10_000, every: Duration::from_secs(2), depth: 0, wake: Vec::new(), save_every: Duration::from_mins(1) }
     }
+}
+
+impl Reading {
+    /// See [`Reading::every`].
+    pub const RARELY: u32 = 16;
 }
 
 /// An event and where it stands.
@@ -106,7 +113,9 @@ pub struct Events {
     /// What a node said last of a block that it would not give.
     complaint: Option<Complaint>,
     span: u64,
-    wake: Option<Wake>,
+    pulse: Pulse,
+    /// What connections have told of when it was looked last.
+    told: tokio::sync::watch::Receiver<u64>,
 }
 
 /// The longest file of a cursor, in bytes.
@@ -147,9 +156,10 @@ impl Events {
         if cursor.chain != chain {
             return Err(Error::WrongChain { expected: cursor.chain, found: chain });
         }
-        let wake = if reading.wake.is_empty() { None } else { Some(Wake::start(&reading.wake, cursor.contract)?) };
-        let span = reading.span.max(1);
-        Ok(Self { endpoints, cursor, file: None, saved: Instant::now(), complaint: None, span, wake, reading })
+        let pulse = endpoints.pulse().clone();
+        pulse.listen(&reading.wake, cursor.contract)?;
+        let (span, told) = (reading.span.max(1), pulse.logs());
+        Ok(Self { endpoints, cursor, file: None, saved: Instant::now(), complaint: None, span, pulse, told, reading })
     }
 
     /// Where reading has come to.
@@ -160,11 +170,13 @@ impl Events {
     /// Waits for what is new. Nodes that do not answer are waited for; it fails only where waiting does not help.
     pub async fn next(&mut self) -> Result<Batch, Error> {
         loop {
+            self.told.mark_unchanged();
             match self.step().await {
                 Ok(Step::News(batch)) => return Ok(batch),
                 Ok(Step::Quiet) => {}
                 Err(error) if !error.passes() => return Err(error),
-                Ok(Step::UpToDate) | Err(_) => self.pause().await,
+                Ok(Step::UpToDate) => self.pause().await,
+                Err(_) => tokio::time::sleep(self.reading.every).await,
             }
         }
     }
@@ -191,10 +203,35 @@ impl Events {
         self.file.as_ref().map_or(Ok(()), |(path, _)| file::write(path, &self.cursor))
     }
 
-    async fn pause(&self) {
-        match &self.wake {
-            Some(wake) => wake.wait(self.reading.every).await,
-            None => tokio::time::sleep(self.reading.every).await,
+    /// Until there may be something new.
+    async fn pause(&mut self) {
+        let until = Instant::now() + self.reading.every * Reading::RARELY;
+        while Instant::now() < until {
+            let every = if self.pulse.is_live() { self.reading.every * Reading::RARELY } else { self.reading.every };
+            // The sender is this one's own.
+            if tokio::time::timeout(every, self.told.changed()).await.is_ok() {
+                return;
+            }
+            if !self.pulse.is_live() && self.may_have_news().await {
+                return;
+            }
+        }
+    }
+
+    /// One question, whose answer is believed only as far as to look: whether the first node that is well has events that were not read.
+    async fn may_have_news(&self) -> bool {
+        let Some(node) = self.endpoints.well().first().copied() else { return true };
+        let from = self.cursor.next();
+        let filter = json!([{ "address": self.cursor.contract, "fromBlock": format!("{from:#x}") }]);
+        match self.endpoints.ask_one::<Vec<Log>>(node, "eth_getLogs", &filter).await {
+            Ok(Ok(logs)) if logs.is_empty() => false,
+            Ok(Ok(logs)) => {
+                self.pulse.tell(logs.iter().filter_map(|log| abi::event(&log.inner)));
+                true
+            }
+            // Some refuse to say what is in blocks that have not come.
+            Ok(Err(_)) => false,
+            Err(_) => true,
         }
     }
 
@@ -204,9 +241,18 @@ impl Events {
         self.complaint = None;
         let well = self.endpoints.well();
         for node in &well {
-            let Some(head) = self.endpoints.block(*node, "latest").await.map(|(_, head)| head) else { continue };
-            if let Some(last) = self.cursor.last() {
-                match self.endpoints.block(*node, format!("{:#x}", last.number)).await {
+            let last = self.cursor.last();
+            let known = async {
+                match last {
+                    Some(last) => self.endpoints.block(*node, format!("{:#x}", last.number)).await,
+                    None => None,
+                }
+            };
+            let (head, known) = tokio::join!(self.endpoints.block(*node, "latest"), known);
+            let Some((_, head)) = head else { continue };
+            self.pulse.note(&head);
+            if let Some(last) = last {
+                match known {
                     // Not so far yet: another may be.
                     None => continue,
                     // Of nodes that never come round, the comparison of settled blocks drops those that are fewer.
@@ -283,7 +329,8 @@ impl Events {
         if self.saved.elapsed() >= self.reading.save_every {
             self.save()?;
         }
-        Ok(Some(Step::Quiet))
+        // What has come meanwhile can wait as long as what comes later.
+        Ok(Some(if to < newest { Step::Quiet } else { Step::UpToDate }))
     }
 
     /// The logs of some blocks as a node has them, and the last block, which was the same before and after, as was the
@@ -306,13 +353,15 @@ impl Events {
             }
             Err(_) => return Ok(None),
         };
-        let after = self.endpoints.block(node, format!("{to:#x}")).await;
-        let before = match self.cursor.last() {
-            Some(last) => {
-                self.endpoints.block(node, format!("{:#x}", last.number)).await.is_some_and(|(_, b)| b.hash == last.hash)
+        let before = async {
+            match self.cursor.last() {
+                Some(last) => {
+                    self.endpoints.block(node, format!("{:#x}", last.number)).await.is_some_and(|(_, b)| b.hash == last.hash)
+                }
+                None => true,
             }
-            None => true,
         };
+        let (after, before) = tokio::join!(self.endpoints.block(node, format!("{to:#x}")), before);
         if after.is_none_or(|(_, after)| after.hash != end.hash) || !before {
             return Ok(None);
         }

@@ -33,7 +33,8 @@ pub struct Sending {
     /// Gas beyond what the estimate says, in percent of it: what is not used is not paid. Work that others leave due is in the
     /// estimate already, since calls demand gas for it.
     pub gas_percent: u64,
-    /// How often an open transaction is looked for, and how often it is sent again.
+    /// How often at least an open transaction is looked for, and how often it is sent again. It is looked for at every block where nodes
+    /// tell of them, and about twice a block where they do not.
     pub look_every: Duration,
     /// See there.
     pub resend_every: Duration,
@@ -161,13 +162,16 @@ impl Sender {
         if open >= self.sending.open {
             return Err(Error::TooManyOpen(open));
         }
-        let gas = match request.gas {
-            Some(gas) => gas,
-            None => self.endpoints.gas(self.address(), &request).await? * (100 + self.sending.gas_percent) / 100,
+        let gas = async {
+            match request.gas {
+                Some(gas) => Ok(gas),
+                None => Ok(self.endpoints.gas(self.address(), &request).await? * (100 + self.sending.gas_percent) / 100),
+            }
         };
-        let head = self.endpoints.head().await?;
+        // At once: each of them takes as long as the way to the node.
+        let (gas, head, count): (Result<u64, Error>, _, _) = tokio::join!(gas, self.endpoints.recent_head(), self.count());
+        let (gas, head, count) = (gas?, head?, count?);
         let fee_cap = self.fee_cap(base_fee(&head), 0)?;
-        let count = self.count().await?;
         let nonce = count.max(live.journal.next());
         let Request { to, value, input, name, .. } = request;
         let mut entry = Entry { nonce, name, to, value, input, gas, signed: Vec::new(), fate: Fate::Open };
@@ -222,9 +226,47 @@ impl Sender {
         if live.journal.unfinished().is_empty() {
             return Ok(());
         }
-        let count = self.count().await?;
-        let head = self.endpoints.head().await?;
-        self.drive(&mut live, count, &head).await
+        let (count, head) = tokio::join!(self.count(), self.endpoints.head());
+        self.drive(&mut live, count?, &head?).await
+    }
+
+    /// Whether a transaction that was sent a moment ago is mined, by one question; else as [`Sender::tick`] looks, and gives nothing.
+    async fn look(&self, nonce: u64) -> Result<Option<TransactionReceipt>, Error> {
+        let hash = {
+            let live = self.live.lock().await;
+            let fresh = live.sent.get(&nonce).is_some_and(|at| at.elapsed() < self.sending.resend_every);
+            live.journal.get(nonce).filter(|entry| fresh && entry.fate == Fate::Open).map(|entry| entry.latest().hash)
+        };
+        let Some(hash) = hash else { return self.tick().await.map(|()| None) };
+        let Some(receipt) = self.receipt(hash).await?.filter(|receipt| receipt.block_hash.is_some()) else { return Ok(None) };
+        let mut live = self.live.lock().await;
+        // Somebody else may have been told of it meanwhile.
+        if let Some(mut entry) = live.journal.get(nonce).cloned().filter(|entry| entry.fate == Fate::Open) {
+            let head = receipt.block_number.unwrap_or_default();
+            Self::mined(&mut live, &mut entry, hash, &receipt, head, self.sending.settled)?;
+        }
+        Ok(Some(receipt))
+    }
+
+    /// Notes that a transaction is in a block, if it is; whether it is.
+    fn mined(
+        live: &mut Live,
+        entry: &mut Entry,
+        hash: B256,
+        receipt: &TransactionReceipt,
+        head: u64,
+        settled: u64,
+    ) -> Result<bool, Error> {
+        let (Some(block), Some(block_hash)) = (receipt.block_number, receipt.block_hash) else { return Ok(false) };
+        live.missing.remove(&entry.nonce);
+        live.trouble.remove(&entry.nonce);
+        let settled = head >= block + settled;
+        let fate = Fate::Mined { hash, block, block_hash, succeeded: receipt.status(), settled };
+        if entry.fate != fate {
+            entry.fate = fate;
+            live.journal.put(entry.clone())?;
+        }
+        Ok(true)
     }
 
     /// The same with the number of the account's next transaction and the newest block, which the caller has asked for.
@@ -245,16 +287,12 @@ impl Sender {
     async fn find(&self, live: &mut Live, entry: &mut Entry, head: u64) -> Result<(), Error> {
         for signed in entry.signed.iter().rev() {
             let Some(receipt) = self.receipt(signed.hash).await? else { continue };
-            let (Some(block), Some(block_hash)) = (receipt.block_number, receipt.block_hash) else { continue };
-            live.missing.remove(&entry.nonce);
-            live.trouble.remove(&entry.nonce);
-            let settled = head >= block + self.sending.settled;
-            let fate = Fate::Mined { hash: signed.hash, block, block_hash, succeeded: receipt.status(), settled };
-            if entry.fate != fate {
-                entry.fate = fate;
-                live.journal.put(entry.clone())?;
+            let hash = signed.hash;
+            let mut found = entry.clone();
+            if Self::mined(live, &mut found, hash, &receipt, head, self.sending.settled)? {
+                *entry = found;
+                return Ok(());
             }
-            return Ok(());
         }
         let misses = live.missing.entry(entry.nonce).or_default();
         *misses += 1;
@@ -331,8 +369,13 @@ impl Sender {
     pub async fn wait(&self, nonce: u64) -> Result<TransactionReceipt, Error> {
         let begun = Instant::now();
         loop {
+            let seen = self.endpoints.pulse().head().map_or(0, |head| head.number);
             // Nodes away are waited for like blocks.
-            let driven = self.tick().await;
+            let driven = match self.look(nonce).await {
+                Ok(Some(receipt)) => return Ok(receipt),
+                Ok(None) => Ok(()),
+                Err(error) => Err(error),
+            };
             let (fate, trouble) = {
                 let live = self.live.lock().await;
                 let entry = live.journal.get(nonce).ok_or(Error::UnknownTransaction(nonce))?;
@@ -351,7 +394,18 @@ impl Sender {
                 let trouble = trouble.or_else(|| driven.err().map(|error| error.to_string()));
                 return Err(Error::NotMined { nonce, trouble });
             }
-            tokio::time::sleep(self.sending.look_every).await;
+            self.rest(seen).await;
+        }
+    }
+
+    /// Until there is something to look for: a block after this one, where nodes tell of them; else about as long as half a block takes,
+    /// at most what is set.
+    async fn rest(&self, seen: u64) {
+        let pulse = self.endpoints.pulse();
+        if pulse.is_live() {
+            let _ = tokio::time::timeout(self.sending.resend_every, pulse.reached(seen + 1)).await;
+        } else {
+            tokio::time::sleep(self.sending.look_every.min(pulse.block_time() / 2)).await;
         }
     }
 

@@ -23,6 +23,7 @@ import {
   getChainId,
   getCode,
   getTransaction,
+  getTransactionReceipt,
   multicall,
   readContract,
   simulateContract,
@@ -139,10 +140,19 @@ export interface Sent {
 
 /** How long a receipt is asked for, in milliseconds, outages included: as long as viem asks without any. */
 const PATIENCE = 180_000;
+/** A receipt that comes within a few blocks is asked for as often as they come, in milliseconds; then viem asks, as often as it does. */
+const [SOON, OFTEN] = [3_000, 100];
 
 /** The receipt of a transaction that was sent, or of the same one sent again at another price. */
 async function receiptOf(client: MusterClient, functionName: string, hash: Hash): Promise<TransactionReceipt> {
-  for (const end = Date.now() + PATIENCE; ; ) {
+  const begun = Date.now();
+  while (Date.now() - begun < SOON) {
+    // Viem's own errors, of a receipt that is not there or of an endpoint that is away, come again below.
+    const receipt = await getAction(client, getTransactionReceipt, "getTransactionReceipt")({ hash }).catch(() => undefined);
+    if (receipt) return receipt;
+    await new Promise((resolve) => setTimeout(resolve, OFTEN));
+  }
+  for (const end = begun + PATIENCE; ; ) {
     let other: Hash | undefined;
     const question = {
       hash,
@@ -211,15 +221,24 @@ async function once<name extends CallName>(
     patiently(client, () => getAction(client, simulateContract, "simulateContract")({ ...call, ...at } as never));
   let sent: Hash;
   const { chain } = client;
+  // All at once: each question takes as long as the way to the node. What is wrong is told in the order below.
+  const early = <answer>(ask: () => Promise<answer>): Promise<answer> => {
+    const asked = ask();
+    asked.catch(() => undefined);
+    return asked;
+  };
+  const tried = early(attempt);
+  const estimated = early(() => patiently(client, () => getAction(client, estimateContractGas, "estimateContractGas")(call as never)));
+  const code = functionOf(functionName).outputs.length ? undefined : early(() => patiently(client, () => getAction(client, getCode, "getCode")({ address })));
   try {
     // What is signed for another chain than the node's it refuses, without saying which; and what a wallet is asked it may send there.
     if (chain) assertCurrentChain({ chain, currentChainId: await patiently(client, () => getAction(client, getChainId, "getChainId")({})) });
-    await attempt();
+    await tried;
     // Where there is no code a call that gives nothing succeeds.
-    if (!functionOf(functionName).outputs.length && !(await patiently(client, () => getAction(client, getCode, "getCode")({ address })))) {
+    if (code && !(await code)) {
       throw await NoMusterError.of(client, address);
     }
-    const estimate = await patiently(client, () => getAction(client, estimateContractGas, "estimateContractGas")(call as never));
+    const estimate = await estimated;
     // A fifth for what others change meanwhile of the call's own work.
     const gas = (estimate * 6n) / 5n + GAS_MARGIN * BigInt(draws);
     sent = await send(client, { ...call, gas, chain: chain ?? null } as never);

@@ -78,7 +78,7 @@ export type WaitForTaskParameters<until extends Until = "ended"> = MusterParamet
     fromBlock?: bigint | undefined;
     /** To its end if left out. */
     until?: until | undefined;
-    /** Whether to draw the task's node by a transaction of one's own if nobody has within a polling interval after its block. */
+    /** Whether to draw the task's node by a transaction of one's own as soon as its block has come, if nobody has. */
     dispatch?: boolean | undefined;
     /** Ends the waiting, by rejecting with the signal's reason. */
     signal?: AbortSignal | undefined;
@@ -86,7 +86,10 @@ export type WaitForTaskParameters<until extends Until = "ended"> = MusterParamet
     timeout?: number | undefined;
     /** Told of every change, the first state included. */
     onChange?: ((task: Task) => void) | undefined;
-    /** Milliseconds between questions; the client's if left out. */
+    /**
+     * Milliseconds between questions. If left out, about as many as a block takes while things happen, and more the longer nothing does, up to the
+     * client's.
+     */
     pollingInterval?: number | undefined;
     /** See {@link getEvents}. */
     blockRange?: bigint | undefined;
@@ -103,8 +106,6 @@ interface Waiter {
   /** The task before the chain was reorganised, and answers since in which it was not. */
   lost: Task | undefined;
   misses: number;
-  /** Whether the draw was due at the last question already. */
-  due: boolean;
   until: Until;
   dispatch: SenderParameters | undefined;
   /** Ends when what is under way to draw its node has ended. */
@@ -124,7 +125,16 @@ interface Poll {
   heads: number;
   /** The newest block at the last two looks back. */
   looked: [bigint, bigint];
+  /** When something was last heard of a task. */
+  heard: number;
+  /** Asks now. */
+  hurry: () => void;
 }
+
+/** Milliseconds that a block takes where the client's chain does not say it: as on Arbitrum. */
+const BLOCK = 250;
+/** The longer nothing has happened, the later it may be seen: by this part of the time. */
+const PART = 16;
 
 /**
  * Every so many questions goes back to where the last but one did, so that what a reorganisation has changed since is seen. And so many answers have to
@@ -153,7 +163,7 @@ export function waitForTask<until extends Until = "ended">(
     signal,
     timeout,
     onChange,
-    pollingInterval = client.pollingInterval,
+    pollingInterval,
     blockRange,
   }: WaitForTaskParameters<until>,
 ): Promise<until extends "placed" ? Task : EndedTask> {
@@ -173,7 +183,6 @@ export function waitForTask<until extends Until = "ended">(
       known: [],
       lost: undefined,
       misses: 0,
-      due: false,
       until,
       dispatch: dispatch ? { account } : undefined,
       drawing: undefined,
@@ -186,13 +195,21 @@ export function waitForTask<until extends Until = "ended">(
     const timer = timeout === undefined ? undefined : setTimeout(() => waiter.fail(new WaitTimeoutError(id, timeout)), timeout);
 
     const running = polls.get(key);
-    if (running) return void running.waiters.add(waiter);
+    if (running) return void (running.waiters.add(waiter), running.hurry());
     const waiters = new Set([waiter]);
-    const poll: Poll = { waiters, driving: false, head: undefined, heads: 0, looked: [NEVER, NEVER] };
+    let [next, hurried] = [undefined as ReturnType<typeof setTimeout> | undefined, false];
+    const hurry = () => {
+      hurried = true;
+      if (next === undefined) return;
+      clearTimeout(next);
+      void again();
+    };
+    const poll: Poll = { waiters, driving: false, head: undefined, heads: 0, looked: [NEVER, NEVER], heard: Date.now(), hurry };
     polls.set(key, poll);
     const again = async () => {
+      [next, hurried] = [undefined, false];
       if (waiters.size) await ask(client, { address, deployedIn }, poll, blockRange);
-      if (waiters.size) setTimeout(again, pollingInterval);
+      if (waiters.size) next = setTimeout(again, hurried ? 0 : (pollingInterval ?? Math.min(client.pollingInterval, Math.max(client.chain?.blockTime ?? BLOCK, (Date.now() - poll.heard) / PART))));
       else polls.delete(key);
     };
     void again();
@@ -231,7 +248,9 @@ async function ask(client: MusterClient, muster: MusterParameters, poll: Poll, b
     const questions = [...starts].map(async ([fromBlock, asking]) => {
       try {
         const events = await getEvents(client, { address, id: asking.map(({ id }) => id), fromBlock, toBlock, blockRange });
+        const known = asking.map(({ task }) => task);
         for (const waiter of asking) if (waiters.has(waiter)) take(waiter, events, fromBlock, toBlock);
+        if (asking.some(({ task }, i) => task !== known[i])) poll.heard = Date.now();
       } catch (error) {
         refuse(error, asking);
       }
@@ -280,12 +299,8 @@ function take(waiter: Waiter, events: MusterEvent[], fromBlock: bigint, toBlock:
 const isUndrawn = (task: Task | undefined): task is Task & { status: "pending" | "sampled" } =>
   task?.status === "pending" || task?.status === "sampled";
 
-/** Whether a draw is due that was due at the last question already, so that others have had their chance. */
-function isDue(waiter: Waiter, toBlock: bigint): boolean {
-  const { task, due } = waiter;
-  waiter.due = isUndrawn(task) && task.drawBlock <= toBlock;
-  return due && waiter.due;
-}
+/** Whether a draw is due: its block has come, and a transaction comes into a later one. */
+const isDue = ({ task }: Waiter, toBlock: bigint): boolean => isUndrawn(task) && task.drawBlock <= toBlock;
 
 async function drive(client: MusterClient, address: Address, poll: Poll, due: Waiter[]): Promise<void> {
   const { account } = due[0]!.dispatch!;
@@ -302,8 +317,6 @@ async function drive(client: MusterClient, address: Address, poll: Poll, due: Wa
   if (typeof account === "object" && account.type === "local") for (const waiter of due) waiter.drawing = drawing;
   await drawing;
   poll.driving = false;
-  for (const waiter of due) {
-    waiter.due = false;
-    waiter.drawing = undefined;
-  }
+  for (const waiter of due) waiter.drawing = undefined;
+  poll.hurry();
 }

@@ -1,7 +1,7 @@
 //! What a task waits for, and a card: agents on a chain that makes blocks by the clock, reached over a wire that takes its time, with
 //! executors that sleep. Everything runs on one machine, so one clock tells of all of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
@@ -37,6 +37,8 @@ pub struct Conditions {
     pub delay: u64,
     /// Whether agents hear of blocks by WebSocket; else they ask.
     pub push: bool,
+    /// Nodes that share a card.
+    pub nodes: usize,
 }
 
 /// Milliseconds since 1970.
@@ -102,7 +104,7 @@ pub struct Busy {
 }
 
 impl Scene {
-    /// Agents that have joined and are idle, each on a card of its own; `shared` of them on one card, if that is more than one.
+    /// Agents that have joined and are idle, each with a card of its own.
     pub async fn new(conditions: Conditions, cards: usize, agent_lines: &str, bps: u64) -> Result<Self> {
         let mut config = Config::default();
         config.chain.clock = Clock::System;
@@ -120,6 +122,9 @@ impl Scene {
         let mut agents = Vec::new();
         for at in 0..cards {
             let mut agent = site.agent_with(&format!("gpu{at}"), LEAST, GAS).await;
+            for _ in 1..conditions.nodes {
+                agent.others.push(site.key(GAS).await);
+            }
             fs::write(agent.home.join("seconds"), "0.1")?;
             agent.executor = format!(
                 "command = [\"python3\", {:?}, {:?}, {:?}]\nready_within = 60",
@@ -144,15 +149,20 @@ impl Scene {
     /// Waits until all have joined and may be drawn, and lets their answers be compared.
     async fn join(&mut self) -> Result<()> {
         let begun = Instant::now();
+        let of =
+            |at: usize, agent: &Agent| [vec![agent.key], agent.others.clone()].concat().into_iter().map(move |key| (at, key));
+        let keys: Vec<(usize, B256)> = self.agents.iter().enumerate().flat_map(|(at, (agent, _))| of(at, agent)).collect();
         let mut ready = 0;
-        while ready < self.agents.len() {
-            let (agent, running) = &mut self.agents[ready];
+        while ready < keys.len() {
+            let (at, key) = keys[ready];
+            let (agent, running) = &mut self.agents[at];
             ensure!(begun.elapsed() < PATIENCE && running.ended().is_none(), "{} does not join:\n{}", agent.name, agent.log());
-            let number = self.site.node_of(agent.key).await;
-            if number > 0 && self.site.view(number).await.status == 1 && agent.log().contains("the self-test passed") {
+            let number = self.site.node_of(key).await;
+            let tested = agent.log().matches("the self-test passed").count() > agent.others.len();
+            if number > 0 && self.site.view(number).await.status == 1 && tested {
                 ready += 1;
                 let group = self.site.view(number).await.gpu;
-                if ready == self.agents.len() {
+                if ready == keys.len() {
                     self.site.world.rule(IMuster::listGpuGroupCall { group, listed: true }).await;
                 }
                 continue;
@@ -278,19 +288,22 @@ impl Scene {
     /// If that does not come to an end.
     pub async fn busy(&self, policy: u8, seconds: f64, each: usize) -> Result<Busy> {
         self.sleep_for(seconds)?;
-        let taken = if policy < 2 { 1 } else { self.agents.len() };
-        let count = each * self.agents.len() / taken;
+        // A task of three nodes takes three cards' time.
+        let taken = if policy < 2 { 1 } else { 3 };
+        let count = (each * self.agents.len()).div_ceil(taken);
         let before: Vec<usize> = self.agents.iter().map(|(agent, _)| self.runs(agent).len()).collect();
         let group = self.site.view(self.site.node_of(self.agents[0].0.key).await).await.gpu;
         let (digest, _) = self.site.store().put(INPUT.as_bytes()).await?;
         let gpu = if policy == 0 { 0 } else { group };
         let spec = IMuster::TaskSpec { inputDigest: digest, gpu, flags: 0, ..gpt(policy) };
         let fee = u128::from(FEE) * taken as u128;
-        let mut left = count;
-        while left > 0 {
-            let some = left.min(BATCH);
-            self.crowd.create_tasks(&vec![(spec.clone(), fee); some], true).await?;
-            left -= some;
+        let mut ids = BTreeSet::new();
+        while ids.len() < count {
+            let some = (count - ids.len()).min(BATCH);
+            let (_, created) = self.crowd.create_tasks(&vec![(spec.clone(), fee); some], true).await?;
+            for id in created {
+                ids.insert(id.map_err(|refusal| anyhow::anyhow!("a task is refused: {refusal}"))?);
+            }
         }
         // Until all are drawn or queued: from then on nobody but the agents does anything.
         while self.site.muster.read(IMuster::overviewCall {}).await?.pending > 0 {
@@ -298,21 +311,24 @@ impl Scene {
         }
         let (requests, begun) = (self.wires.0.requests(), Instant::now());
         let most = PATIENCE + Duration::from_secs_f64((seconds + 15.0) * each as f64);
-        let done = || -> usize {
-            let runs = self.agents.iter().zip(&before).map(|((agent, _), before)| self.runs(agent).len() - before);
-            runs.sum()
-        };
-        let all = if policy < 2 { count } else { count * taken };
-        while done() < all {
-            if begun.elapsed() > most {
-                let logs: Vec<String> = self.agents.iter().map(|(agent, _)| tail(&agent.log())).collect();
-                bail!("{} of {all} runs after {most:?}\n{}", done(), logs.join("\n--\n"));
-            }
+        let mut seen = 0;
+        while !ids.is_empty() {
+            ensure!(begun.elapsed() < most, "tasks {ids:?} have not ended after {most:?}\n{}", self.logs());
             tokio::time::sleep(Duration::from_millis(20)).await;
+            let timeline = self.timeline.lock().unwrap_or_else(PoisonError::into_inner);
+            for (_, event) in &timeline[seen..] {
+                match event {
+                    Event::TaskSucceeded(e) => drop(ids.remove(&e.id)),
+                    Event::GroupSettled(e) if e.outcome < 2 => drop(ids.remove(&e.id)),
+                    Event::TaskErrorReported(_) | Event::TaskAborted(_) | Event::GroupSettled(_) => {
+                        bail!("a task has come to nothing: {event:?}\n{}", self.logs());
+                    }
+                    _ => {}
+                }
+            }
+            seen = timeline.len();
         }
         let requests = (self.wires.0.requests() - requests) as f64 / begun.elapsed().as_secs_f64() / self.agents.len() as f64;
-        // The last answers are sent, and what waits for a block comes about.
-        tokio::time::sleep(Duration::from_millis(4 * self.conditions.block + 8 * self.conditions.delay + 500)).await;
         let (mut worked, mut lasted, mut gaps, mut parts) = (0.0, 0.0, Vec::new(), [const { Vec::new() }; 3]);
         for ((agent, _), before) in self.agents.iter().zip(before) {
             let runs = &self.runs(agent)[before..];
@@ -324,7 +340,7 @@ impl Scene {
                 gaps.push(next.begun - one.ended);
                 let answered = self.when(|event| matches!(event, Event::TaskSucceeded(e) if e.id == one.task));
                 let started = self.when(|event| matches!(event, Event::TaskStarted(e) if e.id == next.task));
-                if let (0, Some(answered), Some(started)) = (policy, answered, started) {
+                if let (0, 1, Some(answered), Some(started)) = (policy, self.conditions.nodes, answered, started) {
                     parts[0].push(answered - one.ended);
                     parts[1].push(started - answered);
                     parts[2].push(next.begun - started);
@@ -405,10 +421,11 @@ pub struct Measured {
 pub fn tables(all: &[(Conditions, Measured)]) -> String {
     let mut text = String::new();
     let seconds = |milliseconds: f64| format!("{:.2}", milliseconds / 1_000.0);
-    let place = |c: &Conditions| format!("{} ms | {} ms | {}", c.block, c.delay, if c.push { "WebSocket" } else { "HTTP" });
+    let place =
+        |c: &Conditions| format!("{} ms | {} ms | {} | {}", c.block, c.delay, if c.push { "WebSocket" } else { "HTTP" }, c.nodes);
     if all.iter().any(|(_, measured)| !measured.singles.is_empty()) {
-        text += "| a block every | to the endpoint | agent by | asked by | in a block | node drawn | executor begins | it ends | answer in a block | seen: median | 95 % |\n";
-        text += "| ---: | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+        text += "| a block every | to the endpoint | agent by | nodes a card | asked by | in a block | node drawn | executor begins | it ends | answer in a block | seen: median | 95 % |\n";
+        text += "| ---: | ---: | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
         for (conditions, measured) in all {
             for (by, singles) in &measured.singles {
                 let of = |step: fn(&Single) -> f64| singles.iter().map(step).collect::<Vec<_>>();
@@ -422,12 +439,12 @@ pub fn tables(all: &[(Conditions, Measured)]) -> String {
         text += "\n";
     }
     if all.iter().any(|(_, measured)| !measured.busy.is_empty()) {
-        text += "| a block every | to the endpoint | agent by | policy | a task takes | cards work | gap | end to answer | to the next start | to its beginning | requests a second |\n";
-        text += "| ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+        text += "| a block every | to the endpoint | agent by | nodes a card | policy | a task takes | cards work | gap | end to answer | to the next start | to its beginning | requests a second |\n";
+        text += "| ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
         for (conditions, measured) in all {
             for ((policy, time), busy) in &measured.busy {
                 let parts = match policy {
-                    0 => busy.parts.map(seconds).join(" | "),
+                    0 if conditions.nodes == 1 => busy.parts.map(seconds).join(" | "),
                     _ => "| |".into(),
                 };
                 let _ = writeln!(

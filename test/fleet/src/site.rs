@@ -134,6 +134,7 @@ impl Site {
             executor,
             more: String::new(),
             node_more: String::new(),
+            others: Vec::new(),
         }
     }
 
@@ -225,6 +226,8 @@ pub struct Agent {
     pub more: String,
     /// Lines for its node.
     pub node_more: String,
+    /// Keys of more nodes on the same card.
+    pub others: Vec<B256>,
 }
 
 impl Agent {
@@ -253,6 +256,11 @@ impl Agent {
             self.node_more,
             self.executor,
         );
+        let other = |at: usize| {
+            let (name, stake) = (&self.name, self.stake);
+            format!("[[node]]\nname = \"{name}-{at}\"\nkey_env = \"GPU_KEY_{at}\"\nstake = \"{stake}\"\nshares = {name:?}\n")
+        };
+        let text = text + &(0..self.others.len()).map(other).collect::<String>();
         fs::write(self.home.join("agent.toml"), text).unwrap();
     }
 
@@ -267,6 +275,7 @@ impl Agent {
         let mut command = Command::new(binary());
         command.args(arguments).arg("--config").arg(self.home.join("agent.toml")).env_clear().stdin(Stdio::null());
         command.env("PATH", std::env::var("PATH").unwrap()).env("GPU_KEY", self.key.to_string());
+        command.envs(self.others.iter().enumerate().map(|(at, key)| (format!("GPU_KEY_{at}"), key.to_string())));
         command
     }
 

@@ -25,6 +25,9 @@ struct Options {
     /// Policies with a full queue: 0 one node, 1 one that may be sampled, 2 three at once
     #[arg(long, value_delimiter = ',', default_value = "0,1,2", value_parser = clap::value_parser!(u8).range(..=2))]
     policies: Vec<u8>,
+    /// Nodes that share a card
+    #[arg(long, value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u64).range(1..=8))]
+    nodes: Vec<u64>,
     /// Seconds that a task takes, with a full queue
     #[arg(long, value_delimiter = ',', default_value = "0.5,2,10")]
     times: Vec<f64>,
@@ -59,9 +62,9 @@ async fn run(o: Options) -> Result<()> {
     let mut all = Vec::new();
     for &block in &o.blocks {
         for &delay in &o.delays {
-            for by in &o.by {
-                let conditions = Conditions { block, delay, push: by == "ws" };
-                eprintln!("bench: a block every {block} ms, {delay} ms to the endpoint, by {by}");
+            for (by, &nodes) in o.by.iter().flat_map(|by| o.nodes.iter().map(move |nodes| (by, nodes))) {
+                let conditions = Conditions { block, delay, push: by == "ws", nodes: nodes as usize };
+                eprintln!("bench: a block every {block} ms, {delay} ms to the endpoint, by {by}, {nodes} nodes a card");
                 all.push((conditions, measure(&o, conditions).await?));
                 println!("{}", tables(&all[all.len() - 1..]));
             }
@@ -102,13 +105,10 @@ async fn measure(o: &Options, conditions: Conditions) -> Result<Measured> {
             busy(&scene, 0).await?;
         }
     }
-    let checked: Vec<u8> = o.policies.iter().copied().filter(|policy| *policy > 0).collect();
-    if !checked.is_empty() {
+    for policy in o.policies.iter().copied().filter(|policy| *policy > 0) {
         // As often sampled as by default.
         let scene = Scene::new(conditions, 3, &o.lines, 1_000).await?;
-        for policy in checked {
-            busy(&scene, policy).await?;
-        }
+        busy(&scene, policy).await?;
     }
     measured.singles.extend(singles);
     measured.idle = idle;

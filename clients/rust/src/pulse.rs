@@ -1,0 +1,319 @@
+//! How a chain goes on: by WebSocket connections that say that there is a block or an event, and by how long blocks take where nobody
+//! says it. It is a hint, and nothing more: what it was is asked for.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use alloy::primitives::Address;
+use futures_util::{SinkExt, StreamExt};
+use serde::Deserialize;
+use serde_json::{json, value::RawValue};
+use tokio::sync::{broadcast, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{connect_async_tls_with_config, Connector};
+use url::Url;
+
+use crate::abi::{self, Event};
+use crate::endpoints::Head;
+use crate::{http, Error};
+
+/// After so long without a word the other side is asked for one, and given as long again.
+const SILENCE: Duration = Duration::from_secs(30);
+/// The longest message that is read, in bytes.
+const LONGEST: usize = 1 << 20;
+/// Events that wait for whoever listens; who is slower misses some, and looks by himself.
+const WAITING: usize = 1_024;
+/// What a block takes as long as nobody knows: Arbitrum One's.
+const USUAL: Duration = Duration::from_millis(250);
+/// A block is reckoned to take no less and no more, whatever was seen.
+const BOUNDS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(15));
+/// Blocks are counted over so long, so that one that comes late says little.
+const OVER: Duration = Duration::from_secs(2);
+
+/// What is known of the newest block and of the time between two.
+#[derive(Default)]
+struct Pace {
+    /// From where on blocks are counted, and since when.
+    since: Option<(u64, Instant)>,
+    every: Option<Duration>,
+}
+
+impl Pace {
+    fn note(&mut self, number: u64, at: Instant) {
+        let Some((first, begun)) = self.since else {
+            self.since = Some((number, at));
+            return;
+        };
+        let (blocks, time) = (number.saturating_sub(first), at.saturating_duration_since(begun));
+        if blocks == 0 || self.every.is_some() && time < OVER {
+            return;
+        }
+        let seen = (time / u32::try_from(blocks).unwrap_or(u32::MAX)).clamp(BOUNDS.0, BOUNDS.1);
+        self.every = Some(self.every.map_or(seen, |every| (every * 3 + seen) / 4));
+        if time >= OVER {
+            self.since = Some((number, at));
+        }
+    }
+}
+
+/// What is known of how the chain goes on. Connections are kept up until the last copy is dropped.
+#[derive(Clone)]
+pub struct Pulse(Arc<Inner>);
+
+struct Inner {
+    pace: Mutex<Pace>,
+    head: watch::Sender<Option<Head>>,
+    logs: watch::Sender<u64>,
+    events: broadcast::Sender<Event>,
+    /// Connections that say of every block.
+    live: AtomicUsize,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+impl Default for Pulse {
+    /// Without a connection.
+    fn default() -> Self {
+        Self(Arc::new(Inner {
+            pace: Mutex::default(),
+            head: watch::Sender::new(None),
+            logs: watch::Sender::new(0),
+            events: broadcast::Sender::new(WAITING),
+            live: AtomicUsize::new(0),
+            tasks: Mutex::default(),
+        }))
+    }
+}
+
+/// Where endpoints usually answer by WebSocket: under the same address.
+pub(crate) fn beside(url: &Url) -> Option<Url> {
+    let mut url = url.clone();
+    let scheme = if url.scheme() == "https" { "wss" } else { "ws" };
+    url.set_scheme(scheme).ok().map(|()| url)
+}
+
+impl Pulse {
+    /// Connects to each of the URLs, now and whenever a connection is lost, to hear of blocks and of a contract's events.
+    ///
+    /// # Errors
+    /// [`Error::Url`] if one cannot be read.
+    pub fn listen(&self, urls: &[String], contract: Address) -> Result<(), Error> {
+        let urls = urls.iter().map(|url| http::parse(url, &["ws", "wss"])).collect::<Result<Vec<_>, _>>()?;
+        self.listen_at(urls, contract)
+    }
+
+    pub(crate) fn listen_at(&self, urls: Vec<Url>, contract: Address) -> Result<(), Error> {
+        let mut tasks = self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        for url in urls {
+            let connector = connector()?;
+            // The tasks end with the last copy, so they hold none.
+            let inner = Arc::downgrade(&self.0);
+            tasks.spawn(async move {
+                let mut rest = Duration::from_secs(1);
+                loop {
+                    let mut heard = Heard { inner: inner.clone(), live: false };
+                    if listen(&url, connector.clone(), contract, &mut heard).await {
+                        rest = Duration::from_secs(1);
+                    }
+                    drop(heard);
+                    sleep(rest).await;
+                    rest = (rest * 2).min(Duration::from_mins(1));
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Takes note of a block that somebody has seen.
+    pub fn note(&self, head: &Head) {
+        self.0.note(head, false);
+    }
+
+    /// Whether a connection tells of every block.
+    pub fn is_live(&self) -> bool {
+        self.0.live.load(Ordering::Relaxed) > 0
+    }
+
+    /// The newest block that anybody has seen.
+    pub fn head(&self) -> Option<Head> {
+        *self.0.head.borrow()
+    }
+
+    /// How long a block takes.
+    pub fn block_time(&self) -> Duration {
+        self.0.pace.lock().unwrap_or_else(PoisonError::into_inner).every.unwrap_or(USUAL)
+    }
+
+    /// Waits until somebody has seen a block of this number or a later one.
+    pub async fn reached(&self, number: u64) {
+        let mut head = self.0.head.subscribe();
+        // The sender is this one's own.
+        let _ = head.wait_for(|head| head.is_some_and(|head| head.number >= number)).await;
+    }
+
+    /// Counts what connections have said of the contract's events.
+    pub fn logs(&self) -> watch::Receiver<u64> {
+        self.0.logs.subscribe()
+    }
+
+    /// Events as connections tell of them: some may be missing, come twice, or never have happened.
+    pub fn events(&self) -> broadcast::Receiver<Event> {
+        self.0.events.subscribe()
+    }
+
+    /// Takes note of the contract's events that somebody has seen.
+    pub(crate) fn tell(&self, events: impl IntoIterator<Item = Event>) {
+        self.0.tell(events);
+    }
+}
+
+impl Inner {
+    /// What is told replaces what was known, also on a chain that was set back; of what is asked for, a node may be behind.
+    fn note(&self, head: &Head, told: bool) {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner).note(head.number, Instant::now());
+        self.head.send_if_modified(|known| {
+            let newer = told || known.is_none_or(|known| known.number < head.number);
+            if newer {
+                *known = Some(*head);
+            }
+            newer
+        });
+    }
+
+    fn tell(&self, events: impl IntoIterator<Item = Event>) {
+        for event in events {
+            // Nobody may be listening.
+            let _ = self.events.send(event);
+        }
+        self.logs.send_modify(|count| *count = count.wrapping_add(1));
+    }
+}
+
+/// What a connection has told.
+struct Heard {
+    inner: std::sync::Weak<Inner>,
+    /// Whether it tells of blocks.
+    live: bool,
+}
+
+impl Heard {
+    /// A message: an answer, or news.
+    fn hear(&mut self, text: &[u8]) {
+        let Some(inner) = self.inner.upgrade() else { return };
+        #[derive(Deserialize)]
+        struct News<'a> {
+            #[serde(borrow)]
+            params: Option<Params<'a>>,
+        }
+        #[derive(Deserialize)]
+        struct Params<'a> {
+            #[serde(borrow)]
+            result: &'a RawValue,
+        }
+        let Ok(News { params: Some(Params { result }) }) = serde_json::from_slice::<News>(text) else { return };
+        if let Ok(head) = serde_json::from_str::<Head>(result.get()) {
+            if !std::mem::replace(&mut self.live, true) {
+                inner.live.fetch_add(1, Ordering::Relaxed);
+            }
+            inner.note(&head, true);
+        } else if let Ok(log) = serde_json::from_str::<alloy::rpc::types::Log>(result.get()) {
+            inner.tell(abi::event(&log.inner).filter(|_| !log.removed));
+        }
+    }
+}
+
+impl Drop for Heard {
+    fn drop(&mut self) {
+        if let Some(inner) = self.inner.upgrade().filter(|_| self.live) {
+            inner.live.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(feature = "tls")]
+fn connector() -> Result<Connector, Error> {
+    Ok(Connector::Rustls(Arc::new(http::tls()?)))
+}
+
+#[cfg(not(feature = "tls"))]
+#[allow(clippy::unnecessary_wraps)]
+fn connector() -> Result<Connector, Error> {
+    Ok(Connector::Plain)
+}
+
+/// Passes on what is told until the connection is lost; whether there was one.
+async fn listen(url: &Url, connector: Connector, contract: Address, heard: &mut Heard) -> bool {
+    let config = WebSocketConfig::default().max_message_size(Some(LONGEST)).max_frame_size(Some(LONGEST));
+    let connecting = connect_async_tls_with_config(url.as_str(), Some(config), true, Some(connector));
+    let Ok(Ok((mut socket, _))) = timeout(SILENCE, connecting).await else { return false };
+    let logs = json!(["logs", { "address": contract }]);
+    for (id, params) in [(1, logs), (2, json!(["newHeads"]))] {
+        let ask = json!({ "jsonrpc": "2.0", "id": id, "method": "eth_subscribe", "params": params });
+        if socket.send(Message::text(ask.to_string())).await.is_err() {
+            return false;
+        }
+    }
+    // What happened while there was no connection.
+    if let Some(inner) = heard.inner.upgrade() {
+        inner.tell([]);
+    }
+    let mut asked = false;
+    loop {
+        match timeout(SILENCE, socket.next()).await {
+            Ok(Some(Ok(message))) => {
+                asked = false;
+                match message {
+                    Message::Text(text) => heard.hear(text.as_bytes()),
+                    Message::Binary(bytes) => heard.hear(&bytes),
+                    Message::Close(_) => return true,
+                    _ => {}
+                }
+            }
+            Ok(_) => return true,
+            Err(_) if asked => return true,
+            Err(_) => {
+                asked = true;
+                if socket.send(Message::Ping(Vec::new().into())).await.is_err() {
+                    return true;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_block_follows_what_is_seen() {
+        let (mut pace, begun) = (Pace::default(), Instant::now());
+        let at = |milliseconds| begun + Duration::from_millis(milliseconds);
+        pace.note(100, at(0));
+        assert_eq!(pace.every, None);
+        // The first two say something at once, later ones when there are enough of them.
+        pace.note(101, at(900));
+        assert_eq!(pace.every, Some(Duration::from_millis(900)));
+        pace.note(101, at(1_000));
+        pace.note(102, at(1_100));
+        assert_eq!(pace.every, Some(Duration::from_millis(900)));
+        for block in 1..100 {
+            pace.note(102 + block, at(1_100 + block * 250));
+        }
+        let every = pace.every.unwrap();
+        assert!((Duration::from_millis(240)..Duration::from_millis(280)).contains(&every), "{every:?}");
+        // A node that is behind says nothing.
+        pace.note(5, at(60_000));
+        assert_eq!(pace.every, Some(every));
+    }
+
+    #[test]
+    fn an_endpoint_is_listened_to_where_it_answers() {
+        let beside = |url: &str| beside(&url.parse().unwrap()).unwrap().to_string();
+        assert_eq!(beside("http://127.0.0.1:8547"), "ws://127.0.0.1:8547/");
+        assert_eq!(beside("https://arb.example.com/v2/key?x=1"), "wss://arb.example.com/v2/key?x=1");
+    }
+}
