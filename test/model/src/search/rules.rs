@@ -6,14 +6,13 @@ use super::book::POOL;
 use super::hunt::Harm;
 use crate::world::word;
 use muster_core::id::NodeId;
-use muster_core::record::Order;
 use muster_core::validation::payment;
 use muster_core::word::Address;
 use muster_protocol::abi::IMuster::IMusterEvents as E;
 use muster_protocol::host::Host;
 use muster_protocol::layout::{slot, INCOME};
 use muster_protocol::store::node::Seat;
-use muster_protocol::sampler::{Among, Field};
+use muster_protocol::store::sampler::{Among, Field};
 use muster_protocol::store::accounts;
 use muster_protocol::Network;
 
@@ -99,7 +98,7 @@ impl Arena {
         let order = seat.order(m);
         let there = Field::new(m, Among::Active, order.group.into()).count(m, POOL as u32);
         if (there as usize) < POOL {
-            seat.set_order(m, &Order { flags: order.flags & !Order::SCORED, ..order });
+            seat.set_order(m, &order.with_scores(false));
         }
     }
 
