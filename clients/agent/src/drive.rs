@@ -14,6 +14,8 @@ use crate::answers::Answers;
 use crate::say;
 
 /// As in `IMuster.NodeView.status`.
+const AVAILABLE: u8 = 1;
+const BUSY: u8 = 2;
 const PENDING_PAUSE: u8 = 3;
 /// As in `IMuster.NodeView.parked`: the draw that such a node waits for is often made by nobody else.
 pub const RESERVED: u8 = 3;
@@ -106,14 +108,15 @@ pub async fn for_the_idle(
     view: &IMuster::NodeView,
 ) -> Result<(Option<What>, u32)> {
     let back = view.parked > 0 && view.parkedUntil > 0 && view.parkedUntil <= head.timestamp;
-    if view.status != 1 || view.excluded && view.parked == 0 {
+    // One that is reserved counts as busy, and waits for just that draw.
+    let reserved = view.parked == RESERVED && view.status == BUSY;
+    if !reserved && (view.status != AVAILABLE || view.excluded && view.parked == 0) {
         return Ok((None, 1));
     }
     if back {
         return Ok((Some(What::Poke(view.node)), 1));
     }
-    // One that is reserved waits for just that draw.
-    if view.parked > 0 && view.parked != RESERVED {
+    if view.parked > 0 && !reserved {
         return Ok((None, 1));
     }
     let overview = muster.read(IMuster::overviewCall {}).await?;

@@ -11,9 +11,9 @@ use muster_core::word::Address;
 use muster_protocol::abi::IMuster::IMusterEvents as E;
 use muster_protocol::host::Host;
 use muster_protocol::layout::{slot, INCOME};
+use muster_protocol::store::accounts;
 use muster_protocol::store::node::Seat;
 use muster_protocol::store::sampler::{Among, Field};
-use muster_protocol::store::accounts;
 use muster_protocol::Network;
 
 /// A rule that there was once.
