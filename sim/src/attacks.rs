@@ -217,7 +217,9 @@ fn row(page: &mut String, name: &str, tally: &Tally) {
 /// A rate of harm, or none.
 fn rate(found: &Hunted, harm: Harm, per: Per) -> String {
     match found.rate(harm, per) {
-        Some(f64::INFINITY) => if per == Per::Fee { "for gas alone" } else { "without a call" }.into(),
+        Some(f64::INFINITY) if per == Per::Gas => "without a call".into(),
+        // Fees of a few wei.
+        Some(rate) if per == Per::Fee && rate >= 1e6 => "for gas alone".into(),
         Some(rate) if rate >= 100.0 => thousands(rate as u64),
         Some(rate) => fixed(rate, if rate < 1.0 { 3 } else { 1 }),
         None => "none".into(),
@@ -229,7 +231,7 @@ fn best(page: &mut String, found: &Hunted, budget: &Budget) {
         page,
         "\n## The best plans\n\nHere the adversary owns a third of the nodes, or two fifths. For each kind of harm {} plans are played, {} lives each: in the first half by chance, then the best so far crossed with others. The {} best by token and by gas are then \
          played for {} lives each in networks in which they were not chosen, and the best of these is shown. What is spent is counted in tokens where the harm is, else in parts, of which each is what one node's work on one task is offered (which may be the least fee: \
-         then gas is what it costs). Gas is that of the adversary's calls: storage, logs and start. *None*: no plan did any, or no more than luck does (three deviations, of the reserve).\n{BEST}",
+         then gas is what it costs). Gas is that of the adversary's calls: storage, logs and start. *For gas alone*: the fees are less than a millionth of it. *None*: no plan did any, or no more than luck does (three deviations, of the reserve).\n{BEST}",
         thousands(budget.plans),
         budget.seasons.0 * budget.lives,
         LEADERS,

@@ -51,7 +51,7 @@ enum Command {
     ///
     /// An adversary with some of the nodes and an application tries moves and combinations of moves through 20,000 lives of validation
     /// groups; the best plans are bred, with today's rules and with each of six rules of old put back; and single prices are measured. Stops
-    /// where something must not be: a wei lost, an honest call refused, an honest stake taken by a minority. Takes some ten minutes of
+    /// where something must not be: a wei lost, an honest call refused, an honest stake taken by a minority. Takes some three minutes of
     /// processor time without --quick.
     ///
     /// Writes a page (attacks.md).
