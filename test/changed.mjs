@@ -22,7 +22,7 @@ const CLIENTS = [
   [/^clients\/explorer\/indexer\//, ["indexer", "page"]],
   [/^clients\/explorer\/page\//, ["page"]],
   [/^clients\/agent\/executors\//, ["executors"]],
-  [/^test\/clients\//, ["viem", "ethers", "readme", "cast", "cargo-stylus"]],
+  [/^test\/clients\//, ["viem", "ethers", "readme", "runbook", "cast", "cargo-stylus"]],
 ];
 
 /**

@@ -6,7 +6,7 @@
 #   RPC_URL=http://... test/clients/run.sh   uses the node that is there (PRIVATE_KEY pays; WS_URL if it is another port)
 #
 # Needs muster-dev and muster-devnode built, and the programs (script/build). CLIENTS="viem cast" runs only some of
-# endpoint (the proxy that behaves as public endpoints do), release (what is published: test/release), estimates (plain estimates suffice: CALLS of each call by each client, on a node of its own), viem, ethers, readme (the README's example), package (clients/ts), indexer and page (clients/explorer; these three always on the embedded node), executors (those of clients/agent, by themselves), cast and
+# endpoint (the proxy that behaves as public endpoints do), release (what is published: test/release), estimates (plain estimates suffice: CALLS of each call by each client, on a node of its own), viem, ethers, readme (the README's example), package (clients/ts), indexer and page (clients/explorer; these three always on the embedded node), executors (those of clients/agent, by themselves), runbook (incidents of docs/runbook.md, on a node of its own; needs muster built), cast and
 # cargo-stylus, which cargo-stylus.sh builds the first time. Longer forms: script/bench estimates, clients/explorer/indexer/test.sh --long, TASKS=2000 clients/explorer/page/test.sh, clients/explorer/large.sh.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -134,6 +134,9 @@ play() {
       fi
       ../../clients/agent/executors/test.sh
       ;;
+    runbook)
+      MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster MUSTER_COMMAND=$(built muster) ./runbook.sh
+      ;;
     cast)
       deploy cast
       ./cast.sh
@@ -180,9 +183,9 @@ case " ${CLIENTS:-readme package release} " in
 esac
 
 beside=()
-for client in ${CLIENTS:-endpoint estimates viem ethers readme package release indexer page executors cast cargo-stylus}; do
+for client in ${CLIENTS:-endpoint estimates viem ethers readme package release indexer page executors runbook cast cargo-stylus}; do
   case $client in
-    package | release | indexer | executors)
+    package | release | indexer | executors | runbook)
       start "$client" >"$work/$client.log" 2>&1
       beside+=("$!")
       ;;
@@ -190,7 +193,7 @@ for client in ${CLIENTS:-endpoint estimates viem ethers readme package release i
 done
 for client in ${CLIENTS:-endpoint estimates viem ethers readme cast cargo-stylus}; do
   case $client in
-    package | release | indexer | executors | page) ;;
+    package | release | indexer | executors | runbook | page) ;;
     *)
       start "$client"
       finish "$!"

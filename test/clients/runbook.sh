@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# Five incidents of docs/runbook.md, played by its commands on a development node of its own, whose time it moves: a bad program proposed and withdrawn,
+# an owner's key stolen, a queue held, an operator who leaves, programs expired. Needs muster, muster-dev and muster-devnode built (MUSTER_COMMAND,
+# MUSTER_CLI and MUSTER_DEVNODE name others) and the programs (script/build); cast is the one that script/setup or run.sh installed, or the path's.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+bin=${CARGO_TARGET_DIR:-target}/debug
+muster=${MUSTER_COMMAND:-$bin/muster} deployer=${MUSTER_CLI:-$bin/muster-dev} devnode=${MUSTER_DEVNODE:-$bin/muster-devnode}
+for tool in "$muster" "$deployer" "$devnode"; do
+  [ -x "$tool" ] || { echo "runbook: $tool is not built" >&2; exit 1; }
+done
+# The package's launcher loses the exit status.
+cast=$(ls test/clients/node_modules/@foundry-rs/cast-*/bin/cast node_modules/@foundry-rs/cast-*/bin/cast 2>/dev/null | head -n 1 || true)
+cast() { command "${cast:-cast}" "$@"; }
+# A field of the JSON on standard input.
+field() { node -p "JSON.parse(require('fs').readFileSync(0, 'utf8'))$1"; }
+work=$(mktemp -d)
+node=
+trap '[ -z "$node" ] || kill "$node" 2>/dev/null || true; wait; rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+die() { echo "runbook: $*" >&2; exit 1; }
+# says TEXT COMMAND ...: it succeeds, and prints the text.
+says() {
+  local out
+  out=$("${@:2}" 2>&1) || die "${*:2} failed: $out"
+  grep -qF -- "$1" <<<"$out" || die "${*:2} does not say \"$1\": $out"
+}
+# refused TEXT COMMAND ...: it fails, and says why.
+refused() {
+  local out
+  ! out=$("${@:2}" 2>&1) || die "${*:2} was not refused: $out"
+  grep -qF -- "$1" <<<"$out" || die "${*:2} does not say \"$1\": $out"
+}
+
+"$devnode" --port 0 >"$work/node.log" 2>&1 &
+node=$!
+RPC_URL=
+while [ -z "$RPC_URL" ]; do
+  kill -0 "$node" 2>/dev/null || die "the node did not start: $(cat "$work/node.log")"
+  sleep 0.1
+  RPC_URL=$(sed -n 's/^Listening on \(http[^ ]*\).*/\1/p' "$work/node.log")
+done
+export RPC_URL ETH_RPC_URL=$RPC_URL MUSTER_HOME=$work/home NO_COLOR=1 FOUNDRY_DISABLE_NIGHTLY_WARNING=1
+owner=0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659 # the public key of every nitro development chain
+# The first accounts of the test mnemonic.
+clean=0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80
+operator=0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d
+application=0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a
+address() { cast wallet address --private-key "$1"; }
+as() { PRIVATE_KEY=$1 "$muster" "${@:2}"; }
+# Runs a command of the deployer.
+dev() { PRIVATE_KEY=$owner DEPLOYMENTS=$work/deployments MIN_PRICE=1 "$deployer" "$@"; }
+send() { cast send --private-key "$1" "$MUSTER" "${@:2}"; }
+rpc() { cast rpc "$@" >/dev/null; }
+later() { rpc evm_increaseTime "$1" && rpc evm_mine; }
+network() { as "$owner" network --json | field ".$1"; }
+same() { [ "$2" = "$3" ] || die "$1 is $2, not $3"; }
+
+dev deploy >"$work/deploy.log" 2>&1 || die "$(cat "$work/deploy.log")"
+MUSTER=$(field .address <"$work"/deployments/*.json)
+export MUSTER
+
+echo "a bad program: proposed, recognised, withdrawn"
+selectors="[$(cast sig 'withdraw(address)')]"
+wrong=$(field .programs.reputation.address <"$work"/deployments/*.json)
+at() { cast call "$MUSTER" 'proposedPrograms(address,bytes4[])(uint64)' "$wrong" "$selectors" | cut -d' ' -f1; }
+send "$owner" 'proposePrograms(address,bytes4[])' "$wrong" "$selectors" >/dev/null
+[ "$(at)" -gt "$(network time)" ] || die "the proposal has no time"
+refused TooEarly send "$operator" 'acceptPrograms(address,bytes4[])' "$wrong" "$selectors"
+send "$owner" 'withdrawPrograms(address,bytes4[])' "$wrong" "$selectors" >/dev/null
+same "the time of a withdrawn proposal" "$(at)" 0
+later 604801
+refused NotProposed send "$operator" 'acceptPrograms(address,bytes4[])' "$wrong" "$selectors"
+says 'ParameterProposed' as "$owner" admin set slashTimes 255
+says 'ParameterProposed' as "$owner" admin set slashTimes 20
+says '-> 20 from' as "$owner" admin parameters
+
+echo "an owner's key stolen: who accepts first"
+thief=$application
+as "$owner" admin transfer-ownership "$(address "$thief")" >/dev/null
+as "$owner" admin transfer-ownership "$(address "$clean")" >/dev/null
+refused NotPendingOwner as "$thief" admin accept-ownership
+says 'OwnershipTransferred' as "$clean" admin accept-ownership
+refused NotOwner as "$owner" admin stop
+says 'PausedChanged { on: true }' as "$clean" admin stop
+same "the network's pause" "$(network paused)" true
+says 'PausedChanged { on: false }' as "$clean" admin start
+
+echo "a queue held: a node that nobody answers for"
+says 'NodeJoined' as "$operator" node join --gpu CPU --plain --vram 8
+echo one >"$work/one" && echo two >"$work/two"
+as "$application" task create --kind gpt --input "$work/one" --input "$work/two" >/dev/null
+rpc evm_mine
+same "the draws that are due" "$(network pending)" 2
+says 'due: drawn' as "$clean" --dry-run keeper --once
+says 'drawn' as "$clean" keeper --once
+same "the draws that are due" "$(network pending)" 0
+same "the queue" "$(network queued)" 1
+later 7200
+says 'expired' as "$clean" keeper --once
+same "the queue" "$(network queued)" 0
+later 7200
+says 'expired' as "$clean" keeper --once
+as "$clean" admin set minPrice 1000000 >/dev/null
+refused FeeTooLow as "$application" task create --kind gpt --input "$work/one" --fee 60wei
+
+echo "an operator leaves: the stake comes after a day"
+says 'NodeQuit' as "$operator" node quit
+refused NothingToWithdraw as "$operator" node withdraw
+later 86401
+says 'stake: 400000000000000000000' as "$operator" node withdraw --to "$(address "$clean")"
+
+echo "programs expired: activated again by anybody"
+later 34560000
+refused ProgramFailed as "$clean" network
+rm -r "$work/deployments"
+refused 'need somebody' dev keepalive --dry-run --router "$MUSTER"
+says 'activated again' dev keepalive --router "$MUSTER"
+same "the nodes" "$(network nodesJoined)" 0
+
+echo "runbook: all as the page says"
