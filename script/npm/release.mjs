@@ -122,7 +122,7 @@ function holder(work, name, platform, programs) {
     libc: os === "linux" ? ["glibc"] : undefined,
     preferUnplugged: true,
   };
-  const readme = `# ${name}-${platform}\n\n\`${program}\` for ${platform}. Install [${name}](https://www.npmjs.com/package/${name}), which chooses it.\n`;
+  const readme = `# ${name}-${platform}\n\n\`${program}\` for ${platform}. Install \`${name}\`, which chooses it.\n`;
   return folder(join(work, `${name}-${platform}`), manifest, { "README.md": readme }, { [`bin/${program}`]: { from: join(programs, program) } });
 }
 
