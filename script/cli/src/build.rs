@@ -599,8 +599,9 @@ mod tests {
         let program = Program { name: "one".into(), code: vec![1], shape: Shape::of(&wasm).unwrap(), wasm };
         let hash = inputs(root, &toolchain.versions().unwrap(), &settings).unwrap();
         let kept = root.join("target/contracts/kept").join(&hash);
-        write(&kept, &[program.clone()]).unwrap();
-        let manifest = manifest(&toolchain, &settings, hash, &[program.clone()]).unwrap();
+        let programs = std::slice::from_ref(&program);
+        write(&kept, programs).unwrap();
+        let manifest = manifest(&toolchain, &settings, hash, programs).unwrap();
         fs::write(kept.join("manifest.json"), serde_json::to_string(&manifest).unwrap()).unwrap();
 
         let (built, _) = build(root, &settings).unwrap();
@@ -632,9 +633,8 @@ mod tests {
         let place = project("1");
         let root = place.path();
         let lists = |files: &[&str]| {
-            let files: String =
-                files.iter().map(|file| format!(" {}", root.join(file).display().to_string().replace(' ', "\\ "))).collect();
-            fs::write(root.join("one.d"), format!("{}:{files}\n\n", root.join("one.wasm").display())).unwrap();
+            let files: Vec<_> = files.iter().map(|file| root.join(file).display().to_string().replace(' ', "\\ ")).collect();
+            fs::write(root.join("one.d"), format!("{}: {}\n\n", root.join("one.wasm").display(), files.join(" "))).unwrap();
             all_are_inputs(root, &root.join("one.d"))
         };
         lists(&["contracts/one/src/lib.rs", "contracts/one/src/../../../abi/IMuster.sol", "target/contracts/generated.rs"])

@@ -127,10 +127,10 @@ impl Scene {
             }
             fs::write(agent.home.join("seconds"), "0.1")?;
             agent.executor = format!(
-                "command = [\"python3\", {:?}, {:?}, {:?}]\nready_within = 60",
+                "command = [\"python3\", \"{}\", \"{}\", \"{}\"]\nready_within = 60",
                 concat!(env!("CARGO_MANIFEST_DIR"), "/sleeper.py"),
-                agent.home.join("seconds"),
-                agent.home.join("runs"),
+                agent.home.join("seconds").display(),
+                agent.home.join("runs").display(),
             );
             agent.url = wires.0.url.clone();
             agent.more = format!("{}{agent_lines}", if conditions.push { "" } else { "ws = []\n" });
@@ -185,7 +185,7 @@ impl Scene {
         timeline.iter().find(|(_, event)| is(event)).map(|(at, _)| *at)
     }
 
-    fn runs(&self, agent: &Agent) -> Vec<Run> {
+    fn runs(agent: &Agent) -> Vec<Run> {
         let text = fs::read_to_string(agent.home.join("runs")).unwrap_or_default();
         let run = |line: &str| {
             let mut words = line.split_whitespace();
@@ -213,7 +213,7 @@ impl Scene {
     }
 
     fn single(&self, (task, asked, seen): (u64, f64, f64)) -> Result<Single> {
-        let run = self.agents.iter().flat_map(|(agent, _)| self.runs(agent)).find(|run| run.task == task);
+        let run = self.agents.iter().flat_map(|(agent, _)| Self::runs(agent)).find(|run| run.task == task);
         let run = run.with_context(|| format!("task {task} was not run"))?;
         let of = |what: &str, is: &dyn Fn(&Event) -> bool| self.when(is).with_context(|| format!("task {task}: no {what}"));
         let created = of("creation", &|event| matches!(event, Event::TaskCreated(e) if e.id == task))?;
@@ -291,7 +291,7 @@ impl Scene {
         // A task of three nodes takes three cards' time.
         let taken = if policy < 2 { 1 } else { 3 };
         let count = (each * self.agents.len()).div_ceil(taken);
-        let before: Vec<usize> = self.agents.iter().map(|(agent, _)| self.runs(agent).len()).collect();
+        let before: Vec<usize> = self.agents.iter().map(|(agent, _)| Self::runs(agent).len()).collect();
         let group = self.site.view(self.site.node_of(self.agents[0].0.key).await).await.gpu;
         let (digest, _) = self.site.store().put(INPUT.as_bytes()).await?;
         let gpu = if policy == 0 { 0 } else { group };
@@ -331,7 +331,7 @@ impl Scene {
         let requests = (self.wires.0.requests() - requests) as f64 / begun.elapsed().as_secs_f64() / self.agents.len() as f64;
         let (mut worked, mut lasted, mut gaps, mut parts) = (0.0, 0.0, Vec::new(), [const { Vec::new() }; 3]);
         for ((agent, _), before) in self.agents.iter().zip(before) {
-            let runs = &self.runs(agent)[before..];
+            let runs = &Self::runs(agent)[before..];
             // The first begins while the queue is being filled.
             for pair in runs.windows(2) {
                 let [one, next] = pair else { continue };
