@@ -1,19 +1,20 @@
 //! The program that runs tasks: a child process that is told them in lines of JSON (`executor.schema.json`), in a process group
 //! of its own, which is killed when time is up, and when the agent is gone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use anyhow::{bail, ensure, Context, Result};
+use anyhow::{anyhow, bail, ensure, Context, Result};
 use rustix::process::{kill_process_group, Pid, Signal};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio::sync::{Mutex, MutexGuard, Notify};
-use tokio::time::timeout;
+use tokio::sync::{oneshot, Mutex, MutexGuard, Notify};
+use tokio::time::{timeout, timeout_at, Instant};
 
 use crate::config;
 use crate::say;
@@ -67,7 +68,13 @@ pub struct Ready {
     pub kinds: Vec<String>,
     #[serde(default)]
     pub stack: String,
+    /// How many tasks it takes at a time.
+    #[serde(default)]
+    at_once: usize,
 }
+
+/// As many tasks at a time an executor is believed to take.
+const AT_ONCE: usize = 256;
 
 /// Whose fault it is that there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -94,56 +101,190 @@ pub enum Ran {
     Failed(Fault, String),
 }
 
-/// An executor, and the tasks that wait for it: of several nodes that share it, the one whose deadline is next comes first.
+/// An executor, and the tasks that wait for it: of several nodes that share it, the one whose deadline is next comes first. As many have it
+/// at a time as it says that it takes; a task whose answer is compared with others' has it alone, unless its golden tasks have shown
+/// that it answers alike.
 pub struct Card {
     executor: Mutex<Executor>,
-    /// By deadline and node.
-    waiting: std::sync::Mutex<BTreeSet<(u64, u32)>>,
+    queue: std::sync::Mutex<Queue>,
     changed: Notify,
 }
 
+#[derive(Default)]
+struct Queue {
+    /// Who waits, by deadline and arrival, and whether for the executor alone.
+    waiting: BTreeMap<(u64, u64), bool>,
+    arrivals: u64,
+    /// How many have it.
+    having: usize,
+    /// Whether who has it has it alone.
+    alone: bool,
+    /// How many it takes at a time; 0 before it has said.
+    at_once: usize,
+    /// Whether it answers alike, however many it has.
+    alike: bool,
+}
+
 /// A place among those that wait, until it is dropped.
-struct Place<'a>(&'a Card, (u64, u32));
+struct Place<'a>(&'a Card, (u64, u64));
+
+/// The use of an executor, until it is dropped.
+struct Turn<'a>(&'a Card);
+
+/// The executor of a card that nobody else has.
+pub struct Locked<'a> {
+    executor: MutexGuard<'a, Executor>,
+    turn: Turn<'a>,
+}
+
+/// What has become of one attempt.
+enum Attempt {
+    Ran(Ran),
+    /// The executor ended, of itself or killed at another's deadline, while it had others, too.
+    Lost(String),
+}
 
 impl Card {
     /// One with nobody who waits.
     pub fn new(executor: Executor) -> Self {
-        Self { executor: Mutex::new(executor), waiting: std::sync::Mutex::default(), changed: Notify::new() }
+        Self { executor: Mutex::new(executor), queue: std::sync::Mutex::default(), changed: Notify::new() }
     }
 
-    /// The executor, when nobody uses it: for what is no task.
-    pub async fn lock(&self) -> MutexGuard<'_, Executor> {
-        self.executor.lock().await
+    /// The executor, when nobody uses it, before all tasks that wait.
+    pub async fn lock(&self) -> Locked<'_> {
+        let turn = self.turn(0, true).await;
+        Locked { executor: self.executor.lock().await, turn }
     }
 
-    fn waiting(&self) -> std::sync::MutexGuard<'_, BTreeSet<(u64, u32)>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Kills the executor if it computes only what nobody waits for any more.
+    pub async fn stop_idle(&self) {
+        self.executor.lock().await.stop_idle();
     }
 
-    /// The executor, when no task that is due earlier waits for it.
-    pub async fn turn(&self, deadline: u64, node: u32) -> MutexGuard<'_, Executor> {
-        self.waiting().insert((deadline, node));
-        let place = Place(self, (deadline, node));
-        let is_first = || self.waiting().first() == Some(&place.1);
+    /// Runs a task, and kills the executor with all that it has started if it is not done in time; nothing if it was not free before.
+    /// `compared` says that others' answers have to be equal. A task that was beside others when the executor ended is run once more,
+    /// alone: it may have been another that ended it.
+    pub async fn run(&self, run: &Run, until: Instant, compared: bool) -> Option<Ran> {
+        let alone = compared && !self.queue().alike;
+        match self.attempt(run, until, alone).await? {
+            Attempt::Ran(ran) => Some(ran),
+            Attempt::Lost(reason) => {
+                say!("task {} was run beside others when {reason}: it is run again, alone", run.id);
+                match self.attempt(run, until, true).await? {
+                    Attempt::Ran(ran) => Some(ran),
+                    Attempt::Lost(reason) => Some(Ran::Failed(Fault::Node, reason)),
+                }
+            }
+        }
+    }
+
+    async fn attempt(&self, run: &Run, until: Instant, alone: bool) -> Option<Attempt> {
+        let turn = timeout_at(until, self.turn(run.deadline, alone)).await.ok()?;
+        let mut start = None;
+        let attempt = async {
+            let asked = {
+                let mut executor = self.executor.lock().await;
+                let asked = executor.ask(run).await?;
+                self.queue().at_once = executor.at_once();
+                asked
+            };
+            self.changed.notify_waiters();
+            start = Some(asked.start);
+            asked.answer().await
+        };
+        let ran = match timeout_at(until, attempt).await {
+            Ok(Ok(ran)) => ran,
+            Ok(Err(error)) => {
+                // It is of no use any more. Another may have started the next one meanwhile.
+                self.executor.lock().await.stop_start(start);
+                let reason = format!("{error:#}");
+                if !alone && self.queue().at_once > 1 {
+                    return Some(Attempt::Lost(reason));
+                }
+                Ran::Failed(Fault::Node, reason)
+            }
+            Err(_) => {
+                self.executor.lock().await.stop_start(start);
+                Ran::Failed(Fault::Time, "it was not done in time".into())
+            }
+        };
+        let mut executor = self.executor.lock().await;
+        if executor.settings.once {
+            executor.stop();
+        }
+        drop((executor, turn));
+        Some(Attempt::Ran(ran))
+    }
+
+    fn queue(&self) -> std::sync::MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The use of the executor, when no task that is due earlier waits for it and it takes one more.
+    async fn turn(&self, deadline: u64, alone: bool) -> Turn<'_> {
+        let place = {
+            let mut queue = self.queue();
+            queue.arrivals += 1;
+            let place = (deadline, queue.arrivals);
+            queue.waiting.insert(place, alone);
+            Place(self, place)
+        };
         loop {
             let changed = self.changed.notified();
-            if is_first() {
-                let executor = self.executor.lock().await;
-                // One that is due earlier may have come meanwhile, and waits for the lock behind this one.
-                if is_first() {
-                    return executor;
+            {
+                let mut queue = self.queue();
+                let free = if alone { queue.having == 0 } else { !queue.alone && queue.having < queue.at_once.max(1) };
+                if free && queue.waiting.first_key_value().is_some_and(|(first, _)| *first == place.1) {
+                    queue.having += 1;
+                    queue.alone = alone;
+                    return Turn(self);
                 }
-            } else {
-                changed.await;
             }
+            changed.await;
         }
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.0.waiting().remove(&self.1);
+        self.0.queue().waiting.remove(&self.1);
         self.0.changed.notify_waiters();
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut queue = self.0.queue();
+        queue.having -= 1;
+        queue.alone = false;
+        drop(queue);
+        self.0.changed.notify_waiters();
+    }
+}
+
+impl Locked<'_> {
+    /// Whether it has been found to answer alike, however many tasks it has.
+    pub fn set_alike(&mut self, alike: bool) {
+        self.turn.0.queue().alike = alike;
+    }
+}
+
+impl Deref for Locked<'_> {
+    type Target = Executor;
+    fn deref(&self) -> &Executor {
+        &self.executor
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Executor {
+        &mut self.executor
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        self.turn.0.queue().at_once = self.executor.at_once();
     }
 }
 
@@ -153,8 +294,8 @@ pub struct Executor {
     settings: config::Executor,
     /// The GPU it may see, by its UUID.
     gpu: Option<String>,
-    /// Whether it has a task whose answer nobody has waited for: the next answer would be that one's.
-    busy: bool,
+    /// Its starts so far.
+    starts: u64,
     running: Option<Running>,
 }
 
@@ -164,15 +305,37 @@ struct Running {
     _guard: Child,
     group: Option<Pid>,
     stdin: ChildStdin,
-    stdout: BufReader<ChildStdout>,
+    /// Whether a line was begun, and not ended: whoever wrote it was called off.
+    writing: bool,
     ready: Ready,
-    noise: std::sync::Arc<std::sync::atomic::AtomicU32>,
+    asked: Arc<std::sync::Mutex<Pending>>,
+    noise: Arc<std::sync::atomic::AtomicU32>,
+}
+
+/// Which tasks a running executor has.
+#[derive(Default)]
+struct Pending {
+    /// Who waits for the answer.
+    waited_for: HashMap<String, oneshot::Sender<Said>>,
+    /// Those for whose answer nobody waits any more.
+    abandoned: HashSet<String>,
+    /// Why nothing more is heard of it.
+    ended: Option<String>,
+}
+
+/// A task that an executor has been asked.
+pub struct Asked {
+    run: Run,
+    /// By which of its starts.
+    start: u64,
+    answer: oneshot::Receiver<Said>,
+    asked: Arc<std::sync::Mutex<Pending>>,
 }
 
 impl Executor {
     /// One that is started when it is needed.
     pub fn new(node: &str, settings: &config::Executor) -> Self {
-        Self { node: node.into(), settings: settings.clone(), gpu: None, busy: false, running: None }
+        Self { node: node.into(), settings: settings.clone(), gpu: None, starts: 0, running: None }
     }
 
     /// Which GPU it may see from its next start on, by its UUID; all, without one.
@@ -183,14 +346,19 @@ impl Executor {
     /// Starts it, unless it runs already, and says what it said of itself.
     pub async fn start(&mut self) -> Result<Ready> {
         if let Some(running) = &mut self.running {
-            if running.child.try_wait()?.is_none() {
+            let said = running.pending();
+            // What it computes for nobody would hold up who comes next.
+            let wasted = said.waited_for.is_empty() && !said.abandoned.is_empty();
+            let lost = said.ended.is_some() || running.writing;
+            drop(said);
+            if !wasted && !lost && running.child.try_wait()?.is_none() {
                 return Ok(running.ready.clone());
             }
         }
         self.stop();
         let within = Duration::from_secs(self.settings.ready_within);
-        let mut running = self.spawn().with_context(|| format!("cannot start {}", self.settings.command[0]))?;
-        let said = timeout(within, running.hear()).await;
+        let (mut running, mut stdout) = self.spawn().with_context(|| format!("cannot start {}", self.settings.command[0]))?;
+        let said = timeout(within, hear(&mut stdout)).await;
         let ready = match said {
             Ok(Ok(Said::Ready(ready))) => ready,
             Ok(Ok(_)) => bail!("the executor answers before it is ready"),
@@ -199,11 +367,13 @@ impl Executor {
         };
         say!("{}: executor {} {} is ready for {:?}; {}", self.node, ready.name, ready.version, ready.kinds, ready.stack);
         running.ready = ready.clone();
+        tokio::spawn(listen(stdout, running.asked.clone()));
+        self.starts += 1;
         self.running = Some(running);
         Ok(ready)
     }
 
-    fn spawn(&self) -> Result<Running> {
+    fn spawn(&self) -> Result<(Running, BufReader<ChildStdout>)> {
         // First, so that there is no moment in which nobody would end the executor.
         let mut guard = Command::new("/bin/sh");
         guard.args(["-c", GUARD]).env_clear().process_group(0).kill_on_drop(true);
@@ -228,20 +398,27 @@ impl Executor {
         let stdin = child.stdin.take().context("no standard input")?;
         let stdout = BufReader::new(child.stdout.take().context("no standard output")?);
         let stderr = BufReader::new(child.stderr.take().context("no standard error")?);
-        let noise = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(NOISY));
+        let noise = Arc::new(std::sync::atomic::AtomicU32::new(NOISY));
         tokio::spawn(log(self.node.clone(), stderr, noise.clone()));
-        let ready = Ready { name: String::new(), version: String::new(), kinds: Vec::new(), stack: String::new() };
-        Ok(Running { child, _guard: guard, group: Some(group), stdin, stdout, ready, noise })
+        let ready = Ready { name: String::new(), version: String::new(), kinds: Vec::new(), stack: String::new(), at_once: 1 };
+        let asked = Arc::default();
+        Ok((Running { child, _guard: guard, group: Some(group), stdin, writing: false, ready, asked, noise }, stdout))
     }
 
-    /// Runs a task, and kills the executor with all that it has started if it is not done in time.
-    pub async fn run(&mut self, run: &Run, within: Duration) -> Ran {
-        if std::mem::replace(&mut self.busy, true) {
-            self.stop();
+    /// How many tasks it takes at a time, as it has said; one, where it is started for each.
+    pub fn at_once(&self) -> usize {
+        let said = self.running.as_ref().map_or(1, |running| running.ready.at_once);
+        if self.settings.once {
+            1
+        } else {
+            said.clamp(1, AT_ONCE)
         }
-        let ran = timeout(within, self.attempt(run)).await;
-        self.busy = false;
-        let ran = match ran {
+    }
+
+    /// Runs a task when it has no other, and kills it with all that it has started if the task is not done in time.
+    pub async fn run(&mut self, run: &Run, within: Duration) -> Ran {
+        let attempt = async { self.ask(run).await?.answer().await };
+        let ran = match timeout(within, attempt).await {
             Ok(Ok(ran)) => ran,
             Ok(Err(error)) => {
                 self.stop();
@@ -258,34 +435,39 @@ impl Executor {
         ran
     }
 
-    async fn attempt(&mut self, run: &Run) -> Result<Ran> {
-        let ready = self.start().await?;
-        if !ready.kinds.contains(&run.kind) {
-            return Ok(Ran::Failed(Fault::World, format!("the executor runs no tasks of kind {}", run.kind)));
-        }
+    /// Asks it to run a task; its answer comes by itself.
+    pub async fn ask(&mut self, run: &Run) -> Result<Asked> {
+        self.start().await?;
+        let start = self.starts;
         let running = self.running.as_mut().context("it is running")?;
         running.noise.store(NOISY, std::sync::atomic::Ordering::Relaxed);
+        let (sender, answer) = oneshot::channel();
+        if !running.ready.kinds.contains(&run.kind) {
+            let reason = format!("the executor runs no tasks of kind {}", run.kind);
+            let _ = sender.send(Said::Failed { id: run.id.clone(), fault: Fault::World, reason });
+            return Ok(Asked { run: run.clone(), start, answer, asked: Arc::default() });
+        }
         let line = serde_json::to_string(&serde_json::json!({ "run": run }))? + "\n";
+        running.pending().waited_for.insert(run.id.clone(), sender);
+        let asked = Asked { run: run.clone(), start, answer, asked: running.asked.clone() };
+        running.writing = true;
         running.stdin.write_all(line.as_bytes()).await?;
         running.stdin.flush().await?;
-        match running.hear().await? {
-            Said::Done { id } => {
-                ensure!(id == run.id, "the executor answers {id}, not {}", run.id);
-                let length = std::fs::metadata(&run.output).map(|file| file.len());
-                ensure!(length.is_ok_and(|length| length > 0), "the executor is done, and there is no result");
-                Ok(Ran::Done)
-            }
-            Said::Failed { id, fault, reason } => {
-                ensure!(id == run.id, "the executor answers {id}, not {}", run.id);
-                Ok(Ran::Failed(fault, reason.chars().take(REASON).collect()))
-            }
-            Said::Ready(_) => bail!("the executor says again that it is ready"),
+        running.writing = false;
+        Ok(asked)
+    }
+
+    /// Kills it if it computes only what nobody waits for any more.
+    fn stop_idle(&mut self) {
+        let idle = |said: &Pending| said.waited_for.is_empty() && !said.abandoned.is_empty();
+        if self.running.as_ref().is_some_and(|running| idle(&running.pending())) {
+            self.stop();
         }
     }
 
-    /// Kills it if it computes what nobody waits for any more.
-    pub fn stop_idle(&mut self) {
-        if self.busy {
+    /// Kills it if it still runs as it was started then; if it was not even started, there is nothing to kill.
+    fn stop_start(&mut self, start: Option<u64>) {
+        if start == Some(self.starts) {
             self.stop();
         }
     }
@@ -319,22 +501,90 @@ impl Running {
         let _ = self.child.start_kill();
     }
 
-    async fn hear(&mut self) -> Result<Said> {
-        let mut line = Vec::new();
-        let read = (&mut self.stdout).take(LINE).read_until(b'\n', &mut line).await?;
-        ensure!(read > 0, "the executor has ended");
-        ensure!(line.ends_with(b"\n"), "the executor says a line of more than {LINE} bytes");
-        let shown = String::from_utf8_lossy(&line[..line.len().min(200)]).trim_end().to_string();
-        serde_json::from_slice(&line).with_context(|| format!("the executor says what is not in the schema: {shown}"))
+    fn pending(&self) -> std::sync::MutexGuard<'_, Pending> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Asked {
+    /// What has come of it; dropped before, nobody waits for it any more.
+    ///
+    /// # Errors
+    /// If the executor is of no use any more: it has ended, or says what it must not.
+    pub async fn answer(mut self) -> Result<Ran> {
+        match (&mut self.answer).await {
+            Ok(Said::Done { .. }) => {
+                let length = std::fs::metadata(&self.run.output).map(|file| file.len());
+                ensure!(length.is_ok_and(|length| length > 0), "the executor is done, and there is no result");
+                Ok(Ran::Done)
+            }
+            Ok(Said::Failed { fault, reason, .. }) => Ok(Ran::Failed(fault, reason.chars().take(REASON).collect())),
+            Ok(Said::Ready(_)) => bail!("the executor says again that it is ready"),
+            Err(_) => {
+                let pending = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+                Err(anyhow!(pending.ended.clone().unwrap_or_else(|| "the executor was ended".into())))
+            }
+        }
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let mut pending = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if pending.waited_for.remove(&self.run.id).is_some() {
+            pending.abandoned.insert(self.run.id.clone());
+        }
+    }
+}
+
+/// The next line that an executor says.
+async fn hear(stdout: &mut BufReader<ChildStdout>) -> Result<Said> {
+    let mut line = Vec::new();
+    let read = stdout.take(LINE).read_until(b'\n', &mut line).await?;
+    ensure!(read > 0, "the executor has ended");
+    ensure!(line.ends_with(b"\n"), "the executor says a line of more than {LINE} bytes");
+    let shown = String::from_utf8_lossy(&line[..line.len().min(200)]).trim_end().to_string();
+    serde_json::from_slice(&line).with_context(|| format!("the executor says what is not in the schema: {shown}"))
+}
+
+/// Passes answers on, until it has ended or says what it must not.
+async fn listen(mut stdout: BufReader<ChildStdout>, asked: Arc<std::sync::Mutex<Pending>>) {
+    loop {
+        let said = hear(&mut stdout).await;
+        let mut pending = asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let why = match said {
+            Ok(said) => {
+                let id = match &said {
+                    Said::Ready(_) => None,
+                    Said::Done { id } | Said::Failed { id, .. } => Some(id),
+                };
+                match id {
+                    Some(id) if pending.abandoned.remove(id) => continue,
+                    Some(id) => match pending.waited_for.remove(id) {
+                        Some(waiting) => {
+                            // Who has gone meanwhile does not need it.
+                            let _ = waiting.send(said);
+                            continue;
+                        }
+                        None => {
+                            let mut others: Vec<_> = pending.waited_for.keys().map(String::as_str).collect();
+                            others.sort_unstable();
+                            format!("the executor answers {id}, not {}", others.join(" or "))
+                        }
+                    },
+                    None => "the executor says again that it is ready".into(),
+                }
+            }
+            Err(error) => format!("{error:#}"),
+        };
+        pending.ended = Some(why);
+        pending.waited_for.clear();
+        return;
     }
 }
 
 /// Passes standard error on, as much of it as is bearable.
-async fn log<R: tokio::io::AsyncRead + Unpin>(
-    node: String,
-    mut from: BufReader<R>,
-    left: std::sync::Arc<std::sync::atomic::AtomicU32>,
-) {
+async fn log<R: tokio::io::AsyncRead + Unpin>(node: String, mut from: BufReader<R>, left: Arc<std::sync::atomic::AtomicU32>) {
     use std::sync::atomic::Ordering::Relaxed;
     let mut line = Vec::new();
     loop {
@@ -365,7 +615,6 @@ pub fn absolute(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Instant;
 
     fn executor(script: &str) -> Executor {
         let settings = toml::from_str(&format!("command = [\"sh\", \"-c\", '''{script}''']\nready_within = 5")).unwrap();
@@ -381,26 +630,146 @@ mod tests {
 
     #[tokio::test]
     async fn of_tasks_that_wait_the_one_that_is_due_next_comes_first() {
-        let card = std::sync::Arc::new(Card::new(executor("true")));
-        let order = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-        let busy = card.turn(5, 1).await;
+        let card = Arc::new(Card::new(executor("true")));
+        let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let busy = card.turn(5, false).await;
         let mut tasks = tokio::task::JoinSet::new();
-        for (deadline, node) in [(30, 2), (10, 3), (20, 4)] {
+        for (deadline, alone) in [(30, false), (10, true), (20, false)] {
             let (card, order) = (card.clone(), order.clone());
             tasks.spawn(async move {
-                let turn = card.turn(deadline, node).await;
+                let turn = card.turn(deadline, alone).await;
                 order.lock().unwrap().push(deadline);
                 drop(turn);
             });
         }
         // One that gives up holds up nobody.
-        assert!(timeout(Duration::from_millis(20), card.turn(7, 5)).await.is_err());
-        while card.waiting().len() < 3 {
+        assert!(timeout(Duration::from_millis(20), card.turn(7, false)).await.is_err());
+        while card.queue().waiting.len() < 3 {
             tokio::task::yield_now().await;
         }
         drop(busy);
         while tasks.join_next().await.is_some() {}
         assert_eq!(*order.lock().unwrap(), [10, 20, 30]);
+    }
+
+    /// An executor that takes three at a time, and does to each what the rest of `case "$input" in` says; `$1` is its id, `$2` its output.
+    fn several(place: &Path, cases: &str) -> Arc<Card> {
+        let at_once = READY.replace(r#"[\"gpt\"]"#, r#"[\"gpt\"],\"at_once\":3"#);
+        let script = format!(
+            r#"{at_once}
+            field() {{ echo "$line" | sed "s/.*\"$1\":\"//; s/\".*//"; }}
+            begin() {{ echo "+$1" >> {0}/log; }}
+            done_() {{ echo "-$1" >> {0}/log; echo "$1" > "$2"; echo "{{\"done\":{{\"id\":\"$1\"}}}}"; }}
+            while read -r line; do
+                set -- "$(field id)" "$(field output)" "$(field input)"
+                begin "$1"
+                case "$(cat "$3")" in {cases} esac
+            done"#,
+            place.display()
+        );
+        Arc::new(Card::new(executor(&script)))
+    }
+
+    /// A task with an input, of which the log tells by this id.
+    async fn given(card: &Arc<Card>, place: &Path, id: &str, input: &str, deadline: u64, compared: bool) -> Option<Ran> {
+        let run = Run {
+            id: id.into(),
+            input: place.join(format!("{id}.in")),
+            output: place.join(format!("{id}.out")),
+            deadline,
+            ..run(place)
+        };
+        std::fs::write(&run.input, input).unwrap();
+        card.run(&run, Instant::now() + Duration::from_secs(30), compared).await
+    }
+
+    #[tokio::test]
+    async fn one_that_takes_several_has_them_at_once_and_those_that_are_compared_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path();
+        // It answers when it has three, the last one first; or at once.
+        let card = several(
+            place,
+            r#"three) all="$1 $2 ${all}"; count=$((count + 1)); [ "$count" = 3 ] && { set -- $all; count=0 all=; while [ $# -gt 0 ]; do done_ "$1" "$2"; shift 2; done; } ;;
+               *) done_ "$1" "$2" ;;"#,
+        );
+        // How many it takes it says when it starts.
+        assert_eq!(given(&card, place, "first", "", 1, false).await, Some(Ran::Done));
+        let (one, two, three) = tokio::join!(
+            given(&card, place, "a", "three", 1, false),
+            given(&card, place, "b", "three", 2, false),
+            given(&card, place, "c", "three", 3, false),
+        );
+        assert_eq!([one, two, three], [Some(Ran::Done), Some(Ran::Done), Some(Ran::Done)]);
+        let log = || std::fs::read_to_string(place.join("log")).unwrap().split_whitespace().map(String::from).collect::<Vec<_>>();
+        assert_eq!(log()[2..5], ["+a", "+b", "+c"]);
+        assert_eq!(log()[5..8], ["-c", "-b", "-a"], "answers come in any order");
+        // Of two that are compared the second begins after the first has ended, in whichever order they come.
+        let (one, two) = tokio::join!(given(&card, place, "d", "", 1, true), given(&card, place, "e", "", 2, true));
+        assert_eq!([one, two], [Some(Ran::Done), Some(Ran::Done)]);
+        assert_eq!(log()[8..12], ["+d", "-d", "+e", "-e"]);
+        // Unless they were found to be answered alike.
+        card.lock().await.set_alike(true);
+        let (one, two, three) = tokio::join!(
+            given(&card, place, "f", "three", 1, true),
+            given(&card, place, "g", "three", 2, true),
+            given(&card, place, "h", "three", 3, true),
+        );
+        assert_eq!([one, two, three], [Some(Ran::Done), Some(Ran::Done), Some(Ran::Done)]);
+    }
+
+    #[tokio::test]
+    async fn who_was_beside_one_that_ended_the_executor_is_run_again() {
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path();
+        let card = several(
+            place,
+            &format!(
+                r#"slow) [ "$(grep -c +slow {0}/log)" = 1 ] || done_ "$1" "$2" ;;
+                   end) while ! grep -q +slow {0}/log; do sleep 0.05; done; kill -KILL 0 ;; *) done_ "$1" "$2" ;;"#,
+                place.display()
+            ),
+        );
+        assert_eq!(given(&card, place, "first", "", 1, false).await, Some(Ran::Done));
+        let (slow, end) =
+            tokio::join!(given(&card, place, "slow", "slow", 1, false), given(&card, place, "end", "end", 2, false));
+        assert_eq!(slow, Some(Ran::Done));
+        assert!(matches!(&end, Some(Ran::Failed(Fault::Node, why)) if why.contains("has ended")), "{end:?}");
+        let log = std::fs::read_to_string(place.join("log")).unwrap();
+        assert_eq!(log.matches("+slow").count(), 2, "{log}");
+        assert_eq!(log.matches("+end").count(), 2, "it was not known which of them had ended it: {log}");
+    }
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_holds_up_nobody() {
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path();
+        let card = several(place, r#"never) ;; *) done_ "$1" "$2" ;;"#);
+        assert_eq!(given(&card, place, "first", "", 1, false).await, Some(Ran::Done));
+        let begun = async |id: &str| {
+            while !std::fs::read_to_string(place.join("log")).unwrap().contains(&format!("+{id}")) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::select! {
+            ran = given(&card, place, "lost", "never", 1, false) => panic!("{ran:?}"),
+            () = begun("lost") => {}
+        }
+        // The process is another, for the first would be busy with what is not needed.
+        assert_eq!(given(&card, place, "next", "", 1, false).await, Some(Ran::Done));
+        assert_eq!(card.lock().await.starts, 2);
+        // Beside one that is needed it goes on.
+        let beside = async {
+            begun("again").await;
+            given(&card, place, "beside", "", 2, false).await
+        };
+        tokio::select! {
+            ran = given(&card, place, "again", "never", 1, false) => panic!("{ran:?}"),
+            ran = beside => assert_eq!(ran, Some(Ran::Done)),
+        }
+        assert_eq!(card.executor.lock().await.starts, 2);
+        card.stop_idle().await;
+        assert!(card.lock().await.running.is_none(), "and is killed when nothing else is there");
     }
 
     #[tokio::test]

@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{bail, ensure, Context, Result};
+use anyhow::{anyhow, bail, ensure, Context, Result};
 use base64::prelude::{Engine, BASE64_STANDARD as STANDARD};
 use muster_client::{alloy::hex, digest_of, image_value};
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::time::timeout;
 
 use crate::executor::{absolute, Executor, Ran, Run};
 
@@ -66,12 +67,7 @@ impl Answered {
 /// # Errors
 /// If a task cannot be read, or the executor has no answer.
 pub async fn answers(executor: &mut Executor, place: &Path, work: &Path, within: Duration) -> Result<Option<Answered>> {
-    let mut files: Vec<PathBuf> = fs::read_dir(place)
-        .with_context(|| format!("no golden tasks in {}", place.display()))?
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
-        .collect();
-    files.sort();
+    let files = tasks(place)?;
     if files.is_empty() {
         return Ok(None);
     }
@@ -105,38 +101,84 @@ pub async fn again(executor: &mut Executor, first: &Answered, place: &Path, work
     Ok(())
 }
 
-async fn answer(executor: &mut Executor, file: &Path, name: &str, work: &Path, within: Duration) -> Result<[u8; 32]> {
+/// Whether it answers them alike when it has as many at a time as it takes: then tasks whose answers are compared need not have it alone.
+/// An executor that fails at that does not, and is ended.
+///
+/// # Errors
+/// If a task cannot be read any more.
+pub async fn together(executor: &mut Executor, first: &Answered, place: &Path, work: &Path, within: Duration) -> Result<bool> {
+    let (files, at_once) = (tasks(place)?, executor.at_once());
+    let mut all = files.iter().zip(&first.0).cycle().take(at_once.max(files.len())).enumerate().peekable();
+    while all.peek().is_some() {
+        let mut asked = Vec::new();
+        for (number, (file, (name, digest))) in all.by_ref().take(at_once) {
+            let run = prepare(file, &format!("{name}-{number}"), work, within)?;
+            match timeout(within, executor.ask(&run)).await {
+                Ok(Ok(answer)) => asked.push((run, answer, digest)),
+                Ok(Err(_)) | Err(_) => {
+                    executor.stop();
+                    return Ok(false);
+                }
+            }
+        }
+        for (run, answer, digest) in asked {
+            let alike = matches!(timeout(within, answer.answer()).await, Ok(Ok(Ran::Done))) && digest_of_result(&run)? == *digest;
+            let _ = (fs::remove_file(&run.input), fs::remove_file(&run.output));
+            if !alike {
+                executor.stop();
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// The golden tasks of a directory, by name.
+fn tasks(place: &Path) -> Result<Vec<PathBuf>> {
+    let mut files: Vec<PathBuf> = fs::read_dir(place)
+        .with_context(|| format!("no golden tasks in {}", place.display()))?
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+/// What an executor is told of a golden task, with files of its own in `work`.
+fn prepare(file: &Path, name: &str, work: &Path, within: Duration) -> Result<Run> {
     let mut value: Value = serde_json::from_slice(&fs::read(file)?)?;
     // As a message to an executor has it, or what is in it.
     if let Some(run) = value.get_mut("run") {
         value = run.take();
     }
-    let golden: Golden = serde_json::from_value(value)?;
-    let (input, output) = (absolute(&work.join("golden.input")), absolute(&work.join("golden.output")));
-    fs::write(&input, golden.input.bytes()?)?;
+    let Golden { kind, units, models, input: bytes } = serde_json::from_value(value)?;
+    let id = format!("golden-{name}");
+    let (input, output) = (absolute(&work.join(format!("{id}.input"))), absolute(&work.join(format!("{id}.output"))));
+    fs::write(&input, bytes.bytes()?)?;
     let _ = fs::remove_file(&output);
-    let deadline = std::time::UNIX_EPOCH.elapsed().unwrap_or_default() + within;
-    let run = Run {
-        id: format!("golden-{name}"),
-        kind: golden.kind,
-        units: golden.units,
-        models: golden.models,
-        input,
-        output: output.clone(),
-        deadline: deadline.as_secs(),
-    };
-    match executor.run(&run, within).await {
-        Ran::Done => {
-            let result = fs::read(output)?;
-            // Of images the hashes are what is compared; their bytes are for people.
-            if run.kind == "images" {
-                let hashes = muster_hashes::of_result(&result, run.units as usize)?;
-                return Ok(digest_of(&image_value(hashes)[..]).0);
-            }
-            Ok(digest_of(&result).0)
-        }
-        Ran::Failed(_, reason) => bail!("the executor has no answer: {reason}"),
+    let deadline = (std::time::UNIX_EPOCH.elapsed().unwrap_or_default() + within).as_secs();
+    Ok(Run { id, kind, units, models, input, output, deadline })
+}
+
+/// The digest of what a result is compared by.
+fn digest_of_result(run: &Run) -> Result<[u8; 32]> {
+    let result = fs::read(&run.output)?;
+    // Of images the hashes are what is compared; their bytes are for people.
+    if run.kind == "images" {
+        let hashes = muster_hashes::of_result(&result, run.units as usize)?;
+        return Ok(digest_of(&image_value(hashes)[..]).0);
     }
+    Ok(digest_of(&result).0)
+}
+
+async fn answer(executor: &mut Executor, file: &Path, name: &str, work: &Path, within: Duration) -> Result<[u8; 32]> {
+    let run = prepare(file, name, work, within)?;
+    let answer = match executor.run(&run, within).await {
+        Ran::Done => digest_of_result(&run),
+        Ran::Failed(_, reason) => Err(anyhow!("the executor has no answer: {reason}")),
+    };
+    let _ = (fs::remove_file(&run.input), fs::remove_file(&run.output));
+    answer
 }
 
 #[cfg(test)]
@@ -151,7 +193,7 @@ mod tests {
         let stack_of = async |salt: &str| {
             let script = format!(
                 r#"echo "{{\"ready\":{{\"name\":\"x\",\"version\":\"1\",\"kinds\":[\"gpt\"]}}}}";
-                read l; (echo {salt}; cat {0}/golden.input) > {0}/golden.output; id=$(echo "$l" | sed "s/.*\"id\":\"//; s/\".*//");
+                read l; id=$(echo "$l" | sed "s/.*\"id\":\"//; s/\".*//"); (echo {salt}; cat {0}/$id.input) > {0}/$id.output;
                 echo "{{\"done\":{{\"id\":\"$id\"}}}}""#,
                 place.path().display()
             );
@@ -174,5 +216,33 @@ mod tests {
         // The number of its process, which is another each time.
         let refused = stack_of("$$").await.unwrap().unwrap_err();
         assert!(refused.starts_with("golden task one was answered with "), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn one_that_answers_otherwise_when_it_has_several_is_found_out() {
+        let place = tempfile::tempdir().unwrap();
+        let golden = place.path().join("golden");
+        fs::create_dir(&golden).unwrap();
+        for (name, input) in [("one", "hello"), ("two", "world")] {
+            fs::write(golden.join(format!("{name}.json")), format!(r#"{{"kind":"gpt","input":"{input}"}}"#)).unwrap();
+        }
+        // It begins all that it is given, and answers with what `beside` says.
+        for (beside, alike) in [("0", true), ("$(wc -l < {}/log)", false)] {
+            let beside = beside.replace("{}", &place.path().display().to_string());
+            let script = format!(
+                r#"echo "{{\"ready\":{{\"name\":\"x\",\"version\":\"1\",\"kinds\":[\"gpt\"],\"at_once\":3}}}}"
+                while read -r l; do
+                    id=$(echo "$l" | sed "s/.*\"id\":\"//; s/\".*//"); echo $id >> {0}/log
+                    (cat {0}/$id.input; echo {beside}) > {0}/$id.output; (sleep 0.1; echo "{{\"done\":{{\"id\":\"$id\"}}}}") &
+                done"#,
+                place.path().display()
+            );
+            let settings = toml::from_str(&format!("command = [\"sh\", \"-c\", '''{script}''']")).unwrap();
+            let mut executor = Executor::new("test", &settings);
+            let within = Duration::from_secs(30);
+            let first = answers(&mut executor, &golden, place.path(), within).await.unwrap().unwrap();
+            assert_eq!(executor.at_once(), 3);
+            assert_eq!(together(&mut executor, &first, &golden, place.path(), within).await.unwrap(), alike, "{beside}");
+        }
     }
 }

@@ -511,8 +511,11 @@ impl Node {
         if let Some((_, _, running)) = self.working.take() {
             running.abort();
             let executor = self.ready.executor.clone();
-            // When the work lets go of it.
-            tokio::spawn(async move { executor.lock().await.stop_idle() });
+            tokio::spawn(async move {
+                // When the work has let go of it.
+                let _ = running.await;
+                executor.stop_idle().await;
+            });
         }
     }
 

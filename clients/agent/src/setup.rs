@@ -141,6 +141,14 @@ pub async fn examine(shared: &Shared, node: &config::Node, executor: &Card, twic
             if let (Some(first), true) = (&answered, twice) {
                 golden::again(&mut executor, first, &place, &work, within).await?;
             }
+            let at_once = executor.at_once();
+            if let (Some(first), 2..) = (&answered, at_once) {
+                let alike = golden::together(&mut executor, first, &place, &work, within).await?;
+                executor.set_alike(alike);
+                executor.start().await?;
+                let but = if alike { "and answers alike then" } else { "but one alone whose answer is compared with others'" };
+                say!("{}: the executor takes {at_once} tasks at a time, {but}", node.name);
+            }
             answered
         }
     };

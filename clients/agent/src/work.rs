@@ -164,10 +164,8 @@ impl Work {
             deadline: self.job.deadline,
         };
         die::at("executing");
-        // A self-test may have it, for as long as a model takes to load; or another node's task.
-        let executor = timeout_at(self.until, self.executor.turn(self.job.deadline, self.number)).await;
-        let mut executor = executor.map_err(|_| late("the executor was not free"))?;
-        match executor.run(&run, self.left()).await {
+        // A self-test may have it, for as long as a model takes to load; or other nodes' tasks.
+        match self.executor.run(&run, self.until, spec.redundancy != 0).await.ok_or_else(|| late("the executor was not free"))? {
             Ran::Done => Ok(()),
             Ran::Failed(fault, why) => {
                 let code = match fault {
