@@ -192,7 +192,10 @@ function archiveExplorer(out) {
   for (const path of ["abi/muster.ts", "abi/parameters.ts", "clients/ts/src/generated/verifier.ts"]) add(path);
   const indexer = "clients/explorer/indexer";
   for (const path of [".npmrc", "hooks.mjs", "package.json", "package-lock.json", "ponder.config.ts", "ponder.schema.ts", "ponder.sh", "tsconfig.json"]) add(`${indexer}/${path}`);
-  for (const folder of [`${indexer}/src`, "clients/explorer/page/dist", "clients/explorer/deploy"]) for (const path of files(join(root, folder))) add(`${folder}/${path}`);
+  for (const folder of [`${indexer}/src`, "clients/explorer/page/dist", "clients/explorer/deploy"]) {
+    // Somebody's settings hold a password.
+    for (const path of files(join(root, folder))) if (!path.endsWith(".env") || path === "example.env") add(`${folder}/${path}`);
+  }
   archive(out, `muster-explorer-${version}`, entries);
 }
 

@@ -109,14 +109,46 @@ test("the explorer's container", () => {
   assert.match(of("CMD").at(-1), new RegExp(`--port ${port} --hostname 0\\.0\\.0\\.0`));
   assert.match(of("HEALTHCHECK")[0], new RegExp(`127\\.0\\.0\\.1:${port}/health`));
   for (const path of of("COPY")[0].split(" ").slice(0, -1)) assert.ok(existsSync(join(root, path)), path);
-  const { services, volumes } = parse(read(`${EXPLORER}/compose.yaml`));
-  assert.deepEqual(services.explorer.ports, [`127.0.0.1:${port}:${port}`]);
-  assert.deepEqual(Object.keys(services.explorer.depends_on), ["database"]);
-  assert.ok(services.database.volumes[0].split(":")[0] in volumes);
-  // Everything it is told is something that it reads.
+  const { services, volumes } = parse(read(`${EXPLORER}/compose.yaml`), { merge: true });
+  const { database, indexer, serve, caddy } = services;
+  // One image, of a release; only Caddy can be reached from outside.
+  assert.deepEqual([serve.image, serve.environment], [indexer.image, indexer.environment]);
+  assert.match(indexer.image, /^\$\{EXPLORER_IMAGE:\?/);
+  assert.deepEqual(Object.keys(services).filter((name) => services[name].ports), ["caddy"]);
+  assert.match(serve.command.at(-1), new RegExp(`ponder serve --schema "\\$\\$\\{DATABASE_SCHEMA:\\?\\}" --port ${port} --hostname 0\\.0\\.0\\.0`));
+  assert.ok(read(`${EXPLORER}/Caddyfile`).includes(`dynamic a {$SERVERS:serve} ${port}`));
+  assert.deepEqual([indexer, serve, caddy].map(({ depends_on }) => Object.keys(depends_on)), [["database"], ["indexer"], ["serve"]]);
+  for (const [name, { cap_drop, security_opt }] of Object.entries(services)) assert.deepEqual([cap_drop, security_opt], [["ALL"], ["no-new-privileges:true"]], name);
+  for (const { volumes: mounted } of [database, caddy]) {
+    for (const volume of mounted) {
+      const [from] = volume.split(":");
+      assert.ok(from.startsWith("./") ? existsSync(join(root, EXPLORER, from)) : from in volumes, volume);
+    }
+  }
+  // Everything it is told is something that it reads, can be said in the file of settings, and is explained; and that file names nothing else.
   const sources = ["ponder.config.ts", "src/settings.ts", "src/api/index.ts"].map((path) => read(`clients/explorer/indexer/${path}`)).join();
   const ponders = ["DATABASE_URL", "DATABASE_SCHEMA"];
-  for (const name of Object.keys(services.explorer.environment)) assert.ok(sources.includes(name) || ponders.includes(name), name);
+  for (const name of Object.keys(indexer.environment)) assert.ok(sources.includes(name) || ponders.includes(name), name);
+  const asked = new Set([...read(`${EXPLORER}/compose.yaml`).matchAll(/(?<!\$)\$\{([A-Z_]+)/g)].map(([, name]) => name));
+  const settings = [...read(`${EXPLORER}/example.env`).matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name);
+  assert.deepEqual([...settings].sort(), [...asked].sort());
+  for (const name of settings) assert.ok(read("clients/explorer/README.md").includes(name), name);
+});
+
+test("the explorer's Caddyfile: Caddy reads it", (t) => {
+  if (!has("caddy")) return t.diagnostic("without Caddy, nobody read its file");
+  // Debian's is without the plugin that limits: its two blocks are left out, and there have to be two.
+  const limits = /\n\t+rate_limit[^{\n]*\{\n(?:\t.*\n)*?\t\t\}(?=\n)/g;
+  const text = read(`${EXPLORER}/Caddyfile`);
+  assert.equal(text.match(limits)?.length, 2);
+  const file = join(work, "Caddyfile");
+  const validate = (changed) => {
+    writeFileSync(file, changed);
+    return spawnSync("caddy", ["validate", "--adapter", "caddyfile", "--config", file], { encoding: "utf8", env: { ...process.env, SITE: "explorer.example.org", HOME: work } });
+  };
+  const { status, stderr } = validate(text.replace(limits, ""));
+  assert.equal(status, 0, stderr);
+  assert.notEqual(validate(text.replace(limits, "").replace("reverse_proxy", "reverse_proxies")).status, 0, "it would not have noticed");
 });
 
 test("the unit: systemd reads it, its user and folders are made, and it may write where the configuration says", (t) => {
