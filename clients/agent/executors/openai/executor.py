@@ -1,0 +1,126 @@
+"""Texts by any server that speaks OpenAI's API: vLLM, SGLang, llama.cpp, Ollama, LM Studio. docs/executors.md says for which tasks.
+
+    executor.py --url http://127.0.0.1:8000/v1 --model NAME [--name NAME] [-- COMMAND THAT SERVES ...]
+
+A command behind `--` is started, belongs to the executor's process group, and ends with it. Standard library alone.
+"""
+
+import argparse
+import atexit
+import http.client
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
+import cards  # noqa: E402
+from lines import TaskFault, serve  # noqa: E402
+from texts import answer, requests  # noqa: E402
+
+# The longest answer of the server that is read, in bytes.
+LONGEST = 64 << 20
+
+
+class Server:
+    def __init__(self, url, key, within):
+        self.url, self.within = url.rstrip("/"), within
+        self.head = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
+
+    def ask(self, path, value=None):
+        """What it says, and how it calls itself."""
+        asked = urllib.request.Request(f"{self.url}/{path}", None if value is None else json.dumps(value).encode(), self.head)
+        try:
+            with urllib.request.urlopen(asked, timeout=self.within) as answered:
+                return json.loads(answered.read(LONGEST)), answered.headers.get("Server", "")
+        except urllib.error.HTTPError as error:
+            said = error.read(2_000).decode("utf-8", "replace").replace("\n", " ")
+            # What it would refuse from anybody. 401, 404 and 429 say something of this server.
+            if error.code in (400, 413, 422):
+                raise TaskFault(f"the server refuses the request: {said}") from None
+            raise RuntimeError(f"the server answers {error.code}: {said}") from None
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise RuntimeError(f"the server does not answer: {error}") from None
+
+
+def wait(server, model, until, child):
+    """Until the server has the model."""
+    while True:
+        try:
+            listed, kind = server.ask("models")
+            names = [one["id"] for one in listed["data"]]
+            if model in names:
+                return next(one for one in listed["data"] if one["id"] == model), kind
+            trouble = f"the server has {', '.join(names) or 'no model'}, and not {model}: name one of them by --model"
+        except (RuntimeError, TaskFault, KeyError, TypeError) as error:
+            trouble = str(error)
+        if child is not None and child.poll() is not None:
+            sys.exit(f"the server's command ended with {child.returncode}")
+        if time.monotonic() > until:
+            sys.exit(f"{server.url}: {trouble}")
+        time.sleep(0.2)
+
+
+def main():
+    own, command = sys.argv[1:], []
+    if "--" in own:
+        at = own.index("--")
+        own, command = own[:at], own[at + 1 :]
+    given = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    given.add_argument("--url", required=True, help="up to and with /v1")
+    given.add_argument("--model", required=True, help="what the server calls it")
+    given.add_argument("--name", help="what tasks call it, if that is another name")
+    given.add_argument("--key-env", help="the environment variable that holds the server's key")
+    given.add_argument("--ready-within", type=float, default=600, help="seconds until the server has to have the model")
+    given.add_argument("--request-within", type=float, default=3_600, help="seconds that one request may take")
+    given.add_argument("--extra", default="{}", help="fields for every request, as JSON: what the server takes beside OpenAI's, such as top_k")
+    given = given.parse_args(own)
+    name, extra = given.name or given.model, json.loads(given.extra)
+    server = Server(given.url, os.environ.get(given.key_env) if given.key_env else None, given.request_within)
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2) if command else None
+    if child is not None:
+        # However this ends, nobody else would end it.
+        atexit.register(child.kill)
+    about, kind = wait(server, given.model, time.monotonic() + given.ready_within, child)
+    told = {"model": given.model, "server": kind, "root": about.get("root"), "owner": about.get("owned_by"), "extra": extra}
+
+    def complete(request):
+        asked = {**extra, "model": given.model, **{field: request[field] for field in ("max_tokens", "temperature", "top_p", "seed")}, "n": 1, "stream": False}
+        if request["messages"] is not None:
+            answered, _ = server.ask("chat/completions", {**asked, "messages": request["messages"]})
+        else:
+            answered, _ = server.ask("completions", {**asked, "prompt": request["prompt"]})
+        try:
+            choice = answered["choices"][0]
+            text = choice["message"]["content"] if request["messages"] is not None else choice["text"]
+            if not isinstance(text, str):
+                raise TypeError
+            tokens = (answered.get("usage") or {}).get("completion_tokens")
+            end = "length" if choice.get("finish_reason") == "length" else "stop"
+        except (KeyError, IndexError, TypeError):
+            raise RuntimeError(f"the server answers what is no completion: {json.dumps(answered)[:200]}") from None
+        # A server that says what it runs on is another one when that is.
+        return {"text": text, "tokens": tokens, "end": end}, answered.get("system_fingerprint")
+
+    def run(task):
+        others = [other for other in task["models"] if other != name]
+        if others:
+            raise RuntimeError(f"this executor has {name} alone, not {', '.join(others)}")
+        if child is not None and child.poll() is not None:
+            raise RuntimeError(f"the server's command ended with {child.returncode}")
+        done = [complete(request) for request in requests(task)]
+        prints = sorted({mark for _, mark in done if mark})
+        answer(task, name, cards.fingerprint({**told, "prints": prints}), [one for one, _ in done])
+
+    serve("openai", "1", ["gpt"], f"{name} by {kind or 'a server'} at {server.url}", run)
+    if child is not None:
+        child.terminate()
+        child.wait(30)
+
+
+main()

@@ -1,0 +1,195 @@
+"""Tests of the executors that need torch: `gpu.sh test` runs them, on the card where there is one, else on the processor."""
+
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE))
+
+import torch  # noqa: E402
+from PIL import Image  # noqa: E402
+from trial import Executor, golden  # noqa: E402
+
+import seeded  # noqa: E402
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+HOME = tempfile.TemporaryDirectory()
+TEXTS, IMAGES = Path(HOME.name) / "texts", Path(HOME.name) / "images"
+
+
+def setUpModule():
+    seeded.llama("tiny", TEXTS)
+    seeded.diffusion("tiny", IMAGES)
+
+
+def tearDownModule():
+    HOME.cleanup()
+
+
+def too_small(program, *arguments):
+    ended = subprocess.run([sys.executable, HERE / program / "executor.py", *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert ended.returncode == 1 and ended.stdout == "", (ended.returncode, ended.stdout)
+    return ended.stderr.strip().splitlines()[-1]
+
+
+class Transformers(unittest.TestCase):
+    def start(self, *more, dtype="bfloat16"):
+        arguments = ["--model", TEXTS, "--name", "us/tiny", "--dtype", dtype, "--context", "1024", "--device", DEVICE, *more]
+        return Executor(HERE / "transformers/executor.py", *arguments, environment={"HOME": HOME.name})
+
+    def test_golden_tasks_are_answered_alike_by_two_processes_and_otherwise_by_another_stack(self):
+        answers = []
+        for more in ((), (), ("--attention", "eager")):
+            with self.start(*more) as executor:
+                self.assertEqual(executor.ready["kinds"], ["gpt"])
+                results = [executor.run(*task) for _, task in golden("transformers")]
+                self.assertEqual(results, [executor.run(*task) for _, task in golden("transformers")])
+            self.assertEqual(executor.ended, 0)
+            self.assertTrue(all(name == "done" for name, _ in results), results)
+            answers.append([json.loads(result) for _, result in results])
+        self.assertEqual(answers[0], answers[1])
+        self.assertEqual(answers[0][0]["answers"][0]["tokens"], 384)
+        self.assertNotEqual(answers[0][0]["stack"], answers[2][0]["stack"])
+
+    def test_greedy_is_the_model_s_own_and_seeds_draw_by_its_probabilities(self):
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        with self.start(dtype="float32") as executor:
+            name, result = executor.run("gpt", {"prompt": "The sea", "max_tokens": 24}, models=["us/tiny"])
+            self.assertEqual(name, "done", result)
+            greedy = json.loads(result)["answers"][0]
+            model, words = AutoModelForCausalLM.from_pretrained(TEXTS, dtype=torch.float32).to(DEVICE), AutoTokenizer.from_pretrained(TEXTS)
+            tokens = words("The sea", return_tensors="pt").input_ids.to(DEVICE)
+            for _ in range(24):
+                tokens = torch.cat([tokens, model(tokens).logits[:, -1].argmax(-1, keepdim=True)], 1)
+                if tokens[0, -1] == 0:
+                    break
+            self.assertEqual(greedy["text"], words.decode(tokens[0, 7:], skip_special_tokens=True))
+            # 300 seeds' first token, against what the model gives them.
+            many = [{"prompt": "The sea", "max_tokens": 1, "temperature": 1, "top_p": 0.9, "seed": seed} for seed in range(300)]
+            name, result = executor.run("gpt", {"requests": many}, units=300)
+            self.assertEqual(executor.run("gpt", {"requests": many}, units=300)[1], result)
+            drawn = [one["text"] for one in json.loads(result)["answers"]]
+            with torch.inference_mode():
+                logits = model(words("The sea", return_tensors="pt").input_ids.to(DEVICE)).logits[0, -1]
+            likely = torch.softmax(logits.double(), 0)
+            best, order = likely.sort(descending=True)
+            kept = order[(best.cumsum(0) - best) < 0.9]
+            # Bytes that are no text by themselves look alike.
+            shares = {}
+            for one in kept.tolist():
+                text = words.decode([one], skip_special_tokens=True)
+                shares[text] = shares.get(text, 0) + float(likely[one] / likely[kept].sum())
+            self.assertLessEqual(set(drawn), set(shares))
+            first = max(shares, key=shares.get)
+            share = shares[first]
+            # Four standard deviations.
+            self.assertLess(abs(drawn.count(first) / 300 - share), 4 * (share * (1 - share) / 300) ** 0.5)
+
+    def test_messages_go_by_a_template_that_knows_no_day(self):
+        with self.start() as executor:
+            given = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 8}
+            name, result = executor.run("gpt", given)
+            self.assertEqual(name, "done", result)
+            plain = {"prompt": "<|user|>hello01 Jan 2026<|assistant|>", "max_tokens": 8}
+            self.assertEqual(executor.run("gpt", plain)[1], result)
+
+    def test_what_is_no_task_is_refused_and_the_next_one_runs(self):
+        with self.start() as executor:
+            for given in ({}, {"prompt": ""}, {"prompt": "a" * 1_000, "max_tokens": 100}, {"prompt": "a", "seed": -1}, {"prompt": "a", "stop": "b"}):
+                self.assertEqual(executor.run("gpt", given)[0], "task", given)
+            self.assertEqual(executor.run("gpt", {"prompt": "a"}, models=["another"])[0], "node")
+            self.assertEqual(executor.run("images", {"prompt": "a"})[0], "task")
+            self.assertEqual(executor.run("gpt", {"prompt": "a", "max_tokens": 1})[0], "done")
+
+    def test_a_card_that_is_too_small_is_refused_in_words_before_it_is_ready(self):
+        said = too_small("transformers", "--model", TEXTS, "--device", DEVICE, "--context", "2000000000")
+        self.assertRegex(said, r"GiB free, and [\d.]+ GiB are needed \(weights 0\.0, cache of 2000000000 tokens [\d.]+, work [\d.]+\): take a smaller model")
+
+    def test_weights_that_could_run_code_are_refused(self):
+        with tempfile.TemporaryDirectory() as place:
+            for file in TEXTS.iterdir():
+                if file.suffix == ".safetensors":
+                    torch.save({}, Path(place) / "pytorch_model.bin")
+                else:
+                    (Path(place) / file.name).write_bytes(file.read_bytes())
+            self.assertIn("holds no weights as safetensors", too_small("transformers", "--model", place, "--device", DEVICE))
+
+
+class Diffusers(unittest.TestCase):
+    def start(self, *more):
+        arguments = ["--model", IMAGES, "--name", "us/tiny", "--dtype", "float32", "--device", DEVICE, "--largest", "512", *more]
+        return Executor(HERE / "diffusers/executor.py", *arguments, environment={"HOME": HOME.name})
+
+    def images(self, result):
+        found = []
+        while result:
+            end = result.index(b"IEND") + 8
+            found.append(Image.open(io.BytesIO(result[:end])))
+            result = result[end:]
+        return found
+
+    def test_images_follow_from_the_input(self):
+        given = {"prompt": "a lighthouse", "seed": 3, "steps": 2, "width": 128, "height": 64}
+        results = []
+        for _ in range(2):
+            with self.start() as executor:
+                self.assertEqual(executor.ready["kinds"], ["images"])
+                name, result = executor.run("images", given, units=2, models=["us/tiny"])
+                self.assertEqual(name, "done", result)
+                found = self.images(result)
+                self.assertEqual([(one.size, one.mode) for one in found], [((128, 64), "RGB")] * 2)
+                self.assertNotEqual(found[0].tobytes(), found[1].tobytes())
+                # The second of two is the first of the next seed.
+                second = self.images(executor.run("images", {**given, "seed": 4})[1])[0]
+                self.assertEqual(second.tobytes(), found[1].tobytes())
+                for other in ({"prompt": "another"}, {"steps": 3}, {"guidance": 3}, {"negative_prompt": "fog"}):
+                    self.assertNotEqual(executor.run("images", {**given, **other}, units=2)[1], result, other)
+                results.append(result)
+        self.assertEqual(results[0], results[1])
+
+    def test_the_golden_task_and_what_is_no_task(self):
+        with self.start() as executor:
+            for _, task in golden("diffusers"):
+                name, result = executor.run(*task)
+                self.assertEqual(name, "done", result)
+                self.assertEqual([one.size for one in self.images(result)], [(512, 512)] * 2)
+            for given in ({}, {"prompt": 1}, {"prompt": "a", "width": 65}, {"prompt": "a", "height": 1_024}, {"prompt": "a", "steps": 0}, {"prompt": "a", "eta": 1}):
+                self.assertEqual(executor.run("images", given)[0], "task", given)
+            self.assertEqual(executor.run("images", {"prompt": "a"}, units=5)[0], "task")
+            self.assertEqual(executor.run("images", {"prompt": "a"}, models=["another"])[0], "node")
+
+    def test_a_card_that_is_too_small_is_refused_in_words_before_it_is_ready(self):
+        said = too_small("diffusers", "--model", IMAGES, "--device", DEVICE, "--largest", "1000000")
+        self.assertRegex(said, r"GiB free, and [\d.]+ GiB are needed \(weights 0\.0, an image of 1000000 pixels a side [\d.]+, work 0\.5\): take a smaller model")
+
+
+class RealServer(unittest.TestCase):
+    """The `openai` executor, which starts `transformers serve` and ends it."""
+
+    def test_a_real_server_answers_golden_tasks_alike(self):
+        served = Path(sys.executable).parent / "transformers"
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            port = taken.getsockname()[1]
+        command = [served, "serve", "--host", "127.0.0.1", "--port", str(port), "--device", DEVICE, "--dtype", "float32", str(TEXTS)]
+        arguments = ["--url", f"http://127.0.0.1:{port}/v1", "--model", str(TEXTS), "--name", "us/tiny", "--ready-within", "1800", "--", *command]
+        environment = {"HOME": HOME.name, "HF_HOME": HOME.name, "HF_HUB_OFFLINE": "1"}
+        with Executor(HERE / "openai/executor.py", *arguments, environment=environment) as executor:
+            given = {"messages": [{"role": "user", "content": "hello"}], "max_tokens": 16}
+            name, result = executor.run("gpt", given, models=["us/tiny"])
+            self.assertEqual(name, "done", result)
+            self.assertEqual(executor.run("gpt", given)[1], result)
+        self.assertEqual(executor.ended, 0)
+
+
+if __name__ == "__main__":
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    unittest.main(verbosity=2)

@@ -1,0 +1,69 @@
+"""Requests for texts, as tasks of the kind `gpt` have them: docs/executors.md. Standard library alone."""
+
+import json
+from pathlib import Path
+
+from lines import TaskFault, allow, read_json
+
+# The most tokens of an answer, and bytes of a prompt.
+TOKENS, BYTES = 4_096, 1 << 20
+ROLES = ("system", "user", "assistant")
+FIELDS = ("prompt", "messages", "max_tokens", "temperature", "top_p", "seed")
+
+
+def number(value, name, least, most, whole=False):
+    kinds = (int,) if whole else (int, float)
+    if type(value) not in kinds or not least <= value <= most:
+        raise TaskFault(f"`{name}` is a {'whole ' if whole else ''}number from {least} to {most}")
+    return value
+
+
+def request(value):
+    """One request, with every field."""
+    if not isinstance(value, dict):
+        raise TaskFault("a request is an object")
+    allow(value, FIELDS)
+    prompt, messages = value.get("prompt"), value.get("messages")
+    if (prompt is None) == (messages is None):
+        raise TaskFault("a request has either `prompt` or `messages`")
+    if prompt is not None and not isinstance(prompt, str):
+        raise TaskFault("`prompt` has to be a text")
+    if messages is not None:
+        if not isinstance(messages, list) or not messages:
+            raise TaskFault("`messages` is a list with one at least")
+        for message in messages:
+            if not isinstance(message, dict) or set(message) != {"role", "content"} or not isinstance(message["content"], str):
+                raise TaskFault("a message has `role` and `content`, both texts")
+            if message["role"] not in ROLES:
+                raise TaskFault(f"a message's `role` is one of {', '.join(ROLES)}")
+    if len(json.dumps(value)) > BYTES:
+        raise TaskFault(f"a request is longer than {BYTES} bytes")
+    return {
+        "prompt": prompt,
+        "messages": messages,
+        "max_tokens": number(value.get("max_tokens", 256), "max_tokens", 1, TOKENS, whole=True),
+        "temperature": number(value.get("temperature", 0), "temperature", 0, 2),
+        "top_p": number(value.get("top_p", 1), "top_p", 0.01, 1),
+        "seed": number(value.get("seed", 0), "seed", 0, 2**32 - 1, whole=True),
+    }
+
+
+def requests(task):
+    """A task's requests: one, or a list in `requests`, as many as it has units at most."""
+    value = read_json(task["input"])
+    if "requests" not in value:
+        return [request(value)]
+    allow(value, ("requests",))
+    listed = value["requests"]
+    if not isinstance(listed, list) or not listed:
+        raise TaskFault("`requests` is a list with one at least")
+    if len(listed) > task["units"]:
+        raise TaskFault(f"{len(listed)} requests: a task of {task['units']} units has at most as many")
+    return [request(one) for one in listed]
+
+
+def answer(task, model, fingerprint, answers):
+    """Writes the result: of each request the text, its tokens' count, and why it ends: `stop` or `length`."""
+    whole = {"model": model, "stack": fingerprint, "answers": answers}
+    text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
+    Path(task["output"]).write_bytes(text.encode("utf-8", "replace"))
