@@ -2,6 +2,7 @@
 
 use crate::breakdown::Parts;
 use crate::points::Points;
+use crate::validation::{commitment, revealing};
 use crate::world::{Done, World, TOKEN};
 use alloy_primitives::Address;
 use anyhow::{ensure, Context, Result};
@@ -67,6 +68,8 @@ pub struct Bench {
     pub points: Points,
 }
 
+/// In so many rounds of tasks of three nodes each node has had a score, whoever is left out in some.
+const ROUNDS: usize = 32;
 /// A node that nobody has to take the place of, as it stands last in its lists, but whose stake nobody else has: the largest of all has to be
 /// found anew.
 const QUIT_ALONE: &str = "quit with 10 models, the newest node, alone with the largest stake";
@@ -274,24 +277,101 @@ impl Bench {
 
     /// All operations with nothing queued.
     pub fn plain(&mut self, samples: usize) -> Result<()> {
-        self.both(|b| {
-            b.aside(|b| b.tasks(samples, true))?;
-            b.aside(|b| b.tasks(samples, false))?;
-            b.aside(|b| b.batches(samples))?;
-            b.aside(|b| b.membership(samples))?;
-            b.aside(|b| b.receipts(samples))?;
-            b.aside(|b| b.validation(samples))?;
-            b.aside(|b| b.replicated(samples))
+        self.both(|b| b.aside(|b| b.tasks(samples, true)))?;
+        self.aside(|b| {
+            b.beside(Bench::work)?;
+            b.both(|b| {
+                b.aside(|b| b.tasks(samples, false))?;
+                b.aside(|b| b.batches(samples))?;
+                b.aside(|b| b.membership(samples))?;
+                b.aside(|b| b.receipts(samples))
+            })?;
+            if b.nodes < 12 {
+                return Ok(());
+            }
+            b.beside(Bench::be_judged)?;
+            b.both(|b| {
+                b.aside(|b| b.validation(samples))?;
+                b.aside(|b| b.replicated(samples))
+            })
         })
+    }
+
+    /// Gives every node a task of this kind, all of them at once.
+    fn occupy(&mut self, task: &TaskSpec) -> Result<Vec<TaskStarted>> {
+        let started: Vec<_> = (0..self.nodes).map(|_| Ok(self.run(TOKEN, task.clone())?.0)).collect::<Result<_>>()?;
+        let had: HashSet<u32> = started.iter().map(|task| task.node).collect();
+        ensure!(had.len() as u32 == self.nodes, "{} of {} nodes have a task", had.len(), self.nodes);
+        Ok(started)
+    }
+
+    /// Lets every node have a task and answer it, and then as many one by one as chance gives them: so words stand as work leaves them,
+    /// whatever their first use costs, and of idle nodes is known what draws come to know.
+    fn work(&mut self) -> Result<()> {
+        for task in self.occupy(&spec(&[MODEL]))? {
+            self.submit(task.node, task.id)?;
+        }
+        self.traffic()
+    }
+
+    /// Two tasks for each node, one after the other, for whichever is drawn.
+    fn traffic(&mut self) -> Result<()> {
+        for _ in 0..2 * self.nodes {
+            let (task, _) = self.run(TOKEN, spec(&[MODEL]))?;
+            self.submit(task.node, task.id)?;
+        }
+        Ok(())
+    }
+
+    /// Lets every node commit to an answer, and then work in threes until each has a score.
+    fn be_judged(&mut self) -> Result<()> {
+        let gpu = self.world.view(gpuGroupCall { name: GPU.into(), vram: VRAM })?;
+        self.world.owner_calls(listGpuGroupCall { group: gpu, listed: true })?;
+        self.world.set("sampleBps", 1)?;
+        let committed = self.occupy(&TaskSpec { kind: 1, gpu, redundancy: 1, ..spec(&[MODEL]) })?;
+        for task in &committed {
+            self.operator(task.node, commitCall { id: task.id, commitment: commitment(task.id, task.node, 1) })?;
+        }
+        self.blocks(3)?;
+        let mut sampled = Vec::new();
+        for task in committed {
+            match self.operator(task.node, revealing(task.id, 0, task.node, 1)) {
+                Ok(_) => {}
+                Err(refused) if refused.to_string().contains("Sampled") => sampled.push(task),
+                Err(other) => return Err(other),
+            }
+        }
+        for task in sampled {
+            let group = self.sampled(task.id, task.node)?;
+            self.answer(&group)?;
+        }
+        let mut unscored: HashSet<u32> = (1..=self.nodes).collect();
+        let wanted = TaskSpec { kind: 1, redundancy: 2, ..spec(&[MODEL]) };
+        for _ in 0..ROUNDS {
+            if unscored.is_empty() {
+                return self.traffic();
+            }
+            // All that there are nodes for, so that whoever is left out is so by chance.
+            let mut groups = Vec::new();
+            for _ in 0..self.nodes / 3 {
+                groups.append(&mut self.create(3 * TOKEN, wanted.clone())?.events::<GroupFormed>());
+            }
+            while self.world.view(overviewCall {})?.pending > 0 {
+                groups.append(&mut self.dispatch(1)?.events::<GroupFormed>());
+            }
+            for group in groups {
+                for scored in self.answer(&group)?.events::<ScoreRecorded>() {
+                    unscored.remove(&scored.node);
+                }
+            }
+        }
+        anyhow::bail!("{} nodes have no score after {ROUNDS} rounds", unscored.len())
     }
 
     /// Tasks that find a node at once. With `fresh` nodes never had a task; else all have.
     fn tasks(&mut self, samples: usize, fresh: bool) -> Result<()> {
         let (first, _) = self.run(TOKEN, spec(&[MODEL]))?;
         self.submit(first.node, first.id)?;
-        if !fresh {
-            self.world.wear(first.node, 1..=self.nodes);
-        }
         let mut worked = HashSet::from([first.node]);
         let mut taken = 0;
         for _ in 0..samples * 20 {
@@ -370,12 +450,11 @@ impl Bench {
         Ok(())
     }
 
-    /// Lets a node work, and leaves the words of its task at all; gives which did.
-    pub(crate) fn wear(&mut self, task: TaskSpec) -> Result<u32> {
+    /// Has a task made and answered: what the queue of those to be drawn used before is another's words.
+    fn wear(&self, task: TaskSpec) -> Result<()> {
         let (first, _) = self.run(TOKEN, task)?;
         self.submit(first.node, first.id)?;
-        self.world.wear(first.node, 1..=self.nodes);
-        Ok(first.node)
+        Ok(())
     }
 
     /// Creates sixteen tasks in one call, draws them, and lets them be answered; gives the calls but the answers.

@@ -1,7 +1,7 @@
 //! Validation: sampled tasks, and those that take three nodes at once.
 
 use crate::measure::{spec, Bench, GPU, MODEL, VRAM};
-use crate::world::TOKEN;
+use crate::world::{Done, TOKEN};
 use alloy_primitives::{keccak256, B256};
 use alloy_sol_types::SolValue;
 use anyhow::{ensure, Context, Result};
@@ -30,7 +30,6 @@ impl Bench {
         let gpu = self.world.view(gpuGroupCall { name: GPU.into(), vram: VRAM })?;
         self.world.owner_calls(listGpuGroupCall { group: gpu, listed: true })?;
         let wanted = TaskSpec { kind: 1, gpu, redundancy: 1, ..spec(&[MODEL]) };
-        self.wear(spec(&[MODEL]))?;
         for round in 0..=samples {
             self.world.set("sampleBps", 1)?;
             let (alone, _) = self.run(TOKEN, wanted.clone())?;
@@ -39,9 +38,6 @@ impl Bench {
             let [committed, revealed] = loop {
                 let before = self.world.snapshot();
                 let committed = self.first(COMMIT, |b| b.operator(alone.node, at(alone.id, alone.node, 1)))?;
-                if round == 0 {
-                    self.world.wear_validated(alone.node, 1..=self.nodes);
-                }
                 self.blocks(3)?;
                 match self.first(REVEAL, |b| b.operator(alone.node, revealing(alone.id, 0, alone.node, 1))) {
                     Ok(revealed) => break [committed, revealed],
@@ -103,8 +99,6 @@ impl Bench {
         }
         let gpu = self.world.view(gpuGroupCall { name: GPU.into(), vram: VRAM })?;
         self.world.owner_calls(listGpuGroupCall { group: gpu, listed: true })?;
-        let worn = self.wear(spec(&[MODEL]))?;
-        self.world.wear_validated(worn, 1..=self.nodes);
         let wanted = TaskSpec { kind: 1, redundancy: 2, ..spec(&[MODEL]) };
         for round in 0..=samples {
             let before = self.create(3 * TOKEN, wanted.clone())?;
@@ -138,6 +132,34 @@ impl Bench {
             }
         }
         Ok(())
+    }
+
+    /// Has a sampled task validated, and two draw beside its node.
+    pub(crate) fn sampled(&self, id: u64, node: u32) -> Result<GroupFormed> {
+        self.operator(node, validateCall { id, node })?;
+        loop {
+            self.blocks(3)?;
+            if let Some(group) = self.operator(node, formGroupCall {})?.events::<GroupFormed>().pop() {
+                return Ok(group);
+            }
+        }
+    }
+
+    /// Lets the members of a group commit to one answer, those that have not, and reveal it; gives the call in which they were judged.
+    pub(crate) fn answer(&self, group: &GroupFormed) -> Result<Done> {
+        let mut last = None;
+        for &node in &group.nodes {
+            match self.operator(node, commitCall { id: group.id, commitment: commitment(group.id, node, 1) }) {
+                Ok(_) => {}
+                // The node that was sampled has, before it was.
+                Err(_) if node == group.nodes[0] => {}
+                Err(other) => return Err(other),
+            }
+        }
+        for &node in &group.nodes {
+            last = Some(self.operator(node, revealing(group.id, group.group, node, 1))?);
+        }
+        last.context("a group without members")
     }
 
     /// Lets so many blocks pass.

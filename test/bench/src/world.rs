@@ -362,32 +362,6 @@ impl World {
         Ok(())
     }
 
-    /// Copies the words that a task leaves at its node from one node to others, which saves each of them a task of
-    /// its own: a call that starts a task there then costs what it costs after the first.
-    pub fn wear(&self, like: u32, others: impl Iterator<Item = u32>) {
-        let at = |number: u32, word: u64| U256::from_limbs(solidity_slot(NODES, Word::from(number as u64)).0) + U256::from(word);
-        let state = self.chain.state();
-        let worn = [node::ESCROW, node::ORDER, node::IN_USE].map(|w| (w, state.storage(self.muster, at(like, w))));
-        for number in others {
-            for (word, value) in worn {
-                self.chain.set_storage(self.muster, at(number, word), value);
-            }
-        }
-    }
-
-    /// The same for words that validation leaves: a commitment, and scores, which stay none.
-    pub fn wear_validated(&self, like: u32, others: impl Iterator<Item = u32>) {
-        let at = |number: u32, word: u64| U256::from_limbs(solidity_slot(NODES, Word::from(number as u64)).0) + U256::from(word);
-        let commitment = self.chain.state().storage(self.muster, at(like, node::COMMITMENT));
-        for number in others {
-            self.chain.set_storage(self.muster, at(number, node::COMMITMENT), commitment);
-            if self.chain.state().storage(self.muster, at(number, node::SCORES)).is_zero() {
-                // Above all its fields.
-                self.chain.set_storage(self.muster, at(number, node::SCORES), U256::ONE << 255);
-            }
-        }
-    }
-
     /// Gives all nodes up to `last` different ratings, that of the first the lowest.
     pub fn rate(&self, last: u32) {
         for number in 1..=last {
