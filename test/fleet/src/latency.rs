@@ -9,7 +9,8 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use alloy::primitives::{B256, U256};
+use alloy::primitives::{Address, B256, U256};
+use alloy::sol_types::SolCall;
 use anyhow::{bail, ensure, Context, Result};
 use muster_client::{abi, Event, IMuster, BATCH, DISPATCH};
 use muster_devnode::chain::Clock;
@@ -49,6 +50,35 @@ fn now() -> f64 {
 /// What has happened on the chain, and when its block was made.
 type Timeline = Arc<Mutex<Vec<(f64, Event)>>>;
 
+/// The draws of tasks that were waiting for one, as they were made.
+type Drawn = Arc<Mutex<Vec<Draw>>>;
+
+/// A draw of a task's node, or of a group's.
+#[derive(Clone, Copy, Debug)]
+struct Draw {
+    /// The call that made it, and whose it was.
+    selector: [u8; 4],
+    from: Address,
+    /// Blocks from the first that could have had it.
+    waited: u64,
+    gas: u64,
+}
+
+/// Who made the draws while an application made none, and how long they were waited for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Draws {
+    /// How many there were.
+    pub all: usize,
+    /// How many were made by a call that the sender had to make for something else.
+    pub beside: usize,
+    /// How many by agents, by calls for nothing else.
+    pub agents: usize,
+    /// Blocks from the first that could have had it, in the middle, and at the 95th percentile.
+    pub waited: [f64; 2],
+    /// Gas of those of agents for nothing else, in the middle.
+    pub gas: f64,
+}
+
 /// A network on a chain of its own.
 pub struct Scene {
     /// Under which conditions.
@@ -59,6 +89,7 @@ pub struct Scene {
     wires: (Wire, Wire),
     agents: Vec<(Agent, Running)>,
     timeline: Timeline,
+    drawn: Drawn,
     crowd: muster_client::Account,
     /// What applications are, by their keys.
     application: B256,
@@ -138,8 +169,8 @@ impl Scene {
             let running = agent.start(None);
             agents.push((agent, running));
         }
-        let timeline = follow(node);
-        let mut scene = Self { conditions, node, site, wires, agents, timeline, crowd, application };
+        let (timeline, drawn) = follow(node);
+        let mut scene = Self { conditions, node, site, wires, agents, timeline, drawn, crowd, application };
         scene.join().await?;
         node.chain().set_automine(false);
         node.chain().set_interval(conditions.block)?;
@@ -351,6 +382,49 @@ impl Scene {
         Ok(Busy { share: worked / lasted, gap: median(&gaps), parts: parts.map(|part| median(&part)), requests })
     }
 
+    /// Creates tasks one after the other, a random while between, `every` on average, and never draws: who does, until all have ended.
+    ///
+    /// # Errors
+    /// If they do not.
+    pub async fn draws(&self, policies: &[u8], seconds: f64, every: Duration, count: usize) -> Result<Draws> {
+        self.sleep_for(seconds)?;
+        let group = self.site.view(self.site.node_of(self.agents[0].0.key).await).await.gpu;
+        let (digest, _) = self.site.store().put(INPUT.as_bytes()).await?;
+        self.drawn.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        for at in 0..count {
+            let policy = policies[at % policies.len()];
+            let gpu = if policy == 0 { 0 } else { group };
+            let spec = IMuster::TaskSpec { inputDigest: digest, gpu, flags: 0, ..gpt(policy) };
+            let fee = u128::from(FEE) * if policy < 2 { 1 } else { 3 };
+            let created = self.crowd.call(IMuster::createTaskCall { spec }, U256::from(fee)).await;
+            created.context("a task cannot be created")?;
+            tokio::time::sleep(every.mul_f64(2.0 * (at * 7 % 11) as f64 / 10.0)).await;
+        }
+        let begun = Instant::now();
+        loop {
+            let view = self.site.muster.read(IMuster::overviewCall {}).await?;
+            if view.pending == 0 && view.queued == 0 {
+                break;
+            }
+            ensure!(begun.elapsed() < PATIENCE, "tasks are left Pending or queued\n{}", self.logs());
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        ensure!(!drawn.is_empty(), "all were queued by their creation");
+        let for_nothing_else =
+            |draw: &&Draw| [IMuster::dispatchCall::SELECTOR, IMuster::formGroupCall::SELECTOR].contains(&draw.selector);
+        let own: Vec<&Draw> = drawn.iter().filter(for_nothing_else).collect();
+        ensure!(own.iter().all(|draw| draw.from != self.crowd.address()), "the application draws");
+        let waited: Vec<f64> = drawn.iter().map(|draw| draw.waited as f64).collect();
+        Ok(Draws {
+            all: drawn.len(),
+            beside: drawn.len() - own.len(),
+            agents: own.len(),
+            waited: [median(&waited), quantile(&waited, 0.95)],
+            gas: median(&own.iter().map(|draw| draw.gas as f64).collect::<Vec<_>>()),
+        })
+    }
+
     /// What the agents have said last.
     pub fn logs(&self) -> String {
         self.agents.iter().map(|(agent, _)| tail(&agent.log())).collect::<Vec<_>>().join("\n--\n")
@@ -375,22 +449,42 @@ fn beside(name: &str) -> PathBuf {
     crate::site::binary().with_file_name(name)
 }
 
-/// Notes when what happens happens.
-fn follow(node: &'static Devnode) -> Timeline {
-    let timeline = Timeline::default();
-    let (mut blocks, noted) = (node.chain().subscribe(), timeline.clone());
+/// Notes when what happens happens, and who draws.
+fn follow(node: &'static Devnode) -> (Timeline, Drawn) {
+    let (timeline, drawn) = (Timeline::default(), Drawn::default());
+    let (mut blocks, noted, draws) = (node.chain().subscribe(), timeline.clone(), drawn.clone());
     tokio::spawn(async move {
+        // Tasks that wait for a draw, and in which block they began to.
+        let mut pending = BTreeMap::new();
         // It never ends before this process.
         while let Ok(block) = blocks.recv().await {
-            let at = now();
+            let (at, number) = (now(), block.header.number);
             let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
             for transaction in &block.transactions {
-                let logs = transaction.receipt.logs().iter().filter_map(|log| abi::event(&log.inner));
-                noted.extend(logs.map(|event| (at, event)));
+                for event in transaction.receipt.logs().iter().filter_map(|log| abi::event(&log.inner)) {
+                    let id = match &event {
+                        Event::TaskCreated(e) => {
+                            pending.insert(e.id, number);
+                            None
+                        }
+                        Event::TaskStarted(e) => Some(e.id),
+                        Event::TaskQueued(e) => Some(e.id),
+                        Event::GroupFormed(e) => Some(e.id),
+                        _ => None,
+                    };
+                    // What starts from the queue was drawn before, or queued by its creation.
+                    let drawn = id.and_then(|id| pending.remove(&id)).filter(|created| number > *created);
+                    if let (Some(created), Some(selector)) = (drawn, transaction.input().first_chunk::<4>()) {
+                        let from = transaction.tx.signer();
+                        let (selector, waited, gas) = (*selector, number - created - 1, transaction.receipt.gas_used);
+                        draws.lock().unwrap_or_else(PoisonError::into_inner).push(Draw { selector, from, waited, gas });
+                    }
+                    noted.push((at, event));
+                }
             }
         }
     });
-    timeline
+    (timeline, drawn)
 }
 
 /// The one in the middle; 0 of none.
@@ -415,6 +509,18 @@ pub struct Measured {
     pub busy: BTreeMap<(u8, u64), Busy>,
     /// Requests a second of an idle agent.
     pub idle: f64,
+}
+
+/// The lines of the table of draws: in which network, and who made them.
+pub fn draws_table(all: &[(String, Draws)]) -> String {
+    let mut text = "| network | draws | by a call for something else | by an agent, for nothing else | its gas | blocks waited: median | 95 % |\n".to_owned();
+    text += "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+    for (network, draws) in all {
+        let part = |n: usize| format!("{:.0} %", 100.0 * n as f64 / draws.all as f64);
+        let (beside, agents, [median, most]) = (part(draws.beside), part(draws.agents), draws.waited);
+        let _ = writeln!(text, "| {network} | {} | {beside} | {agents} | {} | {median} | {most} |", draws.all, draws.gas);
+    }
+    text
 }
 
 /// The lines of the tables under the conditions, as the page has them.

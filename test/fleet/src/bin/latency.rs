@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{ensure, Context, Result};
 use clap::Parser;
-use muster_fleet::latency::{tables, Conditions, Measured, Scene};
+use muster_fleet::latency::{draws_table, tables, Conditions, Measured, Scene};
 use muster_fleet::site;
 
 /// Agents with executors that sleep, on a chain that makes blocks by the clock: how long a task takes from being asked for to being
@@ -37,6 +37,9 @@ struct Options {
     /// Tasks of each node, with a full queue
     #[arg(long, default_value_t = 12)]
     tasks: usize,
+    /// Tasks whose application draws nothing, in each of four networks of six nodes: who draws; 0 for none
+    #[arg(long, default_value_t = 0)]
+    draws: usize,
     /// Lines for the head of the agents' configuration
     #[arg(long, default_value = "")]
     lines: String,
@@ -74,10 +77,34 @@ async fn run(o: Options) -> Result<()> {
     if all.len() > 1 {
         println!("{text}");
     }
-    if o.write {
-        write("docs/latency.md", &text)?;
+    if o.write && !text.is_empty() {
+        write("docs/latency.md", "<!-- script/bench latency --write -->\n", &text)?;
+    }
+    if o.draws > 0 {
+        let text = draws(&o).await?;
+        println!("{text}");
+        if o.write {
+            write("docs/latency.md", "<!-- script/bench latency --draws 40 --write -->\n", &text)?;
+        }
     }
     Ok(())
+}
+
+/// Who draws, where a task comes now and then and where they come one after the other.
+async fn draws(o: &Options) -> Result<String> {
+    let mut all = Vec::new();
+    let conditions = Conditions { block: o.blocks[0], delay: o.delays[0], push: o.by[0] == "ws", nodes: 1 };
+    for (policies, every) in [(&[0][..], 4.0), (&[0, 1, 2], 4.0), (&[0], 0.3), (&[0, 1, 2], 0.6)] {
+        let scene = Scene::new(conditions, 6, &o.lines, 1_000).await?;
+        let names: Vec<_> = policies.iter().map(u8::to_string).collect();
+        let network = format!(
+            "{}, a task every {every} s",
+            if names.len() > 1 { format!("policies {}", names.join(", ")) } else { format!("policy {}", names[0]) }
+        );
+        eprintln!("bench: who draws: {network}");
+        all.push((network, scene.draws(policies, 0.5, Duration::from_secs_f64(every), o.draws).await?));
+    }
+    Ok(draws_table(&all))
 }
 
 async fn measure(o: &Options, conditions: Conditions) -> Result<Measured> {
@@ -115,13 +142,15 @@ async fn measure(o: &Options, conditions: Conditions) -> Result<Measured> {
     Ok(measured)
 }
 
+/// Where a table of the page ends.
+const END: &str = "<!-- end -->";
+
 /// Puts the tables where the page has them.
-fn write(path: &str, tables: &str) -> Result<()> {
-    const MARKS: [&str; 2] = ["<!-- script/bench latency --write -->\n", "<!-- end -->"];
+fn write(path: &str, mark: &str, tables: &str) -> Result<()> {
     let page = std::fs::read_to_string(path).context(path.to_string())?;
-    let (head, rest) = page.split_once(MARKS[0]).with_context(|| format!("{path} has no place for the tables"))?;
-    let (_, tail) = rest.split_once(MARKS[1]).with_context(|| format!("{path} has no end of the tables"))?;
-    std::fs::write(path, format!("{head}{}\n{tables}\n{}{tail}", MARKS[0], MARKS[1]))?;
+    let (head, rest) = page.split_once(mark).with_context(|| format!("{path} has no place for the tables"))?;
+    let (_, tail) = rest.split_once(END).with_context(|| format!("{path} has no end of the tables"))?;
+    std::fs::write(path, format!("{head}{mark}\n{tables}\n{END}{tail}"))?;
     println!("written: {path}");
     Ok(())
 }
