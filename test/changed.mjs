@@ -15,14 +15,14 @@ const ALL = [
 
 /** Clients of test/clients/run.sh, by what they are made of. */
 const CLIENTS = [
-  [/^clients\/ts\//, ["readme", "package", "page", "release"]],
+  [/^clients\/ts\//, ["examples", "package", "page", "release"]],
   [/^(test\/release|script\/npm|\.github|clients\/(agent|explorer)\/deploy)\//, ["release"]],
   [/^(script\/(release|workflows\.mjs)|\.dockerignore|CHANGELOG\.md|SECURITY\.md|LICENSE-\w+)$/, ["release"]],
   [/^clients\/(verifier|replayer)\//, ["package", "page"]],
   [/^clients\/explorer\/indexer\//, ["indexer", "page"]],
   [/^clients\/explorer\/page\//, ["page"]],
   [/^clients\/agent\/executors\//, ["executors"]],
-  [/^test\/clients\//, ["viem", "ethers", "readme", "runbook", "cast", "cargo-stylus"]],
+  [/^test\/clients\//, ["viem", "ethers", "examples", "runbook", "cast", "cargo-stylus"]],
 ];
 
 /**

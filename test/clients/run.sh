@@ -6,7 +6,7 @@
 #   RPC_URL=http://... test/clients/run.sh   uses the node that is there (PRIVATE_KEY pays; WS_URL if it is another port)
 #
 # Needs muster-dev and muster-devnode built, and the programs (script/build). CLIENTS="viem cast" runs only some of
-# endpoint (the proxy that behaves as public endpoints do), release (what is published: test/release), estimates (plain estimates suffice: CALLS of each call by each client, on a node of its own), viem, ethers, readme (the README's example), package (clients/ts), indexer and page (clients/explorer; these three always on the embedded node), executors (those of clients/agent, by themselves), runbook (incidents of docs/runbook.md, on a node of its own; needs muster built), cast and
+# endpoint (the proxy that behaves as public endpoints do), release (what is published: test/release), estimates (plain estimates suffice: CALLS of each call by each client, on a node of its own), viem, ethers, examples (those of docs/examples.md), package (clients/ts), indexer and page (clients/explorer; these three always on the embedded node), executors (those of clients/agent, by themselves), runbook (incidents of docs/runbook.md, on a node of its own; needs muster built), cast and
 # cargo-stylus, which cargo-stylus.sh builds the first time. Longer forms: script/bench estimates, clients/explorer/indexer/test.sh --long, TASKS=2000 clients/explorer/page/test.sh, clients/explorer/large.sh.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -94,16 +94,16 @@ play() {
       deploy ethers
       node ethers.mjs
       ;;
-    readme)
+    examples)
       if [ "$(chain_id)" != 0x64aba ]; then
-        echo "readme: skipped, because its stake of 500 ether is only to be had on a development chain"
+        echo "examples: skipped, because its stake of 500 ether is only to be had on a development chain"
         return
       fi
       # The stakes of the contract's own defaults.
-      deploy readme MIN_STAKE= STAKE_GRANULE=
+      deploy examples MIN_STAKE= STAKE_GRANULE=
       CHAIN_ID=$(($(chain_id)))
       export CHAIN_ID
-      node readme.mjs
+      node examples.mjs
       ;;
     package | page)
       if ! node -e 'const [major, minor] = process.versions.node.split("."); process.exit(major > 20 || (major == 20 && minor >= 19) ? 0 : 1)'; then
@@ -173,9 +173,9 @@ finish() {
   [ $failed != 0 ] || failed=$code
 }
 
-# The TypeScript package, for the README's example, for its own tests, which run at the same time, and to be published.
-case " ${CLIENTS:-readme package release} " in
-  *" readme "* | *" package "* | *" release "*)
+# The TypeScript package, for the examples, for its own tests, which run at the same time, and to be published.
+case " ${CLIENTS:-examples package release} " in
+  *" examples "* | *" package "* | *" release "*)
     MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster ../../clients/ts/pack.sh "$work" >"$work/pack.log" 2>&1 || { cat "$work/pack.log" >&2; exit 1; }
     MUSTER_PACKAGE=$(ls "$work"/muster-client-*.tgz)
     export MUSTER_PACKAGE
@@ -183,7 +183,7 @@ case " ${CLIENTS:-readme package release} " in
 esac
 
 beside=()
-for client in ${CLIENTS:-endpoint estimates viem ethers readme package release indexer page executors runbook cast cargo-stylus}; do
+for client in ${CLIENTS:-endpoint estimates viem ethers examples package release indexer page executors runbook cast cargo-stylus}; do
   case $client in
     package | release | indexer | executors | runbook)
       start "$client" >"$work/$client.log" 2>&1
@@ -191,7 +191,7 @@ for client in ${CLIENTS:-endpoint estimates viem ethers readme package release i
       ;;
   esac
 done
-for client in ${CLIENTS:-endpoint estimates viem ethers readme cast cargo-stylus}; do
+for client in ${CLIENTS:-endpoint estimates viem ethers examples cast cargo-stylus}; do
   case $client in
     package | release | indexer | executors | runbook | page) ;;
     *)

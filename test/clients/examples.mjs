@@ -1,6 +1,6 @@
-// The README's example, as printed: its blocks are copied into an empty project with viem, ethers, tsx and the package installed, the
+// The examples of docs/examples.md, as printed: their blocks are copied into an empty project with viem, ethers, tsx and the package installed, the
 // operator is started, and the applications have to see their tasks succeed, and to send nothing where they should not.
-// RPC_URL=http://... CHAIN_ID=... MUSTER=0x... MUSTER_PACKAGE=muster-client-....tgz node readme.mjs
+// RPC_URL=http://... CHAIN_ID=... MUSTER=0x... MUSTER_PACKAGE=muster-client-....tgz node examples.mjs
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -14,15 +14,15 @@ import { DEV_KEY, MUSTER, RPC_URL, until } from "./node.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const modules = fileURLToPath(new URL("node_modules", import.meta.url));
-const example = readFileSync(join(root, "README.md"), "utf8").split(/^## /m).find((section) => section.startsWith("Using it\n"));
+const example = readFileSync(join(root, "docs/examples.md"), "utf8");
 const blocks = [...example.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language, text]) => ({ language, text }));
 
 // What the shell block sets up, from what is installed here instead of from the network.
 const shell = blocks.find(({ language }) => language === "sh").text;
 for (const step of ["npm init -y", "npm pkg set type=module", "npm install viem ethers tsx", "npm install ../muster/clients/ts/muster-client-0.1.0.tgz", "cp -r ../muster/abi ."]) {
-  assert.ok(shell.includes(step), `the README's shell block has no "${step}"`);
+  assert.ok(shell.includes(step), `the page's shell block has no "${step}"`);
 }
-const project = mkdtempSync(join(tmpdir(), "muster-readme-"));
+const project = mkdtempSync(join(tmpdir(), "muster-examples-"));
 const npm = (...words) => execFileSync("npm", words, { cwd: project, stdio: "ignore" });
 npm("init", "-y");
 npm("pkg", "set", "type=module");
@@ -184,5 +184,5 @@ try {
   await endpoint.stop();
   rmSync(project, { recursive: true });
 }
-console.log("readme: ok: the task was created, drawn, answered and paid for");
+console.log("examples: ok: the task was created, drawn, answered and paid for");
 process.exit(0);

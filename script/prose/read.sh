@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Reads the pages that people read: no sentence of more than 35 words, and none of the constructions that CONTRIBUTING.md drops.
+#   script/prose/read.sh                 all of them; what it finds, with its line
+#   script/prose/read.sh --table         words, sentences, the longest, and readability, page by page
+#   script/prose/read.sh [--table] PAGES
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+here=script/prose
+table=
+if [ "${1:-}" = --table ]; then table=yes; shift; fi
+if [ "$(node -p 'process.versions.node.split(".")[0]')" -lt 20 ]; then
+  echo "prose: textlint needs Node.js 20, and this is $(node --version)" >&2
+  exit
+fi
+if ! cmp -s $here/package-lock.json $here/node_modules/.installed; then
+  echo "prose: installing textlint with npm" >&2
+  npm ci --prefix $here --silent --no-audit --no-fund
+  cp $here/package-lock.json $here/node_modules/.installed
+fi
+pages=("$@")
+if [ ${#pages[@]} = 0 ]; then mapfile -t pages < <(git ls-files '*.md'); fi
+if [ -n "$table" ]; then exec node $here/table.js "${pages[@]}"; fi
+exec $here/node_modules/.bin/textlint --rulesdir $here/rules "${pages[@]}"
