@@ -16,6 +16,7 @@ const ALL = [
 /** Clients of test/clients/run.sh, by what they are made of. */
 const CLIENTS = [
   [/^clients\/ts\//, ["examples", "package", "page", "release"]],
+  [/^clients\/react\//, ["package"]],
   [/^(test\/release|script\/npm|\.github|clients\/(agent|explorer)\/deploy)\//, ["release"]],
   [/^(script\/(release|workflows\.mjs)|\.dockerignore|CHANGELOG\.md|SECURITY\.md|LICENSE-\w+)$/, ["release"]],
   [/^clients\/(verifier|replayer)\//, ["package", "page"]],

@@ -223,6 +223,9 @@ export function check(tag) {
   same("clients/ts/package.json", sources?.url, `git+${repository}.git`);
   same("package.json", JSON.parse(read("package.json")).repository.url, `git+${repository}.git`);
   same("clients/ts/package.json", client.peerDependencies["muster-devnode"], version);
+  const react = JSON.parse(read("clients/react/package.json"));
+  for (const is of [react.version, react.peerDependencies["muster-client"]]) same("clients/react/package.json", is, version);
+  same("clients/react/package.json", react.repository.url, `git+${repository}.git`);
   if (!new RegExp(`^## ${version.replaceAll(".", "\\.")}\\b`, "m").test(read("CHANGELOG.md"))) wrong.push(`CHANGELOG.md has no section ${version}`);
   if (tag && tag !== `v${version}`) wrong.push(`the tag is ${tag}, and Cargo.toml says ${version}`);
   return wrong;

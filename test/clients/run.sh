@@ -6,7 +6,7 @@
 #   RPC_URL=http://... test/clients/run.sh   uses the node that is there (PRIVATE_KEY pays; WS_URL if it is another port)
 #
 # Needs muster-dev and muster-devnode built, and the programs (script/build). CLIENTS="viem cast" runs only some of
-# endpoint (the proxy that behaves as public endpoints do), release (what is published: test/release), estimates (plain estimates suffice: CALLS of each call by each client, on a node of its own), viem, ethers, examples (those of docs/examples.md), package (clients/ts), indexer and page (clients/explorer; these three always on the embedded node), executors (those of clients/agent, by themselves), runbook (incidents of docs/runbook.md, on a node of its own; needs muster built), cast and
+# endpoint (the proxy that behaves as public endpoints do), release (what is published: test/release), estimates (plain estimates suffice: CALLS of each call by each client, on a node of its own), viem, ethers, examples (those of docs/examples.md), package (clients/ts, then clients/react), indexer and page (clients/explorer; these three always on the embedded node), executors (those of clients/agent, by themselves), runbook (incidents of docs/runbook.md, on a node of its own; needs muster built), cast and
 # cargo-stylus, which cargo-stylus.sh builds the first time. Longer forms: script/bench estimates, clients/explorer/indexer/test.sh --long, TASKS=2000 clients/explorer/page/test.sh, clients/explorer/large.sh.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -111,7 +111,10 @@ play() {
         return
       fi
       case $client in package) tests=ts ;; page) tests=explorer/page ;; esac
-      MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster ../../clients/$tests/test.sh
+      export MUSTER_DEVNODE=${DEVNODE:-$(built muster-devnode)} MUSTER_CLI=$muster
+      ../../clients/$tests/test.sh
+      # Its hooks are made of the package, which is built by then.
+      [ $client != package ] || ../../clients/react/test.sh
       ;;
     indexer)
       if ! node -e 'process.exit(process.versions.node.split(".")[0] >= 20 ? 0 : 1)'; then

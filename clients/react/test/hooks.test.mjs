@@ -1,0 +1,79 @@
+// The hooks in React, in a document of happy-dom, on a network of the package's own on the development node.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { GlobalWindow } from "happy-dom";
+
+const window = new GlobalWindow({ url: "http://localhost/" });
+Object.assign(globalThis, { window, document: window.document, navigator: window.navigator, IS_REACT_ACT_ENVIRONMENT: false });
+const { createElement } = await import("react");
+const { createRoot } = await import("react-dom/client");
+const { QueryClient, QueryClientProvider } = await import("@tanstack/react-query");
+const { startNetwork } = await import("muster-client/test");
+const muster = await import("../dist/index.js");
+
+let network;
+before(async () => void (network = await startNetwork({ nodes: [{}, {}] })));
+after(() => network?.stop());
+
+/** Draws a component that uses hooks; what they gave last, and what ends it. */
+function draw(use, config = {}) {
+  const seen = { now: undefined, error: undefined };
+  const Shown = () => {
+    seen.now = use();
+    return null;
+  };
+  const root = createRoot(document.createElement("div"), { onUncaughtError: (error) => (seen.error = error) });
+  const { client, address, storeUrl } = network;
+  const inner = createElement(Shown);
+  const provided = config === null ? inner : createElement(muster.MusterProvider, { client, address, stores: [storeUrl], ...config }, inner);
+  root.render(createElement(QueryClientProvider, { client: new QueryClient({ defaultOptions: { queries: { retry: false } } }) }, provided));
+  return { seen, end: () => root.unmount() };
+}
+
+async function until(what, is) {
+  for (const end = Date.now() + 120_000; !(await is()); await new Promise((resolve) => setTimeout(resolve, 50))) {
+    if (Date.now() > end) throw new Error(`it did not happen: ${what}`);
+  }
+}
+
+test("a task: what it costs, created, followed to its end, its result, and the network asked again", async () => {
+  const request = { kind: 1, input: "from a component" };
+  const { seen, end } = draw(() => {
+    const create = muster.useCreateTask();
+    const id = create.data?.id;
+    const task = muster.useTask(id);
+    return {
+      create,
+      network: muster.useNetwork(),
+      estimate: muster.useTaskEstimate(request),
+      task,
+      result: muster.useTaskResult(task.data?.status === "succeeded" ? id : undefined),
+    };
+  });
+  await until("the network is there", () => seen.now?.network.data && seen.now.estimate.data);
+  assert.equal(seen.now.network.data.nodesJoined, 2);
+  assert.equal(seen.now.network.data.tasks, 0n);
+  // Without a number nothing is asked.
+  assert.deepEqual([seen.now.task.fetchStatus, seen.now.result.fetchStatus], ["idle", "idle"]);
+  seen.now.create.mutate({ ...request, value: 10n ** 15n, dispatch: true });
+  await until("it is created", () => seen.now.create.data ?? seen.now.create.error);
+  assert.equal(seen.now.create.error, null);
+  await until("the network's row was asked for again", () => seen.now.network.data.tasks === 1n);
+  await until("it has ended, and its result is there", () => seen.now.result.data);
+  assert.equal(seen.now.task.data.status, "succeeded");
+  assert.match(Buffer.from(seen.now.result.data.bytes).toString(), /^result of 0x/);
+  end();
+});
+
+test("a refusal comes in the contract's words; what is not below a provider says so", async () => {
+  const { seen, end } = draw(() => ({ create: muster.useCreateTask(), withdraw: muster.useWithdraw(), node: muster.useNode(1) }));
+  await until("it is drawn", () => seen.now?.node.data);
+  assert.equal(seen.now.node.data.node, 1);
+  seen.now.create.mutate({ kind: 1, input: "for nothing", value: 1n });
+  await until("it is refused", () => seen.now.create.error);
+  assert.match(seen.now.create.error.message, /fee/i);
+  end();
+  const alone = draw(() => muster.useNetwork(), null);
+  await until("it says so", () => alone.seen.error);
+  assert.match(alone.seen.error.message, /no MusterProvider above/);
+});
