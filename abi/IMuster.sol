@@ -299,6 +299,12 @@ interface IMuster {
     /// @notice Ends the caller's work for its node.
     function leaveWork() external;
 
+    /// @notice Says where bytes can be had: a node's results, an application's inputs. For the operator's account if the caller works for a
+    /// node, else for the caller's own. Digests tell whether the bytes are right, so nobody has to trust what is said here.
+    /// @param uris URIs with a single space between two, in the order of preference, in printable ASCII; at most 256 bytes, none to take back
+    /// what was said before.
+    function setStores(string calldata uris) external;
+
     /// @notice Says that the caller's node now holds these models too, at most 10 in one call and 32 in all.
     function reportDownloaded(uint64[] calldata models) external;
 
@@ -480,6 +486,8 @@ interface IMuster {
     function nodeOf(address who) external view returns (uint32);
     /// @notice Whom a node's operator named as its worker, zero for nobody (or no such node), and whether that account accepted.
     function workerOf(uint32 number) external view returns (address worker, bool works);
+    /// @notice Where an account's bytes can be had, as {setStores} was told: a node's under its operator's account. Empty if nothing was said.
+    function storesOf(address account) external view returns (string memory uris);
     /// @notice Nodes by number, those that quit included.
     /// @param from The first number, from 1 on (0 stands for 1).
     /// @param count At most 64.
@@ -566,6 +574,8 @@ interface IMuster {
     event WorkerNamed(uint32 indexed node, address indexed worker);
     /// @notice The account named works for the node from now on.
     event WorkAccepted(uint32 indexed node, address indexed worker);
+    /// @notice Where an account's bytes can be had from now on; nowhere if `uris` is empty. A node's account is its operator's.
+    event StoresSet(address indexed account, string uris);
     /// @notice The node will quit when its task ends.
     event NodeQuitting(uint32 indexed node);
     /// @notice The node left. Its stake can be withdrawn from `release` on.
@@ -753,6 +763,10 @@ interface IMuster {
     error NotNamed(uint32 node, address caller);
     /// @notice The account is the operator of this node, or works for it.
     error HasNode(address account, uint32 node);
+    /// @notice The list of URIs has more bytes than `most`.
+    error StoresTooLong(uint256 length, uint256 most);
+    /// @notice What stands at this position is neither printable ASCII nor a single space between two URIs.
+    error BadStores(uint256 position);
     /// @notice The node's status does not allow this; statuses as in NodeView.
     error WrongStatus(uint32 node, uint8 status);
     /// @notice The operator's node was kicked out; the address can never join again.

@@ -664,4 +664,6 @@ contract MusterStorage {
     mapping(uint256 => Reserved) internal waiting;
     /// VRAM sizes with a listed GPU group of three joined nodes: bit `vram % 256` of the word `vram / 256`. Key: the word.
     mapping(uint256 => uint256) internal sizesOfTrios;
+    /// Where an account's bytes can be had: URIs, a space between two. Key: the account; a node's is its operator's.
+    mapping(address => string) internal stores;
 }

@@ -48,6 +48,7 @@ class State {
   groups = new Map<number, { name: string; vram: number }>();
   models = new Map<bigint, string>();
   nodes = new Map<number, Node>();
+  stores = new Map<Address, string>();
   accounts = new Map<Address, { credit: bigint; unbonding: bigint; release: bigint; node: number; kickedOut: boolean }>();
   created = 0n;
   /** Those that have not ended, by id. */
@@ -156,6 +157,9 @@ class State {
       case "WorkAccepted":
         node!.worker.works = true;
         this.account(args.worker).node = args.node;
+        break;
+      case "StoresSet":
+        this.stores.set(args.account, args.uris);
         break;
       case "NodeQuitting":
         node!.status = 4;
@@ -320,6 +324,9 @@ export class Index {
       assert.equal(await read.readContract({ ...muster, functionName: "gpuGroup", args: [name, vram] }), group);
       assert.ok(group >> 16 >= 1 && group >> 16 <= (await read.readContract({ ...muster, functionName: "gpuGroups", args: [vram] })));
     }
+
+    for (const [account, uris] of state.stores)
+      assert.equal(await read.readContract({ ...muster, functionName: "storesOf", args: [account] }), uris);
 
     // Nodes.
     let owed = state.treasury.income;

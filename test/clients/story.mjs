@@ -315,6 +315,9 @@ export async function story(muster, client, before) {
   assert.equal(named.name, "stabilityai/sdxl-turbo");
   await refuse("nameModel", [named.name], "ModelHasName", named.model);
   await refuse("nameModel", ["x".repeat(129)], "BadModelName", 129n, 128n);
+  assert.equal(one(await send(app.key, "setStores", ["https://a.example/inputs s3://inputs"]), "StoresSet").uris, "https://a.example/inputs s3://inputs");
+  await refuse("setStores", ["s3://a  s3://b"], "BadStores", 7n);
+  await refuse("setStores", ["x".repeat(257)], "StoresTooLong", 257n, 256n);
   await creating({ vram: 961 }, FEE, "BadVram", 961n, 960n);
   await creating({ vram: 49 }, FEE, "NobodyCanRun", 49n, 0n);
   await creating({}, 149n, "FeeTooLow", 149n, 150n);

@@ -153,6 +153,8 @@ export const account = onchainTable(
     /** The number of the node that it joined, or works for; 0 for none. */
     node: t.numeric(NUMBER).notNull(),
     kickedOut: t.boolean().notNull(),
+    /** URIs of where its bytes can be had, as it said itself. */
+    stores: t.text().notNull(),
     /** Tasks it created, their fees, and what came back of them. */
     tasks: t.integer().notNull(),
     fees: t.bigint().notNull(),

@@ -131,6 +131,8 @@ fn samples() -> Vec<Sample> {
         sample(setWorkerCall { worker: who(9).into() }),
         sample(acceptWorkCall { node: 1 }),
         sample(leaveWorkCall {}),
+        sample(setStoresCall { uris: "https://a.example/results ipfs://results.of.a.node".into() }),
+        sample(storesOfCall { account: who(1).into() }),
         sample(nameModelCall { name: "a model with a name longer than one word".into() }),
         sample(pendingOwnerCall {}),
         sample(pendingTreasuryCall {}),

@@ -1,10 +1,13 @@
 //! What contracts and explorers ask of the interface beyond what the network itself needs.
 
+use alloy_sol_types::SolCall;
 use muster_core::id::{NodeId, QueueId, Ticket};
+use muster_core::word::Word;
 use muster_model::refused;
 use muster_model::world::*;
-use muster_protocol::layout::{entry, RECEIPTS};
+use muster_protocol::layout::{entry, RECEIPTS, STORES};
 use muster_protocol::native::{Memory, HERE};
+use muster_protocol::programs::answer;
 use muster_protocol::IMuster::{IMusterEvents as E, *};
 use muster_protocol::{host::offset, Host};
 
@@ -313,6 +316,71 @@ fn the_interface_knows_its_own_id() {
     {
         assert_eq!(w.ask(supportsInterfaceCall { interfaceId: id.into() }), known);
     }
+}
+
+#[test]
+fn an_account_says_where_its_bytes_are() {
+    let mut w = World::new();
+    let set = |w: &mut World, by: u64, uris: &str| w.send(who(by), 0, setStoresCall { uris: uris.into() });
+    let of = |w: &mut World, n: u64| w.ask(storesOfCall { account: who(n).into() });
+    assert_eq!(of(&mut w, 50), "");
+    // One in a word, the longest that fits one, one that does not, the longest of all; and back to none.
+    let long = format!("https://a.example/{} s3://bucket/results", "p".repeat(218));
+    assert_eq!(long.len(), 256);
+    for uris in ["https://results.example/of/one", &"x".repeat(31), &"x".repeat(32), &long, &"y".repeat(33), "z", &long, ""] {
+        set(&mut w, 50, uris).unwrap();
+        assert!(matches!(&w.events()[..], [.., E::StoresSet(s)] if s.account == who(50) && s.uris == uris));
+        assert_eq!(of(&mut w, 50), uris);
+        // As Solidity leaves it: in the slot the length, behind its hash the rest, and nothing of a longer one before.
+        let slot = w.raw(OWNER, 0, |m| Ok(m.mapping(STORES, Word::from(who(50))))).unwrap();
+        let first = Word::from_be_bytes(alloy_primitives::keccak256(slot.to_be_bytes()).0);
+        let behind: Vec<bool> = w.raw(OWNER, 0, |m| Ok((0..9).map(|i| !m.load(offset(first, i)).is_zero()).collect())).unwrap();
+        let words = if uris.len() < 32 { 0 } else { uris.len().div_ceil(32) };
+        assert_eq!(behind, (0..9).map(|i| i < words).collect::<Vec<_>>(), "{uris}");
+        let head = w.raw(OWNER, 0, |m| Ok(m.load(slot))).unwrap();
+        assert_eq!(head.0[0] & 0xff, if words == 0 { uris.len() as u64 * 2 } else { (uris.len() as u64 * 2 + 1) & 0xff });
+    }
+    refused!(set(&mut w, 50, &"x".repeat(257)), StoresTooLong(257usize, 256usize));
+    for (uris, at) in [(" a", 0), ("a ", 1), ("a  b", 2), ("a\nb", 1), ("a\tb", 1), ("aé", 1), ("a b\u{7f}", 3), (" ", 0)] {
+        refused!(set(&mut w, 50, uris), BadStores(at as usize));
+    }
+    // Bytes that are no UTF-8, as no library would send them.
+    let mut data = setStoresCall { uris: "abcd".into() }.abi_encode();
+    data[4 + 64 + 2] = 0xff;
+    let said = w.raw(who(50), 0, |m| answer(m, &data));
+    assert_eq!(said, Err(refusal!(BadStores(2usize))));
+    // A length beyond the data, and one that no memory holds.
+    for length in [33u8, 0xff] {
+        let mut data = setStoresCall { uris: "abcd".into() }.abi_encode();
+        data[4 + 32 + 31] = length;
+        data[4 + 32 + 28] = length & 0x80;
+        assert_eq!(w.raw(who(50), 0, |m| answer(m, &data)), Err(refusal!(MalformedCalldata(setStoresCall::SELECTOR))));
+    }
+    assert_eq!(of(&mut w, 50), "");
+}
+
+/// A worker's key is on the machine that has the results: it speaks for its node, and an entry of its own stays as it was.
+#[test]
+fn a_worker_says_where_its_nodes_bytes_are() {
+    let mut w = World::new();
+    w.join(1, "RTX 4090", 24, &[], 400).unwrap();
+    let set = |w: &mut World, by: u64, uris: &str| w.send(who(by), 0, setStoresCall { uris: uris.into() });
+    let of = |w: &mut World, n: u64| w.ask(storesOfCall { account: who(n).into() });
+    set(&mut w, 90, "https://own.example").unwrap();
+    w.send(who(1), 0, setWorkerCall { worker: who(90).into() }).unwrap();
+    set(&mut w, 90, "https://named.only").unwrap();
+    assert_eq!((of(&mut w, 1), of(&mut w, 90)), ("".into(), "https://named.only".into()));
+    w.send(who(90), 0, acceptWorkCall { node: 1 }).unwrap();
+    set(&mut w, 90, "https://node.example").unwrap();
+    assert!(matches!(&w.events()[..], [.., E::StoresSet(s)] if s.account == who(1)));
+    assert_eq!((of(&mut w, 1), of(&mut w, 90)), ("https://node.example".into(), "https://named.only".into()));
+    // The operator has the last word, before and after it left.
+    set(&mut w, 1, "").unwrap();
+    assert_eq!(of(&mut w, 1), "");
+    w.send(who(90), 0, leaveWorkCall {}).unwrap();
+    set(&mut w, 90, "").unwrap();
+    set(&mut w, 1, "s3://b").unwrap();
+    assert_eq!((of(&mut w, 1), of(&mut w, 90)), ("s3://b".into(), "".into()));
 }
 
 #[test]

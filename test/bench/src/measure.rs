@@ -415,6 +415,15 @@ impl Bench {
                 let answer = submitCall { id: s.id, resultDigest: [9; 32].into() };
                 self.take("submit by a worker, nothing queued", |b| b.world.call(worker, 0, answer.clone()))?;
                 self.world.revert(snapshot);
+                let hundred = "s".repeat(100);
+                for (operation, uris) in [
+                    ("say where bytes are, a URI of 31 bytes", "https://bytes.example/of/this/1".into()),
+                    ("say where bytes are, two URIs of 100 bytes", format!("{hundred} {hundred}")),
+                ] {
+                    let snapshot = self.world.snapshot();
+                    self.take(operation, |b| b.operator(s.node, setStoresCall { uris }))?;
+                    self.world.revert(snapshot);
+                }
                 // Taken back, for the node would rest now.
                 let snapshot = self.world.snapshot();
                 self.take("report an error", |b| b.operator(s.node, reportErrorCall { id: s.id, code: 3 }))?;

@@ -152,7 +152,7 @@ fn drive_all<S: System>(
 }
 
 /// What happens in a network where few tasks are validated.
-const EVENTS: [&str; 39] = [
+const EVENTS: [&str; 40] = [
     "NodeJoined",
     "StakeRaised",
     "NodePausing",
@@ -162,6 +162,7 @@ const EVENTS: [&str; 39] = [
     "NodeQuit",
     "WorkerNamed",
     "WorkAccepted",
+    "StoresSet",
     "NodeExcluded",
     "NodeReadmitted",
     "ModelAdded",

@@ -10,6 +10,7 @@ use muster_core::id::{GpuGroup, ModelId, NodeId, QueueId, TaskId, Ticket};
 use muster_core::record::{Head, NextParameter, Proposal, Rules, Scores};
 use muster_core::word::{Address, Word};
 use muster_protocol::abi::IMuster::{self, IMusterEvents as E, Outcome, Profile, TaskCreated};
+use muster_protocol::admin::stores::stores_of;
 use muster_protocol::admin::worker::worker_of;
 use muster_protocol::layout::{entry, node_slot, slot, HEAD, NEXT_OWNER, NEXT_PARAMETERS, NEXT_TREASURY, RULES};
 use muster_protocol::parameters::PARAMETERS;
@@ -169,6 +170,8 @@ pub struct Explorer {
     holders: BTreeMap<u64, Vec<u32>>,
     /// Models by their names.
     names: BTreeMap<u64, String>,
+    /// Where accounts' bytes can be had.
+    stores: BTreeMap<Address, String>,
     /// The node that the event before slashed, or what came of that.
     slashed: Option<u32>,
     /// What became of the tasks that asked for a receipt.
@@ -361,6 +364,9 @@ impl Explorer {
             E::WorkAccepted(w) => {
                 self.node(w.node).worker.1 = true;
                 self.account(w.worker).node = w.node;
+            }
+            E::StoresSet(s) => {
+                self.stores.insert(s.account.into_array(), s.uris.clone());
             }
             E::NodeSetAside(p) => self.node(p.node).aside = true,
             E::NodeQuitting(p) => self.node(p.node).status = 4,
@@ -787,6 +793,9 @@ impl Explorer {
                 (v.credit, v.unbonding, v.release, v.node, v.kickedOut),
                 (a.credit, a.unbonding, a.release, a.node, a.kicked)
             );
+        }
+        for (&who, uris) in &self.stores {
+            assert_eq!(&stores_of(host, who), uris, "stores of {who:?}");
         }
         for (&model, list) in &self.holders {
             let mut all = Vec::new();

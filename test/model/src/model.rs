@@ -12,6 +12,7 @@ use alloy_sol_types::{SolCall, SolInterface};
 use muster_core::id::{GpuGroup, ModelId, NodeId, QueueId, TaskId};
 use muster_core::word::Address;
 use muster_protocol::abi::IMuster::{self, IMusterCalls as C, IMusterEvents as E, *};
+use muster_protocol::admin::stores::stores_of;
 use muster_protocol::admin::worker::worker_of;
 use muster_protocol::flow::draw::Rng;
 use muster_protocol::parameters::PARAMETERS;
@@ -77,6 +78,11 @@ pub enum Op {
     Quit(u64),
     /// Of workers: whom an operator names, who accepts or leaves.
     Work {
+        who: u64,
+        how: u64,
+    },
+    /// Where somebody's bytes can be had.
+    Stores {
         who: u64,
         how: u64,
     },
@@ -232,6 +238,7 @@ pub fn random_op(d: &mut Dice, operators: u64) -> Op {
         101..=103 => Op::ExpireQueued { pick: d.bits(), by: d.bits() },
         104 => Op::Accept(d.bits()),
         105 => Op::Name(d.below(100)),
+        99 => Op::Stores { who, how: d.bits() },
         91 => Op::Pass { blocks: 250 + d.below(20), seconds: d.below(4_000) },
         92 => Op::Pass { blocks: HISTORY - 10 + d.below(20), seconds: d.below(4_000) },
         93 => Op::Pass { blocks: 1, seconds: d.below(200_000) },
@@ -739,6 +746,8 @@ pub struct Model {
     paused: bool,
     /// Models whose names were logged.
     names: BTreeSet<u64>,
+    /// Where accounts' bytes can be had.
+    stores: BTreeMap<Address, String>,
     set: BTreeMap<&'static str, u64>,
     /// Proposed parameters, and when they can take effect.
     proposed: BTreeMap<&'static str, (u64, u64)>,
@@ -902,6 +911,7 @@ impl Model {
             tasks: 0,
             paused: false,
             names: BTreeSet::new(),
+            stores: BTreeMap::new(),
             set: set.into_iter().collect(),
             proposed: BTreeMap::new(),
             bounds: (400_000, 2),
@@ -1772,6 +1782,23 @@ impl Model {
             Op::Pause(n) => Call::new(self.hand(self.called(n).unwrap_or(who(n)), n), pauseCall {}),
             Op::Resume(n) => Call::new(self.hand(who(n), n), resumeCall {}),
             Op::Work { who: n, how } => self.about_work(who(n), how),
+            Op::Stores { who: n, how } => {
+                let by = if how & 3 == 0 { who(self.operators + 1 + (how >> 2 & 3)) } else { self.hand(who(n), how >> 2) };
+                let uris = match how >> 8 & 15 {
+                    0 => String::new(),
+                    1 => " ".into(),
+                    2 => "https://a.example  s3://b".into(),
+                    3 => "https://a.example ".into(),
+                    4 => "https://ä.example".into(),
+                    5 => "x".repeat(257),
+                    6..=9 => "x".repeat((how >> 16) as usize % 257),
+                    10 => {
+                        format!("{} ipfs://{}", "y".repeat(30 + (how >> 16) as usize % 3), "z".repeat((how >> 24) as usize % 200))
+                    }
+                    _ => "https://results.example/of/one".into(),
+                };
+                Call::new(by, setStoresCall { uris })
+            }
             Op::Quit(n) => Call::new(self.called(n).unwrap_or(who(n)), quitCall {}),
             Op::Withdraw(n) => {
                 // Now and then somebody whose stake was returned.
@@ -2216,6 +2243,15 @@ impl Model {
                 let model = hash[..5].iter().fold(0, |id: u64, &b| id << 8 | b as u64);
                 need!(self.names.insert(model), "ModelHasName");
                 t.expect(E::ModelNamed(IMuster::ModelNamed { model, name: c.name.clone() }));
+                return Ok(0);
+            }
+            C::setStores(c) => {
+                need!(c.uris.len() <= 256, "StoresTooLong");
+                let plain = |uri: &str| !uri.is_empty() && uri.bytes().all(|b| (0x21..=0x7e).contains(&b));
+                need!(c.uris.is_empty() || c.uris.split(' ').all(plain), "BadStores");
+                let account = self.accounts.get(&by).filter(|a| a.works).map_or(by, |a| self.nodes[&a.node].operator);
+                self.stores.insert(account, c.uris.clone());
+                t.expect(E::StoresSet(IMuster::StoresSet { account: account.into(), uris: c.uris.clone() }));
                 return Ok(0);
             }
             C::setWorker(c) => {
@@ -3448,6 +3484,9 @@ impl Model {
                 (a.credit, a.unbonding, a.release, a.node, a.kicked)
             );
             money += a.credit + a.unbonding;
+        }
+        for (who, uris) in &self.stores {
+            assert_eq!(&stores_of(&*net.host, *who), uris, "stores of {who:?}");
         }
         let pending = net.pending_tasks(0, 256).unwrap();
         for (v, t) in pending.iter().zip(self.pending.iter().take(256)) {

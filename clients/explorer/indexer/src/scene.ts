@@ -107,7 +107,7 @@ export class Scene {
   account = (address: Hex) =>
     this.row("account", { address }, () => ({
       ...{ address, credit: 0n, unbonding: 0n, release: 0n, node: 0, kickedOut: false, tasks: 0, fees: 0n, refunds: 0n },
-      ...{ earned: 0n, withdrawn: 0n, firstAt: this.at },
+      ...{ earned: 0n, withdrawn: 0n, firstAt: this.at, stores: "" },
     }));
 
   model = (id: bigint) =>

@@ -199,6 +199,8 @@ export async function compare(rpcUrl: string, address: Address, indexer: Indexer
     report.fields(`account ${row.address}`, indexed, viewed);
     if (big(row.unbonding) > 0n) report.same(`account ${row.address}, release`, big(row.release), release);
   }
+  const stores = (await views(accounts.map((row) => ({ functionName: "storesOf", args: [getAddress(row.address as string)] })))) as string[];
+  for (const [i, row] of accounts.entries()) report.same(`stores of ${row.address}`, row.stores, stores[i]);
   const pots = new Map((await indexer.sql("select pot, sum(amount) as amount from payment group by pot")).map((row) => [row.pot, big(row.amount)]));
   const add = (rows: Row[], column: string) => rows.reduce((sum, row) => sum + big(row[column]), 0n);
   const open = tasks.filter((task) => task.status !== 0);

@@ -362,7 +362,7 @@ export class Replay {
 /** Beyond so many events nothing is replayed in a browser. */
 export const MOST = 200_000;
 /** Events that change nothing here. */
-const IDLE = ["DownloadRequested", "Withdrawn", "StakeReleased", "ModelNamed", "GpuGroupCreated", "DiamondCut", "AnswerRevealed", "TreasurySwept", "GroupChosen", "NodeRated", "ProfileSet", "WorkerNamed", "WorkAccepted", "TaskRefused"];
+const IDLE = ["DownloadRequested", "Withdrawn", "StakeReleased", "ModelNamed", "GpuGroupCreated", "DiamondCut", "AnswerRevealed", "TreasurySwept", "GroupChosen", "NodeRated", "ProfileSet", "WorkerNamed", "WorkAccepted", "StoresSet", "TaskRefused"];
 
 /** Events of these carry it on. */
 const wanted = (after: bigint, upTo?: bigint) =>

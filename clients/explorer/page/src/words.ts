@@ -104,6 +104,8 @@ export function told({ name, args, node, model }: Event, { parameters = [], mode
       return number(said.worker) ? `${who(said.worker)} may work for node ${node}, once it accepts` : `Nobody works for node ${node} any more`;
     case "WorkAccepted":
       return `${who(said.worker)} works for node ${node}`;
+    case "StoresSet":
+      return said.uris ? `${who(said.account)} has its bytes at ${said.uris}` : `${who(said.account)} says no more where its bytes are`;
     case "ModelAdded":
       return `Node ${node} holds ${modelName}`;
     case "ModelRemoved":

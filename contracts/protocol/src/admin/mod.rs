@@ -1,6 +1,7 @@
 //! Initialisation, parameters, ownership, treasury, and which program answers which selector.
 
 pub mod parameters;
+pub mod stores;
 pub mod worker;
 
 use crate::abi::{emit, IMuster::*};

@@ -1,7 +1,7 @@
 //! The programs: which of them answers which function of the interface, and how.
 
 use crate::abi::{IMuster::*, SOURCE};
-use crate::admin::{self, worker, Genesis};
+use crate::admin::{self, stores, worker, Genesis};
 use crate::codec::Calldata;
 use crate::dispatch::Function;
 use crate::flow::gas::{CALL_GAS, FREEING_GAS, QUEUEING_GAS};
@@ -127,6 +127,7 @@ program! { SOURCE;
             setWorkerCall(worker: Address) { worker::set_worker(host, worker) }
             acceptWorkCall(node: NodeId) { worker::accept_work(host, node) }
             leaveWorkCall() { worker::leave_work(host) }
+            setStoresCall(uris: &[u8]) { stores::set_stores(host, uris) }
             withdrawCall(to: Address) { accounts::withdraw(host, to) }
             proposeProgramsCall(program: Address, selectors: Vec<FixedBytes<4>>) { admin::propose_programs(host, program, &selectors) }
             withdrawProgramsCall(program: Address, selectors: Vec<FixedBytes<4>>) { admin::withdraw_programs(host, program, &selectors) }
@@ -140,6 +141,7 @@ program! { SOURCE;
                 Ok(admin::proposed_programs(host, program, &selectors))
             }
             workerOfCall(number: NodeId) -> (Address, bool) { Ok(worker::worker_of(host, number)) }
+            storesOfCall(account: Address) -> String { Ok(stores::stores_of(host, account)) }
             pendingOwnerCall() -> Address { Ok(admin::pending_owner(host)) }
             pendingTreasuryCall() -> (Address, u64) { Ok(admin::pending_treasury(host)) }
             upgradesCall() -> (u32, bool) { admin::upgrades(host) }

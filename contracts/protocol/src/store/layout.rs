@@ -89,6 +89,8 @@ pub const BURNT: u8 = 39;
 pub const WAITING: u8 = 40;
 /// `mapping(uint256 => uint256)`: VRAM sizes with a listed GPU group of three joined nodes, a bit each, 256 to a word.
 pub const SIZES_OF_TRIOS: u8 = 41;
+/// `mapping(address => string)`: where an account's bytes can be had.
+pub const STORES: u8 = 42;
 
 /// In the record of a Pending task, behind the task: [`muster_core::record::Reserved`].
 pub const PENDING_RESERVED: u64 = 4;

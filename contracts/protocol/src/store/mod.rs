@@ -15,4 +15,5 @@ pub mod routes;
 pub mod sampler;
 pub mod suspended;
 pub mod task;
+pub mod text;
 pub mod tournament;

@@ -13,6 +13,7 @@ use crate::store::layout::{entry, node, GPU_COUNTS, GPU_LISTED, GPU_NAMES, GPU_N
 use crate::store::node::Seat;
 use crate::store::sampler::{self, Among, Counts, GPU_MODELS_MAX, VRAM_MAX};
 use crate::store::task::ModelSet;
+use crate::store::text::{put_text, text};
 use crate::Result;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -174,40 +175,13 @@ pub fn create_gpu_group<H: Host>(host: &mut H, name: &[u8], vram: u16) -> Result
     host.store(slot, Word::from(number as u64 + 1));
     sampler::add_group(host, vram as u32, number);
     let group = GpuGroup::of(number as u16 + 1, vram);
-    let (head, bytes) = (entry(host, GPU_NAMES, group.0 as u64), name);
-    if bytes.len() < 32 {
-        let mut w = [0; 32];
-        w[..bytes.len()].copy_from_slice(bytes);
-        w[31] = bytes.len() as u8 * 2;
-        host.store(head, Word::from_be_bytes(w));
-    } else {
-        host.store(head, Word::from(bytes.len() as u64 * 2 + 1));
-        let first = Word::from_be_bytes(host.keccak(&head.to_be_bytes()));
-        for (i, chunk) in bytes.chunks(32).enumerate() {
-            let mut w = [0; 32];
-            w[..chunk.len()].copy_from_slice(chunk);
-            host.store(offset(first, i as u64), Word::from_be_bytes(w));
-        }
-    }
+    put_text(host, entry(host, GPU_NAMES, group.0 as u64), name);
     Ok(group)
 }
 
 /// The name of a GPU group; empty if there is no such group.
 pub fn gpu_name<H: Host>(host: &H, group: GpuGroup) -> String {
-    let head = entry(host, GPU_NAMES, group.0 as u64);
-    let w = host.load(head);
-    let mut bytes = Vec::new();
-    if w.0[0] & 1 == 0 {
-        bytes.extend_from_slice(&w.to_be_bytes()[..(w.0[0] as usize & 0xff) / 2]);
-    } else {
-        let first = Word::from_be_bytes(host.keccak(&head.to_be_bytes()));
-        let len = ((w.0[0] / 2) as usize).min(GPU_NAME_MAX);
-        for i in 0..len.div_ceil(32) {
-            let chunk = host.load(offset(first, i as u64)).to_be_bytes();
-            bytes.extend_from_slice(&chunk[..(len - i * 32).min(32)]);
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    text(host, entry(host, GPU_NAMES, group.0 as u64), GPU_NAME_MAX)
 }
 
 // ---------------------------------------------------------------- holders of a model

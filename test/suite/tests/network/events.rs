@@ -62,6 +62,7 @@ async fn every_event_is_seen_and_decodes() {
     w.send(&mut a, "setWorker", &[Token::Address(app.address())], 0).await;
     w.send(&mut app, "acceptWork", &[n(node)], 0).await;
     w.send(&mut app, "leaveWork", &[], 0).await;
+    w.send(&mut app, "setStores", &[Token::String("https://a.example/inputs".into())], 0).await;
 
     let profile = [1, 3, 9, 2, 0, 0, 0, 300].map(n);
     w.send(&mut app, "setProfile", &[Token::Tuple(profile.to_vec())], 0).await;

@@ -167,6 +167,8 @@ async fn every_error_has_a_call_that_provokes_it() {
     let model = u64::from_be_bytes([&[0; 3][..], &ethers::utils::keccak256("named")[..5]].concat().try_into().unwrap());
     w.send(&mut a, "nameModel", &[text("named")], 0).await;
     check!(outsider, "nameModel", [text("named")], 0 => "ModelHasName"[n(model)]);
+    check!(outsider, "setStores", [text("s3://a s3://b ")], 0 => "BadStores"[n(13)]);
+    check!(outsider, "setStores", [text(&"x".repeat(257))], 0 => "StoresTooLong"[n(257), n(256)]);
     check!(outsider, "createTask", [spec(|s| s.vram = 961)], fee => "BadVram"[n(961), n(960)]);
     check!(outsider, "createTask", [Spec::default().token()], 149 => "FeeTooLow"[n(149), n(150)]);
     check!(outsider, "createTask", [spec(|s| s.models = (1..10).collect())], fee => "TooManyModels"[n(9), n(8)]);

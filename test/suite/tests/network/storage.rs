@@ -139,6 +139,7 @@ fn variables_have_the_slots_that_solc_gives_them() {
         ("burnt", BURNT),
         ("waiting", WAITING),
         ("sizesOfTrios", SIZES_OF_TRIOS),
+        ("stores", STORES),
     ];
     let storage = solc()["storage"].as_array().unwrap().clone();
     assert_eq!(storage.len(), expected.len());
@@ -359,7 +360,8 @@ fn words_of(live: &Live) -> BTreeMap<String, usize> {
         ("programs", selectors.clone()),
         ("selectorPlaces", selectors),
         ("accounts", people.clone()),
-        ("profiles", people),
+        ("profiles", people.clone()),
+        ("stores", people),
         ("nodes", keys((1..=20).collect())),
         ("branches", branches),
         ("classes", keys(lists)),
@@ -404,8 +406,8 @@ fn words_of(live: &Live) -> BTreeMap<String, usize> {
                 for key in keys {
                     let at = s.entry(name, *key);
                     (0..words(name)).for_each(|i| drop(owners.insert(at + i, name.into())));
-                    if name == "gpuNames" {
-                        (0..2).for_each(|i| drop(owners.insert(data(at) + i, name.into())));
+                    if name == "gpuNames" || name == "stores" {
+                        (0..8).for_each(|i| drop(owners.insert(data(at) + i, name.into())));
                     }
                 }
             }

@@ -42,6 +42,7 @@ export const nodes: Pick<
   | "StakeRaised"
   | "WorkerNamed"
   | "WorkAccepted"
+  | "StoresSet"
   | "NodePausing"
   | "NodePaused"
   | "NodeSetAside"
@@ -98,6 +99,10 @@ export const nodes: Pick<
   async WorkAccepted(scene, { node: number, worker }) {
     (await scene.node(number)).works = true;
     (await scene.account(worker)).node = number;
+  },
+
+  async StoresSet(scene, { account, uris }) {
+    (await scene.account(account)).stores = uris;
   },
 
   async NodePausing(scene, { node }) {

@@ -13,7 +13,7 @@ const KEPT = 300;
 const GROUPS: Record<string, string[] | undefined> = {
   all: undefined,
   tasks: ["TaskCreated", "TaskQueued", "TaskStarted", "TaskSucceeded", "TaskErrorReported", "TaskAborted", "TaskRefused", "TaskRedrawn"],
-  nodes: ["NodeJoined", "NodeQuit", "NodePaused", "NodeResumed", "NodeExcluded", "NodeReadmitted", "NodeWaits", "NodeKickedOut", "StakeRaised", "WorkerNamed", "WorkAccepted"],
+  nodes: ["NodeJoined", "NodeQuit", "NodePaused", "NodeResumed", "NodeExcluded", "NodeReadmitted", "NodeWaits", "NodeKickedOut", "StakeRaised", "WorkerNamed", "WorkAccepted", "StoresSet"],
   validation: ["AnswerCommitted", "AnswerRevealed", "TaskSampled", "GroupFormed", "GroupChosen", "MemberCalled", "MemberStarted", "MemberTimedOut", "MemberJudged", "GroupSettled", "ScoreRecorded", "NodeRated", "NodeSlashed"],
   money: ["Withdrawn", "StakeReleased", "TreasurySwept", "NodeSlashed", "TaskSucceeded", "TaskRefused", "MemberJudged"],
 };
