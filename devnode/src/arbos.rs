@@ -63,7 +63,7 @@ impl L1Hashes {
     }
 }
 
-/// Words of ArbOS's storage, each found by hashing a tag and a key.
+/// Words of ArbOS's storage, where Nitro has them, so that a copy of another chain finds them.
 #[derive(Clone, Copy)]
 pub(crate) enum Slot {
     /// [`Params`], packed.
@@ -72,8 +72,8 @@ pub(crate) enum Slot {
     Program(B256),
     /// Hash of the instrumented module, by code hash.
     ModuleHash(B256),
-    /// [`DataPricer`], packed.
-    DataPricer,
+    /// A field of [`DataPricer`], in their order.
+    DataPricer(u64),
     /// Gas charged at the start of each activation.
     ActivationGas,
     /// Number of members of a set.
@@ -89,23 +89,23 @@ pub(crate) enum Slot {
 /// Sets of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Set {
-    ChainOwners = 0,
-    CacheManagers = 1,
+    ChainOwners,
+    CacheManagers,
     /// ArbAddressTable's; nobody is ever taken out.
-    AddressTable = 2,
+    AddressTable,
 }
 
 /// Settings that are kept and given back. Only the floor changes anything else here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Number {
-    L1PricePerUnit = 0,
-    MinBaseFee = 1,
-    SpeedLimit = 2,
-    BrotliLevel = 3,
-    UpgradeVersion = 4,
-    UpgradeTime = 5,
-    /// Not 0 where calldata has a price floor (EIP-7623).
-    CalldataFloor = 6,
+    L1PricePerUnit,
+    MinBaseFee,
+    SpeedLimit,
+    BrotliLevel,
+    UpgradeVersion,
+    UpgradeTime,
+    /// Bit 0 is set where calldata has a price floor (EIP-7623).
+    CalldataFloor,
 }
 
 impl Number {
@@ -115,29 +115,59 @@ impl Number {
     }
 }
 
+/// Nitro's nested storage: the path of spaces to a word, and its key there.
+fn nitro_slot(path: &[&[u8]], key: B256) -> U256 {
+    let mut space: Vec<u8> = vec![];
+    for id in path {
+        space.extend_from_slice(id);
+        space = keccak256(&space).to_vec();
+    }
+    // Pages of 256 words stay together.
+    let (page, offset) = key.split_at(31);
+    space.extend_from_slice(page);
+    let mut slot = keccak256(&space);
+    slot[31] = offset[0];
+    slot.into()
+}
+
 impl Slot {
     pub(crate) fn key(self) -> U256 {
-        let mut preimage = [0u8; 34];
-        let (tag, sub) = match self {
-            Self::Params => (0, 0),
-            Self::Program(_) => (1, 0),
-            Self::ModuleHash(_) => (2, 0),
-            Self::DataPricer => (3, 0),
-            Self::ActivationGas => (4, 0),
-            Self::SetSize(set) => (5, set as u8),
-            Self::SetMember(set, _) => (6, set as u8),
-            Self::SetPosition(set, _) => (7, set as u8),
-            Self::Number(number) => (8, number as u8),
+        const L1_PRICING: &[u8] = &[0];
+        const L2_PRICING: &[u8] = &[1];
+        const PROGRAMS: &[u8] = &[8];
+        const FEATURES: &[u8] = &[9];
+        let number = |n: u64| B256::from(U256::from(n));
+        let set = |set: Set| -> &[&[u8]] {
+            match set {
+                Set::AddressTable => &[&[3]],
+                Set::ChainOwners => &[&[4]],
+                Set::CacheManagers => &[PROGRAMS, &[4]],
+            }
         };
-        preimage[0] = tag;
-        preimage[1] = sub;
+        let positions = |set: Set| -> &[&[u8]] {
+            match set {
+                Set::AddressTable => &[&[3], &[]],
+                Set::ChainOwners => &[&[4], &[0]],
+                Set::CacheManagers => &[PROGRAMS, &[4], &[0]],
+            }
+        };
         match self {
-            Self::Program(hash) | Self::ModuleHash(hash) => preimage[2..].copy_from_slice(hash.as_slice()),
-            Self::SetMember(_, n) => preimage[26..].copy_from_slice(&n.to_be_bytes()),
-            Self::SetPosition(_, address) => preimage[14..].copy_from_slice(address.as_slice()),
-            _ => {}
+            Self::Params => nitro_slot(&[PROGRAMS, &[0]], B256::ZERO),
+            Self::Program(hash) => nitro_slot(&[PROGRAMS, &[1]], hash),
+            Self::ModuleHash(hash) => nitro_slot(&[PROGRAMS, &[2]], hash),
+            Self::DataPricer(field) => nitro_slot(&[PROGRAMS, &[3]], number(field)),
+            Self::ActivationGas => nitro_slot(&[PROGRAMS, &[5]], B256::ZERO),
+            Self::SetSize(of) => nitro_slot(set(of), B256::ZERO),
+            Self::SetMember(of, position) => nitro_slot(set(of), number(position)),
+            Self::SetPosition(of, address) => nitro_slot(positions(of), address.into_word()),
+            Self::Number(Number::UpgradeVersion) => nitro_slot(&[], number(1)),
+            Self::Number(Number::UpgradeTime) => nitro_slot(&[], number(2)),
+            Self::Number(Number::BrotliLevel) => nitro_slot(&[], number(7)),
+            Self::Number(Number::L1PricePerUnit) => nitro_slot(&[L1_PRICING], number(7)),
+            Self::Number(Number::SpeedLimit) => nitro_slot(&[L2_PRICING], number(0)),
+            Self::Number(Number::MinBaseFee) => nitro_slot(&[L2_PRICING], number(3)),
+            Self::Number(Number::CalldataFloor) => nitro_slot(&[FEATURES], B256::ZERO),
         }
-        U256::from_be_bytes(keccak256(preimage).0)
     }
 }
 
@@ -400,25 +430,22 @@ impl Default for DataPricer {
 }
 
 impl DataPricer {
-    pub(crate) fn pack(&self) -> U256 {
-        Pack::default()
-            .put(self.demand.into(), 4)
-            .put(self.bytes_per_second.into(), 4)
-            .put(self.last_update, 8)
-            .put(self.min_price.into(), 4)
-            .put(self.inertia.into(), 4)
-            .word()
+    /// Reads its fields, which lie in five words.
+    pub(crate) fn load(mut field: impl FnMut(Slot) -> U256) -> Self {
+        let mut field = |n| field(Slot::DataPricer(n)).saturating_to::<u64>();
+        Self {
+            demand: field(0) as u32,
+            bytes_per_second: field(1) as u32,
+            last_update: field(2),
+            min_price: field(3) as u32,
+            inertia: field(4) as u32,
+        }
     }
 
-    pub(crate) fn unpack(word: U256) -> Self {
-        let mut w = Unpack(word.to_be_bytes(), 0);
-        Self {
-            demand: w.take(4) as u32,
-            bytes_per_second: w.take(4) as u32,
-            last_update: w.take(8),
-            min_price: w.take(4) as u32,
-            inertia: w.take(4) as u32,
-        }
+    pub(crate) fn fields(&self) -> [(Slot, U256); 5] {
+        let fields =
+            [self.demand.into(), self.bytes_per_second.into(), self.last_update, self.min_price.into(), self.inertia.into()];
+        std::array::from_fn(|n| (Slot::DataPricer(n as u64), U256::from(fields[n])))
     }
 
     /// Takes `bytes` of machine code in and returns their price in wei.
@@ -427,7 +454,7 @@ impl DataPricer {
         let credit = self.bytes_per_second.saturating_mul(passed);
         self.demand = self.demand.saturating_sub(credit).saturating_add(bytes);
         self.last_update = time;
-        let exponent = 10_000 * u64::from(self.demand) / u64::from(self.inertia);
+        let exponent = 10_000 * u64::from(self.demand) / u64::from(self.inertia.max(1));
         let multiplier = exp_bips(exponent, 12);
         let per_byte = u64::from(self.min_price).saturating_mul(multiplier) / 10_000;
         per_byte.saturating_mul(bytes.into())
@@ -442,4 +469,31 @@ fn exp_bips(x: u64, terms: u64) -> u64 {
         sum = ONE + sum.saturating_mul(x) / (i * ONE);
     }
     sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use revm::primitives::b256;
+
+    /// Read off public chains.
+    #[test]
+    fn words_lie_where_nitro_has_them() {
+        for (number, slot) in [
+            (Number::BrotliLevel, b256!("15fed0451499512d95f3ec5a41c878b9de55f21878b5b4e190d4667ec709b407")),
+            (Number::L1PricePerUnit, b256!("a9f6f085d78d1d37c5819e5c16c9e03198bd14e08cd1f6f8191bc6207b9e9707")),
+            (Number::MinBaseFee, b256!("e54de2a4cdacc0a0059d2b6e16348103df8c4aff409c31e40ec73d11926c8203")),
+        ] {
+            assert_eq!(B256::from(number.slot()), slot, "{number:?}");
+        }
+    }
+
+    #[test]
+    fn the_data_pricer_is_read_as_it_is_written() {
+        let mut pricer = DataPricer { min_price: 7, ..DataPricer::default() };
+        pricer.charge(1 << 20, START_TIME + 9);
+        let fields = pricer.fields();
+        let word = |slot: Slot| fields.iter().find(|(other, _)| other.key() == slot.key()).map(|(_, word)| *word);
+        assert_eq!(DataPricer::load(|slot| word(slot).expect("one of them")), pricer);
+    }
 }

@@ -7,6 +7,7 @@ use alloy_eips::eip7702::SignedAuthorization;
 use revm::primitives::{address, Address, Bytes, Log, B256, U256};
 
 use crate::exec;
+use crate::fork;
 use crate::state::State;
 use crate::stylus::cache::ModuleCache;
 
@@ -168,6 +169,8 @@ pub enum TxError {
     SenderNotEoa { address: Address, code_hash: B256 },
     /// A cost overflows.
     Overflow,
+    /// The endpoint of the chain that this one is a copy of did not give what was needed.
+    Unread(String),
 }
 
 impl fmt::Display for TxError {
@@ -197,6 +200,7 @@ impl fmt::Display for TxError {
                 write!(f, "sender not an eoa: address {address}, codehash: {code_hash}")
             }
             Self::Overflow => write!(f, "gas uint64 overflow"),
+            Self::Unread(reason) => write!(f, "{reason}"),
         }
     }
 }
@@ -236,7 +240,7 @@ impl Evm {
     /// # Errors
     /// The transaction can't be included; `state` is as before.
     pub fn transact(&self, state: &mut State, block: &BlockCtx, tx: &TxCtx) -> Result<Outcome, TxError> {
-        exec::transact(self, state, block, tx)
+        self.run(state, block, tx)
     }
 
     /// Runs a transaction or call and discards its effects.
@@ -247,6 +251,17 @@ impl Evm {
         let mut scratch = state.clone();
         // A call stands alone: it doesn't profit from what the block has run before it.
         scratch.recent = Arc::default();
-        exec::transact(self, &mut scratch, block, tx)
+        self.run(&mut scratch, block, tx)
+    }
+
+    fn run(&self, state: &mut State, block: &BlockCtx, tx: &TxCtx) -> Result<Outcome, TxError> {
+        if !state.is_copy() {
+            return exec::transact(self, state, block, tx);
+        }
+        let before = state.clone();
+        fork::checked(|| exec::transact(self, state, block, tx)).unwrap_or_else(|reason| {
+            *state = before;
+            Err(TxError::Unread(reason))
+        })
     }
 }

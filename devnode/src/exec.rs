@@ -347,7 +347,7 @@ fn intrinsic_gas(tx: &TxCtx, spec: SpecId) -> Result<u64, TxError> {
 
 /// What a transaction costs at least (EIP-7623). Nothing, unless a chain owner has switched the floor on.
 fn floor_gas(state: &State, tx: &TxCtx, spec: SpecId) -> Result<u64, TxError> {
-    if !spec.is_enabled_in(SpecId::PRAGUE) || state.storage(ARBOS_STATE, Number::CalldataFloor.slot()).is_zero() {
+    if !spec.is_enabled_in(SpecId::PRAGUE) || !state.storage(ARBOS_STATE, Number::CalldataFloor.slot()).bit(0) {
         return Ok(0);
     }
     let zeros = tx.data.iter().filter(|byte| **byte == 0).count() as u64;

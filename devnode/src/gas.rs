@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use alloy_json_abi::JsonAbi;
 use alloy_primitives::{Address, FixedBytes, B256};
 use clap::Parser;
+use muster_devnode::endpoint::{Endpoint, Settings};
 use muster_devnode::trace::{Profile, ProfileFrame};
 use serde_json::{json, Value};
 
@@ -72,17 +73,10 @@ fn at(path: &Path, error: &dyn std::fmt::Display) -> String {
 }
 
 fn fetch(url: &str, tx: B256) -> Result<Profile, String> {
-    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "muster_gasProfile", "params": [tx]});
-    let text = ureq::post(url)
-        .header("content-type", "application/json")
-        .send(request.to_string())
-        .and_then(|mut response| response.body_mut().with_config().limit(200_000_000).read_to_string())
-        .map_err(|e| format!("{url}: {e}; is a muster-devnode running there?"))?;
-    let mut answer: Value = serde_json::from_str(&text).map_err(|e| format!("can't read what {url} gave: {e}"))?;
-    if let Some(message) = answer["error"]["message"].as_str() {
-        return Err(format!("{url}: {message}"));
-    }
-    serde_json::from_value(answer["result"].take()).map_err(|e| format!("{url} gave no profile: {e}"))
+    let endpoint = Endpoint::new(Settings { retries: 0, ..Settings::new(url) })?;
+    let profile =
+        endpoint.one("muster_gasProfile", json!([tx])).map_err(|e| format!("{e}; is a muster-devnode running there?"))?;
+    serde_json::from_value(profile).map_err(|e| format!("{url} gave no profile: {e}"))
 }
 
 fn names(files: &[PathBuf]) -> Result<Names, String> {

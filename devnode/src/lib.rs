@@ -6,6 +6,7 @@
 //! | [`evm`] | transactions and calls on that state: EVM code through revm, Stylus programs through [`stylus`] |
 //! | [`stylus`] | activation, ink metering and the `vm_hooks` of WASM programs |
 //! | [`chain`] | blocks, time, snapshots and accounts; the direct interface for tests and benches |
+//! | [`fork`], [`endpoint`] | another chain on whose state this one goes on, and the way to it |
 //! | [`proof`] | state roots and Merkle proofs |
 //! | [`trace`] | what can be recorded while a transaction runs |
 //! | [`rpc`] | JSON-RPC over HTTP and WebSocket |
@@ -26,8 +27,10 @@
 
 mod arbos;
 pub mod chain;
+pub mod endpoint;
 pub mod evm;
 mod exec;
+pub mod fork;
 pub mod genesis;
 pub mod node;
 mod precompiles;

@@ -14,6 +14,7 @@ use revm::state::{Account, AccountInfo, Bytecode, EvmState};
 use serde::{Deserialize, Serialize};
 
 use crate::arbos::L1Hashes;
+use crate::fork::{self, Fork};
 use crate::proof::StorageRoot;
 use crate::stylus::recent::RecentPrograms;
 
@@ -25,15 +26,40 @@ struct Entry {
     /// `None` while the account has no code.
     code: Option<(B256, Bytecode)>,
     storage: HashMap<U256, U256>,
+    /// Whether words that are not here are those of the chain this is a copy of.
+    copied: bool,
     root: StorageRoot,
 }
 
 impl Entry {
+    /// Of the chain this is a copy of.
+    fn of(account: fork::Account) -> Self {
+        Self { balance: account.balance, nonce: account.nonce, code: account.code, copied: true, ..Self::default() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.balance.is_zero() && self.nonce == 0 && self.code.is_none()
+    }
+
+    fn put(&mut self, slot: U256, value: U256) {
+        self.root.forget();
+        if value.is_zero() && !self.copied {
+            self.storage.remove(&slot);
+        } else {
+            self.storage.insert(slot, value);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.root.forget();
+        self.storage = HashMap::new();
+        self.copied = false;
+    }
+
     /// Whether a transaction that touched the account left it as it was.
     fn stays(&self, after: &Account) -> bool {
         let hash = self.code.as_ref().map_or(KECCAK_EMPTY, |(hash, _)| *hash);
-        let empty = self.balance.is_zero() && self.nonce == 0 && self.code.is_none();
-        !empty
+        !self.is_empty()
             && !after.is_created()
             && (self.balance, self.nonce, hash) == (after.info.balance, after.info.nonce, after.info.code_hash)
             && after.storage.values().all(|value| !value.is_changed())
@@ -48,6 +74,8 @@ impl Entry {
 pub struct State {
     /// Behind pointers, so that a change copies a path of pointers and one account, not its neighbours.
     accounts: HashMap<Address, Arc<Entry>>,
+    /// The chain this is a copy of: there is what is not in `accounts`.
+    original: Option<Arc<Original>>,
     codes: HashMap<B256, Bytecode>,
     /// What BLOCKHASH sees.
     pub(crate) l1_hashes: L1Hashes,
@@ -55,6 +83,27 @@ pub struct State {
     pub(crate) recent: Arc<RecentPrograms>,
     /// The last block whose hash lies in the history contract.
     pub(crate) recorded: Option<u64>,
+}
+
+/// A chain that is copied, and what the copy begins with otherwise.
+#[derive(Debug)]
+struct Original {
+    fork: Arc<Fork>,
+    funded: Vec<Address>,
+    balance: U256,
+}
+
+impl Original {
+    fn account(&self, address: Address) -> Option<fork::Account> {
+        let account = self.fork.account(address);
+        if !self.funded.contains(&address) {
+            return account;
+        }
+        let (nonce, code) = account.map_or((0, None), |account| (account.nonce, account.code));
+        // Everybody has the keys: on public chains such accounts have code that takes what they are sent.
+        let code = code.filter(|(_, code)| code.eip7702_address().is_none());
+        Some(fork::Account { balance: self.balance, nonce, code })
+    }
 }
 
 /// One account, to be written down.
@@ -118,37 +167,70 @@ impl State {
         Self::default()
     }
 
+    /// The state of another chain, but for the balance of some accounts, which is also rid of code they have set (EIP-7702).
+    pub(crate) fn of_fork(fork: Arc<Fork>, funded: Vec<Address>, balance: U256) -> Self {
+        let (number, hashes) = (fork.block_number(), fork.hashes());
+        let l1 = (1..).zip(&hashes.l1).filter_map(|(back, hash)| Some((hashes.number.checked_sub(back)? % 256, *hash)));
+        Self {
+            l1_hashes: L1Hashes::of_dump(hashes.number, l1.collect()),
+            recorded: number.checked_sub(1),
+            original: Some(Arc::new(Original { fork, funded, balance })),
+            ..Self::default()
+        }
+    }
+
+    /// Whether this is the state of a chain that is read through an endpoint.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.original.is_some()
+    }
+
+    /// Tells something of an account that is there.
+    fn of<T>(&self, address: Address, tell: impl FnOnce(&Entry) -> T) -> Option<T> {
+        match (self.accounts.get(&address), &self.original) {
+            (Some(entry), _) => Some(tell(entry)),
+            (None, Some(original)) => original.account(address).map(|account| tell(&Entry::of(account))),
+            (None, None) => None,
+        }
+    }
+
     /// Whether the account has a balance, a nonce or code.
     pub fn exists(&self, address: Address) -> bool {
-        self.accounts.get(&address).is_some_and(|a| !a.balance.is_zero() || a.nonce != 0 || a.code.is_some())
+        self.of(address, |a| !a.is_empty()).unwrap_or_default()
     }
 
     /// Balance in wei.
     pub fn balance(&self, address: Address) -> U256 {
-        self.accounts.get(&address).map_or(U256::ZERO, |a| a.balance)
+        self.of(address, |a| a.balance).unwrap_or_default()
     }
 
     /// Number of transactions sent, or of contracts created by a contract.
     pub fn nonce(&self, address: Address) -> u64 {
-        self.accounts.get(&address).map_or(0, |a| a.nonce)
+        self.of(address, |a| a.nonce).unwrap_or_default()
     }
 
     /// Code as deployed; empty for an account without code.
     pub fn code(&self, address: Address) -> Bytes {
-        self.accounts.get(&address).and_then(|a| a.code.as_ref()).map_or_else(Bytes::new, |(_, c)| c.original_bytes())
+        self.of(address, |a| a.code.as_ref().map(|(_, code)| code.original_bytes())).flatten().unwrap_or_default()
     }
 
     /// Keccak hash of the code; the hash of nothing for an account without code.
     pub fn code_hash(&self, address: Address) -> B256 {
-        self.accounts.get(&address).and_then(|a| a.code.as_ref()).map_or(KECCAK_EMPTY, |(h, _)| *h)
+        self.of(address, |a| a.code.as_ref().map(|(hash, _)| *hash)).flatten().unwrap_or(KECCAK_EMPTY)
     }
 
     /// One word of storage; zero if never written.
     pub fn storage(&self, address: Address, slot: U256) -> U256 {
-        self.accounts.get(&address).and_then(|a| a.storage.get(&slot).copied()).unwrap_or_default()
+        let entry = self.accounts.get(&address);
+        if let Some(word) = entry.and_then(|entry| entry.storage.get(&slot)) {
+            return *word;
+        }
+        match &self.original {
+            Some(original) if entry.is_none_or(|entry| entry.copied) => original.fork.storage(address, slot),
+            _ => U256::ZERO,
+        }
     }
 
-    /// Every non-zero word of an account's storage, in no particular order.
+    /// Every non-zero word of an account's storage, in no particular order. On a copy of another chain only what was written since.
     pub fn storage_iter(&self, address: Address) -> impl Iterator<Item = (U256, U256)> + '_ {
         self.accounts.get(&address).into_iter().flat_map(|a| a.storage.iter().map(|(k, v)| (*k, *v)))
     }
@@ -172,7 +254,15 @@ impl State {
     }
 
     fn entry(&mut self, address: Address) -> &mut Entry {
-        Arc::make_mut(self.accounts.entry(address).or_default())
+        entry(&mut self.accounts, self.original.as_deref(), address)
+    }
+
+    /// Takes an account out, whatever it was on the chain this is a copy of.
+    fn remove(&mut self, address: Address) {
+        match &self.original {
+            None => drop(self.accounts.remove(&address)),
+            Some(_) => drop(self.accounts.insert(address, Arc::default())),
+        }
     }
 
     /// Sets a balance (genesis and `*_setBalance`).
@@ -199,20 +289,12 @@ impl State {
 
     /// Sets one word of storage (genesis, `*_setStorageAt` and state overrides).
     pub fn set_storage(&mut self, address: Address, slot: U256, value: U256) {
-        let entry = self.entry(address);
-        entry.root.forget();
-        if value.is_zero() {
-            entry.storage.remove(&slot);
-        } else {
-            entry.storage.insert(slot, value);
-        }
+        self.entry(address).put(slot, value);
     }
 
     /// Drops all storage of an account (state overrides that replace it whole).
     pub fn clear_storage(&mut self, address: Address) {
-        let entry = self.entry(address);
-        entry.root.forget();
-        entry.storage = HashMap::new();
+        self.entry(address).clear();
     }
 
     /// What happens before a block's first transaction; again in the same block it changes nothing.
@@ -230,16 +312,15 @@ impl State {
                 continue;
             }
             if account.is_selfdestructed() || (account.is_empty() && account.is_loaded_as_not_existing()) {
-                self.accounts.remove(&address);
+                self.remove(address);
                 continue;
             }
             if self.accounts.get(&address).is_some_and(|known| known.stays(&account)) {
                 continue;
             }
-            let entry = Arc::make_mut(self.accounts.entry(address).or_default());
+            let entry = entry(&mut self.accounts, self.original.as_deref(), address);
             if account.is_created() {
-                entry.storage = HashMap::new();
-                entry.root.forget();
+                entry.clear();
             }
             entry.balance = account.info.balance;
             entry.nonce = account.info.nonce;
@@ -254,19 +335,20 @@ impl State {
                 if !value.is_changed() {
                     continue;
                 }
-                entry.root.forget();
-                if value.present_value.is_zero() {
-                    entry.storage.remove(&slot);
-                } else {
-                    entry.storage.insert(slot, value.present_value);
-                }
+                entry.put(slot, value.present_value);
             }
             // A touched account without balance, nonce and code ceases to exist (EIP-161).
-            if entry.balance.is_zero() && entry.nonce == 0 && entry.code.is_none() {
-                self.accounts.remove(&address);
+            if entry.is_empty() {
+                self.remove(address);
             }
         }
     }
+}
+
+/// An account that is about to change.
+fn entry<'a>(accounts: &'a mut HashMap<Address, Arc<Entry>>, original: Option<&Original>, address: Address) -> &'a mut Entry {
+    let read = || original.and_then(|original| original.account(address)).map(Entry::of).unwrap_or_default();
+    Arc::make_mut(accounts.entry(address).or_insert_with(|| Arc::new(read())))
 }
 
 fn no_bytes(bytes: &Bytes) -> bool {
@@ -274,7 +356,7 @@ fn no_bytes(bytes: &Bytes) -> bool {
 }
 
 /// Code as revm runs it. A malformed EIP-7702 designator is ordinary code, as anywhere else.
-fn bytecode(code: Bytes) -> Bytecode {
+pub(crate) fn bytecode(code: Bytes) -> Bytecode {
     Bytecode::new_raw_checked(code.clone()).unwrap_or_else(|_| Bytecode::new_legacy(code))
 }
 
@@ -282,7 +364,7 @@ impl revm::Database for State {
     type Error = Infallible;
 
     fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, Infallible> {
-        Ok(self.accounts.get(&address).map(|a| {
+        Ok(self.of(address, |a| {
             let (code_hash, code) = match &a.code {
                 Some((hash, code)) => (*hash, Some(code.clone())),
                 None => (KECCAK_EMPTY, Some(Bytecode::default())),

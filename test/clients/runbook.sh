@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Five incidents of docs/runbook.md, played by its commands on a development node of its own, whose time it moves: a bad program proposed and withdrawn,
-# an owner's key stolen, a queue held, an operator who leaves, programs expired. Needs muster, muster-dev and muster-devnode built (MUSTER_COMMAND,
+# an owner's key stolen, a queue held, an operator who leaves, programs expired; and the rehearsal of a parameter on a copy of that node. Needs muster, muster-dev and muster-devnode built (MUSTER_COMMAND,
 # MUSTER_CLI and MUSTER_DEVNODE name others) and the programs (script/build); cast is the one that script/setup or run.sh installed, or the path's.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -15,8 +15,8 @@ cast() { command "${cast:-cast}" "$@"; }
 # A field of the JSON on standard input.
 field() { node -p "JSON.parse(require('fs').readFileSync(0, 'utf8'))$1"; }
 work=$(mktemp -d)
-node=
-trap '[ -z "$node" ] || kill "$node" 2>/dev/null || true; wait; rm -rf "$work"' EXIT
+nodes=()
+trap '[ ${#nodes[@]} = 0 ] || kill "${nodes[@]}" 2>/dev/null || true; wait; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
 die() { echo "runbook: $*" >&2; exit 1; }
@@ -33,14 +33,19 @@ refused() {
   grep -qF -- "$1" <<<"$out" || die "${*:2} does not say \"$1\": $out"
 }
 
-"$devnode" --port 0 >"$work/node.log" 2>&1 &
-node=$!
-RPC_URL=
-while [ -z "$RPC_URL" ]; do
-  kill -0 "$node" 2>/dev/null || die "the node did not start: $(cat "$work/node.log")"
-  sleep 0.1
-  RPC_URL=$(sed -n 's/^Listening on \(http[^ ]*\).*/\1/p' "$work/node.log")
-done
+# start NAME FLAG ...: a node, whose URL is then in $url.
+start() {
+  "$devnode" --port 0 "${@:2}" >"$work/$1.log" 2>&1 &
+  nodes+=($!)
+  url=
+  while [ -z "$url" ]; do
+    kill -0 "${nodes[-1]}" 2>/dev/null || die "the node did not start: $(cat "$work/$1.log")"
+    sleep 0.1
+    url=$(sed -n 's/^Listening on \(http[^ ]*\).*/\1/p' "$work/$1.log")
+  done
+}
+start node
+RPC_URL=$url
 export RPC_URL ETH_RPC_URL=$RPC_URL MUSTER_HOME=$work/home NO_COLOR=1 FOUNDRY_DISABLE_NIGHTLY_WARNING=1
 owner=0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659 # the public key of every nitro development chain
 # The first accounts of the test mnemonic.
@@ -75,6 +80,20 @@ refused NotProposed send "$operator" 'acceptPrograms(address,bytes4[])' "$wrong"
 says 'ParameterProposed' as "$owner" admin set slashTimes 255
 says 'ParameterProposed' as "$owner" admin set slashTimes 20
 says '-> 20 from' as "$owner" admin parameters
+
+echo "a rehearsal: a parameter on a copy, where the owner is impersonated; the original stays as it was"
+start copy --fork-url "$RPC_URL"
+from=$(network owner)
+tried() { ETH_RPC_URL=$url cast "$@" >/dev/null; }
+shown() { as "$owner" --rpc-url "$1" admin parameters | grep -E '^ *29 '; }
+before=$(shown "$RPC_URL")
+tried rpc anvil_impersonateAccount "$from"
+tried rpc anvil_setBalance "$from" 0xde0b6b3a7640000
+tried send --unlocked --from "$from" "$MUSTER" 'proposeParameter(uint8,uint256)' 29 30
+tried rpc evm_increaseTime 604801
+tried send --unlocked --from "$from" "$MUSTER" 'acceptParameter(uint8)' 29
+grep -qE '^ *29 slashTimes +30 ' <<<"$(shown "$url")" || die "the copy has $(shown "$url")"
+same "the original's parameter" "$(shown "$RPC_URL")" "$before"
 
 echo "an owner's key stolen: who accepts first"
 thief=$application

@@ -1,6 +1,10 @@
 //! What a chain begins with, and its constants.
 
+use std::sync::Arc;
+
 use alloy_primitives::U256;
+
+use crate::fork::Fork;
 
 /// The key of the account that the Nitro development node funds. Everybody knows it.
 pub const NITRO_DEV_KEY: &str = "0xb6b15c8cb491557369f3c7d2c287b053eb229daa9c22138887752191c9520659";
@@ -63,6 +67,21 @@ pub struct Config {
     pub history: History,
     /// Whether headers carry the root of the state, which costs some time in every block.
     pub state_root: bool,
+    /// The chain on whose state this one goes on. [`Config::of_fork`] takes from it what has to fit.
+    pub fork: Option<Arc<Fork>>,
+}
+
+impl Config {
+    /// Goes on where another chain stood, with its id, its ArbOS version and its price of gas.
+    pub fn of_fork(fork: Arc<Fork>) -> Self {
+        Self {
+            chain_id: fork.chain_id(),
+            arbos_version: fork.arbos_version(),
+            base_fee: fork.base_fee(),
+            fork: Some(fork),
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for Config {
@@ -76,6 +95,7 @@ impl Default for Config {
             clock: Clock::System,
             history: History::DEFAULT,
             state_root: false,
+            fork: None,
         }
     }
 }

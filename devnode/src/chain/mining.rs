@@ -77,7 +77,8 @@ impl Run {
                     run.ran.push((tx.clone(), outcome));
                     queue.advance(tx.signer());
                 }
-                Err(TxError::NonceTooHigh { .. }) => {}
+                // Neither is the transaction's fault.
+                Err(TxError::NonceTooHigh { .. } | TxError::Unread(_)) => {}
                 Err(TxError::NonceTooLow { .. }) => {
                     run.dropped.push(*tx.tx_hash());
                     queue.advance(tx.signer());
@@ -195,6 +196,7 @@ impl Chain {
     /// The transaction is not taken, and nothing changed.
     pub fn send(&self, request: TxRequest) -> Result<Mined, SendError> {
         let from = request.from.unwrap_or(self.accounts()[0]);
+        self.reads(from);
         let writer = self.writer();
         let nonce = self.0.inner.read().state.nonce(from);
         let tx = self.fill(request, from, TX_GAS, nonce)?;
@@ -256,6 +258,7 @@ impl Chain {
 
     /// The nonce after everything mined and waiting.
     pub fn next_nonce(&self, account: Address) -> u64 {
+        self.reads(account);
         let inner = self.0.inner.read();
         inner.pool.next_nonce(account, inner.state.nonce(account))
     }
@@ -312,6 +315,7 @@ impl Chain {
     /// Takes a transaction: into a block, or among those that wait.
     fn submit(&self, writer: &Writer<'_>, tx: Recovered<TxEnvelope>) -> Result<Submitted, SendError> {
         let hash = *tx.tx_hash();
+        self.reads(tx.signer());
         let (automine, alone) = {
             let inner = self.0.inner.read();
             (inner.automine, inner.pool.is_empty())

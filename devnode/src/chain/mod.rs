@@ -47,6 +47,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
 use crate::evm::{Evm, BATCH_POSTER};
+use crate::fork::{self, Fork};
 use crate::state::State;
 use block::{seal, Setting, PREVRANDAO};
 pub use block::{MinedBlock, MinedTx};
@@ -113,6 +114,8 @@ struct Inner {
     by_tx: HashMap<B256, u64>,
     /// Hashes before the next block, newest last; more than needed, so that it is trimmed seldom.
     recent: Arc<Vec<(u64, B256)>>,
+    /// Those of the chain that this one is a copy of, newest first.
+    earlier: Vec<(u64, B256)>,
     genesis_time: u64,
     time: Time,
     upcoming: Upcoming,
@@ -255,7 +258,9 @@ impl Inner {
             return self.recent.clone();
         }
         let oldest = number.saturating_sub(RECENT_HASHES as u64);
-        Arc::new((oldest..number).filter_map(|n| Some((n, self.stored(n)?.block.hash))).collect())
+        let earlier = self.earlier.iter().rev().copied().filter(|(n, _)| (oldest..number).contains(n));
+        let kept = (oldest..number).filter_map(|n| Some((n, self.stored(n)?.block.hash)));
+        Arc::new(earlier.chain(kept).collect())
     }
 }
 
@@ -334,9 +339,11 @@ impl Chain {
             keys.push(signer);
         }
         let accounts: Vec<Address> = keys.iter().map(PrivateKeySigner::address).collect();
+        if config.fork.is_some() && config.state_root {
+            return Err("a copy of another chain has no root of its state: that would take all of it".into());
+        }
         let state = genesis_state(&evm, &accounts, &config);
-        let time = Time { clock: config.clock, offset: 0, next: None };
-        let genesis_time = time.next(0);
+        let (time, genesis_time) = beginning(&config);
         let upcoming = Upcoming::of(&config);
         let mut chain = Shared {
             evm,
@@ -348,6 +355,7 @@ impl Chain {
                 by_hash: HashMap::new(),
                 by_tx: HashMap::new(),
                 recent: Arc::default(),
+                earlier: Vec::new(),
                 genesis_time,
                 time,
                 upcoming,
@@ -369,14 +377,18 @@ impl Chain {
             config,
         };
         let inner = chain.inner.get_mut();
-        let genesis = genesis_block(&chain.config, &inner.state, genesis_time);
-        append(inner, &chain.config, Arc::new(genesis), None);
+        append_first(inner, &chain.config, genesis_time);
         Ok(Self(Arc::new(chain)))
     }
 
     /// What the chain was begun with.
     pub fn config(&self) -> &Config {
         &self.0.config
+    }
+
+    /// The chain this one is a copy of.
+    pub fn fork(&self) -> Option<&Arc<Fork>> {
+        self.0.config.fork.as_ref()
     }
 
     /// The execution half.
@@ -648,25 +660,25 @@ impl Chain {
     /// Sets a balance, in wei.
     pub fn set_balance(&self, address: Address, balance: U256) {
         let op = || Op::Balance { of: address, balance };
-        self.edit(op, |inner| inner.state.set_balance(address, balance));
+        self.edit_account(address, op, |inner| inner.state.set_balance(address, balance));
     }
 
     /// Sets a nonce.
     pub fn set_nonce(&self, address: Address, nonce: u64) {
         let op = || Op::Nonce { of: address, nonce };
-        self.edit(op, |inner| inner.state.set_nonce(address, nonce));
+        self.edit_account(address, op, |inner| inner.state.set_nonce(address, nonce));
     }
 
     /// Sets an account's code.
     pub fn set_code(&self, address: Address, code: Bytes) {
         let op = || Op::Code { of: address, code: code.clone() };
-        self.edit(op, |inner| inner.state.set_code(address, code.clone()));
+        self.edit_account(address, op, |inner| inner.state.set_code(address, code.clone()));
     }
 
     /// Sets a word of storage.
     pub fn set_storage(&self, address: Address, slot: U256, value: U256) {
         let op = || Op::Slot { of: address, slot, value };
-        self.edit(op, |inner| inner.state.set_storage(address, slot, value));
+        self.edit_account(address, op, |inner| inner.state.set_storage(address, slot, value));
     }
 
     /// Sets the price of gas from the next block on.
@@ -701,7 +713,7 @@ impl Chain {
 
     /// Begins again with a new genesis block, as [`Chain::new`] does. Filters and subscriptions stay.
     pub fn reset(&self) {
-        let genesis_time = Time { clock: self.0.config.clock, offset: 0, next: None }.next(0);
+        let (_, genesis_time) = beginning(&self.0.config);
         self.edit(|| Op::Reset { genesis_time }, |inner| self.begin_again(inner, genesis_time));
     }
 
@@ -709,11 +721,10 @@ impl Chain {
         let config = &self.0.config;
         inner.clear();
         inner.state = genesis_state(&self.0.evm, &self.0.accounts, config);
-        inner.time = Time { clock: config.clock, offset: 0, next: None };
+        inner.time = beginning(config).0;
         inner.genesis_time = genesis_time;
         inner.upcoming = Upcoming::of(config);
-        let genesis = genesis_block(config, &inner.state, genesis_time);
-        append(inner, config, Arc::new(genesis), None);
+        append_first(inner, config, genesis_time);
     }
 
     fn change_upcoming(&self, change: impl FnOnce(&mut Upcoming)) {
@@ -731,6 +742,29 @@ impl Chain {
         change(&mut self.0.inner.write())
     }
 
+    /// Changes an account. On a copy of another chain whose endpoint does not give it, nothing changes.
+    fn edit_account(&self, address: Address, op: impl FnOnce() -> Op, change: impl FnOnce(&mut Inner)) {
+        if self.reads(address) {
+            self.edit(op, change);
+        }
+    }
+
+    /// Has an account of the chain that this one is a copy of read before anybody has to wait for it under a lock. `false` if the
+    /// endpoint does not give it, which is noted for whoever asked for the work ([`fork::checked`]).
+    fn reads(&self, address: Address) -> bool {
+        let state = self.state();
+        if !state.is_copy() {
+            return true;
+        }
+        match fork::checked(|| state.exists(address)) {
+            Ok(_) => true,
+            Err(reason) => {
+                fork::note(reason);
+                false
+            }
+        }
+    }
+
     fn writer(&self) -> Writer<'_> {
         self.0.writer.lock()
     }
@@ -738,13 +772,52 @@ impl Chain {
 
 impl Upcoming {
     fn of(config: &Config) -> Self {
-        Self { base_fee: config.base_fee, gas_limit: BLOCK_GAS_LIMIT, coinbase: BATCH_POSTER, prevrandao: None }
+        let gas_limit = config.fork.as_ref().map_or(BLOCK_GAS_LIMIT, |fork| fork.header().gas_limit);
+        Self { base_fee: config.base_fee, gas_limit, coinbase: BATCH_POSTER, prevrandao: None }
     }
 }
 
 fn genesis_state(evm: &Evm, accounts: &[Address], config: &Config) -> State {
+    if let Some(fork) = &config.fork {
+        return State::of_fork(fork.clone(), accounts.to_vec(), config.balance);
+    }
     let balances: Vec<_> = accounts.iter().map(|a| (*a, config.balance)).collect();
     evm.genesis(&balances)
+}
+
+/// The clock at the start, and the second from which L1's blocks are counted.
+fn beginning(config: &Config) -> (Time, u64) {
+    let mut time = Time { clock: config.clock, offset: 0, next: None };
+    let Some(fork) = &config.fork else {
+        let now = time.next(0);
+        return (time, now);
+    };
+    // As on anvil, time goes on where the other chain stood; L1's number too.
+    if config.clock == Clock::System {
+        time.offset = i128::from(fork.timestamp()) - time.raw();
+    }
+    (time, fork.timestamp().saturating_sub(fork.l1_number().saturating_sub(1).saturating_mul(L1_BLOCK_TIME)))
+}
+
+/// Puts the first block there: a genesis block, or the other chain's.
+fn append_first(inner: &mut Inner, config: &Config, genesis_time: u64) {
+    let Some(fork) = &config.fork else {
+        let genesis = genesis_block(config, &inner.state, genesis_time);
+        return append(inner, config, Arc::new(genesis), None);
+    };
+    let number = fork.block_number();
+    let earlier = fork.hashes().l2.iter().zip(1..).filter_map(|(hash, back)| Some((number.checked_sub(back)?, *hash)));
+    inner.earlier = earlier.collect();
+    inner.recent = Arc::new(inner.earlier.iter().rev().copied().collect());
+    let block = MinedBlock {
+        header: fork.header().clone(),
+        hash: fork.block_hash(),
+        l1_number: fork.l1_number(),
+        prevrandao: PREVRANDAO,
+        // Who asks for it gets it from the other chain, as all before it.
+        transactions: Vec::new(),
+    };
+    append(inner, config, Arc::new(block), None);
 }
 
 fn genesis_block(config: &Config, state: &State, timestamp: u64) -> MinedBlock {

@@ -21,8 +21,8 @@ use super::{append, keeps_states, Chain, Inner, MinedBlock, Time, Upcoming, Writ
 use crate::evm::Outcome;
 use crate::state::{State, StateDump};
 
-/// The only format there is.
-const FORMAT: u32 = 1;
+/// The format written and read; in the one before it ArbOS's storage lay elsewhere.
+const FORMAT: u32 = 2;
 /// Bytes of log after which everything is written anew.
 const LONG_LOG: u64 = 64 * 1024 * 1024;
 /// Most bytes of a dump that came over JSON-RPC, once it is decompressed.
@@ -39,6 +39,9 @@ pub enum StateError {
         /// What it says.
         source: io::Error,
     },
+    /// Most of a copy's state is where it was copied from.
+    #[error("a copy of another chain can't be kept or replaced")]
+    Copy,
     /// Another node keeps its chain there.
     #[error("{0} is in use by another node")]
     InUse(PathBuf),
@@ -211,6 +214,7 @@ impl Chain {
     /// # Errors
     /// The file or its log can't be read or written, or is of another chain.
     pub fn keep_in(&self, path: &Path) -> Result<(), StateError> {
+        self.check_whole()?;
         let writer = self.writer();
         let log_path = Journal::log_path(path);
         let log = OpenOptions::new()
@@ -302,15 +306,16 @@ impl Chain {
     /// The whole chain, compressed, for [`Chain::load`].
     ///
     /// # Errors
-    /// Nothing that a caller can do anything about.
-    pub fn dump(&self) -> io::Result<Vec<u8>> {
+    /// The chain is a copy, of which only a part is here.
+    pub fn dump(&self) -> Result<Vec<u8>, StateError> {
+        self.check_whole()?;
         let mut out = Vec::new();
         let mut compressed = brotli::CompressorWriter::new(&mut out, 4096, 5, 22);
         {
             let inner = self.0.inner.read();
-            serde_json::to_writer(&mut compressed, &self.dump_of(&inner, 0))?;
+            let written = serde_json::to_writer(&mut compressed, &self.dump_of(&inner, 0)).map_err(io::Error::from);
+            written.and_then(|()| compressed.flush()).map_err(io_error(Path::new("dump")))?;
         }
-        compressed.flush()?;
         drop(compressed);
         Ok(out)
     }
@@ -320,6 +325,7 @@ impl Chain {
     /// # Errors
     /// It is no dump, or one of another chain.
     pub fn load(&self, dump: &[u8]) -> Result<(), StateError> {
+        self.check_whole()?;
         let writer = self.writer();
         let plain = brotli::Decompressor::new(dump, 4096).take(MAX_DUMP);
         let dump: Dump = serde_json::from_reader(BufReader::new(plain))
@@ -328,10 +334,17 @@ impl Chain {
         self.save(&writer)
     }
 
+    fn check_whole(&self) -> Result<(), StateError> {
+        if self.fork().is_some() {
+            return Err(StateError::Copy);
+        }
+        Ok(())
+    }
+
     fn restore(&self, _: &Writer<'_>, dump: Dump<'_>) -> Result<(), StateError> {
         let config = self.config();
         if dump.format != FORMAT {
-            return Err(StateError::Malformed(format!("format {} is not known", dump.format)));
+            return Err(StateError::Malformed(format!("format {} is not known, {FORMAT} is", dump.format)));
         }
         if (dump.chain_id, dump.arbos_version) != (config.chain_id, config.arbos_version) {
             return Err(StateError::OtherChain {

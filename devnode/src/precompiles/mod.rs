@@ -369,7 +369,9 @@ fn missing(c: &Call<'_>, address: Address) -> Done {
 pub(crate) fn genesis(state: &mut crate::state::State, arbos: u64, owner: Address, cache_manager: Address) {
     let mut set = |slot: Slot, value: U256| state.set_storage(ARBOS_STATE, slot.key(), value);
     set(Slot::Params, Params::of_version(arbos).pack());
-    set(Slot::DataPricer, DataPricer::default().pack());
+    for (slot, value) in DataPricer::default().fields() {
+        set(slot, value);
+    }
     set(Slot::Number(Number::MinBaseFee), U256::from(MIN_BASE_FEE));
     set(Slot::Number(Number::SpeedLimit), U256::from(7_000_000));
     set(Slot::Number(Number::BrotliLevel), U256::from(1));

@@ -90,7 +90,7 @@ pub(super) fn arb_owner_public(c: &mut Call<'_>) -> Done {
             }
             uints([version, time])
         };
-        ArbOwnerPublic::isCalldataPriceIncreaseEnabledCall, View, 40 => |_| value(!c.number(Number::CalldataFloor)?.is_zero());
+        ArbOwnerPublic::isCalldataPriceIncreaseEnabledCall, View, 40 => |_| value(c.number(Number::CalldataFloor)?.bit(0));
         ArbOwnerPublic::isNativeTokenOwnerCall, View, 41 => |_| { c.burn(READ)?; value(false) };
         ArbOwnerPublic::getAllNativeTokenOwnersCall, View, 41 => |_| { c.burn(READ)?; value(Vec::<Address>::new()) };
         ArbOwnerPublic::getParentGasFloorPerTokenCall, View, 50 => |_| { c.burn(READ)?; uint(0u64) };

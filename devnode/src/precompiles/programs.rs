@@ -184,12 +184,14 @@ fn activate_program(c: &mut Call<'_>, address: Address) -> Done {
 fn charge_data(c: &mut Call<'_>, bytes: u32) -> Result<U256, Fail> {
     // Five words read and two written.
     c.burn(5 * READ)?;
-    let mut pricer = DataPricer::unpack(c.exec.arbos_load(Slot::DataPricer.key()));
+    let mut pricer = DataPricer::load(|slot| c.exec.arbos_load(slot.key()));
     let time = c.time();
     let fee = pricer.charge(bytes, time);
     c.burn(if pricer.demand == 0 { 5000 } else { 20_000 })?;
     c.burn(20_000)?;
-    c.exec.arbos_store(Slot::DataPricer.key(), pricer.pack());
+    for (slot, value) in pricer.fields() {
+        c.exec.arbos_store(slot.key(), value);
+    }
     Ok(U256::from(fee))
 }
 

@@ -137,8 +137,18 @@ pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Resul
         }
         "anvil_reset" | "hardhat_reset" => {
             args!(p, options: opt serde_json::Value);
-            if options.is_some_and(|options| options.get("forking").is_some_and(|forking| !forking.is_null())) {
-                return Err(RpcError::refused("this node can't fork another chain").into());
+            let forking = options.and_then(|mut options| Some(options.get_mut("forking")?.take())).unwrap_or_default();
+            let same = chain.fork().is_some_and(|fork| {
+                let (url, block) = (&forking["jsonRpcUrl"], &forking["blockNumber"]);
+                let number = serde_json::from_value::<Quantity>(block.clone()).map(Quantity::to_u64);
+                (url.is_null() || url == fork.endpoint().settings().url.as_str())
+                    && (block.is_null() || number.ok() == Some(fork.block_number()))
+            });
+            if !forking.is_null() && !same {
+                return Err(RpcError::refused(
+                    "what a node copies is settled when it starts: start one with --fork-url and --fork-block-number",
+                )
+                .into());
             }
             chain.reset();
             raw(&true)
@@ -201,11 +211,16 @@ pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Resul
                 "instanceId": chain.instance(),
                 "latestBlockNumber": head.header.number,
                 "latestBlockHash": head.hash,
+                "forkedNetwork": chain.fork().map(|fork| json!({
+                    "chainId": fork.chain_id(),
+                    "forkBlockNumber": fork.block_number(),
+                    "forkBlockHash": fork.block_hash(),
+                })),
             }))
         }
         "anvil_nodeInfo" => {
             args!(p);
-            let head = chain.head();
+            let (head, fork) = (chain.head(), chain.fork());
             raw(&json!({
                 "currentBlockNumber": U64::from(head.header.number),
                 "currentBlockTimestamp": head.header.timestamp,
@@ -222,7 +237,11 @@ pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Resul
                     "gasLimit": U64::from(chain.gas_limit()),
                     "gasPrice": U64::from(chain.base_fee()),
                 },
-                "forkConfig": {"forkUrl": null, "forkBlockNumber": null, "forkRetryBackoff": null},
+                "forkConfig": {
+                    "forkUrl": fork.map(|fork| fork.url()),
+                    "forkBlockNumber": fork.map(|fork| fork.block_number()),
+                    "forkRetryBackoff": fork.map(|fork| fork.endpoint().settings().backoff.as_millis()),
+                },
             }))
         }
         other => Err(RpcError::method_not_found(other)),

@@ -16,7 +16,7 @@ use super::error::RpcError;
 use super::filters::Kind;
 use super::params::Params;
 use super::types::{self, Quantity, Slot};
-use super::{debug, dev, raw, Context};
+use super::{debug, dev, past, raw, Context};
 use crate::chain::{BlockError, CallError, Chain, SendError, TimeError};
 use crate::evm::{Outcome, Status, TxError};
 
@@ -264,6 +264,12 @@ pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Resul
             if slots.len() > MAX_PROOF_SLOTS {
                 return Err(RpcError::invalid_params(format!("too many keys (max {MAX_PROOF_SLOTS})")).into());
             }
+            if chain.fork().is_some() {
+                return Err(RpcError::refused(
+                    "a copy of another chain has no proofs of its own state: that would take all of it",
+                )
+                .into());
+            }
             let keys: Vec<B256> = slots.iter().map(Slot::as_b256).collect();
             let proof = chain.state_at(at.unwrap_or_default())?.prove(address, &keys);
             raw(&types::account_proof(address, proof, &slots))
@@ -360,10 +366,14 @@ pub(super) fn dispatch(context: &Context, method: &str, params: Params) -> Resul
         // ---- logs and filters ----
         "eth_getLogs" => {
             args!(p, filter: req Filter);
-            raw(&chain.logs(&checked(filter)?).map_err(|error| match error {
-                BlockError::Unknown => RpcError::refused("unknown block").into(),
-                other => Failure::from(other),
-            })?)
+            let filter = checked(filter)?;
+            raw(&match chain.fork() {
+                Some(_) => past::logs(chain, &filter)?,
+                None => chain.logs(&filter).map_err(|error| match error {
+                    BlockError::Unknown => RpcError::refused("unknown block").into(),
+                    other => Failure::from(other),
+                })?,
+            })
         }
         "eth_newFilter" => {
             args!(p, filter: opt Filter);
@@ -494,7 +504,9 @@ fn fee_history(chain: &Chain, blocks: u64, newest: BlockNumberOrTag, percentiles
         .ok_or_else(|| RpcError::refused(format!("request beyond head block: head {head}")))?
         .header
         .number;
-    let count = blocks.min(MAX_FEE_HISTORY).min(newest + 1);
+    // A copy tells of its own blocks.
+    let first = chain.fork().map_or(0, |fork| fork.block_number());
+    let count = blocks.min(MAX_FEE_HISTORY).min(newest + 1 - first);
     let oldest = newest + 1 - count;
     let mut ratios = Vec::new();
     let mut fees = Vec::new();

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::error::RpcError;
 use super::eth::Failure;
-use super::raw;
+use super::{past, raw};
 use crate::chain::{collect_logs, Chain};
 
 /// A filter that nobody asks about for so long is dropped, as in go-ethereum.
@@ -114,7 +114,7 @@ impl Filters {
     pub(super) fn logs(&self, chain: &Chain, id: U128) -> Result<Box<RawValue>, Failure> {
         let kind = self.visit(id, |filter| filter.kind.clone())?;
         let Kind::Logs(filter) = kind else { return Err(RpcError::refused("filter not found").into()) };
-        Ok(raw(&chain.logs(&filter)?)?)
+        Ok(raw(&past::logs(chain, &filter)?)?)
     }
 
     pub(super) fn uninstall(&self, id: U128) -> bool {

@@ -6,6 +6,7 @@
 //! | `server` | HTTP |
 //! | `socket` | WebSocket and subscriptions |
 //! | `eth`, `debug`, `dev` | the methods |
+//! | `past` | what happened before a copy of another chain began |
 //! | `filters` | filters that are polled |
 //! | [`types`] | what goes over the wire where Arbitrum differs from Ethereum |
 //! | [`error`] | go-ethereum's codes and words |
@@ -19,6 +20,7 @@ pub mod error;
 mod eth;
 mod filters;
 mod params;
+mod past;
 mod server;
 mod socket;
 pub mod types;
@@ -32,6 +34,7 @@ use serde_json::value::{to_raw_value, RawValue};
 use tokio::sync::Semaphore;
 
 use crate::chain::Chain;
+use crate::fork;
 use error::RpcError;
 use params::Params;
 pub(crate) use server::serve;
@@ -258,7 +261,7 @@ async fn run(context: &Context, method: &str, params: Option<&RawValue>) -> Resu
                 Some(queue) => queue.acquire().await.ok(),
                 None => None,
             };
-            tokio::task::spawn_blocking(move || eth::dispatch(&copy, &method, params))
+            tokio::task::spawn_blocking(move || dispatch(&copy, &method, params))
                 .await
                 .map_err(|_| RpcError::internal("method handler crashed"))?
         };
@@ -274,6 +277,15 @@ async fn run(context: &Context, method: &str, params: Option<&RawValue>) -> Resu
             Ok(result) => return Ok(result),
         }
     }
+}
+
+/// Runs a method; on a copy of another chain also what only that chain knows, and what it did not tell in time fails.
+fn dispatch(context: &Context, method: &str, params: Params) -> Result<Box<RawValue>, eth::Failure> {
+    if context.chain.fork().is_none() {
+        return eth::dispatch(context, method, params);
+    }
+    let run = || past::answer(&context.chain, method, &params).unwrap_or_else(|| eth::dispatch(context, method, params.clone()));
+    fork::checked(run).unwrap_or_else(|reason| Err(RpcError::refused(reason).into()))
 }
 
 fn raw<T: Serialize>(value: &T) -> Result<Box<RawValue>, RpcError> {

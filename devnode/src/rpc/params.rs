@@ -41,6 +41,16 @@ impl Params {
         }
     }
 
+    /// A parameter, without taking it. `None` if it is absent, or no such thing.
+    pub fn peek<T: DeserializeOwned>(&self, index: usize) -> Option<T> {
+        serde_json::from_str(self.values.get(index)?.get()).ok()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> Vec<serde_json::Value> {
+        self.values.iter().filter_map(|value| serde_json::from_str(value.get()).ok()).collect()
+    }
+
     /// Refuses parameters that nobody asked for.
     pub fn end(&self) -> Result<(), RpcError> {
         if self.values.len() > self.next {

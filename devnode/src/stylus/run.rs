@@ -26,7 +26,12 @@ enum End {
 impl Exec {
     /// The chain's rules for programs.
     pub(crate) fn params(&mut self) -> Params {
-        Params::unpack(self.arbos_load(Slot::Params.key()))
+        let mut params = Params::unpack(self.arbos_load(Slot::Params.key()));
+        if self.config.arbos < 40 {
+            // Not stored yet.
+            params.max_wasm_size = Params::of_version(self.config.arbos).max_wasm_size;
+        }
+        params
     }
 
     /// What is known about a program, active or not.

@@ -233,11 +233,28 @@ base fee is 0 for whoever names no price; `eth_fillTransaction` names one.
 | --- | --- | --- | --- |
 ";
 
+const TAIL: &str = "
+## Where ArbOS keeps its state
+
+In the storage of `0xA4B05FffffFffFFFFfFFfffFfffFFfffFfFfFFFf`, in the words where Nitro has it (`arbos/storage`, `arbos/arbosState`,
+`arbos/programs`, `arbos/addressSet`, `arbos/l1pricing`, `arbos/l2pricing` and `arbos/features` of the same commit): a [copy of another
+chain](devnode.md#a-copy-of-another-chain) finds it there. Three of the words were compared with ones that others read off public
+chains (`devnode/src/arbos.rs`); no public chain has been copied yet.
+
+| state | on a copy |
+| --- | --- |
+| rules for programs; each program's version, costs, footprint, age, cache; module hashes; data pricer; activation gas | goes on |
+| chain owners, cache managers, address table, minimum base fee, speed limit, scheduled upgrade, floor of calldata's price | goes on |
+| hashes that BLOCKHASH and `arbBlockHash` give, L1's number | goes on, read by a call and from the header |
+| L1's price of data | told by ArbGasInfo, not charged |
+| fee accounts, gas backlog and constraints, L1's reimbursements, retryables, sends to L1, native tokens, filtered transactions | not looked at |
+";
+
 /// What the page says of them.
 pub fn section(rows: &[Row]) -> String {
     let mut page = HEAD.to_owned();
     for Row { what, expected, got, by } in rows {
         page += &format!("| {what} | {expected} | {} | {by} |\n", if got == expected { "so" } else { got });
     }
-    page
+    page + TAIL
 }

@@ -9,6 +9,7 @@ mod life;
 mod model;
 mod outcomes;
 mod refusals;
+mod rehearsal;
 mod scores;
 mod storage;
 mod weight;
