@@ -145,7 +145,8 @@ impl Endpoint {
                     return self.ask(calls);
                 }
                 Err(Unanswered::Later { reason, .. }) if tries == self.settings.retries => {
-                    return Err(format!("{}: {reason}, asked {} times", self.name, tries + 1));
+                    let times = if tries > 0 { format!(", asked {} times", tries + 1) } else { String::new() };
+                    return Err(format!("{}: {reason}{times}", self.name));
                 }
                 Err(Unanswered::Later { after, .. }) => {
                     std::thread::sleep(after.unwrap_or(wait).min(MAX_BACKOFF));

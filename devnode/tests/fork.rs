@@ -11,9 +11,11 @@ use alloy_primitives::{address, hex, Address, Bytes, B256, U256};
 use muster_devnode::chain::{self, Clock};
 use muster_devnode::endpoint::{Endpoint, Settings};
 use muster_devnode::fork::Fork;
+use muster_devnode::stylus::{deployed_code, FRAGMENT_PREFIX, ROOT_PREFIX};
 use muster_devnode::{Config, Devnode};
 use serde_json::{json, Value};
-use support::rpc::{number, program, start, Rpc, PROXY, START, STORE};
+use support::program::wasm;
+use support::rpc::{activate, number, program, start, Rpc, PROXY, START, STORE};
 
 const SOMEBODY: Address = address!("00000000000000000000000000000000005eed01");
 /// Returns NUMBER, the hash before it, and ArbSys.arbBlockHash of the word in the calldata.
@@ -233,24 +235,36 @@ fn a_copy_is_read_only_as_needed_and_only_once() {
 fn programs_run_without_being_activated_again() {
     let node = start();
     let (boss, arb_wasm) = (node.0.chain().accounts()[0], Address::with_last_byte(0x71));
-    let program = program(&node, PROXY);
-    let activate = [&hex!("58c780c2")[..], &program.into_word()[..]].concat();
+    let programs = [program(&node, PROXY), in_pieces(&node, PROXY)];
     let store = node.deploy(STORE);
+    let copy = Between::of(&node, true).copy(None);
+    for (n, program) in (1..).zip(programs) {
+        let [here, there] = [&node, &copy].map(|node| {
+            node.ok("evm_setNextBlockTimestamp", json!([START + 500 * n]));
+            send(node, boss, program, store.into_word().as_slice())
+        });
+        assert_eq!((&here["status"], &here), (&json!("0x1"), &there), "the same gas, logs and block");
+        // What ArbWasm says of it is the same too; so is a second activation's refusal.
+        let left = [&hex!("c775a62a")[..], &program.into_word()[..]].concat();
+        assert_eq!(call(&node, arb_wasm, &left), call(&copy, arb_wasm, &left));
+        let activate = hex::encode_prefixed([&hex!("58c780c2")[..], &program.into_word()[..]].concat());
+        let refused = |node: &Rpc| node.err("eth_call", json!([{"from": boss, "to": arb_wasm, "data": activate}]));
+        assert_eq!(refused(&node), refused(&copy));
+    }
+}
 
-    let between = Between::of(&node, true);
-    let copy = between.copy(None);
-    let to = store.into_word();
-    let [here, there] = [&node, &copy].map(|node| {
-        node.ok("evm_setNextBlockTimestamp", json!([START + 500]));
-        send(node, boss, program, to.as_slice())
-    });
-    assert_eq!((&here["status"], &here), (&json!("0x1"), &there), "the same gas, logs and block");
-    // What ArbWasm says of it is the same too; so is a second activation's refusal.
-    let left = [&hex!("c775a62a")[..], &program.into_word()[..]].concat();
-    assert_eq!(call(&node, arb_wasm, &left), call(&copy, arb_wasm, &left));
-    let refused =
-        |node: &Rpc| node.err("eth_call", json!([{"from": boss, "to": arb_wasm, "data": hex::encode_prefixed(&activate)}]));
-    assert_eq!(refused(&node), refused(&copy));
+/// Deploys and activates a program in two pieces, as large ones are (ArbOS 60).
+fn in_pieces(node: &Rpc, text: &str) -> Address {
+    let wasm = wasm(text);
+    let packed = &deployed_code(&wasm)[4..];
+    let (first, second) = packed.split_at(packed.len() / 2);
+    let mut root = [&ROOT_PREFIX[..], &[0], &(wasm.len() as u32).to_be_bytes()].concat();
+    for piece in [first, second] {
+        root.extend_from_slice(node.deploy(&[&FRAGMENT_PREFIX[..], piece].concat()).as_slice());
+    }
+    let program = node.deploy(&root);
+    activate(node, program);
+    program
 }
 
 #[test]
