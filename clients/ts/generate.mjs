@@ -17,7 +17,7 @@ const parameters = read("parameters.ts").replace(/^.*\n/, "");
 write("parameters.ts", `/** Every parameter: number, name, unit, default and bounds. */\n${parameters}`);
 
 // What the actions use of it, as text of which src/interface.ts makes the same items: JSON would be twice the bytes.
-const CALLS = ["createTask", "createTasks", "dispatch", "cancel", "expireQueued", "expire", "validate", "settle", "withdraw"];
+const CALLS = ["createTask", "createTasks", "dispatch", "cancel", "expireQueued", "expire", "validate", "settle", "withdraw", "setStores"];
 // Of the views those that tell what an owner is about to change are for explorers, and left to `muster-client/abi`, like an application's
 // profile, which it sets once; and who works for a node is its operator's affair.
 const UPKEEP = ["profile", "workerOf", "pendingOwner", "pendingTreasury", "proposedParameter", "proposedPrograms", "upgrades", "supportsInterface"];

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -48,6 +48,20 @@ function machine(name, registry) {
   writeFileSync(join(home, ".npmrc"), `registry=${registry}\n//${new URL(registry).host}/:_authToken=anybody\nfund=false\naudit=false\nupdate-notifier=false\n`);
   const env = { PATH: commands, HOME: home, TMPDIR: work };
   return { cwd: join(home, "empty"), env, maxBuffer: 1 << 26 };
+}
+
+/** What the TypeScript package is made of besides viem, out of the checkout: nothing else is in this registry. */
+function others() {
+  const cwd = join(root, "clients/ts");
+  const paths = execFileSync("npm", ["ls", "--all", "--parseable", "--omit=dev", "--omit=peer"], { cwd, encoding: "utf8" }).trim().split("\n").slice(1);
+  const copies = paths.map((path) => {
+    const { publishConfig: _, scripts: __, ...manifest } = JSON.parse(readFileSync(join(path, "package.json"), "utf8"));
+    const copy = inside(`${manifest.name.replace("/", "-")}-${manifest.version}`);
+    cpSync(path, copy, { recursive: true, filter: (source) => !source.slice(path.length).includes("node_modules") });
+    writeFileSync(join(copy, "package.json"), JSON.stringify(manifest));
+    return copy;
+  });
+  return new Set(copies);
 }
 
 let out;
@@ -115,8 +129,10 @@ test("what is packed", () => {
 
 test("published, it runs where there is Node.js and nothing else", async (t) => {
   const publisher = machine("publisher", registry);
-  const publish = (file) => promisify(execFile)("npm", ["publish", "--silent", join(out, "npm", file)], publisher);
-  await Promise.all(readdirSync(join(out, "npm")).map(publish));
+  const publish = (path, ...more) => promisify(execFile)("npm", ["publish", "--silent", ...more, path], publisher);
+  await Promise.all(readdirSync(join(out, "npm")).map((file) => publish(join(out, "npm", file))));
+  // One after the other: there are several versions of some.
+  for (const path of others()) await publish(path, "--tag", "any");
 
   const { cwd, ...options } = machine("user", registry);
   const run = async (command, ...args) => (await promisify(execFile)(command, args, { cwd, ...options })).stdout;

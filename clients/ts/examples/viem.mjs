@@ -15,7 +15,8 @@ const client = createWalletClient({
 }).extend(musterActions({ address: MUSTER }));
 
 try {
-  const request = { kind: TaskKind.stableDiffusion, units: 1, vram: 24, models: ["stabilityai/sdxl-turbo"], input: "a horse on the moon" };
+  // The input goes to STORE, whose URL the account has to publish once: setStores({ stores: [STORE] }).
+  const request = { kind: TaskKind.stableDiffusion, units: 1, vram: 24, models: ["stabilityai/sdxl-turbo"], input: "a horse on the moon", store: STORE };
   const { leastFee, eligible, queue } = await client.estimateTask(request);
   console.log(`at least ${leastFee} wei; ${eligible} nodes could start it now, ${queue.before} tasks are before it in the queue`);
 
@@ -24,9 +25,7 @@ try {
   console.log(`task ${id} is ${task.status}`);
 
   // By the id alone it can be waited for again after a restart.
-  const end = await client.waitForTask({ id, fromBlock: task.createdIn, timeout: 600_000 });
-  if (end.status !== "succeeded") throw new Error(`task ${id} ${end.status}, ${end.refund} wei are back`);
-  const { bytes, answer } = await client.getResult({ task: end, stores: [STORE] });
+  const { bytes, answer } = await client.waitForTask({ id, until: "result", fromBlock: task.createdIn, timeout: 600_000 });
   console.log(`node ${answer.node}: ${new TextDecoder().decode(bytes)}`);
 } catch (error) {
   // What the contract refuses has a name, values and a sentence; everything else is as viem has it.

@@ -4,7 +4,10 @@ import { dispatchTasks } from "./dispatch.js";
 import { getEvents } from "./events.js";
 import { functions } from "./interface.js";
 import { type ReadActions, getQueuePlace } from "./reads.js";
-import { getResult } from "./results.js";
+import { putInput } from "./inputs.js";
+import { setStores } from "./published.js";
+import { type Until, type WaitForTaskParameters, type WaitForTaskReturnType, getResult, waitForTask } from "./results.js";
+import type { Stores } from "./stores.js";
 import {
   cancelTask,
   createTask,
@@ -17,7 +20,7 @@ import {
   validateTask,
   withdrawCredit,
 } from "./tasks.js";
-import { type Until, type WaitForTaskParameters, waitForTask, watchEvents, watchNode, watchTasks } from "./wait.js";
+import { watchEvents, watchNode, watchTasks } from "./wait.js";
 
 const actions = {
   cancelTask,
@@ -31,6 +34,8 @@ const actions = {
   getQueuePlace,
   getResult,
   getTask,
+  putInput,
+  setStores,
   settleTask,
   validateTask,
   waitForTask,
@@ -41,7 +46,7 @@ const actions = {
 };
 
 type Actions = ReadActions & typeof actions;
-type Without<parameters> = parameters extends unknown ? Omit<parameters, keyof MusterParameters> : never;
+type Without<parameters> = parameters extends unknown ? Omit<parameters, keyof MusterParameters | "configured"> : never;
 
 /** An action without what the decorator knows: the client, and which Muster. */
 type Bound<action> = action extends (client: MusterClient, parameters: infer parameters) => infer result
@@ -55,16 +60,19 @@ type Bound<action> = action extends (client: MusterClient, parameters: infer par
 /** Actions of this package on a client. */
 export type MusterActions = { [name in Exclude<keyof Actions, "waitForTask">]: Bound<Actions[name]> } & {
   /** See the action of this name. */
-  waitForTask: <until extends Until = "ended">(parameters: Without<WaitForTaskParameters<until>>) => ReturnType<typeof waitForTask<until>>;
+  waitForTask: <until extends Until = "ended">(parameters: Without<WaitForTaskParameters<until>>) => Promise<WaitForTaskReturnType<until>>;
 };
+
+/** Actions that look for results. */
+const FETCHING = ["getResult", "waitForTask"];
 
 type Action = (client: MusterClient, parameters: never) => unknown;
 
-/** Every action of this package, bound to the Muster at an address. */
+/** Every action of this package, bound to the Muster at an address; results are looked for in `stores` as well. */
 export const musterActions =
-  (muster: MusterParameters) =>
+  ({ stores: configured, ...muster }: MusterParameters & { stores?: Stores | undefined }) =>
   (client: MusterClient): MusterActions => {
-    const bind = ([name, action]: [string, Action]) => [name, (parameters: object) => action(client, { ...parameters, ...muster } as never)];
+    const bind = ([name, action]: [string, Action]) => [name, (parameters: object) => action(client, { ...(FETCHING.includes(name) && { configured }), ...parameters, ...muster } as never)];
     const views = functions
       .filter(({ stateMutability }) => stateMutability === "view")
       .map(({ name }): [string, Action] => [

@@ -245,51 +245,126 @@ export class WaitTimeoutError extends MusterError {
   }
 }
 
+/** What an agent means by the codes of errors that it reports; others are its executor's own. */
+const CODES = [
+  "",
+  "no node can run such a task: look at its input",
+  "this node could not run it",
+  "this node did not run it in time",
+  "no store that the node reaches has the input: put it where your account's stores say",
+  "the node reached no store",
+];
+
+/** What became of a task that has no result, in words. */
+function outcomeOf(task: Task): string {
+  const back = "refund" in task ? ` ${task.refund} wei of the fee are back as credit.` : "";
+  switch (task.status) {
+    case "failed":
+      return `node ${task.node} reported that it cannot run it (code ${task.code}${CODES[task.code] ? `: ${CODES[task.code]}` : ""}).${back}`;
+    case "undecided":
+      return `it was validated, and no two of its nodes gave the same answer.${back}`;
+    case "timedOut":
+      return `node ${task.node} gave no answer in time.${back} Create it again.`;
+    case "nodeSlashed":
+      return `node ${task.node}, which ran it, was slashed out of the network for something else.${back} Create it again.`;
+    case "evicted":
+      return `others paid more for their place in a full queue.${back} Create it again with a higher fee.`;
+    case "expired":
+      return `it was queued for too long, and no node could take it.${back}`;
+    case "cancelled":
+      return `its creator took it out of the queue.${back}`;
+    default:
+      return `it has not ended, it is ${task.status}. Wait for it.`;
+  }
+}
+
 /** A task has no result that could be fetched: it has not ended, or not with an answer. */
 export class NoResultError extends MusterError {
   override name = "NoResultError";
 
-  constructor(
-    readonly id: bigint,
-    readonly status: string,
-  ) {
-    super(`Task ${id} has no result: it is ${status}.`);
+  readonly id: bigint;
+  readonly status: string;
+
+  constructor(readonly task: Task) {
+    super(`Task ${task.id} has no result: ${outcomeOf(task)}`);
+    this.id = task.id;
+    this.status = task.status;
   }
 }
 
-/** What asking one store for one answer came to. */
+/** What asking one store for one object came to, or giving it one. */
 export interface Attempt {
   /** The store's name. */
   store: string;
-  /** What was asked for. */
+  /** What was asked for, or put. */
   object: string;
   /** The node whose answer it is. */
-  node: number;
+  node?: number | undefined;
   /** Why it is of no use. */
-  outcome: "missing" | "unreachable" | "corrupt";
+  outcome: "missing" | "unreachable" | "corrupt" | "tooLong" | "readOnly";
   /** What the store or the decryption said. */
   cause?: unknown;
 }
 
+const SAID = {
+  missing: "does not have",
+  unreachable: "was not reached for",
+  corrupt: "has something else as",
+  tooLong: "has too long",
+  readOnly: "cannot be given",
+};
+
+/** What went wrong, as far down as somebody says it. */
+const reason = (cause: unknown): string => {
+  const { message = `${cause}`, cause: inner } = cause as Error;
+  return inner instanceof Error ? `${message}: ${reason(inner)}` : message;
+};
+
+/** An attempt in words. */
+const told = ({ store, object, node, outcome, cause }: Attempt): string =>
+  `${store} ${SAID[outcome]} ${object}${node === undefined ? "" : ` of node ${node}`}${cause ? `: ${reason(cause)}` : ""}`;
+
+const causeOf = (attempts: readonly Attempt[], problem: Attempt["outcome"]): Error =>
+  attempts.find(({ outcome, cause }) => outcome === problem && cause)?.cause as Error;
+
 /** Why no store gave a result. */
-export type ResultProblem = Attempt["outcome"];
+export type ResultProblem = Exclude<Attempt["outcome"], "readOnly">;
+
+/** For each problem what it is, and what its user can do. */
+const PROBLEMS: Record<ResultProblem, [string, string]> = {
+  tooLong: ["is longer than what is read", "Raise `maxBytes`, if it may be so long."],
+  corrupt: ["is not what was answered, where there is anything", "Name another store, or ask the node's operator for the bytes."],
+  unreachable: ["could not be had: a store that may have it does not answer", "Ask again later: the answer stays the same."],
+  missing: ["is in no store", "Name a store that has it, or ask the node's operator; nodes delete results after a while."],
+};
 
 /**
- * No store gave a task's result. `problem` is the worst that any of them had: `corrupt`, something is there under the result's name, but not
- * what was answered; `unreachable`, a store that may have it does not answer; `missing`, all have answered, and none has it.
+ * No store gave a task's result. `problem` is what there is to know first: `tooLong`, something longer than `maxBytes`; `corrupt`, something is there
+ * under the result's name, but not what was answered; `unreachable`, a store that may have it does not answer; `missing`, all have answered, and none has it.
  */
 export class ResultError extends MusterError {
   override name = "ResultError";
 
+  readonly problem: ResultProblem;
+
   constructor(
-    readonly problem: ResultProblem,
     readonly id: bigint,
     readonly attempts: readonly Attempt[],
   ) {
-    super(`The result of task ${id} is ${problem}.`, {
-      cause: attempts.find(({ outcome, cause }) => outcome === problem && cause)?.cause as Error,
-      metaMessages: attempts.map(({ store, object, node, outcome }) => `${store}: ${object} of node ${node} is ${outcome}.`),
-    });
+    const problems = Object.keys(PROBLEMS) as ResultProblem[];
+    const problem = problems.find((problem) => attempts.some(({ outcome }) => outcome === problem)) ?? "missing";
+    const [what, remedy] = attempts.length ? PROBLEMS[problem] : ["has no known place: no store was named, and its nodes publish none", "Name a store: `stores`."];
+    super(`The result of task ${id} ${what}. ${remedy}`, { cause: causeOf(attempts, problem), metaMessages: attempts.map(told) });
+    this.problem = problem;
+  }
+}
+
+/** No store took an input. Nothing was sent, and nothing is paid. */
+export class StoreError extends MusterError {
+  override name = "StoreError";
+
+  constructor(readonly attempts: readonly Attempt[]) {
+    super("No store took the input, so no task was created.", { cause: causeOf(attempts, "unreachable"), metaMessages: attempts.map(told) });
   }
 }
 

@@ -28,6 +28,7 @@ export {
   RequestError,
   ResultError,
   type ResultProblem,
+  StoreError,
   TaskGoneError,
   TaskNotFoundError,
   TransactionFailedError,
@@ -35,6 +36,7 @@ export {
   WaitTimeoutError,
 } from "./errors.js";
 export { type BlockRange, type Concerning, type GetEventsParameters, type MusterEvent, getEvents } from "./events.js";
+export { type Private, type PutInputParameters, type StoredInput, putInput } from "./inputs.js";
 export { parse, stringify } from "./json.js";
 export {
   type Answer,
@@ -49,21 +51,22 @@ export {
   follow,
   hasEnded,
 } from "./life.js";
-export { cidOf, digestOf, modelId } from "./names.js";
+export { digestOf, modelId } from "./names.js";
+export { type SetStoresParameters, setStores } from "./published.js";
 export * from "./reads.js";
 export {
   type GetResultParameters,
-  type HttpStoreOptions,
   type Result,
+  type RetrievalParameters,
   type SealParameters,
-  type Store,
-  type StoredObject,
+  type Until,
+  type WaitForTaskParameters,
+  type WaitForTaskReturnType,
   getResult,
-  httpStore,
-  ipfsStore,
-  objectName,
   openResult,
+  waitForTask,
 } from "./results.js";
+export { type Bounds, type Store, type StoredObject, type Stores, TooLongError, objectName } from "./stores.js";
 export {
   type CreateTaskParameters,
   type CreateTaskReturnType,
@@ -89,12 +92,4 @@ export {
   withdrawCredit,
 } from "./tasks.js";
 export type { ArgumentsOf, Refusal, TaskSpec } from "./types.js";
-export {
-  type Until,
-  type WaitForTaskParameters,
-  type WatchEventsParameters,
-  waitForTask,
-  watchEvents,
-  watchNode,
-  watchTasks,
-} from "./wait.js";
+export { type WatchEventsParameters, watchEvents, watchNode, watchTasks } from "./wait.js";

@@ -6,6 +6,7 @@ import { type MusterClient, type ViewName, type ViewResult, readMuster } from ".
 import { type Task, hasEnded } from "./life.js";
 import type { ReadParameters } from "./reads.js";
 import { type GetResultParameters, type Result, getResult } from "./results.js";
+import { storesOf } from "./stores.js";
 import { type EstimateTaskParameters, type GetTaskParameters, type TaskEstimate, estimateTask, getTask } from "./tasks.js";
 
 /** What a query is known by. */
@@ -53,10 +54,10 @@ export const resultQueryOptions = (
   client: MusterClient,
   parameters: Extract<GetResultParameters, { id: bigint }>,
 ): QueryOptions<Result> & { staleTime: number } => {
-  const { stores, signal: _, ...plain } = parameters;
-  const names = stores.map((store) => (typeof store === "string" ? store : store.name));
+  const { id, address, fromBlock, stores, configured } = parameters;
+  const names = [...storesOf(stores), ...storesOf(configured)].map(({ name }) => name);
   return {
-    queryKey: keyOf(client, "result", { ...plain, stores: names }),
+    queryKey: keyOf(client, "result", { id, address, fromBlock, stores: names }),
     queryFn: ({ signal }) => getResult(client, { ...parameters, signal }),
     staleTime: Number.POSITIVE_INFINITY,
   };

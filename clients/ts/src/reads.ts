@@ -34,6 +34,8 @@ export const getAccount = /*#__PURE__*/ read("account");
 export const getNode = /*#__PURE__*/ read("node");
 /** The number of the node that an account is the operator of, or works for. */
 export const getNodeOf = /*#__PURE__*/ read("nodeOf");
+/** Where an account says that its objects can be had, by URIs with a space between, and its nodes' results; empty where it says nothing. */
+export const getStoresOf = /*#__PURE__*/ read("storesOf");
 /** A page of nodes. */
 export const getNodes = /*#__PURE__*/ read("nodes");
 /** The factors of a node's weight for a task. */

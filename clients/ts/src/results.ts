@@ -1,5 +1,5 @@
 /**
- * Results: where they are stored, how they are sealed, and how what a store gives is checked.
+ * Results: how they are sealed, and how what a store gives is checked.
  *
  * The chain only sees digests. Bytes lie in stores under names that follow from what the chain says: plain ones under their digest,
  * sealed ones (of nodes that commit to their answer first) under a name that follows from the salt. The format is written down in
@@ -8,72 +8,13 @@
 import { type Hex, concatBytes, hexToBytes, numberToBytes, sha256, stringToBytes } from "viem";
 import type { MusterClient, MusterParameters } from "./contract.js";
 import { type Attempt, NoResultError, ResultError } from "./errors.js";
-import type { Answer, Task } from "./life.js";
-import { cidOf, plainHex } from "./names.js";
+import type { Answer, EndedTask, Task } from "./life.js";
+import { plainHex } from "./names.js";
+import { storesOfNodes } from "./published.js";
+import { isSealed } from "./seals.js";
+import { type Bounds, type Place, type Store, type StoredObject, type Stores, firstOf, publishedStores, storesOf } from "./stores.js";
 import { getTask } from "./tasks.js";
-
-// ---------------------------------------------------------------- stores
-
-/** What a store is asked for: bytes by their digest, or a sealed result by its name. */
-export type StoredObject = { digest: Hex } | { sealed: string };
-
-/** Where bytes are. */
-export interface Store {
-  /** For messages. */
-  name: string;
-  /** The object, or null where there is none. Whatever it throws counts as the store being out of reach. */
-  get(object: StoredObject, options: { signal?: AbortSignal | undefined }): Promise<Uint8Array | null>;
-}
-
-/** An object's name in stores that have names: 64 hexadecimal digits. */
-export const objectName = (object: StoredObject): string => ("sealed" in object ? object.sealed : plainHex(object.digest));
-
-/** How a store over HTTP is asked. */
-export interface HttpStoreOptions {
-  /** With every request, for instance an authorisation. */
-  headers?: Record<string, string> | undefined;
-  /** Milliseconds that a request may take, 30,000 if left out. */
-  timeout?: number | undefined;
-  /** More bytes than this are not read, 256 MiB if left out. */
-  maxBytes?: number | undefined;
-}
-
-async function download(
-  url: string,
-  { headers, timeout = 30_000, maxBytes = 2 ** 28 }: HttpStoreOptions,
-  signal: AbortSignal | undefined,
-): Promise<Uint8Array | null> {
-  const limit = AbortSignal.timeout(timeout);
-  const both = signal ? AbortSignal.any([signal, limit]) : limit;
-  const response = await fetch(url, { ...(headers && { headers }), signal: both });
-  if (response.status === 404 || response.status === 410) return null;
-  if (!response.ok) throw new Error(`${url} answered ${response.status}`);
-  const parts: Uint8Array[] = [];
-  let length = 0;
-  for (const reader = response.body!.getReader(); ;) {
-    const { done, value } = await reader.read();
-    if (done) return concatBytes(parts);
-    length += value.length;
-    if (length > maxBytes) {
-      await reader.cancel();
-      throw new Error(`${url} is longer than ${maxBytes} bytes`);
-    }
-    parts.push(value);
-  }
-}
-
-/** Objects under a URL, each at its name: a web server, or a bucket that can be read by HTTP. */
-export const httpStore = (url: string, options: HttpStoreOptions = {}): Store => ({
-  name: url,
-  get: (object, { signal }) => download(`${url.replace(/\/$/, "")}/${objectName(object)}`, options, signal),
-});
-
-/** An IPFS gateway, for what is stored under its digest; sealed results have no CID that the chain could tell. */
-export const ipfsStore = (gateway: string, options: HttpStoreOptions = {}): Store => ({
-  name: gateway,
-  get: async (object, { signal }) =>
-    "sealed" in object ? null : download(`${gateway.replace(/\/$/, "")}/ipfs/${cidOf(object.digest)}?format=raw`, options, signal),
-});
+import { type Until as Reached, type WaitForTaskParameters as WaitParameters, waitForTask as follow } from "./wait.js";
 
 // ---------------------------------------------------------------- sealing
 
@@ -107,23 +48,45 @@ export async function derive({ id, node, salt }: SealParameters): Promise<{ key:
 /** A key is used for one result only, which its salt names: so the nonce need not differ. */
 export const GCM = { name: "AES-GCM", iv: new Uint8Array(12) };
 
-/** Opens a sealed result. Rejects where the seal is broken, or where the result is not the one that the salt names. */
-export async function openResult(sealed: Uint8Array, parameters: SealParameters): Promise<Uint8Array> {
-  const { key } = await derive(parameters);
-  const result = new Uint8Array(await crypto.subtle.decrypt(GCM, key, own(sealed)));
-  const named = plainHex(parameters.salt).slice(2 * SECRET);
+/**
+ * Opens a sealed result; `identity` where it is sealed to its creator as well. Rejects where a seal is broken, or where the result is not the one that
+ * the salt names.
+ */
+export async function openResult(sealed: Uint8Array, { identity, ...whose }: SealParameters & { identity?: string | undefined }): Promise<Uint8Array> {
+  const { key } = await derive(whose);
+  const result = await openOwn(new Uint8Array(await crypto.subtle.decrypt(GCM, key, own(sealed))), identity);
+  const named = plainHex(whose.salt).slice(2 * SECRET);
   if (plainHex(sha256(result)).slice(0, 2 * SECRET) !== named) throw new Error("the salt names another result");
   return result;
 }
 
+/** What was sealed to its creator, opened; else the bytes as they are. */
+async function openOwn(bytes: Uint8Array, identity: string | undefined): Promise<Uint8Array> {
+  if (!isSealed(bytes)) return bytes;
+  if (!identity) throw new Error("it is sealed to its creator: `identity` opens it");
+  const { openWith } = await import("./private.js");
+  return openWith(bytes, identity);
+}
+
 // ---------------------------------------------------------------- getting
 
-/** Parameters of {@link getResult}. */
-export type GetResultParameters = MusterParameters & {
-  /** Where to look, in this order; or just URLs of HTTP stores. */
-  stores: readonly (Store | string)[];
+/** Where a result is looked for, and how. */
+export type RetrievalParameters = Bounds & {
+  /** Where to look first. */
+  stores?: Stores | undefined;
+  /** Whether the stores that its nodes publish are asked as well, and which, by their URLs; true if left out. */
+  published?: boolean | ((url: string) => boolean) | undefined;
+  /** Where to look last: what `musterActions` was given. */
+  configured?: Stores | undefined;
+  /** What opens the result of a private task: {@link createTask} gave it. */
+  identity?: string | undefined;
   signal?: AbortSignal | undefined;
-} & (
+};
+
+/** Parameters of {@link getResult}. */
+export type GetResultParameters = MusterParameters &
+  RetrievalParameters &
+  (
     | {
         id: bigint;
         /** See `getTask`. */
@@ -152,49 +115,79 @@ export interface Result {
 const isOfImages = ({ spec }: Task) => spec.kind === 0 && spec.redundancy !== 0;
 
 /**
- * A task's result, from the first store that has it as it was answered: by its digest, or, where the answer is perceptual hashes, by the
- * half digest in the salt. What no store gives is missing, unreachable or corrupt, each an error of its own with all that was tried.
+ * A task's result, as it was answered: by its digest, or, where the answer is perceptual hashes, by the half digest in the salt. Asked are the `stores`
+ * that are named here, then those that its nodes publish, then those that the client was given; the next one when the one before has failed or takes long.
  */
-export async function getResult(client: MusterClient, { address, stores, signal, ...which }: GetResultParameters): Promise<Result> {
+export async function getResult(
+  client: MusterClient,
+  { address, stores, published = true, configured, identity, signal, maxBytes, storeTimeout, ...which }: GetResultParameters,
+): Promise<Result> {
   const task = "task" in which ? which.task : await getTask(client, { address, ...which });
-  if (task.status !== "succeeded") throw new NoResultError(task.id, task.status);
-  const attempts: Attempt[] = [];
-  for (const answer of task.answers) {
-    for (const object of await objectsOf(task, answer)) {
-      for (const given of stores) {
-        const store = typeof given === "string" ? httpStore(given) : given;
-        signal?.throwIfAborted();
-        const note = (outcome: Attempt["outcome"], cause?: unknown) =>
-          attempts.push({ store: store.name, object: objectName(object), node: answer.node, outcome, cause });
-        let stored: Uint8Array | null;
-        try {
-          stored = await store.get(object, { signal });
-        } catch (cause) {
-          signal?.throwIfAborted();
-          note("unreachable", cause);
-          continue;
+  if (task.status !== "succeeded") throw new NoResultError(task);
+  const { answers } = task;
+  type Found = { bytes: Uint8Array; digest: Hex; answer: Answer };
+
+  async function* places(): AsyncGenerator<Place<Found> | Attempt, undefined> {
+    for (const answer of answers) yield* placesOf(answer, storesOf(stores));
+    if (published) {
+      const nodes = answers.map(({ node }) => node);
+      const said = await storesOfNodes(client, address, nodes).catch((cause: unknown) => cause as Error);
+      if (said instanceof Error) yield { store: "what nodes publish", object: "their stores", outcome: "unreachable", cause: said };
+      else
+        for (const [i, answer] of answers.entries()) {
+          yield* placesOf(answer, publishedStores(said[i]!, published));
         }
-        if (!stored) {
-          note("missing");
-          continue;
-        }
-        try {
-          const bytes = "sealed" in object ? await openResult(stored, { id: task.id, node: answer.node, salt: answer.salt! }) : stored;
-          const digest = sha256(bytes);
-          if (isOfImages(task) || digest === answer.value) return { bytes, digest, answer, store: store.name, task };
-          note("corrupt");
-        } catch (cause) {
-          note("corrupt", cause);
-        }
-      }
+    }
+    for (const answer of answers) yield* placesOf(answer, storesOf(configured));
+  }
+  async function* placesOf(answer: Answer, stores: readonly Store[]): AsyncGenerator<Place<Found>> {
+    const { node, salt, value } = answer;
+    for (const object of stores.length ? await objectsOf(task, answer) : []) {
+      const check = async (stored: Uint8Array, storedDigest: Hex): Promise<Found> => {
+        if ("digest" in object && storedDigest === value) return { bytes: stored, digest: value, answer };
+        const bytes = "sealed" in object ? await openResult(stored, { id: task.id, node, salt: salt!, identity }) : await openOwn(stored, identity);
+        const digest = sha256(bytes);
+        if (digest !== value && !isOfImages(task)) throw new Error(`its digest is ${digest}`);
+        return { bytes, digest, answer };
+      };
+      for (const store of stores) yield { store, object, node, check };
     }
   }
-  const worst = (["corrupt", "unreachable"] as const).find((problem) => attempts.some(({ outcome }) => outcome === problem));
-  throw new ResultError(worst ?? "missing", task.id, attempts);
+  const end = await firstOf(places(), { signal, maxBytes, storeTimeout });
+  if ("attempts" in end) throw new ResultError(task.id, end.attempts);
+  return { ...end.found, store: end.place.store.name, task };
 }
 
 /** Under which names a node's result can lie: sealed, if it had to commit to it; plain, if its answer is the digest. */
 async function objectsOf(task: Task, { node, value, salt }: Answer): Promise<StoredObject[]> {
   const sealed = salt ? [{ sealed: (await derive({ id: task.id, node, salt })).name }] : [];
   return isOfImages(task) ? sealed : [...sealed, { digest: value }];
+}
+
+// ---------------------------------------------------------------- waiting
+
+/** How far to wait: also to its result. */
+export type Until = Reached | "result";
+
+/** What waiting so far gives. */
+export type WaitForTaskReturnType<until extends Until> = until extends "result" ? Result : until extends "placed" ? Task : EndedTask;
+
+/** Parameters of {@link waitForTask}. */
+export type WaitForTaskParameters<until extends Until = "ended"> = Omit<WaitParameters, "until"> & {
+  /** To its end if left out; until it is `placed`, so no longer Pending; or until there is its `result`, which is fetched as {@link getResult} does. */
+  until?: until | undefined;
+} & (until extends "result" ? RetrievalParameters : unknown);
+
+/**
+ * Waits for a task, by its id alone: what happened before is asked for first, so it can be waited for again after a restart.
+ * Whatever waits of one client and Muster go on at the same time share their questions. Transport failures are waited out.
+ */
+export async function waitForTask<until extends Until = "ended">(
+  client: MusterClient,
+  { until = "ended" as until, ...parameters }: WaitForTaskParameters<until>,
+): Promise<WaitForTaskReturnType<until>> {
+  const reached = await follow(client, { ...(parameters as WaitParameters), until: until === "result" ? "ended" : until });
+  if (until !== "result") return reached as never;
+  const { address, stores, published, configured, identity, maxBytes, storeTimeout, signal } = parameters as MusterParameters & RetrievalParameters;
+  return (await getResult(client, { address, task: reached, stores, published, configured, identity, maxBytes, storeTimeout, signal })) as never;
 }

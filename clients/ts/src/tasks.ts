@@ -12,10 +12,12 @@ import {
 import { birthOf, newest } from "./endpoint.js";
 import { NotCreatedError, NotPlacedError, RequestError, TaskNotFoundError, refusalOf } from "./errors.js";
 import { decode, getEvents, getGroups } from "./events.js";
+import { type Private, putInput } from "./inputs.js";
 import { type Task, follow } from "./life.js";
 import { digestOf, modelId } from "./names.js";
 import { PAGE, allPages } from "./pages.js";
 import { getQueuedTasks } from "./reads.js";
+import type { Stores } from "./stores.js";
 import type { ArgumentsOf, Refusal, TaskSpec } from "./types.js";
 import { waitForTask } from "./wait.js";
 
@@ -43,8 +45,15 @@ interface Demand {
 
 /** The input itself, of which only the digest goes to the chain, or the digest, if it is known; not both. */
 type Input =
-  | { input?: Uint8Array | string | undefined; inputDigest?: undefined }
-  | { input?: undefined; inputDigest?: Hash | undefined };
+  | {
+      input: Uint8Array | string;
+      inputDigest?: undefined;
+      /** Where the input goes before the task is paid for, see {@link putInput}; nowhere if left out. */
+      store?: Stores | undefined;
+      /** With `store`: whether only nodes that may run the task can read it, and only the creator the result. */
+      private?: Private | undefined;
+    }
+  | { input?: undefined; inputDigest?: Hash | undefined; store?: undefined; private?: undefined };
 
 /** What an application asks for; what is left out is 0, none, or any. */
 export type TaskRequest = Demand &
@@ -59,6 +68,8 @@ export type TaskRequest = Demand &
 export function specOf(request: TaskRequest): TaskSpec {
   const { kind, units = 1, vram = 0, gpu = 0, redundancy = 0, receipt = false, models = [], input, inputDigest } = request;
   if (input !== undefined && inputDigest !== undefined) throw new RequestError("A task has an `input` or an `inputDigest`, not both.");
+  if (request.store !== undefined && input === undefined) throw new RequestError("A `store` is for an `input`, and there is none.");
+  if (request.private && request.store === undefined) throw new RequestError("A private `input` needs a `store`: only what is put there is sealed.");
   return {
     kind,
     units,
@@ -164,6 +175,8 @@ export type CreateTaskParameters = MusterParameters &
 /** A task that was created. */
 export interface CreateTaskReturnType {
   id: bigint;
+  /** What opens the result of a private task: keep it, nothing else does. */
+  identity: string | undefined;
   /** The transaction that created it. */
   hash: Hash;
   /** As it was after that transaction; with `dispatch`, after the draw. */
@@ -183,24 +196,34 @@ function createdBy({ hash, receipt }: Sent, address: Address, count: number): { 
   return { created, refused };
 }
 
+/** What the contract is told for a request, once its input is stored. */
+async function storing(client: MusterClient, address: Address, request: TaskRequest, signal?: AbortSignal): Promise<{ spec: TaskSpec; identity: string | undefined }> {
+  const spec = specOf(request);
+  const { input, store, private: hidden, gpu, vram } = request;
+  if (input === undefined || store === undefined) return { spec, identity: undefined };
+  const { inputDigest, identity } = await putInput(client, { address, input, store, private: hidden, gpu, vram, signal });
+  return { spec: { ...spec, inputDigest }, identity };
+}
+
 /**
- * Creates a task. Resolves when it is mined; with `dispatch`, when its node is drawn, or it is queued or evicted. Throws
+ * Creates a task; with `store` its input is put there first, so that nothing is paid for what no node could have. Resolves when it is mined; with `dispatch`, when its node is drawn, or it is queued or evicted. Throws
  * {@link NotConfirmedError} where the task may be created and nobody knows, {@link NotPlacedError} where it is and its draw could not be waited for.
  */
 export async function createTask(
   client: MusterClient,
   { address, deployedIn: _, account, value, dispatch = false, signal, ...request }: CreateTaskParameters,
 ): Promise<CreateTaskReturnType> {
-  const sent = await sendMuster(client, "createTask", { spec: specOf(request) }, { address, account, value });
+  const { spec, identity } = await storing(client, address, request, signal);
+  const sent = await sendMuster(client, "createTask", { spec }, { address, account, value });
   const { hash } = sent;
   const task = createdBy(sent, address, 1).created.at(-1)!;
   const { id } = task;
-  if (!dispatch || task.status !== "pending") return { id, hash, task };
+  if (!dispatch || task.status !== "pending") return { id, identity, hash, task };
   const waiting = waitForTask(client, { address, account, id, fromBlock: task.createdIn, until: "placed", dispatch, signal });
   const placed = await waiting.catch((error: Error) => {
     throw new NotPlacedError(task, hash, error);
   });
-  return { id, hash, task: placed };
+  return { id, identity, hash, task: placed };
 }
 
 /** Parameters of {@link createTasks}. */
@@ -220,6 +243,8 @@ export interface CreateTasksReturnType {
   tasks: readonly (Task | undefined)[];
   /** Likewise, why it was left out; undefined for one that was not. */
   refusals: readonly (Refusal | undefined)[];
+  /** Likewise, what opens the result of a private one. */
+  identities: readonly (string | undefined)[];
 }
 
 /** Tasks in one batch. */
@@ -236,10 +261,11 @@ export async function createTasks(
   if (!tasks.length || tasks.length > MOST) throw new RequestError(`A batch is of 1 to ${MOST} tasks, not ${tasks.length}.`);
   const fees = tasks.map(({ value }) => value);
   const value = fees.reduce((sum, fee) => sum + fee, 0n);
-  const sent = await sendMuster(client, "createTasks", { specs: tasks.map(specOf), fees, atomic }, { address, account, value });
+  const stored = await Promise.all(tasks.map((request) => storing(client, address, request)));
+  const sent = await sendMuster(client, "createTasks", { specs: stored.map(({ spec }) => spec), fees, atomic }, { address, account, value });
   const { created, refused } = createdBy(sent, address, tasks.length);
   const tasksOf = fees.map((_, place) => (refused.has(place) ? undefined : created.shift()));
-  return { hash: sent.hash, tasks: tasksOf, refusals: fees.map((_, place) => refused.get(place)) };
+  return { hash: sent.hash, tasks: tasksOf, refusals: fees.map((_, place) => refused.get(place)), identities: stored.map(({ identity }) => identity) };
 }
 
 // ---------------------------------------------------------------- asking, ending

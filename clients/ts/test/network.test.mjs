@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { QueryClient, QueryObserver } from "@tanstack/query-core";
-import { HttpRequestError, createClient, custom, decodeEventLog, http, keccak256, parseTransaction, sha256, toHex } from "viem";
+import { HttpRequestError, createClient, custom, decodeEventLog, http, keccak256, parseTransaction, sha256, toBytes, toHex } from "viem";
 import { Endpoint } from "../../../test/clients/endpoint.mjs";
 import { musterAbi, musterParameters, parameterNumbers } from "../dist/abi.js";
 import * as muster from "../dist/index.js";
@@ -49,7 +49,8 @@ describe("a network that validates every committed answer", () => {
   let network;
   before(async () => {
     const nodes = [{ models: [model] }, {}, {}, {}];
-    network = await startNetwork({ nodes, parameters: { sampleBps: 10_000n, scorePool: 3n } });
+    const run = ({ inputDigest }) => toBytes(`result of ${inputDigest}`);
+    network = await startNetwork({ nodes, run, parameters: { sampleBps: 10_000n, scorePool: 3n } });
   });
   after(() => network?.stop());
   /** A task to its end. */
@@ -116,6 +117,7 @@ describe("a network that validates every committed answer", () => {
       GpuGroups: { vram: 48 },
       Parameter: { which: parameterNumbers.minStake },
       QueuePlace: { ticket: 0n },
+      StoresOf: { account: nodes[0].account.address },
     };
     const reads = Object.keys(client).filter(
       (name) => /^get[A-Z]/.test(name) && name in muster && !["getTask", "getResult", "getEvents"].includes(name),
@@ -130,6 +132,7 @@ describe("a network that validates every committed answer", () => {
       await Promise.all(Object.entries(told).map(async ([name, args]) => [name, await client[`get${name}`](args)])),
     );
     assert.deepEqual([answers.Overview.nodesJoined, answers.NodeOf, answers.GpuGroup, answers.GpuName], [4, number, group, "NVIDIA L40"]);
+    assert.match(answers.StoresOf, new RegExp(`^${network.storeUrl} age:age1\\w+$`));
     assert.deepEqual(answers.Holders, { total: 1, numbers: [number] });
     assert.deepEqual(answers.Queues, { total: 0, list: [] });
     assert.deepEqual(answers.Estimate, { estimated: 60, timeLimit: 120, leastFee: 60n });
@@ -164,8 +167,8 @@ describe("a network that validates every committed answer", () => {
 
     // Missing, unreachable and corrupt are different; the first good store is enough.
     const name = objectName({ digest: answer.value });
-    const problem = (stores, problem, count) =>
-      assert.rejects(client.getResult({ task: end, stores }), (error) => {
+    const problem = (stores, problem, count, more) =>
+      assert.rejects(client.getResult({ task: end, stores, published: false, ...more }), (error) => {
         assert.ok(error instanceof ResultError && error.problem === problem && error.attempts.length === count, error);
         return true;
       });
@@ -173,33 +176,73 @@ describe("a network that validates every committed answer", () => {
     const server = createServer((_, response) => response.writeHead(503).end());
     await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
     const ill = `http://127.0.0.1:${server.address().port}`;
-    await problem([empty], "missing", 1);
+    await problem([], "missing", 0);
+    await problem(empty, "missing", 1);
     await problem([empty, ill], "unreachable", 2);
-    await problem(["http://127.0.0.1:9"], "unreachable", 1);
+    await problem("http://127.0.0.1:9", "unreachable", 1);
     assert.equal((await client.getResult({ task: end, stores: [empty, ill, store] })).store, store.name);
-    await problem([muster.httpStore(storeUrl, { maxBytes: 10 })], "unreachable", 1);
+    await problem([storeUrl], "tooLong", 1, { maxBytes: 10 });
+    // Its node says where it is; who does not want to go there, or has the client told where to look, is heard.
+    assert.equal((await client.getResult({ task: end })).store, storeUrl);
+    await problem([], "missing", 0, { published: (url) => url !== storeUrl });
+    const told = client.extend(muster.musterActions({ address, stores: [store] }));
+    assert.equal((await told.getResult({ task: end, published: false })).store, store.name);
     server.close();
     network.tamper(name, new TextEncoder().encode("something else"));
     await problem([empty, "http://127.0.0.1:9", storeUrl], "corrupt", 3);
     network.tamper(name);
     await problem([storeUrl], "missing", 1);
+    await assert.rejects(client.getResult({ task: end }), new RegExp(`The result of task ${id} is in no store.*ask the node's operator[^]*${storeUrl} does not have ${name} of node ${answer.node}`));
     await assert.rejects(muster.getTask(client, { address, id: id + 1_000n }), TaskNotFoundError);
   });
 
-  test("an IPFS gateway is asked by CID", async () => {
-    const bytes = new TextEncoder().encode("hello world");
-    const urls = [];
+  test("an input is stored, found by nodes where its creator says, and its result comes with the wait", async () => {
+    const inputs = new Map();
     const server = createServer((request, response) => {
-      urls.push(request.url);
-      response.end(bytes);
+      const bytes = inputs.get(request.url.slice(1));
+      response.writeHead(bytes ? 200 : 404).end(bytes);
     });
     await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const store = muster.ipfsStore(`http://127.0.0.1:${server.address().port}/`);
-    assert.deepEqual(await store.get({ digest: sha256(bytes) }, {}), bytes);
-    assert.deepEqual(urls, [`/ipfs/${muster.cidOf(sha256(bytes))}?format=raw`]);
-    assert.equal(await store.get({ sealed: "00" }, {}), null);
-    server.closeAllConnections();
-    server.close();
+    const store = { name: "inputs", get: async () => null, put: async (object, bytes) => void inputs.set(objectName(object), bytes) };
+    const strict = await startNetwork({ nodes: [{}, {}, {}], needsInputs: true, parameters: { sampleBps: 10_000n, scorePool: 3n }, run: (_, input) => toBytes(`seen: ${text(input)}`) });
+    try {
+      const { client } = strict;
+      const gpu = strict.nodes[0].group;
+      const request = { kind: TaskKind.gpt, input: "what is asked", store, gpu, value: FEE };
+      // Nobody was told where it is.
+      const { id } = await client.createTask(request);
+      await assert.rejects(client.waitForTask({ id, until: "result", timeout }), (error) => {
+        assert.ok(error instanceof NoResultError && error.task.code === 4, error);
+        assert.match(error.message, /node \d reported that it cannot run it \(code 4: no store .* has the input: put it where your account's stores say\)\. \d+ wei of the fee are back/);
+        return true;
+      });
+      const urls = [`http://127.0.0.1:${server.address().port}`, "s3://not/read"];
+      await client.setStores({ stores: urls });
+      assert.equal(await client.getStoresOf({ account: client.account.address }), urls.join(" "));
+      for (const redundancy of [0, 1, 2]) {
+        for (const hidden of [false, true]) {
+          const { id, identity, task } = await client.createTask({ ...request, redundancy, private: hidden });
+          const stored = text(inputs.get(task.spec.inputDigest.slice(2)));
+          assert.equal(stored.startsWith("muster sealed 1\nage-encryption.org"), hidden, stored);
+          const result = await client.waitForTask({ id, until: "result", timeout, identity });
+          assert.equal(text(result.bytes), "seen: what is asked");
+          assert.equal(result.store, strict.storeUrl);
+          // Only its creator opens it.
+          if (hidden) await assert.rejects(client.getResult({ task: result.task }), /corrupt|is not what was answered[^]*sealed to its creator: `identity` opens it/);
+        }
+      }
+      const { tasks, identities } = await client.createTasks({ tasks: [{ ...request, private: true }, { kind: TaskKind.gpt, value: FEE, gpu }] });
+      assert.equal(identities[1], undefined);
+      assert.equal(text((await client.waitForTask({ id: tasks[0].id, until: "result", timeout, identity: identities[0] })).bytes), "seen: what is asked");
+      await assert.rejects(client.setStores({ stores: ["a b"] }), muster.RequestError);
+      await assert.rejects(client.setStores({ stores: [`https://${"a".repeat(250)}`] }), /at most 256 bytes/);
+      // Nobody could be sealed to: nothing is put, nothing is sent.
+      await assert.rejects(client.createTask({ ...request, gpu: 0, vram: 49, private: true }), /no node that could run/);
+    } finally {
+      await strict.stop();
+      server.closeAllConnections();
+      server.close();
+    }
   });
 
   test("a validated task: the cheat is judged wrong, the sealed result opens", async () => {
@@ -235,9 +278,9 @@ describe("a network that validates every committed answer", () => {
     // One sealed result gone, the other still there.
     const requests = [];
     const noting = { name: "noting", get: async (object, options) => (requests.push(object), network.store.get(object, options)) };
-    await client.getResult({ task: judged, stores: [noting] });
+    await client.getResult({ task: judged, stores: [noting], published: false });
     network.tamper(requests[0].sealed, new TextEncoder().encode("not a sealed result"));
-    const second = await client.getResult({ task: judged, stores: [noting] });
+    const second = await client.getResult({ task: judged, stores: [noting], published: false });
     assert.equal(second.answer.node, judged.answers[1].node);
     assert.equal(text(second.bytes), right);
   });

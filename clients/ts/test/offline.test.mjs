@@ -1,9 +1,6 @@
 // What needs no chain: names, JSON, the compact interface, seals, errors.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { mock, test } from "node:test";
 import { HttpRequestError, createClient, custom, encodeErrorResult, encodeEventTopics, hexToBytes, keccak256, toHex } from "viem";
 import { mainnet } from "viem/chains";
@@ -11,12 +8,12 @@ import { PROVIDERS } from "../../../test/clients/endpoint.mjs";
 import { musterAbi, musterParameters, parameterNumbers } from "../dist/abi.js";
 import * as muster from "../dist/index.js";
 import { used } from "../dist/interface.js";
-import { directoryStore } from "../dist/node.js";
 import { allPages } from "../dist/pages.js";
 import { readQueryOptions, resultQueryOptions } from "../dist/query.js";
+import { cidOf } from "../dist/stores/ipfs.js";
 import { commitmentOf, saltOf, sealResult } from "../dist/seal.js";
 
-const { cidOf, digestOf, modelId, objectName, openResult, parse, stringify } = muster;
+const { digestOf, modelId, objectName, openResult, parse, stringify } = muster;
 const ADDRESS = `0x${"5a".repeat(20)}`;
 
 test("models, digests and CIDs", () => {
@@ -132,22 +129,6 @@ test("a commitment is keccak256(abi.encode(...))", () => {
   const word = (number) => number.toString(16).padStart(64, "0");
   const bytes = `0x${word(9)}${word(5)}${word(1)}${value.slice(2)}${salt.slice(2)}`;
   assert.equal(commitmentOf({ id: 9n, node: 5, kind: 1, value, salt }), keccak256(hexToBytes(bytes)));
-});
-
-test("a directory is a store", async () => {
-  const directory = await mkdtemp(join(tmpdir(), "muster-"));
-  try {
-    const store = directoryStore(join(directory, "results"));
-    const bytes = new TextEncoder().encode("abc");
-    assert.equal(await store.get({ digest: digestOf(bytes) }, {}), null);
-    await store.put(bytes);
-    assert.deepEqual(await store.get({ digest: digestOf(bytes) }, {}), bytes);
-    await store.put(bytes, "00ff");
-    assert.deepEqual(await store.get({ sealed: "00ff" }, {}), bytes);
-    await assert.rejects(directoryStore(join(directory, "results", "00ff")).get({ sealed: "x" }, {}), { code: "ENOTDIR" });
-  } finally {
-    await rm(directory, { recursive: true });
-  }
 });
 
 test("a task's life, by events alone", () => {

@@ -17,6 +17,9 @@ import {
 import { musterAbi, musterParameters } from "muster-client/abi";
 import { readQueryOptions, taskQueryOptions } from "muster-client/query";
 import { directoryStore } from "muster-client/node";
+import { httpStore } from "muster-client/stores/http";
+import { kuboStore } from "muster-client/stores/ipfs";
+import { s3Store, signedStore } from "muster-client/stores/s3";
 import { startNetwork } from "muster-client/test";
 import { type Replayed, replayTransaction } from "muster-client/replay";
 import { type Check, verifyTask } from "muster-client/verify";
@@ -25,6 +28,7 @@ const address: Address = "0x0000000000000000000000000000000000000001";
 const client = createWalletClient({ chain: mainnet, account: address, transport: http() })
   .extend(publicActions)
   .extend(musterActions({ address }));
+const s3 = { bucket: "b", accessKeyId: "c", secretAccessKey: "d" };
 const plain = createPublicClient({ transport: http() });
 
 export async function actions(): Promise<void> {
@@ -50,6 +54,18 @@ export async function actions(): Promise<void> {
   await client.estimateTask({ kind: 1, redundancy: 4 });
   // @ts-expect-error Of two digests one would be lost.
   await client.createTask({ kind: 1, input: "a", inputDigest: "0x", value: 1n });
+  // @ts-expect-error What is stored is an input.
+  await client.createTask({ kind: 1, inputDigest: "0x", store: "https://a", value: 1n });
+  // @ts-expect-error A store is a URL, or has a `name` and a `get`.
+  await client.createTask({ kind: 1, input: "a", store: { bucket: "b" }, value: 1n });
+  const stored = await client.createTask({ kind: 1, input: "a", store: [s3Store(s3), kuboStore("http://a"), httpStore("https://a"), "https://b"], private: true, value: 1n });
+  const opens: string | undefined = stored.identity;
+  const { bytes } = await client.waitForTask({ id, until: "result", stores: "https://a", identity: opens });
+  const given: Uint8Array = bytes;
+  // @ts-expect-error Results are looked for by who waits for them.
+  await client.waitForTask({ id, stores: "https://a" });
+  const { inputDigest } = await client.putInput({ input: given, store: signedStore("ours", async (name, method) => `https://c/${method}/${name}`) });
+  await client.createTask({ kind: 1, inputDigest, value: 1n });
   // @ts-expect-error A kind is one of three, not any number.
   await client.estimateTask({ kind: 1 as number });
   const reasons: readonly (Refusal | undefined)[] = (await client.createTasks({ tasks: [{ kind: 1, value: 1n }] })).refusals;

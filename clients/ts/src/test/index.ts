@@ -7,13 +7,14 @@ import type { AddressInfo } from "node:net";
 import { type Account, type Address, type Chain, stringToBytes } from "viem";
 import { groupFee as GROUP_FEE, minStake as MIN_STAKE } from "../generated/numbers.js";
 import { modelId } from "../names.js";
-import { type Store, objectName } from "../results.js";
-import type { TaskSpec } from "../types.js";
+import { newIdentity } from "../private.js";
+import { type Store, objectName } from "../stores.js";
 import { DevelopmentChain, type ParameterName, type TestClient, findDevnode } from "./chain.js";
-import { type Behaviour, Operators } from "./operators.js";
+import { type Behaviour, Operators, type Run } from "./operators.js";
+import { pictureOf } from "./picture.js";
 
 export type { ParameterName, TestClient } from "./chain.js";
-export type { Behaviour } from "./operators.js";
+export type { Behaviour, Run } from "./operators.js";
 
 /** A node to begin with. */
 export interface TestNodeOptions {
@@ -51,8 +52,10 @@ export interface NetworkOptions {
   parameters?: Partial<Record<ParameterName, bigint>> | undefined;
   /** Whether the network does what somebody has to do on a quiet chain: draws, validations, judgements, timeouts. True if left out. */
   drive?: boolean | undefined;
-  /** What the right result of a task is; a text that names the input's digest if left out. */
-  run?: ((spec: TaskSpec) => Uint8Array) | undefined;
+  /** What the right result of a task is; if left out a picture (PNG) for Stable Diffusion, and else a text that names the input's digest. */
+  run?: Run | undefined;
+  /** Whether a node reports an error, as agents do, when no store has a task's input; it runs without one if left out. */
+  needsInputs?: boolean | undefined;
   /** The binary; if left out, what the environment variable MUSTER_DEVNODE names, else that of the package `muster-devnode`, of a checkout, of the PATH. */
   devnode?: string | undefined;
   /** Told of what nodes were refused and nobody expected; printed if left out. */
@@ -69,7 +72,7 @@ export interface TestNetwork {
   /** An application's client. */
   readonly client: TestClient;
   readonly nodes: readonly TestNode[];
-  /** Where nodes put their results; `storeUrl` serves the same by HTTP. */
+  /** Where nodes put their results, as they publish, and look for inputs first; `storeUrl` serves the same by HTTP, and takes what is put there. */
   readonly store: Store;
   readonly storeUrl: string;
   /** The client of another funded account. */
@@ -90,7 +93,7 @@ export interface TestNetwork {
 export async function startNetwork(options: NetworkOptions = {}): Promise<TestNetwork> {
   const { nodes: wanted = [{}, {}, {}], parameters = {}, drive = true } = options;
   const { devnode = process.env.MUSTER_DEVNODE || (await findDevnode()), onError = (error) => console.error(error) } = options;
-  const { run = ({ inputDigest }: TaskSpec) => stringToBytes(`result of ${inputDigest}`) } = options;
+  const { run = ({ kind, inputDigest }) => (kind ? stringToBytes(`result of ${inputDigest}`) : pictureOf(inputDigest)), needsInputs = false } = options;
   const stops: (() => Promise<unknown>)[] = [];
   const stop = async () => {
     for (const end of stops.splice(0).reverse()) await end();
@@ -102,8 +105,8 @@ export async function startNetwork(options: NetworkOptions = {}): Promise<TestNe
     const objects = new Map<string, Uint8Array>();
     const { storeUrl, close } = await serve(objects);
     stops.push(close);
-    const operators = new Operators(chain, run, objects);
-    await join(chain, wanted, operators);
+    const operators = new Operators(chain, run, objects, needsInputs);
+    await join(chain, wanted, operators, storeUrl);
     stops.push(operators.start(drive, onError));
     return {
       url: chain.url,
@@ -111,7 +114,11 @@ export async function startNetwork(options: NetworkOptions = {}): Promise<TestNe
       address: chain.address,
       client: chain.clientOf(await chain.fund()),
       nodes: operators.nodes,
-      store: { name: "the network's store", get: async (object) => objects.get(objectName(object)) ?? null },
+      store: {
+        name: "the network's store",
+        get: async (object) => objects.get(objectName(object)) ?? null,
+        put: async (object, bytes) => void objects.set(objectName(object), bytes),
+      },
       storeUrl,
       newClient: async () => chain.clientOf(await chain.fund()),
       increaseTime: (seconds) => chain.increaseTime(seconds),
@@ -126,11 +133,21 @@ export async function startNetwork(options: NetworkOptions = {}): Promise<TestNe
   }
 }
 
-/** Gives objects by HTTP, as a store does. */
+/** Gives and takes objects by HTTP, as a store does, pages' ones too. */
 async function serve(objects: Map<string, Uint8Array>): Promise<{ storeUrl: string; close: () => Promise<unknown> }> {
-  const server = createServer((request, response) => {
-    const bytes = objects.get((request.url ?? "").slice(1));
-    response.writeHead(bytes ? 200 : 404, { "access-control-allow-origin": "*" }).end(bytes);
+  const open = { "access-control-allow-origin": "*", "access-control-allow-methods": "*", "access-control-allow-headers": "*" };
+  const server = createServer(async (request, response) => {
+    const name = (request.url ?? "").slice(1);
+    const answer = (status: number, bytes?: Uint8Array) => response.writeHead(status, open).end(bytes);
+    if (request.method === "OPTIONS") return answer(204);
+    if (request.method === "PUT") {
+      const parts: Buffer[] = [];
+      for await (const part of request) parts.push(part as Buffer);
+      objects.set(name, new Uint8Array(Buffer.concat(parts)));
+      return answer(201);
+    }
+    const bytes = objects.get(name);
+    return answer(bytes ? 200 : 404, bytes);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const close = () => {
@@ -140,8 +157,8 @@ async function serve(objects: Map<string, Uint8Array>): Promise<{ storeUrl: stri
   return { storeUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
 }
 
-/** Has nodes join, and lists their GPU groups, so that all their tasks can be validated. */
-async function join(chain: DevelopmentChain, wanted: readonly TestNodeOptions[], operators: Operators): Promise<void> {
+/** Has nodes join and say where their results are and what seals inputs to them, and lists their GPU groups, so that all their tasks can be validated. */
+async function join(chain: DevelopmentChain, wanted: readonly TestNodeOptions[], operators: Operators, storeUrl: string): Promise<void> {
   const { owner } = chain;
   const { value: least } = await owner.getParameter({ which: MIN_STAKE });
   const { value: groupFee } = await owner.getParameter({ which: GROUP_FEE });
@@ -156,6 +173,8 @@ async function join(chain: DevelopmentChain, wanted: readonly TestNodeOptions[],
     const number = (await chain.send(account, "join", [gpu, vram, ids], (stake ?? least * granule) + extra)) as number;
     const group = await owner.getGpuGroup({ name: gpu, vram });
     if (!(await owner.getGpuListed({ group }))) await chain.send(owner.account, "listGpuGroup", [group, true]);
-    operators.add(number, account, group, behaviour, delay);
+    const { identity, recipient } = await newIdentity();
+    await chain.send(account, "setStores", [`${storeUrl} age:${recipient}`]);
+    operators.add(number, account, group, identity, behaviour, delay);
   }
 }

@@ -1,9 +1,11 @@
 /** What operators do with the tasks of their nodes, and what somebody has to do on a quiet chain. */
-import { type Account, type Hex, bytesToHex, concatHex, formatLog, numberToHex, sha256, sliceHex, stringToBytes } from "viem";
+import { type Account, type Address, type Hex, bytesToHex, concatHex, formatLog, numberToHex, sha256, sliceHex, stringToBytes } from "viem";
 import { type MusterEvent, decode } from "../events.js";
 import { sampleWindow } from "../generated/numbers.js";
-import { objectName } from "../results.js";
+import { openInput, sealTo } from "../private.js";
 import { commitmentOf, saltOf, sealResult } from "../seal.js";
+import { isSealed } from "../seals.js";
+import { firstOf, objectName, publishedStores } from "../stores.js";
 import type { TaskSpec } from "../types.js";
 import { type DevelopmentChain, TICK } from "./chain.js";
 
@@ -21,6 +23,9 @@ export type Behaviour =
   | "fails"
   /** It commits, and never reveals. */
   | "withholds";
+
+/** What a task's right result is; its input is undefined where no store has it. */
+export type Run = (spec: TaskSpec, input: Uint8Array | undefined) => Uint8Array | Promise<Uint8Array>;
 
 interface Job {
   id: bigint;
@@ -49,6 +54,7 @@ class Operator {
     readonly number: number,
     readonly account: Account,
     readonly group: number,
+    readonly identity: string,
     private behaviour: Behaviour,
     private delay: number,
   ) {}
@@ -88,7 +94,7 @@ const OVERTAKEN = [
 export class Operators {
   readonly nodes: Operator[] = [];
   /** What tasks ask for. */
-  readonly #specs = new Map<bigint, TaskSpec>();
+  readonly #specs = new Map<bigint, { spec: TaskSpec; creator: Address }>();
   /** Until when nodes with a task of their own have to do something. */
   readonly #due = new Map<bigint, { node: number; deadline: bigint }>();
   /** The places of validation groups. */
@@ -97,13 +103,14 @@ export class Operators {
 
   constructor(
     private readonly chain: DevelopmentChain,
-    private readonly run: (spec: TaskSpec) => Uint8Array,
+    private readonly run: Run,
     private readonly objects: Map<string, Uint8Array>,
+    private readonly needsInputs: boolean,
   ) {}
 
   /** Another node. */
-  add(number: number, account: Account, group: number, behaviour: Behaviour, delay: number): void {
-    this.nodes.push(new Operator(number, account, group, behaviour, delay));
+  add(number: number, account: Account, group: number, identity: string, behaviour: Behaviour, delay: number): void {
+    this.nodes.push(new Operator(number, account, group, identity, behaviour, delay));
   }
 
   /** Begins to look at the chain; gives what ends it. */
@@ -151,7 +158,7 @@ export class Operators {
     const node = "node" in args ? this.nodes.find(({ number }) => number === args.node) : undefined;
     switch (eventName) {
       case "TaskCreated":
-        this.#specs.set(args.id, args.spec);
+        this.#specs.set(args.id, args);
         break;
       case "TaskStarted":
         if (node) node.job = { id: args.id, group: 0, since: Date.now() };
@@ -195,22 +202,47 @@ export class Operators {
     if (!job || !node.ready(job)) return;
     node.job = undefined;
     const { id, group } = job;
-    const spec = this.#specs.get(id)!;
-    const fails = node.does("fails");
-    const result = node.does("cheats") ? stringToBytes(`not a result, by node ${number}`) : this.run(spec);
+    const { spec, creator } = this.#specs.get(id)!;
+    const { input, reply } = await this.#inputOf(spec, creator, node);
+    const isGone = this.needsInputs && !input && BigInt(spec.inputDigest) > 0n;
+    // The codes of the agent: the task cannot be run, and no store has its input.
+    const code = isGone ? 4 : 1;
+    const fails = isGone || node.does("fails");
+    const result = node.does("cheats") ? stringToBytes(`not a result, by node ${number}`) : await this.run(spec, input);
     const digest = sha256(result);
+    const kept = reply ? await sealTo(result, [reply]) : result;
     if (spec.redundancy === 0) {
-      if (!fails) this.objects.set(objectName({ digest }), result);
-      await this.#attempt(account, fails ? "reportError" : "submit", fails ? [id, 1] : [id, digest]);
+      if (!fails) this.objects.set(objectName({ digest }), kept);
+      await this.#attempt(account, fails ? "reportError" : "submit", fails ? [id, code] : [id, digest]);
       return;
     }
     const salt = bytesToHex(saltOf(crypto.getRandomValues(new Uint8Array(16)), result));
-    const sealed = await sealResult(result, { id, node: number, salt });
+    const sealed = await sealResult(kept, { id, node: number, salt });
     if (!fails) this.objects.set(sealed.name, sealed.bytes);
     const kind = Number(fails);
-    const value = fails ? numberToHex(1, { size: 32 }) : spec.kind === 0 ? hashesOf(digest, spec.units) : digest;
+    const value = fails ? numberToHex(code, { size: 32 }) : spec.kind === 0 ? hashesOf(digest, spec.units) : digest;
     node.open.push({ id, group, kind, value, salt, lotBlock: 0n });
     await this.#attempt(account, "commit", [id, commitmentOf({ id, node: number, kind, value, salt })]);
+  }
+
+  /** A task's input, out of the network's store or those of its creator, opened if it is sealed to the node; and to whom the result is to be sealed. */
+  async #inputOf(spec: TaskSpec, creator: Address, node: Operator): Promise<{ input?: Uint8Array; reply?: string | undefined }> {
+    const digest = spec.inputDigest;
+    if (BigInt(digest) === 0n) return {};
+    let input = this.objects.get(objectName({ digest }));
+    if (!input) {
+      const stores = publishedStores(await this.chain.owner.getStoresOf({ account: creator }));
+      const check = (bytes: Uint8Array, found: Hex) => {
+        if (found !== digest) throw new Error(`its digest is ${found}`);
+        return bytes;
+      };
+      const places = async function* () {
+        for (const store of stores) yield { store, object: { digest }, check };
+      };
+      const end = await firstOf(places(), { storeTimeout: 5_000 });
+      input = "found" in end ? end.found : undefined;
+    }
+    return input && isSealed(input) ? openInput(input, node.identity) : input ? { input } : {};
   }
 
   /** Reveals what a node has committed to, where it is time. */

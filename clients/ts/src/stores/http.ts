@@ -1,0 +1,43 @@
+/** Objects under a URL, by GET and PUT: a web server, a bucket that can be read by HTTP, or URLs that somebody has signed. */
+import { type Store, type StoredObject, entryName, objectName } from "./store.js";
+
+/** How a store over HTTP is asked. */
+export interface HttpStoreOptions {
+  /** With every request, for instance an authorisation. */
+  headers?: Record<string, string> | undefined;
+  /** The URL of an object, in place of `url/<name>`: one that a server signed for just this request, for instance. */
+  sign?: ((name: string, method: "GET" | "PUT") => string | Promise<string>) | undefined;
+}
+
+/** The URL of an object. A query of the store's own, such as a signature for all of it, stays behind the name. */
+export function objectUrl(url: string, name: string): string {
+  const { origin, pathname, search } = new URL(url);
+  return `${origin}${pathname.replace(/\/$/, "")}/${name}${search}`;
+}
+
+/** What a server answered, or null where it says that there is no such thing. */
+export async function ask(url: string, init: RequestInit): Promise<Response | null> {
+  const response = await fetch(url, init);
+  if (response.ok) return response;
+  // Else the connection stays open.
+  await response.body?.cancel();
+  if (response.status === 404 || response.status === 410) return null;
+  throw new Error(`HTTP ${response.status}`);
+}
+
+/** Objects under a URL, each at its name. */
+export function httpStore(url: string, { headers = {}, sign }: HttpStoreOptions = {}): Store {
+  const at = async (object: StoredObject, method: "GET" | "PUT") => {
+    const name = objectName(object);
+    return sign ? sign(name, method) : objectUrl(url, name);
+  };
+  return {
+    name: entryName(url),
+    get: async (object, { signal }) => (await ask(await at(object, "GET"), { headers, signal }))?.body ?? null,
+    put: async (object, bytes, { signal }) => {
+      const answer = await ask(await at(object, "PUT"), { method: "PUT", headers, body: bytes as BodyInit, signal });
+      if (!answer) throw new Error("HTTP 404");
+      await answer.body?.cancel();
+    },
+  };
+}
