@@ -34,4 +34,4 @@ for _ in $(seq "${SERVERS:-1}"); do
   origins+=("http://127.0.0.1:$port")
 done
 node ../page/test/large.mjs "${origins[0]}"
-node test/viewers.mjs "$(IFS=,; echo "${origins[*]}")" large "${VIEWERS:-1000}" "${SECONDS_LONG:-30}"
+node --import tsx test/viewers.mjs "$(IFS=,; echo "${origins[*]}")" large "${VIEWERS:-1000}" "${SECONDS_LONG:-30}"

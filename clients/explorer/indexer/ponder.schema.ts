@@ -439,6 +439,22 @@ export const payment = onchainTable(
   }),
 );
 
+/** Every change of a node's H but its recovery, which goes on from here: each by the event that brought it. */
+export const reliabilityMark = onchainTable(
+  "reliability_mark",
+  (t) => ({
+    id: t.bigint().primaryKey(),
+    node: t.numeric(NUMBER).notNull(),
+    at: t.bigint().notNull(),
+    /** H after it, a wad. */
+    h: t.bigint().notNull(),
+    /** "joined", "timeout", "success". */
+    why: t.text().notNull(),
+    task: t.bigint(),
+  }),
+  (t) => ({ node: index().on(t.node, t.id) }),
+);
+
 /** Slashes. The evidence is the row of `member` with the same validation and node. */
 export const slash = onchainTable(
   "slash",

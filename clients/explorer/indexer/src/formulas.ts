@@ -1,4 +1,5 @@
 /** Formulas of `muster-core`, out of the same WASM as `muster-client/verify` (clients/ts/verifier.sh writes it). Wads. */
+import type { Rules } from "./fairness/rules";
 import { verifier } from "../../../ts/src/generated/verifier";
 
 interface Exports {
@@ -6,6 +7,7 @@ interface Exports {
   penalise(h: bigint, penaltyPpm: number): bigint;
   boost(h: bigint, boostPpm: number): bigint;
   long_term(sum: number, count: number): bigint;
+  weight(stake: bigint, largest: bigint, longTerm: bigint, h: bigint, local: number, used: number, total: number): bigint;
 }
 
 const { instance } = await WebAssembly.instantiate(Buffer.from(verifier, "base64"));
@@ -38,3 +40,10 @@ const rating = ({ judged, judgedRight }: { judged: number; judgedRight: number }
   (BigInt(judgedRight + 1) * 10n ** 18n) / BigInt(judged + 2);
 /** Of a newcomer. */
 export const NEWCOMER = rating({ judged: 0, judgedRight: 0 });
+
+/** The same for a replay of draws. */
+export const rules: Rules = {
+  ...{ recover, penalise, boost },
+  longTerm: (sum, count) => word(core.long_term(sum, count)),
+  weight: (stake, largest, longTerm, h, models) => word(core.weight(stake, largest, longTerm, h, ...models)),
+};

@@ -1,4 +1,5 @@
 /** All that the page asks of the indexer: rows of its tables by GraphQL, its sums and lists, decoded into numbers and bigints. Nothing else does. */
+import { type Patch, patched } from "../../indexer/src/api/patch";
 import { config } from "./config";
 
 type Decode<T> = (value: unknown) => T;
@@ -47,6 +48,7 @@ const tables = {
     validation: big, node: int, position: int, task: big, stage: int, moment: big, startedAt: maybe(big), deadline: maybe(big), committedAt: maybe(big), elapsed: int, commitment: maybe(text),
     revealedAt: maybe(big), kind: maybe(int), answer: maybe(text), salt: maybe(text), distances: maybe(many(int)), equal: maybe(bool), verdict: maybe(int), score: maybe(int), paid: big, slashed: big,
   },
+  reliabilityMarks: { id: big, at: big, h: big, why: text, task: maybe(big) },
   scores: { id: big, node: int, score: int, task: maybe(big), at: big },
   programProposals: { program: text, effective: maybe(big) },
   slashs: { id: big, node: int, operator: text, task: big, validation: maybe(big), stake: big, unbonding: big, credit: big, at: big },
@@ -57,6 +59,7 @@ const tables = {
   hours: SUMS,
   days: SUMS,
   months: SUMS,
+  fairness: { node: int, draws: int, won: int, expected: int, least: int, most: int, outside: bool, p: int, share: int, weight: int },
   minutes: { start: big, created: int, ended: int },
   nodeDays: { node: int, start: big, started: int, succeeded: int, failed: int, timedOut: int, earned: big, slashed: big, scores: int, scored: int },
 } satisfies Record<string, Record<string, Decode<unknown>>>;
@@ -144,39 +147,126 @@ function note(signal: AbortSignal | undefined, block: number | null | undefined,
   if (!before || before.block > BigInt(block)) heads.set(signal, { block: BigInt(block), timestamp: BigInt(at ?? 0) });
 }
 
-/** The number of events that the page knows of: an answer is of no earlier state. */
-let known = "";
-export const knowEvents = (events: bigint): void => void (known = String(events));
+/** The state that the page knows of, counted up with each: an answer is of no earlier one. A reorganisation takes events back. */
+let known = { events: 0n, block: 0n, turn: 0 };
+export function know(events: bigint, block: bigint): void {
+  if (events !== known.events || block !== known.block) known = { events, block, turn: known.turn + 1 };
+}
+
+/** An answer as it was last given, by the question's path and query: which one it is, and up to which state it holds. */
+interface Held {
+  etag: string;
+  body: unknown;
+  turn: number;
+}
+const held = new Map<string, Held>();
+/** Answers that are kept for what changes in them to be sent. */
+const HELD = 40;
+/** Questions that the indexer sends changes of. */
+let followed: ReadonlySet<string> = new Set();
+let waiting: (() => void)[] = [];
+/** Milliseconds for which a change is waited for before it is asked for. */
+const PATIENCE = 2_000;
+
+function hold(asked: string, answer: Held): void {
+  held.delete(asked);
+  held.set(asked, answer);
+  for (const oldest of held.keys()) if (held.size > HELD) held.delete(oldest);
+}
+
+/** The indexer sends what changes in the answers to these questions, or does so no longer. */
+export function follow(asked: readonly string[]): void {
+  followed = new Set(asked);
+  wake();
+}
+const wake = () => waiting.splice(0).forEach((one) => one());
+
+/** What changed in answers, from which to which; they hold for the state that is known. */
+export function change(answers: Record<string, { from: string; to: string; by?: Patch }>): void {
+  const { turn } = known;
+  for (const [asked, { from, to, by }] of Object.entries(answers)) {
+    const before = held.get(asked);
+    if (before?.etag === to) hold(asked, { ...before, turn });
+    else if (before && before.etag === from && by) hold(asked, { etag: to, body: patched(before.body, by), turn });
+    // One was missed: it is asked for.
+    else held.delete(asked);
+  }
+  wake();
+}
+
+/** The questions that a view asked by a signal, and how many of them were not answered by what was sent. */
+interface Asking {
+  asked: Set<string>;
+  requests: number;
+  /** Milliseconds for which it waited for what is sent. */
+  waited: number;
+}
+const askings = new WeakMap<AbortSignal, Asking>();
+export const askingOf = (signal: AbortSignal): Asking => {
+  if (!askings.has(signal)) askings.set(signal, { asked: new Set(), requests: 0, waited: 0 });
+  return askings.get(signal)!;
+};
+
+/** What was sent of an answer, if it holds all that is known. */
+async function sent(asked: string): Promise<unknown> {
+  if (!followed.has(asked)) return undefined;
+  const until = Date.now() + PATIENCE;
+  while (followed.has(asked) && held.has(asked) && Date.now() < until) {
+    const { body, turn } = held.get(asked)!;
+    if (turn >= known.turn) return body;
+    await new Promise<void>((resolve) => {
+      const late = setTimeout(resolve, until - Date.now());
+      waiting.push(() => (clearTimeout(late), resolve()));
+    });
+  }
+  return undefined;
+}
 
 /** The indexer's answer to a question by GET; answers are shared by all who ask the same. */
-async function get(path: string, query: Record<string, string>, signal?: AbortSignal): Promise<Response> {
-  const asked = new URLSearchParams({ ...query, ...(known ? { v: known } : {}) });
-  const response = await fetch(`${config.indexer}/api/${path}?${asked}`, { signal }).catch((error: unknown) => {
+async function get(path: string, query: Record<string, string>, signal?: AbortSignal): Promise<unknown> {
+  const asked = `${path}?${new URLSearchParams(query)}`;
+  const begun = performance.now();
+  const told = await sent(asked);
+  if (signal) {
+    const asking = askingOf(signal);
+    asking.asked.add(asked);
+    asking.requests += Number(told === undefined);
+    asking.waited = Math.max(asking.waited, performance.now() - begun);
+  }
+  if (told !== undefined) return told;
+  const { events, turn } = known;
+  const response = await fetch(`${config.indexer}/api/${asked}${events ? `&v=${events}` : ""}`, { signal }).catch((error: unknown) => {
     if (signal?.aborted) throw error;
     throw new ApiError("The indexer cannot be reached.");
   });
   if (response.status === 400) throw new ApiError(`The indexer refused the question: ${await response.text()}`);
   if (!response.ok) throw new ApiError(`The indexer answered ${response.status}.`);
-  return response;
+  const body: unknown = await response.json();
+  // A proxy that compresses weakens it.
+  const etag = response.headers.get("etag")?.replace(/^W\//, "");
+  if (etag) hold(asked, { etag, body, turn });
+  return body;
 }
 
 /** Longer questions do not fit an address. */
 const ADDRESS = 4_000;
 
 async function post(query: string, signal?: AbortSignal, shared = false): Promise<Record<string, unknown>> {
-  let response: Response;
+  type Told = { data?: Record<string, unknown>; errors?: { message: string }[] };
+  let told: Told;
   if (shared && query.length < ADDRESS) {
-    response = await get("data", { query }, signal);
+    told = (await get("data", { query }, signal)) as Told;
   } else {
     const headers = { "content-type": "application/json" };
-    response = await fetch(`${config.indexer}/graphql`, { method: "POST", headers, body: JSON.stringify({ query }), signal }).catch((error: unknown) => {
+    const response = await fetch(`${config.indexer}/graphql`, { method: "POST", headers, body: JSON.stringify({ query }), signal }).catch((error: unknown) => {
       if (signal?.aborted) throw error;
       throw new ApiError("The indexer cannot be reached.");
     });
+    told = (await response.json().catch(() => ({}))) as Told;
+    if (!response.ok && !told.errors) throw new ApiError(`The indexer answered ${response.status}.`);
   }
-  const told = (await response.json().catch(() => ({}))) as { data?: Record<string, unknown>; errors?: { message: string }[] };
   if (told.errors) throw new ApiError(`The indexer refused the question: ${told.errors[0]?.message}`);
-  if (!response.ok || !told.data) throw new ApiError(`The indexer answered ${response.status}.`);
+  if (!told.data) throw new ApiError("The indexer gave no data.");
   if (told.data._meta) {
     const { status } = told.data._meta as { status: unknown };
     const [chain] = Object.values((typeof status === "string" ? JSON.parse(status) : status) as Record<string, { block: { number: number; timestamp: number } | null }>);
@@ -237,8 +327,8 @@ export interface Listed<R> {
 
 /** Asks for a page of one of the indexer's lists. */
 export async function askList<T extends Table>(table: T, { query, limit, offset }: ListQuery, signal?: AbortSignal): Promise<Listed<Partial<Row<T>>>> {
-  const response = await get(`list/${table}`, { ...query, limit: String(limit), offset: String(offset) }, signal);
-  const { block, at, items, total, more } = (await response.json()) as { block: number; at: number; items: Record<string, unknown>[]; total: number; more: boolean };
+  const told = await get(`list/${table}`, { ...query, limit: String(limit), offset: String(offset) }, signal);
+  const { block, at, items, total, more } = told as { block: number; at: number; items: Record<string, unknown>[]; total: number; more: boolean };
   note(signal, block, at);
   return { items: decoded(table, items) as never, total, more };
 }
@@ -265,7 +355,7 @@ const rowsBy = (columns: Record<string, Decode<unknown>>, items: Record<string, 
   items.map((item) => Object.fromEntries(Object.entries(columns).map(([name, decode]) => [name, decode(item[name])])));
 
 export async function askGlance(signal?: AbortSignal): Promise<Glance> {
-  const told = (await (await get("network", {}, signal)).json()) as Record<string, Record<string, unknown>[]> & { block: number; at: number; prices: Record<string, unknown> };
+  const told = (await get("network", {}, signal)) as Record<string, Record<string, unknown>[]> & { block: number; at: number; prices: Record<string, unknown> };
   note(signal, told.block, told.at);
   return {
     groups: decoded("gpuGroups", pick("gpuGroups", told.groups!)),
@@ -290,9 +380,31 @@ export interface Rivals {
 }
 
 export async function askRivals(signal?: AbortSignal): Promise<Rivals> {
-  const { block, at, total, largest, items } = (await (await get("rivals", {}, signal)).json()) as { block: number; at: number; total: number; largest: string; items: Record<string, unknown>[] };
+  const { block, at, total, largest, items } = (await get("rivals", {}, signal)) as { block: number; at: number; total: number; largest: string; items: Record<string, unknown>[] };
   note(signal, block, at);
   return { total, largest: BigInt(largest), items: decoded("nodes", items) as never };
+}
+
+/** What draws came to, of all nodes together. */
+export interface Draws {
+  draws: number;
+  /** Nodes that were candidates; outside their own interval; how many chance puts there at most on average; outside of what none of all leaves. */
+  nodes: number;
+  beyond: number;
+  allowed: number;
+  outside: number;
+  /** The most that any won, or could have by chance. */
+  top: number;
+  /** Why starts are not among the draws. */
+  leftOut: { queued: number; several: number; rated: number; searched: number; missed: number; passed: number };
+  /** Events that the indexer has not counted yet. */
+  behind: number;
+}
+
+export async function askDraws(signal?: AbortSignal): Promise<Draws> {
+  const told = (await get("fairness", {}, signal)) as Draws & { block: number | null; at: number | null };
+  note(signal, told.block, told.at);
+  return told;
 }
 
 /** A program behind the contract. */
@@ -306,7 +418,7 @@ export interface Program {
 }
 
 export async function askPrograms(signal?: AbortSignal): Promise<{ at: number; programs: Program[] }> {
-  const { at, programs } = (await (await get("programs", {}, signal)).json()) as { at: number; programs: Record<string, unknown>[] };
+  const { at, programs } = (await get("programs", {}, signal)) as { at: number; programs: Record<string, unknown>[] };
   return { at, programs: rowsBy({ address: text, selectors: int, since: big, left: maybe(int) }, programs) as never };
 }
 
@@ -323,8 +435,8 @@ export interface State {
   network: Row<"networks"> | undefined;
 }
 
-export function stateOf(told: string): State {
-  const { block, at, ready, from, chain, left, chainId, network } = JSON.parse(told) as {
+export function stateOf(told: unknown): State {
+  const { block, at, ready, from, chain, left, chainId, network } = told as {
     block: number | null; at: number | null; ready: boolean; from: number; chain: number | null; left: number | null; chainId: number; network: Record<string, unknown> | null;
   };
   return {
@@ -339,4 +451,4 @@ export function stateOf(told: string): State {
 }
 
 /** The state, asked once: where a proxy does not let it be sent as it comes. */
-export const askState = async (): Promise<State> => stateOf(await (await get("state", {})).text());
+export const askState = async (): Promise<State> => stateOf(await get("state", {}));

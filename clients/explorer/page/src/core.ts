@@ -13,25 +13,4 @@ export function useCore(): Core | undefined {
   return core;
 }
 
-/** One, as a wad. */
-export const WAD = 10n ** 18n;
-
-/** How a node stands to be weighed. Stake in granules, Q_long and H as wads. */
-export interface Weighed {
-  stake: bigint;
-  longTerm: bigint;
-  h: bigint;
-  models: ReadonlySet<bigint>;
-  /** Those of its last task. */
-  inUse: readonly bigint[];
-}
-
-/** Its weight for a task that requires these models, and how many of them it holds. */
-export function weigh(core: Core, { stake, longTerm, h, models, inUse }: Weighed, largest: bigint, required: readonly bigint[]): { weight: bigint; local: number } {
-  const local = required.filter((model) => models.has(model)).length;
-  const used = required.filter((model) => inUse.includes(model)).length;
-  return { weight: core.weight(stake, largest, longTerm, h, [local, used, required.length]), local };
-}
-
-/** Whether a GPU group can run what asks for this VRAM, or for this group. Groups are numbered `model << 16 | vram`. */
-export const fits = (group: number, vram: number, gpu: number): boolean => (gpu ? group === gpu : (group & 0xffff) >= vram);
+export { WAD, type Weighed, fits, weigh } from "../../indexer/src/fairness/rules";

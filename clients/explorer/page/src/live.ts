@@ -1,6 +1,9 @@
-/** What is new: the indexer tells it as it comes, and every view that is open asks again when there was an event since. */
+/**
+ * What is new: the indexer tells it as it comes, with what changed in the answers that the open view was given; and every view that is open asks again when there
+ * was an event since, which what was sent answers, or else the indexer.
+ */
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
-import { type Head, type State, askState, headOf, knowEvents, stateOf } from "./api";
+import { type Head, type State, askState, askingOf, change, follow, headOf, know, stateOf } from "./api";
 import { config } from "./config";
 
 /** The state of the data, and of what keeps it from being newer. */
@@ -13,17 +16,21 @@ export interface Live extends State {
 
 /** Milliseconds between attempts where nothing comes by itself, and as long as the first news may take before it is asked for. */
 const [PERIOD, PATIENCE] = [2_000, 5_000];
-/** A view asks at most so often, in milliseconds. */
-const REST = 1_000;
+/** A view asks at most so often, in milliseconds; and draws what was sent so often. */
+const [REST, DRAW] = [1_000, 200];
+/** Questions that can be followed at once, characters of all of them as they stand in an address, and milliseconds after which a view has asked what it asks. */
+const [FOLLOWED, ADDRESS, SETTLED] = [8, 8_000, 300];
 let live: Live = { head: undefined, network: undefined, chain: undefined, error: undefined, ahead: 0, ready: false, from: 0n, left: undefined, chainId: 0 };
 const listeners = new Set<() => void>();
 const wall = () => Date.now() / 1_000;
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
+const learn = ({ network, head }: State) => know(network?.events ?? 0n, head?.block ?? 0n);
+
 function hear(state: State): void {
   const ahead = Math.max(0, state.head ? Number(state.head.timestamp) - wall() : 0, live.ahead);
   live = { ...state, error: undefined, ahead };
-  if (state.network) knowEvents(state.network.events);
+  learn(state);
   for (const listener of listeners) listener();
 }
 
@@ -32,26 +39,55 @@ function fail(error: unknown): void {
   for (const listener of listeners) listener();
 }
 
-/** Listens until the connection is lost or the page is out of sight; whether anything was heard. */
-function listen(): Promise<boolean> {
+/** Questions of the views that are open, by who asked them. */
+const open = new Map<object, readonly string[]>();
+function wanted(): string[] {
+  const asked = new Set([...open.values()].flat().filter((one) => !one.startsWith("programs")));
+  let room = ADDRESS;
+  return [...asked].sort().slice(0, FOLLOWED).filter((one) => (room -= encodeURIComponent(one).length) > 0);
+}
+let turn = () => {};
+let turning: ReturnType<typeof setTimeout> | undefined;
+/** Other questions are followed when the view that asks them has settled. */
+function use(who: object, asked: readonly string[] | undefined): void {
+  const before = open.get(who);
+  if (before?.join("\n") === asked?.join("\n")) return;
+  if (asked) open.set(who, asked);
+  else open.delete(who);
+  clearTimeout(turning);
+  turning = setTimeout(() => turn(), SETTLED);
+}
+
+/** Listens until the connection is lost, the page is out of sight, or others are to be followed; what came of it. */
+function listen(): Promise<"lost" | "heard" | "turned"> {
   return new Promise((resolve) => {
-    const source = new EventSource(`${config.indexer}/api/live`);
+    const asked = wanted();
+    const source = new EventSource(`${config.indexer}/api/live${asked.length ? `?${asked.map((one) => `ask=${encodeURIComponent(one)}`).join("&")}` : ""}`);
     let heard = false;
-    const end = () => {
+    const end = (why: "lost" | "heard" | "turned") => {
       source.close();
+      follow([]);
       clearTimeout(late);
       document.removeEventListener("visibilitychange", seen);
-      resolve(heard);
+      turn = () => {};
+      resolve(why);
     };
-    const seen = () => document.hidden && end();
-    const late = setTimeout(end, PATIENCE);
+    const over = () => end(heard ? "heard" : "lost");
+    const seen = () => document.hidden && over();
+    const late = setTimeout(over, PATIENCE);
+    turn = () => wanted().join("\n") !== asked.join("\n") && end("turned");
     document.addEventListener("visibilitychange", seen);
     source.onmessage = ({ data }) => {
       heard = true;
       clearTimeout(late);
-      hear(stateOf(data as string));
+      const told = JSON.parse(data as string) as { follows?: string[]; answers?: Parameters<typeof change>[0] };
+      const state = stateOf(told);
+      learn(state);
+      if (told.answers) change(told.answers);
+      if (told.follows) follow(told.follows);
+      hear(state);
     };
-    source.onerror = end;
+    source.onerror = over;
   });
 }
 
@@ -65,7 +101,8 @@ const visible = () =>
 export async function watch(): Promise<void> {
   for (;;) {
     if (live.head) await visible();
-    if (!(await listen()) || !document.hidden) {
+    const came = await listen();
+    if (came !== "turned" && (came === "lost" || !document.hidden)) {
       await askState().then(hear, fail);
       await sleep(PERIOD);
     }
@@ -138,11 +175,13 @@ export function useAsked<T>(key: string, question: (signal: AbortSignal) => Prom
   const [asked, setAsked] = useState<Asked<T> & { key: string }>({ key, data: undefined, error: undefined, head: undefined });
   const busy = useRef<{ key: string; again: boolean; stop: AbortController } | undefined>(undefined);
   const answered = useRef<{ key: string; block: bigint; events: bigint } | undefined>(undefined);
+  const who = useRef({}).current;
   // Nobody waits any more for what was asked under another name, or by a view that is left.
   useEffect(
     () => () => {
       busy.current?.stop.abort();
       busy.current = undefined;
+      use(who, undefined);
     },
     [key],
   );
@@ -162,7 +201,7 @@ export function useAsked<T>(key: string, question: (signal: AbortSignal) => Prom
         own.again = false;
         const begun = performance.now();
         // Each answer is of a block of its own.
-        const { signal, stop } = follow(own.stop.signal);
+        const { signal, stop } = child(own.stop.signal);
         try {
           const data = await question(signal);
           const head = headOf(signal);
@@ -175,9 +214,11 @@ export function useAsked<T>(key: string, question: (signal: AbortSignal) => Prom
           if (busy.current === own) setAsked((before) => ({ key, data: before.key === key ? before.data : undefined, head: before.head, error: (error as Error).message }));
         }
         stop();
+        const { asked: questions, requests, waited } = askingOf(signal);
+        if (busy.current === own) use(who, [...questions]);
         // What takes long is asked less often: three quarters of the time there is rest.
-        const took = performance.now() - begun;
-        await sleep(Math.max(REST - took, 3 * took));
+        const took = performance.now() - begun - waited;
+        await sleep(requests ? Math.max(REST - took, 3 * took) : DRAW);
         own.again = answered.current ? !hasAll() && live.network !== undefined : own.again;
       } while (own.again && busy.current === own);
       if (busy.current === own) busy.current = undefined;
@@ -188,7 +229,7 @@ export function useAsked<T>(key: string, question: (signal: AbortSignal) => Prom
 }
 
 /** A signal that is aborted with another one. */
-function follow(other: AbortSignal): { signal: AbortSignal; stop: () => void } {
+function child(other: AbortSignal): { signal: AbortSignal; stop: () => void } {
   const controller = new AbortController();
   const abort = () => controller.abort();
   other.addEventListener("abort", abort);

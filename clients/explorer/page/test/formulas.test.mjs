@@ -11,12 +11,7 @@ const wins = (chances) => {
   for (const p of chances) all.add(p);
   return all;
 };
-const fairness = (draws) => {
-  const tally = new page.Tally();
-  for (const { winner, candidates } of draws) tally.add(winner, candidates);
-  return tally.result();
-};
-const binomial = (n, p, k) => {
+const massOf = (n, p, k) => {
   let c = 1;
   for (let i = 0; i < k; i++) c = (c * (n - i)) / (i + 1);
   return c * p ** k * (1 - p) ** (n - k);
@@ -24,7 +19,7 @@ const binomial = (n, p, k) => {
 
 test("of equal chances the distribution is the binomial one", () => {
   const { from, masses } = wins(Array(40).fill(0.3));
-  masses.forEach((mass, i) => assert.ok(Math.abs(mass - binomial(40, 0.3, from + i)) < 1e-10));
+  masses.forEach((mass, i) => assert.ok(Math.abs(mass - massOf(40, 0.3, from + i)) < 1e-10));
   assert.ok(Math.abs(masses.reduce((a, b) => a + b) - 1) < 1e-9);
 });
 
@@ -64,18 +59,122 @@ const random = (seed) => () => {
   return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
 };
 
-/** Draws among twelve nodes, of whom some are away; the first is met as if it weighed `bias` times what it does. */
-function draws(seed, number, bias) {
+const [TAU, PENALTY, BOOST, EXCLUSION] = ["tau", "penaltyPpm", "boostPpm", "exclusionPpm"];
+
+/**
+ * A network by its events, read by each of these replays: nodes of two cards and several stakes, some of whom let deadlines pass, pause, leave, raise the largest stake or hold a
+ * rare model, and tasks of several scopes. Who is drawn follows from the first replay's own weights; node 1 is drawn as if it weighed `bias` times what it does.
+ */
+function network(replays, { seed, tasks, nodes, bias = 1, eventful = true }) {
   const next = random(seed);
-  return Array.from({ length: number }, (_, task) => {
-    const there = Array.from({ length: 12 }, (_, node) => ({ node, weight: 1 + (node % 4) })).filter(({ node }) => node === 0 || next() < 0.7);
-    const sum = there.reduce((all, { weight }) => all + weight, 0);
-    const met = there.map(({ node, weight }) => weight * (node ? 1 : bias));
-    let point = next() * met.reduce((a, b) => a + b);
-    const winner = there[met.findIndex((weight) => (point -= weight) < 0)].node;
-    return { task, winner, candidates: there.map(({ node, weight }) => ({ node, chance: weight / sum })) };
-  });
+  const [first] = replays;
+  let [id, now] = [0n, 1_000_000];
+  const tell = (name, args) => {
+    id++;
+    for (const replay of replays) replay.read({ id, name, args, block: id, at: BigInt(now) });
+  };
+  const groups = [(1 << 16) | 24, (2 << 16) | 80];
+  tell("Initialised", { granule: "1" });
+  for (const [name, value] of [[TAU, 1_800], [PENALTY, 300_000], [BOOST, 150_000], [EXCLUSION, 100_000]]) tell("ParameterChanged", { parameter: page.parameterNumbers[name], value });
+  for (let node = 1; node <= nodes; node++) tell("NodeJoined", { node, group: groups[node % 3 ? 0 : 1], stake: String(400 + 100 * (node % 5)), models: node <= 3 ? ["7"] : [] });
+  const running = [];
+  for (let task = 1; task <= tasks; task++) {
+    now += Math.floor(next() * 40);
+    const spec = eventful ? { vram: next() < 0.5 ? 0 : 48, gpu: next() < 0.2 ? groups[0] : 0, models: next() < 0.2 ? ["7"] : next() < 0.2 ? ["8"] : [] } : { vram: 0, gpu: 0, models: [] };
+    tell("TaskCreated", { id: String(task), estimate: 60, spec: { ...spec, redundancy: 0 } });
+    const drawn = first.candidates(first.nodes.keys(), { ...spec, models: spec.models.map(BigInt) }, now).map(({ node, weight }) => ({ node, weight: Number(weight) * (node === 1 ? bias : 1) }));
+    let point = next() * drawn.reduce((all, { weight }) => all + weight, 0);
+    const winner = drawn.find(({ weight }) => (point -= weight) < 0);
+    if (winner) {
+      tell("TaskStarted", { id: String(task), node: winner.node, boosts: true });
+      running.push({ task, node: winner.node });
+    } else tell("TaskAborted", { id: String(task), reason: 1 });
+    while (running.length > nodes / 3) {
+      const { task, node } = running.splice(Math.floor(next() * running.length), 1)[0];
+      if (eventful && next() < 0.15) tell("TaskAborted", { id: String(task), node, reason: 0 });
+      else tell("TaskSucceeded", { id: String(task), node });
+    }
+    if (!eventful) continue;
+    const some = 1 + Math.floor(next() * nodes);
+    const { status, stake } = first.nodes.get(some);
+    if (next() < 0.02 && status === 1) tell("NodePaused", { node: some });
+    else if (next() < 0.1 && status === 5) tell("NodeResumed", { node: some });
+    else if (next() < 0.01 && status === 1) tell("StakeRaised", { node: some, stake: String(stake + 300n) });
+    else if (next() < 0.005 && status === 1) tell("NodeQuit", { node: some });
+  }
 }
+
+test("a fair network is called fair about as often as it has to be, an unfair one is found", async () => {
+  const core = await page.loadCore();
+  const found = async (few, options) => {
+    const shares = new page.Shares(core, few);
+    network([shares], { nodes: 12, eventful: false, ...options });
+    return shares.result();
+  };
+  // Told to each candidate, and summed up by groups.
+  for (const few of [64, 0]) {
+    let [alarms, beyond] = [0, 0];
+    for (let seed = 1; seed <= 40; seed++) {
+      const { nodes, ...all } = await found(few, { seed, tasks: 200 });
+      alarms += Number(nodes.some(({ outside }) => outside));
+      beyond += all.beyond;
+      assert.equal(nodes.reduce((all, { won }) => all + won, 0), 200);
+      assert.ok(Math.abs(nodes.reduce((all, { expected }) => all + expected, 0) - 200) < 1e-6);
+    }
+    // 0.05 of 40 are 2; more than 6 happen in 0.3 % of such tests, more than 42 of 480 nodes beyond 5 % in 0.01 %.
+    assert.ok(alarms <= 6, `${alarms} alarms`);
+    assert.ok(beyond <= 42, `${beyond} nodes`);
+    const unfair = await found(few, { seed: 99, tasks: 2_000, bias: 2 });
+    assert.deepEqual(unfair.nodes.filter(({ outside, won, most }) => outside && won > most).map(({ node }) => node), [1]);
+  }
+});
+
+test("summed up by groups a network comes to what telling each draw to each candidate does", async () => {
+  const core = await page.loadCore();
+  const [each, sums] = [new page.Shares(core, Number.POSITIVE_INFINITY), new page.Shares(core, 0)];
+  network([each, sums], { seed: 5, tasks: 3_000, nodes: 40 });
+  const [exact, summed] = [await each.result(), await sums.result()];
+  assert.ok(exact.draws > 2_000 && each.leftOut.missed === 0);
+  assert.deepEqual(sums.leftOut, each.leftOut);
+  const other = new Map(summed.nodes.map((fair) => [fair.node, fair]));
+  assert.equal(other.size, exact.nodes.length);
+  for (const { node, won, draws, expected, least, most } of exact.nodes) {
+    const same = other.get(node);
+    assert.deepEqual([same.won, same.draws], [won, draws], `node ${node}`);
+    // H within a ten-thousandth of 1 counts as 1.
+    assert.ok(Math.abs(same.expected - expected) < 1e-4 * expected, `node ${node}: ${same.expected}, ${expected}`);
+    // Chance is allowed what it is, or a little more.
+    assert.ok(same.least <= least && same.most >= most && same.most - same.least <= most - least + 4, `node ${node}: ${same.least} to ${same.most}, ${least} to ${most}`);
+  }
+});
+
+test("of many draws with one chance the number and the sum are enough", () => {
+  for (const [n, p] of [[40, 0.3], [1_000, 0.01], [100_000, 0.0001]]) {
+    const [all, summed] = [wins(Array(n).fill(p)), page.binomial(n, n * p)];
+    all.masses.forEach((mass, i) => assert.ok(Math.abs(mass - (summed.masses[all.from + i - summed.from] ?? 0)) < 1e-9));
+    assert.deepEqual(summed.interval(0.05), { ...all.interval(0.05), expected: n * p });
+  }
+  const both = page.joint(wins([0.5, 0.1]), page.binomial(2, 1.4));
+  wins([0.5, 0.1, 0.7, 0.7]).masses.forEach((mass, k) => assert.ok(Math.abs(mass - both.masses[k - both.from]) < 1e-12));
+});
+
+test("what changed in an answer, put into the one before, gives the one after", () => {
+  const next = random(7);
+  const pick = (n) => Math.floor(next() * n);
+  const row = () => ({ id: pick(30), name: `n${pick(5)}`, list: Array.from({ length: pick(4) }, () => pick(3)) });
+  const answer = () => ({ block: pick(3), ...(pick(2) ? { some: null } : {}), items: Array.from({ length: pick(6) }, row), sums: { a: pick(3), b: pick(2) ? { c: "x" } : [1] } });
+  for (let i = 0; i < 2_000; i++) {
+    const [before, after] = [answer(), answer()];
+    const said = JSON.stringify(before);
+    const patch = page.patchOf(before, after);
+    assert.deepEqual(patch ? page.patched(before, JSON.parse(JSON.stringify(patch))) : before, after);
+    assert.equal(JSON.stringify(before), said);
+  }
+  const rows = Array.from({ length: 50 }, (_, id) => ({ id }));
+  // A new row before the others costs a row.
+  assert.deepEqual(page.patchOf(rows, [{ id: 99 }, ...rows.slice(0, 49)]), { rows: [{ is: { id: 99 } }, [0, 49]] });
+  assert.equal(page.patchOf(rows, rows.map((one) => ({ ...one }))), undefined);
+});
 
 test("twice the smaller tail, and what is cut off far out is nothing", () => {
   const all = wins(Array(20_000).fill(0.01));
@@ -83,22 +182,6 @@ test("twice the smaller tail, and what is cut off far out is nothing", () => {
   assert.equal(all.tail(200), 1);
   // By the normal distribution it would be 0.0455: 28 above the mean are two standard deviations.
   assert.ok(Math.abs(all.tail(228) - 0.05) < 0.01, `${all.tail(228)}`);
-});
-
-test("a fair network is called fair about as often as it has to be, an unfair one is found", () => {
-  let [alarms, beyond] = [0, 0];
-  for (let seed = 1; seed <= 40; seed++) {
-    const found = fairness(draws(seed, 400, 1));
-    alarms += Number(found.nodes.some(({ outside }) => outside));
-    beyond += found.beyond;
-    assert.equal(found.nodes.reduce((all, { won }) => all + won, 0), 400);
-    assert.ok(Math.abs(found.nodes.reduce((all, { expected }) => all + expected, 0) - 400) < 1e-6);
-  }
-  // 0.05 of 40 are 2; more than 6 happen in 0.3 % of such tests, more than 42 of 480 nodes beyond 5 % in 0.01 %.
-  assert.ok(alarms <= 6, `${alarms} alarms`);
-  assert.ok(beyond <= 42, `${beyond} nodes`);
-  const unfair = fairness(draws(99, 2_000, 2));
-  assert.deepEqual(unfair.nodes.filter(({ outside, won, most }) => outside && won > most).map(({ node }) => node), [0]);
 });
 
 test("shares: of equals, of one that alone holds the model, of a stake above all others", async () => {

@@ -19,7 +19,7 @@ async function first(view, shown) {
   await cdp.send("Network.enable");
   cdp.on("Network.requestWillBeSent", ({ request }) => {
     requests++;
-    if (request.url.includes("/api/") && !request.url.endsWith("/api/live")) asked.push(request.url.slice(`${origin}/api/`.length).replace(/[?&]v=\d+/, "").replace(/\?$/, ""));
+    if (request.url.includes("/api/") && !request.url.includes("/api/live")) asked.push(request.url.slice(`${origin}/api/`.length).replace(/[?&]v=\d+/, "").replace(/\?$/, ""));
   });
   cdp.on("Network.loadingFinished", ({ encodedDataLength }) => (bytes += encodedDataLength));
   const begun = performance.now();

@@ -10,6 +10,7 @@ import { createWalletClient, http, publicActions } from "viem";
 import { modules } from "./formulas.mjs";
 import { makeHistory } from "./history.mjs";
 import { BLOCK_EXPLORER, FEE, MODELS, serve, sleep, startAll, startIndexer, until } from "./network.mjs";
+import { questions } from "./questions.mjs";
 import { stream } from "./stream.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -187,6 +188,20 @@ describe("views", () => {
     assert.ok(seats >= 3);
     assert.equal(replay.leftOut.rated, seats);
     assert.equal(replay.leftOut.missed, 0);
+    // What the indexer has summed up is what these draws come to.
+    const told = new Map();
+    for (const draw of replay.draws) {
+      const candidates = own.candidatesOf(draw);
+      if (candidates.length < 2) continue;
+      for (const { node, chance } of candidates) {
+        const of = told.get(node) ?? { draws: 0, won: 0, expected: 0 };
+        told.set(node, { draws: of.draws + 1, won: of.won + Number(node === draw.winner), expected: of.expected + chance });
+      }
+    }
+    const { items } = await (await fetch(`${all.indexer.origin}/api/list/fairness?sort=node&limit=1000`)).json();
+    assert.deepEqual(items.map(({ node, draws, won, expected }) => [node, draws, won, expected.toFixed(6)]), [...told].sort(([a], [b]) => a - b).map(([node, { draws, won, expected }]) => [node, draws, won, expected.toFixed(6)]));
+    const sums = await (await fetch(`${all.indexer.origin}/api/fairness`)).json();
+    assert.deepEqual([sums.behind, sums.nodes, sums.leftOut], [0, told.size, replay.leftOut]);
     // H now, to the last digit, and who is idle.
     const { timestamp } = await all.network.client.getBlock();
     for (const [number, node] of replay.nodes) {
@@ -598,6 +613,33 @@ describe("what a new user meets", () => {
     await context.close();
     await site.close();
   });
+});
+
+test("ten questions of a stranger, answered from the first view on", async () => {
+  const page = await open("network");
+  const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
+  const asked = questions(made);
+  assert.equal(asked.length, 10);
+  for (const { asked: question, way = [], figure: label, read, answer } of asked) {
+    assert.ok(readme.includes(`| ${question} |`), `README.md does not ask: ${question}`);
+    await page.goto(`${all.site.origin}/#/network`);
+    await shown(page, 'table[data-table="nodes"]');
+    const begun = performance.now();
+    for (const step of way) {
+      if (typeof step === "string") await page.locator(".top nav").getByRole("link", { name: step, exact: true }).click();
+      else if (step.search) {
+        await page.getByRole("searchbox").fill(step.search);
+        await page.keyboard.press("Enter");
+      } else if (step.choose) {
+        await page.getByLabel(step.choose[0], { exact: true }).selectOption({ label: step.choose[1] });
+        await until("it is asked", async () => page.url().includes("slashed=yes") && (await page.locator('section[aria-busy="true"]').count()) === 0 && (await page.locator('table[data-table="nodes"] tbody tr').count()) === 1);
+      } else await page.locator(step.open).first().click();
+    }
+    const place = label ? page.locator(".figure", { has: page.locator(`dt:text-is("${label}")`) }).locator("dd") : page.locator(read);
+    await until(`it is answered: ${question}`, async () => answer.test((await place.first().textContent().catch(() => "")) ?? ""), 60);
+    console.log(`page: "${question}" is answered after ${way.length} steps and ${((performance.now() - begun) / 1_000).toFixed(1)} s`);
+  }
+  await close(page);
 });
 
 describe("doing", () => {

@@ -7,7 +7,16 @@ import { stateNow } from "./state";
 
 const compress = promisify(gzip);
 
-interface Answer {
+/** What is asked: what names its answer, and what computes it, as JSON. */
+export interface Question {
+  key: string;
+  compute: () => Promise<string>;
+  /** Whether an answer holds until the tables change; else it is computed again when it has rested. */
+  holds?: () => boolean;
+}
+
+export interface Answer {
+  /** Of which state of the tables it is, at least. */
   version: number;
   /** When it was computed, and how long that took, in milliseconds. */
   moment: number;
@@ -19,8 +28,8 @@ interface Answer {
 
 /** Answers that are kept, and their bytes in all. */
 const [MOST, MOST_BYTES] = [2_000, 64 * 2 ** 20];
-/** What takes long to compute is computed so many times less often, so that it leaves the database to others. */
-const REST = 4;
+/** What takes long to compute is computed so many times less often, so that it leaves the database to others; what takes shorter than this, in milliseconds, each time. */
+const [REST, SHORT] = [4, 250];
 
 const kept = new Map<string, Answer>();
 const pending = new Map<string, Promise<Answer>>();
@@ -44,7 +53,7 @@ function drop(key: string): void {
   bytes -= old.body.length + old.packed.length;
 }
 
-async function make(key: string, version: number, compute: () => Promise<string>): Promise<Answer> {
+async function make({ key, compute }: Question, version: number): Promise<Answer> {
   const moment = Date.now();
   const body = Buffer.from(await compute());
   const took = Date.now() - moment;
@@ -54,23 +63,29 @@ async function make(key: string, version: number, compute: () => Promise<string>
   return answer;
 }
 
+/** When an answer may be computed again, in milliseconds since 1970. */
+export const restsUntil = ({ moment, took }: Answer): number => moment + (took <= SHORT ? took : REST * took);
+
+/** The answer for this state of the tables, or an older one that took long and still rests. */
+export async function answerOf(question: Question, version: number): Promise<Answer> {
+  const { key, holds } = question;
+  const answer = kept.get(key);
+  if (answer && ((answer.version >= version && (holds?.() ?? true)) || Date.now() < restsUntil(answer))) return answer;
+  let made = pending.get(key);
+  if (!made) {
+    made = make(question, version).finally(() => pending.delete(key));
+    pending.set(key, made);
+  }
+  return made;
+}
+
 /** Answers with JSON that holds for one state of the tables. `v` in the query is the number of events that the asker knows of. */
-export async function cached(c: Context, key: string, compute: () => Promise<string>): Promise<Response> {
+export async function cached(c: Context, question: Question): Promise<Response> {
   const known = c.req.query("v") ?? "";
   const { version } = await stateNow(/^\d{1,18}$/.test(known) ? BigInt(known) : 0n);
-  let answer = kept.get(key);
-  const isOld = !answer || (answer.version !== version && Date.now() - answer.moment >= REST * answer.took);
-  if (isOld) {
-    let made = pending.get(key);
-    if (!made) {
-      made = make(key, version, compute).finally(() => pending.delete(key));
-      pending.set(key, made);
-    }
-    answer = await made;
-  }
-  const { etag, body, packed } = answer!;
-  // A proxy may give it to all who ask within a second; who comes later asks whether it still holds.
-  const headers: Record<string, string> = { etag, "cache-control": "public, max-age=1, stale-while-revalidate=5", vary: "accept-encoding" };
+  const { etag, body, packed } = await answerOf(question, version);
+  // A proxy may give it to all who ask within a second; who comes later asks whether it still holds. A page that lies elsewhere reads the ETag.
+  const headers: Record<string, string> = { etag, "cache-control": "public, max-age=1, stale-while-revalidate=5", vary: "accept-encoding", "access-control-expose-headers": "etag" };
   if (c.req.header("if-none-match")?.includes(etag)) return c.body(null, 304, headers);
   const isPacked = packed !== body && /\bgzip\b/.test(c.req.header("accept-encoding") ?? "");
   return c.body((isPacked ? packed : body) as never, 200, { ...headers, "content-type": "application/json", ...(isPacked ? { "content-encoding": "gzip" } : {}) });

@@ -8,11 +8,12 @@ import { client, graphql } from "ponder";
 import { address, chainId, startBlock } from "../settings";
 import { cached } from "./cache";
 import { feed } from "./feed";
-import { BadQuestion, page as pageOf } from "./lists";
 import { live } from "./live";
+import { questionAt } from "./questions";
+import { BadQuestion } from "./refusal";
 import { bounded } from "./sql";
 import { stateNow } from "./state";
-import { network, programs, rivals } from "./sums";
+import { programs } from "./sums";
 
 /** Where the page's build is, seen from the working directory. */
 const page = process.env.PAGE || "../page/dist";
@@ -21,31 +22,24 @@ const app = new Hono();
 
 app.use("/graphql", graphql({ db, schema }));
 app.use("/sql/*", bounded, client({ db, schema }));
-/** The same questions by GET, so that answers can be kept: many ask the same. */
-const DATA_MOST = 20_000;
-app.get("/api/data", (c) => {
-  const query = c.req.query("query") ?? "";
-  if (!query || query.length > DATA_MOST) return c.text(`"query" has to be a question of GraphQL of at most ${DATA_MOST} characters`, 400);
-  return cached(c, `data ${query}`, async () => {
-    const headers = { "content-type": "application/json" };
-    const answer = await app.request("/graphql", { method: "POST", headers, body: JSON.stringify({ query }) });
-    return answer.text();
-  });
-});
-app.get("/api/network", (c) => cached(c, "network", network));
-app.get("/api/rivals", (c) => cached(c, "rivals", rivals));
+const ask = async (query: string): Promise<string> => {
+  const headers = { "content-type": "application/json" };
+  return (await app.request("/graphql", { method: "POST", headers, body: JSON.stringify({ query }) })).text();
+};
+const questionOf = (path: string, query: URLSearchParams) => questionAt(path, query, ask);
 app.get("/api/programs", async (c) => c.body(await programs(), 200, { "content-type": "application/json", "cache-control": "public, max-age=60" }));
-app.get("/api/list/:list", async (c) => {
-  const asked = Object.entries(c.req.query()).filter(([name]) => name !== "v").sort(([a], [b]) => (a < b ? -1 : 1));
+app.get("/api/live", live(questionOf));
+app.get("/api/state", async (c) => c.json(await stateNow()));
+app.get("/api/*", async (c) => {
   try {
-    return await cached(c, `list ${c.req.param("list")} ${new URLSearchParams(asked)}`, () => pageOf(c));
+    const url = new URL(c.req.url);
+    const question = questionOf(url.pathname.slice("/api/".length), url.searchParams);
+    return question ? await cached(c, question) : c.notFound();
   } catch (error) {
     if (error instanceof BadQuestion) return c.text(error.message, 400);
     throw error;
   }
 });
-app.get("/api/live", live);
-app.get("/api/state", async (c) => c.json(await stateNow()));
 
 app.get("/feeds/nodes/:file{[0-9]+\\.rss}", feed);
 

@@ -2,8 +2,8 @@
 import { db } from "ponder:api";
 import schema from "ponder:schema";
 import { type SQL, and, asc, desc, eq, gte, ilike, lt, sql } from "drizzle-orm";
-import type { Context } from "hono";
 import { json } from "./json";
+import { BadQuestion } from "./refusal";
 import { lookNow } from "./state";
 
 const { node, task, account, model, parameter } = schema;
@@ -12,9 +12,6 @@ const { node, task, account, model, parameter } = schema;
 const [MOST, DEEPEST] = [1_000, 100_000];
 /** Rows that are counted; beyond there are "more than". */
 const COUNTED = 10_000;
-
-/** A question that cannot be answered as it is asked. */
-export class BadQuestion extends Error {}
 
 type Filter = (value: string) => SQL | undefined;
 interface List {
@@ -125,13 +122,12 @@ const LISTS: Record<string, List> = {
   },
 };
 
-const OWN = ["sort", "limit", "offset", "v"];
+const OWN = ["sort", "limit", "offset"];
 
-/** A page of a list; throws {@link BadQuestion} where it cannot be understood. */
-export async function page(c: Context): Promise<string> {
-  const list = LISTS[c.req.param("list") ?? ""];
+/** What computes a page of a list; throws {@link BadQuestion} where it cannot be understood. */
+export function page(name: string, query: Record<string, string>): () => Promise<string> {
+  const list = Object.hasOwn(LISTS, name) ? LISTS[name] : undefined;
   if (!list) throw new BadQuestion("there is no such list");
-  const query = c.req.query();
   const unknown = Object.keys(query).find((name) => !OWN.includes(name) && !list.filters[name]);
   if (unknown) throw new BadQuestion(`there is no filter ${unknown}; there are ${Object.keys(list.filters).join(", ")}`);
   const conditions = Object.entries(list.filters).flatMap(([name, filter]) => (query[name] ? [filter(query[name])] : []));
@@ -142,20 +138,22 @@ export async function page(c: Context): Promise<string> {
   const [key, direction] = said.startsWith("-") ? [said.slice(1), desc] : [said, asc];
   const by = list.sorts[key!];
   if (!by) throw new BadQuestion(`it cannot be sorted by ${key}; only by ${Object.keys(list.sorts).join(", ")}`);
-  const { block, at } = await lookNow();
   const where = and(...conditions);
   // What has no value comes last either way.
   const order = [sql`${direction(by as never)} nulls last`, ...(key === first ? [] : [asc(list.sorts[first!] as never)])];
   // Of a column that never is null an index gives both ends as they are.
   const isPlain = !["success"].includes(key!);
-  const rows = db
-    .select(list.columns as never)
-    .from(list.table as never)
-    .where(where)
-    .orderBy(...(isPlain ? [direction(by as never), ...order.slice(1)] : order))
-    .limit(limit)
-    .offset(offset);
-  const some = db.select({ one: sql`1` }).from(list.table as never).where(where).limit(COUNTED + 1).as("some");
-  const [items, [{ total }]] = (await Promise.all([rows, db.select({ total: sql<number>`count(*)::int` }).from(some)])) as unknown as [unknown[], [{ total: number }]];
-  return json({ block, at, items, total: Math.min(total, COUNTED), more: total > COUNTED });
+  return async () => {
+    const { block, at } = await lookNow();
+    const rows = db
+      .select(list.columns as never)
+      .from(list.table as never)
+      .where(where)
+      .orderBy(...(isPlain ? [direction(by as never), ...order.slice(1)] : order))
+      .limit(limit)
+      .offset(offset);
+    const some = db.select({ one: sql`1` }).from(list.table as never).where(where).limit(COUNTED + 1).as("some");
+    const [items, [{ total }]] = (await Promise.all([rows, db.select({ total: sql<number>`count(*)::int` }).from(some)])) as unknown as [unknown[], [{ total: number }]];
+    return json({ block, at, items, total: Math.min(total, COUNTED), more: total > COUNTED });
+  };
 }

@@ -1,50 +1,76 @@
-/** What is new, sent as it comes: server-sent events with how far the indexer is and the network's row. */
+/**
+ * What is new, sent as it comes: server-sent events with how far the indexer is and the network's row, and what changed in the answers to the questions that the
+ * listener names: `ask=network&ask=list/tasks?state=running`, each a path under /api with its query.
+ */
 import type { Context } from "hono";
 import { streamSSE } from "hono/streaming";
-import { listen, stateNow } from "./state";
+import type { Question } from "./cache";
+import { LONGEST, MOST, follow, hasRoomFor } from "./follow";
+import { BadQuestion } from "./refusal";
+import { stateNow } from "./state";
 
 /** A sign of life for proxies, in milliseconds. */
 const ALIVE = 15_000;
 
-export const live = (c: Context): Response => {
-  // No proxy is to keep it back.
-  c.header("x-accel-buffering", "no");
-  return streamSSE(c, async (stream) => {
-    let wake = () => {};
-    let newest: string | undefined = JSON.stringify(await stateNow());
-    let isOpen = true;
-    const stop = listen((state) => {
-      newest = told(state);
-      wake();
-    });
-    stream.onAbort(() => {
-      isOpen = false;
-      wake();
-    });
-    try {
-      while (isOpen) {
-        // Only the newest state counts: who reads slowly misses what is over.
-        const data = newest;
-        newest = undefined;
-        await (data === undefined ? stream.write(": \n\n") : stream.writeSSE({ data }));
-        if (newest !== undefined || !isOpen) continue;
-        await new Promise<void>((resolve) => {
-          const late = setTimeout(resolve, ALIVE);
-          wake = () => {
-            clearTimeout(late);
-            resolve();
-          };
-        });
-      }
-    } finally {
-      stop();
-    }
-  });
-};
+type QuestionOf = (path: string, query: URLSearchParams) => Question | undefined;
 
-/** One state is put into words once, for all who listen. */
-let last: { state: object; text: string } | undefined;
-const told = (state: object): string => {
-  if (last?.state !== state) last = { state, text: JSON.stringify(state) };
-  return last.text;
-};
+function questionsOf(c: Context, questionOf: QuestionOf): Map<string, Question> {
+  const asked = c.req.queries("ask") ?? [];
+  if (asked.length > MOST || asked.some(({ length }) => length > LONGEST)) throw new BadQuestion(`at most ${MOST} questions can be followed, of ${LONGEST} characters each`);
+  return new Map(
+    asked.map((one) => {
+      const [path, query = ""] = one.split(/\?(.*)/s);
+      const question = questionOf(path!, new URLSearchParams(query));
+      if (!question) throw new BadQuestion(`${path} cannot be followed`);
+      return [one, question];
+    }),
+  );
+}
+
+export const live =
+  (questionOf: QuestionOf) =>
+  (c: Context): Response => {
+    let questions: Map<string, Question>;
+    try {
+      questions = questionsOf(c, questionOf);
+    } catch (error) {
+      if (error instanceof BadQuestion) return c.text(error.message, 400);
+      throw error;
+    }
+    // Who finds no room is told of states alone, and asks.
+    if (!hasRoomFor(questions.keys())) questions.clear();
+    // No proxy is to keep it back.
+    c.header("x-accel-buffering", "no");
+    return streamSSE(c, async (stream) => {
+      let wake = () => {};
+      const now = await stateNow();
+      let newest: string | undefined = JSON.stringify({ ...now, follows: [...questions.keys()] });
+      let isOpen = true;
+      const stop = follow(questions, now, (message) => {
+        newest = message;
+        wake();
+      });
+      stream.onAbort(() => {
+        isOpen = false;
+        wake();
+      });
+      try {
+        while (isOpen) {
+          // Only the newest counts: who reads slowly misses what is over, and finds by its ETag that an answer does not follow on the one before.
+          const data = newest;
+          newest = undefined;
+          await (data === undefined ? stream.write(": \n\n") : stream.writeSSE({ data }));
+          if (newest !== undefined || !isOpen) continue;
+          await new Promise<void>((resolve) => {
+            const late = setTimeout(resolve, ALIVE);
+            wake = () => {
+              clearTimeout(late);
+              resolve();
+            };
+          });
+        }
+      } finally {
+        stop();
+      }
+    });
+  };

@@ -178,7 +178,7 @@ export const groups: Pick<
       return;
     } else {
       member.stage = TIMED_OUT;
-      await lower(scene, node);
+      await lower(scene, node, id);
       node.timedOut++;
       await scene.countOf(number, { timedOut: 1 });
     }
@@ -196,7 +196,7 @@ export const groups: Pick<
     if (verdict === 1) {
       node.succeeded++;
       await scene.countOf(number, { succeeded: 1 });
-      if (group.scored) await raise(scene, node, task.estimate);
+      if (group.scored) await raise(scene, node, task);
     } else if (verdict === 4) {
       node.failed++;
       await scene.countOf(number, { failed: 1 });

@@ -1,7 +1,7 @@
 /** Nodes, what they hold, and what is owed to accounts. */
 import { NOBODY, type Scene } from "../scene";
 import type { Handlers } from "./index";
-import { income } from "./tasks";
+import { income, mark } from "./tasks";
 
 type Node = Awaited<ReturnType<Scene["node"]>>;
 
@@ -78,6 +78,7 @@ export const nodes: Pick<
     for (const model of node.models) await drop(scene, node, model);
     [node.operator, node.gpuGroup, node.vram, node.joinedAt, node.leftAt] = [operator, id, id & 0xffff, scene.at, null];
     [node.reliability, node.reliabilityAt, node.status, node.inUse] = [10n ** 18n, scene.at, 1, []];
+    await mark(scene, node, "joined", null);
     network.nodesJoined++;
     group.joined++;
     for (const model of models) await hold(scene, node, model);

@@ -79,22 +79,29 @@ export function free(node: Node) {
   if (node.status === 2 && node.calledTo === 0n) node.status = 1;
 }
 
+/** Notes H as it now is, and why. */
+export const mark = (scene: Scene, { number, reliability }: Node, why: "joined" | "timeout" | "success", task: bigint | null) =>
+  scene.row("reliabilityMark", { id: scene.id }, () => ({ id: scene.id, node: number, at: scene.at, h: reliability, why, task }));
+
 async function setReliability(scene: Scene, node: Node, change: (h: bigint) => bigint) {
   node.reliability = change(recover(node.reliability, scene.at - node.reliabilityAt, await scene.parameter("tau")));
   node.reliabilityAt = scene.at;
 }
 
 /** A deadline has passed with no answer. */
-export async function lower(scene: Scene, node: Node) {
+export async function lower(scene: Scene, node: Node, task: bigint) {
   const ppm = await scene.parameter("penaltyPpm");
   await setReliability(scene, node, (h) => penalise(h, ppm));
+  await mark(scene, node, "timeout", task);
 }
 
 /** A success raises H, but not twice within half of what the task takes. */
-export async function raise(scene: Scene, node: Node, estimate: number) {
+export async function raise(scene: Scene, node: Node, { id, estimate }: Pick<Task, "id" | "estimate">) {
   if (2n * (scene.at - node.reliabilityAt) < BigInt(estimate)) return;
   const ppm = await scene.parameter("boostPpm");
+  const before = recover(node.reliability, scene.at - node.reliabilityAt, await scene.parameter("tau"));
   await setReliability(scene, node, (h) => boost(h, ppm));
+  if (node.reliability !== before) await mark(scene, node, "success", id);
 }
 
 export const tasks: Pick<
@@ -161,7 +168,7 @@ export const tasks: Pick<
 
   async TaskSucceeded(scene, { id, node: number, resultDigest, paid }) {
     const [task, node] = [await scene.task(id), await scene.node(number)];
-    if (task.boosts) await raise(scene, node, task.estimate);
+    if (task.boosts) await raise(scene, node, task);
     await end(scene, task, SUCCEEDED, { succeeded: 1 });
     [task.paid, task.toReserve, task.resultDigest] = [paid, task.fee - paid, resultDigest];
     await scene.reward(number, paid, id);
@@ -197,7 +204,7 @@ export const tasks: Pick<
     await scene.pay({ pot: "reserve" }, saved, "rest", { task: id });
     if (reason === 0) {
       const node = await scene.node(task.node);
-      await lower(scene, node);
+      await lower(scene, node, id);
       node.timedOut++;
       await scene.countOf(task.node, { timedOut: 1 });
     }

@@ -1,16 +1,14 @@
 /** A node: what it is trusted with, what it does, what it earns, and what went wrong. */
-import { useEffect, useState } from "preact/hooks";
 import { type Row, ask, isCut, list } from "../api";
 import { Chart } from "../chart";
 import { config } from "../config";
-import { loadCore, useCore } from "../core";
+import { WAD, useCore } from "../core";
 import { VERDICT, clip, count, day, moment, money, percent, statusName, statusTone, things, times, wad } from "../format";
 import { useConnected } from "../connected";
 import { lazy } from "../lazy";
 import { chainNow, useAsked, useNow } from "../live";
 import { groupsWanted, gpuName, modelNames } from "../names";
 import { AccountLink, Ago, Answer, Figure, Figures, Left, ModelLink, Pill, TaskLink } from "../parts";
-import { MOST, type Mark, replayed } from "../replay";
 import { address } from "../router";
 import { DataTable } from "../table";
 import { told } from "../words";
@@ -24,7 +22,7 @@ const question = (number: number) => async (signal: AbortSignal) => {
   const data = await ask(
     {
       groups: groupsWanted,
-      networks: list("networks", {}, ["events"]),
+      marks: list("reliabilityMarks", { where: { node: number }, order: "-id", limit: 500 }),
       parameters: list("parameters", { where: { name_in: ["tau", "exclusionPpm"] } }, ["name", "value"]),
       nodes: list("nodes", { where: { number } }),
       parts: list("members", { where: { node: number }, order: "-validation", limit: 200 }, ["validation", "task", "answer", "distances", "verdict", "elapsed", "score", "paid"]),
@@ -105,7 +103,7 @@ function Shown({ node, data }: { node: Row<"nodes">; data: Data }) {
           Runs <TaskLink id={node.task} />: <Left until={node.deadline} />
         </p>
       )}
-      <History node={node} parameters={data.parameters} events={data.networks[0]?.events ?? 0n} />
+      <History marks={data.marks} parameters={data.parameters} />
       <div class="columns uneven">
         <Earnings days={days} node={node.number} />
         <section class="card">
@@ -223,46 +221,38 @@ function Reliability({ node, tau }: { node: Row<"nodes">; tau: number }) {
 /** Points on the curve of H between two marks. */
 const STEPS = 24;
 
-function History({ node, parameters, events }: { node: Row<"nodes">; parameters: Data["parameters"]; events: bigint }) {
-  const [marks, setMarks] = useState<{ marks: Mark[]; recover: (h: bigint, seconds: number) => bigint } | string | undefined>(undefined);
+function History({ marks: newest, parameters }: Pick<Data, "marks" | "parameters">) {
+  const core = useCore();
   const parameter = (name: string) => Number(parameters.find((one) => one.name === name)?.value ?? 0n);
-  useEffect(() => {
-    let gone = false;
-    if (events > BigInt(MOST)) return setMarks(`Beyond ${count(MOST)} events nothing is replayed in a browser.`);
-    void loadCore()
-      .then(async (core) => ({ core, replay: await replayed(core) }))
-      .then(
-        ({ core, replay }) => gone || setMarks({ marks: [...(replay.nodes.get(node.number)?.marks ?? [])], recover: (h, seconds) => core.recover(h, BigInt(seconds), parameter("tau")) }),
-        (error: unknown) => gone || setMarks((error as Error).message),
-      );
-    return () => void (gone = true);
-  }, [node.number, node.reliabilityAt]);
-  if (marks === undefined || typeof marks === "string") return typeof marks === "string" ? <p class="notice">{marks}</p> : <p class="loading">Replaying …</p>;
+  if (!core || !newest.length) return null;
+  const marks = newest.toReversed();
+  const recovered = (h: bigint, seconds: number) => Number(core.recover(h, BigInt(seconds), parameter("tau"))) / 1e18;
   const now = Math.floor(chainNow());
   const [moments, values]: [number[], number[]] = [[], []];
-  marks.marks.forEach((mark, i) => {
-    const end = marks.marks[i + 1]?.at ?? Math.max(now, mark.at + 1);
-    const steps = mark.h >= 10n ** 18n ? 1 : STEPS;
+  marks.forEach((mark, i) => {
+    const begin = Number(mark.at);
+    const end = Number(marks[i + 1]?.at ?? Math.max(now, begin + 1));
+    const steps = mark.h >= WAD ? 1 : STEPS;
     for (let step = 0; step < steps; step++) {
-      const seconds = Math.floor(((end - mark.at) * step) / steps);
-      const at = mark.at + seconds;
+      const seconds = Math.floor(((end - begin) * step) / steps);
+      const at = begin + seconds;
       // Only ever later: uPlot wants times in order.
       if (moments.length && at <= moments.at(-1)!) moments.pop(), values.pop();
       moments.push(at);
-      values.push(Number(marks.recover(mark.h, seconds)) / 1e18);
+      values.push(recovered(mark.h, seconds));
     }
     if (end - 1 > moments.at(-1)!) {
       moments.push(end - 1);
-      values.push(Number(marks.recover(mark.h, end - 1 - mark.at)) / 1e18);
+      values.push(recovered(mark.h, end - 1 - begin));
     }
   });
   const threshold = parameter("exclusionPpm") / 1e6;
-  const fallen = marks.marks.filter(({ why }) => why.includes("timed out")).length;
+  const fallen = marks.filter(({ why }) => why === "timeout").length;
   return (
     <section class="card">
       <header>
         <h2>
-          Reliability H <span class="quiet">{fallen ? `lowered ${times(fallen)}` : "never lowered"}, replayed from events</span>
+          Reliability H <span class="quiet">{fallen ? `lowered ${times(fallen)}` : "never lowered"}{isCut(newest) ? `, of its last ${count(newest.length)} changes` : ""}</span>
         </h2>
       </header>
       <Chart

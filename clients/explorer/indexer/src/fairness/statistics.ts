@@ -39,6 +39,10 @@ export class Wins {
     this.draws++;
   }
 
+  copy(): Wins {
+    return Object.assign(new Wins(), this);
+  }
+
   /** The shortest tails: outside of `least` to `most` lies at most `beyond` in all, at most half of it on each side. */
   interval(beyond: number): Interval {
     const { masses, from, expected } = this;
@@ -58,4 +62,47 @@ export class Wins {
     });
     return Math.min(1, 2 * Math.min(atMost, atLeast));
   }
+}
+
+/**
+ * Wins of so many draws, of which only the sum of the chances is known: as if all were the same. Of draws with that many and that sum, no others have a larger variance, so that
+ * what chance is said to allow is rather too much than too little.
+ */
+export function binomial(draws: number, expected: number): Wins {
+  const wins = new Wins();
+  if (!draws) return wins;
+  const p = Math.min(1, expected / draws);
+  [wins.draws, wins.expected] = [draws, expected];
+  if (p === 0 || p === 1) {
+    wins.from = p * draws;
+    return wins;
+  }
+  // From the most probable number outwards, each from its neighbour; then as parts of the whole.
+  const mode = Math.min(draws, Math.floor((draws + 1) * p));
+  const [below, above]: [number[], number[]] = [[], [1]];
+  for (let k = mode, mass = 1; k < draws; k++) {
+    mass *= ((draws - k) / (k + 1)) * (p / (1 - p));
+    if (mass < NOTHING) break;
+    above.push(mass);
+  }
+  for (let k = mode, mass = 1; k > 0; k--) {
+    mass *= (k / (draws - k + 1)) * ((1 - p) / p);
+    if (mass < NOTHING) break;
+    below.push(mass);
+  }
+  const masses = Float64Array.from([...below.reverse(), ...above]);
+  const sum = masses.reduce((all, mass) => all + mass, 0);
+  [wins.masses, wins.from] = [masses.map((mass) => mass / sum), mode - below.length];
+  return wins;
+}
+
+/** Wins of both. */
+export function joint(a: Wins | undefined, b: Wins): Wins {
+  if (!a?.draws) return b;
+  if (!b.draws) return a;
+  const both = new Wins();
+  const masses = new Float64Array(a.masses.length + b.masses.length - 1);
+  a.masses.forEach((one, i) => b.masses.forEach((other, j) => (masses[i + j]! += one * other)));
+  [both.masses, both.from, both.expected, both.draws] = [masses, a.from + b.from, a.expected + b.expected, a.draws + b.draws];
+  return both;
 }

@@ -1,0 +1,2 @@
+/** A question that cannot be answered as it is asked. */
+export class BadQuestion extends Error {}

@@ -1,0 +1,33 @@
+/** Who weighs what in a draw: `muster-core`'s formulas, as both the indexer and the page have them compiled. */
+
+/** Wads, seconds, millionths. */
+export interface Rules {
+  weight(stake: bigint, largest: bigint, longTerm: bigint, h: bigint, models: readonly [local: number, used: number, total: number]): bigint;
+  recover(h: bigint, elapsed: bigint, tau: number): bigint;
+  penalise(h: bigint, ppm: number): bigint;
+  boost(h: bigint, ppm: number): bigint;
+  longTerm(sum: number, count: number): bigint;
+}
+
+/** One, as a wad. */
+export const WAD = 10n ** 18n;
+
+/** How a node stands to be weighed. Stake in granules, Q_long and H as wads. */
+export interface Weighed {
+  stake: bigint;
+  longTerm: bigint;
+  h: bigint;
+  models: ReadonlySet<bigint>;
+  /** Those of its last task. */
+  inUse: readonly bigint[];
+}
+
+/** Its weight for a task that requires these models, and how many of them it holds. */
+export function weigh(rules: Pick<Rules, "weight">, { stake, longTerm, h, models, inUse }: Weighed, largest: bigint, required: readonly bigint[]): { weight: bigint; local: number } {
+  const local = required.filter((model) => models.has(model)).length;
+  const used = required.filter((model) => inUse.includes(model)).length;
+  return { weight: rules.weight(stake, largest, longTerm, h, [local, used, required.length]), local };
+}
+
+/** Whether a GPU group can run what asks for this VRAM, or for this group. Groups are numbered `model << 16 | vram`. */
+export const fits = (group: number, vram: number, gpu: number): boolean => (gpu ? group === gpu : (group & 0xffff) >= vram);

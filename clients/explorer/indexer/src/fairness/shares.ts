@@ -1,0 +1,244 @@
+/**
+ * Each node's share of the draws against its share of weight, with what chance allows: kept up as events come, so that an event costs about as much in a network of
+ * 100,000 nodes as in one of ten.
+ *
+ * A draw among few is told to each of its candidates. One among many is told to the GPU groups that were in scope: each adds up what a unit of weight had for a chance,
+ * 1 / (weight of all candidates). A node's expected wins are its weight times what its group's sum grew by since the node last changed. H recovers with time: nodes
+ * whose H has not come back to 1 are weighed anew before each such draw, or as often as LOOKS allows.
+ */
+import { type Drawn, type Event, Replay, type Standing } from "./replay";
+import { type Rules, WAD, fits } from "./rules";
+import { Wins, binomial, joint } from "./statistics";
+
+export interface Fair {
+  node: number;
+  /** Draws in which it was a candidate. */
+  draws: number;
+  won: number;
+  /** What its weight in those draws comes to. */
+  expected: number;
+  /** What it wins in 95 of 100 networks like this one. */
+  least: number;
+  most: number;
+  /** Whether it is outside of what, in 95 of 100 networks like this one, no node leaves. */
+  outside: boolean;
+  /** How probable it is to be at least as far from what was expected. */
+  p: number;
+  /** What it won of all draws, and its mean chance in them. */
+  share: number;
+  weight: number;
+}
+
+export interface Fairness {
+  nodes: Fair[];
+  draws: number;
+  /** Nodes outside their own interval, and how many chance puts there at most on average. */
+  beyond: number;
+  allowed: number;
+}
+
+const BEYOND = 0.05;
+/** Draws among at most so many candidates are told to each of them. */
+const FEW = 64;
+/** Of draws among this many holders of a model, every so-manyth is looked at that this many are weighed for each. */
+const HOLDERS = 2_000;
+/** H is taken for 1 from here on: what is left of its way makes a weight wrong by less than a ten-thousandth. */
+const WHOLE = WAD - WAD / 10_000n;
+/** Nodes that recover are weighed at most so many times in a second of the chain's. */
+const LOOKS = 1_000;
+/** Weights are added up as parts of a node's of weight one. */
+const ONE = 1e18;
+
+/** What a node's draws come to. */
+interface Account {
+  won: number;
+  /** Draws among few, one by one; and among many, how many and the sum of its chances. */
+  wins: Wins | undefined;
+  draws: number;
+  expected: number;
+}
+
+/** A node as it counts in its group: its weight, 0 while it cannot be drawn, and the group's sums when it was weighed. */
+interface Share {
+  group: number;
+  weight: number;
+  sum: number;
+  draws: number;
+  at: number;
+  /** Models of its last task, held or not: they raise its weight for a task that requires them. */
+  inUse: readonly bigint[];
+}
+
+interface Group {
+  /** Those that could be drawn, and their weight. */
+  members: Set<number>;
+  weight: number;
+  /** Of all draws in scope: the chances of a unit of weight added up, and how many. */
+  sum: number;
+  draws: number;
+  /** Nodes whose H recovers. */
+  recovering: Set<number>;
+}
+
+export class Shares extends Replay {
+  #accounts = new Map<number, Account>();
+  #shares = new Map<number, Share>();
+  #groups = new Map<number, Group>();
+  /** Nodes by the models of their last tasks. */
+  #users = new Map<bigint, Set<number>>();
+  #draws = 0;
+  /** Draws among many holders of a model so far. */
+  #popular = 0;
+
+  /** `few` as FEW, for tests. */
+  constructor(
+    rules: Rules,
+    private readonly few = FEW,
+  ) {
+    super(rules);
+  }
+
+  #account(node: number): Account {
+    let account = this.#accounts.get(node);
+    if (!account) this.#accounts.set(node, (account = { won: 0, wins: undefined, draws: 0, expected: 0 }));
+    return account;
+  }
+
+  #group(id: number): Group {
+    let group = this.#groups.get(id);
+    if (!group) this.#groups.set(id, (group = { members: new Set(), weight: 0, sum: 0, draws: 0, recovering: new Set() }));
+    return group;
+  }
+
+  /** What a node was told of by its group since it was weighed. */
+  #since({ group, weight, sum, draws }: Share): { expected: number; draws: number } {
+    const now = this.#group(group);
+    return weight ? { expected: weight * (now.sum - sum), draws: now.draws - draws } : { expected: 0, draws: 0 };
+  }
+
+  /** Books what its group told a node, and weighs it anew. */
+  #weigh(number: number, node: Standing, now: number): void {
+    const before = this.#shares.get(number);
+    if (before?.weight) {
+      const { expected, draws } = this.#since(before);
+      if (draws) {
+        const account = this.#account(number);
+        account.expected += expected;
+        account.draws += draws;
+      }
+      const left = this.#group(before.group);
+      left.members.delete(number);
+      // What rounding leaves of a sum does not stay.
+      left.weight = left.members.size ? left.weight - before.weight : 0;
+    }
+    if (before) this.#group(before.group).recovering.delete(number);
+    const group = this.#group(node.group);
+    const [found] = this.candidates([number], { vram: 0, gpu: 0, models: [] }, now);
+    const weight = found ? Number(found.weight) / ONE : 0;
+    if (before?.inUse !== node.inUse) {
+      for (const model of before?.inUse ?? []) this.#users.get(model)?.delete(number);
+      for (const model of node.inUse) this.#users.set(model, (this.#users.get(model) ?? new Set()).add(number));
+    }
+    this.#shares.set(number, { group: node.group, weight, sum: group.sum, draws: group.draws, at: now, inUse: node.inUse });
+    if (!weight) {
+      // One that is idle but excluded still comes back.
+      if (node.status === 1 && !node.parked) group.recovering.add(number);
+      return;
+    }
+    group.members.add(number);
+    group.weight += weight;
+    if (this.reliability(node, now) < WHOLE) group.recovering.add(number);
+  }
+
+  override read(event: Event): void {
+    super.read(event);
+    const now = Number(event.at);
+    for (const number of this.touched) {
+      const node = this.nodes.get(number);
+      if (node) this.#weigh(number, node, now);
+    }
+  }
+
+  /** Weighs those whose H has moved since they were weighed. */
+  #refresh(groups: readonly Group[], now: number): void {
+    if (this.allTouched) {
+      // Another largest stake, or another parameter.
+      this.allTouched = false;
+      for (const [number, node] of this.nodes) this.#weigh(number, node, now);
+      return;
+    }
+    for (const { recovering } of groups) {
+      const age = Math.ceil(recovering.size / LOOKS);
+      for (const number of [...recovering]) if (now - this.#shares.get(number)!.at >= age) this.#weigh(number, this.nodes.get(number)!, now);
+    }
+  }
+
+  #tell(winner: number, candidates: readonly { node: number; weight: bigint }[]): void {
+    if (!candidates.some(({ node }) => node === winner)) return void this.leftOut.missed++;
+    if (candidates.length < 2) return;
+    this.#draws++;
+    const sum = candidates.reduce((all, { weight }) => all + Number(weight), 0);
+    for (const { node, weight } of candidates) {
+      const account = this.#account(node);
+      (account.wins ??= new Wins()).add(Number(weight) / sum);
+      account.won += Number(node === winner);
+    }
+  }
+
+  protected override draw(_: bigint, task: Drawn, winner: number, { at }: Event): void {
+    if (this.isSearched(task.models)) return void this.leftOut.searched++;
+    const now = Number(at);
+    const lists = task.models.map((model) => this.holders.get(model) ?? new Set<number>());
+    const holders = lists.reduce((all, { size }) => all + size, 0);
+    if (holders) {
+      const every = Math.ceil(holders / HOLDERS);
+      // By their order alone, whoever wins.
+      if (every > 1 && this.#popular++ % every) return void this.leftOut.passed++;
+      const local = this.candidates(new Set(lists.flatMap((list) => [...list])), task, now).filter((one) => one.local);
+      if (local.length) return this.#tell(winner, local);
+    }
+    const groups = [...this.#groups].filter(([id]) => fits(id, task.vram, task.gpu)).map(([, group]) => group);
+    this.#refresh(groups, now);
+    if (groups.reduce((all, { members }) => all + members.size, 0) <= Math.max(1, this.few)) {
+      return this.#tell(winner, this.candidates(groups.flatMap(({ members }) => [...members]), task, now));
+    }
+    const share = this.#shares.get(winner);
+    if (!share?.weight || !fits(share.group, task.vram, task.gpu)) return void this.leftOut.missed++;
+    // Nobody that could be drawn holds a model; who ran one last weighs more all the same.
+    const users = new Set(task.models.flatMap((model) => [...(this.#users.get(model) ?? [])]));
+    const more = this.candidates(users, task, now).map(({ node, weight }) => ({ node, more: Number(weight) / ONE - this.#shares.get(node)!.weight }));
+    const all = groups.reduce((sum, { weight }) => sum + weight, 0) + more.reduce((sum, one) => sum + one.more, 0);
+    for (const one of more) this.#account(one.node).expected += one.more / all;
+    for (const group of groups) {
+      group.sum += 1 / all;
+      group.draws++;
+    }
+    this.#account(winner).won++;
+    this.#draws++;
+  }
+
+  /** What they come to so far. It takes time where there are many: `pause` is waited for now and then. */
+  async result(pause: () => Promise<void> = async () => undefined): Promise<Fairness> {
+    const found = [];
+    for (const number of new Set([...this.#accounts.keys(), ...this.#shares.keys()])) {
+      const share = this.#shares.get(number);
+      const since = share ? this.#since(share) : { expected: 0, draws: 0 };
+      const { won = 0, wins = undefined, draws = 0, expected = 0 } = this.#accounts.get(number) ?? {};
+      const many = { draws: draws + since.draws, expected: expected + since.expected };
+      if (many.draws + (wins?.draws ?? 0)) found.push({ number, won, many, few: wins?.copy() });
+    }
+    const draws = this.#draws;
+    const nodes: Fair[] = [];
+    // Šidák: that none of so many independent nodes is outside has the probability 0.95.
+    const alarm = 1 - (1 - BEYOND) ** (1 / found.length);
+    for (const [i, { number, won, many, few }] of found.entries()) {
+      if (i % 500 === 499) await pause();
+      const wins = joint(few, binomial(many.draws, many.expected));
+      const { expected, least, most } = wins.interval(BEYOND);
+      const p = wins.tail(won);
+      nodes.push({ node: number, draws: wins.draws, won, expected, least, most, outside: p < alarm, p, share: won / draws, weight: expected / draws });
+    }
+    const beyond = nodes.filter(({ won, least, most }) => won < least || won > most).length;
+    return { nodes, draws, beyond, allowed: BEYOND * nodes.length };
+  }
+}
