@@ -9,6 +9,7 @@ mod node;
 mod options;
 mod session;
 mod spent;
+mod stores;
 mod task;
 mod watch;
 mod why;
@@ -117,6 +118,7 @@ async fn run(cli: Cli) -> Result<Option<Report>> {
             Node::Earnings(earnings) => earnings.run(session).await?,
         },
         Command::Task(task) => return task.run(session).await,
+        Command::Stores(command) => command.run(session).await?,
         Command::Network => watch::network(session).await?,
         Command::Watch(watch) => return watch.run(session).await.map(|()| None),
         Command::Keeper(keeper) => return keeper.run(session).await,

@@ -7,7 +7,7 @@ use alloy::primitives::{Address, U256};
 use clap::{Args, Parser, Subcommand};
 use muster_client::parse_amount;
 
-use crate::{admin, earnings, keepalive, keeper, node, task, watch, why};
+use crate::{admin, earnings, keepalive, keeper, node, stores, task, watch, why};
 
 /// Muster from the command line: run a node, have tasks run, keep a network going.
 ///
@@ -89,6 +89,9 @@ pub enum Command {
     /// Tasks
     #[command(subcommand)]
     Task(task::Command),
+    /// Where an account's results and inputs can be read
+    #[command(subcommand)]
+    Stores(stores::Command),
     /// The network as it is
     Network,
     /// Events as they come, of the contract or of one node or task

@@ -1,22 +1,22 @@
 //! Tasks: creating one, following it, taking it back, its result.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use alloy::primitives::{B256, U256};
 use alloy::sol_types::SolCall;
 use anyhow::{bail, ensure, Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
-use muster_client::{abi, show_amount, Account, Event, IMuster, BATCH};
+use muster_client::{abi, digest_of, show_amount, Account, Event, IMuster, Outcome, BATCH};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 use tokio::time::{sleep, timeout, Instant};
 
 use crate::history::{self, topic, Past};
 use crate::node;
 use crate::options::amount;
 use crate::session::{event_json, Payments, Report, Session};
+use crate::stores::At;
 use crate::Ended;
 
 #[derive(Subcommand)]
@@ -29,8 +29,10 @@ pub enum Command {
     Watch(Follow),
     /// Take a queued task back; the fee is refunded less the start fee
     Cancel(Which),
-    /// The digest of a task's result; fails where there is none
-    Result(Which),
+    /// A task's result into a file, or only its digest; fails where there is none
+    Result(Fetch),
+    /// Pay for a task, wait for its end, and fetch its result
+    Run(Run),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -57,7 +59,7 @@ pub enum Policy {
 }
 
 #[derive(Args)]
-pub struct Create {
+pub struct Ask {
     /// What is to be done
     #[arg(long, value_enum, default_value = "images")]
     kind: Kind,
@@ -76,9 +78,12 @@ pub struct Create {
     /// A model that it needs, by name or id; repeat for more
     #[arg(long = "model", value_name = "MODEL")]
     models: Vec<String>,
-    /// The input, whose SHA-256 goes into the task; repeat for as many tasks, which are created together
+    /// The input, whose SHA-256 goes into the task; repeat for as many tasks, which are created together. It is put into the stores of
+    /// `--store` before anything is paid
     #[arg(long = "input", value_name = "FILE", conflicts_with = "input_digest")]
     inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    stores: At,
     /// The digest of the input
     #[arg(long, value_name = "HASH", required_unless_present = "inputs")]
     input_digest: Option<B256>,
@@ -88,9 +93,35 @@ pub struct Create {
     /// What each pays [default: the least]
     #[arg(long, value_parser = amount)]
     fee: Option<U256>,
+}
+
+#[derive(Args)]
+pub struct Create {
+    #[command(flatten)]
+    task: Ask,
     /// Follow it to its end; of several, none is
     #[arg(long)]
     follow: bool,
+}
+
+#[derive(Args)]
+pub struct Run {
+    #[command(flatten)]
+    task: Ask,
+    /// Where its result is to be; a file that is there is replaced
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+#[derive(Args)]
+pub struct Fetch {
+    #[command(flatten)]
+    which: Which,
+    /// Where the result is to be; a file that is there is replaced. Without it only the digest is printed
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    stores: At,
 }
 
 #[derive(Args)]
@@ -122,13 +153,93 @@ impl Command {
                 watch(session, &follow.which, from, !follow.only, None).await.map(|()| None)
             }
             Command::Cancel(which) => which.cancel(session).await.map(Some),
-            Command::Result(which) => which.result(session).await.map(Some),
+            Command::Result(fetch) => fetch.run(session).await.map(Some),
+            Command::Run(run) => run.run(session).await.map(Some),
         }
     }
 }
 
+/// A task that was created.
+struct Created {
+    id: u64,
+    block: u64,
+    account: Option<Account>,
+}
+
 impl Create {
     async fn run(&self, session: &Session) -> Result<Option<Report>> {
+        ensure!(self.task.inputs.len() < 2 || !self.follow, "--follow is for a single task: watch them by `muster task watch`");
+        if let Some(Created { id, block, account }) = self.task.create(session, self.follow).await? {
+            if self.follow {
+                watch(session, &Which { id, days: 1.0 }, block, true, account).await?;
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Run {
+    async fn run(&self, session: &Session) -> Result<Report> {
+        ensure!(self.task.inputs.len() < 2, "one task has one result: create several by `muster task create`");
+        ensure!(
+            !session.options.dry_run,
+            "what is not sent has no result: `muster task create --dry-run` says what it would cost"
+        );
+        let created = self.task.create(session, true).await?.context("the contract told of no task")?;
+        let which = Which { id: created.id, days: 1.0 };
+        watch(session, &which, created.block, true, created.account).await?;
+        let events = which.events_from(session, created.block).await?;
+        fetch(session, created.id, &events, &self.task.stores, &self.out).await
+    }
+}
+
+impl Fetch {
+    async fn run(&self, session: &Session) -> Result<Report> {
+        let report = self.which.result(session).await?;
+        let Some(out) = &self.out else { return Ok(report) };
+        let events = self.which.events(session).await?;
+        fetch(session, self.which.id, &events, &self.stores, out).await
+    }
+}
+
+/// A result is asked for so often where a store is out of reach.
+const TRIES: u32 = 3;
+
+/// Writes a task's result to a file.
+async fn fetch(session: &Session, id: u64, events: &[Past], stores: &At, out: &Path) -> Result<Report> {
+    let far = || format!("what task {id} was answered with is not in the events of the last days: --days looks further back");
+    let outcome = Outcome::of(id, events.iter().map(|past| &past.event)).with_context(far)?;
+    let lookup = stores.lookup()?;
+    let mut tried = 1;
+    let found = loop {
+        match session.muster.result(&outcome, &lookup).await {
+            Ok(found) => break found,
+            Err(error) if error.passes() && tried < TRIES => tried += 1,
+            Err(error) => {
+                return Err(anyhow::Error::new(error).context(
+                    "the result cannot be had: ask again later, name another store by --store, or ask the node's operator. \
+                     Nodes keep results for a week unless they say otherwise",
+                ));
+            }
+        }
+        sleep(SELDOM * 2).await;
+    };
+    let count = found.bytes.len();
+    std::fs::write(out, &found.bytes).with_context(|| out.display().to_string())?;
+    let tries: Vec<_> = found.attempts.iter().map(|attempt| format!("{}: {}", attempt.store, attempt.trouble)).collect();
+    let mut text = format!("{count} bytes from {} in {}", found.store, out.display());
+    for tried in &tries {
+        text += &format!("\n  {tried}");
+    }
+    let digest = digest_of(&found.bytes);
+    let json = json!({
+        "id": id.to_string(), "bytes": count, "sha256": digest, "store": found.store, "file": out, "attempts": tries,
+    });
+    Ok(Report { json, text })
+}
+
+impl Ask {
+    async fn create(&self, session: &Session, follow: bool) -> Result<Option<Created>> {
         let gpu = match self.gpu.as_deref().map(|text| (text, text.rsplit_once(':'))) {
             None => 0,
             Some((_, Some((name, vram)))) => {
@@ -137,15 +248,11 @@ impl Create {
             }
             Some((text, None)) => text.parse().with_context(|| format!("{text} is neither NAME:GIB nor a group's number"))?,
         };
-        let read = |file: &PathBuf| {
+        let mut digests = Vec::from_iter(self.input_digest);
+        for file in &self.inputs {
             let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
-            Ok(B256::from_slice(&Sha256::digest(bytes)))
-        };
-        let digests: Vec<B256> = match self.input_digest {
-            Some(digest) => vec![digest],
-            None => self.inputs.iter().map(read).collect::<Result<_>>()?,
-        };
-        ensure!(digests.len() == 1 || !self.follow, "--follow is for a single task: watch them by `muster task watch`");
+            digests.push(self.stores.keep(session, &bytes).await.with_context(|| format!("{}", file.display()))?);
+        }
         let (kind, redundancy) = (self.kind as u8, self.policy as u8);
         let least = session.muster.read(IMuster::estimateCall { kind, units: self.units }).await?.leastFee;
         let nodes = match self.policy {
@@ -171,7 +278,7 @@ impl Create {
         let mut specs: Vec<_> = specs.collect();
         let each = u128::try_from(fee).ok().context("no fee is that high")?;
         let fees = if self.fee.is_some() { vec![each] } else { Vec::new() };
-        if self.follow {
+        if follow {
             session.listen()?;
         }
         let asked = IMuster::createTasksCall { specs: specs.clone(), fees, atomic: true }.abi_encode();
@@ -188,11 +295,8 @@ impl Create {
         let id = report.json["events"].as_array().and_then(|events| {
             events.iter().find(|event| event["event"] == "TaskCreated")?["values"]["id"].as_str()?.parse::<u64>().ok()
         });
-        if let (Some(id), true) = (id, self.follow) {
-            let from = report.json["block"].as_u64().context("a receipt has a block")?;
-            watch(session, &Which { id, days: 1.0 }, from, true, account).await?;
-        }
-        Ok(None)
+        let Some(id) = id else { return Ok(None) };
+        Ok(Some(Created { id, block: report.json["block"].as_u64().context("a receipt has a block")?, account }))
     }
 }
 

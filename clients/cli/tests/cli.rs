@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use alloy::primitives::{Address, B256, U256};
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
-use muster_client::{pause, Account, Endpoints, IMuster, Muster, Request, Sender, Sending, Settings};
+use muster_client::{digest_of, pause, Account, Bounds, Endpoints, IMuster, Muster, Request, Sender, Sending, Settings, Stores};
 use muster_fleet::world::{World, LEAST};
 use serde_json::Value;
 
@@ -675,4 +675,67 @@ async fn an_owner_rules_and_a_watcher_sees_it() {
         .unwrap()
         .iter()
         .all(|row| row["secondsLeft"].as_u64().unwrap() > 300 * 86_400 && row["done"] == ""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_goes_in_and_a_picture_comes_out() {
+    let mut site = Site::new(&[]).await;
+    let operator = site.operator().await;
+    let person = site.person(1_000_000).await;
+    let at = |name: &str| site.homes.path().join(name).to_str().unwrap().to_string();
+    let (prompt, picture, store, liar) = (at("prompt.json"), at("picture.png"), at("store"), at("liar"));
+    fs::write(&prompt, "{\"prompt\":\"a muster\"}").unwrap();
+
+    // Nothing is paid where no store takes the input.
+    let task = ["--kind", "sd", "--input", &prompt, "--fee", "70000", "--receipt"];
+    let before = person.done(&["account", "show"])["balance"].clone();
+    let nowhere = format!("{prompt}/below");
+    let refused = person.fails(1, &[&["task", "create", "--store", &nowhere], &task[..]].concat());
+    assert!(refused["error"].as_str().unwrap().contains("nothing was paid: no store takes the input"), "{refused}");
+    assert_eq!(person.done(&["account", "show"])["balance"], before);
+
+    // The node's program: finds the input by its digest, and puts what comes of it beside it.
+    let result = b"\x89PNG, or so".to_vec();
+    let (stores, digest) = (Stores::open(&[&store], Bounds::default()).unwrap(), digest_of(&fs::read(&prompt).unwrap()));
+    let node = {
+        let (account, stores, result) = (operator.account().await, stores.clone(), result.clone());
+        tokio::spawn(async move {
+            let id = loop {
+                let view = account.muster().read(IMuster::nodeCall { number: 1 }).await.unwrap();
+                if view.task != 0 {
+                    break view.task;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            };
+            assert!(stores.get(digest).await.unwrap().bytes.starts_with(b"{\"prompt\""));
+            let (result_digest, _) = stores.put(&result).await.unwrap();
+            account.call(IMuster::submitCall { id, resultDigest: result_digest }, U256::ZERO).await.unwrap();
+            id
+        })
+    };
+    let report = person.done(&[&["task", "run", "--out", &picture, "--store", &store], &task[..]].concat());
+    let id = node.await.unwrap();
+    assert_eq!((report["id"].as_str(), report["bytes"].as_u64()), (Some(&*id.to_string()), Some(result.len() as u64)));
+    assert_eq!(fs::read(&picture).unwrap(), result);
+
+    // Later, and by other stores, of which one lies.
+    let found = digest_of(&result);
+    fs::create_dir(&liar).unwrap();
+    fs::write(format!("{liar}/{}", &found.to_string()[2..]), b"something else").unwrap();
+    fs::remove_file(&picture).unwrap();
+    let id = id.to_string();
+    let fetch = ["task", "result", &id, "--out", &picture, "--store", &liar];
+    let report = person.done(&[&fetch[..], &["--store", &store]].concat());
+    assert_eq!(fs::read(&picture).unwrap(), result);
+    assert!(report["attempts"][0].as_str().unwrap().contains("corrupt"), "{report}");
+    // Gone, and where the node says that it is: in words, not codes.
+    fs::remove_file(&picture).unwrap();
+    let lost = person.fails(1, &fetch);
+    let said = lost["error"].as_str().unwrap();
+    assert!(
+        said.contains("ask the node's operator") && said.contains("was answered by node 1") && said.contains("corrupt"),
+        "{said}"
+    );
+    assert!(!std::path::Path::new(&picture).exists());
+    assert_eq!(person.says(&["task", "result", &id]).trim(), found.to_string());
 }

@@ -1,18 +1,21 @@
-//! A bucket of S3, or of what speaks like it.
+//! A bucket of S3, Google's or Azure's, or of what speaks like one of them.
 
+use alloy::primitives::bytes::Bytes;
 use futures_util::StreamExt;
-use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::client::{HttpClient, HttpConnector};
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::path::Path;
-use object_store::{ClientOptions, Error as Failure, ObjectStoreExt, RetryConfig};
+use object_store::{ClientOptions, Error as Failure, ObjectStore, ObjectStoreExt, RetryConfig};
 use reqwest::Client;
 use url::Url;
 
-use crate::store::Trouble;
+use crate::store::{Pieces, Trouble};
 use crate::Error;
 
 pub(crate) struct Bucket {
-    store: AmazonS3,
+    store: Box<dyn ObjectStore>,
     below: Path,
 }
 
@@ -26,39 +29,55 @@ impl HttpConnector for Ours {
     }
 }
 
-impl Bucket {
-    /// `s3://bucket/path`; keys, region and endpoint are those of the environment.
-    pub fn open(url: &Url, client: Client) -> Result<Self, Error> {
-        let unusable = |error: &dyn std::fmt::Display| Error::Url(error.to_string());
-        let name = url.host_str().ok_or_else(|| unusable(&"a bucket's URL is s3://bucket/path"))?;
+/// The builder of a bucket's kind with what the environment says, then what the URL does.
+macro_rules! bucket {
+    ($builder:ty, $key:ty, $name:ident, $url:expr, $client:expr) => {{
         let retry = RetryConfig { max_retries: 2, ..RetryConfig::default() };
-        let builder = AmazonS3Builder::from_env().with_bucket_name(name).with_http_connector(Ours(client)).with_retry(retry);
-        let store = builder.build().map_err(|error| unusable(&error))?;
-        let below = Path::from_url_path(url.path()).map_err(|error| unusable(&error))?;
-        Ok(Self { store, below })
+        let host = $url.host_str().unwrap_or_default();
+        let mut builder = <$builder>::from_env().$name(host).with_http_connector(Ours($client)).with_retry(retry);
+        for (key, value) in $url.query_pairs() {
+            builder = builder.with_config(key.parse::<$key>().map_err(|error| unusable(&error))?, value);
+        }
+        Box::new(builder.build().map_err(|error| unusable(&error))?) as Box<dyn ObjectStore>
+    }};
+}
+
+fn unusable(error: &dyn std::fmt::Display) -> Error {
+    Error::Url(error.to_string())
+}
+
+impl Bucket {
+    /// `s3://bucket/path?endpoint=...`, and `gs` or `az` in the place of `s3`.
+    pub fn open(url: &Url, client: Client) -> Result<Self, Error> {
+        if url.host_str().is_none_or(str::is_empty) {
+            return Err(unusable(&"a bucket's URL is s3://bucket/path"));
+        }
+        let store = match url.scheme() {
+            "gs" => bucket!(GoogleCloudStorageBuilder, GoogleConfigKey, with_bucket_name, url, client),
+            "az" => bucket!(MicrosoftAzureBuilder, AzureConfigKey, with_container_name, url, client),
+            _ => bucket!(AmazonS3Builder, AmazonS3ConfigKey, with_bucket_name, url, client),
+        };
+        Ok(Self { store, below: Path::from_url_path(url.path()).map_err(|error| unusable(&error))? })
     }
 
-    pub async fn get(&self, name: &str, most: usize) -> Result<Vec<u8>, Trouble> {
+    pub async fn get(&self, name: &str) -> Result<Pieces, Trouble> {
         let answer = self.store.get(&self.below.clone().join(name)).await.map_err(trouble)?;
-        let (mut parts, mut bytes) = (answer.into_stream(), Vec::new());
-        while let Some(part) = parts.next().await {
-            let part = part.map_err(trouble)?;
-            if bytes.len() + part.len() > most {
-                return Err(Trouble::TooLong(most));
-            }
-            bytes.extend_from_slice(&part);
-        }
-        Ok(bytes)
+        Ok(Box::pin(answer.into_stream().map(|piece| piece.map_err(trouble))))
     }
 
-    pub async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), Trouble> {
-        match self.store.put(&self.below.clone().join(name), bytes.to_vec().into()).await {
-            Ok(_) => Ok(()),
-            Err(Failure::PermissionDenied { .. } | Failure::Unauthenticated { .. }) => {
-                Err(Trouble::ReadOnly("it refuses these keys".into()))
-            }
-            Err(error) => Err(trouble(error)),
-        }
+    pub async fn put(&self, name: &str, bytes: Bytes) -> Result<(), Trouble> {
+        self.store.put(&self.below.clone().join(name), bytes.into()).await.map(drop).map_err(refused)
+    }
+
+    pub async fn remove(&self, name: &str) -> Result<(), Trouble> {
+        self.store.delete(&self.below.clone().join(name)).await.map_err(refused)
+    }
+}
+
+fn refused(error: Failure) -> Trouble {
+    match error {
+        Failure::PermissionDenied { .. } | Failure::Unauthenticated { .. } => Trouble::ReadOnly("it refuses these keys".into()),
+        error => trouble(error),
     }
 }
 

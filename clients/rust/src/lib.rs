@@ -8,6 +8,7 @@
 //! | [`Events`], [`Cursor`] | events, each once |
 //! | [`Sender`] | transactions that survive restarts |
 //! | [`Stores`] | where inputs and results are |
+//! | [`Outcome`], [`Muster::result`] | from a task to the bytes of its result |
 //! | [`Secrets`], [`Seal`], [`Opening`] | commitments, and the results sealed under them |
 //! | [`pause`] | why agents pause their nodes, as their calls say it |
 //! | [`key`] | keys out of encrypted files or the environment |
@@ -30,6 +31,7 @@ pub mod key;
 mod muster;
 pub mod pause;
 mod pulse;
+mod results;
 mod seal;
 mod sender;
 mod store;
@@ -46,6 +48,7 @@ pub use http::{post_json, redacted, Fault};
 pub use journal::{Entry, Fate, Signed};
 pub use muster::{parameter, Account, Done, Muster, BATCH, DISPATCH};
 pub use pulse::Pulse;
+pub use results::{Answer, Lookup, NoResult, Outcome};
 pub use seal::{digest_of, image_hashes, image_value, Given, Opening, Seal, SealError, Secrets, NOTE};
 pub use sender::{Request, Sender, Sending};
-pub use store::{cid_of, Attempt, Bounds, Found, Lost, Object, Store, Stores, Trouble};
+pub use store::{cid_of, Access, Attempt, Bounds, Found, Kept, Lost, Object, Store, Stores, Trouble, BLOCK};

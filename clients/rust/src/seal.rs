@@ -63,6 +63,7 @@ pub fn image_hashes(value: B256) -> [u64; 4] {
 }
 
 /// Key and name of a node's sealed result, which follow from the salt.
+#[derive(Clone)]
 pub struct Seal {
     key: LessSafeKey,
     name: B256,

@@ -1,17 +1,29 @@
 //! Where bytes are: stores by URL, none of which is believed.
 //!
 //! Objects lie under 64 hexadecimal digits: an input or a plain result under its SHA-256, a sealed result under the name that its
-//! salt gives. docs/applications.md has the format.
+//! salt gives. docs/stores.md has the conventions.
 
 use std::fs;
-use std::io::Read;
+use std::future::Future;
+use std::io::{Read, Write};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use alloy::hex;
+use alloy::primitives::bytes::Bytes;
 use alloy::primitives::B256;
-use reqwest::{redirect, Client, StatusCode};
-use url::Url;
+use cid::multihash::Multihash;
+use cid::Cid;
+use futures_util::stream::{self, FuturesUnordered, Stream, StreamExt};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, CONTENT_TYPE};
+use reqwest::{dns, redirect, Client, Method, Response, StatusCode};
+use ring::digest::{Context, SHA256};
+use tempfile::NamedTempFile;
+use tokio::time::timeout;
+use url::{Host, Url};
 
 use crate::seal::{digest_of, Seal};
 use crate::Error;
@@ -69,6 +81,9 @@ pub enum Trouble {
     /// It is only read from, or refuses what is written.
     #[error("takes nothing: {0}")]
     ReadOnly(String),
+    /// What it gives cannot be written here.
+    #[error("cannot be written here: {0}")]
+    Unwritten(String),
 }
 
 /// What one of several stores said.
@@ -101,6 +116,15 @@ impl Lost {
     }
 }
 
+/// An object that is in a file now, and who gave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The store.
+    pub store: String,
+    /// What others said before it did.
+    pub attempts: Vec<Attempt>,
+}
+
 /// An object, and who gave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
@@ -108,17 +132,36 @@ pub struct Found {
     pub bytes: Vec<u8>,
     /// The store.
     pub store: String,
-    /// What those before it said.
+    /// What others said before it did.
     pub attempts: Vec<Attempt>,
 }
+
+/// An object's bytes as they come.
+pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, Trouble>> + Send>>;
+
+/// What a signed URL is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reading an object.
+    Get,
+    /// Writing it.
+    Put,
+    /// Removing it.
+    Delete,
+}
+
+type Signer = Box<dyn Fn(Access, &str) -> Option<Url> + Send + Sync>;
 
 enum Kind {
     Directory(PathBuf),
     Http(Url, Client),
+    /// Each object has a URL of its own.
+    Signed(Signer, Client),
     /// A gateway's URL.
     Ipfs(Url, Client),
+    Kubo(Kubo),
     #[cfg(feature = "s3")]
-    S3(crate::bucket::Bucket),
+    Bucket(crate::bucket::Bucket),
 }
 
 /// A store.
@@ -136,12 +179,24 @@ impl Store {
     /// | `/a/path`, `file:///a/path` | a directory, made when something is put there |
     /// | `https://host/path`, `http://...` | objects below it, by GET and PUT; a query, such as a signature, goes along with each |
     /// | `ipfs+https://gateway`, `ipfs+http://...` | a gateway: plain objects by their CIDs, to read |
-    /// | `s3://bucket/path` | with the feature `s3`: a bucket, its keys and endpoint out of the usual `AWS_...` variables |
+    /// | `kubo+http://127.0.0.1:5001` | a Kubo node by its RPC API: plain objects as blocks of at most [`BLOCK`] bytes; `?pin=NAME` has its remote pinning service of that name keep them, too |
+    /// | `s3://bucket/path`, `gs://...`, `az://...` | with the feature `s3`: a bucket, its keys out of the usual variables (`AWS_...`, `GOOGLE_...`, `AZURE_...`); settings that are no secrets may be its query, as `?endpoint=http://host:9000&region=eu-west-1` |
     pub fn open(text: &str, bounds: Bounds) -> Result<Self, Error> {
+        Self::open_with(text, &[], bounds)
+    }
+
+    /// The same with headers for each of its requests, such as an authorisation; buckets sign theirs themselves and take none.
+    pub fn open_with(text: &str, headers: &[(String, String)], bounds: Bounds) -> Result<Self, Error> {
         let text = text.trim();
         if let Some(gateway) = text.strip_prefix("ipfs+") {
             let url = http::parse(gateway, &["http", "https"])?;
-            return Ok(Self { name: format!("ipfs+{}", http::redacted(&url)), kind: Kind::Ipfs(url, client(bounds)?), bounds });
+            let name = format!("ipfs+{}", http::redacted(&url));
+            return Ok(Self { name, kind: Kind::Ipfs(url, client(bounds, headers)?), bounds });
+        }
+        if let Some(node) = text.strip_prefix("kubo+") {
+            let url = http::parse(node, &["http", "https"])?;
+            let name = format!("kubo+{}", http::redacted(&url));
+            return Ok(Self { name, kind: Kind::Kubo(Kubo::new(url, client(bounds, headers)?, bounds)), bounds });
         }
         let Some((scheme, _)) = text.split_once("://") else { return Self::directory(Path::new(text), bounds) };
         match scheme {
@@ -151,18 +206,57 @@ impl Store {
                 Self::directory(&path, bounds)
             }
             #[cfg(feature = "s3")]
-            "s3" => {
+            "s3" | "gs" | "az" => {
                 let url = Url::parse(text).map_err(|error| Error::Url(error.to_string()))?;
-                let bucket = crate::bucket::Bucket::open(&url, client(bounds)?)?;
-                Ok(Self { name: http::redacted(&url), kind: Kind::S3(bucket), bounds })
+                let bucket = crate::bucket::Bucket::open(&url, client(bounds, &[])?)?;
+                Ok(Self { name: http::redacted(&url), kind: Kind::Bucket(bucket), bounds })
             }
             #[cfg(not(feature = "s3"))]
-            "s3" => Err(Error::Url("s3 needs the feature `s3`".into())),
+            "s3" | "gs" | "az" => Err(Error::Url("buckets need the feature `s3`".into())),
             _ => {
                 let url = http::parse(text, &["http", "https"])?;
-                Ok(Self { name: http::redacted(&url), kind: Kind::Http(url, client(bounds)?), bounds })
+                Ok(Self { name: http::redacted(&url), kind: Kind::Http(url, client(bounds, headers)?), bounds })
             }
         }
+    }
+
+    /// A store in which each object has a URL of its own, as those that are signed for one object each. It is told what for and the
+    /// object's name, and gives none where there is no such URL.
+    pub fn signed(
+        name: &str,
+        headers: &[(String, String)],
+        bounds: Bounds,
+        url: impl Fn(Access, &str) -> Option<Url> + Send + Sync + 'static,
+    ) -> Result<Self, Error> {
+        Ok(Self { name: name.into(), kind: Kind::Signed(Box::new(url), client(bounds, headers)?), bounds })
+    }
+
+    /// A store that somebody else names, to read: over HTTP or from a gateway, without anything of ours; none where it is neither, or
+    /// where it is on a network of our own and those are not `inside`.
+    fn published(text: &str, bounds: Bounds, inside: bool) -> Option<Self> {
+        let (gateway, plain) = match text.strip_prefix("ipfs+") {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let url = http::parse(plain, &["http", "https"]).ok()?;
+        let address = match url.host()? {
+            Host::Ipv4(address) => Some(IpAddr::from(address)),
+            Host::Ipv6(address) => Some(IpAddr::from(address)),
+            Host::Domain(_) => None,
+        };
+        if !inside && address.is_some_and(|address| !is_public(address)) {
+            return None;
+        }
+        let builder = Client::builder().timeout(bounds.timeout);
+        // A name may lead inside as well, and so may a redirection.
+        let builder = if inside {
+            builder.redirect(redirect::Policy::limited(5))
+        } else {
+            builder.redirect(redirect::Policy::none()).dns_resolver(Arc::new(Outside))
+        };
+        let client = built(builder).ok()?;
+        let name = format!("{}{}", if gateway { "ipfs+" } else { "" }, http::redacted(&url));
+        Some(Self { name, kind: if gateway { Kind::Ipfs(url, client) } else { Kind::Http(url, client) }, bounds })
     }
 
     fn directory(path: &Path, bounds: Bounds) -> Result<Self, Error> {
@@ -183,83 +277,227 @@ impl Store {
     }
 
     /// What the store has under the object's name, whatever that is.
-    async fn get(&self, object: Object) -> Result<Vec<u8>, Trouble> {
-        let most = self.bounds.bytes;
+    async fn get(&self, object: Object) -> Result<Pieces, Trouble> {
+        let name = object.name();
         match &self.kind {
             Kind::Directory(path) => {
-                let path = path.join(object.name());
-                apart(move || read(&path, most)).await
+                let path = path.join(name);
+                apart(move || read(&path)).await
             }
-            Kind::Http(url, client) => download(client, below(url, &object.name()), most).await,
+            Kind::Http(url, client) => download(client.get(below(url, &name))).await,
+            Kind::Signed(sign, client) => match sign(Access::Get, &name) {
+                Some(url) => download(client.get(url)).await,
+                None => Err(Trouble::Missing),
+            },
             Kind::Ipfs(url, client) => {
                 // The name of a sealed result is not the digest of what lies there, so it has no CID that anybody could tell.
                 let Object::Plain(digest) = object else { return Err(Trouble::Missing) };
                 let mut url = below(url, &format!("ipfs/{}", cid_of(digest)));
                 url.set_query(Some("format=raw"));
-                download(client, url, most).await
+                download(client.get(url)).await
             }
+            Kind::Kubo(kubo) => match object {
+                Object::Plain(digest) => kubo.get(digest).await,
+                Object::Sealed(_) => Err(Trouble::Missing),
+            },
             #[cfg(feature = "s3")]
-            Kind::S3(bucket) => within(self.bounds.timeout, bucket.get(&object.name(), most)).await,
+            Kind::Bucket(bucket) => bucket.get(&name).await,
         }
     }
 
     /// Puts bytes there, whole or not at all. What lies there already under the name is replaced.
-    async fn put(&self, object: Object, bytes: &[u8]) -> Result<(), Trouble> {
+    async fn put(&self, object: Object, bytes: Bytes) -> Result<(), Trouble> {
         if bytes.len() > self.bounds.bytes {
             return Err(Trouble::TooLong(self.bounds.bytes));
         }
+        let name = object.name();
         match &self.kind {
             Kind::Directory(path) => {
-                let (path, name, bytes) = (path.clone(), object.name(), bytes.to_vec());
+                let path = path.clone();
                 apart(move || write(&path, &name, &bytes).map_err(|error| Trouble::Unreachable(error.to_string()))).await
             }
-            Kind::Http(url, client) => upload(client, below(url, &object.name()), bytes).await,
+            Kind::Http(url, client) => accepted(client.put(below(url, &name)).body(bytes)).await,
+            Kind::Signed(sign, client) => match sign(Access::Put, &name) {
+                Some(url) => accepted(client.put(url).body(bytes)).await,
+                None => Err(Trouble::ReadOnly("no URL is signed for it".into())),
+            },
             Kind::Ipfs(..) => Err(Trouble::ReadOnly("a gateway".into())),
+            Kind::Kubo(kubo) => match object {
+                Object::Plain(digest) => kubo.put(digest, &bytes).await,
+                Object::Sealed(_) => Err(Trouble::ReadOnly("a sealed result has no CID that the chain could tell".into())),
+            },
             #[cfg(feature = "s3")]
-            Kind::S3(bucket) => within(self.bounds.timeout, bucket.put(&object.name(), bytes)).await,
+            Kind::Bucket(bucket) => within(self.bounds.timeout, bucket.put(&name, bytes)).await,
         }
+    }
+
+    /// Removes an object; one that is not there is removed.
+    async fn remove(&self, object: Object) -> Result<(), Trouble> {
+        let name = object.name();
+        let removed = match &self.kind {
+            Kind::Directory(path) => {
+                let path = path.join(name);
+                apart(move || fs::remove_file(path).map_err(absent)).await
+            }
+            Kind::Http(url, client) => accepted(client.delete(below(url, &name))).await,
+            Kind::Signed(sign, client) => match sign(Access::Delete, &name) {
+                Some(url) => accepted(client.delete(url)).await,
+                None => Err(Trouble::ReadOnly("no URL is signed for it".into())),
+            },
+            Kind::Ipfs(..) => Ok(()),
+            Kind::Kubo(kubo) => match object {
+                Object::Plain(digest) => kubo.remove(digest).await,
+                Object::Sealed(_) => Ok(()),
+            },
+            #[cfg(feature = "s3")]
+            Kind::Bucket(bucket) => within(self.bounds.timeout, bucket.remove(&name)).await,
+        };
+        removed.or_else(|trouble| if trouble == Trouble::Missing { Ok(()) } else { Err(trouble) })
+    }
+
+    /// An object's bytes, checked on the way: no more than they may be, in time, and of the digest that names them.
+    async fn fetch(&self, object: Object, mut into: Sink) -> Result<Sink, Trouble> {
+        let most = self.bounds.bytes;
+        within(self.bounds.timeout, async {
+            let (mut pieces, mut length, mut hash) = (self.get(object).await?, 0, Context::new(&SHA256));
+            while let Some(piece) = pieces.next().await {
+                let piece = piece?;
+                length += piece.len();
+                if length > most {
+                    return Err(Trouble::TooLong(most));
+                }
+                hash.update(&piece);
+                into.write(&piece)?;
+            }
+            let found = B256::from_slice(hash.finish().as_ref());
+            match object {
+                Object::Plain(digest) if digest != found => Err(Trouble::Corrupt(format!("its digest is {found}"))),
+                _ => Ok(into),
+            }
+        })
+        .await
     }
 }
 
-/// Several stores, asked one after the other.
-#[derive(Default)]
-pub struct Stores(Vec<Store>);
+/// Where bytes go as they come.
+enum Sink {
+    Memory(Vec<u8>),
+    File(NamedTempFile),
+}
+
+impl Sink {
+    fn write(&mut self, piece: &[u8]) -> Result<(), Trouble> {
+        match self {
+            Self::Memory(bytes) => bytes.extend_from_slice(piece),
+            Self::File(file) => file.write_all(piece).map_err(|error| Trouble::Unwritten(error.to_string()))?,
+        }
+        Ok(())
+    }
+}
+
+/// Several stores. They are asked side by side: the first at once, each next one when one before it fails or takes longer than a second.
+#[derive(Clone, Default)]
+pub struct Stores(Vec<Arc<Store>>);
+
+/// So many stores are asked at a time.
+const AT_ONCE: usize = 4;
+/// A store that takes longer does not hold up the next one.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// So many of the stores that an account publishes are looked at.
+const PUBLISHED: usize = 8;
 
 impl Stores {
     /// Stores by their URLs, see [`Store::open`], in the order in which they are asked.
     pub fn open<S: AsRef<str>>(urls: &[S], bounds: Bounds) -> Result<Self, Error> {
-        urls.iter().map(|url| Store::open(url.as_ref(), bounds)).collect::<Result<_, _>>().map(Self)
+        urls.iter().map(|url| Store::open(url.as_ref(), bounds)).collect::<Result<Vec<_>, _>>().map(Self::from)
+    }
+
+    /// Those that an account publishes (`storesOf`), to read from: those over HTTP and gateways of IPFS, without headers or keys of ours.
+    /// Everything else that is said there is for others. Whoever publishes could name a machine of the reader's own network, so such are left
+    /// out unless they are asked for as `inside`.
+    pub fn published(text: &str, bounds: Bounds, inside: bool) -> Self {
+        let entries = text.split(' ').filter(|entry| !entry.is_empty()).take(PUBLISHED);
+        entries.filter_map(|entry| Store::published(entry, bounds, inside)).collect::<Vec<_>>().into()
+    }
+
+    /// These, and then the others.
+    #[must_use]
+    pub fn then(&self, others: &Self) -> Self {
+        Self(self.0.iter().chain(&others.0).cloned().collect())
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Their names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(Store::name)
+        self.0.iter().map(|store| store.name())
     }
 
-    /// The bytes with this digest, from the first store that has them.
+    /// The bytes with this digest, from the store that gives them first.
     pub async fn get(&self, digest: B256) -> Result<Found, Lost> {
-        let check = |bytes: Vec<u8>| match digest_of(&bytes) {
-            found if found == digest => Ok(bytes),
-            found => Err(Trouble::Corrupt(format!("its digest is {found}"))),
-        };
-        self.find(Object::Plain(digest), check).await
+        self.find(Object::Plain(digest), |store, object| Box::pin(in_memory(store, object))).await.map(Found::from)
     }
 
-    /// A sealed result, opened, from the first store in which it is the one that the salt names.
+    /// The same into a file, which is there once its bytes are right; they are never all in memory.
+    pub async fn get_to(&self, digest: B256, path: &Path) -> Result<Kept, Lost> {
+        let path = path.to_path_buf();
+        self.find(Object::Plain(digest), move |store, object| {
+            let path = path.clone();
+            Box::pin(async move {
+                let unwritten = |error: std::io::Error| Trouble::Unwritten(error.to_string());
+                let place = path.parent().filter(|place| !place.as_os_str().is_empty()).unwrap_or(Path::new("."));
+                let beside = NamedTempFile::with_prefix_in(".new-", place).map_err(unwritten)?;
+                let Sink::File(file) = store.fetch(object, Sink::File(beside)).await? else { unreachable!("it is a file") };
+                file.persist(&path).map(drop).map_err(|error| unwritten(error.error))
+            })
+        })
+        .await
+        .map(|(store, (), attempts)| Kept { store, attempts })
+    }
+
+    /// A sealed result, opened, from the store that first gives the one that the salt names.
     pub async fn open_sealed(&self, seal: &Seal) -> Result<Found, Lost> {
-        let open = |bytes| seal.open(bytes).map_err(|error| Trouble::Corrupt(error.to_string()));
-        self.find(Object::Sealed(seal.name()), open).await
+        let seal = Arc::new(seal.clone());
+        self.find(Object::Sealed(seal.name()), move |store, object| {
+            let seal = seal.clone();
+            Box::pin(async move {
+                let bytes = in_memory(store, object).await?;
+                seal.open(bytes).map_err(|error| Trouble::Corrupt(error.to_string()))
+            })
+        })
+        .await
+        .map(Found::from)
     }
 
-    async fn find(&self, object: Object, check: impl Fn(Vec<u8>) -> Result<Vec<u8>, Trouble>) -> Result<Found, Lost> {
+    async fn find<T: Send>(&self, object: Object, look: impl Fn(Arc<Store>, Object) -> Looking<T>) -> Result<Looked<T>, Lost> {
+        let (mut waiting, mut running) = (self.0.iter().enumerate(), FuturesUnordered::new());
         let mut attempts = Vec::new();
-        for store in &self.0 {
-            match store.get(object).await.and_then(&check) {
-                Ok(bytes) => return Ok(Found { bytes, store: store.name.clone(), attempts }),
-                Err(trouble) => attempts.push(Attempt { store: store.name.clone(), trouble }),
+        let said = |mut attempts: Vec<(usize, Attempt)>| {
+            attempts.sort_by_key(|(place, _)| *place);
+            attempts.into_iter().map(|(_, attempt)| attempt).collect::<Vec<_>>()
+        };
+        loop {
+            if running.len() < AT_ONCE {
+                if let Some((place, store)) = waiting.next() {
+                    let looking = look(store.clone(), object);
+                    running.push(async move { (place, store, looking.await) });
+                }
+            }
+            let more = running.len() < AT_ONCE && waiting.len() > 0;
+            let next = if more { timeout(PATIENCE, running.next()).await } else { Ok(running.next().await) };
+            match next {
+                // Nobody has answered yet: the next one is asked beside them.
+                Err(_) => {}
+                Ok(None) => return Err(Lost { object, attempts: said(attempts) }),
+                Ok(Some((_, store, Ok(found)))) => return Ok((store.name.clone(), found, said(attempts))),
+                Ok(Some((place, store, Err(trouble)))) => {
+                    attempts.push((place, Attempt { store: store.name.clone(), trouble }));
+                }
             }
         }
-        Err(Lost { object, attempts })
     }
 
     /// Keeps bytes under their digest in every store that takes them. Returns the digest, and what the others said.
@@ -277,38 +515,159 @@ impl Stores {
     }
 
     async fn spread(&self, object: Object, bytes: &[u8]) -> Result<Vec<Attempt>, Lost> {
-        let (mut attempts, mut taken) = (Vec::new(), false);
-        for store in self.0.iter().filter(|store| store.takes()) {
-            match store.put(object, bytes).await {
-                Ok(()) => taken = true,
-                Err(trouble) => attempts.push(Attempt { store: store.name.clone(), trouble }),
-            }
-        }
+        // Once for all stores.
+        let bytes = Bytes::copy_from_slice(bytes);
+        let takers: Vec<_> = self.0.iter().filter(|store| store.takes()).collect();
+        let puts = futures_util::future::join_all(takers.iter().map(|store| store.put(object, bytes.clone()))).await;
+        let taken = puts.iter().any(Result::is_ok);
+        let attempts = attempts(&takers, puts);
         if taken {
             Ok(attempts)
         } else {
             Err(Lost { object, attempts })
         }
     }
+
+    /// Removes an object from all of them. Returns what those said that did not.
+    pub async fn remove(&self, object: Object) -> Vec<Attempt> {
+        let takers: Vec<_> = self.0.iter().filter(|store| store.takes()).collect();
+        let removed = futures_util::future::join_all(takers.iter().map(|store| store.remove(object))).await;
+        attempts(&takers, removed)
+    }
 }
+
+type Looking<T> = Pin<Box<dyn Future<Output = Result<T, Trouble>> + Send>>;
+/// Who gave it, what, and what those before said.
+type Looked<T> = (String, T, Vec<Attempt>);
+
+impl From<Vec<Store>> for Stores {
+    fn from(stores: Vec<Store>) -> Self {
+        Self(stores.into_iter().map(Arc::new).collect())
+    }
+}
+
+impl From<Looked<Vec<u8>>> for Found {
+    fn from((store, bytes, attempts): Looked<Vec<u8>>) -> Self {
+        Self { bytes, store, attempts }
+    }
+}
+
+async fn in_memory(store: Arc<Store>, object: Object) -> Result<Vec<u8>, Trouble> {
+    match store.fetch(object, Sink::Memory(Vec::new())).await? {
+        Sink::Memory(bytes) => Ok(bytes),
+        Sink::File(_) => unreachable!("it is in memory"),
+    }
+}
+
+fn attempts(stores: &[&Arc<Store>], became: Vec<Result<(), Trouble>>) -> Vec<Attempt> {
+    let failed = stores.iter().zip(became).filter_map(|(store, became)| Some((store, became.err()?)));
+    failed.map(|(store, trouble)| Attempt { store: store.name.clone(), trouble }).collect()
+}
+
+/// The code of raw bytes in a CID, and of SHA-256 in a multihash.
+const RAW: u64 = 0x55;
+const SHA2_256: u64 = 0x12;
 
 /// The IPFS CID (version 1, raw, base 32) of the bytes with this digest.
 pub fn cid_of(digest: B256) -> String {
-    // Version 1, the codec of raw bytes, the hash function SHA-256 with 32 bytes.
-    let bytes = [&[0x01, 0x55, 0x12, 0x20][..], &digest[..]].concat();
-    let (mut text, mut bits, mut held) = (String::from("b"), 0, 0u32);
-    let digit = |value: u32| char::from(b"abcdefghijklmnopqrstuvwxyz234567"[value as usize & 31]);
-    for byte in bytes {
-        held = held << 8 | u32::from(byte);
-        bits += 8;
-        while bits >= 5 {
-            bits -= 5;
-            text.push(digit(held >> bits));
-        }
-        held &= 31;
+    let hash = Multihash::<64>::wrap(SHA2_256, &digest[..]).expect("32 bytes fit into 64");
+    Cid::new_v1(RAW, hash).to_string()
+}
+
+// ---------------------------------------------------------------- Kubo
+
+/// The most bytes of an object on IPFS: one block, whose CID is that of its digest. Nodes of IPFS give each other no longer ones.
+pub const BLOCK: usize = 1 << 20;
+
+/// A Kubo node, by its RPC API.
+struct Kubo {
+    url: Url,
+    client: Client,
+    /// The remote pinning service that is to keep what is put.
+    pin: Option<String>,
+    bounds: Bounds,
+}
+
+impl Kubo {
+    fn new(mut url: Url, client: Client, bounds: Bounds) -> Self {
+        let pin = url.query_pairs().find(|(key, _)| key == "pin").map(|(_, service)| service.into_owned());
+        url.set_query(None);
+        Self { url, client, pin, bounds }
     }
-    text.push(digit(held << (5 - bits)));
-    text
+
+    async fn ask(&self, call: &str, query: &[(&str, &str)], body: Option<(String, Bytes)>) -> Result<Response, Trouble> {
+        let mut url = below(&self.url, &format!("api/v0/{call}"));
+        url.query_pairs_mut().extend_pairs(query);
+        let mut request = self.client.request(Method::POST, url);
+        if let Some((kind, body)) = body {
+            request = request.header(CONTENT_TYPE, kind).body(body);
+        }
+        let answer = request.send().await.map_err(broken)?;
+        if answer.status().is_success() {
+            return Ok(answer);
+        }
+        let status = answer.status();
+        let mut text = String::new();
+        let mut pieces = pieces(answer);
+        while let Some(Ok(piece)) = pieces.next().await {
+            text += &String::from_utf8_lossy(&piece);
+            if text.len() > 4_096 {
+                break;
+            }
+        }
+        let said = serde_json::from_str::<serde_json::Value>(&text).ok();
+        let said = said.as_ref().and_then(|said| said["Message"].as_str()).unwrap_or_default();
+        if ["not found", "could not find", "not pinned"].iter().any(|absent| said.contains(absent)) {
+            return Err(Trouble::Missing);
+        }
+        Err(match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::METHOD_NOT_ALLOWED => {
+                Trouble::ReadOnly(format!("HTTP {}", status.as_u16()))
+            }
+            _ => Trouble::Unreachable(format!("HTTP {}: {said}", status.as_u16())),
+        })
+    }
+
+    async fn get(&self, digest: B256) -> Result<Pieces, Trouble> {
+        let patience = format!("{}s", self.bounds.timeout.as_secs().max(1));
+        self.ask("block/get", &[("arg", &cid_of(digest)), ("timeout", &patience)], None).await.map(pieces)
+    }
+
+    async fn put(&self, digest: B256, bytes: &[u8]) -> Result<(), Trouble> {
+        if bytes.len() > BLOCK {
+            return Err(Trouble::TooLong(BLOCK));
+        }
+        let boundary = format!("muster-{:032x}", rand::random::<u128>());
+        let head = format!(
+            "--{boundary}\r\nContent-Disposition: form-data; name=\"data\"; filename=\"data\"\r\n\
+             Content-Type: application/octet-stream\r\n\r\n"
+        );
+        let body = [head.as_bytes(), bytes, format!("\r\n--{boundary}--\r\n").as_bytes()].concat();
+        let query = [("cid-codec", "raw"), ("mhtype", "sha2-256"), ("pin", "true")];
+        let kind = format!("multipart/form-data; boundary={boundary}");
+        let answer = self.ask("block/put", &query, Some((kind, body.into()))).await?;
+        let cid = cid_of(digest);
+        let text = answer.text().await.map_err(broken)?;
+        if !text.contains(&cid) {
+            return Err(Trouble::Corrupt("it stored something else".into()));
+        }
+        if let Some(service) = &self.pin {
+            self.ask("pin/remote/add", &[("arg", &cid), ("service", service), ("background", "true")], None).await?;
+        }
+        Ok(())
+    }
+
+    async fn remove(&self, digest: B256) -> Result<(), Trouble> {
+        let cid = cid_of(digest);
+        if let Some(service) = &self.pin {
+            self.ask("pin/remote/rm", &[("cid", &cid), ("service", service), ("force", "true")], None).await?;
+        }
+        match self.ask("pin/rm", &[("arg", &cid)], None).await {
+            Ok(_) | Err(Trouble::Missing) => {}
+            Err(trouble) => return Err(trouble),
+        }
+        self.ask("block/rm", &[("arg", &cid), ("force", "true")], None).await.map(drop)
+    }
 }
 
 // ---------------------------------------------------------------- directories
@@ -318,25 +677,30 @@ async fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T, Trouble> + Se
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(Trouble::Unreachable(error.to_string())))
 }
 
-fn read(path: &Path, most: usize) -> Result<Vec<u8>, Trouble> {
-    let failed = |error: std::io::Error| Trouble::Unreachable(error.to_string());
-    let kind = match fs::metadata(path) {
-        Ok(metadata) => metadata,
+fn absent(error: std::io::Error) -> Trouble {
+    match error.kind() {
         // The directory is made by the first object that is put there.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(Trouble::Missing),
-        Err(error) => return Err(failed(error)),
-    };
+        std::io::ErrorKind::NotFound => Trouble::Missing,
+        _ => Trouble::Unreachable(error.to_string()),
+    }
+}
+
+/// So much of a file is read at a time.
+const PIECE: usize = 1 << 18;
+
+fn read(path: &Path) -> Result<Pieces, Trouble> {
     // Opening a pipe would wait for its other end.
-    if !kind.is_file() {
+    if !fs::metadata(path).map_err(absent)?.is_file() {
         return Err(Trouble::Corrupt("no file".into()));
     }
-    let mut bytes = Vec::new();
-    fs::File::open(path).and_then(|file| file.take(most as u64 + 1).read_to_end(&mut bytes)).map_err(failed)?;
-    if bytes.len() > most {
-        Err(Trouble::TooLong(most))
-    } else {
-        Ok(bytes)
-    }
+    let file = fs::File::open(path).map_err(absent)?;
+    Ok(Box::pin(stream::try_unfold(file, |file| {
+        apart(move || {
+            let mut piece = Vec::new();
+            (&file).take(PIECE as u64).read_to_end(&mut piece).map_err(absent)?;
+            Ok((!piece.is_empty()).then(|| (Bytes::from(piece), file)))
+        })
+    })))
 }
 
 /// Others read it, if the process's mask lets them: a web server, say.
@@ -347,11 +711,56 @@ fn write(place: &Path, name: &str, bytes: &[u8]) -> std::io::Result<()> {
 
 // ---------------------------------------------------------------- HTTP
 
-fn client(bounds: Bounds) -> Result<Client, Error> {
-    let builder = Client::builder().timeout(bounds.timeout).redirect(redirect::Policy::limited(5));
+fn client(bounds: Bounds, headers: &[(String, String)]) -> Result<Client, Error> {
+    let mut all = HeaderMap::new();
+    for (name, value) in headers {
+        let unusable = |what: &str| Error::Url(format!("{name:?} is no header: {what}"));
+        let mut value = HeaderValue::from_str(value).map_err(|_| unusable("its value"))?;
+        value.set_sensitive(true);
+        all.append(HeaderName::from_bytes(name.as_bytes()).map_err(|_| unusable("its name"))?, value);
+    }
+    built(Client::builder().timeout(bounds.timeout).redirect(redirect::Policy::limited(5)).default_headers(all))
+}
+
+fn built(builder: reqwest::ClientBuilder) -> Result<Client, Error> {
     #[cfg(feature = "tls")]
     let builder = builder.tls_backend_preconfigured(http::tls()?);
     builder.build().map_err(|error| Error::Url(error.without_url().to_string()))
+}
+
+/// Whether an address is one of the Internet, as far as is known here: none of a network of its own, or of this machine.
+fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            let [a, b, ..] = address.octets();
+            let shared = a == 100 && b & 0xc0 == 64;
+            let inside = address.is_loopback() || address.is_private() || address.is_link_local() || address.is_unspecified();
+            !(inside || shared || a == 0 || address.is_broadcast() || address.is_multicast())
+        }
+        IpAddr::V6(address) => match address.to_ipv4_mapped() {
+            Some(mapped) => is_public(mapped.into()),
+            None => {
+                let inside = address.is_unique_local() || address.is_unicast_link_local();
+                !(inside || address.is_loopback() || address.is_unspecified() || address.is_multicast())
+            }
+        },
+    }
+}
+
+/// Names as they are, but for what leads inside.
+struct Outside;
+
+impl dns::Resolve for Outside {
+    fn resolve(&self, name: dns::Name) -> dns::Resolving {
+        let host = name.as_str().to_string();
+        Box::pin(async move {
+            let found: Vec<_> = tokio::net::lookup_host((host, 0)).await?.filter(|address| is_public(address.ip())).collect();
+            if found.is_empty() {
+                return Err("its name leads to no address of the Internet".into());
+            }
+            Ok(Box::new(found.into_iter()) as dns::Addrs)
+        })
+    }
 }
 
 fn below(url: &Url, name: &str) -> Url {
@@ -361,27 +770,27 @@ fn below(url: &Url, name: &str) -> Url {
     url
 }
 
-async fn download(client: &Client, url: Url, most: usize) -> Result<Vec<u8>, Trouble> {
-    let mut answer = client.get(url).send().await.map_err(broken)?;
+async fn download(request: reqwest::RequestBuilder) -> Result<Pieces, Trouble> {
+    let answer = request.send().await.map_err(broken)?;
     match answer.status() {
-        StatusCode::NOT_FOUND | StatusCode::GONE => return Err(Trouble::Missing),
-        StatusCode::OK => {}
-        other => return Err(Trouble::Unreachable(format!("HTTP {}", other.as_u16()))),
+        StatusCode::NOT_FOUND | StatusCode::GONE => Err(Trouble::Missing),
+        StatusCode::OK => Ok(pieces(answer)),
+        other => Err(Trouble::Unreachable(format!("HTTP {}", other.as_u16()))),
     }
-    let mut bytes = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(broken)? {
-        if bytes.len() + chunk.len() > most {
-            return Err(Trouble::TooLong(most));
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
 }
 
-async fn upload(client: &Client, url: Url, bytes: &[u8]) -> Result<(), Trouble> {
-    let status = client.put(url).body(bytes.to_vec()).send().await.map_err(broken)?.status();
+fn pieces(answer: Response) -> Pieces {
+    Box::pin(stream::try_unfold(answer, |mut answer| async move {
+        Ok(answer.chunk().await.map_err(broken)?.map(|piece| (piece, answer)))
+    }))
+}
+
+/// Sends what changes an object.
+async fn accepted(request: reqwest::RequestBuilder) -> Result<(), Trouble> {
+    let status = request.send().await.map_err(broken)?.status();
     match status {
         _ if status.is_success() => Ok(()),
+        StatusCode::NOT_FOUND | StatusCode::GONE => Err(Trouble::Missing),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {
             Err(Trouble::ReadOnly(format!("HTTP {}", status.as_u16())))
         }
@@ -393,10 +802,9 @@ fn broken(error: reqwest::Error) -> Trouble {
     Trouble::Unreachable(http::reason(error))
 }
 
-#[cfg(feature = "s3")]
-async fn within<T>(timeout: Duration, work: impl std::future::Future<Output = Result<T, Trouble>>) -> Result<T, Trouble> {
-    let slow = |_| Err(Trouble::Unreachable(format!("no answer within {timeout:?}")));
-    tokio::time::timeout(timeout, work).await.unwrap_or_else(slow)
+async fn within<T>(patience: Duration, work: impl Future<Output = Result<T, Trouble>>) -> Result<T, Trouble> {
+    let slow = |_| Err(Trouble::Unreachable(format!("no answer within {patience:?}")));
+    timeout(patience, work).await.unwrap_or_else(slow)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::Router;
-use muster_client::{cid_of, digest_of, Bounds, Given, Object, Seal, Secrets, Stores, Trouble};
+use muster_client::{cid_of, digest_of, Access, Bounds, Given, Object, Seal, Secrets, Store, Stores, Trouble};
 
 const BOUNDS: Bounds = Bounds { bytes: 1_000, timeout: Duration::from_mins(1) };
 
@@ -68,6 +68,10 @@ async fn serve(State(server): State<Server>, request: Request) -> Response {
         return status.into_response();
     }
     let mut shelf = server.shelf();
+    if method == Method::DELETE {
+        let gone = shelf.objects.remove(&path).is_none();
+        return if gone { StatusCode::NOT_FOUND } else { StatusCode::NO_CONTENT }.into_response();
+    }
     if method == Method::PUT {
         shelf.objects.insert(path, body.to_vec());
         return (StatusCode::CREATED, [("etag", "\"1\"")]).into_response();
@@ -222,6 +226,96 @@ async fn sealed_results_are_found_by_their_salt() {
     let found = stores.open_sealed(&seal).await.unwrap();
     assert_eq!(found.bytes, b"a result");
     assert_eq!(found.attempts[0].trouble, Trouble::Corrupt("the seal is broken".into()));
+}
+
+#[tokio::test]
+async fn headers_and_signed_urls_go_along_and_what_is_removed_is_gone() {
+    let (server, url) = Server::start().await;
+    let headers = [("Authorization".to_string(), "Bearer s3cret".to_string())];
+    let with = Stores::from(vec![Store::open_with(&url, &headers, BOUNDS).unwrap()]);
+    let at = url.clone();
+    let sign = move |access, name: &str| Some(format!("{at}/{name}?for={access:?}&sig=s3cret").parse().unwrap());
+    let signed = Stores::from(vec![Store::signed("signed", &[], BOUNDS, sign).unwrap()]);
+    let digest = digest_of(b"abc");
+    for stores in [&with, &signed] {
+        assert_eq!(stores.put(b"abc").await.unwrap(), (digest, vec![]));
+        assert_eq!(stores.get(digest).await.unwrap().bytes, b"abc");
+        assert_eq!(stores.remove(Object::Plain(digest)).await, []);
+        assert_eq!(stores.get(digest).await.unwrap_err().attempts[0].trouble, Trouble::Missing);
+        // What is not there is removed.
+        assert_eq!(stores.remove(Object::Plain(digest)).await, []);
+    }
+    let requests = std::mem::take(&mut server.shelf().requests);
+    let (first, second) = requests.split_at(requests.len() / 2);
+    assert!(first.iter().all(|(_, _, headers)| headers["authorization"] == "Bearer s3cret"));
+    for ((method, path, headers), access) in second.iter().zip([Access::Put, Access::Get, Access::Delete]) {
+        assert!(
+            path.ends_with(&format!("?for={access:?}&sig=s3cret")) && !headers.contains_key("authorization"),
+            "{method} {path}"
+        );
+    }
+    for (name, value) in [("a b", "x"), ("a", "x\ns3cret")] {
+        let wrong = Store::open_with(&url, &[(name.into(), value.into())], BOUNDS).err().unwrap().to_string();
+        assert!(!wrong.contains("s3cret"), "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn what_others_publish_leads_nowhere_inside() {
+    let (server, url) = Server::start().await;
+    let digest = digest_of(b"abc");
+    server.shelf().objects.insert(format!("/{}", Object::Plain(digest).name()), b"abc".to_vec());
+    let port = url.rsplit_once(':').unwrap().1;
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join(Object::Plain(digest).name()), b"abc").unwrap();
+    let directory = place.path().to_str().unwrap();
+    let named = |host: &str| format!("http://{host}:{port}");
+    for text in [
+        &url,
+        &named("localhost"),
+        &named("[::ffff:127.0.0.1]"),
+        &named("0.0.0.0"),
+        directory,
+        &format!("file://{directory}"),
+        "s3://a",
+    ] {
+        assert!(Stores::published(text, BOUNDS, false).get(digest).await.is_err(), "{text}");
+    }
+    assert!(server.shelf().requests.is_empty());
+    let inside = Stores::published(&format!("age:age1x {directory} ipfs:// {url}"), BOUNDS, true);
+    assert_eq!(inside.names().collect::<Vec<_>>(), [url.as_str()]);
+    assert_eq!(inside.get(digest).await.unwrap().bytes, b"abc");
+    // No more than eight are looked at.
+    let many = vec!["https://store.example"; 12].join(" ");
+    assert_eq!(Stores::published(&many, BOUNDS, false).names().count(), 8);
+}
+
+#[tokio::test]
+async fn a_silent_store_holds_up_no_other_and_a_file_is_there_once_it_is_right() {
+    let ((silent, first), (liar, second), (right, third)) = (Server::start().await, Server::start().await, Server::start().await);
+    let digest = digest_of(b"abc");
+    let at = format!("/{}", Object::Plain(digest).name());
+    silent.shelf().silent = true;
+    liar.shelf().objects.insert(at.clone(), b"abd".to_vec());
+    let stores = Stores::open(&[&first, &second, &third], BOUNDS).unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("input");
+    let quick = Stores::open(&[&second, &third], BOUNDS).unwrap();
+    let lost = quick.get_to(digest, &file).await.unwrap_err();
+    assert!(matches!(lost.attempts[0].trouble, Trouble::Corrupt(_)) && lost.attempts[1].trouble == Trouble::Missing, "{lost}");
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+    right.shelf().objects.insert(at, b"abc".to_vec());
+    let begun = Instant::now();
+    let kept = stores.get_to(digest, &file).await.unwrap();
+    assert!(begun.elapsed() < BOUNDS.timeout);
+    assert_eq!((kept.store.as_str(), kept.attempts.len()), (third.as_str(), 1));
+    assert_eq!(std::fs::read(&file).unwrap(), b"abc");
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
+    let nowhere = stores.get_to(digest, &place.path().join("no/such")).await;
+    let quick = Stores::open(&[&third], BOUNDS).unwrap().get_to(digest, &place.path().join("no/such")).await;
+    for lost in [nowhere.unwrap_err(), quick.unwrap_err()] {
+        assert!(lost.attempts.iter().any(|attempt| matches!(attempt.trouble, Trouble::Unwritten(_))), "{lost}");
+    }
 }
 
 /// The only test that sets these variables.

@@ -135,6 +135,8 @@ impl Site {
             more: String::new(),
             node_more: String::new(),
             others: Vec::new(),
+            stores: None,
+            environment: Vec::new(),
         }
     }
 
@@ -228,6 +230,10 @@ pub struct Agent {
     pub node_more: String,
     /// Keys of more nodes on the same card.
     pub others: Vec<B256>,
+    /// The lines of its stores, if they are not the site's.
+    pub stores: Option<String>,
+    /// Variables of its environment.
+    pub environment: Vec<(String, String)>,
 }
 
 impl Agent {
@@ -243,8 +249,9 @@ impl Agent {
 
     fn write(&self, site: &Site, pace: &str) {
         let store = site.place.path().join("store");
+        let stores = self.stores.clone().unwrap_or_else(|| format!("get = [{store:?}]\nput = [{store:?}]"));
         let text = format!(
-            "home = {:?}\nrpc = [{:?}]\nmuster = \"{:?}\"\n{pace}\nfrom_block = {}\n{}\n[store]\nget = [{store:?}]\nput = [{store:?}]\n\
+            "home = {:?}\nrpc = [{:?}]\nmuster = \"{:?}\"\n{pace}\nfrom_block = {}\n{}\n[store]\n{stores}\n\
              [[node]]\nname = {:?}\nkey_env = \"GPU_KEY\"\ngpu_name = {GPU:?}\nvram = {VRAM}\nstake = \"{}\"\n{}\n[node.executor]\n{}\n",
             self.home.join("state"),
             self.url,
@@ -275,6 +282,7 @@ impl Agent {
         let mut command = Command::new(binary());
         command.args(arguments).arg("--config").arg(self.home.join("agent.toml")).env_clear().stdin(Stdio::null());
         command.env("PATH", std::env::var("PATH").unwrap()).env("GPU_KEY", self.key.to_string());
+        command.envs(self.environment.iter().cloned());
         command.envs(self.others.iter().enumerate().map(|(at, key)| (format!("GPU_KEY_{at}"), key.to_string())));
         command
     }

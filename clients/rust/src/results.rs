@@ -1,0 +1,174 @@
+//! From a task to its bytes: who answered, where they say that their results are, and what is there.
+
+use alloy::primitives::{Address, B256};
+
+use crate::abi::Event;
+use crate::muster::Muster;
+use crate::seal::Seal;
+use crate::store::{Attempt, Bounds, Found, Stores};
+use crate::{Error, IMuster};
+
+/// An answer that counts, as the chain tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The node's number.
+    pub node: u32,
+    /// The digest of the result; of validated images their hashes.
+    pub value: B256,
+    /// Of one that was committed to.
+    pub salt: Option<B256>,
+}
+
+/// What a task came to, as far as its result is concerned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The task's number.
+    pub id: u64,
+    /// The answers that were right, in the order of their reveals: each leads to the result.
+    pub answers: Vec<Answer>,
+    /// Whether answers are hashes of images, so that only a salt names the bytes.
+    pub hashed: bool,
+}
+
+impl Outcome {
+    /// The outcome of a task by its events, from its creation on; none if it has not succeeded.
+    pub fn of<'a>(id: u64, events: impl IntoIterator<Item = &'a Event>) -> Option<Self> {
+        let (mut revealed, mut right) = (Vec::<Answer>::new(), Vec::new());
+        let (mut hashed, mut paid, mut agreed) = (false, None, None);
+        for event in events {
+            match event {
+                Event::TaskCreated(e) if e.id == id => hashed = e.spec.kind == 0 && e.spec.redundancy != 0,
+                Event::AnswerRevealed(e) if e.id == id && e.kind == 0 => {
+                    revealed.push(Answer { node: e.node, value: e.value, salt: Some(e.salt) });
+                }
+                Event::MemberJudged(e) if e.id == id && e.verdict == 1 => right.push(e.node),
+                Event::TaskSucceeded(e) if e.id == id => paid = Some((e.node, e.resultDigest)),
+                Event::GroupSettled(e) if e.id == id && e.outcome < 2 => agreed = Some(e.answer),
+                _ => {}
+            }
+        }
+        let answers = match (paid, agreed) {
+            (Some((node, value)), _) => {
+                let salt = revealed.iter().rev().find(|answer| answer.node == node).and_then(|answer| answer.salt);
+                vec![Answer { node, value, salt }]
+            }
+            // Images that differ a little are as right.
+            (None, Some(value)) => {
+                revealed.into_iter().filter(|answer| answer.value == value || right.contains(&answer.node)).collect()
+            }
+            (None, None) => return None,
+        };
+        Some(Self { id, answers, hashed })
+    }
+}
+
+/// Why a task that succeeded gives no bytes.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoResult {
+    /// No store has them.
+    #[error("{}", lost(*.id, .nodes, .attempts))]
+    Lost {
+        /// The task.
+        id: u64,
+        /// The nodes that answered.
+        nodes: Vec<u32>,
+        /// What each store said.
+        attempts: Vec<Attempt>,
+    },
+    /// The chain does not say where they are.
+    #[error(transparent)]
+    Chain(#[from] Error),
+}
+
+fn lost(id: u64, nodes: &[u32], attempts: &[Attempt]) -> String {
+    let nodes = nodes.iter().map(|node| format!("node {node}")).collect::<Vec<_>>().join(", ");
+    if attempts.is_empty() {
+        return format!("task {id} was answered by {nodes}, which publishes no store, and no other one was named");
+    }
+    let said: Vec<_> = attempts.iter().map(|attempt| format!("{}: {}", attempt.store, attempt.trouble)).collect();
+    format!("task {id} was answered by {nodes}, and no store gives the result: {}", said.join("; "))
+}
+
+impl NoResult {
+    /// Whether the same may succeed in a while: a store was out of reach, or the chain's nodes.
+    pub fn passes(&self) -> bool {
+        match self {
+            Self::Lost { attempts, .. } => {
+                attempts.iter().any(|attempt| matches!(attempt.trouble, crate::store::Trouble::Unreachable(_)))
+            }
+            Self::Chain(error) => error.passes(),
+        }
+    }
+}
+
+/// How results are looked for.
+#[derive(Clone, Default)]
+pub struct Lookup {
+    /// Asked first: those that were named for this task.
+    pub named: Stores,
+    /// Asked last: those that are there for all.
+    pub configured: Stores,
+    /// For stores that others publish.
+    pub bounds: Bounds,
+    /// Whether published ones may be on a network of one's own.
+    pub inside: bool,
+}
+
+impl Muster {
+    /// The stores that an account publishes, as it wrote them; nothing of a contract that keeps none.
+    pub async fn stores_of(&self, account: Address) -> Result<String, Error> {
+        match self.read(IMuster::storesOfCall { account }).await {
+            Err(Error::Refused(_) | Error::Answer { .. }) => Ok(String::new()),
+            answered => answered,
+        }
+    }
+
+    /// The stores of a node: those of the account that works for it, or else of its operator.
+    pub async fn stores_of_node(&self, number: u32) -> Result<String, Error> {
+        let worker = self.read(IMuster::workerOfCall { number }).await?;
+        if worker.works {
+            let stores = self.stores_of(worker.worker).await?;
+            if !stores.is_empty() {
+                return Ok(stores);
+            }
+        }
+        let operator = self.read(IMuster::nodeCall { number }).await?.operator;
+        self.stores_of(operator).await
+    }
+
+    /// The result of a task that succeeded, checked against its answer: from the stores that were named for it, those that its nodes
+    /// publish, or those that are configured.
+    ///
+    /// # Errors
+    /// [`NoResult::Lost`] if no store has it.
+    pub async fn result(&self, outcome: &Outcome, lookup: &Lookup) -> Result<Found, NoResult> {
+        let mut attempts = Vec::new();
+        for answer in &outcome.answers {
+            let published = self.stores_of_node(answer.node).await?;
+            let published = Stores::published(&published, lookup.bounds, lookup.inside);
+            let stores = lookup.named.then(&published).then(&lookup.configured);
+            if let Some(salt) = answer.salt {
+                match stores.open_sealed(&Seal::new(outcome.id, answer.node, salt)).await {
+                    Ok(found) => return Ok(found),
+                    Err(lost) => attempts.extend(lost.attempts),
+                }
+            }
+            if !outcome.hashed {
+                match stores.get(answer.value).await {
+                    Ok(found) => return Ok(found),
+                    Err(lost) => attempts.extend(lost.attempts),
+                }
+            }
+        }
+        // Several answers, or both names of one, have the same stores.
+        let mut told: Vec<Attempt> = Vec::new();
+        attempts.retain(|attempt| {
+            let new = !told.contains(attempt);
+            told.push(attempt.clone());
+            new
+        });
+        let nodes = outcome.answers.iter().map(|answer| answer.node).collect();
+        Err(NoResult::Lost { id: outcome.id, nodes, attempts })
+    }
+}
