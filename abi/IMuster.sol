@@ -22,7 +22,8 @@ interface IMuster {
         uint32 gpu;
         /// Redundancy policy. 0 runs the task on a single node and pays any answer. 1, sampled: the node commits to its answer, and with
         /// the probability of the parameter sampleBps two more nodes are given the same task and all are judged; the node cannot know.
-        /// 2, replicated: three nodes are given the task at once, and are judged; the fee is for all three together.
+        /// 2, replicated: three nodes are given the task at once, and are judged; the fee is for all three together. They are scored and slashed
+        /// only if the parameter scorePool's nodes are idle in its scope at the draw: not in a busy network, where 1 is. See GroupFormed.
         /// 3, rated: its creator's {Profile} says how several nodes are chosen by their ratings, of which more than half have to agree; the fee
         /// is for as many as the profile's `most` says now.
         uint8 redundancy;
