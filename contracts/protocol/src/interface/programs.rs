@@ -65,8 +65,7 @@ program! { SOURCE;
         }
     }
 
-    /// The program of validation, and of tasks that end without an answer. Commitments and reveals are taken whatever is due, and
-    /// serve nothing.
+    /// The program of validation. Commitments and reveals are taken whatever is due, and serve nothing.
     groups GROUPS {
         // Those that may do more in a group demand more there. One block: each has its own copy of what opens the network.
         acting(net, FREEING_GAS) {
@@ -76,19 +75,20 @@ program! { SOURCE;
             }
             settleCall(id: TaskId, group: u32) { net.settle(id, group) }
         }
-        serving(net, CALL_GAS) {
-            reportErrorCall(id: TaskId, code: u8) { net.report_error(id, code) }
-            expireCall(node: NodeId, id: TaskId) { net.expire(node, id) }
-        }
     }
 
-    /// The program that draws several nodes at once: validators, and those of replicated tasks.
+    /// The program that draws several nodes at once: validators, and those of replicated tasks; and of tasks that end without an answer.
     calls CALLS {
         acting(net, QUEUEING_GAS) {
             validateCall(id: TaskId, node: NodeId) { net.validate(id, node) }
         }
         acting(net, CALL_GAS) {
             formGroupCall() -> bool { Ok(net.form()) }
+        }
+        // They would fit no other program that frees nodes.
+        serving(net, CALL_GAS) {
+            reportErrorCall(id: TaskId, code: u8) { net.report_error(id, code) }
+            expireCall(node: NodeId, id: TaskId) { net.expire(node, id) }
         }
     }
 
