@@ -16,7 +16,7 @@ export const musterParameters = [
   {"number":13,"name":"limitMin","doc":"Shortest time limit of a running task","unit":"seconds","default":60n,"least":1n,"most":3600n,"delayed":false},
   {"number":14,"name":"limitMax","doc":"Longest time limit of a running task","unit":"seconds","default":7200n,"least":60n,"most":65535n,"delayed":false},
   {"number":15,"name":"grace","doc":"Added to every time limit, for outages of the sequencer","unit":"seconds","default":0n,"least":0n,"most":7200n,"delayed":false},
-  {"number":16,"name":"minStake","doc":"Minimum stake","unit":"granules","default":{"minimumStake":{"times":1n,"over":1n}},"least":1n,"most":{"minimumStake":{"times":262144n,"over":1n}},"delayed":false},
+  {"number":16,"name":"minStake","doc":"Minimum stake","unit":"granules","default":{"minimumStake":{"times":1n,"over":1n}},"least":1n,"most":{"minimumStake":{"times":262144n,"over":1n}},"delayed":true},
   {"number":17,"name":"unbonding","doc":"Time before a returned stake can be withdrawn","unit":"seconds","default":86400n,"least":0n,"most":{"lesserOf":[2592000n,{"upgradeDelay":{"less":86400n}}]},"delayed":true},
   {"number":18,"name":"kickoutMilli","doc":"Q_long below this kicks out","unit":"thousandths","default":2000n,"least":0n,"most":10000n,"delayed":true},
   {"number":19,"name":"scarce","doc":"Fewer available holders of a model than this start a pre-download","unit":"nodes","default":3n,"least":0n,"most":8n,"delayed":false},

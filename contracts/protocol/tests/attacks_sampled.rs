@@ -367,33 +367,47 @@ fn a_least_stake_lowered_and_raised_leaves_no_slash_uncovered() {
     check_money(&mut w);
 }
 
-/// What is left of it: a task that is queued when `minStake` is lowered has the fee of before, and whoever joins for less can have it. That
-/// takes the owner, and ends with the time that tasks may be queued.
+/// A task that is queued when `minStake` is lowered has the fee of before, and whoever joins for less could have it: all that they have was less
+/// than a wrong answer costs. Now the change is proposed. From the proposal on fees are bound by it, and what was queued before can be ended
+/// by anyone long before it takes effect.
 #[test]
-fn what_is_queued_when_the_least_stake_is_lowered_may_lack_cover() {
+fn what_is_queued_when_a_lower_least_stake_is_proposed_can_be_ended_before_it_counts() {
     let mut w = all_sampled(12);
-    let tasks = busy(&mut w, 12);
+    busy(&mut w, 12);
     let id = w.create(CREATOR, FEE, wanted(&[])).unwrap();
-    assert!(w.ticket(id) > 0);
+    let ticket = w.ticket(id);
     let little = STAKE / 10;
-    w.set("minStake", (little / u128::from(GRANULE)) as u64);
+    let (number, value) = (parameter("minStake"), U256::from(little / u128::from(GRANULE)));
+    refused!(w.send(OWNER, 0, setParameterCall { parameter: number, value }), ParameterDelayed(number));
+    let before = most(&mut w);
+    w.send(OWNER, 0, proposeParameterCall { parameter: number, value }).unwrap();
+    let effective = w.mem.now + u64::from(UPGRADE_DELAY);
     refused!(w.create(CREATOR, FEE, wanted(&[])), FeeTooHigh(FEE, little / (SLASH_TIMES * 3)));
-    w.join(13, "RTX 4090", 24, &[], little / TOKEN).unwrap();
-    assert_eq!(task_of(&mut w, 13), id);
-    tasks.into_iter().for_each(|task| submit(&mut w, task));
-    let burnt = answered(&mut w, id, 13, 9);
-    check_money(&mut w);
     let queue_time: u64 = w.ask(parameterCall { which: parameter("queueTime") }).value.to();
+    w.pass(1, queue_time + 1);
+    refused!(w.send(who(DRIVER), 0, acceptParameterCall { parameter: number }), TooEarly(effective));
+    w.send(who(DRIVER), 0, expireQueuedCall { id, ticket }).unwrap();
+    w.pass(1, u64::from(UPGRADE_DELAY) - queue_time);
+    w.send(who(DRIVER), 0, acceptParameterCall { parameter: number }).unwrap();
+    w.join(13, "RTX 4090", 24, &[], little / TOKEN).unwrap();
+    let after = most(&mut w);
+    check_money(&mut w);
     priced(
         "a dear queued task taken by who joined for less",
-        &format!("minStake lowered to {} tokens while a task of {} tokens is queued", little / TOKEN, FEE / TOKEN),
+        &format!("a minStake of {} tokens proposed while a task of {} tokens is queued", little / TOKEN, FEE / TOKEN),
         &format!(
-            "a wrong answer burns {:.1} tokens of {:.1}; until {queue_time} s later at the latest",
-            burnt as f64 / TOKEN as f64,
-            (SLASH_TIMES * LEFT) as f64 / TOKEN as f64
+            "anyone ends that task after {queue_time} s, {} s before the change; the highest fee goes from {:.2} to {:.2} tokens at the proposal",
+            u64::from(UPGRADE_DELAY) - queue_time,
+            before as f64 / TOKEN as f64,
+            after as f64 / TOKEN as f64
         ),
     );
-    assert_eq!(burnt, little, "all that it has");
+    assert_eq!(after, little / (SLASH_TIMES * 3));
+    // One that is not accepted binds, too: it may be at any time.
+    let mut w = all_sampled(12);
+    let value = U256::from(4);
+    w.send(OWNER, 0, proposeParameterCall { parameter: parameter("openMost"), value }).unwrap();
+    assert_eq!(most(&mut w), STAKE / (SLASH_TIMES * 5));
 }
 
 /// A new `slashTimes` was that of groups that were open already, whose fees were bound by the old one. Now each task has its own.

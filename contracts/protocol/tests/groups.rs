@@ -3,6 +3,7 @@
 use alloy_primitives::{keccak256, B256};
 use muster_core::record::Account;
 use muster_core::validation::payment;
+use muster_core::wad::WAD;
 use muster_model::refused;
 use muster_model::validated::*;
 use muster_model::world::*;
@@ -275,6 +276,46 @@ fn withholding_costs_what_a_wrong_answer_costs() {
     // Paused it stood in no list, and nobody else has left one with it: all nine are found.
     for _ in 0..9 {
         started(&mut w, TOKEN, spec(0, &[]));
+    }
+}
+
+/// A withheld answer is no better than one that does not come in time: H falls as after that, also where nobody can be slashed for it. Who is
+/// idle by then, and is excluded by it, leaves the lists at once.
+#[test]
+fn a_withheld_answer_lowers_h_like_a_timeout_in_every_group() {
+    let picture = B256::right_padding_from(&[7; 8]);
+    for (nodes, spec, says) in [
+        (10, alike(0), value(1)),
+        (10, image(0), picture),
+        (4, alike(0), value(1)),
+        (4, image(0), picture),
+        (10, rated(), value(1)),
+        (4, rated(), value(1)),
+    ] {
+        for penalty in [300_000, 50_000] {
+            let mut w = network(nodes);
+            w.set("penaltyPpm", penalty);
+            // Who is slashed below the least stake is gone, whatever its H.
+            w.set("slashTimes", 0);
+            set_profile(&mut w, CREATOR, Profile { algorithm: 1, least: 3, most: 3, reschedules: 0, ..USUAL });
+            let id = created(&mut w, 3 * TOKEN, IMuster::TaskSpec { gpu: CARD, ..spec.clone() });
+            let (place, members) = group_of(&mut w, id).expect("formed");
+            for &n in &members {
+                commit(&mut w, id, n, ANSWER, says).unwrap();
+            }
+            for &n in &members[1..] {
+                reveal(&mut w, id, place, n, ANSWER, says).unwrap();
+            }
+            w.pass(1, 7_201);
+            w.events();
+            w.send(who(DRIVER), 0, settleCall { id, group: place }).unwrap();
+            let h: Vec<u64> = members.iter().map(|&n| w.node(n).reliability).collect();
+            assert_eq!(h, [WAD / 1_000_000 * penalty, WAD, WAD], "{spec:?}");
+            let out: Vec<u32> = nodes_with(&mut w, 1);
+            assert_eq!(out, if penalty < 100_000 { vec![members[0]] } else { vec![] }, "{spec:?}");
+            assert_eq!(w.node(members[0]).status, 1, "it stays in the network");
+            check_money(&mut w);
+        }
     }
 }
 

@@ -1877,7 +1877,7 @@ fn parameters_that_reach_into_stakes_have_to_be_proposed() {
     let delayed: Vec<&str> = PARAMETERS.iter().filter(|p| p.delayed()).map(|p| p.name).collect();
     let validation = ["sampleWindow", "revealWindow", "openMost", "slashTimes", "scorePool", "hammingMost", "slashImages"];
     // And what a task that exists may cost its creator.
-    assert_eq!(delayed, [&["startFeeBps", "unbonding", "kickoutMilli", "queueTime"], &validation[..]].concat());
+    assert_eq!(delayed, [&["startFeeBps", "minStake", "unbonding", "kickoutMilli", "queueTime"], &validation[..]].concat());
     let (number, plain) = (parameter("kickoutMilli"), parameter("tau"));
     refused!(w.raw(OWNER, 0, |m| admin::set_parameter(m, number, Word::from(9_000))), ParameterDelayed(number));
     refused!(w.raw(OWNER, 0, |m| admin::propose_parameter(m, plain, Word::from(9))), ParameterNotDelayed(plain));

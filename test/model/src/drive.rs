@@ -202,7 +202,8 @@ pub fn drive_native(seeds: Range<u64>, length: usize, operators: u64, least: u64
 }
 
 /// What happens in a network where most tasks are validated.
-const VALIDATED: [&str; 98] = [
+const VALIDATED: [&str; 99] = [
+    "H fell for a withheld answer",
     "AnswerCommitted",
     "AnswerRevealed",
     "TaskSampled",

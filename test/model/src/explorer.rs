@@ -655,6 +655,9 @@ impl Explorer {
                 if j.verdict == 1 && scored {
                     self.boost(j.node, now, estimate);
                 }
+                if j.verdict == 3 {
+                    self.penalise(j.node, now);
+                }
                 if open {
                     self.count_closed(j.node, j.group);
                 }

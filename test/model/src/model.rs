@@ -32,9 +32,10 @@ const EPS: f64 = 1e-11;
 /// Blocks whose hash can be had.
 const HISTORY: u64 = 393_168;
 /// Parameters that have to be proposed.
-const DELAYED: [&str; 11] = [
+const DELAYED: [&str; 12] = [
     "startFeeBps",
     "queueTime",
+    "minStake",
     "unbonding",
     "kickoutMilli",
     "sampleWindow",
@@ -751,7 +752,7 @@ pub struct Model {
     set: BTreeMap<&'static str, u64>,
     /// Proposed parameters, and when they can take effect.
     proposed: BTreeMap<&'static str, (u64, u64)>,
-    /// The lowest `minStake` and the highest `openMost` that there ever were.
+    /// The lowest `minStake` and the highest `openMost` that there ever were, or that were proposed.
     bounds: (u64, u64),
     /// What is queued beside idle nodes that could run it.
     left: Left,
@@ -2165,7 +2166,9 @@ impl Model {
             C::proposeParameter(c) => {
                 need!(by == OWNER, "NotOwner");
                 let at = self.now + UPGRADE_DELAY as u64;
-                self.proposed.insert(PARAMETERS[c.parameter as usize].name, (c.value.to(), at));
+                let (name, value) = (PARAMETERS[c.parameter as usize].name, c.value.to());
+                self.proposed.insert(name, (value, at));
+                self.bound_fees(name, value);
                 t.expect(E::ParameterProposed(IMuster::ParameterProposed {
                     parameter: c.parameter,
                     value: c.value,
@@ -3010,6 +3013,11 @@ impl Model {
             self.note("member late at the judgement");
             free = true;
         }
+        if member.stage == COMMITTED {
+            // As bad as no answer.
+            self.penalise(node);
+            self.note("H fell for a withheld answer");
+        }
         if matches!(counts, Counts::Score(1..) | Counts::Rating(true)) {
             self.boost(node, task.estimate);
         }
@@ -3046,6 +3054,12 @@ impl Model {
                 self.note("kicked out by a judgement");
             }
             _ => {}
+        }
+        let n = &self.nodes[&node];
+        let idle = n.status == 1 && n.parked.is_none() && n.waits.is_none() && n.reserved == 0;
+        if member.stage == COMMITTED && idle && !self.eligible(self.h(n)) {
+            self.note("idle and excluded for a withheld answer");
+            return true;
         }
         free
     }
@@ -3122,10 +3136,19 @@ impl Model {
         }
     }
 
+    /// Fees stay within what a parameter was, or may come to be since it was proposed.
+    fn bound_fees(&mut self, name: &str, value: u64) {
+        let (least, most) = self.bounds;
+        match name {
+            "minStake" => self.bounds = (least.min(value), most),
+            "openMost" => self.bounds = (least, most.max(value)),
+            _ => {}
+        }
+    }
+
     fn set_parameter(&mut self, t: &mut Trace, name: &'static str, value: u64) {
         let before = self.set.insert(name, value).unwrap();
-        let (least, most) = self.bounds;
-        self.bounds = (least.min(self.set["minStake"]), most.max(self.set["openMost"]));
+        self.bound_fees(name, value);
         t.expect(E::ParameterChanged(IMuster::ParameterChanged {
             parameter: parameter(name),
             before: alloy_primitives::U256::from(before),

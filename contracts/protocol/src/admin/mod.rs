@@ -5,7 +5,7 @@ pub mod stores;
 pub mod worker;
 
 use crate::abi::{emit, IMuster::*};
-use crate::admin::parameters::{bounded, put_defaults, put_parameter, within, Change, BASE_MAX};
+use crate::admin::parameters::{bounded, put_defaults, put_parameter, remember, within, Change, BASE_MAX};
 use crate::host::Host;
 use crate::store::layout::*;
 use crate::store::owner::ownership;
@@ -115,6 +115,7 @@ pub fn propose_parameter<H: Host>(host: &mut H, number: u8, value: Word) -> Resu
     let at = host.now() + o.upgrade_delay as u64;
     let place = entry(host, NEXT_PARAMETERS, number as u64);
     host.put(place, &NextParameter { value, at });
+    remember(host, p, value);
     emit::<ParameterProposed>(host, (number,), (value, at));
     Ok(())
 }

@@ -214,7 +214,7 @@ parameters! {
     /// Added to every time limit, for outages of the sequencer
     "grace" in "seconds": Terms.grace = Fixed(0), 0 to Fixed(7_200);
     /// Minimum stake
-    "minStake" in "granules": Terms.min_stake = StakeOver(1), 1 to StakeLimit;
+    "minStake" in "granules": Terms.min_stake = StakeOver(1), 1 to StakeLimit, Proposed;
     /// Time before a returned stake can be withdrawn
     "unbonding" in "seconds": Rules.unbonding = Fixed(86_400), 0 to BeforeUpgrades(2_592_000), Proposed;
     /// Q_long below this kicks out
@@ -289,19 +289,34 @@ pub fn within<H: Host>(host: &H, number: u8, value: Word) -> Result<(&'static Se
 pub fn put_parameter<H: Host>(host: &mut H, number: u8, p: &Setting, value: u64) {
     let before = p.get(host);
     p.put(host, value);
-    remember(host);
+    remember(host, p, value);
     emit::<ParameterChanged>(host, (number,), (before, value));
 }
 
-/// Keeps what parameters have been, by which fees are bound: nodes may have joined, and have commitments open, since then.
-fn remember<H: Host>(host: &mut H) {
-    let (terms, limits, rules): (Terms, Limits, Rules) = (host.get(slot(TERMS)), host.get(slot(LIMITS)), host.get(slot(RULES)));
-    let least_stake_ever = limits.least_stake_ever.min(terms.min_stake.min(BASE_MAX) as u32);
-    if least_stake_ever < limits.least_stake_ever {
-        host.put(slot(LIMITS), &Limits { least_stake_ever, ..limits });
-    }
-    if limits.open_most > rules.open_most_ever {
-        host.put(slot(RULES), &Rules { open_most_ever: limits.open_most, ..rules });
+/// Where a parameter of a record lies.
+const fn lies<R: Holds>(field: &str) -> (u8, u8) {
+    (R::SLOT, place(R::FIELDS, field).0 as u8)
+}
+
+/// Keeps what parameters have been, or are proposed to be, by which fees are bound: nodes may have joined, and have commitments open, since
+/// then; and a task that is queued when a value takes effect may be as old as its proposal.
+pub fn remember<H: Host>(host: &mut H, p: &Setting, value: u64) {
+    const MIN_STAKE: (u8, u8) = lies::<Terms>("min_stake");
+    const OPEN_MOST: (u8, u8) = lies::<Limits>("open_most");
+    match (p.slot, p.at) {
+        MIN_STAKE => {
+            let (limits, value): (Limits, _) = (host.get(slot(LIMITS)), value.min(BASE_MAX) as u32);
+            if value < limits.least_stake_ever {
+                host.put(slot(LIMITS), &Limits { least_stake_ever: value, ..limits });
+            }
+        }
+        OPEN_MOST => {
+            let (rules, value): (Rules, _) = (host.get(slot(RULES)), value as u8);
+            if value > rules.open_most_ever {
+                host.put(slot(RULES), &Rules { open_most_ever: value, ..rules });
+            }
+        }
+        _ => {}
     }
 }
 

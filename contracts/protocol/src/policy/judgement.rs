@@ -4,7 +4,7 @@ use crate::abi::{emit, IMuster::*};
 use crate::flow::network::Network;
 use crate::flow::queueing::{abort, redraw, SLASHED};
 use crate::flow::release::release;
-use crate::flow::reliability::{lower_reliability, raise_reliability};
+use crate::flow::reliability::{lower_reliability, may_work, raise_reliability};
 use crate::flow::scores::{enter_score, kick_out};
 use crate::flow::standing::{depart, restake, withdraw_from_work, Next};
 use crate::host::Host;
@@ -74,8 +74,12 @@ fn conclude<H: Host>(net: &mut Network<'_, H>, member: &Membership, order: &Orde
     accounts::credit(net.host, operator, paid);
     // It has let its deadline pass, and nobody has told it so.
     let late = member.stage == Stage::Running;
-    if late {
+    // A withheld answer is no better than none in time, also where nothing can be slashed for it.
+    let withheld = member.stage == Stage::Committed;
+    if late || withheld {
         lower_reliability(net, &mut seat);
+    }
+    if late {
         emit::<MemberTimedOut>(net.host, (order.id, seat.id), (seat.order(net.host).group.0,));
     }
     if matches!(mark, Some(Mark::Score(1..) | Mark::Rating(true))) {
@@ -106,7 +110,12 @@ fn conclude<H: Host>(net: &mut Network<'_, H>, member: &Membership, order: &Orde
     if out && joined && kick_out(net, &mut seat) {
         return;
     }
-    if held && counted || late {
+    // Who is idle, and is excluded by it.
+    let set_back = withheld && seat.node.idle() && !may_work(net, &seat);
+    if set_back {
+        withdraw_from_work(net, &mut seat);
+    }
+    if held && counted || late || set_back {
         release(net, Unplaced::of(seat), Next::WorkOrWait);
     } else {
         seat.put(net.host);

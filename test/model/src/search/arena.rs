@@ -192,7 +192,8 @@ impl Arena {
             Some((name, _)) => acceptParameterCall { parameter: parameter(name) }.abi_encode(),
             None => {
                 let value = U256::from(self.dice.below(2) * 100 + 300) * U256::from(TOKEN / u128::from(GRANULE));
-                setParameterCall { parameter: parameter("minStake"), value }.abi_encode()
+                let _ = self.call_data(OWNER, 0, &proposeParameterCall { parameter: parameter("minStake"), value }.abi_encode());
+                acceptParameterCall { parameter: parameter("minStake") }.abi_encode()
             }
         };
         // What was accepted before is refused.

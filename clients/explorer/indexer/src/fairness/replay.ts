@@ -374,6 +374,7 @@ export class Replay {
         break;
       case "MemberJudged": {
         const team = this.#teams.get(number(args.group));
+        if (number(args.verdict) === 3) this.#penalise(node, now);
         if (number(args.verdict) === 1 && team?.scored) this.#boost(node, now, task?.estimate ?? 0);
         if (node && team?.liable && team.committed.has(number(args.node))) {
           node.open--;

@@ -197,6 +197,9 @@ export const groups: Pick<
       node.succeeded++;
       await scene.countOf(number, { succeeded: 1 });
       if (group.scored) await raise(scene, node, task);
+    } else if (verdict === 3) {
+      // A withheld answer lowers H like none in time.
+      await lower(scene, node);
     } else if (verdict === 4) {
       node.failed++;
       await scene.countOf(number, { failed: 1 });
