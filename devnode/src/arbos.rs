@@ -1,6 +1,7 @@
 //! ArbOS's own state: parameters, programs, cache managers.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use imbl::HashMap;
 use revm::primitives::{keccak256, Address, B256, U256};
@@ -115,13 +116,13 @@ impl Number {
     }
 }
 
-/// Nitro's nested storage: the path of spaces to a word, and its key there.
-fn nitro_slot(path: &[&[u8]], key: B256) -> U256 {
-    let mut space: Vec<u8> = vec![];
-    for id in path {
-        space.extend_from_slice(id);
-        space = keccak256(&space).to_vec();
-    }
+/// A space of Nitro's nested storage, by the path to it.
+fn space(path: &[&[u8]]) -> Vec<u8> {
+    path.iter().fold(vec![], |outer, id| keccak256([&outer[..], id].concat()).to_vec())
+}
+
+/// A word of a space.
+fn word_of(mut space: Vec<u8>, key: B256) -> U256 {
     // Pages of 256 words stay together.
     let (page, offset) = key.split_at(31);
     space.extend_from_slice(page);
@@ -130,12 +131,22 @@ fn nitro_slot(path: &[&[u8]], key: B256) -> U256 {
     slot.into()
 }
 
+fn nitro_slot(path: &[&[u8]], key: B256) -> U256 {
+    word_of(space(path), key)
+}
+
+const L1_PRICING: &[u8] = &[0];
+const L2_PRICING: &[u8] = &[1];
+const PROGRAMS: &[u8] = &[8];
+const FEATURES: &[u8] = &[9];
+
+/// What every transaction or start of a program reads.
+static PARAMS: LazyLock<U256> = LazyLock::new(|| nitro_slot(&[PROGRAMS, &[0]], B256::ZERO));
+static PROGRAM: LazyLock<Vec<u8>> = LazyLock::new(|| space(&[PROGRAMS, &[1]]));
+static FEATURE_BITS: LazyLock<U256> = LazyLock::new(|| nitro_slot(&[FEATURES], B256::ZERO));
+
 impl Slot {
     pub(crate) fn key(self) -> U256 {
-        const L1_PRICING: &[u8] = &[0];
-        const L2_PRICING: &[u8] = &[1];
-        const PROGRAMS: &[u8] = &[8];
-        const FEATURES: &[u8] = &[9];
         let number = |n: u64| B256::from(U256::from(n));
         let set = |set: Set| -> &[&[u8]] {
             match set {
@@ -152,8 +163,8 @@ impl Slot {
             }
         };
         match self {
-            Self::Params => nitro_slot(&[PROGRAMS, &[0]], B256::ZERO),
-            Self::Program(hash) => nitro_slot(&[PROGRAMS, &[1]], hash),
+            Self::Params => *PARAMS,
+            Self::Program(hash) => word_of(PROGRAM.clone(), hash),
             Self::ModuleHash(hash) => nitro_slot(&[PROGRAMS, &[2]], hash),
             Self::DataPricer(field) => nitro_slot(&[PROGRAMS, &[3]], number(field)),
             Self::ActivationGas => nitro_slot(&[PROGRAMS, &[5]], B256::ZERO),
@@ -166,7 +177,7 @@ impl Slot {
             Self::Number(Number::L1PricePerUnit) => nitro_slot(&[L1_PRICING], number(7)),
             Self::Number(Number::SpeedLimit) => nitro_slot(&[L2_PRICING], number(0)),
             Self::Number(Number::MinBaseFee) => nitro_slot(&[L2_PRICING], number(3)),
-            Self::Number(Number::CalldataFloor) => nitro_slot(&[FEATURES], B256::ZERO),
+            Self::Number(Number::CalldataFloor) => *FEATURE_BITS,
         }
     }
 }
