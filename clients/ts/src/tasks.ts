@@ -198,9 +198,10 @@ function createdBy({ hash, receipt }: Sent, address: Address, count: number): { 
 
 /** What the contract is told for a request, once its input is stored. */
 async function storing(client: MusterClient, address: Address, request: TaskRequest, signal?: AbortSignal): Promise<{ spec: TaskSpec; identity: string | undefined }> {
-  const spec = specOf(request);
   const { input, store, private: hidden, gpu, vram } = request;
-  if (input === undefined || store === undefined) return { spec, identity: undefined };
+  if (input === undefined || store === undefined) return { spec: specOf(request), identity: undefined };
+  // Refused before anything is put; its digest, which may take long, comes with that.
+  const spec = specOf({ ...request, input: "" } as TaskRequest);
   const { inputDigest, identity } = await putInput(client, { address, input, store, private: hidden, gpu, vram, signal });
   return { spec: { ...spec, inputDigest }, identity };
 }
