@@ -39,7 +39,7 @@ function get(agent, url) {
 }
 
 /** Listens for states and for what changes in the answers to these questions; gives each message to whoever wants it. */
-function listen(origin, asked, onMessage) {
+function listen(origin, asked, onMessage, onError) {
   const request = http.get(`${origin}/api/live${asked.length ? `?${asked.map((one) => `ask=${encodeURIComponent(one)}`).join("&")}` : ""}`, { agent: false }, (response) => {
     let held = "";
     response.setEncoding("utf8");
@@ -52,8 +52,12 @@ function listen(origin, asked, onMessage) {
       }
     });
   });
-  request.on("error", () => undefined);
-  return () => request.destroy();
+  let isOver = false;
+  request.on("error", (error) => isOver || onError(error));
+  return () => {
+    isOver = true;
+    request.destroy();
+  };
 }
 
 /** The page waits so long for what it follows before it asks, in milliseconds; and until a view has settled. */
@@ -123,18 +127,23 @@ export async function look(origins, database, schema, number, seconds) {
       const index = String((await ask("/")).body);
       const files = [...index.matchAll(/(?:src|href)="\.(\/assets\/[^"]+)"/g)].map(([, file]) => file);
       await Promise.all([...files, "/config.json"].map(ask));
-      const first = await new Promise((resolve) => {
-        stop = listen(origin, [], (state) => {
-          known = Number(state.network.events);
-          resolve(state);
-        });
+      const first = await new Promise((resolve, reject) => {
+        stop = listen(
+          origin,
+          [],
+          (state) => {
+            known = Number(state.network.events);
+            resolve(state);
+          },
+          reject,
+        );
       });
       assert.ok(first.block > 0);
       await askAll(QUESTIONS);
       firsts.push(performance.now() - begun);
       await sleep(SETTLED);
       stop();
-      stop = listen(origin, QUESTIONS, hear);
+      stop = listen(origin, QUESTIONS, hear, fail);
     } catch (error) {
       fail(error);
     }

@@ -631,7 +631,7 @@ test("ten questions of a stranger, answered from the first view on", async () =>
         await page.getByRole("searchbox").fill(step.search);
         await page.keyboard.press("Enter");
       } else if (step.choose) {
-        await page.getByLabel(step.choose[0], { exact: true }).selectOption({ label: step.choose[1] });
+        await page.locator("main label", { hasText: new RegExp(`^${step.choose[0]}`) }).locator("select").selectOption({ label: step.choose[1] });
         await until("it is asked", async () => page.url().includes("slashed=yes") && (await page.locator('section[aria-busy="true"]').count()) === 0 && (await page.locator('table[data-table="nodes"] tbody tr').count()) === 1);
       } else await page.locator(step.open).first().click();
     }

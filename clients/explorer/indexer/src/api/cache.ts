@@ -28,8 +28,8 @@ export interface Answer {
 
 /** Answers that are kept, and their bytes in all. */
 const [MOST, MOST_BYTES] = [2_000, 64 * 2 ** 20];
-/** What takes long to compute is computed so many times less often, so that it leaves the database to others; what takes shorter than this, in milliseconds, each time. */
-const [REST, SHORT] = [4, 250];
+/** What takes long to compute is computed so many times less often, so that it leaves the database to others; what takes no longer than this, in milliseconds, for each state. */
+const [REST, SHORT] = [4, 1_000];
 
 const kept = new Map<string, Answer>();
 const pending = new Map<string, Promise<Answer>>();
