@@ -167,6 +167,15 @@ test("the unit: systemd reads it, its user and folders are made, and it may writ
   assert.match(tmpfiles, new RegExp(`^d ${dirname(/--config (\S+)/.exec(says.ExecStart[0])[1])} 0750 root ${says.Group[0]}$`, "m"));
   assert.match(read(`${AGENT}/muster-agent.sysusers`), new RegExp(`^u ${says.User[0]} - "[^"]+" ${home}$`, "m"));
 
+  // The executors' user, who is not the agent's, and what the agent hands to it.
+  const [, user] = /^user = "(.*?)"/m.exec(config);
+  const [, exchange] = /^exchange = "(.*?)"/m.exec(config);
+  assert.notEqual(user, says.User[0]);
+  assert.equal(`/run/${says.RuntimeDirectory[0]}`, exchange);
+  assert.match(read(`${AGENT}/muster-agent.sysusers`), new RegExp(`^u ${user} - [^]*^m ${says.User[0]} ${user}$`, "m"));
+  assert.deepEqual(says.AmbientCapabilities, ["CAP_SETUID CAP_SETGID"]);
+  assert.deepEqual(says.CapabilityBoundingSet, says.AmbientCapabilities);
+
   const place = join(work, "root");
   if (has("systemd-sysusers") && has("systemd-tmpfiles") && process.getuid() === 0) {
     for (const [kind, command] of [["sysusers", ["systemd-sysusers"]], ["tmpfiles", ["systemd-tmpfiles", "--create"]]]) {
@@ -194,6 +203,15 @@ test("the unit: systemd reads it, its user and folders are made, and it may writ
     const there = text.replace("/usr/local/bin/muster-agent", process.execPath);
     assert.deepEqual(verify(there), []);
     assert.notDeepEqual(verify(there.replace("StateDirectory=", "StatDirectory=")), [], "it would not have noticed");
+    // What the agent's page says of it is 2.2; other versions weigh a little otherwise. In tenths; without `--offline` it is not asked.
+    const secure = (changed) => {
+      writeFileSync(file, changed);
+      return spawnSync("systemd-analyze", ["security", "--offline=yes", "--threshold=30", file], { encoding: "utf8" });
+    };
+    if (!/offline/.test(secure(there).stderr)) {
+      assert.equal(secure(there).status, 0, secure(there).stdout);
+      assert.notEqual(secure(there.replace("SystemCallFilter=", "# ").replace("ProtectSystem=", "# ").replace("CapabilityBoundingSet=", "# ")).status, 0);
+    } else t.diagnostic("this systemd-analyze weighs no unit from a file");
   } else t.diagnostic("without systemd-analyze, nobody read the unit");
 });
 

@@ -231,6 +231,7 @@ def measure(arguments):
     given.add_argument("--diffusion", help="tiny, small or sdxl; sdxl on a card, small elsewhere")
     given.add_argument("--prompts", type=int, help="texts; 64 on a card, 8 elsewhere")
     given.add_argument("--tokens", type=int, default=LENGTHS[-1])
+    given.add_argument("--dtypes", help="number types, with commas between them; bfloat16,float16 on a card, float32,bfloat16 elsewhere")
     given.add_argument("--pictures", type=int, help="images; 64 on a card, 8 elsewhere")
     given = given.parse_args(arguments)
     torch, _, device = settled(given.device)
@@ -243,7 +244,7 @@ def measure(arguments):
         print(f"making models: llama {size}, diffusion {shape}", file=sys.stderr, flush=True)
         seeded.llama(size, f"{place}/llama", dtype=torch.bfloat16 if card else torch.float32)
         seeded.diffusion(shape, f"{place}/diffusion")
-        dtypes = ["bfloat16", "float16"] if card else ["float32", "bfloat16"]
+        dtypes = given.dtypes.split(",") if given.dtypes else ["bfloat16", "float16"] if card else ["float32", "bfloat16"]
         there = lambda settings: [name for name in settings if ONLY.get(name, device) == device and name != "dtype"]  # noqa: E731
         common = {
             "device": device, "threads": 1, "llama": f"{place}/llama", "diffusion": f"{place}/diffusion", "dtypes": dtypes, "out": place,
@@ -398,7 +399,7 @@ def page():
 
 [All pages](README.md)
 
-Under [validation](validation.md) answers of texts are compared bit by bit, and a node that answers otherwise than two others is slashed. So nodes of one GPU group have to answer alike. This page says what was measured of that. `clients/agent/executors/gpu.sh determinism` measures it on the machine it runs on, keeps its numbers in [determinism.json](determinism.json), and writes this page.
+Under [validation](validation.md) answers of texts are compared bit by bit, and a node that answers otherwise than two others is slashed. So nodes of one GPU group must answer alike. This page says what was measured of that. `clients/agent/executors/gpu.sh determinism` measures it on the machine it runs on, keeps its numbers in [determinism.json](determinism.json), and writes this page.
 
 **No card has been measured.** Columns that say "not run" wait for that command on such a card; what the processor shows says nothing about its kernels. {"" if not cards else "Measured are: " + ", ".join(cards) + "."}
 
@@ -426,14 +427,14 @@ Bits in which the perceptual hash differs from that of the executor's own settin
 
 {table(["one of three has", "differ", "rate at most", "loss as measured", "loss at most"], rates)}
 
-- A node can bear a loss of a hundredth of a fee for each judged answer, that is one wrong answer in {100 * SLASH:,} at `slashTimes` {SLASH}. To show so little, {needed:,} answers in a row have to agree: `gpu.sh determinism --prompts {needed}`. **Nobody has shown that on a card**, so `slashTimes` above 0 for texts is a decision without a measurement behind it.
-- At rate r of wrong answers, `slashTimes` is bearable up to 0.01 / r: at 1 in 100 it would have to be 1, and at 1 in 10 it cannot be borne at all.
+- A node can bear a loss of a hundredth of a fee for each judged answer, that is one wrong answer in {100 * SLASH:,} at `slashTimes` {SLASH}. To show so little, {needed:,} answers in a row must agree: `gpu.sh determinism --prompts {needed}`. **Nobody has shown that on a card**, so `slashTimes` above 0 for texts is a decision without a measurement behind it.
+- At rate r of wrong answers, `slashTimes` is bearable up to 0.01 / r: at 1 in 100 that is 1, and at 1 in 10 it cannot be borne at all.
 
 **What may be listed** (`listGpuGroup`): one request at a time, one number type, one choice of attention, one version of everything, on one model of card. As far as was measured, {", ".join(row[0] for row in alike) or "nothing"} changed nothing.
 
 **Never list**: servers that share batches among requests (vLLM, SGLang, llama.cpp with several slots, Ollama with parallel requests), and groups whose nodes choose attention, number type or threads each for itself. {"As measured, these changed texts: " + "; ".join(f"{row[0]} ({row[1]})" for row in apart) + "." if apart else ""} Such nodes take tasks of policy 0, and of policy 3 where a lost share is all that they risk.
 
-**What the group's name has to hold.** The card's model is in it by NVIDIA's name; all else is in the eight digits of the golden answers: `transformers` and `openai` write the digits of their stack into every answer (versions of torch, CUDA, cuDNN and the library, number type, attention, context, the weights' digest; a server's own fingerprint), so that another stack has another name even if its golden answers read the same. Not in it is the driver: torch brings its own kernels, and whether a driver changes them was not measured. An owner who lists a group lists its number, and tells operators the card, the executor, its arguments, and `requirements-torch.lock`.
+**The group's name.** The card's model is in it by NVIDIA's name; all else is in the eight digits of the golden answers: `transformers` and `openai` write the digits of their stack into every answer (versions of torch, CUDA, cuDNN and the library, number type, attention, context, the weights' digest; a server's own fingerprint), so that another stack has another name even if its golden answers read the same. Not in it is the driver: torch brings its own kernels, and whether a driver changes them was not measured. An owner who lists a group lists its number, and tells operators the card, the executor, its arguments, and `requirements-torch.lock`.
 """
     PAGE.write_text(text)
 

@@ -7,9 +7,12 @@ use std::time::Duration;
 
 use alloy::primitives::{Address, U256};
 use alloy::signers::local::PrivateKeySigner;
-use anyhow::{ensure, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use muster_client::{abi, key, parse_amount};
 use serde::{Deserialize, Deserializer};
+
+use crate::apart;
+use crate::hub::Hub;
 
 /// What an agent does, and for which nodes.
 #[derive(Clone, Debug, Deserialize)]
@@ -54,6 +57,8 @@ pub struct Config {
     pub listen: Option<SocketAddr>,
     /// Where what cannot wait is posted to, as JSON with `text`.
     pub webhook: Option<String>,
+    /// Where models are fetched from and kept, for nodes without a `download` of their own.
+    pub hub: Option<Hub>,
     /// The nodes, one for each GPU.
     #[serde(rename = "node")]
     pub nodes: Vec<Node>,
@@ -112,6 +117,9 @@ pub struct Node {
     /// agent finds it after a restart.
     #[serde(default = "ten")]
     pub lead: u64,
+    /// Whether another node of this agent may have the same GPU with an executor of its own: both have to fit.
+    #[serde(default)]
+    pub beside: bool,
     /// Seconds after which a self-test that failed is made again, and a node without golden tasks is tried again.
     #[serde(default = "ten_minutes")]
     pub retest_after: u64,
@@ -139,6 +147,12 @@ pub struct Executor {
     /// Seconds that a golden task may take.
     #[serde(default = "ten_minutes")]
     pub golden_within: u64,
+    /// The user that it runs as, whose group has the same name: another than the agent's, whose keys it could read else.
+    pub user: Option<String>,
+    /// The container that it runs in, instead.
+    pub container: Option<apart::Container>,
+    /// Where one that is kept apart finds inputs and leaves results; a folder of this agent's in the one for temporary files, if left out.
+    pub exchange: Option<PathBuf>,
     /// Environment variables for it, beside PATH, HOME and the like.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
@@ -211,8 +225,29 @@ impl Config {
                 node.name
             );
             ensure!(!node.executor.command.is_empty(), "node {}: the executor's `command` is empty", node.name);
+            ensure!(
+                node.executor.user.is_none() || node.executor.container.is_none(),
+                "node {}: the executor's `user` is not for one in a `container`",
+                node.name
+            );
             ensure!(node.gpu_name.is_some() == node.vram.is_some(), "node {}: `gpu_name` and `vram` come together", node.name);
             ensure!(node.download.as_ref().is_none_or(|command| !command.is_empty()), "node {}: `download` is empty", node.name);
+            // Two executors on a card take each other's memory, and time.
+            let own = |other: &&Node| other.name != node.name && other.shares.is_none() && other.gpu_name.is_none();
+            if node.shares.is_none() && node.gpu_name.is_none() && !node.beside {
+                let other = config
+                    .nodes
+                    .iter()
+                    .filter(own)
+                    .find(|other| other.gpu.as_deref().unwrap_or("0") == node.gpu.as_deref().unwrap_or("0"));
+                if let Some(other) = other {
+                    bail!(
+                        "nodes {} and {} have the same GPU: one of them `shares` the other's executor, or both say `beside = true`",
+                        node.name,
+                        other.name
+                    );
+                }
+            }
             for model in &node.models {
                 model_id(model).with_context(|| format!("node {}", node.name))?;
             }
@@ -331,7 +366,8 @@ mod tests {
         // What stands in it as a comment are settings too.
         let settings = text.lines().map(|line| match line.strip_prefix("# ") {
             Some(setting)
-                if setting.contains(" = ") && !["operator", "shares"].iter().any(|other| setting.starts_with(other)) =>
+                if setting.contains(" = ")
+                    && !["operator", "shares", "container"].iter().any(|other| setting.starts_with(other)) =>
             {
                 setting
             }

@@ -1,7 +1,7 @@
 //! `muster-agent doctor`: what would keep the agent from its work, and what to do about it.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use alloy::primitives::U256;
 use anyhow::{bail, Result};
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::config::{self, Config};
 use crate::executor::Executor;
-use crate::{disk, golden, gpu, journal, metrics, shared, work};
+use crate::{apart, disk, golden, gpu, journal, metrics, shared, work};
 
 /// What was found, line by line.
 #[derive(Default)]
@@ -242,9 +242,11 @@ async fn machine(config: &Config, node: &config::Node, muster: Option<&Muster>, 
     if let Err(error) = work::prepare(&place) {
         return found.bad(&format!("work directory: {error:#}"), "make it writable");
     }
-    if node.download.is_none() {
-        note("models: without `download`, tasks that need a model which is not there are reported as errors");
+    models(config, node, found);
+    if !apart::is_apart(&node.executor) {
+        note("executor: it runs as the agent's own user, and could read its keys: set `user` or `container`");
     }
+    let before = gpu::look(&gpu).ok().flatten();
     let mut executor = Executor::new(&node.name, &node.executor);
     executor.see(gpu.uuid.clone());
     match executor.start().await {
@@ -269,8 +271,17 @@ async fn machine(config: &Config, node: &config::Node, muster: Option<&Muster>, 
         }
         anyhow::Ok(first.map(|first| first.stack()))
     };
-    match examined.await {
+    let begun = Instant::now();
+    let examined = examined.await;
+    if let (Some(before), Ok(Some(after))) = (before, gpu::look(&gpu)) {
+        match after.used.saturating_sub(before.used) >> 20 {
+            0 => note("GPU: the executor's tasks took none of its memory: does it use this card?"),
+            taken => good(&format!("GPU: the executor has {taken} MiB of it, of {} MiB", after.total >> 20)),
+        }
+    }
+    match examined {
         Ok(stack) => {
+            good(&format!("golden tasks: both times in {} s, starts included", begun.elapsed().as_secs()));
             let name = gpu::registered(&gpu.name, stack.as_deref());
             good(&format!("golden tasks: the name is {name:?}, as two processes of the executor have it"));
             if let Some(muster) = muster {
@@ -278,6 +289,30 @@ async fn machine(config: &Config, node: &config::Node, muster: Option<&Muster>, 
             }
         }
         Err(error) => found.bad(&format!("golden tasks: {error:#}"), "the executor has to answer them, each time alike"),
+    }
+}
+
+/// Whether the models of a node are there, or can be had.
+fn models(config: &Config, node: &config::Node, found: &mut Findings) {
+    if node.download.is_some() {
+        return;
+    }
+    let Some(hub) = &config.hub else {
+        return note("models: without `download` or [hub], tasks that need a model which is not there are reported as errors");
+    };
+    for model in node.models.iter().filter(|model| !model.starts_with("0x")) {
+        match hub.named(model) {
+            Ok(named) if hub.place(&named).is_dir() => good(&format!("model: {model} at {}", &named.commit[..8])),
+            Ok(_) => found.bad(&format!("model: {model} is not there"), &format!("muster-agent fetch {model}")),
+            Err(error) => found.bad(&format!("model: {error:#}"), "write its commit into [hub.revisions]"),
+        }
+    }
+    match hub.models() {
+        Ok(kept) => {
+            let taken: u64 = kept.iter().map(|model| model.bytes).sum();
+            good(&format!("hub: {} models of {} MiB, of {} MiB at most", kept.len(), taken >> 20, hub.most >> 20));
+        }
+        Err(error) => found.bad(&format!("hub: {error:#}"), "make `cache` writable"),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::{Deref, DerefMut};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, PoisonError};
@@ -14,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{oneshot, Mutex, MutexGuard, Notify};
+use tokio::task::JoinHandle;
 use tokio::time::{timeout, timeout_at, Instant};
 
-use crate::config;
-use crate::say;
+use crate::{apart, config, gpu, hub, say};
 
 /// The longest line that an executor may say, in bytes.
 const LINE: u64 = 1 << 20;
@@ -25,6 +26,8 @@ const LINE: u64 = 1 << 20;
 const NOISE: usize = 2_048;
 /// See there.
 const NOISY: u32 = 200;
+/// How often its card is asked after while it runs.
+const LOOK: Duration = Duration::from_secs(5);
 /// The longest text of a reason.
 const REASON: usize = 4_096;
 /// Leads an executor's process group, and ends the whole of it when nobody holds the other end of its standard input any more:
@@ -301,8 +304,8 @@ pub struct Executor {
 
 struct Running {
     child: Child,
-    /// [`GUARD`]; it reads until this is dropped.
-    _guard: Child,
+    /// [`GUARD`]; it reads until its standard input is closed.
+    guard: Child,
     group: Option<Pid>,
     stdin: ChildStdin,
     /// Whether a line was begun, and not ended: whoever wrote it was called off.
@@ -310,6 +313,13 @@ struct Running {
     ready: Ready,
     asked: Arc<std::sync::Mutex<Pending>>,
     noise: Arc<std::sync::atomic::AtomicU32>,
+    /// The last line of its standard error, and who reads that.
+    last: Arc<std::sync::Mutex<String>>,
+    log: JoinHandle<()>,
+    /// The folder of what is exchanged, if it is kept apart.
+    exchange: Option<PathBuf>,
+    /// What ends it where a signal does not: it goes on when nobody holds this any more.
+    ends: bool,
 }
 
 /// Which tasks a running executor has.
@@ -326,6 +336,8 @@ struct Pending {
 /// A task that an executor has been asked.
 pub struct Asked {
     run: Run,
+    /// The same with the paths that it was told, if it is kept apart.
+    told: Option<Run>,
     /// By which of its starts.
     start: u64,
     answer: oneshot::Receiver<Said>,
@@ -362,26 +374,45 @@ impl Executor {
         let ready = match said {
             Ok(Ok(Said::Ready(ready))) => ready,
             Ok(Ok(_)) => bail!("the executor answers before it is ready"),
-            Ok(Err(error)) => return Err(error.context("the executor ended before it was ready")),
+            Ok(Err(error)) => {
+                // Why, it has said there.
+                let _ = timeout(Duration::from_secs(1), &mut running.log).await;
+                let last = running.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let why = if last.is_empty() { "it said nothing".into() } else { last };
+                return Err(error.context(format!("the executor ended before it was ready: {why}")));
+            }
             Err(_) => bail!("the executor was not ready within {} s", within.as_secs()),
         };
         say!("{}: executor {} {} is ready for {:?}; {}", self.node, ready.name, ready.version, ready.kinds, ready.stack);
         running.ready = ready.clone();
-        tokio::spawn(listen(stdout, running.asked.clone()));
+        tokio::spawn(listen(stdout, running.asked.clone(), self.gpu.clone()));
         self.starts += 1;
         self.running = Some(running);
         Ok(ready)
     }
 
     fn spawn(&self) -> Result<(Running, BufReader<ChildStdout>)> {
-        // First, so that there is no moment in which nobody would end the executor.
-        let mut guard = Command::new("/bin/sh");
-        guard.args(["-c", GUARD]).env_clear().process_group(0).kill_on_drop(true);
+        let exchange = match apart::is_apart(&self.settings) {
+            true => Some(apart::exchange(&self.settings, &self.node)?),
+            false => None,
+        };
+        let name = format!("muster-{}-{}-{}", self.node, std::process::id(), self.starts + 1);
+        let apart::Start { command: line, prefix, end } =
+            apart::start(&self.settings, &name, self.gpu.as_deref(), exchange.as_deref().unwrap_or(Path::new("/")));
+        // First, so that there is no moment in which nobody would end the executor. As its user, who alone may.
+        let watch = end.as_ref().map_or(GUARD.to_string(), |end| format!("read -r _; {end}; kill -KILL 0"));
+        let mut guard = Command::new(prefix.first().map_or("/bin/sh", String::as_str));
+        guard.args(prefix.iter().skip(1));
+        if !prefix.is_empty() {
+            guard.arg("/bin/sh");
+        }
+        guard.args(["-c", &watch]).process_group(0);
+        guard.env_clear().envs(std::env::vars().filter(|(name, _)| name == "PATH" || name == "HOME" || name.starts_with("XDG_")));
         guard.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let guard = guard.spawn().context("/bin/sh, which watches it, does not start")?;
         let group = guard.id().and_then(|id| Pid::from_raw(id as i32)).context("/bin/sh, which watches it, has ended")?;
-        let mut command = Command::new(&self.settings.command[0]);
-        command.args(&self.settings.command[1..]).process_group(group.as_raw_nonzero().get()).kill_on_drop(true);
+        let mut command = Command::new(&line[0]);
+        command.args(&line[1..]).process_group(group.as_raw_nonzero().get()).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Nothing of the agent's own, which holds keys, but what programs need to run.
         command.env_clear();
@@ -389,6 +420,10 @@ impl Executor {
         command.envs(std::env::vars().filter(|(name, _)| passed(name)));
         if let Some(gpu) = &self.gpu {
             command.env("CUDA_VISIBLE_DEVICES", gpu);
+        }
+        // A user of its own cannot enter the agent's.
+        if let (Some(user), Some(place)) = (&self.settings.user, &exchange) {
+            command.env("HOME", place).env("USER", user);
         }
         command.envs(&self.settings.environment);
         if let Some(place) = &self.settings.directory {
@@ -399,10 +434,15 @@ impl Executor {
         let stdout = BufReader::new(child.stdout.take().context("no standard output")?);
         let stderr = BufReader::new(child.stderr.take().context("no standard error")?);
         let noise = Arc::new(std::sync::atomic::AtomicU32::new(NOISY));
-        tokio::spawn(log(self.node.clone(), stderr, noise.clone()));
+        let last = Arc::<std::sync::Mutex<String>>::default();
+        let log = tokio::spawn(log(self.node.clone(), stderr, noise.clone(), last.clone()));
         let ready = Ready { name: String::new(), version: String::new(), kinds: Vec::new(), stack: String::new(), at_once: 1 };
         let asked = Arc::default();
-        Ok((Running { child, _guard: guard, group: Some(group), stdin, writing: false, ready, asked, noise }, stdout))
+        // A signal from here reaches neither another user's processes nor a container's; the guard does.
+        let ends = !prefix.is_empty() || end.is_some();
+        let running =
+            Running { child, guard, group: Some(group), stdin, writing: false, ready, asked, noise, last, log, exchange, ends };
+        Ok((running, stdout))
     }
 
     /// How many tasks it takes at a time, as it has said; one, where it is started for each.
@@ -445,11 +485,15 @@ impl Executor {
         if !running.ready.kinds.contains(&run.kind) {
             let reason = format!("the executor runs no tasks of kind {}", run.kind);
             let _ = sender.send(Said::Failed { id: run.id.clone(), fault: Fault::World, reason });
-            return Ok(Asked { run: run.clone(), start, answer, asked: Arc::default() });
+            return Ok(Asked { run: run.clone(), told: None, start, answer, asked: Arc::default() });
         }
-        let line = serde_json::to_string(&serde_json::json!({ "run": run }))? + "\n";
+        if let Some(home) = self.settings.environment.get("HF_HOME") {
+            hub::used(Path::new(home), &run.models);
+        }
+        let told = running.exchange.as_ref().map(|place| pass(run, place)).transpose()?;
+        let line = serde_json::to_string(&serde_json::json!({ "run": told.as_ref().unwrap_or(run) }))? + "\n";
         running.pending().waited_for.insert(run.id.clone(), sender);
-        let asked = Asked { run: run.clone(), start, answer, asked: running.asked.clone() };
+        let asked = Asked { run: run.clone(), told, start, answer, asked: running.asked.clone() };
         running.writing = true;
         running.stdin.write_all(line.as_bytes()).await?;
         running.stdin.flush().await?;
@@ -476,6 +520,10 @@ impl Executor {
     pub fn stop(&mut self) {
         if let Some(mut running) = self.running.take() {
             running.kill();
+            if let Some(place) = running.exchange.take() {
+                // What another user has made a folder for stays until the folder of temporary files is emptied.
+                let _ = std::fs::remove_dir_all(place);
+            }
         }
     }
 }
@@ -494,7 +542,9 @@ impl Drop for Running {
 
 impl Running {
     fn kill(&mut self) {
-        if let Some(group) = self.group.take() {
+        if self.ends {
+            drop(self.guard.stdin.take());
+        } else if let Some(group) = self.group.take() {
             // Gone already is as good.
             let _ = kill_process_group(group, Signal::KILL);
         }
@@ -514,6 +564,9 @@ impl Asked {
     pub async fn answer(mut self) -> Result<Ran> {
         match (&mut self.answer).await {
             Ok(Said::Done { .. }) => {
+                if let Some(told) = &self.told {
+                    take(&told.output, &self.run.output).context("the result cannot be taken")?;
+                }
                 let length = std::fs::metadata(&self.run.output).map(|file| file.len());
                 ensure!(length.is_ok_and(|length| length > 0), "the executor is done, and there is no result");
                 Ok(Ran::Done)
@@ -534,6 +587,45 @@ impl Drop for Asked {
         if pending.waited_for.remove(&self.run.id).is_some() {
             pending.abandoned.insert(self.run.id.clone());
         }
+        for file in self.told.iter().flat_map(|told| [&told.input, &told.output]) {
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
+/// Has an executor that is kept apart find a task in the folder of what is exchanged.
+fn pass(run: &Run, place: &Path) -> Result<Run> {
+    let id: String = run.id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_').collect();
+    let (input, output) = (place.join(format!("{id}.input")), place.join(format!("{id}.output")));
+    let _ = std::fs::remove_file(&output);
+    let _ = std::fs::remove_file(&input);
+    std::fs::copy(&run.input, &input).context("the input cannot be passed on")?;
+    // Its user's group may read it.
+    std::os::unix::fs::chown(&input, None, Some(std::fs::metadata(place)?.gid()))?;
+    std::fs::set_permissions(&input, std::fs::Permissions::from_mode(0o640))?;
+    Ok(Run { input, output, ..run.clone() })
+}
+
+/// Takes a result that another user wrote: a file, and nothing that leads to one of the agent's.
+fn take(from: &Path, to: &Path) -> Result<()> {
+    use rustix::fs::{open, Mode, OFlags};
+    let file = open(from, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
+    let mut file = std::fs::File::from(file);
+    ensure!(file.metadata()?.is_file(), "it is no file");
+    std::io::copy(&mut file, &mut std::fs::File::create(to)?)?;
+    Ok(())
+}
+
+/// Waits until a card is lost, and says why; for ever, where nobody can be asked.
+async fn lost(gpu: Option<&str>) -> String {
+    let Some(gpu) = gpu else { return std::future::pending().await };
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let asked = gpu.to_string();
+        // The library may take long where the card does.
+        if let Ok(Some(why)) = tokio::task::spawn_blocking(move || gpu::lost(&asked)).await {
+            return why;
+        }
     }
 }
 
@@ -547,10 +639,14 @@ async fn hear(stdout: &mut BufReader<ChildStdout>) -> Result<Said> {
     serde_json::from_slice(&line).with_context(|| format!("the executor says what is not in the schema: {shown}"))
 }
 
-/// Passes answers on, until it has ended or says what it must not.
-async fn listen(mut stdout: BufReader<ChildStdout>, asked: Arc<std::sync::Mutex<Pending>>) {
+/// Passes answers on, until it has ended or says what it must not; or until its card is lost: it may hang for ever then, and an error that
+/// is reported in time costs the fee alone.
+async fn listen(mut stdout: BufReader<ChildStdout>, asked: Arc<std::sync::Mutex<Pending>>, gpu: Option<String>) {
     loop {
-        let said = hear(&mut stdout).await;
+        let said = tokio::select! {
+            said = hear(&mut stdout) => said,
+            why = lost(gpu.as_deref()) => Err(anyhow!("the GPU is lost: {why}")),
+        };
         let mut pending = asked.lock().unwrap_or_else(PoisonError::into_inner);
         let why = match said {
             Ok(said) => {
@@ -584,7 +680,12 @@ async fn listen(mut stdout: BufReader<ChildStdout>, asked: Arc<std::sync::Mutex<
 }
 
 /// Passes standard error on, as much of it as is bearable.
-async fn log<R: tokio::io::AsyncRead + Unpin>(node: String, mut from: BufReader<R>, left: Arc<std::sync::atomic::AtomicU32>) {
+async fn log<R: tokio::io::AsyncRead + Unpin>(
+    node: String,
+    mut from: BufReader<R>,
+    left: Arc<std::sync::atomic::AtomicU32>,
+    last: Arc<std::sync::Mutex<String>>,
+) {
     use std::sync::atomic::Ordering::Relaxed;
     let mut line = Vec::new();
     loop {
@@ -592,6 +693,9 @@ async fn log<R: tokio::io::AsyncRead + Unpin>(node: String, mut from: BufReader<
         match (&mut from).take(NOISE as u64).read_until(b'\n', &mut line).await {
             Ok(0) | Err(_) => return,
             Ok(_) => {}
+        }
+        if let Some(text) = Some(String::from_utf8_lossy(&line).trim().to_string()).filter(|text| !text.is_empty()) {
+            *last.lock().unwrap_or_else(PoisonError::into_inner) = text;
         }
         match left.load(Relaxed) {
             0 => {}
@@ -624,6 +728,54 @@ mod tests {
     fn run(place: &Path) -> Run {
         let (input, output) = (place.join("input"), place.join("output"));
         Run { id: "17".into(), kind: "gpt".into(), units: 1, models: vec![], input, output, deadline: 0 }
+    }
+
+    /// Only root becomes another user without more ado; `games` is a user of every Debian, with a group of its name.
+    #[tokio::test]
+    async fn another_user_reads_its_input_writes_its_result_and_cannot_read_what_is_the_agents() {
+        let there = std::fs::read_to_string("/etc/passwd").is_ok_and(|users| users.contains("\ngames:"));
+        if !rustix::process::getuid().is_root() || !there {
+            return;
+        }
+        let (place, exchange) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let key = place.path().join("key");
+        std::fs::write(&key, "secret").unwrap();
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let script = format!(
+            r#"{READY} while read l; do id=$(echo "$l" | sed "s/.*\"id\":\"//; s/\".*//"); o=$(echo "$l" | sed "s/.*\"output\":\"//; s/\".*//");
+            i=$(echo "$l" | sed "s/.*\"input\":\"//; s/\".*//"); (id -un; cat "$i"; cat {} 2>&1 || echo none; grep CapEff /proc/self/status) > "$o";
+            echo "{{\"done\":{{\"id\":\"$id\"}}}}"; done"#,
+            key.display()
+        );
+        let text = format!(
+            "command = [\"sh\", \"-c\", '''{script}''']\nready_within = 20\nuser = \"games\"\nexchange = \"{}\"",
+            exchange.path().display()
+        );
+        let mut executor = Executor::new("test", &toml::from_str(&text).unwrap());
+        let run = run(place.path());
+        std::fs::write(&run.input, "hello\n").unwrap();
+        assert_eq!(executor.run(&run, Duration::from_secs(30)).await, Ran::Done);
+        let said = std::fs::read_to_string(&run.output).unwrap();
+        assert!(said.starts_with("games\nhello\n") && said.contains("Permission denied") && said.contains("none\n"), "{said}");
+        assert!(said.contains("CapEff:\t0000000000000000"), "{said}");
+        // It is ended by its guard, for a signal of the agent's would not reach it.
+        let group = executor.running.as_ref().unwrap().group.unwrap();
+        executor.stop();
+        let begun = Instant::now();
+        while rustix::process::test_kill_process_group(group).is_ok() && begun.elapsed() < Duration::from_mins(1) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        assert!(rustix::process::test_kill_process_group(group).is_err(), "it is still there");
+        // A link in the place of a result leads nowhere.
+        std::os::unix::fs::symlink(&key, place.path().join("link")).unwrap();
+        assert!(take(&place.path().join("link"), &run.output).is_err());
+    }
+
+    #[tokio::test]
+    async fn what_an_executor_says_before_it_ends_is_why_it_did_not_start() {
+        let mut executor = executor("echo the card is too small >&2; exit 1");
+        let error = format!("{:#}", executor.start().await.unwrap_err());
+        assert!(error.contains("ended before it was ready: the card is too small"), "{error}");
     }
 
     const READY: &str = r#"echo "{\"ready\":{\"name\":\"x\",\"version\":\"1\",\"kinds\":[\"gpt\"]}}";"#;

@@ -22,8 +22,46 @@ pub struct Gpu {
 pub struct Vitals {
     /// Degrees Celsius.
     pub temperature: Option<u32>,
+    /// Hundredths of the last moments in which it computed.
+    pub busy: Option<u32>,
     /// Bytes of memory in use.
     pub used: u64,
+    /// Bytes of memory that it has.
+    pub total: u64,
+}
+
+/// A card of this machine, as `init` finds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub gpu: Gpu,
+    /// Whether it is divided (MIG): its parts are described by hand.
+    pub divided: bool,
+}
+
+/// All cards that NVIDIA's library knows.
+///
+/// # Errors
+/// If there is no library, or one of the cards does not answer.
+pub fn all() -> Result<Vec<Found>> {
+    let nvml = Nvml::init().context("no NVIDIA library: install the driver, or write `gpu_name` and `vram` by hand")?;
+    let count = nvml.device_count().context("NVIDIA's library does not say how many cards there are")?;
+    (0..count)
+        .map(|number| {
+            let device = nvml.device_by_index(number).with_context(|| format!("GPU {number} does not answer"))?;
+            let gpu = describe(&device)?;
+            Ok(Found { gpu, divided: is_divided(&device) })
+        })
+        .collect()
+}
+
+fn describe(device: &Device<'_>) -> Result<Gpu> {
+    let name = device.name().context("the GPU does not say its name")?;
+    let memory = device.memory_info().context("the GPU does not say its memory: set `gpu_name` and `vram`")?;
+    Ok(Gpu { name, vram: gib(memory.total), uuid: Some(device.uuid()?) })
+}
+
+fn is_divided(device: &Device<'_>) -> bool {
+    device.mig_is_mig_device_handle().unwrap_or(false) || device.mig_mode().is_ok_and(|mode| mode.current == 1)
 }
 
 /// The GPU of a node.
@@ -36,12 +74,16 @@ pub fn find(node: &config::Node) -> Result<Gpu> {
     }
     let nvml = Nvml::init().context("no NVIDIA library: set `gpu_name` and `vram`, or install the driver")?;
     let device = device(&nvml, node.gpu.as_deref())?;
-    let name = device.name().context("the GPU does not say its name")?;
-    let memory = device.memory_info().context("the GPU does not say its memory: set `gpu_name` and `vram`")?;
-    if device.mig_is_mig_device_handle().unwrap_or(false) || device.mig_mode().is_ok_and(|mode| mode.current == 1) {
-        bail!("{name} is divided (MIG): set `gpu` to the part's UUID, and `gpu_name` and `vram`");
+    let gpu = describe(&device)?;
+    if is_divided(&device) {
+        bail!("{} is divided (MIG): set `gpu` to the part's UUID, and `gpu_name` and `vram`", gpu.name);
     }
-    Ok(Gpu { name, vram: gib(memory.total), uuid: Some(device.uuid()?) })
+    Ok(gpu)
+}
+
+/// Why a card that was there is lost; nothing while it answers, or where nobody can be asked.
+pub fn lost(uuid: &str) -> Option<String> {
+    look(&Gpu { name: String::new(), vram: 0, uuid: Some(uuid.into()) }).err().map(|error| format!("{error:#}"))
 }
 
 /// Asks after a GPU; an error says that it is lost. Of one that the configuration describes nothing is known.
@@ -56,7 +98,8 @@ pub fn look(gpu: &Gpu) -> Result<Option<Vitals>> {
     let device = nvml.device_by_uuid(uuid.as_str()).with_context(|| format!("GPU {uuid} is gone"))?;
     let memory = device.memory_info().with_context(|| format!("GPU {uuid} does not answer"))?;
     let temperature = device.temperature(nvml_wrapper::enum_wrappers::device::TemperatureSensor::Gpu).ok();
-    Ok(Some(Vitals { temperature, used: memory.used }))
+    let busy = device.utilization_rates().ok().map(|rates| rates.gpu);
+    Ok(Some(Vitals { temperature, busy, used: memory.used, total: memory.total }))
 }
 
 fn device<'a>(nvml: &'a Nvml, which: Option<&str>) -> Result<Device<'a>> {

@@ -1,6 +1,7 @@
 //! `muster-agent`: answers the tasks of a machine's nodes, day and night. Its page is the crate's README.
 
 mod answers;
+mod apart;
 mod chain;
 mod clock;
 mod config;
@@ -11,6 +12,8 @@ mod drive;
 mod executor;
 mod golden;
 mod gpu;
+mod hub;
+mod init;
 mod journal;
 mod metrics;
 mod models;
@@ -55,6 +58,13 @@ enum Command {
     Run,
     /// Check configuration, keys, chain, balance, GPU, executor and stores, and say what to do
     Doctor,
+    /// Write a configuration with a node for each card of this machine, as NVIDIA's library tells of them
+    Init(init::Asked),
+    /// Fetch a model into the folder of [hub], and compare it with the digests that the hub states
+    Fetch {
+        /// Its name, as owner/name@commit, or as [hub.revisions] knows it
+        model: String,
+    },
 }
 
 #[tokio::main]
@@ -63,6 +73,8 @@ async fn main() -> ExitCode {
     let done = match cli.command {
         Command::Run => run(&cli.config).await,
         Command::Doctor => doctor::run(&cli.config).await,
+        Command::Init(asked) => init::run(&cli.config, &asked).await,
+        Command::Fetch { model } => fetch(&cli.config, &model).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -79,6 +91,17 @@ fn lock(config: &Config) -> Result<Lock> {
         Err(Error::InUse { path }) => bail!("another agent uses {}", path.display()),
         taken => Ok(taken?),
     }
+}
+
+async fn fetch(path: &std::path::Path, model: &str) -> Result<()> {
+    let config = Config::read(path)?;
+    let hub = config.hub.as_ref().context("there is no [hub] in the configuration")?;
+    let keep = config.nodes.iter().flat_map(|node| node.models.iter().cloned()).collect();
+    for gone in hub.fetch(model, &keep, config.least_free).await? {
+        println!("{gone} has made room");
+    }
+    println!("{}", hub.place(&hub.named(model)?).display());
+    Ok(())
 }
 
 async fn run(path: &std::path::Path) -> Result<()> {

@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use crate::shared::Shared;
 
 /// Every metric: its name without `muster_agent_`, whether it is a counter, and what it is.
-const ALL: [(&str, bool, &str); 26] = [
+const ALL: [(&str, bool, &str); 28] = [
     ("info", false, "1; version, chain and contract are labels"),
     ("looked_timestamp_seconds", false, "When the node last looked at the chain without trouble"),
     ("ready", false, "Whether the node is joined, not paused, and its self-test passed"),
@@ -41,6 +41,8 @@ const ALL: [(&str, bool, &str); 26] = [
     ("gpu_lost", false, "Whether the GPU does not answer"),
     ("gpu_temperature_celsius", false, "The GPU's temperature"),
     ("gpu_memory_used_bytes", false, "The GPU's memory in use"),
+    ("gpu_memory_bytes", false, "The GPU's memory"),
+    ("gpu_busy_ratio", false, "How much of the last moments the GPU computed, from 0 to 1"),
     ("tasks", false, "Jobs by what they came to, of the newest 10,000"),
     ("earned_wei", false, "What those earned"),
     ("gas_wei_total", true, "What transactions have cost since the agent started"),

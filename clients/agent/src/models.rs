@@ -11,7 +11,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::shared::Shared;
-use crate::{config, say};
+use crate::{apart, config, say};
 
 /// Bytes of what the command says that are logged.
 const NOISE: u64 = 16 << 10;
@@ -25,11 +25,21 @@ pub async fn download(shared: &Shared, node: &config::Node, number: u32, model: 
         return Ok(());
     }
     let name = shared.model(model);
-    let hook = node.download.as_ref().with_context(|| format!("{name} is not there, and no `download` is configured"))?;
     say!("{}: downloading {name}", node.name);
+    let Some(hook) = node.download.as_ref() else {
+        let hub = shared.config.hub.as_ref();
+        let hub = hub.with_context(|| format!("{name} is not there, and neither `download` nor [hub] is configured"))?;
+        let keep: BTreeSet<String> = shared.config.nodes.iter().flat_map(|node| node.models.iter().cloned()).collect();
+        let fetched = timeout(within, hub.fetch(&name, &keep, shared.config.least_free)).await;
+        let gone = fetched.with_context(|| format!("{name} was not downloaded within {} s", within.as_secs()))??;
+        note_gone(shared, &gone)?;
+        shared.journal.set_fact(&gone_fact(model), "no")?;
+        return shared.journal.downloaded(number, model);
+    };
     let keys: BTreeSet<&str> = shared.config.nodes.iter().filter_map(|node| node.key_env.as_deref()).collect();
-    let mut command = Command::new(&hook[0]);
-    command.args(&hook[1..]).process_group(0).kill_on_drop(true);
+    let line: Vec<String> = apart::unprivileged().into_iter().chain(hook.iter().cloned()).collect();
+    let mut command = Command::new(&line[0]);
+    command.args(&line[1..]).process_group(0).kill_on_drop(true);
     command.env("MUSTER_MODEL", &name).env("MUSTER_MODEL_ID", format!("{model:#012x}"));
     for key in keys {
         command.env_remove(key);
@@ -58,4 +68,35 @@ pub async fn download(shared: &Shared, node: &config::Node, number: u32, model: 
     }
     ensure!(ended.success(), "the command to download {name} ended with {ended}");
     shared.journal.downloaded(number, model)
+}
+
+/// The fact whether a model has made room for another.
+fn gone_fact(model: u64) -> String {
+    format!("gone {model:#x}")
+}
+
+/// Notes that models have gone, by whatever names they are known.
+fn note_gone(shared: &Shared, gone: &[String]) -> Result<()> {
+    for repository in gone {
+        for (id, name) in &shared.names {
+            if name.split('@').next() == Some(repository) {
+                shared.journal.set_fact(&gone_fact(*id), "yes")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Of models that the chain says a node holds, those that have made room for others.
+///
+/// # Errors
+/// If the journal cannot be read.
+pub fn gone(shared: &Shared, held: &[u64]) -> Result<Vec<u64>> {
+    let mut gone = Vec::new();
+    for model in held {
+        if shared.journal.fact(&gone_fact(*model))?.as_deref() == Some("yes") {
+            gone.push(*model);
+        }
+    }
+    Ok(gone)
 }

@@ -635,6 +635,15 @@ impl Node {
                 }));
             }
         }
+        let gone: Vec<u64> = models::gone(&shared, &view.models)?.into_iter().take(CALL_MODELS).collect();
+        if !gone.is_empty() && view.status != 0 {
+            let stamp = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis();
+            let call = IMuster::reportRemovedCall { models: gone.clone() };
+            match self.answers().call(&format!("models gone {stamp}"), call.abi_encode()).await? {
+                Called::Done(_) => say!("{}: {} models reported as gone", self.name(), gone.len()),
+                Called::Refused(refusal) => say!("{}: models not reported as gone: {refusal}", self.name()),
+            }
+        }
         let there = journal.downloads(number, true)?;
         if there.is_empty() || view.status == 0 {
             return Ok(());

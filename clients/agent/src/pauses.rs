@@ -17,7 +17,7 @@ use crate::{disk, say};
 pub use muster_client::pause::{BALANCE, DISK, DRAIN, FAILURES, GPU, JUDGED, SELF_TEST};
 
 /// How often the GPU is asked after.
-const LOOK: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_secs(5);
 /// A transaction pays at most so many times the base fee, see `Sending::fee_percent`.
 const FEE: u64 = 2;
 /// The fact which pause of the node is the agent's: `no` when that one is over.
@@ -53,7 +53,13 @@ impl Watchdog {
             Ok(vitals) => {
                 if let Some(vitals) = vitals {
                     metrics.set("gpu_memory_used_bytes", vitals.used as f64);
-                    metrics.set("gpu_temperature_celsius", vitals.temperature.unwrap_or_default().into());
+                    metrics.set("gpu_memory_bytes", vitals.total as f64);
+                    if let Some(temperature) = vitals.temperature {
+                        metrics.set("gpu_temperature_celsius", temperature.into());
+                    }
+                    if let Some(busy) = vitals.busy {
+                        metrics.set("gpu_busy_ratio", f64::from(busy) / 100.0);
+                    }
                 }
                 metrics.set("gpu_lost", 0.0);
                 answers.end(GPU)

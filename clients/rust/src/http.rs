@@ -76,6 +76,18 @@ pub(crate) fn tls() -> Result<rustls::ClientConfig, Error> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
+/// A client for who fetches files: it follows at most ten redirects, and gives up on who is silent for a minute.
+///
+/// # Errors
+/// If the system's certificates cannot be used.
+pub fn fetcher() -> Result<Client, Error> {
+    let builder = Client::builder().connect_timeout(Duration::from_secs(30)).read_timeout(Duration::from_mins(1));
+    let builder = builder.redirect(redirect::Policy::limited(10));
+    #[cfg(feature = "tls")]
+    let builder = builder.tls_backend_preconfigured(tls()?);
+    builder.build().map_err(|error| Error::Url(error.without_url().to_string()))
+}
+
 pub(crate) struct Poster {
     client: Client,
     timeout: Duration,

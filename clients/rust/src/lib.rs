@@ -44,7 +44,7 @@ pub use endpoints::{Endpoints, Head, Settings, Standing};
 pub use error::{Complaint, Error};
 pub use events::{Batch, Events, Logged, Reading};
 pub use file::{private_directory, Lock};
-pub use http::{post_json, redacted, Fault};
+pub use http::{fetcher, post_json, redacted, Fault};
 pub use journal::{Entry, Fate, Signed};
 pub use muster::{parameter, Account, Done, Muster, BATCH, DISPATCH};
 pub use pulse::Pulse;

@@ -1,0 +1,199 @@
+//! Executors kept apart from the agent's keys: as another user, or in a container. Inputs are hostile, and so may be what an executor
+//! makes of them. What they exchange with the agent lies in a folder of its own.
+
+use std::fs;
+use std::os::unix::fs::{chown, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use crate::config;
+
+/// A container that an executor runs in.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Container {
+    /// `docker` or `podman`, or where that is.
+    #[serde(default = "podman")]
+    pub runtime: String,
+    /// The image, which has the executor's command.
+    pub image: String,
+    /// The most memory, as `--memory` has it: `64g`.
+    pub memory: Option<String>,
+    /// Folders of this machine that it may read, where they are here; `HF_HOME` of the environment is one by itself.
+    #[serde(default)]
+    pub read: Vec<PathBuf>,
+    /// Whether it reaches a network.
+    #[serde(default)]
+    pub network: bool,
+}
+
+fn podman() -> String {
+    "podman".into()
+}
+
+/// How an executor is started, and ended.
+pub struct Start {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// What goes before a program that has to be the executor's user, too.
+    pub prefix: Vec<String>,
+    /// A line for the shell that ends what a signal to the process group does not reach.
+    pub end: Option<String>,
+}
+
+/// Whether an executor is kept apart.
+pub fn is_apart(settings: &config::Executor) -> bool {
+    settings.user.is_some() || settings.container.is_some()
+}
+
+/// How to start an executor, as a name that no other has while it runs; with the GPU that it may use, and the folder of what is exchanged.
+pub fn start(settings: &config::Executor, name: &str, gpu: Option<&str>, exchange: &Path) -> Start {
+    let plain = settings.command.iter().cloned();
+    if let Some(container) = &settings.container {
+        let (command, end) = container.start(settings, name, gpu, exchange);
+        return Start { command: unprivileged().into_iter().chain(command).collect(), prefix: Vec::new(), end: Some(end) };
+    }
+    let Some(user) = &settings.user else {
+        return Start { command: unprivileged().into_iter().chain(plain).collect(), prefix: Vec::new(), end: None };
+    };
+    // What lets the agent become this user goes no further.
+    let prefix: Vec<String> =
+        ["setpriv", "--reuid", user, "--regid", user, "--init-groups", "--inh-caps=-all", "--ambient-caps=-all"]
+            .into_iter()
+            .chain(["--no-new-privs", "--"])
+            .map(String::from)
+            .collect();
+    Start { command: prefix.iter().cloned().chain(plain).collect(), prefix, end: None }
+}
+
+/// What goes before a program that is to have none of the privileges that the unit gives the agent; nothing where it has none.
+pub fn unprivileged() -> Vec<String> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ambient = status.lines().find_map(|line| line.strip_prefix("CapAmb:")).unwrap_or_default();
+    if ambient.trim().chars().all(|digit| digit == '0') {
+        return Vec::new();
+    }
+    ["setpriv", "--inh-caps=-all", "--ambient-caps=-all", "--no-new-privs", "--"].map(String::from).into()
+}
+
+impl Container {
+    fn start(&self, settings: &config::Executor, name: &str, gpu: Option<&str>, exchange: &Path) -> (Vec<String>, String) {
+        let podman = Path::new(&self.runtime).file_name().is_some_and(|file| file == "podman");
+        let mut command: Vec<String> =
+            [&self.runtime, "run", "--rm", "--interactive", "--init", "--name", name].map(String::from).into();
+        let mut say = |parts: &[&str]| command.extend(parts.iter().map(|part| (*part).to_string()));
+        // Files that it writes are the agent's.
+        let own = format!("{}:{}", rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+        say(&["--user", &own, "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]);
+        say(&["--pids-limit", "4096", "--pull", "never"]);
+        if podman {
+            say(&["--userns", "keep-id"]);
+        }
+        if !self.network {
+            say(&["--network", "none"]);
+        }
+        if let Some(memory) = &self.memory {
+            say(&["--memory", memory, "--memory-swap", memory]);
+        }
+        if let Some(gpu) = gpu {
+            let device = if podman { format!("nvidia.com/gpu={gpu}") } else { format!("device={gpu}") };
+            say(&[if podman { "--device" } else { "--gpus" }, &device]);
+        }
+        let bind = |place: &Path, how: &str| format!("type=bind,source={0},target={0}{how}", place.display());
+        say(&["--mount", &bind(exchange, "")]);
+        let cache = settings.environment.get("HF_HOME").map(PathBuf::from);
+        for place in self.read.iter().chain(&cache) {
+            say(&["--mount", &bind(place, ",readonly")]);
+        }
+        for (key, value) in &settings.environment {
+            say(&["--env", &format!("{key}={value}")]);
+        }
+        if let Some(place) = &settings.directory {
+            say(&["--workdir", &place.display().to_string()]);
+        }
+        say(&[&self.image]);
+        command.extend(settings.command.iter().cloned());
+        // Whoever started a container can be killed, and it goes on.
+        (command, format!("'{}' rm --force '{name}' >/dev/null 2>&1", self.runtime))
+    }
+}
+
+/// Makes the folder of what is exchanged with an executor, which nobody but the agent and its user can enter.
+///
+/// # Errors
+/// If it cannot be made, or given to that user's group.
+pub fn exchange(settings: &config::Executor, node: &str) -> Result<PathBuf> {
+    let place = match &settings.exchange {
+        Some(place) => place.clone(),
+        None => std::env::temp_dir().join(format!("muster-agent-{}", rustix::process::getuid().as_raw())),
+    };
+    // Not another's that runs with the same configuration, as `doctor` does.
+    let place = place.join(format!("{node}-{}", std::process::id()));
+    let made = || {
+        fs::create_dir_all(&place)?;
+        if let Some(user) = &settings.user {
+            // Whoever is in both groups, or is root, may give it away.
+            chown(&place, None, Some(group(user)?))?;
+            // The one above it is only passed through.
+            if let Some(above) = place.parent() {
+                fs::set_permissions(above, fs::Permissions::from_mode(0o711))?;
+            }
+            fs::set_permissions(&place, fs::Permissions::from_mode(0o770))
+        } else {
+            fs::set_permissions(&place, fs::Permissions::from_mode(0o700))
+        }
+    };
+    made().with_context(|| format!("{} cannot be made for the executor's user", place.display()))?;
+    Ok(place)
+}
+
+/// The number of a group, as /etc/group has it.
+fn group(name: &str) -> std::io::Result<u32> {
+    let groups = fs::read_to_string("/etc/group")?;
+    let lines = groups.lines().filter_map(|line| {
+        let mut parts = line.split(':');
+        Some((parts.next()?, parts.nth(1)?))
+    });
+    let found = lines.into_iter().find(|(group, _)| *group == name).and_then(|(_, number)| number.parse().ok());
+    found.ok_or_else(|| std::io::Error::new(std::io::ErrorKind::NotFound, format!("there is no group {name}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(more: &str) -> config::Executor {
+        toml::from_str(&format!("command = ['python3', 'executor.py']\n{more}")).unwrap()
+    }
+
+    #[test]
+    fn a_container_has_one_card_no_network_and_nothing_to_write_but_the_exchange() {
+        let given = settings(
+            "environment = { HF_HOME = '/cache' }\ncontainer = { runtime = '/usr/bin/docker', image = 'ours', memory = '64g', read = ['/w'] }",
+        );
+        let Start { command, end, prefix } = start(&given, "muster-gpu0-1", Some("GPU-1"), Path::new("/exchange"));
+        let line = command.join(" ");
+        assert!(line.starts_with("/usr/bin/docker run --rm --interactive --init --name muster-gpu0-1 --user "), "{line}");
+        for part in [
+            "--read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges",
+            "--network none",
+            "--memory 64g --memory-swap 64g",
+            "--gpus device=GPU-1",
+            "--mount type=bind,source=/exchange,target=/exchange",
+            "source=/w,target=/w,readonly",
+            "source=/cache,target=/cache,readonly",
+            "--env HF_HOME=/cache",
+            "ours python3 executor.py",
+        ] {
+            assert!(line.contains(part), "{part} is not in {line}");
+        }
+        assert_eq!(end.unwrap(), "'/usr/bin/docker' rm --force 'muster-gpu0-1' >/dev/null 2>&1");
+        assert!(prefix.is_empty());
+        let given = settings("container = { image = 'ours', network = true }");
+        let line = start(&given, "x", Some("GPU-1"), Path::new("/e")).command.join(" ");
+        assert!(line.contains("--userns keep-id") && line.contains("--device nvidia.com/gpu=GPU-1"), "{line}");
+        assert!(!line.contains("--network") && !line.contains("--memory"), "{line}");
+    }
+}

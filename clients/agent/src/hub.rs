@@ -1,0 +1,624 @@
+//! Models from Hugging Face, or who serves files as it does: by commit, resumed where it was broken off, compared with the digests
+//! that the hub states, and in a folder that holds no more than it may: what was used least lately goes first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{bail, ensure, Context, Result};
+use muster_client::alloy::hex;
+use reqwest::header::{CONTENT_RANGE, RANGE};
+use reqwest::{Client, StatusCode};
+use ring::digest::{Context as Digest, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
+use serde::Deserialize;
+
+use crate::say;
+
+/// How often a file is taken up again before it is given up.
+const TRIES: u32 = 5;
+/// The longest list of files that is read, in bytes.
+const LIST: usize = 16 << 20;
+/// The longest path of a file in a repository, in bytes, and the most files.
+const PATH: usize = 512;
+/// See there.
+const FILES: usize = 10_000;
+/// Marks a folder that this agent has fetched; its time is when the model was used last.
+const USED: &str = "muster-used";
+/// What models are read from. Other files could run code when they are loaded.
+const READ: [&str; 5] = ["safetensors", "json", "txt", "model", "jinja"];
+
+/// Where models are fetched from and kept.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hub {
+    /// The folder that executors have as `HF_HOME`.
+    pub cache: PathBuf,
+    /// Bytes that all models there may take.
+    pub most: u64,
+    /// Whom to ask.
+    #[serde(default = "face")]
+    pub url: String,
+    /// The environment variable that holds a token, for models that are not open to all.
+    pub token_env: Option<String>,
+    /// The commits of models whose names do not say it as `owner/name@commit`.
+    #[serde(default)]
+    pub revisions: BTreeMap<String, String>,
+}
+
+fn face() -> String {
+    "https://huggingface.co".into()
+}
+
+/// A repository at a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// As in `owner/name`.
+    pub repository: String,
+    /// Forty hexadecimal digits.
+    pub commit: String,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    sha: String,
+    siblings: Vec<Sibling>,
+}
+
+/// A file, as the hub lists it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Sibling {
+    rfilename: String,
+    size: Option<u64>,
+    blob_id: Option<String>,
+    lfs: Option<Large>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Large {
+    sha256: String,
+    size: u64,
+}
+
+impl Sibling {
+    fn size(&self) -> Result<u64> {
+        let size = self.lfs.as_ref().map(|large| large.size).or(self.size);
+        size.with_context(|| format!("the hub does not say how long {} is", self.rfilename))
+    }
+}
+
+impl Hub {
+    /// What a model's name means.
+    ///
+    /// # Errors
+    /// If it is no name of a repository, or no commit is known for it: a branch can hold other weights tomorrow.
+    pub fn named(&self, name: &str) -> Result<Named> {
+        let (repository, commit) = match name.split_once('@') {
+            Some((repository, commit)) => (repository, Some(commit.to_string())),
+            None => (name, self.revisions.get(name).cloned()),
+        };
+        let fits = |part: &str| {
+            let letters = part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
+            !part.is_empty() && letters && !part.starts_with('.') && !part.contains("--")
+        };
+        let parts: Vec<&str> = repository.split('/').collect();
+        ensure!(parts.len() == 2 && parts.iter().all(|part| fits(part)), "{name:?} is no name like owner/name of the hub");
+        let commit = commit
+            .with_context(|| format!("no commit is known for {name}: write {name}@COMMIT, or set it in [hub.revisions]"))?;
+        ensure!(
+            commit.len() == 40 && commit.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f')),
+            "{commit:?} is no commit of 40 digits"
+        );
+        Ok(Named { repository: repository.into(), commit })
+    }
+
+    fn home(&self, repository: &str) -> PathBuf {
+        self.cache.join("hub").join(format!("models--{}", repository.replace('/', "--")))
+    }
+
+    /// Where a model's files are once it is there.
+    pub fn place(&self, named: &Named) -> PathBuf {
+        self.home(&named.repository).join("snapshots").join(&named.commit)
+    }
+
+    /// Fetches a model, unless it is there. Those that had to go for it, of which none is to be kept, are returned by their names.
+    ///
+    /// # Errors
+    /// If the hub does not have it, sends something else, or there is no room.
+    pub async fn fetch(&self, name: &str, keep: &BTreeSet<String>, least_free: u64) -> Result<Vec<String>> {
+        let named = self.named(name)?;
+        let (home, place) = (self.home(&named.repository), self.place(&named));
+        if place.is_dir() {
+            touch(&home)?;
+            return Ok(Vec::new());
+        }
+        let client = muster_client::fetcher()?;
+        let files = self.list(&client, &named).await?;
+        let incoming = home.join("incoming").join(&named.commit);
+        fs::create_dir_all(&incoming).with_context(|| format!("{} cannot be made", incoming.display()))?;
+        // From now on it is known as ours, and can be cleared away.
+        touch(&home)?;
+        let mut missing = 0;
+        for file in &files {
+            missing += file.size()?.saturating_sub(length(&incoming.join(&file.rfilename)).max(length(&part(&incoming, file))));
+        }
+        let gone = self.make_room(&named.repository, missing, keep, least_free)?;
+        let whole: u64 = files.iter().filter_map(|file| file.size().ok()).sum();
+        say!("models: {name}: {} files of {} MiB, {} MiB to fetch", files.len(), whole >> 20, missing >> 20);
+        for file in &files {
+            let to = incoming.join(&file.rfilename);
+            if length(&to) != file.size()? {
+                self.file(&client, &named, file, &incoming).await.with_context(|| format!("{name}: {}", file.rfilename))?;
+            }
+        }
+        let shots = place.parent().context("it has a parent")?;
+        fs::create_dir_all(shots)?;
+        fs::rename(&incoming, &place)?;
+        File::open(shots)?.sync_all()?;
+        let _ = fs::remove_dir(home.join("incoming"));
+        touch(&home)?;
+        Ok(gone)
+    }
+
+    fn request(&self, client: &Client, url: &str) -> reqwest::RequestBuilder {
+        let request = client.get(url);
+        match self.token_env.as_ref().and_then(|name| std::env::var(name).ok()) {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+    }
+
+    /// The files to fetch.
+    async fn list(&self, client: &Client, Named { repository, commit }: &Named) -> Result<Vec<Sibling>> {
+        let url = format!("{}/api/models/{repository}/revision/{commit}?blobs=true", self.url.trim_end_matches('/'));
+        let mut answer =
+            self.request(client, &url).send().await.map_err(reqwest::Error::without_url).context("the hub is away")?;
+        match answer.status() {
+            StatusCode::OK => {}
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                bail!("the hub does not give {repository} to everybody: accept its terms there, and set `token_env`")
+            }
+            StatusCode::NOT_FOUND => bail!("the hub has no {repository} at {commit}"),
+            status => bail!("the hub answers {status}"),
+        }
+        let mut text = Vec::new();
+        while let Some(chunk) = answer.chunk().await.map_err(reqwest::Error::without_url)? {
+            ensure!(text.len() + chunk.len() <= LIST, "the hub's list is longer than {LIST} bytes");
+            text.extend_from_slice(&chunk);
+        }
+        let listed: Listed = serde_json::from_slice(&text).context("the hub lists no files")?;
+        ensure!(listed.sha == *commit, "the hub answers for commit {}, not {commit}", listed.sha);
+        ensure!(listed.siblings.len() <= FILES, "more than {FILES} files");
+        let files = chosen(&listed.siblings)?;
+        ensure!(
+            files.iter().any(|file| file.rfilename.ends_with(".safetensors")),
+            "{repository} has no weights as safetensors, and other files can run code when they are loaded"
+        );
+        Ok(files)
+    }
+
+    /// Brings one file, from where it was broken off.
+    async fn file(&self, client: &Client, named: &Named, file: &Sibling, incoming: &Path) -> Result<()> {
+        let (to, part, size) = (incoming.join(&file.rfilename), part(incoming, file), file.size()?);
+        if let Some(folder) = to.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let (base, Named { repository, commit }) = (self.url.trim_end_matches('/'), named);
+        let url = format!("{base}/{repository}/resolve/{commit}/{}", escaped(&file.rfilename));
+        let mut rest = Duration::from_millis(500);
+        for attempt in 1.. {
+            let begun = length(&part);
+            match self.more(client, &url, &part, size).await {
+                Ok(()) => break,
+                // Who brings something each time is not given up.
+                Err(error) if attempt >= TRIES && length(&part) == begun => return Err(error),
+                Err(error) => say!("models: {}: {error:#}; it is taken up again", file.rfilename),
+            }
+            tokio::time::sleep(rest).await;
+            rest = (rest * 2).min(Duration::from_secs(30));
+        }
+        let (checked, path) = (file.clone(), part.clone());
+        let right = tokio::task::spawn_blocking(move || is_right(&checked, &path)).await??;
+        if !right {
+            fs::remove_file(&part)?;
+            bail!("its bytes are not those that the hub's list has the digest of; it is fetched anew next time");
+        }
+        fs::rename(&part, &to)?;
+        Ok(())
+    }
+
+    /// Appends what is missing of a file.
+    async fn more(&self, client: &Client, url: &str, part: &Path, size: u64) -> Result<()> {
+        let mut have = length(part);
+        if have > size {
+            fs::remove_file(part)?;
+            have = 0;
+        }
+        if have == size && part.exists() {
+            return Ok(());
+        }
+        let mut request = self.request(client, url);
+        if have > 0 {
+            request = request.header(RANGE, format!("bytes={have}-"));
+        }
+        let mut answer = request.send().await.map_err(reqwest::Error::without_url).context("the hub is away")?;
+        let resumed = answer.status() == StatusCode::PARTIAL_CONTENT;
+        ensure!(resumed || answer.status() == StatusCode::OK, "the hub answers {}", answer.status());
+        if resumed {
+            let range = answer.headers().get(CONTENT_RANGE).and_then(|range| range.to_str().ok()).unwrap_or_default();
+            ensure!(
+                range.starts_with(&format!("bytes {have}-")),
+                "the hub sends another part than the one that is missing: {range:?}"
+            );
+        }
+        // Who knows no ranges sends it from its beginning.
+        let mut to = OpenOptions::new().create(true).append(resumed).write(true).truncate(!resumed).open(part)?;
+        let mut have = if resumed { have } else { 0 };
+        while let Some(chunk) = answer.chunk().await.map_err(reqwest::Error::without_url).context("it was broken off")? {
+            have += chunk.len() as u64;
+            ensure!(have <= size, "the hub sends more than the {size} bytes that its list says");
+            to.write_all(&chunk).context("it cannot be written")?;
+        }
+        to.sync_all()?;
+        ensure!(have == size, "it ended after {have} of {size} bytes");
+        Ok(())
+    }
+
+    /// Clears away what was used least lately, until so many bytes more have room. Only what this agent has fetched.
+    fn make_room(&self, own: &str, bytes: u64, keep: &BTreeSet<String>, least_free: u64) -> Result<Vec<String>> {
+        let models = self.models()?;
+        let mut taken: u64 = models.iter().map(|model| model.bytes).sum();
+        let mut free = disk_free(&self.cache)?;
+        let needs = |taken: u64, free: u64| taken + bytes > self.most || free < bytes.saturating_add(least_free);
+        let mut gone = Vec::new();
+        for model in models {
+            if !needs(taken, free) {
+                break;
+            }
+            if model.repository == own || keep.iter().any(|name| name.split('@').next() == Some(&model.repository)) {
+                continue;
+            }
+            say!("models: {} goes, {} MiB, to make room", model.repository, model.bytes >> 20);
+            fs::remove_dir_all(self.home(&model.repository))?;
+            (taken, free) = (taken - model.bytes, free + model.bytes);
+            gone.push(model.repository);
+        }
+        ensure!(
+            !needs(taken, free),
+            "{} MiB more do not fit: models may take {} MiB (`most`) and take {} MiB, {} MiB are free, of which {} MiB stay free, and what is \
+             left is configured",
+            bytes >> 20,
+            self.most >> 20,
+            taken >> 20,
+            free >> 20,
+            least_free >> 20
+        );
+        Ok(gone)
+    }
+
+    /// What this agent has fetched, the least lately used first.
+    pub fn models(&self) -> Result<Vec<Kept>> {
+        let folder = self.cache.join("hub");
+        if !folder.is_dir() {
+            fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        }
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let Some(name) = name.strip_prefix("models--") else { continue };
+            let Ok(used) = fs::metadata(path.join(USED)).and_then(|mark| mark.modified()) else { continue };
+            found.push(Kept { repository: name.replacen("--", "/", 1), bytes: bytes_in(&path)?, used });
+        }
+        found.sort_by_key(|model| model.used);
+        Ok(found)
+    }
+}
+
+/// A model that is there.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// As in `owner/name`.
+    pub repository: String,
+    /// What it takes.
+    pub bytes: u64,
+    used: SystemTime,
+}
+
+/// Notes that a task used models, if the executor's `HF_HOME` has them from here.
+pub fn used(home: &Path, models: &[String]) {
+    for model in models {
+        let name = model.split('@').next().unwrap_or_default().replace('/', "--");
+        let place = home.join("hub").join(format!("models--{name}"));
+        if place.join(USED).is_file() {
+            // The next one to go is then another; nothing else hangs on it.
+            let _ = touch(&place);
+        }
+    }
+}
+
+fn touch(home: &Path) -> Result<()> {
+    fs::create_dir_all(home)?;
+    let mark = File::create(home.join(USED)).with_context(|| format!("{} cannot be written", home.display()))?;
+    Ok(mark.set_modified(SystemTime::now())?)
+}
+
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |file| file.len())
+}
+
+fn part(incoming: &Path, file: &Sibling) -> PathBuf {
+    incoming.join(format!("{}.part", file.rfilename))
+}
+
+fn bytes_in(place: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(place)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            bytes += bytes_in(&entry.path())?;
+        } else if kind.is_file() {
+            bytes += entry.metadata()?.len();
+        }
+    }
+    Ok(bytes)
+}
+
+fn disk_free(place: &Path) -> Result<u64> {
+    let said = rustix::fs::statvfs(place).with_context(|| format!("{} does not say how full it is", place.display()))?;
+    Ok(said.f_bavail.saturating_mul(said.f_frsize))
+}
+
+/// Whether a path stays below the folder that it is put into, and can be no other file's.
+fn stays(path: &str) -> bool {
+    let plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+    plain && !path.is_empty() && path.len() <= PATH && !path.contains('\\') && !path.chars().any(char::is_control)
+}
+
+/// Of a repository's files those that executors read: of a pipeline its parts, and of several number types the narrow one.
+fn chosen(all: &[Sibling]) -> Result<Vec<Sibling>> {
+    if let Some(odd) = all.iter().find(|file| !stays(&file.rfilename)) {
+        bail!("the hub lists a file {:?}", odd.rfilename);
+    }
+    let is_pipeline = all.iter().any(|file| file.rfilename == "model_index.json");
+    let has_narrow = all.iter().any(|file| file.rfilename.ends_with(".fp16.safetensors"));
+    let reads = |file: &&Sibling| {
+        let name = file.rfilename.as_str();
+        let weights = name.ends_with(".safetensors");
+        let known = Path::new(name).extension().and_then(|end| end.to_str()).is_some_and(|end| READ.contains(&end));
+        // Single-file copies of a pipeline, and of the makers' own format.
+        let copy = weights
+            && ((is_pipeline && !name.contains('/'))
+                || name.starts_with("original/")
+                || (is_pipeline && has_narrow && !name.contains(".fp16.")));
+        known && !copy
+    };
+    Ok(all.iter().filter(reads).cloned().collect())
+}
+
+/// A path as a URL has it.
+fn escaped(path: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    path.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+/// Whether a file is what the hub's list says: SHA-256 of large files, and git's digest of the others.
+fn is_right(file: &Sibling, path: &Path) -> Result<bool> {
+    let (mut digest, expected) = match (&file.lfs, &file.blob_id) {
+        (Some(large), _) => (Digest::new(&SHA256), large.sha256.clone()),
+        (None, Some(blob)) => {
+            let mut digest = Digest::new(&SHA1_FOR_LEGACY_USE_ONLY);
+            digest.update(format!("blob {}\0", length(path)).as_bytes());
+            (digest, blob.clone())
+        }
+        (None, None) => bail!("the hub states no digest of it"),
+    };
+    let (mut from, mut bytes) = (File::open(path)?, vec![0; 1 << 20]);
+    loop {
+        match from.read(&mut bytes)? {
+            0 => break,
+            read => digest.update(&bytes[..read]),
+        }
+    }
+    Ok(hex::encode(digest.finish().as_ref()) == expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::sync::{Arc, Mutex};
+
+    use axum::body::Bytes;
+    use axum::extract::{Path as At, State};
+    use axum::http::{HeaderMap, StatusCode};
+    use axum::response::IntoResponse;
+    use axum::routing::get;
+    use axum::Router;
+
+    use super::*;
+
+    const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+
+    /// A hub as Hugging Face is one, as far as it is asked: a list with digests, files with ranges. `cut` has the next answer end early.
+    #[derive(Default)]
+    struct Served {
+        files: Vec<(&'static str, Vec<u8>, bool)>,
+        cut: Option<usize>,
+        ranges: Vec<String>,
+        wrong: bool,
+    }
+
+    type Shared = Arc<Mutex<Served>>;
+
+    fn sha(algorithm: &'static ring::digest::Algorithm, parts: &[&[u8]]) -> String {
+        let mut digest = Digest::new(algorithm);
+        parts.iter().for_each(|part| digest.update(part));
+        hex::encode(digest.finish().as_ref())
+    }
+
+    async fn list(State(served): State<Shared>, At((_, name, commit)): At<(String, String, String)>) -> impl IntoResponse {
+        if name == "gone" || commit != COMMIT {
+            return (StatusCode::NOT_FOUND, String::new());
+        }
+        let files: Vec<_> = served
+            .lock()
+            .unwrap()
+            .files
+            .iter()
+            .map(|(name, bytes, large)| {
+                let git = sha(&SHA1_FOR_LEGACY_USE_ONLY, &[format!("blob {}\0", bytes.len()).as_bytes(), bytes]);
+                let lfs = large
+                    .then(|| serde_json::json!({ "sha256": sha(&SHA256, &[bytes]), "size": bytes.len(), "pointerSize": 134 }));
+                serde_json::json!({ "rfilename": name, "size": bytes.len(), "blobId": git, "lfs": lfs })
+            })
+            .collect();
+        (StatusCode::OK, serde_json::json!({ "id": name, "sha": commit, "siblings": files }).to_string())
+    }
+
+    async fn file(
+        State(served): State<Shared>,
+        At((_, _, _, path)): At<(String, String, String, String)>,
+        head: HeaderMap,
+    ) -> impl IntoResponse {
+        let mut served = served.lock().unwrap();
+        let bytes = served.files.iter().find(|(name, ..)| *name == path).map(|(_, bytes, _)| bytes.clone()).unwrap();
+        let from: usize = head.get(RANGE).map_or(0, |range| {
+            let range = range.to_str().unwrap().to_string();
+            served.ranges.push(range.clone());
+            range.strip_prefix("bytes=").unwrap().trim_end_matches('-').parse().unwrap()
+        });
+        let mut rest = bytes[from..].to_vec();
+        if served.wrong {
+            rest[0] ^= 1;
+        }
+        if let Some(cut) = served.cut.take() {
+            rest.truncate(cut);
+        }
+        let status = if from > 0 { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
+        (status, [(CONTENT_RANGE, format!("bytes {from}-{}/{}", bytes.len() - 1, bytes.len()))], Bytes::from(rest))
+    }
+
+    async fn serve(served: Shared) -> SocketAddr {
+        let app = Router::new()
+            .route("/api/models/{owner}/{name}/revision/{commit}", get(list))
+            .route("/{owner}/{name}/resolve/{commit}/{*path}", get(file))
+            .with_state(served);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        at
+    }
+
+    fn hub(at: SocketAddr, cache: &Path, most: u64) -> Hub {
+        Hub { cache: cache.into(), most, url: format!("http://{at}/"), token_env: None, revisions: BTreeMap::new() }
+    }
+
+    fn weights() -> Vec<u8> {
+        (0..300_000u32).map(|n| (n * 7 % 251) as u8).collect()
+    }
+
+    fn model() -> Vec<(&'static str, Vec<u8>, bool)> {
+        vec![
+            ("config.json", b"{}".to_vec(), false),
+            ("model.safetensors", weights(), true),
+            ("pytorch_model.bin", b"pickle".to_vec(), true),
+            ("modeling.py", b"code".to_vec(), false),
+            ("original/model.safetensors", b"copy".to_vec(), true),
+        ]
+    }
+
+    #[tokio::test]
+    async fn a_model_is_fetched_resumed_and_checked() {
+        let (place, served) = (tempfile::tempdir().unwrap(), Shared::default());
+        served.lock().unwrap().files = model();
+        let hub = hub(serve(served.clone()).await, place.path(), 1 << 30);
+        let name = format!("us/small@{COMMIT}");
+        // Broken off once, by who announces less than the list says: it goes on where it was.
+        served.lock().unwrap().cut = None;
+        let broken = hub.place(&hub.named(&name).unwrap());
+        let part = place.path().join(format!("hub/models--us--small/incoming/{COMMIT}/model.safetensors.part"));
+        fs::create_dir_all(part.parent().unwrap()).unwrap();
+        fs::write(&part, &weights()[..100_000]).unwrap();
+        assert!(hub.fetch(&name, &BTreeSet::new(), 0).await.unwrap().is_empty());
+        assert_eq!(served.lock().unwrap().ranges, ["bytes=100000-"]);
+        let mut there: Vec<_> =
+            fs::read_dir(&broken).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        there.sort();
+        assert_eq!(there, ["config.json", "model.safetensors"], "no code, no pickle, no copy");
+        assert_eq!(fs::read(broken.join("model.safetensors")).unwrap(), weights());
+        // There already: nobody is asked.
+        served.lock().unwrap().files.clear();
+        hub.fetch(&name, &BTreeSet::new(), 0).await.unwrap();
+        for (wrong, why) in [
+            ("us/small", "no commit is known"),
+            ("us/small@main", "no commit of 40 digits"),
+            ("small@0", "no name like"),
+            ("../x@0", "no name like"),
+            ("a/b/c@0", "no name like"),
+        ] {
+            let error = hub.fetch(wrong, &BTreeSet::new(), 0).await.unwrap_err().to_string();
+            assert!(error.contains(why), "{wrong}: {error}");
+        }
+        let error = hub.fetch(&format!("us/gone@{COMMIT}"), &BTreeSet::new(), 0).await.unwrap_err().to_string();
+        assert!(error.contains("the hub has no us/gone"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn what_ends_early_is_taken_up_and_what_is_wrong_is_not_kept() {
+        let (place, served) = (tempfile::tempdir().unwrap(), Shared::default());
+        served.lock().unwrap().files = vec![("model.safetensors", weights(), true)];
+        served.lock().unwrap().cut = Some(123_456);
+        let hub = hub(serve(served.clone()).await, place.path(), 1 << 30);
+        hub.fetch(&format!("us/small@{COMMIT}"), &BTreeSet::new(), 0).await.unwrap();
+        assert_eq!(served.lock().unwrap().ranges, ["bytes=123456-"]);
+        served.lock().unwrap().wrong = true;
+        let other = format!("us/other@{COMMIT}");
+        let error = format!("{:#}", hub.fetch(&other, &BTreeSet::new(), 0).await.unwrap_err());
+        assert!(error.contains("not those that the hub's list has the digest of"), "{error}");
+        assert!(!hub.place(&hub.named(&other).unwrap()).exists());
+        served.lock().unwrap().wrong = false;
+        hub.fetch(&other, &BTreeSet::new(), 0).await.unwrap();
+        // A list that leads elsewhere, and a repository without safe weights.
+        served.lock().unwrap().files = vec![("../../x.safetensors", weights(), true)];
+        let error = hub.fetch(&format!("us/odd@{COMMIT}"), &BTreeSet::new(), 0).await.unwrap_err().to_string();
+        assert!(error.contains("the hub lists a file"), "{error}");
+        served.lock().unwrap().files = vec![("pytorch_model.bin", weights(), true)];
+        let error = hub.fetch(&format!("us/odd@{COMMIT}"), &BTreeSet::new(), 0).await.unwrap_err().to_string();
+        assert!(error.contains("no weights as safetensors"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn the_folder_is_bounded_and_the_least_lately_used_goes_first() {
+        let (place, served) = (tempfile::tempdir().unwrap(), Shared::default());
+        served.lock().unwrap().files = vec![("model.safetensors", weights(), true)];
+        // Two have room, and not three.
+        let hub = hub(serve(served.clone()).await, place.path(), 700_000);
+        let fetch = async |name: &str, keep: &[&str]| {
+            hub.fetch(&format!("us/{name}@{COMMIT}"), &keep.iter().map(|name| format!("us/{name}")).collect(), 0).await
+        };
+        let age = |name: &str, seconds| {
+            let mark = File::open(place.path().join(format!("hub/models--us--{name}/{USED}"))).unwrap();
+            mark.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
+        };
+        let others = place.path().join("hub/models--them--big");
+        fs::create_dir_all(&others).unwrap();
+        fs::write(others.join("model.safetensors"), weights()).unwrap();
+        fetch("a", &[]).await.unwrap();
+        fetch("b", &[]).await.unwrap();
+        age("a", 100);
+        age("b", 50);
+        // A task uses the older one.
+        used(place.path(), &["us/a".into(), "us/nothing".into()]);
+        assert_eq!(fetch("c", &[]).await.unwrap(), ["us/b"]);
+        assert_eq!(hub.models().unwrap().iter().map(|model| model.repository.as_str()).collect::<Vec<_>>(), ["us/a", "us/c"]);
+        let error = fetch("d", &["a", "c"]).await.unwrap_err().to_string();
+        assert!(error.contains("do not fit"), "{error}");
+        assert_eq!(fetch("d", &["a"]).await.unwrap(), ["us/c"]);
+        assert!(others.exists(), "what others have put there is theirs");
+        let error = hub.fetch(&format!("us/e@{COMMIT}"), &BTreeSet::new(), u64::MAX / 2).await.unwrap_err().to_string();
+        assert!(error.contains("stay free"), "{error}");
+    }
+}
