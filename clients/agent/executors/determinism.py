@@ -232,6 +232,7 @@ def measure(arguments):
     given.add_argument("--prompts", type=int, help="texts; 64 on a card, 8 elsewhere")
     given.add_argument("--tokens", type=int, default=LENGTHS[-1])
     given.add_argument("--dtypes", help="number types, with commas between them; bfloat16,float16 on a card, float32,bfloat16 elsewhere")
+    given.add_argument("--without", default="", help="settings that are left out, with commas between them")
     given.add_argument("--pictures", type=int, help="images; 64 on a card, 8 elsewhere")
     given = given.parse_args(arguments)
     torch, _, device = settled(given.device)
@@ -245,7 +246,7 @@ def measure(arguments):
         seeded.llama(size, f"{place}/llama", dtype=torch.bfloat16 if card else torch.float32)
         seeded.diffusion(shape, f"{place}/diffusion")
         dtypes = given.dtypes.split(",") if given.dtypes else ["bfloat16", "float16"] if card else ["float32", "bfloat16"]
-        there = lambda settings: [name for name in settings if ONLY.get(name, device) == device and name != "dtype"]  # noqa: E731
+        there = lambda settings: [name for name in settings if ONLY.get(name, device) == device and name not in ("dtype", *given.without.split(","))]  # noqa: E731
         common = {
             "device": device, "threads": 1, "llama": f"{place}/llama", "diffusion": f"{place}/diffusion", "dtypes": dtypes, "out": place,
             "tokens": given.tokens, "prompts": given.prompts or (64 if card else 8), "pictures": given.pictures or (64 if card else 8),
@@ -256,7 +257,7 @@ def measure(arguments):
         (main,) = ended([begin({**common, "name": "main", "texts": ["reference", *texts], "images": ["reference", *images]})])
         print("two processes at once", file=sys.stderr, flush=True)
         pair = ended([begin({**common, "name": name, "texts": ["reference"], "images": ["reference"]}) for name in ("one", "two")])
-        numbers = {"device": main["stack"], "llama": size, "diffusion": shape, "tokens": given.tokens, "texts": {}, "images": {}}
+        numbers = {"command": " ".join(["gpu.sh determinism", *arguments]), "device": main["stack"], "llama": size, "diffusion": shape, "tokens": given.tokens, "texts": {}, "images": {}}
         for dtype in dtypes:
             reference = main[f"text {dtype} reference"]
             against = {name: main[f"text {dtype} {name}"] for name in texts}
@@ -366,13 +367,13 @@ def page():
     for name, words in columns:
         numbers = whole.get(name)
         if numbers is None:
-            ran.append([words, "not run", "", "", ""])
+            ran.append([words, "not run", "", "", "", ""])
             continue
         told = ", ".join(f"{key} {value}" for key, value in numbers["device"].items() if key != "device")
         some = next(iter(numbers["texts"].values()))["settings"]
         count = next(found["of"] for found in some.values() if isinstance(found, dict))
         pictured = len(next(iter(numbers["images"].values()))["hashes"])
-        ran.append([words, told, f"llama `{numbers['llama']}`, diffusion `{numbers['diffusion']}`", str(count), str(pictured)])
+        ran.append([words, f"`{numbers['command']}`", told, f"llama `{numbers['llama']}`, diffusion `{numbers['diffusion']}`", f"{count} of {numbers['tokens']:,} tokens", str(pictured)])
 
     rates = []
     for setting in TEXTS:
@@ -405,11 +406,11 @@ Under [validation](validation.md) answers of texts are compared bit by bit, and 
 
 Models have the shape of Llama and of Stable Diffusion, and weights that are drawn from a seed: they need no download, and what they say means nothing. Half of the texts are greedy, half are drawn by a seed at temperature 1. A trained model is surer of its next word than such a one, so that it differs less often; how much less is not known.
 
-{table(["device", "stack", "models", "texts", "images"], ran)}
+{table(["device", "command", "stack", "models", "texts", "images"], ran)}
 
 ## Texts
 
-How many of the first 1 / 100 / 1,000 tokens' answers are equal to those of the executor's own setting: one request at a time, torch's own choice of attention, deterministic algorithms, the same number type.
+How many answers of 1 / 100 / 1,000 tokens (fewer values where a run had fewer tokens) are equal to those of the executor's own setting: one request at a time, torch's own choice of attention, deterministic algorithms, the same number type.
 
 {chr(10).join(part + chr(10) for part in parts)}
 ### One card against another
@@ -423,7 +424,7 @@ Bits in which the perceptual hash differs from that of the executor's own settin
 {chr(10).join(part + chr(10) for part in pictures)}
 ## What follows
 
-**How often an honest node would be slashed.** Two nodes have one setting, the third the other: it is alone as often as the texts differ. Of 1,000 tokens, all devices and number types that were measured together; the rate is the highest that so few texts do not exclude with a certainty of 95 %, and the loss is that of each answer that a group judges, in fees, at `slashTimes` {SLASH}.
+**How often an honest node would be slashed.** Two nodes have one setting, the third the other: it is alone as often as the texts differ. Of the longest answers that were measured, of all devices and number types together; the rate is the highest that so few texts do not exclude with a certainty of 95 %, and the loss is that of each answer that a group judges, in fees, at `slashTimes` {SLASH}.
 
 {table(["one of three has", "differ", "rate at most", "loss as measured", "loss at most"], rates)}
 

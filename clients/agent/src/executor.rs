@@ -392,10 +392,8 @@ impl Executor {
     }
 
     fn spawn(&self) -> Result<(Running, BufReader<ChildStdout>)> {
-        let exchange = match apart::is_apart(&self.settings) {
-            true => Some(apart::exchange(&self.settings, &self.node)?),
-            false => None,
-        };
+        let apart = apart::is_apart(&self.settings);
+        let exchange = apart.then(|| apart::exchange(&self.settings, &self.node)).transpose()?;
         let name = format!("muster-{}-{}-{}", self.node, std::process::id(), self.starts + 1);
         let apart::Start { command: line, prefix, end } =
             apart::start(&self.settings, &name, self.gpu.as_deref(), exchange.as_deref().unwrap_or(Path::new("/")));

@@ -113,5 +113,5 @@ fn an_executor_whose_card_falls_off_the_bus_is_given_up_at_once() {
     let (done, said) = doctor.join().unwrap();
     assert!(!done, "{said}");
     assert!(said.contains("the GPU is lost: GPU GPU-22222222-2222-2222-2222-222222222222 is gone"), "{said}");
-    assert!(begun.elapsed() < Duration::from_secs(900), "nobody had to wait for the task's time");
+    assert!(begun.elapsed() < Duration::from_mins(15), "nobody had to wait for the task's time");
 }
