@@ -57,9 +57,15 @@ impl Refusal {
         Reason::name_by_selector(reason.selector())
     }
 
-    /// What the interface says about the error.
+    /// What the interface says about the error, and what may be behind it.
     pub fn notice(&self) -> Option<String> {
-        notice("error", self.name()?)
+        let text = notice("error", self.name()?)?;
+        Some(match self {
+            Refusal::Known(Reason::NothingToWithdraw(_)) => text
+                + " Stake on its way back is not: it stays locked until its unbonding is over, and while commitments are open.",
+            Refusal::Known(Reason::ProgramFailed(_)) => text + " Or it has expired, which `muster keepalive` tells.",
+            _ => text,
+        })
     }
 
     /// Whether, when and after what the same call may be accepted.
@@ -154,6 +160,10 @@ mod tests {
         assert_eq!(within.to_string(), "RefusedInBatch { place: 2, reason: TooManyPending { pending: 4095 } }");
         assert_eq!(within.advice(), Advice::Later);
         assert!(due.notice().unwrap().starts_with("Draws are due that this call could change"));
+        let nothing = Refusal::Known(Reason::NothingToWithdraw(IMuster::NothingToWithdraw { account: Default::default() }));
+        assert!(nothing.notice().unwrap().contains("locked until its unbonding is over"), "{:?}", nothing.notice());
+        let failed = IMuster::ProgramFailed { selector: Default::default(), program: Default::default() };
+        assert!(Refusal::Known(Reason::ProgramFailed(failed)).notice().unwrap().contains("expired"));
         let early = Refusal::Known(Reason::DeadlineNotPassed(IMuster::DeadlineNotPassed { id: 1, deadline: 99 }));
         assert_eq!(early.advice(), Advice::At(99));
         assert_eq!(Refusal::decode(&[1, 2, 3]).advice(), Advice::Never);

@@ -39,6 +39,8 @@ pub struct Settings {
     pub behind: Duration,
     /// So many blocks below the lowest head all have to have the same block.
     pub settled: u64,
+    /// How long what nodes have agreed about a function of a contract is believed of the first alone: then its answer is compared again.
+    pub agreed: Duration,
     /// How long a node that failed is not asked, doubled with each failure in a row up to 64 times.
     pub rest: Duration,
     /// How long a node that contradicted the others, or is of another chain, is not asked.
@@ -54,6 +56,7 @@ impl Default for Settings {
             compare_every: Duration::from_secs(30),
             behind: Duration::from_secs(15),
             settled: 16,
+            agreed: Duration::from_secs(30),
             rest: Duration::from_secs(1),
             banned: Duration::from_mins(10),
         }
@@ -122,6 +125,20 @@ struct Inner {
     compared: tokio::sync::Mutex<Option<Instant>>,
     chain: Mutex<Option<u64>>,
     pulse: Pulse,
+    /// When nodes last agreed about a contract's function.
+    agreed: Mutex<HashMap<(Address, [u8; 4]), Instant>>,
+}
+
+/// What a call returns on a node, or is undone with.
+type Returned = Result<Bytes, Complaint>;
+
+/// Whether two nodes say the same: of what is undone, not in which words.
+fn alike(one: &Returned, other: &Returned) -> bool {
+    match (one, other) {
+        (Ok(one), Ok(other)) => one == other,
+        (Err(one), Err(other)) => one.undone() == other.undone(),
+        _ => false,
+    }
 }
 
 /// The nodes that are asked, the first that is well before the others: list the most trusted first.
@@ -149,6 +166,7 @@ impl Endpoints {
             compared: tokio::sync::Mutex::default(),
             chain,
             pulse: Pulse::default(),
+            agreed: Mutex::default(),
         })))
     }
 
@@ -470,8 +488,62 @@ impl Endpoints {
     /// # Errors
     /// [`Error::Refused`] with what it is undone with, or what is wrong with the nodes.
     pub async fn call(&self, from: Option<Address>, request: &Request) -> Result<Bytes, Error> {
-        let block = if from.is_some() { "pending" } else { "latest" };
-        self.call_in(block, from.unwrap_or_default(), request).await
+        match from {
+            Some(from) => self.call_in("pending", from, request).await,
+            None => self.read(request).await,
+        }
+    }
+
+    /// What a contract says, as one node has it and now and then another, too. Where they differ, the block is looked at that both have: if
+    /// they agree there, one of them is only behind, and the one that is not is believed; if not, the majority is, and of two neither.
+    async fn read(&self, request: &Request) -> Result<Bytes, Error> {
+        self.compare_if_due().await?;
+        let well = self.well();
+        let function = request.to.to().copied().zip(request.input.first_chunk::<4>().copied());
+        let agreed = || self.0.agreed.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = function.is_none_or(|it| agreed().get(&it).is_some_and(|at| at.elapsed() < self.0.settings.agreed));
+        if well.len() < 2 || fresh {
+            return self.call_in("latest", Address::ZERO, request).await;
+        }
+        let newest = join_all(well[..2].iter().map(|&node| self.returned(node, "latest", request))).await;
+        let answer = match &newest[..] {
+            [Some(one), Some(other)] if alike(one, other) => one.clone(),
+            [Some(_), Some(_)] => self.settle(&well, request).await?,
+            // It is noted against the one that did not answer.
+            _ => return self.call_in("latest", Address::ZERO, request).await,
+        };
+        agreed().extend(function.map(|function| (function, Instant::now())));
+        answer.map_err(|complaint| refusal_in(Error::Node(complaint)))
+    }
+
+    async fn returned(&self, node: usize, block: &str, request: &Request) -> Option<Returned> {
+        self.ask_one(node, "eth_call", &json!([request.fields(Address::ZERO), block])).await.ok()
+    }
+
+    /// What is right of what nodes say otherwise.
+    async fn settle(&self, well: &[usize], request: &Request) -> Result<Returned, Error> {
+        let heads: Vec<_> = join_all(well.iter().map(|&node| self.block(node, "latest"))).await.into_iter().flatten().collect();
+        let Some(common) = heads.iter().map(|(_, head)| head.number).min() else {
+            return Err(Error::Unreachable(self.reasons()));
+        };
+        let block = format!("{common:#x}");
+        let answers = heads.iter().map(|&(node, head)| {
+            let block = &block;
+            async move { Some((node, head, self.returned(node, block, request).await?)) }
+        });
+        let answers: Vec<_> = join_all(answers).await.into_iter().flatten().collect();
+        let votes = |answer: &Returned| answers.iter().filter(|(_, _, other)| alike(answer, other)).count();
+        let what = || format!("the contract's state at block {common}");
+        let right = answers.iter().find(|(_, _, answer)| 2 * votes(answer) > answers.len()).map(|(_, _, answer)| answer);
+        let Some(right) = right.filter(|_| answers.len() > 1) else {
+            return Err(Error::Disagreement(format!("{}: {}", what(), self.reasons())));
+        };
+        for (node, _, _) in answers.iter().filter(|(_, _, answer)| !alike(answer, right)) {
+            self.note(*node, Some(&Fault::Contradicts(what())));
+        }
+        let honest = answers.iter().filter(|(_, _, answer)| alike(answer, right));
+        let Some((newest, _, _)) = honest.max_by_key(|(_, head, _)| head.number) else { return Ok(right.clone()) };
+        Ok(self.returned(*newest, "latest", request).await.unwrap_or_else(|| right.clone()))
     }
 
     /// The same on the state that a block has left.

@@ -4,8 +4,13 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use alloy::primitives::Address;
+use aes::cipher::{KeyIvInit, StreamCipher};
+use alloy::hex;
+use alloy::primitives::{keccak256, Address};
 use alloy::signers::local::{LocalSigner, PrivateKeySigner};
+use rand::rngs::OsRng;
+use rand::RngCore;
+use serde_json::json;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::{file, Error};
@@ -66,11 +71,8 @@ pub fn store(directory: &Path, name: &str, password: &Password, key: &PrivateKey
     let failed = |source| Error::File { path: path.clone(), source };
     // Encrypted beside, with nobody's rights but the owner's, then given its name.
     let beside = tempfile::Builder::new().prefix(".new-").tempdir_in(directory).map_err(failed)?;
-    let mut secret = key.to_bytes();
-    let written = LocalSigner::encrypt_keystore(beside.path(), &mut rand::rngs::OsRng, secret, password.as_bytes(), Some("key"));
-    secret.zeroize();
-    written.map_err(|error| Error::Key(format!("the key cannot be written: {error}")))?;
     let made = beside.path().join("key");
+    fs::write(&made, encrypted(key, password)?).map_err(failed)?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -80,6 +82,34 @@ pub fn store(directory: &Path, name: &str, password: &Password, key: &PrivateKey
     fs::hard_link(&made, &path).map_err(failed)?;
     File::open(directory).and_then(|file| file.sync_all()).map_err(failed)?;
     Ok((key.address(), path))
+}
+
+/// The logarithm of what scrypt is to cost, as geth has it: some 256 MiB, and a second of a processor. eth-keystore's own is 32 times less.
+const COST: u8 = 18;
+
+/// A key as Web3 Secret Storage, version 3, with the parameters and the address that geth writes.
+fn encrypted(key: &PrivateKeySigner, password: &Password) -> Result<String, Error> {
+    let (mut salt, mut iv, mut id) = ([0; 32], [0; 16], [0; 16]);
+    for random in [&mut salt[..], &mut iv, &mut id] {
+        OsRng.fill_bytes(random);
+    }
+    let mut derived = Zeroizing::new([0; 32]);
+    let parameters = scrypt::Params::new(COST, 8, 1).expect("geth's parameters are valid");
+    scrypt::scrypt(password.as_bytes(), &salt, &parameters, &mut derived[..]).expect("32 bytes can be derived");
+    let mut secret = key.to_bytes().0;
+    ctr::Ctr128BE::<aes::Aes128>::new(derived[..16].into(), (&iv).into()).apply_keystream(&mut secret);
+    let mac = keccak256([&derived[16..], &secret].concat());
+    // A UUID of version 4.
+    (id[6], id[8]) = (id[6] & 0x0f | 0x40, id[8] & 0x3f | 0x80);
+    let parts = [&id[..4], &id[4..6], &id[6..8], &id[8..10], &id[10..]].map(hex::encode);
+    let file = json!({
+        "address": hex::encode(key.address()), "id": parts.join("-"), "version": 3,
+        "crypto": {
+            "cipher": "aes-128-ctr", "cipherparams": { "iv": hex::encode(iv) }, "ciphertext": hex::encode(secret), "mac": hex::encode(mac),
+            "kdf": "scrypt", "kdfparams": { "dklen": 32, "n": 1u32 << COST, "p": 1, "r": 8, "salt": hex::encode(salt) },
+        },
+    });
+    Ok(file.to_string())
 }
 
 /// The names of the encrypted files of a directory.
@@ -100,4 +130,23 @@ pub fn list(directory: &Path) -> Result<Vec<String>, Error> {
     }
     found.sort();
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_written_with_geths_parameters_and_read_by_others() {
+        let (place, password) = (tempfile::tempdir().unwrap(), Password::new("a pass word".into()));
+        let key = PrivateKeySigner::random();
+        let (address, path) = store(place.path(), "one", &password, &key).unwrap();
+        let file: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!((&file["crypto"]["kdfparams"]["n"], &file["crypto"]["kdfparams"]["r"]), (&262_144.into(), &8.into()));
+        assert_eq!(file["address"], hex::encode(address));
+        // eth-keystore's own code reads it.
+        assert_eq!(from_keystore(&path, &password).unwrap(), key);
+        assert!(from_keystore(&path, &Password::new("another".into())).is_err());
+        assert_eq!(list(place.path()).unwrap(), ["one"]);
+    }
 }

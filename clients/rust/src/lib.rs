@@ -7,11 +7,14 @@
 //! | [`Endpoints`] | several nodes as one |
 //! | [`Events`], [`Cursor`] | events, each once |
 //! | [`Sender`] | transactions that survive restarts |
+//! | [`Wallet`], [`Place`] | who signs them: a key here, a Ledger, AWS, Google, a signer elsewhere |
 //! | [`Stores`] | where inputs and results are |
 //! | [`Outcome`], [`Muster::result`] | from a task to the bytes of its result |
 //! | [`Secrets`], [`Seal`], [`Opening`] | commitments, and the results sealed under them |
 //! | [`pause`] | why agents pause their nodes, as their calls say it |
 //! | [`key`] | keys out of encrypted files or the environment |
+//! | `observe` | a log and metrics, behind the feature of this name |
+//! | [`safe`] | files for the transaction builder of a Safe |
 //! | [`parse_amount`], [`show_amount`] | amounts as people write them |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -29,12 +32,16 @@ mod http;
 mod journal;
 pub mod key;
 mod muster;
+#[cfg(feature = "observe")]
+pub mod observe;
 pub mod pause;
 mod pulse;
 mod results;
+pub mod safe;
 mod seal;
 mod sender;
 mod store;
+mod wallet;
 
 pub use abi::{Advice, Event, IMuster, Reason, Refusal};
 pub use alloy;
@@ -49,6 +56,7 @@ pub use journal::{Entry, Fate, Signed};
 pub use muster::{parameter, Account, Done, Muster, BATCH, DISPATCH};
 pub use pulse::Pulse;
 pub use results::{Answer, Lookup, NoResult, Outcome};
-pub use seal::{digest_of, image_hashes, image_value, Given, Opening, Seal, SealError, Secrets, NOTE};
+pub use seal::{digest_of, image_hashes, image_value, Given, Opening, Seal, SealError, Secrets, Seed, NOTE};
 pub use sender::{Request, Sender, Sending};
 pub use store::{cid_of, Access, Attempt, Bounds, Found, Kept, Lost, Object, Store, Stores, Trouble, BLOCK};
+pub use wallet::{Place, Wallet};

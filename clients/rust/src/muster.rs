@@ -1,8 +1,11 @@
 //! A deployed Muster: typed questions, and an account's typed calls.
 
-use alloy::primitives::{Address, Bytes, U256};
+use std::collections::BTreeSet;
+
+use alloy::primitives::{keccak256, Address, Bytes, B256, U256};
 use alloy::rpc::types::TransactionReceipt;
-use alloy::sol_types::SolCall;
+use alloy::sol_types::{SolCall, SolInterface};
+use futures_util::{stream, StreamExt, TryStreamExt};
 
 use crate::abi::{self, Advice, Event, IMuster, Reason, Refusal};
 use crate::endpoints::Endpoints;
@@ -22,6 +25,8 @@ pub const DISPATCH: u8 = 16;
 pub const BATCH: usize = 16;
 /// Numbers of parameters.
 pub mod parameter {
+    /// What an estimated second of a task costs at least, in wei.
+    pub const MIN_PRICE: u8 = 1;
     /// The least stake, in granules.
     pub const MIN_STAKE: u8 = 16;
     /// Seconds from which on a queued task can be ended by anyone.
@@ -29,6 +34,11 @@ pub mod parameter {
     /// The fee for a GPU's name that is new, in granules.
     pub const GROUP_FEE: u8 = 23;
 }
+
+/// Where the layout has which program answers a selector: `programs` of `abi/MusterStorage.sol`.
+const PROGRAMS: u64 = 9;
+/// So many questions are asked at once.
+const AT_ONCE: usize = 16;
 
 /// So often draws that stand in the way of a call are made first.
 const CLEARINGS: usize = 8;
@@ -86,6 +96,20 @@ impl Muster {
     /// [`Error::Refused`] if there is none of this number, or what is wrong with the nodes.
     pub async fn parameter(&self, which: u8) -> Result<U256, Error> {
         Ok(self.read(IMuster::parameterCall { which }).await?.value)
+    }
+
+    /// The programs that the functions of the interface lead to. They are read from storage: also where the program that could list them
+    /// does not run any more.
+    ///
+    /// # Errors
+    /// What is wrong with the nodes.
+    pub async fn programs(&self) -> Result<BTreeSet<Address>, Error> {
+        let words = IMuster::IMusterCalls::selectors().map(|selector| {
+            let key = [&B256::right_padding_from(&selector)[..], &U256::from(PROGRAMS).to_be_bytes::<32>()].concat();
+            self.endpoints.word(self.address, keccak256(key))
+        });
+        let words: Vec<B256> = stream::iter(words).buffered(AT_ONCE).try_collect().await?;
+        Ok(words.into_iter().map(Address::from_word).filter(|program| !program.is_zero()).collect())
     }
 
     /// What joining with a GPU costs beside the stake, in wei: the fee for its name if nobody has used it with this much memory (in GiB),
@@ -271,7 +295,9 @@ mod tests {
     #[test]
     fn parameters_have_the_numbers_that_the_interface_says() {
         let all: serde_json::Value = serde_json::from_str(include_str!("../../../abi/parameters.json")).unwrap();
-        for (number, name) in [(MIN_STAKE, "minStake"), (QUEUE_TIME, "queueTime"), (GROUP_FEE, "groupFee")] {
+        for (number, name) in
+            [(MIN_PRICE, "minPrice"), (MIN_STAKE, "minStake"), (QUEUE_TIME, "queueTime"), (GROUP_FEE, "groupFee")]
+        {
             let known = all.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap();
             assert_eq!(known["number"], number, "{name}");
         }

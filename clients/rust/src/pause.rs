@@ -23,6 +23,8 @@ pub const SELF_TEST: &str = "self-test";
 pub const FAILURES: &str = "failures";
 /// A group has judged that the node answered wrong, or withheld its answer.
 pub const JUDGED: &str = "judged";
+/// A task could reach the node that pays less than its operator asks for, or is of a policy that they do not take.
+pub const PRICE: &str = "price";
 /// The agent ended.
 pub const DRAIN: &str = "drain";
 
@@ -42,6 +44,10 @@ pub fn explain(reason: &str) -> &str {
             "it was judged to have answered wrong, or not to have revealed: the agent's log says in which task. Where nothing was \
              slashed the agent resumes the node when its golden tasks pass; where something was, `muster node resume` does when \
              you know why"
+        }
+        PRICE => {
+            "a task waits that pays less than its operator asks for, or is of a policy that they do not take (`terms`): the agent \
+             resumes the node when none does"
         }
         DRAIN => "its agent was ended: the agent resumes the node when it is started",
         other => other,

@@ -1,6 +1,11 @@
 //! What a node answers with: commitments, their salts, and results sealed under them. docs/applications.md has the format, and
 //! clients/vectors.json what has to come out of it here and in the TypeScript package.
 
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+
+use alloy::hex;
 use alloy::primitives::{keccak256, Address, B256};
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolValue;
@@ -8,6 +13,8 @@ use ring::aead::{Aad, LessSafeKey, Nonce, UnboundKey, AES_256_GCM, NONCE_LEN};
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::{digest, hkdf};
 use zeroize::Zeroizing;
+
+use crate::{key, Error};
 
 /// Bytes of a salt that are secret; the others are of the result's digest.
 const SECRET: usize = 16;
@@ -123,27 +130,80 @@ pub struct Given {
     pub deadline: u64,
 }
 
-/// An account's secrets for the tasks of one contract: they follow from its key, so the key alone can open what was committed to.
+/// What accounts' secrets follow from: 32 random bytes in a file, of which there is to be a copy elsewhere. It signs nothing, so that a
+/// key may be kept where no program can read it.
+pub struct Seed(Zeroizing<[u8; 32]>);
+
+impl Seed {
+    /// That of these bytes.
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Self(Zeroizing::new(bytes))
+    }
+
+    /// That in a file; none if there is no such file.
+    ///
+    /// # Errors
+    /// [`Error::Key`] if it is no seed, or can be read by others than its owner; [`Error::File`] if it cannot be read.
+    pub fn read(path: &Path) -> Result<Option<Self>, Error> {
+        if matches!(path.try_exists(), Ok(false)) {
+            return Ok(None);
+        }
+        let text = key::password_from(path)?;
+        let mut bytes = Zeroizing::new([0; 32]);
+        let decoded = hex::decode_to_slice(text.trim(), &mut bytes[..]);
+        decoded.map_err(|_| Error::Key(format!("{} is no seed: 32 bytes in hexadecimal", path.display())))?;
+        Ok(Some(Self(bytes)))
+    }
+
+    /// Makes one and writes it to a file, which must not be there.
+    ///
+    /// # Errors
+    /// [`Error::File`] if it cannot be written.
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        let failed = |source| Error::File { path: path.into(), source };
+        let mut bytes = Zeroizing::new([0; 32]);
+        SystemRandom::new().fill(&mut bytes[..]).expect("the system gives random numbers");
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(path).map_err(failed)?;
+        let text = Zeroizing::new(hex::encode(&bytes[..]) + "\n");
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+        Ok(Self(bytes))
+    }
+
+    /// What tells it from others, and says nothing of it.
+    pub fn fingerprint(&self) -> String {
+        hex::encode(&derive::<4>(&self.0[..], &[b"muster fingerprint"])[..])
+    }
+}
+
+/// An account's secrets for the tasks of one contract: they follow from a seed, so the seed alone can open what was committed to.
 pub struct Secrets {
     root: Zeroizing<[u8; 32]>,
+    /// What notes are read with, too: those of before there was a seed.
+    former: Option<Zeroizing<[u8; 32]>>,
 }
 
 impl Secrets {
-    /// Those of a key, for a contract of a chain.
-    pub fn new(key: &PrivateKeySigner, chain: u64, contract: Address) -> Self {
+    /// Those of a seed, for an account of a contract of a chain.
+    pub fn new(seed: &Seed, account: Address, chain: u64, contract: Address) -> Self {
+        let info = [&b"muster secrets 2"[..], &chain.to_be_bytes(), contract.as_slice(), account.as_slice()];
+        Self { root: derive(&seed.0[..], &info), former: None }
+    }
+
+    /// Reads the notes, too, that were written when an account's secrets followed from its key.
+    #[must_use]
+    pub fn and_of(mut self, key: &PrivateKeySigner, chain: u64, contract: Address) -> Self {
         let secret = Zeroizing::new(key.to_bytes().0);
-        let info = [&b"muster secrets 1"[..], &chain.to_be_bytes(), contract.as_slice()];
-        Self { root: derive(&secret[..], &info) }
+        self.former = Some(derive(&secret[..], &[&b"muster secrets 1"[..], &chain.to_be_bytes(), contract.as_slice()]));
+        self
     }
 
     fn of<const N: usize>(&self, what: &[u8], given: Given) -> Zeroizing<[u8; N]> {
         let Given { id, node, deadline } = given;
         derive(&self.root[..], &[what, &id.to_be_bytes(), &node.to_be_bytes(), &deadline.to_be_bytes()])
-    }
-
-    fn note_key(&self, id: u64, node: u32) -> LessSafeKey {
-        let info = [&b"note"[..], &id.to_be_bytes(), &node.to_be_bytes()];
-        aes(&derive::<32>(&self.root[..], &info)[..])
     }
 
     /// The salt of a commitment to a result: 16 secret bytes, then the first 16 of the result's SHA-256.
@@ -167,25 +227,36 @@ impl Secrets {
         Opening { kind: 1, value, salt: B256::from(*self.of::<32>(b"error", given)) }
     }
 
-    /// An opening, encrypted for the account itself: what goes along with the commitment, for who has lost everything but the key.
+    /// An opening, encrypted for the account itself: what goes along with the commitment, for who has lost everything but the seed.
     pub fn note(&self, id: u64, node: u32, opening: &Opening) -> Vec<u8> {
         let mut nonce = [0; NONCE_LEN];
         SystemRandom::new().fill(&mut nonce).expect("the system gives random numbers");
         let mut text = [&[opening.kind][..], &opening.value[..], &opening.salt[..]].concat();
         let sealed =
-            self.note_key(id, node).seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut text);
+            note_key(&self.root, id, node).seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut text);
         sealed.expect("65 bytes can be sealed");
         [&nonce[..], &text].concat()
     }
 
     /// The opening in a note of this account's.
     pub fn read_note(&self, id: u64, node: u32, note: &[u8]) -> Result<Opening, SealError> {
-        let (nonce, text) = note.split_first_chunk::<NONCE_LEN>().ok_or(SealError::Broken)?;
-        let mut text = text.to_vec();
-        let opened = self.note_key(id, node).open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::empty(), &mut text);
-        let opened: &[u8; 65] = (&*opened.map_err(|_| SealError::Broken)?).try_into().map_err(|_| SealError::Broken)?;
-        Ok(Opening { kind: opened[0], value: B256::from_slice(&opened[1..33]), salt: B256::from_slice(&opened[33..]) })
+        let roots = std::iter::once(&self.root).chain(&self.former);
+        let mut read = roots.map(|root| read_note(root, id, node, note));
+        read.find(Result::is_ok).unwrap_or(Err(SealError::Broken))
     }
+}
+
+fn note_key(root: &[u8; 32], id: u64, node: u32) -> LessSafeKey {
+    let info = [&b"note"[..], &id.to_be_bytes(), &node.to_be_bytes()];
+    aes(&derive::<32>(&root[..], &info)[..])
+}
+
+fn read_note(root: &[u8; 32], id: u64, node: u32, note: &[u8]) -> Result<Opening, SealError> {
+    let (nonce, text) = note.split_first_chunk::<NONCE_LEN>().ok_or(SealError::Broken)?;
+    let mut text = text.to_vec();
+    let opened = note_key(root, id, node).open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::empty(), &mut text);
+    let opened: &[u8; 65] = (&*opened.map_err(|_| SealError::Broken)?).try_into().map_err(|_| SealError::Broken)?;
+    Ok(Opening { kind: opened[0], value: B256::from_slice(&opened[1..33]), salt: B256::from_slice(&opened[33..]) })
 }
 
 /// Bytes of a [`note`](Secrets::note).
@@ -221,7 +292,6 @@ fn derive<const N: usize>(secret: &[u8], info: &[&[u8]]) -> Zeroizing<[u8; N]> {
 
 #[cfg(test)]
 mod tests {
-    use alloy::hex;
     use serde::Deserialize;
 
     use super::*;
@@ -313,15 +383,51 @@ mod tests {
         assert_eq!(seal.open(forged), Err(SealError::OtherResult));
     }
 
-    fn secrets(key: u8, chain: u64) -> Secrets {
-        Secrets::new(&PrivateKeySigner::from_bytes(&B256::repeat_byte(key)).unwrap(), chain, Address::repeat_byte(9))
+    fn secrets(seed: u8, chain: u64) -> Secrets {
+        Secrets::new(&Seed::new([seed; 32]), Address::repeat_byte(8), chain, Address::repeat_byte(9))
     }
 
     #[test]
-    fn secrets_differ_by_key_chain_task_node_and_deadline_and_come_again() {
+    fn a_seed_is_a_file_of_its_owner_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("seed");
+        assert!(Seed::read(&path).unwrap().is_none());
+        let seed = Seed::create(&path).unwrap();
+        assert!(Seed::create(&path).is_err(), "never over another");
+        assert_eq!(Seed::read(&path).unwrap().unwrap().fingerprint(), seed.fingerprint());
+        assert_ne!(seed.fingerprint(), Seed::new([0; 32]).fingerprint());
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+            assert!(Seed::read(&path).is_err(), "others can read it");
+        }
+        std::fs::write(&path, "00").unwrap();
+        assert!(Seed::read(&path).is_err());
+    }
+
+    #[test]
+    fn notes_from_before_there_was_a_seed_are_read_with_the_key() {
+        // As secrets followed from the key.
+        let key = PrivateKeySigner::from_bytes(&B256::repeat_byte(1)).unwrap();
+        let root = *derive::<32>(&key.to_bytes()[..], &[&b"muster secrets 1"[..], &1u64.to_be_bytes(), &[9; 20]]);
+        let before = Secrets { root: Zeroizing::new(root), former: None };
+        let opening = before.error(Given { id: 5, node: 6, deadline: 7 }, 200);
+        let note = before.note(5, 6, &opening);
+        assert!(secrets(3, 1).read_note(5, 6, &note).is_err());
+        let after = secrets(3, 1).and_of(&key, 1, Address::repeat_byte(9));
+        assert_eq!(after.read_note(5, 6, &note), Ok(opening));
+        let own = after.error(Given { id: 5, node: 6, deadline: 7 }, 200);
+        assert_ne!(own, opening, "new salts do not follow from the key");
+        assert_eq!(secrets(3, 1).read_note(5, 6, &after.note(5, 6, &own)), Ok(own));
+    }
+
+    #[test]
+    fn secrets_differ_by_seed_chain_task_node_and_deadline_and_come_again() {
         let of = |id, node, deadline| Given { id, node, deadline };
         let given = of(1, 1, 1);
-        let salt = |key, chain, given| secrets(key, chain).salt(given, b"");
+        let salt = |seed, chain, given| secrets(seed, chain).salt(given, b"");
         let all = [
             salt(1, 1, given),
             salt(2, 1, given),
@@ -340,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_are_read_with_the_key_alone() {
+    fn notes_are_read_with_the_seed_alone() {
         let given = Given { id: 5, node: 6, deadline: 7 };
         for opening in [
             secrets(1, 1).answer(given, b"result"),

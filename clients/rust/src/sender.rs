@@ -9,18 +9,17 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use alloy::consensus::{SignableTransaction, TxEip1559, TxEnvelope};
+use alloy::consensus::TxEip1559;
 use alloy::eips::eip2718::Encodable2718;
 use alloy::primitives::{Address, Bytes, TxKind, B256, U256};
 use alloy::rpc::types::TransactionReceipt;
-use alloy::signers::local::PrivateKeySigner;
-use alloy::signers::SignerSync;
 use serde_json::{json, Value};
 use tokio::sync::Mutex;
 
 use crate::abi::Refusal;
 use crate::endpoints::{Endpoints, Head};
 use crate::journal::{Entry, Fate, Journal, Signed};
+use crate::wallet::Wallet;
 use crate::Error;
 
 /// How transactions are sent.
@@ -99,7 +98,7 @@ struct Live {
 /// An account's transactions. One process sends for an account; its directory, where it has one, is locked.
 pub struct Sender {
     endpoints: Endpoints,
-    signer: PrivateKeySigner,
+    wallet: Wallet,
     chain: u64,
     sending: Sending,
     live: Mutex<Live>,
@@ -111,11 +110,12 @@ const MISSES: u32 = 5;
 impl Sender {
     /// Opens the account's journal, a directory of its own below `place`, and takes up what was left open. What was signed for another
     /// chain of the same number, as its first block shows, is set aside: a development chain that begins anew would take it again.
-    pub async fn open(endpoints: Endpoints, signer: PrivateKeySigner, place: &Path, sending: Sending) -> Result<Self, Error> {
+    pub async fn open(endpoints: Endpoints, wallet: impl Into<Wallet>, place: &Path, sending: Sending) -> Result<Self, Error> {
+        let wallet = wallet.into();
         let chain = endpoints.chain().await?;
         let genesis = endpoints.genesis().await?;
-        let journal = Journal::open(&Self::directory(place, chain, signer.address()), sending.keep, genesis)?;
-        Ok(Self::with(endpoints, signer, chain, journal, sending))
+        let journal = Journal::open(&Self::directory(place, chain, wallet.address()), sending.keep, genesis)?;
+        Ok(Self::with(endpoints, wallet, chain, journal, sending))
     }
 
     /// Keeps nothing on the disk: what is open is forgotten with the process, and what no node takes is an error at once
@@ -123,14 +123,14 @@ impl Sender {
     ///
     /// # Errors
     /// What is wrong with the nodes.
-    pub async fn in_memory(endpoints: Endpoints, signer: PrivateKeySigner, sending: Sending) -> Result<Self, Error> {
+    pub async fn in_memory(endpoints: Endpoints, wallet: impl Into<Wallet>, sending: Sending) -> Result<Self, Error> {
         let chain = endpoints.chain().await?;
-        Ok(Self::with(endpoints, signer, chain, Journal::in_memory(sending.keep), sending))
+        Ok(Self::with(endpoints, wallet.into(), chain, Journal::in_memory(sending.keep), sending))
     }
 
-    fn with(endpoints: Endpoints, signer: PrivateKeySigner, chain: u64, journal: Journal, sending: Sending) -> Self {
+    fn with(endpoints: Endpoints, wallet: Wallet, chain: u64, journal: Journal, sending: Sending) -> Self {
         let live = Live { journal, sent: HashMap::new(), missing: HashMap::new(), trouble: HashMap::new(), attempts: 0 };
-        Self { endpoints, signer, chain, sending, live: Mutex::new(live) }
+        Self { endpoints, wallet, chain, sending, live: Mutex::new(live) }
     }
 
     /// Where an account's journal lies.
@@ -140,7 +140,7 @@ impl Sender {
 
     /// The account.
     pub fn address(&self) -> Address {
-        self.signer.address()
+        self.wallet.address()
     }
 
     /// The nodes that are asked.
@@ -175,7 +175,7 @@ impl Sender {
         let nonce = count.max(live.journal.next());
         let Request { to, value, input, name, .. } = request;
         let mut entry = Entry { nonce, name, to, value, input, gas, signed: Vec::new(), fate: Fate::Open };
-        entry.signed.push(self.sign(&entry, fee_cap)?);
+        entry.signed.push(self.sign(&entry, fee_cap).await?);
         live.journal.put(entry)?;
         // All before it have to be there first.
         let _ = self.drive(&mut live, count, &head).await;
@@ -202,7 +202,7 @@ impl Sender {
         self.endpoints.count(self.address()).await
     }
 
-    fn sign(&self, entry: &Entry, fee_cap: u128) -> Result<Signed, Error> {
+    async fn sign(&self, entry: &Entry, fee_cap: u128) -> Result<Signed, Error> {
         let transaction = TxEip1559 {
             chain_id: self.chain,
             nonce: entry.nonce,
@@ -214,9 +214,7 @@ impl Sender {
             input: entry.input.clone(),
             ..Default::default()
         };
-        let signature =
-            self.signer.sign_hash_sync(&transaction.signature_hash()).map_err(|error| Error::Key(error.to_string()))?;
-        let envelope = TxEnvelope::from(transaction.into_signed(signature));
+        let envelope = self.wallet.sign(transaction).await?;
         Ok(Signed { hash: *envelope.tx_hash(), bytes: envelope.encoded_2718().into(), fee_cap })
     }
 
@@ -327,7 +325,10 @@ impl Sender {
             live.sent.remove(&entry.nonce);
         }
         if entry.latest().fee_cap < base {
-            let signed = self.fee_cap(base, entry.latest().fee_cap).and_then(|fee_cap| self.sign(entry, fee_cap));
+            let signed = match self.fee_cap(base, entry.latest().fee_cap) {
+                Ok(fee_cap) => self.sign(entry, fee_cap).await,
+                Err(error) => Err(error),
+            };
             match signed {
                 Ok(signed) => entry.signed.push(signed),
                 Err(error) => {

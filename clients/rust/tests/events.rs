@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use alloy::primitives::{Address, B256};
-use muster_client::{Batch, Cursor, Endpoints, Error, Event, Events, Fault, Reading, Settings};
+use muster_client::{Batch, Cursor, Endpoints, Error, Event, Events, Fault, IMuster, Muster, Reading, Settings};
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use scripted::{Chain, Node, Shared, CHAIN, CONTRACT};
@@ -288,4 +288,38 @@ async fn with_a_depth_short_reorganisations_are_never_seen() {
     }
     let truth = chain.lock().unwrap().events();
     assert_eq!(books.all(), truth[..truth.len() - 6]);
+}
+
+/// Who the owner is, as the scripted contract says it: its block.
+async fn owner(of: &Endpoints) -> Result<u64, Error> {
+    let owner = Muster::at(of.clone(), CONTRACT).read(IMuster::ownerCall {}).await?;
+    Ok(u64::from_be_bytes(owner[12..].try_into().unwrap()))
+}
+
+#[tokio::test]
+async fn what_a_node_invents_of_the_contract_is_believed_by_nobody_who_asks_another() {
+    let chain = Chain::new();
+    (0..40).for_each(|_| chain.lock().unwrap().mine(&[]));
+    let nodes = [Node::start(&chain).await, Node::start(&chain).await, Node::start(&chain).await];
+    // The first is trusted most, and lies.
+    nodes[0].set(|ways| &ways.invents, true);
+    let two = endpoints(&[&nodes[0], &nodes[1]], quick());
+    assert!(matches!(owner(&two).await, Err(Error::Disagreement(_))));
+    let three = endpoints(&[&nodes[0], &nodes[1], &nodes[2]], quick());
+    assert_eq!(owner(&three).await.unwrap(), 40);
+    assert!(matches!(three.standing()[0].fault, Some(Fault::Contradicts(_))));
+    let alone = endpoints(&[&nodes[0]], quick());
+    assert_eq!(owner(&alone).await.unwrap(), 40 + (1 << 32), "who asks one believes it");
+}
+
+#[tokio::test]
+async fn a_first_node_that_answers_from_an_old_block_is_not_believed() {
+    let chain = Chain::new();
+    (0..40).for_each(|_| chain.lock().unwrap().mine(&[]));
+    let nodes = [Node::start(&chain).await, Node::start(&chain).await];
+    // By less than what counts as behind.
+    nodes[0].ways.late.store(1, std::sync::atomic::Ordering::SeqCst);
+    let both = endpoints(&[&nodes[0], &nodes[1]], quick());
+    assert_eq!(owner(&both).await.unwrap(), 40);
+    assert!(both.standing().iter().all(|node| node.fault.is_none()), "it is no lie");
 }

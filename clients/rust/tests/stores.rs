@@ -5,13 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use alloy::primitives::{Address, B256};
-use alloy::signers::local::PrivateKeySigner;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::Router;
-use muster_client::{cid_of, digest_of, Access, Bounds, Given, Object, Seal, Secrets, Store, Stores, Trouble};
+use muster_client::{cid_of, digest_of, Access, Bounds, Given, Object, Seal, Secrets, Seed, Store, Stores, Trouble};
 
 const BOUNDS: Bounds = Bounds { bytes: 1_000, timeout: Duration::from_mins(1) };
 
@@ -213,7 +212,7 @@ async fn sealed_results_are_found_by_their_salt() {
     let place = tempfile::tempdir().unwrap();
     let (server, url) = Server::start().await;
     let stores = Stores::open(&[&url, place.path().to_str().unwrap()], BOUNDS).unwrap();
-    let secrets = Secrets::new(&PrivateKeySigner::random(), 1, Address::ZERO);
+    let secrets = Secrets::new(&Seed::new([7; 32]), Address::ZERO, 1, Address::ZERO);
     let seal = Seal::new(5, 6, secrets.answer(Given { id: 5, node: 6, deadline: 9 }, b"a result").salt);
     let object = seal.seal(b"a result").unwrap();
     assert!(!object.windows(8).any(|part| part == b"a result"));
